@@ -1,0 +1,79 @@
+"""What the environment says, the counters behind `harp.stats()`, and the log.
+
+HARP_VERIFY  0 off, 1 between stages, 2 after each pass, 3 also runs the program before and after each pass
+HARP_DEBUG   0 quiet, 1 what is compiled, 2 graphs, 3 schedules and loop nests, 4 C source, 5 every pass
+Neither changes any result, so neither is part of a cache key.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+
+log = logging.getLogger("harp")
+
+
+def _level(name: str, highest: int) -> int:
+    text = os.environ.get(name, "0").strip() or "0"
+    if not text.isdigit():
+        log.warning("%s=%r is not a number from 0 to %d: taken as 0", name, text, highest)
+        return 0
+    return min(int(text), highest)
+
+
+class Settings:
+    """Levels read from the environment at import; tests and users may set them at run time."""
+
+    __slots__ = ("debug", "verify")
+
+    def __init__(self) -> None:
+        self.verify = _level("HARP_VERIFY", 3)
+        self.debug = _level("HARP_DEBUG", 5)
+
+
+settings = Settings()
+
+
+def show(level: int, title: str, text: object) -> None:
+    """Print one stage of a compilation to the log when HARP_DEBUG asks for it."""
+    if settings.debug >= level:
+        print(f"--- harp: {title}\n{text}", flush=True)
+
+
+class Counters:
+    """Process-wide counts, safe to bump from several threads."""
+
+    NAMES = ("traces", "programs", "compiler_runs", "cache_hits", "cache_misses", "scratch_bytes")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values = dict.fromkeys(self.NAMES, 0)
+
+    def add(self, name: str, amount: int = 1) -> None:
+        with self._lock:
+            self._values[name] += amount
+
+    def raise_to(self, name: str, value: int) -> None:
+        """Keep the largest value seen (peak scratch)."""
+        with self._lock:
+            self._values[name] = max(self._values[name], value)
+
+    def snapshot(self) -> dict[str, int]:
+        with self._lock:
+            return dict(self._values)
+
+
+counters = Counters()
+
+
+def stats() -> dict[str, int]:
+    """Counts since the process started.
+
+    Returns a dict with `traces`, `programs` (made, whether compiled or loaded), `compiler_runs`, `cache_hits`,
+    `cache_misses` (of the disk cache) and `scratch_bytes` (the largest scratch memory any one call has used).
+
+    >>> sorted(stats())
+    ['cache_hits', 'cache_misses', 'compiler_runs', 'programs', 'scratch_bytes', 'traces']
+    """
+    return counters.snapshot()

@@ -1,0 +1,95 @@
+"""Every error that a user of harp can cause, one type per cause.
+
+Messages name the argument, axis and sizes, the user's file and line where one is known, and one thing to do.
+Each type also derives from the built-in exception that NumPy users would catch.
+"""
+
+from __future__ import annotations
+
+
+class HarpError(Exception):
+    """Base of all errors that harp raises on purpose."""
+
+
+class ShapeError(HarpError, ValueError):
+    """Sizes, ranks or axes do not fit together."""
+
+
+class AxisError(ShapeError, IndexError):
+    """An axis number is out of range for the rank, or named twice."""
+
+
+class IndexOutOfRangeError(HarpError, IndexError):
+    """An integer index lies outside its axis."""
+
+
+class DTypeError(HarpError, TypeError):
+    """An operation does not accept this dtype."""
+
+
+class UnsupportedDTypeError(DTypeError):
+    """The dtype has no place in harp: object, string, structured, ..."""
+
+
+class ArgumentError(HarpError, TypeError):
+    """An argument is not an array, a number, or a tree of these."""
+
+
+class SignatureError(HarpError, TypeError):
+    """An argument does not fit the declared signature (rank, dtype, or a size that was declared constant)."""
+
+
+class StaticArgumentError(HarpError, TypeError):
+    """A static argument cannot be hashed."""
+
+
+class OutputError(HarpError, TypeError):
+    """A traced function returned something that is not an array, a number, or a tree of these."""
+
+
+class LeakedTracerError(HarpError, RuntimeError):
+    """An array or a size of one trace was used outside it."""
+
+
+class ConcretizationError(HarpError, TypeError):
+    """Python asked for the value of an array that is only known when the program runs."""
+
+
+class InconclusiveSizeError(HarpError, ValueError):
+    """A question about sizes has no answer: there is no call at hand and the declarations do not decide it."""
+
+
+class MutationError(HarpError, TypeError):
+    """Arrays are immutable: item assignment and in-place change are not possible."""
+
+
+class MissingRuleError(HarpError, NotImplementedError):
+    """A transform has no rule for an operation."""
+
+
+class GradientError(HarpError, TypeError):
+    """A gradient was asked for where there is none."""
+
+
+class NonScalarGradientError(GradientError):
+    """`grad` needs a function with one scalar result."""
+
+
+class IntegerGradientError(GradientError):
+    """`grad` needs floating-point arguments and results."""
+
+
+class CotangentError(GradientError, ValueError):
+    """The cotangent given to a vjp function does not match the result."""
+
+
+class OutOfMemoryError(HarpError, MemoryError):
+    """The sizes of a call need more memory than there is."""
+
+
+class ToolchainError(HarpError, RuntimeError):
+    """The C compiler is missing, failed, or produced something that cannot be loaded."""
+
+
+class VerificationError(HarpError, AssertionError):
+    """An intermediate program broke one of harp's own invariants: a bug in harp, please report it."""

@@ -1,0 +1,222 @@
+"""The loop IR: what a kernel does, as nested loops over buffers. Every pass of `harp.lower` after `build` rewrites it.
+
+    value = Expr of `harp.trace.expr` over the leaves Const, Position and
+            Load(buffer, index, conditions, fill)   the element at `index` where all conditions are >= 0, else `fill`
+    head  = For(loop, kind)                 loop 0 <= i < extent; kind: serial | parallel | unroll | vector | simd
+                                            | group | local
+          | Let(symbol, index)              names a derived size or offset: printed once, expanded only in proofs
+          | Digits(loops, flat)             mixed-radix digits of `flat`, last fastest; each loop's extent is its radix
+          | Segments(loop, offset, length, digits)   maximal runs of `digits` in which only the last digit moves
+    stmt  = Nest(heads, body)               heads from the outside in
+          | Seq(parts)
+          | Store(buffer, index, value, reduce)      plain store, or buffer[index] = reduce(buffer[index], value)
+          | If(conditions, yes, no)         all conditions >= 0
+          | Alloc(buffer, body)             a buffer of space reg, tile, thread or shared that lives in `body`
+          | Call(function, arguments)       an outlined function of the program
+          | Region(name, body)              a named part: what `Call` calls, what a pass reports
+          | Barrier(scope)                  all of a group, or all threads, arrive before anyone goes on
+          | Prefetch(buffer, index)
+          | Bump(buffer, step)              moves the origin of a buffer's pointer by `step` elements
+
+Indices have one entry for each axis of the buffer; strides are row-major and derived from the buffer's shape, so
+products of composite sizes are never expanded. A `Loop` atom's `axis` is its number, unique within a kernel.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+
+import attrs
+
+from harp.trace.dtypes import DType
+from harp.trace.expr import Const, Expr
+from harp.trace.index import Index, Loop, Symbol
+from harp.trace.ops import Reduce
+
+
+class Space(enum.Enum):
+    """Where a buffer lives."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    SCRATCH = "scratch"
+    THREAD = "thread"
+    TILE = "tile"
+    REG = "reg"
+    SHARED = "shared"
+
+
+class LoopKind(enum.Enum):
+    """How a loop runs."""
+
+    SERIAL = "serial"
+    PARALLEL = "parallel"
+    UNROLL = "unroll"
+    VECTOR = "vector"
+    SIMD = "simd"
+    GROUP = "group"
+    LOCAL = "local"
+
+
+class Scope(enum.Enum):
+    """Who waits at a barrier."""
+
+    GROUP = "group"
+    THREADS = "threads"
+
+
+@attrs.frozen(eq=False)
+class Buffer:
+    """Memory for `shape` elements, row-major; `slack` elements more may be read after the end."""
+
+    name: str
+    dtype: DType
+    shape: tuple[Index, ...]
+    space: Space
+    slack: int = 0
+
+
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
+class Load(Expr):
+    """An element of a buffer: a leaf of the value language. Conditions are checked before memory is touched."""
+
+    buffer: Buffer
+    index: tuple[Index, ...]
+    conditions: tuple[Index, ...] = ()
+    fill: Const | None = None
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.buffer.dtype
+
+    def __repr__(self) -> str:
+        text = f"{self.buffer.name}[{', '.join(map(repr, self.index))}]"
+        if self.conditions:
+            text = f"({text} if {' and '.join(f'{c} >= 0' for c in self.conditions)} else {self.fill})"
+        return text
+
+
+class Head:
+    """Base of what stands in front of a nest's body."""
+
+    __slots__ = ()
+
+
+@attrs.frozen(eq=False)
+class For(Head):
+    loop: Loop
+    kind: LoopKind = LoopKind.SERIAL
+
+
+@attrs.frozen(eq=False)
+class Let(Head):
+    symbol: Symbol
+    index: Index
+
+
+@attrs.frozen(eq=False)
+class Digits(Head):
+    loops: tuple[Loop, ...]
+    flat: Index
+
+
+@attrs.frozen(eq=False)
+class Segments(Head):
+    loop: Loop
+    offset: Symbol
+    length: Symbol
+    digits: Digits
+
+
+class Stmt:
+    """Base of the statements."""
+
+    __slots__ = ()
+
+
+@attrs.frozen(eq=False)
+class Nest(Stmt):
+    heads: tuple[Head, ...]
+    body: Stmt
+
+
+@attrs.frozen(eq=False)
+class Seq(Stmt):
+    parts: tuple[Stmt, ...]
+
+
+@attrs.frozen(eq=False)
+class Store(Stmt):
+    buffer: Buffer
+    index: tuple[Index, ...]
+    value: Expr
+    reduce: Reduce | None = None
+
+
+@attrs.frozen(eq=False)
+class If(Stmt):
+    conditions: tuple[Index, ...]
+    yes: Stmt
+    no: Stmt | None = None
+
+
+@attrs.frozen(eq=False)
+class Alloc(Stmt):
+    buffer: Buffer
+    body: Stmt
+
+
+@attrs.frozen(eq=False)
+class Call(Stmt):
+    function: str
+    arguments: tuple[Buffer | Index, ...]
+
+
+@attrs.frozen(eq=False)
+class Region(Stmt):
+    name: str
+    body: Stmt
+
+
+@attrs.frozen(eq=False)
+class Barrier(Stmt):
+    scope: Scope
+
+
+@attrs.frozen(eq=False)
+class Prefetch(Stmt):
+    buffer: Buffer
+    index: tuple[Index, ...]
+
+
+@attrs.frozen(eq=False)
+class Bump(Stmt):
+    buffer: Buffer
+    step: Index
+
+
+@attrs.frozen(eq=False)
+class Kernel:
+    """One function of the program: it reads and writes buffers of the spaces input, output and scratch only."""
+
+    name: str
+    body: Stmt
+
+
+def parts(stmt: Stmt) -> tuple[Stmt, ...]:
+    """The statements directly inside a statement."""
+    if isinstance(stmt, (Nest, Alloc, Region)):
+        return (stmt.body,)
+    if isinstance(stmt, Seq):
+        return stmt.parts
+    if isinstance(stmt, If):
+        return (stmt.yes,) if stmt.no is None else (stmt.yes, stmt.no)
+    return ()
+
+
+def walk(stmt: Stmt) -> Iterator[Stmt]:
+    """The statement and everything inside it, in order of execution."""
+    yield stmt
+    for part in parts(stmt):
+        yield from walk(part)

@@ -1,0 +1,33 @@
+"""A `Program`: buffers, sizes and kernels, ready to be printed as source. Backends see nothing else.
+
+The caller passes one pointer for each input and output and one integer for each size. The program takes its scratch
+memory from one arena, whose layout it computes from the sizes; scratch buffers that never live at the same time share
+a slot.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from harp.lower.loops import Buffer, Kernel, Let
+from harp.trace.index import Index, Symbol
+
+
+@attrs.frozen(eq=False)
+class Slot:
+    """A part of the arena: as many bytes as the largest of the buffers that take turns in it."""
+
+    buffers: tuple[Buffer, ...]
+    sizes: tuple[Index, ...]  # in bytes, one for each buffer
+
+
+@attrs.frozen(eq=False)
+class Program:
+    """`inputs` are the parameters, then the captured arrays; `lets` name derived sizes, in order, for all kernels."""
+
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    sizes: tuple[Symbol, ...]
+    lets: tuple[Let, ...]
+    scratch: tuple[Slot, ...]
+    kernels: tuple[Kernel, ...]

@@ -1,0 +1,288 @@
+"""The scalar language: what happens to each element, as an interned DAG.
+
+    expr = Const(value)            a number of some dtype, kept as bits
+         | Operand(slot)           the element of the node's slot-th input at the current position
+         | Position(index)         an exact integer (a size, a loop position) as an int64 value
+         | Apply(op, args)         an operation of `harp.trace.ops`
+    lowering adds one leaf, the load of a buffer's element (`harp.lower.loops.Load`).
+
+Expressions keep the order in which they were written: only rewrites that give the same bits apply to them.
+They are DAGs (a tree view of one can explode), so every walk here has a memo and no recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import attrs
+import numpy as np
+
+from harp.trace import ops
+from harp.trace.dtypes import Buffer, DType, bool_, i64
+from harp.trace.index import Index
+from harp.trace.interning import Interned, InternedBase
+from harp.trace.ops import INFO, Op
+
+
+class Expr(InternedBase, metaclass=Interned):
+    """Base of the nodes. `args` are the operands; leaves have none."""
+
+    __slots__ = ()
+    dtype: DType
+
+    @property
+    def args(self) -> tuple[Expr, ...]:
+        return ()
+
+
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
+class Const(Expr):
+    """A number. Bits, not a float, so that NaN equals itself and -0.0 is not 0.0."""
+
+    dtype: DType
+    bits: bytes
+
+    @property
+    def value(self) -> Buffer:
+        """The number as a 0-d array."""
+        return np.frombuffer(self.bits, self.dtype.numpy)[0:1].reshape(())
+
+    def __repr__(self) -> str:
+        return f"{self.value.item()!r}:{self.dtype}"
+
+
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
+class Operand(Expr):
+    """The current element of input number `slot`."""
+
+    dtype: DType
+    slot: int
+
+    def __repr__(self) -> str:
+        return f"x{self.slot}"
+
+
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
+class Position(Expr):
+    """The value of an index expression, as int64."""
+
+    index: Index
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return i64
+
+    def __repr__(self) -> str:
+        return f"[{self.index}]"
+
+
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
+class Apply(Expr):
+    """op(*args); `dtype` follows from the op's row, but for a cast, where it is the target."""
+
+    op: Op
+    dtype: DType
+    operands: tuple[Expr, ...]
+
+    @property
+    def args(self) -> tuple[Expr, ...]:
+        return self.operands
+
+    def __repr__(self) -> str:
+        return text(self)
+
+
+def const(value: object, dtype: DType) -> Const:
+    """A number of this dtype; integers wrap as NumPy's casts do."""
+    if isinstance(value, int) and not isinstance(value, bool) and dtype.is_integer:
+        bits = 8 * dtype.itemsize
+        value = value & ((1 << bits) - 1)
+        return Const(dtype, value.to_bytes(dtype.itemsize, "little" if np.little_endian else "big"))
+    with np.errstate(over="ignore"):
+        return Const(dtype, np.asarray(value).astype(dtype.numpy).tobytes())
+
+
+def apply(op: Op, *args: Expr, cast_to: DType | None = None) -> Expr:
+    """op(*args), simplified by the rewrites that give the same bits."""
+    dtype = ops.result_dtype(op, tuple(a.dtype for a in args), cast_to)
+    for rule in _RULES.get(op, ()):
+        simpler = rule(args, dtype)
+        if simpler is not None:
+            return simpler
+    if op not in _KEEP and all(isinstance(a, Const) for a in args):
+        return _fold(op, args, dtype)
+    return Apply(op, dtype, args)
+
+
+def cast(a: Expr, dtype: DType) -> Expr:
+    return apply(Op.CAST, a, cast_to=dtype)
+
+
+def select(condition: Expr, yes: Expr, no: Expr) -> Expr:
+    return apply(Op.SELECT, condition, yes, no)
+
+
+def less_equal(a: Expr, b: Expr) -> Expr:
+    """a <= b := a < b or a == b, which is false for NaN."""
+    return apply(Op.OR, apply(Op.LT, a, b), apply(Op.EQ, a, b))
+
+
+# A rule returns the simpler expression or None. Every one of them gives the same bits, NaN and -0.0 included.
+Rule = Callable[[tuple[Expr, ...], DType], Expr | None]
+
+
+def _is_one(e: Expr) -> bool:
+    return isinstance(e, Const) and e.value == 1
+
+
+def _mul_by_one(args: tuple[Expr, ...], dtype: DType) -> Expr | None:  # x * 1 -> x, 1 * x -> x
+    if _is_one(args[1]):
+        return args[0]
+    return args[1] if _is_one(args[0]) else None
+
+
+def _add_negative_zero(args: tuple[Expr, ...], dtype: DType) -> Expr | None:  # x + -0.0 -> x, x + 0 -> x (integers)
+    for a, b in (args, args[::-1]):
+        if isinstance(b, Const) and b.value == 0 and (not dtype.is_float or np.signbit(b.value)):
+            return a
+    return None
+
+
+def _double(op: Op) -> Rule:  # op(op(x)) -> x
+    def rule(args: tuple[Expr, ...], dtype: DType) -> Expr | None:
+        inner = args[0]
+        return inner.operands[0] if isinstance(inner, Apply) and inner.op is op else None
+
+    return rule
+
+
+def _cast_to_same(args: tuple[Expr, ...], dtype: DType) -> Expr | None:  # cast(x, dtype of x) -> x
+    return args[0] if args[0].dtype is dtype else None
+
+
+def _select_known(args: tuple[Expr, ...], dtype: DType) -> Expr | None:  # select(true, a, b) -> a; select(c, a, a) -> a
+    condition, yes, no = args
+    if isinstance(condition, Const):
+        return yes if condition.value else no
+    return yes if yes is no else None
+
+
+def _logic(absorbing: bool) -> Rule:  # x and true -> x, x and false -> false, x and x -> x; the same for or
+    def rule(args: tuple[Expr, ...], dtype: DType) -> Expr | None:
+        if args[0] is args[1]:
+            return args[0]
+        for a, b in (args, args[::-1]):
+            if dtype is bool_ and isinstance(b, Const):
+                return b if bool(b.value) is absorbing else a
+        return None
+
+    return rule
+
+
+_RULES: Mapping[Op, tuple[Rule, ...]] = {
+    Op.MUL: (_mul_by_one,),
+    Op.ADD: (_add_negative_zero,),
+    Op.NEG: (_double(Op.NEG),),
+    Op.NOT: (_double(Op.NOT),),
+    Op.CAST: (_cast_to_same,),
+    Op.SELECT: (_select_known,),
+    Op.AND: (_logic(absorbing=False),),
+    Op.OR: (_logic(absorbing=True),),
+}
+
+# Folding these in Python could differ from the compiled program by a rounding, or would lose the marker.
+_KEEP = {op for op, info in INFO.items() if info.weight > 8} | {Op.STOP, Op.FMA}
+
+
+def _fold(op: Op, args: tuple[Expr, ...], dtype: DType) -> Const:
+    values = {a: a.value for a in args if isinstance(a, Const)}
+    return const(evaluate(Apply(op, dtype, args), values.__getitem__), dtype)
+
+
+def walk(roots: Iterable[Expr]) -> Iterator[Expr]:
+    """Every expression below the roots once, operands before their users."""
+    seen: set[Expr] = set()
+    stack: list[tuple[Expr, bool]] = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        e, ready = stack.pop()
+        if ready:
+            yield e
+        elif e not in seen:
+            seen.add(e)
+            stack.append((e, True))
+            stack.extend((a, False) for a in reversed(e.args) if a not in seen)
+
+
+def rewrite(roots: Iterable[Expr], leaf: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
+    """The roots with every leaf replaced by `leaf(it)`, simplified again on the way up."""
+    roots = tuple(roots)
+    new: dict[Expr, Expr] = {}
+    for e in walk(roots):
+        if isinstance(e, Apply):
+            args = tuple(new[a] for a in e.operands)
+            same = all(a is b for a, b in zip(args, e.operands, strict=True))
+            new[e] = e if same else apply(e.op, *args, cast_to=e.dtype)
+        else:
+            new[e] = leaf(e)
+    return tuple(new[r] for r in roots)
+
+
+def substitute(e: Expr, operands: Mapping[int, Expr], index: Callable[[Index], Index] | None = None) -> Expr:
+    """`e` with operands replaced by slot, and its index expressions mapped."""
+
+    def leaf(x: Expr) -> Expr:
+        if isinstance(x, Operand):
+            return operands.get(x.slot, x)
+        if isinstance(x, Position) and index is not None:
+            return Position(index(x.index))
+        return x
+
+    return rewrite((e,), leaf)[0]
+
+
+def evaluate(e: Expr, leaf: Callable[[Expr], Buffer]) -> Buffer:
+    """The value by NumPy, given the values of the leaves (constants need none)."""
+    values: dict[Expr, Buffer] = {}
+    with np.errstate(all="ignore"):
+        for x in walk((e,)):
+            if isinstance(x, Const):
+                values[x] = x.value
+            elif isinstance(x, Apply):
+                args = [values[a] for a in x.operands]
+                result = args[0] if x.op is Op.CAST else INFO[x.op].numpy(*args)
+                values[x] = np.asarray(result).astype(x.dtype.numpy, copy=False)
+            else:
+                values[x] = leaf(x)
+    return values[e]
+
+
+def operands_in(e: Expr) -> list[Operand]:
+    """The operands that occur, by slot."""
+    return sorted((x for x in walk((e,)) if isinstance(x, Operand)), key=lambda x: x.slot)
+
+
+def weight(e: Expr) -> int:
+    """A rough cost of one evaluation, an addition being 1."""
+    return sum(INFO[x.op].weight for x in walk((e,)) if isinstance(x, Apply))
+
+
+def text(e: Expr) -> str:
+    """A stable text: nested where it is short, with shared parts named t0, t1, ... where it is not."""
+    uses: dict[Expr, int] = {}
+    order = list(walk((e,)))
+    for x in order:
+        for a in x.args:
+            uses[a] = uses.get(a, 0) + 1
+    names: dict[Expr, str] = {}
+    lines: list[str] = []
+    for x in order:
+        if not isinstance(x, Apply):
+            names[x] = repr(x)
+            continue
+        args = ", ".join(names[a] for a in x.operands)
+        name = f"{x.op.value}<{x.dtype}>" if x.op is Op.CAST else x.op.value
+        names[x] = f"{name}({args})"
+        if x is not e and (uses[x] > 1 or len(names[x]) > 100):
+            lines.append(f"t{len(lines)} = {names[x]}; ")
+            names[x] = f"t{len(lines) - 1}"
+    return "".join(lines) + names[e]

@@ -1,0 +1,50 @@
+"""Interning: objects with equal content are the same object, so equality is `is` and hashing costs nothing.
+
+The table is weak: a node lives as long as somebody outside holds it. The lock guards only the miss path, where two
+threads could otherwise both insert.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Hashable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_table: weakref.WeakValueDictionary[tuple[Hashable, ...], Any] = weakref.WeakValueDictionary()
+_lock = threading.Lock()
+
+
+class Interned(type):
+    """Metaclass: `Class(*fields)` returns the one object with these fields.
+
+    The key is the fields themselves. A class whose fields do not compare by content (floats: NaN, -0.0) stores them
+    in a form that does.
+    """
+
+    def __call__(cls: type[T], *fields: Hashable) -> T:
+        key = (cls, *fields)
+        found: T | None = _table.get(key)
+        if found is not None:
+            return found
+        fresh: T = type.__call__(cls, *fields)
+        with _lock:
+            return _table.setdefault(key, fresh)
+
+
+class InternedBase:
+    """Copying gives the same object back; pickling re-interns."""
+
+    __slots__ = ("__weakref__",)
+
+    def __copy__(self: T) -> T:
+        return self
+
+    def __deepcopy__(self: T, memo: dict[int, object]) -> T:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        fields = [a.name for a in type(self).__attrs_attrs__ if a.init]  # type: ignore[attr-defined]
+        return type(self), tuple(getattr(self, name) for name in fields)

@@ -1,0 +1,216 @@
+"""The graph's nodes: what a program *is*. Every node is immutable and interned, so equal programs are one object.
+
+    node = Input(uid, name, shape, dtype)                 a parameter; unique to its trace
+         | Constant(captured)                             an array that the function closed over, copied
+         | MapReduce(domain, inputs, expr, reduce, axes)  evaluate `expr` at every index of the domain over inputs of
+                                                          exactly that shape, then reduce `axes`, if `reduce` is given
+         | View(src, shape, index, conditions, fill)      no arithmetic: output position i0, i1, ... reads
+                                                          src[index] where all conditions are >= 0, else `fill`
+         | Contiguous(src)                                compute this here and keep it
+
+Shapes are tuples of index expressions. In a MapReduce's `expr` and a View's index map, Loop(k, extent of axis k) is
+the position along axis k of the domain or of the view's shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+
+import attrs
+import numpy as np
+
+from harp.trace.division import Substitution
+from harp.trace.dtypes import Buffer, DType, as_dtype
+from harp.trace.expr import Const, Expr, substitute
+from harp.trace.index import Atom, Index, Loop, as_index, of
+from harp.trace.interning import Interned, InternedBase
+from harp.trace.ops import Reduce
+
+Shape = tuple[Index, ...]
+
+
+class Node(InternedBase, metaclass=Interned):
+    """Base of the nodes. `inputs` are the nodes that it reads."""
+
+    __slots__ = ()
+    shape: Shape
+    dtype: DType
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.dtype}{list(self.shape)}>"
+
+
+_uids = count()
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Input(Node):
+    """A parameter. Two parameters are never the same node, whatever their shapes: `uid` tells them apart."""
+
+    uid: int
+    name: str
+    shape: Shape
+    dtype: DType
+
+
+def fresh_input(name: str, shape: Shape, dtype: DType) -> Input:
+    return Input(next(_uids), name, shape, dtype)
+
+
+class Captured:
+    """The private, read-only, contiguous copy of an array that a function closed over."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Buffer) -> None:
+        dtype = as_dtype(array.dtype)
+        self.array = np.array(array, dtype=dtype.numpy, order="C", copy=True)
+        self.array.flags.writeable = False
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Constant(Node):
+    """A captured array: a hidden input of the program, not part of its source."""
+
+    captured: Captured
+    shape: Shape = attrs.field(init=False)
+    dtype: DType = attrs.field(init=False)
+
+    @shape.default
+    def _shape(self) -> Shape:
+        return tuple(map(as_index, self.captured.array.shape))
+
+    @dtype.default
+    def _dtype(self) -> DType:
+        return as_dtype(self.captured.array.dtype)
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class MapReduce(Node):
+    """All arithmetic. The shape is the domain without the reduced axes."""
+
+    domain: Shape
+    operands: tuple[Node, ...]
+    expr: Expr
+    reduce: Reduce | None = None
+    axes: tuple[int, ...] = ()
+    shape: Shape = attrs.field(init=False)
+
+    @shape.default
+    def _shape(self) -> Shape:
+        return tuple(extent for axis, extent in enumerate(self.domain) if axis not in self.axes)
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.expr.dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.operands
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class View(Node):
+    """Another way to index `src`. `fill` is there exactly if there are conditions."""
+
+    src: Node
+    shape: Shape
+    index: tuple[Index, ...]
+    conditions: tuple[Index, ...] = ()
+    fill: Const | None = None
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.src.dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.src,)
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Contiguous(Node):
+    """The materialisation point: `src` is computed once, here, and stored."""
+
+    src: Node
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.src.shape
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.src.dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.src,)
+
+
+KINDS: tuple[type[Node], ...] = (Input, Constant, MapReduce, View, Contiguous)
+
+
+def positions(shape: Shape) -> tuple[Index, ...]:
+    """The loop along each axis: the identity index map."""
+    return tuple(of(Loop(axis, extent)) for axis, extent in enumerate(shape))
+
+
+def at(shape: Shape, index: tuple[Index, ...]) -> Substitution:
+    """The substitution that puts `index` for the positions along the axes of `shape`."""
+    loops: dict[Atom, Index] = {Loop(axis, extent): index[axis] for axis, extent in enumerate(shape)}
+    return Substitution(loops)
+
+
+def walk(roots: Iterable[Node]) -> Iterator[Node]:
+    """Every node below the roots once, inputs before their users; no recursion, however deep the graph."""
+    seen: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            yield node
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.inputs) if child not in seen)
+
+
+def rebuild(node: Node, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    """The same node over other inputs, with sizes substituted: the one place that knows every kind's fields."""
+    return _REBUILD[type(node)](node, inputs, sizes)
+
+
+def _rebuild_input(node: Input, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return Input(node.uid, node.name, sizes.each(node.shape), node.dtype)
+
+
+def _rebuild_constant(node: Constant, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return node
+
+
+def _rebuild_map_reduce(node: MapReduce, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    expr = substitute(node.expr, {}, sizes)
+    return MapReduce(sizes.each(node.domain), inputs, expr, node.reduce, node.axes)
+
+
+def _rebuild_view(node: View, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    index, conditions = sizes.each(node.index), sizes.each(node.conditions)
+    return View(inputs[0], sizes.each(node.shape), index, conditions, node.fill)
+
+
+def _rebuild_contiguous(node: Contiguous, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return Contiguous(inputs[0])
+
+
+_REBUILD: dict[type[Node], Callable[..., Node]] = {
+    Input: _rebuild_input,
+    Constant: _rebuild_constant,
+    MapReduce: _rebuild_map_reduce,
+    View: _rebuild_view,
+    Contiguous: _rebuild_contiguous,
+}
