@@ -31,6 +31,10 @@ class UnsupportedDTypeError(DTypeError):
     """The dtype has no place in harp: object, string, structured, ..."""
 
 
+class IntegerRangeError(HarpError, OverflowError):
+    """A Python integer does not fit the dtype that it takes on."""
+
+
 class ArgumentError(HarpError, TypeError):
     """An argument is not an array, a number, or a tree of these."""
 

@@ -24,6 +24,7 @@ from harp.trace.index import (
     content,
     divide_term,
     from_terms,
+    loop,
     of,
 )
 
@@ -195,7 +196,7 @@ class Substitution:
 
     def _rebuild_atom(self, atom: Atom) -> Index:
         if isinstance(atom, Loop):
-            return of(Loop(atom.axis, self(atom.extent)))
+            return loop(atom.axis, self(atom.extent))
         if isinstance(atom, FloorDiv):
             return floordiv(self(atom.num), self(atom.den))
         if isinstance(atom, Relu):

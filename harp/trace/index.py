@@ -204,6 +204,11 @@ ZERO = Index(())
 ONE = Index((((), 1),))
 
 
+def loop(axis: int, extent: Index) -> Index:
+    """The position along an axis; along an axis of one element it is 0."""
+    return ZERO if extent is ONE else of(Loop(axis, extent))
+
+
 def product(factors: Iterable[IndexLike]) -> Index:
     result = ONE
     for factor in factors:

@@ -23,7 +23,7 @@ import numpy as np
 from harp.trace.division import Substitution
 from harp.trace.dtypes import Buffer, DType, as_dtype
 from harp.trace.expr import Const, Expr, substitute
-from harp.trace.index import Atom, Index, Loop, as_index, of
+from harp.trace.index import Atom, Index, Loop, as_index, loop
 from harp.trace.interning import Interned, InternedBase
 from harp.trace.ops import Reduce
 
@@ -63,13 +63,12 @@ def fresh_input(name: str, shape: Shape, dtype: DType) -> Input:
 
 
 class Captured:
-    """The private, read-only, contiguous copy of an array that a function closed over."""
+    """A contiguous array that nobody writes to: what a function closed over, copied before it gets here."""
 
     __slots__ = ("array",)
 
-    def __init__(self, array: Buffer) -> None:
-        dtype = as_dtype(array.dtype)
-        self.array = np.array(array, dtype=dtype.numpy, order="C", copy=True)
+    def __init__(self, private: Buffer) -> None:
+        self.array = np.require(private, as_dtype(private.dtype).numpy, "C").view()
         self.array.flags.writeable = False
 
 
@@ -157,7 +156,7 @@ KINDS: tuple[type[Node], ...] = (Input, Constant, MapReduce, View, Contiguous)
 
 def positions(shape: Shape) -> tuple[Index, ...]:
     """The loop along each axis: the identity index map."""
-    return tuple(of(Loop(axis, extent)) for axis, extent in enumerate(shape))
+    return tuple(loop(axis, extent) for axis, extent in enumerate(shape))
 
 
 def at(shape: Shape, index: tuple[Index, ...]) -> Substitution:

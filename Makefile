@@ -1,0 +1,45 @@
+# Each target sets up all that it needs in .venv, once. A fresh machine needs only python3 with its venv module.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+# Without a C compiler, the ziglang wheel brings one.
+ZIG := $(if $(HARP_CC)$(CC_FOUND),,$(if $(shell command -v cc || command -v gcc || command -v clang),,zig))
+comma := ,
+with_zig = $(1)$(if $(ZIG),$(comma)$(ZIG))
+
+.PHONY: help demo test lint wheel clean
+
+help:
+	@echo "make demo    train a classifier of handwritten digits; writes a picture"
+	@echo "make test    run the tests"
+	@echo "make lint    formatting, lint, types, layers"
+	@echo "make wheel   build dist/*.whl"
+	@echo "make clean   remove .venv and all that was built"
+
+demo: $(VENV)/demo.stamp
+	$(BIN)/python examples/digits.py
+
+test: $(VENV)/test.stamp
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy --strict harp
+	$(BIN)/lint-imports
+
+wheel: $(VENV)/dev.stamp
+	rm -rf dist
+	$(BIN)/python -m build --wheel --outdir dist .
+
+clean:
+	rm -rf $(VENV) build dist .coverage .coverage.* htmlcov
+	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/%.stamp: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(call with_zig,$*)]"
+	@touch $@

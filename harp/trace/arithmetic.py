@@ -1,0 +1,232 @@
+"""The operators of arrays and sizes, with NumPy's dtype rules, and the table that arrays look them up in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harp.errors import DTypeError
+from harp.trace import dtypes
+from harp.trace.array import OPERATORS, Array
+from harp.trace.dtypes import DType, Kind, as_dtype, bool_
+from harp.trace.expr import Expr, apply, cast, const, less_equal, select
+from harp.trace.levels import where
+from harp.trace.ops import Op
+from harp.trace.primitives import as_array, common_dtype, map_
+from harp.trace.sizes import ARRAY_OPERATORS
+
+_Build = Callable[..., Expr]
+
+
+def _op(op: Op) -> _Build:
+    return lambda *args: apply(op, *args)
+
+
+def require(dtype: DType, name: str, kinds: set[Kind]) -> None:
+    """Raise DTypeError unless the operation is defined for this kind of dtype."""
+    if dtype.kind not in kinds:
+        raise DTypeError(
+            f"{name} is not defined for {dtype.numpy}; convert with .astype, or use a logical function{where()}"
+        )
+
+
+NUMBERS = {Kind.INT, Kind.UINT, Kind.FLOAT}
+BITS = {Kind.BOOL, Kind.INT, Kind.UINT}
+INTEGERS = {Kind.INT, Kind.UINT}
+
+
+def add(a: object, b: object) -> Array:
+    """Elementwise a + b; for bool, `or`."""
+    dtype, _ = common_dtype((a, b))
+    return map_(_op(Op.OR if dtype is bool_ else Op.ADD), a, b)
+
+
+def subtract(a: object, b: object) -> Array:
+    """Elementwise a - b, as a + (-b)."""
+    require(common_dtype((a, b))[0], "subtract", NUMBERS)
+    return map_(lambda x, y: apply(Op.ADD, x, apply(Op.NEG, y)), a, b)
+
+
+def multiply(a: object, b: object) -> Array:
+    """Elementwise a * b; for bool, `and`."""
+    dtype, _ = common_dtype((a, b))
+    return map_(_op(Op.AND if dtype is bool_ else Op.MUL), a, b)
+
+
+def divide(a: object, b: object) -> Array:
+    """Elementwise a / b, in floating point."""
+    dtype, weak = common_dtype((a, b))
+    result = map_(_op(Op.DIV), a, b, to=dtypes.inexact(dtype))
+    result.weak = weak
+    return result
+
+
+def floor_divide(a: object, b: object) -> Array:
+    """Elementwise a // b, rounding down; an integer divided by 0 gives 0."""
+    require(common_dtype((a, b))[0], "floor_divide", NUMBERS)
+    return map_(_op(Op.FLOORDIV), a, b)
+
+
+def remainder(a: object, b: object) -> Array:
+    """Elementwise a % b with the sign of b; an integer modulo 0 gives 0."""
+    require(common_dtype((a, b))[0], "remainder", NUMBERS)
+    return map_(_op(Op.MOD), a, b)
+
+
+def power(a: object, b: object) -> Array:
+    """Elementwise a ** b. Squares, cubes and reciprocals are computed by multiplication."""
+    dtype, _ = common_dtype((a, b))
+    require(dtype, "power", NUMBERS)
+    if isinstance(b, (int, float)) and not isinstance(b, bool) and isinstance(a, Array) and a.kind is dtype:
+        short = _SHORT_POWERS.get(float(b))
+        if short is not None and (dtype.is_float or b in (1, 2, 3)):
+            return map_(lambda x: short(x, dtype), a)
+    return map_(_op(Op.POW), a, b)
+
+
+_SHORT_POWERS: dict[float, Callable[[Expr, DType], Expr]] = {
+    1.0: lambda x, dtype: x,
+    2.0: lambda x, dtype: apply(Op.MUL, x, x),
+    3.0: lambda x, dtype: apply(Op.MUL, apply(Op.MUL, x, x), x),
+    -1.0: lambda x, dtype: apply(Op.RECIP, x),
+}
+
+
+def bitwise(op: Op, name: str) -> Callable[[object, object], Array]:
+    def operator(a: object, b: object) -> Array:
+        require(common_dtype((a, b))[0], name, BITS)
+        return map_(_op(op), a, b)
+
+    return operator
+
+
+def shift(op: Op, name: str) -> Callable[[object, object], Array]:
+    def operator(a: object, b: object) -> Array:
+        require(common_dtype((a, b))[0], name, INTEGERS)
+        return map_(_op(op), a, b)
+
+    return operator
+
+
+bitwise_and = bitwise(Op.AND, "bitwise_and")
+bitwise_or = bitwise(Op.OR, "bitwise_or")
+bitwise_xor = bitwise(Op.XOR, "bitwise_xor")
+bitwise_left_shift = shift(Op.SHL, "bitwise_left_shift")
+bitwise_right_shift = shift(Op.SHR, "bitwise_right_shift")
+
+
+def bitwise_invert(a: object) -> Array:
+    """Elementwise ~a; for bool, `not`."""
+    require(common_dtype((a,))[0], "bitwise_invert", BITS)
+    return map_(_op(Op.NOT), a)
+
+
+def _strengthen(result: Array) -> Array:
+    result.weak = False
+    return result
+
+
+def equal(a: object, b: object) -> Array:
+    """Elementwise a == b."""
+    return _strengthen(map_(_op(Op.EQ), a, b))
+
+
+def not_equal(a: object, b: object) -> Array:
+    """Elementwise a != b."""
+    return _strengthen(map_(lambda x, y: apply(Op.NOT, apply(Op.EQ, x, y)), a, b))
+
+
+def less(a: object, b: object) -> Array:
+    """Elementwise a < b."""
+    return _strengthen(map_(_op(Op.LT), a, b))
+
+
+def less_equal_(a: object, b: object) -> Array:
+    """Elementwise a <= b."""
+    return _strengthen(map_(less_equal, a, b))
+
+
+def greater(a: object, b: object) -> Array:
+    """Elementwise a > b."""
+    return less(b, a)
+
+
+def greater_equal(a: object, b: object) -> Array:
+    """Elementwise a >= b."""
+    return less_equal_(b, a)
+
+
+def negative(a: object) -> Array:
+    """Elementwise -a."""
+    require(common_dtype((a,))[0], "negative", NUMBERS)
+    return map_(_op(Op.NEG), a)
+
+
+def positive(a: object) -> Array:
+    """Elementwise +a."""
+    return as_array(a)
+
+
+def absolute(a: object) -> Array:
+    """Elementwise |a|."""
+    dtype, _ = common_dtype((a,))
+    if dtype.kind in (Kind.BOOL, Kind.UINT):
+        return as_array(a)
+    return map_(_op(Op.ABS), a)
+
+
+def maximum(a: object, b: object) -> Array:
+    """Elementwise maximum; NaN if either is NaN."""
+    return map_(_op(Op.MAX), a, b)
+
+
+def minimum(a: object, b: object) -> Array:
+    """Elementwise minimum; NaN if either is NaN."""
+    return map_(_op(Op.MIN), a, b)
+
+
+def where_(condition: object, a: object, b: object) -> Array:
+    """Elementwise `a` where the condition holds, else `b`."""
+    dtype, weak = common_dtype((a, b))
+    result = map_(select, condition, a, b, to=(bool_, dtype, dtype))
+    result.weak = weak
+    return result
+
+
+def astype(a: object, dtype: object) -> Array:
+    """The array in another dtype. Floats truncate to integers; out of range is unspecified, as in NumPy."""
+    target, array = as_dtype(dtype), as_array(a)
+    if array.kind is target:
+        return _strengthen(Array(array._node, array._value, array._level))
+    return map_(lambda x: cast(x, target), array, to=array.kind)
+
+
+def zero_of(dtype: DType) -> Expr:
+    return const(0, dtype)
+
+
+OPERATORS.update(
+    add=add,
+    subtract=subtract,
+    multiply=multiply,
+    divide=divide,
+    floor_divide=floor_divide,
+    remainder=remainder,
+    power=power,
+    bitwise_and=bitwise_and,
+    bitwise_or=bitwise_or,
+    bitwise_xor=bitwise_xor,
+    bitwise_left_shift=bitwise_left_shift,
+    bitwise_right_shift=bitwise_right_shift,
+    bitwise_invert=bitwise_invert,
+    equal=equal,
+    not_equal=not_equal,
+    less=less,
+    less_equal=less_equal_,
+    greater=greater,
+    greater_equal=greater_equal,
+    negative=negative,
+    positive=positive,
+    abs=absolute,
+    astype=astype,
+)
+ARRAY_OPERATORS.update({name: OPERATORS[name] for name in ("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power")})

@@ -1,0 +1,289 @@
+"""`Array`: a handle on a node of the function being traced or, outside a trace, on a buffer of numbers.
+
+Arrays are immutable. Operators and methods are looked up in `OPERATORS`, which `harp.trace.arithmetic` and
+`harp.numpy` fill: they are composed from the primitives and know arrays, not the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from harp.errors import ConcretizationError, LeakedTracerError, MutationError, ShapeError
+from harp.trace.dtypes import Buffer, DType, as_dtype
+from harp.trace.index import product
+from harp.trace.levels import Level, current, where
+from harp.trace.node import Captured, Constant, Node
+from harp.trace.sizes import Size, resolve_all, wrap
+
+OPERATORS: dict[str, Callable[..., Array]] = {}
+
+
+class Array:
+    """An immutable n-dimensional array.
+
+    Inside a traced function it stands for a value that is computed when the program runs, and its sizes may be
+    symbolic (`harp.trace.sizes.Size`); elsewhere it holds its numbers and converts to NumPy with `np.asarray`.
+    `weak` marks what came from a Python number: it takes the dtype of the array that it meets.
+    """
+
+    __slots__ = ("__weakref__", "_level", "_node", "_value", "weak")
+    __array_priority__ = 1000  # numpy_array + harp_array is harp's
+
+    def __init__(self, node: Node | None, value: Buffer | None, level: Level | None, weak: bool = False) -> None:
+        self._node = node
+        self._value = value
+        self._level = level
+        self.weak = weak
+
+    # -- what it is
+
+    @property
+    def shape(self) -> tuple[Size | int, ...]:
+        if self._value is not None:
+            return self._value.shape
+        return tuple(map(wrap, node_of(self).shape))
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        return self.kind.numpy
+
+    @property
+    def kind(self) -> DType:
+        """The dtype as harp's own object."""
+        if self._value is not None:
+            return as_dtype(self._value.dtype)
+        assert self._node is not None
+        return self._node.dtype
+
+    @property
+    def ndim(self) -> int:
+        if self._value is not None:
+            return self._value.ndim
+        assert self._node is not None
+        return len(self._node.shape)
+
+    @property
+    def size(self) -> Size | int:
+        if self._value is not None:
+            return self._value.size
+        return wrap(product(node_of(self).shape))
+
+    @property
+    def itemsize(self) -> int:
+        return self.kind.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._concrete("its number of bytes").nbytes
+
+    @property
+    def T(self) -> Array:
+        return OPERATORS["transpose"](self)
+
+    @property
+    def mT(self) -> Array:
+        return OPERATORS["matrix_transpose"](self)
+
+    # -- its numbers
+
+    def _concrete(self, what: str) -> Buffer:
+        if self._value is None:
+            node_of(self)
+            raise ConcretizationError(
+                f"{what} is asked for while a function is traced, where only dtype and sizes of arrays are known; "
+                f"use harp.numpy.where instead of `if` on an array, harp.numpy functions instead of NumPy's, and "
+                f"static_argnums for arguments that steer Python{where()}"
+            )
+        return self._value
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Buffer:
+        value = self._concrete("a NumPy array of the values")
+        if copy or (dtype is not None and np.dtype(dtype) != value.dtype):
+            return np.array(value, dtype=dtype)
+        shared = value.view()
+        shared.flags.writeable = False
+        return shared
+
+    def item(self) -> bool | int | float:
+        value = self._concrete("a Python number")
+        if value.size != 1:
+            raise ShapeError(f"only an array of one element is a number, not one of shape {value.shape}{where()}")
+        result: bool | int | float = value.item()
+        return result
+
+    def tolist(self) -> object:
+        return self._concrete("a list").tolist()
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __index__(self) -> int:
+        value = self._concrete("an integer")
+        return value.__index__()
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise TypeError("len() of an array without axes")
+        return int(self.shape[0])
+
+    def __iter__(self) -> Iterator[Array]:
+        if self.ndim == 0:
+            raise TypeError("iteration over an array without axes")
+        return (self[k] for k in range(len(self)))
+
+    def __contains__(self, item: object) -> bool:
+        return bool(OPERATORS["any"](OPERATORS["equal"](self, item)))
+
+    def __repr__(self) -> str:
+        if self._value is not None:
+            return np.array_repr(self._value).replace("array(", "Array(", 1)
+        assert self._node is not None
+        sizes = ", ".join(map(repr, resolve_all(self._node.shape)))
+        return f"Array({self._node.dtype}[{sizes}], traced)"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item() if spec else str(self), spec) if self.ndim == 0 or not spec else repr(self)
+
+    def __str__(self) -> str:
+        return str(self._value) if self._value is not None else repr(self)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return from_numpy, (self._concrete("pickling"), self.weak)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Array:
+        return self
+
+    def __copy__(self) -> Array:
+        return self
+
+    # -- it does not change
+
+    def __setitem__(self, key: object, value: object) -> None:
+        raise MutationError(
+            "arrays do not change; build the new array, for example with harp.numpy.where or harp.numpy.concatenate"
+            f"{where()}"
+        )
+
+    def __delitem__(self, key: object) -> None:
+        self[key] = None
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getitem__(self, key: object) -> Array:
+        return OPERATORS["getitem"](self, key)
+
+    def astype(self, dtype: object) -> Array:
+        return OPERATORS["astype"](self, dtype)
+
+    def reshape(self, *shape: object) -> Array:
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        return OPERATORS["reshape"](self, sizes)
+
+    def transpose(self, *axes: object) -> Array:
+        order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+        return OPERATORS["transpose"](self, order or None)
+
+
+def _binary(name: str) -> tuple[Callable[[Array, object], Array], Callable[[Array, object], Array]]:
+    def forward(self: Array, other: object) -> Array:
+        return OPERATORS[name](self, other) if is_operand(other) else NotImplemented
+
+    def reflected(self: Array, other: object) -> Array:
+        return OPERATORS[name](other, self) if is_operand(other) else NotImplemented
+
+    return forward, reflected
+
+
+def _method(name: str) -> Callable[..., Array]:
+    def method(self: Array, *args: object, **kwargs: object) -> Array:
+        return OPERATORS[name](self, *args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+_BINARY = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "truediv": "divide",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "power",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}
+_COMPARE = {
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+}
+_UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
+_METHODS = ("sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "squeeze", "flatten",
+            "ravel", "clip", "dot")  # fmt: skip
+
+for _short, _name in _BINARY.items():
+    _forward, _reflected = _binary(_name)
+    setattr(Array, f"__{_short}__", _forward)
+    setattr(Array, f"__r{_short}__", _reflected)
+for _short, _name in _COMPARE.items():
+    setattr(Array, f"__{_short}__", _binary(_name)[0])
+for _short, _name in _UNARY.items():
+    setattr(Array, f"__{_short}__", _method(_name))
+for _name in _METHODS:
+    setattr(Array, _name, _method(_name))
+
+
+def is_operand(value: object) -> bool:
+    """Whether an operator accepts this at all; otherwise Python asks the other operand."""
+    return isinstance(value, (Array, np.ndarray, np.generic, int, float, Size))
+
+
+def from_numpy(value: Buffer, weak: bool = False) -> Array:
+    """A handle on numbers that nobody else writes to."""
+    return Array(None, value, None, weak)
+
+
+def traced(node: Node, level: Level, weak: bool = False) -> Array:
+    return Array(node, None, level, weak)
+
+
+def node_of(array: Array) -> Node:
+    """The node of an array, for use at the current level. Raises LeakedTracerError for one of another trace."""
+    if array._node is None:
+        assert array._value is not None
+        array._node = Constant(Captured(array._value))
+    elif array._level is not None:
+        _check_level(array._level)
+    return array._node
+
+
+def _check_level(level: Level) -> None:
+    here = current()
+    if level.open and here is not None and here.scope is level.scope:
+        return
+    raise LeakedTracerError(
+        f"an array traced in {level.name!r} was used outside that function; return it instead of storing it in a "
+        f"global, an outer variable or an object{where()}"
+    )
+
+
+def concrete_index(value: SupportsIndex) -> int:
+    return value.__index__()

@@ -1,0 +1,203 @@
+"""The NumPy interpreter: the meaning of a graph, and what runs where there is no compiler.
+
+Each node becomes one NumPy array. Affine views are strided views of their source, so nothing is copied for them;
+a sum of products goes through `numpy.einsum`, so that a matrix product does not build its whole domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+import numpy as np
+
+from harp.errors import OutOfMemoryError
+from harp.trace import expr as expression
+from harp.trace.dtypes import Buffer
+from harp.trace.expr import Apply, Expr, Operand, Position
+from harp.trace.graph import Graph
+from harp.trace.index import Atom, FloorDiv, Index, Loop, Relu, Symbol, evaluate, value_atoms
+from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View
+from harp.trace.ops import Op, Reduce
+
+Sizes = Callable[[Atom], int]
+
+
+def interpret(graph: Graph, arrays: Sequence[Buffer], sizes: Mapping[Symbol, int]) -> list[Buffer]:
+    """The outputs for these inputs. Each output is a fresh, contiguous array."""
+    values: dict[Node, Buffer] = dict(zip(graph.inputs, arrays, strict=True))
+    order = graph.nodes()
+    last_use = {i: k for k, node in enumerate(order) for i in node.inputs}
+    keep = set(graph.outputs)
+    for k, node in enumerate(order):
+        if node not in values:
+            values[node] = evaluate_node(node, values, sizes)
+        for i in set(node.inputs):
+            if last_use[i] == k and i not in keep:
+                del values[i]
+    return [np.array(values[o], order="C", copy=True) for o in graph.outputs]
+
+
+def evaluate_node(node: Node, values: Mapping[Node, Buffer], sizes: Mapping[Symbol, int]) -> Buffer:
+    """One node's array, given those of the nodes that it reads."""
+    try:
+        return _EVALUATE[type(node)](node, values, cast(Sizes, sizes.__getitem__))
+    except MemoryError as error:
+        shape = _numbers(node.shape, cast(Sizes, sizes.__getitem__))
+        raise OutOfMemoryError(f"an intermediate array of shape {shape} does not fit into memory: {error}") from None
+
+
+def _numbers(shape: Shape, sizes: Sizes) -> tuple[int, ...]:
+    return tuple(evaluate(p, sizes) for p in shape)
+
+
+def _constant(node: Constant, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
+    return node.captured.array
+
+
+def _contiguous(node: Contiguous, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
+    return np.ascontiguousarray(values[node.src]).reshape(_numbers(node.shape, sizes))
+
+
+def _map_reduce(node: MapReduce, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
+    domain = _numbers(node.domain, sizes)
+    operands = [values[o] for o in node.operands]
+    if node.reduce is Reduce.SUM and _is_product(node.expr):
+        return _contract(operands, node.axes, domain)
+
+    def leaf(e: Expr) -> Buffer:
+        if isinstance(e, Operand):
+            return operands[e.slot]
+        assert isinstance(e, Position)
+        return np.asarray(_on_grid(e.index, domain, sizes), np.int64)
+
+    result = np.broadcast_to(expression.evaluate(node.expr, leaf), domain)
+    if node.reduce is None:
+        return result
+    initial = node.reduce.identity(node.dtype)[()]
+    with np.errstate(all="ignore"):
+        reduced = node.reduce.ufunc.reduce(result, axis=node.axes, dtype=node.dtype.numpy, initial=initial)
+    return np.asarray(reduced)
+
+
+def _is_product(e: Expr) -> bool:
+    return isinstance(e, Apply) and e.op is Op.MUL and all(isinstance(a, Operand) for a in e.operands)
+
+
+def _contract(operands: Sequence[Buffer], axes: tuple[int, ...], domain: tuple[int, ...]) -> Buffer:
+    """A sum of products, without the broadcast copies of the operands."""
+    arguments: list[object] = []
+    for a in operands if len(operands) == 2 else operands * 2:
+        repeated = [stride == 0 and size > 1 for stride, size in zip(a.strides, a.shape, strict=True)]
+        arguments += [a[tuple(0 if r else slice(None) for r in repeated)]]
+        arguments += [[axis for axis, r in enumerate(repeated) if not r]]
+    missing = [k for k in range(len(domain)) if all(k not in cast(list[int], axis) for axis in arguments[1::2])]
+    if missing:  # an axis that no operand has: give it back to the first
+        arguments[:2] = [operands[0], list(range(len(domain)))]
+    kept = [axis for axis in range(len(domain)) if axis not in axes]
+    return np.asarray(np.einsum(*arguments, kept, optimize=len(domain) > 1))  # type: ignore[call-overload]
+
+
+def _view(node: View, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
+    src, shape = values[node.src], _numbers(node.shape, sizes)
+    if not node.conditions:
+        strided = _strided(src, node.index, shape, sizes)
+        if strided is not None:
+            return strided
+    index = tuple(_on_grid(p, shape, sizes) for p in node.index)
+    valid = np.asarray(True)
+    for condition in node.conditions:
+        valid = np.logical_and(valid, np.asarray(_on_grid(condition, shape, sizes)) >= 0)
+    if 0 in src.shape or 0 in shape:
+        assert 0 in shape or not valid.any()
+        return np.broadcast_to(_fill(node, src), shape)
+    clipped = tuple(np.clip(p, 0, size - 1) for p, size in zip(index, src.shape, strict=True))
+    taken = np.broadcast_to(src[clipped], shape)
+    if not node.conditions:
+        return taken
+    return np.where(valid, taken, _fill(node, src))
+
+
+def _fill(node: View, src: Buffer) -> Buffer:
+    return node.fill.value if node.fill is not None else np.zeros((), src.dtype)
+
+
+def _strided(src: Buffer, index: Sequence[Index], shape: tuple[int, ...], sizes: Sizes) -> Buffer | None:
+    """An affine view as strides and an offset; None where the index map is not affine."""
+    if 0 in shape:
+        return np.empty(shape, src.dtype)
+    strides = [0] * len(shape)
+    origin: list[slice] = []
+    for axis, p in enumerate(index):
+        parts = _affine(p, len(shape), sizes)
+        if parts is None:
+            return None
+        start, slopes = parts
+        origin.append(slice(start, start + 1))
+        for k, slope in enumerate(slopes):
+            strides[k] += slope * src.strides[axis]
+    return np.lib.stride_tricks.as_strided(src[tuple(origin)], shape, strides, writeable=False)
+
+
+def _affine(p: Index, rank: int, sizes: Sizes) -> tuple[int, list[int]] | None:
+    """(constant, slope of each loop) with sizes as numbers."""
+    start, slopes = 0, [0] * rank
+    for monomial, coefficient in p.terms:
+        loops = [a for a in monomial if isinstance(a, Loop)]
+        for atom in monomial:
+            if isinstance(atom, (FloorDiv, Relu)) and any(isinstance(a, Loop) for a in value_atoms(Index(((monomial, 1),)))):
+                return None
+        if len(loops) > 1:
+            return None
+        factor = evaluate(Index(((tuple(a for a in monomial if not isinstance(a, Loop)), coefficient),)), sizes)
+        if loops:
+            slopes[loops[0].axis] += factor
+        else:
+            start += factor
+    return start, slopes
+
+
+def _on_grid(p: Index, shape: tuple[int, ...], sizes: Sizes) -> Buffer:
+    """The values of an index expression at all positions, as an array that broadcasts to the shape."""
+
+    def value(atom: Atom) -> int:
+        if isinstance(atom, Loop):
+            ends = [1] * len(shape)
+            ends[atom.axis] = shape[atom.axis]
+            # Arrays go through the same arithmetic as numbers.
+            return cast(int, np.arange(shape[atom.axis], dtype=np.int64).reshape(ends))
+        return sizes(atom)
+
+    return np.asarray(_grid(p, value))
+
+
+def _grid(p: Index, value: Callable[[Atom], int]) -> Buffer:
+    total = np.asarray(0, np.int64)
+    for monomial, coefficient in p.terms:
+        term = np.asarray(coefficient, np.int64)
+        for atom in monomial:
+            term = term * _grid_atom(atom, value)
+        total = total + term
+    return np.asarray(total)
+
+
+def _grid_atom(atom: Atom, value: Callable[[Atom], int]) -> Buffer:
+    if isinstance(atom, FloorDiv):
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.floor_divide(_grid(atom.num, value), _grid(atom.den, value)))
+    if isinstance(atom, Relu):
+        return np.asarray(np.maximum(_grid(atom.arg, value), 0))
+    return np.asarray(value(atom))
+
+
+def _input(node: Input, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
+    raise KeyError(f"no value for input {node.name}")
+
+
+_EVALUATE: dict[type[Node], Callable[..., Buffer]] = {
+    Input: _input,
+    Constant: _constant,
+    MapReduce: _map_reduce,
+    View: _view,
+    Contiguous: _contiguous,
+}

@@ -1,0 +1,91 @@
+"""Which function is being traced, in this thread, and which line of the user is running.
+
+Levels nest: a gradient inside a traced function opens a level of its own, with fresh inputs. All levels of one
+outermost trace share its `Scope`, that is, its sizes, hints and guards.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harp.trace.dtypes import Buffer
+from harp.trace.graph import Site
+from harp.trace.node import Captured, Node
+from harp.trace.scope import Scope
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent)
+_FRAMEWORKS = (_PACKAGE, "<attrs", "optree")
+
+
+class Level:
+    """One function being traced. It is open until the function has returned."""
+
+    __slots__ = ("captures", "name", "open", "parent", "scope", "sites")
+
+    def __init__(self, scope: Scope, parent: Level | None, name: str) -> None:
+        self.scope = scope
+        self.parent = parent
+        self.name = name
+        self.open = True
+        self.sites: dict[Node, Site] = {}
+        # By identity, with the array itself so that the identity stays taken: (the user's array, our copy).
+        self.captures: dict[int, tuple[Buffer, Captured]] = {}
+
+    @property
+    def depth(self) -> int:
+        return 0 if self.parent is None else self.parent.depth + 1
+
+
+class _Current(threading.local):
+    level: Level | None = None
+
+
+_current = _Current()
+
+
+def current() -> Level | None:
+    """The innermost open level of this thread."""
+    return _current.level
+
+
+@contextmanager
+def enter(scope: Scope, name: str) -> Iterator[Level]:
+    """Open a level for the time of a function call."""
+    level = Level(scope, _current.level, name)
+    _current.level = level
+    try:
+        yield level
+    finally:
+        level.open = False
+        _current.level = level.parent
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """Leave all levels for a while: what is computed then is computed at once."""
+    level, _current.level = _current.level, None
+    try:
+        yield
+    finally:
+        _current.level = level
+
+
+def user_site() -> Site | None:
+    """File and line of the innermost frame that is not harp's own."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(_FRAMEWORKS) and "/optree/" not in name:
+            return name, frame.f_lineno
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def where() -> str:
+    """The end of an error message: the user's line."""
+    site = user_site()
+    return f"\n  at {site[0]}:{site[1]}" if site else ""

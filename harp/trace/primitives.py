@@ -1,0 +1,241 @@
+"""The primitives on arrays: elementwise maps, reductions, views, and the materialisation point.
+
+Inside a trace a primitive adds a node; elsewhere it computes at once by the NumPy interpreter. Everything in
+`harp.numpy` is composed from these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from harp.errors import ArgumentError, AxisError, IntegerRangeError, ShapeError
+from harp.trace import dtypes, interpret, view
+from harp.trace.array import Array, from_numpy, node_of, traced
+from harp.trace.dtypes import Buffer, DType, Kind, as_dtype
+from harp.trace.expr import Expr, Operand, Position, cast, const
+from harp.trace.index import ONE, Index
+from harp.trace.levels import current, user_site, where
+from harp.trace.node import Captured, Constant, Contiguous, MapReduce, Node, Shape, walk
+from harp.trace.ops import Reduce
+from harp.trace.scope import Relation
+from harp.trace.sizes import Size, ask, describe, hint, require_at_least_one, resolve, to_index, unify
+
+ArrayLike = Array | Buffer | np.generic | bool | int | float | Size
+Scalar = (bool, int, float, Size)
+
+
+def emit(node: Node, weak: bool = False) -> Array:
+    """An array for a node: the node itself inside a trace, its value elsewhere."""
+    level = current()
+    if level is not None:
+        if node not in level.sites:
+            site = user_site()
+            if site is not None:
+                level.sites[node] = site
+        return traced(node, level, weak)
+    values: dict[Node, Buffer] = {}
+    for step in walk((node,)):
+        values[step] = interpret.evaluate_node(step, values, {})
+    return from_numpy(np.asarray(values[node]), weak)
+
+
+def as_array(value: object) -> Array:
+    """Anything that is an array or a number, as an `Array`; NumPy arrays are copied here.
+
+    Raises ArgumentError for lists and other objects, UnsupportedDTypeError for object and string arrays.
+    """
+    if isinstance(value, Array):
+        return value
+    if isinstance(value, np.ndarray):
+        return _capture(value)
+    if isinstance(value, np.generic):
+        return from_numpy(np.asarray(value, as_dtype(value.dtype).numpy))
+    if isinstance(value, (bool, int, float)):
+        return emit(MapReduce((), (), python_constant(value, dtypes.default_of(_python_kind(value)))), weak=True)
+    if isinstance(value, Size):
+        return emit(MapReduce((), (), Position(value.index)), weak=True)
+    raise ArgumentError(
+        f"{type(value).__name__} is not an array or a number; convert it with harp.numpy.asarray{where()}"
+    )
+
+
+def _capture(value: Buffer) -> Array:
+    """A private copy. Inside a trace the same array, unchanged since, is captured once."""
+    level = current()
+    native = as_dtype(value.dtype).numpy
+    if level is None:
+        return from_numpy(np.array(value, native, order="C", copy=True))
+    known = level.captures.get(id(value))
+    if known is None or known[1].array.tobytes() != np.ascontiguousarray(value, native).tobytes():
+        known = level.captures[id(value)] = value, Captured(np.array(value, native, order="C", copy=True))
+    return emit(Constant(known[1]))
+
+
+def _python_kind(value: bool | int | float) -> Kind:
+    if isinstance(value, bool):
+        return Kind.BOOL
+    return Kind.INT if isinstance(value, int) else Kind.FLOAT
+
+
+def python_constant(value: bool | int | float, dtype: DType) -> Expr:
+    """A Python number as a constant of this dtype. Raises IntegerRangeError if an integer does not fit."""
+    if dtype.is_integer and isinstance(value, int):
+        limits = np.iinfo(dtype.numpy.name)
+        if not limits.min <= value <= limits.max:
+            raise IntegerRangeError(f"{value} does not fit {dtype.numpy}; convert the array first{where()}")
+    return const(value, dtype)
+
+
+def common_dtype(values: Sequence[object]) -> tuple[DType, bool]:
+    """The dtype in which these operands meet, and whether it is still weak."""
+    strong: list[DType] = []
+    weak: list[Kind] = []
+    for value in values:
+        if isinstance(value, Size):
+            weak.append(Kind.INT)
+        elif isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
+            weak.append(_python_kind(value))
+        else:
+            array = value if isinstance(value, Array) else as_array(value)
+            (weak if array.weak else strong).append(array.kind.kind if array.weak else array.kind)  # type: ignore[arg-type]
+    if not strong:
+        return dtypes.default_of(max(weak, default=Kind.FLOAT)), True
+    dtype = dtypes.promote(strong)
+    for kind in weak:
+        dtype = dtypes.promote_weak(dtype, kind)
+    return dtype, False
+
+
+def map_(build: Callable[..., Expr], *values: object, to: DType | Sequence[DType] | None = None) -> Array:
+    """Elementwise: `build` gets one expression for each operand, cast to `to`, and returns the result's expression.
+
+    Operands broadcast. Without `to` they are cast to their common dtype. Numbers and sizes go into the expression
+    itself. The result is weak if all operands are and no dtype was asked for.
+    """
+    weak = False
+    if to is None:
+        to, weak = common_dtype(values)
+    targets = [to] * len(values) if isinstance(to, DType) else to
+    arrays = [value if isinstance(value, Scalar) and not isinstance(value, np.generic) else as_array(value) for value in values]
+    nodes = [node_of(a) for a in arrays if isinstance(a, Array)]
+    shape, nodes = broadcast(nodes)
+    leaves: list[Expr] = []
+    slot = 0
+    for array, dtype in zip(arrays, targets, strict=True):
+        if isinstance(array, Array):
+            leaves.append(cast(Operand(nodes[slot].dtype, slot), dtype))
+            slot += 1
+        elif isinstance(array, Size):
+            leaves.append(cast(Position(array.index), dtype))
+        else:
+            leaves.append(python_constant(array, dtype))
+    return emit(MapReduce(shape, tuple(nodes), build(*leaves)), weak)
+
+
+def broadcast(nodes: Sequence[Node]) -> tuple[Shape, list[Node]]:
+    """The common shape, and the nodes expanded to it. Undecided sizes become guards, axis by axis."""
+    shape = broadcast_shapes([n.shape for n in nodes])
+    return shape, [expand_to(n, shape) for n in nodes]
+
+
+def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
+    """NumPy's rule. Raises ShapeError naming the axis and both sizes."""
+    rank = max(map(len, shapes), default=0)
+    result: list[Index] = [ONE] * rank
+    for shape in shapes:
+        for axis in range(rank - len(shape), rank):
+            result[axis] = _join(result[axis], shape[axis - rank], axis - rank)
+    return tuple(map(resolve, result))
+
+
+def _join(a: Index, b: Index, axis: int) -> Index:
+    """The size of an axis in which `a` and `b` meet; what the sizes alone do not decide, the call at hand does."""
+    a, b = resolve(a), resolve(b)
+    if a is b or b is ONE:
+        return a
+    if a is ONE:
+        return b
+    value_a, value_b = hint(a), hint(b)
+    if value_a != value_b and value_a == 1:
+        ask(Relation.ZERO, a - 1, "this axis is broadcast")
+        return b
+    if value_a != value_b and value_b == 1:
+        ask(Relation.ZERO, b - 1, "this axis is broadcast")
+        return a
+    return unify(a, b, lambda: f"operands do not broadcast along axis {axis}")
+
+
+def expand_to(node: Node, shape: Shape) -> Node:
+    """Broadcast one node to a shape that it fits; whether an axis is stretched was decided before."""
+    offset = len(shape) - len(node.shape)
+    stretched = [resolve(size) is ONE and shape[offset + axis] is not ONE for axis, size in enumerate(node.shape)]
+    if not offset and not any(stretched):
+        return node
+    return view.expand(node, shape, stretched)
+
+
+def reduce_(reduce: Reduce, array: Array, axes: Sequence[int], keepdims: bool = False) -> Array:
+    """Fold some axes. `max` and `min` need at least one element along them: a guard, or a ShapeError."""
+    node = node_of(array)
+    if reduce in (Reduce.MAX, Reduce.MIN):
+        for axis in axes:
+            size = node.shape[axis]
+            require_at_least_one(
+                size, lambda size=size, axis=axis: f"{reduce.name.lower()} over axis {axis} of size {describe(size)} has no value"  # type: ignore[misc]
+            )
+    shape = tuple(map(resolve, node.shape))
+    reduced: Node = MapReduce(shape, (node,), Operand(node.dtype, 0), reduce, tuple(sorted(axes))) if axes else node
+    if keepdims and axes:
+        reduced = view.insert_axes(reduced, axes)
+    return emit(reduced, array.weak)
+
+
+def map_reduce(build: Callable[..., Expr], nodes: Sequence[Node], domain: Shape, reduce: Reduce, axes: Sequence[int]) -> Array:
+    """A map over `domain`, reduced at once: sums of products. The nodes have the domain's shape."""
+    expr = build(*(Operand(n.dtype, slot) for slot, n in enumerate(nodes)))
+    return emit(MapReduce(domain, tuple(nodes), expr, reduce if axes else None, tuple(sorted(axes))))
+
+
+def from_positions(shape: Shape, expr: Expr) -> Array:
+    """An array computed from its positions alone: arange, eye, full."""
+    return emit(MapReduce(tuple(map(resolve, shape)), (), expr))
+
+
+def contiguous(array: Array) -> Array:
+    """Compute this here and keep it."""
+    return emit(Contiguous(node_of(array)), array.weak)
+
+
+def normalize_axis(axis: object, rank: int) -> int:
+    """A non-negative axis. Raises AxisError."""
+    number = int(axis.__index__()) if hasattr(axis, "__index__") else None
+    if number is None or not -rank <= number < rank:
+        raise AxisError(f"axis {axis!r} is out of range for an array with {rank} axes{where()}")
+    return number % rank if rank else 0
+
+
+def normalize_axes(axes: object, rank: int) -> tuple[int, ...]:
+    """Axes as a sorted tuple; None means all. Raises AxisError for one out of range or named twice."""
+    if axes is None:
+        return tuple(range(rank))
+    listed = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
+    result = tuple(normalize_axis(a, rank) for a in listed)
+    if len(set(result)) != len(result):
+        raise AxisError(f"an axis is named twice in {axes!r}{where()}")
+    return tuple(sorted(result))
+
+
+def to_shape(shape: object) -> Shape:
+    """A shape given as an integer, a size or a sequence of these. Raises ShapeError for negative sizes."""
+    listed = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    result = []
+    for axis, size in enumerate(listed):
+        if not isinstance(size, (Size, Index)) and not hasattr(size, "__index__"):
+            raise ShapeError(f"size {size!r} of axis {axis} is not an integer{where()}")
+        p = to_index(size)
+        if not ask(Relation.NONNEGATIVE, p, "a size is not negative"):
+            raise ShapeError(f"size {describe(p)} of axis {axis} is negative{where()}")
+        result.append(resolve(p))
+    return tuple(result)

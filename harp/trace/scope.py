@@ -1,0 +1,198 @@
+"""The sizes of one outermost trace: what they are called, what the call at hand makes them, what was learnt of them.
+
+A question about sizes is answered by proof where there is one. Where there is none, the call being traced answers it
+(its `hints`), and the answer becomes a guard that later calls check, in order. A fact is never used without a guard.
+
+An equality is also solved for one of its atoms. The result is an idempotent substitution: every shape is read through
+it, and at the end of the trace the whole graph is rebuilt with it, so that equal sizes are one symbol.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from itertools import count
+from typing import NamedTuple
+
+from harp.trace import bounds
+from harp.trace.division import Substitution, floordiv
+from harp.trace.index import (
+    ZERO,
+    Atom,
+    FloorDiv,
+    Index,
+    Relu,
+    Symbol,
+    evaluate,
+    of,
+    split_linear,
+    symbols_in,
+    value_atoms,
+)
+
+
+class Relation(enum.Enum):
+    """The three questions; everything else is one of them, or its negation."""
+
+    ZERO = "== 0"
+    NONZERO = "!= 0"
+    NONNEGATIVE = ">= 0"
+
+
+class Guard(NamedTuple):
+    """A fact that each call must share. `index` is over the sizes as they were known when it was learnt."""
+
+    relation: Relation
+    index: Index
+    reason: str
+
+    def holds(self, value: Callable[[Atom], int]) -> bool:
+        number = evaluate(self.index, value)
+        if self.relation is Relation.NONNEGATIVE:
+            return number >= 0
+        return (number == 0) is (self.relation is Relation.ZERO)
+
+    def __str__(self) -> str:
+        return f"{self.index} {self.relation.value}  ({self.reason})"
+
+
+_scopes = count(1)
+
+
+class Scope:
+    """Sizes, hints, guards and the substitution of one outermost trace. `concrete` says that there is a call at hand."""
+
+    def __init__(self, concrete: bool = True) -> None:
+        self.number = next(_scopes)
+        self.concrete = concrete
+        self.symbols: list[Symbol] = []
+        self.hints: dict[Atom, int] = {}
+        self.origins: dict[Symbol, str] = {}
+        self.quotients: list[tuple[Symbol, Index]] = []
+        self.guards: list[Guard] = []
+        self._facts: set[tuple[Relation, Index]] = set()
+        self._solved: dict[Atom, Index] = {}
+        self._resolve = Substitution(self._solved)
+
+    def symbol(self, name: str, origin: str, hint: int | None) -> Symbol:
+        """A new size; `origin` is how errors call it, for example "x.shape[0]"."""
+        taken = {s.name for s in self.symbols}
+        unique = name if name not in taken else f"{name}_{len(self.symbols)}"
+        fresh = Symbol(self.number, len(self.symbols), unique)
+        self.symbols.append(fresh)
+        self.origins[fresh] = origin
+        if hint is not None:
+            self.hints[fresh] = hint
+        return fresh
+
+    @property
+    def substitution(self) -> Substitution:
+        return self._resolve
+
+    def resolve(self, p: Index) -> Index:
+        """`p` with everything that was learnt of equal sizes put in."""
+        return self._resolve(p) if self._solved else p
+
+    def hint(self, p: Index) -> int | None:
+        """The value of `p` in the call being traced."""
+        if not self.concrete:
+            return p.constant
+        return evaluate(p, self.hints.__getitem__)
+
+    def decide(self, relation: Relation, p: Index, reason: str) -> bool | None:
+        """Whether `p` stands in this relation: by proof, by an earlier guard, or by a new one. None: no way to know."""
+        p = self.resolve(p)
+        if relation is Relation.NONNEGATIVE:
+            return self._decide_sign(p, reason)
+        known = bounds.is_zero(p)
+        if known is None and (Relation.NONZERO, p) in self._facts:
+            known = False
+        if known is None:
+            value = self.hint(p)
+            if value is None:
+                return None
+            known = value == 0
+            if known:
+                self.equate(p, reason)
+            else:
+                self._learn(Relation.NONZERO, p, reason)
+        return known is (relation is Relation.ZERO)
+
+    def _decide_sign(self, p: Index, reason: str) -> bool | None:
+        known = bounds.at_least_zero(p)
+        if known is not None:
+            return known
+        if (Relation.NONNEGATIVE, p) in self._facts:
+            return True
+        if (Relation.NONNEGATIVE, -p - 1) in self._facts:
+            return False
+        value = self.hint(p)
+        if value is None:
+            return None
+        self._learn(Relation.NONNEGATIVE, p if value >= 0 else -p - 1, reason)
+        return value >= 0
+
+    def _learn(self, relation: Relation, p: Index, reason: str) -> None:
+        self._facts.add((relation, p))
+        self.guards.append(Guard(relation, p, reason))
+
+    def equate(self, p: Index, reason: str) -> None:
+        """Record `0 == p`, which the call at hand shows or the declarations demand, and solve it."""
+        p = self.resolve(p)
+        if p is ZERO:
+            return
+        self._learn(Relation.ZERO, p, reason)
+        solution = self._divisibility(p) or self._newest_size(p) or self._any_atom(p)
+        if solution is not None:
+            self._substitute(*solution)
+
+    def _substitute(self, atom: Atom, value: Index) -> None:
+        self._solved[atom] = value
+        step = Substitution({atom: value})
+        for known in self._solved:
+            self._solved[known] = step(self._solved[known])
+        self._solved[atom] = value
+        self._resolve = Substitution(self._solved)
+
+    def _divisibility(self, p: Index) -> tuple[Atom, Index] | None:
+        """x - k*(x//k) == 0  ->  x := k*t with a new size t, so that splitting and merging an axis cancel."""
+        for monomial, _ in p.terms:
+            for atom in monomial:
+                if not isinstance(atom, FloorDiv) or not isinstance(atom.num.atom, Symbol):
+                    continue
+                x = atom.num.atom
+                remainder = atom.num - atom.den * of(atom)
+                if (p is remainder or p is -remainder) and x not in symbols_in(atom.den):
+                    return x, atom.den * self._quotient(x, atom)
+        return None
+
+    def _quotient(self, x: Symbol, division: FloorDiv) -> Index:
+        hint = self.hint(of(division))
+        t = self.symbol(f"{x.name}_q", f"{self.origins[x]} // {division.den}", hint)
+        self.quotients.append((t, floordiv(division.num, division.den)))
+        return of(t)
+
+    def _newest_size(self, p: Index) -> tuple[Atom, Index] | None:
+        sizes = sorted((s for s in symbols_in(p)), key=lambda s: s.number, reverse=True)
+        return next((s for s in (self._solve_for(p, size) for size in sizes) if s is not None), None)
+
+    def _any_atom(self, p: Index) -> tuple[Atom, Index] | None:
+        atoms = [a for a in value_atoms(p) if isinstance(a, (FloorDiv, Relu))]
+        return next((s for s in (self._solve_for(p, atom) for atom in atoms) if s is not None), None)
+
+    def _solve_for(self, p: Index, atom: Atom) -> tuple[Atom, Index] | None:
+        """p == +-atom + rest with the atom not in the rest  ->  atom := -+rest."""
+        parts = split_linear(p, atom)
+        if parts is None or parts[0].constant not in (1, -1):
+            return None
+        slope, rest = parts
+        return atom, -rest if slope.constant == 1 else rest
+
+    def describe(self, p: Index) -> str:
+        """An expression in the user's terms, with its value in the call at hand."""
+        text = repr(p)
+        for symbol in sorted(symbols_in(p), key=lambda s: -len(s.name)):
+            if p.atom is symbol:
+                text = self.origins[symbol]
+        value = self.hint(p) if self.concrete else None
+        return text if p.constant is not None or value is None else f"{text} = {value}"

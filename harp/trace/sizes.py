@@ -1,0 +1,286 @@
+"""`Size`: what a user sees of a size, and the questions that harp itself asks about sizes.
+
+Arithmetic with integers and sizes gives sizes. A comparison answers with a bool and guards the answer. Asking for the
+number (`int(n)`, `range(n)`, a set or dict key) pins the size: the program then serves this value only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harp.errors import InconclusiveSizeError, LeakedTracerError, ShapeError
+from harp.trace import bounds
+from harp.trace.division import floordiv, mod
+from harp.trace.index import ONE, ZERO, Index, as_index
+from harp.trace.levels import current, where
+from harp.trace.scope import Relation, Scope
+
+# What `/` and `**` give is an array; the operators are put here by `harp.trace.arithmetic`, which knows arrays.
+ARRAY_OPERATORS: dict[str, Callable[[object, object], object]] = {}
+
+
+class Size:
+    """A size of the function being traced. Behaves like the integer that it is in the call at hand."""
+
+    __slots__ = ("_index", "_scope")
+
+    def __init__(self, index: Index, scope: Scope) -> None:
+        self._index = index
+        self._scope = scope
+
+    @property
+    def index(self) -> Index:
+        """The exact expression."""
+        check_scope(self._scope)
+        return self._scope.resolve(self._index)
+
+    def _ask(self, relation: Relation, p: Index) -> bool:
+        return ask(relation, p)
+
+    def __add__(self, other: object) -> object:
+        return _combine("add", self, other, lambda a, b: a + b)
+
+    def __radd__(self, other: object) -> object:
+        return _combine("add", other, self, lambda a, b: a + b)
+
+    def __sub__(self, other: object) -> object:
+        return _combine("subtract", self, other, lambda a, b: a - b)
+
+    def __rsub__(self, other: object) -> object:
+        return _combine("subtract", other, self, lambda a, b: a - b)
+
+    def __mul__(self, other: object) -> object:
+        return _combine("multiply", self, other, lambda a, b: a * b)
+
+    def __rmul__(self, other: object) -> object:
+        return _combine("multiply", other, self, lambda a, b: a * b)
+
+    def __floordiv__(self, other: object) -> object:
+        return _combine("floor_divide", self, other, guarded_floordiv)
+
+    def __rfloordiv__(self, other: object) -> object:
+        return _combine("floor_divide", other, self, guarded_floordiv)
+
+    def __mod__(self, other: object) -> object:
+        return _combine("remainder", self, other, guarded_mod)
+
+    def __rmod__(self, other: object) -> object:
+        return _combine("remainder", other, self, guarded_mod)
+
+    def __divmod__(self, other: object) -> tuple[object, object]:
+        return self // other, self % other  # type: ignore[operator]
+
+    def __rdivmod__(self, other: object) -> tuple[object, object]:
+        return other // self, other % self  # type: ignore[operator]
+
+    def __truediv__(self, other: object) -> object:
+        return ARRAY_OPERATORS["divide"](self, other)
+
+    def __rtruediv__(self, other: object) -> object:
+        return ARRAY_OPERATORS["divide"](other, self)
+
+    def __pow__(self, other: object) -> object:
+        if isinstance(other, int) and other >= 0:
+            result = ONE
+            for _ in range(other):
+                result = result * self.index
+            return wrap(result)
+        return ARRAY_OPERATORS["power"](self, other)
+
+    def __rpow__(self, other: object) -> object:
+        return ARRAY_OPERATORS["power"](other, self)
+
+    def __neg__(self) -> object:
+        return wrap(-self.index)
+
+    def __pos__(self) -> Size:
+        return self
+
+    def __abs__(self) -> object:
+        return self if self >= 0 else -self
+
+    def __eq__(self, other: object) -> bool:
+        p = _other(other)
+        return NotImplemented if p is None else self._ask(Relation.ZERO, self.index - p)
+
+    def __ne__(self, other: object) -> bool:
+        p = _other(other)
+        return NotImplemented if p is None else self._ask(Relation.NONZERO, self.index - p)
+
+    def __le__(self, other: object) -> bool:
+        p = _other(other)
+        return NotImplemented if p is None else self._ask(Relation.NONNEGATIVE, p - self.index)
+
+    def __lt__(self, other: object) -> bool:
+        p = _other(other)
+        return NotImplemented if p is None else self._ask(Relation.NONNEGATIVE, p - self.index - 1)
+
+    def __ge__(self, other: object) -> bool:
+        p = _other(other)
+        return NotImplemented if p is None else self._ask(Relation.NONNEGATIVE, self.index - p)
+
+    def __gt__(self, other: object) -> bool:
+        p = _other(other)
+        return NotImplemented if p is None else self._ask(Relation.NONNEGATIVE, self.index - p - 1)
+
+    def __bool__(self) -> bool:
+        return self._ask(Relation.NONZERO, self.index)
+
+    def __int__(self) -> int:
+        return pin(self.index)
+
+    __index__ = __int__
+    __trunc__ = __int__
+
+    def __float__(self) -> float:
+        return float(int(self))
+
+    def __round__(self, digits: int | None = None) -> Size:
+        return self
+
+    def __hash__(self) -> int:
+        return hash(int(self))
+
+    def __repr__(self) -> str:
+        return repr(self._scope.resolve(self._index))
+
+
+def check_scope(scope: Scope) -> None:
+    """Raise if a size of another trace, or of one that is over, is used."""
+    level = current()
+    if level is None or level.scope is not scope:
+        raise LeakedTracerError(
+            "a size of one traced function was used outside it; return what you need from the function "
+            f"instead of storing it in a global or an outer variable{where()}"
+        )
+
+
+def _other(value: object) -> Index | None:
+    if isinstance(value, Size):
+        return value.index
+    if isinstance(value, (int, float)) and value == int(value):
+        return as_index(int(value))
+    return None
+
+
+def _combine(name: str, a: object, b: object, exact: Callable[[Index, Index], Index]) -> object:
+    """Exact for integers and sizes; with anything else (a float, an array) the operator of arrays."""
+    if isinstance(a, (Size, int)) and isinstance(b, (Size, int)):
+        return wrap(exact(to_index(a), to_index(b)))
+    return ARRAY_OPERATORS[name](a, b)
+
+
+def to_index(value: object) -> Index:
+    """A size, an integer or an index expression as an index expression."""
+    if isinstance(value, Index):
+        return value
+    if isinstance(value, Size):
+        return value.index
+    return as_index(value.__index__())  # type: ignore[attr-defined]
+
+
+def wrap(p: Index) -> Size | int:
+    """What the user sees of an index expression: a number if it is one."""
+    p = resolve(p)
+    if p.constant is not None:
+        return p.constant
+    level = current()
+    assert level is not None, "a symbolic size exists only inside a trace"
+    return Size(p, level.scope)
+
+
+def resolve(p: Index) -> Index:
+    """`p` through what the current trace has learnt."""
+    level = current()
+    return p if level is None else level.scope.resolve(p)
+
+
+def resolve_all(shape: tuple[Index, ...]) -> tuple[Index, ...]:
+    level = current()
+    return shape if level is None else tuple(map(level.scope.resolve, shape))
+
+
+def ask(relation: Relation, p: Index, reason: str = "asked by the function") -> bool:
+    """Whether `p` stands in this relation to 0; guarded unless it is certain.
+
+    Raises InconclusiveSizeError where nothing decides it: tracing on declared sizes has no call to look at.
+    """
+    level = current()
+    answer = _ask_without_scope(relation, p) if level is None else level.scope.decide(relation, p, reason)
+    if answer is None:
+        raise InconclusiveSizeError(
+            f"whether {resolve(p)} {relation.value} is not decided by the declared sizes ({reason}); declare it: give "
+            f"sizes that must be equal the same name, or a fixed size as a number, as in harp.f32['batch', 784]{where()}"
+        )
+    return answer
+
+
+def _ask_without_scope(relation: Relation, p: Index) -> bool | None:
+    if relation is Relation.NONNEGATIVE:
+        return bounds.at_least_zero(p)
+    known = bounds.is_zero(p)
+    return None if known is None else known is (relation is Relation.ZERO)
+
+
+def pin(p: Index) -> int:
+    """The number that `p` is in the call at hand; the program then serves only calls where it is the same."""
+    p = resolve(p)
+    if p.constant is not None:
+        return p.constant
+    level = current()
+    value = None if level is None else level.scope.hint(p)
+    if value is None:
+        raise InconclusiveSizeError(
+            f"the number of {p} is not known while tracing on declared sizes; declare it as a number{where()}"
+        )
+    ask(Relation.ZERO, p - value, "its number was asked for")
+    return value
+
+
+def hint(p: Index) -> int | None:
+    """The value in the call at hand, without a guard: for choosing what to guard, never for a result."""
+    level = current()
+    return p.constant if level is None else level.scope.hint(level.scope.resolve(p))
+
+
+def describe(p: Index) -> str:
+    """A size as an error message names it."""
+    level = current()
+    return repr(p) if level is None else level.scope.describe(level.scope.resolve(p))
+
+
+def unify(a: Index, b: Index, what: Callable[[], str]) -> Index:
+    """Require a == b, by a guard where it is not certain. Raises ShapeError, with `what()`, where it is not so."""
+    a, b = resolve(a), resolve(b)
+    if a is b:
+        return a
+    if not ask(Relation.ZERO, a - b, "sizes must be equal"):
+        raise ShapeError(f"{what()}: {describe(a)} is not {describe(b)}{where()}")
+    return resolve(a)
+
+
+def require_at_least_one(p: Index, what: Callable[[], str]) -> None:
+    """Require p >= 1, by a guard where it is not certain."""
+    if not ask(Relation.NONNEGATIVE, resolve(p) - 1, "must not be empty"):
+        raise ShapeError(f"{what()}{where()}")
+
+
+def _positive_divisor(b: Index) -> None:
+    if resolve(b) is ZERO or not ask(Relation.NONZERO, resolve(b), "a divisor must not be 0"):
+        raise ZeroDivisionError("a size was divided by zero")
+    if not ask(Relation.NONNEGATIVE, resolve(b), "the sign of a divisor"):
+        raise ShapeError(f"a size was divided by a negative number, {describe(b)}{where()}")
+
+
+def guarded_floordiv(a: Index, b: Index) -> Index:
+    if b.constant is not None and b.constant < 0:
+        return floordiv(-a, -b)
+    _positive_divisor(b)
+    return floordiv(resolve(a), resolve(b))
+
+
+def guarded_mod(a: Index, b: Index) -> Index:
+    if b.constant is not None and b.constant < 0:
+        return -mod(-a, -b)
+    _positive_divisor(b)
+    return mod(resolve(a), resolve(b))
