@@ -4,9 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # Without a C compiler, the ziglang wheel brings one.
-ZIG := $(if $(HARP_CC)$(CC_FOUND),,$(if $(shell command -v cc || command -v gcc || command -v clang),,zig))
 comma := ,
-with_zig = $(1)$(if $(ZIG),$(comma)$(ZIG))
+ZIG := $(if $(HARP_CC)$(shell command -v cc || command -v gcc || command -v clang),,$(comma)zig)
 
 .PHONY: help demo test lint wheel clean
 
@@ -38,8 +37,8 @@ clean:
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
 $(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/%.stamp: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(call with_zig,$*)]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*$(ZIG)]"
 	@touch $@

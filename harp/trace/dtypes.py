@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
 from harp.errors import UnsupportedDTypeError
+from harp.trace.index import Index
 from harp.trace.interning import InternedBase
 
 Buffer = npt.NDArray[np.generic]
@@ -54,11 +56,32 @@ class DType(InternedBase):
     def is_integer(self) -> bool:
         return self.kind in (Kind.INT, Kind.UINT)
 
+    def __getitem__(self, sizes: Dim | tuple[Dim, ...]) -> ArraySignature:
+        """The signature of an array of this dtype: `harp.f32["batch", 784]`, `harp.f32[()]` for a number."""
+        return ArraySignature(self, sizes if isinstance(sizes, tuple) else (sizes,))
+
     def __reduce__(self) -> tuple[object, ...]:
         return as_dtype, (self.numpy.name,)
 
     def __repr__(self) -> str:
         return self.name
+
+
+Dim = str | int | Index
+
+
+class ArraySignature(NamedTuple):
+    """dtype and sizes of an array: a name (equal names are equal sizes), a number, or an index expression.
+
+    >>> f32["batch", 784]
+    f32[batch, 784]
+    """
+
+    dtype: DType
+    shape: tuple[Dim, ...]
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
 def _make(name: str, kind: Kind, numpy_name: str) -> DType:

@@ -1,0 +1,74 @@
+"""Scratch memory of a program: one arena, laid out from the sizes at the call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harp.backends.c.index import IndexPrinter
+from harp.backends.c.values import Lines
+from harp.lower.program import Program, Slot
+from harp.trace.index import Atom, FloorDiv, Index, Relu, symbols_in
+
+# The arena of a program that needs no more than this lives on the stack.
+STACK_BYTES = 1 << 14
+
+
+def slot_size(slot: Slot, index: IndexPrinter) -> str:
+    """The bytes of a slot: the largest of its buffers, rounded up."""
+    text = ""
+    for size in dict.fromkeys(slot.sizes):
+        text = f"harp_larger({text}, {index.text(size)})" if text else index.text(size)
+    return f"harp_slot({text})"
+
+
+def magnitude(p: Index, names: Mapping[Atom, str]) -> str:
+    """A bound on the absolute value of `p` and of every partial result, as arithmetic in doubles: it cannot wrap."""
+    terms = []
+    for monomial, coefficient in p.terms:
+        factors = [_atom_magnitude(a, names) for a in monomial]
+        terms.append("*".join([f"{abs(coefficient)}.0", *factors] if coefficient not in (1, -1) or not factors else factors))
+    return " + ".join(terms) or "0.0"
+
+
+def _atom_magnitude(atom: Atom, names: Mapping[Atom, str]) -> str:
+    if isinstance(atom, FloorDiv):
+        return f"({magnitude(atom.num, names)} + {magnitude(atom.den, names)})"
+    if isinstance(atom, Relu):
+        return f"({magnitude(atom.arg, names)})"
+    return names[atom]
+
+
+def scratch_lines(program: Program, names: Mapping[Atom, str]) -> Lines:
+    """The body of `harp_scratch`: bytes of the arena, or -1 where computing them would overflow."""
+    lines = Lines()
+    sizes = [size for slot in program.scratch for size in slot.sizes]
+    if not sizes:
+        lines.add("return 0;")
+        return lines
+    bounds: dict[Atom, str] = {s: f"(double){names[s]}" for s in program.sizes}
+    lets = {let.symbol for let in program.lets}
+    lines.add("/* The same sums in doubles, which do not wrap, and without cancellation. */")
+    for let in program.lets:
+        bounds[let.symbol] = f"most_{names[let.symbol]}"
+        lines.add(f"const double {bounds[let.symbol]} = {magnitude(let.index, bounds)};", bounds[let.symbol])
+    needed = sorted({s for size in sizes for s in symbols_in(size) if s in lets}, key=lambda s: s.key)
+    lines.add("double most = 0.0;")
+    for size in dict.fromkeys(sizes):
+        lines.add(f"most += {magnitude(size, bounds)};")
+    for symbol in needed:
+        lines.add(f"most += {bounds[symbol]};")
+    lines.add("if (!(most < 0x1p62)) return -1;")
+    add_lets(program, names, lines)
+    index = IndexPrinter(names.__getitem__)
+    lines.add("int64_t bytes = 0;")
+    for slot in program.scratch:
+        lines.add(f"bytes += {slot_size(slot, index)};")
+    lines.add("return bytes;")
+    return lines
+
+
+def add_lets(program: Program, names: Mapping[Atom, str], lines: Lines) -> None:
+    """The derived sizes of the program, in order."""
+    index = IndexPrinter(names.__getitem__)
+    for let in program.lets:
+        lines.add(f"const int64_t {names[let.symbol]} = {index.text(let.index)};", names[let.symbol])

@@ -1,0 +1,363 @@
+"""One C function: the statements and heads of the loop IR, one method each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from harp.backends.c.index import IndexPrinter
+from harp.backends.c.scalar import TYPES, operation
+from harp.backends.c.values import Lines, ValuePrinter, bare
+from harp.errors import VerificationError
+from harp.lower.loops import (
+    Alloc,
+    Barrier,
+    Buffer,
+    Bump,
+    Call,
+    Digits,
+    For,
+    Head,
+    If,
+    Let,
+    LoopKind,
+    Nest,
+    Prefetch,
+    Region,
+    Segments,
+    Seq,
+    Stmt,
+    Store,
+    walk,
+)
+from harp.lower.uses import arguments, uses
+from harp.trace.bounds import exact_quotient, nonnegative
+from harp.trace.index import ONE, Atom, Index, Loop, Symbol, split_linear
+
+# Larger local arrays, and all whose size is not a number, come from the heap.
+_STACK_BYTES = 1 << 14
+_UNROLL_MOST = 64
+
+
+class Body:
+    """Prints statements as the lines of one function.
+
+    `buffers` and `names` are its parameters, `constant` those buffers that it only reads; `functions` are the regions
+    that can be called, and those in `fallible` return a status.
+    """
+
+    def __init__(
+        self,
+        buffers: Mapping[Buffer, str],
+        names: Mapping[Atom, str],
+        functions: Mapping[str, Region],
+        function_names: Mapping[str, str],
+        fallible: frozenset[str],
+        constant: frozenset[Buffer],
+    ) -> None:
+        self.lines = Lines()
+        self._functions = functions
+        self._function_names = function_names
+        self._fallible = fallible
+        self._constant = constant
+        self._counts: dict[str, int] = {}
+        self._buffers = dict(buffers)
+        self._scalars: set[Buffer] = set()
+        self._names = dict(names)
+        self._taken = set(names.values()) | set(buffers.values())
+        self._strides: dict[Buffer, list[str]] = {}
+        self._shared_strides: dict[tuple[Index, ...], str] = {}
+        self._index = IndexPrinter(self._name_of)
+        self._values = ValuePrinter(self._index, self._element, self.lines)
+        for buffer in buffers:
+            self._declare_strides(buffer, share=True)
+
+    # --- names
+
+    def _name_of(self, atom: Atom) -> str:
+        found = self._names.get(atom)
+        if found is None:
+            raise VerificationError(f"{atom!r} is used where no loop or let binds it")
+        return found
+
+    def _fresh(self, stem: str) -> str:
+        number = self._counts.get(stem, 0)
+        while f"{stem}{number}" in self._taken:
+            number += 1
+        self._counts[stem] = number + 1
+        self._taken.add(f"{stem}{number}")
+        return f"{stem}{number}"
+
+    def _bind(self, atom: Loop | Symbol) -> str:
+        """The name of a loop or let: one for all places that bind it, for each has its own block."""
+        found = self._names.get(atom)
+        if found is None:
+            wanted = f"i{atom.axis}" if isinstance(atom, Loop) else ""
+            if not wanted or wanted in self._taken:
+                wanted = self._fresh("i" if isinstance(atom, Loop) else "d")
+            self._taken.add(wanted)
+            found = self._names[atom] = wanted
+        return found
+
+    # --- memory
+
+    def _declare_strides(self, buffer: Buffer, share: bool) -> None:
+        """Row-major: the stride of an axis is that of the next one times its extent. Shared by equal shapes."""
+        strides = ["1"]
+        for axis in range(len(buffer.shape) - 1, 0, -1):
+            extent = self._index.factor(buffer.shape[axis])
+            known = self._shared_strides.get(buffer.shape[axis:]) if share else None
+            if known is None:
+                known = self._product(strides[0], extent)
+                if "*" in known or "(" in known:
+                    name = self._fresh("w" if share else f"{self._buffers[buffer]}_w")
+                    self.lines.add(f"const int64_t {name} = {bare(known)};", name)
+                    known = name
+                if share:
+                    self._shared_strides[buffer.shape[axis:]] = known
+            strides.insert(0, known)
+        self._strides[buffer] = strides
+
+    @staticmethod
+    def _product(a: str, b: str) -> str:
+        if a == "1" or b == "1":
+            return b if a == "1" else a
+        return str(int(a) * int(b)) if a.isdigit() and b.isdigit() else f"{a}*{b}"
+
+    def _offset(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
+        if len(index) != len(buffer.shape):
+            raise VerificationError(f"{buffer.name} of rank {len(buffer.shape)} is indexed by {list(index)}")
+        terms = []
+        for p, stride in zip(index, self._strides[buffer], strict=True):
+            if p.terms:
+                whole = stride == "1"
+                terms.append(self._index.text(p) if whole else self._product(self._index.factor(p), stride))
+        return " + ".join(terms) or "0"
+
+    def _element(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
+        if buffer not in self._buffers:
+            raise VerificationError(f"{buffer.name} is used where it is not allocated")
+        offset = self._offset(buffer, index)
+        name = self._buffers[buffer]
+        return name if buffer in self._scalars else f"{name}[{offset}]"
+
+    # --- statements
+
+    def statement(self, stmt: Stmt, block: bool = False) -> None:
+        """Print a statement; `block` says that it stands alone between braces."""
+        _STATEMENTS[type(stmt)](self, stmt, block)
+
+    def _nest(self, stmt: Nest, block: bool) -> None:
+        depth = self.lines.depth
+        if stmt.heads and not block and not isinstance(stmt.heads[0], For):
+            self.lines.open("")  # a neighbour may bind the same name
+        for head in stmt.heads:
+            _HEADS[type(head)](self, head, stmt.body)
+        self.statement(stmt.body, block or bool(stmt.heads))
+        while self.lines.depth > depth:
+            self.lines.close()
+
+    def _seq(self, stmt: Seq, block: bool) -> None:
+        for part in stmt.parts:
+            self.statement(part, block and len(stmt.parts) == 1)
+
+    def _store(self, stmt: Store, block: bool) -> None:
+        value = self._values.text(stmt.value)
+        target = self._element(stmt.buffer, stmt.index)
+        if stmt.reduce is not None:
+            if len(target) > 40:
+                name = self._fresh("at")
+                self.lines.add(f"const int64_t {name} = {self._offset(stmt.buffer, stmt.index)};", name)
+                target = f"{self._buffers[stmt.buffer]}[{name}]"
+            value = operation(stmt.reduce.value, stmt.buffer.dtype, (target, value))
+        self.lines.add(f"{target} = {bare(value)};")
+
+    def _if(self, stmt: If, block: bool) -> None:
+        self.lines.open(f"if ({self._index.conditions(stmt.conditions)})")
+        self.statement(stmt.yes, True)
+        if stmt.no is not None:
+            self.lines.close("} else {")
+            self.lines.depth += 1
+            self.statement(stmt.no, True)
+        self.lines.close()
+
+    def _alloc(self, stmt: Alloc, block: bool) -> None:
+        buffer = stmt.buffer
+        self._buffers[buffer] = name = self._fresh(buffer.space.value)
+        ctype = TYPES[buffer.dtype]
+        if not buffer.shape and not buffer.slack:
+            self._scalars.add(buffer)
+            self._strides[buffer] = []
+            self.lines.add(f"{ctype} {name};", name)
+            self.statement(stmt.body, block)
+            return
+        if not block:
+            self.lines.open("")
+        self._declare_strides(buffer, share=False)
+        count = _count(buffer)
+        if count is not None and count * buffer.dtype.itemsize <= _STACK_BYTES:
+            bumped = buffer in uses(stmt.body, self._functions).bumps
+            array = self._fresh(f"{name}_data") if bumped else name
+            self.lines.add(f"_Alignas(64) {ctype} {array}[{max(count, 1)}];", array)
+            if bumped:
+                self.lines.add(f"{ctype} *{name} = {array};")
+            self.statement(stmt.body, True)
+        else:
+            self._from_heap(stmt, ctype, name)
+        if not block:
+            self.lines.close()
+
+    def _from_heap(self, stmt: Alloc, ctype: str, name: str) -> None:
+        """Memory for the time of the body; without it the body is left out and the function reports failure."""
+        size = "1"
+        for extent in stmt.buffer.shape:
+            size = self._product(size, self._index.factor(extent))
+        slack = f" + {stmt.buffer.slack}" if stmt.buffer.slack else ""
+        memory = self._fresh(f"{name}_data")
+        self.lines.add(f"{ctype} *const {memory} = harp_take(({size}{slack})*{stmt.buffer.dtype.itemsize});")
+        self.lines.open(f"if ({memory} == NULL)")
+        self.lines.add("status = 1;")
+        self.lines.close("} else {")
+        self.lines.depth += 1
+        self.lines.add(f"{ctype} *restrict {name} = {memory};")
+        self.statement(stmt.body, True)
+        self.lines.add(f"free({memory});")
+        self.lines.close()
+
+    def _call(self, stmt: Call, block: bool) -> None:
+        texts = []
+        for _, actual in arguments(stmt, self._functions):
+            if isinstance(actual, Buffer):
+                texts.append(f"&{self._buffers[actual]}" if actual in self._scalars else self._buffers[actual])
+            else:
+                texts.append(self._index.text(actual))
+        self.call(stmt.function, texts)
+
+    def call(self, function: str, texts: list[str]) -> None:
+        """Call a function of the program, keeping its status where it can fail."""
+        text = f"{self._function_names[function]}({', '.join(texts)});"
+        self.lines.add(f"status |= {text}" if function in self._fallible else text)
+
+    def _region(self, stmt: Region, block: bool) -> None:
+        """In place, also where it is a function elsewhere. What it bumps is its own."""
+        bumped = uses(stmt.body, self._functions).bumps
+        outer = dict(self._buffers)
+        self.lines.open(f"/* {plain(stmt.name)} */")
+        for buffer in sorted(bumped, key=lambda b: outer[b]):
+            name = self._fresh(f"{outer[buffer]}_")
+            const = "const " if buffer in self._constant else ""
+            self.lines.add(f"{const}{TYPES[buffer.dtype]} *{name} = {outer[buffer]};", name)
+            self._buffers[buffer] = name
+        self.statement(stmt.body, True)
+        self._buffers |= outer
+        self.lines.close()
+
+    def _barrier(self, stmt: Barrier, block: bool) -> None:
+        self.lines.add(f"/* barrier ({stmt.scope.value}): one thread runs this */")
+
+    def _prefetch(self, stmt: Prefetch, block: bool) -> None:
+        self.lines.add(f"__builtin_prefetch(&{self._element(stmt.buffer, stmt.index)});")
+
+    def _bump(self, stmt: Bump, block: bool) -> None:
+        if stmt.buffer in self._scalars:
+            raise VerificationError(f"{stmt.buffer.name} is a variable: it has no pointer to move")
+        self.lines.add(f"{self._buffers[stmt.buffer]} += {self._index.text(stmt.step)};")
+
+    # --- heads
+
+    def _for(self, head: For, body: Stmt) -> None:
+        name = self._bind(head.loop)
+        count = head.loop.extent.constant
+        if head.kind is LoopKind.UNROLL and count is not None and 1 < count <= _UNROLL_MOST:
+            self.lines.add(f"HARP_UNROLL({count})")
+        elif head.kind is LoopKind.SIMD and not any(isinstance(s, Store) and s.reduce for s in walk(body)):
+            self.lines.add("HARP_INDEPENDENT")
+        extent = self._index.text(head.loop.extent)
+        self.lines.open(f"for (int64_t {name} = 0; {name} < {extent}; ++{name})")
+
+    def _let(self, head: Let, body: Stmt) -> None:
+        text = self._index.text(head.index)
+        name = self._bind(head.symbol)
+        self.lines.add(f"const int64_t {name} = {text};", name)
+
+    def _digits(self, head: Digits, body: Stmt) -> None:
+        """The last digit is the remainder, the first one the quotient that is left."""
+        divide = _division(head)
+        rest = self._index.factor(head.flat)
+        for loop in head.loops[:0:-1]:
+            radix = self._index.factor(loop.extent)
+            name, high = self._bind(loop), self._fresh("q")
+            self.lines.add(f"const int64_t {high} = {divide.format(bare(rest), bare(radix))};", high)
+            self.lines.add(f"const int64_t {name} = {rest} - {high}*{radix};", name)
+            rest = high
+        if head.loops:
+            name = self._bind(head.loops[0])
+            self.lines.add(f"const int64_t {name} = {bare(rest)};", name)
+
+    def _segments(self, head: Segments, body: Stmt) -> None:
+        """Runs along which only the last digit moves: as long as it has room, or the loop has positions."""
+        split = split_linear(head.digits.flat, head.loop)
+        if split is None or split[0] is not ONE:
+            raise VerificationError(f"segments of {head.digits.flat} need {head.loop} with the factor 1")
+        name = self._bind(head.loop)
+        offset, length = self._bind(head.offset), self._bind(head.length)
+        extent = self._index.text(head.loop.extent)
+        step = self._fresh("run")
+        self.lines.add(f"int64_t {step};")
+        self.lines.open(f"for (int64_t {name} = 0; {name} < {extent}; {name} += {step})")
+        self._digits(head.digits, body)
+        last = head.digits.loops[-1]
+        room = f"{self._index.text(last.extent)} - {self._name_of(last)}"
+        left = f"{extent} - {name}"
+        self.lines.add(f"{step} = harp_run_length({room}, {left});")
+        self.lines.add(f"const int64_t {offset} = {name};", offset)
+        self.lines.add(f"const int64_t {length} = {step};", length)
+
+
+def plain(text: str) -> str:
+    """Fit to stand in a comment."""
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ").replace("\\", "/")
+
+
+def _count(buffer: Buffer) -> int | None:
+    """How many elements to reserve, if that is a number."""
+    total = 1
+    for extent in buffer.shape:
+        if extent.constant is None:
+            return None
+        total *= max(extent.constant, 0)
+    return total + buffer.slack
+
+
+def _division(head: Digits) -> str:
+    """How to divide by the radices: a bare `/` if `flat` is a loop over a multiple of each, which runs only if all are
+    at least 1."""
+    if not nonnegative(head.flat):
+        return "harp_floordiv_i64({0}, {1})"
+    flat = head.flat.atom
+    whole = flat.extent if isinstance(flat, Loop) else None
+    for loop in head.loops[1:]:
+        divides = whole is not None and whole.terms and exact_quotient(whole, loop.extent) is not None
+        if not divides and not nonnegative(loop.extent - 1):
+            return "harp_quotient({0}, {1})"
+    return "({0})/({1})"
+
+
+# Every statement and head of the grammar; what is not here cannot be printed.
+_STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
+    Nest: Body._nest,
+    Seq: Body._seq,
+    Store: Body._store,
+    If: Body._if,
+    Alloc: Body._alloc,
+    Call: Body._call,
+    Region: Body._region,
+    Barrier: Body._barrier,
+    Prefetch: Body._prefetch,
+    Bump: Body._bump,
+}
+_HEADS: Mapping[type[Head], Callable[..., None]] = {
+    For: Body._for,
+    Let: Body._let,
+    Digits: Body._digits,
+    Segments: Body._segments,
+}

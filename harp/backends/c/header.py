@@ -1,0 +1,253 @@
+"""The helper functions of generated C, as text. A program contains those that it uses, in the order of this file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from string import Template
+
+from harp.backends.c.scalar import TYPES
+from harp.trace.dtypes import ALL, DType, Kind, f32
+
+_PREAMBLE = """\
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#if defined(_WIN32)
+#define HARP_EXPORT __declspec(dllexport)
+#else
+#define HARP_EXPORT __attribute__((visibility("default")))
+#endif
+/* Generated code compares unsigned numbers with zero, fills buffers in parts, and may leave a part unread. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wunknown-warning-option"
+#pragma clang diagnostic ignored "-Wbitwise-instead-of-logical"
+#define HARP_UNROLL(n)
+#define HARP_INDEPENDENT
+#else
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#define HARP_PRAGMA(text) _Pragma(#text)
+#define HARP_UNROLL(n) HARP_PRAGMA(GCC unroll n)
+#define HARP_INDEPENDENT HARP_PRAGMA(GCC ivdep)
+#endif
+#pragma GCC diagnostic ignored "-Wtype-limits"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+"""
+
+_PLAIN: Mapping[str, str] = {
+    "harp_relu": """\
+static inline int64_t harp_relu(int64_t a) { return a > 0 ? a : 0; }
+""",
+    "harp_quotient": """\
+/* a / b for a, b >= 0; a size that divides may be 0 where no loop runs. */
+static inline int64_t harp_quotient(int64_t a, int64_t b) { return b != 0 ? a / b : 0; }
+""",
+    "harp_run_length": """\
+/* The shorter of two runs, and at least 1, so that a loop over runs ends. */
+static inline int64_t harp_run_length(int64_t room, int64_t left)
+{
+    const int64_t run = room < left ? room : left;
+    return run > 1 ? run : 1;
+}
+""",
+    "harp_larger": """\
+static inline int64_t harp_larger(int64_t a, int64_t b) { return a > b ? a : b; }
+""",
+    "harp_slot": """\
+/* Bytes of a slot of the arena: the next one starts on a cache line. */
+static inline int64_t harp_slot(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+""",
+    "harp_take": """\
+/* Memory on a cache line, or NULL. */
+static inline void *harp_take(int64_t bytes)
+{
+    return bytes < 0 || bytes > INT64_MAX - 64 ? NULL : aligned_alloc(64, (size_t)((bytes + 64) / 64 * 64));
+}
+""",
+}
+
+# Families: one function for each dtype of these kinds. $T is the C type, $s the name, $U the unsigned type of its width,
+# $B the width in bits, $f libm's suffix, $low the
+# test that a number does not fall below int32.
+_SIGNED: Mapping[str, str] = {
+    "floordiv": """\
+/* Rounds down; 0 for divisor 0; the lowest number // -1 wraps. */
+static inline $T harp_floordiv_$s($T a, $T b)
+{
+    if (b == 0) return 0;
+    if (b == -1) return ($T)(0 - ($U)a);
+    return ($T)(a/b - ((a%b != 0) & ((a < 0) != (b < 0))));
+}
+""",
+    "mod": """\
+/* The remainder has the sign of the divisor; 0 for divisor 0. */
+static inline $T harp_mod_$s($T a, $T b)
+{
+    if (b == 0 || b == -1) return 0;
+    const $T r = ($T)(a%b);
+    return ($T)((r != 0) & ((a < 0) != (b < 0)) ? r + b : r);
+}
+""",
+    "abs": """\
+static inline $T harp_abs_$s($T a) { return a < 0 ? ($T)(0 - ($U)a) : a; }
+""",
+    "pow": """\
+/* Wraps; a negative power gives the exact quotient, truncated. */
+static inline $T harp_pow_$s($T a, $T b)
+{
+    if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
+    uint64_t result = 1, square = (uint64_t)a;
+    for (; b > 0; b = ($T)(b >> 1), square *= square)
+        if (b & 1) result *= square;
+    return ($T)result;
+}
+""",
+    "shr": """\
+static inline $T harp_shr_$s($T a, $T b) { return ($T)(a >> (($U)b < $B ? b : $B - 1)); }
+""",
+}
+_UNSIGNED: Mapping[str, str] = {
+    "floordiv": """\
+static inline $T harp_floordiv_$s($T a, $T b) { return b != 0 ? ($T)(a/b) : 0; }
+""",
+    "mod": """\
+static inline $T harp_mod_$s($T a, $T b) { return b != 0 ? ($T)(a%b) : 0; }
+""",
+    "pow": """\
+static inline $T harp_pow_$s($T a, $T b)
+{
+    uint64_t result = 1, square = a;
+    for (; b > 0; b = ($T)(b >> 1), square *= square)
+        if (b & 1) result *= square;
+    return ($T)result;
+}
+""",
+    "shr": """\
+static inline $T harp_shr_$s($T a, $T b) { return b < $B ? ($T)(a >> b) : 0; }
+""",
+}
+_INTEGER: Mapping[str, str] = {
+    "max": """\
+static inline $T harp_max_$s($T a, $T b) { return a > b ? a : b; }
+""",
+    "min": """\
+static inline $T harp_min_$s($T a, $T b) { return a < b ? a : b; }
+""",
+    "shl": """\
+static inline $T harp_shl_$s($T a, $T b) { return ($U)b < $B ? ($T)(($W)a << b) : 0; }
+""",
+}
+_FLOAT: Mapping[str, str] = {
+    "max": """\
+/* NaN is handed on. */
+static inline $T harp_max_$s($T a, $T b) { return a >= b || a != a ? a : b; }
+""",
+    "min": """\
+/* NaN is handed on. */
+static inline $T harp_min_$s($T a, $T b) { return a <= b || a != a ? a : b; }
+""",
+    "floordiv": """\
+/* The quotient of Python's divmod, as NumPy computes it. */
+static inline $T harp_floordiv_$s($T a, $T b)
+{
+    if (b == 0) return a/b;
+    const $T mod = fmod$f(a, b);
+    $T quotient = (a - mod)/b;
+    if (mod != 0 && (b < 0) != (mod < 0)) quotient -= 1;
+    if (quotient == 0) return copysign$f(0, a/b);
+    const $T whole = floor$f(quotient);
+    return quotient - whole > ($T)0.5 ? whole + 1 : whole;
+}
+""",
+    "mod": """\
+/* The remainder of Python's divmod: it has the sign of the divisor. */
+static inline $T harp_mod_$s($T a, $T b)
+{
+    const $T mod = fmod$f(a, b);
+    if (b == 0) return mod;
+    if (mod == 0) return copysign$f(0, b);
+    return (b < 0) != (mod < 0) ? mod + b : mod;
+}
+""",
+    "to_i32": """\
+/* Truncates; out of range gives the lowest number. */
+static inline int32_t harp_${s}_to_i32($T a) { return a $low && a < 0x1p31$f ? (int32_t)a : INT32_MIN; }
+""",
+    "to_i64": """\
+/* Truncates; out of range gives the lowest number. */
+static inline int64_t harp_${s}_to_i64($T a) { return a >= -0x1p63$f && a < 0x1p63$f ? (int64_t)a : INT64_MIN; }
+""",
+    "to_u64": """\
+/* Truncates; negative numbers wrap. */
+static inline uint64_t harp_${s}_to_u64($T a)
+{
+    return a >= 0x1p63$f && a < 0x1p64$f ? (uint64_t)a : (uint64_t)harp_${s}_to_i64(a);
+}
+""",
+    "to_u32": """\
+/* Truncates; wraps. */
+static inline uint32_t harp_${s}_to_u32($T a) { return (uint32_t)harp_${s}_to_i64(a); }
+""",
+    **{
+        f"to_{narrow}": f"""\
+/* Truncates; wraps. */
+static inline {c} harp_${s}_to_{narrow}($T a) {{ return ({c})harp_${s}_to_i32(a); }}
+"""
+        for narrow, c in (("i8", "int8_t"), ("i16", "int16_t"), ("u8", "uint8_t"), ("u16", "uint16_t"))
+    },
+}
+_FAMILIES: Mapping[Kind, tuple[Mapping[str, str], ...]] = {
+    Kind.BOOL: (),
+    Kind.INT: (_SIGNED, _INTEGER),
+    Kind.UINT: (_UNSIGNED, _INTEGER),
+    Kind.FLOAT: (_FLOAT,),
+}
+
+
+def _fields(dtype: DType) -> dict[str, str]:
+    """What a family's text says for this dtype. $W is unsigned and no narrower than `unsigned`."""
+    bits = 8 * dtype.itemsize
+    return {
+        "T": TYPES[dtype],
+        "s": dtype.name,
+        "U": f"uint{bits}_t",
+        "W": f"uint{max(bits, 32)}_t",
+        "B": str(bits),
+        "f": "f" if dtype is f32 else "",
+        "low": ">= -0x1p31f" if dtype is f32 else "> -2147483649.0",
+    }
+
+
+@cache
+def helpers() -> Mapping[str, str]:
+    """Every helper by name, each after those that it calls."""
+    found = dict(_PLAIN)
+    for dtype in ALL:
+        for family in _FAMILIES[dtype.kind]:
+            for name, text in family.items():
+                full = f"harp_{dtype.name}_{name}" if name.startswith("to_") else f"harp_{name}_{dtype.name}"
+                found[full] = Template(text).substitute(_fields(dtype))
+    return found
+
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def words(text: str) -> Iterator[str]:
+    """The identifiers in a piece of C."""
+    return (match.group() for match in _WORD.finditer(text))
+
+
+def header(body: str) -> str:
+    """Includes, and the definitions of all helpers that `body` needs."""
+    table = helpers()
+    wanted = [name for name in dict.fromkeys(words(body)) if name in table]
+    needed: set[str] = set()
+    while wanted:
+        name = wanted.pop()
+        if name not in needed:
+            needed.add(name)
+            wanted += [other for other in words(table[name]) if other in table]
+    return "\n".join([_PREAMBLE, *(text for name, text in table.items() if name in needed)])

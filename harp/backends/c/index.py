@@ -1,0 +1,82 @@
+"""Index expressions as C: int64_t arithmetic over named sizes and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from harp.trace.bounds import nonnegative
+from harp.trace.index import Atom, FloorDiv, Index, Monomial, Relu, from_terms
+
+_SIGN = 1 << 63
+
+
+class IndexPrinter:
+    """Prints polynomials, given the name of each size and loop."""
+
+    def __init__(self, name: Callable[[Atom], str]) -> None:
+        self._name = name
+        self._texts: dict[Index, str] = {}
+
+    def text(self, p: Index) -> str:
+        """The value: a sum, not in parentheses."""
+        found = self._texts.get(p)
+        if found is None:
+            found = self._texts[p] = self._sum(p)
+        return found
+
+    def factor(self, p: Index) -> str:
+        """The value, fit to stand in a product."""
+        text = self.text(p)
+        simple = len(p.terms) <= 1 and (not p.terms or p.terms[0][1] >= 0)
+        return text if simple else f"({text})"
+
+    def condition(self, p: Index) -> str:
+        """`p >= 0`, with what is subtracted on the other side."""
+        left = from_terms({m: c for m, c in p.terms if c > 0})
+        right = from_terms({m: -c for m, c in p.terms if c < 0})
+        return f"{self.text(left)} >= {self.text(right)}"
+
+    def conditions(self, conditions: Iterable[Index]) -> str:
+        """All of them hold."""
+        return " && ".join(map(self.condition, conditions)) or "1"
+
+    def _sum(self, p: Index) -> str:
+        if not p.terms:
+            return "0"
+        ordered = sorted(p.terms, key=lambda term: (term[1] < 0, -len(term[0])))
+        text = self._product(*ordered[0])
+        for monomial, coefficient in ordered[1:]:
+            sign = "-" if coefficient < 0 else "+"
+            text += f" {sign} {self._product(monomial, abs(coefficient))}"
+        return text
+
+    def _product(self, monomial: Monomial, coefficient: int) -> str:
+        factors = [self._atom(a) for a in monomial]
+        if coefficient == -1 and factors:
+            factors[0] = f"-{factors[0]}"
+        elif coefficient != 1 or not factors:
+            factors.insert(0, number(coefficient))
+        return "*".join(factors)
+
+    def _atom(self, atom: Atom) -> str:
+        if isinstance(atom, FloorDiv):
+            return self.quotient(atom.num, atom.den)
+        if isinstance(atom, Relu):
+            return f"harp_relu({self.text(atom.arg)})"
+        return self._name(atom)
+
+    def quotient(self, num: Index, den: Index, positive: bool = False) -> str:
+        """num // den; a bare `/` only where it is the same. `positive` says that den >= 1 is known otherwise."""
+        if not nonnegative(num):
+            return f"harp_floordiv_i64({self.text(num)}, {self.text(den)})"
+        if positive or nonnegative(den - 1):
+            divisor = self.factor(den)
+            return f"({self.factor(num)}/{divisor if len(den.terms) == 1 and '*' not in divisor else f'({divisor})'})"
+        return f"harp_quotient({self.text(num)}, {self.text(den)})"
+
+
+def number(value: int) -> str:
+    """An integer, wrapped to 64 bits as the arithmetic of the program is."""
+    value = (value + _SIGN) % (2 * _SIGN) - _SIGN
+    return "INT64_MIN" if value == -_SIGN else str(value)
+

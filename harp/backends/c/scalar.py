@@ -1,0 +1,147 @@
+"""The scalar language as C: how each dtype is spelled, literals, and one row for each operation.
+
+Every row gives NumPy's value. Where C's own operator differs (promotion of small integers, division, shifts) the row
+says so; what takes more than an operator is a helper of `harp.backends.c.header`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from harp.trace.dtypes import DType, Kind, bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from harp.trace.expr import Apply, Const
+from harp.trace.ops import Op
+
+TYPES: Mapping[DType, str] = {
+    bool_: "uint8_t",
+    i8: "int8_t",
+    i16: "int16_t",
+    i32: "int32_t",
+    i64: "int64_t",
+    u8: "uint8_t",
+    u16: "uint16_t",
+    u32: "uint32_t",
+    u64: "uint64_t",
+    f32: "float",
+    f64: "double",
+}
+
+_BOOL, _SIGNED, _UNSIGNED, _FLOAT = (Kind.BOOL,), (Kind.INT,), (Kind.UINT,), (Kind.FLOAT,)
+_INTS = _SIGNED + _UNSIGNED
+_NUMBERS = _INTS + _FLOAT
+_ALL = _BOOL + _NUMBERS
+
+Row = dict[Kind, str]
+
+
+def _on(kinds: Iterable[Kind], text: str) -> Row:
+    return dict.fromkeys(kinds, text)
+
+
+# {a} {b} {c} are the operands, {T} is the C type, {s} the dtype's name, {f} the suffix of libm's float functions.
+# Rows stand for the kind of the operands (of the last one: a select's first is bool).
+ROWS: Mapping[Op, Row] = {
+    Op.ADD: _on(_NUMBERS, "({a} + {b})"),
+    Op.MUL: _on(_NUMBERS, "({a}*{b})"),
+    Op.DIV: _on(_FLOAT, "({a}/{b})"),
+    Op.FLOORDIV: _on(_NUMBERS, "harp_floordiv_{s}({a}, {b})"),
+    Op.MOD: _on(_NUMBERS, "harp_mod_{s}({a}, {b})"),
+    Op.MAX: _on(_NUMBERS, "harp_max_{s}({a}, {b})") | _on(_BOOL, "({a} | {b})"),
+    Op.MIN: _on(_NUMBERS, "harp_min_{s}({a}, {b})") | _on(_BOOL, "({a} & {b})"),
+    Op.POW: _on(_INTS, "harp_pow_{s}({a}, {b})") | _on(_FLOAT, "pow{f}({a}, {b})"),
+    Op.LT: _on(_ALL, "({a} < {b})"),
+    Op.EQ: _on(_ALL, "({a} == {b})"),
+    Op.SELECT: _on(_ALL, "({a} ? {b} : {c})"),
+    Op.AND: _on(_BOOL + _INTS, "({a} & {b})"),
+    Op.OR: _on(_BOOL + _INTS, "({a} | {b})"),
+    Op.XOR: _on(_BOOL + _INTS, "({a} ^ {b})"),
+    Op.NOT: _on(_BOOL, "(!{a})") | _on(_INTS, "(~{a})"),
+    Op.SHL: _on(_INTS, "harp_shl_{s}({a}, {b})"),
+    Op.SHR: _on(_INTS, "harp_shr_{s}({a}, {b})"),
+    Op.NEG: _on(_NUMBERS, "(-{a})"),
+    Op.ABS: _on(_SIGNED, "harp_abs_{s}({a})") | _on(_UNSIGNED, "{a}") | _on(_FLOAT, "fabs{f}({a})"),
+    Op.RECIP: _on(_FLOAT, "(1.0{f}/{a})"),
+    Op.SQRT: _on(_FLOAT, "sqrt{f}({a})"),
+    Op.EXP: _on(_FLOAT, "exp{f}({a})"),
+    Op.EXP2: _on(_FLOAT, "exp2{f}({a})"),
+    Op.EXPM1: _on(_FLOAT, "expm1{f}({a})"),
+    Op.LOG: _on(_FLOAT, "log{f}({a})"),
+    Op.LOG2: _on(_FLOAT, "log2{f}({a})"),
+    Op.LOG1P: _on(_FLOAT, "log1p{f}({a})"),
+    Op.SIN: _on(_FLOAT, "sin{f}({a})"),
+    Op.COS: _on(_FLOAT, "cos{f}({a})"),
+    Op.TAN: _on(_FLOAT, "tan{f}({a})"),
+    Op.TANH: _on(_FLOAT, "tanh{f}({a})"),
+    Op.FLOOR: _on(_FLOAT, "floor{f}({a})"),
+    Op.STOP: _on(_ALL, "{a}"),
+    Op.FMA: _on(_FLOAT, "__builtin_fma{f}({a}, {b}, {c})"),
+}
+
+# The same for casts, by the kinds of source and target; {t} is the target's name.
+CASTS: Mapping[tuple[Kind, Kind], str] = {
+    **{(source, target): "(({T}){a})" for source in Kind for target in Kind},
+    **{(source, Kind.BOOL): "({a} != 0)" for source in Kind},
+    **{(Kind.FLOAT, target): "harp_{s}_to_{t}({a})" for target in _INTS},
+}
+
+# C computes these in `int` for narrower types, and the result may not fit: the cast back wraps.
+_WIDENED = {Op.ADD, Op.MUL, Op.NEG, Op.NOT}
+
+
+def operation(op: Op, dtype: DType, args: Sequence[str]) -> str:
+    """op(*args) for operands of this dtype; each argument is a primary expression of C, and so is the result."""
+    names = dict(zip("abc", args, strict=False))
+    text = ROWS[op][dtype.kind].format(T=TYPES[dtype], s=dtype.name, f=_suffix(dtype), **names)
+    narrow = op in _WIDENED and dtype.is_integer and dtype.itemsize < 4
+    return f"(({TYPES[dtype]}){text})" if narrow else text
+
+
+def conversion(source: DType, target: DType, arg: str) -> str:
+    """The cast, NumPy's where that is defined."""
+    template = CASTS[source.kind, target.kind]
+    return template.format(a=arg, T=TYPES[target], s=source.name, t=target.name)
+
+
+def application(e: Apply, args: Sequence[str]) -> str:
+    """An operation of the scalar language over the texts of its operands."""
+    if e.op is Op.CAST:
+        return conversion(e.operands[0].dtype, e.dtype, args[0])
+    return operation(e.op, e.operands[-1].dtype, args)
+
+
+def _suffix(dtype: DType) -> str:
+    return "f" if dtype is f32 else ""
+
+
+def literal(e: Const) -> str:
+    """The number, exactly, as a primary expression of its C type (`int` for what is narrower)."""
+    value = e.value.item()
+    if isinstance(value, float):
+        return _float(value, e.dtype)
+    text = _integer(int(value), e.dtype)
+    return f"({text})" if value < 0 else text
+
+
+def _integer(value: int, dtype: DType) -> str:
+    if value == np.iinfo(np.int64).min:
+        return "INT64_MIN"
+    if value == np.iinfo(np.int32).min and dtype is i32:
+        return "INT32_MIN"
+    wrapper = {i64: "INT64_C({})", u64: "UINT64_C({})", u32: "{}u"}.get(dtype, "{}")
+    return wrapper.format(value)
+
+
+def _float(value: float, dtype: DType) -> str:
+    suffix = _suffix(dtype)
+    if value != value:
+        return f"__builtin_nan{suffix}(\"\")"
+    negative = np.signbit(value)
+    size = abs(value)
+    if size == float("inf"):
+        text = f"__builtin_inf{suffix}()"
+    else:
+        short = size == int(size) and size < 1e6
+        text = (f"{int(size)}.0" if short else size.hex()) + suffix
+    return f"(-{text})" if negative else text

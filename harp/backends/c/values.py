@@ -1,0 +1,130 @@
+"""Lines of a C function, and values printed into them: shared or long parts become named temporaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from harp.backends.c.header import words
+from harp.backends.c.index import IndexPrinter
+from harp.backends.c.scalar import TYPES, application, literal
+from harp.errors import VerificationError
+from harp.lower.loops import Buffer, Load, Space
+from harp.trace.dtypes import bool_, i64
+from harp.trace.expr import Apply, Const, Expr, Position, const, walk
+from harp.trace.index import Index
+
+# Longer texts are cut into named parts: compilers bound the depth of parentheses, and readers their patience.
+_LONGEST = 72
+
+
+class Line(NamedTuple):
+    """A line of C. One that only declares a name is dropped when nothing mentions it."""
+
+    depth: int
+    text: str
+    declares: str = ""
+
+
+class Lines:
+    """The text of a function under construction."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.depth = 1
+
+    def add(self, text: str, declares: str = "") -> None:
+        self.lines.append(Line(self.depth, text, declares))
+
+    def open(self, text: str) -> None:
+        self.add(f"{text} {{" if text else "{")
+        self.depth += 1
+
+    def close(self, text: str = "}") -> None:
+        self.depth -= 1
+        self.add(text)
+
+    def pruned(self, needed: Iterable[str] = ()) -> list[Line]:
+        """The lines, without declarations of names that no later line mentions."""
+        seen = set(needed)
+        kept: list[Line] = []
+        for line in reversed(self.lines):
+            if not line.declares or line.declares in seen:
+                seen.update(words(line.text))
+                kept.append(line)
+        return kept[::-1]
+
+
+def printed(lines: Iterable[Line]) -> str:
+    return "\n".join("    " * line.depth + line.text for line in lines)
+
+
+def bare(text: str) -> str:
+    """Without the parentheses round the whole, if there are any."""
+    if not text.startswith("("):
+        return text
+    depth = 0
+    for position, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return text[1:-1] if position == len(text) - 1 else text
+    return text
+
+
+class ValuePrinter:
+    """Prints one value of the scalar language after another, each with its own temporaries."""
+
+    def __init__(self, index: IndexPrinter, element: Callable[[Buffer, tuple[Index, ...]], str], lines: Lines) -> None:
+        self._index = index
+        self._element = element
+        self._lines = lines
+        self._temporaries = 0
+
+    def text(self, root: Expr) -> str:
+        """A primary expression of C for the value, after the lines that name its parts."""
+        if not isinstance(root, Apply):
+            return self._leaf(root)
+        order = list(walk((root,)))
+        uses = dict.fromkeys(order, 0)
+        for e in order:
+            for a in e.args:
+                uses[a] += 1
+        texts: dict[Expr, str] = {}
+        for e in order:
+            text = application(e, [texts[a] for a in e.operands]) if isinstance(e, Apply) else self._leaf(e)
+            if e is not root and self._named(e, uses[e], text):
+                text = self.name(e, text)
+            texts[e] = text
+        return texts[root]
+
+    def name(self, e: Expr, text: str) -> str:
+        """A temporary that holds the value."""
+        name = f"t{self._temporaries}"
+        self._temporaries += 1
+        self._lines.add(f"const {TYPES[e.dtype]} {name} = {bare(text)};", name)
+        return name
+
+    def _named(self, e: Expr, uses: int, text: str) -> bool:
+        if isinstance(e, Const) or text.isidentifier():
+            return False
+        return uses > 1 or len(text) > _LONGEST
+
+    def _leaf(self, e: Expr) -> str:
+        if isinstance(e, Const):
+            return literal(e)
+        if isinstance(e, Position):
+            number = e.index.constant
+            return f"({self._index.text(e.index)})" if number is None else literal(const(number, i64))
+        if isinstance(e, Load):
+            return self._load(e)
+        raise VerificationError(f"{e!r} cannot stand in a kernel: only constants, positions and loads are leaves")
+
+    def _load(self, e: Load) -> str:
+        text = self._element(e.buffer, e.index)
+        if e.buffer.dtype is bool_ and e.buffer.space is Space.INPUT:
+            text = f"({text} != 0)"  # NumPy's views can put any byte into a bool
+        if not e.conditions:
+            return text
+        if e.fill is None:
+            raise VerificationError(f"{e!r} has conditions but no fill")
+        return f"({self._index.conditions(e.conditions)} ? {text} : {literal(e.fill)})"

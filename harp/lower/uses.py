@@ -1,0 +1,195 @@
+"""What statements mention: index expressions, values, buffers read and written, and the parameters of a region.
+
+A `Call` runs the region of that name. The region's parameters are what is free in its body: first its buffers, in
+order of first use, then its sizes and loops, in order of first use. Arguments stand in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from harp.errors import VerificationError
+from harp.lower.loops import (
+    Alloc,
+    Buffer,
+    Bump,
+    Call,
+    Digits,
+    For,
+    Head,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Nest,
+    Prefetch,
+    Region,
+    Segments,
+    Stmt,
+    Store,
+    parts,
+    walk,
+)
+from harp.trace import expr
+from harp.trace.expr import Position
+from harp.trace.index import Index, Loop, Symbol, value_atoms
+
+Name = Loop | Symbol
+
+
+class Uses(NamedTuple):
+    """Buffers by first use; `touched` are all of them. What is allocated inside is left out."""
+
+    touched: tuple[Buffer, ...]
+    reads: frozenset[Buffer]
+    writes: frozenset[Buffer]
+    bumps: frozenset[Buffer]
+
+
+def loads(stmt: Stmt) -> Iterator[Load]:
+    """The loads that this statement itself does."""
+    if isinstance(stmt, Store):
+        yield from (x for x in expr.walk((stmt.value,)) if isinstance(x, Load))
+
+
+def head_indices(head: Head) -> tuple[Index, ...]:
+    """The index expressions that a head evaluates."""
+    if isinstance(head, For):
+        return (head.loop.extent,)
+    if isinstance(head, Let):
+        return (head.index,)
+    if isinstance(head, Digits):
+        return (head.flat, *(loop.extent for loop in head.loops))
+    assert isinstance(head, Segments)
+    return (head.loop.extent, *head_indices(head.digits))
+
+
+def head_names(head: Head) -> tuple[Name, ...]:
+    """The names that a head binds."""
+    if isinstance(head, For):
+        return (head.loop,)
+    if isinstance(head, Let):
+        return (head.symbol,)
+    if isinstance(head, Digits):
+        return head.loops
+    assert isinstance(head, Segments)
+    return (head.loop, head.offset, head.length, *head.digits.loops)
+
+
+def _strided(buffer: Buffer) -> tuple[Index, ...]:
+    return buffer.shape[1:]
+
+
+def _value_indices(value: expr.Expr) -> Iterator[Index]:
+    for x in expr.walk((value,)):
+        if isinstance(x, Position):
+            yield x.index
+        elif isinstance(x, Load):
+            yield from (*x.index, *x.conditions, *_strided(x.buffer))
+
+
+def indices(stmt: Stmt) -> Iterator[Index]:
+    """The index expressions that this statement itself evaluates, those of its heads left out."""
+    if isinstance(stmt, Store):
+        yield from (*stmt.index, *_strided(stmt.buffer))
+        yield from _value_indices(stmt.value)
+    elif isinstance(stmt, If):
+        yield from stmt.conditions
+    elif isinstance(stmt, Prefetch):
+        yield from (*stmt.index, *_strided(stmt.buffer))
+    elif isinstance(stmt, Bump):
+        yield stmt.step
+    elif isinstance(stmt, Call):
+        yield from (a for a in stmt.arguments if isinstance(a, Index))
+    elif isinstance(stmt, Alloc):
+        yield from stmt.buffer.shape
+
+
+def regions(kernels: Iterable[Kernel]) -> dict[str, Region]:
+    """The regions that are called, by name. Two different regions of one name can stand in place, but not be called."""
+    found: dict[str, list[Region]] = {}
+    called: set[str] = set()
+    for kernel in kernels:
+        for stmt in walk(kernel.body):
+            if isinstance(stmt, Region):
+                found.setdefault(stmt.name, []).append(stmt)
+            elif isinstance(stmt, Call):
+                called.add(stmt.function)
+    for name in sorted(called):
+        if len(found.get(name, ())) != 1:
+            raise VerificationError(f"function {name!r} is called, but {len(found.get(name, ()))} regions have this name")
+    return {name: only[0] for name, only in found.items() if name in called}
+
+
+def uses(stmt: Stmt, functions: Mapping[str, Region]) -> Uses:
+    """Every buffer from outside that the statement touches, and how."""
+    touched: dict[Buffer, None] = {}
+    reads: set[Buffer] = set()
+    writes: set[Buffer] = set()
+    bumps: set[Buffer] = set()
+    inner: set[Buffer] = set()
+    for part in walk(stmt):
+        read = {load.buffer: None for load in loads(part)}
+        written: dict[Buffer, None] = {}
+        if isinstance(part, Alloc):
+            inner.add(part.buffer)
+        elif isinstance(part, Store):
+            written[part.buffer] = None
+            if part.reduce is not None:
+                read[part.buffer] = None
+        elif isinstance(part, (Prefetch, Bump)):
+            touched[part.buffer] = None
+            if isinstance(part, Bump):
+                bumps.add(part.buffer)
+        elif isinstance(part, Call):
+            below = uses(functions[part.function], functions)
+            for formal, actual in arguments(part, functions):
+                if isinstance(formal, Buffer) and isinstance(actual, Buffer):
+                    touched[actual] = None
+                    read.update({actual: None} if formal in below.reads else {})
+                    written.update({actual: None} if formal in below.writes else {})
+        touched |= read | written
+        reads.update(read)
+        writes.update(written)
+    outside = tuple(b for b in touched if b not in inner)
+    return Uses(outside, frozenset(reads - inner), frozenset(writes - inner), frozenset(bumps - inner))
+
+
+def arguments(call: Call, functions: Mapping[str, Region]) -> list[tuple[Buffer | Name, Buffer | Index]]:
+    """(parameter, argument) of a call, checked."""
+    formals = parameters(functions[call.function], functions)
+    kinds = [isinstance(f, Buffer) for f in formals]
+    if kinds != [isinstance(a, Buffer) for a in call.arguments]:
+        raise VerificationError(f"call of {call.function!r} with {call.arguments}; its parameters are {formals}")
+    return list(zip(formals, call.arguments, strict=True))
+
+
+def parameters(region: Region, functions: Mapping[str, Region]) -> tuple[Buffer | Name, ...]:
+    """What is free in the region: its buffers, then its sizes and loops, in order of first use."""
+    buffers = uses(region, functions).touched
+    names: dict[Name, None] = {}
+    _free(region.body, frozenset(), names)
+    return (*buffers, *names)
+
+
+def _free(stmt: Stmt, bound: frozenset[Name], found: dict[Name, None]) -> None:
+    """Collect the names that `stmt` evaluates and does not bind."""
+
+    def add(p: Index) -> None:
+        for atom in value_atoms(p):
+            if isinstance(atom, (Loop, Symbol)) and atom not in bound:
+                found[atom] = None
+
+    if isinstance(stmt, Nest):
+        for head in stmt.heads:
+            for p in head_indices(head) if not isinstance(head, Segments) else (head.loop.extent,):
+                add(p)
+            bound |= frozenset(head_names(head))
+            if isinstance(head, Segments):
+                for p in head_indices(head.digits):
+                    add(p)
+    for p in indices(stmt):
+        add(p)
+    for part in parts(stmt):
+        _free(part, bound, found)

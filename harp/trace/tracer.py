@@ -1,0 +1,202 @@
+"""Tracing: run a Python function once on handles, and take down what it does as a `Graph`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import optree
+
+from harp.config import counters, settings
+from harp.errors import ArgumentError, HarpError, OutputError, SignatureError
+from harp.trace import dtypes
+from harp.trace.array import Array, node_of, traced
+from harp.trace.dtypes import ArraySignature, Buffer, DType, as_dtype
+from harp.trace.graph import Graph, inline
+from harp.trace.index import Index, Symbol, as_index, of
+from harp.trace.levels import enter, where
+from harp.trace.node import Input, Shape, fresh_input
+from harp.trace.primitives import as_array
+from harp.trace.scope import Relation, Scope
+from harp.trace.sizes import Size
+from harp.trace.verify import verify_graph
+
+Tree = object
+
+
+class Argument(NamedTuple):
+    """One array that a traced function is given: its name for messages, dtype, shape, and whether it is weak."""
+
+    name: str
+    dtype: DType
+    shape: Shape
+    weak: bool = False
+
+
+class Traced(NamedTuple):
+    """A function as a graph: one output for each leaf of the result tree."""
+
+    graph: Graph
+    treedef: optree.PyTreeSpec
+    weak: tuple[bool, ...]
+
+
+def trace_function(
+    function: Callable[[Sequence[Array]], Tree], arguments: Sequence[Argument], scope: Scope, name: str
+) -> Traced:
+    """Call `function` with one array for each argument, and return what it did. Nested calls share the scope."""
+    inputs = [fresh_input(a.name, a.shape, a.dtype) for a in arguments]
+    with enter(scope, name) as level:
+        result = function([traced(i, level, a.weak) for i, a in zip(inputs, arguments, strict=True)])
+        leaves, treedef = optree.tree_flatten(result)
+        arrays = [_output(leaf, name) for leaf in leaves]
+        graph = Graph(tuple(inputs), tuple(map(node_of, arrays)), level.sites)
+    counters.add("traces")
+    finished = inline(graph, {}, scope.substitution)
+    if settings.verify and level.parent is None:
+        verify_graph(finished)
+    return Traced(finished, treedef, tuple(a.weak for a in arrays))
+
+
+def _output(leaf: object, name: str) -> Array:
+    if isinstance(leaf, (Array, np.ndarray, np.generic, bool, int, float, Size)):
+        return as_array(leaf)
+    raise OutputError(
+        f"{name!r} returned {leaf!r} of type {type(leaf).__name__}; a traced function returns arrays, numbers, or "
+        f"tuples, lists and dicts of these"
+    )
+
+
+def leaf_array(leaf: object, name: str) -> tuple[Buffer, bool]:
+    """An argument as a NumPy array of a native dtype, and whether it is weak. Nothing is copied that need not be.
+
+    Raises ArgumentError or UnsupportedDTypeError naming the argument.
+    """
+    if isinstance(leaf, Array):
+        return np.asarray(leaf), leaf.weak
+    if isinstance(leaf, (bool, int, float)) and not isinstance(leaf, np.generic):
+        try:
+            return np.asarray(leaf, dtypes.as_dtype(type(leaf)).numpy), True
+        except OverflowError:
+            raise ArgumentError(f"argument {name}: the integer {leaf} does not fit 64 bits{where()}") from None
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        try:
+            native = as_dtype(leaf.dtype).numpy
+        except HarpError as error:
+            raise type(error)(f"argument {name}: {error}{where()}") from None
+        return np.asarray(leaf, native), False
+    raise ArgumentError(
+        f"argument {name} is a {type(leaf).__name__}; a traced function takes arrays, numbers, and trees of these; "
+        f"mark other arguments with static_argnums or static_argnames{where()}"
+    )
+
+
+def parameter_names(function: Callable[..., object], count: int) -> list[str]:
+    """Names of the positional parameters, for messages."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return [f"argument {k}" for k in range(count)]
+    names: list[str] = []
+    for parameter in parameters:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            names += [f"{parameter.name}[{k}]" for k in range(count - len(names))]
+        elif parameter.kind is not parameter.KEYWORD_ONLY and parameter.kind is not parameter.VAR_KEYWORD:
+            names.append(parameter.name)
+    return names + [f"argument {k}" for k in range(len(names), count)]
+
+
+def leaf_names(function: Callable[..., object], args: Sequence[object], kwargs: dict[str, object]) -> list[str]:
+    """What messages call each leaf: `x`, `params['w']`."""
+    found = []
+    for name, value in [*zip(parameter_names(function, len(args)), args, strict=False), *sorted(kwargs.items())]:
+        paths = optree.tree_paths(value)
+        found += [name + "".join(f"[{entry!r}]" for entry in path) for path in paths]
+    return found
+
+
+def size_arguments(names: Sequence[str], arrays: Sequence[tuple[Buffer, bool]], scope: Scope) -> list[Argument]:
+    """Arguments whose every axis is a new size, with the call's own sizes as hints."""
+    result = []
+    for name, (array, weak) in zip(names, arrays, strict=True):
+        short = "".join(c if c.isalnum() else "_" for c in name).strip("_")
+        shape = tuple(
+            of(scope.symbol(f"{short}_{axis}", f"{name}.shape[{axis}]", size)) for axis, size in enumerate(array.shape)
+        )
+        result.append(Argument(name, as_dtype(array.dtype), shape, weak))
+    return result
+
+
+def declare(name: str, signature: ArraySignature, shape: Shape, scope: Scope, named: dict[str, Index]) -> None:
+    """Hold an argument's sizes to a declared signature: equal names are equal sizes, numbers are fixed."""
+    if len(signature.shape) != len(shape):
+        raise SignatureError(f"argument {name} has {len(shape)} axes, but is declared {signature}")
+    for axis, (declared, size) in enumerate(zip(signature.shape, shape, strict=True)):
+        if isinstance(declared, str):
+            target = named.setdefault(declared, size)
+        else:
+            target = as_index(declared)
+        if not scope.decide(Relation.ZERO, size - target, f"{name} is declared {signature}"):
+            raise SignatureError(
+                f"argument {name} is declared {signature}, but axis {axis} is {scope.describe(size)}, "
+                f"not {scope.describe(target)}{where()}"
+            )
+
+
+def declared_arguments(names: Sequence[str], signatures: Sequence[ArraySignature], scope: Scope) -> list[Argument]:
+    """Arguments with declared sizes and no call at hand."""
+    named: dict[str, Symbol] = {}
+    result = []
+    for name, signature in zip(names, signatures, strict=True):
+        shape: list[Index] = []
+        for axis, dim in enumerate(signature.shape):
+            if isinstance(dim, str):
+                if dim not in named:
+                    named[dim] = scope.symbol(dim, f"{name}.shape[{axis}]", None)
+                shape.append(of(named[dim]))
+            else:
+                shape.append(as_index(dim))
+        result.append(Argument(name, signature.dtype, tuple(shape)))
+    return result
+
+
+def trace(function: Callable[..., Tree], *arguments: object) -> Graph:
+    """The graph of a function, for declared signatures or for example arrays.
+
+    With arrays every axis becomes a size of its own, and questions about sizes are answered by the example. With
+    signatures such as `harp.f32["batch", 784]` there is no example: an undecided question raises
+    InconclusiveSizeError and names the constraint to declare.
+
+    >>> print(trace(lambda x: x * 2.0, dtypes.f32["n"]))
+    %0 = f32[n] input x
+    %1 = f32[n] map (%0) -> mul(x0, 2.0:f32)
+    return %1
+    """
+    leaves, treedef = optree.tree_flatten(arguments, is_leaf=lambda a: isinstance(a, ArraySignature))  # type: ignore[arg-type]
+    names = _names_with_signatures(function, arguments)
+    declared = [leaf for leaf in leaves if isinstance(leaf, ArraySignature)]
+    if len(declared) == len(leaves):
+        scope = Scope(concrete=False)
+        specs = declared_arguments(names, declared, scope)
+    elif declared:
+        raise ArgumentError("trace takes either signatures or arrays for all arguments, not both")
+    else:
+        scope = Scope()
+        specs = size_arguments(names, [leaf_array(leaf, n) for leaf, n in zip(leaves, names, strict=True)], scope)
+
+    def call(arrays: Sequence[Array]) -> Tree:
+        args = optree.tree_unflatten(treedef, arrays)
+        return function(*args)  # type: ignore[misc]
+
+    return trace_function(call, specs, scope, function_name(function)).graph
+
+
+def _names_with_signatures(function: Callable[..., object], arguments: Sequence[object]) -> list[str]:
+    plain = optree.tree_map(lambda a: 0, arguments, is_leaf=lambda a: isinstance(a, ArraySignature))  # type: ignore[arg-type]
+    return leaf_names(function, plain, {})  # type: ignore[arg-type]
+
+
+def function_name(function: Callable[..., object]) -> str:
+    return getattr(function, "__name__", type(function).__name__)

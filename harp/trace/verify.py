@@ -1,0 +1,67 @@
+"""The verifier of graphs: no leaked tracer, and every node's shape and dtype follow from its rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harp.errors import LeakedTracerError, VerificationError
+from harp.trace.expr import Operand, operands_in
+from harp.trace.graph import Graph
+from harp.trace.index import Index, Loop, loops_in
+from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, walk
+
+
+def verify_graph(graph: Graph, captured: frozenset[Input] = frozenset()) -> None:
+    """Raise LeakedTracerError for an input of another trace, VerificationError for a node that breaks its rule."""
+    inputs = {*graph.inputs, *captured}
+    for node in walk((*graph.inputs, *graph.outputs)):
+        if isinstance(node, Input) and node not in inputs:
+            raise LeakedTracerError(f"the result depends on {node.name!r}, an array of another traced function")
+        problem = _CHECKS[type(node)](node)
+        if problem:
+            site = graph.sites.get(node)
+            made = f", made at {site[0]}:{site[1]}" if site else ""
+            raise VerificationError(f"{node!r}: {problem}{made}")
+
+
+def _no_rule(node: Node) -> str:
+    return ""
+
+
+def _map_reduce(node: MapReduce) -> str:
+    for operand in node.operands:
+        if operand.shape != node.domain:
+            return f"operand of shape {list(operand.shape)} in a domain {list(node.domain)}"
+    for e in operands_in(node.expr):
+        if e.slot >= len(node.operands) or node.operands[e.slot].dtype is not e.dtype:
+            return f"operand {e.slot} does not have dtype {e.dtype}"
+    if (node.reduce is None) != (not node.axes) or any(not 0 <= a < len(node.domain) for a in node.axes):
+        return f"axes {node.axes} of reduction {node.reduce}"
+    return ""
+
+
+def _view(node: View) -> str:
+    if len(node.index) != len(node.src.shape):
+        return f"{len(node.index)} indices into {len(node.src.shape)} axes"
+    if bool(node.conditions) != (node.fill is not None):
+        return "conditions and fill go together"
+    if node.fill is not None and node.fill.dtype is not node.dtype:
+        return f"fill of dtype {node.fill.dtype}"
+    return _foreign_loops((*node.index, *node.conditions), node.shape)
+
+
+def _foreign_loops(indices: tuple[Index, ...], shape: Shape) -> str:
+    loops = {Loop(axis, extent) for axis, extent in enumerate(shape)}
+    foreign = {loop for p in indices for loop in loops_in(p)} - loops
+    return f"loops {foreign} are not those of shape {list(shape)}" if foreign else ""
+
+
+_CHECKS: dict[type[Node], Callable[..., str]] = {
+    Input: _no_rule,
+    Constant: _no_rule,
+    MapReduce: _map_reduce,
+    View: _view,
+    Contiguous: _no_rule,
+}
+
+__all__ = ["Operand", "verify_graph"]

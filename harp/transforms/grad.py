@@ -1,0 +1,218 @@
+"""`grad`, `value_and_grad`, `vjp` and `stop_gradient`: reverse-mode derivatives of functions of trees of arrays.
+
+The function is traced to a graph, the graph is differentiated by the tables of `harp.transforms.vjp`, and the result
+is put back into whatever is being traced, so that all transforms compose, to any depth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import NamedTuple
+
+import optree
+
+from harp.errors import ArgumentError, CotangentError, IntegerGradientError, NonScalarGradientError
+from harp.trace.array import Array
+from harp.trace.expr import apply, const
+from harp.trace.graph import Graph
+from harp.trace.levels import where
+from harp.trace.node import MapReduce, Shape
+from harp.trace.ops import Op
+from harp.trace.primitives import as_array, map_
+from harp.trace.sizes import to_index, unify
+from harp.trace.tracer import Traced, Tree, function_name, parameter_names
+from harp.transforms.staging import run, stage
+from harp.transforms.vjp import vjp as vjp_graph
+
+Function = Callable[..., Tree]
+
+
+class _Staged(NamedTuple):
+    """A function traced with respect to some of its arguments."""
+
+    traced: Traced
+    primals: list[Array]
+    treedef: optree.PyTreeSpec  # of the tuple of differentiated arguments
+
+
+def _stage_arguments(function: Function, argnums: Sequence[int], args: Sequence[Tree], kwargs: dict[str, Tree]) -> _Staged:
+    name = function_name(function)
+    labels = parameter_names(function, len(args))
+    for k in argnums:
+        if not -len(args) <= k < len(args):
+            raise ArgumentError(f"argnums names argument {k}, but {name!r} was given {len(args)} arguments{where()}")
+    positions = [k % len(args) for k in argnums]
+    chosen = tuple(args[k] for k in positions)
+    leaves, treedef = optree.tree_flatten(chosen)
+    paths = optree.tree_paths(chosen)
+    names = [labels[positions[int(p[0])]] + "".join(f"[{entry!r}]" for entry in p[1:]) for p in paths]
+    primals = [_differentiable(leaf, label) for leaf, label in zip(leaves, names, strict=True)]
+
+    def call(arrays: Sequence[Array]) -> Tree:
+        replaced = list(args)
+        for k, value in zip(positions, optree.tree_unflatten(treedef, arrays), strict=True):  # type: ignore[arg-type]
+            replaced[k] = value
+        return function(*replaced, **kwargs)
+
+    return _Staged(stage(call, primals, names, name), primals, treedef)
+
+
+def _differentiable(leaf: object, name: str) -> Array:
+    array = as_array(leaf)
+    if not array.kind.is_float:
+        raise IntegerGradientError(
+            f"argument {name} has dtype {array.dtype}, which has no derivative; convert it with .astype, "
+            f"or choose other arguments with argnums{where()}"
+        )
+    return array
+
+
+def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
+    """A function that returns `(value, gradient)` of a function with one scalar floating-point result.
+
+    `argnums` names the positional arguments, trees of floating-point arrays, with respect to which to differentiate;
+    the gradient has their tree, shapes and dtypes (a tuple of trees if `argnums` is a sequence). With `has_aux` the
+    function returns `(value, aux)`, and so does the result: `((value, aux), gradient)`.
+
+    Raises NonScalarGradientError, IntegerGradientError, and MissingRuleError where an operation has no derivative.
+
+    >>> value, gradient = value_and_grad(lambda x: x * x)(3.0)
+    >>> float(value), float(gradient)
+    (9.0, 6.0)
+    """
+    several = not isinstance(argnums, int)
+    numbers: tuple[int, ...] = tuple(argnums) if not isinstance(argnums, int) else (argnums,)
+
+    @wraps(function)
+    def differentiated(*args: Tree, **kwargs: Tree) -> Tree:
+        staged = _stage_arguments(function, numbers, args, kwargs)
+        graph, treedef, _ = staged.traced
+        value_only = Graph(graph.inputs, graph.outputs[:1], graph.sites)
+        _check_scalar(staged.traced, function_name(function), has_aux)
+        backward = vjp_graph(value_only, graph.inputs)
+        one = MapReduce((), (), const(1.0, value_only.outputs[0].dtype))
+        # One run for values and gradients, so that they share their nodes: the cotangent of the value is 1.
+        both = Graph(backward.inputs, (*graph.outputs, *backward.outputs), {**graph.sites, **backward.sites})
+        with_seed = run(both, [*staged.primals, map_node(one)])
+        values, gradients = with_seed[: len(graph.outputs)], with_seed[len(graph.outputs) :]
+        result = optree.tree_unflatten(treedef, values)
+        trees: tuple[Tree, ...] = optree.tree_unflatten(staged.treedef, gradients)  # type: ignore[assignment]
+        return result, (trees if several else trees[0])
+
+    return differentiated
+
+
+def map_node(node: MapReduce) -> Array:
+    """A constant as an array of the current level."""
+    return map_(lambda: node.expr, to=node.dtype)
+
+
+def _check_scalar(traced: Traced, name: str, has_aux: bool) -> None:
+    if has_aux and (traced.treedef.type is not tuple or traced.treedef.num_children != 2):
+        raise NonScalarGradientError(f"with has_aux, {name!r} must return a pair (value, aux){where()}")
+    leaves = traced.treedef.children()[0].num_leaves if has_aux else traced.treedef.num_leaves
+    if leaves != 1:
+        raise NonScalarGradientError(f"{name!r} must return one scalar, not {leaves} arrays{where()}")
+    output = traced.graph.outputs[0]
+    if output.shape:
+        raise NonScalarGradientError(
+            f"{name!r} must return a scalar, but its result has shape {list(output.shape)}; reduce it, for example "
+            f"with harp.numpy.sum, or use harp.vjp{where()}"
+        )
+    if not output.dtype.is_float:
+        raise IntegerGradientError(f"{name!r} returns {output.dtype.numpy}, which has no derivative{where()}")
+
+
+def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
+    """A function that returns the gradient of a function with one scalar floating-point result.
+
+    As `value_and_grad`, without the value; with `has_aux` it returns `(gradient, aux)`.
+
+    >>> float(grad(grad(lambda x: x * x * x))(2.0))
+    12.0
+    """
+    both = value_and_grad(function, argnums, has_aux)
+
+    @wraps(function)
+    def gradient(*args: Tree, **kwargs: Tree) -> Tree:
+        value, result = both(*args, **kwargs)  # type: ignore[misc]
+        return (result, value[1]) if has_aux else result  # type: ignore[index]
+
+    return gradient
+
+
+def vjp(function: Function, *primals: Tree, has_aux: bool = False) -> tuple[Tree, ...]:
+    """The value of `function(*primals)` and a function from a cotangent to the cotangents of the primals.
+
+    Returns `(value, pullback)`, or `(value, pullback, aux)` with `has_aux`. `pullback(cotangent)` takes a tree like
+    the value and returns a tuple of trees like the primals. Integer results take a cotangent that is ignored.
+
+    >>> value, pullback = vjp(lambda x, y: x * y, 2.0, 5.0)
+    >>> [float(c) for c in pullback(1.0)]
+    [5.0, 2.0]
+    """
+    staged = _stage_arguments(function, range(len(primals)), primals, {})
+    graph, treedef, _ = staged.traced
+    values: Tree = optree.tree_unflatten(treedef, run(graph, staged.primals))
+    count = len(graph.outputs)
+    aux: Tree = None
+    if has_aux:
+        _check_pair(treedef, function_name(function))
+        values, aux = values  # type: ignore[misc]
+        treedef = treedef.children()[0]
+        count = treedef.num_leaves
+    primal_graph = Graph(graph.inputs, graph.outputs[:count], graph.sites)
+    backward = vjp_graph(primal_graph, graph.inputs)
+
+    def pullback(cotangent: Tree) -> tuple[Tree, ...]:
+        seeds = _cotangents(cotangent, treedef, primal_graph)
+        outputs = run(backward, [*staged.primals, *seeds])
+        result: tuple[Tree, ...] = optree.tree_unflatten(staged.treedef, outputs)  # type: ignore[assignment]
+        return result
+
+    return (values, pullback, aux) if has_aux else (values, pullback)
+
+
+def _check_pair(treedef: optree.PyTreeSpec, name: str) -> None:
+    if treedef.type is not tuple or treedef.num_children != 2:
+        raise ArgumentError(f"with has_aux, {name!r} must return a pair (value, aux){where()}")
+
+
+def _cotangents(cotangent: Tree, treedef: optree.PyTreeSpec, graph: Graph) -> list[Array]:
+    leaves, given = optree.tree_flatten(cotangent)
+    if given != treedef:
+        raise CotangentError(f"the cotangent is a tree {given}, but the result is a tree {treedef}{where()}")
+    seeds = []
+    for leaf, output in zip(leaves, graph.outputs, strict=True):
+        if not output.dtype.is_float:
+            continue
+        array = as_array(leaf)
+        if array.weak and array.kind is not output.dtype:
+            array = map_(lambda x: x, array, to=output.dtype)
+        if array.kind is not output.dtype or array.ndim != len(output.shape):
+            raise CotangentError(
+                f"the cotangent is {array.dtype} with {array.ndim} axes, but the result is {output.dtype.numpy} with "
+                f"{len(output.shape)} axes{where()}"
+            )
+        for axis, (size, wanted) in enumerate(zip(node_shape(array), output.shape, strict=True)):
+            unify(size, wanted, lambda axis=axis: f"the cotangent does not fit the result along axis {axis}")  # type: ignore[misc]
+        seeds.append(array)
+    return seeds
+
+
+def node_shape(array: Array) -> Shape:
+    return tuple(map(to_index, array.shape))
+
+
+def stop_gradient(tree: Tree) -> Tree:
+    """The same arrays, through which no derivative flows.
+
+    >>> float(grad(lambda x: x * stop_gradient(x))(3.0))
+    3.0
+    """
+
+    def stop(leaf: object) -> Array:
+        return map_(lambda x: apply(Op.STOP, x), as_array(leaf))
+
+    return optree.tree_map(stop, tree)  # type: ignore[arg-type]

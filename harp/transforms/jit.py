@@ -1,0 +1,288 @@
+"""`jit`: trace once, compile once, and run the same machine code for every size.
+
+A call looks up the entries for its tree of arguments, dtypes and ranks; the first whose guards hold for the call's
+sizes runs. Where none does, the function is traced with this call as the example, which gives one more entry.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import update_wrapper
+from typing import NamedTuple
+
+import attrs
+import numpy as np
+import optree
+
+from harp.backends.options import CompileOptions
+from harp.config import log
+from harp.errors import ArgumentError, StaticArgumentError
+from harp.lower.pipeline import Lowered, lower
+from harp.trace.array import Array, from_numpy
+from harp.trace.dtypes import ALL, ArraySignature, Buffer
+from harp.trace.levels import current, where
+from harp.trace.scope import Scope
+from harp.trace.signature import Check, GraphSignature, canonical, signature_of
+from harp.trace.tracer import (
+    Tree,
+    declare,
+    function_name,
+    leaf_array,
+    leaf_names,
+    parameter_names,
+    size_arguments,
+    trace_function,
+)
+from harp.transforms.programs import Program, Runner, program_for, runner, target
+
+_NATIVE = frozenset(d.numpy for d in ALL)
+
+
+@attrs.frozen(eq=False)
+class Entry:
+    """One trace of the function: for which sizes it holds, and how to run it."""
+
+    check: Check
+    run: Runner
+    treedef: optree.PyTreeSpec
+    weak: tuple[bool, ...]
+    single: bool  # the result is one array, not a tree
+    signature: GraphSignature
+    program: Program
+
+
+class _Call(NamedTuple):
+    """A call taken apart: static values, leaves as buffers, and the key under which its entries are found."""
+
+    static: tuple[tuple[int | str, Hashable], ...]
+    treedef: optree.PyTreeSpec
+    arrays: list[tuple[Buffer, bool]]
+    names: list[str]
+
+
+class JitFunction:
+    """A compiled function. Made by `jit`; see there."""
+
+    def __init__(
+        self,
+        function: Callable[..., Tree],
+        static_argnums: Iterable[int],
+        static_argnames: Iterable[str],
+        signature: tuple[Tree, ...] | None,
+        options: CompileOptions,
+    ) -> None:
+        update_wrapper(self, function)
+        self._function = function
+        self._static_names = frozenset(static_argnames)
+        self._static_numbers = frozenset(static_argnums) | self._numbers_of_names()
+        self._declared = signature
+        self._options = options
+        self._entries: dict[tuple[Hashable, ...], list[Entry]] = {}
+        self._lock = threading.RLock()
+
+    def _numbers_of_names(self) -> frozenset[int]:
+        names = parameter_names(self._function, 0)
+        return frozenset(k for k, name in enumerate(names) if name in self._static_names)
+
+    def __call__(self, *args: Tree, **kwargs: Tree) -> Tree:
+        if current() is not None:  # inside a trace the function is part of what is traced
+            return self._function(*args, **kwargs)
+        static: tuple[tuple[int | str, Hashable], ...] = ()
+        dynamic, named = args, kwargs
+        if self._static_numbers or self._static_names:
+            static, dynamic, named = self._split(args, kwargs)
+        leaves, treedef = optree.tree_flatten((dynamic, named) if named else dynamic)
+        key: list[Hashable] = [treedef, static]
+        buffers: list[Buffer] = []
+        sizes: list[int] = []
+        for leaf in leaves:
+            buffer, weak = leaf, False
+            if type(leaf) is Array and leaf._value is not None:
+                buffer, weak = leaf._value, leaf.weak
+            elif type(leaf) is not np.ndarray or leaf.dtype not in _NATIVE:
+                return self._slow_call(static, dynamic, named)
+            flags = buffer.flags
+            if not (flags.c_contiguous and flags.aligned):
+                buffer = np.require(buffer, requirements="CA")
+            buffers.append(buffer)
+            sizes += buffer.shape
+            key.append((buffer.dtype, buffer.ndim, weak))
+        for entry in self._entries.get(tuple(key), ()):
+            values = entry.check(*sizes)
+            if values is not None:
+                return _results(entry, buffers, values)
+        return self._slow_call(static, dynamic, named)
+
+    def _split(
+        self, args: tuple[Tree, ...], kwargs: dict[str, Tree]
+    ) -> tuple[tuple[tuple[int | str, Hashable], ...], tuple[Tree, ...], dict[str, Tree]]:
+        count = len(args)
+        numbers = {k % count for k in self._static_numbers if -count <= k < count}
+        static: list[tuple[int | str, Tree]] = [(k, args[k]) for k in sorted(numbers)]
+        static += [(n, kwargs[n]) for n in sorted(kwargs) if n in self._static_names]
+        for name, value in static:
+            try:
+                hash(value)
+            except TypeError:
+                raise StaticArgumentError(
+                    f"static argument {name!r} of {function_name(self._function)!r} is a {type(value).__name__}, which "
+                    f"cannot be hashed; pass a tuple or another hashable value, or make it a traced argument{where()}"
+                ) from None
+        dynamic = tuple(a for k, a in enumerate(args) if k not in numbers)
+        named = {n: v for n, v in kwargs.items() if n not in self._static_names}
+        return tuple((n, (type(v), v)) for n, v in static), dynamic, named
+
+    def _take_apart(
+        self, static: tuple[tuple[int | str, Hashable], ...], dynamic: tuple[Tree, ...], named: dict[str, Tree]
+    ) -> _Call:
+        leaves, treedef = optree.tree_flatten((dynamic, named) if named else dynamic)
+        positions = dict(static)
+        labels = parameter_names(self._function, len(dynamic) + len(positions))
+        free = [label for k, label in enumerate(labels) if k not in positions]
+        names = _leaf_labels(free, dynamic, named)
+        arrays = [leaf_array(leaf, name) for leaf, name in zip(leaves, names, strict=True)]
+        return _Call(static, treedef, arrays, names)
+
+    def _slow_call(
+        self, static: tuple[tuple[int | str, Hashable], ...], dynamic: tuple[Tree, ...], named: dict[str, Tree]
+    ) -> Tree:
+        """Convert arguments, and trace if no entry serves the call."""
+        call = self._take_apart(static, dynamic, named)
+        buffers = [np.require(a, requirements="CA") for a, _ in call.arrays]
+        sizes = [size for a in buffers for size in a.shape]
+        key = (call.treedef, static, *((a.dtype, a.ndim, weak) for a, weak in call.arrays))
+        with self._lock:
+            for entry in self._entries.get(key, ()):
+                values = entry.check(*sizes)
+                if values is not None:
+                    break
+            else:
+                entry = self._trace(call, bool(named))
+                values = entry.check(*sizes)
+                assert values is not None, "the guards of a trace hold for the call that was traced"
+                # Most calls are like the last one, so the newest entry is asked first.
+                self._entries[key] = [entry, *self._entries.get(key, ())]
+        return _results(entry, buffers, values)
+
+    def _trace(self, call: _Call, has_named: bool) -> Entry:
+        scope = Scope()
+        name = function_name(self._function)
+        arguments = size_arguments(call.names, call.arrays, scope)
+        axes = list(scope.symbols)
+        if self._declared is not None:
+            _declare_all(self._declared, call, [a.shape for a in arguments], scope)
+
+        def apply(arrays: Sequence[Array]) -> Tree:
+            restored = optree.tree_unflatten(call.treedef, arrays)
+            dynamic, named = restored if has_named else (restored, {})  # type: ignore[misc]
+            return self._call_with_static(call.static, dynamic, named)
+
+        traced = trace_function(apply, arguments, scope, name)
+        program = program_for(traced.graph, self._options)
+        captured = [node.captured.array for node in program.graph.captured]
+        signature = signature_of(traced.graph, scope, axes)
+        log.info("%s: program %d, %r", name, self.compilations + 1, signature)
+        single = traced.treedef.is_leaf()
+        return Entry(
+            signature.compile_check(), runner(program, captured), traced.treedef, traced.weak, single, signature, program
+        )
+
+    def _call_with_static(
+        self, static: tuple[tuple[int | str, Hashable], ...], dynamic: Sequence[Tree], named: dict[str, Tree]
+    ) -> Tree:
+        values = {name: pair[1] for name, pair in static}  # type: ignore[index]
+        args = list(dynamic)
+        for position in sorted(k for k in values if isinstance(k, int)):
+            args.insert(position, values[position])
+        keywords = {k: v for k, v in values.items() if isinstance(k, str)}
+        return self._function(*args, **named, **keywords)
+
+    @property
+    def compilations(self) -> int:
+        """How many programs this function has made in this process, whether compiled or loaded from the cache."""
+        return len({id(e.program) for entries in self._entries.values() for e in entries})
+
+    @property
+    def signatures(self) -> tuple[GraphSignature, ...]:
+        """What each trace of this function serves, in order of tracing."""
+        return tuple(e.signature for entries in self._entries.values() for e in reversed(entries))
+
+    def lower(self, *args: Tree, **kwargs: Tree) -> Lowered:
+        """The stages of the program for these arguments, as text: `.graph`, `.schedule`, `.loops`, `.source`."""
+        static, dynamic, named = self._split(args, kwargs)
+        call = self._take_apart(static, dynamic, named)
+        scope = Scope()
+        arguments = size_arguments(call.names, call.arrays, scope)
+
+        def apply(arrays: Sequence[Array]) -> Tree:
+            restored = optree.tree_unflatten(call.treedef, arrays)
+            dynamic, named_ = restored if named else (restored, {})  # type: ignore[misc]
+            return self._call_with_static(static, dynamic, named_)
+
+        traced = trace_function(apply, arguments, scope, function_name(self._function))
+        return lower(canonical(traced.graph), target())
+
+    def __repr__(self) -> str:
+        return f"<jit of {function_name(self._function)}, {self.compilations} programs>"
+
+
+def _leaf_labels(labels: Sequence[str], dynamic: Sequence[Tree], named: dict[str, Tree]) -> list[str]:
+    pairs = [*zip(labels, dynamic, strict=False), *sorted(named.items())]
+    return [
+        name + "".join(f"[{entry!r}]" for entry in path)
+        for name, value in pairs
+        for path in optree.tree_paths(value)  # type: ignore[arg-type]
+    ]
+
+
+def _declare_all(declared: tuple[Tree, ...], call: _Call, shapes: Sequence[tuple], scope: Scope) -> None:  # type: ignore[type-arg]
+    leaves = optree.tree_leaves(declared, is_leaf=lambda a: a is None or isinstance(a, ArraySignature), none_is_leaf=True)  # type: ignore[arg-type]
+    if len(leaves) != len(call.arrays):
+        raise ArgumentError(f"{len(leaves)} signatures were declared, but the call has {len(call.arrays)} arrays{where()}")
+    named: dict[str, object] = {}
+    for leaf, (array, _), name, shape in zip(leaves, call.arrays, call.names, shapes, strict=True):
+        if isinstance(leaf, ArraySignature):
+            declare(name, leaf, array.dtype, shape, scope, named)  # type: ignore[arg-type]
+
+
+def _results(entry: Entry, buffers: Sequence[Buffer], sizes: tuple[int, ...]) -> Tree:
+    outputs = entry.run(buffers, sizes)
+    if entry.single:
+        return from_numpy(outputs[0], entry.weak[0])
+    arrays = [from_numpy(o, weak) for o, weak in zip(outputs, entry.weak, strict=True)]
+    return optree.tree_unflatten(entry.treedef, arrays)  # type: ignore[arg-type]
+
+
+def jit(
+    function: Callable[..., Tree] | None = None,
+    *,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+    signature: Sequence[Tree] | None = None,
+    options: CompileOptions | None = None,
+) -> JitFunction | Callable[[Callable[..., Tree]], JitFunction]:
+    """Compile a function of trees of arrays; use it as `@harp.jit`.
+
+    The compiled function takes NumPy arrays, harp arrays and numbers, and returns the tree of harp arrays that the
+    function returns. It is traced and compiled once for a given tree, rank and dtype of its arguments, whatever their
+    sizes. Arguments named by `static_argnums` or `static_argnames` are passed as they are; each value is traced on its
+    own. `signature` declares sizes, one entry for each argument, as in `jit(f, signature=(harp.f32["n", 3], None))`.
+
+    Raises, at a call: ArgumentError, UnsupportedDTypeError, SignatureError, ShapeError, StaticArgumentError,
+    OutputError, LeakedTracerError, OutOfMemoryError, ToolchainError.
+
+    >>> f = jit(lambda x: x * 2 + 1)
+    >>> f(np.arange(3.0)), f(np.arange(5.0)), f.compilations
+    (Array([1., 3., 5.]), Array([1., 3., 5., 7., 9.]), 1)
+    """
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    declared = None if signature is None else tuple(signature)
+
+    def decorate(f: Callable[..., Tree]) -> JitFunction:
+        if not callable(f):
+            raise ArgumentError(f"jit takes a function, not a {type(f).__name__}{where()}")
+        return JitFunction(f, numbers, names, declared, options or CompileOptions())
+
+    return decorate if function is None else decorate(function)

@@ -1,0 +1,148 @@
+"""From a traced graph to something that runs: one program for each distinct graph in the process.
+
+A graph is put into canonical form, lowered, printed as C, compiled (or found on disk) and loaded. Graphs that are equal
+up to the names of inputs and sizes share the program. Where there is no compiler, the NumPy interpreter runs the graph.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+
+import attrs
+import numpy as np
+
+from harp import backends
+from harp.backends.options import CompileOptions
+from harp.backends.protocol import Kernel
+from harp.backends.toolchain import find_toolchain
+from harp.config import counters, show
+from harp.errors import OutOfMemoryError
+from harp.lower.pipeline import Lowered, lower
+from harp.lower.target import Target
+from harp.trace.dtypes import Buffer
+from harp.trace.graph import Graph
+from harp.trace.signature import canonical, digest, python_source, sizes_of
+
+Runner = Callable[[Sequence[Buffer], tuple[int, ...]], list[Buffer]]
+
+_lock = threading.Lock()
+_programs: dict[tuple[bytes, str, CompileOptions], Program] = {}
+_warned = False
+
+
+@attrs.frozen(eq=False)
+class Program:
+    """A graph in canonical form with the kernel that computes it."""
+
+    graph: Graph
+    kernel: Kernel
+    lowered: Lowered | None
+
+
+def target() -> Target:
+    """What lowering is told of the machine that the toolchain compiles for."""
+    toolchain = find_toolchain()
+    return Target() if toolchain is None else Target(vector_bytes=toolchain.vector_bytes, fma=toolchain.fma)
+
+
+def backend_name() -> str:
+    """"c" where there is a compiler, else "numpy", with one warning."""
+    global _warned
+    if find_toolchain() is not None:
+        return "c"
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "no C compiler was found: harp computes with its NumPy interpreter, which is slow; install gcc or clang, "
+            "or `pip install ziglang`, and see `python -m harp doctor`",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+    return "numpy"
+
+
+def program_for(graph: Graph, options: CompileOptions) -> Program:
+    """The process's program for this graph; made at most once."""
+    renamed = canonical(graph)
+    name = backend_name()
+    key = digest(renamed), name, options
+    with _lock:
+        found = _programs.get(key)
+        if found is None:
+            found = _programs[key] = _make(renamed, name, options)
+        return found
+
+
+def _make(graph: Graph, name: str, options: CompileOptions) -> Program:
+    show(2, "graph", graph)
+    lowered = lower(graph, target()) if name == "c" else None
+    kernel = backends.get(name).compile(lowered.program if lowered else None, graph, options)
+    counters.add("programs")
+    return Program(graph, kernel, lowered)
+
+
+def runner(program: Program, captured: Sequence[Buffer]) -> Runner:
+    """A function from input buffers and sizes to fresh output buffers, generated for this program."""
+    names = {f"s{k}": k for k in range(len(sizes_of(program.graph)))}
+    shapes = [
+        "".join(f"{python_source(p).replace('n', 's')}, " for p in output.shape) for output in program.graph.outputs
+    ]
+    inputs = [f"b{k}" for k in range(len(program.graph.inputs))]
+    outputs = [f"o{k}" for k in range(len(shapes))]
+    sizes = list(names)
+    lines = [
+        "def run(buffers, sizes):",
+        f"    {_targets(inputs)} = buffers",
+        f"    {_targets(sizes)} = sizes",
+        *(f"    {o} = empty(({shape}), d{k})" for k, (o, shape) in enumerate(zip(outputs, shapes, strict=True))),
+        f"    if call(({''.join(i + ', ' for i in inputs)}*captured), ({''.join(o + ', ' for o in outputs)}), sizes):",
+        "        raise no_memory(sizes)",
+        f"    return [{', '.join(outputs)}]",
+    ]
+    if program.kernel.function is not None:
+        pointers = [f"pointer({n})" for n in inputs] + [f"c{k}" for k in range(len(captured))]
+        pointers += [f"pointer({o})" for o in outputs]
+        lines[-3] = f"    if call({', '.join([*pointers, *sizes])}):"
+    namespace = _namespace(program, captured)
+    exec("\n".join(lines), namespace)  # names and numbers of our own making only
+    run: Runner = namespace["run"]  # type: ignore[assignment]
+    return _checked(run)
+
+
+def _targets(names: Sequence[str]) -> str:
+    return f"({''.join(n + ', ' for n in names)})"
+
+
+def _namespace(program: Program, captured: Sequence[Buffer]) -> dict[str, object]:
+    kernel = program.kernel
+    found: dict[str, object] = {
+        "empty": np.empty,
+        "no_memory": _no_memory,
+        "captured": tuple(captured),
+        "call": kernel if kernel.function is None else kernel.function,
+        "pointer": kernel.pointer,
+    }
+    found |= {f"d{k}": output.dtype.numpy for k, output in enumerate(program.graph.outputs)}
+    if kernel.function is not None:
+        found |= {f"c{k}": kernel.pointer(array) for k, array in enumerate(captured)}
+    return found
+
+
+def _no_memory(sizes: tuple[int, ...]) -> OutOfMemoryError:
+    return OutOfMemoryError(f"the scratch memory of a call with sizes {sizes} cannot be had; call it on smaller parts")
+
+
+def _checked(run: Runner) -> Runner:
+    """The runner with NumPy's errors about huge outputs turned into harp's."""
+
+    def checked(buffers: Sequence[Buffer], sizes: tuple[int, ...]) -> list[Buffer]:
+        try:
+            return run(buffers, sizes)
+        except (MemoryError, ValueError, OverflowError) as error:
+            if isinstance(error, OutOfMemoryError):
+                raise
+            raise OutOfMemoryError(f"a result of a call with sizes {sizes} does not fit into memory: {error}") from None
+
+    return checked

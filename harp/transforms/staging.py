@@ -1,0 +1,48 @@
+"""What every transform of functions shares: trace a function on arrays to a graph of its own, and run a graph on arrays.
+
+Inside a trace "run" means: put the graph's nodes, with its inputs replaced, into the function being traced. Elsewhere
+it means the NumPy interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from harp.trace.array import Array, from_numpy, node_of
+from harp.trace.graph import Graph, inline
+from harp.trace.index import as_index
+from harp.trace.interpret import interpret
+from harp.trace.levels import current
+from harp.trace.node import Input, Node
+from harp.trace.primitives import emit
+from harp.trace.scope import Scope
+from harp.trace.sizes import resolve_all
+from harp.trace.tracer import Argument, Traced, Tree, trace_function
+
+
+def stage(function: Callable[[Sequence[Array]], Tree], arrays: Sequence[Array], names: Sequence[str], name: str) -> Traced:
+    """Trace `function` on fresh inputs that look like these arrays."""
+    level = current()
+    arguments = []
+    for array, label in zip(arrays, names, strict=True):
+        if level is None:
+            shape = tuple(map(as_index, np.asarray(array).shape))
+        else:
+            shape = resolve_all(node_of(array).shape)
+        arguments.append(Argument(label, array.kind, shape, array.weak))
+    return trace_function(function, arguments, Scope() if level is None else level.scope, name)
+
+
+def run(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
+    """The graph's outputs for these arrays as its inputs."""
+    level = current()
+    if level is None:
+        values = interpret(graph, [np.asarray(a) for a in arrays], {})
+        return [from_numpy(value) for value in values]
+    arguments: dict[Input, Node] = {i: node_of(a) for i, a in zip(graph.inputs, arrays, strict=True)}
+    inlined = inline(graph, arguments)
+    for node, site in inlined.sites.items():
+        level.sites.setdefault(node, site)
+    return [emit(node) for node in inlined.outputs]

@@ -1,0 +1,19 @@
+"""Settings that must stand before harp is imported: a cache of its own for this run, verifiers on."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+from hypothesis import HealthCheck, settings
+
+if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit the directory that the main process made
+    os.environ["HARP_CACHE_DIR"] = tempfile.mkdtemp(prefix="harp-tests-")
+    atexit.register(shutil.rmtree, os.environ["HARP_CACHE_DIR"], ignore_errors=True)
+os.environ.setdefault("HARP_VERIFY", "1")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+# Compiling makes the first example slow and the next ones fast, so time limits say nothing.
+settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
