@@ -117,8 +117,9 @@ def regions(kernels: Iterable[Kernel]) -> dict[str, Region]:
             elif isinstance(stmt, Call):
                 called.add(stmt.function)
     for name in sorted(called):
-        if len(found.get(name, ())) != 1:
-            raise VerificationError(f"function {name!r} is called, but {len(found.get(name, ()))} regions have this name")
+        count = len(found.get(name, ()))
+        if count != 1:
+            raise VerificationError(f"function {name!r} is called, but {count} regions have this name")
     return {name: only[0] for name, only in found.items() if name in called}
 
 

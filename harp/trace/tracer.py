@@ -129,10 +129,15 @@ def size_arguments(names: Sequence[str], arrays: Sequence[tuple[Buffer, bool]], 
     return result
 
 
-def declare(name: str, signature: ArraySignature, shape: Shape, scope: Scope, named: dict[str, Index]) -> None:
-    """Hold an argument's sizes to a declared signature: equal names are equal sizes, numbers are fixed."""
-    if len(signature.shape) != len(shape):
-        raise SignatureError(f"argument {name} has {len(shape)} axes, but is declared {signature}")
+def declare(
+    argument: Argument, signature: ArraySignature, scope: Scope, named: dict[str, Index]
+) -> None:
+    """Hold an argument to a declared signature: equal names are equal sizes, numbers are fixed."""
+    name, shape = argument.name, argument.shape
+    if len(signature.shape) != len(shape) or signature.dtype is not argument.dtype:
+        raise SignatureError(
+            f"argument {name} is declared {signature}, but is {argument.dtype} with {len(shape)} axes{where()}"
+        )
     for axis, (declared, size) in enumerate(zip(signature.shape, shape, strict=True)):
         if isinstance(declared, str):
             target = named.setdefault(declared, size)

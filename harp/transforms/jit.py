@@ -17,14 +17,16 @@ import optree
 
 from harp.backends.options import CompileOptions
 from harp.config import log
-from harp.errors import ArgumentError, StaticArgumentError
+from harp.errors import ArgumentError, SignatureError, StaticArgumentError
 from harp.lower.pipeline import Lowered, lower
 from harp.trace.array import Array, from_numpy
 from harp.trace.dtypes import ALL, ArraySignature, Buffer
+from harp.trace.index import Index
 from harp.trace.levels import current, where
 from harp.trace.scope import Scope
 from harp.trace.signature import Check, GraphSignature, canonical, signature_of
 from harp.trace.tracer import (
+    Argument,
     Tree,
     declare,
     function_name,
@@ -171,7 +173,7 @@ class JitFunction:
         arguments = size_arguments(call.names, call.arrays, scope)
         axes = list(scope.symbols)
         if self._declared is not None:
-            _declare_all(self._declared, call, [a.shape for a in arguments], scope)
+            _declare_all(self._declared, arguments, scope)
 
         def apply(arrays: Sequence[Array]) -> Tree:
             restored = optree.tree_unflatten(call.treedef, arrays)
@@ -236,14 +238,20 @@ def _leaf_labels(labels: Sequence[str], dynamic: Sequence[Tree], named: dict[str
     ]
 
 
-def _declare_all(declared: tuple[Tree, ...], call: _Call, shapes: Sequence[tuple], scope: Scope) -> None:  # type: ignore[type-arg]
-    leaves = optree.tree_leaves(declared, is_leaf=lambda a: a is None or isinstance(a, ArraySignature), none_is_leaf=True)  # type: ignore[arg-type]
-    if len(leaves) != len(call.arrays):
-        raise ArgumentError(f"{len(leaves)} signatures were declared, but the call has {len(call.arrays)} arrays{where()}")
-    named: dict[str, object] = {}
-    for leaf, (array, _), name, shape in zip(leaves, call.arrays, call.names, shapes, strict=True):
-        if isinstance(leaf, ArraySignature):
-            declare(name, leaf, array.dtype, shape, scope, named)  # type: ignore[arg-type]
+def _declare_all(declared: tuple[Tree, ...], arguments: Sequence[Argument], scope: Scope) -> None:
+    signatures = optree.tree_leaves(declared, is_leaf=_is_signature, none_is_leaf=True)  # type: ignore[arg-type]
+    if len(signatures) != len(arguments):
+        raise SignatureError(
+            f"{len(signatures)} signatures are declared, but the call has {len(arguments)} arrays{where()}"
+        )
+    named: dict[str, Index] = {}
+    for declaration, argument in zip(signatures, arguments, strict=True):
+        if isinstance(declaration, ArraySignature):
+            declare(argument, declaration, scope, named)
+
+
+def _is_signature(leaf: object) -> bool:
+    return leaf is None or isinstance(leaf, ArraySignature)
 
 
 def _results(entry: Entry, buffers: Sequence[Buffer], sizes: tuple[int, ...]) -> Tree:

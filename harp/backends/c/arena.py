@@ -26,7 +26,9 @@ def magnitude(p: Index, names: Mapping[Atom, str]) -> str:
     terms = []
     for monomial, coefficient in p.terms:
         factors = [_atom_magnitude(a, names) for a in monomial]
-        terms.append("*".join([f"{abs(coefficient)}.0", *factors] if coefficient not in (1, -1) or not factors else factors))
+        if abs(coefficient) != 1 or not factors:
+            factors.insert(0, f"{abs(coefficient)}.0")
+        terms.append("*".join(factors))
     return " + ".join(terms) or "0.0"
 
 

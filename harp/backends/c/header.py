@@ -68,9 +68,8 @@ static inline void *harp_take(int64_t bytes)
 """,
 }
 
-# Families: one function for each dtype of these kinds. $T is the C type, $s the name, $U the unsigned type of its width,
-# $B the width in bits, $f libm's suffix, $low the
-# test that a number does not fall below int32.
+# Families: one function for each dtype of these kinds. $T is the C type, $s the name, $U the unsigned type of its
+# width, $B the width in bits, $f libm's suffix, $low the test that a number is not below int32.
 _SIGNED: Mapping[str, str] = {
     "floordiv": """\
 /* Rounds down; 0 for divisor 0; the lowest number // -1 wraps. */
@@ -193,7 +192,7 @@ static inline uint32_t harp_${s}_to_u32($T a) { return (uint32_t)harp_${s}_to_i6
     **{
         f"to_{narrow}": f"""\
 /* Truncates; wraps. */
-static inline {c} harp_${s}_to_{narrow}($T a) {{ return ({c})harp_${s}_to_i32(a); }}
+static inline {c} harp_${{s}}_to_{narrow}($T a) {{ return ({c})harp_${{s}}_to_i32(a); }}
 """
         for narrow, c in (("i8", "int8_t"), ("i16", "int16_t"), ("u8", "uint8_t"), ("u16", "uint16_t"))
     },

@@ -79,4 +79,3 @@ def number(value: int) -> str:
     """An integer, wrapped to 64 bits as the arithmetic of the program is."""
     value = (value + _SIGN) % (2 * _SIGN) - _SIGN
     return "INT64_MIN" if value == -_SIGN else str(value)
-

@@ -24,6 +24,8 @@ from harp.lower.program import Program
 from harp.lower.uses import Uses, arguments, parameters, regions, uses
 from harp.trace.index import Atom, Loop
 
+_WIDTH = 100
+
 
 def render(program: Program) -> str:
     """The C source of a program."""
@@ -211,10 +213,23 @@ def _define(
     unused = [p for p, _ in wanted if p not in used]
     fallible = "status" in used
     head = result or f"static __attribute__((noinline)) {'int' if fallible else 'void'}"
-    parameters = ", ".join(text for _, text in wanted) or "void"
-    body = [f"/* {comment} */", f"{head} {name}({parameters})", "{"]
+    body = [f"/* {comment} */", *_prototype(f"{head} {name}", [text for _, text in wanted]), "{"]
     body += [f"    (void){p};" for p in unused]
     body += ["    int status = 0;"] if fallible else []
     body += [printed(kept)] if kept else []
     body += ["    return status;"] if fallible and not result else []
     return "\n".join([*body, "}"]), [p for p, _ in wanted], fallible
+
+
+def _prototype(head: str, parameters: list[str]) -> list[str]:
+    """On one line where it fits, else with a few parameters to a line."""
+    lines = [f"{head}({', '.join(parameters) or 'void'})"]
+    if len(lines[0]) > _WIDTH:
+        lines = [f"{head}("]
+        for number, parameter in enumerate(parameters):
+            text = parameter + (")" if number == len(parameters) - 1 else ",")
+            if len(lines) == 1 or len(lines[-1]) + len(text) + 1 > _WIDTH:
+                lines.append(f"    {text}")
+            else:
+                lines[-1] += f" {text}"
+    return lines

@@ -136,12 +136,13 @@ def _integer(value: int, dtype: DType) -> str:
 def _float(value: float, dtype: DType) -> str:
     suffix = _suffix(dtype)
     if value != value:
-        return f"__builtin_nan{suffix}(\"\")"
+        return f'__builtin_nan{suffix}("")'
     negative = np.signbit(value)
     size = abs(value)
     if size == float("inf"):
         text = f"__builtin_inf{suffix}()"
     else:
-        short = size == int(size) and size < 1e6
-        text = (f"{int(size)}.0" if short else size.hex()) + suffix
+        short = size < 1e6 and size * 16 == int(size * 16)  # few digits in decimal, and those are exact
+        mantissa, _, exponent = size.hex().partition("p")
+        text = (repr(size) if short else f"{mantissa.rstrip('0').rstrip('.')}p{exponent}") + suffix
     return f"(-{text})" if negative else text

@@ -1,0 +1,71 @@
+"""harp compiles functions written in NumPy style: traced once, differentiated as graphs, one C program for all sizes.
+
+`jit` compiles, `grad`, `value_and_grad` and `vjp` differentiate, `harp.numpy` is the array namespace. Arguments are
+NumPy arrays; sizes may change from call to call.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+from harp import errors, numpy
+from harp.backends.options import CompileOptions
+from harp.config import stats
+from harp.trace.array import Array
+from harp.trace.dtypes import (
+    ArraySignature,
+    DType,
+    bool_,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+    u64,
+)
+from harp.trace.graph import Graph
+from harp.trace.signature import GraphSignature
+from harp.trace.sizes import Size
+from harp.trace.tracer import trace
+from harp.transforms.grad import grad, stop_gradient, value_and_grad, vjp
+from harp.transforms.jit import JitFunction, jit
+
+try:
+    __version__ = version("harp")
+except PackageNotFoundError:  # used from a source tree that is not installed
+    __version__ = "0"
+
+__all__ = [
+    "Array",
+    "ArraySignature",
+    "CompileOptions",
+    "DType",
+    "Graph",
+    "GraphSignature",
+    "JitFunction",
+    "Size",
+    "bool_",
+    "errors",
+    "f32",
+    "f64",
+    "grad",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "jit",
+    "numpy",
+    "stats",
+    "stop_gradient",
+    "trace",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "value_and_grad",
+    "vjp",
+]
