@@ -6,8 +6,6 @@ NumPy arrays; sizes may change from call to call.
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-
 from harp import errors, numpy
 from harp.backends.options import CompileOptions
 from harp.config import stats
@@ -34,10 +32,7 @@ from harp.trace.tracer import trace
 from harp.transforms.grad import grad, stop_gradient, value_and_grad, vjp
 from harp.transforms.jit import JitFunction, jit
 
-try:
-    __version__ = version("harp")
-except PackageNotFoundError:  # used from a source tree that is not installed
-    __version__ = "0"
+__version__ = "0.1.0"
 
 __all__ = [
     "Array",

@@ -51,6 +51,7 @@ class Counters:
         self._values = dict.fromkeys(self.NAMES, 0)
 
     def add(self, name: str, amount: int = 1) -> None:
+        """Count something that happened."""
         with self._lock:
             self._values[name] += amount
 
@@ -60,6 +61,7 @@ class Counters:
             self._values[name] = max(self._values[name], value)
 
     def snapshot(self) -> dict[str, int]:
+        """All counts at one moment."""
         with self._lock:
             return dict(self._values)
 

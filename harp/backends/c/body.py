@@ -144,14 +144,14 @@ class Body:
 
     def statement(self, stmt: Stmt, block: bool = False) -> None:
         """Print a statement; `block` says that it stands alone between braces."""
-        _STATEMENTS[type(stmt)](self, stmt, block)
+        STATEMENTS[type(stmt)](self, stmt, block)
 
     def _nest(self, stmt: Nest, block: bool) -> None:
         depth = self.lines.depth
         if stmt.heads and not block and not isinstance(stmt.heads[0], For):
             self.lines.open("")  # a neighbour may bind the same name
         for head in stmt.heads:
-            _HEADS[type(head)](self, head, stmt.body)
+            HEADS[type(head)](self, head, stmt.body)
         self.statement(stmt.body, block or bool(stmt.heads))
         while self.lines.depth > depth:
             self.lines.close()
@@ -343,7 +343,7 @@ def _division(head: Digits) -> str:
 
 
 # Every statement and head of the grammar; what is not here cannot be printed.
-_STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
+STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
     Nest: Body._nest,
     Seq: Body._seq,
     Store: Body._store,
@@ -355,7 +355,7 @@ _STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
     Prefetch: Body._prefetch,
     Bump: Body._bump,
 }
-_HEADS: Mapping[type[Head], Callable[..., None]] = {
+HEADS: Mapping[type[Head], Callable[..., None]] = {
     For: Body._for,
     Let: Body._let,
     Digits: Body._digits,

@@ -1,0 +1,243 @@
+"""Generated C against NumPy: every operation, dtype, statement and head of the loop IR."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harp.backends.c import body as c_body
+from harp.backends.c import scalar
+from harp.backends.c.header import helpers, words
+from harp.backends.c.render import render
+from harp.errors import VerificationError
+from harp.lower import loops
+from harp.lower.loops import (
+    Alloc,
+    Barrier,
+    Buffer,
+    Bump,
+    Call,
+    Digits,
+    For,
+    Head,
+    If,
+    Kernel,
+    Let,
+    Load,
+    LoopKind,
+    Nest,
+    Prefetch,
+    Region,
+    Scope,
+    Segments,
+    Seq,
+    Space,
+    Stmt,
+    Store,
+)
+from harp.lower.program import Program, Slot
+from harp.trace import expr
+from harp.trace.division import ceildiv, floordiv, maximum, minimum, mod, relu
+from harp.trace.dtypes import ALL, DType, bool_, f32, f64, i8, i32, i64, u8
+from harp.trace.expr import Apply, Const, Expr, Position, const
+from harp.trace.index import Index, Loop, Symbol, as_index, evaluate, of, product
+from harp.trace.ops import INFO, Op, Reduce
+
+FLAGS = (
+    *("-std=gnu11", "-O2", "-ftree-vectorize", "-fwrapv", "-ffp-contract=off", "-fno-math-errno"),
+    *("-fno-trapping-math", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"),
+)
+GCC = ("gcc",)
+CLANG = (sys.executable, "-m", "ziglang", "cc")
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+
+N, M, K = Symbol(0, 0, "n"), Symbol(0, 1, "m"), Symbol(0, 2, "k")
+
+
+class Compiled:
+    """A program as a loaded library."""
+
+    def __init__(self, program: Program, folder: Path, compiler: Sequence[str] = GCC, flags: Sequence[str] = ()) -> None:
+        self.program = program
+        self.source = render(program)
+        path = folder / "program.c"
+        path.write_text(self.source)
+        command = [*compiler, *FLAGS, *flags, str(path), "-o", str(folder / "program.so"), "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr + self.source
+        self._library = ctypes.CDLL(str(folder / "program.so"))
+
+    def _sizes(self, sizes: Mapping[Symbol, int]) -> list[ctypes.c_int64]:
+        return [ctypes.c_int64(sizes[s]) for s in self.program.sizes]
+
+    def scratch(self, sizes: Mapping[Symbol, int]) -> int:
+        function = self._library.harp_scratch
+        function.restype = ctypes.c_int64
+        return int(function(*self._sizes(sizes)))
+
+    def status(self, pointers: Sequence[int], sizes: Mapping[Symbol, int]) -> int:
+        return int(self._library.harp_run(*map(ctypes.c_void_p, pointers), *self._sizes(sizes)))
+
+    def __call__(self, inputs: Sequence[np.ndarray], sizes: Mapping[Symbol, int]) -> list[np.ndarray]:
+        outputs = []
+        for buffer in self.program.outputs:
+            shape = [value_of(extent, sizes) for extent in buffer.shape]
+            outputs.append(np.full(shape, 77, buffer.dtype.numpy))
+        assert self.status([a.ctypes.data for a in (*inputs, *outputs)], sizes) == 0
+        return outputs
+
+
+def value_of(p: Index, sizes: Mapping[Symbol, int]) -> int:
+    return evaluate(p, {**sizes}.__getitem__)
+
+
+# --- operations
+
+
+def specials(dtype: DType) -> np.ndarray:
+    """The values at which an operation can go wrong."""
+    if dtype is bool_:
+        return np.array([False, True])
+    if dtype.is_float:
+        info = np.finfo(dtype.numpy)
+        plain = [0.0, 1.0, 0.5, 1.5, 2.0, 3.0, 7.0, 0.1, 3.14159, 88.5, 1e-3, 1e10, 2.0**31, 2.0**63]
+        limits = [float(info.max), float(info.tiny), float(info.smallest_subnormal), float(info.eps), np.inf]
+        both = [sign * x for x in plain + limits for sign in (1.0, -1.0)]
+        return np.array([*both, np.nan], dtype.numpy)
+    limits = np.iinfo(dtype.numpy)
+    small = [0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 63, 64, 100, limits.max, limits.max - 1]
+    signed = [-1, -2, -3, -5, -7, -8, -64, limits.min, limits.min + 1] if limits.min < 0 else []
+    return np.array(small + signed, dtype.numpy)
+
+
+def pairs(dtype: DType) -> tuple[np.ndarray, np.ndarray]:
+    a, b = (np.array(side) for side in zip(*itertools.product(specials(dtype), repeat=2), strict=True))
+    return a.astype(dtype.numpy), b.astype(dtype.numpy)
+
+
+LENGTHS = {d: Symbol(1, n, f"length{n}") for n, d in enumerate(ALL)}
+OPERANDS = {
+    d: tuple(Buffer(f"{d}_{side}", d, (of(LENGTHS[d]),), Space.INPUT) for side in ("a", "b", "c")) for d in ALL
+}
+
+
+def operand_arrays(dtype: DType) -> list[np.ndarray]:
+    a, b = pairs(dtype)
+    return [a, b, np.ascontiguousarray(np.roll(b, 3))]
+
+
+def case(op: Op, dtype: DType, cast_to: DType | None = None) -> tuple[Expr, DType]:
+    """(expression over the operand buffers of its length, the dtype that gives the length)."""
+    position = of(Loop(0, of(LENGTHS[dtype])))
+    a, b, c = (Load(buffer, (position,)) for buffer in OPERANDS[dtype])
+    if op is Op.SELECT:
+        return Apply(op, dtype, (Apply(Op.LT, bool_, (a, b)), b, c)), dtype
+    args = (a, b, c)[: INFO[op].arity]
+    result = cast_to or (bool_ if op in (Op.LT, Op.EQ) else dtype)
+    return Apply(op, result, args), dtype
+
+
+CASES = [
+    *(case(op, d) for op in Op for d in ALL if op is not Op.CAST and d.kind in INFO[op].kinds),
+    *(case(Op.CAST, source, target) for source in ALL for target in ALL),
+]
+
+
+def operations_program() -> Program:
+    outputs, kernels = [], []
+    for e, dtype in CASES:
+        loop = Loop(0, of(LENGTHS[dtype]))
+        out = Buffer("out", e.dtype, (of(LENGTHS[dtype]),), Space.OUTPUT)
+        outputs.append(out)
+        kernels.append(Kernel(expr.text(e), Nest((For(loop),), Store(out, (of(loop),), e))))
+    inputs = tuple(b for d in ALL for b in OPERANDS[d])
+    return Program(inputs, tuple(outputs), tuple(LENGTHS.values()), (), (), tuple(kernels))
+
+
+def test_tables_cover_the_language() -> None:
+    assert set(scalar.ROWS) == set(Op) - {Op.CAST}
+    for op, row in scalar.ROWS.items():
+        assert set(row) == INFO[op].kinds, op
+    assert set(scalar.CASTS) == set(itertools.product(type(f32.kind), repeat=2))
+    assert set(scalar.TYPES) == set(ALL)
+    assert set(c_body.STATEMENTS) == set(Stmt.__subclasses__())
+    assert set(c_body.HEADS) == set(Head.__subclasses__())
+    used = {word for e, d in CASES for word in words(scalar.application(e, "abc")) if word.startswith("harp_")}
+    assert used <= set(helpers())
+
+
+@pytest.fixture(scope="module")
+def operation_results(tmp_path_factory: pytest.TempPathFactory) -> list[np.ndarray]:
+    compiled = Compiled(operations_program(), tmp_path_factory.mktemp("operations"))
+    arrays = [a for d in ALL for a in operand_arrays(d)]
+    return compiled(arrays, {LENGTHS[d]: len(specials(d)) ** 2 for d in ALL})
+
+
+LIBM = {Op.POW, Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG1P, Op.SIN, Op.COS, Op.TAN, Op.TANH}
+
+
+@needs_gcc
+@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda n: f"{expr.text(CASES[n][0])}")
+def test_operation(number: int, operation_results: list[np.ndarray]) -> None:
+    e, dtype = CASES[number]
+    assert isinstance(e, Apply)
+    arrays = dict(zip(OPERANDS[dtype], operand_arrays(dtype), strict=True))
+    got = operation_results[number]
+    expected = expr.evaluate(e, lambda x: arrays[x.buffer])  # type: ignore[attr-defined]
+    if e.op is Op.FMA:
+        return check_fma(got, *arrays.values())
+    if e.op is Op.CAST and dtype.is_float and e.dtype.is_integer:
+        inside = in_range(next(iter(arrays.values())), e.dtype)
+        got, expected = got[inside], expected[inside]
+    if e.op in LIBM and dtype.is_float:
+        assert_close(got, expected, 4)
+    else:
+        zero_signs = e.op not in (Op.MAX, Op.MIN)  # of max(0.0, -0.0) NumPy's own loops give either
+        assert_same(got, expected, zero_signs)
+    return None
+
+
+def in_range(values: np.ndarray, target: DType) -> np.ndarray:
+    """Where a cast to this integer dtype is defined."""
+    limits = np.iinfo(target.numpy)
+    truncated = np.trunc(values.astype(np.float64))
+    return np.isfinite(values) & (truncated >= limits.min) & (truncated < float(limits.max) + (target.itemsize < 8))
+
+
+def assert_same(got: np.ndarray, expected: np.ndarray, zero_signs: bool = True) -> None:
+    assert got.dtype == expected.dtype
+    np.testing.assert_array_equal(got, expected)
+    if got.dtype.kind == "f" and zero_signs:
+        numbers = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(got)[numbers], np.signbit(expected)[numbers])
+
+
+def assert_close(got: np.ndarray, expected: np.ndarray, ulp: int) -> None:
+    finite = np.isfinite(expected) & np.isfinite(got)
+    np.testing.assert_array_equal(got[~finite], expected[~finite])
+    np.testing.assert_array_max_ulp(got[finite], expected[finite], ulp, dtype=got.dtype)
+
+
+def check_fma(got: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
+    for value, *operands in zip(got, a, b, c, strict=True):
+        if not np.all(np.isfinite(operands)):
+            plain = float(operands[0]) * float(operands[1]) + float(operands[2])
+            assert np.isnan(value) == np.isnan(plain) and (np.isnan(plain) or value == plain)
+            continue
+        x, y, z = map(Fraction, map(float, operands))
+        exact = x * y + z
+        distance = abs(Fraction(float(value)) - exact) if np.isfinite(value) else None
+        if distance is not None:
+            for neighbour in (np.nextafter(value, -np.inf), np.nextafter(value, np.inf)):
+                assert not np.isfinite(neighbour) or distance <= abs(Fraction(float(neighbour)) - exact)
+        else:
+            assert abs(exact) > Fraction(float(np.finfo(value.dtype).max))
