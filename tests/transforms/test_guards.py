@@ -1,0 +1,109 @@
+"""Functions that ask about sizes are right at every size, whatever size came first."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import numpy.testing as npt
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp import errors
+
+
+def by_range(x):
+    total = 0.0
+    for k in range(x.shape[0]):
+        total = total + x[k] * float(k)
+    return total + hnp.sum(x) * 0.0
+
+
+SCENARIOS = {
+    "equal 1": lambda x: x * 1.0 if x.shape[0] == 1 else x * 2.0,
+    "less": lambda x: x * 1.0 if x.shape[0] < 3 else x * 2.0,
+    "less or equal": lambda x: x * 1.0 if x.shape[0] <= 3 else x * 2.0,
+    "greater": lambda x: x * 1.0 if x.shape[0] > 4 else x * 2.0,
+    "not equal": lambda x: x * 1.0 if x.shape[0] != 4 else x * 2.0,
+    "truth": lambda x: x * 1.0 if x.shape[0] else x * 2.0,
+    "floor division": lambda x: x * 1.0 if x.shape[0] // 3 == 1 else x * 2.0,
+    "remainder": lambda x: x * 1.0 if x.shape[0] % 3 == 1 else x * 2.0,
+    "even": lambda x: x * 1.0 if x.shape[0] % 2 == 0 else x * 2.0,
+    "builtin min": lambda x: x * min(x.shape[0], 4),
+    "builtin max": lambda x: x * max(x.shape[0], 4),
+    "range": by_range,
+    "int": lambda x: x * int(x.shape[0]),
+    "len": lambda x: x * len(x),
+    "hash": lambda x: x * 1.0 if x.shape[0] in {1, 3} else x * 2.0,
+    "as a number": lambda x: x * x.shape[0] / (x.shape[0] + 1) + x.shape[0] ** 2,
+    "power": lambda x: x * x.shape[0] ** 0.5,
+    "product": lambda x: x * 1.0 if x.shape[0] * (x.shape[0] - 1) > 10 else x * 2.0,
+    "two branches": lambda x: x * (1.0 if x.shape[0] > 2 else 2.0) * (3.0 if x.shape[0] > 5 else 4.0),
+}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("order", [(0, 1, 2, 3, 4, 5, 6, 9), (9, 6, 5, 4, 3, 2, 1, 0), (1, 9, 0, 4, 2)], ids=str)
+def test_right_at_every_size(name, order):
+    f = SCENARIOS[name]
+    compiled = harp.jit(f)
+    for n in (*order, *order):
+        x = np.arange(n, dtype=np.float64) + 1.5
+        npt.assert_allclose(compiled(x), np.asarray(f(x)), rtol=1e-15)
+
+
+def test_broadcast_axes_are_decided_by_the_call():
+    f = harp.jit(lambda a, b: a + b)
+    for n, m in itertools.permutations([(3, 3), (1, 1), (0, 0), (3, 1), (1, 3), (5, 5), (0, 1), (1, 0)], 2):
+        for p, q in (n, m):
+            a, b = np.arange(p) * 1.0, np.arange(q) * 10.0
+            npt.assert_array_equal(f(a, b), a + b)
+    assert f.compilations == 3
+
+
+def test_mismatch_names_argument_axis_and_sizes():
+    f = harp.jit(lambda first, second: first + second)
+    with pytest.raises(errors.ShapeError, match=r"first\.shape\[0\] = 3.*second\.shape\[0\] = 4") as caught:
+        f(np.zeros(3), np.zeros(4))
+    assert __file__ in str(caught.value)
+    with pytest.raises(errors.ShapeError):
+        harp.jit(lambda x, w: x @ w)(np.zeros((2, 3)), np.zeros((4, 5)))
+
+
+def test_leaks_raise():
+    kept = []
+
+    def leak(x):
+        kept.append(x)
+        kept.append(x.shape[0])
+        return x * 1.0
+
+    harp.jit(leak)(np.ones(3))
+    with pytest.raises(errors.LeakedTracerError):
+        kept[0] + 1.0
+    with pytest.raises(errors.LeakedTracerError):
+        harp.jit(lambda x: x + kept[0])(np.ones(3))
+    with pytest.raises(errors.LeakedTracerError):
+        harp.jit(lambda x: x * kept[1])(np.ones(3))
+    with pytest.raises(errors.LeakedTracerError):
+        kept[1] + 1
+
+
+def test_inner_leak_raises():
+    def f(x):
+        kept = []
+        harp.grad(lambda t: (kept.append(t), hnp.sum(t))[1])(x)
+        return x + kept[0]
+
+    with pytest.raises(errors.LeakedTracerError):
+        harp.jit(f)(np.ones(3))
+
+
+def test_declared_signature():
+    f = harp.jit(lambda x, y: x @ y, signature=(harp.f64["n", 3], harp.f64[3, "n"]))
+    npt.assert_array_equal(f(np.ones((2, 3)), np.ones((3, 2))), np.full((2, 2), 3.0))
+    with pytest.raises(errors.SignatureError):
+        f(np.ones((2, 3)), np.ones((3, 4)))
+    with pytest.raises(errors.SignatureError):
+        f(np.ones((2, 4)), np.ones((3, 2)))
