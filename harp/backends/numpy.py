@@ -1,0 +1,67 @@
+"""The fallback without a compiler: the graph, run node by node with NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from harp.backends.options import CompileOptions
+from harp.backends.protocol import Kernel
+from harp.errors import OutOfMemoryError
+from harp.lower.program import Program
+from harp.trace.division import Substitution
+from harp.trace.dtypes import Buffer
+from harp.trace.graph import Graph, transform
+from harp.trace.interpret import interpret
+from harp.trace.node import Input, Node, fresh_input, rebuild
+from harp.trace.signature import sizes_of
+
+_SAME_SIZES = Substitution({})
+
+
+class NumpyKernel:
+    """Runs a graph whose captured arrays have become inputs: graphs that differ only in them share a program."""
+
+    function: Callable[..., int] | None = None
+
+    def __init__(self, graph: Graph) -> None:
+        self._sizes = sizes_of(graph)
+        self._graph = _open(graph)
+
+    def pointer(self, array: Buffer, /) -> object:
+        """The address, for symmetry with compiled kernels."""
+        return array.ctypes.data
+
+    def __call__(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], sizes: Sequence[int], /) -> int:
+        try:
+            results = interpret(self._graph, inputs, dict(zip(self._sizes, sizes, strict=True)))
+        except OutOfMemoryError:
+            return 1
+        for out, result in zip(outputs, results, strict=True):
+            np.copyto(out, result)
+        return 0
+
+
+class NumpyBackend:
+    """Needs no program, only the graph."""
+
+    name = "numpy"
+
+    def compile(self, program: Program | None, graph: Graph, options: CompileOptions) -> Kernel:
+        return NumpyKernel(graph)
+
+
+def _open(graph: Graph) -> Graph:
+    """The graph with each captured array as a further input."""
+    extra: dict[Node, Input] = {c: fresh_input("captured", c.shape, c.dtype) for c in graph.captured}
+
+    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if node in extra:
+            return extra[node]
+        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+            return node
+        return rebuild(node, inputs, _SAME_SIZES)
+
+    opened = transform(graph, rule)
+    return Graph((*opened.inputs, *extra.values()), opened.outputs, opened.sites)

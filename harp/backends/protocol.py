@@ -1,0 +1,49 @@
+"""What a backend is: it makes a kernel of a program, or of the graph that the program came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from harp.backends.options import CompileOptions
+from harp.lower.program import Program
+from harp.trace.dtypes import Buffer
+from harp.trace.graph import Graph
+
+
+class Renderer(Protocol):
+    """Prints a program as source: the same bytes for the same program."""
+
+    def __call__(self, program: Program, /) -> str: ...
+
+
+class Compiler(Protocol):
+    """Makes a library of a source, or finds the one that was made before."""
+
+    def __call__(self, source: str, options: CompileOptions, /) -> Path: ...
+
+
+class Kernel(Protocol):
+    """A program that runs.
+
+    A call takes the arrays of the inputs and captured arrays, C-contiguous and of native byte order, fills the
+    preallocated outputs, and returns 0, or 1 when there is no memory for scratch. `function` does the same with
+    pointers and sizes as its arguments, one after the other; it is None where only the call can be used. `pointer`
+    gives the pointer of an array, which must stay alive.
+    """
+
+    @property
+    def function(self) -> Callable[..., int] | None: ...
+
+    def pointer(self, array: Buffer, /) -> object: ...
+
+    def __call__(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], sizes: Sequence[int], /) -> int: ...
+
+
+class Backend(Protocol):
+    """One way to run programs."""
+
+    name: str
+
+    def compile(self, program: Program | None, graph: Graph, options: CompileOptions) -> Kernel: ...
