@@ -1,408 +1,112 @@
-"""Runs the loop IR in Python, checking what C cannot: bounds, reads before writes, outputs stored in full.
-
-Slow, for small data. Every statement becomes a closure once; index expressions become Python functions of a list of
-atom values. Parallel loops run backwards: their order must not matter.
-"""
+"""Runs programs and kernels of the loop IR in Python, with every check: slow, for small data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from harp.errors import VerificationError
-from harp.lower.loops import (
-    Alloc,
-    Barrier,
-    Buffer,
-    Bump,
-    Call,
-    Digits,
-    For,
-    Head,
-    If,
-    Kernel,
-    Let,
-    Load,
-    LoopKind,
-    Nest,
-    Prefetch,
-    Region,
-    Segments,
-    Seq,
-    Space,
-    Stmt,
-    Store,
-)
-from harp.lower.memory import lifetimes
+from harp.lower.loops import Buffer, For, If, Kernel, Let, Nest, Segments, Space, Stmt, Store, parts
+from harp.lower.machine import Machine
 from harp.lower.program import Program
-from harp.lower.uses import arguments, parameters, regions, uses
+from harp.lower.uses import regions, uses
 from harp.trace.dtypes import Buffer as Array
-from harp.trace.dtypes import DType
-from harp.trace.expr import Apply, Const, Expr, Position, walk
-from harp.trace.index import Atom, FloorDiv, Index, Loop, Relu, Symbol, evaluate, product
-from harp.trace.ops import INFO, Op
-
-Run = Callable[[], None]
-Value = Callable[[], np.generic]
-Number = Callable[[], int]
-
-# What an element holds before it is written, and behind the end of a buffer: nothing may depend on it.
-_GARBAGE = 77
-
-
-class Memory:
-    """What a buffer stands for at the moment: a flat array, what of it was written, and where its pointer points."""
-
-    __slots__ = ("flat", "loose", "origin", "shape", "strides", "written")
-
-    def __init__(self) -> None:
-        self.flat: Array | None = None
-        self.written: Array | None = None  # None where all of it is
-        self.shape: tuple[int, ...] = ()
-        self.strides: tuple[int, ...] = ()
-        self.origin = 0
-        self.loose = False  # indices are checked on the whole only: the pointer was moved, or there is slack
-
-    def set(self, flat: Array, written: Array | None, shape: tuple[int, ...], slack: int) -> None:
-        self.flat, self.written, self.shape = flat, written, shape
-        strides = [1]
-        for extent in shape[:0:-1]:
-            strides.insert(0, strides[0] * extent)
-        self.strides = tuple(strides) if shape else ()
-        self.origin, self.loose = 0, slack > 0
-
-    def save(self) -> tuple[object, ...]:
-        return tuple(getattr(self, name) for name in self.__slots__)
-
-    def restore(self, state: tuple[object, ...]) -> None:
-        for name, value in zip(self.__slots__, state, strict=True):
-            setattr(self, name, value)
-
-
-class Machine:
-    """One kernel at a time, over the sizes and buffers of a program."""
-
-    def __init__(self, sizes: Mapping[Symbol, int], lets: Sequence[Let], functions: Mapping[str, Region]) -> None:
-        self.kernel = ""
-        self.functions = functions
-        self.memories: dict[Buffer, Memory] = {}
-        self._slots: dict[Atom, int] = {}
-        self._values: list[int | None] = []
-        self._numbers: dict[Index, Number] = {}
-        for symbol, value in sizes.items():
-            self.bind(symbol, value)
-        for let in lets:
-            self.bind(let.symbol, self.number(let.index)())
-
-    # --- names and indices
-
-    def slot(self, atom: Atom) -> int:
-        found = self._slots.get(atom)
-        if found is None:
-            found = self._slots[atom] = len(self._values)
-            self._values.append(None)
-        return found
-
-    def bind(self, atom: Atom, value: int | None) -> None:
-        self._values[self.slot(atom)] = value
-
-    def number(self, p: Index) -> Number:
-        """The value of an index expression, as a generated function."""
-        found = self._numbers.get(p)
-        if found is None:
-            names = {"v": self._values, "divide": _divide, "max": max}
-            found = self._numbers[p] = eval(f"lambda: {self._source(p)}", names)
-        return found
-
-    def _source(self, p: Index) -> str:
-        terms = ["*".join([str(c), *map(self._atom_source, m)]) for m, c in p.terms]
-        return " + ".join(terms) or "0"
-
-    def _atom_source(self, atom: Atom) -> str:
-        if isinstance(atom, FloorDiv):
-            return f"divide({self._source(atom.num)}, {self._source(atom.den)})"
-        if isinstance(atom, Relu):
-            return f"max({self._source(atom.arg)}, 0)"
-        return f"v[{self.slot(atom)}]"
-
-    def memory(self, buffer: Buffer) -> Memory:
-        return self.memories.setdefault(buffer, Memory())
-
-    def error(self, text: str) -> VerificationError:
-        return VerificationError(f"kernel {self.kernel}: {text}")
-
-    # --- values
-
-    def value(self, root: Expr) -> Value:
-        """The value as a function: one step for each part, in order."""
-        places: dict[Expr, int] = {}
-        steps: list[tuple[Callable[..., object], tuple[int, ...], type[np.generic]]] = []
-        for e in walk((root,)):
-            places[e] = len(steps)
-            args = tuple(places[a] for a in e.args)
-            steps.append((self._step(e), args, e.dtype.numpy.type))
-
-        def run() -> np.generic:
-            values: list[np.generic] = []
-            for function, args, kind in steps:
-                result = function(*[values[a] for a in args])
-                values.append(result if type(result) is kind else np.asarray(result).astype(kind)[()])
-            return values[-1]
-
-        return run
-
-    def _step(self, e: Expr) -> Callable[..., object]:
-        if isinstance(e, Const):
-            constant = e.value[()]
-            return lambda: constant
-        if isinstance(e, Position):
-            return self.number(e.index)
-        if isinstance(e, Load):
-            return self._load(e)
-        if isinstance(e, Apply):
-            return _same if e.op is Op.CAST else INFO[e.op].numpy
-        raise self.error(f"{e!r} is no value of a kernel")
-
-    def _load(self, e: Load) -> Value:
-        at = self.element(e.buffer, e.index, "load")
-        memory = self.memory(e.buffer)
-        conditions = [self.number(c) for c in e.conditions]
-        fill = None if e.fill is None else e.fill.value[()]
-
-        def run() -> np.generic:
-            for condition in conditions:
-                if condition() < 0:
-                    if fill is None:
-                        raise self.error(f"{e!r} has conditions but no fill")
-                    return fill
-            return self.read(memory, at(), e.buffer, e.index)
-
-        return run
-
-    def read(self, memory: Memory, position: int, buffer: Buffer, index: tuple[Index, ...]) -> np.generic:
-        """The element at a position that was checked; behind the end is garbage."""
-        assert memory.flat is not None
-        if position >= memory.flat.size:
-            return buffer.dtype.numpy.type(_GARBAGE)
-        if memory.written is not None and not memory.written[position]:
-            raise self.error(f"reads {buffer.name}{list(index)} at {position} before it was written")
-        element: np.generic = memory.flat[position]
-        return element
-
-    def element(self, buffer: Buffer, index: tuple[Index, ...], action: str) -> Number:
-        """The position in the flat memory of the element at `index`, checked."""
-        memory = self.memory(buffer)
-        numbers = [self.number(p) for p in index]
-        if len(index) != len(buffer.shape):
-            raise self.error(f"{buffer.name} of rank {len(buffer.shape)} is indexed by {list(index)}")
-        slack = buffer.slack if action == "load" else 0
-
-        def run() -> int:
-            if memory.flat is None:
-                raise self.error(f"{action} of {buffer.name}, which is not allocated here")
-            position = memory.origin
-            inside = True
-            for number, extent, stride in zip(numbers, memory.shape, memory.strides, strict=True):
-                i = number()
-                inside &= 0 <= i < extent
-                position += i * stride
-            if not (inside or memory.loose) or not 0 <= position < memory.flat.size + slack:
-                at = [number() for number in numbers]
-                raise self.error(f"{action} of {buffer.name}{list(index)} at {at} is outside its shape {memory.shape}")
-            return position
-
-        return run
-
-    # --- statements and heads
-
-    def statement(self, stmt: Stmt) -> Run:
-        return STATEMENTS[type(stmt)](self, stmt)
-
-    def nest(self, stmt: Nest) -> Run:
-        run = self.statement(stmt.body)
-        for head in reversed(stmt.heads):
-            run = HEADS[type(head)](self, head, run)
-        return run
-
-    def seq(self, stmt: Seq) -> Run:
-        runs = [self.statement(part) for part in stmt.parts]
-
-        def run() -> None:
-            for part in runs:
-                part()
-
-        return run
-
-    def store(self, stmt: Store) -> Run:
-        buffer = stmt.buffer
-        value, at = self.value(stmt.value), self.element(buffer, stmt.index, "store")
-        memory, reduce = self.memory(buffer), stmt.reduce
-
-        def run() -> None:
-            element, position = value(), at()
-            assert memory.flat is not None
-            if reduce is not None:
-                element = reduce.ufunc(self.read(memory, position, buffer, stmt.index), element)
-            memory.flat[position] = element
-            if memory.written is not None:
-                memory.written[position] = True
-
-        if buffer.space is Space.INPUT:
-            raise self.error(f"stores to the input {buffer.name}")
-        return run
-
-    def branch(self, stmt: If) -> Run:
-        conditions = [self.number(c) for c in stmt.conditions]
-        yes = self.statement(stmt.yes)
-        no = self.statement(stmt.no) if stmt.no is not None else _nothing
-
-        def run() -> None:
-            (yes if all(c() >= 0 for c in conditions) else no)()
-
-        return run
-
-    def alloc(self, stmt: Alloc) -> Run:
-        buffer, body = stmt.buffer, self.statement(stmt.body)
-        memory, extents = self.memory(buffer), [self.number(p) for p in buffer.shape]
-
-        def run() -> None:
-            self.allocate(buffer, tuple(extent() for extent in extents))
-            body()
-            memory.flat = None
-
-        return run
-
-    def allocate(self, buffer: Buffer, shape: tuple[int, ...]) -> Array:
-        """Fresh memory, nothing of it written."""
-        size = int(np.prod(shape, dtype=object))
-        flat = np.full(size, _GARBAGE, buffer.dtype.numpy)
-        self.memory(buffer).set(flat, np.zeros(size, bool), shape, buffer.slack)
-        return flat
-
-    def call(self, stmt: Call) -> Run:
-        pairs = arguments(stmt, self.functions)
-        body = self.statement(self.functions[stmt.function].body)
-        buffers = [(f, self.memory(f), self.memory(a)) for f, a in pairs if isinstance(f, Buffer) and isinstance(a, Buffer)]
-        shapes = [[self.number(p) for p in formal.shape] for formal, _, _ in buffers]
-        numbers = [(f, self.number(a)) for f, a in pairs if not isinstance(f, Buffer) and isinstance(a, Index)]
-
-        def run() -> None:
-            given = [actual.save() for _, _, actual in buffers]
-            values = [(formal, number()) for formal, number in numbers]
-            outer = [formal.save() for _, formal, _ in buffers]
-            outer_values = [self._values[self.slot(formal)] for formal, _ in values]
-            for formal, value in values:
-                self.bind(formal, value)
-            for (buffer, memory, _), state, shape in zip(buffers, given, shapes, strict=True):
-                memory.restore(state)
-                assert memory.flat is not None
-                origin = memory.origin
-                memory.set(memory.flat, memory.written, tuple(extent() for extent in shape), buffer.slack)
-                memory.origin, memory.loose = origin, True
-            body()
-            for (formal, _), value_before in zip(values, outer_values, strict=True):
-                self.bind(formal, value_before)
-            for (_, memory, _), state in zip(buffers, outer, strict=True):
-                memory.restore(state)
-
-        return run
-
-    def region(self, stmt: Region) -> Run:
-        body = self.statement(stmt.body)
-        bumped = [self.memory(b) for b in sorted(uses(stmt.body, self.functions).bumps, key=lambda b: b.name)]
-
-        def run() -> None:
-            before = [(m.origin, m.loose) for m in bumped]
-            body()
-            for memory, (origin, loose) in zip(bumped, before, strict=True):
-                memory.origin, memory.loose = origin, loose
-
-        return run
-
-    def skip(self, stmt: Stmt) -> Run:
-        return _nothing
-
-    def bump(self, stmt: Bump) -> Run:
-        memory, step = self.memory(stmt.buffer), self.number(stmt.step)
-
-        def run() -> None:
-            memory.origin += step()
-            memory.loose = True
-
-        return run
-
-    def loop(self, head: For, body: Run) -> Run:
-        values, slot, extent = self._values, self.slot(head.loop), self.number(head.loop.extent)
-        backwards = head.kind is LoopKind.PARALLEL
-
-        def run() -> None:
-            positions = range(extent())
-            for position in reversed(positions) if backwards else positions:
-                values[slot] = position
-                body()
-            values[slot] = None
-
-        return run
-
-    def let(self, head: Let, body: Run) -> Run:
-        values, slot, number = self._values, self.slot(head.symbol), self.number(head.index)
-
-        def run() -> None:
-            values[slot] = number()
-            body()
-            values[slot] = None
-
-        return run
-
-    def digits(self, head: Digits, body: Run) -> Run:
-        flat = self.number(head.flat)
-        places = [(self.slot(loop), self.number(loop.extent)) for loop in reversed(head.loops)]
-
-        def run() -> None:
-            rest = flat()
-            for place, (slot, radix) in enumerate(places):
-                first = place == len(places) - 1
-                high = 0 if first else _divide(rest, radix())
-                self._values[slot] = rest - high * radix()
-                rest = high
-            body()
-            for slot, _ in places:
-                self._values[slot] = None
-
-        return run
-
-    def segments(self, head: Segments, body: Run) -> Run:
-        extent, last = self.number(head.loop.extent), head.digits.loops[-1]
-        radix = self.number(last.extent)
-        position = [0, 0]
-
-        def inner() -> None:
-            digit = self._values[self.slot(last)]
-            assert digit is not None
-            position[1] = max(min(radix() - digit, extent() - position[0]), 1)
-            self.bind(head.offset, position[0])
-            self.bind(head.length, position[1])
-            body()
-
-        at_run = self.digits(head.digits, inner)
-
-        def run() -> None:
-            position[0] = 0
-            while position[0] < extent():
-                self.bind(head.loop, position[0])
-                at_run()
-                position[0] += position[1]
-            for atom in (head.loop, head.offset, head.length):
-                self.bind(atom, None)
-
-        return run
-
-    def run(self, kernel: Kernel) -> None:
-        """Run one kernel over the memories as they are."""
-        self.kernel = kernel.name
-        try:
-            with np.errstate(all="ignore"):
-                self.statement(kernel.body)()
-        except TypeError as error:
-            raise self.error(f"a size or loop is used where nothing binds it ({error})") from error
+from harp.trace.expr import Const, walk
+from harp.trace.index import Atom, Index, Symbol, evaluate
+
+
+def execute(program: Program, inputs: Sequence[Array], sizes: Mapping[Symbol, int]) -> list[Array]:
+    """The outputs of a program. Raises VerificationError at the first thing that a program must not do."""
+    functions = regions(program.kernels)
+    machine = Machine(sizes, program.lets, functions)
+    for buffer, array in zip(program.inputs, inputs, strict=True):
+        _place(machine, buffer, array, None)
+    for buffer in (*program.outputs, *(b for slot in program.scratch for b in slot.buffers)):
+        machine.allocate(buffer, _shape(machine, buffer))
+    neighbours = {b: slot.buffers for slot in program.scratch for b in slot.buffers}
+    for kernel in program.kernels:
+        for written in uses(kernel.body, functions).writes:
+            for other in neighbours.get(written, ()):
+                if other is not written:  # they take turns in one slot
+                    _forget(machine, other)
+        machine.run(kernel)
+    return [_finished(machine, buffer) for buffer in program.outputs]
+
+
+def run_kernel(
+    kernel: Kernel,
+    buffers: Mapping[Buffer, Array],
+    sizes: Mapping[Symbol, int],
+    lets: Sequence[Let] = (),
+) -> None:
+    """Run one kernel on arrays, in place. Outputs count as unwritten, and must be stored in full."""
+    machine = Machine(sizes, lets, regions((kernel,)))
+    written = {b: np.zeros(a.size, bool) for b, a in buffers.items() if b.space is Space.OUTPUT}
+    for buffer, array in buffers.items():
+        _place(machine, buffer, array, written.get(buffer))
+    machine.run(kernel)
+    for buffer, mask in written.items():
+        _all_written(buffer, mask)
+
+
+def _shape(machine: Machine, buffer: Buffer) -> tuple[int, ...]:
+    return tuple(machine.number(p)() for p in buffer.shape)
+
+
+def _place(machine: Machine, buffer: Buffer, array: Array, written: Array | None) -> None:
+    shape = _shape(machine, buffer)
+    if array.shape != shape or array.dtype != buffer.dtype.numpy:
+        raise VerificationError(f"{buffer.name} is {buffer.dtype}{list(shape)}, the array {array.dtype}{array.shape}")
+    machine.memory(buffer).set(array.reshape(-1), written, shape, buffer.slack)
+
+
+def _forget(machine: Machine, buffer: Buffer) -> None:
+    written = machine.memory(buffer).written
+    assert written is not None
+    written[:] = False
+
+
+def _finished(machine: Machine, buffer: Buffer) -> Array:
+    memory = machine.memory(buffer)
+    assert memory.flat is not None and memory.written is not None
+    _all_written(buffer, memory.written)
+    return memory.flat.reshape(memory.shape)
+
+
+def _all_written(buffer: Buffer, written: Array) -> None:
+    missing = np.flatnonzero(~written.astype(bool))
+    if missing.size:
+        raise VerificationError(f"output {buffer.name}: {missing.size} elements are never stored, first {missing[0]}")
+
+
+def iterations(program: Program, sizes: Mapping[Symbol, int]) -> int:
+    """An estimate of how many scalar operations `execute` would do."""
+    values: dict[Atom, int] = dict(sizes.items())
+    for let in program.lets:
+        values[let.symbol] = _estimate(let.index, values)
+    return sum(_work(kernel.body, dict(values)) for kernel in program.kernels)
+
+
+def _work(stmt: Stmt, values: dict[Atom, int]) -> int:
+    """Loops inside expressions stand at 0, so ragged extents count as full."""
+    if isinstance(stmt, Store):
+        return sum(not isinstance(e, Const) for e in walk((stmt.value,))) + 1
+    times = 1
+    if isinstance(stmt, Nest):
+        for head in stmt.heads:
+            if isinstance(head, For):
+                times *= max(_estimate(head.loop.extent, values), 0)
+            elif isinstance(head, Let):
+                values[head.symbol] = _estimate(head.index, values)
+            elif isinstance(head, Segments):
+                extent = max(_estimate(head.loop.extent, values), 0)
+                length = max(min(extent, _estimate(head.digits.loops[-1].extent, values)), 1)
+                values |= {head.offset: 0, head.length: length}
+                times *= -(-extent // length)
+    below = [_work(part, dict(values)) for part in parts(stmt)]
+    return times * (max(below, default=0) if isinstance(stmt, If) else sum(below))
+
+
+def _estimate(p: Index, values: Mapping[Atom, int]) -> int:
+    return evaluate(p, lambda atom: values.get(atom, 0))

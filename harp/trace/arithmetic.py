@@ -229,4 +229,6 @@ OPERATORS.update(
     abs=absolute,
     astype=astype,
 )
-ARRAY_OPERATORS.update({name: OPERATORS[name] for name in ("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power")})
+ARRAY_OPERATORS.update(
+    {name: OPERATORS[name] for name in ("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power")}
+)

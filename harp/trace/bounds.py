@@ -114,7 +114,7 @@ def _without_relu(p: Index, atom: Relu, depth: int) -> bool:
 def _without_division(p: Index, atom: FloorDiv, depth: int) -> bool:
     """num - den < den * (num // den) <= num, so multiply `p` by the divisor where the slope does not hold it."""
     parts = split_linear(p, atom)
-    if parts is None or not _nonnegative(atom.den - ONE, depth) and atom.den.constant is not None:
+    if parts is None or (not _nonnegative(atom.den - ONE, depth) and atom.den.constant is not None):
         return False
     slope, rest = parts
     quotient = exact_quotient(slope, atom.den)

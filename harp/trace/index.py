@@ -169,7 +169,7 @@ class Index(InternedBase, metaclass=Interned):
         return "".join(_signed(m, c, first=k == 0) for k, (m, c) in enumerate(ordered))
 
 
-IndexLike = Union[Index, int]
+IndexLike = Union[Index, int]  # noqa: UP007 - a forward reference
 
 
 def _atom_key(atom: Atom) -> Key:
@@ -192,7 +192,8 @@ def as_index(value: IndexLike) -> Index:
     """An integer as a polynomial."""
     if isinstance(value, Index):
         return value
-    return Index((((), value),)) if value else ZERO
+    number = int(value)  # True and NumPy integers would wrap, print otherwise, and be interned
+    return Index((((), number),)) if number else ZERO
 
 
 def of(atom: Atom) -> Index:

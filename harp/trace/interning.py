@@ -9,12 +9,23 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Hashable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
+
+import attrs
 
 T = TypeVar("T")
 
 _table: weakref.WeakValueDictionary[tuple[Hashable, ...], Any] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
+_defaults: dict[type, tuple[Hashable, ...]] = {}
+
+
+def _padding(cls: type) -> tuple[Hashable, ...]:
+    """For each field the value that it has when it is left out, so that leaving it out makes no other key."""
+    found = _defaults.get(cls)
+    if found is None:
+        found = _defaults[cls] = tuple(cast(Hashable, a.default) for a in attrs.fields(cls) if a.init)
+    return found
 
 
 class Interned(type):
@@ -25,13 +36,14 @@ class Interned(type):
     """
 
     def __call__(cls: type[T], *fields: Hashable) -> T:
-        key = (cls, *fields)
+        key = (cls, *fields, *_padding(cls)[len(fields) :])
         found: T | None = _table.get(key)
         if found is not None:
             return found
         fresh: T = type.__call__(cls, *fields)
         with _lock:
-            return _table.setdefault(key, fresh)
+            kept: T = _table.setdefault(key, fresh)
+            return kept
 
 
 class InternedBase:

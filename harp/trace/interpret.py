@@ -145,7 +145,9 @@ def _affine(p: Index, rank: int, sizes: Sizes) -> tuple[int, list[int]] | None:
     for monomial, coefficient in p.terms:
         loops = [a for a in monomial if isinstance(a, Loop)]
         for atom in monomial:
-            if isinstance(atom, (FloorDiv, Relu)) and any(isinstance(a, Loop) for a in value_atoms(Index(((monomial, 1),)))):
+            if isinstance(atom, (FloorDiv, Relu)) and any(
+                isinstance(a, Loop) for a in value_atoms(Index(((monomial, 1),)))
+            ):
                 return None
         if len(loops) > 1:
             return None

@@ -17,8 +17,8 @@ from harp.trace.graph import Site
 from harp.trace.node import Captured, Node
 from harp.trace.scope import Scope
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent)
-_FRAMEWORKS = (_PACKAGE, "<attrs", "optree")
+_PACKAGE = str(Path(__file__).resolve().parent.parent / "_")[:-1]  # ends in a separator: not also "harp_demo.py"
+_FRAMEWORKS = (_PACKAGE, "<attrs")
 
 
 class Level:

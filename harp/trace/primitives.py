@@ -118,7 +118,10 @@ def map_(build: Callable[..., Expr], *values: object, to: DType | Sequence[DType
     if to is None:
         to, weak = common_dtype(values)
     targets = [to] * len(values) if isinstance(to, DType) else to
-    arrays = [value if isinstance(value, Scalar) and not isinstance(value, np.generic) else as_array(value) for value in values]
+    arrays = [
+        value if isinstance(value, Scalar) and not isinstance(value, np.generic) else as_array(value)
+        for value in values
+    ]
     nodes = [node_of(a) for a in arrays if isinstance(a, Array)]
     shape, nodes = broadcast(nodes)
     leaves: list[Expr] = []
@@ -183,7 +186,10 @@ def reduce_(reduce: Reduce, array: Array, axes: Sequence[int], keepdims: bool = 
         for axis in axes:
             size = node.shape[axis]
             require_at_least_one(
-                size, lambda size=size, axis=axis: f"{reduce.name.lower()} over axis {axis} of size {describe(size)} has no value"  # type: ignore[misc]
+                size,
+                lambda size=size, axis=axis: (
+                    f"{reduce.name.lower()} over axis {axis} of size {describe(size)} has no value"
+                ),  # type: ignore[misc]
             )
     shape = tuple(map(resolve, node.shape))
     reduced: Node = MapReduce(shape, (node,), Operand(node.dtype, 0), reduce, tuple(sorted(axes))) if axes else node
@@ -192,7 +198,9 @@ def reduce_(reduce: Reduce, array: Array, axes: Sequence[int], keepdims: bool = 
     return emit(reduced, array.weak)
 
 
-def map_reduce(build: Callable[..., Expr], nodes: Sequence[Node], domain: Shape, reduce: Reduce, axes: Sequence[int]) -> Array:
+def map_reduce(
+    build: Callable[..., Expr], nodes: Sequence[Node], domain: Shape, reduce: Reduce, axes: Sequence[int]
+) -> Array:
     """A map over `domain`, reduced at once: sums of products. The nodes have the domain's shape."""
     expr = build(*(Operand(n.dtype, slot) for slot, n in enumerate(nodes)))
     return emit(MapReduce(domain, tuple(nodes), expr, reduce if axes else None, tuple(sorted(axes))))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import optree
 
 from harp.config import counters, settings
 from harp.errors import ArgumentError, HarpError, OutputError, SignatureError
@@ -17,13 +16,12 @@ from harp.trace.dtypes import ArraySignature, Buffer, DType, as_dtype
 from harp.trace.graph import Graph, inline
 from harp.trace.index import Index, Symbol, as_index, of
 from harp.trace.levels import enter, where
-from harp.trace.node import Input, Shape, fresh_input
+from harp.trace.node import Shape, fresh_input
 from harp.trace.primitives import as_array
 from harp.trace.scope import Relation, Scope
 from harp.trace.sizes import Size
+from harp.trace.trees import Tree, TreeSpec, flatten, labels, map_leaves, unflatten
 from harp.trace.verify import verify_graph
-
-Tree = object
 
 
 class Argument(NamedTuple):
@@ -39,7 +37,7 @@ class Traced(NamedTuple):
     """A function as a graph: one output for each leaf of the result tree."""
 
     graph: Graph
-    treedef: optree.PyTreeSpec
+    treedef: TreeSpec
     weak: tuple[bool, ...]
 
 
@@ -50,7 +48,7 @@ def trace_function(
     inputs = [fresh_input(a.name, a.shape, a.dtype) for a in arguments]
     with enter(scope, name) as level:
         result = function([traced(i, level, a.weak) for i, a in zip(inputs, arguments, strict=True)])
-        leaves, treedef = optree.tree_flatten(result)
+        leaves, treedef = flatten(result)
         arrays = [_output(leaf, name) for leaf in leaves]
         graph = Graph(tuple(inputs), tuple(map(node_of, arrays)), level.sites)
     counters.add("traces")
@@ -112,8 +110,7 @@ def leaf_names(function: Callable[..., object], args: Sequence[object], kwargs: 
     """What messages call each leaf: `x`, `params['w']`."""
     found = []
     for name, value in [*zip(parameter_names(function, len(args)), args, strict=False), *sorted(kwargs.items())]:
-        paths = optree.tree_paths(value)
-        found += [name + "".join(f"[{entry!r}]" for entry in path) for path in paths]
+        found += labels(name, value)
     return found
 
 
@@ -129,9 +126,7 @@ def size_arguments(names: Sequence[str], arrays: Sequence[tuple[Buffer, bool]], 
     return result
 
 
-def declare(
-    argument: Argument, signature: ArraySignature, scope: Scope, named: dict[str, Index]
-) -> None:
+def declare(argument: Argument, signature: ArraySignature, scope: Scope, named: dict[str, Index]) -> None:
     """Hold an argument to a declared signature: equal names are equal sizes, numbers are fixed."""
     name, shape = argument.name, argument.shape
     if len(signature.shape) != len(shape) or signature.dtype is not argument.dtype:
@@ -179,7 +174,7 @@ def trace(function: Callable[..., Tree], *arguments: object) -> Graph:
     %1 = f32[n] map (%0) -> mul(x0, 2.0:f32)
     return %1
     """
-    leaves, treedef = optree.tree_flatten(arguments, is_leaf=lambda a: isinstance(a, ArraySignature))  # type: ignore[arg-type]
+    leaves, treedef = flatten(arguments, _is_signature)
     names = _names_with_signatures(function, arguments)
     declared = [leaf for leaf in leaves if isinstance(leaf, ArraySignature)]
     if len(declared) == len(leaves):
@@ -192,15 +187,17 @@ def trace(function: Callable[..., Tree], *arguments: object) -> Graph:
         specs = size_arguments(names, [leaf_array(leaf, n) for leaf, n in zip(leaves, names, strict=True)], scope)
 
     def call(arrays: Sequence[Array]) -> Tree:
-        args = optree.tree_unflatten(treedef, arrays)
-        return function(*args)  # type: ignore[misc]
+        return function(*unflatten(treedef, arrays))
 
     return trace_function(call, specs, scope, function_name(function)).graph
 
 
 def _names_with_signatures(function: Callable[..., object], arguments: Sequence[object]) -> list[str]:
-    plain = optree.tree_map(lambda a: 0, arguments, is_leaf=lambda a: isinstance(a, ArraySignature))  # type: ignore[arg-type]
-    return leaf_names(function, plain, {})  # type: ignore[arg-type]
+    return leaf_names(function, map_leaves(lambda leaf: 0, arguments, _is_signature), {})
+
+
+def _is_signature(leaf: object) -> bool:
+    return isinstance(leaf, ArraySignature)
 
 
 def function_name(function: Callable[..., object]) -> str:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import NamedTuple
-
-import optree
+from typing import Any, NamedTuple
 
 from harp.errors import ArgumentError, CotangentError, IntegerGradientError, NonScalarGradientError
 from harp.trace.array import Array
@@ -21,11 +19,12 @@ from harp.trace.node import MapReduce, Shape
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, map_
 from harp.trace.sizes import to_index, unify
-from harp.trace.tracer import Traced, Tree, function_name, parameter_names
+from harp.trace.tracer import Traced, function_name, parameter_names
+from harp.trace.trees import Tree, TreeSpec, flatten, labels, map_leaves, unflatten
 from harp.transforms.staging import run, stage
 from harp.transforms.vjp import vjp as vjp_graph
 
-Function = Callable[..., Tree]
+Function = Callable[..., Any]
 
 
 class _Staged(NamedTuple):
@@ -33,25 +32,26 @@ class _Staged(NamedTuple):
 
     traced: Traced
     primals: list[Array]
-    treedef: optree.PyTreeSpec  # of the tuple of differentiated arguments
+    treedef: TreeSpec  # of the tuple of differentiated arguments
 
 
-def _stage_arguments(function: Function, argnums: Sequence[int], args: Sequence[Tree], kwargs: dict[str, Tree]) -> _Staged:
+def _stage_arguments(
+    function: Function, argnums: Sequence[int], args: Sequence[Tree], kwargs: dict[str, Tree]
+) -> _Staged:
     name = function_name(function)
-    labels = parameter_names(function, len(args))
+    parameters = parameter_names(function, len(args))
     for k in argnums:
         if not -len(args) <= k < len(args):
             raise ArgumentError(f"argnums names argument {k}, but {name!r} was given {len(args)} arguments{where()}")
     positions = [k % len(args) for k in argnums]
     chosen = tuple(args[k] for k in positions)
-    leaves, treedef = optree.tree_flatten(chosen)
-    paths = optree.tree_paths(chosen)
-    names = [labels[positions[int(p[0])]] + "".join(f"[{entry!r}]" for entry in p[1:]) for p in paths]
+    leaves, treedef = flatten(chosen)
+    names = [label for k, tree in zip(positions, chosen, strict=True) for label in labels(parameters[k], tree)]
     primals = [_differentiable(leaf, label) for leaf, label in zip(leaves, names, strict=True)]
 
     def call(arrays: Sequence[Array]) -> Tree:
         replaced = list(args)
-        for k, value in zip(positions, optree.tree_unflatten(treedef, arrays), strict=True):  # type: ignore[arg-type]
+        for k, value in zip(positions, unflatten(treedef, arrays), strict=True):
             replaced[k] = value
         return function(*replaced, **kwargs)
 
@@ -94,16 +94,16 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
         one = MapReduce((), (), const(1.0, value_only.outputs[0].dtype))
         # One run for values and gradients, so that they share their nodes: the cotangent of the value is 1.
         both = Graph(backward.inputs, (*graph.outputs, *backward.outputs), {**graph.sites, **backward.sites})
-        with_seed = run(both, [*staged.primals, map_node(one)])
+        with_seed = run(both, [*staged.primals, _constant(one)])
         values, gradients = with_seed[: len(graph.outputs)], with_seed[len(graph.outputs) :]
-        result = optree.tree_unflatten(treedef, values)
-        trees: tuple[Tree, ...] = optree.tree_unflatten(staged.treedef, gradients)  # type: ignore[assignment]
+        result = unflatten(treedef, values)
+        trees: tuple[Tree, ...] = unflatten(staged.treedef, gradients)
         return result, (trees if several else trees[0])
 
     return differentiated
 
 
-def map_node(node: MapReduce) -> Array:
+def _constant(node: MapReduce) -> Array:
     """A constant as an array of the current level."""
     return map_(lambda: node.expr, to=node.dtype)
 
@@ -136,8 +136,8 @@ def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = F
 
     @wraps(function)
     def gradient(*args: Tree, **kwargs: Tree) -> Tree:
-        value, result = both(*args, **kwargs)  # type: ignore[misc]
-        return (result, value[1]) if has_aux else result  # type: ignore[index]
+        value, result = both(*args, **kwargs)
+        return (result, value[1]) if has_aux else result
 
     return gradient
 
@@ -154,12 +154,12 @@ def vjp(function: Function, *primals: Tree, has_aux: bool = False) -> tuple[Tree
     """
     staged = _stage_arguments(function, range(len(primals)), primals, {})
     graph, treedef, _ = staged.traced
-    values: Tree = optree.tree_unflatten(treedef, run(graph, staged.primals))
+    values = unflatten(treedef, run(graph, staged.primals))
     count = len(graph.outputs)
     aux: Tree = None
     if has_aux:
         _check_pair(treedef, function_name(function))
-        values, aux = values  # type: ignore[misc]
+        values, aux = values
         treedef = treedef.children()[0]
         count = treedef.num_leaves
     primal_graph = Graph(graph.inputs, graph.outputs[:count], graph.sites)
@@ -168,19 +168,19 @@ def vjp(function: Function, *primals: Tree, has_aux: bool = False) -> tuple[Tree
     def pullback(cotangent: Tree) -> tuple[Tree, ...]:
         seeds = _cotangents(cotangent, treedef, primal_graph)
         outputs = run(backward, [*staged.primals, *seeds])
-        result: tuple[Tree, ...] = optree.tree_unflatten(staged.treedef, outputs)  # type: ignore[assignment]
+        result: tuple[Tree, ...] = unflatten(staged.treedef, outputs)
         return result
 
     return (values, pullback, aux) if has_aux else (values, pullback)
 
 
-def _check_pair(treedef: optree.PyTreeSpec, name: str) -> None:
+def _check_pair(treedef: TreeSpec, name: str) -> None:
     if treedef.type is not tuple or treedef.num_children != 2:
         raise ArgumentError(f"with has_aux, {name!r} must return a pair (value, aux){where()}")
 
 
-def _cotangents(cotangent: Tree, treedef: optree.PyTreeSpec, graph: Graph) -> list[Array]:
-    leaves, given = optree.tree_flatten(cotangent)
+def _cotangents(cotangent: Tree, treedef: TreeSpec, graph: Graph) -> list[Array]:
+    leaves, given = flatten(cotangent)
     if given != treedef:
         raise CotangentError(f"the cotangent is a tree {given}, but the result is a tree {treedef}{where()}")
     seeds = []
@@ -195,13 +195,13 @@ def _cotangents(cotangent: Tree, treedef: optree.PyTreeSpec, graph: Graph) -> li
                 f"the cotangent is {array.dtype} with {array.ndim} axes, but the result is {output.dtype.numpy} with "
                 f"{len(output.shape)} axes{where()}"
             )
-        for axis, (size, wanted) in enumerate(zip(node_shape(array), output.shape, strict=True)):
+        for axis, (size, wanted) in enumerate(zip(_shape(array), output.shape, strict=True)):
             unify(size, wanted, lambda axis=axis: f"the cotangent does not fit the result along axis {axis}")  # type: ignore[misc]
         seeds.append(array)
     return seeds
 
 
-def node_shape(array: Array) -> Shape:
+def _shape(array: Array) -> Shape:
     return tuple(map(to_index, array.shape))
 
 
@@ -215,4 +215,4 @@ def stop_gradient(tree: Tree) -> Tree:
     def stop(leaf: object) -> Array:
         return map_(lambda x: apply(Op.STOP, x), as_array(leaf))
 
-    return optree.tree_map(stop, tree)  # type: ignore[arg-type]
+    return map_leaves(stop, tree)

@@ -9,11 +9,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import update_wrapper
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
-import optree
 
 from harp.backends.options import CompileOptions
 from harp.config import log
@@ -27,15 +26,14 @@ from harp.trace.scope import Scope
 from harp.trace.signature import Check, GraphSignature, canonical, signature_of
 from harp.trace.tracer import (
     Argument,
-    Tree,
     declare,
     function_name,
     leaf_array,
-    leaf_names,
     parameter_names,
     size_arguments,
     trace_function,
 )
+from harp.trace.trees import Tree, TreeSpec, flatten, labels, leaves_or_none, unflatten
 from harp.transforms.programs import Program, Runner, program_for, runner, target
 
 _NATIVE = frozenset(d.numpy for d in ALL)
@@ -47,7 +45,7 @@ class Entry:
 
     check: Check
     run: Runner
-    treedef: optree.PyTreeSpec
+    treedef: TreeSpec
     weak: tuple[bool, ...]
     single: bool  # the result is one array, not a tree
     signature: GraphSignature
@@ -58,7 +56,7 @@ class _Call(NamedTuple):
     """A call taken apart: static values, leaves as buffers, and the key under which its entries are found."""
 
     static: tuple[tuple[int | str, Hashable], ...]
-    treedef: optree.PyTreeSpec
+    treedef: TreeSpec
     arrays: list[tuple[Buffer, bool]]
     names: list[str]
 
@@ -87,26 +85,28 @@ class JitFunction:
         names = parameter_names(self._function, 0)
         return frozenset(k for k, name in enumerate(names) if name in self._static_names)
 
-    def __call__(self, *args: Tree, **kwargs: Tree) -> Tree:
+    def __call__(self, *args: Tree, **kwargs: Tree) -> Any:
+        """The function's result for these arguments."""
         if current() is not None:  # inside a trace the function is part of what is traced
             return self._function(*args, **kwargs)
         static: tuple[tuple[int | str, Hashable], ...] = ()
         dynamic, named = args, kwargs
         if self._static_numbers or self._static_names:
             static, dynamic, named = self._split(args, kwargs)
-        leaves, treedef = optree.tree_flatten((dynamic, named) if named else dynamic)
+        leaves, treedef = flatten((dynamic, named) if named else dynamic)
         key: list[Hashable] = [treedef, static]
         buffers: list[Buffer] = []
         sizes: list[int] = []
         for leaf in leaves:
-            buffer, weak = leaf, False
-            if type(leaf) is Array and leaf._value is not None:
+            if type(leaf) is np.ndarray and leaf.dtype in _NATIVE:
+                buffer, weak = leaf, False
+            elif type(leaf) is Array and leaf._value is not None:
                 buffer, weak = leaf._value, leaf.weak
-            elif type(leaf) is not np.ndarray or leaf.dtype not in _NATIVE:
+            else:
                 return self._slow_call(static, dynamic, named)
             flags = buffer.flags
             if not (flags.c_contiguous and flags.aligned):
-                buffer = np.require(buffer, requirements="CA")
+                buffer = np.require(buffer, requirements=("C", "A"))
             buffers.append(buffer)
             sizes += buffer.shape
             key.append((buffer.dtype, buffer.ndim, weak))
@@ -138,10 +138,10 @@ class JitFunction:
     def _take_apart(
         self, static: tuple[tuple[int | str, Hashable], ...], dynamic: tuple[Tree, ...], named: dict[str, Tree]
     ) -> _Call:
-        leaves, treedef = optree.tree_flatten((dynamic, named) if named else dynamic)
+        leaves, treedef = flatten((dynamic, named) if named else dynamic)
         positions = dict(static)
-        labels = parameter_names(self._function, len(dynamic) + len(positions))
-        free = [label for k, label in enumerate(labels) if k not in positions]
+        parameters = parameter_names(self._function, len(dynamic) + len(positions))
+        free = [name for k, name in enumerate(parameters) if k not in positions]
         names = _leaf_labels(free, dynamic, named)
         arrays = [leaf_array(leaf, name) for leaf, name in zip(leaves, names, strict=True)]
         return _Call(static, treedef, arrays, names)
@@ -151,7 +151,7 @@ class JitFunction:
     ) -> Tree:
         """Convert arguments, and trace if no entry serves the call."""
         call = self._take_apart(static, dynamic, named)
-        buffers = [np.require(a, requirements="CA") for a, _ in call.arrays]
+        buffers = [np.require(a, requirements=("C", "A")) for a, _ in call.arrays]
         sizes = [size for a in buffers for size in a.shape]
         key = (call.treedef, static, *((a.dtype, a.ndim, weak) for a, weak in call.arrays))
         with self._lock:
@@ -175,20 +175,32 @@ class JitFunction:
         if self._declared is not None:
             _declare_all(self._declared, arguments, scope)
 
-        def apply(arrays: Sequence[Array]) -> Tree:
-            restored = optree.tree_unflatten(call.treedef, arrays)
-            dynamic, named = restored if has_named else (restored, {})  # type: ignore[misc]
-            return self._call_with_static(call.static, dynamic, named)
-
-        traced = trace_function(apply, arguments, scope, name)
+        traced = trace_function(self._on_leaves(call, has_named), arguments, scope, name)
         program = program_for(traced.graph, self._options)
-        captured = [node.captured.array for node in program.graph.captured]
+        # Not those of the program's graph: another function with other captured arrays may have made the program.
+        captured = [node.captured.array for node in traced.graph.captured]
         signature = signature_of(traced.graph, scope, axes)
         log.info("%s: program %d, %r", name, self.compilations + 1, signature)
         single = traced.treedef.is_leaf()
         return Entry(
-            signature.compile_check(), runner(program, captured), traced.treedef, traced.weak, single, signature, program
+            signature.compile_check(),
+            runner(program, captured),
+            traced.treedef,
+            traced.weak,
+            single,
+            signature,
+            program,
         )
+
+    def _on_leaves(self, call: _Call, has_named: bool) -> Callable[[Sequence[Array]], Tree]:
+        """The function with the leaves of its traced arguments as its only argument."""
+
+        def apply(arrays: Sequence[Array]) -> Tree:
+            restored = unflatten(call.treedef, arrays)
+            dynamic, named = restored if has_named else (restored, {})
+            return self._call_with_static(call.static, dynamic, named)
+
+        return apply
 
     def _call_with_static(
         self, static: tuple[tuple[int | str, Hashable], ...], dynamic: Sequence[Tree], named: dict[str, Tree]
@@ -217,29 +229,21 @@ class JitFunction:
         scope = Scope()
         arguments = size_arguments(call.names, call.arrays, scope)
 
-        def apply(arrays: Sequence[Array]) -> Tree:
-            restored = optree.tree_unflatten(call.treedef, arrays)
-            dynamic, named_ = restored if named else (restored, {})  # type: ignore[misc]
-            return self._call_with_static(static, dynamic, named_)
-
-        traced = trace_function(apply, arguments, scope, function_name(self._function))
+        name = function_name(self._function)
+        traced = trace_function(self._on_leaves(call, bool(named)), arguments, scope, name)
         return lower(canonical(traced.graph), target())
 
     def __repr__(self) -> str:
         return f"<jit of {function_name(self._function)}, {self.compilations} programs>"
 
 
-def _leaf_labels(labels: Sequence[str], dynamic: Sequence[Tree], named: dict[str, Tree]) -> list[str]:
-    pairs = [*zip(labels, dynamic, strict=False), *sorted(named.items())]
-    return [
-        name + "".join(f"[{entry!r}]" for entry in path)
-        for name, value in pairs
-        for path in optree.tree_paths(value)  # type: ignore[arg-type]
-    ]
+def _leaf_labels(names: Sequence[str], dynamic: Sequence[Tree], named: dict[str, Tree]) -> list[str]:
+    pairs = [*zip(names, dynamic, strict=False), *sorted(named.items())]
+    return [label for name, value in pairs for label in labels(name, value)]
 
 
 def _declare_all(declared: tuple[Tree, ...], arguments: Sequence[Argument], scope: Scope) -> None:
-    signatures = optree.tree_leaves(declared, is_leaf=_is_signature, none_is_leaf=True)  # type: ignore[arg-type]
+    signatures = leaves_or_none(declared, _is_signature)
     if len(signatures) != len(arguments):
         raise SignatureError(
             f"{len(signatures)} signatures are declared, but the call has {len(arguments)} arrays{where()}"
@@ -259,7 +263,7 @@ def _results(entry: Entry, buffers: Sequence[Buffer], sizes: tuple[int, ...]) ->
     if entry.single:
         return from_numpy(outputs[0], entry.weak[0])
     arrays = [from_numpy(o, weak) for o, weak in zip(outputs, entry.weak, strict=True)]
-    return optree.tree_unflatten(entry.treedef, arrays)  # type: ignore[arg-type]
+    return unflatten(entry.treedef, arrays)
 
 
 def jit(

@@ -48,7 +48,7 @@ def target() -> Target:
 
 
 def backend_name() -> str:
-    """"c" where there is a compiler, else "numpy", with one warning."""
+    """ "c" where there is a compiler, else "numpy", with one warning."""
     global _warned
     if find_toolchain() is not None:
         return "c"

@@ -1,4 +1,4 @@
-"""What every transform of functions shares: trace a function on arrays to a graph of its own, and run a graph on arrays.
+"""What every transform shares: trace a function on arrays to a graph of its own, and run a graph on arrays.
 
 Inside a trace "run" means: put the graph's nodes, with its inputs replaced, into the function being traced. Elsewhere
 it means the NumPy interpreter.
@@ -19,10 +19,13 @@ from harp.trace.node import Input, Node
 from harp.trace.primitives import emit
 from harp.trace.scope import Scope
 from harp.trace.sizes import resolve_all
-from harp.trace.tracer import Argument, Traced, Tree, trace_function
+from harp.trace.tracer import Argument, Traced, trace_function
+from harp.trace.trees import Tree
 
 
-def stage(function: Callable[[Sequence[Array]], Tree], arrays: Sequence[Array], names: Sequence[str], name: str) -> Traced:
+def stage(
+    function: Callable[[Sequence[Array]], Tree], arrays: Sequence[Array], names: Sequence[str], name: str
+) -> Traced:
     """Trace `function` on fresh inputs that look like these arrays."""
     level = current()
     arguments = []

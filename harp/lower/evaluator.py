@@ -1,0 +1,204 @@
+"""What the interpreter of the loop IR computes with: names, index expressions, memories and values, all checked.
+
+Every expression becomes a closure once; index expressions become Python functions of a list of atom values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+import numpy as np
+
+from harp.errors import VerificationError
+from harp.lower.loops import Buffer, Let, Load, Region
+from harp.trace.dtypes import Buffer as Array
+from harp.trace.expr import Apply, Const, Expr, Position, walk
+from harp.trace.index import Atom, FloorDiv, Index, Relu, Symbol
+from harp.trace.ops import INFO, Op
+
+Value = Callable[[], np.generic]
+Number = Callable[[], int]
+
+# What an element holds before it is written, and behind the end of a buffer: nothing may depend on it.
+_GARBAGE = 77
+
+
+class Memory:
+    """What a buffer stands for at the moment: a flat array, what of it was written, and where its pointer points."""
+
+    __slots__ = ("flat", "loose", "origin", "shape", "strides", "written")
+
+    def __init__(self) -> None:
+        self.flat: Array | None = None
+        self.written: Array | None = None  # None where all of it is
+        self.shape: tuple[int, ...] = ()
+        self.strides: tuple[int, ...] = ()
+        self.origin = 0
+        self.loose = False  # indices are checked on the whole only: the pointer was moved, or there is slack
+
+    def set(self, flat: Array, written: Array | None, shape: tuple[int, ...], slack: int) -> None:
+        self.flat, self.written, self.shape = flat, written, shape
+        strides = [1]
+        for extent in shape[:0:-1]:
+            strides.insert(0, strides[0] * extent)
+        self.strides = tuple(strides) if shape else ()
+        self.origin, self.loose = 0, slack > 0
+
+    def save(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in self.__slots__)
+
+    def restore(self, state: tuple[object, ...]) -> None:
+        for name, value in zip(self.__slots__, state, strict=True):
+            setattr(self, name, value)
+
+
+class Evaluator:
+    """Names, index expressions, memories and values of one program."""
+
+    def __init__(self, sizes: Mapping[Symbol, int], lets: Sequence[Let], functions: Mapping[str, Region]) -> None:
+        self.kernel = ""
+        self.functions = functions
+        self.memories: dict[Buffer, Memory] = {}
+        self._slots: dict[Atom, int] = {}
+        self._values: list[int | None] = []
+        self._numbers: dict[Index, Number] = {}
+        for symbol, value in sizes.items():
+            self.bind(symbol, value)
+        for let in lets:
+            self.bind(let.symbol, self.number(let.index)())
+
+    # --- names and indices
+
+    def slot(self, atom: Atom) -> int:
+        found = self._slots.get(atom)
+        if found is None:
+            found = self._slots[atom] = len(self._values)
+            self._values.append(None)
+        return found
+
+    def bind(self, atom: Atom, value: int | None) -> None:
+        self._values[self.slot(atom)] = value
+
+    def number(self, p: Index) -> Number:
+        """The value of an index expression, as a generated function."""
+        found = self._numbers.get(p)
+        if found is None:
+            names = {"v": self._values, "divide": divide, "max": max}
+            found = self._numbers[p] = eval(f"lambda: {self._source(p)}", names)
+        return found
+
+    def _source(self, p: Index) -> str:
+        terms = ["*".join([str(c), *map(self._atom_source, m)]) for m, c in p.terms]
+        return " + ".join(terms) or "0"
+
+    def _atom_source(self, atom: Atom) -> str:
+        if isinstance(atom, FloorDiv):
+            return f"divide({self._source(atom.num)}, {self._source(atom.den)})"
+        if isinstance(atom, Relu):
+            return f"max({self._source(atom.arg)}, 0)"
+        return f"v[{self.slot(atom)}]"
+
+    def memory(self, buffer: Buffer) -> Memory:
+        return self.memories.setdefault(buffer, Memory())
+
+    def error(self, text: str) -> VerificationError:
+        return VerificationError(f"kernel {self.kernel}: {text}")
+
+    # --- values
+
+    def value(self, root: Expr) -> Value:
+        """The value as a function: one step for each part, in order."""
+        places: dict[Expr, int] = {}
+        steps: list[tuple[Callable[..., object], tuple[int, ...], type[np.generic]]] = []
+        for e in walk((root,)):
+            places[e] = len(steps)
+            args = tuple(places[a] for a in e.args)
+            steps.append((self._step(e), args, e.dtype.numpy.type))
+
+        def run() -> np.generic:
+            values: list[np.generic] = []
+            for function, args, kind in steps:
+                result = function(*[values[a] for a in args])
+                exact = result if type(result) is kind else np.asarray(result).astype(kind)[()]
+                values.append(cast(np.generic, exact))
+            return values[-1]
+
+        return run
+
+    def _step(self, e: Expr) -> Callable[..., object]:
+        if isinstance(e, Const):
+            constant = e.value[()]
+            return lambda: constant
+        if isinstance(e, Position):
+            return self.number(e.index)
+        if isinstance(e, Load):
+            return self._load(e)
+        if isinstance(e, Apply):
+            return same if e.op is Op.CAST else INFO[e.op].numpy
+        raise self.error(f"{e!r} is no value of a kernel")
+
+    def _load(self, e: Load) -> Value:
+        at = self.element(e.buffer, e.index, "load")
+        memory = self.memory(e.buffer)
+        conditions = [self.number(c) for c in e.conditions]
+        fill = None if e.fill is None else e.fill.value[()]
+
+        def run() -> np.generic:
+            for condition in conditions:
+                if condition() < 0:
+                    if fill is None:
+                        raise self.error(f"{e!r} has conditions but no fill")
+                    return fill
+            return self.read(memory, at(), e.buffer, e.index)
+
+        return run
+
+    def read(self, memory: Memory, position: int, buffer: Buffer, index: tuple[Index, ...]) -> np.generic:
+        """The element at a position that was checked; behind the end is garbage."""
+        assert memory.flat is not None
+        if position >= memory.flat.size:
+            return buffer.dtype.numpy.type(_GARBAGE)
+        if memory.written is not None and not memory.written[position]:
+            raise self.error(f"reads {buffer.name}{list(index)} at {position} before it was written")
+        return cast(np.generic, memory.flat[position])
+
+    def element(self, buffer: Buffer, index: tuple[Index, ...], action: str) -> Number:
+        """The position in the flat memory of the element at `index`, checked."""
+        memory = self.memory(buffer)
+        numbers = [self.number(p) for p in index]
+        if len(index) != len(buffer.shape):
+            raise self.error(f"{buffer.name} of rank {len(buffer.shape)} is indexed by {list(index)}")
+        slack = buffer.slack if action == "load" else 0
+
+        def run() -> int:
+            if memory.flat is None:
+                raise self.error(f"{action} of {buffer.name}, which is not allocated here")
+            position = memory.origin
+            inside = True
+            for number, extent, stride in zip(numbers, memory.shape, memory.strides, strict=True):
+                i = number()
+                inside &= 0 <= i < extent
+                position += i * stride
+            if not (inside or memory.loose) or not 0 <= position < memory.flat.size + slack:
+                at = [number() for number in numbers]
+                raise self.error(f"{action} of {buffer.name}{list(index)} at {at} is outside its shape {memory.shape}")
+            return position
+
+        return run
+
+    def allocate(self, buffer: Buffer, shape: tuple[int, ...]) -> Array:
+        """Fresh memory, nothing of it written."""
+        size = int(np.prod(shape, dtype=object))
+        flat = np.full(size, _GARBAGE, buffer.dtype.numpy)
+        self.memory(buffer).set(flat, np.zeros(size, bool), shape, buffer.slack)
+        return flat
+
+
+def divide(a: int, b: int) -> int:
+    """Rounds down; 0 for divisor 0."""
+    return a // b if b else 0
+
+
+def same(value: np.generic) -> np.generic:
+    return value

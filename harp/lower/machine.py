@@ -1,0 +1,252 @@
+"""The machine that runs the loop IR in Python, checking what C cannot: bounds, and reads before writes.
+
+Parallel loops run backwards: their order must not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from harp.lower.evaluator import Evaluator, divide
+from harp.lower.loops import (
+    Alloc,
+    Barrier,
+    Buffer,
+    Bump,
+    Call,
+    Digits,
+    For,
+    Head,
+    If,
+    Kernel,
+    Let,
+    LoopKind,
+    Nest,
+    Prefetch,
+    Region,
+    Segments,
+    Seq,
+    Space,
+    Stmt,
+    Store,
+)
+from harp.lower.uses import arguments, uses
+from harp.trace.index import Index
+
+Run = Callable[[], None]
+
+
+class Machine(Evaluator):
+    """Statements and heads as closures; one kernel runs at a time."""
+
+    def statement(self, stmt: Stmt) -> Run:
+        return STATEMENTS[type(stmt)](self, stmt)
+
+    def nest(self, stmt: Nest) -> Run:
+        run = self.statement(stmt.body)
+        for head in reversed(stmt.heads):
+            run = HEADS[type(head)](self, head, run)
+        return run
+
+    def seq(self, stmt: Seq) -> Run:
+        runs = [self.statement(part) for part in stmt.parts]
+
+        def run() -> None:
+            for part in runs:
+                part()
+
+        return run
+
+    def store(self, stmt: Store) -> Run:
+        buffer = stmt.buffer
+        value, at = self.value(stmt.value), self.element(buffer, stmt.index, "store")
+        memory, reduce = self.memory(buffer), stmt.reduce
+
+        def run() -> None:
+            element, position = value(), at()
+            assert memory.flat is not None
+            if reduce is not None:
+                element = reduce.ufunc(self.read(memory, position, buffer, stmt.index), element)
+            memory.flat[position] = element
+            if memory.written is not None:
+                memory.written[position] = True
+
+        if buffer.space is Space.INPUT:
+            raise self.error(f"stores to the input {buffer.name}")
+        return run
+
+    def branch(self, stmt: If) -> Run:
+        conditions = [self.number(c) for c in stmt.conditions]
+        yes = self.statement(stmt.yes)
+        no = self.statement(stmt.no) if stmt.no is not None else _nothing
+
+        def run() -> None:
+            (yes if all(c() >= 0 for c in conditions) else no)()
+
+        return run
+
+    def alloc(self, stmt: Alloc) -> Run:
+        buffer, body = stmt.buffer, self.statement(stmt.body)
+        memory, extents = self.memory(buffer), [self.number(p) for p in buffer.shape]
+
+        def run() -> None:
+            self.allocate(buffer, tuple(extent() for extent in extents))
+            body()
+            memory.flat = None
+
+        return run
+
+    def call(self, stmt: Call) -> Run:
+        pairs = arguments(stmt, self.functions)
+        body = self.statement(self.functions[stmt.function].body)
+        buffers = [
+            (f, self.memory(f), self.memory(a)) for f, a in pairs if isinstance(f, Buffer) and isinstance(a, Buffer)
+        ]
+        shapes = [[self.number(p) for p in formal.shape] for formal, _, _ in buffers]
+        numbers = [(f, self.number(a)) for f, a in pairs if not isinstance(f, Buffer) and isinstance(a, Index)]
+
+        def run() -> None:
+            given = [actual.save() for _, _, actual in buffers]
+            values = [(formal, number()) for formal, number in numbers]
+            outer = [formal.save() for _, formal, _ in buffers]
+            outer_values = [self._values[self.slot(formal)] for formal, _ in values]
+            for formal, value in values:
+                self.bind(formal, value)
+            for (buffer, memory, _), state, shape in zip(buffers, given, shapes, strict=True):
+                memory.restore(state)
+                assert memory.flat is not None
+                origin = memory.origin
+                memory.set(memory.flat, memory.written, tuple(extent() for extent in shape), buffer.slack)
+                memory.origin, memory.loose = origin, True
+            body()
+            for (formal, _), value_before in zip(values, outer_values, strict=True):
+                self.bind(formal, value_before)
+            for (_, memory, _), state in zip(buffers, outer, strict=True):
+                memory.restore(state)
+
+        return run
+
+    def region(self, stmt: Region) -> Run:
+        body = self.statement(stmt.body)
+        bumped = [self.memory(b) for b in sorted(uses(stmt.body, self.functions).bumps, key=lambda b: b.name)]
+
+        def run() -> None:
+            before = [(m.origin, m.loose) for m in bumped]
+            body()
+            for memory, (origin, loose) in zip(bumped, before, strict=True):
+                memory.origin, memory.loose = origin, loose
+
+        return run
+
+    def skip(self, stmt: Stmt) -> Run:
+        return _nothing
+
+    def bump(self, stmt: Bump) -> Run:
+        memory, step = self.memory(stmt.buffer), self.number(stmt.step)
+
+        def run() -> None:
+            memory.origin += step()
+            memory.loose = True
+
+        return run
+
+    def loop(self, head: For, body: Run) -> Run:
+        values, slot, extent = self._values, self.slot(head.loop), self.number(head.loop.extent)
+        backwards = head.kind is LoopKind.PARALLEL
+
+        def run() -> None:
+            positions = range(extent())
+            for position in reversed(positions) if backwards else positions:
+                values[slot] = position
+                body()
+            values[slot] = None
+
+        return run
+
+    def let(self, head: Let, body: Run) -> Run:
+        values, slot, number = self._values, self.slot(head.symbol), self.number(head.index)
+
+        def run() -> None:
+            values[slot] = number()
+            body()
+            values[slot] = None
+
+        return run
+
+    def digits(self, head: Digits, body: Run) -> Run:
+        flat = self.number(head.flat)
+        places = [(self.slot(loop), self.number(loop.extent)) for loop in reversed(head.loops)]
+
+        def run() -> None:
+            rest = flat()
+            for place, (slot, radix) in enumerate(places):
+                first = place == len(places) - 1
+                high = 0 if first else divide(rest, radix())
+                self._values[slot] = rest - high * radix()
+                rest = high
+            body()
+            for slot, _ in places:
+                self._values[slot] = None
+
+        return run
+
+    def segments(self, head: Segments, body: Run) -> Run:
+        extent, last = self.number(head.loop.extent), head.digits.loops[-1]
+        radix = self.number(last.extent)
+        position = [0, 0]
+
+        def inner() -> None:
+            digit = self._values[self.slot(last)]
+            assert digit is not None
+            position[1] = max(min(radix() - digit, extent() - position[0]), 1)
+            self.bind(head.offset, position[0])
+            self.bind(head.length, position[1])
+            body()
+
+        at_run = self.digits(head.digits, inner)
+
+        def run() -> None:
+            position[0] = 0
+            while position[0] < extent():
+                self.bind(head.loop, position[0])
+                at_run()
+                position[0] += position[1]
+            for atom in (head.loop, head.offset, head.length):
+                self.bind(atom, None)
+
+        return run
+
+    def run(self, kernel: Kernel) -> None:
+        """Run one kernel over the memories as they are."""
+        self.kernel = kernel.name
+        try:
+            with np.errstate(all="ignore"):
+                self.statement(kernel.body)()
+        except TypeError as error:
+            raise self.error(f"a size or loop is used where nothing binds it ({error})") from error
+
+
+def _nothing() -> None:
+    pass
+
+
+STATEMENTS: Mapping[type[Stmt], Callable[..., Run]] = {
+    Nest: Machine.nest,
+    Seq: Machine.seq,
+    Store: Machine.store,
+    If: Machine.branch,
+    Alloc: Machine.alloc,
+    Call: Machine.call,
+    Region: Machine.region,
+    Barrier: Machine.skip,
+    Prefetch: Machine.skip,
+    Bump: Machine.bump,
+}
+HEADS: Mapping[type[Head], Callable[..., Run]] = {
+    For: Machine.loop,
+    Let: Machine.let,
+    Digits: Machine.digits,
+    Segments: Machine.segments,
+}

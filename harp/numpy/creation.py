@@ -1,0 +1,268 @@
+"""Arrays from numbers, lists and shapes. Sizes may be symbolic; without `dtype`, defaults are NumPy's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from harp.errors import ArgumentError, HarpError, ShapeError
+from harp.numpy.manipulation import broadcast_to, stack
+from harp.trace.arithmetic import astype
+from harp.trace.array import Array, from_numpy, node_of
+from harp.trace.division import ceildiv, relu
+from harp.trace.dtypes import DType, DTypeLike, as_dtype, f64
+from harp.trace.expr import Expr, Operand, Position, apply, cast, const, select
+from harp.trace.expr import less_equal as _less_equal
+from harp.trace.index import ZERO, Index, loop
+from harp.trace.levels import where
+from harp.trace.node import MapReduce
+from harp.trace.ops import Op
+from harp.trace.primitives import Scalar, as_array, common_dtype, emit, from_positions, map_, python_constant, to_shape
+from harp.trace.scope import Relation
+from harp.trace.sizes import Size, ask, resolve_all, to_index, wrap
+
+__all__ = [
+    "arange",
+    "array",
+    "asarray",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "identity",
+    "linspace",
+    "ones",
+    "ones_like",
+    "result_type",
+    "tri",
+    "tril",
+    "triu",
+    "zeros",
+    "zeros_like",
+]
+
+
+def asarray(value: object, dtype: DTypeLike | None = None) -> Array:
+    """An array from a number, a nested list of numbers or arrays, a NumPy array (copied) or a harp array.
+
+    Raises ShapeError for ragged lists, UnsupportedDTypeError for strings and objects.
+
+    >>> asarray([1, 2, 3], dtype="float32")
+    Array([1., 2., 3.], dtype=float32)
+    """
+    if isinstance(value, (list, tuple)):
+        result = _from_list(value)
+    else:
+        result = as_array(value)
+    if dtype is not None or result.weak:
+        return astype(result, result.kind if dtype is None else dtype)
+    return result
+
+
+array = asarray
+
+
+def _from_list(values: list[object] | tuple[object, ...]) -> Array:
+    if not _holds_array(values):
+        try:
+            return as_array(np.asarray(values))
+        except (ValueError, OverflowError) as error:
+            if isinstance(error, HarpError):
+                raise
+            raise ShapeError(f"a list is not an array: {error}{where()}") from None
+    parts = [_from_list(v) if isinstance(v, (list, tuple)) else as_array(v) for v in values]
+    return stack(parts)
+
+
+def _holds_array(values: list[object] | tuple[object, ...]) -> bool:
+    return any(isinstance(v, (Array, Size)) or (isinstance(v, (list, tuple)) and _holds_array(v)) for v in values)
+
+
+def full(shape: object, value: object, dtype: DTypeLike | None = None) -> Array:
+    """An array of this shape that repeats a value (a number, or an array that broadcasts to the shape)."""
+    if isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
+        target = common_dtype((value,))[0] if dtype is None else as_dtype(dtype)
+        return from_positions(to_shape(shape), python_constant(value, target))
+    array = asarray(value, dtype)
+    return broadcast_to(array, shape)
+
+
+def zeros(shape: object, dtype: DTypeLike = f64) -> Array:
+    """Zeros of this shape; float64 unless `dtype` says otherwise.
+
+    >>> zeros(3, "int8")
+    Array([0, 0, 0], dtype=int8)
+    """
+    return full(shape, 0, dtype)
+
+
+def ones(shape: object, dtype: DTypeLike = f64) -> Array:
+    """Ones of this shape; float64 unless `dtype` says otherwise."""
+    return full(shape, 1, dtype)
+
+
+def empty(shape: object, dtype: DTypeLike = f64) -> Array:
+    """The same as `zeros`: no array of harp has undefined elements."""
+    return zeros(shape, dtype)
+
+
+def full_like(x: object, value: object, dtype: DTypeLike | None = None) -> Array:
+    """An array of the shape of `x`, and of its dtype unless `dtype` is given, that repeats a value."""
+    array = as_array(x)
+    return full(array.shape, value, array.kind if dtype is None else dtype)
+
+
+def zeros_like(x: object, dtype: DTypeLike | None = None) -> Array:
+    """Zeros of the shape of `x`, and of its dtype unless `dtype` is given."""
+    return full_like(x, 0, dtype)
+
+
+def ones_like(x: object, dtype: DTypeLike | None = None) -> Array:
+    """Ones of the shape of `x`, and of its dtype unless `dtype` is given."""
+    return full_like(x, 1, dtype)
+
+
+def empty_like(x: object, dtype: DTypeLike | None = None) -> Array:
+    """The same as `zeros_like`."""
+    return zeros_like(x, dtype)
+
+
+def _integer(value: object) -> bool:
+    if isinstance(value, (Size, int, np.integer)):
+        return True
+    return isinstance(value, (Array, np.ndarray)) and value.ndim == 0 and value.dtype.kind in "iu"
+
+
+def arange(start: object, stop: object = None, step: object = 1, dtype: DTypeLike | None = None) -> Array:
+    """start, start + step, ... below stop (above it, if the step is negative), or 0, 1, ... below the one argument.
+
+    Integers and sizes give int64, for symbolic sizes too; floats give float64. Raises ArgumentError for step 0.
+
+    >>> arange(2, 9, 3)
+    Array([2, 5, 8])
+    """
+    if stop is None:
+        start, stop = 0, start
+    if not all(map(_integer, (start, stop, step))):
+        return _float_range(_number(start), _number(stop), _number(step), dtype)
+    first, last, by = to_index(start), to_index(stop), to_index(step)
+    if by is ZERO:
+        raise ArgumentError(f"the step of arange is 0{where()}")
+    forward = ask(Relation.NONNEGATIVE, by - 1, "the sign of a step")
+    if not forward and ask(Relation.NONNEGATIVE, by, "the sign of a step"):
+        raise ArgumentError(f"the step of arange is 0{where()}")
+    length = ceildiv(relu(last - first), by) if forward else ceildiv(relu(first - last), -by)
+    (length,) = resolve_all((length,))
+    values = Position(first + loop(0, length) * by)
+    return from_positions((length,), values if dtype is None else cast(values, as_dtype(dtype)))
+
+
+def _number(value: object) -> float:
+    if isinstance(value, (Array, np.ndarray)) and value.ndim:
+        raise ArgumentError(f"arange takes numbers, not an array with {value.ndim} axes{where()}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _float_range(start: float, stop: float, step: float, dtype: DTypeLike | None) -> Array:
+    if step == 0 or not all(map(math.isfinite, (start, stop, step))):
+        raise ArgumentError(f"arange({start}, {stop}, {step}) has no length{where()}")
+    length = to_index(max(math.ceil((stop - start) / step), 0))
+    delta = (start + step) - start  # as it is between the first two elements
+    here = cast(Position(loop(0, length)), f64)
+    values = apply(Op.ADD, const(start, f64), apply(Op.MUL, here, const(delta, f64)))
+    return from_positions((length,), values if dtype is None else cast(values, as_dtype(dtype)))
+
+
+def linspace(
+    start: object, stop: object, num: object = 50, endpoint: bool = True, dtype: DTypeLike | None = None
+) -> Array:
+    """`num` evenly spaced numbers from start to stop, which is the last of them, or excluded without `endpoint`.
+
+    >>> linspace(0, 1, 5)
+    Array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    (count,) = to_shape(num)
+    inner, _ = common_dtype((start, stop))
+    inner = inner if inner.is_float else f64
+    intervals: Index = relu(count - 2) + 1 if endpoint else count
+
+    def build(here: Expr, a: Expr, b: Expr) -> Expr:
+        position = Operand(here.dtype, 0)
+        delta = apply(Op.ADD, b, apply(Op.NEG, a))
+        step = apply(Op.DIV, delta, cast(Position(intervals), inner))
+        between = apply(Op.ADD, apply(Op.MUL, here, step), a)
+        if not endpoint:
+            return between
+        last = apply(Op.EQ, position, cast(Position(intervals), position.dtype))
+        return select(last, b, between)
+
+    result = map_(build, arange(wrap(count), dtype=inner), start, stop, to=inner)
+    return result if dtype is None else astype(result, dtype)
+
+
+def eye(rows: object, columns: object = None, k: int = 0, dtype: DTypeLike = f64) -> Array:
+    """A matrix with ones on the k-th diagonal (above the main one if k > 0) and zeros elsewhere.
+
+    >>> eye(2)
+    Array([[1., 0.],
+           [0., 1.]])
+    """
+    return _by_diagonal(rows, columns, k, as_dtype(dtype), lambda i, j: apply(Op.EQ, i, j))
+
+
+def identity(n: object, dtype: DTypeLike = f64) -> Array:
+    """The n by n identity matrix."""
+    return eye(n, dtype=dtype)
+
+
+def tri(rows: object, columns: object = None, k: int = 0, dtype: DTypeLike = f64) -> Array:
+    """A matrix with ones at and below the k-th diagonal and zeros above it."""
+    return _by_diagonal(rows, columns, k, as_dtype(dtype), lambda i, j: _less_equal(j, i))
+
+
+def _by_diagonal(rows: object, columns: object, k: int, dtype: DType, test: object) -> Array:
+    shape = to_shape((rows, rows if columns is None else columns))
+    row, column = Position(loop(0, shape[0]) + k), Position(loop(1, shape[1]))
+    assert callable(test)
+    return from_positions(shape, select(test(row, column), const(1, dtype), const(0, dtype)))
+
+
+def tril(x: object, k: int = 0) -> Array:
+    """The last two axes with zeros above the k-th diagonal. Raises ShapeError for fewer than two axes."""
+    return _triangle(x, lambda i, j: _less_equal(j, i), k)
+
+
+def triu(x: object, k: int = 0) -> Array:
+    """The last two axes with zeros below the k-th diagonal. Raises ShapeError for fewer than two axes."""
+    return _triangle(x, _less_equal, k)
+
+
+def _triangle(x: object, test: object, k: int) -> Array:
+    array = as_array(x)
+    if array.ndim < 2:
+        raise ShapeError(f"tril and triu need at least two axes, not {array.ndim}{where()}")
+    node = node_of(array)
+    shape = resolve_all(node.shape)
+    rank = len(shape)
+    row, column = Position(loop(rank - 2, shape[-2]) + k), Position(loop(rank - 1, shape[-1]))
+    assert callable(test)
+    kept = select(test(row, column), Operand(node.dtype, 0), const(0, node.dtype))
+    return emit(MapReduce(shape, (node,), kept), array.weak)
+
+
+def result_type(*values: object) -> np.dtype[np.generic]:
+    """The dtype in which arrays, numbers and dtypes meet.
+
+    >>> result_type("int32", 1.5)
+    dtype('float32')
+    """
+    if not values:
+        raise ArgumentError(f"result_type needs at least one array, number or dtype{where()}")
+    plain = [v if isinstance(v, (Array, np.ndarray, np.generic, *Scalar)) else _of_dtype(v) for v in values]
+    return common_dtype(plain)[0].numpy
+
+
+def _of_dtype(value: object) -> Array:
+    return from_numpy(np.empty(0, as_dtype(value).numpy))

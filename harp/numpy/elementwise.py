@@ -1,0 +1,335 @@
+"""Elementwise functions: arithmetic, comparison, logic, and the mathematical functions.
+
+All broadcast, and promote dtypes as NumPy 2 does; a Python number takes the dtype of the arrays that it meets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from harp.trace import arithmetic, dtypes
+from harp.trace.arithmetic import INTEGERS, NUMBERS, require, zero_of
+from harp.trace.array import OPERATORS, Array
+from harp.trace.dtypes import Kind, bool_
+from harp.trace.expr import Expr, apply, const
+from harp.trace.expr import less_equal as _less_equal
+from harp.trace.expr import select as _select
+from harp.trace.ops import Op
+from harp.trace.primitives import as_array, common_dtype, map_
+
+Build = Callable[..., Expr]
+
+add = arithmetic.add
+subtract = arithmetic.subtract
+multiply = arithmetic.multiply
+divide = arithmetic.divide
+true_divide = arithmetic.divide
+floor_divide = arithmetic.floor_divide
+remainder = arithmetic.remainder
+mod = arithmetic.remainder
+power = arithmetic.power
+negative = arithmetic.negative
+absolute = arithmetic.absolute
+equal = arithmetic.equal
+not_equal = arithmetic.not_equal
+less = arithmetic.less
+greater = arithmetic.greater
+greater_equal = arithmetic.greater_equal
+maximum = arithmetic.maximum
+minimum = arithmetic.minimum
+bitwise_invert = arithmetic.bitwise_invert
+astype = arithmetic.astype
+
+
+def less_equal(a: object, b: object) -> Array:
+    """Elementwise a <= b, as bool."""
+    return arithmetic.less_equal_(a, b)
+
+
+def positive(a: object) -> Array:
+    """Elementwise +a. Raises DTypeError for bool."""
+    require(common_dtype((a,))[0], "positive", NUMBERS)
+    return as_array(a)
+
+
+def abs(a: object) -> Array:
+    """Elementwise |a|."""
+    return arithmetic.absolute(a)
+
+
+def where(condition: object, a: object, b: object) -> Array:
+    """Elementwise `a` where the condition holds, else `b`; gradients flow into the chosen one only."""
+    return arithmetic.where_(condition, a, b)
+
+
+def bitwise_and(a: object, b: object) -> Array:
+    """Elementwise a & b. Raises DTypeError for floats."""
+    return arithmetic.bitwise_and(a, b)
+
+
+def bitwise_or(a: object, b: object) -> Array:
+    """Elementwise a | b. Raises DTypeError for floats."""
+    return arithmetic.bitwise_or(a, b)
+
+
+def bitwise_xor(a: object, b: object) -> Array:
+    """Elementwise a ^ b. Raises DTypeError for floats."""
+    return arithmetic.bitwise_xor(a, b)
+
+
+def bitwise_not(a: object) -> Array:
+    """Elementwise ~a; for bool, `not`. Raises DTypeError for floats."""
+    return arithmetic.bitwise_invert(a)
+
+
+def bitwise_left_shift(a: object, b: object) -> Array:
+    """Elementwise a << b; a shift by the width or more gives 0. Raises DTypeError unless both are integers."""
+    return arithmetic.bitwise_left_shift(a, b)
+
+
+def bitwise_right_shift(a: object, b: object) -> Array:
+    """Elementwise a >> b; a shift by the width or more gives 0 or -1. Raises DTypeError unless both are integers."""
+    return arithmetic.bitwise_right_shift(a, b)
+
+
+def clip(x: object, min: object = None, max: object = None) -> Array:
+    """Elementwise minimum(max, maximum(x, min)); a bound that is None does not bound.
+
+    >>> clip(as_array(7), 0, 5)
+    Array(5)
+    """
+    result = as_array(x)
+    if min is not None:
+        result = maximum(result, min)
+    return result if max is None else minimum(result, max)
+
+
+def _strong(result: Array) -> Array:
+    result.weak = False
+    return result
+
+
+def _to_bool(build: Build, *values: object) -> Array:
+    return _strong(map_(build, *values, to=bool_))
+
+
+def logical_and(a: object, b: object) -> Array:
+    """Elementwise `a and b`, as bool; what is not zero is true."""
+    return _to_bool(lambda x, y: apply(Op.AND, x, y), a, b)
+
+
+def logical_or(a: object, b: object) -> Array:
+    """Elementwise `a or b`, as bool; what is not zero is true."""
+    return _to_bool(lambda x, y: apply(Op.OR, x, y), a, b)
+
+
+def logical_xor(a: object, b: object) -> Array:
+    """Elementwise: exactly one of `a` and `b` is true, as bool."""
+    return _to_bool(lambda x, y: apply(Op.XOR, x, y), a, b)
+
+
+def logical_not(a: object) -> Array:
+    """Elementwise `not a`, as bool."""
+    return _to_bool(lambda x: apply(Op.NOT, x), a)
+
+
+def _test_float(build: Build, otherwise: bool, a: object) -> Array:
+    """A test that has one answer for all that is not floating point."""
+    is_float = common_dtype((a,))[0].is_float
+    return _strong(map_(build if is_float else lambda x: const(otherwise, bool_), a))
+
+
+def isnan(a: object) -> Array:
+    """Elementwise: is it NaN, as bool."""
+    return _test_float(_is_nan, False, a)
+
+
+def _is_nan(x: Expr) -> Expr:
+    return apply(Op.NOT, apply(Op.EQ, x, x))
+
+
+def _infinity(x: Expr) -> Expr:
+    return const(math.inf, x.dtype)
+
+
+def isinf(a: object) -> Array:
+    """Elementwise: is it an infinity, as bool."""
+    return _test_float(lambda x: apply(Op.EQ, apply(Op.ABS, x), _infinity(x)), False, a)
+
+
+def isfinite(a: object) -> Array:
+    """Elementwise: is it neither an infinity nor NaN, as bool."""
+    return _test_float(lambda x: apply(Op.LT, apply(Op.ABS, x), _infinity(x)), True, a)
+
+
+def float_map(build: Build, *values: object) -> Array:
+    """Elementwise in floating point: integers are converted to the float dtype that holds them."""
+    dtype, weak = common_dtype(values)
+    result = map_(build, *values, to=dtypes.inexact(dtype))
+    result.weak = weak
+    return result
+
+
+def exp(x: object) -> Array:
+    """Elementwise e**x, in floating point."""
+    return float_map(lambda a: apply(Op.EXP, a), x)
+
+
+def exp2(x: object) -> Array:
+    """Elementwise 2**x, in floating point."""
+    return float_map(lambda a: apply(Op.EXP2, a), x)
+
+
+def expm1(x: object) -> Array:
+    """Elementwise e**x - 1, accurate near 0."""
+    return float_map(lambda a: apply(Op.EXPM1, a), x)
+
+
+def log(x: object) -> Array:
+    """Elementwise natural logarithm; NaN below 0."""
+    return float_map(lambda a: apply(Op.LOG, a), x)
+
+
+def log2(x: object) -> Array:
+    """Elementwise logarithm to base 2; NaN below 0."""
+    return float_map(lambda a: apply(Op.LOG2, a), x)
+
+
+def log10(x: object) -> Array:
+    """Elementwise logarithm to base 10, within 2 units in the last place; NaN below 0."""
+    return float_map(lambda a: apply(Op.MUL, apply(Op.LOG, a), const(1 / math.log(10), a.dtype)), x)
+
+
+def log1p(x: object) -> Array:
+    """Elementwise log(1 + x), accurate near 0."""
+    return float_map(lambda a: apply(Op.LOG1P, a), x)
+
+
+def sin(x: object) -> Array:
+    """Elementwise sine."""
+    return float_map(lambda a: apply(Op.SIN, a), x)
+
+
+def cos(x: object) -> Array:
+    """Elementwise cosine."""
+    return float_map(lambda a: apply(Op.COS, a), x)
+
+
+def tan(x: object) -> Array:
+    """Elementwise tangent."""
+    return float_map(lambda a: apply(Op.TAN, a), x)
+
+
+def tanh(x: object) -> Array:
+    """Elementwise hyperbolic tangent."""
+    return float_map(lambda a: apply(Op.TANH, a), x)
+
+
+def sqrt(x: object) -> Array:
+    """Elementwise square root; NaN below 0."""
+    return float_map(lambda a: apply(Op.SQRT, a), x)
+
+
+def rsqrt(x: object) -> Array:
+    """Elementwise 1 / sqrt(x)."""
+    return float_map(lambda a: apply(Op.RECIP, apply(Op.SQRT, a)), x)
+
+
+def reciprocal(x: object) -> Array:
+    """Elementwise 1 / x. Raises DTypeError for integers."""
+    require(common_dtype((x,))[0], "reciprocal", {Kind.FLOAT})
+    return map_(lambda a: apply(Op.RECIP, a), x)
+
+
+def square(x: object) -> Array:
+    """Elementwise x * x. Raises DTypeError for bool."""
+    require(common_dtype((x,))[0], "square", NUMBERS)
+    return map_(lambda a: apply(Op.MUL, a, a), x)
+
+
+def _round(name: str, build: Build, x: object) -> Array:
+    """A rounding, which leaves integers as they are."""
+    dtype = common_dtype((x,))[0]
+    require(dtype, name, NUMBERS)
+    return as_array(x) if dtype.kind in INTEGERS else map_(build, x)
+
+
+def _floor(a: Expr) -> Expr:
+    return apply(Op.FLOOR, a)
+
+
+def _ceil(a: Expr) -> Expr:  # -floor(-x), which keeps the sign of a zero
+    return apply(Op.NEG, _floor(apply(Op.NEG, a)))
+
+
+def floor(x: object) -> Array:
+    """Elementwise rounding down, in the same dtype. Raises DTypeError for bool."""
+    return _round("floor", _floor, x)
+
+
+def ceil(x: object) -> Array:
+    """Elementwise rounding up, in the same dtype. Raises DTypeError for bool."""
+    return _round("ceil", _ceil, x)
+
+
+def trunc(x: object) -> Array:
+    """Elementwise rounding towards zero, in the same dtype. Raises DTypeError for bool."""
+    return _round("trunc", lambda a: _select(apply(Op.LT, a, zero_of(a.dtype)), _ceil(a), _floor(a)), x)
+
+
+def sign(x: object) -> Array:
+    """Elementwise -1, 0 or 1; NaN for NaN. Raises DTypeError for bool."""
+    require(common_dtype((x,))[0], "sign", NUMBERS)
+    return map_(_sign, x)
+
+
+def _sign(a: Expr) -> Expr:
+    zero, one = zero_of(a.dtype), const(1, a.dtype)
+    positive = _select(apply(Op.LT, zero, a), one, zero)
+    if a.dtype.kind is Kind.UINT:
+        return positive
+    result = _select(apply(Op.LT, a, zero), const(-1, a.dtype), positive)
+    return _select(_is_nan(a), const(math.nan, a.dtype), result) if a.dtype.is_float else result
+
+
+def relu(x: object) -> Array:
+    """Elementwise max(x, 0); NaN stays NaN, and the gradient at 0 is 0. Raises DTypeError for bool."""
+    require(common_dtype((x,))[0], "relu", NUMBERS)
+    return map_(lambda a: _select(_less_equal(a, zero_of(a.dtype)), zero_of(a.dtype), a), x)
+
+
+def sigmoid(x: object) -> Array:
+    """Elementwise 1 / (1 + exp(-x)), without overflow and with full relative accuracy on both sides.
+
+    >>> sigmoid(0.0)
+    Array(0.5)
+    """
+    return float_map(_sigmoid, x)
+
+
+def _minus_magnitude(a: Expr) -> tuple[Expr, Expr]:
+    """(a < 0, -|a|)"""
+    is_negative = apply(Op.LT, a, zero_of(a.dtype))
+    return is_negative, _select(is_negative, a, apply(Op.NEG, a))
+
+
+def _sigmoid(a: Expr) -> Expr:
+    is_negative, n = _minus_magnitude(a)
+    t = apply(Op.EXP, n)
+    r = apply(Op.RECIP, apply(Op.ADD, const(1, a.dtype), t))
+    return _select(is_negative, apply(Op.MUL, t, r), r)
+
+
+def softplus(x: object) -> Array:
+    """Elementwise log(1 + exp(x)), without overflow and with full relative accuracy on both sides."""
+    return float_map(_softplus, x)
+
+
+def _softplus(a: Expr) -> Expr:
+    is_negative, n = _minus_magnitude(a)
+    tail = apply(Op.LOG1P, apply(Op.EXP, n))
+    return _select(is_negative, tail, apply(Op.ADD, a, tail))
+
+
+OPERATORS.update(clip=clip)

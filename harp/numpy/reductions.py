@@ -1,0 +1,280 @@
+"""Reductions: sums, products, extrema, their positions, moments, softmax and its relatives.
+
+`axis` is an axis, a tuple of axes, or None for all of them; `keepdims` keeps the reduced axes with one element.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from harp.errors import ArgumentError
+from harp.numpy.elementwise import exp, float_map, log, sqrt
+from harp.trace import dtypes, view
+from harp.trace.arithmetic import add, divide, subtract
+from harp.trace.array import OPERATORS, Array, node_of
+from harp.trace.division import relu
+from harp.trace.dtypes import DType, DTypeLike, as_dtype, bool_, f64
+from harp.trace.expr import Expr, Position, apply, cast, const, select
+from harp.trace.index import loop, product
+from harp.trace.levels import where
+from harp.trace.node import positions
+from harp.trace.ops import Op, Reduce
+from harp.trace.primitives import as_array, emit, map_, map_reduce, normalize_axes, normalize_axis, reduce_
+from harp.trace.sizes import Size, describe, require_at_least_one, resolve_all, to_index, wrap
+
+Build = Callable[[Expr], Expr]
+
+
+def _fold(reduce: Reduce, array: Array, axes: Sequence[int], keepdims: bool, build: Build) -> Array:
+    """A map and a reduction at once; over no elements it is the reduction's identity."""
+    node = node_of(array)
+    result = map_reduce(build, [node], resolve_all(node.shape), reduce, axes)
+    result.weak = array.weak
+    if keepdims and axes:
+        return emit(view.insert_axes(node_of(result), axes), result.weak)
+    return result
+
+
+def _total(reduce: Reduce, x: object, axis: object, dtype: DTypeLike | None, keepdims: bool) -> Array:
+    array = as_array(x)
+    target = dtypes.accumulator(array.kind) if dtype is None else as_dtype(dtype)
+    result = _fold(reduce, array, normalize_axes(axis, array.ndim), keepdims, lambda e: cast(e, target))
+    result.weak = array.weak and dtype is None
+    return result
+
+
+def sum(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
+    """The sum over axes; of no elements, 0. Integers and bool are added in 64 bits unless `dtype` says otherwise.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.sum(hnp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=1)
+    Array([3., 7.])
+    """
+    return _total(Reduce.SUM, x, axis, dtype, keepdims)
+
+
+def prod(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
+    """The product over axes; of no elements, 1. Integers and bool are multiplied in 64 bits unless `dtype` is given."""
+    return _total(Reduce.PROD, x, axis, dtype, keepdims)
+
+
+def max(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """The maximum over axes; NaN if there is one. Raises ShapeError over no elements."""
+    array = as_array(x)
+    return reduce_(Reduce.MAX, array, normalize_axes(axis, array.ndim), keepdims)
+
+
+def min(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """The minimum over axes; NaN if there is one. Raises ShapeError over no elements."""
+    array = as_array(x)
+    return reduce_(Reduce.MIN, array, normalize_axes(axis, array.ndim), keepdims)
+
+
+amax, amin = max, min
+
+
+def _truth(reduce: Reduce, x: object, axis: object, keepdims: bool) -> Array:
+    array = as_array(x)
+    result = _fold(reduce, array, normalize_axes(axis, array.ndim), keepdims, lambda e: cast(e, bool_))
+    result.weak = False
+    return result
+
+
+def any(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """Whether any element is true (not zero), as bool; of no elements, False."""
+    return _truth(Reduce.MAX, x, axis, keepdims)
+
+
+def all(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """Whether all elements are true (not zero), as bool; of no elements, True."""
+    return _truth(Reduce.MIN, x, axis, keepdims)
+
+
+def _first(reduce: Reduce, name: str, x: object, axis: object, keepdims: bool) -> Array:
+    """The smallest position that holds the extremum, or the first NaN: the minimum of candidate positions."""
+    array = as_array(x)
+    axes = tuple(range(array.ndim)) if axis is None else (normalize_axis(axis, array.ndim),)
+    for k in axes:
+        size = node_of(array).shape[k]
+        require_at_least_one(size, lambda k=k, size=size: f"{name} over axis {k} of size {describe(size)} has no value")  # type: ignore[misc]
+    best = reduce_(reduce, array, axes, keepdims=True)
+    node = node_of(array)
+    shape = resolve_all(node.shape)
+    if axis is None:
+        here = view.flatten_index(positions(shape), shape)
+        count = product(shape)
+    else:
+        here, count = loop(axes[0], shape[axes[0]]), shape[axes[0]]
+
+    def build(e: Expr, extremum: Expr) -> Expr:
+        nan = apply(Op.NOT, apply(Op.EQ, e, e))
+        found = apply(Op.OR, apply(Op.EQ, e, extremum), nan) if e.dtype.is_float else apply(Op.EQ, e, extremum)
+        return select(found, Position(here), Position(count))
+
+    expanded = view.expand(node_of(best), shape, [k in axes for k in range(len(shape))])
+    result = map_reduce(build, [node, expanded], shape, Reduce.MIN, axes)
+    return emit(view.insert_axes(node_of(result), axes)) if keepdims and axes else result
+
+
+def argmax(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """The position (int64) of the first maximum, or of the first NaN; in the flattened array if axis is None.
+
+    Raises ShapeError over no elements.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.argmax(hnp.asarray([1.0, 5.0, 5.0]))
+    Array(1)
+    """
+    return _first(Reduce.MAX, "argmax", x, axis, keepdims)
+
+
+def argmin(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """The position (int64) of the first minimum, or of the first NaN; in the flattened array if axis is None.
+
+    Raises ShapeError over no elements.
+    """
+    return _first(Reduce.MIN, "argmin", x, axis, keepdims)
+
+
+def _float_dtype(array: Array, dtype: DTypeLike | None) -> DType:
+    """The dtype of a mean: float64 for integers and bool."""
+    if dtype is not None:
+        return as_dtype(dtype)
+    return array.kind if array.kind.is_float else f64
+
+
+def _count(array: Array, axes: Sequence[int]) -> Size | int:
+    shape = node_of(array).shape
+    return wrap(product(shape[k] for k in axes))
+
+
+def mean(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
+    """The mean over axes; of no elements, NaN. Integers and bool give float64.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.mean(hnp.asarray([1, 2, 4]))
+    Array(2.33333333)
+    """
+    array = as_array(x)
+    target, axes = _float_dtype(array, dtype), normalize_axes(axis, array.ndim)
+    result = _over(_total(Reduce.SUM, array, axes, target, keepdims), _count(array, axes), target)
+    result.weak = array.weak and dtype is None
+    return result
+
+
+def _over(total: Array, count: object, target: DType) -> Array:
+    return map_(lambda s, n: apply(Op.DIV, s, n), total, count, to=target)
+
+
+def var(
+    x: object,
+    axis: object = None,
+    dtype: DTypeLike | None = None,
+    ddof: object = 0,
+    keepdims: bool = False,
+    *,
+    correction: object = None,
+) -> Array:
+    """The variance over axes: the mean of squared distances from the mean, with n - ddof in place of n elements.
+
+    `correction` is another name for `ddof`. Integers and bool give float64. Where n <= ddof the result is NaN or inf.
+    """
+    array = as_array(x)
+    target, axes = _float_dtype(array, dtype), normalize_axes(axis, array.ndim)
+    centre = mean(array, axes, dtype=target, keepdims=True)
+
+    def distance(e: Expr, m: Expr) -> Expr:
+        return apply(Op.ADD, e, apply(Op.NEG, m))
+
+    distances = map_(distance, array, centre, to=target)
+    squares = _fold(Reduce.SUM, distances, axes, keepdims, lambda e: apply(Op.MUL, e, e))
+    count = _less(_count(array, axes), ddof if correction is None else correction)
+    result = _over(squares, count, target)
+    result.weak = array.weak and dtype is None
+    return result
+
+
+def _less(count: Size | int, ddof: object) -> object:
+    """max(count - ddof, 0), exactly for integers."""
+    if isinstance(ddof, (int, Size)):
+        return wrap(relu(to_index(count) - to_index(ddof)))
+    if not isinstance(ddof, float):
+        raise ArgumentError(f"ddof must be a number, not {type(ddof).__name__}{where()}")
+    if isinstance(count, int):
+        return float(count - ddof) if count > ddof else 0.0
+    return OPERATORS["clip"](subtract(count, ddof), 0.0)
+
+
+def std(
+    x: object,
+    axis: object = None,
+    dtype: DTypeLike | None = None,
+    ddof: object = 0,
+    keepdims: bool = False,
+    *,
+    correction: object = None,
+) -> Array:
+    """The standard deviation over axes, the square root of `var`."""
+    return sqrt(var(x, axis, dtype, ddof, keepdims, correction=correction))
+
+
+def _shift(array: Array, axes: Sequence[int]) -> Array:
+    """The maximum along axes, kept, through which no derivative flows; 0 where it is not finite."""
+
+    def finite(e: Expr) -> Expr:
+        is_finite = apply(Op.LT, apply(Op.ABS, e), const(math.inf, e.dtype))
+        return apply(Op.STOP, select(is_finite, e, const(0, e.dtype)))
+
+    largest = _fold(Reduce.MAX, array, axes, True, lambda e: e)
+    return map_(finite, largest)
+
+
+def _as_float(x: object) -> Array:
+    array = as_array(x)
+    return array if array.kind.is_float else float_map(lambda e: e, array)
+
+
+def softmax(x: object, axis: object = -1) -> Array:
+    """exp(x) / sum(exp(x)) over axes, without overflow; a row of -inf gives NaN.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.softmax(hnp.asarray([1000.0, 1000.0]))
+    Array([0.5, 0.5])
+    """
+    array = _as_float(x)
+    axes = normalize_axes(axis, array.ndim)
+    powers = exp(subtract(array, _shift(array, axes)))
+    return divide(powers, sum(powers, axes, keepdims=True))
+
+
+def log_softmax(x: object, axis: object = -1) -> Array:
+    """The logarithm of `softmax`, accurate where that is tiny; a row of -inf gives NaN."""
+    array = _as_float(x)
+    axes = normalize_axes(axis, array.ndim)
+    shifted = subtract(array, _shift(array, axes))
+    return subtract(shifted, log(sum(exp(shifted), axes, keepdims=True)))
+
+
+def logsumexp(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """log(sum(exp(x))) over axes, without overflow; of -inf only, -inf. Raises ShapeError over no elements."""
+    array = _as_float(x)
+    axes = normalize_axes(axis, array.ndim)
+    for k in axes:
+        size = node_of(array).shape[k]
+        require_at_least_one(
+            size,
+            lambda k=k, size=size: f"logsumexp over axis {k} of size {describe(size)} has no value",  # type: ignore[misc]
+        )
+    shift = _shift(array, axes)
+    total = sum(exp(subtract(array, shift)), axes, keepdims=True)
+    result = add(log(total), shift)
+    if keepdims or not axes:
+        return result
+    node = node_of(result)
+    return emit(view.drop_axes(node, {k: to_index(0) for k in axes}), result.weak)
+
+
+OPERATORS.update(
+    sum=sum, prod=prod, max=max, min=min, mean=mean, var=var, std=std, any=any, all=all, argmax=argmax, argmin=argmin
+)
