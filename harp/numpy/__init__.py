@@ -91,6 +91,15 @@ from harp.numpy.elementwise import (
     trunc,
     where,
 )
+from harp.numpy.joining import (
+    concatenate,
+    pad,
+    repeat,
+    roll,
+    split,
+    stack,
+    tile,
+)
 from harp.numpy.linalg import (
     diagonal,
     dot,
@@ -105,23 +114,16 @@ from harp.numpy.linalg import (
 from harp.numpy.manipulation import (
     broadcast_arrays,
     broadcast_to,
-    concatenate,
     expand_dims,
     flatten,
     flip,
     matrix_transpose,
     moveaxis,
-    pad,
     permute_dims,
     ravel,
-    repeat,
     reshape,
-    roll,
-    split,
     squeeze,
-    stack,
     swapaxes,
-    tile,
     transpose,
 )
 from harp.numpy.reductions import (
@@ -246,7 +248,6 @@ __all__ = [
     "multiply",
     "nan",
     "negative",
-    "newaxis",
     "not_equal",
     "ones",
     "ones_like",

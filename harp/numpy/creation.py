@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from harp.errors import ArgumentError, HarpError, ShapeError
-from harp.numpy.manipulation import broadcast_to, stack
+from harp.numpy.joining import stack
+from harp.numpy.manipulation import broadcast_to
 from harp.trace.arithmetic import astype
 from harp.trace.array import Array, from_numpy, node_of
 from harp.trace.division import ceildiv, relu

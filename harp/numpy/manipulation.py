@@ -1,42 +1,34 @@
-"""Shapes: reordering, reshaping, joining, splitting and padding. All but joining are views: nothing is copied."""
+"""Shapes: reordering, reshaping and broadcasting. All are views: nothing is copied."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from harp.errors import ArgumentError, AxisError, ShapeError
+from harp.errors import AxisError, ShapeError
 from harp.trace import view
-from harp.trace.arithmetic import astype
 from harp.trace.array import OPERATORS, Array, node_of
 from harp.trace.bounds import exact_quotient
-from harp.trace.division import floordiv, minimum
-from harp.trace.division import mod as index_mod
-from harp.trace.expr import Expr, Operand, Position, apply, const, select
-from harp.trace.index import ONE, ZERO, Index, loop, product
-from harp.trace.indexing import getitem, integer
+from harp.trace.division import floordiv
+from harp.trace.index import ONE, ZERO, Index, product
 from harp.trace.levels import where
-from harp.trace.node import MapReduce, Node, Shape
-from harp.trace.ops import Op
+from harp.trace.node import Node
 from harp.trace.primitives import (
     as_array,
     broadcast,
-    common_dtype,
     emit,
     normalize_axes,
     normalize_axis,
     to_shape,
 )
 from harp.trace.scope import Relation
-from harp.trace.sizes import Size, ask, describe, hint, require_at_least_one, resolve, resolve_all, to_index, unify
+from harp.trace.sizes import Size, ask, describe, hint, require_at_least_one, resolve, resolve_all, unify
 
 
-def _view(array: Array, node: Node) -> Array:
+def emit_like(array: Array, node: Node) -> Array:
     return emit(node, array.weak)
 
 
-def _sequence(values: object) -> tuple[object, ...]:
+def as_tuple(values: object) -> tuple[object, ...]:
     return tuple(values) if isinstance(values, (tuple, list)) else (values,)
 
 
@@ -49,11 +41,11 @@ def transpose(x: object, axes: object = None) -> Array:
     """
     array = as_array(x)
     if axes is None:
-        return _view(array, view.permute(node_of(array), range(array.ndim)[::-1]))
-    order = [normalize_axis(a, array.ndim) for a in _sequence(axes)]
+        return emit_like(array, view.permute(node_of(array), range(array.ndim)[::-1]))
+    order = [normalize_axis(a, array.ndim) for a in as_tuple(axes)]
     if sorted(order) != list(range(array.ndim)):
         raise AxisError(f"transpose needs each of {array.ndim} axes once, not {axes}{where()}")
-    return _view(array, view.permute(node_of(array), order))
+    return emit_like(array, view.permute(node_of(array), order))
 
 
 def permute_dims(x: object, axes: object) -> Array:
@@ -75,20 +67,20 @@ def swapaxes(x: object, axis1: int, axis2: int) -> Array:
     a, b = normalize_axis(axis1, array.ndim), normalize_axis(axis2, array.ndim)
     order = list(range(array.ndim))
     order[a], order[b] = order[b], order[a]
-    return _view(array, view.permute(node_of(array), order))
+    return emit_like(array, view.permute(node_of(array), order))
 
 
 def moveaxis(x: object, source: object, destination: object) -> Array:
     """Axes moved to other places; the others keep their order. Raises AxisError."""
     array = as_array(x)
-    origin = [normalize_axis(a, array.ndim) for a in _sequence(source)]
-    target = [normalize_axis(a, array.ndim) for a in _sequence(destination)]
+    origin = [normalize_axis(a, array.ndim) for a in as_tuple(source)]
+    target = [normalize_axis(a, array.ndim) for a in as_tuple(destination)]
     if len(origin) != len(target) or len(set(origin)) != len(origin) or len(set(target)) != len(target):
         raise AxisError(f"moveaxis cannot move axes {source} to {destination}{where()}")
     order = [axis for axis in range(array.ndim) if axis not in origin]
     for place, axis in sorted(zip(target, origin, strict=True)):
         order.insert(place, axis)
-    return _view(array, view.permute(node_of(array), order))
+    return emit_like(array, view.permute(node_of(array), order))
 
 
 def reshape(x: object, shape: object) -> Array:
@@ -103,7 +95,7 @@ def reshape(x: object, shape: object) -> Array:
     """
     array = as_array(x)
     node = node_of(array)
-    wanted = list(_sequence(shape))
+    wanted = list(as_tuple(shape))
     free = [k for k, size in enumerate(wanted) if not isinstance(size, (Size, Index)) and _is_minus_one(size)]
     if len(free) > 1:
         raise ShapeError(f"reshape to {tuple(wanted)}: only one size can be -1{where()}")
@@ -113,13 +105,13 @@ def reshape(x: object, shape: object) -> Array:
     total = resolve(product(resolve_all(node.shape)))
 
     def what() -> str:
-        old, new = ", ".join(map(describe, node.shape)), ", ".join(map(str, _sequence(shape)))
+        old, new = ", ".join(map(describe, node.shape)), ", ".join(map(str, as_tuple(shape)))
         return f"reshape from ({old}) to ({new}) changes the number of elements"
 
     for k in free:
         sizes[k] = _rest(total, product(sizes), what)
     unify(total, product(resolve_all(tuple(sizes))), what)
-    return _view(array, view.reshape(node, resolve_all(tuple(sizes))))
+    return emit_like(array, view.reshape(node, resolve_all(tuple(sizes))))
 
 
 def _is_minus_one(size: object) -> bool:
@@ -143,7 +135,7 @@ def ravel(x: object) -> Array:
     """All elements in row-major order along one axis."""
     array = as_array(x)
     shape = resolve_all(node_of(array).shape)
-    return _view(array, view.reshape(node_of(array), (product(shape),))) if array.ndim != 1 else array
+    return emit_like(array, view.reshape(node_of(array), (product(shape),))) if array.ndim != 1 else array
 
 
 flatten = ravel
@@ -159,14 +151,14 @@ def squeeze(x: object, axis: object = None) -> Array:
         axes = normalize_axes(axis, array.ndim)
         for k in axes:
             unify(shape[k], ONE, lambda k=k: f"squeeze of axis {k}, which must have one element")  # type: ignore[misc]
-    return _view(array, view.drop_axes(node_of(array), dict.fromkeys(axes, ZERO))) if axes else array
+    return emit_like(array, view.drop_axes(node_of(array), dict.fromkeys(axes, ZERO))) if axes else array
 
 
 def expand_dims(x: object, axis: object) -> Array:
     """With new axes of one element at these places of the result. Raises AxisError."""
     array = as_array(x)
-    axes = normalize_axes(axis, array.ndim + len(_sequence(axis)))
-    return _view(array, view.insert_axes(node_of(array), axes))
+    axes = normalize_axes(axis, array.ndim + len(as_tuple(axis)))
+    return emit_like(array, view.insert_axes(node_of(array), axes))
 
 
 def broadcast_to(x: object, shape: object) -> Array:
@@ -185,7 +177,7 @@ def broadcast_to(x: object, shape: object) -> Array:
     stretched = [_stretches(size, target[offset + axis], axis) for axis, size in enumerate(node.shape)]
     if not offset and not any(stretched):
         return array
-    return _view(array, view.expand(node, resolve_all(target), stretched))
+    return emit_like(array, view.expand(node, resolve_all(target), stretched))
 
 
 def _stretches(size: Index, wanted: Index, axis: int) -> bool:
@@ -203,205 +195,13 @@ def broadcast_arrays(*arrays: object) -> list[Array]:
     """All arrays in the shape to which they broadcast. Raises ShapeError."""
     handles = [as_array(a) for a in arrays]
     _, nodes = broadcast([node_of(a) for a in handles])
-    return [_view(a, n) for a, n in zip(handles, nodes, strict=True)]
+    return [emit_like(a, n) for a, n in zip(handles, nodes, strict=True)]
 
 
 def flip(x: object, axis: object = None) -> Array:
     """The elements in reverse order along axes; None means all. Raises AxisError."""
     array = as_array(x)
-    return _view(array, view.flip(node_of(array), normalize_axes(axis, array.ndim)))
-
-
-def roll(x: object, shift: object, axis: object = None) -> Array:
-    """The elements moved by `shift` places along axes; what leaves at the end comes in at the start.
-
-    >>> import harp.numpy as hnp
-    >>> hnp.roll(hnp.arange(5), 2)
-    Array([3, 4, 0, 1, 2])
-    """
-    array = as_array(x)
-    if axis is None:
-        return reshape(_roll(ravel(array), shift, 0), array.shape)
-    axes, shifts = _sequence(axis), _sequence(shift)
-    if len(shifts) == 1:
-        shifts = shifts * len(axes)
-    axes = axes * len(shifts) if len(axes) == 1 else axes
-    if len(axes) != len(shifts):
-        raise ShapeError(f"roll has {len(shifts)} shifts for {len(axes)} axes{where()}")
-    for by, k in zip(shifts, axes, strict=True):
-        array = _roll(array, by, normalize_axis(k, array.ndim))
-    return array
-
-
-def _roll(array: Array, shift: object, axis: int) -> Array:
-    size = resolve(node_of(array).shape[axis])
-    moved = minimum(index_mod(integer(shift), size), size)  # on an empty axis the remainder says nothing
-    if moved is ZERO:
-        return array
-    cut = resolve(size - moved)
-    return concatenate([take(array, axis, cut, moved), take(array, axis, ZERO, cut)], axis)
-
-
-def take(array: Array, axis: int, start: Index, length: Index) -> Array:
-    """`length` elements from `start` along an axis, which the caller knows to be there."""
-    node = node_of(array)
-    starts = [start if k == axis else ZERO for k in range(array.ndim)]
-    lengths = tuple(length if k == axis else n for k, n in enumerate(resolve_all(node.shape)))
-    return _view(array, view.take_slices(node, starts, [1] * array.ndim, lengths))
-
-
-def concatenate(arrays: Sequence[object], axis: int | None = 0) -> Array:
-    """The arrays one after the other along an axis; flattened first if axis is None. Dtypes promote.
-
-    Raises ShapeError if other sizes differ.
-
-    >>> import harp.numpy as hnp
-    >>> hnp.concatenate([hnp.zeros(2), hnp.ones(1)])
-    Array([0., 0., 1.])
-    """
-    parts = [as_array(a) if axis is not None else ravel(a) for a in arrays]
-    if not parts:
-        raise ArgumentError(f"concatenate needs at least one array{where()}")
-    rank = parts[0].ndim
-    if any(p.ndim != rank for p in parts) or rank == 0:
-        ranks = ", ".join(str(p.ndim) for p in parts)
-        raise ShapeError(
-            f"concatenate needs arrays with the same number of axes, at least one; they have {ranks}{where()}"
-        )
-    along = normalize_axis(0 if axis is None else axis, rank)
-    dtype, weak = common_dtype(parts)
-    nodes = [node_of(p if p.kind is dtype else astype(p, dtype)) for p in parts]
-    common = _equal_but_for(along, [n.shape for n in nodes])
-    if len(nodes) == 1:
-        return emit(nodes[0], weak)
-    offsets = [ZERO]
-    for node in nodes:
-        offsets.append(resolve(offsets[-1] + resolve(node.shape[along])))
-    shape = (*common[:along], offsets[-1], *common[along + 1 :])
-    return emit(_join(nodes, offsets, shape, along), weak)
-
-
-def _equal_but_for(along: int, shapes: Sequence[Shape]) -> Shape:
-    for k, shape in enumerate(shapes):
-        for axis in range(len(shape)):
-            if axis != along:
-                unify(
-                    shapes[0][axis],
-                    shape[axis],
-                    lambda k=k, axis=axis: f"concatenate: array {k} differs along axis {axis}",
-                )  # type: ignore[misc]
-    return resolve_all(shapes[0])
-
-
-def _join(nodes: Sequence[Node], offsets: Sequence[Index], shape: Shape, along: int) -> Node:
-    """Each part padded to the whole length, and at each position the part that it belongs to."""
-    total, padded = offsets[-1], []
-    for k, node in enumerate(nodes):
-        low = [offsets[k] if axis == along else ZERO for axis in range(len(shape))]
-        high = [total - offsets[k + 1] if axis == along else ZERO for axis in range(len(shape))]
-        padded.append(view.pad(node, low, high, const(0, node.dtype)))
-    here = Position(loop(along, total))
-
-    result: Expr = Operand(padded[-1].dtype, len(padded) - 1)
-    for k in range(len(padded) - 2, -1, -1):
-        inside = apply(Op.LT, here, Position(offsets[k + 1]))
-        result = select(inside, Operand(padded[k].dtype, k), result)
-    return MapReduce(shape, tuple(padded), result)
-
-
-def stack(arrays: Sequence[object], axis: int = 0) -> Array:
-    """The arrays side by side along a new axis. Raises ShapeError if their shapes differ."""
-    parts = [as_array(a) for a in arrays]
-    if not parts:
-        raise ArgumentError(f"stack needs at least one array{where()}")
-    if any(p.ndim != parts[0].ndim for p in parts):
-        raise ShapeError(f"stack needs arrays with the same number of axes{where()}")
-    at = normalize_axis(axis, parts[0].ndim + 1)
-    return concatenate([expand_dims(p, at) for p in parts], at)
-
-
-def split(x: object, sections: object, axis: int = 0) -> list[Array]:
-    """Pieces along an axis: `sections` of equal size, or, from a list, cut at these positions.
-
-    Raises ShapeError if the axis does not divide evenly.
-    """
-    array = as_array(x)
-    k = normalize_axis(axis, array.ndim)
-    before = (slice(None),) * k
-    if isinstance(sections, (list, tuple)):
-        bounds = [None, *sections, None]
-        return [getitem(array, (*before, slice(a, b))) for a, b in zip(bounds, bounds[1:], strict=False)]
-    count = int(sections)  # type: ignore[call-overload]
-    if count < 1:
-        raise ArgumentError(f"split into {count} sections{where()}")
-    size = resolve(node_of(array).shape[k])
-    unify(size, floordiv(size, to_index(count)) * count, lambda: f"axis {k} does not split into {count} equal sections")
-    each = resolve(floordiv(resolve(size), to_index(count)))
-    return [take(array, k, each * j, each) for j in range(count)]
-
-
-def tile(x: object, reps: object) -> Array:
-    """The whole array repeated along axes, new ones in front if there are more repetitions than axes."""
-    array = as_array(x)
-    times = [to_index(r) for r in to_shape(reps)]
-    rank = max(array.ndim, len(times))
-    times = [ONE] * (rank - len(times)) + times
-    sizes = [ONE] * (rank - array.ndim) + list(resolve_all(node_of(array).shape))
-    node = view.insert_axes(node_of(array), range(rank - array.ndim)) if rank > array.ndim else node_of(array)
-    node = view.insert_axes(node, range(0, 2 * rank, 2))
-    whole = tuple(p for pair in zip(times, sizes, strict=True) for p in pair)
-    node = view.expand(node, whole, [True, False] * rank)
-    return _view(array, view.reshape(node, tuple(t * s for t, s in zip(times, sizes, strict=True))))
-
-
-def repeat(x: object, repeats: object, axis: int | None = None) -> Array:
-    """Each element repeated along an axis; flattened first if axis is None."""
-    array = ravel(x) if axis is None else as_array(x)
-    k = normalize_axis(0 if axis is None else axis, array.ndim)
-    (times,) = to_shape(repeats)
-    shape = resolve_all(node_of(array).shape)
-    node = view.insert_axes(node_of(array), [k + 1])
-    whole = (*shape[: k + 1], times, *shape[k + 1 :])
-    node = view.expand(node, whole, [axis == k + 1 for axis in range(len(whole))])
-    return _view(array, view.reshape(node, (*shape[:k], shape[k] * times, *shape[k + 1 :])))
-
-
-def pad(x: object, pad_width: object, mode: str = "constant", constant_values: bool | int | float = 0) -> Array:
-    """A constant before and after each axis: `pad_width` is one number, a (before, after) pair, or a pair for each axis.
-
-    Raises ArgumentError for other modes, ShapeError for negative widths or a wrong number of pairs.
-
-    >>> import harp.numpy as hnp
-    >>> hnp.pad(hnp.ones(2), (1, 2))
-    Array([0., 1., 1., 0., 0.])
-    """
-    if mode != "constant":
-        raise ArgumentError(f"pad has the mode 'constant' only, not {mode!r}{where()}")
-    if not isinstance(constant_values, (bool, int, float, np.generic)):
-        raise ArgumentError(f"constant_values must be one number, not {type(constant_values).__name__}{where()}")
-    array = as_array(x)
-    pairs = _pad_pairs(pad_width, array.ndim)
-    low, high = to_shape([p[0] for p in pairs]), to_shape([p[1] for p in pairs])
-    return _view(array, view.pad(node_of(array), low, high, const(constant_values, array.kind)))
-
-
-def _pad_pairs(pad_width: object, rank: int) -> list[tuple[object, object]]:
-    entries = _sequence(pad_width)
-    if all(isinstance(e, (tuple, list)) for e in entries):
-        pairs = [_pair(_sequence(e)) for e in entries]
-    else:
-        pairs = [_pair(entries)]
-    if len(pairs) == 1:
-        pairs *= rank
-    if len(pairs) != rank:
-        raise ShapeError(f"pad_width has {len(pairs)} pairs for {rank} axes{where()}")
-    return pairs
-
-
-def _pair(entry: tuple[object, ...]) -> tuple[object, object]:
-    if len(entry) not in (1, 2):
-        raise ShapeError(f"pad_width takes (before, after), not {len(entry)} numbers{where()}")
-    return entry[0], entry[-1]
+    return emit_like(array, view.flip(node_of(array), normalize_axes(axis, array.ndim)))
 
 
 OPERATORS.update(

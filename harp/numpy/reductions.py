@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from harp.errors import ArgumentError
 from harp.numpy.elementwise import exp, float_map, log, sqrt
@@ -16,7 +17,7 @@ from harp.trace.array import OPERATORS, Array, node_of
 from harp.trace.division import relu
 from harp.trace.dtypes import DType, DTypeLike, as_dtype, bool_, f64
 from harp.trace.expr import Expr, Position, apply, cast, const, select
-from harp.trace.index import loop, product
+from harp.trace.index import Index, loop, product
 from harp.trace.levels import where
 from harp.trace.node import positions
 from harp.trace.ops import Op, Reduce
@@ -91,13 +92,21 @@ def all(x: object, axis: object = None, keepdims: bool = False) -> Array:
     return _truth(Reduce.MIN, x, axis, keepdims)
 
 
+def _require_elements(name: str, array: Array, axes: Sequence[int]) -> None:
+    for axis in axes:
+        size = node_of(array).shape[axis]
+        require_at_least_one(size, partial(_no_value, name, axis, size))
+
+
+def _no_value(name: str, axis: int, size: Index) -> str:
+    return f"{name} over axis {axis} of size {describe(size)} has no value"
+
+
 def _first(reduce: Reduce, name: str, x: object, axis: object, keepdims: bool) -> Array:
     """The smallest position that holds the extremum, or the first NaN: the minimum of candidate positions."""
     array = as_array(x)
     axes = tuple(range(array.ndim)) if axis is None else (normalize_axis(axis, array.ndim),)
-    for k in axes:
-        size = node_of(array).shape[k]
-        require_at_least_one(size, lambda k=k, size=size: f"{name} over axis {k} of size {describe(size)} has no value")  # type: ignore[misc]
+    _require_elements(name, array, axes)
     best = reduce_(reduce, array, axes, keepdims=True)
     node = node_of(array)
     shape = resolve_all(node.shape)
@@ -260,12 +269,7 @@ def logsumexp(x: object, axis: object = None, keepdims: bool = False) -> Array:
     """log(sum(exp(x))) over axes, without overflow; of -inf only, -inf. Raises ShapeError over no elements."""
     array = _as_float(x)
     axes = normalize_axes(axis, array.ndim)
-    for k in axes:
-        size = node_of(array).shape[k]
-        require_at_least_one(
-            size,
-            lambda k=k, size=size: f"logsumexp over axis {k} of size {describe(size)} has no value",  # type: ignore[misc]
-        )
+    _require_elements("logsumexp", array, axes)
     shift = _shift(array, axes)
     total = sum(exp(subtract(array, shift)), axes, keepdims=True)
     result = add(log(total), shift)

@@ -1,7 +1,8 @@
 """`Array`: a handle on a node of the function being traced or, outside a trace, on a buffer of numbers.
 
-Arrays are immutable. Operators and methods are looked up in `OPERATORS`, which `harp.trace.arithmetic` and
-`harp.numpy` fill: they are composed from the primitives and know arrays, not the other way round.
+Arrays are immutable. Operators and methods are looked up in `OPERATORS` (see `harp.trace.operators`), which
+`harp.trace.arithmetic` and `harp.numpy` fill: they are composed from the primitives and know arrays, not the other
+way round.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from harp.trace.dtypes import Buffer, DType, as_dtype
 from harp.trace.index import product
 from harp.trace.levels import Level, current, where
 from harp.trace.node import Captured, Constant, Node
+from harp.trace.operators import TABLE, Operators
 from harp.trace.sizes import Size, resolve_all, wrap
 
-OPERATORS: dict[str, Callable[..., Array]] = {}
+OPERATORS: dict[str, Callable[..., Array]] = TABLE
 
 
-class Array:
+class Array(Operators):
     """An immutable n-dimensional array.
 
     Inside a traced function it stands for a value that is computed when the program runs, and its sizes may be
@@ -43,12 +45,14 @@ class Array:
 
     @property
     def shape(self) -> tuple[Size | int, ...]:
+        """The sizes of the axes; inside a traced function they may be symbolic."""
         if self._value is not None:
             return self._value.shape
         return tuple(map(wrap, node_of(self).shape))
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
+        """The element type as NumPy's object."""
         return self.kind.numpy
 
     @property
@@ -61,6 +65,7 @@ class Array:
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         if self._value is not None:
             return self._value.ndim
         assert self._node is not None
@@ -68,24 +73,29 @@ class Array:
 
     @property
     def size(self) -> Size | int:
+        """The number of elements."""
         if self._value is not None:
             return self._value.size
         return wrap(product(node_of(self).shape))
 
     @property
     def itemsize(self) -> int:
+        """The bytes of one element."""
         return self.kind.itemsize
 
     @property
     def nbytes(self) -> int:
+        """The bytes of all elements."""
         return self._concrete("its number of bytes").nbytes
 
     @property
     def T(self) -> Array:
+        """The array with its axes in reverse order."""
         return OPERATORS["transpose"](self)
 
     @property
     def mT(self) -> Array:
+        """The array with its last two axes swapped."""
         return OPERATORS["matrix_transpose"](self)
 
     # -- its numbers
@@ -109,6 +119,7 @@ class Array:
         return shared
 
     def item(self) -> bool | int | float:
+        """The one element as a Python number."""
         value = self._concrete("a Python number")
         if value.size != 1:
             raise ShapeError(f"only an array of one element is a number, not one of shape {value.shape}{where()}")
@@ -116,6 +127,7 @@ class Array:
         return result
 
     def tolist(self) -> object:
+        """The elements as nested lists of Python numbers."""
         return self._concrete("a list").tolist()
 
     def __float__(self) -> float:
@@ -177,83 +189,22 @@ class Array:
     def __delitem__(self, key: object) -> None:
         self[key] = None
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __getitem__(self, key: object) -> Array:
         return OPERATORS["getitem"](self, key)
 
     def astype(self, dtype: object) -> Array:
+        """The array in another dtype."""
         return OPERATORS["astype"](self, dtype)
 
     def reshape(self, *shape: object) -> Array:
+        """The same elements in row-major order with other axes; one size may be -1."""
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         return OPERATORS["reshape"](self, sizes)
 
     def transpose(self, *axes: object) -> Array:
+        """The array with its axes in this order, or reversed."""
         order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
         return OPERATORS["transpose"](self, order or None)
-
-
-def _binary(name: str) -> tuple[Callable[[Array, object], Array], Callable[[Array, object], Array]]:
-    def forward(self: Array, other: object) -> Array:
-        return OPERATORS[name](self, other) if is_operand(other) else NotImplemented
-
-    def reflected(self: Array, other: object) -> Array:
-        return OPERATORS[name](other, self) if is_operand(other) else NotImplemented
-
-    return forward, reflected
-
-
-def _method(name: str) -> Callable[..., Array]:
-    def method(self: Array, *args: object, **kwargs: object) -> Array:
-        return OPERATORS[name](self, *args, **kwargs)
-
-    method.__name__ = name
-    return method
-
-
-_BINARY = {
-    "add": "add",
-    "sub": "subtract",
-    "mul": "multiply",
-    "truediv": "divide",
-    "floordiv": "floor_divide",
-    "mod": "remainder",
-    "pow": "power",
-    "matmul": "matmul",
-    "and": "bitwise_and",
-    "or": "bitwise_or",
-    "xor": "bitwise_xor",
-    "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift",
-}
-_COMPARE = {
-    "eq": "equal",
-    "ne": "not_equal",
-    "lt": "less",
-    "le": "less_equal",
-    "gt": "greater",
-    "ge": "greater_equal",
-}
-_UNARY = {"neg": "negative", "pos": "positive", "abs": "abs", "invert": "bitwise_invert"}
-_METHODS = ("sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "squeeze", "flatten",
-            "ravel", "clip", "dot")  # fmt: skip
-
-for _short, _name in _BINARY.items():
-    _forward, _reflected = _binary(_name)
-    setattr(Array, f"__{_short}__", _forward)
-    setattr(Array, f"__r{_short}__", _reflected)
-for _short, _name in _COMPARE.items():
-    setattr(Array, f"__{_short}__", _binary(_name)[0])
-for _short, _name in _UNARY.items():
-    setattr(Array, f"__{_short}__", _method(_name))
-for _name in _METHODS:
-    setattr(Array, _name, _method(_name))
-
-
-def is_operand(value: object) -> bool:
-    """Whether an operator accepts this at all; otherwise Python asks the other operand."""
-    return isinstance(value, (Array, np.ndarray, np.generic, int, float, Size))
 
 
 def from_numpy(value: Buffer, weak: bool = False) -> Array:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import gcd
-from typing import Union
 
 import attrs
 
@@ -169,7 +168,7 @@ class Index(InternedBase, metaclass=Interned):
         return "".join(_signed(m, c, first=k == 0) for k, (m, c) in enumerate(ordered))
 
 
-IndexLike = Union[Index, int]  # noqa: UP007 - a forward reference
+IndexLike = Index | int
 
 
 def _atom_key(atom: Atom) -> Key:

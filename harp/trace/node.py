@@ -71,6 +71,9 @@ class Captured:
         self.array = np.require(private, as_dtype(private.dtype).numpy, "C").view()
         self.array.flags.writeable = False
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Captured, (self.array,)
+
 
 @attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class Constant(Node):

@@ -43,7 +43,7 @@ class Guard(NamedTuple):
     """A fact that each call must share. `index` is over the sizes as they were known when it was learnt."""
 
     relation: Relation
-    index: Index
+    index: Index  # type: ignore[assignment]  # hides a method of tuples
     reason: str
 
     def holds(self, value: Callable[[Atom], int]) -> bool:

@@ -1,0 +1,220 @@
+"""Joining, splitting, repeating and padding. Joining selects by position among padded views, which is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from harp.errors import ArgumentError, ShapeError
+from harp.numpy.manipulation import as_tuple, emit_like, expand_dims, ravel, reshape
+from harp.trace import view
+from harp.trace.arithmetic import astype
+from harp.trace.array import Array, node_of
+from harp.trace.division import floordiv, minimum
+from harp.trace.division import mod as index_mod
+from harp.trace.expr import Expr, Operand, Position, apply, const, select
+from harp.trace.index import ONE, ZERO, Index, loop
+from harp.trace.indexing import getitem, integer
+from harp.trace.levels import where
+from harp.trace.node import MapReduce, Node, Shape
+from harp.trace.ops import Op
+from harp.trace.primitives import as_array, common_dtype, emit, normalize_axis, to_shape
+from harp.trace.sizes import resolve, resolve_all, to_index, unify
+
+
+def roll(x: object, shift: object, axis: object = None) -> Array:
+    """The elements moved by `shift` places along axes; what leaves at the end comes in at the start.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.roll(hnp.arange(5), 2)
+    Array([3, 4, 0, 1, 2])
+    """
+    array = as_array(x)
+    if axis is None:
+        return reshape(_roll(ravel(array), shift, 0), array.shape)
+    axes, shifts = as_tuple(axis), as_tuple(shift)
+    if len(shifts) == 1:
+        shifts = shifts * len(axes)
+    axes = axes * len(shifts) if len(axes) == 1 else axes
+    if len(axes) != len(shifts):
+        raise ShapeError(f"roll has {len(shifts)} shifts for {len(axes)} axes{where()}")
+    for by, k in zip(shifts, axes, strict=True):
+        array = _roll(array, by, normalize_axis(k, array.ndim))
+    return array
+
+
+def _roll(array: Array, shift: object, axis: int) -> Array:
+    size = resolve(node_of(array).shape[axis])
+    moved = minimum(index_mod(integer(shift), size), size)  # on an empty axis the remainder says nothing
+    if moved is ZERO:
+        return array
+    cut = resolve(size - moved)
+    return concatenate([take(array, axis, cut, moved), take(array, axis, ZERO, cut)], axis)
+
+
+def take(array: Array, axis: int, start: Index, length: Index) -> Array:
+    """`length` elements from `start` along an axis, which the caller knows to be there."""
+    node = node_of(array)
+    starts = [start if k == axis else ZERO for k in range(array.ndim)]
+    lengths = tuple(length if k == axis else n for k, n in enumerate(resolve_all(node.shape)))
+    return emit_like(array, view.take_slices(node, starts, [1] * array.ndim, lengths))
+
+
+def concatenate(arrays: Sequence[object], axis: int | None = 0) -> Array:
+    """The arrays one after the other along an axis; flattened first if axis is None. Dtypes promote.
+
+    Raises ShapeError if other sizes differ.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.concatenate([hnp.zeros(2), hnp.ones(1)])
+    Array([0., 0., 1.])
+    """
+    parts = [as_array(a) if axis is not None else ravel(a) for a in arrays]
+    if not parts:
+        raise ArgumentError(f"concatenate needs at least one array{where()}")
+    rank = parts[0].ndim
+    if any(p.ndim != rank for p in parts) or rank == 0:
+        ranks = ", ".join(str(p.ndim) for p in parts)
+        raise ShapeError(
+            f"concatenate needs arrays with the same number of axes, at least one; they have {ranks}{where()}"
+        )
+    along = normalize_axis(0 if axis is None else axis, rank)
+    dtype, weak = common_dtype(parts)
+    nodes = [node_of(p if p.kind is dtype else astype(p, dtype)) for p in parts]
+    common = _equal_but_for(along, [n.shape for n in nodes])
+    if len(nodes) == 1:
+        return emit(nodes[0], weak)
+    offsets = [ZERO]
+    for node in nodes:
+        offsets.append(resolve(offsets[-1] + resolve(node.shape[along])))
+    shape = (*common[:along], offsets[-1], *common[along + 1 :])
+    return emit(_join(nodes, offsets, shape, along), weak)
+
+
+def _differs(k: int, axis: int) -> Callable[[], str]:
+    return lambda: f"concatenate: array {k} differs from the first along axis {axis}"
+
+
+def _equal_but_for(along: int, shapes: Sequence[Shape]) -> Shape:
+    for k, shape in enumerate(shapes):
+        for axis in range(len(shape)):
+            if axis != along:
+                unify(
+                    shapes[0][axis],
+                    shape[axis],
+                    lambda k=k, axis=axis: f"concatenate: array {k} differs along axis {axis}",
+                )  # type: ignore[misc]
+    return resolve_all(shapes[0])
+
+
+def _join(nodes: Sequence[Node], offsets: Sequence[Index], shape: Shape, along: int) -> Node:
+    """Each part padded to the whole length, and at each position the part that it belongs to."""
+    total, padded = offsets[-1], []
+    for k, node in enumerate(nodes):
+        low = [offsets[k] if axis == along else ZERO for axis in range(len(shape))]
+        high = [total - offsets[k + 1] if axis == along else ZERO for axis in range(len(shape))]
+        padded.append(view.pad(node, low, high, const(0, node.dtype)))
+    here = Position(loop(along, total))
+
+    result: Expr = Operand(padded[-1].dtype, len(padded) - 1)
+    for k in range(len(padded) - 2, -1, -1):
+        inside = apply(Op.LT, here, Position(offsets[k + 1]))
+        result = select(inside, Operand(padded[k].dtype, k), result)
+    return MapReduce(shape, tuple(padded), result)
+
+
+def stack(arrays: Sequence[object], axis: int = 0) -> Array:
+    """The arrays side by side along a new axis. Raises ShapeError if their shapes differ."""
+    parts = [as_array(a) for a in arrays]
+    if not parts:
+        raise ArgumentError(f"stack needs at least one array{where()}")
+    if any(p.ndim != parts[0].ndim for p in parts):
+        raise ShapeError(f"stack needs arrays with the same number of axes{where()}")
+    at = normalize_axis(axis, parts[0].ndim + 1)
+    return concatenate([expand_dims(p, at) for p in parts], at)
+
+
+def split(x: object, sections: object, axis: int = 0) -> list[Array]:
+    """Pieces along an axis: `sections` of equal size, or, from a list, cut at these positions.
+
+    Raises ShapeError if the axis does not divide evenly.
+    """
+    array = as_array(x)
+    k = normalize_axis(axis, array.ndim)
+    before = (slice(None),) * k
+    if isinstance(sections, (list, tuple)):
+        bounds = [None, *sections, None]
+        return [getitem(array, (*before, slice(a, b))) for a, b in pairwise(bounds)]
+    count = int(sections)  # type: ignore[call-overload]
+    if count < 1:
+        raise ArgumentError(f"split into {count} sections{where()}")
+    size = resolve(node_of(array).shape[k])
+    unify(size, floordiv(size, to_index(count)) * count, lambda: f"axis {k} does not split into {count} equal sections")
+    each = resolve(floordiv(resolve(size), to_index(count)))
+    return [take(array, k, each * j, each) for j in range(count)]
+
+
+def tile(x: object, reps: object) -> Array:
+    """The whole array repeated along axes, new ones in front if there are more repetitions than axes."""
+    array = as_array(x)
+    times = [to_index(r) for r in to_shape(reps)]
+    rank = max(array.ndim, len(times))
+    times = [ONE] * (rank - len(times)) + times
+    sizes = [ONE] * (rank - array.ndim) + list(resolve_all(node_of(array).shape))
+    node = view.insert_axes(node_of(array), range(rank - array.ndim)) if rank > array.ndim else node_of(array)
+    node = view.insert_axes(node, range(0, 2 * rank, 2))
+    whole = tuple(p for pair in zip(times, sizes, strict=True) for p in pair)
+    node = view.expand(node, whole, [True, False] * rank)
+    return emit_like(array, view.reshape(node, tuple(t * s for t, s in zip(times, sizes, strict=True))))
+
+
+def repeat(x: object, repeats: object, axis: int | None = None) -> Array:
+    """Each element repeated along an axis; flattened first if axis is None."""
+    array = ravel(x) if axis is None else as_array(x)
+    k = normalize_axis(0 if axis is None else axis, array.ndim)
+    (times,) = to_shape(repeats)
+    shape = resolve_all(node_of(array).shape)
+    node = view.insert_axes(node_of(array), [k + 1])
+    whole = (*shape[: k + 1], times, *shape[k + 1 :])
+    node = view.expand(node, whole, [axis == k + 1 for axis in range(len(whole))])
+    return emit_like(array, view.reshape(node, (*shape[:k], shape[k] * times, *shape[k + 1 :])))
+
+
+def pad(x: object, pad_width: object, mode: str = "constant", constant_values: bool | int | float = 0) -> Array:
+    """A constant before and after each axis; `pad_width` is a number, a (before, after) pair, or one pair per axis.
+
+    Raises ArgumentError for other modes, ShapeError for negative widths or a wrong number of pairs.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.pad(hnp.ones(2), (1, 2))
+    Array([0., 1., 1., 0., 0.])
+    """
+    if mode != "constant":
+        raise ArgumentError(f"pad has the mode 'constant' only, not {mode!r}{where()}")
+    if not isinstance(constant_values, (bool, int, float, np.generic)):
+        raise ArgumentError(f"constant_values must be one number, not {type(constant_values).__name__}{where()}")
+    array = as_array(x)
+    pairs = _pad_pairs(pad_width, array.ndim)
+    low, high = to_shape([p[0] for p in pairs]), to_shape([p[1] for p in pairs])
+    return emit_like(array, view.pad(node_of(array), low, high, const(constant_values, array.kind)))
+
+
+def _pad_pairs(pad_width: object, rank: int) -> list[tuple[object, object]]:
+    entries = as_tuple(pad_width)
+    if all(isinstance(e, (tuple, list)) for e in entries):
+        pairs = [_pair(as_tuple(e)) for e in entries]
+    else:
+        pairs = [_pair(entries)]
+    if len(pairs) == 1:
+        pairs *= rank
+    if len(pairs) != rank:
+        raise ShapeError(f"pad_width has {len(pairs)} pairs for {rank} axes{where()}")
+    return pairs
+
+
+def _pair(entry: tuple[object, ...]) -> tuple[object, object]:
+    if len(entry) not in (1, 2):
+        raise ShapeError(f"pad_width takes (before, after), not {len(entry)} numbers{where()}")
+    return entry[0], entry[-1]

@@ -1,0 +1,212 @@
+"""The operators and methods of arrays, looked up by name when they run.
+
+`TABLE` is filled by `harp.trace.arithmetic` and `harp.numpy`, which know arrays; this class knows names only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from harp.trace.sizes import Size
+
+TABLE: dict[str, Callable[..., Any]] = {}
+
+
+class Operators:
+    """Python's operators, each a function of the table."""
+
+    __slots__ = ()
+
+    def _binary(self, name: str, other: object) -> Self:
+        result: Self = TABLE[name](self, other) if is_operand(other) else NotImplemented
+        return result
+
+    def _reflected(self, name: str, other: object) -> Self:
+        result: Self = TABLE[name](other, self) if is_operand(other) else NotImplemented
+        return result
+
+    def _method(self, name: str, *args: object, **kwargs: object) -> Self:
+        result: Self = TABLE[name](self, *args, **kwargs)
+        return result
+
+    def __add__(self, other: object) -> Self:
+        return self._binary("add", other)
+
+    def __radd__(self, other: object) -> Self:
+        return self._reflected("add", other)
+
+    def __sub__(self, other: object) -> Self:
+        return self._binary("subtract", other)
+
+    def __rsub__(self, other: object) -> Self:
+        return self._reflected("subtract", other)
+
+    def __mul__(self, other: object) -> Self:
+        return self._binary("multiply", other)
+
+    def __rmul__(self, other: object) -> Self:
+        return self._reflected("multiply", other)
+
+    def __truediv__(self, other: object) -> Self:
+        return self._binary("divide", other)
+
+    def __rtruediv__(self, other: object) -> Self:
+        return self._reflected("divide", other)
+
+    def __floordiv__(self, other: object) -> Self:
+        return self._binary("floor_divide", other)
+
+    def __rfloordiv__(self, other: object) -> Self:
+        return self._reflected("floor_divide", other)
+
+    def __mod__(self, other: object) -> Self:
+        return self._binary("remainder", other)
+
+    def __rmod__(self, other: object) -> Self:
+        return self._reflected("remainder", other)
+
+    def __pow__(self, other: object) -> Self:
+        return self._binary("power", other)
+
+    def __rpow__(self, other: object) -> Self:
+        return self._reflected("power", other)
+
+    def __matmul__(self, other: object) -> Self:
+        return self._binary("matmul", other)
+
+    def __rmatmul__(self, other: object) -> Self:
+        return self._reflected("matmul", other)
+
+    def __and__(self, other: object) -> Self:
+        return self._binary("bitwise_and", other)
+
+    def __rand__(self, other: object) -> Self:
+        return self._reflected("bitwise_and", other)
+
+    def __or__(self, other: object) -> Self:
+        return self._binary("bitwise_or", other)
+
+    def __ror__(self, other: object) -> Self:
+        return self._reflected("bitwise_or", other)
+
+    def __xor__(self, other: object) -> Self:
+        return self._binary("bitwise_xor", other)
+
+    def __rxor__(self, other: object) -> Self:
+        return self._reflected("bitwise_xor", other)
+
+    def __lshift__(self, other: object) -> Self:
+        return self._binary("bitwise_left_shift", other)
+
+    def __rlshift__(self, other: object) -> Self:
+        return self._reflected("bitwise_left_shift", other)
+
+    def __rshift__(self, other: object) -> Self:
+        return self._binary("bitwise_right_shift", other)
+
+    def __rrshift__(self, other: object) -> Self:
+        return self._reflected("bitwise_right_shift", other)
+
+    def __eq__(self, other: object) -> Self:  # type: ignore[override]
+        return self._binary("equal", other)
+
+    def __ne__(self, other: object) -> Self:  # type: ignore[override]
+        return self._binary("not_equal", other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __lt__(self, other: object) -> Self:
+        return self._binary("less", other)
+
+    def __le__(self, other: object) -> Self:
+        return self._binary("less_equal", other)
+
+    def __gt__(self, other: object) -> Self:
+        return self._binary("greater", other)
+
+    def __ge__(self, other: object) -> Self:
+        return self._binary("greater_equal", other)
+
+    def __neg__(self) -> Self:
+        return self._method("negative")
+
+    def __pos__(self) -> Self:
+        return self._method("positive")
+
+    def __abs__(self) -> Self:
+        return self._method("abs")
+
+    def __invert__(self) -> Self:
+        return self._method("bitwise_invert")
+
+    def sum(self, *args: object, **kwargs: object) -> Self:
+        """Sum of elements over some axes, or all."""
+        return self._method("sum", *args, **kwargs)
+
+    def prod(self, *args: object, **kwargs: object) -> Self:
+        """Product of elements over some axes, or all."""
+        return self._method("prod", *args, **kwargs)
+
+    def max(self, *args: object, **kwargs: object) -> Self:
+        """Largest element over some axes, or all."""
+        return self._method("max", *args, **kwargs)
+
+    def min(self, *args: object, **kwargs: object) -> Self:
+        """Smallest element over some axes, or all."""
+        return self._method("min", *args, **kwargs)
+
+    def mean(self, *args: object, **kwargs: object) -> Self:
+        """Mean over some axes, or all."""
+        return self._method("mean", *args, **kwargs)
+
+    def var(self, *args: object, **kwargs: object) -> Self:
+        """Variance over some axes, or all."""
+        return self._method("var", *args, **kwargs)
+
+    def std(self, *args: object, **kwargs: object) -> Self:
+        """Standard deviation over some axes, or all."""
+        return self._method("std", *args, **kwargs)
+
+    def any(self, *args: object, **kwargs: object) -> Self:
+        """Whether any element is true, over some axes, or all."""
+        return self._method("any", *args, **kwargs)
+
+    def all(self, *args: object, **kwargs: object) -> Self:
+        """Whether all elements are true, over some axes, or all."""
+        return self._method("all", *args, **kwargs)
+
+    def argmax(self, *args: object, **kwargs: object) -> Self:
+        """Position of the first largest element."""
+        return self._method("argmax", *args, **kwargs)
+
+    def argmin(self, *args: object, **kwargs: object) -> Self:
+        """Position of the first smallest element."""
+        return self._method("argmin", *args, **kwargs)
+
+    def squeeze(self, *args: object, **kwargs: object) -> Self:
+        """Without axes of one element."""
+        return self._method("squeeze", *args, **kwargs)
+
+    def flatten(self, *args: object, **kwargs: object) -> Self:
+        """All elements along one axis."""
+        return self._method("flatten", *args, **kwargs)
+
+    def ravel(self, *args: object, **kwargs: object) -> Self:
+        """All elements along one axis."""
+        return self._method("ravel", *args, **kwargs)
+
+    def clip(self, *args: object, **kwargs: object) -> Self:
+        """Elements limited to an interval."""
+        return self._method("clip", *args, **kwargs)
+
+    def dot(self, *args: object, **kwargs: object) -> Self:
+        """Matrix product, as `@` for one or two axes."""
+        return self._method("dot", *args, **kwargs)
+
+
+def is_operand(value: object) -> bool:
+    """Whether an operator accepts this at all; otherwise Python asks the other operand."""
+    return isinstance(value, (Operators, np.ndarray, np.generic, int, float, Size))
