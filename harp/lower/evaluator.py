@@ -142,7 +142,7 @@ class Evaluator:
         at = self.element(e.buffer, e.index, "load")
         memory = self.memory(e.buffer)
         conditions = [self.number(c) for c in e.conditions]
-        fill = None if e.fill is None else e.fill.value[()]
+        fill = None if e.fill is None else cast(np.generic, e.fill.value[()])
 
         def run() -> np.generic:
             for condition in conditions:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from harp.trace import arithmetic, dtypes
 from harp.trace.arithmetic import INTEGERS, NUMBERS, require, zero_of
 from harp.trace.array import OPERATORS, Array
-from harp.trace.dtypes import Kind, bool_
-from harp.trace.expr import Expr, apply, const
+from harp.trace.dtypes import Kind, bool_, f64
+from harp.trace.expr import Expr, apply, cast, const
 from harp.trace.expr import less_equal as _less_equal
 from harp.trace.expr import select as _select
 from harp.trace.ops import Op
@@ -198,7 +198,12 @@ def log2(x: object) -> Array:
 
 def log10(x: object) -> Array:
     """Elementwise logarithm to base 10, within 2 units in the last place; NaN below 0."""
-    return float_map(lambda a: apply(Op.MUL, apply(Op.LOG, a), const(1 / math.log(10), a.dtype)), x)
+    return float_map(_log10, x)
+
+
+def _log10(a: Expr) -> Expr:  # in float64, for the factor would cost float32 another unit
+    wide = apply(Op.MUL, apply(Op.LOG2, cast(a, f64)), const(math.log10(2), f64))
+    return cast(wide, a.dtype)
 
 
 def log1p(x: object) -> Array:

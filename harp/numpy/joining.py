@@ -12,7 +12,7 @@ from harp.numpy.manipulation import as_tuple, emit_like, expand_dims, ravel, res
 from harp.trace import view
 from harp.trace.arithmetic import astype
 from harp.trace.array import Array, node_of
-from harp.trace.division import floordiv, minimum
+from harp.trace.division import floordiv, minimum, relu
 from harp.trace.division import mod as index_mod
 from harp.trace.expr import Expr, Operand, Position, apply, const, select
 from harp.trace.index import ONE, ZERO, Index, loop
@@ -47,7 +47,7 @@ def roll(x: object, shift: object, axis: object = None) -> Array:
 
 def _roll(array: Array, shift: object, axis: int) -> Array:
     size = resolve(node_of(array).shape[axis])
-    moved = minimum(index_mod(integer(shift), size), size)  # on an empty axis the remainder says nothing
+    moved = resolve(relu(minimum(index_mod(integer(shift), size), size)))  # x % 0 is x: an empty axis needs the clamp
     if moved is ZERO:
         return array
     cut = resolve(size - moved)
@@ -101,11 +101,7 @@ def _equal_but_for(along: int, shapes: Sequence[Shape]) -> Shape:
     for k, shape in enumerate(shapes):
         for axis in range(len(shape)):
             if axis != along:
-                unify(
-                    shapes[0][axis],
-                    shape[axis],
-                    lambda k=k, axis=axis: f"concatenate: array {k} differs along axis {axis}",
-                )  # type: ignore[misc]
+                unify(shapes[0][axis], shape[axis], _differs(k, axis))
     return resolve_all(shapes[0])
 
 

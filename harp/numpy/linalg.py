@@ -240,7 +240,7 @@ def _parse(subscripts: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]
     known = {n for each in labels for n in each}
     if len(set(out)) != len(out) or not set(out) <= known or (dots and not ellipsis):
         raise ArgumentError(
-            f"einsum {subscripts!r}: the output must have labels of the inputs, each once, and `...` if they do{where()}"
+            f"einsum {subscripts!r}: the output has labels of the inputs, each once, and `...` if they do{where()}"
         )
     return labels, out
 

@@ -25,10 +25,12 @@ from harp.trace.sizes import Size, ask, describe, hint, require_at_least_one, re
 
 
 def emit_like(array: Array, node: Node) -> Array:
+    """An array for a node, weak if `array` is."""
     return emit(node, array.weak)
 
 
 def as_tuple(values: object) -> tuple[object, ...]:
+    """One value, or a list or tuple of them, as a tuple."""
     return tuple(values) if isinstance(values, (tuple, list)) else (values,)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from harp.errors import ArgumentError
-from harp.numpy.elementwise import exp, float_map, log, sqrt
+from harp.numpy.elementwise import clip, exp, float_map, log, sqrt
 from harp.trace import dtypes, view
 from harp.trace.arithmetic import add, divide, subtract
 from harp.trace.array import OPERATORS, Array, node_of
@@ -212,7 +212,7 @@ def _less(count: Size | int, ddof: object) -> object:
         raise ArgumentError(f"ddof must be a number, not {type(ddof).__name__}{where()}")
     if isinstance(count, int):
         return float(count - ddof) if count > ddof else 0.0
-    return OPERATORS["clip"](subtract(count, ddof), 0.0)
+    return clip(subtract(count, ddof), 0.0)
 
 
 def std(

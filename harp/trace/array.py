@@ -7,8 +7,8 @@ way round.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
-from typing import SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -113,7 +113,7 @@ class Array(Operators):
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Buffer:
         value = self._concrete("a NumPy array of the values")
         if copy or (dtype is not None and np.dtype(dtype) != value.dtype):
-            return np.array(value, dtype=dtype)
+            return np.array(value, dtype=dtype, copy=copy)
         shared = value.view()
         shared.flags.writeable = False
         return shared
@@ -141,7 +141,7 @@ class Array(Operators):
 
     def __index__(self) -> int:
         value = self._concrete("an integer")
-        return value.__index__()
+        return operator.index(value)  # a TypeError for what is no integer
 
     def __len__(self) -> int:
         if self.ndim == 0:
@@ -234,7 +234,3 @@ def _check_level(level: Level) -> None:
         f"an array traced in {level.name!r} was used outside that function; return it instead of storing it in a "
         f"global, an outer variable or an object{where()}"
     )
-
-
-def concrete_index(value: SupportsIndex) -> int:
-    return value.__index__()

@@ -195,8 +195,11 @@ _KEEP = {op for op, info in INFO.items() if info.weight > 8} | {Op.STOP, Op.FMA}
 
 
 def _fold(op: Op, args: tuple[Expr, ...], dtype: DType) -> Const:
-    values = {a: a.value for a in args if isinstance(a, Const)}
-    return const(evaluate(Apply(op, dtype, args), values.__getitem__), dtype)
+    return const(evaluate(Apply(op, dtype, args), _no_leaf), dtype)
+
+
+def _no_leaf(e: Expr) -> Buffer:
+    raise AssertionError("only constants are folded")
 
 
 def walk(roots: Iterable[Expr]) -> Iterator[Expr]:

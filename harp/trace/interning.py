@@ -36,7 +36,7 @@ class Interned(type):
     """
 
     def __call__(cls: type[T], *fields: Hashable) -> T:
-        key = (cls, *fields, *_padding(cls)[len(fields) :])
+        key: tuple[Hashable, ...] = (cast(Hashable, cls), *fields, *_padding(cls)[len(fields) :])
         found: T | None = _table.get(key)
         if found is not None:
             return found

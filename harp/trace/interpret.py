@@ -62,8 +62,9 @@ def _contiguous(node: Contiguous, values: Mapping[Node, Buffer], sizes: Sizes) -
 def _map_reduce(node: MapReduce, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
     domain = _numbers(node.domain, sizes)
     operands = [values[o] for o in node.operands]
-    if node.reduce is Reduce.SUM and _is_product(node.expr):
-        return _contract(operands, node.axes, domain)
+    factors = _factors(node.expr)
+    if node.reduce is Reduce.SUM and factors is not None:
+        return _contract(operands[factors[0].slot], operands[factors[1].slot], node.axes, domain)
 
     def leaf(e: Expr) -> Buffer:
         if isinstance(e, Operand):
@@ -80,22 +81,37 @@ def _map_reduce(node: MapReduce, values: Mapping[Node, Buffer], sizes: Sizes) ->
     return np.asarray(reduced)
 
 
-def _is_product(e: Expr) -> bool:
-    return isinstance(e, Apply) and e.op is Op.MUL and all(isinstance(a, Operand) for a in e.operands)
+def _factors(e: Expr) -> tuple[Operand, Operand] | None:
+    """The operands, if the expression is a product of two."""
+    if isinstance(e, Apply) and e.op is Op.MUL:
+        a, b = e.operands
+        if isinstance(a, Operand) and isinstance(b, Operand):
+            return a, b
+    return None
 
 
-def _contract(operands: Sequence[Buffer], axes: tuple[int, ...], domain: tuple[int, ...]) -> Buffer:
-    """A sum of products, without the broadcast copies of the operands."""
-    arguments: list[object] = []
-    for a in operands if len(operands) == 2 else operands * 2:
-        repeated = [stride == 0 and size > 1 for stride, size in zip(a.strides, a.shape, strict=True)]
-        arguments += [a[tuple(0 if r else slice(None) for r in repeated)]]
-        arguments += [[axis for axis, r in enumerate(repeated) if not r]]
-    missing = [k for k in range(len(domain)) if all(k not in cast(list[int], axis) for axis in arguments[1::2])]
-    if missing:  # an axis that no operand has: give it back to the first
-        arguments[:2] = [operands[0], list(range(len(domain)))]
-    kept = [axis for axis in range(len(domain)) if axis not in axes]
-    return np.asarray(np.einsum(*arguments, kept, optimize=len(domain) > 1))  # type: ignore[call-overload]
+def _contract(a: Buffer, b: Buffer, axes: tuple[int, ...], domain: tuple[int, ...]) -> Buffer:
+    """The sum of a * b over `axes`, without the broadcast copies of the operands.
+
+    Only an axis that both have is left to einsum. Where one of them repeats its element along an axis, einsum would
+    multiply the sum of the other: not the same if the element is infinite, or if the sum overflows.
+    """
+    (a, axes_a), (b, axes_b) = _without_repeats(a), _without_repeats(b)
+    shared = {axis for axis in axes if axis in axes_a and axis in axes_b}
+    kept = [axis for axis in range(len(domain)) if axis in {*axes_a, *axes_b} - shared]
+    left = [axis for axis in range(len(domain)) if axis not in shared]
+    with np.errstate(all="ignore"):
+        summed = np.asarray(np.einsum(a, axes_a, b, axes_b, kept, optimize=len(domain) > 1))  # type: ignore[arg-type]
+        spread = summed.reshape([domain[axis] if axis in kept else 1 for axis in left])
+        full = np.broadcast_to(spread, [domain[axis] for axis in left])
+        rest = tuple(k for k, axis in enumerate(left) if axis in axes)
+        return np.asarray(np.add.reduce(full, axis=rest, dtype=full.dtype)) if rest else full
+
+
+def _without_repeats(a: Buffer) -> tuple[Buffer, list[int]]:
+    """The array without the axes along which it repeats one element, and the numbers of the others."""
+    repeated = [stride == 0 and size > 1 for stride, size in zip(a.strides, a.shape, strict=True)]
+    return a[tuple(0 if r else slice(None) for r in repeated)], [axis for axis, r in enumerate(repeated) if not r]
 
 
 def _view(node: View, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
@@ -107,7 +123,7 @@ def _view(node: View, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
     index = tuple(_on_grid(p, shape, sizes) for p in node.index)
     valid = np.asarray(True)
     for condition in node.conditions:
-        valid = np.logical_and(valid, np.asarray(_on_grid(condition, shape, sizes)) >= 0)
+        valid = np.logical_and(valid, np.greater_equal(_on_grid(condition, shape, sizes), 0))
     if 0 in src.shape or 0 in shape:
         assert 0 in shape or not valid.any()
         return np.broadcast_to(_fill(node, src), shape)
@@ -178,9 +194,9 @@ def _grid(p: Index, value: Callable[[Atom], int]) -> Buffer:
     for monomial, coefficient in p.terms:
         term = np.asarray(coefficient, np.int64)
         for atom in monomial:
-            term = term * _grid_atom(atom, value)
-        total = total + term
-    return np.asarray(total)
+            term = np.asarray(np.multiply(term, _grid_atom(atom, value)))
+        total = np.asarray(np.add(total, term))
+    return total
 
 
 def _grid_atom(atom: Atom, value: Callable[[Atom], int]) -> Buffer:

@@ -85,8 +85,8 @@ def _power(a: Buffer, b: Buffer) -> Buffer:
         return np.asarray(np.power(a, b))
     negative = np.less(b, 0)
     positive = np.asarray(np.power(a, np.where(negative, 0, b).astype(b.dtype)))
-    sign = np.where(np.equal(b % 2, 0), 1, a).astype(a.dtype)  # type: ignore[operator]
-    unit = np.equal(a, 1) | (np.equal(a + 1, 0) if a.dtype.kind == "i" else False)  # type: ignore[operator]
+    sign = np.where(np.equal(b % 2, 0), 1, a).astype(a.dtype)
+    unit = np.equal(a, 1) | (np.equal(a + 1, 0) if a.dtype.kind == "i" else False)
     return np.where(negative, np.where(unit, sign, 0), positive).astype(a.dtype)
 
 

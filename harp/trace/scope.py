@@ -60,7 +60,7 @@ _scopes = count(1)
 
 
 class Scope:
-    """Sizes, hints, guards and the substitution of one outermost trace. `concrete` says that there is a call at hand."""
+    """Sizes, hints, guards, substitution of one outermost trace. `concrete` says that there is a call at hand."""
 
     def __init__(self, concrete: bool = True) -> None:
         self.number = next(_scopes)

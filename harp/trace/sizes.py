@@ -6,7 +6,11 @@ number (`int(n)`, `range(n)`, a set or dict key) pins the size: the program then
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable
+
+import numpy as np
 
 from harp.errors import InconclusiveSizeError, LeakedTracerError, ShapeError
 from harp.trace import bounds
@@ -23,6 +27,7 @@ class Size:
     """A size of the function being traced. Behaves like the integer that it is in the call at hand."""
 
     __slots__ = ("_index", "_scope")
+    __array_ufunc__ = None  # NumPy's arrays and numbers leave `array * size` to the size
 
     def __init__(self, index: Index, scope: Scope) -> None:
         self._index = index
@@ -33,9 +38,6 @@ class Size:
         """The exact expression."""
         check_scope(self._scope)
         return self._scope.resolve(self._index)
-
-    def _ask(self, relation: Relation, p: Index) -> bool:
-        return ask(relation, p)
 
     def __add__(self, other: object) -> object:
         return _combine("add", self, other, lambda a, b: a + b)
@@ -68,10 +70,10 @@ class Size:
         return _combine("remainder", other, self, guarded_mod)
 
     def __divmod__(self, other: object) -> tuple[object, object]:
-        return self // other, self % other  # type: ignore[operator]
+        return self // other, self % other
 
     def __rdivmod__(self, other: object) -> tuple[object, object]:
-        return other // self, other % self  # type: ignore[operator]
+        return other // self, other % self
 
     def __truediv__(self, other: object) -> object:
         return ARRAY_OPERATORS["divide"](self, other)
@@ -80,7 +82,7 @@ class Size:
         return ARRAY_OPERATORS["divide"](other, self)
 
     def __pow__(self, other: object) -> object:
-        if isinstance(other, int) and other >= 0:
+        if isinstance(other, (int, np.integer)) and other >= 0:
             result = ONE
             for _ in range(other):
                 result = result * self.index
@@ -100,37 +102,33 @@ class Size:
         return self if self >= 0 else -self
 
     def __eq__(self, other: object) -> bool:
-        p = _other(other)
-        return NotImplemented if p is None else self._ask(Relation.ZERO, self.index - p)
+        return _equal(self, other, Relation.ZERO)
 
     def __ne__(self, other: object) -> bool:
-        p = _other(other)
-        return NotImplemented if p is None else self._ask(Relation.NONZERO, self.index - p)
-
-    def __le__(self, other: object) -> bool:
-        p = _other(other)
-        return NotImplemented if p is None else self._ask(Relation.NONNEGATIVE, p - self.index)
+        return _equal(self, other, Relation.NONZERO)
 
     def __lt__(self, other: object) -> bool:
-        p = _other(other)
-        return NotImplemented if p is None else self._ask(Relation.NONNEGATIVE, p - self.index - 1)
+        return _order(self, other, operator.lt)
 
-    def __ge__(self, other: object) -> bool:
-        p = _other(other)
-        return NotImplemented if p is None else self._ask(Relation.NONNEGATIVE, self.index - p)
+    def __le__(self, other: object) -> bool:
+        return _order(self, other, operator.le)
 
     def __gt__(self, other: object) -> bool:
-        p = _other(other)
-        return NotImplemented if p is None else self._ask(Relation.NONNEGATIVE, self.index - p - 1)
+        return _order(self, other, operator.gt)
+
+    def __ge__(self, other: object) -> bool:
+        return _order(self, other, operator.ge)
 
     def __bool__(self) -> bool:
-        return self._ask(Relation.NONZERO, self.index)
+        return ask(Relation.NONZERO, self.index)
 
     def __int__(self) -> int:
         return pin(self.index)
 
     __index__ = __int__
     __trunc__ = __int__
+    __floor__ = __pos__
+    __ceil__ = __pos__
 
     def __float__(self) -> float:
         return float(int(self))
@@ -155,19 +153,41 @@ def check_scope(scope: Scope) -> None:
         )
 
 
-def _other(value: object) -> Index | None:
+def _integer(value: object) -> Index | None:
     if isinstance(value, Size):
         return value.index
-    if isinstance(value, (int, float)) and value == int(value):
-        return as_index(int(value))
-    return None
+    return as_index(int(value)) if isinstance(value, (int, np.integer)) else None
+
+
+def _equal(size: Size, other: object, relation: Relation) -> bool:
+    if isinstance(other, (float, np.floating)):
+        if not float(other).is_integer():
+            return relation is Relation.NONZERO
+        other = int(other)
+    p = _integer(other)
+    return NotImplemented if p is None else ask(relation, size.index - p)
+
+
+def _order(size: Size, other: object, compare: Callable[[float, float], bool]) -> bool:
+    """size < other, or another of the four. With a fraction: n < 2.5 is n < 3, and n <= 2.5 is n <= 2."""
+    if isinstance(other, (float, np.floating)):
+        if not math.isfinite(other):
+            return bool(compare(0.0, float(other)))  # every integer compares so
+        other = math.ceil(other) if compare in (operator.lt, operator.ge) else math.floor(other)
+    p = _integer(other)
+    if p is None:
+        return NotImplemented  # type: ignore[no-any-return]
+    above = size.index - p if compare in (operator.gt, operator.ge) else p - size.index
+    return ask(Relation.NONNEGATIVE, above if compare in (operator.le, operator.ge) else above - 1)
 
 
 def _combine(name: str, a: object, b: object, exact: Callable[[Index, Index], Index]) -> object:
     """Exact for integers and sizes; with anything else (a float, an array) the operator of arrays."""
-    if isinstance(a, (Size, int)) and isinstance(b, (Size, int)):
+    if isinstance(a, (Size, int, np.integer)) and isinstance(b, (Size, int, np.integer)):
         return wrap(exact(to_index(a), to_index(b)))
-    return ARRAY_OPERATORS[name](a, b)
+    if all(isinstance(value, (Size, int, float)) or hasattr(value, "__array__") for value in (a, b)):
+        return ARRAY_OPERATORS[name](a, b)
+    return NotImplemented
 
 
 def to_index(value: object) -> Index:
@@ -209,8 +229,9 @@ def ask(relation: Relation, p: Index, reason: str = "asked by the function") -> 
     answer = _ask_without_scope(relation, p) if level is None else level.scope.decide(relation, p, reason)
     if answer is None:
         raise InconclusiveSizeError(
-            f"whether {resolve(p)} {relation.value} is not decided by the declared sizes ({reason}); declare it: give "
-            f"sizes that must be equal the same name, or a fixed size as a number, as in harp.f32['batch', 784]{where()}"
+            f"whether {resolve(p)} {relation.value} is not decided by the declared sizes ({reason}); declare it: "
+            f"give sizes that must be equal the same name, or a fixed size as a number, as in "
+            f"harp.f32['batch', 784]{where()}"
         )
     return answer
 
@@ -265,22 +286,21 @@ def require_at_least_one(p: Index, what: Callable[[], str]) -> None:
         raise ShapeError(f"{what()}{where()}")
 
 
-def _positive_divisor(b: Index) -> None:
+def _is_positive_divisor(b: Index) -> bool:
     if resolve(b) is ZERO or not ask(Relation.NONZERO, resolve(b), "a divisor must not be 0"):
         raise ZeroDivisionError("a size was divided by zero")
-    if not ask(Relation.NONNEGATIVE, resolve(b), "the sign of a divisor"):
-        raise ShapeError(f"a size was divided by a negative number, {describe(b)}{where()}")
+    return ask(Relation.NONNEGATIVE, resolve(b), "the sign of a divisor")
 
 
 def guarded_floordiv(a: Index, b: Index) -> Index:
-    if b.constant is not None and b.constant < 0:
-        return floordiv(-a, -b)
-    _positive_divisor(b)
-    return floordiv(resolve(a), resolve(b))
+    """a // b, with guards on the divisor: other rules hold for other signs."""
+    positive = _is_positive_divisor(b)
+    a, b = resolve(a), resolve(b)
+    return floordiv(a, b) if positive else floordiv(-a, -b)
 
 
 def guarded_mod(a: Index, b: Index) -> Index:
-    if b.constant is not None and b.constant < 0:
-        return -mod(-a, -b)
-    _positive_divisor(b)
-    return mod(resolve(a), resolve(b))
+    """a % b, which has the sign of b."""
+    positive = _is_positive_divisor(b)
+    a, b = resolve(a), resolve(b)
+    return mod(a, b) if positive else -mod(-a, -b)

@@ -102,7 +102,7 @@ class Body:
 
     def _declare_strides(self, buffer: Buffer, share: bool) -> None:
         """Row-major: the stride of an axis is that of the next one times its extent. Shared by equal shapes."""
-        strides = ["1"]
+        strides = ["1"] if buffer.shape else []
         for axis in range(len(buffer.shape) - 1, 0, -1):
             extent = self._index.factor(buffer.shape[axis])
             known = self._shared_strides.get(buffer.shape[axis:]) if share else None

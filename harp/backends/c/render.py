@@ -24,7 +24,7 @@ from harp.lower.program import Program
 from harp.lower.uses import Uses, arguments, parameters, regions, uses
 from harp.trace.index import Atom, Loop
 
-_WIDTH = 100
+_WIDTH = 110
 
 
 def render(program: Program) -> str:

@@ -1,0 +1,74 @@
+"""From source to a library file: out of the cache, or by one run of the compiler."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from harp.backends import cache
+from harp.backends.options import CompileOptions
+from harp.backends.toolchain import Toolchain, base_flags, find_toolchain, run
+from harp.config import counters, log, show
+from harp.errors import ToolchainError
+
+_ADVICE = "`python -m harp doctor` says what was found; set HARP_CC to another compiler, or to none for NumPy"
+
+
+def cache_key(source: str, flags: tuple[str, ...], toolchain: Toolchain) -> str:
+    """Covers everything that the library depends on."""
+    facts = [source, *flags, toolchain.family.value, toolchain.version, *toolchain.command]
+    return hashlib.sha256("\0".join(facts).encode()).hexdigest()
+
+
+def build(source: str, options: CompileOptions, *, again: bool = False) -> Path:
+    """The library for a source. With `again` the cache is not asked: what it holds could not be loaded.
+
+    Raises ToolchainError if there is no compiler, or it fails.
+    """
+    toolchain = find_toolchain()
+    if toolchain is None:
+        raise ToolchainError(f"there is no C compiler; {_ADVICE}")
+    flags = (*base_flags(toolchain), *options.flags())
+    key = cache_key(source, flags, toolchain)
+    found = None if again else cache.get(key, ".so")
+    if found is not None:
+        counters.add("cache_hits")
+        return found
+    counters.add("cache_misses")
+    library = _compile(source, flags, toolchain)
+    stored = cache.put(key, ".so", library)
+    if stored is None:
+        raise ToolchainError("the compiled program cannot be stored anywhere; set HARP_CACHE_DIR to a writable directory")
+    return stored
+
+
+def _compile(source: str, flags: tuple[str, ...], toolchain: Toolchain) -> bytes:
+    started = time.perf_counter()
+    counters.add("compiler_runs")
+    try:
+        with tempfile.TemporaryDirectory(prefix="harp-build-") as directory:
+            code, library = Path(directory, "program.c"), Path(directory, "program.so")
+            code.write_text(source)
+            command = (*toolchain.command, *flags, "-o", str(library), str(code), "-lm")
+            done = run(command, float(os.environ.get("HARP_CC_TIMEOUT", "300")))
+            if done.returncode or not library.is_file():
+                raise ToolchainError(_failure(command, done.returncode, done.stderr))
+            content = library.read_bytes()
+    except OSError as error:
+        raise ToolchainError(f"the C compiler could not be run: {error}; {_ADVICE}") from None
+    except subprocess.TimeoutExpired as error:
+        raise ToolchainError(f"the C compiler took longer than {error.timeout:g} s; {_ADVICE}") from None
+    seconds = time.perf_counter() - started
+    log.info("compiled a program of %d lines in %.2f s", source.count("\n"), seconds)
+    show(1, "compiled", f"{source.count(chr(10))} lines of C in {seconds:.2f} s")
+    return content
+
+
+def _failure(command: tuple[str, ...], code: int, messages: str) -> str:
+    head = "\n".join(messages.strip().splitlines()[:20]) or "it printed nothing"
+    return f"the C compiler failed with exit status {code}:\n  {shlex.join(command)}\n{head}\n{_ADVICE}"

@@ -1,0 +1,59 @@
+"""What `python -m harp doctor` says: what was found on this machine, and one thing to do for each problem."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from collections.abc import Iterator
+from importlib.metadata import version
+
+from harp.backends import cache, toolchain
+from harp.backends.load import build_and_load
+from harp.backends.options import CompileOptions
+from harp.errors import ToolchainError
+
+_TRIAL = '__attribute__((visibility("default"))) int harp_trial(int x) { return x + 1; }\n'
+_INSTALL = "install a C compiler (`apt install gcc`, or `pip install ziglang`), or name one in HARP_CC"
+
+
+def main() -> int:
+    """Print the report; 0 if programs compile and run, 1 if harp has to use its NumPy interpreter."""
+    lines, healthy = examine()
+    print("\n".join(lines))
+    return 0 if healthy else 1
+
+
+def examine() -> tuple[list[str], bool]:
+    """The lines of the report, and whether compiled programs work."""
+    lines = [f"python     {platform.python_version()} on {platform.platform()}"]
+    lines += [f"{name:<10} {version(name)}" for name in ("numpy", "cffi", "optree", "attrs")]
+    found = toolchain.find_toolchain()
+    for attempt in toolchain.attempts():
+        lines.append(f"compiler   {attempt.command}: {attempt.reason or 'chosen'}")
+    if found is None:
+        return [*lines, f"           no compiler: harp uses its NumPy interpreter; {_INSTALL}", *_cache()], False
+    lines.append(f"           {found.version.splitlines()[0]}")
+    lines.append(f"           vectors of {found.vector_bytes} bytes, fused multiply-add: {'yes' if found.fma else 'no'}")
+    lines.append(f"           {shlex.join(found.isa)}")
+    lines += _cache()
+    problem = _trial()
+    lines.append(f"trial      {problem or 'a program compiles, loads and runs'}")
+    return lines, problem is None
+
+
+def _cache() -> Iterator[str]:
+    for directory in cache.places():
+        reason = cache.prepare(directory)
+        yield f"cache      {directory}: {reason or 'in use'}"
+        if reason is None:
+            return
+        yield "           set HARP_CACHE_DIR to a directory of your own that others cannot write to"
+
+
+def _trial() -> str | None:
+    """Compile, load and call a small program; returns what went wrong."""
+    try:
+        result = build_and_load(_TRIAL, CompileOptions()).function("harp_trial", "int(*)(int)")(1)
+    except ToolchainError as error:
+        return str(error)
+    return None if result == 2 else f"the compiled program gave {result} instead of 2; {_INSTALL}"

@@ -1,0 +1,61 @@
+"""From a library file to functions that Python calls, through cffi. A call releases the GIL.
+
+Types are parsed by cffi's compiled parser (`_cffi_backend`), not by pycparser, which is slow to import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import _cffi_backend
+
+from harp.backends.build import build
+from harp.backends.options import CompileOptions
+from harp.config import log
+from harp.errors import ToolchainError
+from harp.trace.dtypes import Buffer
+
+_ffi = _cffi_backend.FFI()
+_BYTES = _ffi.typeof("char[]")
+
+
+def pointer(array: Buffer) -> object:
+    """The address of a C-contiguous array for a call; it keeps the array alive."""
+    return cast(object, _ffi.from_buffer(_BYTES, array))
+
+
+class Library:
+    """A loaded library."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError if the file is no library, or its directory does not allow execution."""
+        self.path = path
+        self._handle = _cffi_backend.load_library(str(path), 0)
+
+    def function(self, name: str, declaration: str) -> Callable[..., int]:
+        """A function by name; `declaration` is its type, as in `int(*)(void *, int64_t)`. Keep the library alive."""
+        try:
+            return cast(Callable[..., int], self._handle.load_function(_ffi.typeof(declaration), name))
+        except AttributeError as error:
+            raise ToolchainError(f"{self.path} has no function {name}: {error}") from None
+
+
+def build_and_load(source: str, options: CompileOptions) -> Library:
+    """The loaded library of a source; what the cache holds is built again if it cannot be loaded.
+
+    Raises ToolchainError.
+    """
+    path = build(source, options)
+    try:
+        return Library(path)
+    except OSError as error:
+        log.debug("%s cannot be loaded (%s): built again", path, error)
+    try:
+        return Library(build(source, options, again=True))
+    except OSError as error:
+        raise ToolchainError(
+            f"the compiled program cannot be loaded: {error}; if its directory is mounted noexec, set HARP_CACHE_DIR "
+            "to one that is not"
+        ) from None

@@ -1,0 +1,225 @@
+"""Which C compiler there is and what it compiles for.
+
+`$HARP_CC`, `$CC`, `cc`, `gcc`, `clang`, then `python -m ziglang cc`. A candidate counts only if it makes a library
+that can be used. `HARP_CC=none` says to use none. The instruction set is resolved to names, so that a cache that is
+shared between machines never serves the wrong one. What was found is remembered on disk: later processes start no
+compiler to find out.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import importlib.util
+import json
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from harp.backends import cache
+from harp.config import log
+
+_PROBE = "int harp_probe(int x) { return x + 1; }\n"
+_SECONDS = 60.0
+
+
+class Family(enum.Enum):
+    """Compilers that take different flags."""
+
+    GCC = "gcc"
+    CLANG = "clang"
+    ZIG = "zig"
+
+
+class Toolchain(NamedTuple):
+    """A compiler that works: how to start it, what it is, and the instruction set as explicit flags."""
+
+    command: tuple[str, ...]
+    family: Family
+    version: str
+    isa: tuple[str, ...]
+    vector_bytes: int
+    fma: bool
+
+
+class Attempt(NamedTuple):
+    """A candidate and why it was passed over; the reason of the chosen one is empty."""
+
+    command: str
+    reason: str
+
+
+_lock = threading.Lock()
+_found: list[Toolchain | None] = []
+_attempts: list[Attempt] = []
+
+
+def find_toolchain() -> Toolchain | None:
+    """The compiler that this process uses, or None."""
+    with _lock:
+        if not _found:
+            _attempts.clear()
+            _found.append(_search())
+        return _found[0]
+
+
+def attempts() -> list[Attempt]:
+    """What was tried, in order."""
+    find_toolchain()
+    return list(_attempts)
+
+
+def reset() -> None:
+    """Forget what was found, after the environment has changed."""
+    with _lock:
+        _found.clear()
+
+
+def _candidates() -> Iterator[tuple[str, ...]]:
+    for variable in ("HARP_CC", "CC"):
+        if os.environ.get(variable):
+            yield tuple(shlex.split(os.environ[variable]))
+    yield from (("cc",), ("gcc",), ("clang",))
+    if importlib.util.find_spec("ziglang") is not None:
+        yield sys.executable, "-m", "ziglang", "cc"
+
+
+def _search() -> Toolchain | None:
+    if os.environ.get("HARP_CC", "").strip().lower() == "none":
+        _attempts.append(Attempt("none", "HARP_CC=none: no compiler is to be used"))
+        return None
+    for command in _candidates():
+        program = shutil.which(command[0]) if command else None
+        if program is None:
+            _attempts.append(Attempt(shlex.join(command), "not found"))
+            continue
+        found = _recall((program, *command[1:])) or _examine((program, *command[1:]))
+        if isinstance(found, Toolchain):
+            _attempts.append(Attempt(shlex.join(command), ""))
+            return found
+        _attempts.append(Attempt(shlex.join(command), found))
+        log.debug("compiler %s passed over: %s", shlex.join(command), found)
+    return None
+
+
+def run(command: tuple[str, ...], seconds: float = _SECONDS) -> subprocess.CompletedProcess[str]:
+    """Start a compiler: no shell, no input, messages in English."""
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=seconds,
+        env={**os.environ, "LC_ALL": "C"},
+        check=False,
+    )
+
+
+def _examine(command: tuple[str, ...]) -> Toolchain | str:
+    """What a candidate is, or why it is passed over."""
+    try:
+        version = run((*command, "--version")).stdout.strip()
+        family = _family(command, version)
+        isa = _native_isa(command, family)
+        with tempfile.TemporaryDirectory(prefix="harp-probe-") as directory:
+            source, library = Path(directory, "probe.c"), Path(directory, "probe.so")
+            source.write_text(_PROBE)
+            done = run((*command, *isa, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"))
+            if done.returncode or not library.is_file() or library.stat().st_size < 256:
+                return f"does not make a library: {(done.stderr or 'no output').strip()[:300]}"
+            macros = run((*command, *isa, "-dM", "-E", str(source))).stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"does not run: {error}"
+    found = Toolchain(command, family, version, isa, _vector_bytes(macros), _has_fma(macros))
+    cache.put(_memory_key(command), ".json", json.dumps(found._replace(family=family.value)).encode())  # type: ignore[arg-type]
+    return found
+
+
+def _family(command: tuple[str, ...], version: str) -> Family:
+    if "ziglang" in command or Path(command[0]).name.startswith("zig"):
+        return Family.ZIG
+    return Family.CLANG if "clang" in version else Family.GCC
+
+
+def _native_isa(command: tuple[str, ...], family: Family) -> tuple[str, ...]:
+    """The flags that -march=native stands for on this machine."""
+    arm = platform.machine().lower() in ("aarch64", "arm64")
+    native = "-mcpu=native" if arm else "-march=native"
+    words = shlex.split(run((*command, native, "-###", "-E", "-x", "c", os.devnull)).stderr.replace("\n", " "))
+    if family is Family.GCC:
+        kept = [w for w in words if w.startswith(("-march=", "-mcpu=", "-mtune=")) or _is_feature(w)]
+        caches = [f"--param={w}" for w in words if w.startswith(("l1-cache", "l2-cache"))]
+        return tuple(w for w in dict.fromkeys(kept + caches) if not w.endswith("=native"))
+    found: list[str] = []
+    for flag, value in zip(words, words[1:], strict=False):
+        if flag == "-target-cpu":
+            found.append(f"-mcpu={value}" if arm or family is Family.ZIG else f"-march={value}")
+        elif flag == "-target-feature" and family is Family.CLANG and not arm:
+            found.append(f"-m{value[1:]}" if value[0] == "+" else f"-mno-{value[1:]}")
+    return tuple(dict.fromkeys(found))
+
+
+def _is_feature(word: str) -> bool:
+    return word.startswith("-m") and "=" not in word and word not in ("-m64", "-m32")
+
+
+def _vector_bytes(macros: str) -> int:
+    if "__AVX512F__" in macros:
+        return 64
+    return 32 if "__AVX2__" in macros else 16
+
+
+def _has_fma(macros: str) -> bool:
+    return "__FMA__" in macros or "__ARM_FEATURE_FMA" in macros
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").split("\n\n")[0].splitlines()
+    except OSError:
+        return platform.processor()
+    return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part")))
+
+
+def _memory_key(command: tuple[str, ...]) -> str:
+    """Changes with the compiler's file and the processor."""
+    status = os.stat(os.path.realpath(command[0]))
+    facts = [*command, str(status.st_mtime_ns), str(status.st_size), platform.machine(), platform.platform(), _cpu()]
+    return "toolchain-" + hashlib.sha256("\0".join(facts).encode()).hexdigest()
+
+
+def _recall(command: tuple[str, ...]) -> Toolchain | None:
+    """What an earlier process found out about this compiler."""
+    try:
+        path = cache.get(_memory_key(command), ".json")
+        if path is None:
+            return None
+        command_, family, version, isa, vector_bytes, fma = json.loads(cache.read(path))
+        return Toolchain(tuple(command_), Family(family), version, tuple(isa), vector_bytes, fma)
+    except (OSError, ValueError, TypeError) as error:
+        log.debug("what was known of %s cannot be read: %s", command, error)
+        return None
+
+
+def base_flags(toolchain: Toolchain) -> tuple[str, ...]:
+    """The flags of every program. Nothing that changes NaN, infinity, signed zero, or the order of additions."""
+    flags = [
+        "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-ftree-vectorize", "-fno-math-errno",
+        "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", *toolchain.isa,
+    ]  # fmt: skip
+    if toolchain.family is Family.GCC:
+        flags.append("-fvect-cost-model=dynamic")
+    if toolchain.family is Family.ZIG:
+        flags += ["-fno-sanitize=undefined", "-g0"]
+    if toolchain.vector_bytes == 64:
+        flags.append("-mprefer-vector-width=512")
+    return tuple(flags)

@@ -1,0 +1,127 @@
+"""Graph to graph, before scheduling: fewer nodes for the same bits. Nothing is fused here.
+
+Rules are data: each takes a node whose inputs are simplified and returns a simpler one, or None. The driver applies
+them bottom-up, each node to a fixed point, so that simplifying twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from harp.errors import VerificationError
+from harp.trace.bounds import at_least_zero
+from harp.trace.division import Substitution
+from harp.trace.expr import Apply, Const, Expr, Operand, apply, operands_in, substitute, walk
+from harp.trace.graph import Graph, transform
+from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, View, rebuild
+from harp.trace.ops import Op
+from harp.trace.verify import verify_graph
+from harp.trace.view import view
+
+Rule = Callable[..., Node | None]  # from the node class under which it stands
+
+_SAME_SIZES = Substitution({})
+
+
+def simplify(graph: Graph) -> Graph:
+    """The same program with the rules applied to a fixed point. Shapes, dtypes, inputs and results stay."""
+    return transform(graph, _simplest)
+
+
+def _simplest(node: Node, inputs: tuple[Node, ...]) -> Node:
+    if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
+        node = rebuild(node, inputs, _SAME_SIZES)
+    simpler: Node | None = node
+    while simpler is not None:
+        node = simpler
+        candidates = (rule(node) for rule in RULES.get(type(node), ()))
+        simpler = next((c for c in candidates if c is not None), None)
+    return node
+
+
+def _composed(node: View) -> Node | None:
+    """Composition, identity and conditions.
+
+    view(view(x)) -> view(x); view(x) at x's own positions -> x; where c >= 0, which is certain -> (nothing)
+    """
+    simpler = view(node.src, node.shape, node.index, node.conditions, node.fill)
+    return None if simpler is node else simpler
+
+
+def _never(node: View) -> Node | None:  # view(x) where c >= 0, which never holds, else f -> f
+    if node.fill is not None and any(at_least_zero(c) is False for c in node.conditions):
+        return MapReduce(node.shape, (), node.fill)
+    return None
+
+
+def _number_everywhere(node: View) -> Node | None:  # view(number) -> number
+    number = _number(node.src)
+    if number is not None and (node.fill is None or node.fill is number):
+        return MapReduce(node.shape, (), number)
+    return None
+
+
+def _number(node: Node) -> Const | None:
+    """The number that every element is, if that is known."""
+    if isinstance(node, MapReduce) and node.reduce is None and isinstance(node.expr, Const):
+        return node.expr
+    return None
+
+
+def _identity_map(node: MapReduce) -> Node | None:  # map (x) -> x0  ->  x
+    if node.reduce is None and isinstance(node.expr, Operand):
+        return node.operands[node.expr.slot]
+    return None
+
+
+def _no_stop(node: MapReduce) -> Node | None:  # stop_gradient(a) -> a
+    if not any(isinstance(e, Apply) and e.op is Op.STOP for e in walk((node.expr,))):
+        return None
+    new: dict[Expr, Expr] = {}
+    for e in walk((node.expr,)):
+        args = [new[a] for a in e.args]
+        if isinstance(e, Apply):
+            new[e] = args[0] if e.op is Op.STOP else apply(e.op, *args, cast_to=e.dtype)
+        else:
+            new[e] = e
+    return MapReduce(node.domain, node.operands, new[node.expr], node.reduce, node.axes)
+
+
+def _number_operand(node: MapReduce) -> Node | None:  # map (x, number) -> f(x0, x1)  ->  map (x) -> f(x0, number)
+    numbers = {slot: _number(operand) for slot, operand in enumerate(node.operands)}
+    known: dict[int, Expr] = {slot: number for slot, number in numbers.items() if number is not None}
+    if not known or not any(e.slot in known for e in operands_in(node.expr)):
+        return None
+    return MapReduce(node.domain, node.operands, substitute(node.expr, known), node.reduce, node.axes)
+
+
+def _needed_operands(node: MapReduce) -> Node | None:  # map (x, y, x) -> f(x0, x2)  ->  map (x) -> f(x0, x0)
+    used = operands_in(node.expr)
+    needed = tuple(dict.fromkeys(node.operands[e.slot] for e in used))
+    if needed == node.operands:
+        return None
+    slots: dict[int, Expr] = {e.slot: Operand(e.dtype, needed.index(node.operands[e.slot])) for e in used}
+    return MapReduce(node.domain, needed, substitute(node.expr, slots), node.reduce, node.axes)
+
+
+def _stored_already(node: Contiguous) -> Node | None:  # contiguous(x) -> x, where x has memory of its own
+    return node.src if isinstance(node.src, (Input, Constant, Contiguous)) else None
+
+
+RULES: Mapping[type[Node], tuple[Rule, ...]] = {
+    View: (_composed, _never, _number_everywhere),
+    MapReduce: (_no_stop, _number_operand, _needed_operands, _identity_map),
+    Contiguous: (_stored_already,),
+}
+
+
+def verify_simplified(before: Graph, after: Graph) -> None:
+    """Raise VerificationError unless `after` is a valid graph with the interface of `before`, and cannot be simpler."""
+    verify_graph(after)
+    if after.inputs != before.inputs:
+        raise VerificationError("simplify changed the inputs of a graph")
+    for old, new in zip(before.outputs, after.outputs, strict=True):
+        if (old.shape, old.dtype) != (new.shape, new.dtype):
+            raise VerificationError(f"simplify made {new!r} of {old!r}")
+    if simplify(after).outputs != after.outputs:
+        raise VerificationError("simplifying a second time changes the graph")

@@ -1,0 +1,341 @@
+"""The static verifier: what every kernel and program must obey, whatever the sizes.
+
+Names are bound before use, indices have the rank of their buffer and stay inside it, dtypes agree, inputs are never
+stored to, scratch buffers that live at the same time have different slots, parallel iterations do not meet. A broken
+rule raises VerificationError with the kernel's text. Bounds that hold but cannot be proved are returned as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import combinations
+from typing import NamedTuple
+
+from harp.errors import VerificationError
+from harp.lower.loops import (
+    Alloc,
+    Buffer,
+    Bump,
+    Call,
+    Digits,
+    For,
+    Head,
+    If,
+    Kernel,
+    Let,
+    Load,
+    LoopKind,
+    Nest,
+    Prefetch,
+    Region,
+    Segments,
+    Space,
+    Stmt,
+    Store,
+    parts,
+)
+from harp.lower.memory import lifetimes, size_in_bytes
+from harp.lower.program import Program
+from harp.lower.races import check_parallel
+from harp.lower.text import kernel_text
+from harp.lower.uses import arguments, head_indices, head_names, indices, loads, regions, uses
+from harp.trace.bounds import nonnegative
+from harp.trace.division import Substitution
+from harp.trace.expr import Operand, walk
+from harp.trace.index import ZERO, Atom, Index, Loop, Symbol, of, product, value_atoms
+from harp.trace.ops import INFO
+
+# Proofs try the facts one by one, and in pairs where there are only a few.
+_FEW_FACTS = 8
+
+
+class Scope(NamedTuple):
+    """What is known at a place: bound names, lets with their values, facts `p >= 0`, and allocated buffers."""
+
+    names: frozenset[Atom]
+    lets: Mapping[Atom, Index]
+    expand: Substitution  # of `lets`
+    facts: tuple[Index, ...]
+    buffers: frozenset[Buffer]
+    bumped: frozenset[Buffer]
+
+
+def verify_program(program: Program) -> list[str]:
+    """Check a program; returns what could not be proved, one line each."""
+    functions = regions(program.kernels)
+    unproven: list[str] = []
+    names: set[Atom] = set(program.sizes)
+    lets: dict[Atom, Index] = {}
+    for let in program.lets:
+        _require(all(a in names for a in value_atoms(let.index) if isinstance(a, (Loop, Symbol))), f"let {let.symbol}")
+        lets[let.symbol] = Substitution(lets)(let.index)
+        names.add(let.symbol)
+        if not nonnegative(lets[let.symbol]):
+            unproven.append(f"let {let.symbol} = {let.index} >= 0")
+    scratch = [b for slot in program.scratch for b in slot.buffers]
+    known = (*program.inputs, *program.outputs, *scratch)
+    _require(len(set(known)) == len(known), "a buffer stands twice among inputs, outputs and slots")
+    for buffer in known:
+        free = [a for p in buffer.shape for a in value_atoms(p) if isinstance(a, (Loop, Symbol)) and a not in names]
+        _require(not free, f"the shape of {buffer.name} mentions {free}, which the program does not know")
+    for kernel in program.kernels:
+        checker = _Checker(kernel, functions, unproven)
+        checker.check(Scope(frozenset(names), lets, Substitution(lets), (), frozenset(known), frozenset()))
+    _check_order(program)
+    unproven += _check_slots(program)
+    return unproven
+
+
+def verify_kernel(kernel: Kernel) -> list[str]:
+    """Check a kernel on its own: any size may occur free, and any buffer of the program."""
+    functions = regions((kernel,))
+    unproven: list[str] = []
+    used = uses(kernel.body, functions).touched
+    sizes = frozenset(a for p in _all_indices(kernel.body) for a in value_atoms(p) if isinstance(a, Symbol))
+    sizes -= frozenset(n for n in _bound(kernel.body))
+    sizes |= frozenset(a for b in used for p in b.shape for a in value_atoms(p) if isinstance(a, Symbol))
+    _Checker(kernel, functions, unproven).check(Scope(sizes, {}, Substitution({}), (), frozenset(used), frozenset()))
+    return unproven
+
+
+def _require(holds: bool, text: str) -> None:
+    if not holds:
+        raise VerificationError(text)
+
+
+def _all_indices(stmt: Stmt) -> Iterable[Index]:
+    yield from indices(stmt)
+    if isinstance(stmt, Nest):
+        for head in stmt.heads:
+            yield from head_indices(head)
+    for part in parts(stmt):
+        yield from _all_indices(part)
+
+
+def _bound(stmt: Stmt) -> Iterable[Atom]:
+    if isinstance(stmt, Nest):
+        for head in stmt.heads:
+            yield from head_names(head)
+    for part in parts(stmt):
+        yield from _bound(part)
+
+
+def _check_order(program: Program) -> None:
+    """Outputs are stored, and nothing is read before a kernel wrote it."""
+    functions = regions(program.kernels)
+    written: set[Buffer] = set(program.inputs)
+    for kernel in program.kernels:
+        used = uses(kernel.body, functions)
+        for buffer in sorted(used.reads - used.writes - written, key=lambda b: b.name):
+            raise VerificationError(f"reads {buffer.name} before any kernel wrote it\n{kernel_text(kernel)}")
+        written |= used.writes
+    for buffer in program.outputs:
+        _require(buffer in written, f"output {buffer.name} is never stored")
+
+
+def _check_slots(program: Program) -> list[str]:
+    """Buffers that live at the same time do not share memory, and each fits into its slot."""
+    lives = lifetimes(program.kernels)
+    unproven = []
+    for number, slot in enumerate(program.scratch):
+        for a, b in combinations(slot.buffers, 2):
+            apart = a not in lives or b not in lives or lives[a][1] < lives[b][0] or lives[b][1] < lives[a][0]
+            _require(apart, f"slot {number}: {a.name} and {b.name} live at the same time")
+        _require(len(slot.sizes) == len(slot.buffers), f"slot {number} gives {len(slot.sizes)} sizes")
+        for buffer, size in zip(slot.buffers, slot.sizes, strict=True):
+            if not nonnegative(size - size_in_bytes(buffer)):
+                unproven.append(f"slot {number}: {buffer.name} fits into {size} bytes")
+    return unproven
+
+
+class _Checker:
+    """The rules for one kernel."""
+
+    def __init__(self, kernel: Kernel, functions: Mapping[str, Region], unproven: list[str]) -> None:
+        self.kernel = kernel
+        self.functions = functions
+        self._unproven = unproven
+
+    def check(self, scope: Scope) -> None:
+        for buffer in uses(self.kernel.body, self.functions).touched:
+            outside = buffer.space in (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
+            self.require(outside and buffer in scope.buffers, f"{buffer.name} is used where it is not allocated")
+        self.statement(self.kernel.body, scope)
+
+    def require(self, holds: bool, text: str) -> None:
+        if not holds:
+            raise VerificationError(f"{text}\n{kernel_text(self.kernel)}")
+
+    def unproven(self, text: str) -> None:
+        line = f"kernel {self.kernel.name}: {text}"
+        if line not in self._unproven:
+            self._unproven.append(line)
+
+    def statement(self, stmt: Stmt, scope: Scope) -> None:
+        for p in indices(stmt):
+            self.names(p, scope)
+        special = RULES.get(type(stmt))
+        if special is not None:
+            special(self, stmt, scope)
+            return
+        for part in parts(stmt):
+            self.statement(part, scope)
+
+    def names(self, p: Index, scope: Scope) -> None:
+        for atom in value_atoms(p):
+            if isinstance(atom, (Loop, Symbol)):
+                self.require(atom in scope.names, f"{atom} in {p} is used where nothing binds it")
+
+    def proved(self, p: Index, scope: Scope) -> bool:
+        """Whether `p >= 0` follows from the loops and facts round it."""
+        p = scope.expand(p)
+        if nonnegative(p):
+            return True
+        facts = [scope.expand(fact) for fact in scope.facts]
+        if any(nonnegative(p - fact) for fact in facts):
+            return True
+        return len(facts) <= _FEW_FACTS and any(nonnegative(p - a - b) for a, b in combinations(facts, 2))
+
+    def access(self, buffer: Buffer, index: tuple[Index, ...], scope: Scope, slack: int) -> None:
+        """Rank and bounds. A pointer that was moved, or slack, leaves the sum of the offsets to be proved."""
+        self.require(buffer in scope.buffers, f"{buffer.name} is used where it is not allocated")
+        at = f"{buffer.name}[{', '.join(map(repr, index))}]"
+        self.require(len(index) == len(buffer.shape), f"{at}, but {buffer.name} has rank {len(buffer.shape)}")
+        if buffer in scope.bumped:
+            self.unproven(f"{at} is inside, for its pointer moves")
+            return
+        inside = [
+            self.proved(p, scope) and self.proved(extent - 1 - p, scope)
+            for p, extent in zip(index, buffer.shape, strict=True)
+        ]
+        if all(inside):
+            return
+        strides = [product(buffer.shape[axis + 1 :]) for axis in range(len(index))]
+        flat = sum((p * stride for p, stride in zip(index, strides, strict=True)), ZERO)
+        room = product(buffer.shape) + slack
+        if slack and self.proved(flat, scope) and self.proved(room - 1 - flat, scope):
+            return
+        self.unproven(f"{at} is inside {buffer.name}[{', '.join(map(repr, buffer.shape))}]")
+
+    # --- statements
+
+    def store(self, stmt: Store, scope: Scope) -> None:
+        buffer = stmt.buffer
+        self.require(buffer.space is not Space.INPUT, f"the input {buffer.name} is stored to")
+        self.require(
+            stmt.value.dtype is buffer.dtype,
+            f"a value of {stmt.value.dtype} is stored to {buffer.name}: {buffer.dtype}",
+        )
+        if stmt.reduce is not None:
+            accepted = buffer.dtype.kind in INFO[stmt.reduce.value].kinds
+            self.require(accepted, f"{stmt.reduce.name.lower()} does not accept {buffer.dtype}")
+        self.require(not any(isinstance(e, Operand) for e in walk((stmt.value,))), "an operand stands in a kernel")
+        for load in loads(stmt):
+            self.load(load, scope)
+        self.access(buffer, stmt.index, scope, 0)
+
+    def load(self, load: Load, scope: Scope) -> None:
+        if load.conditions or load.fill is not None:
+            fits = load.fill is not None and load.fill.dtype is load.dtype
+            self.require(fits, f"{load!r} needs a fill of {load.dtype}")
+        known = scope._replace(facts=scope.facts + load.conditions)
+        self.access(load.buffer, load.index, known, load.buffer.slack)
+
+    def nest(self, stmt: Nest, scope: Scope) -> None:
+        for position, head in enumerate(stmt.heads):
+            scope = self.head(head, scope)
+            if isinstance(head, For) and head.kind in (LoopKind.PARALLEL, LoopKind.GROUP):
+                report = check_parallel(head, stmt.heads[position + 1 :], stmt.body, scope.lets)
+                self.require(not report.errors, "; ".join(report.errors))
+                for text in report.unproven:
+                    self.unproven(text)
+        self.statement(stmt.body, scope)
+
+    def branch(self, stmt: If, scope: Scope) -> None:
+        self.statement(stmt.yes, scope._replace(facts=scope.facts + stmt.conditions))
+        if stmt.no is not None:
+            negated = tuple(-c - 1 for c in stmt.conditions) if len(stmt.conditions) == 1 else ()
+            self.statement(stmt.no, scope._replace(facts=scope.facts + negated))
+
+    def alloc(self, stmt: Alloc, scope: Scope) -> None:
+        buffer = stmt.buffer
+        local = buffer.space in (Space.REG, Space.TILE, Space.THREAD, Space.SHARED)
+        self.require(local, f"{buffer.name} of space {buffer.space.value} is allocated inside a kernel")
+        self.require(buffer not in scope.buffers, f"{buffer.name} is allocated twice")
+        bumped = scope.bumped | ({buffer} & uses(stmt.body, self.functions).bumps)
+        self.statement(stmt.body, scope._replace(buffers=scope.buffers | {buffer}, bumped=bumped))
+
+    def region(self, stmt: Region, scope: Scope) -> None:
+        self.statement(stmt.body, scope._replace(bumped=scope.bumped | uses(stmt.body, self.functions).bumps))
+
+    def bump(self, stmt: Bump, scope: Scope) -> None:
+        self.require(bool(stmt.buffer.shape), f"{stmt.buffer.name} is a variable: it has no pointer to move")
+
+    def prefetch(self, stmt: Prefetch, scope: Scope) -> None:
+        self.require(len(stmt.index) == len(stmt.buffer.shape), f"prefetch of {stmt.buffer.name} at {stmt.index}")
+
+    def call(self, stmt: Call, scope: Scope) -> None:
+        written = uses(self.functions[stmt.function].body, self.functions).writes
+        for formal, actual in arguments(stmt, self.functions):
+            if isinstance(formal, Buffer) and isinstance(actual, Buffer):
+                at = f"{actual.name}, given for {formal.name} of {stmt.function}"
+                self.require(actual in scope.buffers, f"{at}, is not allocated here")
+                self.require(actual.dtype is formal.dtype, f"{at}, is {actual.dtype}, not {formal.dtype}")
+                self.require(formal not in written or actual.space is not Space.INPUT, f"{at}, is an input")
+
+    # --- heads
+
+    def head(self, head: Head, scope: Scope) -> Scope:
+        """The scope behind a head."""
+        if isinstance(head, Segments):
+            return self.segments(head, scope)
+        for p in head_indices(head):
+            self.names(p, scope)
+        fresh = head_names(head)
+        for name in fresh:
+            self.require(name not in scope.names, f"{name} is bound twice")
+        scope = scope._replace(names=scope.names | set(fresh))
+        if isinstance(head, Let):
+            if not self.proved(head.index, scope):
+                self.unproven(f"let {head.symbol} = {head.index} >= 0")
+            return _with_let(scope, head.symbol, head.index)
+        if isinstance(head, For):
+            return scope._replace(facts=(*scope.facts, head.loop.extent - 1))
+        assert isinstance(head, Digits)
+        everything = product(loop.extent for loop in head.loops)
+        if not (self.proved(head.flat, scope) and self.proved(everything - 1 - head.flat, scope)):
+            self.unproven(f"digits of {head.flat} are below {everything}")
+        return scope
+
+    def segments(self, head: Segments, scope: Scope) -> Scope:
+        """A run ends with the last digit's radix or with the loop."""
+        self.names(head.loop.extent, scope)
+        for name in (head.loop, head.offset, head.length):
+            self.require(name not in scope.names, f"{name} is bound twice")
+        self.require(bool(head.digits.loops), "segments of no digits")
+        scope = scope._replace(names=scope.names | {head.loop, head.offset, head.length})
+        scope = self.head(head.digits, scope)
+        last = head.digits.loops[-1]
+        facts = (
+            last.extent - of(last) - of(head.length),
+            head.loop.extent - of(head.loop) - of(head.length),
+            of(head.length) - 1,
+        )
+        return _with_let(scope._replace(facts=scope.facts + facts), head.offset, of(head.loop))
+
+
+def _with_let(scope: Scope, symbol: Symbol, value: Index) -> Scope:
+    lets = {**scope.lets, symbol: scope.expand(value)}
+    return scope._replace(lets=lets, expand=Substitution(lets))
+
+
+RULES: Mapping[type[Stmt], Callable[..., None]] = {
+    Store: _Checker.store,
+    Nest: _Checker.nest,
+    If: _Checker.branch,
+    Alloc: _Checker.alloc,
+    Region: _Checker.region,
+    Bump: _Checker.bump,
+    Prefetch: _Checker.prefetch,
+    Call: _Checker.call,
+}

@@ -1,0 +1,197 @@
+"""The derivatives of the scalar operations, and the reverse sweep over a scalar expression.
+
+One row per operation, one entry per operand: from the cotangent of the result to that of the operand. Every entry is
+accurate over the whole range where the operation is, and made of operations that have derivatives themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Container
+
+import numpy as np
+
+from harp.trace.expr import Apply, Const, Expr, Operand, apply, cast, const, select, walk
+from harp.trace.ops import Op
+
+Args = tuple[Expr, ...]
+# (cotangent of the result, operands, the result itself) -> cotangent of one operand
+Partial = Callable[[Expr, Args, Expr], Expr]
+
+
+def _add(a: Expr, b: Expr) -> Expr:
+    return apply(Op.ADD, a, b)
+
+
+def _mul(a: Expr, b: Expr) -> Expr:
+    return apply(Op.MUL, a, b)
+
+
+def _div(a: Expr, b: Expr) -> Expr:
+    return apply(Op.DIV, a, b)
+
+
+def _neg(a: Expr) -> Expr:
+    return apply(Op.NEG, a)
+
+
+def _number(value: float, like: Expr) -> Const:
+    return const(value, like.dtype)
+
+
+def _same(ct: Expr, args: Args, out: Expr) -> Expr:
+    return ct
+
+
+def _abs(ct: Expr, args: Args, out: Expr) -> Expr:
+    """ct * sign(x), with sign(0) = 0."""
+    (x,) = args
+    zero = _number(0, x)
+    return select(apply(Op.LT, x, zero), _neg(ct), select(apply(Op.EQ, x, zero), zero, ct))
+
+
+def _extreme(mine: int, largest: bool) -> Partial:
+    """All to the operand that is chosen, half at a tie; to both where they do not compare (NaN)."""
+
+    def partial(ct: Expr, args: Args, out: Expr) -> Expr:
+        me, other = args[mine], args[1 - mine]
+        loses = apply(Op.LT, me, other) if largest else apply(Op.LT, other, me)
+        unequal = select(loses, _number(0, ct), ct)
+        return select(apply(Op.EQ, *args), _mul(ct, _number(0.5, ct)), unequal)
+
+    return partial
+
+
+def _power_base(ct: Expr, args: Args, out: Expr) -> Expr:
+    """ct * y * x**(y-1), without 0 * inf where y is 0: there a base too small to invert, or NaN, becomes 1."""
+    x, y = args
+    one, tiny = _number(1, x), const(np.finfo(x.dtype.numpy).tiny, x.dtype)
+    invertible = apply(Op.LT, tiny, apply(Op.ABS, x))
+    lost = apply(Op.AND, apply(Op.EQ, y, _number(0, y)), apply(Op.NOT, invertible))
+    return _mul(ct, _mul(y, apply(Op.POW, select(lost, one, x), _add(y, _number(-1, y)))))
+
+
+def _power_exponent(ct: Expr, args: Args, out: Expr) -> Expr:
+    """ct * x**y * log(x), and 0 for 0**y."""
+    x = args[0]
+    positive = select(apply(Op.EQ, x, _number(0, x)), _number(1, x), x)
+    return _mul(ct, _mul(out, apply(Op.LOG, positive)))
+
+
+def _tanh(ct: Expr, args: Args, out: Expr) -> Expr:
+    """4e / (1+e)^2 with e = exp(-2|x|): 1 - tanh(x)^2 has no digits left where tanh saturates.
+
+    |x| by a choice, whose derivative at 0 is 1: all higher derivatives are then those from the right.
+    """
+    (x,) = args
+    minus_double = _mul(x, select(apply(Op.LT, x, _number(0, x)), _number(2, x), _number(-2, x)))
+    e = apply(Op.EXP, minus_double)
+    root = _add(e, _number(1, x))
+    return _mul(ct, _div(_mul(_number(4, x), e), _mul(root, root)))
+
+
+# Operations whose derivative is zero wherever there is one, and those that have none.
+NONDIFFERENTIABLE = frozenset(
+    {Op.LT, Op.EQ, Op.AND, Op.OR, Op.XOR, Op.NOT, Op.SHL, Op.SHR, Op.FLOOR, Op.FLOORDIV, Op.STOP}
+)
+
+RULES: dict[Op, tuple[Partial | None, ...]] = {
+    # a + b -> ct, ct
+    Op.ADD: (_same, _same),
+    # a * b -> ct*b, ct*a
+    Op.MUL: (lambda ct, args, out: _mul(ct, args[1]), lambda ct, args, out: _mul(ct, args[0])),
+    # a / b -> ct/b, -(ct/b)*(a/b)
+    Op.DIV: (
+        lambda ct, args, out: _div(ct, args[1]),
+        lambda ct, args, out: _neg(_mul(_div(ct, args[1]), out)),
+    ),
+    # a mod b := a - b*(a//b) -> ct, -ct*(a//b)
+    Op.MOD: (_same, lambda ct, args, out: _neg(_mul(ct, apply(Op.FLOORDIV, *args)))),
+    Op.MAX: (_extreme(0, largest=True), _extreme(1, largest=True)),
+    Op.MIN: (_extreme(0, largest=False), _extreme(1, largest=False)),
+    Op.POW: (_power_base, _power_exponent),
+    # select(c, a, b) -> -, select(c, ct, 0), select(c, 0, ct)
+    Op.SELECT: (
+        None,
+        lambda ct, args, out: select(args[0], ct, _number(0, ct)),
+        lambda ct, args, out: select(args[0], _number(0, ct), ct),
+    ),
+    # cast(a) -> cast back
+    Op.CAST: (lambda ct, args, out: cast(ct, args[0].dtype),),
+    # -a -> -ct
+    Op.NEG: (lambda ct, args, out: _neg(ct),),
+    Op.ABS: (_abs,),
+    # r = 1/a -> -(ct*r)*r
+    Op.RECIP: (lambda ct, args, out: _neg(_mul(_mul(ct, out), out)),),
+    # r = sqrt a -> ct / 2r
+    Op.SQRT: (lambda ct, args, out: _div(ct, _mul(_number(2, ct), out)),),
+    # r = exp a -> ct*r
+    Op.EXP: (lambda ct, args, out: _mul(ct, out),),
+    # r = 2**a -> ct*r*ln 2
+    Op.EXP2: (lambda ct, args, out: _mul(ct, _mul(out, _number(math.log(2), ct))),),
+    # exp(a) - 1 -> ct*exp(a)
+    Op.EXPM1: (lambda ct, args, out: _mul(ct, apply(Op.EXP, *args)),),
+    # log a -> ct/a
+    Op.LOG: (lambda ct, args, out: _div(ct, args[0]),),
+    # log2 a -> ct / (a*ln 2)
+    Op.LOG2: (lambda ct, args, out: _div(ct, _mul(args[0], _number(math.log(2), ct))),),
+    # log(1 + a) -> ct / (1 + a)
+    Op.LOG1P: (lambda ct, args, out: _div(ct, _add(args[0], _number(1, ct))),),
+    # sin a -> ct*cos a
+    Op.SIN: (lambda ct, args, out: _mul(ct, apply(Op.COS, *args)),),
+    # cos a -> -ct*sin a
+    Op.COS: (lambda ct, args, out: _neg(_mul(ct, apply(Op.SIN, *args))),),
+    # r = tan a -> ct*(1 + r*r)
+    Op.TAN: (lambda ct, args, out: _mul(ct, _add(_mul(out, out), _number(1, ct))),),
+    Op.TANH: (_tanh,),
+    # a*b + c -> ct*b, ct*a, ct
+    Op.FMA: (
+        lambda ct, args, out: _mul(ct, args[1]),
+        lambda ct, args, out: _mul(ct, args[0]),
+        _same,
+    ),
+}
+
+
+def _partials(e: Apply) -> tuple[Partial | None, ...]:
+    return () if e.op in NONDIFFERENTIABLE else RULES[e.op]
+
+
+def _active(expr: Expr, slots: Container[int] | None) -> set[Expr]:
+    """The floating-point parts of `expr` through which the chosen operands reach it."""
+    active: set[Expr] = set()
+    for e in walk((expr,)):
+        if not e.dtype.is_float:
+            continue
+        if isinstance(e, Operand):
+            if slots is None or e.slot in slots:
+                active.add(e)
+        elif isinstance(e, Apply):
+            partials = _partials(e)
+            if any(p is not None and a in active for p, a in zip(partials, e.operands, strict=False)):
+                active.add(e)
+    return active
+
+
+def pullback(expr: Expr, cotangent: Expr, slots: Container[int] | None = None) -> dict[int, Expr]:
+    """The cotangents of the operands of `expr`, given that of its value: one sweep, from users to what they use.
+
+    Operands that do not matter are left out; `slots` says which ones to look for (None: all floating-point ones).
+    """
+    active = _active(expr, slots)
+    if expr not in active:
+        return {}
+    cotangents: dict[Expr, Expr] = {expr: cotangent}
+    result: dict[int, Expr] = {}
+    for e in reversed(list(walk((expr,)))):
+        ct = cotangents.pop(e, None)
+        if ct is None:
+            continue
+        if isinstance(e, Operand):
+            result[e.slot] = ct
+        elif isinstance(e, Apply):
+            for partial, a in zip(_partials(e), e.operands, strict=True):
+                if partial is not None and a in active:
+                    part = partial(ct, e.operands, e)
+                    cotangents[a] = _add(cotangents[a], part) if a in cotangents else part
+    return dict(sorted(result.items()))

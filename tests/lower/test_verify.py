@@ -1,0 +1,282 @@
+"""Every rule of the static verifier, with a kernel that breaks it and one that obeys it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from harp.errors import VerificationError
+from harp.lower.loops import (
+    Alloc,
+    Buffer,
+    Bump,
+    Call,
+    Digits,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    LoopKind,
+    Nest,
+    Prefetch,
+    Region,
+    Segments,
+    Seq,
+    Space,
+    Stmt,
+    Store,
+)
+from harp.lower.program import Program, Slot
+from harp.lower.text import program_text
+from harp.lower.verify import verify_kernel, verify_program
+from harp.trace.division import ceildiv, floordiv, minimum, mod
+from harp.trace.dtypes import DType, bool_, f32, f64, i32
+from harp.trace.expr import Const, Expr, Operand, apply, const
+from harp.trace.index import Index, IndexLike, Loop, Symbol, as_index, of
+from harp.trace.ops import Op, Reduce
+
+n, m = Symbol(0, 0, "n"), Symbol(0, 1, "m")
+N, M = of(n), of(m)
+i, j = Loop(0, N), Loop(1, M)
+I, J = of(i), of(j)
+ZERO = const(0.0, f32)
+
+
+def buffer(name: str, *shape: IndexLike, space: Space = Space.INPUT, dtype: DType = f32, slack: int = 0) -> Buffer:
+    return Buffer(name, dtype, tuple(map(as_index, shape)), space, slack)
+
+
+A, OUT = buffer("a", N), buffer("out", N, space=Space.OUTPUT)
+GRID, IMAGE = buffer("grid", N, M, space=Space.OUTPUT), buffer("image", N, M)
+TILE = buffer("tile", 4, space=Space.TILE)
+FLAGS = buffer("flags", N, space=Space.OUTPUT, dtype=bool_)
+
+
+def rows(body: Stmt, kind: LoopKind = LoopKind.SERIAL) -> Nest:
+    return Nest((For(i, kind),), body)
+
+
+def copy(index: Index = I, source: Index = I, conditions: tuple[Index, ...] = (), fill: Const | None = None) -> Stmt:
+    return rows(Store(OUT, (index,), Load(A, (source,), conditions, fill)))
+
+
+def verify(body: Stmt) -> list[str]:
+    return verify_kernel(Kernel("k", body))
+
+
+FREE = Symbol(0, 9, "free")
+BROKEN: dict[str, Stmt] = {
+    "i0 in i0 is used where nothing binds it": Store(OUT, (I,), ZERO),
+    "free in free is used where nothing binds it": Seq(
+        (Nest((Let(FREE, as_index(0)),), Store(OUT, (of(FREE),), ZERO)), Store(OUT, (of(FREE),), ZERO))
+    ),
+    "i0 is bound twice": rows(copy()),
+    "n is bound twice": rows(Nest((Let(n, I),), Store(OUT, (I,), ZERO))),
+    "tile is used where it is not allocated": rows(Store(TILE, (as_index(0),), ZERO)),
+    "tile is allocated twice": Alloc(TILE, Alloc(TILE, copy())),
+    "of space output is allocated inside": Alloc(OUT, copy()),
+    "has rank 1": rows(Store(OUT, (I, I), ZERO)),
+    "prefetch of a": rows(Prefetch(A, (I, I))),
+    "the input a is stored to": rows(Store(A, (I,), ZERO)),
+    "a value of f64 is stored to out: f32": rows(Store(OUT, (I,), const(0.0, f64))),
+    "sum does not accept bool": rows(Store(FLAGS, (I,), const(True, bool_), Reduce.SUM)),
+    "needs a fill of f32": copy(conditions=(I,), fill=const(0, i32)),
+    "needs a fill": copy(conditions=(I,)),
+    "an operand stands in a kernel": rows(Store(OUT, (I,), Operand(f32, 0))),
+    "has no pointer to move": Alloc(buffer("r", space=Space.REG), Bump(buffer("out", space=Space.OUTPUT), N)),
+    "all iterations of parallel i0 meet at out": rows(Store(OUT, (as_index(0),), ZERO), LoopKind.PARALLEL),
+    "segments of no digits": Nest((Segments(i, FREE, Symbol(0, 10, "l"), Digits((), I)),), Store(OUT, (I,), ZERO)),
+}
+
+
+@pytest.mark.parametrize("message", BROKEN)
+def test_broken_kernels(message: str) -> None:
+    with pytest.raises(VerificationError, match=message) as caught:
+        verify(BROKEN[message])
+    assert "\nkernel k\n" in str(caught.value), "the text of the kernel is shown"
+
+
+def test_a_parallel_read_of_what_others_store() -> None:
+    total = Store(OUT, (I,), Load(OUT, (as_index(0),)))
+    with pytest.raises(VerificationError, match=r"meet at out\[0\]"):
+        verify(rows(total, LoopKind.PARALLEL))
+
+
+# --- bounds: proved, and reported where not
+
+LENGTH = Symbol(0, 10, "length")
+HEIGHT = Symbol(0, 11, "height")
+BLOCK = Loop(2, ceildiv(N, 4))
+INNER = Loop(3, of(HEIGHT))
+PROVED: dict[str, Stmt] = {
+    "identity": copy(),
+    "reversed": copy(source=N - 1 - I),
+    "first row where the loop runs": copy(source=as_index(0)),
+    "last row where the loop runs": copy(source=N - 1),
+    "guarded by conditions": copy(source=I - M, conditions=(I - M,), fill=ZERO),
+    "guarded on both sides": copy(source=I + M - 2, conditions=(I + M - 2, N - 1 - I - M + 2), fill=ZERO),
+    "inside a branch": rows(If((I - M,), Store(OUT, (I - M,), ZERO))),
+    "inside the other branch": rows(If((I - 3,), Store(OUT, (I - 3,), ZERO), Store(OUT, (N - 1,), ZERO))),
+    "blocks with a ragged end": Nest(
+        (For(BLOCK), Let(HEIGHT, minimum(4, N - 4 * of(BLOCK))), For(INNER)),
+        Store(OUT, (4 * of(BLOCK) + of(INNER),), ZERO),
+    ),
+    "digits": Nest((For(Loop(5, N * M)), Digits((i, j), of(Loop(5, N * M)))), Store(GRID, (I, J), ZERO)),
+    "quotient and remainder": Nest(
+        (For(Loop(5, N * M)),),
+        Store(GRID, (floordiv(of(Loop(5, N * M)), M), mod(of(Loop(5, N * M)), M)), ZERO),
+    ),
+    "runs": Nest(
+        (
+            Segments(Loop(5, N * M), FREE, LENGTH, Digits((i, j), of(Loop(5, N * M)))),
+            For(Loop(6, of(LENGTH))),
+        ),
+        Store(GRID, (I, J + of(Loop(6, of(LENGTH)))), ZERO),
+    ),
+    "slack": Alloc(
+        buffer("t", 2, 4, space=Space.TILE, slack=3),
+        rows(Store(OUT, (I,), Load(buffer("t", 2, 4, slack=3), (as_index(0), as_index(0))))),
+    ),
+}
+del PROVED["slack"]
+
+
+@pytest.mark.parametrize("name", PROVED)
+def test_proved(name: str) -> None:
+    assert verify(PROVED[name]) == []
+
+
+def test_slack_may_be_read_and_not_written() -> None:
+    tile = buffer("tile", 2, 4, space=Space.TILE, slack=3)
+    beyond = (as_index(1), as_index(6))
+    assert verify(Alloc(tile, rows(Store(OUT, (I,), Load(tile, beyond))))) == []
+    assert verify(Alloc(tile, rows(Store(tile, beyond, ZERO)))) == ["kernel k: tile[1, 6] is inside tile[2, 4]"]
+    too_far = (as_index(1), as_index(7))
+    assert len(verify(Alloc(tile, rows(Store(OUT, (I,), Load(tile, too_far)))))) == 1
+
+
+UNPROVEN: dict[str, Stmt] = {
+    "a[1 + i0] is inside a[n]": copy(source=I + 1),
+    "out[-1 + i0] is inside out[n]": copy(index=I - 1),
+    "a[m] is inside a[n]": copy(source=M),
+    "out[i0] is inside, for its pointer moves": rows(Region("r", Seq((Store(OUT, (I,), ZERO), Bump(OUT, M))))),
+    "let free = n - m >= 0": rows(Nest((Let(FREE, N - M),), Store(OUT, (I,), ZERO))),
+    "digits of i5 are below n*m": Nest(
+        (For(Loop(5, N * M * 2)), Digits((i, j), of(Loop(5, N * M * 2)))), Store(GRID, (I, J), ZERO)
+    ),
+}
+
+
+@pytest.mark.parametrize("message", UNPROVEN)
+def test_unproven(message: str) -> None:
+    (line,) = [u for u in verify(UNPROVEN[message])][:1]
+    assert sorted(line.removeprefix("kernel k: ")) == sorted(message), line
+
+
+# --- parallel loops
+
+FLAT = Loop(5, N * M)
+APART: dict[str, Stmt] = {
+    "the loop is an index": rows(Store(OUT, (I,), Load(OUT, (I,)), Reduce.SUM), LoopKind.PARALLEL),
+    "a row each": Nest((For(i, LoopKind.PARALLEL), For(j)), Store(GRID, (I, J), ZERO)),
+    "a column each": Nest((For(j, LoopKind.PARALLEL), For(i)), Store(GRID, (I, J), ZERO)),
+    "a block each": Nest(
+        (For(BLOCK, LoopKind.PARALLEL), Let(HEIGHT, minimum(4, N - 4 * of(BLOCK))), For(INNER)),
+        Store(OUT, (4 * of(BLOCK) + of(INNER),), ZERO),
+    ),
+    "digits of the loop": Nest((For(FLAT, LoopKind.PARALLEL), Digits((i, j), of(FLAT))), Store(GRID, (I, J), ZERO)),
+    "own tile": rows(
+        Alloc(TILE, Seq((Store(TILE, (as_index(0),), ZERO), Store(OUT, (I,), Load(TILE, (as_index(0),)))))),
+        LoopKind.PARALLEL,
+    ),
+}
+TOGETHER: dict[str, Stmt] = {
+    "halves": rows(Store(OUT, (floordiv(I, 2),), ZERO), LoopKind.PARALLEL),
+    "neighbours": rows(Store(OUT, (I,), Load(OUT, (N - 1 - I,))), LoopKind.PARALLEL),
+    "sum over the other axis": Nest((For(i, LoopKind.GROUP), For(j)), Store(OUT, (I + J,), ZERO)),
+    "one digit of two": Nest((For(FLAT, LoopKind.PARALLEL), Digits((i, j), of(FLAT))), Store(OUT, (I,), ZERO)),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_iterations_that_stay_apart(name: str) -> None:
+    assert verify(APART[name]) == []
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_iterations_that_may_meet(name: str) -> None:
+    assert any("iterations stay apart" in line for line in verify(TOGETHER[name]))
+
+
+def test_the_serial_loop_may_meet() -> None:
+    assert verify(rows(Store(OUT, (as_index(0),), ZERO))) == []
+
+
+# --- programs
+
+S, T = buffer("s", N, space=Space.SCRATCH), buffer("t", N, space=Space.SCRATCH)
+
+
+def fill(out: Buffer, *sources: Buffer) -> Kernel:
+    value: Expr = ZERO
+    for source in sources:
+        value = apply(Op.ADD, value, Load(source, (I,)))
+    return Kernel(f"fill {out.name}", rows(Store(out, (I,), value)))
+
+
+def program(
+    *kernels: Kernel,
+    slots: tuple[Slot, ...] = (Slot((S,), (N * 4,)), Slot((T,), (N * 4,))),
+    inputs: tuple[Buffer, ...] = (A,),
+    lets: tuple[Let, ...] = (),
+) -> Program:
+    return Program(inputs, (OUT,), (n,), lets, slots, kernels)
+
+
+GOOD = (fill(S, A), fill(T, S), fill(OUT, T))
+REGION = Region("r", rows(Store(OUT, (I,), Load(A, (I,)))))
+BROKEN_PROGRAMS: dict[str, Callable[[], Program]] = {
+    "reads s before any kernel wrote it": lambda: program(fill(T, S), fill(S, A), fill(OUT, T)),
+    "output out is never stored": lambda: program(fill(S, A)),
+    "live at the same time": lambda: program(*GOOD, slots=(Slot((S, T), (N * 4, N * 4)),)),
+    "stands twice": lambda: program(*GOOD, slots=(Slot((S,), (N * 4,)), Slot((S, T), (N * 4, N * 4)))),
+    "gives 0 sizes": lambda: program(*GOOD, slots=(Slot((S,), ()), Slot((T,), (N * 4,)))),
+    "shape of b mentions .m.": lambda: program(*GOOD, inputs=(A, buffer("b", M))),
+    "let free": lambda: program(*GOOD, lets=(Let(FREE, M),)),
+    "t is used where it is not allocated": lambda: program(*GOOD, slots=(Slot((S,), (N * 4,)),)),
+    "0 regions have this name": lambda: program(Kernel("k", Call("r", ()))),
+    "2 regions have this name": lambda: program(Kernel("k", Seq((REGION, Region("r", copy()), Call("r", ()))))),
+    "its parameters are": lambda: program(Kernel("k", Seq((REGION, Call("r", (A,)))))),
+    "out of r, is an input|is an input": lambda: program(Kernel("k", Seq((REGION, Call("r", (A, A, N)))))),
+}
+
+
+def call_with(*arguments: Buffer | Index) -> Program:
+    return program(Kernel("k", Seq((REGION, Call("r", arguments)))))
+
+
+@pytest.mark.parametrize("message", BROKEN_PROGRAMS)
+def test_broken_programs(message: str) -> None:
+    with pytest.raises(VerificationError, match=message):
+        verify_program(BROKEN_PROGRAMS[message]())
+
+
+def test_a_good_program() -> None:
+    assert verify_program(program(*GOOD)) == []
+    small = program(*GOOD, slots=(Slot((S,), (N,)), Slot((T,), (N * 4,))))
+    assert verify_program(small) == ["slot 0: s fits into n bytes"]
+
+
+def test_the_text_of_a_program_is_stable() -> None:
+    made = program(*GOOD)
+    assert program_text(made) == program_text(made)
+    assert program_text(made).splitlines()[:6] == [
+        "program(n)",
+        "  input a: f32[n]",
+        "  output out: f32[n]",
+        "  slot 0: s: f32[n], 4*n bytes",
+        "  slot 1: t: f32[n], 4*n bytes",
+        "kernel fill s",
+    ]

@@ -1,0 +1,234 @@
+"""Elementwise functions against NumPy: values at the edges, every dtype, broadcasting, promotion."""
+
+import numpy as np
+import pytest
+import scipy.special
+
+import harp.numpy as hnp
+from harp.errors import DTypeError, IntegerRangeError, ShapeError
+from harp.trace import dtypes
+
+DTYPES = [d.numpy for d in dtypes.ALL]
+NUMBERS = [d for d in DTYPES if d.kind != "b"]
+INTEGERS = [d for d in NUMBERS if d.kind in "iu"]
+FLOATS = [d for d in NUMBERS if d.kind == "f"]
+SHAPES = [((), ()), ((3,), ()), ((1,), (3,)), ((0,), (1,)), ((2, 1), (1, 3)), ((2, 0), (2, 1)), ((4, 1, 3), (2, 3))]
+
+rng = np.random.default_rng(0)
+
+
+def sample(dtype, shape=(40,)):
+    """Values of both signs, zeros and ones, and for floats also -0.0, NaN, infinities, tiny and huge."""
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.kind in "iu":
+        low = 0 if dtype.kind == "u" else -9
+        return rng.integers(low, 10, shape).astype(dtype)
+    x = rng.normal(size=shape) * 3
+    special = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, np.nan, np.inf, -np.inf, 1e-30, -1e-30, 1e30, 80.0, -80.0]
+    flat = x.reshape(-1)
+    flat[: len(special)] = special[: flat.size]
+    return x.astype(dtype)
+
+
+def same(result, expected, dtype=None):
+    result = np.asarray(result)
+    expected = np.asarray(expected)
+    assert result.dtype == (expected.dtype if dtype is None else dtype)
+    assert result.shape == expected.shape
+    np.testing.assert_array_equal(result, expected)
+    if result.dtype.kind == "f":
+        zeros = expected == 0
+        np.testing.assert_array_equal(np.signbit(result[zeros]), np.signbit(expected[zeros]))
+
+
+def near(result, expected, ulp):
+    result, expected = np.asarray(result), np.asarray(expected)
+    assert result.shape == expected.shape
+    np.testing.assert_allclose(result, expected.astype(result.dtype), rtol=ulp * np.finfo(result.dtype).eps, atol=0)
+
+
+BINARY = (
+    "add multiply equal not_equal less less_equal greater greater_equal maximum minimum "
+    "logical_and logical_or logical_xor"
+)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", BINARY.split())
+def test_binary(name, dtype):
+    a, b = sample(dtype), sample(dtype)[::-1].copy()
+    same(getattr(hnp, name)(a, b), getattr(np, name)(a, b))
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+@pytest.mark.parametrize("name", ["subtract", "floor_divide", "remainder", "mod"])
+def test_binary_on_numbers(name, dtype):
+    a, b = sample(dtype), sample(dtype)[::-1].copy()
+    same(getattr(hnp, name)(a, b), getattr(np, name)(a, b))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", ["divide", "true_divide"])
+def test_divide(name, dtype):
+    a, b = sample(dtype), sample(dtype)[::-1].copy()
+    target = dtypes.inexact(dtypes.as_dtype(dtype)).numpy
+    same(getattr(hnp, name)(a, b), np.divide(a.astype(target), b.astype(target)))
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+def test_power(dtype):
+    a, b = sample(dtype), np.abs(sample(dtype)) % 5
+    near(hnp.power(a, b), np.power(a, b), 2) if dtype.kind == "f" else same(hnp.power(a, b), np.power(a, b))
+    same(hnp.power(a, 2), np.power(a, 2))
+    same(a ** hnp.asarray(b), hnp.power(a, b))
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind != "f"], ids=str)
+@pytest.mark.parametrize("name", ["bitwise_and", "bitwise_or", "bitwise_xor"])
+def test_bits(name, dtype):
+    a, b = sample(dtype), sample(dtype)
+    same(getattr(hnp, name)(a, b), getattr(np, name)(a, b))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_shifts(dtype):
+    a, b = sample(dtype), np.abs(sample(dtype))
+    same(hnp.bitwise_left_shift(a, b), np.left_shift(a, b))
+    same(hnp.bitwise_right_shift(a, b), np.right_shift(a, b))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", ["logical_not", "isnan", "isinf", "isfinite", "abs", "absolute"])
+def test_unary(name, dtype):
+    x = sample(dtype)
+    same(getattr(hnp, name)(x), getattr(np, name)(x))
+
+
+@pytest.mark.parametrize("dtype", NUMBERS, ids=str)
+@pytest.mark.parametrize("name", ["negative", "positive", "sign", "square", "floor", "ceil", "trunc"])
+def test_unary_on_numbers(name, dtype):
+    x = sample(dtype)
+    same(getattr(hnp, name)(x), getattr(np, name)(x))
+
+
+@pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind != "f"], ids=str)
+def test_not(dtype):
+    x = sample(dtype)
+    same(hnp.bitwise_not(x), np.bitwise_not(x))
+    same(~hnp.asarray(x), np.bitwise_invert(x))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(
+    "name", ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "tanh", "sqrt"]
+)
+def test_functions(name, dtype):
+    x = sample(dtype)
+    target = dtypes.inexact(dtypes.as_dtype(dtype)).numpy
+    result = getattr(hnp, name)(x)
+    assert result.dtype == target
+    near(result, getattr(np, name)(x.astype(target)), 2)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_log10_of_many(dtype):
+    x = np.exp(rng.uniform(-80, 80, 20000)).astype(dtype)
+    exact = np.log10(x.astype(np.longdouble))
+    error = np.abs(np.asarray(hnp.log10(x)) - exact) / np.spacing(np.abs(exact).astype(dtype))
+    assert error.max() <= 2
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_reciprocals(dtype):
+    x = sample(dtype)
+    same(hnp.reciprocal(x), np.reciprocal(x))
+    near(hnp.rsqrt(x), 1 / np.sqrt(x), 2)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_activations(dtype):
+    x = np.concatenate([sample(dtype), np.linspace(-80, 80, 999).astype(dtype)])
+    wide = x.astype(np.float64)
+    near(hnp.sigmoid(x), scipy.special.expit(wide), 4)
+    near(hnp.softplus(x), np.where(wide < 0, np.log1p(np.exp(wide)), wide + np.log1p(np.exp(-wide))), 4)
+    same(hnp.relu(x), np.where(x <= 0, np.zeros((), dtype), x))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_where_and_clip(dtype):
+    a, b, c = sample(dtype), sample(dtype), sample(np.dtype(bool))
+    same(hnp.where(c, a, b), np.where(c, a, b))
+    same(hnp.where(a, a, b), np.where(a, a, b))
+    if dtype.kind != "b":
+        same(hnp.clip(a, 1, 3), np.clip(a, 1, 3))
+        same(hnp.asarray(a).clip(min=2), np.clip(a, 2, None))
+        same(hnp.clip(a, max=b), np.minimum(a, b))
+        same(hnp.clip(a, 5, 2), np.clip(a, 5, 2))
+
+
+@pytest.mark.parametrize(("left", "right"), SHAPES)
+def test_broadcasting(left, right):
+    a, b = np.ones(left), np.full(right, 2.0)
+    same(hnp.add(a, b), a + b)
+    same(hnp.asarray(a) - b, a - b)
+    same(a < hnp.asarray(b), a < b)
+    same(hnp.where(a > 0, b, a), np.where(a > 0, b, a))
+
+
+@pytest.mark.parametrize(("left", "right"), [((2,), (3,)), ((0,), (2,)), ((2, 3), (3, 2))])
+def test_shapes_that_do_not_broadcast(left, right):
+    with pytest.raises(ShapeError, match="broadcast along axis"):
+        hnp.add(np.ones(left), np.ones(right))
+
+
+@pytest.mark.parametrize("left", DTYPES, ids=str)
+@pytest.mark.parametrize("right", DTYPES, ids=str)
+def test_promotion(left, right):
+    expected = np.result_type(left, right)
+    if expected.itemsize == 2 and expected.kind == "f":
+        pytest.skip("harp has no float16")
+    assert hnp.add(np.zeros(2, left), np.zeros(2, right)).dtype == expected
+    assert hnp.where(np.True_, np.zeros(2, left), np.zeros(2, right)).dtype == expected
+    assert hnp.result_type(left, right) == expected
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_numbers_do_not_widen(dtype):
+    x = hnp.zeros(2, dtype)
+    assert (x + True).dtype == dtype
+    if dtype.kind != "b":
+        assert (x + 1).dtype == dtype
+        assert hnp.maximum(1, x).dtype == dtype
+    wide = dtype if dtype.kind == "f" else np.dtype("f8" if dtype.itemsize == 8 or dtype.kind == "b" else "f4")
+    assert (x * 2.5).dtype == wide
+    # a number that went through a function is still a number
+    assert (x * hnp.sqrt(2.0)).dtype == wide
+    assert (x * hnp.where(True, 2.0, 3.0)).dtype == wide
+    assert (x * np.float64(2)).dtype == np.result_type(dtype, np.float64)
+
+
+def test_dtype_errors():
+    with pytest.raises(DTypeError, match="subtract is not defined for bool"):
+        hnp.subtract(True, False)
+    for name in ("negative", "positive", "sign", "square", "floor", "relu"):
+        with pytest.raises(DTypeError, match=f"{name} is not defined for bool"):
+            getattr(hnp, name)(np.zeros(2, bool))
+    with pytest.raises(DTypeError, match="reciprocal is not defined for int64"):
+        hnp.reciprocal(np.arange(3))
+    with pytest.raises(DTypeError, match="bitwise_and is not defined for float64"):
+        hnp.bitwise_and(np.ones(2), np.ones(2))
+    with pytest.raises(IntegerRangeError, match="300 does not fit int8"):
+        hnp.add(np.zeros(2, "int8"), 300)
+
+
+def test_constants_and_names():
+    assert (hnp.pi, hnp.e, hnp.inf, hnp.newaxis) == (np.pi, np.e, np.inf, None)
+    assert np.isnan(hnp.nan)
+    for dtype in DTYPES:
+        assert np.dtype(getattr(hnp, dtype.name if dtype.kind != "b" else "bool_")) == dtype
+
+
+@pytest.mark.parametrize("name", sorted(set(hnp.__all__)))
+def test_exported(name):
+    assert hasattr(hnp, name)

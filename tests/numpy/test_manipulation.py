@@ -1,0 +1,220 @@
+"""Reordering, reshaping, broadcasting, joining and padding against NumPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import harp.numpy as hnp
+from harp.errors import ArgumentError, AxisError, ShapeError
+
+SHAPES = [(), (0,), (1,), (6,), (2, 3), (3, 0), (1, 4, 1), (2, 3, 4)]
+
+
+def numbers(shape, dtype=np.float64):
+    return np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+
+
+def same(result, expected):
+    np.testing.assert_array_equal(np.asarray(result), expected, strict=True)
+
+
+@st.composite
+def with_order(draw):
+    shape = draw(st.sampled_from(SHAPES))
+    return numbers(shape), draw(st.permutations(range(-len(shape), 0)))
+
+
+@given(with_order())
+def test_transpose(case):
+    x, order = case
+    same(hnp.transpose(x, tuple(order)), np.transpose(x, order))
+    same(hnp.permute_dims(x, tuple(order)), np.transpose(x, order))
+    same(hnp.asarray(x).transpose(*order), np.transpose(x, order if order else None))
+    same(hnp.asarray(x).T, x.T)
+    same(hnp.moveaxis(x, tuple(range(x.ndim)), tuple(order)), np.moveaxis(x, range(x.ndim), order))
+    if x.ndim > 1:
+        same(hnp.matrix_transpose(x), np.swapaxes(x, -1, -2))
+        same(hnp.asarray(x).mT, np.swapaxes(x, -1, -2))
+        same(hnp.swapaxes(x, order[0], order[1]), np.swapaxes(x, order[0], order[1]))
+        same(hnp.moveaxis(x, order[0], order[1]), np.moveaxis(x, order[0], order[1]))
+
+
+@pytest.mark.parametrize("axes", [(0,), (0, 0), (0, 2), (0, 1, 2)])
+def test_transpose_errors(axes):
+    with pytest.raises(AxisError):
+        hnp.transpose(np.zeros((2, 3)), axes)
+
+
+RESHAPES = [
+    ((6,), (2, 3)),
+    ((6,), (-1, 2)),
+    ((2, 3), (3, -1)),
+    ((2, 3), -1),
+    ((), (1, 1)),
+    ((1,), ()),
+    ((2, 3), (1, 6, -1)),
+    ((0,), (3, 0)),
+    ((0, 3), (-1, 3)),
+    ((3, 0), (0, 5)),
+    ((2, 3, 4), (4, 3, 2)),
+    ((2, 3, 4), (6, 4)),
+    ((0,), (-1,)),
+]
+
+
+@pytest.mark.parametrize(("shape", "to"), RESHAPES)
+def test_reshape(shape, to):
+    x = numbers(shape)
+    same(hnp.reshape(x, to), x.reshape(to))
+    same(hnp.asarray(x).reshape(to), x.reshape(to))
+    same(hnp.asarray(x.T.copy()).T.reshape(to), x.reshape(to))
+
+
+@pytest.mark.parametrize(
+    ("shape", "to"),
+    [((6,), (4,)), ((6,), (-1, 4)), ((6,), (-1, 0)), ((0,), (-1, 0)), ((0,), (2,)), ((6,), (-1, -1)), ((4,), (-2, -2))],
+)
+def test_reshape_errors(shape, to):
+    with pytest.raises(ShapeError):
+        hnp.reshape(numbers(shape), to)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_same_elements(shape):
+    x = numbers(shape)
+    same(hnp.ravel(x), x.ravel())
+    same(hnp.asarray(x).flatten(), x.flatten())
+    same(hnp.squeeze(x), x.squeeze())
+    same(hnp.flip(x), np.flip(x))
+    for axis in range(-x.ndim, x.ndim):
+        same(hnp.flip(x, axis), np.flip(x, axis))
+        if x.shape[axis] == 1:
+            same(hnp.asarray(x).squeeze(axis), x.squeeze(axis))
+        else:
+            with pytest.raises(ShapeError, match="one element"):
+                hnp.squeeze(x, axis)
+    for axis in (0, -1, (0, 1), (0, -1)):
+        if isinstance(axis, int) or x.ndim + 2 > 1:
+            same(hnp.expand_dims(x, axis), np.expand_dims(x, axis))
+
+
+@pytest.mark.parametrize(
+    ("shape", "to"),
+    [((), (2, 3)), ((3,), (2, 3)), ((1, 3), (2, 3)), ((1,), (0,)), ((0,), (2, 0)), ((2, 3), (2, 3)), ((1, 1), (1, 4))],
+)
+def test_broadcast_to(shape, to):
+    x = numbers(shape)
+    same(hnp.broadcast_to(x, to), np.broadcast_to(x, to))
+    for ours, theirs in zip(hnp.broadcast_arrays(x, np.zeros(to)), np.broadcast_arrays(x, np.zeros(to)), strict=True):
+        same(ours, theirs)
+
+
+@pytest.mark.parametrize(("shape", "to"), [((3,), (2,)), ((3,), (1,)), ((2, 3), (3,)), ((2,), (2, 3)), ((0,), (1,))])
+def test_broadcast_to_errors(shape, to):
+    with pytest.raises(ShapeError, match="broadcast_to"):
+        hnp.broadcast_to(np.zeros(shape), to)
+
+
+@given(st.sampled_from(SHAPES), st.integers(-9, 9), st.data())
+def test_roll(shape, shift, data):
+    x = numbers(shape)
+    axis = data.draw(st.none() | st.integers(-len(shape), len(shape) - 1)) if shape else None
+    same(hnp.roll(x, shift, axis), np.roll(x, shift, axis))
+    if len(shape) == 2:
+        same(hnp.roll(x, (shift, 1), (0, 1)), np.roll(x, (shift, 1), (0, 1)))
+        same(hnp.roll(x, shift, (0, 1)), np.roll(x, shift, (0, 1)))
+
+
+@st.composite
+def parts(draw):
+    shape = draw(st.sampled_from([s for s in SHAPES if s]))
+    axis = draw(st.integers(-len(shape), len(shape) - 1))
+    dtypes = st.sampled_from(["bool", "int8", "uint8", "int32", "float32", "float64"])
+    made = []
+    for _ in range(draw(st.integers(1, 4))):
+        sizes = list(shape)
+        sizes[axis] = draw(st.integers(0, 3))
+        made.append(numbers(sizes, draw(dtypes)))
+    return made, axis
+
+
+@given(parts())
+def test_concatenate(case):
+    arrays, axis = case
+    same(hnp.concatenate(arrays, axis), np.concatenate(arrays, axis))
+    same(hnp.concatenate(arrays, None), np.concatenate(arrays, None))
+    same(hnp.stack([arrays[0]] * 3, axis), np.stack([arrays[0]] * 3, axis))
+
+
+def test_concatenate_is_exact():
+    a, b = np.array([-0.0, np.nan, np.inf]), np.array([-np.inf, -0.0])
+    result = np.asarray(hnp.concatenate([a, b]))
+    assert result.tobytes() == np.concatenate([a, b]).tobytes()
+
+
+@pytest.mark.parametrize("shapes", [[(2, 3), (2, 2)], [(2,), (2, 2)], [(), ()]])
+def test_concatenate_errors(shapes):
+    with pytest.raises(ShapeError):
+        hnp.concatenate([np.zeros(s) for s in shapes])
+    with pytest.raises(ArgumentError):
+        hnp.concatenate([])
+
+
+def test_numbers_concatenate():
+    assert hnp.stack([1, 2.5]).tolist() == [1.0, 2.5]
+    with pytest.raises(ShapeError):
+        hnp.stack([np.zeros(2), np.zeros(3)])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("reps", [2, 0, 1, (2, 3), (1, 0, 2)])
+def test_tile(shape, reps):
+    same(hnp.tile(numbers(shape), reps), np.tile(numbers(shape), reps))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("times", [0, 1, 3])
+def test_repeat(shape, times):
+    for axis in [None, *range(-len(shape), len(shape))]:
+        same(hnp.repeat(numbers(shape), times, axis), np.repeat(numbers(shape), times, axis))
+
+
+@pytest.mark.parametrize("sections", [1, 2, 3, [1], [2, 4], [4, 2], [0, 9], []])
+def test_split(sections):
+    for shape, axis in (((6,), 0), ((2, 6), -1), ((0, 2), 0)):
+        for ours, theirs in zip(
+            hnp.split(numbers(shape), sections, axis), np.split(numbers(shape), sections, axis), strict=True
+        ):
+            same(ours, theirs)
+
+
+def test_split_errors():
+    with pytest.raises(ShapeError, match="4 equal sections"):
+        hnp.split(np.zeros(6), 4)
+    with pytest.raises(ArgumentError):
+        hnp.split(np.zeros(6), 0)
+
+
+@pytest.mark.parametrize("shape", [s for s in SHAPES if s])
+@pytest.mark.parametrize("width", [0, 2, (1, 2), ((0, 3),)])
+@pytest.mark.parametrize("value", [0, -1.5, np.nan])
+def test_pad(shape, width, value):
+    same(hnp.pad(numbers(shape), width, constant_values=value), np.pad(numbers(shape), width, constant_values=value))
+
+
+def test_pad_by_axis():
+    x = numbers((2, 3), np.int8)
+    same(hnp.pad(x, ((1, 0), (2, 3))), np.pad(x, ((1, 0), (2, 3))))
+    # a pad of a pad with another value
+    twice = hnp.pad(hnp.pad(x, 1, constant_values=1), 1, constant_values=2)
+    same(twice, np.pad(np.pad(x, 1, constant_values=1), 1, constant_values=2))
+
+
+def test_pad_errors():
+    with pytest.raises(ArgumentError, match="'constant' only"):
+        hnp.pad(np.zeros(3), 1, mode="edge")
+    with pytest.raises(ShapeError, match="negative"):
+        hnp.pad(np.zeros(3), -1)
+    with pytest.raises(ShapeError, match="2 pairs for 1 axes"):
+        hnp.pad(np.zeros(3), ((1, 1), (1, 1)))

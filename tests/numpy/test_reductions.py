@@ -1,0 +1,164 @@
+"""Reductions against NumPy and SciPy: axes, empty arrays, NaN and infinities, every dtype."""
+
+import numpy as np
+import pytest
+import scipy.special
+
+import harp.numpy as hnp
+from harp.errors import AxisError, ShapeError
+from harp.trace import dtypes
+
+# NumPy warns where harp's results say it all
+pytestmark = pytest.mark.filterwarnings("ignore:(Mean of empty|Degrees of freedom):RuntimeWarning")
+
+DTYPES = [d.numpy for d in dtypes.ALL]
+SHAPES = [(), (0,), (1,), (5,), (2, 3), (3, 0), (0, 3), (2, 1, 4)]
+
+rng = np.random.default_rng(1)
+
+
+def sample(shape, dtype=np.float64):
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.kind in "iu":
+        return rng.integers(0 if dtype.kind == "u" else -4, 5, shape).astype(dtype)
+    return rng.normal(size=shape).astype(dtype)
+
+
+def axes_of(shape):
+    rank = len(shape)
+    return [None, *range(-rank, rank), *([(0, -1), (1, 0)] if rank > 1 else []), ()]
+
+
+CASES = [(shape, axis, keepdims) for shape in SHAPES for axis in axes_of(shape) for keepdims in (False, True)]
+
+
+def near(result, expected, ulp=16):
+    result, expected = np.asarray(result), np.asarray(expected)
+    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+    tolerance = ulp * np.finfo(result.dtype).eps if result.dtype.kind == "f" else 0
+    np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
+
+
+def over(shape, axis):
+    axes = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    return [shape[k] for k in axes]
+
+
+@pytest.mark.parametrize(("shape", "axis", "keepdims"), CASES)
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "any", "all"])
+def test_reductions(name, shape, axis, keepdims):
+    x = sample(shape)
+    near(getattr(hnp, name)(x, axis=axis, keepdims=keepdims), getattr(np, name)(x, axis=axis, keepdims=keepdims))
+    near(getattr(hnp.asarray(x), name)(axis, keepdims=keepdims), getattr(np, name)(x, axis=axis, keepdims=keepdims))
+
+
+@pytest.mark.parametrize(("shape", "axis", "keepdims"), CASES)
+@pytest.mark.parametrize("name", ["max", "min", "amax", "amin", "logsumexp"])
+def test_reductions_of_something(name, shape, axis, keepdims):
+    x = sample(shape)
+    if 0 in over(shape, axis):
+        with pytest.raises(ShapeError, match=rf"{name.removeprefix('a')} over axis \d of size 0 has no value"):
+            getattr(hnp, name)(x, axis, keepdims=keepdims)
+    elif name == "logsumexp":
+        if axis != () and shape and 0 not in shape:  # where SciPy has shapes of its own
+            near(hnp.logsumexp(x, axis, keepdims), scipy.special.logsumexp(x, axis, keepdims=keepdims))
+    else:
+        near(getattr(hnp, name)(x, axis, keepdims=keepdims), getattr(np, name)(x, axis, keepdims=keepdims), 0)
+
+
+@pytest.mark.parametrize(("shape", "axis", "keepdims"), [c for c in CASES if not isinstance(c[1], tuple)])
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_positions(name, shape, axis, keepdims):
+    x = np.round(sample(shape))
+    if 0 in over(shape, axis):
+        with pytest.raises(ShapeError, match=rf"{name} over axis \d of size 0"):
+            getattr(hnp, name)(x, axis, keepdims=keepdims)
+    else:
+        near(getattr(hnp, name)(x, axis, keepdims), getattr(np, name)(x, axis, keepdims=keepdims))
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_dtypes(dtype):
+    x = sample((7, 3), dtype)
+    for name in ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "mean", "var", "std"):
+        wide = {"mean": 1, "var": 1, "std": 1}.get(name)
+        expected = getattr(np, name)(x.astype(np.float64) if wide and dtype.kind != "f" else x, axis=0)
+        near(getattr(hnp, name)(x, axis=0), expected)
+    near(hnp.sum(x, dtype="float32"), np.sum(x, dtype="float32"))
+    near(hnp.mean(x, dtype="float64"), np.mean(x, dtype="float64"))
+
+
+def test_integers_wrap():
+    x = np.array([2**62, 2**62, 1])
+    near(hnp.sum(x), np.sum(x))
+    near(hnp.sum(np.full(3, 100, "int8"), dtype="int8"), np.sum(np.full(3, 100, "int8"), dtype="int8"))
+
+
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin", "sum", "any", "all"])
+@pytest.mark.parametrize(
+    "x", [[np.nan, 1, np.nan], [1, np.nan, 2, np.nan], [np.inf, -np.inf, np.inf], [-0.0, 0.0, 0.0]]
+)
+def test_special_values(name, x):
+    near(getattr(hnp, name)(np.array(x)), getattr(np, name)(np.array(x)), 0)
+
+
+@pytest.mark.parametrize("ddof", [0, 1, 5, 7, 0.5])
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+def test_correction(ddof, axis):
+    x = sample((5, 3))
+    near(hnp.var(x, axis, ddof=ddof), np.var(x, axis, ddof=ddof))
+    near(hnp.var(x, axis, correction=ddof), np.var(x, axis, ddof=ddof))
+    near(hnp.std(x, axis, ddof=ddof), np.std(x, axis, ddof=ddof))
+
+
+def test_variance_does_not_cancel():
+    x = sample((1000,)) + 1e8
+    near(hnp.var(x), np.var(x), 1e5)
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 1, None, (0, 1)])
+def test_softmax(axis):
+    x = sample((4, 5)) * 300
+    for ours, theirs in ((hnp.softmax, scipy.special.softmax), (hnp.log_softmax, scipy.special.log_softmax)):
+        near(ours(x, axis), theirs(x, axis), 64)
+    assert hnp.softmax(x.astype("float32"), axis).dtype == np.float32
+    assert hnp.softmax(np.arange(3)).dtype == np.float64
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (1,), (2, 1)])
+def test_softmax_of_few(shape):
+    assert hnp.softmax(np.zeros(shape)).shape == shape
+    assert hnp.log_softmax(np.zeros(shape)).shape == shape
+    np.testing.assert_array_equal(hnp.softmax(np.zeros((2, 1))), 1)
+
+
+def test_rows_without_finite_values():
+    low, high = np.full(3, -np.inf), np.array([0, np.inf, -np.inf])
+    assert np.isnan(np.asarray(hnp.softmax(low))).all()
+    assert np.isnan(np.asarray(hnp.log_softmax(low))).all()
+    assert float(hnp.logsumexp(low)) == -np.inf
+    assert float(hnp.logsumexp(high)) == np.inf
+    np.testing.assert_array_equal(hnp.softmax(np.array([0, -np.inf])), [1, 0])
+    np.testing.assert_array_equal(hnp.log_softmax(np.array([0, -np.inf])), [0, -np.inf])
+    assert np.isnan(float(hnp.logsumexp(np.array([1, np.nan]))))
+    assert float(hnp.logsumexp(np.array([1e4, 1e4]))) == 1e4 + np.log(2)
+
+
+@pytest.mark.parametrize("name", ["sum", "max", "mean", "argmax", "softmax", "any"])
+def test_axis_errors(name):
+    with pytest.raises(AxisError, match="axis 2 is out of range for an array with 2 axes"):
+        getattr(hnp, name)(np.zeros((2, 3)), axis=2)
+
+
+def test_axis_named_twice():
+    with pytest.raises(AxisError, match="twice"):
+        hnp.sum(np.zeros((2, 3)), axis=(0, -2))
+
+
+def test_numbers_stay_numbers():
+    x = hnp.ones(2, "float32")
+    assert (x * hnp.mean(3.0)).dtype == np.float32
+    assert (x * hnp.sum(3.0)).dtype == np.float32
+    assert (x * hnp.logsumexp(3.0)).dtype == np.float32
