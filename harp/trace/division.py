@@ -66,7 +66,9 @@ def _proper(num: Index, den: Index) -> Index:
     if den is ONE:
         return num
     if _leading_coefficient(num) < 0:  # -x // d  ->  -((x + d - 1) // d)
-        return -_floordiv(den - 1 - num, den)
+        quotient, rest = divmod_polynomial(den - 1 - num, den)
+        if _leading_coefficient(rest) > 0:  # else it would be turned around again, without end
+            return -(quotient + (ZERO if below(rest, den) else _proper(rest, den)))
     nested = _inner_division(num)
     if nested is not None:  # (x//a + k) // b  ->  (x + a*k) // (a*b)
         inner, others = nested

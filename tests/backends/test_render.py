@@ -22,12 +22,12 @@ from harp.backends.c import scalar
 from harp.backends.c.header import helpers, words
 from harp.backends.c.render import render
 from harp.errors import VerificationError
-from harp.lower.loops import Buffer, Call, For, Kernel, Let, Load, LoopKind, Nest, Seq, Space, Stmt, Store
+from harp.lower.loops import Buffer, Call, For, Kernel, Let, Load, LoopKind, Nest, Seq, Space, Store
 from harp.lower.memory import plan
 from harp.lower.program import Program
 from harp.trace import expr
 from harp.trace.dtypes import ALL, DType, bool_, f32, f64, i32, u8
-from harp.trace.expr import Apply, Const, Expr, Operand, apply, const
+from harp.trace.expr import Apply, Expr, Operand, apply, const
 from harp.trace.index import Index, Loop, Symbol, as_index, evaluate, of
 from harp.trace.ops import INFO, Op
 
@@ -46,7 +46,9 @@ N, M = of(n), of(m)
 class Compiled:
     """A program as a loaded library."""
 
-    def __init__(self, program: Program, folder: Path, compiler: Sequence[str] = GCC, flags: Sequence[str] = ()) -> None:
+    def __init__(
+        self, program: Program, folder: Path, compiler: Sequence[str] = GCC, flags: Sequence[str] = ()
+    ) -> None:
         self.program = program
         self.source = render(program)
         path = folder / "program.c"
@@ -105,9 +107,7 @@ def pairs(dtype: DType) -> tuple[np.ndarray, np.ndarray]:
 
 
 LENGTHS = {d: Symbol(1, n, f"length{n}") for n, d in enumerate(ALL)}
-OPERANDS = {
-    d: tuple(Buffer(f"{d}_{side}", d, (of(LENGTHS[d]),), Space.INPUT) for side in ("a", "b", "c")) for d in ALL
-}
+OPERANDS = {d: tuple(Buffer(f"{d}_{side}", d, (of(LENGTHS[d]),), Space.INPUT) for side in ("a", "b", "c")) for d in ALL}
 
 
 def operand_arrays(dtype: DType) -> list[np.ndarray]:
@@ -332,9 +332,7 @@ def test_no_undefined_behaviour(tmp_path: Path) -> None:
     """The operations once more, with every kind of undefined behaviour turned into a trap."""
     flags = ["-O1", "-fsanitize=undefined,float-cast-overflow", "-fno-sanitize=float-divide-by-zero"]
     compiled = Compiled(operations_program(), tmp_path, flags=[*flags, "-fsanitize-undefined-trap-on-error"])
-    compiled(
-        [a for d in ALL for a in operand_arrays(d)], {LENGTHS[d]: len(specials(d)) ** 2 for d in ALL}
-    )
+    compiled([a for d in ALL for a in operand_arrays(d)], {LENGTHS[d]: len(specials(d)) ** 2 for d in ALL})
 
 
 BROKEN = {

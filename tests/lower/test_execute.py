@@ -43,10 +43,10 @@ from harp.lower.loops import (
 )
 from harp.lower.memory import plan
 from harp.lower.program import Program
-from harp.lower.verify import verify_kernel, verify_program
+from harp.lower.verify import verify_program
 from harp.trace import expr
 from harp.trace.division import ceildiv, floordiv, minimum, mod, relu
-from harp.trace.dtypes import ALL, DType, bool_, f32, f64, i32, i64
+from harp.trace.dtypes import ALL, DType, f32, f64, i32, i64
 from harp.trace.expr import Expr, Position, apply, cast, const
 from harp.trace.index import Index, IndexLike, Loop, Symbol, as_index, evaluate, of
 from harp.trace.ops import INFO, Op, Reduce
@@ -466,9 +466,7 @@ def test_parallel_loops_run_in_any_order() -> None:
 def test_buffers_of_one_slot_overwrite_each_other() -> None:
     made, _ = kernels_share_scratch()
     slots = made.scratch
-    merged = type(slots[0])(
-        tuple(b for s in slots for b in s.buffers), tuple(size for s in slots for size in s.sizes)
-    )
+    merged = type(slots[0])(tuple(b for s in slots for b in s.buffers), tuple(size for s in slots for size in s.sizes))
     broken = Program(made.inputs, made.outputs, made.sizes, made.lets, (merged,), made.kernels)
     sizes = {n: 2, m: 3, k: 1}
     with pytest.raises(VerificationError, match="before it was written"):
@@ -482,8 +480,3 @@ def test_iterations_grow_with_the_work() -> None:
     assert iterations(made, {n: 10, m: 20, k: 30}) == pytest.approx(10 * 20 * 30 * 5, rel=0.3)
     segments, _ = rows_by_segments()
     assert iterations(segments, {n: 10, m: 20, k: 0}) == pytest.approx(10 * 20 * 2, rel=0.1)
-
-
-def test_verify_kernel_alone() -> None:
-    assert verify_kernel(Kernel("k", loop_store(of(I), Load(A, (of(I),))))) == []
-    assert bool_ is not f64

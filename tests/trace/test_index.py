@@ -18,6 +18,7 @@ from harp.trace.index import (
     ONE,
     ZERO,
     Index,
+    Relu,
     Symbol,
     as_index,
     evaluate,
@@ -144,7 +145,7 @@ def test_text():
     assert repr(3 - n) == "-n + 3"
     assert repr(2 * n * m - 1) == "2*n*m - 1"
     assert repr(floordiv(n + 1, 2)) == "((n + 1)//2)"
-    assert repr(relu(n - m)) == "max(n - m, 0)"
+    assert repr(of(Relu(n - m))) == "max(n - m, 0)"
     assert repr(loop(3, n)) == "i3"
 
 

@@ -1,0 +1,149 @@
+"""What the scheduler asks of a node and of the place where its value is needed: weights, and repeated evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from harp.trace.bounds import nonnegative
+from harp.trace.expr import Apply, Expr, walk
+from harp.trace.index import Index, Loop, loops_in, product, split_linear
+from harp.trace.node import MapReduce, Node, View
+from harp.trace.ops import INFO, Op
+
+_FREE = {Op.CAST, Op.STOP}
+
+
+class Use(NamedTuple):
+    """Where a value is needed: the index of the element, and conditions >= 0 outside which it does not matter."""
+
+    index: tuple[Index, ...]
+    conditions: tuple[Index, ...] = ()
+
+    def __repr__(self) -> str:
+        where = f" where {', '.join(f'{c} >= 0' for c in self.conditions)}" if self.conditions else ""
+        return f"[{', '.join(map(repr, self.index))}]{where}"
+
+
+class Frame(NamedTuple):
+    """The loops of an inlined reduction, under the first `depth` loops of its kernel's root."""
+
+    depth: int
+    loops: tuple[Loop, ...]
+
+
+class Place(NamedTuple):
+    """The loops in which a value is computed, from the outside in, and whether they reduce."""
+
+    loops: tuple[Loop, ...]
+    reduces: bool
+
+
+class Nesting:
+    """The loops of a kernel: those of its root, and the frames of its reductions."""
+
+    def __init__(self, root: Sequence[Loop]) -> None:
+        self.root = tuple(root)
+        self._depths = {loop: depth for depth, loop in enumerate(self.root, 1)}
+        self._frames: dict[Loop, Frame] = {}
+
+    def add(self, frame: Frame) -> None:
+        self._frames |= dict.fromkeys(frame.loops, frame)
+
+    def frame(self, indices: Iterable[Index]) -> Frame:
+        """The innermost frame that binds all loops of the indices; outside reductions it has no loops of its own."""
+        depth = 0
+        for loop in (loop for p in indices for loop in mentioned(p)):
+            if loop in self._frames:
+                return self._frames[loop]
+            depth = max(depth, self._depths[loop])
+        return Frame(depth, ())
+
+    def place(self, use: Use) -> Place:
+        """Where a value needed at `use` is computed: as far out as its loops allow."""
+        frame = self.frame((*use.index, *use.conditions))
+        return Place(self.root[: frame.depth] + frame.loops, bool(frame.loops))
+
+
+@lru_cache(maxsize=1 << 14)
+def mentioned(p: Index) -> frozenset[Loop]:
+    """The loops on which the value of `p` depends."""
+    return frozenset(loops_in(p))
+
+
+def repeats(shape: Sequence[Index], index: Sequence[Index], loops: Sequence[Loop]) -> bool:
+    """Whether an array of this shape, read at `index` inside `loops`, has elements that are read several times.
+
+    Not if each loop moves an axis of its own, nor if the loops have no more iterations than there are elements.
+    """
+    own = set().union(*(_owned(p) for p in index)) if index else set()
+    if all(loop in own for loop in loops):
+        return False
+    if any(all(loop not in mentioned(p) for p in index) for loop in loops):
+        return True
+    return not nonnegative(product(shape) - product(loop.extent for loop in loops))
+
+
+@lru_cache(maxsize=1 << 14)
+def _owned(p: Index) -> frozenset[Loop]:
+    """The loop of `c*loop + (something without loops)`."""
+    loops = mentioned(p)
+    if len(loops) != 1:
+        return frozenset()
+    split = split_linear(p, next(iter(loops)))
+    return loops if split is not None and split[0].constant else frozenset()
+
+
+@lru_cache(maxsize=1 << 14)
+def weight(e: Expr) -> int:
+    """A rough cost of one evaluation, an addition being 1; casts are free."""
+    return sum(INFO[x.op].weight for x in walk((e,)) if isinstance(x, Apply) and x.op not in _FREE)
+
+
+@lru_cache(maxsize=1 << 14)
+def operations(e: Expr) -> int:
+    """How many operations are printed for it."""
+    return sum(isinstance(x, Apply) for x in walk((e,)))
+
+
+def is_reduction(node: Node) -> bool:
+    return isinstance(node, MapReduce) and node.reduce is not None
+
+
+def tails(nodes: Sequence[Node], users: Mapping[Node, int]) -> set[Node]:
+    """Maps that work on the result of a reduction nobody else reads: the tail of its loop nest."""
+    found: set[Node] = set()
+    for node in nodes:
+        if isinstance(node, MapReduce) and node.reduce is None:
+            for operand in node.operands:
+                if users[operand] == 1 and (is_reduction(operand) or operand in found):
+                    found.add(node)
+    return found
+
+
+def count_users(nodes: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, int]:
+    """How many nodes read each node; being an output counts as one."""
+    users = dict.fromkeys(nodes, 0)
+    for node in nodes:
+        for operand in set(node.inputs):
+            users[operand] += 1
+    for output in outputs:
+        users[output] += 1
+    return users
+
+
+__all__ = [
+    "Frame",
+    "Nesting",
+    "Place",
+    "Use",
+    "View",
+    "count_users",
+    "is_reduction",
+    "mentioned",
+    "operations",
+    "repeats",
+    "tails",
+    "weight",
+]
