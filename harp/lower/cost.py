@@ -9,7 +9,7 @@ from typing import NamedTuple
 from harp.trace.bounds import nonnegative
 from harp.trace.expr import Apply, Expr, walk
 from harp.trace.index import Index, Loop, loops_in, product, split_linear
-from harp.trace.node import MapReduce, Node, View
+from harp.trace.node import MapReduce, Node
 from harp.trace.ops import INFO, Op
 
 _FREE = {Op.CAST, Op.STOP}
@@ -132,18 +132,3 @@ def count_users(nodes: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, in
         users[output] += 1
     return users
 
-
-__all__ = [
-    "Frame",
-    "Nesting",
-    "Place",
-    "Use",
-    "View",
-    "count_users",
-    "is_reduction",
-    "mentioned",
-    "operations",
-    "repeats",
-    "tails",
-    "weight",
-]

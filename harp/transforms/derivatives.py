@@ -65,7 +65,7 @@ def _extreme(mine: int, largest: bool) -> Partial:
 def _power_base(ct: Expr, args: Args, out: Expr) -> Expr:
     """ct * y * x**(y-1), without 0 * inf where y is 0: there a base too small to invert, or NaN, becomes 1."""
     x, y = args
-    one, tiny = _number(1, x), const(np.finfo(x.dtype.numpy).tiny, x.dtype)
+    one, tiny = _number(1, x), const(np.finfo(x.dtype.numpy.name).tiny, x.dtype)
     invertible = apply(Op.LT, tiny, apply(Op.ABS, x))
     lost = apply(Op.AND, apply(Op.EQ, y, _number(0, y)), apply(Op.NOT, invertible))
     return _mul(ct, _mul(y, apply(Op.POW, select(lost, one, x), _add(y, _number(-1, y)))))

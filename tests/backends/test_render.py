@@ -18,17 +18,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harp import backends
 from harp.backends.c import scalar
 from harp.backends.c.header import helpers, words
 from harp.backends.c.render import render
-from harp.errors import VerificationError
+from harp.backends.options import CompileOptions
+from harp.errors import HarpError, VerificationError
 from harp.lower.loops import Buffer, Call, For, Kernel, Let, Load, LoopKind, Nest, Seq, Space, Store
 from harp.lower.memory import plan
 from harp.lower.program import Program
 from harp.trace import expr
 from harp.trace.dtypes import ALL, DType, bool_, f32, f64, i32, u8
 from harp.trace.expr import Apply, Expr, Operand, apply, const
+from harp.trace.graph import Graph
 from harp.trace.index import Index, Loop, Symbol, as_index, evaluate, of
+from harp.trace.node import Captured, Constant, MapReduce, View, fresh_input
 from harp.trace.ops import INFO, Op
 
 FLAGS = (
@@ -153,9 +157,15 @@ def test_tables_cover_the_language() -> None:
     assert used <= set(helpers())
 
 
-@pytest.fixture(scope="module")
-def operation_results(tmp_path_factory: pytest.TempPathFactory) -> list[np.ndarray]:
-    compiled = Compiled(operations_program(), tmp_path_factory.mktemp("operations"))
+COMPILERS = {"gcc": (GCC, ()), "native": (GCC, ("-march=native", "-O3")), "clang": (CLANG, ("-fno-sanitize=all",))}
+
+
+@pytest.fixture(scope="module", params=COMPILERS)
+def operation_results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[np.ndarray]:
+    compiler, flags = COMPILERS[request.param]
+    if importlib.util.find_spec("ziglang") is None and compiler is CLANG:
+        pytest.skip("ziglang is not installed")
+    compiled = Compiled(operations_program(), tmp_path_factory.mktemp("operations"), compiler, flags)
     arrays = [a for d in ALL for a in operand_arrays(d)]
     return compiled(arrays, {LENGTHS[d]: len(specials(d)) ** 2 for d in ALL})
 
@@ -360,3 +370,43 @@ def test_derived_sizes_are_named_once() -> None:
     source = render(Program((), (out,), (n, m), (Let(size, N * M),), (), (Kernel("ones", body),)))
     assert source.count("s0*s1") == 2, "in the title and in the let"
     assert "kernel_0(out0, d0)" in source
+
+
+def test_backends_by_name() -> None:
+    assert backends.get("c").name == "c" and backends.get("numpy").name == "numpy"
+    with pytest.raises(HarpError, match="there is no backend 'fortran'; there are c, numpy"):
+        backends.get("fortran")
+    graph = Graph((), ())
+    with pytest.raises(HarpError, match="lowered programs"):
+        backends.get("c").compile(None, graph, CompileOptions())
+
+
+@needs_gcc
+def test_the_c_backend_compiles_and_calls() -> None:
+    program = small_program()
+    kernel = backends.get("c").compile(program, Graph((), ()), CompileOptions(optimize=1))
+    x, out = np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros((2, 2))
+    assert kernel([x], [out], [2]) == 0
+    np.testing.assert_allclose(out, np.exp(x) + np.log(x), rtol=1e-15)
+    assert kernel.function is not None
+    again = np.zeros((2, 2))
+    assert kernel.function(kernel.pointer(x), kernel.pointer(again), 2) == 0
+    np.testing.assert_array_equal(again, out)
+    empty = np.zeros((0, 0))
+    assert kernel([empty], [empty.copy()], [0]) == 0
+    assert kernel([x], [out], [1 << 40]) == 1
+
+
+def test_the_numpy_backend_takes_captured_arrays_as_inputs() -> None:
+    """Programs are shared by graphs that differ only in what they captured."""
+    x = fresh_input("x", (of(n),), f64)
+    weights = Constant(Captured(np.array([1.0, 2.0, 3.0])))
+    scalar_sum = apply(Op.ADD, Operand(f64, 0), Operand(f64, 1))
+    graph = Graph(
+        (x,), (MapReduce((as_index(3),), (View(x, (as_index(3),), (of(Loop(0, as_index(3))),)), weights), scalar_sum),)
+    )
+    kernel = backends.get("numpy").compile(None, graph, CompileOptions())
+    out = np.zeros(3)
+    assert kernel.function is None
+    assert kernel([np.arange(3.0), np.array([10.0, 20.0, 30.0])], [out], [3]) == 0
+    np.testing.assert_array_equal(out, [10, 21, 32])

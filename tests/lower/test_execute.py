@@ -414,7 +414,7 @@ def test_examples_cover_the_grammar() -> None:
 
 # --- what the interpreter catches
 
-I = Loop(0, N)
+LOOP = Loop(0, N)
 A, OUT = buffer("a", (N,), Space.INPUT), buffer("out", (N,), Space.OUTPUT)
 
 
@@ -424,26 +424,26 @@ def run(body: Stmt, size: int = 4) -> None:
 
 
 def loop_store(index: Index, value: Expr) -> Stmt:
-    return Nest((For(I),), Store(OUT, (index,), value))
+    return Nest((For(LOOP),), Store(OUT, (index,), value))
 
 
 def test_a_good_kernel_runs_in_place() -> None:
     out = np.zeros(4, np.float32)
-    body = loop_store(of(I), Load(A, (N - 1 - of(I),)))
+    body = loop_store(of(LOOP), Load(A, (N - 1 - of(LOOP),)))
     run_kernel(Kernel("reverse", body), {A: np.arange(4, dtype=np.float32), OUT: out}, {n: 4})
     np.testing.assert_array_equal(out, [3, 2, 1, 0])
 
 
 TILE = buffer("tile", (4,), Space.TILE)
 BROKEN = {
-    "load of a.* outside": loop_store(of(I), Load(A, (of(I) + 1,))),
-    "store of out.* outside": loop_store(of(I) - 1, const(0.0, f32)),
-    "before it was written": Alloc(TILE, loop_store(of(I), Load(TILE, (of(I),)))),
+    "load of a.* outside": loop_store(of(LOOP), Load(A, (of(LOOP) + 1,))),
+    "store of out.* outside": loop_store(of(LOOP) - 1, const(0.0, f32)),
+    "before it was written": Alloc(TILE, loop_store(of(LOOP), Load(TILE, (of(LOOP),)))),
     "never stored": Nest((For(Loop(1, N - 1)),), Store(OUT, (of(Loop(1, N - 1)),), const(0.0, f32))),
-    "is not allocated": loop_store(of(I), Load(TILE, (of(I),))),
-    "nothing binds it": Store(OUT, (of(I),), const(0.0, f32)),
-    "stores to the input": Nest((For(I),), Store(A, (of(I),), const(0.0, f32))),
-    "out.*before it was written": Nest((For(I),), Store(OUT, (of(I),), const(0.0, f32), Reduce.SUM)),
+    "is not allocated": loop_store(of(LOOP), Load(TILE, (of(LOOP),))),
+    "nothing binds it": Store(OUT, (of(LOOP),), const(0.0, f32)),
+    "stores to the input": Nest((For(LOOP),), Store(A, (of(LOOP),), const(0.0, f32))),
+    "out.*before it was written": Nest((For(LOOP),), Store(OUT, (of(LOOP),), const(0.0, f32), Reduce.SUM)),
 }
 
 

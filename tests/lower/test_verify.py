@@ -40,7 +40,7 @@ from harp.trace.ops import Op, Reduce
 n, m = Symbol(0, 0, "n"), Symbol(0, 1, "m")
 N, M = of(n), of(m)
 i, j = Loop(0, N), Loop(1, M)
-I, J = of(i), of(j)
+AT_I, AT_J = of(i), of(j)
 ZERO = const(0.0, f32)
 
 
@@ -58,7 +58,9 @@ def rows(body: Stmt, kind: LoopKind = LoopKind.SERIAL) -> Nest:
     return Nest((For(i, kind),), body)
 
 
-def copy(index: Index = I, source: Index = I, conditions: tuple[Index, ...] = (), fill: Const | None = None) -> Stmt:
+def copy(
+    index: Index = AT_I, source: Index = AT_I, conditions: tuple[Index, ...] = (), fill: Const | None = None
+) -> Stmt:
     return rows(Store(OUT, (index,), Load(A, (source,), conditions, fill)))
 
 
@@ -68,26 +70,28 @@ def verify(body: Stmt) -> list[str]:
 
 FREE = Symbol(0, 9, "free")
 BROKEN: dict[str, Stmt] = {
-    "i0 in i0 is used where nothing binds it": Store(OUT, (I,), ZERO),
+    "i0 in i0 is used where nothing binds it": Store(OUT, (AT_I,), ZERO),
     "free in free is used where nothing binds it": Seq(
         (Nest((Let(FREE, as_index(0)),), Store(OUT, (of(FREE),), ZERO)), Store(OUT, (of(FREE),), ZERO))
     ),
     "i0 is bound twice": rows(copy()),
-    "n is bound twice": rows(Nest((Let(n, I),), Store(OUT, (I,), ZERO))),
+    "n is bound twice": rows(Nest((Let(n, AT_I),), Store(OUT, (AT_I,), ZERO))),
     "tile is used where it is not allocated": rows(Store(TILE, (as_index(0),), ZERO)),
     "tile is allocated twice": Alloc(TILE, Alloc(TILE, copy())),
     "of space output is allocated inside": Alloc(OUT, copy()),
-    "has rank 1": rows(Store(OUT, (I, I), ZERO)),
-    "prefetch of a": rows(Prefetch(A, (I, I))),
-    "the input a is stored to": rows(Store(A, (I,), ZERO)),
-    "a value of f64 is stored to out: f32": rows(Store(OUT, (I,), const(0.0, f64))),
-    "sum does not accept bool": rows(Store(FLAGS, (I,), const(True, bool_), Reduce.SUM)),
-    "needs a fill of f32": copy(conditions=(I,), fill=const(0, i32)),
-    "needs a fill": copy(conditions=(I,)),
-    "an operand stands in a kernel": rows(Store(OUT, (I,), Operand(f32, 0))),
+    "has rank 1": rows(Store(OUT, (AT_I, AT_I), ZERO)),
+    "prefetch of a": rows(Prefetch(A, (AT_I, AT_I))),
+    "the input a is stored to": rows(Store(A, (AT_I,), ZERO)),
+    "a value of f64 is stored to out: f32": rows(Store(OUT, (AT_I,), const(0.0, f64))),
+    "sum does not accept bool": rows(Store(FLAGS, (AT_I,), const(True, bool_), Reduce.SUM)),
+    "needs a fill of f32": copy(conditions=(AT_I,), fill=const(0, i32)),
+    "needs a fill": copy(conditions=(AT_I,)),
+    "an operand stands in a kernel": rows(Store(OUT, (AT_I,), Operand(f32, 0))),
     "has no pointer to move": Alloc(buffer("r", space=Space.REG), Bump(buffer("out", space=Space.OUTPUT), N)),
     "all iterations of parallel i0 meet at out": rows(Store(OUT, (as_index(0),), ZERO), LoopKind.PARALLEL),
-    "segments of no digits": Nest((Segments(i, FREE, Symbol(0, 10, "l"), Digits((), I)),), Store(OUT, (I,), ZERO)),
+    "segments of no digits": Nest(
+        (Segments(i, FREE, Symbol(0, 10, "l"), Digits((), AT_I)),), Store(OUT, (AT_I,), ZERO)
+    ),
 }
 
 
@@ -99,7 +103,7 @@ def test_broken_kernels(message: str) -> None:
 
 
 def test_a_parallel_read_of_what_others_store() -> None:
-    total = Store(OUT, (I,), Load(OUT, (as_index(0),)))
+    total = Store(OUT, (AT_I,), Load(OUT, (as_index(0),)))
     with pytest.raises(VerificationError, match=r"meet at out\[0\]"):
         verify(rows(total, LoopKind.PARALLEL))
 
@@ -112,24 +116,24 @@ BLOCK = Loop(2, ceildiv(N, 4))
 INNER = Loop(3, of(HEIGHT))
 PROVED: dict[str, Stmt] = {
     "identity": copy(),
-    "reversed": copy(source=N - 1 - I),
+    "reversed": copy(source=N - 1 - AT_I),
     "first row where the loop runs": copy(source=as_index(0)),
     "last row where the loop runs": copy(source=N - 1),
-    "guarded by conditions": copy(source=I - M, conditions=(I - M,), fill=ZERO),
-    "guarded on both sides": copy(source=I + M - 2, conditions=(I + M - 2, N - 1 - I - M + 2), fill=ZERO),
-    "inside a branch": rows(If((I - M,), Store(OUT, (I - M,), ZERO))),
-    "inside the other branch": rows(If((I - 3,), Store(OUT, (I - 3,), ZERO), Store(OUT, (N - 1,), ZERO))),
+    "guarded by conditions": copy(source=AT_I - M, conditions=(AT_I - M,), fill=ZERO),
+    "guarded on both sides": copy(source=AT_I + M - 2, conditions=(AT_I + M - 2, N - 1 - AT_I - M + 2), fill=ZERO),
+    "inside a branch": rows(If((AT_I - M,), Store(OUT, (AT_I - M,), ZERO))),
+    "inside the other branch": rows(If((AT_I - 3,), Store(OUT, (AT_I - 3,), ZERO), Store(OUT, (N - 1,), ZERO))),
     "blocks with a ragged end": Nest(
         (For(BLOCK), Let(HEIGHT, minimum(4, N - 4 * of(BLOCK))), For(INNER)),
         Store(OUT, (4 * of(BLOCK) + of(INNER),), ZERO),
     ),
-    "digits": Nest((For(Loop(5, N * M)), Digits((i, j), of(Loop(5, N * M)))), Store(GRID, (I, J), ZERO)),
+    "digits": Nest((For(Loop(5, N * M)), Digits((i, j), of(Loop(5, N * M)))), Store(GRID, (AT_I, AT_J), ZERO)),
     "runs": Nest(
         (
             Segments(Loop(5, N * M), FREE, LENGTH, Digits((i, j), of(Loop(5, N * M)))),
             For(Loop(6, of(LENGTH))),
         ),
-        Store(GRID, (I, J + of(Loop(6, of(LENGTH)))), ZERO),
+        Store(GRID, (AT_I, AT_J + of(Loop(6, of(LENGTH)))), ZERO),
     ),
 }
 
@@ -142,20 +146,20 @@ def test_proved(name: str) -> None:
 def test_slack_may_be_read_and_not_written() -> None:
     tile = buffer("tile", 2, 4, space=Space.TILE, slack=3)
     beyond = (as_index(1), as_index(6))
-    assert verify(Alloc(tile, rows(Store(OUT, (I,), Load(tile, beyond))))) == []
+    assert verify(Alloc(tile, rows(Store(OUT, (AT_I,), Load(tile, beyond))))) == []
     assert verify(Alloc(tile, rows(Store(tile, beyond, ZERO)))) == ["kernel k: tile[1, 6] is inside tile[2, 4]"]
     too_far = (as_index(1), as_index(7))
-    assert len(verify(Alloc(tile, rows(Store(OUT, (I,), Load(tile, too_far)))))) == 1
+    assert len(verify(Alloc(tile, rows(Store(OUT, (AT_I,), Load(tile, too_far)))))) == 1
 
 
 UNPROVEN: dict[str, Stmt] = {
-    "a[i0 + 1] is inside a[n]": copy(source=I + 1),
-    "out[i0 - 1] is inside out[n]": copy(index=I - 1),
+    "a[i0 + 1] is inside a[n]": copy(source=AT_I + 1),
+    "out[i0 - 1] is inside out[n]": copy(index=AT_I - 1),
     "a[m] is inside a[n]": copy(source=M),
-    "out[i0] is inside, for its pointer moves": rows(Region("r", Seq((Store(OUT, (I,), ZERO), Bump(OUT, M))))),
-    "let free = n - m >= 0": rows(Nest((Let(FREE, N - M),), Store(OUT, (I,), ZERO))),
+    "out[i0] is inside, for its pointer moves": rows(Region("r", Seq((Store(OUT, (AT_I,), ZERO), Bump(OUT, M))))),
+    "let free = n - m >= 0": rows(Nest((Let(FREE, N - M),), Store(OUT, (AT_I,), ZERO))),
     "digits of i5 are below n*m": Nest(
-        (For(Loop(5, N * M * 2)), Digits((i, j), of(Loop(5, N * M * 2)))), Store(GRID, (I, J), ZERO)
+        (For(Loop(5, N * M * 2)), Digits((i, j), of(Loop(5, N * M * 2)))), Store(GRID, (AT_I, AT_J), ZERO)
     ),
 }
 
@@ -169,24 +173,26 @@ def test_unproven(message: str) -> None:
 
 FLAT = Loop(5, N * M)
 APART: dict[str, Stmt] = {
-    "the loop is an index": rows(Store(OUT, (I,), Load(OUT, (I,)), Reduce.SUM), LoopKind.PARALLEL),
-    "a row each": Nest((For(i, LoopKind.PARALLEL), For(j)), Store(GRID, (I, J), ZERO)),
-    "a column each": Nest((For(j, LoopKind.PARALLEL), For(i)), Store(GRID, (I, J), ZERO)),
+    "the loop is an index": rows(Store(OUT, (AT_I,), Load(OUT, (AT_I,)), Reduce.SUM), LoopKind.PARALLEL),
+    "a row each": Nest((For(i, LoopKind.PARALLEL), For(j)), Store(GRID, (AT_I, AT_J), ZERO)),
+    "a column each": Nest((For(j, LoopKind.PARALLEL), For(i)), Store(GRID, (AT_I, AT_J), ZERO)),
     "a block each": Nest(
         (For(BLOCK, LoopKind.PARALLEL), Let(HEIGHT, minimum(4, N - 4 * of(BLOCK))), For(INNER)),
         Store(OUT, (4 * of(BLOCK) + of(INNER),), ZERO),
     ),
-    "digits of the loop": Nest((For(FLAT, LoopKind.PARALLEL), Digits((i, j), of(FLAT))), Store(GRID, (I, J), ZERO)),
+    "digits of the loop": Nest(
+        (For(FLAT, LoopKind.PARALLEL), Digits((i, j), of(FLAT))), Store(GRID, (AT_I, AT_J), ZERO)
+    ),
     "own tile": rows(
-        Alloc(TILE, Seq((Store(TILE, (as_index(0),), ZERO), Store(OUT, (I,), Load(TILE, (as_index(0),)))))),
+        Alloc(TILE, Seq((Store(TILE, (as_index(0),), ZERO), Store(OUT, (AT_I,), Load(TILE, (as_index(0),)))))),
         LoopKind.PARALLEL,
     ),
 }
 TOGETHER: dict[str, Stmt] = {
-    "halves": rows(Store(OUT, (floordiv(I, 2),), ZERO), LoopKind.PARALLEL),
-    "neighbours": rows(Store(OUT, (I,), Load(OUT, (N - 1 - I,))), LoopKind.PARALLEL),
-    "sum over the other axis": Nest((For(i, LoopKind.GROUP), For(j)), Store(OUT, (I + J,), ZERO)),
-    "one digit of two": Nest((For(FLAT, LoopKind.PARALLEL), Digits((i, j), of(FLAT))), Store(OUT, (I,), ZERO)),
+    "halves": rows(Store(OUT, (floordiv(AT_I, 2),), ZERO), LoopKind.PARALLEL),
+    "neighbours": rows(Store(OUT, (AT_I,), Load(OUT, (N - 1 - AT_I,))), LoopKind.PARALLEL),
+    "sum over the other axis": Nest((For(i, LoopKind.GROUP), For(j)), Store(OUT, (AT_I + AT_J,), ZERO)),
+    "one digit of two": Nest((For(FLAT, LoopKind.PARALLEL), Digits((i, j), of(FLAT))), Store(OUT, (AT_I,), ZERO)),
 }
 
 
@@ -212,8 +218,8 @@ S, T = buffer("s", N, space=Space.SCRATCH), buffer("t", N, space=Space.SCRATCH)
 def fill(out: Buffer, *sources: Buffer) -> Kernel:
     value: Expr = ZERO
     for source in sources:
-        value = apply(Op.ADD, value, Load(source, (I,)))
-    return Kernel(f"fill {out.name}", rows(Store(out, (I,), value)))
+        value = apply(Op.ADD, value, Load(source, (AT_I,)))
+    return Kernel(f"fill {out.name}", rows(Store(out, (AT_I,), value)))
 
 
 def program(
@@ -226,7 +232,7 @@ def program(
 
 
 GOOD = (fill(S, A), fill(T, S), fill(OUT, T))
-REGION = Region("r", rows(Store(OUT, (I,), Load(A, (I,)))))
+REGION = Region("r", rows(Store(OUT, (AT_I,), Load(A, (AT_I,)))))
 BROKEN_PROGRAMS: dict[str, Callable[[], Program]] = {
     "reads s before any kernel wrote it": lambda: program(fill(T, S), fill(S, A), fill(OUT, T)),
     "output out is never stored": lambda: program(fill(S, A)),

@@ -86,7 +86,8 @@ static inline $T harp_mod_$s($T a, $T b)
 {
     if (b == 0 || b == -1) return 0;
     const $T r = ($T)(a%b);
-    return ($T)((r != 0) & ((a < 0) != (b < 0)) ? r + b : r);
+    const int other = (r != 0) & ((a < 0) != (b < 0));
+    return ($T)(other ? r + b : r);
 }
 """,
     "abs": """\

@@ -1,0 +1,224 @@
+"""Schedule to loop nests: the naive form of every kernel, which the rewrites of `harp.lower.tile` make fast.
+
+A kernel with root loops i, j is
+
+    (what depends on no loop) for i { (what depends on i) for j { (what depends on i and j) store root } }
+
+where each bracket holds the reductions at that depth, `acc = identity; for k: acc reduce= value`, and scalars that are
+worth computing once. Everything else is one expression over loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import attrs
+
+from harp.lower.cost import Nesting, Frame, Use, weight
+from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, Nest, Seq, Space, Stmt, Store
+from harp.lower.schedule import Group, Schedule, Step
+from harp.lower.target import Target
+from harp.trace.dtypes import DType
+from harp.trace.expr import Apply, Const, Expr, Position, apply, const, select, substitute
+from harp.trace.graph import Graph
+from harp.trace.index import Index, Loop
+from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, View, at, positions
+from harp.trace.ops import Op, Reduce
+
+# A scalar at an outer depth gets a variable from this weight on; the C compiler hoists cheaper ones.
+_WORTH_KEEPING = 4
+# Variables nest, and nesting is bounded.
+_MOST_SCALARS = 32
+
+
+@attrs.frozen(eq=False)
+class Built:
+    """Kernels in order, and the buffers that they use. `inputs` are the parameters, then the captured arrays."""
+
+    kernels: tuple[Kernel, ...]
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    scratch: tuple[Buffer, ...]
+
+
+def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> Built:
+    """The loop nests of a schedule. `captured` fixes the order of the captured arrays."""
+    graph = schedule.graph
+    memory = {node: _buffer(f"in{k}", node, Space.INPUT) for k, node in enumerate((*graph.inputs, *captured))}
+    inputs = tuple(memory.values())
+    outputs = tuple(_buffer(f"out{k}", node, Space.OUTPUT) for k, node in enumerate(graph.outputs))
+    # A node that is several outputs is stored to the first and copied to the others; so are parameters.
+    copies: list[tuple[Buffer, Node]] = []
+    for buffer, node in zip(outputs, graph.outputs, strict=True):
+        if node in memory:
+            copies.append((buffer, node))
+        else:
+            memory[node] = buffer
+    scratch = []
+    for group in schedule.groups:
+        if group.root not in memory:
+            memory[group.root] = _buffer(f"mem{len(scratch)}", group.root, Space.SCRATCH)
+            scratch.append(memory[group.root])
+    kernels = [_Builder(group, memory, target).kernel() for group in schedule.groups]
+    kernels += [_copy(buffer, memory[node]) for buffer, node in copies]
+    return Built(tuple(kernels), inputs, outputs, tuple(scratch))
+
+
+def _buffer(name: str, node: Node, space: Space) -> Buffer:
+    return Buffer(name, node.dtype, node.shape, space)
+
+
+def _copy(target: Buffer, source: Buffer) -> Kernel:
+    index = positions(target.shape)
+    loops = [a for p in index if isinstance(a := p.atom, Loop)]
+    return Kernel("copy", nest(loops, Store(target, index, Load(source, index))))
+
+
+def nest(loops: Iterable[Loop], body: Stmt) -> Stmt:
+    """`body` inside loops, from the outside in; a body that is such a nest itself joins in."""
+    heads = tuple(For(loop) for loop in loops)
+    if not heads:
+        return body
+    if isinstance(body, Nest) and all(isinstance(h, For) for h in body.heads):
+        return Nest(heads + body.heads, body.body)
+    return Nest(heads, body)
+
+
+def sequence(parts: Iterable[Stmt]) -> Stmt:
+    """One statement after the other."""
+    flat = [s for part in parts for s in (part.parts if isinstance(part, Seq) else (part,))]
+    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+
+
+class _Builder:
+    """One kernel: values of its steps, and what stands at each depth of the root's loops."""
+
+    def __init__(self, group: Group, memory: Mapping[Node, Buffer], target: Target) -> None:
+        self.group = group
+        self.memory = memory
+        self.target = target
+        self.nesting = Nesting(group.loops)
+        self.values: dict[tuple[Node, Use], Expr] = {}
+        self.scalars = 0
+        # By depth: a variable with the statements that fill it.
+        self.items: list[list[tuple[Buffer, Stmt]]] = [[] for _ in range(len(group.loops) + 1)]
+
+    def kernel(self) -> Kernel:
+        for step in self.group.steps:
+            self.values[step.node, step.use] = _VALUE[type(step.node)](self, step)
+        last = self.group.steps[-1]
+        out = self.memory[self.group.root]
+        body: Stmt = Store(out, last.use.index, self.values[last.node, last.use])
+        for depth in range(len(self.group.loops), -1, -1):
+            for buffer, fill in reversed(self.items[depth]):
+                body = Alloc(buffer, sequence((fill, body)))
+            if depth:
+                body = nest((self.group.loops[depth - 1],), body)
+        return Kernel(_name(self.group), body)
+
+    # --- values
+
+    def read(self, step: Step, slot: int) -> Expr:
+        """The value of an input of the step, which may be a variable at an outer depth."""
+        node, use = step.node.inputs[slot], step.reads[slot]
+        stored = self.memory.get(node)
+        if stored is not None:
+            fill = const(0, node.dtype) if use.conditions else None
+            return Load(stored, use.index, use.conditions, fill)
+        value = self.values[node, use]
+        outer = self.nesting.frame((*use.index, *use.conditions))
+        if outer.loops or outer == self.inside(step) or self.scalars >= _MOST_SCALARS or weight(value) < _WORTH_KEEPING:
+            return value
+        self.scalars += 1
+        found = self.values[node, use] = self.variable(outer.depth, value.dtype, lambda v: Store(v, (), value))
+        return found
+
+    def inside(self, step: Step) -> Frame:
+        """Where the step's expression is evaluated; a root is evaluated inside all of its loops."""
+        frame = self.nesting.frame((*step.use.index, *step.use.conditions))
+        if step.loops:
+            return Frame(frame.depth, step.loops)
+        return frame
+
+    def variable(self, depth: int, dtype: DType, fill: Callable[[Buffer], Stmt]) -> Expr:
+        """A scalar at some depth, given the statements that fill it."""
+        buffer = Buffer(f"v{sum(map(len, self.items))}", dtype, (), Space.REG)
+        self.items[depth].append((buffer, fill(buffer)))
+        return Load(buffer, ())
+
+    def view(self, step: Step) -> Expr:
+        """select(the view's conditions, source, fill); a load has conditions and a fill of its own."""
+        node = step.node
+        assert isinstance(node, View)
+        value, conditions = self.read(step, 0), step.reads[0].conditions
+        own = conditions[len(step.use.conditions) :]
+        if not own or node.fill is None:
+            return value
+        if isinstance(value, Load) and node.src in self.memory:
+            return Load(value.buffer, value.index, conditions, node.fill)
+        return select(holds(own), value, node.fill)
+
+    def same(self, step: Step) -> Expr:
+        return self.read(step, 0)
+
+    def map_reduce(self, step: Step) -> Expr:
+        node = step.node
+        assert isinstance(node, MapReduce)
+        operands = {slot: self.read(step, slot) for slot in range(len(node.operands))}
+        if node.reduce is None:
+            return substitute(node.expr, operands, at(node.domain, step.use.index))
+        self.nesting.add(Frame(len(self.nesting.place(step.use).loops), step.loops))
+        value = substitute(node.expr, operands, at(node.domain, self.domain_index(step, node)))
+        return self.reduction(step, node.reduce, value)
+
+    @staticmethod
+    def domain_index(step: Step, node: MapReduce) -> tuple[Index, ...]:
+        """The position in the domain: the use's index, with the step's loops along the reduced axes."""
+        raise NotImplementedError
+
+    def reduction(self, step: Step, reduce: Reduce, value: Expr) -> Expr:
+        """acc = identity; for the step's loops: acc reduce= value."""
+        depth = len(self.nesting.place(step.use).loops)
+
+        def fill(acc: Buffer) -> Stmt:
+            start = Store(acc, (), const(reduce.identity(value.dtype), value.dtype))
+            return sequence((start, nest(step.loops, self.accumulate(acc, reduce, value))))
+
+        return self.variable(depth, value.dtype, fill)
+
+    def accumulate(self, acc: Buffer, reduce: Reduce, value: Expr) -> Stmt:
+        """A float sum of products is one chain of fused multiply-adds: every schedule of it rounds alike."""
+        if self.target.fma and reduce is Reduce.SUM and _is_float_product(value):
+            a, b = value.args
+            return Store(acc, (), apply(Op.FMA, a, b, Load(acc, ())))
+        return Store(acc, (), value, reduce)
+
+
+def _is_float_product(value: Expr) -> bool:
+    return isinstance(value, Apply) and value.op is Op.MUL and value.dtype.is_float
+
+
+def holds(conditions: Sequence[Index]) -> Expr:
+    """All conditions are >= 0, as a value."""
+    zero = const(0, Position(conditions[0]).dtype)
+    tests = [apply(Op.NOT, apply(Op.LT, Position(c), zero)) for c in conditions]
+    result = tests[0]
+    for test in tests[1:]:
+        result = apply(Op.AND, result, test)
+    return result
+
+
+def _name(group: Group) -> str:
+    root = group.root
+    if isinstance(root, MapReduce) and root.reduce is not None:
+        return root.reduce.name.lower()
+    reductions = [s.node.reduce for s in group.steps if isinstance(s.node, MapReduce) and s.node.reduce is not None]
+    names = dict.fromkeys(r.name.lower() for r in reductions)
+    return "_".join((*names, "map" if isinstance(root, MapReduce) else "copy"))
+
+
+_VALUE: Mapping[type[Node], Callable[[_Builder, Step], Expr]] = {
+    View: _Builder.view,
+    MapReduce: _Builder.map_reduce,
+    Contiguous: _Builder.same,
+}

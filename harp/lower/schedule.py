@@ -1,0 +1,306 @@
+"""Graph to schedule: which nodes are kept in memory, by one kernel each, and which are computed inside their readers.
+
+Nodes are visited readers first. Each has collected its uses: the kernels that need it, and where in their loops. The
+first rule of `KEEP` that holds makes it the root of a kernel of its own; a node without such a rule is computed at
+each use, and passes uses on to what it reads: views by substitution, reductions with loops of their own under the
+part of the root's loops that they depend on (shared prefix, sibling nests).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from harp.errors import VerificationError
+from harp.lower.cost import (
+    Frame,
+    Nesting,
+    Use,
+    count_users,
+    is_reduction,
+    operations,
+    repeats,
+    tails,
+    weight,
+)
+from harp.trace.bounds import nonnegative
+from harp.trace.division import Substitution
+from harp.trace.graph import Graph, describe
+from harp.trace.index import Index, Loop, loop
+from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, at, positions
+
+# Work that may be done more than once to save a trip through memory, an addition being 1.
+_DEBT = 8
+# What one more evaluation in a loop that does not matter counts, in evaluations.
+_REPEATED = 4
+# The most places that compute the same node.
+_USES = 8
+# Scalar operations in a kernel, so that C compilers take time linear in the size of the graph.
+_OPERATIONS = 400
+# Reductions inlined into a kernel: each has an accumulator.
+_REDUCTIONS = 16
+
+
+@attrs.frozen(eq=False)
+class Step:
+    """The evaluation of `node` at `use` inside a kernel: it reads its inputs at `reads`, in loops `loops` of its own."""
+
+    node: Node
+    use: Use
+    reads: tuple[Use, ...]
+    loops: tuple[Loop, ...] = ()
+
+
+@attrs.frozen(eq=False)
+class Group:
+    """One kernel: `steps` in order of evaluation, the last being `root`, whose value is stored."""
+
+    root: Node
+    reason: str
+    loops: tuple[Loop, ...]
+    steps: tuple[Step, ...]
+
+
+@attrs.frozen(eq=False, repr=False)
+class Schedule:
+    """Kernels in an order in which inputs come first. Outputs that have no kernel are copied in the end."""
+
+    graph: Graph
+    groups: tuple[Group, ...]
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class _Kernel:
+    """A kernel under construction."""
+
+    def __init__(self, root: Node, reason: str) -> None:
+        self.root = root
+        self.reason = reason
+        self.whole = Use(positions(root.shape))
+        self.loops = tuple(a for p in self.whole.index if isinstance(a := p.atom, Loop))
+        self.nesting = Nesting(self.loops)
+        self.next_loop = len(root.shape)
+        self.operations = 0
+        self.reductions = 0
+        self.steps: list[Step] = []  # readers first
+
+    def group(self) -> Group:
+        return Group(self.root, self.reason, self.loops, tuple(reversed(self.steps)))
+
+
+Debts = dict[tuple[_Kernel, Use], int]  # for each use, the work repeated on the way to it
+
+
+class _Scheduler:
+    """The state of one walk over a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        nodes = graph.nodes()
+        self.order = nodes
+        self.outputs = frozenset(graph.outputs)
+        self.tails = tails(nodes, count_users(nodes, graph.outputs))
+        self.pending: dict[Node, Debts] = {node: {} for node in nodes}
+        self.kernels: list[_Kernel] = []
+        self._substitutions: dict[tuple[Shape, tuple[Index, ...]], Substitution] = {}
+
+    def run(self) -> list[Group]:
+        for node in reversed(self.order):
+            uses = self.pending.pop(node)
+            if isinstance(node, (Input, Constant)):
+                continue
+            reason = self.reason_to_keep(node, uses)
+            if reason:
+                kernel = _Kernel(node, reason)
+                self.kernels.append(kernel)
+                uses = {(kernel, kernel.whole): 0}
+            debt = self.debt(node, uses)
+            for kernel, use in uses:
+                self.expand(kernel, node, use, debt)
+        return [kernel.group() for kernel in reversed(self.kernels)]
+
+    def reason_to_keep(self, node: Node, uses: Debts) -> str:
+        return next((reason for reason, holds in KEEP.get(type(node), ()) if holds(self, node, uses)), "")
+
+    # --- what the rules ask
+
+    def fits_reduction(self, node: Node, uses: Debts) -> bool:
+        """Whether a reduction of this node's shape can be computed at its uses: once, under the root's loops."""
+        if len(uses) != 1:
+            return False
+        ((kernel, use),) = uses
+        place = kernel.nesting.place(use)
+        full = kernel.reductions >= _REDUCTIONS
+        return not (use.conditions or place.reduces or full or repeats(node.shape, use.index, place.loops))
+
+    def repeated(self, node: Node, uses: Debts, reduces: bool) -> bool:
+        """Whether some use (inside a reduction) computes elements several times."""
+        places = [(use, kernel.nesting.place(use)) for kernel, use in uses]
+        return any(
+            (place.reduces or not reduces) and repeats(node.shape, use.index, place.loops) for use, place in places
+        )
+
+    def debt(self, node: Node, uses: Debts) -> int:
+        """The work that is repeated if the node is computed at its uses."""
+        if not isinstance(node, MapReduce):
+            return max(uses.values(), default=0)
+        again = len(uses) - 1 + (_REPEATED if self.repeated(node, uses, reduces=False) else 0)
+        return max(uses.values()) + weight(node.expr) * again
+
+    def overfull(self, node: MapReduce, uses: Debts) -> bool:
+        """Whether some kernel would become too large."""
+        more: dict[_Kernel, int] = {}
+        for kernel, _ in uses:
+            more[kernel] = more.get(kernel, 0) + operations(node.expr)
+        return any(kernel.operations + count > _OPERATIONS for kernel, count in more.items())
+
+    # --- evaluation at a use
+
+    def expand(self, kernel: _Kernel, node: Node, use: Use, debt: int) -> None:
+        """Add the step, and pass the uses on."""
+        loops: tuple[Loop, ...] = ()
+        if isinstance(node, View):
+            reads = (self.through(node, use),)
+        elif isinstance(node, MapReduce):
+            whole, loops = self.domain_use(kernel, node, use)
+            reads = (whole,) * len(node.operands)
+            kernel.operations += operations(node.expr)
+        else:
+            reads = (use,)
+        kernel.steps.append(Step(node, use, reads, loops))
+        for operand, read in zip(node.inputs, reads, strict=True):
+            debts = self.pending[operand]
+            debts[kernel, read] = max(debt, debts.get((kernel, read), 0))
+
+    def through(self, node: View, use: Use) -> Use:
+        """The use of a view's source."""
+        inner = self.substitution(node.shape, use.index)
+        fresh = [c for c in inner.each(node.conditions) if not nonnegative(c)]
+        return Use(inner.each(node.index), tuple(dict.fromkeys((*use.conditions, *fresh))))
+
+    def domain_use(self, kernel: _Kernel, node: MapReduce, use: Use) -> tuple[Use, tuple[Loop, ...]]:
+        """The use of a map's operands, and the loops of a reduction, which get numbers of the kernel."""
+        if node.reduce is None:
+            return use, ()
+        index = list(use.index)
+        loops: list[Loop] = []
+        for axis in node.axes:
+            position = loop(kernel.next_loop, node.domain[axis])
+            kernel.next_loop += 1
+            index.insert(axis, position)
+            loops += [a for a in (position.atom,) if isinstance(a, Loop)]
+        depth = len(kernel.nesting.place(use).loops)
+        kernel.nesting.add(Frame(depth, tuple(loops)))
+        kernel.reductions += 1
+        return Use(tuple(index), use.conditions), tuple(loops)
+
+    def substitution(self, shape: Shape, index: tuple[Index, ...]) -> Substitution:
+        found = self._substitutions.get((shape, index))
+        if found is None:
+            found = self._substitutions[shape, index] = at(shape, index)
+        return found
+
+
+# --- what is kept: the first rule that holds says why
+
+
+def _is_output(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return node in s.outputs
+
+
+def _is_wanted(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return True
+
+
+def _does_not_fit(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return is_reduction(node) and not s.fits_reduction(node, uses)
+
+
+def _ends_reduction(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return node in s.tails and not s.fits_reduction(node, uses)
+
+
+def _repeats_in_reduction(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
+    return bool(node.operands) and weight(node.expr) > 0 and s.repeated(node, uses, reduces=True)
+
+
+def _costs_too_much(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
+    return s.debt(node, uses) > _DEBT and (bool(node.operands) or weight(node.expr) > _DEBT)
+
+
+def _many_uses(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
+    return bool(node.operands) and len(uses) > _USES
+
+
+def _kernel_is_full(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
+    return s.overfull(node, uses)
+
+
+Keep = Callable[..., bool]
+KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
+    View: (("output", _is_output),),
+    Contiguous: (("output", _is_output), ("contiguous", _is_wanted)),
+    MapReduce: (
+        ("output", _is_output),
+        ("reduction read inside other loops", _does_not_fit),
+        ("tail of a reduction", _ends_reduction),
+        ("repeated in a reduction", _repeats_in_reduction),
+        ("repeated work", _costs_too_much),
+        ("many uses", _many_uses),
+        ("full kernel", _kernel_is_full),
+    ),
+}
+
+
+def schedule(graph: Graph) -> Schedule:
+    """Decide for every node where it is computed."""
+    return Schedule(graph, tuple(_Scheduler(graph).run()))
+
+
+def _text(s: Schedule) -> str:
+    """One paragraph a kernel: why it is there, what is computed in it, and what is computed elsewhere too."""
+    names = {node: f"%{k}" for k, node in enumerate(s.graph.nodes())}
+    count: dict[Node, int] = {}
+    for group in s.groups:
+        for step in group.steps:
+            count[step.node] = count.get(step.node, 0) + 1
+    lines: list[str] = []
+    for number, group in enumerate(s.groups):
+        loops = ", ".join(f"{loop} < {loop.extent}" for loop in group.loops)
+        lines.append(f"kernel {number}: {names[group.root]} over ({loops}), kept: {group.reason}")
+        for step in group.steps:
+            again = f"  ({count[step.node]} times in all)" if count[step.node] > 1 else ""
+            own = f" reducing {list(step.loops)}" if step.loops else ""
+            what = describe(step.node, names.__getitem__)
+            lines.append(f"  {names[step.node]} at {step.use}{own} = {what}{again}")
+    copied = [names[o] for o in s.graph.outputs]
+    return "\n".join([*lines, f"return {', '.join(copied)}"])
+
+
+def verify_schedule(s: Schedule) -> None:
+    """Raise VerificationError unless every live node is computed, and each value before it is read."""
+    stored: set[Node] = {n for n in s.graph.nodes() if isinstance(n, (Input, Constant))}
+    computed = set(stored)
+    roots = {group.root for group in s.groups}
+    if len(roots) != len(s.groups):
+        raise VerificationError(f"a node is the root of two kernels\n{s}")
+    for group in s.groups:
+        known: set[tuple[Node, Use]] = set()
+        for step in group.steps:
+            for operand, read in zip(step.node.inputs, step.reads, strict=True):
+                if operand not in stored and (operand, read) not in known:
+                    raise VerificationError(f"{operand!r} at {read} is read before it is computed\n{s}")
+            known.add((step.node, step.use))
+            if step.node in roots and step.node is not group.root:
+                raise VerificationError(f"{step.node!r} is kept, and computed again\n{s}")
+        if not group.steps or group.steps[-1].node is not group.root:
+            raise VerificationError(f"a kernel does not end with its root {group.root!r}\n{s}")
+        computed |= {step.node for step in group.steps}
+        stored.add(group.root)
+    missing = [node for node in s.graph.nodes() if node not in computed]
+    unstored = [node for node in s.graph.outputs if node not in stored]
+    if missing or unstored:
+        raise VerificationError(f"never computed: {missing}; outputs never stored: {unstored}\n{s}")
+

@@ -1,0 +1,89 @@
+"""The adjoint of a view in gather form: a view of the cotangent and a sum, deterministic and without atomics.
+
+A view reads src[p(i)] for every position i. Its adjoint at j is the sum of the cotangents of all i with p(i) = j:
+the equations p(i) = j are solved for the loops i (`harp.transforms.solving`), what they leave open is summed, and what
+they demand of j becomes conditions with fill 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from harp.errors import MissingRuleError
+from harp.trace.expr import Operand, const
+from harp.trace.graph import describe
+from harp.trace.index import ONE, Index, Loop, loop, loops_in, product
+from harp.trace.node import MapReduce, Node, Shape, View, at, positions
+from harp.trace.ops import Reduce
+from harp.trace.view import flatten_index, reshape, view
+from harp.transforms.solving import Solution, Unsolvable, solve
+
+
+def sum_over(node: Node, axes: Sequence[int]) -> Node:
+    """The sum over some axes; over none, the node itself."""
+    if not axes:
+        return node
+    return MapReduce(node.shape, (node,), Operand(node.dtype, 0), Reduce.SUM, tuple(axes))
+
+
+def view_adjoint(node: View, cotangent: Node) -> Node:
+    """The cotangent of `node.src`, given that of `node`. Raises MissingRuleError naming the view."""
+    index, conditions, cotangent = _sum_unused(node, cotangent)
+    shape, source = cotangent.shape, node.src.shape
+    zero = const(0, node.dtype)
+    masked = view(cotangent, shape, positions(shape), conditions, zero)
+    # the same elements in the same order  ->  reshape back
+    if product(shape) is product(source) and flatten_index(index, source) is flatten_index(positions(shape), shape):
+        return reshape(masked, source)
+    for groups in _groupings(len(source)):
+        sizes = tuple(product(source[a] for a in group) for group in groups)
+        equations = [flatten_index([index[a] for a in group], tuple(source[a] for a in group)) for group in groups]
+        try:
+            solution = solve(equations, positions(sizes), shape, sizes)
+        except Unsolvable:
+            continue
+        gathered = sum_over(*_gather(masked, sizes, solution))
+        return reshape(gathered, source) if sizes != source else gathered
+    text = describe(node, repr)
+    raise MissingRuleError(
+        f"the gradient of {text} has no rule: its index map cannot be inverted; compose it from slices, pads and "
+        f"reshapes"
+    )
+
+
+def _sum_unused(node: View, cotangent: Node) -> tuple[tuple[Index, ...], tuple[Index, ...], Node]:
+    """Index map, conditions and cotangent without the axes that no index or condition uses: those are summed first."""
+    used = {found.axis for p in (*node.index, *node.conditions) for found in loops_in(p)}
+    unused = [axis for axis, size in enumerate(node.shape) if axis not in used and size is not ONE]
+    if not unused:
+        return node.index, node.conditions, cotangent
+    kept = [axis for axis in range(len(node.shape)) if axis not in unused]
+    moved = [node.shape[0]] * len(node.shape)  # the summed axes do not occur, so their places do not matter
+    for place, axis in enumerate(kept):
+        moved[axis] = loop(place, node.shape[axis])
+    renumber = at(node.shape, tuple(moved))
+    return renumber.each(node.index), renumber.each(node.conditions), sum_over(cotangent, unused)
+
+
+def _groupings(rank: int) -> Iterator[list[range]]:
+    """The ways to merge neighbouring axes, those that merge least first."""
+    for cuts in range(max(rank - 1, 0), -1, -1):
+        for inner in combinations(range(1, rank), cuts):
+            ends = (0, *inner, rank)
+            yield [range(a, b) for a, b in zip(ends, ends[1:], strict=False)] if rank else []
+
+
+def _gather(masked: Node, sizes: Shape, solution: Solution) -> tuple[Node, tuple[int, ...]]:
+    """The view of the cotangent over the source's axes and, behind them, the axes to sum, which are returned too."""
+    left = sorted(solution.unknowns, key=lambda unknown: unknown.axis)
+    shape = (*sizes, *(unknown.extent for unknown in left))
+    numbered = {unknown: loop(len(sizes) + place, unknown.extent) for place, unknown in enumerate(left)}
+    renumber = solution.rename(numbered)
+    gathered = view(
+        masked, shape, renumber.each(solution.index), renumber.each(solution.conditions), const(0, masked.dtype)
+    )
+    return gathered, tuple(range(len(sizes), len(shape)))
+
+
+

@@ -1,0 +1,310 @@
+"""Solving index equations p(i) = j for the loops i, exactly, in mixed-radix digits.
+
+1. A loop that occurs as num // c with a chain of divisors c becomes digits, so that all equations are affine.
+2. An equation s*u + v = j with 0 <= v < s gives u = j // s, and v = j % s goes on. Where there is none, one affine
+   unknown is solved: u = (j - rest) // s, if that comes out even. Every solution must lie in its range.
+3. Unknowns that are left are free: all their values solve the equations.
+
+Divisors: inside the loops of the view they are >= 1, but the solution is used inside other loops, so `s >= 1` is one
+of its conditions unless it is certain there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+
+import attrs
+
+from harp.trace.bounds import exact_quotient, nonnegative
+from harp.trace.division import Substitution, ceildiv, floordiv
+from harp.trace.index import (
+    ONE,
+    ZERO,
+    Atom,
+    FloorDiv,
+    Index,
+    Loop,
+    Relu,
+    children,
+    loop,
+    loops_in,
+
+    split_linear,
+    value_atoms,
+)
+from harp.trace.node import Shape
+
+# Splitting into digits ends after a few rounds; a map that needs more is given up.
+_ROUNDS = 16
+
+
+class Unsolvable(Exception):
+    """The equations are not affine in mixed-radix digits."""
+
+
+@attrs.frozen
+class Solution:
+    """The loops of the view as expressions of the targets' loops and of the unknowns, valid where conditions >= 0."""
+
+    index: tuple[Index, ...]
+    conditions: tuple[Index, ...]
+    unknowns: tuple[Loop, ...]
+
+    def rename(self, numbered: Mapping[Loop, Index]) -> Substitution:
+        return Substitution({**numbered})
+
+
+@attrs.define
+class _System:
+    """What is left to solve. Unknowns have axis numbers that no target has."""
+
+    equations: list[tuple[Index, Index]]  # (p, target): p == target
+    index: list[Index]
+    conditions: list[Index]
+    unknowns: dict[Loop, None]
+    shape: Shape  # of the view: inside its loops these are >= 1
+    running: Shape  # of the targets: where the solution is used these are >= 1
+    numbers: count[int]
+
+    def substitute(self, mapping: Mapping[Atom, Index]) -> None:
+        replace = Substitution(mapping)
+        self.equations = [(replace(p), replace(target)) for p, target in self.equations]
+        self.index = list(replace.each(tuple(self.index)))
+        self.conditions = list(replace.each(tuple(self.conditions)))
+
+    def new_unknown(self, extent: Index) -> Index:
+        position = loop(next(self.numbers), extent)
+        if isinstance(position.atom, Loop):
+            self.unknowns[position.atom] = None
+        return position
+
+    def set(self, unknown: Loop, value: Index) -> None:
+        """The unknown is `value`, which must lie in its range."""
+        del self.unknowns[unknown]
+        self.conditions += [value, unknown.extent - 1 - value]
+        self.substitute({unknown: value})
+
+    def in_(self, p: Index) -> list[Loop]:
+        return sorted((a for a in loops_in(p) if a in self.unknowns), key=lambda a: a.key)
+
+    def positive(self, p: Index) -> bool:
+        """Whether p >= 1 inside the view's loops."""
+        return positive_inside(p, self.shape)
+
+
+def positive_inside(p: Index, extents: Shape) -> bool:
+    """Whether p >= 1 where loops of these extents run: a factor of an extent is."""
+    if nonnegative(p - 1):
+        return True
+    return nonnegative(p) and any(exact_quotient(extent, p) is not None for extent in extents if extent is not ZERO)
+
+
+def solve(index: Sequence[Index], targets: Sequence[Index], shape: Shape, running: Shape) -> Solution:
+    """Solve index[k](loops of shape) == targets[k]; the targets lie in loops of the extents `running`.
+
+    Raises Unsolvable.
+    """
+    numbers = count(len(targets))
+    system = _System([], list(_loops(shape)), [], {}, shape, running, numbers)
+    fresh: dict[Atom, Index] = {}
+    for axis, extent in enumerate(shape):
+        fresh[Loop(axis, extent)] = system.new_unknown(extent)
+    replace = Substitution(fresh)
+    system.index = list(replace.each(tuple(system.index)))
+    system.equations = [(replace(p), target) for p, target in zip(index, targets, strict=True)]
+    _make_affine(system)
+    while _solve_step(system):
+        pass
+    conditions = tuple(dict.fromkeys(c for c in system.conditions if not nonnegative(c)))
+    return Solution(tuple(system.index), conditions, tuple(system.unknowns))
+
+
+def _loops(shape: Shape) -> tuple[Index, ...]:
+    return tuple(loop(axis, extent) for axis, extent in enumerate(shape))
+
+
+# -- step 1: digits -----------------------------------------------------------------------------------------------
+
+
+def _make_affine(system: _System) -> None:
+    for _ in range(_ROUNDS):
+        divisions = _divisions(system)
+        if not divisions:
+            return
+        _split(system, divisions)
+    raise Unsolvable
+
+
+def _divisions(system: _System) -> list[FloorDiv]:
+    """The divisions of one affine numerator, smallest divisor first, each divisor a multiple of the one before."""
+    found: dict[FloorDiv, None] = {}
+    for p, _ in system.equations:
+        for atom in value_atoms(p):
+            if not isinstance(atom, (FloorDiv, Relu)) or not any(system.in_(q) for q in children(atom)):
+                continue
+            if isinstance(atom, Relu) or system.in_(atom.den):
+                raise Unsolvable
+            found[atom] = None
+    affine = [d for d in found if not any(inner in found for inner in value_atoms(d.num))]
+    if not affine:
+        return []
+    num = min((d.num for d in affine), key=lambda p: p.key)
+    chain: list[FloorDiv] = []
+    rest = [d for d in affine if d.num is num]
+    while rest:
+        smallest = [d for d in rest if all(exact_quotient(o.den, d.den) is not None for o in rest)]
+        if not smallest:
+            raise Unsolvable
+        chain.append(smallest[0])
+        rest.remove(smallest[0])
+    return chain
+
+
+def _split(system: _System, chain: list[FloorDiv]) -> None:
+    """num = base + d0 + c1*d1 + c2*d2 + ...: the digits replace the divisions and one loop of the numerator."""
+    num, dens = chain[0].num, [d.den for d in chain]
+    low, high = _ends(system, num)
+    base = ZERO if nonnegative(low) else floordiv(low, dens[-1]) * dens[-1]
+    radices = [ONE, *dens]
+    digits = []
+    for k, weight in enumerate(radices):
+        last = k + 1 == len(radices)
+        extent = ceildiv(high - base + 1, weight) if last else exact_quotient(radices[k + 1], weight)
+        assert extent is not None
+        digits.append(system.new_unknown(extent))
+    mapping: dict[Atom, Index] = {}
+    for k, division in enumerate(chain):
+        total = ZERO if base is ZERO else floordiv(low, dens[-1]) * _exact(dens[-1], dens[k])
+        for weight, digit in zip(radices[k + 1 :], digits[k + 1 :], strict=True):
+            total = total + _exact(weight, dens[k]) * digit
+        mapping[division] = total
+    value = base + sum((w * d for w, d in zip(radices, digits, strict=True)), ZERO)
+    unknown, slope, others = _pivot(system, num)
+    _replace_multiple(system, unknown, slope, value - others, mapping)
+
+
+def _exact(a: Index, b: Index) -> Index:
+    quotient = exact_quotient(a, b)
+    if quotient is None:
+        raise Unsolvable
+    return quotient
+
+
+def _pivot(system: _System, num: Index) -> tuple[Loop, Index, Index]:
+    """The loop of the numerator that the digits replace: num == slope * unknown + others."""
+    choices = []
+    for unknown in system.in_(num):
+        slope, others = _linear(num, unknown)
+        if system.positive(slope):
+            choices.append((slope is not ONE, unknown.extent.constant is not None, len(choices), unknown, slope, others))
+    if not choices:
+        raise Unsolvable
+    return min(choices, key=lambda choice: choice[:3])[3:]
+
+
+def _linear(p: Index, unknown: Loop) -> tuple[Index, Index]:
+    parts = split_linear(p, unknown)
+    if parts is None:
+        raise Unsolvable
+    return parts
+
+
+def _replace_multiple(
+    system: _System, unknown: Loop, slope: Index, multiple: Index, divisions: Mapping[Atom, Index]
+) -> None:
+    """slope * unknown is `multiple`: exact in the equations, where only multiples of `slope` may occur."""
+    equations = []
+    replace = Substitution(divisions)
+    for p, target in system.equations:
+        factor, rest = _linear(replace(p), unknown)
+        equations.append((_exact(factor, slope) * multiple + rest if factor is not ZERO else rest, target))
+    system.equations = equations
+    _divide(system, unknown, slope, multiple)
+
+
+def _divide(system: _System, unknown: Loop, slope: Index, multiple: Index) -> None:
+    """unknown := multiple // slope, if that comes out even."""
+    value = floordiv(multiple, slope)
+    system.conditions += [slope - 1] if not positive_inside(slope, system.running) else []
+    remainder = multiple - slope * value
+    system.conditions += [remainder, -remainder]
+    system.set(unknown, value)
+
+
+def _ends(system: _System, p: Index) -> tuple[Index, Index]:
+    """The smallest and the largest value of an affine expression over the unknowns."""
+    low = high = p
+    for unknown in system.in_(p):
+        slope, _ = _linear(p, unknown)
+        last = unknown.extent - 1
+        if system.in_(slope) or not (nonnegative(slope) or nonnegative(-slope)):
+            raise Unsolvable
+        first, other = (ZERO, last) if nonnegative(slope) else (last, ZERO)
+        low, high = Substitution({unknown: first})(low), Substitution({unknown: other})(high)
+    return low, high
+
+
+# -- step 2: affine equations -------------------------------------------------------------------------------------
+
+
+def _solve_step(system: _System) -> bool:
+    """Solve for one unknown, or turn an equation without one into conditions; False when all is done."""
+    for k, (p, target) in enumerate(system.equations):
+        if not system.in_(p):
+            difference = p - target
+            del system.equations[k]
+            system.conditions += [difference, -difference]
+            return True
+    if not system.equations:
+        return False
+    return any(_take_digit(system, k) for k in range(len(system.equations))) or _take_affine(system)
+
+
+def _take_digit(system: _System, k: int) -> bool:
+    """s*u + v = j  ->  u = j // s, v = j % s, where 0 <= v < s; v counts from its smallest value."""
+    p, target = system.equations[k]
+    for unknown in system.in_(p):
+        slope, others = _linear(p, unknown)
+        if system.in_(slope):
+            raise Unsolvable
+        mirrored = not nonnegative(slope)
+        step = -slope if mirrored else slope
+        if not system.positive(step) and not system.in_(others):
+            continue
+        last = unknown.extent - 1
+        others = others + slope * last if mirrored else others
+        try:
+            low, _ = _ends(system, others)
+        except Unsolvable:
+            continue
+        if not nonnegative(step) or not nonnegative(step - 1 - (others - low)):
+            continue
+        quotient = floordiv(target - low, step)
+        system.conditions += [] if positive_inside(step, system.running) else [step - 1]
+        system.equations[k] = others - low, target - low - step * quotient
+        system.set(unknown, last - quotient if mirrored else quotient)
+        return True
+    return False
+
+
+def _take_affine(system: _System) -> bool:
+    """s*u + rest = j  ->  u = (j - rest) // s, if that comes out even: a loop of unknown length, then a unit step."""
+    choices = []
+    for k, (p, target) in enumerate(system.equations):
+        for unknown in system.in_(p):
+            slope, rest = _linear(p, unknown)
+            for sign in (ONE, -ONE):
+                if system.positive(sign * slope):
+                    step, multiple = sign * slope, sign * (target - rest)
+                    rank = unknown.extent.constant is not None, step is not ONE, len(choices)
+                    choices.append((rank, k, unknown, step, multiple))
+    if not choices:
+        raise Unsolvable
+    _, k, unknown, step, multiple = min(choices, key=lambda choice: choice[0])
+    del system.equations[k]
+    _divide(system, unknown, step, multiple)
+    return True
+
+
+
