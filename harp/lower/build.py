@@ -14,15 +14,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
-from harp.lower.cost import Nesting, Frame, Use, weight
+from harp.lower.cost import Frame, Nesting, Use, weigh
 from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, Nest, Seq, Space, Stmt, Store
 from harp.lower.schedule import Group, Schedule, Step
 from harp.lower.target import Target
 from harp.trace.dtypes import DType
-from harp.trace.expr import Apply, Const, Expr, Position, apply, const, select, substitute
-from harp.trace.graph import Graph
+from harp.trace.expr import Apply, Expr, Position, apply, const, select, substitute
 from harp.trace.index import Index, Loop
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, View, at, positions
+from harp.trace.node import Constant, Contiguous, MapReduce, Node, View, at, positions
 from harp.trace.ops import Op, Reduce
 
 # A scalar at an outer depth gets a variable from this weight on; the C compiler hoists cheaper ones.
@@ -54,7 +53,7 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> B
             copies.append((buffer, node))
         else:
             memory[node] = buffer
-    scratch = []
+    scratch: list[Buffer] = []
     for group in schedule.groups:
         if group.root not in memory:
             memory[group.root] = _buffer(f"mem{len(scratch)}", group.root, Space.SCRATCH)
@@ -98,6 +97,8 @@ class _Builder:
         self.memory = memory
         self.target = target
         self.nesting = Nesting(group.loops)
+        for step in (s for s in group.steps if s.loops):
+            self.nesting.add(Frame(self.depth(step), step.loops))
         self.values: dict[tuple[Node, Use], Expr] = {}
         self.scalars = 0
         # By depth: a variable with the statements that fill it.
@@ -108,7 +109,7 @@ class _Builder:
             self.values[step.node, step.use] = _VALUE[type(step.node)](self, step)
         last = self.group.steps[-1]
         out = self.memory[self.group.root]
-        body: Stmt = Store(out, last.use.index, self.values[last.node, last.use])
+        body: Stmt = Store(out, last.use.at, self.values[last.node, last.use])
         for depth in range(len(self.group.loops), -1, -1):
             for buffer, fill in reversed(self.items[depth]):
                 body = Alloc(buffer, sequence((fill, body)))
@@ -120,14 +121,14 @@ class _Builder:
 
     def read(self, step: Step, slot: int) -> Expr:
         """The value of an input of the step, which may be a variable at an outer depth."""
-        node, use = step.node.inputs[slot], step.reads[slot]
+        node, use = step.node.inputs[slot], step.read
         stored = self.memory.get(node)
         if stored is not None:
             fill = const(0, node.dtype) if use.conditions else None
-            return Load(stored, use.index, use.conditions, fill)
+            return Load(stored, use.at, use.conditions, fill)
         value = self.values[node, use]
-        outer = self.nesting.frame((*use.index, *use.conditions))
-        if outer.loops or outer == self.inside(step) or self.scalars >= _MOST_SCALARS or weight(value) < _WORTH_KEEPING:
+        outer = self.nesting.frame((*use.at, *use.conditions))
+        if outer.loops or outer == self.inside(step) or self.scalars >= _MOST_SCALARS or weigh(value) < _WORTH_KEEPING:
             return value
         self.scalars += 1
         found = self.values[node, use] = self.variable(outer.depth, value.dtype, lambda v: Store(v, (), value))
@@ -135,10 +136,13 @@ class _Builder:
 
     def inside(self, step: Step) -> Frame:
         """Where the step's expression is evaluated; a root is evaluated inside all of its loops."""
-        frame = self.nesting.frame((*step.use.index, *step.use.conditions))
         if step.loops:
-            return Frame(frame.depth, step.loops)
-        return frame
+            return Frame(self.depth(step), step.loops)
+        return self.nesting.frame((*step.use.at, *step.use.conditions))
+
+    def depth(self, step: Step) -> int:
+        """Under how many loops of the root a reduction stands."""
+        return len(self.nesting.place(step.use).loops)
 
     def variable(self, depth: int, dtype: DType, fill: Callable[[Buffer], Stmt]) -> Expr:
         """A scalar at some depth, given the statements that fill it."""
@@ -150,7 +154,7 @@ class _Builder:
         """select(the view's conditions, source, fill); a load has conditions and a fill of its own."""
         node = step.node
         assert isinstance(node, View)
-        value, conditions = self.read(step, 0), step.reads[0].conditions
+        value, conditions = self.read(step, 0), step.read.conditions
         own = conditions[len(step.use.conditions) :]
         if not own or node.fill is None:
             return value
@@ -166,25 +170,18 @@ class _Builder:
         assert isinstance(node, MapReduce)
         operands = {slot: self.read(step, slot) for slot in range(len(node.operands))}
         if node.reduce is None:
-            return substitute(node.expr, operands, at(node.domain, step.use.index))
-        self.nesting.add(Frame(len(self.nesting.place(step.use).loops), step.loops))
-        value = substitute(node.expr, operands, at(node.domain, self.domain_index(step, node)))
+            return substitute(node.expr, operands, at(node.domain, step.use.at))
+        value = substitute(node.expr, operands, at(node.domain, step.read.at))
         return self.reduction(step, node.reduce, value)
-
-    @staticmethod
-    def domain_index(step: Step, node: MapReduce) -> tuple[Index, ...]:
-        """The position in the domain: the use's index, with the step's loops along the reduced axes."""
-        raise NotImplementedError
 
     def reduction(self, step: Step, reduce: Reduce, value: Expr) -> Expr:
         """acc = identity; for the step's loops: acc reduce= value."""
-        depth = len(self.nesting.place(step.use).loops)
 
         def fill(acc: Buffer) -> Stmt:
             start = Store(acc, (), const(reduce.identity(value.dtype), value.dtype))
             return sequence((start, nest(step.loops, self.accumulate(acc, reduce, value))))
 
-        return self.variable(depth, value.dtype, fill)
+        return self.variable(self.depth(step), value.dtype, fill)
 
     def accumulate(self, acc: Buffer, reduce: Reduce, value: Expr) -> Stmt:
         """A float sum of products is one chain of fused multiply-adds: every schedule of it rounds alike."""

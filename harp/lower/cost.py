@@ -18,12 +18,12 @@ _FREE = {Op.CAST, Op.STOP}
 class Use(NamedTuple):
     """Where a value is needed: the index of the element, and conditions >= 0 outside which it does not matter."""
 
-    index: tuple[Index, ...]
+    at: tuple[Index, ...]
     conditions: tuple[Index, ...] = ()
 
     def __repr__(self) -> str:
         where = f" where {', '.join(f'{c} >= 0' for c in self.conditions)}" if self.conditions else ""
-        return f"[{', '.join(map(repr, self.index))}]{where}"
+        return f"[{', '.join(map(repr, self.at))}]{where}"
 
 
 class Frame(NamedTuple):
@@ -62,7 +62,7 @@ class Nesting:
 
     def place(self, use: Use) -> Place:
         """Where a value needed at `use` is computed: as far out as its loops allow."""
-        frame = self.frame((*use.index, *use.conditions))
+        frame = self.frame((*use.at, *use.conditions))
         return Place(self.root[: frame.depth] + frame.loops, bool(frame.loops))
 
 
@@ -95,10 +95,12 @@ def _owned(p: Index) -> frozenset[Loop]:
     return loops if split is not None and split[0].constant else frozenset()
 
 
-@lru_cache(maxsize=1 << 14)
-def weight(e: Expr) -> int:
+def weigh(e: Expr) -> int:
     """A rough cost of one evaluation, an addition being 1; casts are free."""
     return sum(INFO[x.op].weight for x in walk((e,)) if isinstance(x, Apply) and x.op not in _FREE)
+
+
+weight = lru_cache(maxsize=1 << 14)(weigh)  # of the expressions of nodes
 
 
 @lru_cache(maxsize=1 << 14)

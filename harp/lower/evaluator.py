@@ -5,6 +5,7 @@ Every expression becomes a closure once; index expressions become Python functio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
@@ -189,7 +190,7 @@ class Evaluator:
 
     def allocate(self, buffer: Buffer, shape: tuple[int, ...]) -> Array:
         """Fresh memory, nothing of it written."""
-        size = int(np.prod(shape, dtype=object))
+        size = math.prod(max(extent, 0) for extent in shape)
         flat = np.full(size, _GARBAGE, buffer.dtype.numpy)
         self.memory(buffer).set(flat, np.zeros(size, bool), shape, buffer.slack)
         return flat

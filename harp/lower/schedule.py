@@ -8,7 +8,7 @@ part of the root's loops that they depend on (shared prefix, sibling nests).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import attrs
 
@@ -44,11 +44,11 @@ _REDUCTIONS = 16
 
 @attrs.frozen(eq=False)
 class Step:
-    """The evaluation of `node` at `use` inside a kernel: it reads its inputs at `reads`, in loops `loops` of its own."""
+    """The evaluation of `node` at `use` inside a kernel: it reads all its inputs at `read`, reducing over `loops`."""
 
     node: Node
     use: Use
-    reads: tuple[Use, ...]
+    read: Use
     loops: tuple[Loop, ...] = ()
 
 
@@ -80,7 +80,7 @@ class _Kernel:
         self.root = root
         self.reason = reason
         self.whole = Use(positions(root.shape))
-        self.loops = tuple(a for p in self.whole.index if isinstance(a := p.atom, Loop))
+        self.loops = tuple(a for p in self.whole.at if isinstance(a := p.atom, Loop))
         self.nesting = Nesting(self.loops)
         self.next_loop = len(root.shape)
         self.operations = 0
@@ -133,13 +133,13 @@ class _Scheduler:
         ((kernel, use),) = uses
         place = kernel.nesting.place(use)
         full = kernel.reductions >= _REDUCTIONS
-        return not (use.conditions or place.reduces or full or repeats(node.shape, use.index, place.loops))
+        return not (use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops))
 
     def repeated(self, node: Node, uses: Debts, reduces: bool) -> bool:
         """Whether some use (inside a reduction) computes elements several times."""
         places = [(use, kernel.nesting.place(use)) for kernel, use in uses]
         return any(
-            (place.reduces or not reduces) and repeats(node.shape, use.index, place.loops) for use, place in places
+            (place.reduces or not reduces) and repeats(node.shape, use.at, place.loops) for use, place in places
         )
 
     def debt(self, node: Node, uses: Debts) -> int:
@@ -160,31 +160,29 @@ class _Scheduler:
 
     def expand(self, kernel: _Kernel, node: Node, use: Use, debt: int) -> None:
         """Add the step, and pass the uses on."""
+        read: Use = use
         loops: tuple[Loop, ...] = ()
         if isinstance(node, View):
-            reads = (self.through(node, use),)
+            read = self.through(node, use)
         elif isinstance(node, MapReduce):
-            whole, loops = self.domain_use(kernel, node, use)
-            reads = (whole,) * len(node.operands)
+            read, loops = self.over_domain(kernel, node, use)
             kernel.operations += operations(node.expr)
-        else:
-            reads = (use,)
-        kernel.steps.append(Step(node, use, reads, loops))
-        for operand, read in zip(node.inputs, reads, strict=True):
+        kernel.steps.append(Step(node, use, read, loops))
+        for operand in node.inputs:
             debts = self.pending[operand]
             debts[kernel, read] = max(debt, debts.get((kernel, read), 0))
 
     def through(self, node: View, use: Use) -> Use:
         """The use of a view's source."""
-        inner = self.substitution(node.shape, use.index)
+        inner = self.substitution(node.shape, use.at)
         fresh = [c for c in inner.each(node.conditions) if not nonnegative(c)]
         return Use(inner.each(node.index), tuple(dict.fromkeys((*use.conditions, *fresh))))
 
-    def domain_use(self, kernel: _Kernel, node: MapReduce, use: Use) -> tuple[Use, tuple[Loop, ...]]:
+    def over_domain(self, kernel: _Kernel, node: MapReduce, use: Use) -> tuple[Use, tuple[Loop, ...]]:
         """The use of a map's operands, and the loops of a reduction, which get numbers of the kernel."""
         if node.reduce is None:
             return use, ()
-        index = list(use.index)
+        index = list(use.at)
         loops: list[Loop] = []
         for axis in node.axes:
             position = loop(kernel.next_loop, node.domain[axis])
@@ -289,9 +287,9 @@ def verify_schedule(s: Schedule) -> None:
     for group in s.groups:
         known: set[tuple[Node, Use]] = set()
         for step in group.steps:
-            for operand, read in zip(step.node.inputs, step.reads, strict=True):
-                if operand not in stored and (operand, read) not in known:
-                    raise VerificationError(f"{operand!r} at {read} is read before it is computed\n{s}")
+            for operand in step.node.inputs:
+                if operand not in stored and (operand, step.read) not in known:
+                    raise VerificationError(f"{operand!r} at {step.read} is read before it is computed\n{s}")
             known.add((step.node, step.use))
             if step.node in roots and step.node is not group.root:
                 raise VerificationError(f"{step.node!r} is kept, and computed again\n{s}")

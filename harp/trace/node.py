@@ -201,8 +201,10 @@ def _rebuild_map_reduce(node: MapReduce, inputs: tuple[Node, ...], sizes: Substi
 
 
 def _rebuild_view(node: View, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    index, conditions = sizes.each(node.index), sizes.each(node.conditions)
-    return View(inputs[0], sizes.each(node.shape), index, conditions, node.fill)
+    shape, index, conditions = sizes.each(node.shape), sizes.each(node.index), sizes.each(node.conditions)
+    if not conditions and shape == inputs[0].shape and index == positions(shape):
+        return inputs[0]  # sizes that turned out equal can make it the view of all, as it is
+    return View(inputs[0], shape, index, conditions, node.fill)
 
 
 def _rebuild_contiguous(node: Contiguous, inputs: tuple[Node, ...], sizes: Substitution) -> Node:

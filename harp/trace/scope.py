@@ -142,17 +142,26 @@ class Scope:
         if p is ZERO:
             return
         self._learn(Relation.ZERO, p, reason)
+        self._solve(p)
+
+    def _solve(self, p: Index) -> None:
         solution = self._divisibility(p) or self._newest_size(p) or self._any_atom(p)
         if solution is not None:
             self._substitute(*solution)
 
     def _substitute(self, atom: Atom, value: Index) -> None:
-        self._solved[atom] = value
+        """Put `value` for the atom everywhere. What is known of m//2 is then known of n//2, for m := n."""
         step = Substitution({atom: value})
-        for known in self._solved:
-            self._solved[known] = step(self._solved[known])
+        renamed: list[Index] = []
+        for known, answer in list(self._solved.items()):
+            self._solved[known] = step(answer)
+            image = step(of(known))
+            if image.atom is not known:
+                renamed.append(image - self._solved[known])
         self._solved[atom] = value
         self._resolve = Substitution(self._solved)
+        for p in renamed:
+            self._solve(self.resolve(p))
 
     def _divisibility(self, p: Index) -> tuple[Atom, Index] | None:
         """x - k*(x//k) == 0  ->  x := k*t with a new size t, so that splitting and merging an axis cancel."""

@@ -45,7 +45,7 @@ ONE = {
     "remainder": (lambda x: x * 2.0 if x.shape[0] % 3 == 1 else x, 4, lambda n: n % 3 == 1),
     "quotient": (lambda x: x * 2.0 if x.shape[0] // 3 == 1 else x, 4, lambda n: n // 3 == 1),
     "half": (lambda x: x * float(x.shape[0] // 2), 5, lambda n: n // 2 == 2),
-    "smallest": (lambda x: x * 2.0 if min(x.shape[0], 4) == 4 else x, 5, lambda n: n >= 4),
+    "smallest": (lambda x: x * 2.0 if min(x.shape[0], 4) == 4 else x, 5, lambda n: n > 4),
     "largest": (lambda x: x * 2.0 if max(x.shape[0], 4) == 4 else x, 5, lambda n: n > 4),
     "range": (pinned(lambda n: len(list(range(n)))), 4, lambda n: n == 4),
     "int": (pinned(int), 4, lambda n: n == 4),
@@ -109,7 +109,7 @@ TWO = {
     "larger one": (
         lambda x, y: x * float(max(x.shape[0], y.shape[0])),
         (3, 5),
-        lambda n, m: m == 5 and n <= 5,
+        lambda n, m: m == 5 and n < 5,
     ),
     "strides that meet": (lambda x, y: x[::2] + y[1::2], (5, 6), lambda n, m: (n + 1) // 2 == m // 2),
     "halves that meet": (lambda x, y: x[: x.shape[0] // 2] + y, (6, 3), lambda n, m: n // 2 == m),

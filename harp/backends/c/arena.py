@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harp.backends.c.index import IndexPrinter
-from harp.backends.c.values import Lines
+from harp.backends.c.values import Lines, bare
 from harp.lower.program import Program, Slot
-from harp.trace.index import Atom, FloorDiv, Index, Relu, symbols_in
+from harp.trace.index import Atom, FloorDiv, Index, Relu
 
 # The arena of a program that needs no more than this lives on the stack.
 STACK_BYTES = 1 << 14
@@ -41,24 +41,20 @@ def _atom_magnitude(atom: Atom, names: Mapping[Atom, str]) -> str:
 
 
 def scratch_lines(program: Program, names: Mapping[Atom, str]) -> Lines:
-    """The body of `harp_scratch`: bytes of the arena, or -1 where computing them would overflow."""
+    """The body of `harp_scratch`: bytes of the arena, or -1 where they or a derived size would overflow."""
     lines = Lines()
-    sizes = [size for slot in program.scratch for size in slot.sizes]
-    if not sizes:
+    if not needs_check(program):
         lines.add("return 0;")
         return lines
     bounds: dict[Atom, str] = {s: f"(double){names[s]}" for s in program.sizes}
-    lets = {let.symbol for let in program.lets}
     lines.add("/* The same sums in doubles, which do not wrap, and without cancellation. */")
+    lines.add("double most = 0.0;")
     for let in program.lets:
         bounds[let.symbol] = f"most_{names[let.symbol]}"
-        lines.add(f"const double {bounds[let.symbol]} = {magnitude(let.index, bounds)};", bounds[let.symbol])
-    needed = sorted({s for size in sizes for s in symbols_in(size) if s in lets}, key=lambda s: s.key)
-    lines.add("double most = 0.0;")
-    for size in dict.fromkeys(sizes):
+        lines.add(f"const double {bounds[let.symbol]} = {magnitude(let.index, bounds)};")
+        lines.add(f"most += {bounds[let.symbol]};")
+    for size in dict.fromkeys(size for slot in program.scratch for size in slot.sizes):
         lines.add(f"most += {magnitude(size, bounds)};")
-    for symbol in needed:
-        lines.add(f"most += {bounds[symbol]};")
     lines.add("if (!(most < 0x1p62)) return -1;")
     add_lets(program, names, lines)
     index = IndexPrinter(names.__getitem__)
@@ -69,8 +65,13 @@ def scratch_lines(program: Program, names: Mapping[Atom, str]) -> Lines:
     return lines
 
 
+def needs_check(program: Program) -> bool:
+    """Whether the sizes of a call can be too large for the program."""
+    return bool(program.scratch or program.lets)
+
+
 def add_lets(program: Program, names: Mapping[Atom, str], lines: Lines) -> None:
     """The derived sizes of the program, in order."""
     index = IndexPrinter(names.__getitem__)
     for let in program.lets:
-        lines.add(f"const int64_t {names[let.symbol]} = {index.text(let.index)};", names[let.symbol])
+        lines.add(f"const int64_t {names[let.symbol]} = {bare(index.text(let.index))};", names[let.symbol])

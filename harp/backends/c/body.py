@@ -208,12 +208,12 @@ class Body:
 
     def _from_heap(self, stmt: Alloc, ctype: str, name: str) -> None:
         """Memory for the time of the body; without it the body is left out and the function reports failure."""
-        size = "1"
+        size = str(stmt.buffer.dtype.itemsize)
         for extent in stmt.buffer.shape:
-            size = self._product(size, self._index.factor(extent))
-        slack = f" + {stmt.buffer.slack}" if stmt.buffer.slack else ""
+            size = f"harp_times({size}, {bare(self._index.text(extent))})"
+        slack = f" + {stmt.buffer.slack * stmt.buffer.dtype.itemsize}" if stmt.buffer.slack else ""
         memory = self._fresh(f"{name}_data")
-        self.lines.add(f"{ctype} *const {memory} = harp_take(({size}{slack})*{stmt.buffer.dtype.itemsize});")
+        self.lines.add(f"{ctype} *const {memory} = harp_take({size}{slack});")
         self.lines.open(f"if ({memory} == NULL)")
         self.lines.add("status = 1;")
         self.lines.close("} else {")
@@ -271,11 +271,11 @@ class Body:
             self.lines.add(f"HARP_UNROLL({count})")
         elif head.kind is LoopKind.SIMD and not any(isinstance(s, Store) and s.reduce for s in walk(body)):
             self.lines.add("HARP_INDEPENDENT")
-        extent = self._index.text(head.loop.extent)
+        extent = bare(self._index.text(head.loop.extent))
         self.lines.open(f"for (int64_t {name} = 0; {name} < {extent}; ++{name})")
 
     def _let(self, head: Let, body: Stmt) -> None:
-        text = self._index.text(head.index)
+        text = bare(self._index.text(head.index))
         name = self._bind(head.symbol)
         self.lines.add(f"const int64_t {name} = {text};", name)
 
@@ -286,7 +286,9 @@ class Body:
         for loop in head.loops[:0:-1]:
             radix = self._index.factor(loop.extent)
             name, high = self._bind(loop), self._fresh("q")
-            self.lines.add(f"const int64_t {high} = {divide.format(bare(rest), bare(radix))};", high)
+            self.lines.add(
+                f"const int64_t {high} = {divide.format(rest, f'({radix})' if '*' in radix else radix)};", high
+            )
             self.lines.add(f"const int64_t {name} = {rest} - {high}*{radix};", name)
             rest = high
         if head.loops:
@@ -339,7 +341,7 @@ def _division(head: Digits) -> str:
         divides = whole is not None and whole.terms and exact_quotient(whole, loop.extent) is not None
         if not divides and not nonnegative(loop.extent - 1):
             return "harp_quotient({0}, {1})"
-    return "({0})/({1})"
+    return "{0}/{1}"
 
 
 # Every statement and head of the grammar; what is not here cannot be printed.

@@ -57,13 +57,22 @@ static inline int64_t harp_larger(int64_t a, int64_t b) { return a > b ? a : b; 
 """,
     "harp_slot": """\
 /* Bytes of a slot of the arena: the next one starts on a cache line. */
-static inline int64_t harp_slot(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+static inline int64_t harp_slot(int64_t bytes) { return bytes > 0 ? (bytes + 63) / 64 * 64 : 0; }
+""",
+    "harp_times": """\
+/* Bytes times an extent; what cannot be counted is more than there is. */
+static inline int64_t harp_times(int64_t bytes, int64_t extent)
+{
+    int64_t product;
+    const int over = __builtin_mul_overflow(bytes, extent > 0 ? extent : 0, &product);
+    return over || product > INT64_MAX/4 ? INT64_MAX/4 : product;
+}
 """,
     "harp_take": """\
 /* Memory on a cache line, or NULL. */
 static inline void *harp_take(int64_t bytes)
 {
-    return bytes < 0 || bytes > INT64_MAX - 64 ? NULL : aligned_alloc(64, (size_t)((bytes + 64) / 64 * 64));
+    return bytes >= INT64_MAX/4 ? NULL : aligned_alloc(64, (size_t)((bytes + 64) / 64 * 64));
 }
 """,
 }

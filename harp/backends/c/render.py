@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from harp.backends.c.arena import STACK_BYTES, add_lets, scratch_lines, slot_size
+from harp.backends.c.arena import STACK_BYTES, add_lets, needs_check, scratch_lines, slot_size
 from harp.backends.c.body import Body, plain
 from harp.backends.c.header import header, words
 from harp.backends.c.index import IndexPrinter
@@ -137,6 +137,9 @@ class _Renderer:
         """Lay out the arena, run the kernels in order, free it."""
         program, names = self.program, self.names
         lines = Lines()
+        if needs_check(program):
+            lines.add(f"const int64_t bytes = harp_scratch({', '.join(names[s] for s in program.sizes)});")
+            lines.add("if (bytes < 0) return 1;")
         add_lets(program, names, lines)
         if program.scratch:
             self.arena(lines)
@@ -156,10 +159,7 @@ class _Renderer:
     def arena(self, lines: Lines) -> None:
         """Allocate once, and point every scratch buffer to its slot."""
         index = IndexPrinter(self.names.__getitem__)
-        sizes = ", ".join(self.names[s] for s in self.program.sizes)
         lines.add(f"_Alignas(64) char small[{STACK_BYTES}];")
-        lines.add(f"const int64_t bytes = harp_scratch({sizes});")
-        lines.add("if (bytes < 0) return 1;")
         lines.add("char *const arena = bytes <= (int64_t)sizeof small ? small : harp_take(bytes);")
         lines.add("if (arena == NULL) return 1;")
         start = "arena"

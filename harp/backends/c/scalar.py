@@ -81,7 +81,7 @@ ROWS: Mapping[Op, Row] = {
 
 # The same for casts, by the kinds of source and target; {t} is the target's name.
 CASTS: Mapping[tuple[Kind, Kind], str] = {
-    **{(source, target): "(({T}){a})" for source in Kind for target in Kind},
+    **{(source, target): "({T}){a}" for source in Kind for target in Kind},
     **{(source, Kind.BOOL): "({a} != 0)" for source in Kind},
     **{(Kind.FLOAT, target): "harp_{s}_to_{t}({a})" for target in _INTS},
 }
@@ -91,11 +91,11 @@ _WIDENED = {Op.ADD, Op.MUL, Op.NEG, Op.NOT}
 
 
 def operation(op: Op, dtype: DType, args: Sequence[str]) -> str:
-    """op(*args) for operands of this dtype; each argument is a primary expression of C, and so is the result."""
+    """op(*args) for operands of this dtype; the arguments and the result bind tighter than any binary operator."""
     names = dict(zip("abc", args, strict=False))
     text = ROWS[op][dtype.kind].format(T=TYPES[dtype], s=dtype.name, f=_suffix(dtype), **names)
     narrow = op in _WIDENED and dtype.is_integer and dtype.itemsize < 4
-    return f"(({TYPES[dtype]}){text})" if narrow else text
+    return f"({TYPES[dtype]}){text}" if narrow else text
 
 
 def conversion(source: DType, target: DType, arg: str) -> str:

@@ -1,0 +1,100 @@
+"""Runs a graph before and after a pass, or the program made of it, on random data of small sizes, and compares.
+
+Sizes for which an index would leave its array break a guard of the trace; they are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import cast
+
+import numpy as np
+
+from harp.errors import VerificationError
+from harp.lower.execute import execute, iterations
+from harp.lower.program import Program
+from harp.trace.dtypes import Buffer, DType, Kind
+from harp.trace.graph import Graph
+from harp.trace.index import Atom, Index, Loop, Symbol, evaluate
+from harp.trace.interpret import interpret
+from harp.trace.node import Node, View, walk
+from harp.trace.signature import sizes_of
+
+Sizes = Mapping[Symbol, int]
+
+_MOST_ITERATIONS = 50_000
+_MOST_ELEMENTS = 2_000
+_TRIES = 8
+_CASES = 2
+
+
+def check_graph(before: Graph, after: Graph) -> None:
+    """Raise VerificationError unless both graphs compute the same."""
+    for sizes in _cases(before):
+        arrays = [random_array(i.dtype, _numbers(i.shape, sizes), k) for k, i in enumerate(before.inputs)]
+        _compare(interpret(before, arrays, sizes), interpret(after, arrays, sizes), f"a pass over the graph\n{after}")
+
+
+def check_program(graph: Graph, program: Program) -> None:
+    """Raise VerificationError unless the program computes what the graph means."""
+    for sizes in _cases(graph):
+        if iterations(program, sizes) > _MOST_ITERATIONS:
+            continue
+        arrays = [random_array(i.dtype, _numbers(i.shape, sizes), k) for k, i in enumerate(graph.inputs)]
+        given = [*arrays, *(c.captured.array for c in graph.captured)]
+        _compare(interpret(graph, arrays, sizes), execute(program, given, sizes), f"the program of\n{graph}")
+
+
+def random_array(dtype: DType, shape: tuple[int, ...], seed: int) -> Buffer:
+    """Numbers near 1, where nothing overflows and logarithms exist."""
+    generator = np.random.default_rng(seed)
+    if dtype.kind is Kind.BOOL:
+        return np.asarray(generator.integers(0, 2, shape).astype(bool))
+    if dtype.is_integer:
+        return np.asarray(generator.integers(0, 4, shape).astype(dtype.numpy))
+    return np.asarray(generator.uniform(0.5, 1.5, shape).astype(dtype.numpy))
+
+
+def _cases(graph: Graph) -> Iterator[Sizes]:
+    """Small sizes that the graph serves."""
+    symbols = sizes_of(graph)
+    generator = np.random.default_rng(len(symbols))
+    tries: list[Sequence[int]] = [[4] * len(symbols)]
+    tries += [[int(k) for k in generator.integers(0, 6, len(symbols))] for _ in range(_TRIES)]
+    candidates = (dict(zip(symbols, values, strict=True)) for values in tries)
+    yield from islice((sizes for sizes in candidates if _serves(graph, sizes)), _CASES)
+
+
+def _serves(graph: Graph, sizes: Sizes) -> bool:
+    return all(_inside(node, sizes) for node in walk((*graph.inputs, *graph.outputs)))
+
+
+def _inside(node: Node, sizes: Sizes) -> bool:
+    """Whether the shape is one, and small, and a view stays inside its source."""
+    shape = _numbers(node.shape, sizes)
+    if min(shape, default=0) < 0 or np.prod(shape) > _MOST_ELEMENTS:
+        return False
+    if not isinstance(node, View):
+        return True
+    source = _numbers(node.src.shape, sizes)
+    for position in product(*map(range, shape)):
+        values: dict[Atom, int] = dict(sizes.items())
+        values |= {Loop(axis, extent): position[axis] for axis, extent in enumerate(node.shape)}
+        if any(evaluate(c, values.__getitem__) < 0 for c in node.conditions):
+            continue
+        index = (evaluate(p, values.__getitem__) for p in node.index)
+        if not all(0 <= i < size for i, size in zip(index, source, strict=True)):
+            return False
+    return True
+
+
+def _numbers(shape: tuple[Index, ...], sizes: Sizes) -> tuple[int, ...]:
+    return tuple(evaluate(p, lambda atom: sizes[cast(Symbol, atom)]) for p in shape)
+
+
+def _compare(expected: Sequence[Buffer], found: Sequence[Buffer], what: str) -> None:
+    for number, (a, b) in enumerate(zip(expected, found, strict=True)):
+        tolerance = 1e-3 if a.dtype == np.float32 else 1e-9 if a.dtype == np.float64 else 0.0
+        if a.shape != b.shape or not np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=a.dtype.kind == "f"):
+            raise VerificationError(f"output {number} is\n{b}\ninstead of\n{a}\nafter {what}")

@@ -1,0 +1,141 @@
+"""From graph to program: the passes, once, in order, each with its verifier.
+
+HARP_VERIFY=1 verifies the ends of the stages, 2 after each pass; 3 also runs what each pass made on random data of
+small sizes, and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from harp.config import settings, show
+from harp.lower.build import Built, build
+from harp.lower.check import check_graph, check_program
+from harp.lower.memory import plan
+from harp.lower.program import Program
+from harp.lower.schedule import Schedule, schedule, verify_schedule
+from harp.lower.simplify import simplify, verify_simplified
+from harp.lower.target import Target
+from harp.lower.text import kernel_text, program_text
+from harp.lower.tile import tile
+from harp.lower.verify import verify_kernel, verify_program
+from harp.trace.graph import Graph
+from harp.trace.signature import sizes_of
+from harp.trace.verify import verify_graph
+
+
+@attrs.frozen(eq=False)
+class Lowered:
+    """A graph on its way to a program: what a pass has not made yet is empty."""
+
+    source: Graph
+    target: Target
+    graph: Graph
+    schedule: Schedule
+    built: Built
+    program: Program
+
+    @property
+    def loops(self) -> str:
+        """The program's loop nests as text."""
+        return program_text(self.program)
+
+
+@attrs.frozen
+class Pass:
+    """A function from state to state, what must hold after it, and how to run and print what it made."""
+
+    name: str
+    level: int  # of HARP_DEBUG that prints it; every pass is printed at the highest
+    run: Callable[[Lowered], Lowered]
+    verify: Callable[[Lowered, Lowered], None]
+    check: Callable[[Lowered, Lowered], None]
+    text: Callable[[Lowered], str]
+    ends_stage: bool = False
+
+
+def _simplify(s: Lowered) -> Lowered:
+    return attrs.evolve(s, graph=simplify(s.graph))
+
+
+def _schedule(s: Lowered) -> Lowered:
+    return attrs.evolve(s, schedule=schedule(s.graph))
+
+
+def _build(s: Lowered) -> Lowered:
+    return attrs.evolve(s, built=build(s.schedule, s.source.captured, s.target))
+
+
+def _tile(s: Lowered) -> Lowered:
+    return attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(tile(k, s.target) for k in s.built.kernels)))
+
+
+def _plan(s: Lowered) -> Lowered:
+    return attrs.evolve(s, program=_assembled(s))
+
+
+def _assembled(s: Lowered) -> Program:
+    built = s.built
+    slots = plan(built.kernels, built.scratch)
+    return Program(built.inputs, built.outputs, sizes_of(s.source), (), slots, built.kernels)
+
+
+def _verify_kernels(before: Lowered, after: Lowered) -> None:
+    for kernel in after.built.kernels:
+        verify_kernel(kernel)
+
+
+def _check_graph(before: Lowered, after: Lowered) -> None:
+    check_graph(before.graph, after.graph)
+
+
+def _check_kernels(before: Lowered, after: Lowered) -> None:
+    check_program(after.source, _assembled(after))
+
+
+def _no_check(before: Lowered, after: Lowered) -> None:
+    """A schedule says where, not what."""
+
+
+def _kernels_text(s: Lowered) -> str:
+    return "\n".join(map(kernel_text, s.built.kernels))
+
+
+def _verify_graph(before: Lowered, after: Lowered) -> None:
+    verify_simplified(before.graph, after.graph)
+
+
+def _verify_schedule(before: Lowered, after: Lowered) -> None:
+    verify_schedule(after.schedule)
+
+
+def _verify_program(before: Lowered, after: Lowered) -> None:
+    verify_program(after.program)
+
+
+PASSES = (
+    Pass("simplify", 2, _simplify, _verify_graph, _check_graph, lambda s: repr(s.graph)),
+    Pass("schedule", 3, _schedule, _verify_schedule, _no_check, lambda s: repr(s.schedule), ends_stage=True),
+    Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("tile", 5, _tile, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("plan memory", 3, _plan, _verify_program, _check_kernels, lambda s: s.loops, ends_stage=True),
+)
+
+
+def lower(graph: Graph, target: Target) -> Lowered:
+    """The program that computes a graph in canonical form, with what each pass made on the way."""
+    if settings.verify >= 1:
+        verify_graph(graph)
+    empty = Program((), (), (), (), (), ())
+    state = Lowered(graph, target, graph, Schedule(graph, ()), Built((), (), (), ()), empty)
+    for step in PASSES:
+        before, state = state, step.run(state)
+        if settings.debug >= step.level:
+            show(step.level, f"after {step.name}", step.text(state))
+        if settings.verify >= (1 if step.ends_stage else 2):
+            step.verify(before, state)
+        if settings.verify >= 3:
+            step.check(before, state)
+    return state
