@@ -84,6 +84,3 @@ def _gather(masked: Node, sizes: Shape, solution: Solution) -> tuple[Node, tuple
         masked, shape, renumber.each(solution.index), renumber.each(solution.conditions), const(0, masked.dtype)
     )
     return gathered, tuple(range(len(sizes), len(shape)))
-
-
-

@@ -17,13 +17,12 @@ import numpy as np
 from harp.backends.options import CompileOptions
 from harp.config import log
 from harp.errors import ArgumentError, SignatureError, StaticArgumentError
-from harp.lower.pipeline import Lowered, lower
 from harp.trace.array import Array, from_numpy
 from harp.trace.dtypes import ALL, ArraySignature, Buffer
 from harp.trace.index import Index
 from harp.trace.levels import current, where
 from harp.trace.scope import Scope
-from harp.trace.signature import Check, GraphSignature, canonical, signature_of
+from harp.trace.signature import Check, GraphSignature, signature_of
 from harp.trace.tracer import (
     Argument,
     declare,
@@ -34,7 +33,7 @@ from harp.trace.tracer import (
     trace_function,
 )
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, leaves_or_none, unflatten
-from harp.transforms.programs import Program, Runner, program_for, runner, target
+from harp.transforms.programs import Program, Runner, Stages, program_for, runner, stages_of
 
 _NATIVE = frozenset(d.numpy for d in ALL)
 
@@ -222,7 +221,7 @@ class JitFunction:
         """What each trace of this function serves, in order of tracing."""
         return tuple(e.signature for entries in self._entries.values() for e in reversed(entries))
 
-    def lower(self, *args: Tree, **kwargs: Tree) -> Lowered:
+    def lower(self, *args: Tree, **kwargs: Tree) -> Stages:
         """The stages of the program for these arguments, as text: `.graph`, `.schedule`, `.loops`, `.source`."""
         static, dynamic, named = self._split(args, kwargs)
         call = self._take_apart(static, dynamic, named)
@@ -231,7 +230,7 @@ class JitFunction:
 
         name = function_name(self._function)
         traced = trace_function(self._on_leaves(call, bool(named)), arguments, scope, name)
-        return lower(canonical(traced.graph), target())
+        return stages_of(traced.graph)
 
     def __repr__(self) -> str:
         return f"<jit of {function_name(self._function)}, {self.compilations} programs>"

@@ -9,17 +9,20 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import attrs
 import numpy as np
 
 from harp import backends
+from harp.backends.c.render import render
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Kernel
 from harp.backends.toolchain import find_toolchain
 from harp.config import counters, show
 from harp.errors import OutOfMemoryError
 from harp.lower.pipeline import Lowered, lower
+from harp.lower.schedule import Schedule
 from harp.lower.target import Target
 from harp.trace.dtypes import Buffer
 from harp.trace.graph import Graph
@@ -39,6 +42,25 @@ class Program:
     graph: Graph
     kernel: Kernel
     lowered: Lowered | None
+
+
+class Stages(NamedTuple):
+    """What became of a function, stage by stage: print it, or print one of its parts."""
+
+    graph: Graph
+    schedule: Schedule
+    loops: str
+    source: str
+
+    def __str__(self) -> str:
+        titles = zip(("graph", "schedule", "loop nests", "C source"), self, strict=True)
+        return "\n\n".join(f"--- {title}\n{text}" for title, text in titles)
+
+
+def stages_of(graph: Graph) -> Stages:
+    """Lower a graph and print it as C, without compiling."""
+    lowered = lower(canonical(graph), target())
+    return Stages(lowered.graph, lowered.schedule, lowered.loops, render(lowered.program))
 
 
 def target() -> Target:

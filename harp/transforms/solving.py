@@ -29,7 +29,6 @@ from harp.trace.index import (
     children,
     loop,
     loops_in,
-
     split_linear,
     value_atoms,
 )
@@ -197,7 +196,9 @@ def _pivot(system: _System, num: Index) -> tuple[Loop, Index, Index]:
     for unknown in system.in_(num):
         slope, others = _linear(num, unknown)
         if system.positive(slope):
-            choices.append((slope is not ONE, unknown.extent.constant is not None, len(choices), unknown, slope, others))
+            choices.append(
+                (slope is not ONE, unknown.extent.constant is not None, len(choices), unknown, slope, others)
+            )
     if not choices:
         raise Unsolvable
     return min(choices, key=lambda choice: choice[:3])[3:]
@@ -305,6 +306,3 @@ def _take_affine(system: _System) -> bool:
     del system.equations[k]
     _divide(system, unknown, step, multiple)
     return True
-
-
-
