@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from harp.errors import MissingRuleError
+from harp.trace.division import Substitution
 from harp.trace.expr import Operand, const
 from harp.trace.graph import describe
-from harp.trace.index import ONE, Index, Loop, loop, loops_in, product
+from harp.trace.index import ONE, Atom, Index, loop, loops_in, product
 from harp.trace.node import MapReduce, Node, Shape, View, at, positions
 from harp.trace.ops import Reduce
 from harp.trace.view import flatten_index, reshape, view
@@ -78,8 +79,10 @@ def _gather(masked: Node, sizes: Shape, solution: Solution) -> tuple[Node, tuple
     """The view of the cotangent over the source's axes and, behind them, the axes to sum, which are returned too."""
     left = sorted(solution.unknowns, key=lambda unknown: unknown.axis)
     shape = (*sizes, *(unknown.extent for unknown in left))
-    numbered = {unknown: loop(len(sizes) + place, unknown.extent) for place, unknown in enumerate(left)}
-    renumber = solution.rename(numbered)
+    numbered: dict[Atom, Index] = {
+        unknown: loop(len(sizes) + place, unknown.extent) for place, unknown in enumerate(left)
+    }
+    renumber = Substitution(numbered)
     gathered = view(
         masked, shape, renumber.each(solution.index), renumber.each(solution.conditions), const(0, masked.dtype)
     )

@@ -50,9 +50,6 @@ class Solution:
     conditions: tuple[Index, ...]
     unknowns: tuple[Loop, ...]
 
-    def rename(self, numbered: Mapping[Loop, Index]) -> Substitution:
-        return Substitution({**numbered})
-
 
 @attrs.define
 class _System:
@@ -96,7 +93,11 @@ def positive_inside(p: Index, extents: Shape) -> bool:
     """Whether p >= 1 where loops of these extents run: a factor of an extent is."""
     if nonnegative(p - 1):
         return True
-    return nonnegative(p) and any(exact_quotient(extent, p) is not None for extent in extents if extent is not ZERO)
+    return (
+        p is not ZERO
+        and nonnegative(p)
+        and any(exact_quotient(extent, p) is not None for extent in extents if extent is not ZERO)
+    )
 
 
 def solve(index: Sequence[Index], targets: Sequence[Index], shape: Shape, running: Shape) -> Solution:
@@ -215,9 +216,12 @@ def _replace_multiple(
     system: _System, unknown: Loop, slope: Index, multiple: Index, divisions: Mapping[Atom, Index]
 ) -> None:
     """slope * unknown is `multiple`: exact in the equations, where only multiples of `slope` may occur."""
+    replace = Substitution({**divisions, unknown: multiple} if slope is ONE else divisions)
     equations = []
-    replace = Substitution(divisions)
     for p, target in system.equations:
+        if slope is ONE:
+            equations.append((replace(p), target))
+            continue
         factor, rest = _linear(replace(p), unknown)
         equations.append((_exact(factor, slope) * multiple + rest if factor is not ZERO else rest, target))
     system.equations = equations

@@ -89,23 +89,18 @@ RULES = {
 }
 
 
-def raw(e):
-    """The rewritten form and the one that no rule touched give the same bits."""
-
-
-@pytest.mark.parametrize("dtype", ALL, ids=str)
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize(
+    ("name", "dtype"), [(name, dtype) for name in RULES for dtype in ALL if dtype.kind in INFO[RULES[name][0]].kinds]
+)
 def test_rules_fire_and_keep_the_bits(name, dtype):
+    """The rewritten form and the one that no rule touched give the same bits."""
     op, before, after = RULES[name]
-    if dtype.kind not in INFO[op].kinds:
-        pytest.skip("not defined for this dtype")
     x = Operand(dtype, 0)
     assert before(x) is after(x)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(expr, "_RULES", {})
         unsimplified = before(x)
-    if op not in (Op.CAST,):
-        assert unsimplified is not x
+    assert isinstance(unsimplified, Apply)
     values = specials(dtype)
     other = np.ones(1, bool) if name == "select of equals" else values
     assert bits(run(unsimplified, values, other)) == bits(run(before(x), values, other))
@@ -172,7 +167,7 @@ def test_every_operation_gives_what_numpy_gives(op):
     info = INFO[op]
     for dtype in valid_operands(op):
         values = specials(dtype)
-        grids = np.meshgrid(*[values] * info.arity)
+        grids = list(np.meshgrid(*[values] * info.arity))
         if op is Op.SELECT:
             grids[0] = np.resize([True, False], grids[0].shape)
         kinds = [bool_ if op is Op.SELECT and k == 0 else dtype for k in range(info.arity)]
@@ -182,14 +177,16 @@ def test_every_operation_gives_what_numpy_gives(op):
         result = run(e, *grids)
         assert result.dtype == e.dtype.numpy == expected.dtype, (op, dtype)
         np.testing.assert_array_equal(result, expected)
-        same = np.isnan(expected) if dtype.is_float and expected.dtype != bool else np.zeros(expected.shape, bool)
-        np.testing.assert_array_equal(np.signbit(result[~same]) if e.dtype.is_float else 0, np.signbit(expected[~same]) if e.dtype.is_float else 0)
+        if e.dtype.is_float:  # NaN's sign is not a value
+            nan = np.isnan(expected)
+            np.testing.assert_array_equal(np.signbit(result[~nan]), np.signbit(expected[~nan]))
 
 
 def reference(op, *args):
     a = args[0]
     if op is Op.POW and a.dtype.kind in "iu":
-        return np.vectorize(integer_power, otypes=[a.dtype])(*args)
+        powers = [integer_power(int(x), int(y), 8 * a.itemsize) for x, y in zip(a.flat, args[1].flat, strict=True)]
+        return np.array(powers, f"u{a.itemsize}").astype(a.dtype).reshape(a.shape)
     if op is Op.RECIP:
         return (1 / a).astype(a.dtype)
     if op is Op.FMA:
@@ -206,15 +203,11 @@ def reference(op, *args):
     return np.asarray(getattr(np, name)(*args))
 
 
-def integer_power(a, b):
-    """Wraps; to a negative power the exact quotient is truncated, and 1 / 0 is 0."""
-    width = a.dtype.itemsize * 8
-    base, exponent = int(a), int(b)
+def integer_power(base, exponent, width):
+    """Wraps; to a negative power the exact quotient is truncated, and 0 gives 0."""
     if exponent >= 0:
-        result = pow(base, exponent, 2**width)
-    else:
-        result = {1: 1, -1: -1 if exponent % 2 else 1}.get(base, 0)
-    return np.array(result % 2**width, f"u{width // 8}").astype(a.dtype)
+        return pow(base, exponent, 2**width)
+    return {1: 1, -1: -1 if exponent % 2 else 1}.get(base, 0) % 2**width
 
 
 @pytest.mark.parametrize("source", ALL, ids=str)
@@ -236,11 +229,10 @@ def test_dtypes_of_results():
             result_dtype(op, operands)
 
 
-@pytest.mark.parametrize("dtype", ALL, ids=str)
-@pytest.mark.parametrize("reduce", Reduce)
+@pytest.mark.parametrize(
+    ("reduce", "dtype"), [(r, d) for r in Reduce for d in ALL if d is not bool_ or r in (Reduce.MAX, Reduce.MIN)]
+)
 def test_identities_of_reductions(reduce, dtype):
-    if dtype is bool_ and reduce in (Reduce.SUM, Reduce.PROD):
-        pytest.skip("bool is summed as int64")
     identity, values = reduce.identity(dtype), specials(dtype)
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(reduce.ufunc(values, identity), values, strict=True)

@@ -1,0 +1,219 @@
+"""Reverse-mode differentiation of graphs: one rule for each kind of node.
+
+The cotangent of a node is the sum of what its users send back. A rule receives a node and its cotangent and gives
+the cotangents of the inputs that lie between `wrt` and the outputs. Its results are nodes of the same few kinds, so
+that the result can be differentiated again; the forward's own nodes are used as they are, by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from harp.errors import IntegerGradientError, MissingRuleError
+from harp.trace.dtypes import bool_
+from harp.trace.expr import Expr, Operand, Position, apply, cast, const, operands_in, select, substitute
+from harp.trace.graph import Graph, Site
+from harp.trace.index import ZERO, Index
+from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, fresh_input, positions
+from harp.trace.ops import Op, Reduce
+from harp.trace.view import view
+from harp.transforms.adjoint import sum_over, view_adjoint
+from harp.transforms.derivatives import pullback
+
+Cotangents = list[tuple[Node, Node]]  # an input of the node, and what the node sends back to it
+Active = set[Node]
+
+
+def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
+    """The graph from the inputs, and a cotangent for each floating-point output, to the cotangents of `wrt`.
+
+    Raises MissingRuleError, with the user's line, for a node that has no rule, and IntegerGradientError if `wrt` names
+    an input that is not of floating point.
+    """
+    for i in wrt:
+        if not i.dtype.is_float:
+            raise IntegerGradientError(f"input {i.name!r} has dtype {i.dtype}, which has no derivative")
+    seeds: list[tuple[Node, Input]] = []
+    for output in graph.outputs:
+        if output.dtype.is_float:
+            seeds.append((output, fresh_input(f"cotangent{len(seeds)}", output.shape, output.dtype)))
+    order = graph.nodes()
+    active = _between(order, wrt)
+    sites = _Sites(graph, [seed for _, seed in seeds])
+    cotangents: dict[Node, Node] = {}
+    for output, seed in seeds:
+        _accumulate(cotangents, output, seed)
+    for node in reversed(order):
+        ct = cotangents.get(node)
+        if ct is None or node not in active:
+            continue
+        parts = _apply_rule(node, ct, active, graph.sites.get(node))
+        for child, part in parts:
+            _accumulate(cotangents, child, part)
+        sites.name((cotangents[child] for child, _ in parts), node)
+    outputs = tuple(cotangents.get(i) or constant(0, i) for i in wrt)
+    return Graph((*graph.inputs, *(seed for _, seed in seeds)), outputs, sites.sites)
+
+
+def _between(order: Sequence[Node], wrt: Sequence[Input]) -> Active:
+    """The floating-point nodes that depend on `wrt`."""
+    active: Active = set(wrt)
+    for node in order:
+        if node.dtype.is_float and any(i in active for i in node.inputs):
+            active.add(node)
+    return active
+
+
+def _accumulate(cotangents: dict[Node, Node], node: Node, part: Node) -> None:
+    known = cotangents.get(node)
+    if known is not None:
+        operands = Operand(node.dtype, 0), Operand(node.dtype, 1)
+        part = MapReduce(node.shape, (known, part), apply(Op.ADD, *operands))
+    cotangents[node] = part
+
+
+class _Sites:
+    """Gives the nodes made for a node its place in the user's source."""
+
+    def __init__(self, graph: Graph, seeds: Sequence[Node]) -> None:
+        self.sites: dict[Node, Site] = dict(graph.sites)
+        self._known: set[Node] = {*graph.inputs, *graph.nodes(), *seeds}
+
+    def name(self, made: Iterable[Node], primal: Node) -> None:
+        site = self.sites.get(primal)
+        stack = list(made)
+        while stack:
+            node = stack.pop()
+            if node not in self._known:
+                self._known.add(node)
+                stack.extend(node.inputs)
+                if site is not None:
+                    self.sites.setdefault(node, site)
+
+
+def _apply_rule(node: Node, ct: Node, active: Active, site: Site | None) -> Cotangents:
+    place = f"\n  at {site[0]}:{site[1]}" if site else ""
+    rule = RULES.get(type(node))
+    if rule is None:
+        raise MissingRuleError(f"the gradient of {node!r} has no rule{place}")
+    try:
+        return rule(node, ct, active)
+    except MissingRuleError as error:
+        raise MissingRuleError(f"{error}{place}") from None
+
+
+# -- helpers ------------------------------------------------------------------------------------------------------
+
+
+def constant(value: float, like: Node) -> Node:
+    """An array of one number with the shape and dtype of another."""
+    return MapReduce(like.shape, (), const(value, like.dtype))
+
+
+def elementwise(domain: Shape, operands: Sequence[Node], expr: Expr) -> Node:
+    """A map over those operands that `expr` uses, each once; an operand itself where that is all there is."""
+    if isinstance(expr, Operand):
+        return operands[expr.slot]
+    used = operands_in(expr)
+    kept = list(dict.fromkeys(operands[x.slot] for x in used))
+    slots: dict[int, Expr] = {x.slot: Operand(x.dtype, kept.index(operands[x.slot])) for x in used}
+    return MapReduce(domain, tuple(kept), substitute(expr, slots))
+
+
+def _spread(node: Node, domain: Shape, axes: Sequence[int]) -> Node:
+    """A reduced array, the same at all positions along the axes of `domain` that had been reduced."""
+    return view(node, domain, tuple(p for axis, p in enumerate(positions(domain)) if axis not in axes))
+
+
+def _send_back(node: MapReduce, active: Active, extra: Sequence[Node], seed: Expr) -> Cotangents:
+    """Pull `seed`, an expression over the node's operands and the extra ones behind them, back through its `expr`."""
+    operands = (*node.operands, *extra)
+    slots = {slot for slot, operand in enumerate(node.operands) if operand in active}
+    parts = pullback(node.expr, seed, slots)
+    return [(node.operands[slot], elementwise(node.domain, operands, e)) for slot, e in parts.items()]
+
+
+# -- reductions ---------------------------------------------------------------------------------------------------
+
+
+def _sum(node: MapReduce, ct: Node, active: Active) -> Cotangents:
+    """Also of no reduction, which is a sum over no axes."""
+    spread = _spread(ct, node.domain, node.axes)
+    return _send_back(node, active, [spread], Operand(ct.dtype, len(node.operands)))
+
+
+def _extreme(node: MapReduce, ct: Node, active: Active) -> Cotangents:
+    """Equal shares for all that equal the forward's result; where that is NaN, for all NaN."""
+    first = len(node.operands)
+    chosen = _spread(node, node.domain, node.axes)
+    equal = apply(Op.EQ, node.expr, Operand(node.dtype, first))
+    mask = apply(Op.OR, equal, apply(Op.NOT, apply(Op.EQ, node.expr, node.expr)))
+    counted = elementwise(node.domain, (*node.operands, chosen), cast(mask, ct.dtype))
+    count = sum_over(counted, node.axes)
+    share = elementwise(ct.shape, (ct, count), apply(Op.DIV, Operand(ct.dtype, 0), Operand(ct.dtype, 1)))
+    spread = _spread(share, node.domain, node.axes)
+    seed = select(mask, Operand(ct.dtype, first + 1), const(0, ct.dtype))
+    return _send_back(node, active, [chosen, spread], seed)
+
+
+def _prod(node: MapReduce, ct: Node, active: Active) -> Cotangents:
+    """The product of all others, by a second copy of the reduced axes: exact with zeros, at every order."""
+    mapped = elementwise(node.domain, node.operands, node.expr)
+    copies = {axis: len(node.domain) + k for k, axis in enumerate(node.axes)}
+    domain = (*node.domain, *(node.domain[axis] for axis in node.axes))
+    here = positions(domain)
+    index = tuple(here[copies.get(axis, axis)] for axis in range(len(node.domain)))
+    other = view(mapped, domain, index)
+    itself: Expr = const(True, bool_)
+    for axis, copied in copies.items():
+        itself = apply(Op.AND, itself, _is_zero(here[axis] - here[copied]))
+    expr = select(itself, const(1, ct.dtype), Operand(ct.dtype, 0))
+    operands = (other,) if operands_in(expr) else ()
+    others = MapReduce(domain, operands, expr, Reduce.PROD, tuple(copies.values()))
+    seed = apply(Op.MUL, Operand(ct.dtype, len(node.operands)), Operand(ct.dtype, len(node.operands) + 1))
+    return _send_back(node, active, [_spread(ct, node.domain, node.axes), others], seed)
+
+
+def _is_zero(p: Index) -> Expr:
+    """Whether an index expression is 0, as an element."""
+    if p is ZERO:
+        return const(True, bool_)
+    position = Position(p)
+    return apply(Op.EQ, position, const(0, position.dtype))
+
+
+_REDUCTIONS: Mapping[Reduce | None, Callable[[MapReduce, Node, Active], Cotangents]] = {
+    None: _sum,
+    Reduce.SUM: _sum,
+    Reduce.PROD: _prod,
+    Reduce.MAX: _extreme,
+    Reduce.MIN: _extreme,
+}
+
+
+# -- one rule for each kind of node -------------------------------------------------------------------------------
+
+
+def _leaf(node: Node, ct: Node, active: Active) -> Cotangents:
+    return []
+
+
+def _map_reduce(node: MapReduce, ct: Node, active: Active) -> Cotangents:
+    return _REDUCTIONS[node.reduce](node, ct, active)
+
+
+def _view(node: View, ct: Node, active: Active) -> Cotangents:
+    return [(node.src, view_adjoint(node, ct))]
+
+
+def _contiguous(node: Contiguous, ct: Node, active: Active) -> Cotangents:
+    return [(node.src, ct)]
+
+
+RULES: dict[type[Node], Callable[..., Cotangents]] = {
+    Input: _leaf,
+    Constant: _leaf,
+    MapReduce: _map_reduce,
+    View: _view,
+    Contiguous: _contiguous,
+}
