@@ -43,7 +43,7 @@ def build(source: str, options: CompileOptions, *, again: bool = False) -> Path:
     library = _compile(source, flags, toolchain)
     stored = cache.put(key, ".so", library)
     if stored is None:
-        raise ToolchainError("the compiled program cannot be stored anywhere; set HARP_CACHE_DIR to a writable directory")
+        raise ToolchainError("the compiled program cannot be stored; set HARP_CACHE_DIR to a writable directory")
     return stored
 
 

@@ -33,7 +33,8 @@ def examine() -> tuple[list[str], bool]:
     if found is None:
         return [*lines, f"           no compiler: harp uses its NumPy interpreter; {_INSTALL}", *_cache()], False
     lines.append(f"           {found.version.splitlines()[0]}")
-    lines.append(f"           vectors of {found.vector_bytes} bytes, fused multiply-add: {'yes' if found.fma else 'no'}")
+    fma = "yes" if found.fma else "no"
+    lines.append(f"           vectors of {found.vector_bytes} bytes, fused multiply-add: {fma}")
     lines.append(f"           {shlex.join(found.isa)}")
     lines += _cache()
     problem = _trial()

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -160,7 +161,7 @@ def _native_isa(command: tuple[str, ...], family: Family) -> tuple[str, ...]:
         caches = [f"--param={w}" for w in words if w.startswith(("l1-cache", "l2-cache"))]
         return tuple(w for w in dict.fromkeys(kept + caches) if not w.endswith("=native"))
     found: list[str] = []
-    for flag, value in zip(words, words[1:], strict=False):
+    for flag, value in pairwise(words):
         if flag == "-target-cpu":
             found.append(f"-mcpu={value}" if arm or family is Family.ZIG else f"-march={value}")
         elif flag == "-target-feature" and family is Family.CLANG and not arm:

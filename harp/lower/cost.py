@@ -133,4 +133,3 @@ def count_users(nodes: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, in
     for output in outputs:
         users[output] += 1
     return users
-

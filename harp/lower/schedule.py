@@ -138,9 +138,7 @@ class _Scheduler:
     def repeated(self, node: Node, uses: Debts, reduces: bool) -> bool:
         """Whether some use (inside a reduction) computes elements several times."""
         places = [(use, kernel.nesting.place(use)) for kernel, use in uses]
-        return any(
-            (place.reduces or not reduces) and repeats(node.shape, use.at, place.loops) for use, place in places
-        )
+        return any((place.reduces or not reduces) and repeats(node.shape, use.at, place.loops) for use, place in places)
 
     def debt(self, node: Node, uses: Debts) -> int:
         """The work that is repeated if the node is computed at its uses."""
@@ -301,4 +299,3 @@ def verify_schedule(s: Schedule) -> None:
     unstored = [node for node in s.graph.outputs if node not in stored]
     if missing or unstored:
         raise VerificationError(f"never computed: {missing}; outputs never stored: {unstored}\n{s}")
-

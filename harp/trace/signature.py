@@ -92,15 +92,15 @@ def signature_of(graph: Graph, scope: Scope, axes: Sequence[Symbol]) -> GraphSig
 
 
 def sizes_of(graph: Graph) -> tuple[Symbol, ...]:
-    """The sizes that occur anywhere in the graph, in their canonical order."""
-    found: set[Symbol] = set()
+    """The sizes that occur anywhere in the graph, by first appearance: in the inputs' shapes, then in the nodes."""
+    found: dict[Symbol, None] = {}
     seen: set[Index] = set()
     for node in walk((*graph.inputs, *graph.outputs)):
         for p in _expressions(node):
             if p not in seen:
                 seen.add(p)
-                found |= symbols_in(p)
-    return tuple(sorted(found, key=lambda s: s.number))
+                found.update(dict.fromkeys(sorted(symbols_in(p), key=lambda s: s.number)))
+    return tuple(found)
 
 
 def _expressions(node: Node) -> list[Index]:

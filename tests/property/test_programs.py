@@ -61,7 +61,14 @@ def programs(draw, dtype):
         if draw(st.booleans()):
             steps.append(("unary", draw(st.sampled_from(sorted(unary))), draw(st.integers(0, k + 1)), 0))
         else:
-            steps.append(("binary", draw(st.sampled_from(sorted(BINARY))), draw(st.integers(0, k + 1)), draw(st.integers(0, k + 1))))
+            steps.append(
+                (
+                    "binary",
+                    draw(st.sampled_from(sorted(BINARY))),
+                    draw(st.integers(0, k + 1)),
+                    draw(st.integers(0, k + 1)),
+                )
+            )
     return shape, steps
 
 
@@ -106,7 +113,9 @@ def compare(actual, expected, tolerance):
         np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int32", "int64", "uint8", "uint32", "uint64", "int16", "uint16"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "float64", "int8", "int32", "int64", "uint8", "uint32", "uint64", "int16", "uint16"]
+)
 def test_compiled_interpreted_and_numpy_agree(dtype):
     # Sums of values of very different size cancel: both sides are within this of the exact result, relative to 1.
     tolerance = {"float32": 1e-4, "float64": 1e-10}.get(dtype, 0)

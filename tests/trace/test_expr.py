@@ -143,7 +143,7 @@ def test_what_nan_forbids_is_not_rewritten(wrong):
     x = Operand(f64, 0)
     assert isinstance(wrong(x), Apply)
     value = run(wrong(x), np.array(np.nan))
-    assert value.dtype == bool and not value or np.isnan(value)
+    assert (value.dtype == bool and not value) or np.isnan(value)
 
 
 def test_less_equal_is_false_for_nan():

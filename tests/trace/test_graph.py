@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -40,7 +41,11 @@ def test_text_does_not_depend_on_the_process():
     for seed, shift in (("0", 0), ("1", 3), ("7", 11)):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         done = subprocess.run(
-            [sys.executable, "-c", SCRIPT.format(shift=shift)], env=environment, capture_output=True, text=True, check=True
+            [sys.executable, "-c", SCRIPT.format(shift=shift)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         texts.add(done.stdout)
     assert len(texts) == 1
@@ -127,6 +132,6 @@ def test_captured_arrays_are_in_order_of_use():
 
 def test_picture():
     dot = trace(lambda x: hnp.exp(x).sum(), f32["n"]).to_dot()
-    assert dot.startswith("digraph harp {") and dot.endswith("}") and dot.count("->") == 2
+    assert dot.startswith("digraph harp {") and dot.endswith("}")
+    assert re.findall(r"^  (n\d -> n\d);$", dot, re.MULTILINE) == ["n0 -> n1", "n1 -> n2"]
     assert dot.count("{") == dot.count("}") and dot.count('"') % 2 == 0 and "peripheries=2" in dot
-    assert '\\"' in trace(lambda y: y, np.zeros(1)).to_dot().replace("input y", '\\"')

@@ -120,7 +120,11 @@ TWO = {
     "first elements": (lambda x, y: x[0] + y, (3, 4), lambda n, m: n >= 1),
     "a size of the other": (lambda x, y: x * y.shape[0], (3, 4), lambda n, m: True),
     "tried twice": (lambda x, y: (x + y) * (y + x), (4, 4), eq),
-    "both pinned": (lambda x, y: x * float(int(x.shape[0]) + 8 * int(y.shape[0])), (2, 3), lambda n, m: (n, m) == (2, 3)),
+    "both pinned": (
+        lambda x, y: x * float(int(x.shape[0]) + 8 * int(y.shape[0])),
+        (2, 3),
+        lambda n, m: (n, m) == (2, 3),
+    ),
     "equal, then pinned": (lambda x, y: (x + y) * float(int(y.shape[0])), (2, 2), lambda n, m: n == m == 2),
 }
 

@@ -47,7 +47,9 @@ def test_arithmetic_of_sizes(op):
 
 
 @pytest.mark.parametrize("op", COMPARE)
-@pytest.mark.parametrize("other", [3, 4, 5, -1, 3.0, 3.5, 4.5, math.inf, -math.inf, math.nan, np.int64(4), np.float32(3.5)])
+@pytest.mark.parametrize(
+    "other", [3, 4, 5, -1, 3.0, 3.5, 4.5, math.inf, -math.inf, math.nan, np.int64(4), np.float32(3.5)]
+)
 def test_comparisons(op, other):
     for n in (3, 4, 5):
         answer = in_trace(lambda size: op(size, other), n)
@@ -69,7 +71,12 @@ def test_unary_and_conversions():
     assert in_trace(lambda n: int(-n), 3) == -3
     assert in_trace(lambda n: +n == 3, 3) is True
     assert in_trace(lambda n: int(abs(n - 5)), 3) == 2
-    assert in_trace(lambda n: (float(n), round(n) == 3, math.floor(n) == 3, math.ceil(n) == 3), 3) == (3.0, True, True, True)
+    assert in_trace(lambda n: (float(n), round(n) == 3, math.floor(n) == 3, math.ceil(n) == 3), 3) == (
+        3.0,
+        True,
+        True,
+        True,
+    )
     assert in_trace(lambda n: tuple(map(int, divmod(n, 2))), 7) == (3, 1)
     assert in_trace(lambda n: tuple(map(int, divmod(20, n))), 7) == (2, 6)
     assert in_trace(lambda n: int(n**3), 3) == 27 and in_trace(lambda n: n**0, 3) == 1

@@ -88,7 +88,16 @@ def test_all_kinds_of_memory():
     read_only.flags.writeable = False
     unaligned = np.frombuffer(b"\0" + base.tobytes(), dtype=np.uint8)[1:].view(np.float64).reshape(4, 6)
     overlapping = np.lib.stride_tricks.sliding_window_view(np.arange(9.0), 3)
-    for x in (base.T, base[::-1, ::2], read_only, base.astype(">f8"), unaligned, overlapping, base[:0], np.broadcast_to(1.0, (2, 3))):
+    for x in (
+        base.T,
+        base[::-1, ::2],
+        read_only,
+        base.astype(">f8"),
+        unaligned,
+        overlapping,
+        base[:0],
+        np.broadcast_to(1.0, (2, 3)),
+    ):
         kept = x.copy()
         npt.assert_array_equal(f(x), x * 2 + 1)
         npt.assert_array_equal(x, kept)
@@ -134,7 +143,7 @@ def test_threads_share_a_function():
             for n in range(1, 30):
                 x = np.full((n, k + 1), float(k))
                 npt.assert_array_equal(f(x), (x * x).sum(1))
-        except BaseException as error:  # noqa: BLE001  collected for the main thread
+        except BaseException as error:
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
