@@ -31,7 +31,7 @@ class GraphSignature:
     axes: tuple[Symbol, ...]
     quotients: tuple[tuple[Symbol, Index], ...]
     guards: tuple[Guard, ...]
-    sizes: tuple[Symbol, ...]  # those that the program is given
+    sizes: tuple[Symbol, ...]  # those that the program is given, in the order of its canonical form
     inputs: tuple[ArraySignature, ...]
     outputs: tuple[ArraySignature, ...]
 
@@ -85,14 +85,19 @@ def signature_of(graph: Graph, scope: Scope, axes: Sequence[Symbol]) -> GraphSig
         tuple(axes),
         tuple(scope.quotients),
         tuple(scope.guards),
-        sizes_of(graph),
+        by_appearance(graph),
         tuple(ArraySignature(i.dtype, i.shape) for i in graph.inputs),
         tuple(ArraySignature(o.dtype, o.shape) for o in graph.outputs),
     )
 
 
 def sizes_of(graph: Graph) -> tuple[Symbol, ...]:
-    """The sizes that occur anywhere in the graph, by first appearance: in the inputs' shapes, then in the nodes."""
+    """The sizes that occur anywhere in the graph, by number; in a canonical graph also by first appearance."""
+    return tuple(sorted(by_appearance(graph), key=lambda s: s.number))
+
+
+def by_appearance(graph: Graph) -> tuple[Symbol, ...]:
+    """The sizes that occur anywhere in the graph, as they come: in the inputs' shapes, then in the nodes."""
     found: dict[Symbol, None] = {}
     seen: set[Index] = set()
     for node in walk((*graph.inputs, *graph.outputs)):
@@ -115,7 +120,7 @@ def _expressions(node: Node) -> list[Index]:
 
 def canonical(graph: Graph) -> Graph:
     """The same graph with inputs a0, a1, ... and sizes s0, s1, ... by position."""
-    mapping: dict[Atom, Index] = {s: of(Symbol(0, k, f"s{k}")) for k, s in enumerate(sizes_of(graph))}
+    mapping: dict[Atom, Index] = {s: of(Symbol(0, k, f"s{k}")) for k, s in enumerate(by_appearance(graph))}
     sizes = Substitution(mapping)
     arguments: dict[Input, Node] = {
         node: Input(node.uid, f"a{k}", sizes.each(node.shape), node.dtype) for k, node in enumerate(graph.inputs)

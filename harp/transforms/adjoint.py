@@ -8,7 +8,7 @@ they demand of j becomes conditions with fill 0.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from harp.errors import MissingRuleError
 from harp.trace.division import Substitution
@@ -72,7 +72,7 @@ def _groupings(rank: int) -> Iterator[list[range]]:
     for cuts in range(max(rank - 1, 0), -1, -1):
         for inner in combinations(range(1, rank), cuts):
             ends = (0, *inner, rank)
-            yield [range(a, b) for a, b in zip(ends, ends[1:], strict=False)] if rank else []
+            yield [range(a, b) for a, b in pairwise(ends)] if rank else []
 
 
 def _gather(masked: Node, sizes: Shape, solution: Solution) -> tuple[Node, tuple[int, ...]]:

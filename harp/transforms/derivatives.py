@@ -173,6 +173,11 @@ def _active(expr: Expr, slots: Container[int] | None) -> set[Expr]:
     return active
 
 
+def depends(expr: Expr, slots: Container[int]) -> bool:
+    """Whether a derivative flows from the value of `expr` to one of these operands."""
+    return expr in _active(expr, slots)
+
+
 def pullback(expr: Expr, cotangent: Expr, slots: Container[int] | None = None) -> dict[int, Expr]:
     """The cotangents of the operands of `expr`, given that of its value: one sweep, from users to what they use.
 

@@ -11,12 +11,12 @@ of its conditions unless it is certain there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
 import attrs
 
-from harp.trace.bounds import exact_quotient, nonnegative
+from harp.trace.bounds import divmod_polynomial, exact_quotient, nonnegative
 from harp.trace.division import Substitution, ceildiv, floordiv
 from harp.trace.index import (
     ONE,
@@ -29,6 +29,7 @@ from harp.trace.index import (
     children,
     loop,
     loops_in,
+    of,
     split_linear,
     value_atoms,
 )
@@ -36,6 +37,8 @@ from harp.trace.node import Shape
 
 # Splitting into digits ends after a few rounds; a map that needs more is given up.
 _ROUNDS = 16
+
+Rank = tuple[bool, bool, int]  # what to prefer among several unknowns: the smallest
 
 
 class Unsolvable(Exception):
@@ -100,6 +103,49 @@ def positive_inside(p: Index, extents: Shape) -> bool:
     )
 
 
+def certain(p: Index) -> bool:
+    """Whether p >= 0 is certain. A division is taken at the end of its loops that makes `p` smallest.
+
+    That is finer than the bounds of the division as a fraction: i < m*k gives i // k <= (m*k - 1) // k, which is m - 1.
+    """
+    if nonnegative(p):
+        return True
+    for monomial, _ in p.terms:
+        for atom in monomial:
+            parts = split_linear(p, atom) if isinstance(atom, FloorDiv) else None
+            if isinstance(atom, FloorDiv) and parts is not None and loops_in(atom.num) and not loops_in(atom.den):
+                slope, rest = parts
+                bounds = _ends(atom.num, loops_in(atom.num))
+                if bounds is not None and (nonnegative(slope) or nonnegative(-slope)):
+                    least = nonnegative(slope)
+                    bound = floordiv(bounds[0], atom.den) if least else _quotient_at_most(bounds[1], atom.den)
+                    return certain(slope * bound + rest)
+    return False
+
+
+def _quotient_at_most(a: Index, b: Index) -> Index:
+    """(q*b + r) // b <= q - 1, where r < 0 and b >= 1."""
+    quotient, rest = divmod_polynomial(a, b)
+    return quotient - 1 if nonnegative(-rest - 1) else floordiv(a, b)
+
+
+def _ends(p: Index, loops: Iterable[Loop]) -> tuple[Index, Index] | None:
+    """The smallest and the largest value of an affine expression over these loops; None where it is not affine."""
+    low = high = p
+    loops = sorted(loops, key=lambda a: a.key)
+    for found in loops:
+        parts = split_linear(p, found)
+        if parts is None or any(other in loops for other in loops_in(parts[0])):
+            return None
+        slope, last = parts[0], found.extent - 1
+        if not (nonnegative(slope) or nonnegative(-slope)):
+            return None
+        first, other_end = (ZERO, last) if nonnegative(slope) else (last, ZERO)
+        low, high = low + slope * first, high + slope * other_end
+        low, high = (q - slope * of(found) for q in (low, high))
+    return low, high
+
+
 def solve(index: Sequence[Index], targets: Sequence[Index], shape: Shape, running: Shape) -> Solution:
     """Solve index[k](loops of shape) == targets[k]; the targets lie in loops of the extents `running`.
 
@@ -116,7 +162,7 @@ def solve(index: Sequence[Index], targets: Sequence[Index], shape: Shape, runnin
     _make_affine(system)
     while _solve_step(system):
         pass
-    conditions = tuple(dict.fromkeys(c for c in system.conditions if not nonnegative(c)))
+    conditions = tuple(dict.fromkeys(c for c in system.conditions if not certain(c)))
     return Solution(tuple(system.index), conditions, tuple(system.unknowns))
 
 
@@ -164,7 +210,10 @@ def _divisions(system: _System) -> list[FloorDiv]:
 def _split(system: _System, chain: list[FloorDiv]) -> None:
     """num = base + d0 + c1*d1 + c2*d2 + ...: the digits replace the divisions and one loop of the numerator."""
     num, dens = chain[0].num, [d.den for d in chain]
-    low, high = _ends(system, num)
+    ends = _ends(num, system.in_(num))
+    if ends is None:
+        raise Unsolvable
+    low, high = ends
     base = ZERO if nonnegative(low) else floordiv(low, dens[-1]) * dens[-1]
     radices = [ONE, *dens]
     digits = []
@@ -193,16 +242,15 @@ def _exact(a: Index, b: Index) -> Index:
 
 def _pivot(system: _System, num: Index) -> tuple[Loop, Index, Index]:
     """The loop of the numerator that the digits replace: num == slope * unknown + others."""
-    choices = []
+    choices: list[tuple[Rank, Loop, Index, Index]] = []
     for unknown in system.in_(num):
         slope, others = _linear(num, unknown)
         if system.positive(slope):
-            choices.append(
-                (slope is not ONE, unknown.extent.constant is not None, len(choices), unknown, slope, others)
-            )
+            rank = slope is not ONE, unknown.extent.constant is not None, len(choices)
+            choices.append((rank, unknown, slope, others))
     if not choices:
         raise Unsolvable
-    return min(choices, key=lambda choice: choice[:3])[3:]
+    return min(choices, key=lambda choice: choice[0])[1:]
 
 
 def _linear(p: Index, unknown: Loop) -> tuple[Index, Index]:
@@ -237,19 +285,6 @@ def _divide(system: _System, unknown: Loop, slope: Index, multiple: Index) -> No
     system.set(unknown, value)
 
 
-def _ends(system: _System, p: Index) -> tuple[Index, Index]:
-    """The smallest and the largest value of an affine expression over the unknowns."""
-    low = high = p
-    for unknown in system.in_(p):
-        slope, _ = _linear(p, unknown)
-        last = unknown.extent - 1
-        if system.in_(slope) or not (nonnegative(slope) or nonnegative(-slope)):
-            raise Unsolvable
-        first, other = (ZERO, last) if nonnegative(slope) else (last, ZERO)
-        low, high = Substitution({unknown: first})(low), Substitution({unknown: other})(high)
-    return low, high
-
-
 # -- step 2: affine equations -------------------------------------------------------------------------------------
 
 
@@ -279,10 +314,10 @@ def _take_digit(system: _System, k: int) -> bool:
             continue
         last = unknown.extent - 1
         others = others + slope * last if mirrored else others
-        try:
-            low, _ = _ends(system, others)
-        except Unsolvable:
+        ends = _ends(others, system.in_(others))
+        if ends is None:
             continue
+        low = ends[0]
         if not nonnegative(step) or not nonnegative(step - 1 - (others - low)):
             continue
         quotient = floordiv(target - low, step)
@@ -295,7 +330,7 @@ def _take_digit(system: _System, k: int) -> bool:
 
 def _take_affine(system: _System) -> bool:
     """s*u + rest = j  ->  u = (j - rest) // s, if that comes out even: a loop of unknown length, then a unit step."""
-    choices = []
+    choices: list[tuple[Rank, int, Loop, Index, Index]] = []
     for k, (p, target) in enumerate(system.equations):
         for unknown in system.in_(p):
             slope, rest = _linear(p, unknown)

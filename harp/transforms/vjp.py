@@ -18,7 +18,7 @@ from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape,
 from harp.trace.ops import Op, Reduce
 from harp.trace.view import view
 from harp.transforms.adjoint import sum_over, view_adjoint
-from harp.transforms.derivatives import pullback
+from harp.transforms.derivatives import depends, pullback
 
 Cotangents = list[tuple[Node, Node]]  # an input of the node, and what the node sends back to it
 Active = set[Node]
@@ -56,12 +56,18 @@ def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
 
 
 def _between(order: Sequence[Node], wrt: Sequence[Input]) -> Active:
-    """The floating-point nodes that depend on `wrt`."""
+    """The floating-point nodes through which a derivative flows to `wrt`."""
     active: Active = set(wrt)
     for node in order:
-        if node.dtype.is_float and any(i in active for i in node.inputs):
+        if not node.dtype.is_float or not any(i in active for i in node.inputs):
+            continue
+        if not isinstance(node, MapReduce) or depends(node.expr, _active_slots(node, active)):
             active.add(node)
     return active
+
+
+def _active_slots(node: MapReduce, active: Active) -> set[int]:
+    return {slot for slot, operand in enumerate(node.operands) if operand in active}
 
 
 def _accumulate(cotangents: dict[Node, Node], node: Node, part: Node) -> None:
@@ -128,8 +134,7 @@ def _spread(node: Node, domain: Shape, axes: Sequence[int]) -> Node:
 def _send_back(node: MapReduce, active: Active, extra: Sequence[Node], seed: Expr) -> Cotangents:
     """Pull `seed`, an expression over the node's operands and the extra ones behind them, back through its `expr`."""
     operands = (*node.operands, *extra)
-    slots = {slot for slot, operand in enumerate(node.operands) if operand in active}
-    parts = pullback(node.expr, seed, slots)
+    parts = pullback(node.expr, seed, _active_slots(node, active))
     return [(node.operands[slot], elementwise(node.domain, operands, e)) for slot, e in parts.items()]
 
 
