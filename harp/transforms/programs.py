@@ -9,12 +9,14 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import attrs
 import numpy as np
 
 from harp import backends
+from harp.backends.c.backend import CKernel
 from harp.backends.c.render import render
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Kernel
@@ -105,51 +107,58 @@ def _make(graph: Graph, name: str, options: CompileOptions) -> Program:
     return Program(graph, kernel, lowered)
 
 
+def _uses_scratch(program: Program) -> bool:
+    return program.lowered is not None and bool(program.lowered.program.scratch)
+
+
 def runner(program: Program, captured: Sequence[Buffer]) -> Runner:
     """A function from input buffers and sizes to fresh output buffers, generated for this program."""
-    names = {f"s{k}": k for k in range(len(sizes_of(program.graph)))}
-    shapes = [
-        "".join(f"{python_source(p).replace('n', 's')}, " for p in output.shape) for output in program.graph.outputs
-    ]
     inputs = [f"b{k}" for k in range(len(program.graph.inputs))]
-    outputs = [f"o{k}" for k in range(len(shapes))]
-    sizes = list(names)
+    outputs = [f"o{k}" for k in range(len(program.graph.outputs))]
+    sizes = [f"n{k}" for k in range(len(sizes_of(program.graph)))]
+    shapes = [_tuple([python_source(p) for p in output.shape]) for output in program.graph.outputs]
     lines = [
         "def run(buffers, sizes):",
-        f"    {_targets(inputs)} = buffers",
-        f"    {_targets(sizes)} = sizes",
-        *(f"    {o} = empty(({shape}), d{k})" for k, (o, shape) in enumerate(zip(outputs, shapes, strict=True))),
-        f"    if call(({''.join(i + ', ' for i in inputs)}*captured), ({''.join(o + ', ' for o in outputs)}), sizes):",
+        f"    {_tuple(inputs)} = buffers",
+        f"    {_tuple(sizes)} = sizes",
+        *(f"    {o} = empty({shape}, d{k})" for k, (o, shape) in enumerate(zip(outputs, shapes, strict=True))),
+        f"    if {_call(program, inputs, outputs, sizes, len(captured))}:",
         "        raise no_memory(sizes)",
+        *(["    count(scratch(sizes))"] if _uses_scratch(program) else []),
         f"    return [{', '.join(outputs)}]",
     ]
-    if program.kernel.function is not None:
-        pointers = [f"pointer({n})" for n in inputs] + [f"c{k}" for k in range(len(captured))]
-        pointers += [f"pointer({o})" for o in outputs]
-        lines[-3] = f"    if call({', '.join([*pointers, *sizes])}):"
     namespace = _namespace(program, captured)
     exec("\n".join(lines), namespace)  # names and numbers of our own making only
     run: Runner = namespace["run"]  # type: ignore[assignment]
     return _checked(run)
 
 
-def _targets(names: Sequence[str]) -> str:
+def _call(program: Program, inputs: Sequence[str], outputs: Sequence[str], sizes: Sequence[str], captured: int) -> str:
+    """The call of the kernel: with pointers and numbers one after the other where it is compiled."""
+    constants = [f"c{k}" for k in range(captured)]
+    if program.kernel.function is None:
+        return f"call({_tuple([*inputs, *constants])}, {_tuple(outputs)}, sizes)"
+    pointers = [f"pointer({name})" for name in inputs], constants, [f"pointer({name})" for name in outputs]
+    return f"call({', '.join([*(p for group in pointers for p in group), *sizes])})"
+
+
+def _tuple(names: Sequence[str]) -> str:
     return f"({''.join(n + ', ' for n in names)})"
 
 
 def _namespace(program: Program, captured: Sequence[Buffer]) -> dict[str, object]:
     kernel = program.kernel
+    compiled = kernel.function is not None
     found: dict[str, object] = {
         "empty": np.empty,
         "no_memory": _no_memory,
-        "captured": tuple(captured),
-        "call": kernel if kernel.function is None else kernel.function,
+        "call": kernel.function if compiled else kernel,
         "pointer": kernel.pointer,
     }
+    if isinstance(kernel, CKernel):
+        found |= {"count": partial(counters.raise_to, "scratch_bytes"), "scratch": kernel.scratch_bytes}
     found |= {f"d{k}": output.dtype.numpy for k, output in enumerate(program.graph.outputs)}
-    if kernel.function is not None:
-        found |= {f"c{k}": kernel.pointer(array) for k, array in enumerate(captured)}
-    return found
+    return found | {f"c{k}": kernel.pointer(array) if compiled else array for k, array in enumerate(captured)}
 
 
 def _no_memory(sizes: tuple[int, ...]) -> OutOfMemoryError:

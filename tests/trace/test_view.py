@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harp.trace import view
+from harp.trace.division import floordiv, mod
 from harp.trace.dtypes import as_dtype, f64
 from harp.trace.expr import const
 from harp.trace.graph import Graph
@@ -200,8 +201,12 @@ def test_conditions_that_always_hold_are_dropped():
 
 
 def test_reshapes_are_affine_where_factors_match():
-    for shape in ((n, m * k), (n * m, k), (n * m * k,), (n, m, k, ONE), (n, ONE, m * k)):
-        assert "//" not in repr(view.reshape(X, shape).index)
+    y = Input(-4, "y", (n * m, k, n), f64)
+    for shape in ((n, m, k, n), (n, m, k, ONE, n), (ONE, n, m, k, n)):
+        assert "//" not in repr(view.reshape(y, shape).index)
+    i = loop(1, m * k)
+    assert view.reshape(X, (n, m * k)).index == (loop(0, n), floordiv(i, k), mod(i, k))
+    assert view.reshape(X, (n * m, k)).index[2] is loop(1, k)
     assert "//" in repr(view.reshape(X, (m, n, k)).index)
 
 
