@@ -46,14 +46,17 @@ class DType(InternedBase):
 
     @property
     def itemsize(self) -> int:
+        """Bytes of an element."""
         return self.numpy.itemsize
 
     @property
     def is_float(self) -> bool:
+        """Whether it is a floating-point dtype."""
         return self.kind is Kind.FLOAT
 
     @property
     def is_integer(self) -> bool:
+        """Whether it is a signed or unsigned integer dtype."""
         return self.kind in (Kind.INT, Kind.UINT)
 
     def __getitem__(self, sizes: Dim | tuple[Dim, ...]) -> ArraySignature:
