@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shlex
 import subprocess
 import tempfile
@@ -16,6 +15,7 @@ from harp.backends.toolchain import Toolchain, base_flags, find_toolchain, run
 from harp.config import counters, log, show
 from harp.errors import ToolchainError
 
+_SECONDS = 300.0
 _ADVICE = "`python -m harp doctor` says what was found; set HARP_CC to another compiler, or to none for NumPy"
 
 
@@ -41,7 +41,7 @@ def build(source: str, options: CompileOptions, *, again: bool = False) -> Path:
         return found
     counters.add("cache_misses")
     library = _compile(source, flags, toolchain)
-    stored = cache.put(key, ".so", library)
+    stored = cache.put(key, ".so", library) or cache.in_memory(library)
     if stored is None:
         raise ToolchainError("the compiled program cannot be stored; set HARP_CACHE_DIR to a writable directory")
     return stored
@@ -53,9 +53,9 @@ def _compile(source: str, flags: tuple[str, ...], toolchain: Toolchain) -> bytes
     try:
         with tempfile.TemporaryDirectory(prefix="harp-build-") as directory:
             code, library = Path(directory, "program.c"), Path(directory, "program.so")
-            code.write_text(source)
+            code.write_text(source, encoding="utf-8")
             command = (*toolchain.command, *flags, "-o", str(library), str(code), "-lm")
-            done = run(command, float(os.environ.get("HARP_CC_TIMEOUT", "300")))
+            done = run(command, _SECONDS)
             if done.returncode or not library.is_file():
                 raise ToolchainError(_failure(command, done.returncode, done.stderr))
             content = library.read_bytes()
@@ -71,4 +71,5 @@ def _compile(source: str, flags: tuple[str, ...], toolchain: Toolchain) -> bytes
 
 def _failure(command: tuple[str, ...], code: int, messages: str) -> str:
     head = "\n".join(messages.strip().splitlines()[:20]) or "it printed nothing"
-    return f"the C compiler failed with exit status {code}:\n  {shlex.join(command)}\n{head}\n{_ADVICE}"
+    event = f"failed with exit status {code}" if code else "made no library"
+    return f"the C compiler {event}:\n  {shlex.join(command)}\n{head}\n{_ADVICE}"

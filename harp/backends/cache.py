@@ -3,7 +3,8 @@
 An entry ends with the SHA-256 of what stands before it. Loaders ignore what follows a library, and a damaged or
 truncated entry is noticed before it is loaded. Only a directory and files that belong to the user and that nobody
 else can write to are used. Where a place cannot be used the next one is tried:
-`$HARP_CACHE_DIR`, `$XDG_CACHE_HOME/harp`, `~/.cache/harp`, a private temporary directory.
+`$HARP_CACHE_DIR`, `$XDG_CACHE_HOME/harp`, `~/.cache/harp`, a private temporary directory. Where none can, a library
+stays in memory.
 """
 
 from __future__ import annotations
@@ -27,18 +28,23 @@ _private: list[Path] = []
 
 def places() -> Iterator[Path]:
     """Where entries may be, in order of preference. The private directory comes last and is made when asked for."""
-    chosen = os.environ.get("HARP_CACHE_DIR")
+    yield from _shared()
+    private = _private_directory()
+    if private is not None:
+        yield private
+
+
+def _shared() -> Iterator[Path]:
+    """Where other processes find entries too."""
+    chosen, base = os.environ.get("HARP_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME", "")
     if chosen:
-        yield Path(chosen)
-    elif os.environ.get("XDG_CACHE_HOME"):
-        yield Path(os.environ["XDG_CACHE_HOME"]) / "harp"
+        yield Path(os.path.abspath(os.path.expanduser(chosen)))
+    elif os.path.isabs(base):
+        yield Path(base) / "harp"
     else:
         home = os.path.expanduser("~")
         if os.path.isabs(home):
             yield Path(home) / ".cache" / "harp"
-    private = _private_directory()
-    if private is not None:
-        yield private
 
 
 def _private_directory() -> Path | None:
@@ -80,16 +86,15 @@ def prepare(directory: Path) -> str | None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         return error.strerror or str(error)
-    resolved = directory.resolve()
-    reason = refusal(resolved)
-    return reason if reason or os.access(resolved, os.W_OK | os.X_OK) else "cannot be written to"
+    reason = refusal(directory)
+    return reason if reason or os.access(directory, os.W_OK | os.X_OK) else "cannot be written to"
 
 
 def get(key: str, suffix: str) -> Path | None:
     """The undamaged entry with this key, if there is one."""
-    for directory in places():
+    for directory in (*_shared(), *_private):
         path = directory / f"{key}{suffix}"
-        if path.exists() and refusal(directory.resolve()) is None and _is_whole(path):
+        if os.path.lexists(path) and refusal(directory) is None and _is_whole(path):
             return path
     return None
 
@@ -112,6 +117,21 @@ def _is_whole(path: Path) -> bool:
 def read(path: Path) -> bytes:
     """The content of an entry."""
     return path.read_bytes()[:-_DIGEST]
+
+
+def in_memory(content: bytes) -> Path | None:
+    """A library that is in no directory, where the system has such files.
+
+    Its descriptor stays open: the loader takes two libraries with the same path for one.
+    """
+    try:
+        handle = os.memfd_create("harp")
+        with os.fdopen(handle, "wb", closefd=False) as file:
+            file.write(content)
+    except (AttributeError, OSError) as error:
+        log.debug("no library in memory: %s", error)
+        return None
+    return Path(f"/proc/self/fd/{handle}")
 
 
 def put(key: str, suffix: str, content: bytes) -> Path | None:

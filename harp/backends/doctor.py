@@ -31,8 +31,9 @@ def examine() -> tuple[list[str], bool]:
     for attempt in toolchain.attempts():
         lines.append(f"compiler   {attempt.command}: {attempt.reason or 'chosen'}")
     if found is None:
-        return [*lines, f"           no compiler: harp uses its NumPy interpreter; {_INSTALL}", *_cache()], False
-    lines.append(f"           {found.version.splitlines()[0]}")
+        advice = "unset HARP_CC to use a compiler" if toolchain.attempts()[0].command == "none" else _INSTALL
+        return [*lines, f"           no compiler: harp uses its NumPy interpreter; {advice}", *_cache()], False
+    lines.append(f"           {(found.version or 'of unknown version').splitlines()[0]}")
     fma = "yes" if found.fma else "no"
     lines.append(f"           vectors of {found.vector_bytes} bytes, fused multiply-add: {fma}")
     lines.append(f"           {shlex.join(found.isa)}")
@@ -49,12 +50,14 @@ def _cache() -> Iterator[str]:
         if reason is None:
             return
         yield "           set HARP_CACHE_DIR to a directory of your own that others cannot write to"
+    yield "cache      memory: each process compiles its programs anew"
 
 
 def _trial() -> str | None:
     """Compile, load and call a small program; returns what went wrong."""
     try:
-        result = build_and_load(_TRIAL, CompileOptions()).function("harp_trial", "int(*)(int)")(1)
+        library = build_and_load(_TRIAL, CompileOptions(), again=True)  # it must outlive the call
+        result = library.function("harp_trial", "int(*)(int)")(1)
     except ToolchainError as error:
         return str(error)
     return None if result == 2 else f"the compiled program gave {result} instead of 2; {_INSTALL}"

@@ -11,6 +11,7 @@ from typing import cast
 
 import _cffi_backend
 
+from harp.backends import cache
 from harp.backends.build import build
 from harp.backends.options import CompileOptions
 from harp.config import log
@@ -42,18 +43,31 @@ class Library:
             raise ToolchainError(f"{self.path} has no function {name}: {error}") from None
 
 
-def build_and_load(source: str, options: CompileOptions) -> Library:
-    """The loaded library of a source; what the cache holds is built again if it cannot be loaded.
-
-    Raises ToolchainError.
-    """
-    path = build(source, options)
+def _load(path: Path) -> Library:
+    """A library from its file, or from memory if its directory does not allow execution. Raises OSError."""
     try:
         return Library(path)
     except OSError as error:
-        log.debug("%s cannot be loaded (%s): built again", path, error)
+        copy = cache.in_memory(path.read_bytes())
+        if copy is None:
+            raise
+        log.debug("%s cannot be loaded (%s): loaded from memory", path, error)
+    return Library(copy)
+
+
+def build_and_load(source: str, options: CompileOptions, *, again: bool = False) -> Library:
+    """The loaded library of a source; what the cache holds is built again if it cannot be loaded, or with `again`.
+
+    Raises ToolchainError.
+    """
+    if not again:
+        path = build(source, options)
+        try:
+            return _load(path)
+        except OSError as error:
+            log.debug("%s cannot be loaded (%s): built again", path, error)
     try:
-        return Library(build(source, options, again=True))
+        return _load(build(source, options, again=True))
     except OSError as error:
         raise ToolchainError(
             f"the compiled program cannot be loaded: {error}; if its directory is mounted noexec, set HARP_CACHE_DIR "

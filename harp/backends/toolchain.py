@@ -1,9 +1,9 @@
 """Which C compiler there is and what it compiles for.
 
 `$HARP_CC`, `$CC`, `cc`, `gcc`, `clang`, then `python -m ziglang cc`. A candidate counts only if it makes a library
-that can be used. `HARP_CC=none` says to use none. The instruction set is resolved to names, so that a cache that is
-shared between machines never serves the wrong one. What was found is remembered on disk: later processes start no
-compiler to find out.
+that loads. `HARP_CC_TIMEOUT` limits each run of it, in seconds. `HARP_CC=none` says to use none. The instruction set
+is resolved to names, so that a cache that is shared between machines never serves the wrong one. What was found is
+remembered on disk: later processes start no compiler to find out.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import enum
 import hashlib
 import importlib.util
 import json
+import math
 import os
 import platform
 import shlex
@@ -25,11 +26,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+import _cffi_backend
+
 from harp.backends import cache
 from harp.config import log
 
 _PROBE = "int harp_probe(int x) { return x + 1; }\n"
-_SECONDS = 60.0
+_PROBE_SECONDS = 60.0
 
 
 class Family(enum.Enum):
@@ -86,11 +89,22 @@ def reset() -> None:
 
 def _candidates() -> Iterator[tuple[str, ...]]:
     for variable in ("HARP_CC", "CC"):
-        if os.environ.get(variable):
-            yield tuple(shlex.split(os.environ[variable]))
+        text = os.environ.get(variable, "").strip()
+        if text:
+            yield _split(text)
     yield from (("cc",), ("gcc",), ("clang",))
     if importlib.util.find_spec("ziglang") is not None:
         yield sys.executable, "-m", "ziglang", "cc"
+
+
+def _split(text: str) -> tuple[str, ...]:
+    """The words of a command; a program whose path contains spaces is one word."""
+    if shutil.which(text):
+        return (text,)
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:  # a quotation mark too many
+        return (text,)
 
 
 def _search() -> Toolchain | None:
@@ -98,11 +112,12 @@ def _search() -> Toolchain | None:
         _attempts.append(Attempt("none", "HARP_CC=none: no compiler is to be used"))
         return None
     for command in _candidates():
-        program = shutil.which(command[0]) if command else None
+        program = shutil.which(command[0])
         if program is None:
             _attempts.append(Attempt(shlex.join(command), "not found"))
             continue
-        found = _recall((program, *command[1:])) or _examine((program, *command[1:]))
+        whole = (os.path.abspath(program), *command[1:])
+        found = _recall(whole) or _examine(whole)
         if isinstance(found, Toolchain):
             _attempts.append(Attempt(shlex.join(command), ""))
             return found
@@ -111,7 +126,20 @@ def _search() -> Toolchain | None:
     return None
 
 
-def run(command: tuple[str, ...], seconds: float = _SECONDS) -> subprocess.CompletedProcess[str]:
+def time_limit(seconds: float) -> float:
+    """How long a compiler may take: `$HARP_CC_TIMEOUT` if that is a positive number, else `seconds`."""
+    text = os.environ.get("HARP_CC_TIMEOUT", "").strip()
+    try:
+        limit = float(text) if text else seconds
+    except ValueError:
+        limit = 0.0
+    if limit > 0 and math.isfinite(limit):
+        return limit
+    log.warning("HARP_CC_TIMEOUT=%r is not a number of seconds: taken as %g", text, seconds)
+    return seconds
+
+
+def run(command: tuple[str, ...], seconds: float = _PROBE_SECONDS) -> subprocess.CompletedProcess[str]:
     """Start a compiler: no shell, no input, messages in English."""
     return subprocess.run(
         command,
@@ -119,7 +147,7 @@ def run(command: tuple[str, ...], seconds: float = _SECONDS) -> subprocess.Compl
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=seconds,
+        timeout=time_limit(seconds),
         env={**os.environ, "LC_ALL": "C"},
         check=False,
     )
@@ -134,9 +162,12 @@ def _examine(command: tuple[str, ...]) -> Toolchain | str:
         with tempfile.TemporaryDirectory(prefix="harp-probe-") as directory:
             source, library = Path(directory, "probe.c"), Path(directory, "probe.so")
             source.write_text(_PROBE)
-            done = run((*command, *isa, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"))
-            if done.returncode or not library.is_file() or library.stat().st_size < 256:
-                return f"does not make a library: {(done.stderr or 'no output').strip()[:300]}"
+            problem = _try(command, isa, source, library)
+            if problem and isa:  # some features have no flag: better the plain instruction set than no compiler
+                isa = ()
+                problem = _try(command, isa, source, library)
+            if problem:
+                return problem
             macros = run((*command, *isa, "-dM", "-E", str(source))).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"does not run: {error}"
@@ -145,8 +176,21 @@ def _examine(command: tuple[str, ...]) -> Toolchain | str:
     return found
 
 
+def _try(command: tuple[str, ...], isa: tuple[str, ...], source: Path, library: Path) -> str:
+    """Why the library that a compiler makes cannot be used; empty if it can."""
+    done = run((*command, *isa, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"))
+    if done.returncode or not library.is_file():
+        return f"does not make a library: {(done.stderr.strip() or 'it printed nothing')[:300]}"
+    try:
+        _cffi_backend.load_library(str(library), 0)
+    except OSError as error:
+        # a temporary directory that is mounted noexec says nothing about the compiler
+        return "" if "not permitted" in str(error) else f"makes a library that does not load: {error}"
+    return ""
+
+
 def _family(command: tuple[str, ...], version: str) -> Family:
-    if "ziglang" in command or Path(command[0]).name.startswith("zig"):
+    if any(Path(word).name.startswith("zig") for word in command):
         return Family.ZIG
     return Family.CLANG if "clang" in version else Family.GCC
 
@@ -155,14 +199,17 @@ def _native_isa(command: tuple[str, ...], family: Family) -> tuple[str, ...]:
     """The flags that -march=native stands for on this machine."""
     arm = platform.machine().lower() in ("aarch64", "arm64")
     native = "-mcpu=native" if arm else "-march=native"
-    words = shlex.split(run((*command, native, "-###", "-E", "-x", "c", os.devnull)).stderr.replace("\n", " "))
+    try:
+        words = shlex.split(run((*command, native, "-###", "-E", "-x", "c", os.devnull)).stderr.replace("\n", " "))
+    except ValueError:  # it printed something else
+        return ()
     if family is Family.GCC:
         kept = [w for w in words if w.startswith(("-march=", "-mcpu=", "-mtune=")) or _is_feature(w)]
         caches = [f"--param={w}" for w in words if w.startswith(("l1-cache", "l2-cache"))]
-        return tuple(w for w in dict.fromkeys(kept + caches) if not w.endswith("=native"))
+        return tuple(w for w in dict.fromkeys(kept + caches) if "native" not in w)
     found: list[str] = []
     for flag, value in pairwise(words):
-        if flag == "-target-cpu":
+        if flag == "-target-cpu" and value != "native":
             found.append(f"-mcpu={value}" if arm or family is Family.ZIG else f"-march={value}")
         elif flag == "-target-feature" and family is Family.CLANG and not arm:
             found.append(f"-m{value[1:]}" if value[0] == "+" else f"-mno-{value[1:]}")
@@ -192,9 +239,14 @@ def _cpu() -> str:
 
 
 def _memory_key(command: tuple[str, ...]) -> str:
-    """Changes with the compiler's file and the processor."""
-    status = os.stat(os.path.realpath(command[0]))
-    facts = [*command, str(status.st_mtime_ns), str(status.st_size), platform.machine(), platform.platform(), _cpu()]
+    """Changes with the compiler's files (also those behind a launcher such as ccache) and the processor."""
+    facts = [*command, sys.platform, platform.machine(), _cpu()]
+    for word in command:
+        module = importlib.util.find_spec(word) if word == "ziglang" else None
+        path = module.origin if module else shutil.which(word)
+        if path is not None:
+            status = os.stat(path)
+            facts += [str(status.st_mtime_ns), str(status.st_size)]
     return "toolchain-" + hashlib.sha256("\0".join(facts).encode()).hexdigest()
 
 

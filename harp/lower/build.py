@@ -10,12 +10,13 @@ worth computing once. Everything else is one expression over loads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
 from harp.lower.cost import Frame, Nesting, Use, weigh
-from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, Nest, Seq, Space, Stmt, Store
+from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, Space, Stmt, Store
+from harp.lower.rewrite import nest, sequence
 from harp.lower.schedule import Group, Schedule, Step
 from harp.lower.target import Target
 from harp.trace.dtypes import DType
@@ -70,23 +71,7 @@ def _buffer(name: str, node: Node, space: Space) -> Buffer:
 def _copy(target: Buffer, source: Buffer) -> Kernel:
     index = positions(target.shape)
     loops = [a for p in index if isinstance(a := p.atom, Loop)]
-    return Kernel("copy", nest(loops, Store(target, index, Load(source, index))))
-
-
-def nest(loops: Iterable[Loop], body: Stmt) -> Stmt:
-    """`body` inside loops, from the outside in; a body that is such a nest itself joins in."""
-    heads = tuple(For(loop) for loop in loops)
-    if not heads:
-        return body
-    if isinstance(body, Nest) and all(isinstance(h, For) for h in body.heads):
-        return Nest(heads + body.heads, body.body)
-    return Nest(heads, body)
-
-
-def sequence(parts: Iterable[Stmt]) -> Stmt:
-    """One statement after the other."""
-    flat = [s for part in parts for s in (part.parts if isinstance(part, Seq) else (part,))]
-    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+    return Kernel("copy", nest(map(For, loops), Store(target, index, Load(source, index))))
 
 
 class _Builder:
@@ -114,7 +99,7 @@ class _Builder:
             for buffer, fill in reversed(self.items[depth]):
                 body = Alloc(buffer, sequence((fill, body)))
             if depth:
-                body = nest((self.group.loops[depth - 1],), body)
+                body = nest((For(self.group.loops[depth - 1]),), body)
         return Kernel(_name(self.group), body)
 
     # --- values
@@ -179,7 +164,7 @@ class _Builder:
 
         def fill(acc: Buffer) -> Stmt:
             start = Store(acc, (), const(reduce.identity(value.dtype), value.dtype))
-            return sequence((start, nest(step.loops, self.accumulate(acc, reduce, value))))
+            return sequence((start, nest(map(For, step.loops), self.accumulate(acc, reduce, value))))
 
         return self.variable(self.depth(step), value.dtype, fill)
 

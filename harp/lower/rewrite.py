@@ -1,8 +1,8 @@
-"""What the rewrites of loop nests are made of: renaming, the strides of loads, and the distribution of loops."""
+"""What the rewrites of loop nests are made of: renaming, strides of loads, and the distribution of loops."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import attrs
 
@@ -12,7 +12,6 @@ from harp.lower.loops import (
     Buffer,
     For,
     Head,
-    If,
     Kernel,
     Load,
     LoopKind,
@@ -21,23 +20,23 @@ from harp.lower.loops import (
     Space,
     Stmt,
     Store,
+    parts,
     walk,
 )
 from harp.trace.division import Substitution
 from harp.trace.expr import Expr, Position, rewrite
 from harp.trace.expr import walk as walk_expr
-from harp.trace.index import Atom, Index, Loop, of, split_linear
+from harp.trace.index import ONE, ZERO, Atom, Index, Loop, as_index, of, split_linear
 
-# An element of a scalar variable that has become an array: the array, and the position in it.
-Element = tuple[Buffer, tuple[Index, ...]]
+_OUTSIDE = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 
 
 @attrs.frozen
 class Renaming:
-    """Puts index expressions for loops, and elements of arrays for scalar variables."""
+    """Puts index expressions for loops, and a part of a larger array for a variable: the array and where it is."""
 
     loops: Substitution
-    scalars: Mapping[Buffer, Element]
+    variables: Mapping[Buffer, tuple[Buffer, tuple[Index, ...]]]
 
     def value(self, e: Expr) -> Expr:
         return rewrite((e,), self._leaf)[0]
@@ -46,127 +45,152 @@ class Renaming:
         if isinstance(e, Position):
             return Position(self.loops(e.index))
         if isinstance(e, Load):
-            buffer, index = self.scalars.get(e.buffer, (e.buffer, e.index))
-            return Load(buffer, self.loops.each(index), self.loops.each(e.conditions), e.fill)
+            buffer, index = self._place(e.buffer, e.index)
+            return Load(buffer, index, self.loops.each(e.conditions), e.fill)
         return e
 
-    def store(self, s: Store) -> Store:
-        buffer, index = self.scalars.get(s.buffer, (s.buffer, s.index))
-        return Store(buffer, self.loops.each(index), self.value(s.value), s.reduce)
+    def _place(self, buffer: Buffer, index: tuple[Index, ...]) -> tuple[Buffer, tuple[Index, ...]]:
+        array, prefix = self.variables.get(buffer, (buffer, ()))
+        return array, prefix + self.loops.each(index)
 
     def statement(self, s: Stmt) -> Stmt:
-        """A statement of nests, sequences, stores and variables."""
         if isinstance(s, Store):
-            return self.store(s)
-        if isinstance(s, Seq):
-            return Seq(tuple(map(self.statement, s.parts)))
-        if isinstance(s, Alloc):
-            return Alloc(s.buffer, self.statement(s.body))
-        assert isinstance(s, Nest)
-        return Nest(s.heads, self.statement(s.body))
+            buffer, index = self._place(s.buffer, s.index)
+            return Store(buffer, index, self.value(s.value), s.reduce)
+        inner = rebuilt(s, self.statement)
+        return attrs.evolve(inner, conditions=self.loops.each(inner.conditions)) if isinstance(inner, If) else inner
+
+
+def rebuilt(s: Stmt, part: Callable[[Stmt], Stmt]) -> Stmt:
+    """The statement with `part` of what is directly inside it, for statements that `is_plain` accepts."""
+    if isinstance(s, Seq):
+        return sequence(map(part, s.parts))
+    if isinstance(s, Alloc):
+        return Alloc(s.buffer, part(s.body))
+    if isinstance(s, Nest):
+        return nest(s.heads, part(s.body))
+    if isinstance(s, If):
+        return If(s.conditions, part(s.yes), None if s.no is None else part(s.no))
+    return s
 
 
 def renamed(s: Stmt, loops: Mapping[Atom, Index]) -> Stmt:
+    """The statement with index expressions for loops."""
     return Renaming(Substitution(loops), {}).statement(s)
 
 
-def scalar_to(s: Stmt, scalar: Buffer, array: Buffer, index: tuple[Index, ...]) -> Stmt:
-    """The statement with an element of an array for a scalar variable."""
-    return Renaming(Substitution({}), {scalar: (array, index)}).statement(s)
+def nest(heads: Iterable[Head], body: Stmt) -> Stmt:
+    """`body` inside heads, from the outside in; a body that is a nest itself joins in."""
+    heads = tuple(heads)
+    if not heads:
+        return body
+    return Nest(heads + body.heads, body.body) if isinstance(body, Nest) else Nest(heads, body)
+
+
+def sequence(statements: Iterable[Stmt]) -> Stmt:
+    """One statement after the other."""
+    flat = [s for part in statements for s in (part.parts if isinstance(part, Seq) else (part,))]
+    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
 
 
 class Numbers:
-    """Fresh loop numbers of a kernel. A later loop has a higher number, as proofs of bounds want it."""
+    """Fresh loops of a kernel. A later loop has a higher number, as proofs of bounds want it."""
 
     def __init__(self, kernel: Kernel) -> None:
         heads = [h for s in walk(kernel.body) if isinstance(s, Nest) for h in s.heads]
         self._next = 1 + max((h.loop.axis for h in heads if isinstance(h, For)), default=-1)
 
-    def loop(self, extent: Index) -> Loop:
+    def loop(self, extent: Index | int, kind: LoopKind = LoopKind.SERIAL) -> tuple[tuple[For, ...], Index]:
+        """The head of a loop and the position in it; a loop of one iteration needs no head."""
+        extent = as_index(extent)
+        if extent is ONE:
+            return (), ZERO
         self._next += 1
-        return Loop(self._next - 1, extent)
+        fresh = Loop(self._next - 1, extent)
+        return (For(fresh, kind),), of(fresh)
 
 
-def plain_nest(s: Stmt) -> bool:
-    """Whether a statement is made of loops, sequences, stores and scalar variables only."""
-    for part in walk(s):
-        if isinstance(part, Nest):
-            if not all(isinstance(h, For) for h in part.heads):
-                return False
-        elif isinstance(part, Alloc):
-            if part.buffer.shape:
-                return False
-        elif not isinstance(part, (Seq, Store)):
-            return False
-    return True
+def is_plain(s: Stmt) -> bool:
+    """Whether a statement is made of loops, sequences, branches, stores and variables only."""
+    if isinstance(s, Nest) and not all(isinstance(h, For) for h in s.heads):
+        return False
+    return isinstance(s, (Nest, Alloc, Seq, Store, If)) and all(map(is_plain, parts(s)))
+
+
+def accumulation(s: Stmt) -> tuple[tuple[For, ...], Store] | None:
+    """(loops, store) of a reduce nest: loops whose body only adds to a scalar variable."""
+    if not isinstance(s, Nest) or not isinstance(s.body, Store) or s.body.index or s.body.buffer.space is not Space.REG:
+        return None
+    store = s.body
+    chained = any(isinstance(e, Load) and e.buffer is store.buffer for e in store.value.args)
+    heads = tuple(h for h in s.heads if isinstance(h, For))
+    return (heads, store) if (store.reduce is not None or chained) and len(heads) == len(s.heads) else None
 
 
 def accumulations(s: Stmt) -> Iterator[tuple[tuple[For, ...], Store]]:
-    """The reduce nests: loops whose body only adds to a scalar variable."""
+    """The reduce nests inside a statement."""
     for part in walk(s):
-        if isinstance(part, Nest) and isinstance(part.body, Store) and is_accumulation(part.body):
-            heads = tuple(h for h in part.heads if isinstance(h, For))
-            if len(heads) == len(part.heads):
-                yield heads, part.body
+        found = accumulation(part)
+        if found is not None:
+            yield found
 
 
-def is_accumulation(s: Store) -> bool:
-    """acc reduce= value, or acc = fma(a, b, acc), for a scalar variable."""
-    if s.buffer.shape or s.buffer.space is not Space.REG:
-        return False
-    return s.reduce is not None or any(isinstance(e, Load) and e.buffer is s.buffer for e in s.value.args)
-
-
-def loads(e: Expr) -> Iterator[Load]:
-    """The loads of arrays in a value; scalar variables are left out."""
-    return (x for x in walk_expr((e,)) if isinstance(x, Load) and x.index)
+def loads(e: Expr) -> list[Load]:
+    """The loads in a value from memory outside the kernel."""
+    return [x for x in walk_expr((e,)) if isinstance(x, Load) and x.buffer.space in _OUTSIDE]
 
 
 def stride(index: tuple[Index, ...], loop: Loop) -> int | None:
-    """By how much the last index moves with the loop: 0 if nothing moves, None if it is no number or another moves."""
-    if all(loop not in mentioned(p) for p in index):
+    """By how many elements an access moves with the loop; None if that is no number, or another axis moves."""
+    moving = [axis for axis, p in enumerate(index) if loop in mentioned(p)]
+    if not moving:
         return 0
-    if any(loop in mentioned(p) for p in index[:-1]):
-        return None
-    split = split_linear(index[-1], loop)
+    split = split_linear(index[-1], loop) if moving == [len(index) - 1] else None
     return None if split is None else split[0].constant
 
 
-def score(values: Iterator[Load], loop: Loop) -> int:
-    """Loads that move by one element with the loop, less those that move otherwise."""
-    strides = [stride(load.index, loop) for load in values]
+def score(accesses: Iterable[Load], loop: Loop) -> int:
+    """How many loads move by one element with the loop, less those that move otherwise."""
+    strides = [stride(load.index, loop) for load in accesses]
     return sum(1 if s in (1, -1) else 0 if s == 0 else -1 for s in strides)
 
 
-def distribute(s: Stmt, heads: tuple[For, ...], unroll: bool = False) -> Stmt:
-    """Move loops with independent iterations inwards, to the single stores; scalar variables become arrays.
+@attrs.frozen
+class Tile:
+    """Loops with independent iterations that go inside; `room` bounds the positions of each."""
+
+    heads: tuple[For, ...]
+    room: tuple[int, ...]
+    unroll: int = 0  # so many of them are unrolled where they stand inside other loops
+
+
+Places = Mapping[Buffer, tuple[Buffer, tuple[Index, ...]]]
+
+
+def distribute(s: Stmt, tile: Tile) -> Stmt:
+    """Move the loops of a tile in to the single stores, or to SIMD loops; variables get an element for each iteration.
 
     for l { acc = 0; for k: acc += v; out = acc }
-        ->  acc[..]; for l: acc[l] = 0; for k { for l: acc[l] += v }; for l: out = acc[l]
-
-    With `unroll` the first of the loops is unrolled where it stands inside another one.
+        ->  acc[room]; for l: acc[l] = 0; for k { for l: acc[l] += v }; for l: out = acc[l]
     """
-    return _distribute(s, heads, unroll, {}, False)
+    return _distribute(s, tile, {}, False)
 
 
-def _distribute(s: Stmt, heads: tuple[For, ...], unroll: bool, arrays: Mapping[Buffer, Element], inside: bool) -> Stmt:
+def _distribute(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
     if isinstance(s, Alloc):
-        shape = tuple(_room(h.loop) for h in heads)
-        array = Buffer(s.buffer.name, s.buffer.dtype, shape, Space.TILE)
-        element = array, tuple(of(h.loop) for h in heads)
-        return Alloc(array, _distribute(s.body, heads, unroll, {**arrays, s.buffer: element}, inside))
-    if isinstance(s, Seq):
-        return Seq(tuple(_distribute(part, heads, unroll, arrays, inside) for part in s.parts))
+        room = tuple(map(as_index, tile.room))
+        array = Buffer(s.buffer.name, s.buffer.dtype, room + s.buffer.shape, Space.TILE)
+        place = array, tuple(of(h.loop) for h in tile.heads)
+        return Alloc(array, _distribute(s.body, tile, {**places, s.buffer: place}, inside))
+    if isinstance(s, Store) or _is_simd(s):
+        kinds = [LoopKind.UNROLL if inside and k < tile.unroll else h.kind for k, h in enumerate(tile.heads)]
+        heads = (For(h.loop, kind) for h, kind in zip(tile.heads, kinds, strict=True))
+        return nest(heads, Renaming(Substitution({}), places).statement(s))
     if isinstance(s, Nest):
-        return Nest(s.heads, _distribute(s.body, heads, unroll, arrays, True))
-    assert isinstance(s, Store)
-    if unroll and inside:
-        heads = (For(heads[0].loop, LoopKind.UNROLL), *heads[1:])
-    return Nest(heads, Renaming(Substitution({}), arrays).store(s))
+        return nest(s.heads[:1], _distribute(nest(s.heads[1:], s.body), tile, places, True))
+    return rebuilt(s, lambda part: _distribute(part, tile, places, inside))
 
 
-def _room(loop: Loop) -> Index:
-    raise NotImplementedError
-
-
-__all__ = ["Callable", "Head", "If"]
+def _is_simd(s: Stmt) -> bool:
+    head = s.heads[0] if isinstance(s, Nest) else None
+    return isinstance(head, For) and head.kind is LoopKind.SIMD

@@ -1,10 +1,267 @@
-"""Rewrites of loop nests."""
+"""Rewrites of loop nests for speed. Each rule checks its side condition, then rewrites; the first that fits a statement
+is taken, from the outside in.
+
+Which rule fits is decided from strides and constants, never from sizes at run time, and the order in which an element
+is accumulated is the same in all versions of a loop: a row of a batch has the same bits at every batch size.
+"""
 
 from __future__ import annotations
 
-from harp.lower.loops import Kernel
+from collections.abc import Callable, Iterable
+
+import attrs
+
+from harp.lower.cost import mentioned, operations
+from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Space, Stmt, Store, walk
+from harp.lower.rewrite import (
+    Numbers,
+    Renaming,
+    Tile,
+    accumulation,
+    accumulations,
+    distribute,
+    is_plain,
+    loads,
+    nest,
+    rebuilt,
+    renamed,
+    score,
+    sequence,
+)
 from harp.lower.target import Target
+from harp.trace.bounds import nonnegative
+from harp.trace.division import Substitution, ceildiv, floordiv, minimum
+from harp.trace.expr import const
+from harp.trace.index import ZERO, Index, Loop, as_index
+from harp.trace.ops import Reduce
+
+# The accumulators of a reduction along memory: element j goes to number j mod LANES, on every machine.
+LANES = 32
+# Columns that one row of accumulators serves while it streams through memory.
+_STRIP = 512
+# The width of the tiles that take what is left beside the widest ones.
+_NARROW = 8
+# Rows of the two operands whose scalar products are computed together.
+_DOT_ROWS, _DOT_COLUMNS = 2, 4
+# Scalar operations in a body that is unrolled, and in one that is printed in several versions.
+_UNROLLED, _REPEATED = 6, 64
+
+
+@attrs.frozen
+class Context:
+    """What the rules know besides the statement."""
+
+    target: Target
+    numbers: Numbers
+
+
+Rule = Callable[[Context, Stmt], Stmt | None]
 
 
 def tile(kernel: Kernel, target: Target) -> Kernel:
-    return kernel
+    """The kernel with the rules applied."""
+    context = Context(target, Numbers(kernel))
+    body = kernel.body
+    for rule in RULES:
+        body = _everywhere(context, rule, body)
+    return Kernel(kernel.name, body)
+
+
+def _everywhere(context: Context, rule: Rule, s: Stmt) -> Stmt:
+    found = rule(context, s) if is_plain(s) else None
+    return found if found is not None else rebuilt(s, lambda part: _everywhere(context, rule, part))
+
+
+def inner_unit(context: Context, s: Stmt) -> Stmt | None:
+    """The loop that runs along memory goes innermost.
+
+    for k, l: acc += x[l, k]  ->  for l, k: acc += x[l, k]; the same for the loops round reduce nests
+    """
+    if not isinstance(s, Nest) or isinstance(s.body, Nest):
+        return None
+    found = accumulation(s)
+    stores = [found[1]] if found else [store for _, store in accumulations(s.body)]
+    accesses = [load for store in stores for load in loads(store.value)]
+    heads = [h for h in s.heads if isinstance(h, For)]
+    scores = [score(accesses, h.loop) for h in heads]
+    if scores[-1] > 0 or max(scores) <= 0:
+        return None
+    best = heads.pop(scores.index(max(scores)))
+    return _everywhere_inside(context, inner_unit, nest((*heads, best), s.body))
+
+
+def _everywhere_inside(context: Context, rule: Rule, s: Stmt) -> Stmt:
+    return rebuilt(s, lambda part: _everywhere(context, rule, part))
+
+
+def columns(context: Context, s: Stmt) -> Stmt | None:
+    """Interchange, so that the innermost loop runs along memory and carries nothing.
+
+    for i, j { acc = 0; for k: acc += a[i, k]*b[k, j]; out[i, j] = acc }
+        ->  for jb, ib { acc[R, W]; ...; for k { for r, l: acc[r, l] += a[ib*R + r, k]*b[k, jb*W + l] }; ... }
+    for full tiles, narrower ones, and single rows; without reuse along i, in strips of single rows only.
+    """
+    if not isinstance(s, Nest) or isinstance(s.body, Nest):
+        return None
+    found = list(accumulations(s.body))
+    accesses = [load for _, store in found for load in loads(store.value)]
+    *outer, last = [h for h in s.heads if isinstance(h, For)]
+    if not found or score(accesses, last.loop) <= 0:
+        return None
+    if outer and _reused(accesses, last.loop, outer[-1].loop) and _small(s.body, [store for _, store in found]):
+        return nest(outer[:-1], _blocks(context, s.body, outer[-1].loop, last.loop, found[0][1], len(found)))
+    return nest(outer, _strips(context, s.body, last.loop))
+
+
+def _reused(accesses: Iterable[Load], along: Loop, across: Loop) -> bool:
+    """Whether some load along one loop is the same for all positions of the other."""
+    for load in accesses:
+        moving = {loop for p in load.index for loop in mentioned(p)}
+        if along in moving and across not in moving:
+            return True
+    return False
+
+
+def _small(body: Stmt, unrolled: Iterable[Store]) -> bool:
+    total = sum(operations(part.value) for part in walk(body) if isinstance(part, Store))
+    return total <= _REPEATED and sum(operations(store.value) for store in unrolled) <= _UNROLLED
+
+
+def _strips(context: Context, body: Stmt, column: Loop) -> Stmt:
+    """for j: body  ->  for jb { for l < min(STRIP, what is left) inside the body }"""
+    extent = column.extent
+    count = extent.constant
+    if count is not None and count <= _STRIP:
+        blocks, room = as_index(1), max(count, 1)
+    else:
+        blocks, room = ceildiv(extent, _STRIP), _STRIP
+    block, position = context.numbers.loop(blocks)
+    start = position * room
+    head, lane = context.numbers.loop(minimum(room, extent - start), LoopKind.SIMD)
+    inner = renamed(body, {column: start + lane})
+    return nest(block, distribute(inner, Tile(head, (room,))) if head else inner)
+
+
+def _blocks(context: Context, body: Stmt, row: Loop, column: Loop, store: Store, chains: int) -> Stmt:
+    """Tiles of rows and columns that fill the registers, then the rows that are left."""
+    wide = context.target.vector_bytes >= 64
+    width = max(2 * context.target.vector_bytes // store.buffer.dtype.itemsize, 2)
+    height = max((8 if wide else 4) // chains, 2)
+    extent, done = column.extent, ZERO
+    whole_rows = floordiv(row.extent, height)
+    parts: list[Stmt] = []
+    for size in sorted({width, min(width, _NARROW), 1}, reverse=True):
+        end = floordiv(extent, size) * size
+        count = floordiv(end - done, size)
+        if count is not ZERO and whole_rows is not ZERO:
+            parts.append(_tiles(context, body, (row, whole_rows, height), (column, count, size), done))
+        done = end
+    left = row.extent - whole_rows * height
+    if left is not ZERO:
+        head, position = context.numbers.loop(left)
+        parts.append(nest(head, _strips(context, renamed(body, {row: whole_rows * height + position}), column)))
+    return sequence(parts)
+
+
+def _tiles(
+    context: Context, body: Stmt, rows: tuple[Loop, Index, int], columns: tuple[Loop, Index, int], start: Index
+) -> Stmt:
+    """Tiles of constant size, columns from `start` on. Columns are the outer loop: what they read stays in cache."""
+    (row, row_count, height), (column, column_count, width) = rows, columns
+    column_block, jb = context.numbers.loop(column_count)
+    row_block, ib = context.numbers.loop(row_count)
+    row_head, r = context.numbers.loop(height)
+    column_head, lane = context.numbers.loop(width, LoopKind.SIMD)
+    inner = renamed(body, {row: ib * height + r, column: start + jb * width + lane})
+    heads = row_head + column_head
+    room = (height, width)[: len(heads)]
+    return nest(column_block + row_block, distribute(inner, Tile(heads, room, unroll=1)))
+
+
+def dots(context: Context, s: Stmt) -> Stmt | None:
+    """Scalar products of all rows with all rows share what they load.
+
+    for i, j { acc = 0; for k: acc += a[i, k]*b[j, k]; out[i, j] = acc }
+        ->  for ib, jb { the same in lanes, for 2 rows of a and 4 rows of b at once }, and what is left in lanes
+    """
+    if not isinstance(s, Nest) or isinstance(s.body, Nest) or len(s.heads) < 2:
+        return None
+    *outer, row, column = [h.loop for h in s.heads if isinstance(h, For)]
+    found = list(accumulations(s.body))
+    accesses = [load for _, store in found for load in loads(store.value)]
+    if len(found) != 1 or not _small(s.body, [found[0][1]]) or score(accesses, found[0][0][-1].loop) < len(accesses):
+        return None
+    if not (_reused(accesses, row, column) and _reused(accesses, column, row)):
+        return None
+    body = _everywhere(context, lanes, s.body)
+    rows, columns = floordiv(row.extent, _DOT_ROWS), floordiv(column.extent, _DOT_COLUMNS)
+    row_block, ib = context.numbers.loop(rows)
+    column_block, jb = context.numbers.loop(columns)
+    row_head, q = context.numbers.loop(_DOT_ROWS)
+    column_head, r = context.numbers.loop(_DOT_COLUMNS)
+    inner = renamed(body, {row: ib * _DOT_ROWS + q, column: jb * _DOT_COLUMNS + r})
+    parts = [nest(row_block + column_block, distribute(inner, Tile(row_head + column_head, (_DOT_ROWS, _DOT_COLUMNS), 2)))]
+    i, j = rows * _DOT_ROWS, columns * _DOT_COLUMNS
+    for row_range, column_range in (((ZERO, i), (j, column.extent)), ((i, row.extent), (ZERO, column.extent))):
+        left_row, p = context.numbers.loop(row_range[1] - row_range[0])
+        left_column, c = context.numbers.loop(column_range[1] - column_range[0])
+        parts.append(nest(left_row + left_column, renamed(body, {row: row_range[0] + p, column: column_range[0] + c})))
+    return nest(map(For, outer), sequence(parts))
+
+
+def lanes(context: Context, s: Stmt) -> Stmt | None:
+    """A fixed number of accumulators along memory, and a fixed tree.
+
+    for k: acc += x[k]  ->  lane[32] = 0; for kb { for l < 32: lane[l] += x[32*kb + l] };
+                            for l < (what is left): lane[l] += x[...]; lane[:16] += lane[16:]; ...; acc += lane[0]
+    """
+    found = accumulation(s)
+    if found is None:
+        return None
+    (*outer, last), store = found
+    extent = last.loop.extent
+    if score(loads(store.value), last.loop) <= 0 or (extent.constant is not None and extent.constant < LANES):
+        return None
+    reduce = store.reduce or Reduce.SUM
+    dtype = store.buffer.dtype
+    lane = Buffer(f"{store.buffer.name}_lanes", dtype, (as_index(LANES),), Space.TILE)
+    whole = floordiv(extent, LANES)
+
+    def to_lanes(count: Index | int, start: Index) -> Stmt:
+        head, position = context.numbers.loop(count, LoopKind.SIMD)
+        renaming = Renaming(Substitution({last.loop: start + position}), {store.buffer: (lane, (position,))})
+        return nest(head, renaming.statement(store))
+
+    block, position = context.numbers.loop(whole)
+    fill, j = context.numbers.loop(LANES, LoopKind.SIMD)
+    statements = [nest(fill, Store(lane, (j,), const(reduce.identity(dtype), dtype)))]
+    strips = [nest(block, to_lanes(LANES, position * LANES))]
+    left = extent - whole * LANES
+    if left is not ZERO:
+        strips.append(to_lanes(left, whole * LANES))
+    statements.append(nest(outer, sequence(strips)))
+    half = LANES // 2
+    while half:
+        head, j = context.numbers.loop(half, LoopKind.SIMD)
+        level = nest(head, Store(lane, (j,), Load(lane, (j + half,)), reduce))
+        idle = last.loop.extent - half - 1  # if negative, the upper half holds the identity still
+        statements.append(level if nonnegative(idle) else If((idle,), level))
+        half //= 2
+    statements.append(Store(store.buffer, (), Load(lane, (ZERO,)), reduce))
+    return Alloc(lane, sequence(statements))
+
+
+def independent(context: Context, s: Stmt) -> Stmt | None:
+    """for i: out[i] = v  ->  for simd i: out[i] = v"""
+    if not isinstance(s, Nest) or not isinstance(s.body, Store) or s.body.reduce is not None:
+        return None
+    *outer, last = [h for h in s.heads if isinstance(h, For)]
+    store = s.body
+    if last.kind is not LoopKind.SERIAL or not any(last.loop in mentioned(p) for p in store.index):
+        return None
+    if any(load.buffer is store.buffer for load in loads(store.value)):
+        return None
+    return nest((*outer, For(last.loop, LoopKind.SIMD)), store)
+
+
+RULES: tuple[Rule, ...] = (inner_unit, columns, dots, lanes, independent)

@@ -163,6 +163,7 @@ def negative(a: object) -> Array:
 
 def positive(a: object) -> Array:
     """Elementwise +a."""
+    require(common_dtype((a,))[0], "positive", NUMBERS)
     return as_array(a)
 
 

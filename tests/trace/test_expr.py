@@ -94,7 +94,7 @@ RULES = {
 )
 def test_rules_fire_and_keep_the_bits(name, dtype):
     """The rewritten form and the one that no rule touched give the same bits."""
-    op, before, after = RULES[name]
+    _, before, after = RULES[name]
     x = Operand(dtype, 0)
     assert before(x) is after(x)
     with pytest.MonkeyPatch.context() as patch:

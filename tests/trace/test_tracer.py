@@ -47,7 +47,14 @@ def test_names():
         return x
 
     graph = trace(function, f32["n"], {"w": f32["n", "m"], "b": (f32["m"], f32[()])}, f32[3], f32[3])
-    assert [i.name for i in graph.inputs] == ["x", "params['b'][0]", "params['b'][1]", "params['w']", "rest[0]", "rest[1]"]
+    assert [i.name for i in graph.inputs] == [
+        "x",
+        "params['b'][0]",
+        "params['b'][1]",
+        "params['w']",
+        "rest[0]",
+        "rest[1]",
+    ]
     assert graph.inputs[3].shape[0] is graph.inputs[0].shape[0]
     names = leaf_names(lambda a, *, scale: a, [[1, 2]], {"scale": 3})
     assert names == ["a[0]", "a[1]", "scale"]
@@ -69,7 +76,7 @@ def test_trees_out():
 
 @pytest.mark.parametrize("value", ["text", object(), {1, 2}, 1j, range(3), print], ids=repr)
 def test_bad_results(value):
-    with pytest.raises(OutputError, match="'function' returned .* of type") as caught:
+    with pytest.raises(OutputError, match=r"'function' returned .* of type") as caught:
 
         def function(x):
             return x, value
@@ -84,7 +91,9 @@ def test_bad_arguments(value):
         trace(lambda first, second: first, np.zeros(3), value)
 
 
-@pytest.mark.parametrize("dtype", [object, "U3", "S2", complex, "datetime64[s]", np.float16, np.longdouble, [("a", int)]])
+@pytest.mark.parametrize(
+    "dtype", [object, "U3", "S2", complex, "datetime64[s]", np.float16, np.longdouble, [("a", int)]]
+)
 def test_unsupported_dtypes_name_the_argument(dtype):
     with pytest.raises(UnsupportedDTypeError, match=r"argument x\['w'\].*is not supported"):
         trace(lambda x: x, {"w": np.zeros(3, dtype)})
@@ -266,7 +275,18 @@ def test_threads_trace_apart():
 
 @pytest.mark.parametrize(
     "question",
-    [float, int, bool, np.asarray, lambda x: x.item(), lambda x: x.tolist(), list, lambda x: [1, 2][x], np.sin, lambda x: x.nbytes],
+    [
+        float,
+        int,
+        bool,
+        np.asarray,
+        lambda x: x.item(),
+        lambda x: x.tolist(),
+        list,
+        lambda x: [1, 2][x],
+        np.sin,
+        lambda x: x.nbytes,
+    ],
 )
 def test_values_are_not_known(question):
     def function(x):

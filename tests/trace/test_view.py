@@ -137,8 +137,8 @@ class Steps:
     def check(self):
         graph = Graph((self.source,), (self.node,))
         verify_graph(graph)
-        for given, expected, sizes in zip(self.inputs, self.arrays, SIZES, strict=True):
-            result = interpret(graph, [given], dict(zip(SYMBOLS, sizes, strict=True)))[0]
+        for array, expected, sizes in zip(self.inputs, self.arrays, SIZES, strict=True):
+            result = interpret(graph, [array], dict(zip(SYMBOLS, sizes, strict=True)))[0]
             np.testing.assert_array_equal(result, expected, strict=True)
 
 
@@ -179,7 +179,9 @@ def test_views_with_other_fills_stay_two():
         lambda x: view.reshape(view.reshape(x, (n * m, k)), (n, m, k)),
         lambda x: view.reshape(view.reshape(x, (n * m * k,)), (n, m, k)),
         lambda x: view.drop_axes(view.insert_axes(x, (0, 2)), {0: ZERO, 2: ZERO}),
-        lambda x: view.pad(view.pad(x, (1, n, 0), (0, 2, m), const(0.0, f64)), (-1, -n, 0), (0, -2, -m), const(0.0, f64)),
+        lambda x: view.pad(
+            view.pad(x, (1, n, 0), (0, 2, m), const(0.0, f64)), (-1, -n, 0), (0, -2, -m), const(0.0, f64)
+        ),
         lambda x: view.expand(x, x.shape, (False, False, False)),
         lambda x: view.pad(x, (0, 0, 0), (0, 0, 0), const(0.0, f64)),
         lambda x: view.take_slices(x, (ZERO, ZERO, ZERO), (1, 1, 1), x.shape),
