@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shlex
+import textwrap
 from collections.abc import Iterator
 from importlib.metadata import version
 
@@ -36,7 +37,7 @@ def examine() -> tuple[list[str], bool]:
     lines.append(f"           {(found.version or 'of unknown version').splitlines()[0]}")
     fma = "yes" if found.fma else "no"
     lines.append(f"           vectors of {found.vector_bytes} bytes, fused multiply-add: {fma}")
-    lines.append(f"           {shlex.join(found.isa)}")
+    lines.append(f"           {textwrap.shorten(shlex.join(found.isa), 100, placeholder=' ...')}")
     lines += _cache()
     problem = _trial()
     lines.append(f"trial      {problem or 'a program compiles, loads and runs'}")

@@ -163,8 +163,8 @@ def _examine(command: tuple[str, ...]) -> Toolchain | str:
             source, library = Path(directory, "probe.c"), Path(directory, "probe.so")
             source.write_text(_PROBE)
             problem = _try(command, isa, source, library)
-            if problem and isa:  # some features have no flag: better the plain instruction set than no compiler
-                isa = ()
+            if problem and isa != _plain(family):  # some feature may have no flag
+                isa = _plain(family)
                 problem = _try(command, isa, source, library)
             if problem:
                 return problem
@@ -202,18 +202,26 @@ def _native_isa(command: tuple[str, ...], family: Family) -> tuple[str, ...]:
     try:
         words = shlex.split(run((*command, native, "-###", "-E", "-x", "c", os.devnull)).stderr.replace("\n", " "))
     except ValueError:  # it printed something else
-        return ()
+        return _plain(family)
     if family is Family.GCC:
         kept = [w for w in words if w.startswith(("-march=", "-mcpu=", "-mtune=")) or _is_feature(w)]
         caches = [f"--param={w}" for w in words if w.startswith(("l1-cache", "l2-cache"))]
         return tuple(w for w in dict.fromkeys(kept + caches) if "native" not in w)
-    found: list[str] = []
-    for flag, value in pairwise(words):
-        if flag == "-target-cpu" and value != "native":
-            found.append(f"-mcpu={value}" if arm or family is Family.ZIG else f"-march={value}")
-        elif flag == "-target-feature" and family is Family.CLANG and not arm:
-            found.append(f"-m{value[1:]}" if value[0] == "+" else f"-mno-{value[1:]}")
-    return tuple(dict.fromkeys(found))
+    cpus = [value for flag, value in pairwise(words) if flag == "-target-cpu" and value != "native"]
+    features = dict.fromkeys(value for flag, value in pairwise(words) if flag == "-target-feature")
+    if not cpus:
+        return _plain(family)
+    if family is Family.ZIG:  # one flag, where names have no other sign than _
+        named = [value[0] + value[1:].replace("-", "_").replace(".", "_") for value in features]
+        return (f"-mcpu={cpus[-1]}{''.join(named)}",)
+    if arm:
+        return (f"-mcpu={cpus[-1]}",)
+    return (f"-march={cpus[-1]}", *(f"-m{v[1:]}" if v[0] == "+" else f"-mno-{v[1:]}" for v in features))
+
+
+def _plain(family: Family) -> tuple[str, ...]:
+    """The instruction set that every machine of this kind has. Without a flag zig would take this machine's."""
+    return ("-mcpu=baseline",) if family is Family.ZIG else ()
 
 
 def _is_feature(word: str) -> bool:

@@ -12,6 +12,7 @@ from harp.lower.loops import (
     Buffer,
     For,
     Head,
+    If,
     Kernel,
     Load,
     LoopKind,
@@ -183,6 +184,7 @@ def _distribute(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
         place = array, tuple(of(h.loop) for h in tile.heads)
         return Alloc(array, _distribute(s.body, tile, {**places, s.buffer: place}, inside))
     if isinstance(s, Store) or _is_simd(s):
+        inside = inside or _is_simd(s) and s.heads[0].loop.extent.constant is not None
         kinds = [LoopKind.UNROLL if inside and k < tile.unroll else h.kind for k, h in enumerate(tile.heads)]
         heads = (For(h.loop, kind) for h, kind in zip(tile.heads, kinds, strict=True))
         return nest(heads, Renaming(Substitution({}), places).statement(s))

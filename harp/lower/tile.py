@@ -31,7 +31,7 @@ from harp.lower.rewrite import (
 from harp.lower.target import Target
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution, ceildiv, floordiv, minimum
-from harp.trace.expr import const
+from harp.trace.expr import apply, const
 from harp.trace.index import ZERO, Index, Loop, as_index
 from harp.trace.ops import Reduce
 
@@ -200,7 +200,8 @@ def dots(context: Context, s: Stmt) -> Stmt | None:
     row_head, q = context.numbers.loop(_DOT_ROWS)
     column_head, r = context.numbers.loop(_DOT_COLUMNS)
     inner = renamed(body, {row: ib * _DOT_ROWS + q, column: jb * _DOT_COLUMNS + r})
-    parts = [nest(row_block + column_block, distribute(inner, Tile(row_head + column_head, (_DOT_ROWS, _DOT_COLUMNS), 2)))]
+    square = Tile(row_head + column_head, (_DOT_ROWS, _DOT_COLUMNS), unroll=2)
+    parts = [nest(row_block + column_block, distribute(inner, square))]
     i, j = rows * _DOT_ROWS, columns * _DOT_COLUMNS
     for row_range, column_range in (((ZERO, i), (j, column.extent)), ((i, row.extent), (ZERO, column.extent))):
         left_row, p = context.numbers.loop(row_range[1] - row_range[0])
@@ -238,12 +239,12 @@ def lanes(context: Context, s: Stmt) -> Stmt | None:
     strips = [nest(block, to_lanes(LANES, position * LANES))]
     left = extent - whole * LANES
     if left is not ZERO:
-        strips.append(to_lanes(left, whole * LANES))
+        strips.append(If((left - 1,), to_lanes(left, whole * LANES)))
     statements.append(nest(outer, sequence(strips)))
     half = LANES // 2
     while half:
         head, j = context.numbers.loop(half, LoopKind.SIMD)
-        level = nest(head, Store(lane, (j,), Load(lane, (j + half,)), reduce))
+        level = nest(head, Store(lane, (j,), apply(reduce.value, Load(lane, (j,)), Load(lane, (j + half,)))))
         idle = last.loop.extent - half - 1  # if negative, the upper half holds the identity still
         statements.append(level if nonnegative(idle) else If((idle,), level))
         half //= 2

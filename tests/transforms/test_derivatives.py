@@ -246,17 +246,12 @@ def expressions(draw):
     return made[-1]
 
 
+# points where no max, min or abs of a few of them has a kink
+_generic = st.tuples(*(st.integers(-40, 40).map(lambda n, k=k: (n + 0.37 + 0.13 * k) / 30) for k in range(3)))
+
+
 @settings(max_examples=150)
-@given(expressions(), st.lists(st.floats(-1.5, 1.5), min_size=3, max_size=3))
+@given(expressions(), _generic)
 def test_random_expressions(e, xs):
-    def at(*point):
-        return value(e, *point)
-
-    expected = np.array(differences(at, xs))
-    one_sided = [np.array([(at(*_moved(xs, k, h)) - at(*xs)) / h for k in range(3)]) for h in (1e-5, -1e-5)]
-    if np.allclose(*one_sided, rtol=1e-2, atol=1e-2):  # not at a kink
-        npt.assert_allclose(gradient(e, *xs), expected, rtol=1e-4, atol=1e-4)
-
-
-def _moved(xs, k, h):
-    return [x + h if i == k else x for i, x in enumerate(xs)]
+    expected = differences(lambda *at: value(e, *at), xs)
+    npt.assert_allclose(gradient(e, *xs), expected, rtol=1e-4, atol=1e-4)

@@ -60,19 +60,15 @@ def _rank(shape):
     return number
 
 
-def sizes(n=3, m=2, k=2):
-    return {N.atom: n, M.atom: m, K.atom: k}
+def run(graph, arrays, n=3, m=2, k=2):
+    return interpret(graph, arrays, {N.atom: n, M.atom: m, K.atom: k})
 
 
-def run(graph, arrays, **at):
-    return interpret(graph, arrays, sizes(**at))
-
-
-def gradients(graph, wrt=None):
-    """The vjp of a graph with one scalar output, checked by the verifier, and with its seed set to 1."""
-    result = vjp(graph, wrt or graph.inputs)
+def gradients(graph):
+    """The vjp by all inputs, verified."""
+    result = vjp(graph, graph.inputs)
     verify_graph(result)
-    for made, i in zip(result.outputs, wrt or graph.inputs, strict=True):
+    for made, i in zip(result.outputs, graph.inputs, strict=True):
         assert made.shape == i.shape and made.dtype is i.dtype
     return result
 
@@ -81,11 +77,10 @@ def check(graph, arrays, order=2, rtol=1e-5, **at):
     """Gradients of the weighted first output, up to an order, against central differences."""
     output = weighted(graph.outputs[0])
     inputs = graph.inputs
-    one = np.ones(())
     for _ in range(order):
         scalar = Graph(inputs, (output,))
         derived = gradients(scalar)
-        found = run(derived, [*arrays, one], **at)
+        found = run(derived, [*arrays, np.ones(())], **at)
         for k, a in enumerate(arrays):
             expected = np.zeros(a.shape)
             for where in np.ndindex(*a.shape):
@@ -358,11 +353,8 @@ def test_the_gradient_of_means_is_right():
 
 
 def test_deterministic():
-    def text():
-        graph = _means(5)
-        return repr(vjp(graph, graph.inputs))
-
-    assert text() == text()
+    texts = [repr(vjp(graph, graph.inputs)) for graph in (_means(5), _means(5))]
+    assert texts[0] == texts[1]
 
 
 # -- random programs ----------------------------------------------------------------------------------------------

@@ -1,0 +1,217 @@
+"""From source to a loaded library, in one process and in many."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import harp
+from harp.backends import build as building
+from harp.backends import cache, load, toolchain
+from harp.backends.load import Library, build_and_load
+from harp.backends.options import CompileOptions
+from harp.errors import ToolchainError
+
+CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+pytestmark = pytest.mark.skipif(CC is None, reason="no C compiler")
+SOURCE = '__attribute__((visibility("default"))) int f(int x) { return x + 1; }\n'
+PROGRAM = """
+import sys
+started = []
+sys.addaudithook(lambda event, args: started.append(event) if event in ("subprocess.Popen", "os.system") else None)
+import numpy as np, harp, harp.numpy as hnp
+f = harp.jit(lambda x: hnp.sum(x * 2.0 + 1.0))
+assert f(np.arange(5.0)) == 25.0
+print(harp.stats()["compiler_runs"], harp.stats()["cache_hits"], len(started))
+"""
+
+
+@pytest.fixture(autouse=True)
+def directory(monkeypatch, tmp_path):
+    for name in ("CC", "HARP_CC_TIMEOUT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HARP_CC", CC)
+    monkeypatch.setenv("HARP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(cache, "_private", [])
+    toolchain.reset()
+    yield tmp_path / "cache"
+    toolchain.reset()
+
+
+def script(path: Path, body: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+def runs() -> int:
+    return harp.stats()["compiler_runs"]
+
+
+def call(options=CompileOptions()) -> int:  # noqa: B008
+    library = build_and_load(SOURCE, options)
+    return library.function("f", "int(*)(int)")(1)
+
+
+def start(**environment: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen) -> list[int]:
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    return [int(word) for word in out.split()]
+
+
+def test_second_process_starts_nothing(tmp_path):
+    log = tmp_path / "log"
+    compiler = script(tmp_path / "my-cc", f'echo run >> "{log}"; exec "{CC}" "$@"')
+    first = finish(start(HARP_CC=str(compiler)))
+    assert first[:2] == [1, 0] and first[2] > 1
+    log.unlink()
+    assert finish(start(HARP_CC=str(compiler))) == [0, 1, 0]
+    assert not log.exists()
+
+
+def test_many_processes_at_once(directory):
+    assert all(finish(process)[0] in (0, 1) for process in [start() for _ in range(8)])
+    names = [path.name for path in directory.iterdir()]
+    assert len([n for n in names if n.endswith(".so")]) == 1
+    assert not [n for n in names if n.startswith(".")]
+    assert finish(start()) == [0, 1, 0]
+
+
+def test_killed_while_compiling(tmp_path, directory):
+    mark = tmp_path / "started"
+    body = f'case "$*" in *program.c*) "{CC}" "$@"; : > "{mark}"; exec sleep 5;; esac; exec "{CC}" "$@"'
+    process = start(HARP_CC=str(script(tmp_path / "slow", body)))
+    deadline = time.monotonic() + 30
+    while not mark.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    process.stderr.close()
+    assert mark.exists() and not list(directory.glob("*.so"))
+    assert finish(start())[:2] == [1, 0]
+
+
+@pytest.mark.parametrize("damage", ["flip", "truncate", "writable", "link"])
+def test_bad_entries_are_built_again(directory, damage):
+    assert call() == 2
+    (path,) = directory.glob("*.so")
+    data = path.read_bytes()
+    # the loaded library keeps its own file
+    path.rename(path.with_suffix(".old"))
+    if damage == "link":
+        path.symlink_to(path.with_suffix(".old"))
+    else:
+        middle = len(data) // 2
+        bad = {"flip": data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :], "truncate": data[:middle]}
+        path.write_bytes(bad.get(damage, data))
+        path.chmod(0o777 if damage == "writable" else 0o700)
+    before = runs()
+    assert call() == 2 and runs() == before + 1
+    assert call() == 2 and runs() == before + 1
+    assert not path.is_symlink()
+
+
+def test_options_are_in_the_key():
+    before = runs()
+    for options in (CompileOptions(0), CompileOptions(1), CompileOptions(1, debug=True), CompileOptions(1)):
+        assert call(options) == 2
+    assert call(CompileOptions(extra_flags=("-DX=1",))) == 2
+    assert runs() == before + 4
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("echo 'out of licences' >&2; exit 7", "exit status 7.*out of licences.*doctor"),
+        ("exit 0", "made no library.*it printed nothing.*HARP_CC"),
+        ("exec sleep 20", r"took longer than 0\.3 s.*doctor"),
+        (None, "could not be run.*doctor"),
+    ],
+)
+def test_failing_compiler(monkeypatch, tmp_path, body, message):
+    compiler = script(tmp_path / "my-cc", f'exec "{CC}" "$@"')
+    monkeypatch.setenv("HARP_CC", str(compiler))
+    assert toolchain.find_toolchain() is not None
+    monkeypatch.setattr(building, "_SECONDS", 0.3)
+    compiler.unlink()
+    if body:
+        script(compiler, body)
+    with pytest.raises(ToolchainError) as caught:
+        call()
+    assert re.search(message, str(caught.value), re.DOTALL), caught.value
+
+
+def test_error_in_the_source():
+    with pytest.raises(ToolchainError, match="error: "):
+        build_and_load("int f(", CompileOptions())
+
+
+def test_no_compiler(monkeypatch):
+    monkeypatch.setenv("HARP_CC", "none")
+    with pytest.raises(ToolchainError, match="there is no C compiler; .*doctor"):
+        call()
+
+
+def refuse(monkeypatch, times: int) -> list[Path]:
+    """The loader fails so many times, as it does on a file system without execution."""
+    tried: list[Path] = []
+
+    class Refusing(Library):
+        def __init__(self, path: Path) -> None:
+            tried.append(path)
+            if len(tried) <= times:
+                raise OSError(f"{path}: failed to map segment")
+            super().__init__(path)
+
+    monkeypatch.setattr(load, "Library", Refusing)
+    return tried
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="no files in memory")
+@pytest.mark.parametrize(("times", "compiled"), [(1, 0), (2, 1), (3, 1)])
+def test_directory_without_execution(monkeypatch, times, compiled):
+    assert call() == 2
+    before, tried = runs(), refuse(monkeypatch, times)
+    assert call() == 2
+    assert runs() - before == compiled
+    assert tried[-1].is_relative_to("/proc") == (times % 2 == 1)
+
+
+def test_nothing_can_be_loaded(monkeypatch):
+    refuse(monkeypatch, 100)
+    monkeypatch.setattr(cache, "in_memory", lambda content: None)
+    with pytest.raises(ToolchainError, match="cannot be loaded: .*noexec"):
+        call()
+
+
+def test_nothing_can_be_stored(monkeypatch):
+    monkeypatch.setattr(cache, "put", lambda *args: None)
+    if hasattr(os, "memfd_create"):
+        assert call() == 2
+    monkeypatch.setattr(cache, "in_memory", lambda content: None)
+    with pytest.raises(ToolchainError, match="set HARP_CACHE_DIR"):
+        call()
+
+
+def test_missing_function():
+    with pytest.raises(ToolchainError, match="has no function g"):
+        build_and_load(SOURCE, CompileOptions()).function("g", "int(*)(int)")
