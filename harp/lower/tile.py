@@ -43,6 +43,8 @@ _STRIP = 512
 _NARROW = 8
 # Rows of the two operands whose scalar products are computed together.
 _DOT_ROWS, _DOT_COLUMNS = 2, 4
+# So many blocks of rows take turns with a few columns: they stay in the second cache.
+_PANEL = 32
 # Scalar operations in a body that is unrolled, and in one that is printed in several versions.
 _UNROLLED, _REPEATED = 6, 64
 
@@ -195,13 +197,15 @@ def dots(context: Context, s: Stmt) -> Stmt | None:
         return None
     body = _everywhere(context, lanes, s.body)
     rows, columns = floordiv(row.extent, _DOT_ROWS), floordiv(column.extent, _DOT_COLUMNS)
-    row_block, ib = context.numbers.loop(rows)
+    panel, first = context.numbers.loop(ceildiv(rows, _PANEL))
     column_block, jb = context.numbers.loop(columns)
+    row_block, ib = context.numbers.loop(minimum(_PANEL, rows - first * _PANEL))
     row_head, q = context.numbers.loop(_DOT_ROWS)
     column_head, r = context.numbers.loop(_DOT_COLUMNS)
-    inner = renamed(body, {row: ib * _DOT_ROWS + q, column: jb * _DOT_COLUMNS + r})
+    at_row, at_column = (first * _PANEL + ib) * _DOT_ROWS + q, jb * _DOT_COLUMNS + r
+    inner = renamed(body, {row: at_row, column: at_column})
     square = Tile(row_head + column_head, (_DOT_ROWS, _DOT_COLUMNS), unroll=2)
-    parts = [nest(row_block + column_block, distribute(inner, square))]
+    parts = [nest(panel + column_block + row_block, distribute(inner, square))]
     i, j = rows * _DOT_ROWS, columns * _DOT_COLUMNS
     for row_range, column_range in (((ZERO, i), (j, column.extent)), ((i, row.extent), (ZERO, column.extent))):
         left_row, p = context.numbers.loop(row_range[1] - row_range[0])

@@ -167,7 +167,7 @@ def test_error_in_the_source():
 
 def test_no_compiler(monkeypatch):
     monkeypatch.setenv("HARP_CC", "none")
-    with pytest.raises(ToolchainError, match="there is no C compiler; .*doctor"):
+    with pytest.raises(ToolchainError, match=r"there is no C compiler; .*doctor"):
         call()
 
 
@@ -199,7 +199,7 @@ def test_directory_without_execution(monkeypatch, times, compiled):
 def test_nothing_can_be_loaded(monkeypatch):
     refuse(monkeypatch, 100)
     monkeypatch.setattr(cache, "in_memory", lambda content: None)
-    with pytest.raises(ToolchainError, match="cannot be loaded: .*noexec"):
+    with pytest.raises(ToolchainError, match=r"cannot be loaded: .*noexec"):
         call()
 
 

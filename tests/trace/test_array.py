@@ -115,7 +115,9 @@ def test_broadcasting():
         as_array(np.ones(3)) + as_array(np.ones(4))
 
 
-@pytest.mark.parametrize("other", ["text", None, [1.0], (1.0,), object(), 1j, {}], ids=repr)
+@pytest.mark.parametrize(
+    "other", ["text", None, [1.0], (1.0,), object(), 1j, {}], ids=lambda value: type(value).__name__
+)
 def test_other_operands(other):
     a = as_array(np.ones(1))
     for op in (operator.add, operator.matmul, operator.lt):
