@@ -153,24 +153,25 @@ def draw(history: Sequence[Epoch], data: Data, predicted: np.ndarray, path: str)
             row = wrong[k]
             axes.imshow(data.test_x[row].reshape(8, 8), cmap="gray_r", vmin=0, vmax=1)
             axes.set_title(f"{data.test_y[row]}, not {predicted[row]}", fontsize=9)
-    figure.supxlabel(f"{min(columns, len(wrong))} of {len(wrong)} misclassified test digits, of {len(data.test_y)}")
+    shown = f", {columns} of them shown" if len(wrong) > columns else ""
+    figure.supxlabel(f"{len(wrong)} of {len(data.test_y)} test digits are misclassified{shown}", fontsize=10)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
 
 def _draw_curve(axes: plt.Axes, history: Sequence[Epoch]) -> None:
     steps, losses = np.arange(1, len(history) + 1), [e.loss for e in history]
-    (loss_line,) = axes.semilogy(steps, losses, color="tab:blue", label="training loss (left)")
+    (loss_line,) = axes.plot(steps, losses, color="tab:blue", label="training loss (left)")
     right = axes.twinx()
     errors = [100 * (1 - e.accuracy) for e in history]
     (error_line,) = right.plot(steps, errors, color="tab:orange", label="test error (right)")
-    right.set(ylabel="test error in %", ylim=(0, max(10.0, *errors)))
+    right.set(ylabel="test error in %", ylim=(0, 1.1 * max(1.0, *errors)))
     axes.set(xlabel="epoch", ylabel="training loss", title="One program for all batch sizes")
     for k, e in enumerate(history):
         if k == 0 or e.batch_size != history[k - 1].batch_size:
             axes.axvline(k + 0.5, color="0.8", linewidth=1, zorder=0)
             axes.text(k + 0.6, 0.02, f"batch {e.batch_size}", transform=axes.get_xaxis_transform(), color="0.4")
-    axes.set(xlim=(0.5, len(history) + 0.5), ylim=(0.5 * min(losses), 1.2 * max(losses)))
+    axes.set(xlim=(0.5, len(history) + 0.5), ylim=(0, 1.1 * max(losses)))
     axes.legend(handles=[loss_line, error_line], loc="upper right")
 
 
@@ -194,7 +195,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     left = ", ".join(map(str, dict.fromkeys(len(data.train_x) % e.batch_size for e in history)))
     print(f"test accuracy: {history[-1].accuracy:.2%} of {len(data.test_y)} digits")
     print(f"programs compiled: {train_step.compilations} for the train step, {predict.compilations} for prediction")
-    print(f"compiler runs: {harp.stats()['compiler_runs']}; a program of an earlier run comes out of the cache")
+    print(f"compiler runs: {harp.stats()['compiler_runs']}; programs of an earlier run come out of the cache")
     print(f"batch sizes: {used}; the last batch of an epoch: {left}")
     print(f"time: {seconds:.1f} s for {options.epochs} epochs, compiling included")
     print(f"picture: {options.output}")

@@ -162,7 +162,7 @@ class Tile:
 
     heads: tuple[For, ...]
     room: tuple[int, ...]
-    unroll: int = 0  # so many of them are unrolled where they stand inside other loops
+    unroll: bool = False  # the first of them, where it stands inside other loops
 
 
 Places = Mapping[Buffer, tuple[Buffer, tuple[Index, ...]]]
@@ -184,9 +184,9 @@ def _distribute(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
         place = array, tuple(of(h.loop) for h in tile.heads)
         return Alloc(array, _distribute(s.body, tile, {**places, s.buffer: place}, inside))
     if isinstance(s, Store) or _is_simd(s):
-        inside = inside or _is_simd(s) and s.heads[0].loop.extent.constant is not None
-        kinds = [LoopKind.UNROLL if inside and k < tile.unroll else h.kind for k, h in enumerate(tile.heads)]
-        heads = (For(h.loop, kind) for h, kind in zip(tile.heads, kinds, strict=True))
+        heads = tile.heads
+        if tile.unroll and inside:
+            heads = (For(heads[0].loop, LoopKind.UNROLL), *heads[1:])
         return nest(heads, Renaming(Substitution({}), places).statement(s))
     if isinstance(s, Nest):
         return nest(s.heads[:1], _distribute(nest(s.heads[1:], s.body), tile, places, True))

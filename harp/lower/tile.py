@@ -41,10 +41,6 @@ LANES = 32
 _STRIP = 512
 # The width of the tiles that take what is left beside the widest ones.
 _NARROW = 8
-# Rows of the two operands whose scalar products are computed together.
-_DOT_ROWS, _DOT_COLUMNS = 2, 4
-# So many blocks of rows take turns with a few columns: they stay in the second cache.
-_PANEL = 32
 # Scalar operations in a body that is unrolled, and in one that is printed in several versions.
 _UNROLLED, _REPEATED = 6, 64
 
@@ -177,41 +173,7 @@ def _tiles(
     inner = renamed(body, {row: ib * height + r, column: start + jb * width + lane})
     heads = row_head + column_head
     room = (height, width)[: len(heads)]
-    return nest(column_block + row_block, distribute(inner, Tile(heads, room, unroll=1)))
-
-
-def dots(context: Context, s: Stmt) -> Stmt | None:
-    """Scalar products of all rows with all rows share what they load.
-
-    for i, j { acc = 0; for k: acc += a[i, k]*b[j, k]; out[i, j] = acc }
-        ->  for ib, jb { the same in lanes, for 2 rows of a and 4 rows of b at once }, and what is left in lanes
-    """
-    if not isinstance(s, Nest) or isinstance(s.body, Nest) or len(s.heads) < 2:
-        return None
-    *outer, row, column = [h.loop for h in s.heads if isinstance(h, For)]
-    found = list(accumulations(s.body))
-    accesses = [load for _, store in found for load in loads(store.value)]
-    if len(found) != 1 or not _small(s.body, [found[0][1]]) or score(accesses, found[0][0][-1].loop) < len(accesses):
-        return None
-    if not (_reused(accesses, row, column) and _reused(accesses, column, row)):
-        return None
-    body = _everywhere(context, lanes, s.body)
-    rows, columns = floordiv(row.extent, _DOT_ROWS), floordiv(column.extent, _DOT_COLUMNS)
-    panel, first = context.numbers.loop(ceildiv(rows, _PANEL))
-    column_block, jb = context.numbers.loop(columns)
-    row_block, ib = context.numbers.loop(minimum(_PANEL, rows - first * _PANEL))
-    row_head, q = context.numbers.loop(_DOT_ROWS)
-    column_head, r = context.numbers.loop(_DOT_COLUMNS)
-    at_row, at_column = (first * _PANEL + ib) * _DOT_ROWS + q, jb * _DOT_COLUMNS + r
-    inner = renamed(body, {row: at_row, column: at_column})
-    square = Tile(row_head + column_head, (_DOT_ROWS, _DOT_COLUMNS), unroll=2)
-    parts = [nest(panel + column_block + row_block, distribute(inner, square))]
-    i, j = rows * _DOT_ROWS, columns * _DOT_COLUMNS
-    for row_range, column_range in (((ZERO, i), (j, column.extent)), ((i, row.extent), (ZERO, column.extent))):
-        left_row, p = context.numbers.loop(row_range[1] - row_range[0])
-        left_column, c = context.numbers.loop(column_range[1] - column_range[0])
-        parts.append(nest(left_row + left_column, renamed(body, {row: row_range[0] + p, column: column_range[0] + c})))
-    return nest(map(For, outer), sequence(parts))
+    return nest(column_block + row_block, distribute(inner, Tile(heads, room, unroll=True)))
 
 
 def lanes(context: Context, s: Stmt) -> Stmt | None:
@@ -269,4 +231,4 @@ def independent(context: Context, s: Stmt) -> Stmt | None:
     return nest((*outer, For(last.loop, LoopKind.SIMD)), store)
 
 
-RULES: tuple[Rule, ...] = (inner_unit, columns, dots, lanes, independent)
+RULES: tuple[Rule, ...] = (inner_unit, columns, lanes, independent)

@@ -26,11 +26,11 @@ def test_digits(tmp_path, capsys):
     picture = tmp_path / "digits.png"
     assert load("digits").main(["--epochs", "3", "--output", str(picture)]) == 0
     out = capsys.readouterr().out
-    assert float(re.search(r"accuracy ([\d.]+)%", out)[1]) > 80
-    assert "1 for the training step, 1 to predict" in out
+    assert float(re.search(r"accuracy: ([\d.]+)%", out)[1]) > 80
+    assert "1 for the train step, 1 for prediction" in out
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_rosenbrock(capsys):
-    assert load("rosenbrock").main((2, 5)) == 0
+    assert load("rosenbrock").main(["--dimensions", "2", "5"]) == 0
     assert "programs compiled: 1" in capsys.readouterr().out

@@ -19,6 +19,7 @@ from harp.trace.interpret import interpret
 from harp.trace.node import View, fresh_input, positions, walk
 from harp.trace.verify import verify_graph
 from harp.transforms.adjoint import view_adjoint
+from harp.transforms.solving import certain
 
 N, M, K = (of(Symbol(0, k, name)) for k, name in enumerate("nmk"))
 OUTSIDE = const(-1.0, f64)
@@ -193,6 +194,15 @@ def test_what_cannot_be_inverted_raises_and_names_the_view(index):
     node = at(src(N * M * (K + 1) + 9), (N, M), lambda i, j: (index(i, j),))
     with pytest.raises(MissingRuleError, match=r"view .*\[.*i0.*\]"):
         view_adjoint(node, fresh_input("ct", node.shape, f64))
+
+
+def test_bounds_of_a_division_at_the_ends_of_its_loops():
+    i = loop(0, M * K)
+    assert certain(M - 1 - floordiv(i, K))
+    assert not certain(M - 2 - floordiv(i, K))
+    assert not certain(M - 1 - floordiv(loop(0, M * K + 1), K))
+    assert certain(floordiv(i + K, K) - 1)
+    assert not certain(floordiv(i + K, K) - 2)
 
 
 def _step(draw, node):
