@@ -19,6 +19,8 @@ import matplotlib
 
 matplotlib.use("Agg")
 
+import itertools
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
@@ -100,7 +102,7 @@ def load_data(seed: int) -> Data:
 def initial_params(rng: np.random.Generator) -> Params:
     """He's initialisation: normal weights of variance 2 / inputs, and no bias."""
     params = {}
-    for k, (inputs, outputs) in enumerate(zip(WIDTHS, WIDTHS[1:], strict=False)):
+    for k, (inputs, outputs) in enumerate(itertools.pairwise(WIDTHS)):
         params[f"w{k}"] = (rng.normal(size=(inputs, outputs)) * np.sqrt(2 / inputs)).astype(np.float32)
         params[f"b{k}"] = np.zeros(outputs, np.float32)
     return params

@@ -1,6 +1,6 @@
 """Minimise the Rosenbrock function in several dimensions with SciPy; harp compiles value and gradient once.
 
-    python examples/rosenbrock.py --dimensions 2 5 20 100
+python examples/rosenbrock.py --dimensions 2 5 20 100
 """
 
 from __future__ import annotations
