@@ -103,10 +103,12 @@ def weigh(e: Expr) -> int:
 weight = lru_cache(maxsize=1 << 14)(weigh)  # of the expressions of nodes
 
 
-@lru_cache(maxsize=1 << 14)
-def operations(e: Expr) -> int:
+def count_operations(e: Expr) -> int:
     """How many operations are printed for it."""
     return sum(isinstance(x, Apply) for x in walk((e,)))
+
+
+operations = lru_cache(maxsize=1 << 14)(count_operations)  # of the expressions of nodes
 
 
 def is_reduction(node: Node) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
-from harp.lower.cost import mentioned, operations
+from harp.lower.cost import count_operations, mentioned
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Space, Stmt, Store, walk
 from harp.lower.rewrite import (
     Numbers,
@@ -41,6 +41,8 @@ LANES = 32
 _STRIP = 512
 # The width of the tiles that take what is left beside the widest ones.
 _NARROW = 8
+# Rows of a tile by the vector width in bytes: two vectors for each row fill the registers that come with the width.
+_HEIGHTS = {64: 8, 32: 6}
 # Scalar operations in a body that is unrolled, and in one that is printed in several versions.
 _UNROLLED, _REPEATED = 6, 64
 
@@ -121,8 +123,8 @@ def _reused(accesses: Iterable[Load], along: Loop, across: Loop) -> bool:
 
 
 def _small(body: Stmt, unrolled: Iterable[Store]) -> bool:
-    total = sum(operations(part.value) for part in walk(body) if isinstance(part, Store))
-    return total <= _REPEATED and sum(operations(store.value) for store in unrolled) <= _UNROLLED
+    total = sum(count_operations(part.value) for part in walk(body) if isinstance(part, Store))
+    return total <= _REPEATED and sum(count_operations(store.value) for store in unrolled) <= _UNROLLED
 
 
 def _strips(context: Context, body: Stmt, column: Loop) -> Stmt:
@@ -142,9 +144,9 @@ def _strips(context: Context, body: Stmt, column: Loop) -> Stmt:
 
 def _blocks(context: Context, body: Stmt, row: Loop, column: Loop, store: Store, chains: int) -> Stmt:
     """Tiles of rows and columns that fill the registers, then the rows that are left."""
-    wide = context.target.vector_bytes >= 64
-    width = max(2 * context.target.vector_bytes // store.buffer.dtype.itemsize, 2)
-    height = max((8 if wide else 4) // chains, 2)
+    vector = context.target.vector_bytes
+    width = max(2 * vector // store.buffer.dtype.itemsize, 2)
+    height = max(_HEIGHTS.get(vector, 4) // chains, 2)
     extent, done = column.extent, ZERO
     whole_rows = floordiv(row.extent, height)
     parts: list[Stmt] = []
@@ -205,17 +207,20 @@ def lanes(context: Context, s: Stmt) -> Stmt | None:
     strips = [nest(block, to_lanes(LANES, position * LANES))]
     left = extent - whole * LANES
     if left is not ZERO:
-        strips.append(If((left - 1,), to_lanes(left, whole * LANES)))
+        strips.append(_where(left - 1, to_lanes(left, whole * LANES)))
     statements.append(nest(outer, sequence(strips)))
     half = LANES // 2
     while half:
         head, j = context.numbers.loop(half, LoopKind.SIMD)
         level = nest(head, Store(lane, (j,), apply(reduce.value, Load(lane, (j,)), Load(lane, (j + half,)))))
-        idle = last.loop.extent - half - 1  # if negative, the upper half holds the identity still
-        statements.append(level if nonnegative(idle) else If((idle,), level))
+        statements.append(_where(extent - half - 1, level))  # else the upper half still holds the identity
         half //= 2
     statements.append(Store(store.buffer, (), Load(lane, (ZERO,)), reduce))
     return Alloc(lane, sequence(statements))
+
+
+def _where(condition: Index, s: Stmt) -> Stmt:
+    return s if nonnegative(condition) else If((condition,), s)
 
 
 def independent(context: Context, s: Stmt) -> Stmt | None:
