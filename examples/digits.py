@@ -163,16 +163,17 @@ def draw(history: Sequence[Epoch], data: Data, predicted: np.ndarray, path: str)
 
 def _draw_curve(axes: plt.Axes, history: Sequence[Epoch]) -> None:
     steps, losses = np.arange(1, len(history) + 1), [e.loss for e in history]
-    (loss_line,) = axes.plot(steps, losses, color="tab:blue", label="training loss (left)")
+    (loss_line,) = axes.plot(steps, losses, ".-", color="tab:blue", label="training loss (left)")
     right = axes.twinx()
     errors = [100 * (1 - e.accuracy) for e in history]
-    (error_line,) = right.plot(steps, errors, color="tab:orange", label="test error (right)")
+    (error_line,) = right.plot(steps, errors, ".-", color="tab:orange", label="test error (right)")
     right.set(ylabel="test error in %", ylim=(0, 1.1 * max(1.0, *errors)))
     axes.set(xlabel="epoch", ylabel="training loss", title="One program for all batch sizes")
     for k, e in enumerate(history):
         if k == 0 or e.batch_size != history[k - 1].batch_size:
             axes.axvline(k + 0.5, color="0.8", linewidth=1, zorder=0)
-            axes.text(k + 0.6, 0.02, f"batch {e.batch_size}", transform=axes.get_xaxis_transform(), color="0.4")
+            place = axes.get_xaxis_transform()  # x in epochs, y from 0 to 1
+            axes.text(k + 0.5, 0.02, f" batch {e.batch_size}", transform=place, color="0.4")
     axes.set(xlim=(0.5, len(history) + 0.5), ylim=(0, 1.1 * max(losses)))
     axes.legend(handles=[loss_line, error_line], loc="upper right")
 
@@ -199,7 +200,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"programs compiled: {train_step.compilations} for the train step, {predict.compilations} for prediction")
     print(f"compiler runs: {harp.stats()['compiler_runs']}; programs of an earlier run come out of the cache")
     print(f"batch sizes: {used}; the last batch of an epoch: {left}")
-    print(f"time: {seconds:.1f} s for {options.epochs} epochs, compiling included")
+    print(f"epochs: {options.epochs}, in {seconds:.1f} s, compiling included")
     print(f"picture: {options.output}")
     return 0
 
