@@ -174,7 +174,9 @@ def expand_to(node: Node, shape: Shape) -> Node:
     """Broadcast one node to a shape that it fits; whether an axis is stretched was decided before."""
     offset = len(shape) - len(node.shape)
     stretched = [resolve(size) is ONE and shape[offset + axis] is not ONE for axis, size in enumerate(node.shape)]
-    if not offset and not any(stretched):
+    # Sizes that a guard holds equal without solving it stay two expressions: the view then spans the common one.
+    same = all(resolve(size) is wanted for size, wanted in zip(node.shape, shape[offset:], strict=True))
+    if not offset and same and not any(stretched):
         return node
     return view.expand(node, shape, stretched)
 

@@ -107,3 +107,14 @@ def test_declared_signature():
         f(np.ones((2, 3)), np.ones((3, 4)))
     with pytest.raises(errors.SignatureError):
         f(np.ones((2, 4)), np.ones((3, 2)))
+
+
+def test_sizes_that_are_equal_by_a_guard_alone():
+    f = harp.jit(lambda x, y: hnp.outer(x, x) + y * 2.0)
+    for n, m in ((0, 0), (2, 3), (1, 1), (3, 2)):
+        x, y = np.ones((n, m)), np.arange(float(n * m * n * m)).reshape(n * m, n * m)
+        npt.assert_array_equal(f(x, y), np.outer(x, x) + y * 2)
+    square = harp.jit(lambda x: hnp.outer(x, x) + x)  # n * m == n and n * m == m have no solution for one size
+    for n in (0, 1, 0):
+        x = np.ones((n, n))
+        npt.assert_array_equal(square(x), np.outer(x, x) + x)
