@@ -15,6 +15,8 @@ from scipy.optimize import OptimizeResult, minimize
 import harp
 import harp.numpy as hnp
 
+TOLERANCE = 1e-6  # of each coordinate of the minimum
+
 
 def rosenbrock(x):
     """A curved valley; the minimum is 0, at x = (1, ..., 1)."""
@@ -49,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for dimension in options.dimensions:
         result = solve(dimension)
         error = np.abs(result.x - 1.0).max()
-        converged &= bool(error < 1e-6)
+        converged &= bool(error < TOLERANCE)
         print(f"{dimension:9}  {result.nit:10}  {result.nfev:5}  {result.fun:8.1e}  {error:8.1e}")
     print(f"programs compiled: {value_and_gradient.compilations}")
     if not converged:
