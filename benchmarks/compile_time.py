@@ -22,10 +22,10 @@ echo $start $(date +%s%N) "$@" >> {log}; exit $status
 
 
 @contextlib.contextmanager
-def cold(compiler: str = "gcc") -> Iterator[Callable[[], list[float]]]:
+def cold(compiler: str = "gcc") -> Iterator[Callable[[], list[tuple[float, float]]]]:
     """An empty cache and a compiler whose runs are timed, for a harp that is imported after this.
 
-    Gives a function for the seconds of each run so far that made code (and not, say, asked for the version).
+    Gives a function for (start, end) of each run so far that made code (and not, say, asked for the version).
     """
     found = shutil.which(compiler)
     assert found, f"{compiler} is not on PATH"
@@ -36,11 +36,11 @@ def cold(compiler: str = "gcc") -> Iterator[Callable[[], list[float]]]:
         script.chmod(0o700)
         os.environ.update(HARP_CC=str(script), HARP_CACHE_DIR=os.path.join(name, "cache"))
 
-        def seconds() -> list[float]:
+        def runs() -> list[tuple[float, float]]:
             lines = [line.split() for line in log.read_text().splitlines()]
-            return [(int(end) - int(start)) / 1e9 for start, end, *words in lines if {"-shared", "-c"} & {*words}]
+            return [(int(start) / 1e9, int(end) / 1e9) for start, end, *words in lines if {"-shared", "-c"} & {*words}]
 
-        yield seconds
+        yield runs
 
 
 def mlp():
@@ -65,7 +65,7 @@ def mlp():
 
 
 def main(compiler: str = "gcc") -> None:
-    with cold(compiler) as seconds:
+    with cold(compiler) as runs:
         step, arguments = mlp()
         start = time.perf_counter()
         text = step.lower(*arguments).source
@@ -73,7 +73,10 @@ def main(compiler: str = "gcc") -> None:
         step(*arguments)
         print(f"C source            {len(text.splitlines()):9,} lines")
         print(f"before the compiler {lowered - start:9.3f} s")
-        print(f"{compiler:<20}{sum(seconds()):9.3f} s   runs: {len(seconds())}, programs: {step.compilations}")
+        starts, ends = zip(*runs(), strict=True)
+        work = sum(ends) - sum(starts)
+        print(f"{compiler:<20}{max(ends) - min(starts):9.3f} s   {work:.3f} s of work in {len(runs())} runs")
+        print(f"programs            {step.compilations:9}")
 
 
 if __name__ == "__main__":

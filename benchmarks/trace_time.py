@@ -11,7 +11,7 @@ from compile_time import cold
 
 
 def main(*lengths: int) -> None:
-    with cold() as seconds:
+    with cold() as runs:
         import harp
         import harp.numpy as hnp
 
@@ -26,13 +26,13 @@ def main(*lengths: int) -> None:
         x = np.linspace(-1, 1, 1000, dtype=np.float32)
         print(f"{'operations':>10}{'before C':>10}{'C compiler':>12}")
         for length in lengths or (500, 1000, 2000):
-            before, f = len(seconds()), harp.jit(chain(length))
+            before, f = len(runs()), harp.jit(chain(length))
             start = time.perf_counter()
             lowered = f.lower(x)
             assert lowered.source
             elapsed = time.perf_counter() - start
             np.asarray(f(x))
-            print(f"{length:>10}{elapsed:>8.3f} s{sum(seconds()[before:]):>10.3f} s")
+            print(f"{length:>10}{elapsed:>8.3f} s{sum(end - start for start, end in runs()[before:]):>10.3f} s")
 
 
 if __name__ == "__main__":

@@ -72,8 +72,8 @@ counters = Counters()
 def stats() -> dict[str, int]:
     """Counts since the process started.
 
-    Returns a dict with `traces`, `programs` (made, whether compiled or loaded), `compiler_runs`, `cache_hits`,
-    `cache_misses` (of the disk cache) and `scratch_bytes` (the largest scratch memory any one call has used).
+    Returns a dict with `traces`, `programs` (made, whether compiled or loaded), `compiler_runs` (one for each library),
+    `cache_hits`, `cache_misses` (of the disk cache) and `scratch_bytes` (the largest scratch memory of any one call).
 
     >>> sorted(stats())
     ['cache_hits', 'cache_misses', 'compiler_runs', 'programs', 'scratch_bytes', 'traces']

@@ -1,16 +1,19 @@
-"""From source to a library file: out of the cache, or by one run of the compiler."""
+"""From source to a library file: out of the cache, or by the compiler, which takes several units at the same time."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
 import subprocess
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from harp.backends import cache
 from harp.backends.options import CompileOptions
+from harp.backends.protocol import Source
 from harp.backends.toolchain import Toolchain, base_flags, find_toolchain, run
 from harp.config import counters, log, show
 from harp.errors import ToolchainError
@@ -19,13 +22,13 @@ _SECONDS = 300.0
 _ADVICE = "`python -m harp doctor` says what was found; set HARP_CC to another compiler, or to none for NumPy"
 
 
-def cache_key(source: str, flags: tuple[str, ...], toolchain: Toolchain) -> str:
+def cache_key(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> str:
     """Covers everything that the library depends on."""
-    facts = [source, *flags, toolchain.family.value, toolchain.version, *toolchain.command]
+    facts = [*source.units, *flags, toolchain.family.value, toolchain.version, *toolchain.command]
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()
 
 
-def build(source: str, options: CompileOptions, *, again: bool = False) -> Path:
+def build(source: Source, options: CompileOptions, *, again: bool = False) -> Path:
     """The library for a source. With `again` the cache is not asked: what it holds could not be loaded.
 
     Raises ToolchainError if there is no compiler, or it fails.
@@ -47,26 +50,43 @@ def build(source: str, options: CompileOptions, *, again: bool = False) -> Path:
     return stored
 
 
-def _compile(source: str, flags: tuple[str, ...], toolchain: Toolchain) -> bytes:
+def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> bytes:
     started = time.perf_counter()
     counters.add("compiler_runs")
+    compiler = (*toolchain.command, *flags)
     try:
         with tempfile.TemporaryDirectory(prefix="harp-build-") as directory:
-            code, library = Path(directory, "program.c"), Path(directory, "program.so")
-            code.write_text(source, encoding="utf-8")
-            command = (*toolchain.command, *flags, "-o", str(library), str(code), "-lm")
-            done = run(command, _SECONDS)
-            if done.returncode or not library.is_file():
-                raise ToolchainError(_failure(command, done.returncode, done.stderr))
-            content = library.read_bytes()
+            content = _make(source, compiler, Path(directory))
     except OSError as error:
         raise ToolchainError(f"the C compiler could not be run: {error}; {_ADVICE}") from None
     except subprocess.TimeoutExpired as error:
         raise ToolchainError(f"the C compiler took longer than {error.timeout:g} s; {_ADVICE}") from None
-    seconds = time.perf_counter() - started
-    log.info("compiled a program of %d lines in %.2f s", source.count("\n"), seconds)
-    show(1, "compiled", f"{source.count(chr(10))} lines of C in {seconds:.2f} s")
+    lines, seconds = str(source).count("\n"), time.perf_counter() - started
+    log.info("compiled a program of %d lines in %.2f s", lines, seconds)
+    show(1, "compiled", f"{lines} lines of C in {seconds:.2f} s")
     return content
+
+
+def _make(source: Source, compiler: tuple[str, ...], directory: Path) -> bytes:
+    """The library of one unit in one run; several are compiled each on its own, and linked."""
+    library = directory / "program.so"
+    files = [directory / f"unit{number}.c" for number in range(len(source.units))]
+    for file, text in zip(files, source.units, strict=True):
+        file.write_text(text, encoding="utf-8")
+    if len(files) > 1:
+        objects = [file.with_suffix(".o") for file in files]
+        commands = [(*compiler, "-c", "-o", str(o), str(c)) for o, c in zip(objects, files, strict=True)]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(_run, commands, objects))
+        files = objects
+    _run((*compiler, "-shared", "-o", str(library), *map(str, files), "-lm"), library)
+    return library.read_bytes()
+
+
+def _run(command: tuple[str, ...], result: Path) -> None:
+    done = run(command, _SECONDS)
+    if done.returncode or not result.is_file():
+        raise ToolchainError(_failure(command, done.returncode, done.stderr))
 
 
 def _failure(command: tuple[str, ...], code: int, messages: str) -> str:

@@ -14,6 +14,7 @@ import _cffi_backend
 from harp.backends import cache
 from harp.backends.build import build
 from harp.backends.options import CompileOptions
+from harp.backends.protocol import Source
 from harp.config import log
 from harp.errors import ToolchainError
 from harp.trace.dtypes import Buffer
@@ -55,7 +56,7 @@ def _load(path: Path) -> Library:
     return Library(copy)
 
 
-def build_and_load(source: str, options: CompileOptions, *, again: bool = False) -> Library:
+def build_and_load(source: Source, options: CompileOptions, *, again: bool = False) -> Library:
     """The loaded library of a source; what the cache holds is built again if it cannot be loaded, or with `again`.
 
     Raises ToolchainError.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from harp.backends.options import CompileOptions
 from harp.lower.program import Program
@@ -12,16 +12,25 @@ from harp.trace.dtypes import Buffer
 from harp.trace.graph import Graph
 
 
+class Source(NamedTuple):
+    """The source of one library: texts that can be compiled on their own, and are linked."""
+
+    units: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.units)
+
+
 class Renderer(Protocol):
     """Prints a program as source: the same bytes for the same program."""
 
-    def __call__(self, program: Program, /) -> str: ...
+    def __call__(self, program: Program, /) -> Source: ...
 
 
 class Compiler(Protocol):
     """Makes a library of a source, or finds the one that was made before."""
 
-    def __call__(self, source: str, options: CompileOptions, /) -> Path: ...
+    def __call__(self, source: Source, options: CompileOptions, /) -> Path: ...
 
 
 class Kernel(Protocol):

@@ -274,7 +274,7 @@ def _recall(command: tuple[str, ...]) -> Toolchain | None:
 def base_flags(toolchain: Toolchain) -> tuple[str, ...]:
     """The flags of every program. Nothing that changes NaN, infinity, signed zero, or the order of additions."""
     flags = [
-        "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-ftree-vectorize", "-fno-math-errno",
+        "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-ftree-vectorize", "-fno-math-errno",
         "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", *toolchain.isa,
     ]  # fmt: skip
     if toolchain.family is Family.GCC:

@@ -62,7 +62,7 @@ class Stages(NamedTuple):
 def stages_of(graph: Graph) -> Stages:
     """Lower a graph and print it as C, without compiling."""
     lowered = lower(canonical(graph), target())
-    return Stages(lowered.graph, lowered.schedule, lowered.loops, render(lowered.program))
+    return Stages(lowered.graph, lowered.schedule, lowered.loops, str(render(lowered.program)))
 
 
 def target() -> Target:

@@ -18,6 +18,7 @@ from harp.backends import build as building
 from harp.backends import cache, load, toolchain
 from harp.backends.load import Library, build_and_load
 from harp.backends.options import CompileOptions
+from harp.backends.protocol import Source
 from harp.errors import ToolchainError
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -57,7 +58,7 @@ def runs() -> int:
 
 
 def call(options=CompileOptions()) -> int:  # noqa: B008
-    library = build_and_load(SOURCE, options)
+    library = build_and_load(Source((SOURCE,)), options)
     return library.function("f", "int(*)(int)")(1)
 
 
@@ -97,7 +98,7 @@ def test_many_processes_at_once(directory):
 
 def test_killed_while_compiling(tmp_path, directory):
     mark = tmp_path / "started"
-    body = f'case "$*" in *program.c*) "{CC}" "$@"; : > "{mark}"; exec sleep 5;; esac; exec "{CC}" "$@"'
+    body = f'case "$*" in *unit0.c*) "{CC}" "$@"; : > "{mark}"; exec sleep 5;; esac; exec "{CC}" "$@"'
     process = start(HARP_CC=str(script(tmp_path / "slow", body)))
     deadline = time.monotonic() + 30
     while not mark.exists() and time.monotonic() < deadline:
@@ -162,7 +163,7 @@ def test_failing_compiler(monkeypatch, tmp_path, body, message):
 
 def test_error_in_the_source():
     with pytest.raises(ToolchainError, match="error: "):
-        build_and_load("int f(", CompileOptions())
+        build_and_load(Source(("int f(",)), CompileOptions())
 
 
 def test_no_compiler(monkeypatch):
@@ -214,4 +215,4 @@ def test_nothing_can_be_stored(monkeypatch):
 
 def test_missing_function():
     with pytest.raises(ToolchainError, match="has no function g"):
-        build_and_load(SOURCE, CompileOptions()).function("g", "int(*)(int)")
+        build_and_load(Source((SOURCE,)), CompileOptions()).function("g", "int(*)(int)")

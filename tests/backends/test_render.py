@@ -54,10 +54,12 @@ class Compiled:
         self, program: Program, folder: Path, compiler: Sequence[str] = GCC, flags: Sequence[str] = ()
     ) -> None:
         self.program = program
-        self.source = render(program)
-        path = folder / "program.c"
-        path.write_text(self.source)
-        command = [*compiler, *FLAGS, *flags, str(path), "-o", str(folder / "program.so"), "-lm"]
+        source = render(program)
+        self.source = str(source)
+        paths = [folder / f"unit{number}.c" for number in range(len(source.units))]
+        for path, text in zip(paths, source.units, strict=True):
+            path.write_text(text)
+        command = [*compiler, *FLAGS, *flags, *map(str, paths), "-o", str(folder / "program.so"), "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr + self.source
         self._library = ctypes.CDLL(str(folder / "program.so"))
@@ -276,7 +278,7 @@ def test_same_bytes_for_the_same_program() -> None:
 
 
 def test_only_what_is_used_is_printed() -> None:
-    source = render(small_program())
+    source = str(render(small_program()))
     assert "static inline" in source and "harp_pow" not in source
     assert "kernel_0(const double *restrict in0, double *restrict mem0, int64_t s0)" in source
     assert max(map(len, source.splitlines())) <= 120
@@ -360,14 +362,14 @@ def test_what_cannot_be_printed(message: str) -> None:
     a, out = Buffer("a", f32, (N,), Space.INPUT), Buffer("out", f32, (N,), Space.OUTPUT)
     program = Program((a,), (out,), (n,), (), (), (Kernel("broken", BROKEN[message](a, out)),))
     with pytest.raises(VerificationError, match=message):
-        render(program)
+        str(render(program))
 
 
 def test_derived_sizes_are_named_once() -> None:
     out, size = Buffer("out", f32, (N * M,), Space.OUTPUT), Symbol(0, 9, "size")
     loop = Loop(0, of(size))
     body = Nest((For(loop),), Store(out, (of(loop),), const(1.0, f32)))
-    source = render(Program((), (out,), (n, m), (Let(size, N * M),), (), (Kernel("ones", body),)))
+    source = str(render(Program((), (out,), (n, m), (Let(size, N * M),), (), (Kernel("ones", body),))))
     assert source.count("s0*s1") == 2, "in the title and in the let"
     assert "kernel_0(out0, d0)" in source
 
@@ -410,3 +412,28 @@ def test_the_numpy_backend_takes_captured_arrays_as_inputs() -> None:
     assert kernel.function is None
     assert kernel([np.arange(3.0), np.array([10.0, 20.0, 30.0])], [out], [3]) == 0
     np.testing.assert_array_equal(out, [10, 21, 32])
+
+
+@needs_gcc
+def test_a_large_program_is_several_units(tmp_path: Path) -> None:
+    sources = [Buffer(f"x{k}", f64, (N,), Space.INPUT) for k in range(40)]
+    outs = [Buffer(f"y{k}", f64, (N,), Space.OUTPUT) for k in range(40)]
+    kernels = []
+    for k, (x, y) in enumerate(zip(sources, outs, strict=True)):
+        statements = []
+        for j in range(12):
+            loop = Loop(j, N)
+            value = apply(Op.ADD, apply(Op.MUL, Load(x, (of(loop),)), const(float(k), f64)), const(float(j), f64))
+            statements.append(Nest((For(loop),), Store(y, (of(loop),), value)))
+        kernels.append(Kernel(f"kernel {k}", Seq(tuple(statements))))
+    program = Program(tuple(sources), tuple(outs), (n,), (), (), tuple(kernels))
+    units = render(program).units
+    assert len(units) > 2
+    assert max(map(len, units)) < 2 * min(map(len, units)), "about equal parts"
+    assert [sum(f"kernel {k}:" in unit for unit in units) for k in range(40)] == [1] * 40
+    compiled = Compiled(program, tmp_path)
+    values = [np.full(3, float(k)) for k in range(40)]
+    results = [np.empty(3) for _ in range(40)]
+    assert compiled.status([array.ctypes.data for array in (*values, *results)], {n: 3}) == 0
+    for k in range(40):
+        np.testing.assert_array_equal(results[k], np.full(3, float(k * k + 11)))

@@ -16,12 +16,14 @@ from harp.backends import cache, toolchain
 from harp.backends.build import cache_key
 from harp.backends.load import build_and_load
 from harp.backends.options import CompileOptions
+from harp.backends.protocol import Source
 from harp.backends.toolchain import Family, Toolchain
 from harp.errors import ArgumentError, HarpError
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 PATH = os.environ.get("PATH", "")
 needs_cc = pytest.mark.skipif(CC is None, reason="no C compiler")
+EMPTY = Source(("",))
 SOURCE = '__attribute__((visibility("default"))) int f(int x) { return x + 1; }\n'
 
 
@@ -153,8 +155,10 @@ def test_instruction_set_is_resolved(monkeypatch):
     assert not any("native" in flag for flag in (*found.isa, *toolchain.base_flags(found)))
     assert set(found.isa) <= set(toolchain.base_flags(found))
     other = found._replace(isa=("-march=x86-64",))
-    assert cache_key("", toolchain.base_flags(found), found) != cache_key("", toolchain.base_flags(other), other)
-    assert cache_key("", (), found) != cache_key("", (), found._replace(version="2"))
+    assert cache_key(EMPTY, toolchain.base_flags(found), found) != cache_key(
+        Source(("",)), toolchain.base_flags(other), other
+    )
+    assert cache_key(EMPTY, (), found) != cache_key(EMPTY, (), found._replace(version="2"))
 
 
 def test_flags_of_each_family():
@@ -235,7 +239,7 @@ def test_zig(monkeypatch):
     found = toolchain.find_toolchain()
     assert found.family is Family.ZIG, toolchain.attempts()
     assert found.isa[0].startswith("-mcpu=") and "native" not in found.isa[0]
-    library = build_and_load(SOURCE, CompileOptions())
+    library = build_and_load(Source((SOURCE,)), CompileOptions())
     assert library.function("f", "int(*)(int)")(1) == 2
 
 

@@ -338,12 +338,14 @@ class Compiled:
 
     def __init__(self, made: Program, folder: Path) -> None:
         self._sizes, self._outputs = made.sizes, made.outputs
-        path = folder / "program.c"
-        path.write_text(render(made))
+        units = render(made).units
+        paths = [folder / f"unit{number}.c" for number in range(len(units))]
+        for path, unit in zip(paths, units, strict=True):
+            path.write_unit(text)
         done = subprocess.run(
-            ["gcc", *FLAGS, str(path), "-o", str(folder / "program.so"), "-lm"], capture_output=True, text=True
+            ["gcc", *FLAGS, *map(str, paths), "-o", str(folder / "program.so"), "-lm"], capture_output=True, text=True
         )
-        assert done.returncode == 0, done.stderr + path.read_text()
+        assert done.returncode == 0, done.stderr
         self._run = ctypes.CDLL(str(folder / "program.so")).harp_run
 
     def __call__(self, inputs: Sequence[Array], sizes: Mapping[Symbol, int]) -> list[Array]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from harp.backends.c.render import render
 from harp.backends.load import build_and_load, pointer
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Kernel
+from harp.backends.protocol import Kernel, Source
 from harp.config import show
 from harp.errors import HarpError
 from harp.lower.program import Program
@@ -18,7 +18,7 @@ from harp.trace.graph import Graph
 class CKernel:
     """A loaded program. `function` takes pointers of inputs and outputs, then sizes."""
 
-    def __init__(self, program: Program, source: str, options: CompileOptions) -> None:
+    def __init__(self, program: Program, source: Source, options: CompileOptions) -> None:
         self.source = source
         self._library = build_and_load(source, options)
         pointers = ["void *"] * (len(program.inputs) + len(program.outputs))

@@ -6,28 +6,34 @@
 Names follow positions, never the user's names or identities, so programs that differ only in names are one source:
 in0.. out0.. mem0.. are inputs, outputs and scratch; s0.. d0.. are sizes and derived sizes; w0.. are strides, i0..
 loops, t0.. temporaries.
+
+A large program is several units, which can compile at the same time: the first has the exported functions and calls
+kernels of the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from harp.backends.c.arena import STACK_BYTES, add_lets, needs_check, scratch_lines, slot_size
 from harp.backends.c.body import Body, plain
-from harp.backends.c.header import header, words
+from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define
+from harp.backends.c.header import header
 from harp.backends.c.index import IndexPrinter
 from harp.backends.c.scalar import TYPES
-from harp.backends.c.values import Lines, printed
+from harp.backends.c.values import Lines
+from harp.backends.protocol import Source
 from harp.errors import VerificationError
 from harp.lower.loops import Buffer, Call, Kernel, Region, walk
 from harp.lower.program import Program
 from harp.lower.uses import Uses, arguments, parameters, regions, uses
 from harp.trace.index import Atom, Loop
 
-_WIDTH = 110
+# Lines in a unit, about: what costs a compiler several times more than starting it.
+_UNIT_LINES = 250
 
 
-def render(program: Program) -> str:
+def render(program: Program) -> Source:
     """The C source of a program."""
     return _Renderer(program).source()
 
@@ -50,15 +56,20 @@ class _Renderer:
         self.function_names = {name: f"region_{n}" for n, name in enumerate(self.functions)}
         self.fallible: set[str] = set()
 
-    def source(self) -> str:
-        """Header, functions that are called, kernels in order, and the two exported functions."""
-        parts = [self.function(name) for name in _callees_first(self.functions)]
-        calls: list[tuple[str, bool]] = []
-        for number, kernel in enumerate(self.program.kernels):
-            text, call, fallible = self.kernel(number, kernel)
-            parts.append(text)
-            calls.append((call, fallible))
-        parts += [self.scratch(), self.run(calls)]
+    def source(self) -> Source:
+        """The units. Each holds some of the kernels and all functions that kernels call."""
+        called = [self.function(name).definition(STATIC) for name in _callees_first(self.functions)]
+        kernels = [self.kernel(number, kernel) for number, kernel in enumerate(self.program.kernels)]
+        exported = [f.definition(EXPORTED) for f in (self.scratch(), self.run(kernels))]
+        groups = _partition(kernels)
+        if len(groups) == 1:
+            return Source((self.unit([*called, *(k.definition(STATIC) for k in kernels), *exported]),))
+        first, *others = [[kernel.definition(SHARED) for kernel in group] for group in groups]
+        declared = "\n".join(kernel.declaration() for group in groups[1:] for kernel in group)
+        return Source((self.unit([declared, *called, *first, *exported]), *(self.unit(called + g) for g in others)))
+
+    def unit(self, parts: Sequence[str]) -> str:
+        """A file to compile."""
         body = "\n\n".join(parts)
         return f"{self.title()}\n{header(body)}\n{body}\n"
 
@@ -71,8 +82,8 @@ class _Renderer:
             lines.append(f"  {name}: {buffer.dtype}[{shape}]")
         return "/* " + "\n * ".join(lines) + "\n */"
 
-    def kernel(self, number: int, kernel: Kernel) -> tuple[str, str, bool]:
-        """The definition of a kernel, the call of it, and whether it can fail."""
+    def kernel(self, number: int, kernel: Kernel) -> Function:
+        """A kernel, with those buffers and sizes as parameters that it uses."""
         used = uses(kernel.body, self.functions)
         for buffer in used.touched:
             if buffer not in self.buffers:
@@ -82,10 +93,8 @@ class _Renderer:
         body.statement(kernel.body, True)
         declared = [(self.buffers[b], _parameter(b, self.buffers[b], used, restrict=True)) for b in ordered]
         declared += [(name, f"int64_t {name}") for name in self.names.values()]
-        name = f"kernel_{number}"
         comment = f"{plain(kernel.name)}: {self.summary(used)}"
-        text, kept, fallible = _define(name, declared, body.lines, comment, drop=True)
-        return text, f"{name}({', '.join(kept)})", fallible
+        return define(f"kernel_{number}", declared, body.lines, comment, drop=True)
 
     def summary(self, used: Uses) -> str:
         """`out0 <- in0, in1`."""
@@ -93,8 +102,8 @@ class _Renderer:
         read = [self.buffers[b] for b in self.buffers if b in used.reads]
         return f"{', '.join(written)} <- {', '.join(read)}".strip()
 
-    def function(self, name: str) -> str:
-        """The definition of a region that is called."""
+    def function(self, name: str) -> Function:
+        """A region that is called."""
         region = self.functions[name]
         formals = parameters(region, self.functions)
         used = uses(region.body, self.functions)
@@ -108,10 +117,10 @@ class _Renderer:
         body.statement(region.body, True)
         declared = [(p, _parameter(b, p, used, restrict)) for b, p in buffers.items()]
         declared += [(p, f"int64_t {p}") for p in sizes.values()]
-        text, _, fallible = _define(self.function_names[name], declared, body.lines, plain(name), drop=False)
-        if fallible:
+        function = define(self.function_names[name], declared, body.lines, plain(name), drop=False)
+        if function.fallible:
             self.fallible.add(name)
-        return text
+        return function
 
     def aliased(self, name: str) -> bool:
         """Whether some call gives one buffer for two parameters."""
@@ -127,13 +136,13 @@ class _Renderer:
         constant = frozenset(b for b in used.touched if b not in used.writes)
         return Body(buffers, names, self.functions, self.function_names, frozenset(self.fallible), constant)
 
-    def scratch(self) -> str:
+    def scratch(self) -> Function:
         lines = scratch_lines(self.program, self.names)
         declared = [(self.names[s], f"int64_t {self.names[s]}") for s in self.program.sizes]
         comment = "Bytes of scratch memory for these sizes, or -1 if they are too many to count."
-        return _define("harp_scratch", declared, lines, comment, drop=False, result="HARP_EXPORT int64_t")[0]
+        return define("harp_scratch", declared, lines, comment, drop=False, result="int64_t")
 
-    def run(self, calls: list[tuple[str, bool]]) -> str:
+    def run(self, kernels: Iterable[Function]) -> Function:
         """Lay out the arena, run the kernels in order, free it."""
         program, names = self.program, self.names
         lines = Lines()
@@ -144,9 +153,10 @@ class _Renderer:
         if program.scratch:
             self.arena(lines)
         guarded = False
-        for call, fallible in calls:
-            lines.add(f"{'if (status == 0) ' if guarded else ''}{'status = ' if fallible else ''}{call};")
-            guarded |= fallible
+        for kernel in kernels:
+            call = f"{'status = ' if kernel.fallible else ''}{kernel.call()};"
+            lines.add(f"{'if (status == 0) ' if guarded else ''}{call}")
+            guarded |= kernel.fallible
         if program.scratch:
             lines.add("if (arena != small) free(arena);")
         lines.add("return status;" if guarded else "return 0;")
@@ -154,7 +164,7 @@ class _Renderer:
         declared += [(self.buffers[b], f"void *restrict {self.buffers[b]}") for b in program.outputs]
         declared += [(names[s], f"int64_t {names[s]}") for s in program.sizes]
         comment = "Runs the program; 1 if there is not enough memory."
-        return _define("harp_run", declared, lines, comment, drop=False, result="HARP_EXPORT int")[0]
+        return define("harp_run", declared, lines, comment, drop=False, result="int")
 
     def arena(self, lines: Lines) -> None:
         """Allocate once, and point every scratch buffer to its slot."""
@@ -198,38 +208,13 @@ def _parameter(buffer: Buffer, name: str, used: Uses, restrict: bool) -> str:
     return f"{const}{TYPES[buffer.dtype]} *{'restrict ' if restrict else ''}{name}"
 
 
-def _define(
-    name: str,
-    declared: Iterable[tuple[str, str]],
-    lines: Lines,
-    comment: str,
-    drop: bool,
-    result: str = "",
-) -> tuple[str, list[str], bool]:
-    """(definition, names of its parameters, whether it returns a status); `drop` leaves out unused parameters."""
-    kept = lines.pruned()
-    used = {word for line in kept for word in words(line.text)}
-    wanted = [(p, text) for p, text in declared if p in used or not drop]
-    unused = [p for p, _ in wanted if p not in used]
-    fallible = "status" in used
-    head = result or f"static __attribute__((noinline)) {'int' if fallible else 'void'}"
-    body = [f"/* {comment} */", *_prototype(f"{head} {name}", [text for _, text in wanted]), "{"]
-    body += [f"    (void){p};" for p in unused]
-    body += ["    int status = 0;"] if fallible else []
-    body += [printed(kept)] if kept else []
-    body += ["    return status;"] if fallible and not result else []
-    return "\n".join([*body, "}"]), [p for p, _ in wanted], fallible
-
-
-def _prototype(head: str, parameters: list[str]) -> list[str]:
-    """On one line where it fits, else with a few parameters to a line."""
-    lines = [f"{head}({', '.join(parameters) or 'void'})"]
-    if len(lines[0]) > _WIDTH:
-        lines = [f"{head}("]
-        for number, parameter in enumerate(parameters):
-            text = parameter + (")" if number == len(parameters) - 1 else ",")
-            if len(lines) == 1 or len(lines[-1]) + len(text) + 1 > _WIDTH:
-                lines.append(f"    {text}")
-            else:
-                lines[-1] += f" {text}"
-    return lines
+def _partition(kernels: Sequence[Function]) -> list[list[Function]]:
+    """Groups of about equal length: the longest kernel that is left goes to the shortest group."""
+    total = sum(kernel.lines for kernel in kernels)
+    groups: list[list[Function]] = [[] for _ in range(min(max(round(total / _UNIT_LINES), 1), max(len(kernels), 1)))]
+    lengths = [0] * len(groups)
+    for kernel in sorted(kernels, key=lambda kernel: -kernel.lines):
+        shortest = lengths.index(min(lengths))
+        groups[shortest].append(kernel)
+        lengths[shortest] += kernel.lines
+    return groups
