@@ -1,20 +1,24 @@
-"""Ways to run a program, by name: `c` compiles it, `numpy` needs no compiler."""
+"""Ways to run a program, by name: `c` compiles it, `numpy` needs no compiler. Each is loaded when it is asked for."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from harp.backends.c.backend import CBackend
-from harp.backends.numpy import NumpyBackend
-from harp.backends.protocol import Backend
 from harp.errors import HarpError
 
-_BACKENDS: Mapping[str, Backend] = {backend.name: backend for backend in (CBackend(), NumpyBackend())}
+if TYPE_CHECKING:
+    from harp.backends.protocol import Backend
+
+# The module of each backend; it has one `BACKEND`.
+_MODULES: Mapping[str, str] = {"c": "harp.backends.c.backend", "numpy": "harp.backends.numpy"}
 
 
 def get(name: str) -> Backend:
     """The backend of this name."""
-    found = _BACKENDS.get(name)
-    if found is None:
-        raise HarpError(f"there is no backend {name!r}; there are {', '.join(sorted(_BACKENDS))}")
+    module = _MODULES.get(name)
+    if module is None:
+        raise HarpError(f"there is no backend {name!r}; there are {', '.join(sorted(_MODULES))}")
+    found: Backend = importlib.import_module(module).BACKEND
     return found

@@ -52,6 +52,9 @@ class NumpyBackend:
         return NumpyKernel(graph)
 
 
+BACKEND = NumpyBackend()
+
+
 def _open(graph: Graph) -> Graph:
     """The graph with each captured array as a further input."""
     extra: dict[Node, Input] = {c: fresh_input("captured", c.shape, c.dtype) for c in graph.captured}

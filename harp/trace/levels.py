@@ -6,18 +6,18 @@ outermost trace share its `Scope`, that is, its sizes, hints and guards.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from harp.trace.dtypes import Buffer
 from harp.trace.graph import Site
 from harp.trace.node import Captured, Node
 from harp.trace.scope import Scope
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent / "_")[:-1]  # ends in a separator: not also "harp_demo.py"
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # ends in a separator: not "harp_demo.py"
 _FRAMEWORKS = (_PACKAGE, "<attrs")
 
 

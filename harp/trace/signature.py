@@ -6,7 +6,6 @@ same text, and share one program in memory and on disk.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 
 import attrs
@@ -15,7 +14,7 @@ from harp.trace.division import Substitution
 from harp.trace.dtypes import ArraySignature
 from harp.trace.expr import Position
 from harp.trace.expr import walk as walk_expr
-from harp.trace.graph import Graph, inline, to_text
+from harp.trace.graph import Graph, inline
 from harp.trace.index import Atom, FloorDiv, Index, Relu, Symbol, of, symbols_in
 from harp.trace.node import Input, MapReduce, Node, View, walk
 from harp.trace.scope import Guard, Relation, Scope
@@ -128,8 +127,3 @@ def canonical(graph: Graph) -> Graph:
     renamed = inline(graph, arguments, sizes)
     inputs = tuple(i for i in (arguments[i] for i in graph.inputs) if isinstance(i, Input))
     return Graph(inputs, renamed.outputs, renamed.sites)
-
-
-def digest(graph: Graph) -> bytes:
-    """The same bytes in every process for graphs that are equal up to the names of inputs and sizes."""
-    return hashlib.sha256(to_text(graph).encode()).digest()

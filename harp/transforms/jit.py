@@ -6,10 +6,11 @@ sizes runs. Where none does, the function is traced with this call as the exampl
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import update_wrapper
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 import numpy as np
@@ -33,7 +34,9 @@ from harp.trace.tracer import (
     trace_function,
 )
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, leaves_or_none, unflatten
-from harp.transforms.programs import Program, Runner, Stages, program_for, runner, stages_of
+
+if TYPE_CHECKING:
+    from harp.transforms.programs import Program, Runner, Stages
 
 _NATIVE = frozenset(d.numpy for d in ALL)
 
@@ -56,6 +59,7 @@ class _Call(NamedTuple):
 
     static: tuple[tuple[int | str, Hashable], ...]
     treedef: TreeSpec
+    structure: Hashable  # the treedef, or the number of arguments where each one is a leaf
     arrays: list[tuple[Buffer, bool]]
     names: list[str]
 
@@ -92,27 +96,19 @@ class JitFunction:
         dynamic, named = args, kwargs
         if self._static_numbers or self._static_names:
             static, dynamic, named = self._split(args, kwargs)
-        leaves, treedef = flatten((dynamic, named) if named else dynamic)
-        key: list[Hashable] = [treedef, static]
-        buffers: list[Buffer] = []
-        sizes: list[int] = []
-        for leaf in leaves:
-            if type(leaf) is np.ndarray and leaf.dtype in _NATIVE:
-                buffer, weak = leaf, False
-            elif type(leaf) is Array and leaf._value is not None:
-                buffer, weak = leaf._value, leaf.weak
-            else:
-                return self._slow_call(static, dynamic, named)
-            flags = buffer.flags
-            if not (flags.c_contiguous and flags.aligned):
-                buffer = np.require(buffer, requirements=("C", "A"))
-            buffers.append(buffer)
-            sizes += buffer.shape
-            key.append((buffer.dtype, buffer.ndim, weak))
-        for entry in self._entries.get(tuple(key), ()):
-            values = entry.check(*sizes)
-            if values is not None:
-                return _results(entry, buffers, values)
+        # Most calls are of arrays, not of trees of arrays.
+        key: list[Hashable] = [len(dynamic), static]
+        found = None if named else _buffers(dynamic, key)
+        if found is None:
+            leaves, treedef = flatten((dynamic, named) if named else dynamic)
+            key = [treedef, static]
+            found = _buffers(leaves, key)
+        if found is not None:
+            buffers, sizes = found
+            for entry in self._entries.get(tuple(key), ()):
+                values = entry.check(*sizes)
+                if values is not None:
+                    return _results(entry, buffers, values)
         return self._slow_call(static, dynamic, named)
 
     def _split(
@@ -143,7 +139,8 @@ class JitFunction:
         free = [name for k, name in enumerate(parameters) if k not in positions]
         names = _leaf_labels(free, dynamic, named)
         arrays = [leaf_array(leaf, name) for leaf, name in zip(leaves, names, strict=True)]
-        return _Call(static, treedef, arrays, names)
+        flat = not named and len(leaves) == len(dynamic) and all(map(operator.is_, leaves, dynamic))
+        return _Call(static, treedef, len(leaves) if flat else treedef, arrays, names)
 
     def _slow_call(
         self, static: tuple[tuple[int | str, Hashable], ...], dynamic: tuple[Tree, ...], named: dict[str, Tree]
@@ -152,7 +149,7 @@ class JitFunction:
         call = self._take_apart(static, dynamic, named)
         buffers = [np.require(a, requirements=("C", "A")) for a, _ in call.arrays]
         sizes = [size for a in buffers for size in a.shape]
-        key = (call.treedef, static, *((a.dtype, a.ndim, weak) for a, weak in call.arrays))
+        key = (call.structure, static, *(fact for a, weak in call.arrays for fact in (a.dtype, a.ndim, weak)))
         with self._lock:
             for entry in self._entries.get(key, ()):
                 values = entry.check(*sizes)
@@ -167,6 +164,8 @@ class JitFunction:
         return _results(entry, buffers, values)
 
     def _trace(self, call: _Call, has_named: bool) -> Entry:
+        from harp.transforms.programs import program_for, runner  # the compiler: not before it is used
+
         scope = Scope()
         name = function_name(self._function)
         arguments = size_arguments(call.names, call.arrays, scope)
@@ -223,17 +222,38 @@ class JitFunction:
 
     def lower(self, *args: Tree, **kwargs: Tree) -> Stages:
         """The stages of the program for these arguments, as text: `.graph`, `.schedule`, `.loops`, `.source`."""
+        from harp.transforms.programs import stages_of
+
         static, dynamic, named = self._split(args, kwargs)
         call = self._take_apart(static, dynamic, named)
         scope = Scope()
         arguments = size_arguments(call.names, call.arrays, scope)
-
         name = function_name(self._function)
         traced = trace_function(self._on_leaves(call, bool(named)), arguments, scope, name)
         return stages_of(traced.graph)
 
     def __repr__(self) -> str:
         return f"<jit of {function_name(self._function)}, {self.compilations} programs>"
+
+
+def _buffers(leaves: Sequence[object], key: list[Hashable]) -> tuple[list[Buffer], list[int]] | None:
+    """The leaves as C-contiguous buffers, and all their sizes, if they are arrays; puts what they are into the key."""
+    buffers: list[Buffer] = []
+    sizes: list[int] = []
+    for leaf in leaves:
+        if type(leaf) is np.ndarray and leaf.dtype in _NATIVE:
+            buffer, weak = leaf, False
+        elif type(leaf) is Array and leaf._value is not None:
+            buffer, weak = leaf._value, leaf.weak
+        else:
+            return None
+        flags = buffer.flags
+        if not (flags.c_contiguous and flags.aligned):
+            buffer = np.require(buffer, requirements=("C", "A"))
+        buffers.append(buffer)
+        sizes += buffer.shape
+        key += (buffer.dtype, buffer.ndim, weak)
+    return buffers, sizes
 
 
 def _leaf_labels(names: Sequence[str], dynamic: Sequence[Tree], named: dict[str, Tree]) -> list[str]:

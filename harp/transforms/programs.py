@@ -26,9 +26,10 @@ from harp.errors import OutOfMemoryError
 from harp.lower.pipeline import Lowered, lower
 from harp.lower.schedule import Schedule
 from harp.lower.target import Target
+from harp.trace.digest import digest
 from harp.trace.dtypes import Buffer
 from harp.trace.graph import Graph
-from harp.trace.signature import canonical, digest, python_source, sizes_of
+from harp.trace.signature import canonical, python_source, sizes_of
 
 Runner = Callable[[Sequence[Buffer], tuple[int, ...]], list[Buffer]]
 
@@ -121,7 +122,10 @@ def runner(program: Program, captured: Sequence[Buffer]) -> Runner:
         "def run(buffers, sizes):",
         f"    {_tuple(inputs)} = buffers",
         f"    {_tuple(sizes)} = sizes",
-        *(f"    {o} = empty({shape}, d{k})" for k, (o, shape) in enumerate(zip(outputs, shapes, strict=True))),
+        "    try:",
+        *(f"        {o} = empty({shape}, d{k})" for k, (o, shape) in enumerate(zip(outputs, shapes, strict=True))),
+        "    except (MemoryError, ValueError, OverflowError) as error:",
+        "        raise too_large(sizes, error) from None",
         f"    if {_call(program, inputs, outputs, sizes, len(captured))}:",
         "        raise no_memory(sizes)",
         *(["    count(scratch(sizes))"] if _uses_scratch(program) else []),
@@ -130,7 +134,7 @@ def runner(program: Program, captured: Sequence[Buffer]) -> Runner:
     namespace = _namespace(program, captured)
     exec("\n".join(lines), namespace)  # names and numbers of our own making only
     run: Runner = namespace["run"]  # type: ignore[assignment]
-    return _checked(run)
+    return run
 
 
 def _call(program: Program, inputs: Sequence[str], outputs: Sequence[str], sizes: Sequence[str], captured: int) -> str:
@@ -152,6 +156,7 @@ def _namespace(program: Program, captured: Sequence[Buffer]) -> dict[str, object
     found: dict[str, object] = {
         "empty": np.empty,
         "no_memory": _no_memory,
+        "too_large": _too_large,
         "call": kernel.function if compiled else kernel,
         "pointer": kernel.pointer,
     }
@@ -165,15 +170,5 @@ def _no_memory(sizes: tuple[int, ...]) -> OutOfMemoryError:
     return OutOfMemoryError(f"the scratch memory of a call with sizes {sizes} cannot be had; call it on smaller parts")
 
 
-def _checked(run: Runner) -> Runner:
-    """The runner with NumPy's errors about huge outputs turned into harp's."""
-
-    def checked(buffers: Sequence[Buffer], sizes: tuple[int, ...]) -> list[Buffer]:
-        try:
-            return run(buffers, sizes)
-        except (MemoryError, ValueError, OverflowError) as error:
-            if isinstance(error, OutOfMemoryError):
-                raise
-            raise OutOfMemoryError(f"a result of a call with sizes {sizes} does not fit into memory: {error}") from None
-
-    return checked
+def _too_large(sizes: tuple[int, ...], error: Exception) -> OutOfMemoryError:
+    return OutOfMemoryError(f"a result of a call with sizes {sizes} does not fit into memory: {error}")

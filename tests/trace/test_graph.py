@@ -10,19 +10,21 @@ import sys
 import numpy as np
 
 import harp.numpy as hnp
+from harp.trace.digest import digest
 from harp.trace.dtypes import f32, f64
 from harp.trace.expr import Operand, apply
 from harp.trace.graph import Graph
 from harp.trace.index import Symbol, of
 from harp.trace.node import MapReduce, fresh_input
 from harp.trace.ops import Op
-from harp.trace.signature import by_appearance, canonical, digest, sizes_of
+from harp.trace.signature import by_appearance, canonical, sizes_of
 from harp.trace.tracer import trace
 
 SCRIPT = """
 import numpy as np
 import harp.numpy as hnp
-from harp.trace.signature import canonical, digest
+from harp.trace.digest import digest
+from harp.trace.signature import canonical
 from harp.trace.tracer import trace
 
 def f(x, w, b):

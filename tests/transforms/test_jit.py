@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from typing import NamedTuple
 
@@ -196,3 +198,14 @@ def test_too_large_for_memory():
     outer = harp.jit(lambda x, y: x[:, None] + y)
     with pytest.raises(errors.OutOfMemoryError):
         outer(np.broadcast_to(np.float64(1), 2**22), np.broadcast_to(np.float64(1), 2**24))
+
+
+def test_the_compiler_is_loaded_with_the_first_program():
+    """Importing harp, and computing at once, need neither the lowering nor a compiler nor optree."""
+    code = (
+        "import sys, numpy as np, harp, harp.numpy as hnp; hnp.sum(hnp.exp(np.ones(3)));"
+        "late = ('harp.lower', 'harp.backends.c', 'optree', 'subprocess', 'hashlib');"
+        "print([m for m in late if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

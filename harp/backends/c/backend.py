@@ -52,3 +52,6 @@ class CBackend:
         source = render(program)
         show(4, "C source", source)
         return CKernel(program, source, options)
+
+
+BACKEND = CBackend()
