@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import harp
@@ -18,7 +19,7 @@ from harp.backends import build as building
 from harp.backends import cache, load, toolchain
 from harp.backends.load import Library, build_and_load
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Source
+from harp.backends.protocol import Source, Unit
 from harp.errors import ToolchainError
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -58,7 +59,7 @@ def runs() -> int:
 
 
 def call(options=CompileOptions()) -> int:  # noqa: B008
-    library = build_and_load(Source((SOURCE,)), options)
+    library = build_and_load(Source((Unit(SOURCE),)), options)
     return library.function("f", "int(*)(int)")(1)
 
 
@@ -98,7 +99,7 @@ def test_many_processes_at_once(directory):
 
 def test_killed_while_compiling(tmp_path, directory):
     mark = tmp_path / "started"
-    body = f'case "$*" in *unit0.c*) "{CC}" "$@"; : > "{mark}"; exec sleep 5;; esac; exec "{CC}" "$@"'
+    body = f'case "$*" in *unit*.c*) "{CC}" "$@"; : > "{mark}"; exec sleep 5;; esac; exec "{CC}" "$@"'
     process = start(HARP_CC=str(script(tmp_path / "slow", body)))
     deadline = time.monotonic() + 30
     while not mark.exists() and time.monotonic() < deadline:
@@ -163,7 +164,7 @@ def test_failing_compiler(monkeypatch, tmp_path, body, message):
 
 def test_error_in_the_source():
     with pytest.raises(ToolchainError, match="error: "):
-        build_and_load(Source(("int f(",)), CompileOptions())
+        build_and_load(Source((Unit("int f("),)), CompileOptions())
 
 
 def test_no_compiler(monkeypatch):
@@ -215,4 +216,23 @@ def test_nothing_can_be_stored(monkeypatch):
 
 def test_missing_function():
     with pytest.raises(ToolchainError, match="has no function g"):
-        build_and_load(Source((SOURCE,)), CompileOptions()).function("g", "int(*)(int)")
+        build_and_load(Source((Unit(SOURCE),)), CompileOptions()).function("g", "int(*)(int)")
+
+
+def test_shared_units_are_compiled_once(directory):
+    """Two programs with products use one object file."""
+    first, second = harp.jit(lambda a, b: a @ b), harp.jit(lambda a, b: a @ b + 1)
+    a = np.arange(12.0).reshape(3, 4)
+    np.testing.assert_array_equal(first(a, a.T), a @ a.T)
+    (kept,) = directory.glob("*.o")
+    before = kept.stat().st_mtime_ns
+    np.testing.assert_array_equal(second(a, a.T), a @ a.T + 1)
+    assert [path.stat().st_mtime_ns for path in directory.glob("*.o")] == [before]
+
+
+def test_a_damaged_object_is_made_again(directory):
+    a = np.arange(12.0).reshape(3, 4)
+    harp.jit(lambda a, b: a @ b - 1)(a, a.T)
+    (kept,) = directory.glob("*.o")
+    kept.write_bytes(kept.read_bytes()[:-100])
+    np.testing.assert_array_equal(harp.jit(lambda a, b: a @ b - 2)(a, a.T), a @ a.T - 2)

@@ -16,14 +16,14 @@ from harp.backends import cache, toolchain
 from harp.backends.build import cache_key
 from harp.backends.load import build_and_load
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Source
+from harp.backends.protocol import Source, Unit
 from harp.backends.toolchain import Family, Toolchain
 from harp.errors import ArgumentError, HarpError
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 PATH = os.environ.get("PATH", "")
 needs_cc = pytest.mark.skipif(CC is None, reason="no C compiler")
-EMPTY = Source(("",))
+EMPTY = (Unit(""),)
 SOURCE = '__attribute__((visibility("default"))) int f(int x) { return x + 1; }\n'
 
 
@@ -155,9 +155,7 @@ def test_instruction_set_is_resolved(monkeypatch):
     assert not any("native" in flag for flag in (*found.isa, *toolchain.base_flags(found)))
     assert set(found.isa) <= set(toolchain.base_flags(found))
     other = found._replace(isa=("-march=x86-64",))
-    assert cache_key(EMPTY, toolchain.base_flags(found), found) != cache_key(
-        Source(("",)), toolchain.base_flags(other), other
-    )
+    assert cache_key(EMPTY, toolchain.base_flags(found), found) != cache_key(EMPTY, toolchain.base_flags(other), other)
     assert cache_key(EMPTY, (), found) != cache_key(EMPTY, (), found._replace(version="2"))
 
 
@@ -239,7 +237,7 @@ def test_zig(monkeypatch):
     found = toolchain.find_toolchain()
     assert found.family is Family.ZIG, toolchain.attempts()
     assert found.isa[0].startswith("-mcpu=") and "native" not in found.isa[0]
-    library = build_and_load(Source((SOURCE,)), CompileOptions())
+    library = build_and_load(Source((Unit(SOURCE),)), CompileOptions())
     assert library.function("f", "int(*)(int)")(1) == 2
 
 
