@@ -44,6 +44,8 @@ def _stage_arguments(
         if not -len(args) <= k < len(args):
             raise ArgumentError(f"argnums names argument {k}, but {name!r} was given {len(args)} arguments{where()}")
     positions = [k % len(args) for k in argnums]
+    if len(set(positions)) != len(positions):
+        raise ArgumentError(f"argnums {tuple(argnums)} names an argument of {name!r} twice; name each one once{where()}")
     chosen = tuple(args[k] for k in positions)
     leaves, treedef = flatten(chosen)
     names = [label for k, tree in zip(positions, chosen, strict=True) for label in labels(parameters[k], tree)]
