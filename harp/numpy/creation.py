@@ -16,11 +16,11 @@ from harp.trace.dtypes import DType, DTypeLike, as_dtype, f64
 from harp.trace.expr import Expr, Operand, Position, apply, cast, const, select
 from harp.trace.expr import less_equal as _less_equal
 from harp.trace.index import ZERO, Index, loop
-from harp.trace.levels import where
 from harp.trace.node import MapReduce
 from harp.trace.ops import Op
 from harp.trace.primitives import Scalar, as_array, common_dtype, emit, from_positions, map_, python_constant, to_shape
 from harp.trace.scope import Relation
+from harp.trace.sites import where
 from harp.trace.sizes import Size, ask, resolve_all, to_index, wrap
 
 __all__ = [

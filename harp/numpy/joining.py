@@ -17,10 +17,10 @@ from harp.trace.division import mod as index_mod
 from harp.trace.expr import Expr, Operand, Position, apply, const, select
 from harp.trace.index import ONE, ZERO, Index, loop
 from harp.trace.indexing import getitem, integer
-from harp.trace.levels import where
 from harp.trace.node import MapReduce, Node, Shape
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, common_dtype, emit, normalize_axis, to_shape
+from harp.trace.sites import where
 from harp.trace.sizes import resolve, resolve_all, to_index, unify
 
 

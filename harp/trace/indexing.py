@@ -15,10 +15,10 @@ from harp.trace import view
 from harp.trace.array import OPERATORS, Array, node_of
 from harp.trace.division import ceildiv, maximum, minimum, relu
 from harp.trace.index import ONE, ZERO, Index
-from harp.trace.levels import where
 from harp.trace.node import Node, positions
 from harp.trace.primitives import emit
 from harp.trace.scope import Relation
+from harp.trace.sites import where
 from harp.trace.sizes import Size, ask, describe, resolve, to_index
 
 

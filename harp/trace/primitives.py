@@ -16,10 +16,11 @@ from harp.trace.array import Array, from_numpy, node_of, traced
 from harp.trace.dtypes import Buffer, DType, Kind, as_dtype
 from harp.trace.expr import Expr, Operand, Position, cast, const
 from harp.trace.index import ONE, Index
-from harp.trace.levels import current, user_site, where
+from harp.trace.levels import current
 from harp.trace.node import Captured, Constant, Contiguous, MapReduce, Node, Shape, walk
 from harp.trace.ops import Reduce
 from harp.trace.scope import Relation
+from harp.trace.sites import user_site, where
 from harp.trace.sizes import Size, ask, describe, hint, require_at_least_one, resolve, to_index, unify
 
 ArrayLike = Array | Buffer | np.generic | bool | int | float | Size

@@ -16,8 +16,9 @@ from harp.errors import InconclusiveSizeError, LeakedTracerError, ShapeError
 from harp.trace import bounds
 from harp.trace.division import floordiv, mod
 from harp.trace.index import ONE, ZERO, Index, as_index
-from harp.trace.levels import current, where
+from harp.trace.levels import current
 from harp.trace.scope import Relation, Scope
+from harp.trace.sites import where
 
 # What `/` and `**` give is an array; the operators are put here by `harp.trace.arithmetic`, which knows arrays.
 ARRAY_OPERATORS: dict[str, Callable[[object, object], object]] = {}

@@ -15,10 +15,11 @@ from harp.trace.array import Array, node_of, traced
 from harp.trace.dtypes import ArraySignature, Buffer, DType, as_dtype
 from harp.trace.graph import Graph, inline
 from harp.trace.index import Index, Symbol, as_index, of
-from harp.trace.levels import enter, where
+from harp.trace.levels import enter
 from harp.trace.node import Shape, fresh_input
 from harp.trace.primitives import as_array
 from harp.trace.scope import Relation, Scope
+from harp.trace.sites import where
 from harp.trace.sizes import Size
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, map_leaves, unflatten
 from harp.trace.verify import verify_graph
@@ -63,7 +64,7 @@ def _output(leaf: object, name: str) -> Array:
         return as_array(leaf)
     raise OutputError(
         f"{name!r} returned {leaf!r} of type {type(leaf).__name__}; a traced function returns arrays, numbers, or "
-        f"tuples, lists and dicts of these"
+        f"tuples, lists and dicts of these{where()}"
     )
 
 
@@ -83,7 +84,7 @@ def leaf_array(leaf: object, name: str) -> tuple[Buffer, bool]:
         try:
             native = as_dtype(leaf.dtype).numpy
         except HarpError as error:
-            raise type(error)(f"argument {name}: {error}{where()}") from None
+            raise type(error)(f"argument {name}: {error}") from None
         return np.asarray(leaf, native), False
     raise ArgumentError(
         f"argument {name} is a {type(leaf).__name__}; a traced function takes arrays, numbers, and trees of these; "

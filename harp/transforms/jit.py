@@ -21,9 +21,10 @@ from harp.errors import ArgumentError, SignatureError, StaticArgumentError
 from harp.trace.array import Array, from_numpy
 from harp.trace.dtypes import ALL, ArraySignature, Buffer
 from harp.trace.index import Index
-from harp.trace.levels import current, where
+from harp.trace.levels import current
 from harp.trace.scope import Scope
 from harp.trace.signature import Check, GraphSignature, signature_of
+from harp.trace.sites import where
 from harp.trace.tracer import (
     Argument,
     declare,
