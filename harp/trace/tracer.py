@@ -123,6 +123,7 @@ def size_arguments(names: Sequence[str], arrays: Sequence[tuple[Buffer, bool]], 
         shape = tuple(
             of(scope.symbol(f"{short}_{axis}", f"{name}.shape[{axis}]", size)) for axis, size in enumerate(array.shape)
         )
+        scope.shapes.append(shape)
         result.append(Argument(name, as_dtype(array.dtype), shape, weak))
     return result
 
@@ -159,6 +160,7 @@ def declared_arguments(names: Sequence[str], signatures: Sequence[ArraySignature
                 shape.append(of(named[dim]))
             else:
                 shape.append(as_index(dim))
+        scope.shapes.append(tuple(shape))
         result.append(Argument(name, signature.dtype, tuple(shape)))
     return result
 
