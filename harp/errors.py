@@ -48,7 +48,7 @@ class SignatureError(HarpError, TypeError):
 
 
 class StaticArgumentError(HarpError, TypeError):
-    """A static argument cannot be hashed."""
+    """A static argument cannot be hashed and compared."""
 
 
 class OutputError(HarpError, TypeError):

@@ -86,6 +86,11 @@ def leaf_array(leaf: object, name: str) -> tuple[Buffer, bool]:
         except HarpError as error:
             raise type(error)(f"argument {name}: {error}") from None
         return np.asarray(leaf, native), False
+    if name == "self":
+        raise ArgumentError(
+            f"argument self is a {type(leaf).__name__}; mark it with @partial(harp.jit, static_argnums=0), or compile "
+            f"the bound method, harp.jit(object.method){where()}"
+        )
     raise ArgumentError(
         f"argument {name} is a {type(leaf).__name__}; a traced function takes arrays, numbers, and trees of these; "
         f"mark other arguments with static_argnums or static_argnames{where()}"
