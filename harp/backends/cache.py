@@ -26,6 +26,15 @@ _lock = threading.Lock()
 _private: list[Path] = []
 
 
+def _after_fork() -> None:
+    """The thread that held the lock is not in the child."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 def places() -> Iterator[Path]:
     """Where entries may be, in order of preference. The private directory comes last and is made when asked for."""
     yield from _shared()

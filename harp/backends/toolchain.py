@@ -66,6 +66,15 @@ _found: list[Toolchain | None] = []
 _attempts: list[Attempt] = []
 
 
+def _after_fork() -> None:
+    """The thread that held the lock is not in the child."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 def find_toolchain() -> Toolchain | None:
     """The compiler that this process uses, or None."""
     with _lock:
