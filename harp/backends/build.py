@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shlex
 import subprocess
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from harp.backends import cache
 from harp.backends.options import CompileOptions
+from harp.backends.process import Group
 from harp.backends.protocol import Source
 from harp.backends.toolchain import Toolchain, base_flags, find_toolchain, run
 from harp.config import counters, log, show
@@ -76,15 +76,15 @@ def _make(source: Source, compiler: tuple[str, ...], directory: Path) -> bytes:
     if len(files) > 1:
         objects = [file.with_suffix(".o") for file in files]
         commands = [(*compiler, "-c", "-o", str(o), str(c)) for o, c in zip(objects, files, strict=True)]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(_run, commands, objects))
+        with Group() as group:
+            group.map(partial(_run, group=group), commands, objects)
         files = objects
     _run((*compiler, "-shared", "-o", str(library), *map(str, files), "-lm"), library)
     return library.read_bytes()
 
 
-def _run(command: tuple[str, ...], result: Path) -> None:
-    done = run(command, _SECONDS)
+def _run(command: tuple[str, ...], result: Path, group: Group | None = None) -> None:
+    done = run(command, _SECONDS, group)
     if done.returncode or not result.is_file():
         raise ToolchainError(_failure(command, done.returncode, done.stderr))
 

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import _cffi_backend
 
-from harp.backends import cache
+from harp.backends import cache, process
 from harp.config import log
 
 _PROBE = "int harp_probe(int x) { return x + 1; }\n"
@@ -148,18 +148,11 @@ def time_limit(seconds: float) -> float:
     return seconds
 
 
-def run(command: tuple[str, ...], seconds: float = _PROBE_SECONDS) -> subprocess.CompletedProcess[str]:
-    """Start a compiler: no shell, no input, messages in English."""
-    return subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=time_limit(seconds),
-        env={**os.environ, "LC_ALL": "C"},
-        check=False,
-    )
+def run(
+    command: tuple[str, ...], seconds: float = _PROBE_SECONDS, group: process.Group | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a compiler, for no longer than the user allows."""
+    return process.run(command, time_limit(seconds), group)
 
 
 def _examine(command: tuple[str, ...]) -> Toolchain | str:
