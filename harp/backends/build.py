@@ -10,7 +10,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from harp.backends import cache
+from harp.backends import cache, elf
 from harp.backends.options import CompileOptions
 from harp.backends.process import Group
 from harp.backends.protocol import Source
@@ -80,6 +80,12 @@ def _make(source: Source, compiler: tuple[str, ...], directory: Path) -> bytes:
             group.map(partial(_run, group=group), commands, objects)
         files = objects
     _run((*compiler, "-shared", "-o", str(library), *map(str, files), "-lm"), library)
+    damage = elf.damage(library)
+    if damage:
+        raise ToolchainError(
+            f"the C compiler made a library that {damage}; if the disk of {directory} is full, set TMPDIR to a "
+            f"directory on another one; {_ADVICE}"
+        )
     return library.read_bytes()
 
 

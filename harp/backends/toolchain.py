@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import _cffi_backend
 
-from harp.backends import cache, process
+from harp.backends import cache, elf, process
 from harp.config import log
 
 _PROBE = "int harp_probe(int x) { return x + 1; }\n"
@@ -183,8 +183,13 @@ def _try(command: tuple[str, ...], isa: tuple[str, ...], source: Path, library: 
     done = run((*command, *isa, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"))
     if done.returncode or not library.is_file():
         return f"does not make a library: {(done.stderr.strip() or 'it printed nothing')[:300]}"
+    damage = elf.damage(library)
+    if damage:
+        return f"makes a library that does not load: it {damage}"
     try:
         _cffi_backend.load_library(str(library), 0)
+    except UnicodeEncodeError:  # the name of the temporary directory, which cffi cannot pass on
+        return ""
     except OSError as error:
         # a temporary directory that is mounted noexec says nothing about the compiler
         return "" if "not permitted" in str(error) else f"makes a library that does not load: {error}"

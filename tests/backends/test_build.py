@@ -234,6 +234,54 @@ def test_interrupt_leaves_no_process(tmp_path, units):
     assert alive(pids) == [] and time.monotonic() - started < 20
 
 
+CUT = f"""{CC} "$@" || exit 1
+while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; shift; done
+case "$out" in *program.so) truncate -s 9000 "$out";; esac"""
+needs_elf = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no ELF files")
+
+
+@needs_elf
+def test_library_that_is_cut_short(monkeypatch, tmp_path, directory):
+    compiler = script(tmp_path / "my-cc", CUT)
+    monkeypatch.setenv("HARP_CC", str(compiler))
+    for _ in range(2):
+        with pytest.raises(ToolchainError, match=r"library that is cut short; .*set TMPDIR .*doctor"):
+            call()
+    assert not list(directory.glob("*.so"))
+
+
+@needs_elf
+def test_entry_that_is_cut_short(directory):
+    assert call() == 2
+    (path,) = directory.glob("*.so")
+    content = cache.read(path)
+    path.rename(path.with_suffix(".old"))
+    cache.put(path.stem, ".so", content[: len(content) // 2])
+    before = runs()
+    assert call() == 2 and runs() == before + 1
+    assert call() == 2 and runs() == before + 1
+
+
+def test_entry_without_the_function(directory):
+    other = build_and_load(Source((SOURCE.replace("f(", "g("),)), CompileOptions(), names=["g"])
+    content = cache.read(other.path)
+    assert call() == 2
+    (path,) = set(directory.glob("*.so")) - {other.path}
+    path.rename(path.with_suffix(".old"))
+    cache.put(path.stem, ".so", content)
+    before = runs()
+    library = build_and_load(Source((SOURCE,)), CompileOptions(), names=["f"])
+    assert library.function("f", "int(*)(int)")(1) == 2 and runs() == before + 1
+    assert library.path == path
+
+
+def test_no_library_with_the_function():
+    before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
+    with pytest.raises(ToolchainError, match=r"cannot be loaded: .* has no function g"):
+        build_and_load(Source((SOURCE,)), CompileOptions(), names=["g"])
+    assert not before or len(os.listdir("/proc/self/fd")) == before
+
+
 def test_error_in_the_source():
     with pytest.raises(ToolchainError, match="error: "):
         build_and_load(Source(("int f(",)), CompileOptions())

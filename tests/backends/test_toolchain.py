@@ -109,6 +109,18 @@ def test_broken_compilers_are_passed_over(monkeypatch, tmp_path, body, reason):
 
 
 @needs_cc
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no ELF files")
+@pytest.mark.parametrize("size", [10, 40, 100, 9000])
+def test_compiler_that_cuts_libraries_short(monkeypatch, tmp_path, size):
+    only(monkeypatch)
+    body = f"""PATH="{PATH}"; "{CC}" "$@" || exit 1
+        while [ $# -gt 0 ]; do [ "$1" = -o ] && truncate -s {size} "$2"; shift; done"""
+    monkeypatch.setenv("HARP_CC", str(script(tmp_path / "bad", body)))
+    assert toolchain.find_toolchain() is None
+    assert "does not load: it is " in toolchain.attempts()[0].reason
+
+
+@needs_cc
 def test_what_cannot_be_started_is_passed_over(monkeypatch, tmp_path):
     broken = tmp_path / "bad"
     broken.write_bytes(b"\x7fELF no program")

@@ -20,17 +20,18 @@ class CKernel:
 
     def __init__(self, program: Program, source: Source, options: CompileOptions) -> None:
         self.source = source
-        self._library = build_and_load(source, options)
         self._packed = is_packed(program)
+        suffix = "_packed" if self._packed else ""
+        names = f"harp_run{suffix}", f"harp_scratch{suffix}"
+        self._library = build_and_load(source, options, names=names)
         if self._packed:
             run, scratch = "void **, int64_t *", "int64_t *"
         else:
             sizes = ["int64_t"] * len(program.sizes)
             pointers = ["void *"] * (len(program.inputs) + len(program.outputs))
             run, scratch = ", ".join(pointers + sizes) or "void", ", ".join(sizes) or "void"
-        suffix = "_packed" if self._packed else ""
-        self._run = self._library.function(f"harp_run{suffix}", f"int(*)({run})")
-        self._scratch = self._library.function(f"harp_scratch{suffix}", f"int64_t(*)({scratch})")
+        self._run = self._library.function(names[0], f"int(*)({run})")
+        self._scratch = self._library.function(names[1], f"int64_t(*)({scratch})")
 
     @property
     def function(self) -> Callable[..., int] | None:
