@@ -14,7 +14,7 @@ from harp.backends import cache, elf
 from harp.backends.options import CompileOptions
 from harp.backends.process import Group
 from harp.backends.protocol import Source
-from harp.backends.toolchain import Toolchain, base_flags, find_toolchain, run
+from harp.backends.toolchain import Toolchain, base_flags, examine_again, find_toolchain, run
 from harp.config import counters, log, show
 from harp.errors import ToolchainError
 
@@ -25,7 +25,7 @@ _ADVICE = "`python -m harp doctor` says what was found; set HARP_CC to another c
 def cache_key(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> str:
     """Covers everything that the library depends on."""
     facts = [*source.units, *flags, toolchain.family.value, toolchain.version, *toolchain.command]
-    return hashlib.sha256("\0".join(facts).encode()).hexdigest()
+    return hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
 
 
 def build(source: Source, options: CompileOptions, *, again: bool = False) -> Path:
@@ -43,7 +43,12 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Pa
         counters.add("cache_hits")
         return found
     counters.add("cache_misses")
-    library = _compile(source, flags, toolchain)
+    try:
+        library = _compile(source, flags, toolchain)
+    except ToolchainError:
+        if not examine_again(toolchain):
+            raise
+        return build(source, options, again=again)
     stored = cache.put(key, ".so", library) or cache.in_memory(library)
     if stored is None:
         raise ToolchainError("the compiled program cannot be stored; set HARP_CACHE_DIR to a writable directory")

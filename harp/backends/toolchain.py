@@ -64,6 +64,7 @@ class Attempt(NamedTuple):
 _lock = threading.Lock()
 _found: list[Toolchain | None] = []
 _attempts: list[Attempt] = []
+_recalled: set[tuple[str, ...]] = set()  # commands of which an earlier process found out what they are
 
 
 def _after_fork() -> None:
@@ -94,6 +95,22 @@ def reset() -> None:
     """Forget what was found, after the environment has changed."""
     with _lock:
         _found.clear()
+        _recalled.clear()
+
+
+def examine_again(failed: Toolchain) -> bool:
+    """Whether there is another compiler to use than the one that failed, or the same one with other flags.
+
+    If an earlier process found out what the compiler is, that is forgotten and found out again.
+    """
+    with _lock:
+        if failed.command in _recalled:
+            log.info("%s failed: examined again", shlex.join(failed.command))
+            cache.forget(_memory_key(failed.command), ".json")
+            _recalled.clear()
+            _attempts.clear()
+            _found[:] = [_search()]
+        return bool(_found) and _found[0] not in (None, failed)
 
 
 def _candidates() -> Iterator[tuple[str, ...]]:
@@ -262,7 +279,7 @@ def _memory_key(command: tuple[str, ...]) -> str:
         if path is not None:
             status = os.stat(path)
             facts += [str(status.st_mtime_ns), str(status.st_size)]
-    return "toolchain-" + hashlib.sha256("\0".join(facts).encode()).hexdigest()
+    return "toolchain-" + hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
 
 
 def _recall(command: tuple[str, ...]) -> Toolchain | None:
@@ -272,7 +289,10 @@ def _recall(command: tuple[str, ...]) -> Toolchain | None:
         if path is None:
             return None
         command_, family, version, isa, vector_bytes, fma = json.loads(cache.read(path))
-        return Toolchain(tuple(command_), Family(family), version, tuple(isa), vector_bytes, fma)
+        if tuple(command_) != command:
+            raise ValueError(f"it is about {command_}")
+        _recalled.add(command)
+        return Toolchain(command, Family(family), version, tuple(isa), vector_bytes, fma)
     except (OSError, ValueError, TypeError) as error:
         log.debug("what was known of %s cannot be read: %s", command, error)
         return None
