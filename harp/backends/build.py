@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shlex
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
-from harp.backends import cache
+from harp.backends import cache, elf
 from harp.backends.options import CompileOptions
+from harp.backends.process import Group
 from harp.backends.protocol import Source, Unit
-from harp.backends.toolchain import Toolchain, base_flags, find_toolchain, run
+from harp.backends.toolchain import Toolchain, base_flags, examine_again, find_toolchain, run
 from harp.config import counters, log, show
 from harp.errors import ToolchainError
 
@@ -27,7 +27,7 @@ def cache_key(units: Iterable[Unit], flags: tuple[str, ...], toolchain: Toolchai
     """Covers everything that the library depends on."""
     texts = [word for unit in units for word in (unit.text, *unit.flags)]
     facts = [*texts, *flags, toolchain.family.value, toolchain.version, *toolchain.command]
-    return hashlib.sha256("\0".join(facts).encode()).hexdigest()
+    return hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
 
 
 def build(source: Source, options: CompileOptions, *, again: bool = False) -> Path:
@@ -45,7 +45,12 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Pa
         counters.add("cache_hits")
         return found
     counters.add("cache_misses")
-    library = _compile(source, flags, toolchain)
+    try:
+        library = _compile(source, flags, toolchain)
+    except ToolchainError:
+        if not examine_again(toolchain):
+            raise
+        return build(source, options, again=again)
     stored = cache.put(key, ".so", library) or cache.in_memory(library)
     if stored is None:
         raise ToolchainError("the compiled program cannot be stored; set HARP_CACHE_DIR to a writable directory")
@@ -72,28 +77,33 @@ def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, director
     """The library of one unit in one run; several are compiled each on its own, at the same time, and linked."""
     library = directory / "program.so"
     if len(source.units) == 1:
-        files = [_written(source.units[0], directory / "unit.c")]
+        files = [_written(source.units[0], directory / "unit0.c")]
         flags = (*flags, *source.units[0].flags)
     else:
-        places = [directory / f"unit{number}" for number in range(len(source.units))]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            files = list(pool.map(lambda unit, place: _object(unit, flags, toolchain, place), source.units, places))
+        files = [directory / f"unit{number}.o" for number in range(len(source.units))]
+        with Group() as group:
+            group.map(partial(_object, flags=flags, toolchain=toolchain, group=group), source.units, files)
     _run((*toolchain.command, *flags, "-shared", "-o", str(library), *map(str, files), "-lm"), library)
+    damage = elf.damage(library)
+    if damage:
+        raise ToolchainError(
+            f"the C compiler made a library that {damage}; if the disk of {directory} is full, set TMPDIR to a "
+            f"directory on another one; {_ADVICE}"
+        )
     return library.read_bytes()
 
 
-def _object(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain, place: Path) -> Path:
+def _object(unit: Unit, result: Path, flags: tuple[str, ...], toolchain: Toolchain, group: Group) -> None:
     """The object file of a unit; those of shared units are kept."""
-    key, result = cache_key((unit,), flags, toolchain), place.with_suffix(".o")
+    key = cache_key((unit,), flags, toolchain)
     kept = cache.get(key, ".o") if unit.shared else None
     if kept is not None:
         result.write_bytes(cache.read(kept))
-        return result
-    code = _written(unit, place.with_suffix(".c"))
-    _run((*toolchain.command, *flags, *unit.flags, "-c", "-o", str(result), str(code)), result)
+        return
+    code = _written(unit, result.with_suffix(".c"))
+    _run((*toolchain.command, *flags, *unit.flags, "-c", "-o", str(result), str(code)), result, group)
     if unit.shared:
         cache.put(key, ".o", result.read_bytes())
-    return result
 
 
 def _written(unit: Unit, path: Path) -> Path:
@@ -101,8 +111,8 @@ def _written(unit: Unit, path: Path) -> Path:
     return path
 
 
-def _run(command: tuple[str, ...], result: Path) -> None:
-    done = run(command, _SECONDS)
+def _run(command: tuple[str, ...], result: Path, group: Group | None = None) -> None:
+    done = run(command, _SECONDS, group)
     if done.returncode or not result.is_file():
         raise ToolchainError(_failure(command, done.returncode, done.stderr))
 

@@ -3,6 +3,9 @@
     int     harp_run(const void *in0, ..., void *out0, ..., int64_t s0, ...)     0, or 1 if there is no memory
     int64_t harp_scratch(int64_t s0, ...)                                        bytes of scratch, -1 on overflow
 
+A program with many parameters also has `harp_run_packed(void *const *buffers, const int64_t *sizes)` and
+`harp_scratch_packed(const int64_t *sizes)`, which take them as arrays: there are limits to what cffi passes one by one.
+
 Names follow positions, never the user's names or identities, so programs that differ only in names are one source:
 in0.. out0.. mem0.. are inputs, outputs and scratch; s0.. d0.. are sizes and derived sizes; w0.. are strides, i0..
 loops, t0.. temporaries.
@@ -32,6 +35,13 @@ from harp.trace.index import Atom, Loop
 
 # Lines in a unit, about: what costs a compiler several times more than starting it.
 _UNIT_LINES = 200
+# Parameters that are passed one by one, which is the fastest call.
+_DIRECT = 64
+
+
+def is_packed(program: Program) -> bool:
+    """Whether a program has so many parameters that it is called with arrays of them."""
+    return len(program.inputs) + len(program.outputs) + len(program.sizes) > _DIRECT
 
 
 def render(program: Program) -> Source:
@@ -61,7 +71,9 @@ class _Renderer:
         """The units. Each holds some of the kernels and all functions that kernels call."""
         called = [self.function(name).definition(STATIC) for name in _callees_first(self.functions)]
         kernels = [self.kernel(number, kernel) for number, kernel in enumerate(self.program.kernels)]
-        exported = [f.definition(EXPORTED) for f in (self.scratch(), self.run(kernels))]
+        scratch, run = self.scratch(), self.run(kernels)
+        packed = [self.packed(scratch), self.packed(run)] if is_packed(self.program) else []
+        exported = [f.definition(EXPORTED) for f in (scratch, run, *packed)]
         groups = _partition(kernels)
         if len(groups) == 1:
             return _source([self.unit([*called, *(k.definition(STATIC) for k in kernels), *exported])])
@@ -166,6 +178,17 @@ class _Renderer:
         declared += [(names[s], f"int64_t {names[s]}") for s in program.sizes]
         comment = "Runs the program; 1 if there is not enough memory."
         return define("harp_run", declared, lines, comment, drop=False, result="int")
+
+    def packed(self, function: Function) -> Function:
+        """An exported function, with its parameters in arrays."""
+        buffers = len(function.parameters) - len(self.program.sizes)
+        given = [f"buffers[{k}]" for k in range(buffers)] + [f"sizes[{k}]" for k in range(len(self.program.sizes))]
+        lines = Lines()
+        lines.add(f"return {function.name}({', '.join(given)});")
+        declared = [("buffers", "void *const *buffers")] if buffers else []
+        declared += [("sizes", "const int64_t *sizes")]
+        comment = f"{function.name} with its parameters in arrays."
+        return define(f"{function.name}_packed", declared, lines, comment, drop=False, result=function.result)
 
     def arena(self, lines: Lines) -> None:
         """Allocate once, and point every scratch buffer to its slot."""
