@@ -146,3 +146,51 @@ def test_the_same_program_is_made_once(compiler, tmp_path):
     before = harp.stats()["programs"]
     in_threads(4, lambda k: npt.assert_array_equal(harp.jit(lambda x: x * 19.0)(np.ones(2)), 19.0))
     assert harp.stats()["programs"] == before + 1
+
+
+CALL = """import numpy as np, harp
+f = harp.jit(lambda x: x * 2.0)
+assert f(np.ones(2))[0] == 2.0
+assert harp.jit(lambda x: x * 3.0)(np.ones(2))[0] == 3.0
+"""
+
+
+def warning_of(path: Path, **environment: str) -> str:
+    """The one warning of a process, which names the line of the user."""
+    program = path / "program.py"
+    program.write_text(CALL)
+    environment = {**os.environ, "HARP_CACHE_DIR": str(path / "cache"), **environment}
+    done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr.count("Warning") == 1 and f"{program}:3: RuntimeWarning: " in done.stderr, done.stderr
+    return done.stderr
+
+
+@needs_cc
+def test_a_wrong_compiler_is_named(tmp_path):
+    text = warning_of(tmp_path, HARP_CC="/nonsense")
+    assert "HARP_CC='/nonsense' is passed over (not found): harp uses cc" in text and "unset it" in text
+    text = warning_of(tmp_path, HARP_CC=str(script(tmp_path / "bad", "echo no licence >&2; exit 1")))
+    assert "no licence" in text and "harp uses cc" in text
+
+
+def test_the_interpreter_is_a_warning(tmp_path):
+    assert "HARP_CC=none asks for no C compiler" in warning_of(tmp_path, HARP_CC="none")
+    bad = script(tmp_path / "gcc", "echo no licence >&2; exit 1")
+    nowhere = {"PATH": str(tmp_path), "PYTHONPATH": blocked(tmp_path), "HARP_CC": "", "CC": ""}
+    text = warning_of(tmp_path, **nowhere)
+    assert "no C compiler works (gcc: does not make a library: no licence)" in text and "doctor" in text
+    bad.unlink()
+    assert "no C compiler was found: " in warning_of(tmp_path, **nowhere)
+    assert "no C compiler works (nonsense: not found): " in warning_of(tmp_path, **nowhere | {"HARP_CC": "nonsense"})
+
+
+def blocked(path: Path) -> str:
+    """A search path of modules on which ziglang is not found."""
+    (path / "sitecustomize.py").write_text("import sys; sys.modules['ziglang'] = None")
+    return os.pathsep.join([str(path), str(Path(harp.__file__).parent.parent)])
+
+
+@needs_cc
+def test_no_warning_where_nothing_is_wrong(tmp_path):
+    done = python(CALL, "-W", "error", HARP_CC=str(CC), HARP_CACHE_DIR=str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
