@@ -331,6 +331,7 @@ def test_zig(monkeypatch):
         {"extra_flags": (1,)},
         {"extra_flags": ("-a\0b",)},
         {"extra_flags": ("-march=native",)},
+        *({"extra_flags": ("-g", flag)} for flag in ("-c", "-S", "-E", "-o", "-ofile", "--output=x", "--compile")),
     ],
 )
 def test_options_are_checked(wrong):
