@@ -35,6 +35,10 @@ class IntegerRangeError(HarpError, OverflowError):
     """A Python integer does not fit the dtype that it takes on."""
 
 
+class SizeDivisionError(HarpError, ZeroDivisionError):
+    """A size was divided by zero."""
+
+
 class ArgumentError(HarpError, TypeError):
     """An argument is not an array, a number, or a tree of these."""
 
@@ -44,7 +48,7 @@ class SignatureError(HarpError, TypeError):
 
 
 class StaticArgumentError(HarpError, TypeError):
-    """A static argument cannot be hashed."""
+    """A static argument cannot be hashed and compared."""
 
 
 class OutputError(HarpError, TypeError):

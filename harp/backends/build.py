@@ -7,13 +7,13 @@ import shlex
 import subprocess
 import tempfile
 import time
-from functools import partial
+from collections.abc import Iterable
 from pathlib import Path
 
 from harp.backends import cache, elf
 from harp.backends.options import CompileOptions
 from harp.backends.process import Group
-from harp.backends.protocol import Source
+from harp.backends.protocol import Source, Unit
 from harp.backends.toolchain import Toolchain, base_flags, examine_again, find_toolchain, run
 from harp.config import counters, log, show
 from harp.errors import ToolchainError
@@ -22,9 +22,10 @@ _SECONDS = 300.0
 _ADVICE = "`python -m harp doctor` says what was found; set HARP_CC to another compiler, or to none for NumPy"
 
 
-def cache_key(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> str:
+def cache_key(units: Iterable[Unit], flags: tuple[str, ...], toolchain: Toolchain) -> str:
     """Covers everything that the library depends on."""
-    facts = [*source.units, *flags, toolchain.family.value, toolchain.version, *toolchain.command]
+    texts = [word for unit in units for word in (unit.text, *unit.flags)]
+    facts = [*texts, *flags, toolchain.family.value, toolchain.version, *toolchain.command]
     return hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
 
 
@@ -37,7 +38,7 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Pa
     if toolchain is None:
         raise ToolchainError(f"there is no C compiler; {_ADVICE}")
     flags = (*base_flags(toolchain), *options.flags())
-    key = cache_key(source, flags, toolchain)
+    key = cache_key(source.units, flags, toolchain)
     found = None if again else cache.get(key, ".so")
     if found is not None:
         counters.add("cache_hits")
@@ -58,10 +59,9 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Pa
 def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> bytes:
     started = time.perf_counter()
     counters.add("compiler_runs")
-    compiler = (*toolchain.command, *flags)
     try:
         with tempfile.TemporaryDirectory(prefix="harp-build-") as directory:
-            content = _make(source, compiler, Path(directory))
+            content = _make(source, flags, toolchain, Path(directory))
     except OSError as error:
         raise ToolchainError(f"the C compiler could not be run: {error}; {_ADVICE}") from None
     except subprocess.TimeoutExpired as error:
@@ -72,19 +72,17 @@ def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> by
     return content
 
 
-def _make(source: Source, compiler: tuple[str, ...], directory: Path) -> bytes:
-    """The library of one unit in one run; several are compiled each on its own, and linked."""
+def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, directory: Path) -> bytes:
+    """The library of one unit in one run; several are compiled each on its own, at the same time, and linked."""
     library = directory / "program.so"
-    files = [directory / f"unit{number}.c" for number in range(len(source.units))]
-    for file, text in zip(files, source.units, strict=True):
-        file.write_text(text, encoding="utf-8")
-    if len(files) > 1:
-        objects = [file.with_suffix(".o") for file in files]
-        commands = [(*compiler, "-c", "-o", str(o), str(c)) for o, c in zip(objects, files, strict=True)]
+    if len(source.units) == 1:
+        files = [_written(source.units[0], directory / "unit.c")]
+        flags = (*flags, *source.units[0].flags)
+    else:
+        places = [directory / f"unit{number}" for number in range(len(source.units))]
         with Group() as group:
-            group.map(partial(_run, group=group), commands, objects)
-        files = objects
-    _run((*compiler, "-shared", "-o", str(library), *map(str, files), "-lm"), library)
+            files = group.map(lambda unit, to: _object(unit, flags, toolchain, to, group), source.units, places)
+    _run((*toolchain.command, *flags, "-shared", "-o", str(library), *map(str, files), "-lm"), library)
     damage = elf.damage(library)
     if damage:
         raise ToolchainError(
@@ -92,6 +90,25 @@ def _make(source: Source, compiler: tuple[str, ...], directory: Path) -> bytes:
             f"directory on another one; {_ADVICE}"
         )
     return library.read_bytes()
+
+
+def _object(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain, place: Path, group: Group) -> Path:
+    """The object file of a unit; those of shared units are kept."""
+    key, result = cache_key((unit,), flags, toolchain), place.with_suffix(".o")
+    kept = cache.get(key, ".o") if unit.shared else None
+    if kept is not None:
+        result.write_bytes(cache.read(kept))
+        return result
+    code = _written(unit, place.with_suffix(".c"))
+    _run((*toolchain.command, *flags, *unit.flags, "-c", "-o", str(result), str(code)), result, group)
+    if unit.shared and elf.damage(result, elf.OBJECT) is None:
+        cache.put(key, ".o", result.read_bytes())
+    return result
+
+
+def _written(unit: Unit, path: Path) -> Path:
+    path.write_text(unit.text, encoding="utf-8")
+    return path
 
 
 def _run(command: tuple[str, ...], result: Path, group: Group | None = None) -> None:

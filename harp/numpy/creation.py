@@ -6,21 +6,22 @@ import math
 
 import numpy as np
 
-from harp.errors import ArgumentError, HarpError, ShapeError
+from harp.errors import ArgumentError, IntegerRangeError, ShapeError
 from harp.numpy.joining import stack
 from harp.numpy.manipulation import broadcast_to
 from harp.trace.arithmetic import astype
 from harp.trace.array import Array, from_numpy, node_of
 from harp.trace.division import ceildiv, relu
-from harp.trace.dtypes import DType, DTypeLike, as_dtype, f64
+from harp.trace.dtypes import Buffer, DType, DTypeLike, as_dtype, f64
 from harp.trace.expr import Expr, Operand, Position, apply, cast, const, select
 from harp.trace.expr import less_equal as _less_equal
 from harp.trace.index import ZERO, Index, loop
-from harp.trace.levels import where
 from harp.trace.node import MapReduce
 from harp.trace.ops import Op
 from harp.trace.primitives import Scalar, as_array, common_dtype, emit, from_positions, map_, python_constant, to_shape
+from harp.trace.ranges import require_int64
 from harp.trace.scope import Relation
+from harp.trace.sites import where
 from harp.trace.sizes import Size, ask, resolve_all, to_index, wrap
 
 __all__ = [
@@ -44,17 +45,22 @@ __all__ = [
     "zeros_like",
 ]
 
+_DEEPEST = 64  # axes that an array of NumPy can have
+
 
 def asarray(value: object, dtype: DTypeLike | None = None) -> Array:
     """An array from a number, a nested list of numbers or arrays, a NumPy array (copied) or a harp array.
 
-    Raises ShapeError for ragged lists, UnsupportedDTypeError for strings and objects.
+    Raises ShapeError for ragged lists, UnsupportedDTypeError for strings and objects, IntegerRangeError for Python
+    integers that do not fit the dtype.
 
     >>> asarray([1, 2, 3], dtype="float32")
     Array([1., 2., 3.], dtype=float32)
     """
+    if dtype is not None and isinstance(value, Scalar) and not isinstance(value, np.generic):
+        return map_(lambda x: x, value, to=as_dtype(dtype))  # unlike a cast, it raises where the number does not fit
     if isinstance(value, (list, tuple)):
-        result = _from_list(value)
+        result = _from_list(value, None if dtype is None else as_dtype(dtype))
     else:
         result = as_array(value)
     if dtype is not None or result.weak:
@@ -65,20 +71,39 @@ def asarray(value: object, dtype: DTypeLike | None = None) -> Array:
 array = asarray
 
 
-def _from_list(values: list[object] | tuple[object, ...]) -> Array:
+def _from_list(values: list[object] | tuple[object, ...], dtype: DType | None, depth: int = 1) -> Array:
+    if depth > _DEEPEST:
+        raise _too_deep()
     if not _holds_array(values):
-        try:
-            return as_array(np.asarray(values))
-        except (ValueError, OverflowError) as error:
-            if isinstance(error, HarpError):
-                raise
-            raise ShapeError(f"a list is not an array: {error}{where()}") from None
-    parts = [_from_list(v) if isinstance(v, (list, tuple)) else as_array(v) for v in values]
+        return as_array(_numbers(values, dtype))
+    parts = [_from_list(v, dtype, depth + 1) if isinstance(v, (list, tuple)) else asarray(v, dtype) for v in values]
     return stack(parts)
 
 
-def _holds_array(values: list[object] | tuple[object, ...]) -> bool:
-    return any(isinstance(v, (Array, Size)) or (isinstance(v, (list, tuple)) and _holds_array(v)) for v in values)
+def _numbers(values: list[object] | tuple[object, ...], dtype: DType | None) -> Buffer:
+    """A list as NumPy has it; Python integers go to the dtype without a stop at int64."""
+    try:
+        result = np.asarray(values)
+        if result.dtype.kind == "O" and all(isinstance(v, int) for v in result.flat):
+            result = np.asarray(values, np.int64 if dtype is None else dtype.numpy)
+        elif dtype is not None and result.dtype.kind in "iu":
+            result = np.asarray(values, dtype.numpy)
+    except OverflowError as error:
+        raise IntegerRangeError(f"a list has an integer that does not fit: {error}{where()}") from None
+    except ValueError as error:
+        raise ShapeError(f"a list is not an array: {error}{where()}") from None
+    return result
+
+
+def _too_deep() -> ArgumentError:
+    return ArgumentError(f"lists are nested more than {_DEEPEST} deep, or one holds itself{where()}")
+
+
+def _holds_array(values: list[object] | tuple[object, ...], depth: int = 1) -> bool:
+    if depth > _DEEPEST:
+        raise _too_deep()
+    nested = (v for v in values if isinstance(v, (list, tuple)))
+    return any(isinstance(v, (Array, Size)) for v in values) or any(_holds_array(v, depth + 1) for v in nested)
 
 
 def full(shape: object, value: object, dtype: DTypeLike | None = None) -> Array:
@@ -148,14 +173,14 @@ def arange(start: object, stop: object = None, step: object = 1, dtype: DTypeLik
         start, stop = 0, start
     if not all(map(_integer, (start, stop, step))):
         return _float_range(_number(start), _number(stop), _number(step), dtype)
-    first, last, by = to_index(start), to_index(stop), to_index(step)
+    first, last, by = (require_int64(to_index(value)) for value in (start, stop, step))
     if by is ZERO:
         raise ArgumentError(f"the step of arange is 0{where()}")
     forward = ask(Relation.NONNEGATIVE, by - 1, "the sign of a step")
     if not forward and ask(Relation.NONNEGATIVE, by, "the sign of a step"):
         raise ArgumentError(f"the step of arange is 0{where()}")
     length = ceildiv(relu(last - first), by) if forward else ceildiv(relu(first - last), -by)
-    (length,) = resolve_all((length,))
+    length = require_int64(length)
     values = Position(first + loop(0, length) * by)
     return from_positions((length,), values if dtype is None else cast(values, as_dtype(dtype)))
 

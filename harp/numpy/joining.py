@@ -17,10 +17,11 @@ from harp.trace.division import mod as index_mod
 from harp.trace.expr import Expr, Operand, Position, apply, const, select
 from harp.trace.index import ONE, ZERO, Index, loop
 from harp.trace.indexing import getitem, integer
-from harp.trace.levels import where
 from harp.trace.node import MapReduce, Node, Shape
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, common_dtype, emit, normalize_axis, to_shape
+from harp.trace.ranges import require_int64
+from harp.trace.sites import where
 from harp.trace.sizes import resolve, resolve_all, to_index, unify
 
 
@@ -47,7 +48,8 @@ def roll(x: object, shift: object, axis: object = None) -> Array:
 
 def _roll(array: Array, shift: object, axis: int) -> Array:
     size = resolve(node_of(array).shape[axis])
-    moved = resolve(relu(minimum(index_mod(integer(shift), size), size)))  # x % 0 is x: an empty axis needs the clamp
+    by = require_int64(integer(shift))
+    moved = resolve(relu(minimum(index_mod(by, size), size)))  # x % 0 is x: an empty axis needs the clamp
     if moved is ZERO:
         return array
     cut = resolve(size - moved)

@@ -15,7 +15,6 @@ from harp.trace.division import minimum, relu
 from harp.trace.dtypes import bool_
 from harp.trace.expr import Expr, apply
 from harp.trace.index import Index
-from harp.trace.levels import where
 from harp.trace.node import Node, Shape, positions
 from harp.trace.ops import Op, Reduce
 from harp.trace.primitives import (
@@ -27,6 +26,7 @@ from harp.trace.primitives import (
     map_reduce,
     normalize_axis,
 )
+from harp.trace.sites import where
 from harp.trace.sizes import resolve, resolve_all, unify
 
 Labels = tuple[str, ...]

@@ -10,7 +10,6 @@ from harp.trace.array import OPERATORS, Array, node_of
 from harp.trace.bounds import exact_quotient
 from harp.trace.division import floordiv
 from harp.trace.index import ONE, ZERO, Index, product
-from harp.trace.levels import where
 from harp.trace.node import Node
 from harp.trace.primitives import (
     as_array,
@@ -21,6 +20,7 @@ from harp.trace.primitives import (
     to_shape,
 )
 from harp.trace.scope import Relation
+from harp.trace.sites import where
 from harp.trace.sizes import Size, ask, describe, hint, require_at_least_one, resolve, resolve_all, unify
 
 

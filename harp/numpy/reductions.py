@@ -18,10 +18,10 @@ from harp.trace.division import relu
 from harp.trace.dtypes import DType, DTypeLike, as_dtype, bool_, f64
 from harp.trace.expr import Expr, Position, apply, cast, const, select
 from harp.trace.index import Index, loop, product
-from harp.trace.levels import where
 from harp.trace.node import positions
 from harp.trace.ops import Op, Reduce
 from harp.trace.primitives import as_array, emit, map_, map_reduce, normalize_axes, normalize_axis, reduce_
+from harp.trace.sites import where
 from harp.trace.sizes import Size, describe, require_at_least_one, resolve_all, to_index, wrap
 
 Build = Callable[[Expr], Expr]

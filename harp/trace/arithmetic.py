@@ -9,9 +9,9 @@ from harp.trace import dtypes
 from harp.trace.array import OPERATORS, Array
 from harp.trace.dtypes import DType, Kind, as_dtype, bool_
 from harp.trace.expr import Expr, apply, cast, const, less_equal, select
-from harp.trace.levels import where
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, common_dtype, map_
+from harp.trace.sites import where
 from harp.trace.sizes import ARRAY_OPERATORS
 
 _Build = Callable[..., Expr]

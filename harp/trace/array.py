@@ -16,9 +16,10 @@ import numpy.typing as npt
 from harp.errors import ConcretizationError, LeakedTracerError, MutationError, ShapeError
 from harp.trace.dtypes import Buffer, DType, as_dtype
 from harp.trace.index import product
-from harp.trace.levels import Level, current, where
+from harp.trace.levels import Level, current
 from harp.trace.node import Captured, Constant, Node
 from harp.trace.operators import TABLE, Operators
+from harp.trace.sites import where
 from harp.trace.sizes import Size, resolve_all, wrap
 
 OPERATORS: dict[str, Callable[..., Array]] = TABLE

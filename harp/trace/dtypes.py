@@ -15,9 +15,10 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from harp.errors import UnsupportedDTypeError
+from harp.errors import ArgumentError, UnsupportedDTypeError
 from harp.trace.index import Index
 from harp.trace.interning import InternedBase
+from harp.trace.sites import where
 
 Buffer = npt.NDArray[np.generic]
 
@@ -61,7 +62,14 @@ class DType(InternedBase):
 
     def __getitem__(self, sizes: Dim | tuple[Dim, ...]) -> ArraySignature:
         """The signature of an array of this dtype: `harp.f32["batch", 784]`, `harp.f32[()]` for a number."""
-        return ArraySignature(self, sizes if isinstance(sizes, tuple) else (sizes,))
+        listed = sizes if isinstance(sizes, tuple) else (sizes,)
+        for axis, size in enumerate(listed):
+            if not _is_dim(size):
+                raise ArgumentError(
+                    f"size {size!r} of axis {axis} of a signature is neither a name nor a number from 0 on; write for "
+                    f"example harp.{self.name}['batch', 784]{where()}"
+                )
+        return ArraySignature(self, listed)
 
     def __reduce__(self) -> tuple[object, ...]:
         return as_dtype, (self.numpy.name,)
@@ -71,6 +79,14 @@ class DType(InternedBase):
 
 
 Dim = str | int | Index
+
+
+def _is_dim(size: object) -> bool:
+    if isinstance(size, str):
+        return bool(size.strip())
+    if isinstance(size, (int, np.integer)):
+        return not isinstance(size, bool) and int(size) >= 0
+    return isinstance(size, Index)
 
 
 class ArraySignature(NamedTuple):
@@ -125,12 +141,14 @@ def as_dtype(value: object) -> DType:
     try:
         numpy_dtype = np.dtype(value)  # type: ignore[call-overload]
     except TypeError:
-        raise UnsupportedDTypeError(f"{value!r} is not a dtype; use for example harp.f32 or np.float32") from None
+        raise UnsupportedDTypeError(
+            f"{value!r} is not a dtype; use for example harp.f32 or np.float32{where()}"
+        ) from None
     found = _by_numpy.get(numpy_dtype.newbyteorder("="))
     if found is None:
         supported = ", ".join(d.numpy.name for d in ALL)
         raise UnsupportedDTypeError(
-            f"dtype {numpy_dtype} is not supported; convert the array with .astype to one of {supported}"
+            f"dtype {numpy_dtype} is not supported; convert the array with .astype to one of {supported}{where()}"
         )
     return found
 

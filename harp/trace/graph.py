@@ -13,8 +13,7 @@ from harp.trace import expr as expression
 from harp.trace.division import Substitution
 from harp.trace.index import Index
 from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, View, rebuild, walk
-
-Site = tuple[str, int]  # the user's file and line
+from harp.trace.sites import Site
 
 
 @attrs.frozen(eq=False, repr=False)

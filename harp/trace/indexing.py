@@ -14,12 +14,15 @@ from harp.errors import ArgumentError, IndexOutOfRangeError
 from harp.trace import view
 from harp.trace.array import OPERATORS, Array, node_of
 from harp.trace.division import ceildiv, maximum, minimum, relu
-from harp.trace.index import ONE, ZERO, Index
-from harp.trace.levels import where
+from harp.trace.index import ONE, ZERO, Index, as_index
 from harp.trace.node import Node, positions
 from harp.trace.primitives import emit
+from harp.trace.ranges import require_int64
 from harp.trace.scope import Relation
+from harp.trace.sites import where
 from harp.trace.sizes import Size, ask, describe, resolve, to_index
+
+_BEYOND = 2**62  # more elements than any axis has
 
 
 def getitem(array: Array, key: object) -> Array:
@@ -88,7 +91,7 @@ def _fill_ellipsis(keys: tuple[object, ...], rank: int) -> list[object]:
 def integer(item: object) -> Index:
     """An index or slice bound as an expression. Raises ArgumentError for what is not one integer."""
     if isinstance(item, Size):
-        return item.index
+        return require_int64(item.index)
     single = not isinstance(item, (Array, np.ndarray)) or item.ndim == 0
     kind = item.dtype.kind if isinstance(item, (Array, np.ndarray, np.generic)) else "i"
     if isinstance(item, bool) or not hasattr(item, "__index__") or not single or kind not in "iu":
@@ -126,12 +129,12 @@ def slice_bounds(item: slice, size: Index) -> tuple[Index, Index, Index]:
 
     A bound is clamped only on the side where it would add elements: on the other side the length is max(..., 0).
     """
-    step = ONE if item.step is None else resolve(integer(item.step))
+    step = ONE if item.step is None else _bound(item.step)
     if step is ZERO:
         raise ArgumentError(f"the step of a slice is 0{where()}")
     forward = _nonnegative(step - 1)
-    first = None if item.start is None else resolve(integer(item.start))
-    last = None if item.stop is None else resolve(integer(item.stop))
+    first = None if item.start is None else _bound(item.start)
+    last = None if item.stop is None else _bound(item.stop)
     if forward:
         start, stop = _forward(first, last, size)
         return start, step, ceildiv(relu(stop - start), step)
@@ -139,6 +142,12 @@ def slice_bounds(item: slice, size: Index) -> tuple[Index, Index, Index]:
         raise ArgumentError(f"the step of a slice is 0{where()}")
     start, stop = _backward(first, last, size)
     return start, step, ceildiv(relu(start - stop), -step)
+
+
+def _bound(item: object) -> Index:
+    """A slice's bound; a number that is beyond every axis is as good as one at its end."""
+    p = resolve(integer(item))
+    return p if p.constant is None else as_index(max(min(p.constant, _BEYOND), -_BEYOND))
 
 
 def _forward(first: Index | None, last: Index | None, size: Index) -> tuple[Index, Index]:

@@ -1,4 +1,4 @@
-"""Which function is being traced, in this thread, and which line of the user is running.
+"""Which function is being traced, in this thread.
 
 Levels nest: a gradient inside a traced function opens a level of its own, with fresh inputs. All levels of one
 outermost trace share its `Scope`, that is, its sizes, hints and guards.
@@ -6,19 +6,14 @@ outermost trace share its `Scope`, that is, its sizes, hints and guards.
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from harp.trace.dtypes import Buffer
-from harp.trace.graph import Site
 from harp.trace.node import Captured, Node
 from harp.trace.scope import Scope
-
-_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # ends in a separator: not "harp_demo.py"
-_FRAMEWORKS = (_PACKAGE, "<attrs")
+from harp.trace.sites import Site
 
 
 class Level:
@@ -72,20 +67,3 @@ def suspended() -> Iterator[None]:
         yield
     finally:
         _current.level = level
-
-
-def user_site() -> Site | None:
-    """File and line of the innermost frame that is not harp's own."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if not name.startswith(_FRAMEWORKS) and "/optree/" not in name:
-            return name, frame.f_lineno
-        frame = frame.f_back  # type: ignore[assignment]
-    return None
-
-
-def where() -> str:
-    """The end of an error message: the user's line."""
-    site = user_site()
-    return f"\n  at {site[0]}:{site[1]}" if site else ""

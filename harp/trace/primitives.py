@@ -14,16 +14,19 @@ from harp.errors import ArgumentError, AxisError, IntegerRangeError, ShapeError
 from harp.trace import dtypes, interpret, view
 from harp.trace.array import Array, from_numpy, node_of, traced
 from harp.trace.dtypes import Buffer, DType, Kind, as_dtype
-from harp.trace.expr import Expr, Operand, Position, cast, const
+from harp.trace.expr import Expr, Operand, cast, const
 from harp.trace.index import ONE, Index
-from harp.trace.levels import current, user_site, where
+from harp.trace.levels import current
 from harp.trace.node import Captured, Constant, Contiguous, MapReduce, Node, Shape, walk
 from harp.trace.ops import Reduce
+from harp.trace.ranges import size_value
 from harp.trace.scope import Relation
+from harp.trace.sites import user_site, where
 from harp.trace.sizes import Size, ask, describe, hint, require_at_least_one, resolve, to_index, unify
 
 ArrayLike = Array | Buffer | np.generic | bool | int | float | Size
 Scalar = (bool, int, float, Size)
+_FLOAT_END = 2**1024 - 2**970  # the first integer that Python does not convert to a float
 
 
 def emit(node: Node, weak: bool = False) -> Array:
@@ -55,7 +58,7 @@ def as_array(value: object) -> Array:
     if isinstance(value, (bool, int, float)):
         return emit(MapReduce((), (), python_constant(value, dtypes.default_of(_python_kind(value)))), weak=True)
     if isinstance(value, Size):
-        return emit(MapReduce((), (), Position(value.index)), weak=True)
+        return emit(MapReduce((), (), size_value(value.index, dtypes.i64)), weak=True)
     raise ArgumentError(
         f"{type(value).__name__} is not an array or a number; convert it with harp.numpy.asarray{where()}"
     )
@@ -84,8 +87,15 @@ def python_constant(value: bool | int | float, dtype: DType) -> Expr:
     if dtype.is_integer and isinstance(value, int):
         limits = np.iinfo(dtype.numpy.name)
         if not limits.min <= value <= limits.max:
-            raise IntegerRangeError(f"{value} does not fit {dtype.numpy}; convert the array first{where()}")
+            raise IntegerRangeError(f"{_short(value)} does not fit {dtype.numpy}; convert the array first{where()}")
+    if isinstance(value, int) and not -_FLOAT_END < value < _FLOAT_END:
+        raise IntegerRangeError(f"{_short(value)} does not fit {dtype.numpy}, which ends at about 1e308{where()}")
     return const(value, dtype)
+
+
+def _short(value: int) -> str:
+    """A number, or its size where it would fill the screen (and where Python refuses to print it)."""
+    return str(value) if value.bit_length() < 256 else f"an integer of {value.bit_length()} bits"
 
 
 def common_dtype(values: Sequence[object]) -> tuple[DType, bool]:
@@ -131,7 +141,7 @@ def map_(build: Callable[..., Expr], *values: object, to: DType | Sequence[DType
             leaves.append(cast(Operand(nodes[slot].dtype, slot), dtype))
             slot += 1
         elif isinstance(array, Size):
-            leaves.append(cast(Position(array.index), dtype))
+            leaves.append(size_value(array.index, dtype))
         else:
             leaves.append(python_constant(array, dtype))
     return emit(MapReduce(shape, tuple(nodes), build(*leaves)), weak)

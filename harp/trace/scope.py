@@ -70,6 +70,7 @@ class Scope:
         self.origins: dict[Symbol, str] = {}
         self.quotients: list[tuple[Symbol, Index]] = []
         self.guards: list[Guard] = []
+        self.shapes: list[tuple[Index, ...]] = []  # of the arrays that the trace was given
         self._facts: set[tuple[Relation, Index]] = set()
         self._solved: dict[Atom, Index] = {}
         self._resolve = Substitution(self._solved)

@@ -12,15 +12,26 @@ from collections.abc import Callable
 
 import numpy as np
 
-from harp.errors import InconclusiveSizeError, LeakedTracerError, ShapeError
+from harp.errors import (
+    ArgumentError,
+    InconclusiveSizeError,
+    IntegerRangeError,
+    LeakedTracerError,
+    ShapeError,
+    SizeDivisionError,
+)
 from harp.trace import bounds
 from harp.trace.division import floordiv, mod
-from harp.trace.index import ONE, ZERO, Index, as_index
-from harp.trace.levels import current, where
+from harp.trace.index import ZERO, Index, as_index, product
+from harp.trace.levels import current
 from harp.trace.scope import Relation, Scope
+from harp.trace.sites import where
 
 # What `/` and `**` give is an array; the operators are put here by `harp.trace.arithmetic`, which knows arrays.
 ARRAY_OPERATORS: dict[str, Callable[[object, object], object]] = {}
+
+
+_LARGEST_EXPONENT = 64  # 2**64 is no int64
 
 
 class Size:
@@ -76,6 +87,8 @@ class Size:
         return other // self, other % self
 
     def __truediv__(self, other: object) -> object:
+        if isinstance(other, (int, float, np.integer, np.floating)) and other == 0:
+            raise _by_zero()
         return ARRAY_OPERATORS["divide"](self, other)
 
     def __rtruediv__(self, other: object) -> object:
@@ -83,14 +96,38 @@ class Size:
 
     def __pow__(self, other: object) -> object:
         if isinstance(other, (int, np.integer)) and other >= 0:
-            result = ONE
-            for _ in range(other):
-                result = result * self.index
-            return wrap(result)
-        return ARRAY_OPERATORS["power"](self, other)
+            return _power(self.index, int(other))
+        return ARRAY_OPERATORS["power"](self, _real(other))
 
     def __rpow__(self, other: object) -> object:
-        return ARRAY_OPERATORS["power"](other, self)
+        return ARRAY_OPERATORS["power"](_real(other), self)
+
+    def __lshift__(self, other: object) -> object:
+        return self * 2 ** _shift(other)
+
+    def __rshift__(self, other: object) -> object:
+        return self // 2 ** _shift(other)
+
+    # Bits are asked of the number.
+    def __and__(self, other: object) -> object:
+        return _of_numbers(operator.and_, self, other)
+
+    def __or__(self, other: object) -> object:
+        return _of_numbers(operator.or_, self, other)
+
+    def __xor__(self, other: object) -> object:
+        return _of_numbers(operator.xor, self, other)
+
+    def __rlshift__(self, other: object) -> object:
+        return _of_numbers(operator.lshift, other, self)
+
+    def __rrshift__(self, other: object) -> object:
+        return _of_numbers(operator.rshift, other, self)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> object:
+        return -self - 1  # type: ignore[operator]
 
     def __neg__(self) -> object:
         return wrap(-self.index)
@@ -138,6 +175,9 @@ class Size:
 
     def __hash__(self) -> int:
         return hash(int(self))
+
+    def __format__(self, spec: str) -> str:
+        return format(int(self), spec) if spec else str(self)
 
     def __repr__(self) -> str:
         return repr(self._scope.resolve(self._index))
@@ -188,6 +228,41 @@ def _combine(name: str, a: object, b: object, exact: Callable[[Index, Index], In
     if all(isinstance(value, (Size, int, float)) or hasattr(value, "__array__") for value in (a, b)):
         return ARRAY_OPERATORS[name](a, b)
     return NotImplemented
+
+
+def _power(p: Index, exponent: int) -> Size | int:
+    if p.constant is None and exponent > _LARGEST_EXPONENT:
+        raise IntegerRangeError(
+            f"a size to the power of {exponent} does not fit int64; compute with floating-point numbers, "
+            f"for example x.shape[0] ** {exponent}.0{where()}"
+        )
+    return wrap(product([p] * exponent))
+
+
+def _real(value: object) -> object:
+    """An integer base or exponent as a float: the power of a size need not be an integer, nor fit one."""
+    if isinstance(value, Size):
+        return ARRAY_OPERATORS["multiply"](value, 1.0)
+    if isinstance(value, (int, np.integer)):
+        try:
+            return float(value)
+        except OverflowError:
+            raise IntegerRangeError(f"the base or exponent of a power does not fit float64{where()}") from None
+    return value
+
+
+def _shift(count: object) -> int:
+    if not isinstance(count, (int, np.integer)) or not 0 <= count < _LARGEST_EXPONENT:
+        raise ArgumentError(
+            f"a size is shifted by a number of bits from 0 to {_LARGEST_EXPONENT - 1}, not by {count!r}{where()}"
+        )
+    return int(count)
+
+
+def _of_numbers(function: Callable[[int, int], int], a: object, b: object) -> object:
+    if not all(isinstance(value, (Size, int, np.integer)) for value in (a, b)):
+        return NotImplemented
+    return function(int(a), int(b))  # type: ignore[call-overload]
 
 
 def to_index(value: object) -> Index:
@@ -286,9 +361,13 @@ def require_at_least_one(p: Index, what: Callable[[], str]) -> None:
         raise ShapeError(f"{what()}{where()}")
 
 
+def _by_zero() -> SizeDivisionError:
+    return SizeDivisionError(f"a size was divided by zero; test the divisor with `if` before{where()}")
+
+
 def _is_positive_divisor(b: Index) -> bool:
     if resolve(b) is ZERO or not ask(Relation.NONZERO, resolve(b), "a divisor must not be 0"):
-        raise ZeroDivisionError("a size was divided by zero")
+        raise _by_zero()
     return ask(Relation.NONNEGATIVE, resolve(b), "the sign of a divisor")
 
 

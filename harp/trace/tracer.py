@@ -15,10 +15,11 @@ from harp.trace.array import Array, node_of, traced
 from harp.trace.dtypes import ArraySignature, Buffer, DType, as_dtype
 from harp.trace.graph import Graph, inline
 from harp.trace.index import Index, Symbol, as_index, of
-from harp.trace.levels import enter, where
+from harp.trace.levels import enter
 from harp.trace.node import Shape, fresh_input
 from harp.trace.primitives import as_array
 from harp.trace.scope import Relation, Scope
+from harp.trace.sites import where
 from harp.trace.sizes import Size
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, map_leaves, unflatten
 from harp.trace.verify import verify_graph
@@ -63,7 +64,7 @@ def _output(leaf: object, name: str) -> Array:
         return as_array(leaf)
     raise OutputError(
         f"{name!r} returned {leaf!r} of type {type(leaf).__name__}; a traced function returns arrays, numbers, or "
-        f"tuples, lists and dicts of these"
+        f"tuples, lists and dicts of these{where()}"
     )
 
 
@@ -83,8 +84,13 @@ def leaf_array(leaf: object, name: str) -> tuple[Buffer, bool]:
         try:
             native = as_dtype(leaf.dtype).numpy
         except HarpError as error:
-            raise type(error)(f"argument {name}: {error}{where()}") from None
+            raise type(error)(f"argument {name}: {error}") from None
         return np.asarray(leaf, native), False
+    if name == "self":
+        raise ArgumentError(
+            f"argument self is a {type(leaf).__name__}; mark it with @partial(harp.jit, static_argnums=0), or compile "
+            f"the bound method, harp.jit(object.method){where()}"
+        )
     raise ArgumentError(
         f"argument {name} is a {type(leaf).__name__}; a traced function takes arrays, numbers, and trees of these; "
         f"mark other arguments with static_argnums or static_argnames{where()}"
@@ -122,6 +128,7 @@ def size_arguments(names: Sequence[str], arrays: Sequence[tuple[Buffer, bool]], 
         shape = tuple(
             of(scope.symbol(f"{short}_{axis}", f"{name}.shape[{axis}]", size)) for axis, size in enumerate(array.shape)
         )
+        scope.shapes.append(shape)
         result.append(Argument(name, as_dtype(array.dtype), shape, weak))
     return result
 
@@ -158,6 +165,7 @@ def declared_arguments(names: Sequence[str], signatures: Sequence[ArraySignature
                 shape.append(of(named[dim]))
             else:
                 shape.append(as_index(dim))
+        scope.shapes.append(tuple(shape))
         result.append(Argument(name, signature.dtype, tuple(shape)))
     return result
 

@@ -9,6 +9,9 @@ import builtins
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, cast
 
+from harp.errors import ArgumentError
+from harp.trace.sites import where
+
 Tree = object
 
 
@@ -35,7 +38,10 @@ def flatten(tree: Tree, is_leaf: Callable[[object], bool] | None = None) -> tupl
     """The leaves in a fixed order (dicts by key), and what is needed to put them back."""
     import optree
 
-    leaves, spec = optree.tree_flatten(cast(Any, tree), is_leaf=is_leaf)
+    try:
+        leaves, spec = optree.tree_flatten(cast(Any, tree), is_leaf=is_leaf)
+    except RecursionError:
+        raise ArgumentError(f"a tree of arrays is nested too deep, or holds itself{where()}") from None
     return cast(list[object], leaves), spec
 
 

@@ -14,10 +14,10 @@ from harp.errors import ArgumentError, CotangentError, IntegerGradientError, Non
 from harp.trace.array import Array
 from harp.trace.expr import apply, const
 from harp.trace.graph import Graph
-from harp.trace.levels import where
 from harp.trace.node import MapReduce, Shape
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, map_
+from harp.trace.sites import where
 from harp.trace.sizes import to_index, unify
 from harp.trace.tracer import Traced, function_name, parameter_names
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, map_leaves, unflatten
@@ -44,6 +44,8 @@ def _stage_arguments(
         if not -len(args) <= k < len(args):
             raise ArgumentError(f"argnums names argument {k}, but {name!r} was given {len(args)} arguments{where()}")
     positions = [k % len(args) for k in argnums]
+    if len(set(positions)) != len(positions):
+        raise ArgumentError(f"argnums {tuple(argnums)} names an argument of {name!r} twice{where()}")
     chosen = tuple(args[k] for k in positions)
     leaves, treedef = flatten(chosen)
     names = [label for k, tree in zip(positions, chosen, strict=True) for label in labels(parameters[k], tree)]

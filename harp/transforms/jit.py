@@ -7,9 +7,11 @@ sizes runs. Where none does, the function is traced with this call as the exampl
 from __future__ import annotations
 
 import operator
+import sys
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import update_wrapper
+from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
@@ -17,23 +19,23 @@ import numpy as np
 
 from harp.backends.options import CompileOptions
 from harp.config import log
-from harp.errors import ArgumentError, SignatureError, StaticArgumentError
+from harp.errors import ArgumentError
 from harp.trace.array import Array, from_numpy
-from harp.trace.dtypes import ALL, ArraySignature, Buffer
-from harp.trace.index import Index
-from harp.trace.levels import current, where
+from harp.trace.dtypes import ALL, Buffer
+from harp.trace.levels import current
 from harp.trace.scope import Scope
 from harp.trace.signature import Check, GraphSignature, signature_of
+from harp.trace.sites import where
 from harp.trace.tracer import (
-    Argument,
-    declare,
     function_name,
     leaf_array,
     parameter_names,
     size_arguments,
     trace_function,
 )
-from harp.trace.trees import Tree, TreeSpec, flatten, labels, leaves_or_none, unflatten
+from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
+from harp.transforms.declared import Declared, declare_all, declared_signature
+from harp.transforms.static import NO_STATIC, Static, StaticParameters, static_parameters
 
 if TYPE_CHECKING:
     from harp.transforms.programs import Program, Runner, Stages
@@ -57,7 +59,8 @@ class Entry:
 class _Call(NamedTuple):
     """A call taken apart: static values, leaves as buffers, and the key under which its entries are found."""
 
-    static: tuple[tuple[int | str, Hashable], ...]
+    static: Static
+    given: list[tuple[str, Tree]]  # the traced arguments by name
     treedef: TreeSpec
     structure: Hashable  # the treedef, or the number of arguments where each one is a leaf
     arrays: list[tuple[Buffer, bool]]
@@ -65,43 +68,37 @@ class _Call(NamedTuple):
 
 
 class JitFunction:
-    """A compiled function. Made by `jit`; see there."""
+    """A compiled function. Made by `jit`; see there. As an attribute of a class it is a method."""
 
     def __init__(
         self,
         function: Callable[..., Tree],
-        static_argnums: Iterable[int],
-        static_argnames: Iterable[str],
-        signature: tuple[Tree, ...] | None,
+        static: StaticParameters,
+        signature: Declared | None,
         options: CompileOptions,
     ) -> None:
         update_wrapper(self, function)
         self._function = function
-        self._static_names = frozenset(static_argnames)
-        self._static_numbers = frozenset(static_argnums) | self._numbers_of_names()
+        self._static = static
+        self._has_static = bool(static)
         self._declared = signature
         self._options = options
         self._entries: dict[tuple[Hashable, ...], list[Entry]] = {}
         self._lock = threading.RLock()
 
-    def _numbers_of_names(self) -> frozenset[int]:
-        names = parameter_names(self._function, 0)
-        return frozenset(k for k, name in enumerate(names) if name in self._static_names)
-
     def __call__(self, *args: Tree, **kwargs: Tree) -> Any:
         """The function's result for these arguments."""
         if current() is not None:  # inside a trace the function is part of what is traced
             return self._function(*args, **kwargs)
-        static: tuple[tuple[int | str, Hashable], ...] = ()
-        dynamic, named = args, kwargs
-        if self._static_numbers or self._static_names:
-            static, dynamic, named = self._split(args, kwargs)
+        static, dynamic, named = NO_STATIC, args, kwargs
+        if self._has_static:
+            static, dynamic, named = self._static.split(function_name(self._function), args, kwargs)
         # Most calls are of arrays, not of trees of arrays.
-        key: list[Hashable] = [len(dynamic), static]
+        key: list[Hashable] = [len(dynamic), static[0]]
         found = None if named else _buffers(dynamic, key)
         if found is None:
             leaves, treedef = flatten((dynamic, named) if named else dynamic)
-            key = [treedef, static]
+            key = [treedef, static[0]]
             found = _buffers(leaves, key)
         if found is not None:
             buffers, sizes = found
@@ -111,45 +108,46 @@ class JitFunction:
                     return _results(entry, buffers, values)
         return self._slow_call(static, dynamic, named)
 
-    def _split(
-        self, args: tuple[Tree, ...], kwargs: dict[str, Tree]
-    ) -> tuple[tuple[tuple[int | str, Hashable], ...], tuple[Tree, ...], dict[str, Tree]]:
-        count = len(args)
-        numbers = {k % count for k in self._static_numbers if -count <= k < count}
-        static: list[tuple[int | str, Tree]] = [(k, args[k]) for k in sorted(numbers)]
-        static += [(n, kwargs[n]) for n in sorted(kwargs) if n in self._static_names]
-        for name, value in static:
-            try:
-                hash(value)
-            except TypeError:
-                raise StaticArgumentError(
-                    f"static argument {name!r} of {function_name(self._function)!r} is a {type(value).__name__}, which "
-                    f"cannot be hashed; pass a tuple or another hashable value, or make it a traced argument{where()}"
-                ) from None
-        dynamic = tuple(a for k, a in enumerate(args) if k not in numbers)
-        named = {n: v for n, v in kwargs.items() if n not in self._static_names}
-        return tuple((n, (type(v), v)) for n, v in static), dynamic, named
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
+        if instance is None or isinstance(self._function, staticmethod):
+            return self
+        return MethodType(self, instance)
 
-    def _take_apart(
-        self, static: tuple[tuple[int | str, Hashable], ...], dynamic: tuple[Tree, ...], named: dict[str, Tree]
-    ) -> _Call:
+    def __copy__(self) -> JitFunction:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> JitFunction:
+        return self
+
+    def __reduce__(self) -> str:
+        """By name, as functions are pickled."""
+        name = getattr(self, "__qualname__", "")
+        found: object = sys.modules.get(getattr(self, "__module__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is not self:
+            raise ArgumentError(
+                f"the jitted function {function_name(self._function)!r} cannot be pickled, for its module does not "
+                f"have it under that name; define it with @harp.jit at the top level of a module{where()}"
+            )
+        return name
+
+    def _take_apart(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> _Call:
         leaves, treedef = flatten((dynamic, named) if named else dynamic)
-        positions = dict(static)
-        parameters = parameter_names(self._function, len(dynamic) + len(positions))
-        free = [name for k, name in enumerate(parameters) if k not in positions]
-        names = _leaf_labels(free, dynamic, named)
+        parameters = parameter_names(self._function, len(dynamic) + len(static.values))
+        free = [name for k, name in enumerate(parameters) if k not in static.values]
+        given = [*zip(free, dynamic, strict=False), *sorted(named.items())]
+        names = [label for name, value in given for label in labels(name, value)]
         arrays = [leaf_array(leaf, name) for leaf, name in zip(leaves, names, strict=True)]
         flat = not named and len(leaves) == len(dynamic) and all(map(operator.is_, leaves, dynamic))
-        return _Call(static, treedef, len(leaves) if flat else treedef, arrays, names)
+        return _Call(static, given, treedef, len(leaves) if flat else treedef, arrays, names)
 
-    def _slow_call(
-        self, static: tuple[tuple[int | str, Hashable], ...], dynamic: tuple[Tree, ...], named: dict[str, Tree]
-    ) -> Tree:
+    def _slow_call(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> Tree:
         """Convert arguments, and trace if no entry serves the call."""
         call = self._take_apart(static, dynamic, named)
         buffers = [np.require(a, requirements=("C", "A")) for a, _ in call.arrays]
         sizes = [size for a in buffers for size in a.shape]
-        key = (call.structure, static, *(fact for a, weak in call.arrays for fact in (a.dtype, a.ndim, weak)))
+        key = (call.structure, static.key, *(fact for a, weak in call.arrays for fact in (a.dtype, a.ndim, weak)))
         with self._lock:
             for entry in self._entries.get(key, ()):
                 values = entry.check(*sizes)
@@ -171,7 +169,8 @@ class JitFunction:
         arguments = size_arguments(call.names, call.arrays, scope)
         axes = list(scope.symbols)
         if self._declared is not None:
-            _declare_all(self._declared, arguments, scope)
+            count = len(call.given) + len(call.static.values)
+            declare_all(self._function, self._declared, call.given, count, arguments, scope)
 
         traced = trace_function(self._on_leaves(call, has_named), arguments, scope, name)
         program = program_for(traced.graph, self._options)
@@ -200,15 +199,15 @@ class JitFunction:
 
         return apply
 
-    def _call_with_static(
-        self, static: tuple[tuple[int | str, Hashable], ...], dynamic: Sequence[Tree], named: dict[str, Tree]
-    ) -> Tree:
-        values = {name: pair[1] for name, pair in static}  # type: ignore[index]
+    def _call_with_static(self, static: Static, dynamic: Sequence[Tree], named: dict[str, Tree]) -> Tree:
         args = list(dynamic)
-        for position in sorted(k for k in values if isinstance(k, int)):
-            args.insert(position, values[position])
-        keywords = {k: v for k, v in values.items() if isinstance(k, str)}
-        return self._function(*args, **named, **keywords)
+        keywords = dict(named)
+        for name, value in static.values.items():  # positions come first, in order
+            if isinstance(name, int):
+                args.insert(name, value)
+            else:
+                keywords[name] = value
+        return self._function(*args, **keywords)
 
     @property
     def compilations(self) -> int:
@@ -224,7 +223,7 @@ class JitFunction:
         """The stages of the program for these arguments, as text: `.graph`, `.schedule`, `.loops`, `.source`."""
         from harp.transforms.programs import stages_of
 
-        static, dynamic, named = self._split(args, kwargs)
+        static, dynamic, named = self._static.split(function_name(self._function), args, kwargs)
         call = self._take_apart(static, dynamic, named)
         scope = Scope()
         arguments = size_arguments(call.names, call.arrays, scope)
@@ -256,27 +255,6 @@ def _buffers(leaves: Sequence[object], key: list[Hashable]) -> tuple[list[Buffer
     return buffers, sizes
 
 
-def _leaf_labels(names: Sequence[str], dynamic: Sequence[Tree], named: dict[str, Tree]) -> list[str]:
-    pairs = [*zip(names, dynamic, strict=False), *sorted(named.items())]
-    return [label for name, value in pairs for label in labels(name, value)]
-
-
-def _declare_all(declared: tuple[Tree, ...], arguments: Sequence[Argument], scope: Scope) -> None:
-    signatures = leaves_or_none(declared, _is_signature)
-    if len(signatures) != len(arguments):
-        raise SignatureError(
-            f"{len(signatures)} signatures are declared, but the call has {len(arguments)} arrays{where()}"
-        )
-    named: dict[str, Index] = {}
-    for declaration, argument in zip(signatures, arguments, strict=True):
-        if isinstance(declaration, ArraySignature):
-            declare(argument, declaration, scope, named)
-
-
-def _is_signature(leaf: object) -> bool:
-    return leaf is None or isinstance(leaf, ArraySignature)
-
-
 def _results(entry: Entry, buffers: Sequence[Buffer], sizes: tuple[int, ...]) -> Tree:
     outputs = entry.run(buffers, sizes)
     if entry.single:
@@ -288,8 +266,8 @@ def _results(entry: Entry, buffers: Sequence[Buffer], sizes: tuple[int, ...]) ->
 def jit(
     function: Callable[..., Tree] | None = None,
     *,
-    static_argnums: int | Sequence[int] = (),
-    static_argnames: str | Sequence[str] = (),
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
     signature: Sequence[Tree] | None = None,
     options: CompileOptions | None = None,
 ) -> JitFunction | Callable[[Callable[..., Tree]], JitFunction]:
@@ -307,13 +285,16 @@ def jit(
     >>> f(np.arange(3.0)), f(np.arange(5.0)), f.compilations
     (Array([1., 3., 5.]), Array([1., 3., 5., 7., 9.]), 1)
     """
-    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
-    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-    declared = None if signature is None else tuple(signature)
+    if not isinstance(options, (CompileOptions, type(None))):
+        raise ArgumentError(f"options must be a harp.CompileOptions, not a {type(options).__name__}{where()}")
 
     def decorate(f: Callable[..., Tree]) -> JitFunction:
+        if isinstance(f, classmethod):
+            raise ArgumentError(f"put @classmethod above @harp.jit, not below{where()}")
         if not callable(f):
             raise ArgumentError(f"jit takes a function, not a {type(f).__name__}{where()}")
-        return JitFunction(f, numbers, names, declared, options or CompileOptions())
+        static = static_parameters(f, static_argnums, static_argnames)
+        declared = None if signature is None else declared_signature(f, signature, static)
+        return JitFunction(f, static, declared, options or CompileOptions())
 
     return decorate if function is None else decorate(function)

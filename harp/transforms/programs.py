@@ -30,8 +30,8 @@ from harp.lower.target import Target
 from harp.trace.digest import digest
 from harp.trace.dtypes import Buffer
 from harp.trace.graph import Graph
-from harp.trace.levels import user_site
 from harp.trace.signature import canonical, python_source, sizes_of
+from harp.trace.sites import user_site
 
 Runner = Callable[[Sequence[Buffer], tuple[int, ...]], list[Buffer]]
 

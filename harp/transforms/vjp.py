@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from harp.errors import IntegerGradientError, MissingRuleError
 from harp.trace.dtypes import bool_
 from harp.trace.expr import Expr, Operand, Position, apply, cast, const, operands_in, select, substitute
-from harp.trace.graph import Graph, Site
+from harp.trace.graph import Graph
 from harp.trace.index import ZERO, Index
 from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, fresh_input, positions
 from harp.trace.ops import Op, Reduce
+from harp.trace.sites import Site
 from harp.trace.view import view
 from harp.transforms.adjoint import sum_over, view_adjoint
 from harp.transforms.derivatives import depends, pullback

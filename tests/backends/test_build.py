@@ -12,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import harp
@@ -19,7 +20,7 @@ from harp.backends import build as building
 from harp.backends import cache, load, toolchain
 from harp.backends.load import Library, build_and_load
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Source
+from harp.backends.protocol import Source, Unit
 from harp.errors import ToolchainError
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -59,7 +60,7 @@ def runs() -> int:
 
 
 def call(options=CompileOptions()) -> int:  # noqa: B008
-    library = build_and_load(Source((SOURCE,)), options)
+    library = build_and_load(Source((Unit(SOURCE),)), options)
     return library.function("f", "int(*)(int)")(1)
 
 
@@ -99,7 +100,7 @@ def test_many_processes_at_once(directory):
 
 def test_killed_while_compiling(tmp_path, directory):
     mark = tmp_path / "started"
-    body = f'case "$*" in *unit0.c*) "{CC}" "$@"; : > "{mark}"; exec sleep 5;; esac; exec "{CC}" "$@"'
+    body = f'case "$*" in *unit*.c*) "{CC}" "$@"; : > "{mark}"; exec sleep 5;; esac; exec "{CC}" "$@"'
     process = start(HARP_CC=str(script(tmp_path / "slow", body)))
     deadline = time.monotonic() + 30
     while not mark.exists() and time.monotonic() < deadline:
@@ -176,11 +177,11 @@ def alive(pids: Path) -> list[int]:
 
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
-UNITS = Source((SOURCE, SOURCE.replace("f(", "g("), SOURCE.replace("f(", "h(")))
+UNITS = Source(tuple(Unit(SOURCE.replace("f(", f"{name}(")) for name in "fgh"))
 
 
 @needs_proc
-@pytest.mark.parametrize("source", [Source((SOURCE,)), UNITS], ids=["one unit", "many units"])
+@pytest.mark.parametrize("source", [Source((Unit(SOURCE),)), UNITS], ids=["one unit", "many units"])
 def test_timeout_leaves_no_process(monkeypatch, tmp_path, source):
     pids = tmp_path / "pids"
     body = f'case "$*" in *unit*) sleep 30 & echo $$ $! >> "{pids}"; wait;; esac; exec "{CC}" "$@"'
@@ -210,8 +211,8 @@ def test_a_failing_unit_stops_the_others(monkeypatch, tmp_path):
 INTERRUPTED = """
 from harp.backends.load import build_and_load
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Source
-build_and_load(Source(({units})), CompileOptions())
+from harp.backends.protocol import Source, Unit
+build_and_load(Source(tuple(map(Unit, ({units})))), CompileOptions())
 """
 
 
@@ -264,14 +265,14 @@ def test_entry_that_is_cut_short(directory):
 
 
 def test_entry_without_the_function(directory):
-    other = build_and_load(Source((SOURCE.replace("f(", "g("),)), CompileOptions(), names=["g"])
+    other = build_and_load(Source((Unit(SOURCE.replace("f(", "g(")),)), CompileOptions(), names=["g"])
     content = cache.read(other.path)
     assert call() == 2
     (path,) = set(directory.glob("*.so")) - {other.path}
     path.rename(path.with_suffix(".old"))
     cache.put(path.stem, ".so", content)
     before = runs()
-    library = build_and_load(Source((SOURCE,)), CompileOptions(), names=["f"])
+    library = build_and_load(Source((Unit(SOURCE),)), CompileOptions(), names=["f"])
     assert library.function("f", "int(*)(int)")(1) == 2 and runs() == before + 1
     assert library.path == path
 
@@ -279,13 +280,13 @@ def test_entry_without_the_function(directory):
 def test_no_library_with_the_function():
     before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
     with pytest.raises(ToolchainError, match=r"cannot be loaded: .* has no function g"):
-        build_and_load(Source((SOURCE,)), CompileOptions(), names=["g"])
+        build_and_load(Source((Unit(SOURCE),)), CompileOptions(), names=["g"])
     assert not before or len(os.listdir("/proc/self/fd")) == before
 
 
 def test_error_in_the_source():
     with pytest.raises(ToolchainError, match="error: "):
-        build_and_load(Source(("int f(",)), CompileOptions())
+        build_and_load(Source((Unit("int f("),)), CompileOptions())
 
 
 def test_no_compiler(monkeypatch):
@@ -351,4 +352,23 @@ def test_names_that_are_not_utf8(monkeypatch, tmp_path, variable):
 
 def test_missing_function():
     with pytest.raises(ToolchainError, match="has no function g"):
-        build_and_load(Source((SOURCE,)), CompileOptions()).function("g", "int(*)(int)")
+        build_and_load(Source((Unit(SOURCE),)), CompileOptions()).function("g", "int(*)(int)")
+
+
+def test_shared_units_are_compiled_once(directory):
+    """Two programs with products use one object file."""
+    first, second = harp.jit(lambda a, b: a @ b), harp.jit(lambda a, b: a @ b + 1)
+    a = np.arange(12.0).reshape(3, 4)
+    np.testing.assert_array_equal(first(a, a.T), a @ a.T)
+    (kept,) = directory.glob("*.o")
+    before = kept.stat().st_mtime_ns
+    np.testing.assert_array_equal(second(a, a.T), a @ a.T + 1)
+    assert [path.stat().st_mtime_ns for path in directory.glob("*.o")] == [before]
+
+
+def test_a_damaged_object_is_made_again(directory):
+    a = np.arange(12.0).reshape(3, 4)
+    harp.jit(lambda a, b: a @ b - 1)(a, a.T)
+    (kept,) = directory.glob("*.o")
+    kept.write_bytes(kept.read_bytes()[:-100])
+    np.testing.assert_array_equal(harp.jit(lambda a, b: a @ b - 2)(a, a.T), a @ a.T - 2)

@@ -17,14 +17,14 @@ from harp.backends import cache, toolchain
 from harp.backends.build import cache_key
 from harp.backends.load import build_and_load
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Source
+from harp.backends.protocol import Source, Unit
 from harp.backends.toolchain import Family, Toolchain
 from harp.errors import ArgumentError, HarpError, ToolchainError
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 PATH = os.environ.get("PATH", "")
 needs_cc = pytest.mark.skipif(CC is None, reason="no C compiler")
-EMPTY = Source(("",))
+EMPTY = (Unit(""),)
 SOURCE = '__attribute__((visibility("default"))) int f(int x) { return x + 1; }\n'
 
 
@@ -177,7 +177,7 @@ def test_wrong_memory_is_found_out_again(monkeypatch, tmp_path, wrong):
     key = toolchain._memory_key(found.command)
     cache.put(key, ".json", json.dumps(found._replace(family=found.family.value, **wrong)).encode())
     toolchain.reset()
-    library = build_and_load(Source((SOURCE,)), CompileOptions())
+    library = build_and_load(Source((Unit(SOURCE),)), CompileOptions())
     assert library.function("f", "int(*)(int)")(1) == 2
     toolchain.reset()
     assert toolchain.find_toolchain() == found
@@ -192,7 +192,7 @@ def test_a_right_memory_is_examined_once(monkeypatch, tmp_path):
     for _ in range(2):
         Path(f"{path}.log").write_text("")
         with pytest.raises(ToolchainError, match="error: "):
-            build_and_load(Source(("int f(",)), CompileOptions())
+            build_and_load(Source((Unit("int f("),)), CompileOptions())
         runs.append(len(Path(f"{path}.log").read_text().splitlines()))
     assert runs[0] > runs[1] == 1
 
@@ -205,7 +205,7 @@ def test_compiler_that_no_longer_works_is_replaced(monkeypatch, tmp_path):
     monkeypatch.setenv("HARP_CC", str(path))
     remember(toolchain.find_toolchain())
     licence.unlink()
-    library = build_and_load(Source((SOURCE,)), CompileOptions())
+    library = build_and_load(Source((Unit(SOURCE),)), CompileOptions())
     assert library.function("f", "int(*)(int)")(1) == 2
     assert "no licence" in toolchain.attempts()[0].reason
 
@@ -216,9 +216,7 @@ def test_instruction_set_is_resolved(monkeypatch):
     assert not any("native" in flag for flag in (*found.isa, *toolchain.base_flags(found)))
     assert set(found.isa) <= set(toolchain.base_flags(found))
     other = found._replace(isa=("-march=x86-64",))
-    assert cache_key(EMPTY, toolchain.base_flags(found), found) != cache_key(
-        Source(("",)), toolchain.base_flags(other), other
-    )
+    assert cache_key(EMPTY, toolchain.base_flags(found), found) != cache_key(EMPTY, toolchain.base_flags(other), other)
     assert cache_key(EMPTY, (), found) != cache_key(EMPTY, (), found._replace(version="2"))
 
 
@@ -314,7 +312,7 @@ def test_zig(monkeypatch):
     found = toolchain.find_toolchain()
     assert found.family is Family.ZIG, toolchain.attempts()
     assert found.isa[0].startswith("-mcpu=") and "native" not in found.isa[0]
-    library = build_and_load(Source((SOURCE,)), CompileOptions())
+    library = build_and_load(Source((Unit(SOURCE),)), CompileOptions())
     assert library.function("f", "int(*)(int)")(1) == 2
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import harp.numpy as hnp
 from harp.errors import ArgumentError, IntegerRangeError, ShapeError, UnsupportedDTypeError
 from harp.trace import dtypes
+from harp.trace.trees import flatten
 
 DTYPES = [d.numpy for d in dtypes.ALL]
 
@@ -141,3 +142,36 @@ def test_result_type():
     assert hnp.result_type(1, 2.0) == np.float64
     with pytest.raises(ArgumentError):
         hnp.result_type()
+
+
+def test_integers_that_do_not_fit():
+    for values, dtype in (
+        (300, "u1"),
+        ([300], "u1"),
+        (-1, "u8"),
+        ([[2**70]], None),
+        (2**70, None),
+        ([2**63], "i8"),
+    ):
+        with pytest.raises(IntegerRangeError, match="fit") as caught:
+            hnp.asarray(values, dtype)
+        assert __file__ in str(caught.value)
+    assert hnp.asarray([2**70, 1], "f8").tolist() == [2.0**70, 1.0] and hnp.asarray(2**70, "f8").item() == 2.0**70
+    assert hnp.asarray(2**63, "u8").item() == hnp.asarray([2**63]).tolist()[0] == 2**63
+    with pytest.raises(IntegerRangeError, match="2001 bits"):
+        np.ones(2) * hnp.asarray(1.0) * 2**2000
+
+
+def test_lists_that_hold_themselves():
+    endless: list[object] = []
+    endless.append(endless)
+    deep: list[object] = [1.0]
+    for _ in range(2000):
+        deep = [deep]
+    mixed: list[object] = [hnp.ones(1)]
+    mixed.append(mixed)
+    for values in (endless, deep, mixed):
+        with pytest.raises(ArgumentError, match="nested"):
+            hnp.asarray(values)
+        with pytest.raises(ArgumentError, match="nested"):
+            flatten(values)

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 import harp.numpy as hnp
-from harp.errors import InconclusiveSizeError, LeakedTracerError, ShapeError
+from harp.errors import (
+    ArgumentError,
+    InconclusiveSizeError,
+    IntegerRangeError,
+    LeakedTracerError,
+    ShapeError,
+    SizeDivisionError,
+)
 from harp.trace import dtypes
 from harp.trace.array import Array
 from harp.trace.sizes import Size, pin, resolve, to_index, wrap
@@ -219,3 +226,116 @@ def test_helpers_outside_a_trace():
 def test_a_shape_of_negative_size():
     with pytest.raises(ShapeError, match="negative"):
         trace(lambda x: hnp.zeros(x.shape[0] - 5), np.zeros(3))
+
+
+def test_other_powers_are_floats(program):
+    """A negative exponent gives a fraction, and a power of a symbolic exponent is no polynomial."""
+
+    def function(x):
+        n = x.shape[0]
+        return hnp.stack([hnp.asarray(p) for p in (n**-1, n**-2, 2**-n, 2**n, (-2) ** n, n**n, n**50.0, 3 ** (n - 5))])
+
+    p = program(function, np.zeros(3))
+    assert p.signature.guards == ()
+    for n in (1, 3, 20):
+        m = float(n)
+        expected = [1 / m, m**-2, 2.0**-m, 2.0**m, (-2.0) ** m, m**m, m**50, 3.0 ** (m - 5)]
+        np.testing.assert_allclose(p(np.zeros(n)), expected, rtol=1e-14)
+    with pytest.raises(IntegerRangeError, match="float64"):
+        in_trace(lambda n: (10**400) ** n, 3)
+
+
+def test_exponents_are_bounded():
+    assert in_trace(lambda n: int(n**64), 1) == 1
+    with pytest.raises(IntegerRangeError, match="power of 1000000000") as caught:
+        in_trace(lambda n: n**10**9, 3)
+    assert __file__ in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "grow",
+    [lambda n: n * 2**70, lambda n: n**50, lambda n: n * 10**20 / 1e20, lambda n: n * 2**62, lambda n: 5 - n * 2**70],
+)
+def test_a_number_beyond_int64_raises(grow):
+    with pytest.raises(IntegerRangeError, match="does not fit int64") as caught:
+        trace(lambda x: x * grow(x.shape[0]), np.ones(3))
+    assert __file__ in str(caught.value)
+
+
+def test_a_coefficient_beyond_int64_raises_for_no_elements_too():
+    with pytest.raises(IntegerRangeError):
+        trace(lambda x: x * (x.shape[0] * 2**70), np.ones(0))
+
+
+def test_products_of_sizes_are_guarded(program):
+    p = program(lambda x, y: x * (x.shape[0] * y.shape[0]), np.ones(3), np.ones(4))
+    assert [str(g.relation.value) for g in p.signature.guards] == [">= 0"]
+    assert p.accepts((1000,), (1000,)) and not p.accepts((2**40,), (2**40,))
+    np.testing.assert_array_equal(p(np.ones(5), np.ones(6)), np.full(5, 30.0))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda x: x * (x.shape[0] * x.shape[1]),
+        lambda x: x / x.size + x.shape[1] * x.shape[0],
+        lambda x: hnp.mean(x) + x.shape[0] * 1000 - x.shape[1] // 2,
+        lambda x: x * (x.shape[0] - 5 * x.shape[1] + 7),
+    ],
+)
+def test_ordinary_numbers_need_no_guard(question, program):
+    assert program(question, np.ones((3, 4))).signature.guards == ()
+
+
+def test_a_size_fits_the_integers_that_it_meets(program):
+    p = program(lambda x: x * (x.shape[0] * 100), np.ones(2, np.uint8))
+    assert p.accepts((1,)) and p.accepts((2,)) and not p.accepts((3,))
+    for dtype, size in ((np.uint8, lambda n: n * 100), (np.int8, lambda n: n * 50), (np.uint16, lambda n: n - 4)):
+        with pytest.raises(IntegerRangeError, match=f"x_0.* does not fit {np.dtype(dtype)}") as caught:
+            trace(lambda x, size=size: x + size(x.shape[0]), np.ones(3, dtype))
+        assert __file__ in str(caught.value)
+    with pytest.raises(IntegerRangeError):
+        trace(lambda x: hnp.full(2, x.shape[0] * 100, np.uint8), np.ones(3))
+
+
+def test_declared_sizes_are_taken_to_fit():
+    assert trace(lambda x, y: x * (x.shape[0] * y.shape[0]) ** 3, dtypes.u8["n"], dtypes.u8["m"])
+
+
+def test_bounds_beyond_int64():
+    x = np.arange(3.0)
+    for index in (slice(2**70), slice(2**70, None, -1), slice(-(2**70), None, 2**80), slice(None, -(2**70))):
+        assert np.array_equal(hnp.asarray(x)[index], x[index])
+    with pytest.raises(IntegerRangeError):
+        trace(lambda x: x[: x.shape[0] * 2**70 - 5], x)
+    for call in (lambda: hnp.arange(2**70), lambda: hnp.arange(-(2**62), 2**63 - 1), lambda: hnp.roll(x, 2**70)):
+        with pytest.raises(IntegerRangeError):
+            call()
+
+
+def test_division_by_zero():
+    for divide in (lambda n: n / 0, lambda n: n / 0.0, lambda n: n // 0, lambda n: n % 0, lambda n: divmod(n, 0)):
+        with pytest.raises(SizeDivisionError, match="by zero") as caught:
+            in_trace(divide, 3)
+        assert isinstance(caught.value, ZeroDivisionError) and __file__ in str(caught.value)
+
+
+def test_shifts_bits_and_formats(program):
+    p = program(lambda x: x * (x.shape[0] << 2) + (x.shape[0] >> 1) + ~x.shape[0], np.ones(3))
+    assert p.signature.guards == () and p(np.ones(5)).tolist() == [20 + 2 - 6] * 5
+    assert in_trace(lambda n: (n & 1, 6 & n, n | 4, 4 | n, n ^ 1, 1 << n, 64 >> n, n & n), 3) == (
+        1,
+        2,
+        7,
+        7,
+        2,
+        8,
+        8,
+        3,
+    )
+    assert in_trace(lambda n: (f"{n}"[-2:], f"{n:05d}", f"{n:>4}"), 3) == ("_0", "00003", "   3")
+    for shift in (lambda n: n << -1, lambda n: n << 1.0, lambda n: n >> 64, lambda n: n << n):
+        with pytest.raises(ArgumentError, match="shifted"):
+            in_trace(shift, 3)
+    with pytest.raises(TypeError):
+        in_trace(lambda n: n & 1.0, 3)

@@ -14,6 +14,7 @@ from harp.errors import (
     ArgumentError,
     ConcretizationError,
     DTypeError,
+    HarpError,
     InconclusiveSizeError,
     IntegerRangeError,
     LeakedTracerError,
@@ -24,12 +25,13 @@ from harp.errors import (
     UnsupportedDTypeError,
     VerificationError,
 )
-from harp.trace import dtypes, levels
+from harp.trace import dtypes, levels, sites
 from harp.trace.dtypes import ALL, Kind, accumulator, as_dtype, bool_, f32, f64, i8, i32, i64, inexact, promote
 from harp.trace.expr import Operand
 from harp.trace.graph import Graph
 from harp.trace.index import Symbol, loop, of
 from harp.trace.node import Constant, Input, MapReduce, View, fresh_input
+from harp.trace.primitives import as_array
 from harp.trace.scope import Scope
 from harp.trace.tracer import Argument, declare, leaf_names, parameter_names, size_arguments, trace, trace_function
 from harp.trace.verify import verify_graph
@@ -394,7 +396,7 @@ def test_sites_are_the_users_lines():
 
 
 def test_files_beside_the_package_are_the_users():
-    beside = levels._PACKAGE.rstrip("/\\") + "_demo.py"
+    beside = sites._PACKAGE.rstrip("/\\") + "_demo.py"
     namespace = {}
     exec(compile("def f(x):\n    return x + 1.0\n", beside, "exec"), namespace)
     graph = trace(namespace["f"], np.zeros(3))
@@ -454,3 +456,24 @@ def test_verifier():
     with pytest.raises(LeakedTracerError, match="'y'"):
         verify_graph(Graph((x,), (y,)))
     verify_graph(Graph((x,), (y,)), frozenset({y}))
+
+
+@pytest.mark.parametrize("size", [-1, 1.5, None, "", " ", True, (1, 2)])
+def test_sizes_of_a_signature_are_names_or_numbers(size):
+    with pytest.raises(ArgumentError, match="axis 1") as caught:
+        dtypes.f32["n", size]
+    assert __file__ in str(caught.value)
+    assert dtypes.f32[np.int64(3), "n", 0].shape == (3, "n", 0)
+
+
+def test_errors_of_dtypes_and_results_name_the_line():
+    for use in (
+        lambda: as_array(np.float16(1)),
+        lambda: as_array(np.ones(2)).astype(complex),
+        lambda: as_array(np.ones(2)).astype("nothing"),
+        lambda: trace(lambda x: "text", np.ones(2)),
+        lambda: trace(lambda x: x, np.ones(2, complex)),
+    ):
+        with pytest.raises(HarpError) as caught:
+            use()
+        assert str(caught.value).count(f"\n  at {__file__}") == 1

@@ -136,6 +136,12 @@ def test_stop_gradient_and_integers():
         harp.grad(lambda x: hnp.sum(x), argnums=1)(x)
 
 
+@pytest.mark.parametrize("argnums", [(0, 0), (1, -1), [0, 1, -2]])
+def test_an_argument_is_named_once(argnums):
+    with pytest.raises(errors.ArgumentError, match="twice"):
+        harp.grad(lambda x, y: x * y, argnums=argnums)(1.0, 2.0)
+
+
 def test_no_dependence_gives_zeros():
     gradient = harp.jit(harp.grad(lambda x, y: hnp.sum(y)))
     for n in (0, 1, 3):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 import threading
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -209,3 +212,64 @@ def test_the_compiler_is_loaded_with_the_first_program():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@harp.jit
+def module_level(x):
+    return x + 1
+
+
+class Model:
+    def __init__(self, scale):
+        self.scale = scale
+
+    @partial(harp.jit, static_argnums=0)
+    def apply(self, x):
+        return x * self.scale
+
+    @harp.jit
+    def forgotten(self, x):
+        return x * self.scale
+
+    @classmethod
+    @partial(harp.jit, static_argnums=0)
+    def name_length(cls, x):
+        return x * len(cls.__name__)
+
+    @staticmethod
+    @harp.jit
+    def outside(x):
+        return x + 1
+
+    @harp.jit
+    @staticmethod
+    def inside(x):
+        return x + 1
+
+
+def test_methods():
+    two, three = Model(2.0), Model(3.0)
+    assert float(two.apply(4.0)) == 8.0 and float(three.apply(4.0)) == 12.0 and float(two.apply(x=4.0)) == 8.0
+    assert Model.apply.compilations == two.apply.compilations == 2
+    assert float(Model.apply(two, 4.0)) == 8.0
+    assert float(Model.name_length(2.0)) == float(two.name_length(2.0)) == 10.0
+    for function in (Model.outside, two.outside, Model.inside, two.inside, harp.jit(lambda x: two.outside(x))):
+        assert float(function(1.0)) == 2.0
+    with pytest.raises(errors.ArgumentError, match="static_argnums=0") as caught:
+        two.forgotten(1.0)
+    assert __file__ in str(caught.value)
+    assert float(harp.jit(two.forgotten)(1.0)) == 2.0
+    with pytest.raises(errors.ArgumentError, match="above"):
+        harp.jit(classmethod(lambda cls, x: x))
+
+
+def test_copies_and_pickles_are_the_function_itself(monkeypatch):
+    monkeypatch.setitem(sys.modules, module_level.__module__, sys.modules.get(__name__, sys.modules["__main__"]))
+    monkeypatch.setattr(sys.modules[module_level.__module__], "module_level", module_level, raising=False)
+    monkeypatch.setattr(sys.modules[module_level.__module__], "Model", Model, raising=False)
+    for f in (module_level, Model.apply):
+        assert pickle.loads(pickle.dumps(f)) is f and copy.copy(f) is f and copy.deepcopy([f])[0] is f
+    local = harp.jit(lambda x: x)
+    assert copy.deepcopy(local) is local
+    with pytest.raises(errors.ArgumentError, match="top level"):
+        pickle.dumps(local)

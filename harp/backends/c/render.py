@@ -18,14 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from harp.backends.c import update
 from harp.backends.c.arena import STACK_BYTES, add_lets, needs_check, scratch_lines, slot_size
 from harp.backends.c.body import Body, plain
 from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define
-from harp.backends.c.header import header
+from harp.backends.c.header import header, words
 from harp.backends.c.index import IndexPrinter
 from harp.backends.c.scalar import TYPES
 from harp.backends.c.values import Lines
-from harp.backends.protocol import Source
+from harp.backends.protocol import Source, Unit
 from harp.errors import VerificationError
 from harp.lower.loops import Buffer, Call, Kernel, Region, walk
 from harp.lower.program import Program
@@ -33,7 +34,7 @@ from harp.lower.uses import Uses, arguments, parameters, regions, uses
 from harp.trace.index import Atom, Loop
 
 # Lines in a unit, about: what costs a compiler several times more than starting it.
-_UNIT_LINES = 250
+_UNIT_LINES = 200
 # Parameters that are passed one by one, which is the fastest call.
 _DIRECT = 64
 
@@ -75,10 +76,10 @@ class _Renderer:
         exported = [f.definition(EXPORTED) for f in (scratch, run, *packed)]
         groups = _partition(kernels)
         if len(groups) == 1:
-            return Source((self.unit([*called, *(k.definition(STATIC) for k in kernels), *exported]),))
+            return _source([self.unit([*called, *(k.definition(STATIC) for k in kernels), *exported])])
         first, *others = [[kernel.definition(SHARED) for kernel in group] for group in groups]
         declared = "\n".join(kernel.declaration() for group in groups[1:] for kernel in group)
-        return Source((self.unit([declared, *called, *first, *exported]), *(self.unit(called + g) for g in others)))
+        return _source([self.unit([declared, *called, *first, *exported]), *(self.unit(called + g) for g in others)])
 
     def unit(self, parts: Sequence[str]) -> str:
         """A file to compile."""
@@ -229,6 +230,11 @@ def _callees_first(functions: Mapping[str, Region]) -> list[str]:
 def _parameter(buffer: Buffer, name: str, used: Uses, restrict: bool) -> str:
     const = "" if buffer in used.writes else "const "
     return f"{const}{TYPES[buffer.dtype]} *{'restrict ' if restrict else ''}{name}"
+
+
+def _source(texts: Sequence[str]) -> Source:
+    """With the units of the functions that the texts call; these take longest, so they come first."""
+    return Source((*update.units(word for text in texts for word in words(text)), *map(Unit, texts)))
 
 
 def _partition(kernels: Sequence[Function]) -> list[list[Function]]:

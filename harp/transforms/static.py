@@ -1,0 +1,123 @@
+"""Static arguments: which parameters they are, and when two values of one are the same."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harp.errors import ArgumentError, StaticArgumentError
+from harp.trace.sites import where
+from harp.trace.tracer import function_name
+from harp.trace.trees import Tree
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class Static(NamedTuple):
+    """The static values of a call by position or name, and what they are told apart by."""
+
+    key: Hashable
+    values: dict[int | str, object]
+
+
+NO_STATIC = Static((), {})
+
+
+class StaticParameters(NamedTuple):
+    """The static parameters of a function; one that has a position and a name is in both sets."""
+
+    numbers: frozenset[int]
+    names: frozenset[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.numbers or self.names)
+
+    def split(
+        self, function: str, args: tuple[Tree, ...], kwargs: dict[str, Tree]
+    ) -> tuple[Static, tuple[Tree, ...], dict[str, Tree]]:
+        """The static arguments of a call, the other positional ones, and the other named ones."""
+        values: dict[int | str, object] = {k: args[k] for k in sorted(self.numbers) if k < len(args)}
+        values |= {name: kwargs[name] for name in sorted(kwargs) if name in self.names}
+        key = tuple((name, _checked_key(name, value, function)) for name, value in values.items())
+        dynamic = tuple(a for k, a in enumerate(args) if k not in self.numbers)
+        return Static(key, values), dynamic, {n: v for n, v in kwargs.items() if n not in self.names}
+
+
+def static_parameters(function: Callable[..., object], numbers: object, names: object) -> StaticParameters:
+    """The parameters that `static_argnums` and `static_argnames` name. Raises ArgumentError."""
+    wanted_numbers = _listed("static_argnums", numbers, (int, np.integer), "a number, or a tuple of numbers")
+    wanted_names = _listed("static_argnames", names, (str,), "a name, or a tuple of names")
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # what is written in C need not have one
+        return StaticParameters(frozenset(map(int, wanted_numbers)), frozenset(map(str, wanted_names)))
+    kinds = {p.kind for p in parameters}
+    positional = [p for p in parameters if p.kind in _POSITIONAL]
+    label = function_name(function)
+    found_numbers: set[int] = set()
+    for k in map(int, wanted_numbers):
+        counted = k + len(positional) if k < 0 and inspect.Parameter.VAR_POSITIONAL not in kinds else k
+        if counted < 0 or (counted >= len(positional) and inspect.Parameter.VAR_POSITIONAL not in kinds):
+            raise ArgumentError(
+                f"static_argnums has {k}, but {label!r} has {len(positional)} positional parameters"
+                f"{' and *args, whose end is not known' if k < 0 and counted == k else ''}{where()}"
+            )
+        found_numbers.add(counted)
+    found_names = set(map(str, wanted_names))
+    unknown = found_names - {p.name for p in parameters}
+    if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
+        known = ", ".join(p.name for p in parameters)
+        raise ArgumentError(
+            f"static_argnames has {min(unknown)!r}, but the parameters of {label!r} are ({known}){where()}"
+        )
+    found_numbers |= {k for k, p in enumerate(positional) if p.name in found_names}
+    found_names |= {p.name for k, p in enumerate(positional) if k in found_numbers and p.kind is not _POSITIONAL[0]}
+    return StaticParameters(frozenset(found_numbers), frozenset(found_names))
+
+
+def _listed(option: str, value: object, kinds: tuple[type, ...], what: str) -> Sequence[Any]:
+    listed = (value,) if isinstance(value, kinds) or not isinstance(value, Iterable) else tuple(value)
+    wrong = [v for v in listed if not isinstance(v, kinds) or isinstance(v, bool)]
+    if wrong:
+        raise ArgumentError(f"{option} must be {what}, not {wrong[0]!r} of type {type(wrong[0]).__name__}{where()}")
+    return listed
+
+
+def _checked_key(name: int | str, value: object, function: str) -> Hashable:
+    try:
+        return static_key(value)
+    except (TypeError, ValueError):
+        raise StaticArgumentError(
+            f"static argument {name!r} of {function!r} is a {type(value).__name__}, which cannot be hashed and "
+            f"compared; pass a tuple or another hashable value, or make it a traced argument{where()}"
+        ) from None
+
+
+_TOLD_APART_BY_EQUALITY = frozenset((int, str, bool, bytes, type(None)))
+
+
+def static_key(value: object) -> Hashable:
+    """Equal for values that a function cannot tell apart: 1 is not 1.0 or True, 0.0 is not -0.0, NaN is NaN.
+
+    Raises TypeError or ValueError for what cannot be hashed or compared.
+    """
+    kind = type(value)
+    if kind in _TOLD_APART_BY_EQUALITY:
+        return kind, value
+    if isinstance(value, np.generic):
+        return kind, value.dtype, value.tobytes()
+    if isinstance(value, float):
+        return kind, float.hex(value)
+    if isinstance(value, complex):
+        return kind, value.real.hex(), value.imag.hex()
+    if isinstance(value, tuple) and kind.__eq__ is tuple.__eq__:
+        return kind, tuple(map(static_key, value))
+    if isinstance(value, frozenset) and kind.__eq__ is frozenset.__eq__:
+        return kind, frozenset(map(static_key, value))
+    hash(value)
+    if not bool(value == value):  # asks what a look-up would ask: an array of answers has no truth value
+        raise ValueError("a static value must equal itself")
+    return kind, value
