@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from harp.errors import DTypeError
 from harp.trace import dtypes
-from harp.trace.array import OPERATORS, Array
+from harp.trace.array import OPERATORS, Array, marked
 from harp.trace.dtypes import DType, Kind, as_dtype, bool_
 from harp.trace.expr import Expr, apply, cast, const, less_equal, select
 from harp.trace.ops import Op
@@ -55,9 +55,7 @@ def multiply(a: object, b: object) -> Array:
 def divide(a: object, b: object) -> Array:
     """Elementwise a / b, in floating point."""
     dtype, weak = common_dtype((a, b))
-    result = map_(_op(Op.DIV), a, b, to=dtypes.inexact(dtype))
-    result.weak = weak
-    return result
+    return marked(map_(_op(Op.DIV), a, b, to=dtypes.inexact(dtype)), weak)
 
 
 def floor_divide(a: object, b: object) -> Array:
@@ -121,8 +119,7 @@ def bitwise_invert(a: object) -> Array:
 
 
 def _strengthen(result: Array) -> Array:
-    result.weak = False
-    return result
+    return marked(result, False)
 
 
 def equal(a: object, b: object) -> Array:
@@ -188,16 +185,14 @@ def minimum(a: object, b: object) -> Array:
 def where_(condition: object, a: object, b: object) -> Array:
     """Elementwise `a` where the condition holds, else `b`."""
     dtype, weak = common_dtype((a, b))
-    result = map_(select, condition, a, b, to=(bool_, dtype, dtype))
-    result.weak = weak
-    return result
+    return marked(map_(select, condition, a, b, to=(bool_, dtype, dtype)), weak)
 
 
 def astype(a: object, dtype: object) -> Array:
     """The array in another dtype. Floats truncate to integers; out of range is unspecified, as in NumPy."""
     target, array = as_dtype(dtype), as_array(a)
     if array.kind is target:
-        return _strengthen(Array(array._node, array._value, array._level))
+        return _strengthen(array)
     return map_(lambda x: cast(x, target), array, to=array.kind)
 
 

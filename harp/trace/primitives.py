@@ -13,7 +13,7 @@ import numpy as np
 from harp.errors import ArgumentError, AxisError, IntegerRangeError, ShapeError
 from harp.trace import dtypes, interpret, view
 from harp.trace.array import Array, from_numpy, node_of, traced
-from harp.trace.dtypes import Buffer, DType, Kind, as_dtype
+from harp.trace.dtypes import Buffer, DType, Kind, as_dtype, plain, refuse_masked
 from harp.trace.expr import Expr, Operand, cast, const
 from harp.trace.index import ONE, Index
 from harp.trace.levels import current
@@ -67,12 +67,13 @@ def as_array(value: object) -> Array:
 def _capture(value: Buffer) -> Array:
     """A private copy. Inside a trace the same array, unchanged since, is captured once."""
     level = current()
+    refuse_masked(value)
     native = as_dtype(value.dtype).numpy
     if level is None:
-        return from_numpy(np.array(value, native, order="C", copy=True))
+        return from_numpy(plain(value, native, copy=True))
     known = level.captures.get(id(value))
-    if known is None or known[1].array.tobytes() != np.ascontiguousarray(value, native).tobytes():
-        known = level.captures[id(value)] = value, Captured(np.array(value, native, order="C", copy=True))
+    if known is None or known[1].array.tobytes() != plain(value, native).tobytes():
+        known = level.captures[id(value)] = value, Captured(plain(value, native, copy=True))
     return emit(Constant(known[1]))
 
 

@@ -12,7 +12,7 @@ from harp.config import counters, settings
 from harp.errors import ArgumentError, HarpError, OutputError, SignatureError
 from harp.trace import dtypes
 from harp.trace.array import Array, node_of, traced
-from harp.trace.dtypes import ArraySignature, Buffer, DType, as_dtype
+from harp.trace.dtypes import ArraySignature, Buffer, DType, as_dtype, plain, refuse_masked
 from harp.trace.graph import Graph, inline
 from harp.trace.index import Index, Symbol, as_index, of
 from harp.trace.levels import enter
@@ -81,11 +81,12 @@ def leaf_array(leaf: object, name: str) -> tuple[Buffer, bool]:
         except OverflowError:
             raise ArgumentError(f"argument {name}: the integer {leaf} does not fit 64 bits{where()}") from None
     if isinstance(leaf, (np.ndarray, np.generic)):
+        refuse_masked(leaf, f"argument {name}")
         try:
             native = as_dtype(leaf.dtype).numpy
+            return plain(np.asarray(leaf), native), False
         except HarpError as error:
             raise type(error)(f"argument {name}: {error}") from None
-        return np.asarray(leaf, native), False
     if name == "self":
         raise ArgumentError(
             f"argument self is a {type(leaf).__name__}; mark it with @partial(harp.jit, static_argnums=0), or compile "
