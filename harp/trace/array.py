@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from harp.errors import ConcretizationError, LeakedTracerError, MutationError, ShapeError
+from harp.errors import ArgumentError, ConcretizationError, LeakedTracerError, MutationError, ShapeError
 from harp.trace.dtypes import Buffer, DType, as_dtype
 from harp.trace.index import product
 from harp.trace.levels import Level, current
@@ -195,18 +195,20 @@ class Array(Operators):
     def __getitem__(self, key: object) -> Array:
         return OPERATORS["getitem"](self, key)
 
-    def astype(self, dtype: object) -> Array:
-        """The array in another dtype."""
+    def astype(self, dtype: object, copy: bool = True) -> Array:
+        """The array in another dtype. `copy` is NumPy's and changes nothing: arrays do not change."""
         return OPERATORS["astype"](self, dtype)
 
-    def reshape(self, *shape: object) -> Array:
-        """The same elements in row-major order with other axes; one size may be -1."""
+    def reshape(self, *shape: object, order: str = "C") -> Array:
+        """The same elements in row-major order with other axes; one size may be -1. Other orders are not supported."""
+        if order != "C":
+            raise ArgumentError(f"reshape has the order 'C' only, not {order!r}; transpose before and after{where()}")
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         return OPERATORS["reshape"](self, sizes)
 
     def transpose(self, *axes: object) -> Array:
         """The array with its axes in this order, or reversed."""
-        order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+        order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list, type(None))) else axes
         return OPERATORS["transpose"](self, order or None)
 
 

@@ -264,6 +264,54 @@ def test_arrays_beyond_memory():
         assert __file__ in str(caught.value)
 
 
+NUMPY_CALLS = [
+    *(
+        lambda a, f=f, k=k: f(a, **k)
+        for f in (np.sum, np.prod, np.max, np.min, np.mean, np.std, np.var, np.any, np.all, np.argmax, np.argmin)
+        for k in ({}, {"axis": 1}, {"axis": 0, "keepdims": True}, {"out": None})
+    ),
+    lambda a: np.sum(a, dtype=np.float32),
+    lambda a: np.mean(a, 0, np.float32),
+    lambda a: np.std(a, axis=1, ddof=1),
+    lambda a: np.sum(a, where=True),
+    np.transpose,
+    lambda a: np.transpose(a, (1, 0)),
+    lambda a: a.transpose(None),
+    lambda a: np.reshape(a, (3, 2)),
+    lambda a: np.reshape(a, -1),
+    lambda a: np.clip(a, 1.0, 3.0),
+    lambda a: np.squeeze(a[:1]),
+    lambda a: a.astype(np.float32, copy=False),
+    lambda a: divmod(a, 2)[0],
+    lambda a: divmod(a, 2)[1],
+    lambda a: divmod(5.0, a + 1)[1],
+]
+
+
+@pytest.mark.parametrize("call", NUMPY_CALLS)
+def test_numpys_functions_that_call_methods(call):
+    a = np.array([[1.0, 2.0, 0.0], [4.0, 3.0, 5.0]])
+    same(call(as_array(a)), call(a))
+    assert trace(call, a).outputs[0].dtype.numpy == call(a).dtype
+
+
+def test_options_of_numpys_functions():
+    a = as_array(np.ones((2, 2)))
+    for call in (
+        lambda: np.sum(a, out=np.zeros(())),
+        lambda: np.max(a, where=np.zeros((2, 2), bool), initial=0.0),
+        lambda: np.sum(a, initial=1.0),
+        lambda: a.reshape(4, order="F"),
+        lambda: round(a),
+    ):
+        with pytest.raises(ArgumentError) as caught:
+            call()
+        assert __file__ in str(caught.value)
+    with pytest.raises(ShapeError) as caught:
+        np.sum(a, axis=5)
+    assert __file__ in str(caught.value)
+
+
 def test_iteration():
     a = np.arange(6.0).reshape(3, 2)
     for row, expected in zip(as_array(a), a, strict=True):
