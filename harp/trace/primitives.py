@@ -229,11 +229,24 @@ def contiguous(array: Array) -> Array:
     return emit(Contiguous(node_of(array)), array.weak)
 
 
+def as_integer(name: str, value: object) -> int:
+    """An integer argument as a number; a size is pinned. Raises ArgumentError."""
+    if not _is_integer(value):
+        raise ArgumentError(f"{name} must be an integer, not {value!r} of type {type(value).__name__}{where()}")
+    return int(value.__index__())  # type: ignore[attr-defined]
+
+
+def _is_integer(value: object) -> bool:
+    if isinstance(value, (Array, np.ndarray)):
+        return value.ndim == 0 and value.dtype.kind in "iu"
+    return hasattr(value, "__index__")
+
+
 def normalize_axis(axis: object, rank: int) -> int:
-    """A non-negative axis. Raises AxisError."""
-    number = int(axis.__index__()) if hasattr(axis, "__index__") else None
-    if number is None or not -rank <= number < rank:
-        raise AxisError(f"axis {axis!r} is out of range for an array with {rank} axes{where()}")
+    """A non-negative axis. Raises AxisError, or ArgumentError for what is no integer."""
+    number = as_integer("an axis", axis)
+    if not -rank <= number < rank:
+        raise AxisError(f"axis {number} is out of range for an array with {rank} axes{where()}")
     return number % rank if rank else 0
 
 
@@ -250,10 +263,12 @@ def normalize_axes(axes: object, rank: int) -> tuple[int, ...]:
 
 def to_shape(shape: object) -> Shape:
     """A shape given as an integer, a size or a sequence of these. Raises ShapeError for negative sizes."""
+    if isinstance(shape, np.ndarray) and shape.ndim == 1:
+        shape = shape.tolist()
     listed = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     result = []
     for axis, size in enumerate(listed):
-        if not isinstance(size, (Size, Index)) and not hasattr(size, "__index__"):
+        if not isinstance(size, Index) and not _is_integer(size):
             raise ShapeError(f"size {size!r} of axis {axis} is not an integer{where()}")
         p = to_index(size)
         if not ask(Relation.NONNEGATIVE, p, "a size is not negative"):

@@ -183,6 +183,7 @@ def trace(function: Callable[..., Tree], *arguments: object) -> Graph:
     %1 = f32[n] map (%0) -> mul(x0, 2.0:f32)
     return %1
     """
+    require_function("trace", function)
     leaves, treedef = flatten(arguments, _is_signature)
     names = _names_with_signatures(function, arguments)
     declared = [leaf for leaf in leaves if isinstance(leaf, ArraySignature)]
@@ -190,7 +191,7 @@ def trace(function: Callable[..., Tree], *arguments: object) -> Graph:
         scope = Scope(concrete=False)
         specs = declared_arguments(names, declared, scope)
     elif declared:
-        raise ArgumentError("trace takes either signatures or arrays for all arguments, not both")
+        raise ArgumentError(f"trace takes either signatures or arrays for all arguments, not both{where()}")
     else:
         scope = Scope()
         specs = size_arguments(names, [leaf_array(leaf, n) for leaf, n in zip(leaves, names, strict=True)], scope)
@@ -207,6 +208,12 @@ def _names_with_signatures(function: Callable[..., object], arguments: Sequence[
 
 def _is_signature(leaf: object) -> bool:
     return isinstance(leaf, ArraySignature)
+
+
+def require_function(name: str, function: object) -> None:
+    """Raise ArgumentError for what cannot be called."""
+    if not callable(function):
+        raise ArgumentError(f"{name} takes a function first, not a {type(function).__name__}{where()}")
 
 
 def function_name(function: Callable[..., object]) -> str:

@@ -30,6 +30,7 @@ from harp.trace.tracer import (
     function_name,
     leaf_array,
     parameter_names,
+    require_function,
     size_arguments,
     trace_function,
 )
@@ -294,8 +295,7 @@ def jit(
     def decorate(f: Callable[..., Tree]) -> JitFunction:
         if isinstance(f, classmethod):
             raise ArgumentError(f"put @classmethod above @harp.jit, not below{where()}")
-        if not callable(f):
-            raise ArgumentError(f"jit takes a function, not a {type(f).__name__}{where()}")
+        require_function("jit", f)
         static = static_parameters(f, static_argnums, static_argnames)
         declared = None if signature is None else declared_signature(f, signature, static)
         return JitFunction(f, static, declared, options or CompileOptions())
