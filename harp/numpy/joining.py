@@ -19,7 +19,7 @@ from harp.trace.index import ONE, ZERO, Index, loop
 from harp.trace.indexing import getitem, integer
 from harp.trace.node import MapReduce, Node, Shape
 from harp.trace.ops import Op
-from harp.trace.primitives import as_array, as_integer, common_dtype, emit, normalize_axis, to_shape
+from harp.trace.primitives import as_array, as_integer, common_dtype, emit, normalize_axis, python_constant, to_shape
 from harp.trace.ranges import require_int64
 from harp.trace.sites import where
 from harp.trace.sizes import resolve, resolve_all, to_index, unify
@@ -198,7 +198,9 @@ def pad(x: object, pad_width: object, mode: str = "constant", constant_values: b
     array = as_array(x)
     pairs = _pad_pairs(pad_width, array.ndim)
     low, high = to_shape([p[0] for p in pairs]), to_shape([p[1] for p in pairs])
-    return emit_like(array, view.pad(node_of(array), low, high, const(constant_values, array.kind)))
+    plain = isinstance(constant_values, (bool, int, float)) and not isinstance(constant_values, np.generic)
+    fill = python_constant(constant_values, array.kind) if plain else const(constant_values, array.kind)
+    return emit_like(array, view.pad(node_of(array), low, high, fill))
 
 
 def _pad_pairs(pad_width: object, rank: int) -> list[tuple[object, object]]:

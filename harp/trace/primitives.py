@@ -14,14 +14,14 @@ from harp.errors import ArgumentError, AxisError, IntegerRangeError, ShapeError
 from harp.trace import dtypes, interpret, view
 from harp.trace.array import Array, from_numpy, node_of, traced
 from harp.trace.dtypes import Buffer, DType, Kind, as_dtype, plain, refuse_masked
-from harp.trace.expr import Expr, Operand, cast, const
+from harp.trace.expr import Const, Expr, Operand, cast, const
 from harp.trace.index import ONE, Index
 from harp.trace.levels import current
 from harp.trace.node import Captured, Constant, Contiguous, MapReduce, Node, Shape, walk
 from harp.trace.ops import Reduce
 from harp.trace.ranges import size_value
 from harp.trace.scope import Relation
-from harp.trace.sites import user_site, where
+from harp.trace.sites import short, user_site, where
 from harp.trace.sizes import Size, ask, describe, hint, require_at_least_one, resolve, to_index, unify
 
 ArrayLike = Array | Buffer | np.generic | bool | int | float | Size
@@ -83,20 +83,15 @@ def _python_kind(value: bool | int | float) -> Kind:
     return Kind.INT if isinstance(value, int) else Kind.FLOAT
 
 
-def python_constant(value: bool | int | float, dtype: DType) -> Expr:
+def python_constant(value: bool | int | float, dtype: DType) -> Const:
     """A Python number as a constant of this dtype. Raises IntegerRangeError if an integer does not fit."""
     if dtype.is_integer and isinstance(value, int):
         limits = np.iinfo(dtype.numpy.name)
         if not limits.min <= value <= limits.max:
-            raise IntegerRangeError(f"{_short(value)} does not fit {dtype.numpy}; convert the array first{where()}")
+            raise IntegerRangeError(f"{short(value)} does not fit {dtype.numpy}; convert the array first{where()}")
     if isinstance(value, int) and not -_FLOAT_END < value < _FLOAT_END:
-        raise IntegerRangeError(f"{_short(value)} does not fit {dtype.numpy}, which ends at about 1e308{where()}")
+        raise IntegerRangeError(f"{short(value)} does not fit {dtype.numpy}, which ends at about 1e308{where()}")
     return const(value, dtype)
-
-
-def _short(value: int) -> str:
-    """A number, or its size where it would fill the screen (and where Python refuses to print it)."""
-    return str(value) if value.bit_length() < 256 else f"an integer of {value.bit_length()} bits"
 
 
 def common_dtype(values: Sequence[object]) -> tuple[DType, bool]:

@@ -19,7 +19,7 @@ from harp.trace.levels import enter
 from harp.trace.node import Shape, fresh_input
 from harp.trace.primitives import as_array
 from harp.trace.scope import Relation, Scope
-from harp.trace.sites import where
+from harp.trace.sites import short, where
 from harp.trace.sizes import Size
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, map_leaves, unflatten
 from harp.trace.verify import verify_graph
@@ -79,7 +79,7 @@ def leaf_array(leaf: object, name: str) -> tuple[Buffer, bool]:
         try:
             return np.asarray(leaf, dtypes.as_dtype(type(leaf)).numpy), True
         except OverflowError:
-            raise ArgumentError(f"argument {name}: the integer {leaf} does not fit 64 bits{where()}") from None
+            raise ArgumentError(f"argument {name}: {short(int(leaf))} does not fit 64 bits{where()}") from None
     if isinstance(leaf, (np.ndarray, np.generic)):
         refuse_masked(leaf, f"argument {name}")
         try:
