@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from harp import errors, numpy
 from harp.backends.options import CompileOptions
-from harp.config import stats
+from harp.config import set_threads, stats
 from harp.trace.array import Array
 from harp.trace.dtypes import (
     ArraySignature,
@@ -54,6 +54,7 @@ __all__ = [
     "i64",
     "jit",
     "numpy",
+    "set_threads",
     "stats",
     "stop_gradient",
     "trace",

@@ -1,6 +1,7 @@
 """What the environment says, the counters behind `harp.stats()`, and the log.
 
 HARP_VERIFY  0 off, 1 between stages, 2 after each pass, 3 also runs the program before and after each pass
+HARP_THREADS how many threads run parallel loops; 0 for as many as there are cores
 HARP_DEBUG   0 quiet, 1 what is compiled, 2 graphs, 3 schedules and loop nests, 4 C source, 5 every pass
 Neither changes any result, so neither is part of a cache key.
 """
@@ -10,6 +11,9 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from collections.abc import Callable
+
+from harp.errors import ArgumentError
 
 log = logging.getLogger("harp")
 
@@ -22,17 +26,40 @@ def _level(name: str, highest: int) -> int:
     return min(int(text), highest)
 
 
+MOST_THREADS = 256
+
+
 class Settings:
     """Levels read from the environment at import; tests and users may set them at run time."""
 
-    __slots__ = ("debug", "verify")
+    __slots__ = ("debug", "threads", "verify")
 
     def __init__(self) -> None:
         self.verify = _level("HARP_VERIFY", 3)
         self.debug = _level("HARP_DEBUG", 5)
+        self.threads = _level("HARP_THREADS", MOST_THREADS)
 
 
 settings = Settings()
+# Called with the number of threads when it changes.
+on_threads: list[Callable[[int], None]] = []
+
+
+def set_threads(count: int) -> None:
+    """Run the parallel loops of programs in this many threads, in all functions that do not say otherwise.
+
+    1 starts no thread; 0 stands for as many as there are cores that the process may use, which is also the default,
+    unless the environment has `HARP_THREADS`. Results are the same, bit for bit, with any number.
+
+    Raises ArgumentError for anything but a number from 0 to 256.
+
+    >>> set_threads(2)
+    """
+    if type(count) is not int or not 0 <= count <= MOST_THREADS:
+        raise ArgumentError(f"set_threads takes a number from 0 to {MOST_THREADS}, not {count!r}")
+    settings.threads = count
+    for listener in on_threads:
+        listener(count)
 
 
 def show(level: int, title: str, text: object) -> None:

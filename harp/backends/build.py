@@ -41,9 +41,9 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Pa
     key = cache_key(source.units, flags, toolchain)
     found = None if again else cache.get(key, ".so")
     if found is not None:
-        counters.add("cache_hits")
+        _count(source, "cache_hits")
         return found
-    counters.add("cache_misses")
+    _count(source, "cache_misses")
     try:
         library = _compile(source, flags, toolchain)
     except ToolchainError:
@@ -56,9 +56,15 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Pa
     return stored
 
 
+def _count(source: Source, name: str) -> None:
+    """Counters are about programs, not about what these share."""
+    if not all(unit.shared for unit in source.units):
+        counters.add(name)
+
+
 def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> bytes:
     started = time.perf_counter()
-    counters.add("compiler_runs")
+    _count(source, "compiler_runs")
     try:
         with tempfile.TemporaryDirectory(prefix="harp-build-") as directory:
             content = _make(source, flags, toolchain, Path(directory))

@@ -21,7 +21,8 @@ from harp.trace.dtypes import Buffer
 
 _ffi = _cffi_backend.FFI()
 _BYTES = _ffi.typeof("char[]")
-_ANY = _ffi.typeof("void(*)(void)")
+_TYPE_ANY = "void(*)(void)"
+_ANY, _POINTER = _ffi.typeof(_TYPE_ANY), _ffi.typeof("void *")
 
 
 def pointer(array: Buffer) -> object:
@@ -54,6 +55,10 @@ class Library:
     def close(self) -> None:
         """Unload it: the loader would give the same library again for another file with this name."""
         self._handle.close_lib()
+
+    def point(self, variable: str, library: Library, name: str) -> None:
+        """Let a variable, a pointer, point to a function of another library. Keep that alive."""
+        self._handle.write_variable(_POINTER, variable, _ffi.cast(_POINTER, library.function(name, _TYPE_ANY)))
 
     def function(self, name: str, declaration: str) -> Callable[..., int]:
         """A function by name; `declaration` is its type, as in `int(*)(void *, int64_t)`. Keep the library alive."""

@@ -169,9 +169,14 @@ def arguments(call: Call, functions: Mapping[str, Region]) -> list[tuple[Buffer 
 def parameters(region: Region, functions: Mapping[str, Region]) -> tuple[Buffer | Name, ...]:
     """What is free in the region: its buffers, then its sizes and loops, in order of first use."""
     buffers = uses(region, functions).touched
+    return (*buffers, *free_names(region.body))
+
+
+def free_names(stmt: Stmt) -> tuple[Name, ...]:
+    """The sizes and loops that a statement evaluates and does not bind, in order of first use."""
     names: dict[Name, None] = {}
-    _free(region.body, frozenset(), names)
-    return (*buffers, *names)
+    _free(stmt, frozenset(), names)
+    return tuple(names)
 
 
 def _free(stmt: Stmt, bound: frozenset[Name], found: dict[Name, None]) -> None:

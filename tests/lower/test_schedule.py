@@ -241,4 +241,4 @@ def test_lowering_keeps_what_it_made():
     g = graph(softmax(parameter(N, M)))
     lowered = lower(g, Target())
     assert lowered.source is g and len(lowered.program.kernels) == len(lowered.schedule.groups) == 2
-    assert "for i0 < n:" in lowered.loops
+    assert "for parallel i0 < n:" in lowered.loops

@@ -181,7 +181,7 @@ def test_empty_reductions_give_the_identity():
 def test_innermost_loops_say_that_they_carry_nothing():
     kernel = lower(graph(unary(Op.EXP, X)), SMALL).program.kernels[0]
     (nest,) = (s for s in walk(kernel.body) if isinstance(s, Nest))
-    assert [h.kind for h in nest.heads if isinstance(h, For)] == [LoopKind.SERIAL, LoopKind.SIMD]
+    assert [h.kind for h in nest.heads if isinstance(h, For)] == [LoopKind.PARALLEL, LoopKind.SIMD]
 
 
 def test_special_values_survive_the_lanes():

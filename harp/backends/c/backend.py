@@ -8,6 +8,7 @@ from harp.backends.c.render import is_packed, render
 from harp.backends.load import build_and_load, pointer
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Kernel, Source
+from harp.backends.threads import pool
 from harp.config import show
 from harp.errors import HarpError
 from harp.lower.program import Program
@@ -30,6 +31,9 @@ class CKernel:
             sizes = ["int64_t"] * len(program.sizes)
             pointers = ["void *"] * (len(program.inputs) + len(program.outputs))
             run, scratch = ", ".join(pointers + sizes) or "void", ", ".join(sizes) or "void"
+        found = pool() if self._library.has("harp_parallel") else None
+        if found is not None:
+            self._library.point("harp_parallel", found, "harp_pool_run")
         self._run = self._library.function(names[0], f"int(*)({run})")
         self._scratch = self._library.function(names[1], f"int64_t(*)({scratch})")
 

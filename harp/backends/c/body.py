@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.backends.c import update
-from harp.backends.c.index import IndexPrinter
+from harp.backends.c import parts, update
+from harp.backends.c.function import parameter
+from harp.backends.c.index import IndexPrinter, division
 from harp.backends.c.scalar import TYPES, operation
 from harp.backends.c.values import Lines, ValuePrinter, bare
 from harp.errors import VerificationError
@@ -30,8 +31,7 @@ from harp.lower.loops import (
     Store,
     walk,
 )
-from harp.lower.uses import arguments, uses
-from harp.trace.bounds import exact_quotient, nonnegative
+from harp.lower.uses import arguments, free_names, uses
 from harp.trace.index import ONE, Atom, Index, Loop, Symbol, split_linear
 
 # Larger local arrays, and all whose size is not a number, come from the heap.
@@ -43,7 +43,8 @@ class Body:
     """Prints statements as the lines of one function.
 
     `buffers` and `names` are its parameters, `constant` those buffers that it only reads; `functions` are the regions
-    that can be called, and those in `fallible` return a status.
+    that can be called, and those in `fallible` return a status. Parallel
+    loops become `parts`, whose names start with `prefix`; without one they are plain loops.
     """
 
     def __init__(
@@ -54,8 +55,11 @@ class Body:
         function_names: Mapping[str, str],
         fallible: frozenset[str],
         constant: frozenset[Buffer],
+        prefix: str = "",
     ) -> None:
         self.lines = Lines()
+        self.parts: list[parts.Part] = []
+        self._prefix = prefix
         self._functions = functions
         self._function_names = function_names
         self._fallible = fallible
@@ -152,6 +156,10 @@ class Body:
         if found is not None:
             self.lines.add(update.call(found, self._index.text, self._element, self._offset))
             return
+        first = stmt.heads[0] if stmt.heads else None
+        if isinstance(first, For) and first.kind is LoopKind.PARALLEL and self._prefix:
+            self._in_parts(first, stmt)
+            return
         depth = self.lines.depth
         if stmt.heads and not block and not isinstance(stmt.heads[0], For):
             self.lines.open("")  # a neighbour may bind the same name
@@ -160,6 +168,24 @@ class Body:
         self.statement(stmt.body, block or bool(stmt.heads))
         while self.lines.depth > depth:
             self.lines.close()
+
+    def _in_parts(self, head: For, stmt: Nest) -> None:
+        """A function of a range of the loop's iterations, and the call for all of them."""
+        used = uses(stmt, self._functions)
+        buffers = {b: self._buffers[b] for b in used.touched}
+        names: dict[Atom, str] = {atom: self._name_of(atom) for atom in free_names(stmt)}
+        inner = Body(buffers, names, self._functions, self._function_names, self._fallible, self._constant)
+        index = inner._bind(head.loop)
+        inner.lines.open(f"for (int64_t {index} = begin; {index} < end; ++{index})")
+        inner.statement(Nest(stmt.heads[1:], stmt.body) if stmt.heads[1:] else stmt.body, True)
+        inner.lines.close()
+        fields = {text: parameter(b, text, b in used.writes, restrict=True) for b, text in buffers.items()}
+        fields |= {text: f"int64_t {text}" for text in names.values()}
+        part = parts.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines)
+        self.parts.append(part)
+        pointed = {self._buffers[b] for b in self._scalars & {*buffers}}
+        count = bare(self._index.text(head.loop.extent))
+        self.lines.lines += parts.calls(part, pointed, count, parts.work(stmt, self._index.text), self.lines.depth)
 
     def _seq(self, stmt: Seq, block: bool) -> None:
         for part in stmt.parts:
@@ -286,7 +312,7 @@ class Body:
 
     def _digits(self, head: Digits, body: Stmt) -> None:
         """The last digit is the remainder, the first one the quotient that is left."""
-        divide = _division(head)
+        divide = division(head)
         rest = self._index.factor(head.flat)
         for loop in head.loops[:0:-1]:
             radix = self._index.factor(loop.extent)
@@ -333,20 +359,6 @@ def _count(buffer: Buffer) -> int | None:
             return None
         total *= max(extent.constant, 0)
     return total + buffer.slack
-
-
-def _division(head: Digits) -> str:
-    """How to divide by the radices: a bare `/` if `flat` is a loop over a multiple of each, which runs only if all are
-    at least 1."""
-    if not nonnegative(head.flat):
-        return "harp_floordiv_i64({0}, {1})"
-    flat = head.flat.atom
-    whole = flat.extent if isinstance(flat, Loop) else None
-    for loop in head.loops[1:]:
-        divides = whole is not None and whole.terms and exact_quotient(whole, loop.extent) is not None
-        if not divides and not nonnegative(loop.extent - 1):
-            return "harp_quotient({0}, {1})"
-    return "{0}/{1}"
 
 
 # Every statement and head of the grammar; what is not here cannot be printed.

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from harp.backends.c.header import words
+from harp.backends.c.scalar import TYPES
 from harp.backends.c.values import Lines, printed
+from harp.lower.loops import Buffer
 
 _WIDTH = 110
 STATIC = "static __attribute__((noinline))"
@@ -24,10 +26,12 @@ class Function(NamedTuple):
     parameters: tuple[tuple[str, str], ...]
     body: tuple[str, ...]
     fallible: bool
+    parts: tuple[str, ...] = ()  # what stands before it, and only it uses
 
     def definition(self, linkage: str) -> str:
         """The whole function."""
-        return "\n".join([f"/* {self.comment} */", *self._head(linkage), "{", *self.body, "}"])
+        text = "\n".join([f"/* {self.comment} */", *self._head(linkage), "{", *self.body, "}"])
+        return "\n\n".join([*self.parts, text])
 
     def declaration(self) -> str:
         """What a unit says that calls a function of another unit."""
@@ -40,7 +44,7 @@ class Function(NamedTuple):
     @property
     def lines(self) -> int:
         """How much there is to compile."""
-        return sum(1 + part.count("\n") for part in self.body)
+        return sum(1 + part.count("\n") for part in (*self.body, *self.parts))
 
     def _head(self, linkage: str) -> list[str]:
         """On one line where it fits, else with a few parameters to a line."""
@@ -56,6 +60,11 @@ class Function(NamedTuple):
                 else:
                     lines[-1] += f" {text}"
         return lines
+
+
+def parameter(buffer: Buffer, name: str, written: bool, restrict: bool) -> str:
+    """The declaration of a pointer to a buffer."""
+    return f"{'' if written else 'const '}{TYPES[buffer.dtype]} *{'restrict ' if restrict else ''}{name}"
 
 
 def define(

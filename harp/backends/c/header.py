@@ -78,6 +78,12 @@ static inline void *harp_take(int64_t bytes)
 """,
 }
 
+_PARALLEL = """\
+/* Runs a part of a parallel loop for all its iterations: here one after the other, elsewhere by several threads. */
+typedef void harp_part(void *given, int64_t begin, int64_t end);
+extern HARP_EXPORT void (*harp_parallel)(harp_part *part, void *given, int64_t count, double work);
+"""
+
 # Families: one function for each dtype of these kinds. $T is the C type, $s the name, $U the unsigned type of its
 # width, $B the width in bits, $f libm's suffix, $low the test that a number is not below int32.
 _SIGNED: Mapping[str, str] = {
@@ -233,7 +239,7 @@ def _fields(dtype: DType) -> dict[str, str]:
 @cache
 def helpers() -> Mapping[str, str]:
     """Every helper by name, each after those that it calls."""
-    found = {**_PLAIN, **update.declarations()}
+    found = {**_PLAIN, "harp_parallel": _PARALLEL, **update.declarations()}
     for dtype in ALL:
         for family in _FAMILIES[dtype.kind]:
             for name, text in family.items():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from harp.trace.bounds import nonnegative
-from harp.trace.index import Atom, FloorDiv, Index, Monomial, Relu, from_terms
+from harp.lower.loops import Digits
+from harp.trace.bounds import exact_quotient, nonnegative
+from harp.trace.index import Atom, FloorDiv, Index, Loop, Monomial, Relu, from_terms
 
 _SIGN = 1 << 63
 
@@ -79,3 +80,17 @@ def number(value: int) -> str:
     """An integer, wrapped to 64 bits as the arithmetic of the program is."""
     value = (value + _SIGN) % (2 * _SIGN) - _SIGN
     return "INT64_MIN" if value == -_SIGN else str(value)
+
+
+def division(head: Digits) -> str:
+    """How to divide by the radices: a bare `/` if `flat` is a loop over a multiple of each, which runs only if all are
+    at least 1."""
+    if not nonnegative(head.flat):
+        return "harp_floordiv_i64({0}, {1})"
+    flat = head.flat.atom
+    whole = flat.extent if isinstance(flat, Loop) else None
+    for loop in head.loops[1:]:
+        divides = whole is not None and whole.terms and exact_quotient(whole, loop.extent) is not None
+        if not divides and not nonnegative(loop.extent - 1):
+            return "harp_quotient({0}, {1})"
+    return "{0}/{1}"

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from harp.backends.c import update
+from harp.backends.c import parts, update
 from harp.backends.c.arena import STACK_BYTES, add_lets, needs_check, scratch_lines, slot_size
 from harp.backends.c.body import Body, plain
-from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define
+from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define, parameter
 from harp.backends.c.header import header, words
 from harp.backends.c.index import IndexPrinter
 from harp.backends.c.scalar import TYPES
@@ -73,7 +73,8 @@ class _Renderer:
         kernels = [self.kernel(number, kernel) for number, kernel in enumerate(self.program.kernels)]
         scratch, run = self.scratch(), self.run(kernels)
         packed = [self.packed(scratch), self.packed(run)] if is_packed(self.program) else []
-        exported = [f.definition(EXPORTED) for f in (scratch, run, *packed)]
+        runner = [parts.DEFINITION] if any(kernel.parts for kernel in kernels) else []
+        exported = [*runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
         groups = _partition(kernels)
         if len(groups) == 1:
             return _source([self.unit([*called, *(k.definition(STATIC) for k in kernels), *exported])])
@@ -102,12 +103,13 @@ class _Renderer:
             if buffer not in self.buffers:
                 raise VerificationError(f"kernel {kernel.name}: {buffer.name} is no buffer of the program")
         ordered = [b for b in self.buffers if b in used.touched]
-        body = self.body({b: self.buffers[b] for b in ordered}, self.names, used)
+        body = self.body({b: self.buffers[b] for b in ordered}, self.names, used, f"kernel_{number}")
         body.statement(kernel.body, True)
-        declared = [(self.buffers[b], _parameter(b, self.buffers[b], used, restrict=True)) for b in ordered]
+        declared = [(self.buffers[b], parameter(b, self.buffers[b], b in used.writes, restrict=True)) for b in ordered]
         declared += [(name, f"int64_t {name}") for name in self.names.values()]
         comment = f"{plain(kernel.name)}: {self.summary(used)}"
-        return define(f"kernel_{number}", declared, body.lines, comment, drop=True)
+        function = define(f"kernel_{number}", declared, body.lines, comment, drop=True)
+        return function._replace(parts=tuple(part.text for part in body.parts))
 
     def summary(self, used: Uses) -> str:
         """`out0 <- in0, in1`."""
@@ -128,7 +130,7 @@ class _Renderer:
                 sizes[formal] = f"i{formal.axis}" if isinstance(formal, Loop) else f"d{len(sizes)}"
         body = self.body(buffers, sizes, used)
         body.statement(region.body, True)
-        declared = [(p, _parameter(b, p, used, restrict)) for b, p in buffers.items()]
+        declared = [(p, parameter(b, p, b in used.writes, restrict)) for b, p in buffers.items()]
         declared += [(p, f"int64_t {p}") for p in sizes.values()]
         function = define(self.function_names[name], declared, body.lines, plain(name), drop=False)
         if function.fallible:
@@ -145,9 +147,9 @@ class _Renderer:
                         return True
         return False
 
-    def body(self, buffers: Mapping[Buffer, str], names: Mapping[Atom, str], used: Uses) -> Body:
+    def body(self, buffers: Mapping[Buffer, str], names: Mapping[Atom, str], used: Uses, prefix: str = "") -> Body:
         constant = frozenset(b for b in used.touched if b not in used.writes)
-        return Body(buffers, names, self.functions, self.function_names, frozenset(self.fallible), constant)
+        return Body(buffers, names, self.functions, self.function_names, frozenset(self.fallible), constant, prefix)
 
     def scratch(self) -> Function:
         lines = scratch_lines(self.program, self.names)
@@ -225,11 +227,6 @@ def _callees_first(functions: Mapping[str, Region]) -> list[str]:
     for name in functions:
         visit(name)
     return order
-
-
-def _parameter(buffer: Buffer, name: str, used: Uses, restrict: bool) -> str:
-    const = "" if buffer in used.writes else "const "
-    return f"{const}{TYPES[buffer.dtype]} *{'restrict ' if restrict else ''}{name}"
 
 
 def _source(texts: Sequence[str]) -> Source:

@@ -1,0 +1,61 @@
+"""How many threads run parallel loops: one pool for the process, made with harp's own compiler.
+
+Results do not depend on it. `HARP_THREADS` says how many at the start, else as many as this process may use cores;
+1 never starts a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from importlib import resources
+
+from harp.backends.load import Library, build_and_load
+from harp.backends.options import CompileOptions
+from harp.backends.protocol import Source, Unit
+from harp.config import log, on_threads, settings
+from harp.errors import ToolchainError
+
+# Scalar operations, about: what takes as long as waking a thread, some microseconds.
+_LEAST_WORK = 65536
+
+_lock = threading.Lock()
+_pool: list[Library | None] = []
+
+
+def pool() -> Library | None:
+    """The pool, with the number of threads that is wanted; None where it cannot be made."""
+    with _lock:
+        if not _pool:
+            text = resources.files("harp.backends.c").joinpath("pool.c").read_text("utf-8")
+            unit = Unit(f"#define HARP_POOL_LEAST_WORK {_LEAST_WORK}.0\n{text}", ("-pthread",), shared=True)
+            names = ["harp_pool_run", "harp_pool_set_threads", "harp_pool_set_mine"]
+            try:
+                _pool.append(build_and_load(Source((unit,)), CompileOptions(), names=names))
+            except ToolchainError as error:
+                log.warning("programs run in one thread, for the pool of threads cannot be made: %s", error)
+                _pool.append(None)
+            _apply(settings.threads)
+            on_threads.append(_apply)
+        return _pool[0]
+
+
+def _apply(count: int) -> None:
+    library = _pool[0] if _pool else None
+    if library is not None:
+        library.function("harp_pool_set_threads", "void(*)(int)")(count or usable_cores())
+
+
+def usable_cores() -> int:
+    """The cores that this process may run on."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+def _after_fork() -> None:
+    """A forked child has a lock of its own: nobody there would release the parent's."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
