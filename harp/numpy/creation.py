@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from harp.errors import ArgumentError, IntegerRangeError, ShapeError
+from harp.errors import ArgumentError, HarpError, IntegerRangeError, ShapeError
 from harp.numpy.joining import stack
 from harp.numpy.manipulation import broadcast_to
 from harp.trace.arithmetic import astype
@@ -16,6 +16,7 @@ from harp.trace.dtypes import Buffer, DType, DTypeLike, as_dtype, f64
 from harp.trace.expr import Expr, Operand, Position, apply, cast, const, select
 from harp.trace.expr import less_equal as _less_equal
 from harp.trace.index import ZERO, Index, loop
+from harp.trace.indexing import bound
 from harp.trace.node import MapReduce
 from harp.trace.ops import Op
 from harp.trace.primitives import Scalar, as_array, common_dtype, emit, from_positions, map_, python_constant, to_shape
@@ -188,7 +189,12 @@ def arange(start: object, stop: object = None, step: object = 1, dtype: DTypeLik
 def _number(value: object) -> float:
     if isinstance(value, (Array, np.ndarray)) and value.ndim:
         raise ArgumentError(f"arange takes numbers, not an array with {value.ndim} axes{where()}")
-    return float(value)  # type: ignore[arg-type]
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except HarpError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ArgumentError(f"arange takes numbers: {error}{where()}") from None
 
 
 def _float_range(start: float, stop: float, step: float, dtype: DTypeLike | None) -> Array:
@@ -250,7 +256,7 @@ def tri(rows: object, columns: object = None, k: int = 0, dtype: DTypeLike = f64
 
 def _by_diagonal(rows: object, columns: object, k: int, dtype: DType, test: object) -> Array:
     shape = to_shape((rows, rows if columns is None else columns))
-    row, column = Position(loop(0, shape[0]) + k), Position(loop(1, shape[1]))
+    row, column = Position(loop(0, shape[0]) + bound(k)), Position(loop(1, shape[1]))
     assert callable(test)
     return from_positions(shape, select(test(row, column), const(1, dtype), const(0, dtype)))
 
@@ -272,7 +278,7 @@ def _triangle(x: object, test: object, k: int) -> Array:
     node = node_of(array)
     shape = resolve_all(node.shape)
     rank = len(shape)
-    row, column = Position(loop(rank - 2, shape[-2]) + k), Position(loop(rank - 1, shape[-1]))
+    row, column = Position(loop(rank - 2, shape[-2]) + bound(k)), Position(loop(rank - 1, shape[-1]))
     assert callable(test)
     kept = select(test(row, column), Operand(node.dtype, 0), const(0, node.dtype))
     return emit(MapReduce(shape, (node,), kept), array.weak)

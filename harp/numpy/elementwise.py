@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from harp.trace import arithmetic, dtypes
 from harp.trace.arithmetic import INTEGERS, NUMBERS, require, zero_of
-from harp.trace.array import OPERATORS, Array
+from harp.trace.array import OPERATORS, Array, marked
 from harp.trace.dtypes import Kind, bool_, f64
 from harp.trace.expr import Expr, apply, cast, const
 from harp.trace.expr import less_equal as _less_equal
@@ -106,8 +106,7 @@ def clip(x: object, min: object = None, max: object = None) -> Array:
 
 
 def _strong(result: Array) -> Array:
-    result.weak = False
-    return result
+    return marked(result, False)
 
 
 def _to_bool(build: Build, *values: object) -> Array:
@@ -166,9 +165,7 @@ def isfinite(a: object) -> Array:
 def float_map(build: Build, *values: object) -> Array:
     """Elementwise in floating point: integers are converted to the float dtype that holds them."""
     dtype, weak = common_dtype(values)
-    result = map_(build, *values, to=dtypes.inexact(dtype))
-    result.weak = weak
-    return result
+    return marked(map_(build, *values, to=dtypes.inexact(dtype)), weak)
 
 
 def exp(x: object) -> Array:

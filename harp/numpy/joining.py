@@ -19,7 +19,7 @@ from harp.trace.index import ONE, ZERO, Index, loop
 from harp.trace.indexing import getitem, integer
 from harp.trace.node import MapReduce, Node, Shape
 from harp.trace.ops import Op
-from harp.trace.primitives import as_array, common_dtype, emit, normalize_axis, to_shape
+from harp.trace.primitives import as_array, as_integer, common_dtype, emit, normalize_axis, python_constant, to_shape
 from harp.trace.ranges import require_int64
 from harp.trace.sites import where
 from harp.trace.sizes import resolve, resolve_all, to_index, unify
@@ -145,7 +145,7 @@ def split(x: object, sections: object, axis: int = 0) -> list[Array]:
     if isinstance(sections, (list, tuple)):
         bounds = [None, *sections, None]
         return [getitem(array, (*before, slice(a, b))) for a, b in pairwise(bounds)]
-    count = int(sections)  # type: ignore[call-overload]
+    count = as_integer("sections of split", sections)
     if count < 1:
         raise ArgumentError(f"split into {count} sections{where()}")
     size = resolve(node_of(array).shape[k])
@@ -172,6 +172,8 @@ def repeat(x: object, repeats: object, axis: int | None = None) -> Array:
     """Each element repeated along an axis; flattened first if axis is None."""
     array = ravel(x) if axis is None else as_array(x)
     k = normalize_axis(0 if axis is None else axis, array.ndim)
+    if isinstance(repeats, (tuple, list)) or (isinstance(repeats, (Array, np.ndarray)) and repeats.ndim):
+        raise ArgumentError(f"repeat repeats each element the same number of times: repeats is one integer{where()}")
     (times,) = to_shape(repeats)
     shape = resolve_all(node_of(array).shape)
     node = view.insert_axes(node_of(array), [k + 1])
@@ -196,7 +198,9 @@ def pad(x: object, pad_width: object, mode: str = "constant", constant_values: b
     array = as_array(x)
     pairs = _pad_pairs(pad_width, array.ndim)
     low, high = to_shape([p[0] for p in pairs]), to_shape([p[1] for p in pairs])
-    return emit_like(array, view.pad(node_of(array), low, high, const(constant_values, array.kind)))
+    plain = isinstance(constant_values, (bool, int, float)) and not isinstance(constant_values, np.generic)
+    fill = python_constant(constant_values, array.kind) if plain else const(constant_values, array.kind)
+    return emit_like(array, view.pad(node_of(array), low, high, fill))
 
 
 def _pad_pairs(pad_width: object, rank: int) -> list[tuple[object, object]]:

@@ -19,6 +19,7 @@ from harp.trace.node import Node, Shape, positions
 from harp.trace.ops import Op, Reduce
 from harp.trace.primitives import (
     as_array,
+    as_integer,
     broadcast_shapes,
     common_dtype,
     emit,
@@ -111,7 +112,7 @@ def tensordot(a: object, b: object, axes: object = 2) -> Array:
         of_left = [normalize_axis(k, left.ndim) for k in pairs[0]]
         of_right = [normalize_axis(k, right.ndim) for k in pairs[1]]
     else:
-        count = int(axes)  # type: ignore[call-overload]
+        count = as_integer("axes of tensordot", axes)
         if not 0 <= count <= min(left.ndim, right.ndim):
             raise ShapeError(f"tensordot over {count} axes of arrays with {left.ndim} and {right.ndim} axes{where()}")
         of_left, of_right = list(range(left.ndim - count, left.ndim)), list(range(count))
@@ -192,6 +193,10 @@ def einsum(subscripts: str, *operands: object) -> Array:
     >>> hnp.einsum("ij,j->i", hnp.ones((2, 3)), hnp.ones(3))
     Array([3., 3.])
     """
+    if not isinstance(subscripts, str):
+        raise ArgumentError(
+            f"einsum takes subscripts such as 'ij,jk->ik' first, not a {type(subscripts).__name__}{where()}"
+        )
     if not operands:
         raise ArgumentError(f"einsum needs at least one operand{where()}")
     arrays = _promoted(operands)

@@ -13,7 +13,7 @@ from harp.errors import ArgumentError
 from harp.numpy.elementwise import clip, exp, float_map, log, sqrt
 from harp.trace import dtypes, view
 from harp.trace.arithmetic import add, divide, subtract
-from harp.trace.array import OPERATORS, Array, node_of
+from harp.trace.array import OPERATORS, Array, marked, node_of
 from harp.trace.division import relu
 from harp.trace.dtypes import DType, DTypeLike, as_dtype, bool_, f64
 from harp.trace.expr import Expr, Position, apply, cast, const, select
@@ -30,8 +30,7 @@ Build = Callable[[Expr], Expr]
 def _fold(reduce: Reduce, array: Array, axes: Sequence[int], keepdims: bool, build: Build) -> Array:
     """A map and a reduction at once; over no elements it is the reduction's identity."""
     node = node_of(array)
-    result = map_reduce(build, [node], resolve_all(node.shape), reduce, axes)
-    result.weak = array.weak
+    result = marked(map_reduce(build, [node], resolve_all(node.shape), reduce, axes), array.weak)
     if keepdims and axes:
         return emit(view.insert_axes(node_of(result), axes), result.weak)
     return result
@@ -41,8 +40,7 @@ def _total(reduce: Reduce, x: object, axis: object, dtype: DTypeLike | None, kee
     array = as_array(x)
     target = dtypes.accumulator(array.kind) if dtype is None else as_dtype(dtype)
     result = _fold(reduce, array, normalize_axes(axis, array.ndim), keepdims, lambda e: cast(e, target))
-    result.weak = array.weak and dtype is None
-    return result
+    return marked(result, array.weak and dtype is None)
 
 
 def sum(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
@@ -78,8 +76,7 @@ amax, amin = max, min
 def _truth(reduce: Reduce, x: object, axis: object, keepdims: bool) -> Array:
     array = as_array(x)
     result = _fold(reduce, array, normalize_axes(axis, array.ndim), keepdims, lambda e: cast(e, bool_))
-    result.weak = False
-    return result
+    return marked(result, False)
 
 
 def any(x: object, axis: object = None, keepdims: bool = False) -> Array:
@@ -168,8 +165,7 @@ def mean(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdim
     array = as_array(x)
     target, axes = _float_dtype(array, dtype), normalize_axes(axis, array.ndim)
     result = _over(_total(Reduce.SUM, array, axes, target, keepdims), _count(array, axes), target)
-    result.weak = array.weak and dtype is None
-    return result
+    return marked(result, array.weak and dtype is None)
 
 
 def _over(total: Array, count: object, target: DType) -> Array:
@@ -200,8 +196,7 @@ def var(
     squares = _fold(Reduce.SUM, distances, axes, keepdims, lambda e: apply(Op.MUL, e, e))
     count = _less(_count(array, axes), ddof if correction is None else correction)
     result = _over(squares, count, target)
-    result.weak = array.weak and dtype is None
-    return result
+    return marked(result, array.weak and dtype is None)
 
 
 def _less(count: Size | int, ddof: object) -> object:

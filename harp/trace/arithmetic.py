@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 from harp.errors import DTypeError
 from harp.trace import dtypes
-from harp.trace.array import OPERATORS, Array
+from harp.trace.array import OPERATORS, Array, marked
 from harp.trace.dtypes import DType, Kind, as_dtype, bool_
 from harp.trace.expr import Expr, apply, cast, const, less_equal, select
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, common_dtype, map_
-from harp.trace.sites import where
-from harp.trace.sizes import ARRAY_OPERATORS
+from harp.trace.sites import short, where
+from harp.trace.sizes import ARRAY_OPERATORS, Size
 
+_Operator = Callable[[Any, Any], object]
+_OfArrays = Callable[[object, object], Array]
 _Build = Callable[..., Expr]
 
 
@@ -29,23 +34,41 @@ def require(dtype: DType, name: str, kinds: set[Kind]) -> None:
         )
 
 
+def _exact_for_sizes(exact: _Operator) -> Callable[[_OfArrays], _OfArrays]:
+    """A function of arrays that leaves integers and sizes, which do not wrap around, to Python's operator."""
+
+    def decorate(function: _OfArrays) -> _OfArrays:
+        @wraps(function)
+        def choose(a: object, b: object) -> Array:
+            if (isinstance(a, Size) and isinstance(b, (Size, int))) or (isinstance(b, Size) and isinstance(a, int)):
+                return as_array(exact(a, b))
+            return function(a, b)
+
+        return choose
+
+    return decorate
+
+
 NUMBERS = {Kind.INT, Kind.UINT, Kind.FLOAT}
 BITS = {Kind.BOOL, Kind.INT, Kind.UINT}
 INTEGERS = {Kind.INT, Kind.UINT}
 
 
+@_exact_for_sizes(operator.add)
 def add(a: object, b: object) -> Array:
     """Elementwise a + b; for bool, `or`."""
     dtype, _ = common_dtype((a, b))
     return map_(_op(Op.OR if dtype is bool_ else Op.ADD), a, b)
 
 
+@_exact_for_sizes(operator.sub)
 def subtract(a: object, b: object) -> Array:
     """Elementwise a - b, as a + (-b)."""
     require(common_dtype((a, b))[0], "subtract", NUMBERS)
     return map_(lambda x, y: apply(Op.ADD, x, apply(Op.NEG, y)), a, b)
 
 
+@_exact_for_sizes(operator.mul)
 def multiply(a: object, b: object) -> Array:
     """Elementwise a * b; for bool, `and`."""
     dtype, _ = common_dtype((a, b))
@@ -55,31 +78,34 @@ def multiply(a: object, b: object) -> Array:
 def divide(a: object, b: object) -> Array:
     """Elementwise a / b, in floating point."""
     dtype, weak = common_dtype((a, b))
-    result = map_(_op(Op.DIV), a, b, to=dtypes.inexact(dtype))
-    result.weak = weak
-    return result
+    return marked(map_(_op(Op.DIV), a, b, to=dtypes.inexact(dtype)), weak)
 
 
+@_exact_for_sizes(operator.floordiv)
 def floor_divide(a: object, b: object) -> Array:
     """Elementwise a // b, rounding down; an integer divided by 0 gives 0."""
     require(common_dtype((a, b))[0], "floor_divide", NUMBERS)
     return map_(_op(Op.FLOORDIV), a, b)
 
 
+@_exact_for_sizes(operator.mod)
 def remainder(a: object, b: object) -> Array:
     """Elementwise a % b with the sign of b; an integer modulo 0 gives 0."""
     require(common_dtype((a, b))[0], "remainder", NUMBERS)
     return map_(_op(Op.MOD), a, b)
 
 
+@_exact_for_sizes(operator.pow)
 def power(a: object, b: object) -> Array:
     """Elementwise a ** b. Squares, cubes and reciprocals are computed by multiplication."""
     dtype, _ = common_dtype((a, b))
     require(dtype, "power", NUMBERS)
+    if dtype.is_integer and isinstance(b, int) and b < 0:
+        raise DTypeError(f"{dtype.numpy} to the power of {short(b)} is no integer; convert with .astype{where()}")
     if isinstance(b, (int, float)) and not isinstance(b, bool) and isinstance(a, Array) and a.kind is dtype:
-        short = _SHORT_POWERS.get(float(b))
-        if short is not None and (dtype.is_float or b in (1, 2, 3)):
-            return map_(lambda x: short(x, dtype), a)
+        build = _SHORT_POWERS.get(float(b))
+        if build is not None and (dtype.is_float or b in (1, 2, 3)):
+            return map_(lambda x: build(x, dtype), a)
     return map_(_op(Op.POW), a, b)
 
 
@@ -121,8 +147,7 @@ def bitwise_invert(a: object) -> Array:
 
 
 def _strengthen(result: Array) -> Array:
-    result.weak = False
-    return result
+    return marked(result, False)
 
 
 def equal(a: object, b: object) -> Array:
@@ -188,16 +213,14 @@ def minimum(a: object, b: object) -> Array:
 def where_(condition: object, a: object, b: object) -> Array:
     """Elementwise `a` where the condition holds, else `b`."""
     dtype, weak = common_dtype((a, b))
-    result = map_(select, condition, a, b, to=(bool_, dtype, dtype))
-    result.weak = weak
-    return result
+    return marked(map_(select, condition, a, b, to=(bool_, dtype, dtype)), weak)
 
 
 def astype(a: object, dtype: object) -> Array:
     """The array in another dtype. Floats truncate to integers; out of range is unspecified, as in NumPy."""
     target, array = as_dtype(dtype), as_array(a)
     if array.kind is target:
-        return _strengthen(Array(array._node, array._value, array._level))
+        return _strengthen(array)
     return map_(lambda x: cast(x, target), array, to=array.kind)
 
 

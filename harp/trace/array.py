@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from harp.errors import ConcretizationError, LeakedTracerError, MutationError, ShapeError
+from harp.errors import ArgumentError, ConcretizationError, LeakedTracerError, MutationError, ShapeError
 from harp.trace.dtypes import Buffer, DType, as_dtype
 from harp.trace.index import product
 from harp.trace.levels import Level, current
@@ -30,17 +30,16 @@ class Array(Operators):
 
     Inside a traced function it stands for a value that is computed when the program runs, and its sizes may be
     symbolic (`harp.trace.sizes.Size`); elsewhere it holds its numbers and converts to NumPy with `np.asarray`.
-    `weak` marks what came from a Python number: it takes the dtype of the array that it meets.
     """
 
-    __slots__ = ("__weakref__", "_level", "_node", "_value", "weak")
+    __slots__ = ("__weakref__", "_level", "_node", "_value", "_weak")
     __array_priority__ = 1000  # numpy_array + harp_array is harp's
 
     def __init__(self, node: Node | None, value: Buffer | None, level: Level | None, weak: bool = False) -> None:
         self._node = node
         self._value = value
         self._level = level
-        self.weak = weak
+        self._weak = weak
 
     # -- what it is
 
@@ -63,6 +62,11 @@ class Array(Operators):
             return as_dtype(self._value.dtype)
         assert self._node is not None
         return self._node.dtype
+
+    @property
+    def weak(self) -> bool:
+        """Whether it came from a Python number: it takes the dtype of the array that it meets."""
+        return self._weak
 
     @property
     def ndim(self) -> int:
@@ -115,9 +119,7 @@ class Array(Operators):
         value = self._concrete("a NumPy array of the values")
         if copy or (dtype is not None and np.dtype(dtype) != value.dtype):
             return np.array(value, dtype=dtype, copy=copy)
-        shared = value.view()
-        shared.flags.writeable = False
-        return shared
+        return value.view()
 
     def item(self) -> bool | int | float:
         """The one element as a Python number."""
@@ -193,24 +195,35 @@ class Array(Operators):
     def __getitem__(self, key: object) -> Array:
         return OPERATORS["getitem"](self, key)
 
-    def astype(self, dtype: object) -> Array:
-        """The array in another dtype."""
+    def astype(self, dtype: object, copy: bool = True) -> Array:
+        """The array in another dtype. `copy` is NumPy's and changes nothing: arrays do not change."""
         return OPERATORS["astype"](self, dtype)
 
-    def reshape(self, *shape: object) -> Array:
-        """The same elements in row-major order with other axes; one size may be -1."""
+    def reshape(self, *shape: object, order: str = "C") -> Array:
+        """The same elements in row-major order with other axes; one size may be -1. Other orders are not supported."""
+        if order != "C":
+            raise ArgumentError(f"reshape has the order 'C' only, not {order!r}; transpose before and after{where()}")
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         return OPERATORS["reshape"](self, sizes)
 
     def transpose(self, *axes: object) -> Array:
         """The array with its axes in this order, or reversed."""
-        order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+        order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list, type(None))) else axes
         return OPERATORS["transpose"](self, order or None)
 
 
 def from_numpy(value: Buffer, weak: bool = False) -> Array:
-    """A handle on numbers that nobody else writes to."""
+    """A handle on numbers that nobody else writes to; from now on nobody can, by way of a view of them either."""
+    owner: object = value
+    while isinstance(owner, np.ndarray):
+        owner.setflags(write=False)
+        owner = owner.base
     return Array(None, value, None, weak)
+
+
+def marked(array: Array, weak: bool) -> Array:
+    """The same array, weak or not."""
+    return array if array.weak is weak else Array(array._node, array._value, array._level, weak)
 
 
 def traced(node: Node, level: Level, weak: bool = False) -> Array:

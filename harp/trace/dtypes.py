@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from harp.errors import ArgumentError, UnsupportedDTypeError
+from harp.errors import ArgumentError, OutOfMemoryError, UnsupportedDTypeError
 from harp.trace.index import Index
 from harp.trace.interning import InternedBase
 from harp.trace.sites import where
@@ -151,6 +151,25 @@ def as_dtype(value: object) -> DType:
             f"dtype {numpy_dtype} is not supported; convert the array with .astype to one of {supported}{where()}"
         )
     return found
+
+
+def refuse_masked(array: Buffer | np.generic, name: str = "an array") -> None:
+    """Raise ArgumentError for a masked array, whose mask would be lost."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise ArgumentError(f"{name} is masked, and harp has no masks; pass x.filled(number) or x.data{where()}")
+
+
+def plain(array: Buffer, dtype: np.dtype[np.generic] | None = None, copy: bool = False) -> Buffer:
+    """The numbers in C order and aligned. Raises OutOfMemoryError where that repeats too many, after a broadcast."""
+    try:
+        if copy:
+            return np.array(array, dtype, order="C", copy=True)
+        return np.require(array, dtype, ("C", "A"))
+    except MemoryError as error:
+        raise OutOfMemoryError(
+            f"an array of shape {array.shape}, strided {array.strides}, does not fit into memory in C order; "
+            f"call it on smaller parts: {error}{where()}"
+        ) from None
 
 
 def promote(dtypes: Iterable[DType]) -> DType:

@@ -129,12 +129,12 @@ def slice_bounds(item: slice, size: Index) -> tuple[Index, Index, Index]:
 
     A bound is clamped only on the side where it would add elements: on the other side the length is max(..., 0).
     """
-    step = ONE if item.step is None else _bound(item.step)
+    step = ONE if item.step is None else bound(item.step)
     if step is ZERO:
         raise ArgumentError(f"the step of a slice is 0{where()}")
     forward = _nonnegative(step - 1)
-    first = None if item.start is None else _bound(item.start)
-    last = None if item.stop is None else _bound(item.stop)
+    first = None if item.start is None else bound(item.start)
+    last = None if item.stop is None else bound(item.stop)
     if forward:
         start, stop = _forward(first, last, size)
         return start, step, ceildiv(relu(stop - start), step)
@@ -144,7 +144,7 @@ def slice_bounds(item: slice, size: Index) -> tuple[Index, Index, Index]:
     return start, step, ceildiv(relu(start - stop), -step)
 
 
-def _bound(item: object) -> Index:
+def bound(item: object) -> Index:
     """A slice's bound; a number that is beyond every axis is as good as one at its end."""
     p = resolve(integer(item))
     return p if p.constant is None else as_index(max(min(p.constant, _BEYOND), -_BEYOND))

@@ -7,6 +7,7 @@ a sum of products goes through `numpy.einsum`, so that a matrix product does not
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from harp.trace.graph import Graph
 from harp.trace.index import Atom, FloorDiv, Index, Loop, Relu, Symbol, evaluate, value_atoms
 from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View
 from harp.trace.ops import Op, Reduce
+from harp.trace.sites import where
 
 Sizes = Callable[[Atom], int]
 
@@ -42,9 +44,13 @@ def evaluate_node(node: Node, values: Mapping[Node, Buffer], sizes: Mapping[Symb
     """One node's array, given those of the nodes that it reads."""
     try:
         return _EVALUATE[type(node)](node, values, cast(Sizes, sizes.__getitem__))
-    except MemoryError as error:
+    except (MemoryError, ValueError, OverflowError) as error:
         shape = _numbers(node.shape, cast(Sizes, sizes.__getitem__))
-        raise OutOfMemoryError(f"an intermediate array of shape {shape} does not fit into memory: {error}") from None
+        if not isinstance(error, MemoryError) and prod(shape) * node.dtype.itemsize < 2**63:  # NumPy's end of sizes
+            raise
+        raise OutOfMemoryError(
+            f"an intermediate array of shape {shape} does not fit into memory: {error}{where()}"
+        ) from None
 
 
 def _numbers(shape: Shape, sizes: Sizes) -> tuple[int, ...]:

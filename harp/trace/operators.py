@@ -10,6 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from harp.errors import ArgumentError
+from harp.trace.sites import where
 from harp.trace.sizes import Size
 
 TABLE: dict[str, Callable[..., Any]] = {}
@@ -110,6 +112,15 @@ class Operators:
     def __rrshift__(self, other: object) -> Self:
         return self._reflected("bitwise_right_shift", other)
 
+    def __divmod__(self, other: object) -> tuple[Self, Self]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: object) -> tuple[Self, Self]:
+        return other // self, other % self
+
+    def __round__(self, digits: int | None = None) -> Self:
+        raise ArgumentError(f"harp does not round to even; use harp.numpy.floor(x + 0.5){where()}")
+
     def __eq__(self, other: object) -> Self:  # type: ignore[override]
         return self._binary("equal", other)
 
@@ -144,47 +155,47 @@ class Operators:
 
     def sum(self, *args: object, **kwargs: object) -> Self:
         """Sum of elements over some axes, or all."""
-        return self._method("sum", *args, **kwargs)
+        return self._method("sum", *args, **known_options("sum", kwargs))
 
     def prod(self, *args: object, **kwargs: object) -> Self:
         """Product of elements over some axes, or all."""
-        return self._method("prod", *args, **kwargs)
+        return self._method("prod", *args, **known_options("prod", kwargs))
 
     def max(self, *args: object, **kwargs: object) -> Self:
         """Largest element over some axes, or all."""
-        return self._method("max", *args, **kwargs)
+        return self._method("max", *args, **known_options("max", kwargs))
 
     def min(self, *args: object, **kwargs: object) -> Self:
         """Smallest element over some axes, or all."""
-        return self._method("min", *args, **kwargs)
+        return self._method("min", *args, **known_options("min", kwargs))
 
     def mean(self, *args: object, **kwargs: object) -> Self:
         """Mean over some axes, or all."""
-        return self._method("mean", *args, **kwargs)
+        return self._method("mean", *args, **known_options("mean", kwargs))
 
     def var(self, *args: object, **kwargs: object) -> Self:
         """Variance over some axes, or all."""
-        return self._method("var", *args, **kwargs)
+        return self._method("var", *args, **known_options("var", kwargs))
 
     def std(self, *args: object, **kwargs: object) -> Self:
         """Standard deviation over some axes, or all."""
-        return self._method("std", *args, **kwargs)
+        return self._method("std", *args, **known_options("std", kwargs))
 
     def any(self, *args: object, **kwargs: object) -> Self:
         """Whether any element is true, over some axes, or all."""
-        return self._method("any", *args, **kwargs)
+        return self._method("any", *args, **known_options("any", kwargs))
 
     def all(self, *args: object, **kwargs: object) -> Self:
         """Whether all elements are true, over some axes, or all."""
-        return self._method("all", *args, **kwargs)
+        return self._method("all", *args, **known_options("all", kwargs))
 
     def argmax(self, *args: object, **kwargs: object) -> Self:
         """Position of the first largest element."""
-        return self._method("argmax", *args, **kwargs)
+        return self._method("argmax", *args, **known_options("argmax", kwargs))
 
     def argmin(self, *args: object, **kwargs: object) -> Self:
         """Position of the first smallest element."""
-        return self._method("argmin", *args, **kwargs)
+        return self._method("argmin", *args, **known_options("argmin", kwargs))
 
     def squeeze(self, *args: object, **kwargs: object) -> Self:
         """Without axes of one element."""
@@ -200,11 +211,32 @@ class Operators:
 
     def clip(self, *args: object, **kwargs: object) -> Self:
         """Elements limited to an interval."""
-        return self._method("clip", *args, **kwargs)
+        return self._method("clip", *args, **known_options("clip", kwargs))
 
     def dot(self, *args: object, **kwargs: object) -> Self:
         """Matrix product, as `@` for one or two axes."""
         return self._method("dot", *args, **kwargs)
+
+
+def known_options(name: str, options: dict[str, object]) -> dict[str, object]:
+    """The options without those that NumPy's functions hand on to methods and that ask for nothing.
+
+    `np.sum(x)` is `x.sum(axis=None, dtype=None, out=None)`. Raises ArgumentError where they ask for something.
+    """
+    kept = {}
+    for option, value in options.items():
+        if option not in _FOREIGN:
+            kept[option] = value
+        elif value is not None and value is not True and value is not np._NoValue:
+            raise ArgumentError(f"{name} of a harp array has no {option}; {_FOREIGN[option]}{where()}")
+    return kept
+
+
+_FOREIGN = {
+    "out": "arrays do not change, so use the result",
+    "where": "use harp.numpy.where first",
+    "initial": "combine it with the result",
+}
 
 
 def is_operand(value: object) -> bool:

@@ -13,15 +13,15 @@ import numpy as np
 from harp.errors import ArgumentError, AxisError, IntegerRangeError, ShapeError
 from harp.trace import dtypes, interpret, view
 from harp.trace.array import Array, from_numpy, node_of, traced
-from harp.trace.dtypes import Buffer, DType, Kind, as_dtype
-from harp.trace.expr import Expr, Operand, cast, const
+from harp.trace.dtypes import Buffer, DType, Kind, as_dtype, plain, refuse_masked
+from harp.trace.expr import Const, Expr, Operand, cast, const
 from harp.trace.index import ONE, Index
 from harp.trace.levels import current
 from harp.trace.node import Captured, Constant, Contiguous, MapReduce, Node, Shape, walk
 from harp.trace.ops import Reduce
 from harp.trace.ranges import size_value
 from harp.trace.scope import Relation
-from harp.trace.sites import user_site, where
+from harp.trace.sites import short, user_site, where
 from harp.trace.sizes import Size, ask, describe, hint, require_at_least_one, resolve, to_index, unify
 
 ArrayLike = Array | Buffer | np.generic | bool | int | float | Size
@@ -67,12 +67,13 @@ def as_array(value: object) -> Array:
 def _capture(value: Buffer) -> Array:
     """A private copy. Inside a trace the same array, unchanged since, is captured once."""
     level = current()
+    refuse_masked(value)
     native = as_dtype(value.dtype).numpy
     if level is None:
-        return from_numpy(np.array(value, native, order="C", copy=True))
+        return from_numpy(plain(value, native, copy=True))
     known = level.captures.get(id(value))
-    if known is None or known[1].array.tobytes() != np.ascontiguousarray(value, native).tobytes():
-        known = level.captures[id(value)] = value, Captured(np.array(value, native, order="C", copy=True))
+    if known is None or known[1].array.tobytes() != plain(value, native).tobytes():
+        known = level.captures[id(value)] = value, Captured(plain(value, native, copy=True))
     return emit(Constant(known[1]))
 
 
@@ -82,20 +83,15 @@ def _python_kind(value: bool | int | float) -> Kind:
     return Kind.INT if isinstance(value, int) else Kind.FLOAT
 
 
-def python_constant(value: bool | int | float, dtype: DType) -> Expr:
+def python_constant(value: bool | int | float, dtype: DType) -> Const:
     """A Python number as a constant of this dtype. Raises IntegerRangeError if an integer does not fit."""
     if dtype.is_integer and isinstance(value, int):
         limits = np.iinfo(dtype.numpy.name)
         if not limits.min <= value <= limits.max:
-            raise IntegerRangeError(f"{_short(value)} does not fit {dtype.numpy}; convert the array first{where()}")
+            raise IntegerRangeError(f"{short(value)} does not fit {dtype.numpy}; convert the array first{where()}")
     if isinstance(value, int) and not -_FLOAT_END < value < _FLOAT_END:
-        raise IntegerRangeError(f"{_short(value)} does not fit {dtype.numpy}, which ends at about 1e308{where()}")
+        raise IntegerRangeError(f"{short(value)} does not fit {dtype.numpy}, which ends at about 1e308{where()}")
     return const(value, dtype)
-
-
-def _short(value: int) -> str:
-    """A number, or its size where it would fill the screen (and where Python refuses to print it)."""
-    return str(value) if value.bit_length() < 256 else f"an integer of {value.bit_length()} bits"
 
 
 def common_dtype(values: Sequence[object]) -> tuple[DType, bool]:
@@ -228,11 +224,24 @@ def contiguous(array: Array) -> Array:
     return emit(Contiguous(node_of(array)), array.weak)
 
 
+def as_integer(name: str, value: object) -> int:
+    """An integer argument as a number; a size is pinned. Raises ArgumentError."""
+    if not _is_integer(value):
+        raise ArgumentError(f"{name} must be an integer, not {value!r} of type {type(value).__name__}{where()}")
+    return int(value.__index__())  # type: ignore[attr-defined]
+
+
+def _is_integer(value: object) -> bool:
+    if isinstance(value, (Array, np.ndarray)):
+        return value.ndim == 0 and value.dtype.kind in "iu"
+    return hasattr(value, "__index__")
+
+
 def normalize_axis(axis: object, rank: int) -> int:
-    """A non-negative axis. Raises AxisError."""
-    number = int(axis.__index__()) if hasattr(axis, "__index__") else None
-    if number is None or not -rank <= number < rank:
-        raise AxisError(f"axis {axis!r} is out of range for an array with {rank} axes{where()}")
+    """A non-negative axis. Raises AxisError, or ArgumentError for what is no integer."""
+    number = as_integer("an axis", axis)
+    if not -rank <= number < rank:
+        raise AxisError(f"axis {number} is out of range for an array with {rank} axes{where()}")
     return number % rank if rank else 0
 
 
@@ -249,10 +258,12 @@ def normalize_axes(axes: object, rank: int) -> tuple[int, ...]:
 
 def to_shape(shape: object) -> Shape:
     """A shape given as an integer, a size or a sequence of these. Raises ShapeError for negative sizes."""
+    if isinstance(shape, np.ndarray) and shape.ndim == 1:
+        shape = shape.tolist()
     listed = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     result = []
     for axis, size in enumerate(listed):
-        if not isinstance(size, (Size, Index)) and not hasattr(size, "__index__"):
+        if not isinstance(size, Index) and not _is_integer(size):
             raise ShapeError(f"size {size!r} of axis {axis} is not an integer{where()}")
         p = to_index(size)
         if not ask(Relation.NONNEGATIVE, p, "a size is not negative"):

@@ -1,4 +1,4 @@
-"""Which line of the user is running."""
+"""What error messages share: which line of the user is running, and how they show a number."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def user_site() -> Site | None:
             return name, frame.f_lineno
         frame = frame.f_back  # type: ignore[assignment]
     return None
+
+
+def short(value: int) -> str:
+    """A number, or its length where it would fill the screen, and where Python refuses to print it."""
+    return str(value) if value.bit_length() < 256 else f"an integer of {value.bit_length()} bits"
 
 
 def where() -> str:

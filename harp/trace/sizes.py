@@ -25,7 +25,7 @@ from harp.trace.division import floordiv, mod
 from harp.trace.index import ZERO, Index, as_index, product
 from harp.trace.levels import current
 from harp.trace.scope import Relation, Scope
-from harp.trace.sites import where
+from harp.trace.sites import short, where
 
 # What `/` and `**` give is an array; the operators are put here by `harp.trace.arithmetic`, which knows arrays.
 ARRAY_OPERATORS: dict[str, Callable[[object, object], object]] = {}
@@ -233,8 +233,8 @@ def _combine(name: str, a: object, b: object, exact: Callable[[Index, Index], In
 def _power(p: Index, exponent: int) -> Size | int:
     if p.constant is None and exponent > _LARGEST_EXPONENT:
         raise IntegerRangeError(
-            f"a size to the power of {exponent} does not fit int64; compute with floating-point numbers, "
-            f"for example x.shape[0] ** {exponent}.0{where()}"
+            f"a size to the power of {short(exponent)} does not fit int64; make floats of it, as in "
+            f"x.shape[0] ** 100.0{where()}"
         )
     return wrap(product([p] * exponent))
 

@@ -12,14 +12,14 @@ from harp.config import counters, settings
 from harp.errors import ArgumentError, HarpError, OutputError, SignatureError
 from harp.trace import dtypes
 from harp.trace.array import Array, node_of, traced
-from harp.trace.dtypes import ArraySignature, Buffer, DType, as_dtype
+from harp.trace.dtypes import ArraySignature, Buffer, DType, as_dtype, plain, refuse_masked
 from harp.trace.graph import Graph, inline
 from harp.trace.index import Index, Symbol, as_index, of
 from harp.trace.levels import enter
 from harp.trace.node import Shape, fresh_input
 from harp.trace.primitives import as_array
 from harp.trace.scope import Relation, Scope
-from harp.trace.sites import where
+from harp.trace.sites import short, where
 from harp.trace.sizes import Size
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, map_leaves, unflatten
 from harp.trace.verify import verify_graph
@@ -79,13 +79,14 @@ def leaf_array(leaf: object, name: str) -> tuple[Buffer, bool]:
         try:
             return np.asarray(leaf, dtypes.as_dtype(type(leaf)).numpy), True
         except OverflowError:
-            raise ArgumentError(f"argument {name}: the integer {leaf} does not fit 64 bits{where()}") from None
+            raise ArgumentError(f"argument {name}: {short(int(leaf))} does not fit 64 bits{where()}") from None
     if isinstance(leaf, (np.ndarray, np.generic)):
+        refuse_masked(leaf, f"argument {name}")
         try:
             native = as_dtype(leaf.dtype).numpy
+            return plain(np.asarray(leaf), native), False
         except HarpError as error:
             raise type(error)(f"argument {name}: {error}") from None
-        return np.asarray(leaf, native), False
     if name == "self":
         raise ArgumentError(
             f"argument self is a {type(leaf).__name__}; mark it with @partial(harp.jit, static_argnums=0), or compile "
@@ -182,6 +183,7 @@ def trace(function: Callable[..., Tree], *arguments: object) -> Graph:
     %1 = f32[n] map (%0) -> mul(x0, 2.0:f32)
     return %1
     """
+    require_function("trace", function)
     leaves, treedef = flatten(arguments, _is_signature)
     names = _names_with_signatures(function, arguments)
     declared = [leaf for leaf in leaves if isinstance(leaf, ArraySignature)]
@@ -189,7 +191,7 @@ def trace(function: Callable[..., Tree], *arguments: object) -> Graph:
         scope = Scope(concrete=False)
         specs = declared_arguments(names, declared, scope)
     elif declared:
-        raise ArgumentError("trace takes either signatures or arrays for all arguments, not both")
+        raise ArgumentError(f"trace takes either signatures or arrays for all arguments, not both{where()}")
     else:
         scope = Scope()
         specs = size_arguments(names, [leaf_array(leaf, n) for leaf, n in zip(leaves, names, strict=True)], scope)
@@ -206,6 +208,12 @@ def _names_with_signatures(function: Callable[..., object], arguments: Sequence[
 
 def _is_signature(leaf: object) -> bool:
     return isinstance(leaf, ArraySignature)
+
+
+def require_function(name: str, function: object) -> None:
+    """Raise ArgumentError for what cannot be called."""
+    if not callable(function):
+        raise ArgumentError(f"{name} takes a function first, not a {type(function).__name__}{where()}")
 
 
 def function_name(function: Callable[..., object]) -> str:

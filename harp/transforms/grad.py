@@ -6,9 +6,11 @@ is put back into whatever is being traced, so that all transforms compose, to an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from harp.errors import ArgumentError, CotangentError, IntegerGradientError, NonScalarGradientError
 from harp.trace.array import Array
@@ -19,7 +21,7 @@ from harp.trace.ops import Op
 from harp.trace.primitives import as_array, map_
 from harp.trace.sites import where
 from harp.trace.sizes import to_index, unify
-from harp.trace.tracer import Traced, function_name, parameter_names
+from harp.trace.tracer import Traced, function_name, parameter_names, require_function
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, map_leaves, unflatten
 from harp.transforms.staging import run, stage
 from harp.transforms.vjp import vjp as vjp_graph
@@ -83,8 +85,9 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
     >>> float(value), float(gradient)
     (9.0, 6.0)
     """
-    several = not isinstance(argnums, int)
-    numbers: tuple[int, ...] = tuple(argnums) if not isinstance(argnums, int) else (argnums,)
+    require_function("grad", function)
+    several = not isinstance(argnums, (int, np.integer))
+    numbers = _argument_numbers(argnums)
 
     @wraps(function)
     def differentiated(*args: Tree, **kwargs: Tree) -> Tree:
@@ -103,6 +106,14 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
         return result, (trees if several else trees[0])
 
     return differentiated
+
+
+def _argument_numbers(argnums: object) -> tuple[int, ...]:
+    listed = tuple(argnums) if isinstance(argnums, Iterable) else (argnums,)
+    for k in listed:
+        if not isinstance(k, (int, np.integer)) or isinstance(k, bool):
+            raise ArgumentError(f"argnums must be a number or a tuple of numbers, not {argnums!r}{where()}")
+    return tuple(map(int, listed))
 
 
 def _constant(node: MapReduce) -> Array:
@@ -154,6 +165,7 @@ def vjp(function: Function, *primals: Tree, has_aux: bool = False) -> tuple[Tree
     >>> [float(c) for c in pullback(1.0)]
     [5.0, 2.0]
     """
+    require_function("vjp", function)
     staged = _stage_arguments(function, range(len(primals)), primals, {})
     graph, treedef, _ = staged.traced
     values = unflatten(treedef, run(graph, staged.primals))

@@ -175,3 +175,16 @@ def test_lists_that_hold_themselves():
             hnp.asarray(values)
         with pytest.raises(ArgumentError, match="nested"):
             flatten(values)
+
+
+def test_numbers_that_are_none():
+    for call in (
+        lambda: hnp.arange("a"),
+        lambda: hnp.arange(0.0, 2**2000),
+        lambda: hnp.arange(None, 1j),
+    ):
+        with pytest.raises(ArgumentError, match="arange takes numbers") as caught:
+            call()
+        assert __file__ in str(caught.value)
+    with pytest.raises(IntegerRangeError):
+        hnp.pad(np.ones(2, np.uint8), 1, constant_values=300)

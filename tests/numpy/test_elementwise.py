@@ -82,6 +82,9 @@ def test_power(dtype):
     near(hnp.power(a, b), np.power(a, b), 2) if dtype.kind == "f" else same(hnp.power(a, b), np.power(a, b))
     same(hnp.power(a, 2), np.power(a, 2))
     same(a ** hnp.asarray(b), hnp.power(a, b))
+    if dtype.kind in "iu":  # NumPy raises ValueError
+        with pytest.raises(DTypeError, match="no integer"):
+            hnp.power(a, -1)
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind != "f"], ids=str)

@@ -218,3 +218,30 @@ def test_pad_errors():
         hnp.pad(np.zeros(3), -1)
     with pytest.raises(ShapeError, match="2 pairs for 1 axes"):
         hnp.pad(np.zeros(3), ((1, 1), (1, 1)))
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda x: hnp.repeat(x, [1, 2, 3]), "repeats is one integer"),
+        (lambda x: hnp.repeat(x, np.array([1, 2, 3])), "repeats is one integer"),
+        (lambda x: hnp.split(x, "a"), "sections"),
+        (lambda x: hnp.split(x, 1.5), "sections"),
+        (lambda x: hnp.sum(x, axis=1.0), "must be an integer, not 1.0 of type float"),
+        (lambda x: hnp.sum(x, axis="a"), "must be an integer"),
+        (lambda x: hnp.transpose(x, np.array([0.0])), "must be an integer"),
+        (lambda x: hnp.einsum(3, x), "einsum takes subscripts"),
+        (lambda x: hnp.tensordot(x, x, "a"), "axes of tensordot"),
+    ],
+)
+def test_arguments_of_the_wrong_type(call, match):
+    with pytest.raises(ArgumentError, match=match) as caught:
+        call(np.ones(3))
+    assert __file__ in str(caught.value)
+
+
+def test_shapes_as_arrays():
+    assert hnp.zeros(np.array([2, 3])).shape == hnp.zeros((np.int64(2), np.array(3))).shape == (2, 3)
+    for shape in (np.array([2.0]), np.array(1.5), (np.array([2]),)):
+        with pytest.raises(ShapeError, match="integer"):
+            hnp.zeros(shape)

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import harp.numpy as hnp
-from harp.errors import DTypeError, MutationError, ShapeError
+from harp.errors import ArgumentError, DTypeError, MutationError, OutOfMemoryError, ShapeError
 from harp.trace.array import Array
 from harp.trace.dtypes import ALL, bool_, f32
 from harp.trace.primitives import as_array
+from harp.trace.tracer import trace
 
 ARITHMETIC = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow]
 BITS = [operator.and_, operator.or_, operator.xor]
@@ -207,6 +208,108 @@ def test_results_do_not_share_memory_with_what_can_be_written():
     for result in (a.T, a.reshape(3, 2), a[0], a[::-1], +a, a.astype(np.float64)):
         assert not np.shares_memory(np.asarray(result), source)
         assert not np.asarray(result).flags.writeable
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: as_array(x),
+        lambda x: as_array(x) + 1,
+        lambda x: as_array(x)[::2],
+        lambda x: as_array(x).T,
+        lambda x: hnp.broadcast_to(as_array(x[:1]), (2, 2)),
+        lambda x: as_array(np.float64(3)),
+        lambda x: as_array(2),
+        lambda x: hnp.sum(x, axis=0),
+        lambda x: hnp.arange(4)[1:],
+        lambda x: pickle.loads(pickle.dumps(as_array(x))),
+    ],
+)
+def test_views_cannot_be_made_writable(make):
+    view = np.asarray(make(np.arange(4.0).reshape(2, 2)))
+    with pytest.raises(ValueError):
+        view.flags.writeable = True
+    while isinstance(view, np.ndarray):
+        assert not view.flags.writeable
+        view = view.base
+
+
+def test_weakness_does_not_change():
+    a = as_array(2.0)
+    with pytest.raises(AttributeError):
+        a.weak = False
+    strong = a.astype(np.float64)
+    assert a.weak and not strong.weak and (a / 2).weak and not (a == 2).weak
+
+
+def test_masked_arrays_are_refused():
+    masked = np.ma.masked_array([1.0, 2.0], [True, False])
+    for use in (as_array, hnp.asarray, hnp.sin, lambda m: as_array(1.0) + m, lambda m: m + as_array(1.0)):
+        with pytest.raises(ArgumentError, match=r"masked.*filled") as caught:
+            use(masked)
+        assert __file__ in str(caught.value)
+
+
+def test_arrays_beyond_memory():
+    big = np.broadcast_to(1.0, 2**50)
+    for use in (
+        lambda: as_array(big),
+        lambda: hnp.zeros((10**10, 10**10)),
+        lambda: hnp.zeros(2**70),
+        lambda: hnp.arange(2**62),
+        lambda: trace(lambda x: x + big[: 2**49], np.ones(2)),
+    ):
+        with pytest.raises(OutOfMemoryError) as caught:
+            use()
+        assert __file__ in str(caught.value)
+
+
+NUMPY_CALLS = [
+    *(
+        lambda a, f=f, k=k: f(a, **k)
+        for f in (np.sum, np.prod, np.max, np.min, np.mean, np.std, np.var, np.any, np.all, np.argmax, np.argmin)
+        for k in ({}, {"axis": 1}, {"axis": 0, "keepdims": True}, {"out": None})
+    ),
+    lambda a: np.sum(a, dtype=np.float32),
+    lambda a: np.mean(a, 0, np.float32),
+    lambda a: np.std(a, axis=1, ddof=1),
+    lambda a: np.sum(a, where=True),
+    np.transpose,
+    lambda a: np.transpose(a, (1, 0)),
+    lambda a: a.transpose(None),
+    lambda a: np.reshape(a, (3, 2)),
+    lambda a: np.reshape(a, -1),
+    lambda a: np.clip(a, 1.0, 3.0),
+    lambda a: np.squeeze(a[:1]),
+    lambda a: a.astype(np.float32, copy=False),
+    lambda a: divmod(a, 2)[0],
+    lambda a: divmod(a, 2)[1],
+    lambda a: divmod(5.0, a + 1)[1],
+]
+
+
+@pytest.mark.parametrize("call", NUMPY_CALLS)
+def test_numpys_functions_that_call_methods(call):
+    a = np.array([[1.0, 2.0, 0.0], [4.0, 3.0, 5.0]])
+    same(call(as_array(a)), call(a))
+    assert trace(call, a).outputs[0].dtype.numpy == call(a).dtype
+
+
+def test_options_of_numpys_functions():
+    a = as_array(np.ones((2, 2)))
+    for call in (
+        lambda: np.sum(a, out=np.zeros(())),
+        lambda: np.max(a, where=np.zeros((2, 2), bool), initial=0.0),
+        lambda: np.sum(a, initial=1.0),
+        lambda: a.reshape(4, order="F"),
+        lambda: round(a),
+    ):
+        with pytest.raises(ArgumentError) as caught:
+            call()
+        assert __file__ in str(caught.value)
+    with pytest.raises(ShapeError) as caught:
+        np.sum(a, axis=5)
+    assert __file__ in str(caught.value)
 
 
 def test_iteration():

@@ -339,3 +339,29 @@ def test_shifts_bits_and_formats(program):
             in_trace(shift, 3)
     with pytest.raises(TypeError):
         in_trace(lambda n: n & 1.0, 3)
+
+
+def test_functions_of_sizes_are_exact_too(program):
+    def function(x):
+        n = x.shape[0]
+        return hnp.stack([hnp.power(n, -1), hnp.power(2, -n), 1.0 * hnp.floor_divide(hnp.multiply(n, 2**62), 2**62)])
+
+    assert program(function, np.ones(1))(np.ones(1)).tolist() == [1.0, 0.5, 1.0]
+    for wrong in (lambda n: hnp.multiply(n, 2**62), lambda n: hnp.add(n, 2**70), lambda n: hnp.subtract(-(2**70), n)):
+        with pytest.raises(IntegerRangeError, match="int64"):
+            in_trace(wrong, 3)
+    with pytest.raises(SizeDivisionError):
+        in_trace(lambda n: hnp.remainder(n, 0), 3)
+    with pytest.raises(IntegerRangeError, match="bits"):
+        in_trace(lambda n: n ** (10**5000), 3)
+
+
+def test_diagonals_beyond_int64():
+    assert hnp.eye(2, k=2**70).tolist() == np.zeros((2, 2)).tolist()
+    assert hnp.tril(np.ones((2, 2)), 2**70).tolist() == np.ones((2, 2)).tolist()
+    graph = trace(lambda x: hnp.eye(3, k=x.shape[0]), np.ones(2))
+    assert "x_0" in str(graph)
+    with pytest.raises(IntegerRangeError):
+        trace(lambda x: hnp.eye(3, k=x.shape[0] * 2**70), np.ones(2))
+    with pytest.raises(ArgumentError):
+        hnp.eye(2, k=1.5)

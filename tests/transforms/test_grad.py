@@ -146,3 +146,27 @@ def test_no_dependence_gives_zeros():
     gradient = harp.jit(harp.grad(lambda x, y: hnp.sum(y)))
     for n in (0, 1, 3):
         npt.assert_array_equal(gradient(np.ones((n, 2)), np.ones(2)), np.zeros((n, 2)))
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (lambda: harp.grad(5)(1.0), "grad takes a function"),
+        (lambda: harp.value_and_grad(np.ones(3)), "function"),
+        (lambda: harp.vjp(3.0, 1.0), "vjp takes a function"),
+        (lambda: harp.trace(5, np.ones(3)), "trace takes a function"),
+        (lambda: harp.jit("f"), "jit takes a function"),
+        (lambda: harp.grad(lambda x: x, argnums="x"), "argnums"),
+        (lambda: harp.grad(lambda x: x, argnums=1.0), "argnums"),
+        (lambda: harp.grad(lambda x: x, argnums=None), "argnums"),
+        (lambda: harp.trace(lambda x, y: x, np.ones(3), harp.f32["n"]), "not both"),
+    ],
+)
+def test_arguments_of_transforms(call, match):
+    with pytest.raises(errors.ArgumentError, match=match) as caught:
+        call()
+    assert __file__ in str(caught.value)
+
+
+def test_argnums_may_be_numpys():
+    assert float(harp.grad(lambda x, y: x * y, argnums=np.int64(1))(2.0, 3.0)) == 2.0

@@ -130,6 +130,15 @@ def test_results_are_read_only_and_feed_back():
         out[0] = 1
 
 
+def test_results_cannot_be_made_writable():
+    for f in (lambda x: x + 1, lambda x: (x + 1, x), lambda x: hnp.sum(x), lambda x: hnp.zeros((0, 2))):
+        result = harp.jit(f)(np.zeros(3))
+        view = np.asarray(result[0] if isinstance(result, tuple) else result)
+        assert not view.base.flags.writeable
+        with pytest.raises(ValueError):
+            view.flags.writeable = True
+
+
 def test_jit_in_jit_and_in_grad():
     inner = harp.jit(lambda x: hnp.sin(x) * x)
     outer = harp.jit(lambda x: inner(x) + inner(x * 2))
@@ -169,6 +178,8 @@ def test_threads_share_a_function():
         ("text", errors.ArgumentError),
         (object(), errors.ArgumentError),
         (2**70, errors.ArgumentError),
+        (np.ma.masked_array([1.0, 2.0], [True, False]), errors.ArgumentError),
+        ([np.ma.masked_array([1.0, 2.0])], errors.ArgumentError),
     ],
 )
 def test_bad_arguments_name_the_argument(argument, error):
@@ -201,6 +212,14 @@ def test_too_large_for_memory():
     outer = harp.jit(lambda x, y: x[:, None] + y)
     with pytest.raises(errors.OutOfMemoryError):
         outer(np.broadcast_to(np.float64(1), 2**22), np.broadcast_to(np.float64(1), 2**24))
+
+
+def test_arguments_beyond_memory():
+    big = np.broadcast_to(1.0, 2**50)
+    for argument in (big, [big], big[::2]):
+        with pytest.raises(errors.OutOfMemoryError, match="shape") as caught:
+            harp.jit(lambda x: x)(argument)
+        assert __file__ in str(caught.value)
 
 
 def test_the_compiler_is_loaded_with_the_first_program():
