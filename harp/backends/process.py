@@ -60,6 +60,10 @@ def run(command: tuple[str, ...], seconds: float, group: Group | None = None) ->
 
     Raises OSError if it cannot be started, and subprocess.TimeoutExpired.
     """
+    if group is None:
+        # In a thread of its own: an interrupt, which only the main thread gets, cannot come between start and `try`.
+        with Group() as own:
+            return own.map(run, [command], [seconds], [own])[0]
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -72,15 +76,13 @@ def run(command: tuple[str, ...], seconds: float, group: Group | None = None) ->
     )
     with process:
         try:
-            if group is not None:
-                group.add(process)
+            group.add(process)
             out, err = process.communicate(timeout=seconds)
         except BaseException:
             _kill(process)
             raise
         finally:
-            if group is not None:
-                group.remove(process)
+            group.remove(process)
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
