@@ -49,6 +49,11 @@ class Counters:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._values = dict.fromkeys(self.NAMES, 0)
+        os.register_at_fork(after_in_child=self._after_fork)
+
+    def _after_fork(self) -> None:
+        """The thread that held the lock is not in the child."""
+        self._lock = threading.Lock()
 
     def add(self, name: str, amount: int = 1) -> None:
         """Count something that happened."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shlex
 import subprocess
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
-from harp.backends import cache
+from harp.backends import cache, elf
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Source
-from harp.backends.toolchain import Toolchain, base_flags, find_toolchain, run
+from harp.backends.process import Group
+from harp.backends.protocol import Source, Unit
+from harp.backends.toolchain import Toolchain, base_flags, examine_again, find_toolchain, run
 from harp.config import counters, log, show
 from harp.errors import ToolchainError
 
@@ -22,10 +23,11 @@ _SECONDS = 300.0
 _ADVICE = "`python -m harp doctor` says what was found; set HARP_CC to another compiler, or to none for NumPy"
 
 
-def cache_key(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> str:
+def cache_key(units: Iterable[Unit], flags: tuple[str, ...], toolchain: Toolchain) -> str:
     """Covers everything that the library depends on."""
-    facts = [*source.units, *flags, toolchain.family.value, toolchain.version, *toolchain.command]
-    return hashlib.sha256("\0".join(facts).encode()).hexdigest()
+    texts = [word for unit in units for word in (unit.text, *unit.flags)]
+    facts = [*texts, *flags, toolchain.family.value, toolchain.version, *toolchain.command]
+    return hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
 
 
 def build(source: Source, options: CompileOptions, *, again: bool = False) -> Path:
@@ -37,13 +39,18 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Pa
     if toolchain is None:
         raise ToolchainError(f"there is no C compiler; {_ADVICE}")
     flags = (*base_flags(toolchain), *options.flags())
-    key = cache_key(source, flags, toolchain)
+    key = cache_key(source.units, flags, toolchain)
     found = None if again else cache.get(key, ".so")
     if found is not None:
         counters.add("cache_hits")
         return found
     counters.add("cache_misses")
-    library = _compile(source, flags, toolchain)
+    try:
+        library = _compile(source, flags, toolchain)
+    except ToolchainError:
+        if not examine_again(toolchain):
+            raise
+        return build(source, options, again=again)
     stored = cache.put(key, ".so", library) or cache.in_memory(library)
     if stored is None:
         raise ToolchainError("the compiled program cannot be stored; set HARP_CACHE_DIR to a writable directory")
@@ -53,10 +60,9 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Pa
 def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> bytes:
     started = time.perf_counter()
     counters.add("compiler_runs")
-    compiler = (*toolchain.command, *flags)
     try:
         with tempfile.TemporaryDirectory(prefix="harp-build-") as directory:
-            content = _make(source, compiler, Path(directory))
+            content = _make(source, flags, toolchain, Path(directory))
     except OSError as error:
         raise ToolchainError(f"the C compiler could not be run: {error}; {_ADVICE}") from None
     except subprocess.TimeoutExpired as error:
@@ -67,24 +73,46 @@ def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> by
     return content
 
 
-def _make(source: Source, compiler: tuple[str, ...], directory: Path) -> bytes:
-    """The library of one unit in one run; several are compiled each on its own, and linked."""
+def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, directory: Path) -> bytes:
+    """The library of one unit in one run; several are compiled each on its own, at the same time, and linked."""
     library = directory / "program.so"
-    files = [directory / f"unit{number}.c" for number in range(len(source.units))]
-    for file, text in zip(files, source.units, strict=True):
-        file.write_text(text, encoding="utf-8")
-    if len(files) > 1:
-        objects = [file.with_suffix(".o") for file in files]
-        commands = [(*compiler, "-c", "-o", str(o), str(c)) for o, c in zip(objects, files, strict=True)]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            list(pool.map(_run, commands, objects))
-        files = objects
-    _run((*compiler, "-shared", "-o", str(library), *map(str, files), "-lm"), library)
+    if len(source.units) == 1:
+        files = [_written(source.units[0], directory / "unit0.c")]
+        flags = (*flags, *source.units[0].flags)
+    else:
+        files = [directory / f"unit{number}.o" for number in range(len(source.units))]
+        with Group() as group:
+            group.map(partial(_object, flags=flags, toolchain=toolchain, group=group), source.units, files)
+    _run((*toolchain.command, *flags, "-shared", "-o", str(library), *map(str, files), "-lm"), library)
+    damage = elf.damage(library)
+    if damage:
+        raise ToolchainError(
+            f"the C compiler made a library that {damage}; if the disk of {directory} is full, set TMPDIR to a "
+            f"directory on another one; {_ADVICE}"
+        )
     return library.read_bytes()
 
 
-def _run(command: tuple[str, ...], result: Path) -> None:
-    done = run(command, _SECONDS)
+def _object(unit: Unit, result: Path, flags: tuple[str, ...], toolchain: Toolchain, group: Group) -> None:
+    """The object file of a unit; those of shared units are kept."""
+    key = cache_key((unit,), flags, toolchain)
+    kept = cache.get(key, ".o") if unit.shared else None
+    if kept is not None:
+        result.write_bytes(cache.read(kept))
+        return
+    code = _written(unit, result.with_suffix(".c"))
+    _run((*toolchain.command, *flags, *unit.flags, "-c", "-o", str(result), str(code)), result, group)
+    if unit.shared:
+        cache.put(key, ".o", result.read_bytes())
+
+
+def _written(unit: Unit, path: Path) -> Path:
+    path.write_text(unit.text, encoding="utf-8")
+    return path
+
+
+def _run(command: tuple[str, ...], result: Path, group: Group | None = None) -> None:
+    done = run(command, _SECONDS, group)
     if done.returncode or not result.is_file():
         raise ToolchainError(_failure(command, done.returncode, done.stderr))
 

@@ -22,8 +22,18 @@ from pathlib import Path
 from harp.config import log
 
 _DIGEST = 32
+_MEMORY = Path("/proc/self/fd")
 _lock = threading.Lock()
 _private: list[Path] = []
+
+
+def _after_fork() -> None:
+    """The thread that held the lock is not in the child."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def places() -> Iterator[Path]:
@@ -131,7 +141,26 @@ def in_memory(content: bytes) -> Path | None:
     except (AttributeError, OSError) as error:
         log.debug("no library in memory: %s", error)
         return None
-    return Path(f"/proc/self/fd/{handle}")
+    return _MEMORY / str(handle)
+
+
+def release(path: Path) -> bool:
+    """Give back the memory of a library that could not be loaded; returns whether it was in memory."""
+    if path.parent != _MEMORY:
+        return False
+    os.close(int(path.name))
+    return True
+
+
+def forget(key: str, suffix: str) -> None:
+    """Remove an entry."""
+    for directory in (*_shared(), *_private):
+        path = directory / f"{key}{suffix}"
+        if os.path.lexists(path) and refusal(directory) is None:
+            try:
+                path.unlink()
+            except OSError as error:
+                log.debug("could not remove %s: %s", path, error)
 
 
 def put(key: str, suffix: str, content: bytes) -> Path | None:

@@ -11,10 +11,10 @@ from importlib.metadata import version
 from harp.backends import cache, toolchain
 from harp.backends.load import build_and_load
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Source
+from harp.backends.protocol import Source, Unit
 from harp.errors import ToolchainError
 
-_TRIAL = Source(('__attribute__((visibility("default"))) int harp_trial(int x) { return x + 1; }\n',))
+_TRIAL = Source((Unit('__attribute__((visibility("default"))) int harp_trial(int x) { return x + 1; }\n'),))
 _INSTALL = "install a C compiler (`apt install gcc`, or `pip install ziglang`), or name one in HARP_CC"
 
 

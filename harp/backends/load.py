@@ -5,13 +5,13 @@ Types are parsed by cffi's compiled parser (`_cffi_backend`), not by pycparser, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
 import _cffi_backend
 
-from harp.backends import cache
+from harp.backends import cache, elf
 from harp.backends.build import build
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source
@@ -21,6 +21,7 @@ from harp.trace.dtypes import Buffer
 
 _ffi = _cffi_backend.FFI()
 _BYTES = _ffi.typeof("char[]")
+_ANY = _ffi.typeof("void(*)(void)")
 
 
 def pointer(array: Buffer) -> object:
@@ -32,9 +33,27 @@ class Library:
     """A loaded library."""
 
     def __init__(self, path: Path) -> None:
-        """Raises OSError if the file is no library, or its directory does not allow execution."""
+        """Raises OSError if the file is no whole library, or cannot be loaded from where it is."""
         self.path = path
-        self._handle = _cffi_backend.load_library(str(path), 0)
+        damage = elf.damage(path)
+        if damage:
+            raise OSError(f"{path} {damage}")
+        try:
+            self._handle = _cffi_backend.load_library(str(path), 0)
+        except UnicodeEncodeError:
+            raise OSError(f"{path!r}: cffi loads only from paths in UTF-8") from None
+
+    def has(self, name: str) -> bool:
+        """Whether there is a function with this name."""
+        try:
+            self._handle.load_function(_ANY, name)
+        except AttributeError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """Unload it: the loader would give the same library again for another file with this name."""
+        self._handle.close_lib()
 
     def function(self, name: str, declaration: str) -> Callable[..., int]:
         """A function by name; `declaration` is its type, as in `int(*)(void *, int64_t)`. Keep the library alive."""
@@ -44,31 +63,47 @@ class Library:
             raise ToolchainError(f"{self.path} has no function {name}: {error}") from None
 
 
-def _load(path: Path) -> Library:
-    """A library from its file, or from memory if its directory does not allow execution. Raises OSError."""
+def _open(path: Path, names: Sequence[str]) -> Library:
+    """The library in a file, if it has these functions. Raises OSError."""
+    library = Library(path)
+    for name in names:
+        if not library.has(name):
+            library.close()
+            raise OSError(f"{path} has no function {name}")
+    return library
+
+
+def _load(path: Path, names: Sequence[str]) -> Library:
+    """A library from its file, or from memory if it cannot be loaded from its directory. Raises OSError."""
     try:
-        return Library(path)
+        return _open(path, names)
     except OSError as error:
-        copy = cache.in_memory(path.read_bytes())
+        copy = None if cache.release(path) else cache.in_memory(path.read_bytes())
         if copy is None:
             raise
         log.debug("%s cannot be loaded (%s): loaded from memory", path, error)
-    return Library(copy)
+    try:
+        return _open(copy, names)
+    except OSError:
+        cache.release(copy)
+        raise
 
 
-def build_and_load(source: Source, options: CompileOptions, *, again: bool = False) -> Library:
-    """The loaded library of a source; what the cache holds is built again if it cannot be loaded, or with `again`.
+def build_and_load(
+    source: Source, options: CompileOptions, *, names: Sequence[str] = (), again: bool = False
+) -> Library:
+    """The loaded library of a source, with functions of these names.
 
-    Raises ToolchainError.
+    What the cache holds is built again if it cannot be loaded, or with `again`. Raises ToolchainError.
     """
     if not again:
         path = build(source, options)
         try:
-            return _load(path)
+            return _load(path, names)
         except OSError as error:
             log.debug("%s cannot be loaded (%s): built again", path, error)
     try:
-        return _load(build(source, options, again=True))
+        return _load(build(source, options, again=True), names)
     except OSError as error:
         raise ToolchainError(
             f"the compiled program cannot be loaded: {error}; if its directory is mounted noexec, set HARP_CACHE_DIR "

@@ -12,13 +12,21 @@ from harp.trace.dtypes import Buffer
 from harp.trace.graph import Graph
 
 
-class Source(NamedTuple):
-    """The source of one library: texts that can be compiled on their own, and are linked."""
+class Unit(NamedTuple):
+    """A text that is compiled on its own, with flags of its own. A shared one is part of many libraries."""
 
-    units: tuple[str, ...]
+    text: str
+    flags: tuple[str, ...] = ()
+    shared: bool = False
+
+
+class Source(NamedTuple):
+    """The source of one library: units that are linked."""
+
+    units: tuple[Unit, ...]
 
     def __str__(self) -> str:
-        return "\n".join(self.units)
+        return "\n".join(unit.text for unit in self.units if not unit.shared)
 
 
 class Renderer(Protocol):

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import _cffi_backend
 
-from harp.backends import cache
+from harp.backends import cache, elf, process
 from harp.config import log
 
 _PROBE = "int harp_probe(int x) { return x + 1; }\n"
@@ -64,6 +64,16 @@ class Attempt(NamedTuple):
 _lock = threading.Lock()
 _found: list[Toolchain | None] = []
 _attempts: list[Attempt] = []
+_recalled: set[tuple[str, ...]] = set()  # commands of which an earlier process found out what they are
+
+
+def _after_fork() -> None:
+    """The thread that held the lock is not in the child."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def find_toolchain() -> Toolchain | None:
@@ -85,6 +95,22 @@ def reset() -> None:
     """Forget what was found, after the environment has changed."""
     with _lock:
         _found.clear()
+        _recalled.clear()
+
+
+def examine_again(failed: Toolchain) -> bool:
+    """Whether there is another compiler to use than the one that failed, or the same one with other flags.
+
+    If an earlier process found out what the compiler is, that is forgotten and found out again.
+    """
+    with _lock:
+        if failed.command in _recalled:
+            log.info("%s failed: examined again", shlex.join(failed.command))
+            cache.forget(_memory_key(failed.command), ".json")
+            _recalled.clear()
+            _attempts.clear()
+            _found[:] = [_search()]
+        return bool(_found) and _found[0] not in (None, failed)
 
 
 def _candidates() -> Iterator[tuple[str, ...]]:
@@ -139,18 +165,11 @@ def time_limit(seconds: float) -> float:
     return seconds
 
 
-def run(command: tuple[str, ...], seconds: float = _PROBE_SECONDS) -> subprocess.CompletedProcess[str]:
-    """Start a compiler: no shell, no input, messages in English."""
-    return subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=time_limit(seconds),
-        env={**os.environ, "LC_ALL": "C"},
-        check=False,
-    )
+def run(
+    command: tuple[str, ...], seconds: float = _PROBE_SECONDS, group: process.Group | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a compiler, for no longer than the user allows."""
+    return process.run(command, time_limit(seconds), group)
 
 
 def _examine(command: tuple[str, ...]) -> Toolchain | str:
@@ -181,8 +200,13 @@ def _try(command: tuple[str, ...], isa: tuple[str, ...], source: Path, library: 
     done = run((*command, *isa, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"))
     if done.returncode or not library.is_file():
         return f"does not make a library: {(done.stderr.strip() or 'it printed nothing')[:300]}"
+    damage = elf.damage(library)
+    if damage:
+        return f"makes a library that does not load: it {damage}"
     try:
         _cffi_backend.load_library(str(library), 0)
+    except UnicodeEncodeError:  # the name of the temporary directory, which cffi cannot pass on
+        return ""
     except OSError as error:
         # a temporary directory that is mounted noexec says nothing about the compiler
         return "" if "not permitted" in str(error) else f"makes a library that does not load: {error}"
@@ -255,7 +279,7 @@ def _memory_key(command: tuple[str, ...]) -> str:
         if path is not None:
             status = os.stat(path)
             facts += [str(status.st_mtime_ns), str(status.st_size)]
-    return "toolchain-" + hashlib.sha256("\0".join(facts).encode()).hexdigest()
+    return "toolchain-" + hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
 
 
 def _recall(command: tuple[str, ...]) -> Toolchain | None:
@@ -265,7 +289,10 @@ def _recall(command: tuple[str, ...]) -> Toolchain | None:
         if path is None:
             return None
         command_, family, version, isa, vector_bytes, fma = json.loads(cache.read(path))
-        return Toolchain(tuple(command_), Family(family), version, tuple(isa), vector_bytes, fma)
+        if tuple(command_) != command:
+            raise ValueError(f"it is about {command_}")
+        _recalled.add(command)
+        return Toolchain(command, Family(family), version, tuple(isa), vector_bytes, fma)
     except (OSError, ValueError, TypeError) as error:
         log.debug("what was known of %s cannot be read: %s", command, error)
         return None

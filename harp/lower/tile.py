@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import attrs
-
+from harp.lower.contraction import contraction
 from harp.lower.cost import count_operations, mentioned
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Space, Stmt, Store, walk
 from harp.lower.rewrite import (
@@ -28,31 +27,22 @@ from harp.lower.rewrite import (
     score,
     sequence,
 )
+from harp.lower.strips import Context, strips
 from harp.lower.target import Target
 from harp.trace.bounds import nonnegative
-from harp.trace.division import Substitution, ceildiv, floordiv, minimum
+from harp.trace.division import Substitution, floordiv
 from harp.trace.expr import apply, const
 from harp.trace.index import ZERO, Index, Loop, as_index
 from harp.trace.ops import Reduce
 
 # The accumulators of a reduction along memory: element j goes to number j mod LANES, on every machine.
 LANES = 32
-# Columns that one row of accumulators serves while it streams through memory.
-_STRIP = 512
 # The width of the tiles that take what is left beside the widest ones.
 _NARROW = 8
 # Rows of a tile by the vector width in bytes: two vectors for each row fill the registers that come with the width.
 _HEIGHTS = {64: 8, 32: 6}
 # Scalar operations in a body that is unrolled, and in one that is printed in several versions.
 _UNROLLED, _REPEATED = 6, 64
-
-
-@attrs.frozen
-class Context:
-    """What the rules know besides the statement."""
-
-    target: Target
-    numbers: Numbers
 
 
 Rule = Callable[[Context, Stmt], Stmt | None]
@@ -110,7 +100,7 @@ def columns(context: Context, s: Stmt) -> Stmt | None:
         return None
     if outer and _reused(accesses, last.loop, outer[-1].loop) and _small(s.body, [store for _, store in found]):
         return nest(outer[:-1], _blocks(context, s.body, outer[-1].loop, last.loop, found[0][1], len(found)))
-    return nest(outer, _strips(context, s.body, last.loop))
+    return nest(outer, strips(context, s.body, last.loop))
 
 
 def _reused(accesses: Iterable[Load], along: Loop, across: Loop) -> bool:
@@ -125,21 +115,6 @@ def _reused(accesses: Iterable[Load], along: Loop, across: Loop) -> bool:
 def _small(body: Stmt, unrolled: Iterable[Store]) -> bool:
     total = sum(count_operations(part.value) for part in walk(body) if isinstance(part, Store))
     return total <= _REPEATED and sum(count_operations(store.value) for store in unrolled) <= _UNROLLED
-
-
-def _strips(context: Context, body: Stmt, column: Loop) -> Stmt:
-    """for j: body  ->  for jb { for l < min(STRIP, what is left) inside the body }"""
-    extent = column.extent
-    count = extent.constant
-    if count is not None and count <= _STRIP:
-        blocks, room = as_index(1), max(count, 1)
-    else:
-        blocks, room = ceildiv(extent, _STRIP), _STRIP
-    block, position = context.numbers.loop(blocks)
-    start = position * room
-    head, lane = context.numbers.loop(minimum(room, extent - start), LoopKind.SIMD)
-    inner = renamed(body, {column: start + lane})
-    return nest(block, distribute(inner, Tile(head, (room,))) if head else inner)
 
 
 def _blocks(context: Context, body: Stmt, row: Loop, column: Loop, store: Store, chains: int) -> Stmt:
@@ -159,7 +134,7 @@ def _blocks(context: Context, body: Stmt, row: Loop, column: Loop, store: Store,
     left = row.extent - whole_rows * height
     if left is not ZERO:
         head, position = context.numbers.loop(left)
-        parts.append(nest(head, _strips(context, renamed(body, {row: whole_rows * height + position}), column)))
+        parts.append(nest(head, strips(context, renamed(body, {row: whole_rows * height + position}), column)))
     return sequence(parts)
 
 
@@ -236,4 +211,4 @@ def independent(context: Context, s: Stmt) -> Stmt | None:
     return nest((*outer, For(last.loop, LoopKind.SIMD)), store)
 
 
-RULES: tuple[Rule, ...] = (inner_unit, columns, lanes, independent)
+RULES: tuple[Rule, ...] = (contraction, inner_unit, columns, lanes, independent)

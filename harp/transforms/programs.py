@@ -6,6 +6,7 @@ up to the names of inputs and sizes share the program. Where there is no compile
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -33,9 +34,22 @@ from harp.trace.signature import canonical, python_source, sizes_of
 
 Runner = Callable[[Sequence[Buffer], tuple[int, ...]], list[Buffer]]
 
-_lock = threading.Lock()
-_programs: dict[tuple[bytes, str, CompileOptions], Program] = {}
+_Key = tuple[bytes, str, CompileOptions]
+
+_lock = threading.Lock()  # of `_making`
+_making: dict[_Key, threading.Lock] = {}
+_programs: dict[_Key, Program] = {}
 _warned = False
+
+
+def _after_fork() -> None:
+    """The threads that held locks are not in the child."""
+    global _lock
+    _lock = threading.Lock()
+    _making.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 @attrs.frozen(eq=False)
@@ -89,15 +103,21 @@ def backend_name() -> str:
 
 
 def program_for(graph: Graph, options: CompileOptions) -> Program:
-    """The process's program for this graph; made at most once."""
+    """The process's program for this graph; made at most once. Different programs are made at the same time."""
     renamed = canonical(graph)
     name = backend_name()
     key = digest(renamed), name, options
+    found = _programs.get(key)
+    if found is not None:
+        return found
     with _lock:
+        making = _making.setdefault(key, threading.Lock())
+    with making:
         found = _programs.get(key)
         if found is None:
             found = _programs[key] = _make(renamed, name, options)
-        return found
+            _making.pop(key, None)
+    return found
 
 
 def _make(graph: Graph, name: str, options: CompileOptions) -> Program:

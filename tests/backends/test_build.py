@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import harp
@@ -18,7 +19,7 @@ from harp.backends import build as building
 from harp.backends import cache, load, toolchain
 from harp.backends.load import Library, build_and_load
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Source
+from harp.backends.protocol import Source, Unit
 from harp.errors import ToolchainError
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -58,7 +59,7 @@ def runs() -> int:
 
 
 def call(options=CompileOptions()) -> int:  # noqa: B008
-    library = build_and_load(Source((SOURCE,)), options)
+    library = build_and_load(Source((Unit(SOURCE),)), options)
     return library.function("f", "int(*)(int)")(1)
 
 
@@ -98,7 +99,7 @@ def test_many_processes_at_once(directory):
 
 def test_killed_while_compiling(tmp_path, directory):
     mark = tmp_path / "started"
-    body = f'case "$*" in *unit0.c*) "{CC}" "$@"; : > "{mark}"; exec sleep 5;; esac; exec "{CC}" "$@"'
+    body = f'case "$*" in *unit*.c*) "{CC}" "$@"; : > "{mark}"; exec sleep 5;; esac; exec "{CC}" "$@"'
     process = start(HARP_CC=str(script(tmp_path / "slow", body)))
     deadline = time.monotonic() + 30
     while not mark.exists() and time.monotonic() < deadline:
@@ -161,9 +162,130 @@ def test_failing_compiler(monkeypatch, tmp_path, body, message):
     assert re.search(message, str(caught.value), re.DOTALL), caught.value
 
 
+def alive(pids: Path) -> list[int]:
+    """Which of these processes are still there after a moment."""
+    deadline = time.monotonic() + 3
+    found = [int(pid) for pid in pids.read_text().split()]
+    while time.monotonic() < deadline:
+        states = [Path(f"/proc/{pid}/stat") for pid in found]
+        left = [path for path in states if path.exists() and path.read_text().split()[2] != "Z"]
+        if not left:
+            return []
+        time.sleep(0.02)
+    return found
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc")
+UNITS = Source(tuple(Unit(SOURCE.replace("f(", f"{name}(")) for name in "fgh"))
+
+
+@needs_proc
+@pytest.mark.parametrize("source", [Source((Unit(SOURCE),)), UNITS], ids=["one unit", "many units"])
+def test_timeout_leaves_no_process(monkeypatch, tmp_path, source):
+    pids = tmp_path / "pids"
+    body = f'case "$*" in *unit*) sleep 30 & echo $$ $! >> "{pids}"; wait;; esac; exec "{CC}" "$@"'
+    monkeypatch.setenv("HARP_CC", str(script(tmp_path / "my-cc", body)))
+    monkeypatch.setattr(building, "_SECONDS", 0.3)
+    with pytest.raises(ToolchainError, match="took longer"):
+        build_and_load(source, CompileOptions())
+    assert alive(pids) == []
+
+
+@needs_proc
+def test_a_failing_unit_stops_the_others(monkeypatch, tmp_path):
+    pids = tmp_path / "pids"
+    body = f"""case "$*" in
+        *unit1.c*) while [ ! -s "{pids}" ]; do sleep 0.02; done; echo broken >&2; exit 1;;
+        *unit0.c*) sleep 30 & echo $$ $! >> "{pids}"; wait;;
+    esac
+    exec "{CC}" "$@" """
+    monkeypatch.setenv("HARP_CC", str(script(tmp_path / "my-cc", body)))
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    started = time.monotonic()
+    with pytest.raises(ToolchainError, match="broken"):
+        build_and_load(UNITS, CompileOptions())
+    assert alive(pids) == [] and time.monotonic() - started < 20
+
+
+INTERRUPTED = """
+from harp.backends.load import build_and_load
+from harp.backends.options import CompileOptions
+from harp.backends.protocol import Source, Unit
+build_and_load(Source(tuple(map(Unit, ({units})))), CompileOptions())
+"""
+
+
+@needs_proc
+@pytest.mark.parametrize("units", ["'int f;',", "'int f;', 'int g;', 'int h;'"], ids=["one unit", "many units"])
+def test_interrupt_leaves_no_process(tmp_path, units):
+    pids = tmp_path / "pids"
+    body = f'case "$*" in *unit*) sleep 30 & echo $$ $! >> "{pids}"; wait;; esac; exec "{CC}" "$@"'
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED.format(units=units)],
+        env={**os.environ, "HARP_CC": str(script(tmp_path / "my-cc", body))},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30
+    while not (pids.exists() and pids.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    assert "KeyboardInterrupt" in process.communicate(timeout=40)[1]
+    assert alive(pids) == [] and time.monotonic() - started < 20
+
+
+CUT = f"""{CC} "$@" || exit 1
+while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; shift; done
+case "$out" in *program.so) truncate -s 9000 "$out";; esac"""
+needs_elf = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no ELF files")
+
+
+@needs_elf
+def test_library_that_is_cut_short(monkeypatch, tmp_path, directory):
+    compiler = script(tmp_path / "my-cc", CUT)
+    monkeypatch.setenv("HARP_CC", str(compiler))
+    for _ in range(2):
+        with pytest.raises(ToolchainError, match=r"library that is cut short; .*set TMPDIR .*doctor"):
+            call()
+    assert not list(directory.glob("*.so"))
+
+
+@needs_elf
+def test_entry_that_is_cut_short(directory):
+    assert call() == 2
+    (path,) = directory.glob("*.so")
+    content = cache.read(path)
+    path.rename(path.with_suffix(".old"))
+    cache.put(path.stem, ".so", content[: len(content) // 2])
+    before = runs()
+    assert call() == 2 and runs() == before + 1
+    assert call() == 2 and runs() == before + 1
+
+
+def test_entry_without_the_function(directory):
+    other = build_and_load(Source((Unit(SOURCE.replace("f(", "g(")),)), CompileOptions(), names=["g"])
+    content = cache.read(other.path)
+    assert call() == 2
+    (path,) = set(directory.glob("*.so")) - {other.path}
+    path.rename(path.with_suffix(".old"))
+    cache.put(path.stem, ".so", content)
+    before = runs()
+    library = build_and_load(Source((Unit(SOURCE),)), CompileOptions(), names=["f"])
+    assert library.function("f", "int(*)(int)")(1) == 2 and runs() == before + 1
+    assert library.path == path
+
+
+def test_no_library_with_the_function():
+    before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
+    with pytest.raises(ToolchainError, match=r"cannot be loaded: .* has no function g"):
+        build_and_load(Source((Unit(SOURCE),)), CompileOptions(), names=["g"])
+    assert not before or len(os.listdir("/proc/self/fd")) == before
+
+
 def test_error_in_the_source():
     with pytest.raises(ToolchainError, match="error: "):
-        build_and_load(Source(("int f(",)), CompileOptions())
+        build_and_load(Source((Unit("int f("),)), CompileOptions())
 
 
 def test_no_compiler(monkeypatch):
@@ -215,4 +337,23 @@ def test_nothing_can_be_stored(monkeypatch):
 
 def test_missing_function():
     with pytest.raises(ToolchainError, match="has no function g"):
-        build_and_load(Source((SOURCE,)), CompileOptions()).function("g", "int(*)(int)")
+        build_and_load(Source((Unit(SOURCE),)), CompileOptions()).function("g", "int(*)(int)")
+
+
+def test_shared_units_are_compiled_once(directory):
+    """Two programs with products use one object file."""
+    first, second = harp.jit(lambda a, b: a @ b), harp.jit(lambda a, b: a @ b + 1)
+    a = np.arange(12.0).reshape(3, 4)
+    np.testing.assert_array_equal(first(a, a.T), a @ a.T)
+    (kept,) = directory.glob("*.o")
+    before = kept.stat().st_mtime_ns
+    np.testing.assert_array_equal(second(a, a.T), a @ a.T + 1)
+    assert [path.stat().st_mtime_ns for path in directory.glob("*.o")] == [before]
+
+
+def test_a_damaged_object_is_made_again(directory):
+    a = np.arange(12.0).reshape(3, 4)
+    harp.jit(lambda a, b: a @ b - 1)(a, a.T)
+    (kept,) = directory.glob("*.o")
+    kept.write_bytes(kept.read_bytes()[:-100])
+    np.testing.assert_array_equal(harp.jit(lambda a, b: a @ b - 2)(a, a.T), a @ a.T - 2)

@@ -12,7 +12,7 @@ import pytest
 import harp
 from harp.__main__ import main
 from harp.backends import cache, doctor, toolchain
-from harp.backends.protocol import Source
+from harp.backends.protocol import Source, Unit
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_cc = pytest.mark.skipif(CC is None, reason="no C compiler")
@@ -77,7 +77,7 @@ def test_compiler_that_breaks_later(monkeypatch, capsys, tmp_path):
 def test_wrong_answer_and_silent_version(monkeypatch, capsys, tmp_path):
     body = f'[ "$1" = --version ] && exit 0; exec "{CC}" "$@"'
     fake(monkeypatch, tmp_path / "my-cc", body)
-    monkeypatch.setattr(doctor, "_TRIAL", Source((str(doctor._TRIAL).replace("x + 1", "x + 2"),)))
+    monkeypatch.setattr(doctor, "_TRIAL", Source((Unit(str(doctor._TRIAL).replace("x + 1", "x + 2")),)))
     assert main(["doctor"]) == 1
     out = capsys.readouterr().out
     assert "gave 3 instead of 2" in out and "of unknown version" in out

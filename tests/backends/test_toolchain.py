@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -16,14 +17,14 @@ from harp.backends import cache, toolchain
 from harp.backends.build import cache_key
 from harp.backends.load import build_and_load
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Source
+from harp.backends.protocol import Source, Unit
 from harp.backends.toolchain import Family, Toolchain
-from harp.errors import ArgumentError, HarpError
+from harp.errors import ArgumentError, HarpError, ToolchainError
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 PATH = os.environ.get("PATH", "")
 needs_cc = pytest.mark.skipif(CC is None, reason="no C compiler")
-EMPTY = Source(("",))
+EMPTY = (Unit(""),)
 SOURCE = '__attribute__((visibility("default"))) int f(int x) { return x + 1; }\n'
 
 
@@ -109,6 +110,18 @@ def test_broken_compilers_are_passed_over(monkeypatch, tmp_path, body, reason):
 
 
 @needs_cc
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="no ELF files")
+@pytest.mark.parametrize("size", [10, 40, 100, 9000])
+def test_compiler_that_cuts_libraries_short(monkeypatch, tmp_path, size):
+    only(monkeypatch)
+    body = f"""PATH="{PATH}"; "{CC}" "$@" || exit 1
+        while [ $# -gt 0 ]; do [ "$1" = -o ] && truncate -s {size} "$2"; shift; done"""
+    monkeypatch.setenv("HARP_CC", str(script(tmp_path / "bad", body)))
+    assert toolchain.find_toolchain() is None
+    assert "does not load: it is " in toolchain.attempts()[0].reason
+
+
+@needs_cc
 def test_what_cannot_be_started_is_passed_over(monkeypatch, tmp_path):
     broken = tmp_path / "bad"
     broken.write_bytes(b"\x7fELF no program")
@@ -149,15 +162,61 @@ def test_found_compiler_is_remembered(monkeypatch, tmp_path):
         assert toolchain.find_toolchain() == first
 
 
+def remember(found: Toolchain) -> None:
+    """What an earlier process would have left."""
+    facts = json.dumps(found._replace(family=found.family.value)).encode()
+    cache.put(toolchain._memory_key(found.command), ".json", facts)
+    toolchain.reset()
+
+
+@needs_cc
+@pytest.mark.parametrize("wrong", [{"isa": ("-mno-such-feature",)}, {"command": ("/bin/false",)}])
+def test_wrong_memory_is_found_out_again(monkeypatch, tmp_path, wrong):
+    monkeypatch.setenv("HARP_CC", str(wrapper(tmp_path / "cc")))
+    found = toolchain.find_toolchain()
+    key = toolchain._memory_key(found.command)
+    cache.put(key, ".json", json.dumps(found._replace(family=found.family.value, **wrong)).encode())
+    toolchain.reset()
+    library = build_and_load(Source((Unit(SOURCE),)), CompileOptions())
+    assert library.function("f", "int(*)(int)")(1) == 2
+    toolchain.reset()
+    assert toolchain.find_toolchain() == found
+
+
+@needs_cc
+def test_a_right_memory_is_examined_once(monkeypatch, tmp_path):
+    path = wrapper(tmp_path / "cc")
+    monkeypatch.setenv("HARP_CC", str(path))
+    remember(toolchain.find_toolchain())
+    runs = []
+    for _ in range(2):
+        Path(f"{path}.log").write_text("")
+        with pytest.raises(ToolchainError, match="error: "):
+            build_and_load(Source((Unit("int f("),)), CompileOptions())
+        runs.append(len(Path(f"{path}.log").read_text().splitlines()))
+    assert runs[0] > runs[1] == 1
+
+
+@needs_cc
+def test_compiler_that_no_longer_works_is_replaced(monkeypatch, tmp_path):
+    licence = tmp_path / "licence"
+    licence.touch()
+    path = script(tmp_path / "my-cc", f'[ -e "{licence}" ] && exec "{CC}" "$@"; echo no licence >&2; exit 1')
+    monkeypatch.setenv("HARP_CC", str(path))
+    remember(toolchain.find_toolchain())
+    licence.unlink()
+    library = build_and_load(Source((Unit(SOURCE),)), CompileOptions())
+    assert library.function("f", "int(*)(int)")(1) == 2
+    assert "no licence" in toolchain.attempts()[0].reason
+
+
 @needs_cc
 def test_instruction_set_is_resolved(monkeypatch):
     found = toolchain.find_toolchain()
     assert not any("native" in flag for flag in (*found.isa, *toolchain.base_flags(found)))
     assert set(found.isa) <= set(toolchain.base_flags(found))
     other = found._replace(isa=("-march=x86-64",))
-    assert cache_key(EMPTY, toolchain.base_flags(found), found) != cache_key(
-        Source(("",)), toolchain.base_flags(other), other
-    )
+    assert cache_key(EMPTY, toolchain.base_flags(found), found) != cache_key(EMPTY, toolchain.base_flags(other), other)
     assert cache_key(EMPTY, (), found) != cache_key(EMPTY, (), found._replace(version="2"))
 
 
@@ -239,7 +298,7 @@ def test_zig(monkeypatch):
     found = toolchain.find_toolchain()
     assert found.family is Family.ZIG, toolchain.attempts()
     assert found.isa[0].startswith("-mcpu=") and "native" not in found.isa[0]
-    library = build_and_load(Source((SOURCE,)), CompileOptions())
+    library = build_and_load(Source((Unit(SOURCE),)), CompileOptions())
     assert library.function("f", "int(*)(int)")(1) == 2
 
 

@@ -341,7 +341,7 @@ class Compiled:
         units = render(made).units
         paths = [folder / f"unit{number}.c" for number in range(len(units))]
         for path, unit in zip(paths, units, strict=True):
-            path.write_text(unit)
+            path.write_text(unit.text)
         done = subprocess.run(
             ["gcc", *FLAGS, *map(str, paths), "-o", str(folder / "program.so"), "-lm"], capture_output=True, text=True
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from harp.backends.c import update
 from harp.backends.c.index import IndexPrinter
 from harp.backends.c.scalar import TYPES, operation
 from harp.backends.c.values import Lines, ValuePrinter, bare
@@ -147,6 +148,10 @@ class Body:
         STATEMENTS[type(stmt)](self, stmt, block)
 
     def _nest(self, stmt: Nest, block: bool) -> None:
+        found = update.match(stmt)
+        if found is not None:
+            self.lines.add(update.call(found, self._index.text, self._element, self._offset))
+            return
         depth = self.lines.depth
         if stmt.heads and not block and not isinstance(stmt.heads[0], For):
             self.lines.open("")  # a neighbour may bind the same name

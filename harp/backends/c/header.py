@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from string import Template
 
+from harp.backends.c import update
 from harp.backends.c.scalar import TYPES
 from harp.trace.dtypes import ALL, DType, Kind, f32
 
@@ -232,7 +233,7 @@ def _fields(dtype: DType) -> dict[str, str]:
 @cache
 def helpers() -> Mapping[str, str]:
     """Every helper by name, each after those that it calls."""
-    found = dict(_PLAIN)
+    found = {**_PLAIN, **update.declarations()}
     for dtype in ALL:
         for family in _FAMILIES[dtype.kind]:
             for name, text in family.items():

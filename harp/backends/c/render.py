@@ -3,6 +3,9 @@
     int     harp_run(const void *in0, ..., void *out0, ..., int64_t s0, ...)     0, or 1 if there is no memory
     int64_t harp_scratch(int64_t s0, ...)                                        bytes of scratch, -1 on overflow
 
+A program with many parameters also has `harp_run_packed(void *const *buffers, const int64_t *sizes)` and
+`harp_scratch_packed(const int64_t *sizes)`, which take them as arrays: there are limits to what cffi passes one by one.
+
 Names follow positions, never the user's names or identities, so programs that differ only in names are one source:
 in0.. out0.. mem0.. are inputs, outputs and scratch; s0.. d0.. are sizes and derived sizes; w0.. are strides, i0..
 loops, t0.. temporaries.
@@ -15,14 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from harp.backends.c import update
 from harp.backends.c.arena import STACK_BYTES, add_lets, needs_check, scratch_lines, slot_size
 from harp.backends.c.body import Body, plain
 from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define
-from harp.backends.c.header import header
+from harp.backends.c.header import header, words
 from harp.backends.c.index import IndexPrinter
 from harp.backends.c.scalar import TYPES
 from harp.backends.c.values import Lines
-from harp.backends.protocol import Source
+from harp.backends.protocol import Source, Unit
 from harp.errors import VerificationError
 from harp.lower.loops import Buffer, Call, Kernel, Region, walk
 from harp.lower.program import Program
@@ -30,7 +34,14 @@ from harp.lower.uses import Uses, arguments, parameters, regions, uses
 from harp.trace.index import Atom, Loop
 
 # Lines in a unit, about: what costs a compiler several times more than starting it.
-_UNIT_LINES = 250
+_UNIT_LINES = 200
+# Parameters that are passed one by one, which is the fastest call.
+_DIRECT = 64
+
+
+def is_packed(program: Program) -> bool:
+    """Whether a program has so many parameters that it is called with arrays of them."""
+    return len(program.inputs) + len(program.outputs) + len(program.sizes) > _DIRECT
 
 
 def render(program: Program) -> Source:
@@ -60,13 +71,15 @@ class _Renderer:
         """The units. Each holds some of the kernels and all functions that kernels call."""
         called = [self.function(name).definition(STATIC) for name in _callees_first(self.functions)]
         kernels = [self.kernel(number, kernel) for number, kernel in enumerate(self.program.kernels)]
-        exported = [f.definition(EXPORTED) for f in (self.scratch(), self.run(kernels))]
+        scratch, run = self.scratch(), self.run(kernels)
+        packed = [self.packed(scratch), self.packed(run)] if is_packed(self.program) else []
+        exported = [f.definition(EXPORTED) for f in (scratch, run, *packed)]
         groups = _partition(kernels)
         if len(groups) == 1:
-            return Source((self.unit([*called, *(k.definition(STATIC) for k in kernels), *exported]),))
+            return _source([self.unit([*called, *(k.definition(STATIC) for k in kernels), *exported])])
         first, *others = [[kernel.definition(SHARED) for kernel in group] for group in groups]
         declared = "\n".join(kernel.declaration() for group in groups[1:] for kernel in group)
-        return Source((self.unit([declared, *called, *first, *exported]), *(self.unit(called + g) for g in others)))
+        return _source([self.unit([declared, *called, *first, *exported]), *(self.unit(called + g) for g in others)])
 
     def unit(self, parts: Sequence[str]) -> str:
         """A file to compile."""
@@ -166,6 +179,17 @@ class _Renderer:
         comment = "Runs the program; 1 if there is not enough memory."
         return define("harp_run", declared, lines, comment, drop=False, result="int")
 
+    def packed(self, function: Function) -> Function:
+        """An exported function, with its parameters in arrays."""
+        buffers = len(function.parameters) - len(self.program.sizes)
+        given = [f"buffers[{k}]" for k in range(buffers)] + [f"sizes[{k}]" for k in range(len(self.program.sizes))]
+        lines = Lines()
+        lines.add(f"return {function.name}({', '.join(given)});")
+        declared = [("buffers", "void *const *buffers")] if buffers else []
+        declared += [("sizes", "const int64_t *sizes")]
+        comment = f"{function.name} with its parameters in arrays."
+        return define(f"{function.name}_packed", declared, lines, comment, drop=False, result=function.result)
+
     def arena(self, lines: Lines) -> None:
         """Allocate once, and point every scratch buffer to its slot."""
         index = IndexPrinter(self.names.__getitem__)
@@ -206,6 +230,11 @@ def _callees_first(functions: Mapping[str, Region]) -> list[str]:
 def _parameter(buffer: Buffer, name: str, used: Uses, restrict: bool) -> str:
     const = "" if buffer in used.writes else "const "
     return f"{const}{TYPES[buffer.dtype]} *{'restrict ' if restrict else ''}{name}"
+
+
+def _source(texts: Sequence[str]) -> Source:
+    """With the units of the functions that the texts call; these take longest, so they come first."""
+    return Source((*update.units(word for text in texts for word in words(text)), *map(Unit, texts)))
 
 
 def _partition(kernels: Sequence[Function]) -> list[list[Function]]:
