@@ -16,7 +16,7 @@ log = logging.getLogger("harp")
 
 def _level(name: str, highest: int) -> int:
     text = os.environ.get(name, "0").strip() or "0"
-    if not text.isdigit():
+    if not (text.isascii() and text.isdigit() and len(text) < 10):  # "²" is a digit, and int has limits
         log.warning("%s=%r is not a number from 0 to %d: taken as 0", name, text, highest)
         return 0
     return min(int(text), highest)

@@ -8,7 +8,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 
 from harp.backends import cache, elf
@@ -80,9 +79,9 @@ def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, director
         files = [_written(source.units[0], directory / "unit0.c")]
         flags = (*flags, *source.units[0].flags)
     else:
-        files = [directory / f"unit{number}.o" for number in range(len(source.units))]
+        places = [directory / f"unit{number}" for number in range(len(source.units))]
         with Group() as group:
-            group.map(partial(_object, flags=flags, toolchain=toolchain, group=group), source.units, files)
+            files = group.map(lambda unit, to: _object(unit, flags, toolchain, to, group), source.units, places)
     _run((*toolchain.command, *flags, "-shared", "-o", str(library), *map(str, files), "-lm"), library)
     damage = elf.damage(library)
     if damage:
@@ -93,17 +92,18 @@ def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, director
     return library.read_bytes()
 
 
-def _object(unit: Unit, result: Path, flags: tuple[str, ...], toolchain: Toolchain, group: Group) -> None:
+def _object(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain, place: Path, group: Group) -> Path:
     """The object file of a unit; those of shared units are kept."""
-    key = cache_key((unit,), flags, toolchain)
+    key, result = cache_key((unit,), flags, toolchain), place.with_suffix(".o")
     kept = cache.get(key, ".o") if unit.shared else None
     if kept is not None:
         result.write_bytes(cache.read(kept))
-        return
-    code = _written(unit, result.with_suffix(".c"))
+        return result
+    code = _written(unit, place.with_suffix(".c"))
     _run((*toolchain.command, *flags, *unit.flags, "-c", "-o", str(result), str(code)), result, group)
-    if unit.shared:
+    if unit.shared and elf.damage(result, elf.OBJECT) is None:
         cache.put(key, ".o", result.read_bytes())
+    return result
 
 
 def _written(unit: Unit, path: Path) -> Path:

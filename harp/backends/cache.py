@@ -22,6 +22,7 @@ from pathlib import Path
 from harp.config import log
 
 _DIGEST = 32
+_LINKS = 10
 _MEMORY = Path("/proc/self/fd")
 _lock = threading.Lock()
 _private: list[Path] = []
@@ -48,7 +49,10 @@ def _shared() -> Iterator[Path]:
     """Where other processes find entries too."""
     chosen, base = os.environ.get("HARP_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME", "")
     if chosen:
-        yield Path(os.path.abspath(os.path.expanduser(chosen)))
+        try:
+            yield Path(os.path.abspath(os.path.expanduser(chosen)))
+        except OSError as error:  # it is relative to a directory that was deleted
+            log.debug("HARP_CACHE_DIR=%s: %s", chosen, error)
     elif os.path.isabs(base):
         yield Path(base) / "harp"
     else:
@@ -76,7 +80,7 @@ def _remove(directory: Path, owner: int) -> None:
 
 
 def refusal(path: Path) -> str | None:
-    """Why a directory or file must not be trusted, or None."""
+    """Why a file must not be trusted, or None."""
     try:
         status = os.lstat(path)
     except OSError as error:
@@ -90,13 +94,27 @@ def refusal(path: Path) -> str | None:
     return None
 
 
+def directory_refusal(path: Path) -> str | None:
+    """Why a directory must not be trusted, or None. Links of the user are followed."""
+    for _ in range(_LINKS):
+        try:
+            target = path.parent / os.readlink(path)
+            owner = os.lstat(path).st_uid
+        except OSError:  # it is no link
+            return refusal(path)
+        if owner != os.geteuid():
+            return "is a symbolic link of another user"
+        path = target
+    return "is a symbolic link to too many others"
+
+
 def prepare(directory: Path) -> str | None:
     """Make a cache directory; returns why it cannot be used, or None."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         return error.strerror or str(error)
-    reason = refusal(directory)
+    reason = directory_refusal(directory)
     return reason if reason or os.access(directory, os.W_OK | os.X_OK) else "cannot be written to"
 
 
@@ -104,7 +122,7 @@ def get(key: str, suffix: str) -> Path | None:
     """The undamaged entry with this key, if there is one."""
     for directory in (*_shared(), *_private):
         path = directory / f"{key}{suffix}"
-        if os.path.lexists(path) and refusal(directory) is None and _is_whole(path):
+        if os.path.lexists(path) and directory_refusal(directory) is None and _is_whole(path):
             return path
     return None
 
@@ -156,7 +174,7 @@ def forget(key: str, suffix: str) -> None:
     """Remove an entry."""
     for directory in (*_shared(), *_private):
         path = directory / f"{key}{suffix}"
-        if os.path.lexists(path) and refusal(directory) is None:
+        if os.path.lexists(path) and directory_refusal(directory) is None:
             try:
                 path.unlink()
             except OSError as error:

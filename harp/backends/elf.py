@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-_SHARED = 3  # the type of a library, and of nothing else that a compiler makes
+OBJECT, LIBRARY = 1, 3
+_KINDS = {OBJECT: "an object file", LIBRARY: "a shared library"}
 
 
-def damage(path: Path) -> str | None:
-    """What is wrong with a library file, or None. Says nothing where libraries are not ELF files.
+def damage(path: Path, kind: int = LIBRARY) -> str | None:
+    """What is wrong with a file of this kind, or None. Says nothing where libraries are not ELF files.
 
     Raises OSError if it cannot be read.
     """
@@ -20,12 +21,12 @@ def damage(path: Path) -> str | None:
         return None
     with path.open("rb") as file:
         try:
-            return _damage(file, os.fstat(file.fileno()).st_size)
+            return _damage(file, os.fstat(file.fileno()).st_size, kind)
         except struct.error:  # shorter than its headers
             return "is cut short"
 
 
-def _damage(file: BinaryIO, size: int) -> str | None:
+def _damage(file: BinaryIO, size: int, wanted: int) -> str | None:
     ident = file.read(16)
     if ident[:4] != b"\x7fELF" or len(ident) < 16:
         return "is not an ELF file"
@@ -34,8 +35,8 @@ def _damage(file: BinaryIO, size: int) -> str | None:
     kind, _, _, _, segments, sections, _, _, segment_size, count, section_size, section_count, _ = layout.unpack(
         file.read(layout.size)
     )
-    if kind != _SHARED:
-        return "is not a shared library"
+    if kind != wanted:
+        return f"is not {_KINDS[wanted]}"
     ends = [sections + section_size * section_count, segments + segment_size * count]
     segment = struct.Struct(order + ("IIQQQQQQ" if wide else "IIIIIIII"))
     for number in range(count):

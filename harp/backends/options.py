@@ -19,12 +19,18 @@ def _check_debug(_: object, __: object, value: object) -> None:
         raise ArgumentError(f"CompileOptions: debug is True or False, not {value!r}")
 
 
+# What the compiler makes, and where, is for harp to say.
+_OURS = frozenset(("-c", "-S", "-E", "--compile", "--assemble", "--preprocess", "--output"))
+
+
 def _check_flags(_: object, __: object, value: object) -> None:
     if not isinstance(value, tuple) or not all(isinstance(flag, str) for flag in cast(tuple[object, ...], value)):
         raise ArgumentError(f'CompileOptions: extra_flags is a tuple of str, as in ("-funroll-loops",), not {value!r}')
     for flag in cast(tuple[str, ...], value):
         if "\0" in flag:
             raise ArgumentError(f"CompileOptions: a flag cannot contain a null byte: {flag!r}")
+        if flag in _OURS or flag.startswith(("-o", "--output=")):
+            raise ArgumentError(f"CompileOptions: leave out {flag!r}; harp says what the compiler makes, and where")
         if flag.endswith("=native"):
             raise ArgumentError(
                 f"CompileOptions: leave out {flag!r}; harp names this machine's instruction set itself, so that a "

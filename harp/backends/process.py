@@ -10,7 +10,9 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
+
+T = TypeVar("T")
 
 
 class Group:
@@ -33,11 +35,12 @@ class Group:
                     _kill(process)
         self._pool.shutdown(cancel_futures=True)
 
-    def map(self, function: Callable[..., None], *arguments: Iterable[object]) -> None:
-        """Call a function, which starts compilers of this group, with each of the arguments."""
+    def map(self, function: Callable[..., T], *arguments: Iterable[object]) -> list[T]:
+        """The results of a function, which starts compilers of this group, for each of the arguments."""
         futures = [self._pool.submit(function, *given) for given in zip(*arguments, strict=True)]
         for future in as_completed(futures):  # the first failure, not the failure of the first
             future.result()
+        return [future.result() for future in futures]
 
     def add(self, process: subprocess.Popen[str]) -> None:
         """A process that has started."""

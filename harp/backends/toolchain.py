@@ -33,6 +33,8 @@ from harp.config import log
 
 _PROBE = "int harp_probe(int x) { return x + 1; }\n"
 _PROBE_SECONDS = 60.0
+_DAY = 86400.0
+_NOT_FOUND = "not found"
 
 
 class Family(enum.Enum):
@@ -65,6 +67,7 @@ _lock = threading.Lock()
 _found: list[Toolchain | None] = []
 _attempts: list[Attempt] = []
 _recalled: set[tuple[str, ...]] = set()  # commands of which an earlier process found out what they are
+_refused: set[str] = set()  # values of HARP_CC_TIMEOUT, each named once
 
 
 def _after_fork() -> None:
@@ -89,6 +92,24 @@ def attempts() -> list[Attempt]:
     """What was tried, in order."""
     find_toolchain()
     return list(_attempts)
+
+
+def problem() -> str | None:
+    """What the user should know about the compiler that is used, or that there is none."""
+    chosen, tried, asked = find_toolchain(), attempts(), os.environ.get("HARP_CC", "").strip()
+    slow = "harp computes with its NumPy interpreter, which is slow"
+    if chosen is None and tried[0].command == "none":
+        return f"HARP_CC=none asks for no C compiler: {slow}; unset HARP_CC to use one"
+    if chosen is None:
+        named = tried[:1] if asked else []
+        failed = named + [attempt for attempt in tried if attempt.reason != _NOT_FOUND]
+        what = f"works ({failed[-1].command}: {failed[-1].reason})" if failed else "was found"
+        advice = "install gcc or clang, or `pip install ziglang`, and see `python -m harp doctor`"
+        return f"no C compiler {what}: {slow}; {advice}"
+    if asked and tried[0].reason:
+        instead = f"harp uses {tried[-1].command}; set HARP_CC to a compiler that works, or unset it"
+        return f"the C compiler HARP_CC={asked!r} is passed over ({tried[0].reason}): {instead}"
+    return None
 
 
 def reset() -> None:
@@ -140,7 +161,7 @@ def _search() -> Toolchain | None:
     for command in _candidates():
         program = shutil.which(command[0])
         if program is None:
-            _attempts.append(Attempt(shlex.join(command), "not found"))
+            _attempts.append(Attempt(shlex.join(command), _NOT_FOUND))
             continue
         whole = (os.path.abspath(program), *command[1:])
         found = _recall(whole) or _examine(whole)
@@ -160,8 +181,10 @@ def time_limit(seconds: float) -> float:
     except ValueError:
         limit = 0.0
     if limit > 0 and math.isfinite(limit):
-        return limit
-    log.warning("HARP_CC_TIMEOUT=%r is not a number of seconds: taken as %g", text, seconds)
+        return min(limit, _DAY)  # the system cannot wait for any number of seconds
+    if text not in _refused:
+        _refused.add(text)
+        log.warning("HARP_CC_TIMEOUT=%r is not a number of seconds: ignored", text)
     return seconds
 
 

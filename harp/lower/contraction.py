@@ -1,11 +1,11 @@
 """Sums of products by panels: the one schedule of matmul, its layouts and batches, outer products and einsum.
 
     for i, j { acc = 0; for k: acc = fma(a[i, k], b[k, j], acc); out[i, j] = f(acc) }
-        ->  sums[M, W], panel[DEPTH, W];
-            for jb { sums = 0;
+        ->  sums[ROWS, W], panel[DEPTH, W];
+            for ib, jb { sums = 0;
                      for kb { panel = DEPTH rows of W columns of b;
-                              for k, i, l: sums[i, l] = fma(a[i, k], panel[k, l], sums[i, l]) };
-                     for i, l: out[i, jb*W + l] = f(sums[i, l]) }
+                              for k, i, l: sums[i, l] = fma(a[ib*ROWS + i, k], panel[k, l], sums[i, l]) };
+                     for i, l: out[ib*ROWS + i, jb*W + l] = f(sums[i, l]) }
 
 The nest over k, i, l is an update of rank k; backends have the fastest code of their machine for it. Every element is
 one chain of fused multiply-adds in the order of k, so no block size and no size of the arrays changes its bits.
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import attrs
 
 from harp.lower.cost import mentioned
-from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store
+from harp.lower.loops import Alloc, Buffer, Digits, For, Head, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store
 from harp.lower.rewrite import (
     Renaming,
     Tile,
@@ -40,10 +40,13 @@ from harp.trace.division import Substitution, ceildiv, minimum
 from harp.trace.expr import Apply, Const, Expr, Position, apply, const
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import Atom, Index, Loop, as_index, of, split_linear
+from harp.trace.index import product as product_of
 from harp.trace.ops import Op
 
 # Rows of a panel: with its width of two vectors, a panel stays in the first cache.
 _DEPTH = 256
+# Rows of `a` that are multiplied by one panel: enough to make light of packing it, few enough to deal out to threads.
+_ROWS = 512
 # With fewer rows than this, or elements in all, packing costs more than it saves where memory is read in order anyway.
 _FEW_ROWS, _FEW_ELEMENTS = 3, 32
 # Up to so many rows read a whole panel where it is.
@@ -77,7 +80,7 @@ def contraction(context: Context, s: Stmt) -> Stmt | None:
     found = _match(s)
     if found is None:
         return None
-    panels = nest(found.outer, _panels(context, found))
+    panels = _panels(context, found)
     rows, columns = found.row.extent, found.column.extent
     conditions = tuple(c for c in (rows - _FEW_ROWS, rows * columns - _FEW_ELEMENTS) if not nonnegative(c))
     if not conditions or not all(_moves_by_one(p.b, found.column) for p in found.products):
@@ -200,59 +203,77 @@ def _computes(s: Stmt, accs: set[Buffer]) -> bool:
 
 @attrs.frozen
 class Panel:
-    """Where a product is summed: `width` columns from `start` on, of which `columns` are there."""
+    """Where a product is summed: `height` rows and `width` columns from `top` and `start` on, of which `rows` and
+    `columns` are there."""
 
     product: Product
     row: Loop
     column: Loop
     sums: Buffer
     packed: Buffer
+    top: Index
     start: Index
+    rows: Index
     columns: Index
 
 
 def _panels(context: Context, match: Match) -> Stmt:
     dtype = match.products[0].acc.dtype
     width = max(2 * context.target.vector_bytes // dtype.itemsize, 2)
-    block, jb = context.numbers.loop(ceildiv(match.column.extent, width))
-    start = jb * width
-    columns = minimum(width, match.column.extent - start)
-    before: list[Stmt] = []
+    count = match.row.extent.constant
+    height = _ROWS if count is None else min(count, _ROWS)
+    rows_head, ib = context.numbers.loop(ceildiv(match.row.extent, max(height, 1)))
+    columns_head, jb = context.numbers.loop(ceildiv(match.column.extent, width))
+    top, start = ib * height, jb * width
+    rows, columns = minimum(height, match.row.extent - top), minimum(width, match.column.extent - start)
+    copies: list[tuple[Buffer, Stmt]] = []
     inside: list[Stmt] = []
     buffers: list[Buffer] = []
     sums: dict[Buffer, tuple[Buffer, tuple[Index, ...]]] = {}
-    i_head, i = context.numbers.loop(match.row.extent)
+    i_head, i = context.numbers.loop(rows)
     l_head, lane = context.numbers.loop(columns, LoopKind.SIMD)
     for product in match.products:
-        name, rows = product.acc.name, match.row.extent
-        total = Buffer(f"{name}_sums", product.acc.dtype, (rows, as_index(width)), Space.THREAD)
+        name = product.acc.name
+        total = Buffer(f"{name}_sums", product.acc.dtype, (as_index(height), as_index(width)), Space.THREAD)
         packed = Buffer(f"{name}_panel", product.b.dtype, (as_index(_DEPTH), as_index(width)), Space.THREAD)
-        panel = Panel(product, match.row, match.column, total, packed, start, columns)
+        panel = Panel(product, match.row, match.column, total, packed, top, start, rows, columns)
         buffers += [total, packed]
         a = product.a
         if not _is_direct(a):
-            copy, fill = _rows(context, panel)
-            buffers.append(copy)
-            before.append(fill)
-            a = Load(copy, (of(match.row), of(product.loops[0])))
+            copies.append(_rows(context, panel))
+            a = Load(copies[-1][0], (of(match.row) - top, of(product.loops[0])))
         inside += [_zero(context, total, rows, 0), _sum(context, panel, a)]
         sums[product.acc] = total, (i, lane)
-    renaming = Renaming(Substitution({match.row: i, match.column: start + lane}), sums)
+    renaming = Renaming(Substitution({match.row: top + i, match.column: start + lane}), sums)
     body = renaming.statement(match.body)
     inside.append(nest(i_head, distribute(body, Tile(l_head, (width,))) if l_head else body))
-    result = sequence([*before, nest(block, sequence(inside))])
+    result = sequence(inside)
     for buffer in reversed(buffers):
         result = Alloc(buffer, result)
-    return result
+    if not copies:
+        return nest(_flat(context, (*match.outer, *rows_head, *columns_head)), result)
+    result = sequence([*(fill for _, fill in copies), nest(columns_head, result)])
+    for buffer, _ in reversed(copies):
+        result = Alloc(buffer, result)
+    return nest(_flat(context, (*match.outer, *rows_head)), result)
+
+
+def _flat(context: Context, heads: tuple[For, ...]) -> tuple[Head, ...]:
+    """One loop in place of several, so that threads can share the iterations of all of them."""
+    if len(heads) < 2:
+        return heads
+    head, flat = context.numbers.loop(product_of(h.loop.extent for h in heads))
+    return (*head, Digits(tuple(h.loop for h in heads), flat))
 
 
 def _rows(context: Context, panel: Panel) -> tuple[Buffer, Stmt]:
     """An operand `a` that cannot be read where it is, in memory of its own."""
     (k,) = panel.product.loops
-    copy = Buffer(f"{panel.product.acc.name}_rows", panel.product.a.dtype, (panel.row.extent, k.extent), Space.THREAD)
-    i_head, i = context.numbers.loop(panel.row.extent)
+    height = panel.sums.shape[0]
+    copy = Buffer(f"{panel.product.acc.name}_rows", panel.product.a.dtype, (height, k.extent), Space.THREAD)
+    i_head, i = context.numbers.loop(panel.rows)
     k_head, at = context.numbers.loop(k.extent)
-    value = _at(panel.product.a, {panel.row: i, k: at})
+    value = _at(panel.product.a, {panel.row: panel.top + i, k: at})
     return copy, nest(i_head + k_head, Store(copy, (i, at), value))
 
 
@@ -273,9 +294,9 @@ def _sum(context: Context, panel: Panel, a: Expr) -> Stmt:
 
     def update(columns: Index, right: Callable[[Index, Index], Expr]) -> Stmt:
         k_head, k = context.numbers.loop(depth)
-        i_head, i = context.numbers.loop(panel.row.extent)
+        i_head, i = context.numbers.loop(panel.rows)
         l_head, lane = context.numbers.loop(columns, LoopKind.SIMD)
-        left = _at(a, {panel.row: i, last: first + k})
+        left = _at(a, {panel.row: panel.top + i, last: first + k})
         value = apply(Op.FMA, left, right(k, lane), Load(panel.sums, (i, lane)))
         return nest((*k_head, *i_head, *l_head), Store(panel.sums, (i, lane), value))
 

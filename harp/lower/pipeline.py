@@ -14,6 +14,7 @@ from harp.config import settings, show
 from harp.lower.build import Built, build
 from harp.lower.check import check_graph, check_program
 from harp.lower.memory import plan
+from harp.lower.parallel import parallel
 from harp.lower.program import Program
 from harp.lower.schedule import Schedule, schedule, verify_schedule
 from harp.lower.simplify import simplify, verify_simplified
@@ -72,6 +73,10 @@ def _tile(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(tile(k, s.target) for k in s.built.kernels)))
 
 
+def _parallel(s: Lowered) -> Lowered:
+    return attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(map(parallel, s.built.kernels))))
+
+
 def _plan(s: Lowered) -> Lowered:
     return attrs.evolve(s, program=_assembled(s))
 
@@ -120,6 +125,7 @@ PASSES = (
     Pass("schedule", 3, _schedule, _verify_schedule, _no_check, lambda s: repr(s.schedule), ends_stage=True),
     Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),
     Pass("tile", 5, _tile, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("parallel", 5, _parallel, _verify_kernels, _check_kernels, _kernels_text),
     Pass("plan memory", 3, _plan, _verify_program, _check_kernels, lambda s: s.loops, ends_stage=True),
 )
 

@@ -21,7 +21,7 @@ from harp.backends.c.backend import CKernel
 from harp.backends.c.render import render
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Kernel
-from harp.backends.toolchain import find_toolchain
+from harp.backends.toolchain import find_toolchain, problem
 from harp.config import counters, show
 from harp.errors import OutOfMemoryError
 from harp.lower.pipeline import Lowered, lower
@@ -31,6 +31,7 @@ from harp.trace.digest import digest
 from harp.trace.dtypes import Buffer
 from harp.trace.graph import Graph
 from harp.trace.signature import canonical, python_source, sizes_of
+from harp.trace.sites import user_site
 
 Runner = Callable[[Sequence[Buffer], tuple[int, ...]], list[Buffer]]
 
@@ -39,7 +40,7 @@ _Key = tuple[bytes, str, CompileOptions]
 _lock = threading.Lock()  # of `_making`
 _making: dict[_Key, threading.Lock] = {}
 _programs: dict[_Key, Program] = {}
-_warned = False
+_warned: set[str] = set()
 
 
 def _after_fork() -> None:
@@ -87,19 +88,13 @@ def target() -> Target:
 
 
 def backend_name() -> str:
-    """ "c" where there is a compiler, else "numpy", with one warning."""
-    global _warned
-    if find_toolchain() is not None:
-        return "c"
-    if not _warned:
-        _warned = True
-        warnings.warn(
-            "no C compiler was found: harp computes with its NumPy interpreter, which is slow; install gcc or clang, "
-            "or `pip install ziglang`, and see `python -m harp doctor`",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-    return "numpy"
+    """ "c" where there is a compiler, else "numpy". What is wrong with the compiler is a warning, given once."""
+    text = problem()
+    if text is not None and text not in _warned:
+        _warned.add(text)
+        file, line = user_site() or (__file__, 1)
+        warnings.warn_explicit(text, RuntimeWarning, file, line)
+    return "numpy" if find_toolchain() is None else "c"
 
 
 def program_for(graph: Graph, options: CompileOptions) -> Program:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -333,6 +334,20 @@ def test_nothing_can_be_stored(monkeypatch):
     monkeypatch.setattr(cache, "in_memory", lambda content: None)
     with pytest.raises(ToolchainError, match="set HARP_CACHE_DIR"):
         call()
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8")
+@pytest.mark.parametrize("variable", ["HARP_CACHE_DIR", "TMPDIR", "HARP_CC"])
+def test_names_that_are_not_utf8(monkeypatch, tmp_path, variable):
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/x\xff")
+    os.mkdir(odd)
+    if variable == "HARP_CC":
+        monkeypatch.setenv(variable, str(script(Path(odd, "my-cc"), f'exec "{CC}" "$@"')))
+    else:
+        monkeypatch.setenv(variable, odd)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    before = runs()
+    assert [call(), call()] == [2, 2] and runs() == before + 1
 
 
 def test_missing_function():

@@ -69,15 +69,63 @@ def test_entries_of_others_are_refused_and_replaced(directory):
     assert stored().stat().st_uid == 0
 
 
-@pytest.mark.parametrize("name", ["world-writable", "symbolic link", pytest.param("foreign", marks=root)])
+def link_to_shared(path: Path) -> None:
+    swap(path)
+    path.resolve().chmod(0o777)
+
+
+def link_of_another(path: Path) -> None:
+    swap(path)
+    os.lchown(path, 12345, -1)
+
+
+def link_to_another(path: Path) -> None:
+    swap(path)
+    os.chown(path.resolve(), 12345, -1)
+
+
+def link_to_itself(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to(path)
+
+
+BAD_DIRECTORIES = {
+    "world-writable": DAMAGE["world-writable"],
+    "foreign": lambda path: os.chown(path, 12345, -1),
+    "link to a directory that others can write to": link_to_shared,
+    "link of another user": link_of_another,
+    "link to a directory of another user": link_to_another,
+    "link to itself": link_to_itself,
+}
+GIVEN_AWAY = ("foreign", "link of another user", "link to a directory of another user")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=root) if n in GIVEN_AWAY else n for n in BAD_DIRECTORIES])
 def test_bad_directories_are_refused(directory, name):
     stored()
-    if name == "foreign":
-        os.chown(directory, 12345, -1)
-    else:
-        DAMAGE[name](directory)
+    BAD_DIRECTORIES[name](directory)
     assert cache.prepare(directory) is not None
     assert cache.get("key", ".so") is None
+    assert stored().parent == cache._private[0]
+
+
+def test_directories_behind_links_of_the_user(directory):
+    stored()
+    swap(directory)
+    directory.with_name("elsewhere").rename(directory.with_name("target"))
+    (directory.with_name("elsewhere")).symlink_to("target")  # relative to where the link is
+    assert cache.prepare(directory) is None and cache.get("key", ".so") == directory / "key.so"
+    assert stored().parent == directory and cache._private == []
+    cache.forget("key", ".so")
+    assert cache.get("key", ".so") is None and list(directory.iterdir()) == []
+
+
+def test_directory_relative_to_one_that_was_deleted(monkeypatch, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    monkeypatch.setenv("HARP_CACHE_DIR", "cache")
+    gone.rmdir()
     assert stored().parent == cache._private[0]
 
 

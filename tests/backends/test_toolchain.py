@@ -292,6 +292,20 @@ def test_time_limit(monkeypatch, text, seconds):
     assert toolchain.time_limit(7) == seconds
 
 
+@pytest.mark.parametrize("text", ["1e308", "1e12"])
+def test_endless_time_limit(monkeypatch, text):
+    monkeypatch.setenv("HARP_CC_TIMEOUT", text)
+    assert toolchain.run((sys.executable, "-c", "print(1)")).stdout == "1\n"
+
+
+def test_wrong_time_limit_is_named_once(monkeypatch, caplog):
+    monkeypatch.setattr(toolchain, "_refused", set())
+    monkeypatch.setenv("HARP_CC_TIMEOUT", "abc")
+    for _ in range(3):
+        toolchain.time_limit(7)
+    assert caplog.messages == ["HARP_CC_TIMEOUT='abc' is not a number of seconds: ignored"]
+
+
 def test_zig(monkeypatch):
     pytest.importorskip("ziglang")
     monkeypatch.setenv("HARP_CC", f'"{sys.executable}" -m ziglang cc')
@@ -315,6 +329,7 @@ def test_zig(monkeypatch):
         {"extra_flags": (1,)},
         {"extra_flags": ("-a\0b",)},
         {"extra_flags": ("-march=native",)},
+        *({"extra_flags": ("-g", flag)} for flag in ("-c", "-S", "-E", "-o", "-ofile", "--output=x", "--compile")),
     ],
 )
 def test_options_are_checked(wrong):

@@ -39,7 +39,7 @@ def python(code: str, *flags: str, **environment: str) -> subprocess.CompletedPr
     )
 
 
-@pytest.mark.parametrize("count", [31, 32, 500])
+@pytest.mark.parametrize("count", [33, 34, 500])
 def test_many_arrays(count):
     f = harp.jit(lambda arrays: [x + 1 for x in arrays])
     for sizes in (2, 3):
@@ -62,7 +62,7 @@ def test_gradients_of_many_arrays():
 
 def test_scratch_of_many_arrays():
     f = harp.jit(lambda arrays: [hnp.matmul(hnp.matmul(x, x.T), x) for x in arrays])
-    arrays = [np.ones((20 + k % 2, 30)) for k in range(25)]
+    arrays = [np.ones((20 + k % 2, 30)) for k in range(30)]
     for x, y in zip(arrays, f(arrays), strict=True):
         npt.assert_allclose(y, x @ x.T @ x)
     assert harp.stats()["scratch_bytes"] > 0
@@ -88,7 +88,7 @@ assert os.waitpid(child, 0)[1] == 0, "the child did not finish"
 
 
 @needs_cc
-@pytest.mark.parametrize("moment", ["--version", "unit0.c"])
+@pytest.mark.parametrize("moment", ["--version", "unit"])
 def test_fork_while_another_thread_compiles(tmp_path, moment):
     mark = tmp_path / "mark"
     body = f'case "$*" in *{moment}*) : > "{mark}"; sleep 1;; esac; exec "{CC}" "$@"'
@@ -130,7 +130,7 @@ def in_threads(count: int, work) -> None:
 
 @needs_cc
 def test_different_programs_are_made_at_the_same_time(compiler, tmp_path):
-    meet = f"""case "$*" in *unit0.c*)
+    meet = f"""case "$*" in *unit*.c*)
         : > "{tmp_path}/$$.met"
         for i in $(seq 100); do [ $(ls "{tmp_path}" | grep -c met) -ge 2 ] && exec "{CC}" "$@"; sleep 0.1; done
         echo alone >&2; exit 1;;
@@ -142,7 +142,55 @@ def test_different_programs_are_made_at_the_same_time(compiler, tmp_path):
 
 @needs_cc
 def test_the_same_program_is_made_once(compiler, tmp_path):
-    compiler(f'case "$*" in *unit0.c*) sleep 0.3;; esac; exec "{CC}" "$@"')
+    compiler(f'case "$*" in *unit*.c*) sleep 0.3;; esac; exec "{CC}" "$@"')
     before = harp.stats()["programs"]
     in_threads(4, lambda k: npt.assert_array_equal(harp.jit(lambda x: x * 19.0)(np.ones(2)), 19.0))
     assert harp.stats()["programs"] == before + 1
+
+
+CALL = """import numpy as np, harp
+f = harp.jit(lambda x: x * 2.0)
+assert f(np.ones(2))[0] == 2.0
+assert harp.jit(lambda x: x * 3.0)(np.ones(2))[0] == 3.0
+"""
+
+
+def warning_of(path: Path, **environment: str) -> str:
+    """The one warning of a process, which names the line of the user."""
+    program = path / "program.py"
+    program.write_text(CALL)
+    environment = {**os.environ, "HARP_CACHE_DIR": str(path / "cache"), **environment}
+    done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr.count("Warning") == 1 and f"{program}:3: RuntimeWarning: " in done.stderr, done.stderr
+    return done.stderr
+
+
+@needs_cc
+def test_a_wrong_compiler_is_named(tmp_path):
+    text = warning_of(tmp_path, HARP_CC="/nonsense")
+    assert "HARP_CC='/nonsense' is passed over (not found): harp uses cc" in text and "unset it" in text
+    text = warning_of(tmp_path, HARP_CC=str(script(tmp_path / "bad", "echo no licence >&2; exit 1")))
+    assert "no licence" in text and "harp uses cc" in text
+
+
+def test_the_interpreter_is_a_warning(tmp_path):
+    assert "HARP_CC=none asks for no C compiler" in warning_of(tmp_path, HARP_CC="none")
+    bad = script(tmp_path / "gcc", "echo no licence >&2; exit 1")
+    nowhere = {"PATH": str(tmp_path), "PYTHONPATH": blocked(tmp_path), "HARP_CC": "", "CC": ""}
+    text = warning_of(tmp_path, **nowhere)
+    assert "no C compiler works (gcc: does not make a library: no licence)" in text and "doctor" in text
+    bad.unlink()
+    assert "no C compiler was found: " in warning_of(tmp_path, **nowhere)
+    assert "no C compiler works (nonsense: not found): " in warning_of(tmp_path, **nowhere | {"HARP_CC": "nonsense"})
+
+
+def blocked(path: Path) -> str:
+    """A search path of modules on which ziglang is not found."""
+    (path / "sitecustomize.py").write_text("import sys; sys.modules['ziglang'] = None")
+    return os.pathsep.join([str(path), str(Path(harp.__file__).parent.parent)])
+
+
+@needs_cc
+def test_no_warning_where_nothing_is_wrong(tmp_path):
+    done = python(CALL, "-W", "error", HARP_CC=str(CC), HARP_CACHE_DIR=str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")

@@ -36,7 +36,7 @@ from harp.trace.index import Atom, Loop
 # Lines in a unit, about: what costs a compiler several times more than starting it.
 _UNIT_LINES = 200
 # Parameters that are passed one by one, which is the fastest call.
-_DIRECT = 64
+_DIRECT = 100
 
 
 def is_packed(program: Program) -> bool:

@@ -1,0 +1,54 @@
+"""The outermost loops whose iterations are independent become parallel, and long vector loops are cut into parts.
+
+    for i: body                ->  for parallel i: body
+    for simd i < n: out[i] = v ->  for parallel c { for simd l < min(PART, n - c*PART): out[c*PART + l] = v }
+
+Only what is proved to be independent is marked. What an iteration computes does not depend on who runs it, so neither
+the number of threads nor how the iterations are dealt out changes a bit of any result.
+"""
+
+from __future__ import annotations
+
+from harp.lower.loops import Alloc, For, If, Kernel, LoopKind, Nest, Seq, Stmt
+from harp.lower.races import check_parallel
+from harp.lower.rewrite import Numbers, nest, rebuilt, renamed
+from harp.trace.division import ceildiv, minimum
+
+# Elements of a vector loop that one thread takes at a time: a few microseconds of work.
+_PART = 4096
+
+
+def parallel(kernel: Kernel) -> Kernel:
+    """The kernel with parallel loops."""
+    return Kernel(kernel.name, _parallel(Numbers(kernel), kernel.body))
+
+
+def _parallel(numbers: Numbers, s: Stmt) -> Stmt:
+    if isinstance(s, Nest):
+        return _outermost(numbers, s)
+    if isinstance(s, (Seq, Alloc, If)):
+        return rebuilt(s, lambda part: _parallel(numbers, part))
+    return s
+
+
+def _outermost(numbers: Numbers, s: Nest) -> Stmt:
+    head = s.heads[0]
+    if not isinstance(head, For):
+        return s
+    if head.kind is LoopKind.SIMD and len(s.heads) == 1:
+        count = head.loop.extent.constant
+        if count is None or count > _PART:
+            return _parts(numbers, s, head)
+    if head.kind is not LoopKind.SERIAL:
+        return s
+    first, rest = For(head.loop, LoopKind.PARALLEL), s.heads[1:]
+    report = check_parallel(first, rest, s.body, {})
+    return s if report.errors or report.unproven else Nest((first, *rest), s.body)
+
+
+def _parts(numbers: Numbers, s: Nest, head: For) -> Stmt:
+    extent = head.loop.extent
+    part, position = numbers.loop(ceildiv(extent, _PART))
+    start = position * _PART
+    inner, lane = numbers.loop(minimum(_PART, extent - start), LoopKind.SIMD)
+    return _parallel(numbers, nest(part + inner, renamed(s.body, {head.loop: start + lane})))
