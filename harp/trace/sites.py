@@ -26,8 +26,8 @@ def user_site() -> Site | None:
 
 
 def short(value: int) -> str:
-    """A number, or its length where it would fill the screen, and where Python refuses to print it."""
-    return str(value) if value.bit_length() < 256 else f"an integer of {value.bit_length()} bits"
+    """A number, or about how large it is where it would fill the screen and Python may refuse to print it."""
+    return str(value) if value.bit_length() < 256 else f"{'-' if value < 0 else ''}2**{value.bit_length() - 1} or so"
 
 
 def where() -> str:

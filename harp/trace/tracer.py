@@ -79,7 +79,9 @@ def leaf_array(leaf: object, name: str) -> tuple[Buffer, bool]:
         try:
             return np.asarray(leaf, dtypes.as_dtype(type(leaf)).numpy), True
         except OverflowError:
-            raise ArgumentError(f"argument {name}: {short(int(leaf))} does not fit 64 bits{where()}") from None
+            raise ArgumentError(
+                f"argument {name}: the integer {short(int(leaf))} does not fit 64 bits{where()}"
+            ) from None
     if isinstance(leaf, (np.ndarray, np.generic)):
         refuse_masked(leaf, f"argument {name}")
         try:

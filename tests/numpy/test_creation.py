@@ -158,7 +158,7 @@ def test_integers_that_do_not_fit():
         assert __file__ in str(caught.value)
     assert hnp.asarray([2**70, 1], "f8").tolist() == [2.0**70, 1.0] and hnp.asarray(2**70, "f8").item() == 2.0**70
     assert hnp.asarray(2**63, "u8").item() == hnp.asarray([2**63]).tolist()[0] == 2**63
-    with pytest.raises(IntegerRangeError, match="2001 bits"):
+    with pytest.raises(IntegerRangeError, match=r"2\*\*2000 or so"):
         np.ones(2) * hnp.asarray(1.0) * 2**2000
 
 

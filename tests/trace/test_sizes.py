@@ -352,7 +352,7 @@ def test_functions_of_sizes_are_exact_too(program):
             in_trace(wrong, 3)
     with pytest.raises(SizeDivisionError):
         in_trace(lambda n: hnp.remainder(n, 0), 3)
-    with pytest.raises(IntegerRangeError, match="bits"):
+    with pytest.raises(IntegerRangeError, match="or so"):
         in_trace(lambda n: n ** (10**5000), 3)
 
 
