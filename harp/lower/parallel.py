@@ -9,7 +9,7 @@ the number of threads nor how the iterations are dealt out changes a bit of any 
 
 from __future__ import annotations
 
-from harp.lower.loops import Alloc, For, If, Kernel, LoopKind, Nest, Seq, Stmt
+from harp.lower.loops import Alloc, For, If, Kernel, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.races import check_parallel
 from harp.lower.rewrite import Numbers, nest, rebuilt, renamed
 from harp.trace.division import ceildiv, minimum
@@ -33,7 +33,7 @@ def _parallel(numbers: Numbers, s: Stmt) -> Stmt:
 
 def _outermost(numbers: Numbers, s: Nest) -> Stmt:
     head = s.heads[0]
-    if not isinstance(head, For):
+    if not isinstance(head, For) or not _stores_outside(s):
         return s
     if head.kind is LoopKind.SIMD and len(s.heads) == 1:
         count = head.loop.extent.constant
@@ -44,6 +44,13 @@ def _outermost(numbers: Numbers, s: Nest) -> Stmt:
     first, rest = For(head.loop, LoopKind.PARALLEL), s.heads[1:]
     report = check_parallel(first, rest, s.body, {})
     return s if report.errors or report.unproven else Nest((first, *rest), s.body)
+
+
+def _stores_outside(s: Stmt) -> bool:
+    """Whether all results are in memory outside the kernel: what fills a small array inside is not worth a thread."""
+    own = {part.buffer for part in walk(s) if isinstance(part, Alloc)}
+    stores = [part.buffer for part in walk(s) if isinstance(part, Store)]
+    return all(buffer in own or buffer.space in (Space.OUTPUT, Space.SCRATCH) for buffer in stores)
 
 
 def _parts(numbers: Numbers, s: Nest, head: For) -> Stmt:
