@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 
 from harp.backends.load import Library, build_and_load
@@ -44,6 +46,21 @@ def _apply(count: int) -> None:
     library = _pool[0] if _pool else None
     if library is not None:
         library.function("harp_pool_set_threads", "void(*)(int)")(count or usable_cores())
+
+
+@contextmanager
+def threads_of_this_thread(count: int) -> Iterator[None]:
+    """Programs that this thread calls inside use so many threads."""
+    library = pool()
+    if library is None:
+        yield
+        return
+    set_mine = library.function("harp_pool_set_mine", "void(*)(int)")
+    set_mine(count)
+    try:
+        yield
+    finally:
+        set_mine(0)
 
 
 def usable_cores() -> int:

@@ -6,6 +6,7 @@ threads could otherwise both insert.
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections.abc import Hashable
@@ -18,6 +19,15 @@ T = TypeVar("T")
 _table: weakref.WeakValueDictionary[tuple[Hashable, ...], Any] = weakref.WeakValueDictionary()
 _lock = threading.Lock()
 _defaults: dict[type, tuple[Hashable, ...]] = {}
+
+
+def _after_fork() -> None:
+    """The thread that held the lock is not in the child."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def _padding(cls: type) -> tuple[Hashable, ...]:

@@ -7,18 +7,20 @@ sizes runs. Where none does, the function is traced with this call as the exampl
 from __future__ import annotations
 
 import operator
+import os
 import sys
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakSet
 
 import attrs
 import numpy as np
 
 from harp.backends.options import CompileOptions
-from harp.config import log
+from harp.config import MOST_THREADS, log
 from harp.errors import ArgumentError
 from harp.trace.array import Array, from_numpy
 from harp.trace.dtypes import ALL, Buffer, plain
@@ -68,6 +70,18 @@ class _Call(NamedTuple):
     names: list[str]
 
 
+_functions: WeakSet[JitFunction] = WeakSet()
+
+
+def _after_fork() -> None:
+    """The threads that held the locks are not in the child."""
+    for function in list(_functions):
+        function._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 class JitFunction:
     """A compiled function. Made by `jit`; see there. As an attribute of a class it is a method."""
 
@@ -77,6 +91,7 @@ class JitFunction:
         static: StaticParameters,
         signature: Declared | None,
         options: CompileOptions,
+        threads: int | None,
     ) -> None:
         update_wrapper(self, function)
         self._function = function
@@ -84,8 +99,10 @@ class JitFunction:
         self._has_static = bool(static)
         self._declared = signature
         self._options = options
+        self._threads = threads
         self._entries: dict[tuple[Hashable, ...], list[Entry]] = {}
         self._lock = threading.RLock()
+        _functions.add(self)
 
     def __call__(self, *args: Tree, **kwargs: Tree) -> Any:
         """The function's result for these arguments."""
@@ -182,7 +199,7 @@ class JitFunction:
         single = traced.treedef.is_leaf()
         return Entry(
             signature.compile_check(),
-            runner(program, captured),
+            runner(program, captured, self._threads),
             traced.treedef,
             traced.weak,
             single,
@@ -274,6 +291,7 @@ def jit(
     static_argnames: str | Iterable[str] = (),
     signature: Sequence[Tree] | None = None,
     options: CompileOptions | None = None,
+    threads: int | None = None,
 ) -> JitFunction | Callable[[Callable[..., Tree]], JitFunction]:
     """Compile a function of trees of arrays; use it as `@harp.jit`.
 
@@ -281,6 +299,7 @@ def jit(
     function returns. It is traced and compiled once for a given tree, rank and dtype of its arguments, whatever their
     sizes. Arguments named by `static_argnums` or `static_argnames` are passed as they are; each value is traced on its
     own. `signature` declares sizes, one entry for each argument, as in `jit(f, signature=(harp.f32["n", 3], None))`.
+    `threads` is how many threads run this function's loops, if not as many as `harp.set_threads` says.
 
     Raises, at a call: ArgumentError, UnsupportedDTypeError, SignatureError, ShapeError, StaticArgumentError,
     OutputError, LeakedTracerError, OutOfMemoryError, ToolchainError.
@@ -291,6 +310,8 @@ def jit(
     """
     if not isinstance(options, (CompileOptions, type(None))):
         raise ArgumentError(f"options must be a harp.CompileOptions, not a {type(options).__name__}{where()}")
+    if threads is not None and (type(threads) is not int or not 1 <= threads <= MOST_THREADS):
+        raise ArgumentError(f"threads is a number from 1 to {MOST_THREADS}, not {threads!r}{where()}")
 
     def decorate(f: Callable[..., Tree]) -> JitFunction:
         if isinstance(f, classmethod):
@@ -298,6 +319,6 @@ def jit(
         require_function("jit", f)
         static = static_parameters(f, static_argnums, static_argnames)
         declared = None if signature is None else declared_signature(f, signature, static)
-        return JitFunction(f, static, declared, options or CompileOptions())
+        return JitFunction(f, static, declared, options or CompileOptions(), threads)
 
     return decorate if function is None else decorate(function)

@@ -11,16 +11,18 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import attrs
 import numpy as np
 
 from harp import backends
+from harp.backends import memory
 from harp.backends.c.backend import CKernel
 from harp.backends.c.render import render
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Kernel
+from harp.backends.threads import threads_of_this_thread
 from harp.backends.toolchain import find_toolchain, problem
 from harp.config import counters, show
 from harp.errors import OutOfMemoryError
@@ -30,6 +32,7 @@ from harp.lower.target import Target
 from harp.trace.digest import digest
 from harp.trace.dtypes import Buffer
 from harp.trace.graph import Graph
+from harp.trace.index import product
 from harp.trace.signature import canonical, python_source, sizes_of
 from harp.trace.sites import user_site
 
@@ -127,18 +130,17 @@ def _uses_scratch(program: Program) -> bool:
     return program.lowered is not None and bool(program.lowered.program.scratch)
 
 
-def runner(program: Program, captured: Sequence[Buffer]) -> Runner:
+def runner(program: Program, captured: Sequence[Buffer], threads: int | None = None) -> Runner:
     """A function from input buffers and sizes to fresh output buffers, generated for this program."""
     inputs = [f"b{k}" for k in range(len(program.graph.inputs))]
     outputs = [f"o{k}" for k in range(len(program.graph.outputs))]
     sizes = [f"n{k}" for k in range(len(sizes_of(program.graph)))]
-    shapes = [_tuple([python_source(p) for p in output.shape]) for output in program.graph.outputs]
     lines = [
         "def run(buffers, sizes):",
         f"    {_tuple(inputs)} = buffers",
         f"    {_tuple(sizes)} = sizes",
         "    try:",
-        *(f"        {o} = empty({shape}, d{k})" for k, (o, shape) in enumerate(zip(outputs, shapes, strict=True))),
+        *(_output(program, k) for k in range(len(outputs))),
         "    except (MemoryError, ValueError, OverflowError) as error:",
         "        raise too_large(sizes, error) from None",
         f"    if {_call(program, inputs, outputs, sizes, len(captured))}:",
@@ -147,9 +149,32 @@ def runner(program: Program, captured: Sequence[Buffer]) -> Runner:
         f"    return [{', '.join(outputs)}]",
     ]
     namespace = _namespace(program, captured)
+    if threads and isinstance(program.kernel, CKernel):
+        namespace["call"] = _limited(cast(Callable[..., int], namespace["call"]), threads)
     exec("\n".join(lines), namespace)  # names and numbers of our own making only
     run: Runner = namespace["run"]  # type: ignore[assignment]
     return run
+
+
+def _output(program: Program, number: int) -> str:
+    """The line that makes room for an output. Whether that is a large one is asked only where it can be."""
+    node = program.graph.outputs[number]
+    shape = _tuple([python_source(p) for p in node.shape])
+    least = -(-memory.LARGE // node.dtype.itemsize)
+    plain, count = f"empty({shape}, d{number})", product(node.shape)
+    if count.constant is not None and count.constant < least:
+        return f"        o{number} = {plain}"
+    return f"        o{number} = {plain} if {python_source(count)} < {least} else large({shape}, d{number})"
+
+
+def _limited(call: Callable[..., int], threads: int) -> Callable[..., int]:
+    """The call in so many threads, whatever other functions use."""
+
+    def limited(*arguments: object) -> int:
+        with threads_of_this_thread(threads):
+            return call(*arguments)
+
+    return limited
 
 
 def _call(program: Program, inputs: Sequence[str], outputs: Sequence[str], sizes: Sequence[str], captured: int) -> str:
@@ -170,6 +195,7 @@ def _namespace(program: Program, captured: Sequence[Buffer]) -> dict[str, object
     compiled = kernel.function is not None
     found: dict[str, object] = {
         "empty": np.empty,
+        "large": memory.large,
         "no_memory": _no_memory,
         "too_large": _too_large,
         "call": kernel.function if compiled else kernel,

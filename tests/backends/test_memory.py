@@ -1,0 +1,76 @@
+"""Memory of large results: used again when nobody needs it, and never before."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import harp
+from harp.backends import memory
+
+COUNT = memory.LARGE // 4
+
+
+@pytest.fixture(autouse=True)
+def empty():
+    memory.release()
+    yield
+    memory.release()
+
+
+def address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def test_a_block_is_used_again():
+    first = memory.large((COUNT,), np.dtype("f4"))
+    where = address(first)
+    assert where % 64 == 0 and first.shape == (COUNT,) and first.dtype == np.float32
+    del first
+    assert memory.free_bytes() > 0
+    assert address(memory.large((COUNT // 2,), np.dtype("f8"))) == where, "the same size in bytes"
+
+
+def test_views_keep_a_block():
+    first = memory.large((2, COUNT), np.dtype("f4"))
+    first[:] = 1.0
+    view = first[1, ::2]
+    where = address(first)
+    del first
+    gc.collect()
+    second = memory.large((2, COUNT), np.dtype("f4"))
+    second[:] = 2.0
+    assert address(second) != where and (view == 1.0).all()
+
+
+def test_no_more_than_the_limit_is_kept(monkeypatch):
+    monkeypatch.setattr(memory, "_MOST_FREE", 3 * memory.LARGE)
+    blocks = [memory.large((COUNT,), np.dtype("f4")) for _ in range(5)]
+    del blocks
+    assert 0 < memory.free_bytes() <= 3 * memory.LARGE
+
+
+def test_sizes_that_do_not_fit():
+    with pytest.raises((MemoryError, ValueError)):
+        memory.large((1 << 50, 1 << 10), np.dtype("f8"))
+
+
+@pytest.mark.parametrize("count", [COUNT - 1, COUNT, COUNT + 1, 3 * COUNT])
+def test_results_do_not_share_memory(count):
+    f = harp.jit(lambda x: x + 1)
+    x = np.arange(count, dtype="f4")
+    results = [np.asarray(f(x + k)) for k in range(3)]
+    for k, result in enumerate(results):
+        np.testing.assert_array_equal(result, x + k + 1)
+        assert not result.flags.writeable
+
+
+def test_a_result_can_be_an_argument():
+    """Nothing is used again while it is read."""
+    f = harp.jit(lambda x: x * 2)
+    x = np.ones(COUNT, "f4")
+    for _ in range(6):
+        x = f(x)
+    assert (np.asarray(x) == 64).all()

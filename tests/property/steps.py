@@ -1,0 +1,102 @@
+"""The steps that random programs are made of: what harp does, what NumPy does, and where they fit.
+
+An exact step gives the same bits wherever it is computed; of the others each is within a few units in the last place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+import harp.numpy as hnp
+
+ANY, NUMBERS, FLOATS, INTEGERS = "biuf", "iuf", "f", "iu"
+
+
+class Step(NamedTuple):
+    """One row: a function of one or two arrays for harp and for NumPy, dtypes by kind, least rank, exactness."""
+
+    harp: Callable
+    numpy: Callable
+    kinds: str = NUMBERS
+    rank: int = 0
+    exact: bool = True
+
+
+def both(function: Callable, kinds: str = NUMBERS, rank: int = 0, exact: bool = True) -> Step:
+    """The same code for both; `xp` is the namespace."""
+    return Step(lambda *a: function(hnp, *a), lambda *a: function(np, *a), kinds, rank, exact)
+
+
+def inexact(name: str) -> Step:
+    return Step(getattr(hnp, name), getattr(np, name), FLOATS, 0, False)
+
+
+def same(name: str, kinds: str = NUMBERS) -> Step:
+    return Step(getattr(hnp, name), getattr(np, name), kinds)
+
+
+UNARY = {
+    "negative": both(lambda xp, x: -x),
+    "abs": same("abs"),
+    "sign": same("sign"),
+    "square": both(lambda xp, x: x * x),
+    "invert": both(lambda xp, x: ~x, "biu"),
+    "logical not": both(lambda xp, x: xp.logical_not(x), ANY),
+    "positive part": both(lambda xp, x: xp.where(x > 1, x, x - x)),
+    "choose": both(lambda xp, x: xp.where(x > 1, x, -x)),
+    "floor": same("floor", FLOATS),
+    "reciprocal": both(lambda xp, x: 1 / x, FLOATS),
+    "sqrt": same("sqrt", FLOATS),
+    "to bool": both(lambda xp, x: (x != 0) & (x == x)),
+    "shift left": both(lambda xp, x: x << 3, INTEGERS),
+    "shift right": both(lambda xp, x: x >> 2, INTEGERS),
+    "clip": both(lambda xp, x: xp.clip(x, 0, 2), INTEGERS),  # which zero a float becomes is nobody's promise
+    "clip floats": both(lambda xp, x: xp.clip(x, -0.5, 0.5), FLOATS),
+    **{n: inexact(n) for n in ("exp", "exp2", "expm1", "log", "log2", "log1p", "sin", "cos", "tan", "tanh")},
+    "power": both(lambda xp, x: xp.abs(x) ** 1.5, FLOATS, 0, False),
+    "cube": both(lambda xp, x: x**3, INTEGERS),
+    "flip": both(lambda xp, x: x[::-1], ANY, 1),
+    "tail": both(lambda xp, x: x[1:], ANY, 1),
+    "head": both(lambda xp, x: x[:-1], ANY, 1),
+    "every second": both(lambda xp, x: x[::2], ANY, 1),
+    "backwards by two": both(lambda xp, x: x[::-2], ANY, 1),
+    "first half": both(lambda xp, x: x[: x.shape[0] // 2], ANY, 1),
+    "last axis": both(lambda xp, x: x[..., 1:], ANY, 1),
+    "transpose": both(lambda xp, x: xp.transpose(x), ANY),
+    "merge": both(lambda xp, x: x.reshape(-1), ANY),
+    "split": both(lambda xp, x: x[: x.shape[0] // 2 * 2].reshape((x.shape[0] // 2, 2, *x.shape[1:])), ANY, 1),
+    "add axis": both(lambda xp, x: x[None], ANY),
+    "pad": both(lambda xp, x: xp.pad(x, [(1, 2)] * x.ndim), NUMBERS, 1),
+    "repeat": both(lambda xp, x: xp.broadcast_to(x[None], (3, *x.shape)), ANY),
+    "double": both(lambda xp, x: xp.concatenate([x, x[::-1]], axis=0), ANY, 1),
+    "stack": both(lambda xp, x: xp.stack([x, x], axis=-1), ANY),
+    "sum": both(lambda xp, x: xp.sum(x, axis=0, dtype=x.dtype), NUMBERS, 1, False),
+    "sum keep": both(lambda xp, x: xp.sum(x, axis=-1, keepdims=True, dtype=x.dtype), NUMBERS, 1, False),
+    "sum all": both(lambda xp, x: xp.sum(x, dtype=x.dtype), NUMBERS, 0, False),
+    "prod": both(lambda xp, x: xp.prod(x, axis=0, dtype=x.dtype), NUMBERS, 1, False),
+    "any": both(lambda xp, x: xp.any(x, axis=-1), ANY, 1),
+    "all": both(lambda xp, x: xp.all(x, axis=0), ANY, 1),
+    "highest": both(lambda xp, x: xp.max(xp.pad(x, [(0, 1)] * x.ndim), axis=0), INTEGERS, 1),
+    "lowest": both(lambda xp, x: xp.min(xp.pad(x, [(0, 1)] * x.ndim), axis=-1), INTEGERS, 1),
+}
+BINARY = {
+    "add": both(lambda xp, a, b: a + b),
+    "subtract": both(lambda xp, a, b: a - b),
+    "multiply": both(lambda xp, a, b: a * b),
+    "divide": both(lambda xp, a, b: a / b, FLOATS),
+    "maximum": same("maximum", "biu"),
+    "minimum": same("minimum", "biu"),
+    "floor divide": both(lambda xp, a, b: a // b),
+    "remainder": both(lambda xp, a, b: a % b),
+    "and": both(lambda xp, a, b: a & b, "biu"),
+    "or": both(lambda xp, a, b: a | b, "biu"),
+    "xor": both(lambda xp, a, b: a ^ b, "biu"),
+    "less": both(lambda xp, a, b: a < b, ANY),
+    "equal": both(lambda xp, a, b: a == b, ANY),
+    "where": both(lambda xp, a, b: xp.where(a < b, a, b)),
+    "outer product": both(lambda xp, a, b: a[..., None] * b[..., None, :], NUMBERS, 1),
+    "matmul": both(lambda xp, a, b: a @ xp.swapaxes(b, -1, -2), NUMBERS, 2, False),
+}
