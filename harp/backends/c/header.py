@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from string import Template
 
-from harp.backends.c import update
+from harp.backends.c import math, update
 from harp.backends.c.scalar import TYPES
 from harp.trace.dtypes import ALL, DType, Kind, f32
 
@@ -233,15 +233,17 @@ def _fields(dtype: DType) -> dict[str, str]:
         "B": str(bits),
         "f": "f" if dtype is f32 else "",
         "low": ">= -0x1p31f" if dtype is f32 else "> -2147483649.0",
+        **(math.fields(dtype) if dtype.is_float else {}),
     }
 
 
 @cache
 def helpers() -> Mapping[str, str]:
     """Every helper by name, each after those that it calls."""
-    found = {**_PLAIN, "harp_parallel": _PARALLEL, **update.declarations()}
+    found = {**_PLAIN, "harp_parallel": _PARALLEL, **math.PLAIN, **update.declarations()}
     for dtype in ALL:
-        for family in _FAMILIES[dtype.kind]:
+        families = (*_FAMILIES[dtype.kind], *((math.family(dtype),) if dtype.is_float else ()))
+        for family in families:
             for name, text in family.items():
                 full = f"harp_{dtype.name}_{name}" if name.startswith("to_") else f"harp_{name}_{dtype.name}"
                 found[full] = Template(text).substitute(_fields(dtype))

@@ -1,0 +1,182 @@
+"""Elementwise functions of generated C: special values as NumPy's, errors within the stated bounds, vector code."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp.backends.c import scalar
+from harp.backends.c.header import header
+from harp.backends.toolchain import find_toolchain
+from harp.trace.dtypes import DType, f32, f64
+from harp.trace.ops import INFO, Op
+
+# The largest error in ULP: the table of docs/how-it-works.md, which benchmarks/ulp.py measures.
+_BOTH = {
+    **dict.fromkeys((Op.EXP, Op.EXP2), 1.25),
+    **dict.fromkeys((Op.EXPM1, Op.LOG1P, Op.TANH), 1.5),
+    **dict.fromkeys((Op.LOG, Op.LOG2), 1.0),
+}
+BOUNDS: dict[tuple[Op, DType], float] = {(op, dtype): bound for op, bound in _BOTH.items() for dtype in (f32, f64)}
+NAMES = {Op.POW: "power"}
+CASES = pytest.mark.parametrize(("op", "dtype"), BOUNDS, ids=lambda x: str(getattr(x, "value", x)))
+ROOT = Path(__file__).resolve().parents[2]
+CLANG = (sys.executable, "-m", "ziglang", "cc")
+
+needs_compiler = pytest.mark.skipif(find_toolchain() is None, reason="there is no C compiler")
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+
+
+def specials(dtype: DType) -> np.ndarray:
+    info = np.finfo(dtype.numpy)
+    plain = [0.0, 1.0, 2.0, 3.0, 0.5, 2.5, 88.0, 100.0, 750.0, 1e-30, 1e30, np.inf]
+    limits = [float(x) for x in (info.max, info.tiny, info.smallest_subnormal, info.eps, info.tiny / 3)]
+    whole = [float(n) for n in (info.maxexp, info.minexp, info.nmant + 1, info.nmant, 2**31 - 1)]
+    return np.array([s * x for x in plain + limits + whole for s in (1, -1)] + [np.nan], dtype.numpy)
+
+
+def samples(dtype: DType) -> np.ndarray:
+    """Dense around 0, 1, thresholds and where polynomials meet; random bits; numbers of everyday size."""
+    rng = np.random.default_rng(7)
+    info = np.finfo(dtype.numpy)
+    log_2 = float(np.log(2))
+    meet = [0.0, 1.0, 2.0, 0.5, 0.625, 0.5**0.5, 2**0.5 - 1, 0.5**0.5 - 1, *(log_2 * (n + 0.5) for n in range(-3, 4))]
+    ends = [float(n) for n in (info.maxexp, info.minexp, info.minexp - info.nmant - 1)]
+    turns = [np.pi / 4 * n for n in (1, 2, 3, 4, 6, 11, 1001)]
+    near = np.array([*meet, *ends, *(log_2 * n for n in ends), *turns, float(info.tiny), float(info.max)], dtype.numpy)
+    steps = near.view(f"i{dtype.itemsize}")[:, None] + np.arange(-50, 51)
+    dense = steps.astype(f"i{dtype.itemsize}").view(dtype.numpy).ravel()
+    bits = rng.integers(0, 1 << (8 * dtype.itemsize), 20_000, np.uint64).astype(f"u{dtype.itemsize}")
+    plain = [rng.uniform(-size, size, 10_000) for size in (0.01, 1, 3, 30, 110, 760, 1100)]
+    parts = [dense, -dense, bits.view(dtype.numpy), *plain, specials(dtype)]
+    return np.concatenate([np.asarray(part).astype(dtype.numpy) for part in parts])
+
+
+def operands(op: Op, values: np.ndarray) -> list[np.ndarray]:
+    """One or two arrays; of two, every other pair has a power that is a number."""
+    if INFO[op].arity == 1:
+        return [values]
+    rng = np.random.default_rng(8)
+    others = rng.permutation(values)
+    fitting = rng.uniform(-150, 130, values.size) / np.log2(np.abs(values.astype(np.float64)))
+    return [values, np.where(rng.integers(0, 2, values.size) == 1, others, fitting.astype(values.dtype))]
+
+
+def reference(op: Op, arrays: list[np.ndarray], wide: type) -> np.ndarray:
+    return np.asarray(getattr(np, NAMES.get(op, op.value))(*(a.astype(wide) for a in arrays)))
+
+
+def run(op: Op, arrays: list[np.ndarray]) -> np.ndarray:
+    return np.asarray(harp.jit(getattr(hnp, NAMES.get(op, op.value)))(*arrays))
+
+
+def errors(got: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """In ULP of `exact`, which has more digits, for results that are numbers; past the largest one comes infinity."""
+    info = np.finfo(got.dtype)
+    end = np.exp2(exact.dtype.type(info.maxexp))
+    size, other = (np.minimum(np.abs(x.astype(exact.dtype)), end) for x in (exact, got))
+    exponent = np.clip(np.frexp(size)[1] - 1, info.minexp, info.maxexp - 1)
+    return np.ldexp(np.abs(size - other), info.nmant - exponent)
+
+
+@needs_compiler
+@CASES
+def test_special_values(op: Op, dtype: DType) -> None:
+    values = specials(dtype)
+    arrays = [values]
+    if INFO[op].arity == 2:
+        arrays = [np.repeat(values, values.size), np.tile(values, values.size)]
+    got, expected = run(op, arrays), reference(op, arrays, dtype.numpy)
+    special = ~np.isfinite(expected) | (expected == 0) | (np.abs(expected) == 1)
+    np.testing.assert_array_equal(got[special], expected[special])
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(got)[numbers], np.signbit(expected)[numbers])
+
+
+@needs_compiler
+@CASES
+def test_error_is_within_the_bound(op: Op, dtype: DType) -> None:
+    wide = np.float64 if dtype is f32 else np.longdouble
+    if np.finfo(wide).nmant < np.finfo(dtype.numpy).nmant + 8:
+        pytest.skip("long double has no more digits than double")
+    arrays = operands(op, samples(dtype))
+    got, exact = run(op, arrays), reference(op, arrays, wide)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(exact))
+    numbers = ~np.isnan(exact)
+    worst = errors(got[numbers], exact[numbers])
+    index = int(np.argmax(worst))
+    assert worst[index] <= BOUNDS[op, dtype], [float(a[numbers][index]).hex() for a in arrays]
+
+
+@needs_compiler
+@CASES
+def test_the_same_bits_at_every_place(op: Op, dtype: DType) -> None:
+    """Vectors and the rest of a loop compute alike."""
+    arrays = operands(op, samples(dtype)[:10_000])
+    whole = run(op, arrays)
+    for start, size in ((0, 1), (1, 7), (5, 33), (3, 1000)):
+        part = run(op, [np.ascontiguousarray(a[start : start + size]) for a in arrays])
+        same = (part == whole[start : start + size]) | np.isnan(part)
+        assert same.all() and np.array_equal(np.isnan(part), np.isnan(whole[start : start + size]))
+
+
+def loop(op: Op, dtype: DType) -> str:
+    """A unit of C that applies the function to arrays."""
+    c = scalar.TYPES[dtype]
+    body = f"""
+HARP_EXPORT void run(int64_t n, const {c} *restrict a, const {c} *restrict b, {c} *restrict out)
+{{
+    for (int64_t i = 0; i < n; i++) out[i] = {scalar.operation(op, dtype, ("a[i]", "b[i]")[: INFO[op].arity])};
+    (void)b;
+}}
+"""
+    return header(body) + body
+
+
+FLAGS = ("-std=gnu11", "-O2", "-ftree-vectorize", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off")
+STRICT = ("-fwrapv", "-Wall", "-Wextra", "-Werror", "-c", "-x", "c", "-")
+INSTRUCTIONS = {"baseline": (), "avx2": ("-mavx2", "-mfma"), "avx512": ("-march=x86-64-v4",)}
+
+
+@needs_gcc
+@CASES
+@pytest.mark.parametrize("instructions", INSTRUCTIONS)
+def test_loops_are_vectorised(op: Op, dtype: DType, instructions: str, tmp_path: Path) -> None:
+    flags = (*FLAGS, "-fvect-cost-model=dynamic", "-fopt-info-vec", *INSTRUCTIONS[instructions])
+    command = ["gcc", *flags, *STRICT, "-o", str(tmp_path / "loop.o")]
+    done = subprocess.run(command, input=loop(op, dtype), capture_output=True, text=True, check=False)
+    if "unrecognized" in done.stderr or "bad value" in done.stderr:
+        pytest.skip("gcc does not know this instruction set")
+    assert done.returncode == 0, done.stderr
+    assert "loop vectorized" in done.stderr
+
+
+@CASES
+def test_clang_takes_it_without_warnings(op: Op, dtype: DType, tmp_path: Path) -> None:
+    if importlib.util.find_spec("ziglang") is None:
+        pytest.skip("ziglang is not installed")
+    command = [*CLANG, *FLAGS, *STRICT, "-o", str(tmp_path / "loop.o")]
+    done = subprocess.run(command, input=loop(op, dtype), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@CASES
+def test_lines_are_short(op: Op, dtype: DType) -> None:
+    assert max(map(len, loop(op, dtype).splitlines())) <= 120
+
+
+def test_the_documentation_states_the_bounds() -> None:
+    text = (ROOT / "docs" / "how-it-works.md").read_text("utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| `")]
+    table = {(row[0].strip("`"), row[1]): row for row in rows if len(row) == 6}
+    for (op, dtype), bound in BOUNDS.items():
+        _, _, stated, fused, plain, _ = table[op.value, np.dtype(dtype.numpy).name]
+        assert max(float(fused), float(plain)) <= float(stated) == bound, (op, dtype)
