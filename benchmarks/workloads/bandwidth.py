@@ -18,6 +18,7 @@ from benchmarks.workload import Comparison, Measurement
 from benchmarks.workloads import elementwise, reductions
 
 SOURCE = """
+#pragma GCC visibility push(default)
 void triad(float *restrict to, const float *restrict x, const float *restrict z, long count) {
     for (long i = 0; i < count; i++) to[i] = 2.5f * x[i] + -0.75f * z[i];
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import statistics
+import time
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
@@ -129,7 +130,10 @@ def new_sizes(settings: Settings, row: Row) -> None:
     rng, rounds = np.random.default_rng(0), fewer(settings, 3).rounds
     batches = [arguments(rng, first + extra, *widths) for extra in range(21)]
     times: dict[str, list[float]] = {}
-    for _ in range(rounds):
+    end = time.monotonic() + 2 * settings.budget
+    for turn in range(rounds):
+        if turn and time.monotonic() > end:  # JAX compiles for half a minute
+            break
         for name in ("harp", *(n for n in settings.peers if n in CALLS)):
             peer = PEERS[name]
             if peer.prepare:

@@ -16,6 +16,7 @@ from benchmarks.import_time import once
 from benchmarks.peers import PEERS
 from benchmarks.workload import Measurement, fewer
 
+STEPS = ("numpy", "jax", "torch", "torch.compile")
 Runs = dict[str, list[dict[str, float]]]
 
 
@@ -33,11 +34,13 @@ def runs(settings: Settings) -> tuple[Runs, Runs]:
     """Processes that find an empty cache, and processes that find what these left there."""
     cold: Runs = defaultdict(list)
     warm: Runs = defaultdict(list)
-    for _ in range(fewer(settings, 3).rounds):
-        for name in ("harp", *(n for n in settings.peers if n in ("numpy", "jax", "torch", "torch.compile"))):
+    for turn in range(fewer(settings, 3).rounds):
+        for name in ("harp", *(n for n in settings.peers if n in STEPS)):
+            if turn and name == "torch.compile":  # half a minute and more each time
+                continue
             with tempfile.TemporaryDirectory(prefix="harp-bench-") as directory:
                 cold[name].append(_child(name, directory, settings.quick))
-                for _ in range(1 if settings.quick else 3):
+                for _ in range(fewer(settings, 3).rounds):
                     warm[name].append(_child(name, directory, settings.quick))
     return cold, warm
 
