@@ -15,7 +15,8 @@ sys.path.insert(0, str(ROOT))  # the package is not installed
 from benchmarks import harness, report  # noqa: E402
 from benchmarks.peers import PEERS  # noqa: E402
 from benchmarks.workload import LOOPS, Comparison  # noqa: E402
-from benchmarks.workloads import WORKLOADS, chosen  # noqa: E402
+from benchmarks.workloads import WORKLOADS, bandwidth, chosen  # noqa: E402
+from harp.backends import toolchain  # noqa: E402
 
 COMPARISONS = [w for w in WORKLOADS.values() if isinstance(w, Comparison)]
 
@@ -57,6 +58,18 @@ def test_a_run_prints_a_table_and_writes_json(tmp_path):
         assert row["medians"].keys() == {"harp", "numpy"}
         assert not row["notes"]
         assert row["met"] == harness.Goal(**row["goal"]).met(row["figure"])
+
+
+def test_the_loops_in_c_read_and_write_all_elements():
+    if toolchain.find_toolchain() is None:
+        pytest.skip("there is no C compiler")
+    x, z = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
+    to = np.zeros_like(x)
+    for part in bandwidth._parts(bandwidth.library().triad, [to, x, z], threads=3):
+        part()
+    assert np.array_equal(to, np.float32(2.5) * x - np.float32(0.75))
+    parts = bandwidth._parts(bandwidth.library().read_all, [x], threads=3)
+    assert sum(part() for part in parts) == x.sum()
 
 
 def test_an_unknown_workload_or_peer_is_an_error():
