@@ -1,6 +1,6 @@
 """How long the C of an MLP's training step takes to compile, from a cold cache, in seconds.
 
-python benchmarks/compile_time.py [compiler]
+python -m benchmarks.compile_time [compiler]
 """
 
 import contextlib

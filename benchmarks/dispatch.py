@@ -1,6 +1,6 @@
 """What one call costs: x + 1 on 4 float32 elements, in microseconds.
 
-python benchmarks/dispatch.py [repeats]
+python -m benchmarks.dispatch [repeats]
 """
 
 import os

@@ -1,6 +1,6 @@
 """What `import harp` costs beyond `import numpy`: medians of interleaved runs, in milliseconds.
 
-python benchmarks/import_time.py [runs]
+python -m benchmarks.import_time [runs]
 """
 
 import statistics

@@ -1,13 +1,14 @@
 """A chain of many operations: seconds before the C compiler, and in it. Both should grow linearly.
 
-python benchmarks/trace_time.py [length ...]
+python -m benchmarks.trace_time [length ...]
 """
 
 import sys
 import time
 
 import numpy as np
-from compile_time import cold
+
+from benchmarks.compile_time import cold
 
 
 def main(*lengths: int) -> None:

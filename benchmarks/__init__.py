@@ -1,0 +1,1 @@
+"""Measurements: `python -m benchmarks` compares harp with its peers; the other modules run on their own."""
