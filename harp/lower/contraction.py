@@ -242,7 +242,7 @@ def _panels(context: Context, match: Match) -> Stmt:
         if not _is_direct(a):
             copies.append(_rows(context, panel))
             a = Load(copies[-1][0], (of(match.row) - top, of(product.loops[0])))
-        inside += [_zero(context, total, rows, 0), _sum(context, panel, a)]
+        inside += [_zero(context, total, rows), _sum(context, panel, a)]
         sums[product.acc] = total, (i, lane)
     renaming = Renaming(Substitution({match.row: top + i, match.column: start + lane}), sums)
     body = renaming.statement(match.body)
@@ -277,11 +277,10 @@ def _rows(context: Context, panel: Panel) -> tuple[Buffer, Stmt]:
     return copy, nest(i_head + k_head, Store(copy, (i, at), value))
 
 
-def _zero(context: Context, buffer: Buffer, rows: Index, start: Index | int) -> Stmt:
-    """The columns from `start` on."""
+def _zero(context: Context, buffer: Buffer, rows: Index) -> Stmt:
     i_head, i = context.numbers.loop(rows)
-    l_head, lane = context.numbers.loop(buffer.shape[1] - start, LoopKind.SIMD)
-    return nest(i_head + l_head, Store(buffer, (i, lane + start), const(0, buffer.dtype)))
+    l_head, lane = context.numbers.loop(buffer.shape[1], LoopKind.SIMD)
+    return nest(i_head + l_head, Store(buffer, (i, lane), const(0, buffer.dtype)))
 
 
 def _sum(context: Context, panel: Panel, a: Expr) -> Stmt:
@@ -316,8 +315,8 @@ def _pack(context: Context, panel: Panel, first: Index, depth: Index) -> Iterato
     l_head, lane = context.numbers.loop(panel.columns)
     value = _at(panel.product.b, {panel.column: panel.start + lane, last: first + k})
     heads = k_head + l_head if _moves_by_one(panel.product.b, panel.column) else l_head + k_head
+    yield If((panel.sums.shape[1] - panel.columns - 1,), _zero(context, panel.packed, depth))
     yield nest(heads, Store(panel.packed, (k, lane), value))
-    yield If((panel.sums.shape[1] - panel.columns - 1,), _zero(context, panel.packed, depth, panel.columns))
 
 
 def _at(e: Expr, places: Mapping[Atom, Index]) -> Expr:

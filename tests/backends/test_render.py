@@ -438,3 +438,38 @@ def test_a_large_program_is_several_units(tmp_path: Path) -> None:
     assert compiled.status([array.ctypes.data for array in (*values, *results)], {n: 3}) == 0
     for k in range(40):
         np.testing.assert_array_equal(results[k], np.full(3, float(k * k + 11)))
+
+
+def test_loops_that_set_zeros_are_one_call() -> None:
+    out, i, j = Buffer("out", f32, (N, as_index(8)), Space.OUTPUT), Loop(0, N), Loop(1, as_index(8))
+
+    def source(*heads: For, value: float = 0.0, index: tuple[Index, ...] = (of(i), of(j))) -> str:
+        body = Nest(heads, Store(out, index, const(value, f32)))
+        return str(render(Program((), (out,), (n,), (), (), (Kernel("fill", body),))))
+
+    assert "__builtin_memset(&out0[0], 0, (size_t)(8)*(size_t)(s0)*sizeof(float));" in source(For(i), For(j))
+    for text in (
+        source(For(i), For(j), value=-0.0),
+        source(For(i), For(j), value=1.0),
+        source(For(j), For(i), index=(of(i), of(j))),
+        source(For(i), For(Loop(2, as_index(7))), index=(of(i), of(Loop(2, as_index(7))))),
+    ):
+        assert "memset" not in text.split("fill:")[1].split("harp_scratch")[0].replace("7", "") or "for" in text
+
+
+@needs_gcc
+def test_a_row_times_a_matrix_is_one_call(tmp_path: Path) -> None:
+    a, b = Buffer("a", f32, (N,), Space.INPUT), Buffer("b", f32, (N, M), Space.INPUT)
+    out, k, j = Buffer("out", f32, (M,), Space.OUTPUT), Loop(1, N), Loop(2, M)
+    sums = apply(Op.FMA, Load(a, (of(k),)), Load(b, (of(k), of(j))), Load(out, (of(j),)))
+    zero = Nest((For(Loop(0, M)),), Store(out, (of(Loop(0, M)),), const(0.0, f32)))
+    body = Seq((zero, Nest((For(k), For(j)), Store(out, (of(j),), sums))))
+    program = Program((a, b), (out,), (n, m), (), (), (Kernel("row", body),))
+    assert "harp_stream_f32(s1, s0, &in0[0], 1, &in1[0], s1, &out0[0]);" in str(render(program))
+    compiled = Compiled(program, tmp_path, flags=("-march=native", "-ffp-contract=fast"))
+    rng = np.random.default_rng(0)
+    for depth, columns in ((0, 5), (1, 1), (4, 33), (7, 16), (9, 40)):
+        x, w = rng.normal(size=depth).astype("f4"), rng.normal(size=(depth, columns)).astype("f4")
+        found = np.empty(columns, "f4")
+        assert compiled.status([x.ctypes.data, w.ctypes.data, found.ctypes.data], {n: depth, m: columns}) == 0
+        np.testing.assert_allclose(found, x.astype("f8") @ w.astype("f8"), rtol=1e-4, atol=1e-5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.backends.c import parts, update
+from harp.backends.c import fill, parts, stream, update
 from harp.backends.c.function import parameter
 from harp.backends.c.index import IndexPrinter, division
 from harp.backends.c.scalar import TYPES, operation
@@ -152,9 +152,9 @@ class Body:
         STATEMENTS[type(stmt)](self, stmt, block)
 
     def _nest(self, stmt: Nest, block: bool) -> None:
-        found = update.match(stmt)
-        if found is not None:
-            self.lines.add(update.call(found, self._index.text, self._element, self._offset))
+        text = self._selected(stmt)
+        if text is not None:
+            self.lines.add(text)
             return
         first = stmt.heads[0] if stmt.heads else None
         if isinstance(first, For) and first.kind is LoopKind.PARALLEL and self._prefix:
@@ -168,6 +168,18 @@ class Body:
         self.statement(stmt.body, block or bool(stmt.heads))
         while self.lines.depth > depth:
             self.lines.close()
+
+    def _selected(self, stmt: Nest) -> str | None:
+        """One call for the whole nest, where there is a function for it."""
+        prints = update.Print(self._index.text, self._element, self._offset)
+        if (found := update.match(stmt)) is not None:
+            return update.call(found, prints)
+        if (row := stream.match(stmt)) is not None:
+            return stream.call(row, prints)
+        zeros = fill.match(stmt)
+        if zeros is None or zeros.buffer in self._scalars:
+            return None
+        return fill.call(zeros, self._index.text, self._element)
 
     def _in_parts(self, head: For, stmt: Nest) -> None:
         """A function of a range of the loop's iterations, and the call for all of them."""

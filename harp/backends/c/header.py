@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from string import Template
 
-from harp.backends.c import math, update
+from harp.backends.c import math, stream, update
 from harp.backends.c.scalar import TYPES
 from harp.trace.dtypes import ALL, DType, Kind, f32
 
@@ -240,7 +240,7 @@ def _fields(dtype: DType) -> dict[str, str]:
 @cache
 def helpers() -> Mapping[str, str]:
     """Every helper by name, each after those that it calls."""
-    found = {**_PLAIN, "harp_parallel": _PARALLEL, **math.PLAIN, **update.declarations()}
+    found = {**_PLAIN, "harp_parallel": _PARALLEL, **math.PLAIN, **update.declarations(), **stream.declarations()}
     for dtype in ALL:
         families = (*_FAMILIES[dtype.kind], *((math.family(dtype),) if dtype.is_float else ()))
         for family in families:

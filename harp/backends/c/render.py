@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from harp.backends.c import parts, update
+from harp.backends.c import parts, stream, update
 from harp.backends.c.arena import STACK_BYTES, add_lets, needs_check, scratch_lines, slot_size
 from harp.backends.c.body import Body, plain
 from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define, parameter
@@ -34,7 +34,7 @@ from harp.lower.uses import Uses, arguments, parameters, regions, uses
 from harp.trace.index import Atom, Loop
 
 # Lines in a unit, about: what costs a compiler several times more than starting it.
-_UNIT_LINES = 200
+_UNIT_LINES = 250
 # Parameters that are passed one by one, which is the fastest call.
 _DIRECT = 100
 
@@ -231,7 +231,8 @@ def _callees_first(functions: Mapping[str, Region]) -> list[str]:
 
 def _source(texts: Sequence[str]) -> Source:
     """With the units of the functions that the texts call; these take longest, so they come first."""
-    return Source((*update.units(word for text in texts for word in words(text)), *map(Unit, texts)))
+    used = {word for text in texts for word in words(text)}
+    return Source((*update.units(used), *stream.units(used), *map(Unit, texts)))
 
 
 def _partition(kernels: Sequence[Function]) -> list[list[Function]]:

@@ -22,7 +22,6 @@ from harp.trace.expr import Apply
 from harp.trace.index import ONE, ZERO, Index, Loop, split_linear
 from harp.trace.ops import Op
 
-Text = Callable[[Buffer, tuple[Index, ...]], str]
 _LANES = {f32: (4, 8, 16), f64: (2, 4, 8)}
 # Rows by the bytes of a vector: two vectors a row, two of b and one of a fill the registers that come with the width.
 _ROWS = {16: 6, 32: 6, 64: 14}
@@ -61,7 +60,7 @@ def match(stmt: Nest) -> Update | None:
     if len(found) < 3 or found[2].buffer is not store.buffer or found[2].index != store.index:
         return None
     k, i, lane = loops
-    a, b, c = map(_access, found, [loops] * 3, (i, k, i), (k, lane, lane))
+    a, b, c = map(access, found, [loops] * 3, (i, k, i), (k, lane, lane))
     if a is None or b is None or c is None or not (_moves_by_one(b) and _moves_by_one(c)):
         return None
     width = c.buffer.shape[-1].constant or 0
@@ -70,7 +69,7 @@ def match(stmt: Nest) -> Update | None:
     return Update(f"harp_update_{dtype.name}_x{width // 2}", i.extent, lane.extent, k.extent, a, b, c)
 
 
-def _access(load: Load, loops: Sequence[Loop], row: Loop, step: Loop) -> Access | None:
+def access(load: Load, loops: Sequence[Loop], row: Loop, step: Loop) -> Access | None:
     """None where the element moves with another one of the loops, or not in proportion."""
     first = load.index
     slopes: dict[Loop, tuple[Index, ...]] = {}
@@ -96,18 +95,26 @@ def _has_room(b: Access, c: Access, columns: Index, width: int) -> bool:
     return all(access.buffer.shape[-1].constant == width and access.first[-1] is ZERO for access in (b, c))
 
 
-def call(update: Update, text: Callable[[Index], str], element: Text, offset: Text) -> str:
-    """The call, given how an index and an element of a buffer are printed, and its distance from the first one."""
+class Print(NamedTuple):
+    """How an index, an element of a buffer, and its distance from the first one are printed."""
 
-    def pointer(access: Access) -> str:
-        return f"&{element(access.buffer, access.first)}"
+    number: Callable[[Index], str]
+    element: Callable[[Buffer, tuple[Index, ...]], str]
+    offset: Callable[[Buffer, tuple[Index, ...]], str]
 
+    def pointer(self, access: Access) -> str:
+        """To the element at the start of the loops."""
+        return f"&{self.element(access.buffer, access.first)}"
+
+
+def call(update: Update, prints: Print) -> str:
+    """The call."""
     a, b, c = update.a, update.b, update.c
-    distances = offset(a.buffer, a.row), offset(a.buffer, a.step), offset(b.buffer, b.row), offset(c.buffer, c.row)
-    a_row, a_step, b_step, c_row = distances
-    places = f"{pointer(a)}, {a_row}, {a_step}, {pointer(b)}, {b_step}, {pointer(c)}, {c_row}"
-    extents = ", ".join(map(text, (update.rows, update.columns, update.depth)))
-    return f"{update.name}({extents}, {places});"
+    left = f"{prints.pointer(a)}, {prints.offset(a.buffer, a.row)}, {prints.offset(a.buffer, a.step)}"
+    right = f"{prints.pointer(b)}, {prints.offset(b.buffer, b.row)}"
+    sums = f"{prints.pointer(c)}, {prints.offset(c.buffer, c.row)}"
+    extents = ", ".join(map(prints.number, (update.rows, update.columns, update.depth)))
+    return f"{update.name}({extents}, {left}, {right}, {sums});"
 
 
 def declarations() -> dict[str, str]:
