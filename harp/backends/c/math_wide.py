@@ -47,7 +47,8 @@ _TRIG: Mapping[str, str] = {
 /* The nearest whole number of quarter turns (modulo 2^32), and what is left. */
 HARP_INLINE double harp_quarters_f32(float a, uint32_t *whole)
 {
-    const int32_t above = (int32_t)(harp_bits_f32(a) >> 23 & 255) - 150, e = above & ~(above >> 31);
+    const int32_t above = (int32_t)(harp_bits_f32(a) >> 23 & 255) - 150;
+    const int64_t e = above > 0 ? above : 0; /* gcc does not gather by an int32_t */
     const double x = a, near = x*harp_turns[e], sum = near + 0x1.8p52;
     *whole = (uint32_t)harp_bits_f64(sum);
     return harp_madd_f64(x, harp_turns_rest[e], near - (sum - 0x1.8p52));
