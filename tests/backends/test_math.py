@@ -25,7 +25,11 @@ _BOTH = {
     **dict.fromkeys((Op.EXPM1, Op.LOG1P, Op.TANH), 1.5),
     **dict.fromkeys((Op.LOG, Op.LOG2), 1.0),
 }
-BOUNDS: dict[tuple[Op, DType], float] = {(op, dtype): bound for op, bound in _BOTH.items() for dtype in (f32, f64)}
+_OF_F32 = {Op.SIN: 1.25, Op.COS: 1.25, Op.TAN: 1.5, Op.POW: 0.75}
+BOUNDS: dict[tuple[Op, DType], float] = {
+    **{(op, dtype): bound for op, bound in _BOTH.items() for dtype in (f32, f64)},
+    **{(op, f32): bound for op, bound in _OF_F32.items()},
+}
 NAMES = {Op.POW: "power"}
 CASES = pytest.mark.parametrize(("op", "dtype"), BOUNDS, ids=lambda x: str(getattr(x, "value", x)))
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +61,8 @@ def samples(dtype: DType) -> np.ndarray:
     bits = rng.integers(0, 1 << (8 * dtype.itemsize), 20_000, np.uint64).astype(f"u{dtype.itemsize}")
     plain = [rng.uniform(-size, size, 10_000) for size in (0.01, 1, 3, 30, 110, 760, 1100)]
     parts = [dense, -dense, bits.view(dtype.numpy), *plain, specials(dtype)]
-    return np.concatenate([np.asarray(part).astype(dtype.numpy) for part in parts])
+    values = np.concatenate([np.asarray(part).astype(dtype.numpy) for part in parts])
+    return np.where(np.isnan(values), np.nan, values).astype(dtype.numpy)  # quiet ones: libm's differ about signalling
 
 
 def operands(op: Op, values: np.ndarray) -> list[np.ndarray]:

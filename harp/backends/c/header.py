@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from string import Template
 
-from harp.backends.c import math, stream, update
+from harp.backends.c import math, math_wide, stream, update
 from harp.backends.c.scalar import TYPES
 from harp.trace.dtypes import ALL, DType, Kind, f32
 
@@ -240,13 +240,15 @@ def _fields(dtype: DType) -> dict[str, str]:
 @cache
 def helpers() -> Mapping[str, str]:
     """Every helper by name, each after those that it calls."""
-    found = {**_PLAIN, "harp_parallel": _PARALLEL, **math.PLAIN, **update.declarations(), **stream.declarations()}
-    for dtype in ALL:
-        families = (*_FAMILIES[dtype.kind], *((math.family(dtype),) if dtype.is_float else ()))
-        for family in families:
-            for name, text in family.items():
-                full = f"harp_{dtype.name}_{name}" if name.startswith("to_") else f"harp_{name}_{dtype.name}"
-                found[full] = Template(text).substitute(_fields(dtype))
+    declared = {"harp_parallel": _PARALLEL, **update.declarations(), **stream.declarations()}
+    found = {**_PLAIN, **declared, **math.PLAIN, **math_wide.tables()}
+    floats = [dtype for dtype in ALL if dtype.is_float]
+    families = [(dtype, family) for dtype in ALL for family in _FAMILIES[dtype.kind]]
+    families += [(dtype, module.family(dtype)) for module in (math, math_wide) for dtype in floats]
+    for dtype, family in families:
+        for name, text in family.items():
+            full = f"harp_{dtype.name}_{name}" if name.startswith("to_") else f"harp_{name}_{dtype.name}"
+            found[full] = Template(text).substitute(_fields(dtype))
     return found
 
 

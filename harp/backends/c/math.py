@@ -185,7 +185,7 @@ HARP_INLINE $T harp_log_ends_$s($T x, $T y)
     "log": """\
 HARP_INLINE $T harp_log_$s($T x)
 {
-    const $T y = x < $normal ? x*$raise : x, shift = x < $normal ? $raised : 0;
+    const $T up = x*$raise, y = x < $normal ? up : x, shift = x < $normal ? $raised : 0;
     return harp_log_ends_$s(x, harp_log_sum_$s(harp_log_part_$s(y), harp_log_whole_$s(y) - shift));
 }
 """,
@@ -193,7 +193,7 @@ HARP_INLINE $T harp_log_$s($T x)
 /* log(1 + f)/log(2) in two parts, k added to the large one, as in FreeBSD's e_log2.c. */
 HARP_INLINE $T harp_log2_$s($T x)
 {
-    const $T y = x < $normal ? x*$raise : x, shift = x < $normal ? $raised : 0;
+    const $T up = x*$raise, y = x < $normal ? up : x, shift = x < $normal ? $raised : 0;
     const $T f = harp_log_part_$s(y), k = harp_log_whole_$s(y) - shift, half = 0.5$f*f*f;
     const $T hi = harp_from_bits_$s(harp_bits_$s(f - half) & $upper);
     const $T lo = ((f - hi) - half) + harp_log_poly_$s(f);
@@ -208,7 +208,8 @@ HARP_INLINE $T harp_log1p_$s($T x)
 {
     const $T k = harp_log_whole_$s(1 + x), down = harp_two_to_$s(2 - k);
     const $T f = harp_madd_$s(x*0.25$f, down, down*0.25$f - 1);
-    return fabs$f(x) < $tiny ? x : harp_log_ends_$s(1 + x, harp_log_sum_$s(f, k));
+    const $T y = harp_log_ends_$s(1 + x, harp_log_sum_$s(f, k));
+    return fabs$f(x) < $tiny ? x : y;
 }
 """,
 }
@@ -226,8 +227,8 @@ HARP_INLINE $T harp_tanh_$s($T x)
 {
     const $T z = x*x, a = fabs$f(x);
     $poly_tanh
-    const $T y = a < 0.625f ? harp_madd_$s(z*p, a, a) : 1 - 2/(harp_exp_$s(2*a) + 1);
-    return copysign$f(y, x);
+    const $T near = harp_madd_$s(z*p, a, a), far = 1 - 2/(harp_exp_$s(2*a) + 1);
+    return copysign$f(a < 0.625f ? near : far, x);
 }
 """,
 }
@@ -248,7 +249,8 @@ HARP_INLINE $T harp_tanh_$s($T x)
     const $T a = fabs(x), z = x*x;
     $poly_tanhp
     $poly_tanhq
-    const $T top = a < 0.625 ? a*z*p : -2, below = a < 0.625 ? q : harp_exp_$s(2*a) + 1;
+    const $T near = a*z*p, far = harp_exp_$s(2*a) + 1;
+    const $T top = a < 0.625 ? near : -2, below = a < 0.625 ? q : far;
     return copysign((a < 0.625 ? a : 1) + top/below, x);
 }
 """,
