@@ -16,7 +16,7 @@ from harp.lower.loops import Buffer, Let, Load, Region
 from harp.trace.dtypes import Buffer as Array
 from harp.trace.expr import Apply, Const, Expr, Position, walk
 from harp.trace.index import Atom, FloorDiv, Index, Relu, Symbol
-from harp.trace.ops import INFO, Op
+from harp.trace.ops import INFO, Op, convert
 
 Value = Callable[[], np.generic]
 Number = Callable[[], int]
@@ -136,7 +136,10 @@ class Evaluator:
         if isinstance(e, Load):
             return self._load(e)
         if isinstance(e, Apply):
-            return same if e.op is Op.CAST else INFO[e.op].numpy
+            if e.op is not Op.CAST:
+                return INFO[e.op].numpy
+            to = e.dtype.numpy
+            return lambda a: convert(np.asarray(a), to)[()]
         raise self.error(f"{e!r} is no value of a kernel")
 
     def _load(self, e: Load) -> Value:

@@ -21,7 +21,7 @@ from harp.trace import ops
 from harp.trace.dtypes import Buffer, DType, bool_, i64
 from harp.trace.index import Index
 from harp.trace.interning import Interned, InternedBase
-from harp.trace.ops import INFO, Op
+from harp.trace.ops import INFO, Op, convert
 
 
 class Expr(InternedBase, metaclass=Interned):
@@ -99,7 +99,7 @@ def const(value: object, dtype: DType) -> Const:
         value = value & ((1 << bits) - 1)
         return Const(dtype, value.to_bytes(dtype.itemsize, "little" if np.little_endian else "big"))
     with np.errstate(over="ignore"):
-        return Const(dtype, np.asarray(value).astype(dtype.numpy).tobytes())
+        return Const(dtype, convert(np.asarray(value), dtype.numpy).tobytes())
 
 
 def apply(op: Op, *args: Expr, cast_to: DType | None = None) -> Expr:
@@ -252,8 +252,10 @@ def evaluate(e: Expr, leaf: Callable[[Expr], Buffer]) -> Buffer:
                 values[x] = x.value
             elif isinstance(x, Apply):
                 args = [values[a] for a in x.operands]
-                result = args[0] if x.op is Op.CAST else INFO[x.op].numpy(*args)
-                values[x] = np.asarray(result).astype(x.dtype.numpy, copy=False)
+                if x.op is Op.CAST:
+                    values[x] = convert(args[0], x.dtype.numpy)
+                else:
+                    values[x] = np.asarray(INFO[x.op].numpy(*args)).astype(x.dtype.numpy, copy=False)
             else:
                 values[x] = leaf(x)
     return values[e]

@@ -98,6 +98,21 @@ def _fma(a: Buffer, b: Buffer, c: Buffer) -> Buffer:
     return np.asarray(a * b + c)  # type: ignore[operator]
 
 
+def convert(a: Buffer, to: np.dtype[np.generic]) -> Buffer:
+    """a.astype(to), the same on all machines: a float out of an integer's range is first truncated to int64 (for narrow
+    targets to int32), where it becomes the lowest number, and then wraps."""
+    if a.dtype.kind != "f" or to.kind not in "iu":
+        return a.astype(to, copy=False)
+    bits = 63 if to.itemsize == 8 or to == np.uint32 else 31
+    whole = np.trunc(a.astype(np.float64))
+    inside = (whole >= -(2.0**bits)) & (whole < 2.0**bits)
+    result = np.where(inside, np.where(inside, whole, 0).astype(np.int64), -(2**bits)).astype(to)
+    if to == np.uint64:
+        high = (whole >= 2.0**63) & (whole < 2.0**64)
+        result = np.where(high, np.where(high, whole, 0).astype(np.uint64), result)
+    return np.asarray(result)
+
+
 def _identity(a: Buffer) -> Buffer:
     return a
 

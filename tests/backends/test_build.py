@@ -360,15 +360,15 @@ def test_shared_units_are_compiled_once(directory):
     first, second = harp.jit(lambda a, b: a @ b), harp.jit(lambda a, b: a @ b + 1)
     a = np.arange(12.0).reshape(3, 4)
     np.testing.assert_array_equal(first(a, a.T), a @ a.T)
-    (kept,) = directory.glob("*.o")
-    before = kept.stat().st_mtime_ns
+    before = {path.name: path.stat().st_mtime_ns for path in directory.glob("*.o")}
+    assert before
     np.testing.assert_array_equal(second(a, a.T), a @ a.T + 1)
-    assert [path.stat().st_mtime_ns for path in directory.glob("*.o")] == [before]
+    assert {path.name: path.stat().st_mtime_ns for path in directory.glob("*.o")} == before
 
 
 def test_a_damaged_object_is_made_again(directory):
     a = np.arange(12.0).reshape(3, 4)
     harp.jit(lambda a, b: a @ b - 1)(a, a.T)
-    (kept,) = directory.glob("*.o")
-    kept.write_bytes(kept.read_bytes()[:-100])
+    for kept in directory.glob("*.o"):
+        kept.write_bytes(kept.read_bytes()[:-100])
     np.testing.assert_array_equal(harp.jit(lambda a, b: a @ b - 2)(a, a.T), a @ a.T - 2)
