@@ -31,7 +31,7 @@ from harp.lower.strips import Context, strips
 from harp.lower.target import Target
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution, floordiv
-from harp.trace.expr import apply, const
+from harp.trace.expr import Expr, apply, const
 from harp.trace.index import ZERO, Index, Loop, as_index
 from harp.trace.ops import Reduce
 
@@ -43,6 +43,8 @@ _NARROW = 8
 _HEIGHTS = {64: 8, 32: 6}
 # Scalar operations in a body that is unrolled, and in one that is printed in several versions.
 _UNROLLED, _REPEATED = 6, 64
+# Terms that are added to a sum each time it is read from memory.
+_TERMS = 4
 
 
 Rule = Callable[[Context, Stmt], Stmt | None]
@@ -198,6 +200,37 @@ def _where(condition: Index, s: Stmt) -> Stmt:
     return s if nonnegative(condition) else If((condition,), s)
 
 
+def several(context: Context, s: Stmt) -> Stmt | None:
+    """Sums in memory take several terms each time they are read and written, in the same order.
+
+    for k { for simd l: acc[l] += v(k) }
+        ->  for kb { for simd l: acc[l] = acc[l] + v(4*kb) + ... + v(4*kb + 3) }; for k (what is left) { ... }
+    """
+    if not isinstance(s, Nest) or not isinstance(s.body, Store) or len(s.heads) < 2:
+        return None
+    if s.body.reduce not in (Reduce.SUM, Reduce.PROD):  # a chain of comparisons is slower than memory
+        return None
+    *outer, k, lane = [h for h in s.heads if isinstance(h, For)]
+    store, reduce, extent = s.body, s.body.reduce, k.loop.extent
+    fits = lane.kind is LoopKind.SIMD and k.kind is LoopKind.SERIAL and len(outer) + 2 == len(s.heads)
+    if not fits or store.buffer.space is not Space.TILE or any(k.loop in mentioned(p) for p in store.index):
+        return None
+    if count_operations(store.value) > _UNROLLED or (extent.constant is not None and extent.constant < _TERMS):
+        return None
+    whole = floordiv(extent, _TERMS)
+    block, kb = context.numbers.loop(whole)
+    value: Expr = Load(store.buffer, store.index)
+    for term in range(_TERMS):
+        at = Renaming(Substitution({k.loop: kb * _TERMS + term}), {})
+        value = apply(reduce.value, value, at.value(store.value))
+    parts: list[Stmt] = [nest((*block, lane), Store(store.buffer, store.index, value))]
+    left = extent - whole * _TERMS
+    if left is not ZERO:
+        rest, position = context.numbers.loop(left)
+        parts.append(nest((*rest, lane), renamed(store, {k.loop: whole * _TERMS + position})))
+    return nest(outer, sequence(parts))
+
+
 def independent(context: Context, s: Stmt) -> Stmt | None:
     """for i: out[i] = v  ->  for simd i: out[i] = v"""
     if not isinstance(s, Nest) or not isinstance(s.body, Store) or s.body.reduce is not None:
@@ -211,4 +244,4 @@ def independent(context: Context, s: Stmt) -> Stmt | None:
     return nest((*outer, For(last.loop, LoopKind.SIMD)), store)
 
 
-RULES: tuple[Rule, ...] = (contraction, inner_unit, columns, lanes, independent)
+RULES: tuple[Rule, ...] = (contraction, inner_unit, columns, lanes, several, independent)

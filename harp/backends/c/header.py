@@ -158,11 +158,11 @@ static inline $T harp_shl_$s($T a, $T b) { return ($U)b < $B ? ($T)(($W)a << b) 
 _FLOAT: Mapping[str, str] = {
     "max": """\
 /* NaN is handed on. */
-static inline $T harp_max_$s($T a, $T b) { return a >= b || a != a ? a : b; }
+static inline $T harp_max_$s($T a, $T b) { return ((a >= b) | (a != a)) ? a : b; }
 """,
     "min": """\
 /* NaN is handed on. */
-static inline $T harp_min_$s($T a, $T b) { return a <= b || a != a ? a : b; }
+static inline $T harp_min_$s($T a, $T b) { return ((a <= b) | (a != a)) ? a : b; }
 """,
     "floordiv": """\
 /* The quotient of Python's divmod, as NumPy computes it. */
