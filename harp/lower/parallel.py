@@ -56,6 +56,8 @@ def _stores_outside(s: Stmt) -> bool:
 def _parts(numbers: Numbers, s: Nest, head: For) -> Stmt:
     extent = head.loop.extent
     part, position = numbers.loop(ceildiv(extent, _PART))
+    if not part:  # it is short, for all sizes
+        return s
     start = position * _PART
     inner, lane = numbers.loop(minimum(_PART, extent - start), LoopKind.SIMD)
     return _parallel(numbers, nest(part + inner, renamed(s.body, {head.loop: start + lane})))

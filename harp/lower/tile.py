@@ -37,6 +37,8 @@ from harp.trace.ops import Reduce
 
 # The accumulators of a reduction along memory: element j goes to number j mod LANES, on every machine.
 LANES = 32
+# Lanes that are left when vectors have been added to vectors.
+_VECTOR = 8
 # The width of the tiles that take what is left beside the widest ones.
 _NARROW = 8
 # Rows of a tile by the vector width in bytes: two vectors for each row fill the registers that come with the width.
@@ -159,7 +161,7 @@ def lanes(context: Context, s: Stmt) -> Stmt | None:
     """A fixed number of accumulators along memory, and a fixed tree.
 
     for k: acc += x[k]  ->  lane[32] = 0; for kb { for l < 32: lane[l] += x[32*kb + l] };
-                            for l < (what is left): lane[l] += x[...]; lane[:16] += lane[16:]; ...; acc += lane[0]
+                            for l < (what is left): lane[l] += x[...]; lane[:8] = tree of 4; acc += tree of lane[:8]
     """
     found = accumulation(s)
     if found is None:
@@ -186,14 +188,19 @@ def lanes(context: Context, s: Stmt) -> Stmt | None:
     if left is not ZERO:
         strips.append(_where(left - 1, to_lanes(left, whole * LANES)))
     statements.append(nest(outer, sequence(strips)))
-    half = LANES // 2
-    while half:
-        head, j = context.numbers.loop(half, LoopKind.SIMD)
-        level = nest(head, Store(lane, (j,), apply(reduce.value, Load(lane, (j,)), Load(lane, (j + half,)))))
-        statements.append(_where(extent - half - 1, level))  # else the upper half still holds the identity
-        half //= 2
-    statements.append(Store(store.buffer, (), Load(lane, (ZERO,)), reduce))
+    head, j = context.numbers.loop(_VECTOR, LoopKind.SIMD)
+    statements.append(nest(head, Store(lane, (j,), _tree(reduce, lane, j, LANES, _VECTOR))))
+    statements.append(Store(store.buffer, (), _tree(reduce, lane, ZERO, _VECTOR, 1), reduce))
     return Alloc(lane, sequence(statements))
+
+
+def _tree(reduce: Reduce, lane: Buffer, first: Index, count: int, step: int) -> Expr:
+    """Elements first, first + step, ... below first + count, where each half is reduced on its own and then both."""
+    level: list[Expr] = [Load(lane, (first + at,)) for at in range(0, count, step)]
+    while len(level) > 1:
+        half = len(level) // 2
+        level = [apply(reduce.value, a, b) for a, b in zip(level[:half], level[half:], strict=True)]
+    return level[0]
 
 
 def _where(condition: Index, s: Stmt) -> Stmt:

@@ -292,3 +292,9 @@ def test_copies_and_pickles_are_the_function_itself(monkeypatch):
     assert copy.deepcopy(local) is local
     with pytest.raises(errors.ArgumentError, match="top level"):
         pickle.dumps(local)
+
+
+def test_a_function_without_arrays():
+    """Nothing goes in, nothing comes out, and nothing fails."""
+    assert harp.jit(lambda x: x)(None) is None
+    assert harp.jit(lambda x: ())(np.ones(3)) == ()
