@@ -51,7 +51,7 @@ def library() -> ctypes.CDLL:
     with tempfile.TemporaryDirectory(prefix="harp-bench-") as directory:
         source, made = Path(directory, "loops.c"), Path(directory, "loops.so")
         source.write_text(SOURCE)
-        flags = (*base_flags(toolchain), "-O3", "-ffast-math", "-shared", "-o", str(made), str(source))
+        flags = (*base_flags(toolchain), "-O3", "-shared", "-o", str(made), str(source))
         subprocess.run((*toolchain.command, *flags), check=True, capture_output=True)
         loaded = ctypes.CDLL(os.fspath(made))
     loaded.read_all.restype = ctypes.c_float

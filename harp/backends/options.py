@@ -19,6 +19,8 @@ def _check_debug(_: object, __: object, value: object) -> None:
         raise ArgumentError(f"CompileOptions: debug is True or False, not {value!r}")
 
 
+# These make gcc link start-up code by which loading the library flushes denormals to zero, in the whole process.
+_UNSAFE = frozenset(("-ffast-math", "-Ofast", "-funsafe-math-optimizations", "-mdaz-ftz"))
 # What the compiler makes, and where, is for harp to say.
 _OURS = frozenset(("-c", "-S", "-E", "--compile", "--assemble", "--preprocess", "--output"))
 
@@ -31,6 +33,11 @@ def _check_flags(_: object, __: object, value: object) -> None:
             raise ArgumentError(f"CompileOptions: a flag cannot contain a null byte: {flag!r}")
         if flag in _OURS or flag.startswith(("-o", "--output=")):
             raise ArgumentError(f"CompileOptions: leave out {flag!r}; harp says what the compiler makes, and where")
+        if flag in _UNSAFE:
+            raise ArgumentError(
+                f"CompileOptions: leave out {flag!r}; it changes the arithmetic of the whole process, also NumPy's; "
+                "ask for parts of it, such as -fno-signed-zeros"
+            )
         if flag.endswith("=native"):
             raise ArgumentError(
                 f"CompileOptions: leave out {flag!r}; harp names this machine's instruction set itself, so that a "

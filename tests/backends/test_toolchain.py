@@ -329,6 +329,7 @@ def test_zig(monkeypatch):
         {"extra_flags": (1,)},
         {"extra_flags": ("-a\0b",)},
         {"extra_flags": ("-march=native",)},
+        *({"extra_flags": (flag,)} for flag in ("-ffast-math", "-Ofast", "-funsafe-math-optimizations", "-mdaz-ftz")),
         *({"extra_flags": ("-g", flag)} for flag in ("-c", "-S", "-E", "-o", "-ofile", "--output=x", "--compile")),
     ],
 )
