@@ -27,6 +27,7 @@ from harp.lower.rewrite import (
     score,
     sequence,
 )
+from harp.lower.short import short_rows
 from harp.lower.strips import Context, strips
 from harp.lower.target import Target
 from harp.trace.bounds import nonnegative
@@ -265,4 +266,4 @@ def _moves(store: Store, loop: Loop) -> bool:
     return store.buffer.space is Space.REG or any(loop in mentioned(p) for p in store.index)
 
 
-RULES: tuple[Rule, ...] = (contraction, inner_unit, columns, lanes, several, independent)
+RULES: tuple[Rule, ...] = (contraction, inner_unit, columns, short_rows, lanes, several, independent)
