@@ -88,7 +88,7 @@ def moveaxis(x: object, source: object, destination: object) -> Array:
 def reshape(x: object, shape: object) -> Array:
     """The elements in row-major order in another shape, where one size may be -1: what is left.
 
-    Raises ShapeError if the numbers of elements differ.
+    Raises ShapeError if the numbers of elements differ, and for -1 beside a size 0, where any would do.
 
     >>> import harp.numpy as hnp
     >>> hnp.reshape(hnp.arange(6), (2, -1))

@@ -19,7 +19,7 @@ from harp.trace.expr import Apply, Const, Expr, Operand, Position
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import Index
 from harp.trace.node import Constant, Input, MapReduce, Node, View, walk
-from harp.trace.ops import INFO, Op, Reduce
+from harp.trace.ops import INFO, Op, Reduce, convert
 from harp.trace.sites import short
 
 
@@ -104,6 +104,8 @@ def _map_reduce(node: MapReduce, known: dict[Node, _Known], size: Sizes) -> _Kno
         return None if value is None else Interval(value, value)
 
     each = _expression(node.expr, leaf)
+    if node.reduce is not None and node.dtype is bool_:  # of no elements it is neither
+        return Interval(0, 1)
     if each is None or node.reduce in (None, Reduce.MAX, Reduce.MIN):
         return each
     counts = [size(node.domain[axis]) for axis in node.axes]
@@ -139,10 +141,10 @@ def _apply(e: Apply, args: Sequence[_Known]) -> _Known:
     known = [a for a in args if a is not None]
     if len(known) < len(args):
         return Interval(0, 1) if e.dtype is bool_ else None
-    if e.op is Op.CAST and e.dtype is bool_:
-        return _truth(known[0])
     rule = _RULES.get(e.op)
     result = None if rule is None else rule(*known)
+    if e.op is Op.CAST:
+        result = _cast(known[0], e.dtype)
     if result is not None:
         return _inside(result, e.dtype)
     return _as_the_program_does(e, known) if all(a.low == a.high for a in known) else None
@@ -150,11 +152,16 @@ def _apply(e: Apply, args: Sequence[_Known]) -> _Known:
 
 def _as_the_program_does(e: Apply, args: Sequence[Interval]) -> Interval:
     numbers = [np.asarray(a.low, x.dtype.numpy) for a, x in zip(args, e.args, strict=True)]
+    if e.op is Op.CAST:
+        return of_buffer(convert(numbers[0], e.dtype.numpy))
     with np.errstate(all="ignore"):
         return of_buffer(np.asarray(INFO[e.op].numpy(*numbers)))
 
 
-def _truth(a: Interval) -> Interval:
+def _cast(a: Interval, dtype: DType) -> Interval | None:
+    """A cast may wrap: it is asked for, or has a demand of its own."""
+    if dtype is not bool_:
+        return a if is_within(a, limits(dtype)) else None
     if a.low == a.high == 0:
         return Interval(0, 0)
     return Interval(0 if a.low <= 0 <= a.high else 1, 1)
@@ -203,10 +210,6 @@ def _choice(condition: Interval, a: Interval, b: Interval) -> Interval:
     return _hull(a, b)
 
 
-def _identity(a: Interval) -> Interval:
-    return a
-
-
 # What is not here is computed as the program does, where the operands are single numbers.
 _RULES: dict[Op, _Rule] = {
     Op.ADD: _corners(operator.add),
@@ -220,6 +223,5 @@ _RULES: dict[Op, _Rule] = {
     Op.LT: _less,
     Op.EQ: _equal,
     Op.SELECT: _choice,
-    Op.CAST: _identity,
-    Op.STOP: _identity,
+    Op.STOP: lambda a: a,
 }

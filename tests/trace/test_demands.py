@@ -158,6 +158,16 @@ def test_negative_powers(dtype, backend):
     assert f.compilations == 1
 
 
+def test_casts_and_conditions_may_wrap(backend):
+    f = harp.jit(lambda x, s: x + hnp.where(s.astype(np.uint8) > 100, s, 7))
+    x = np.array([1], np.uint8)
+    assert f(x, 3)[0] == 8 and f(x, 101)[0] == 102 and f(x, 256 + 50)[0] == 8
+    with pytest.raises(IntegerRangeError, match="computed from s: 406 does not fit uint8"):
+        f(x, 256 + 150)
+    g = harp.jit(lambda x, y, s: x + hnp.where(hnp.any(y > 0), s, 7))
+    assert g(x, np.zeros(0), 5)[0] == 8 and g(x, np.ones(2), 5)[0] == 6
+
+
 STEPS = st.sampled_from(
     [
         lambda s, k: s + k,

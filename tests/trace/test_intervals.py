@@ -70,8 +70,9 @@ def test_casts():
     (x,) = scalars(1)
     for value, truth in ((Interval(0, 0), (0, 0)), (Interval(-3, 2), (0, 1)), (Interval(2, 5), (1, 1))):
         assert known(MapReduce((), (x,), cast(Operand(i64, 0), bool_)), {x: value}) == truth
-    with pytest.raises(Wrapped):
-        known(MapReduce((), (x,), cast(Operand(i64, 0), u8)), {x: Interval(300, 300)})
+    narrow = MapReduce((), (x,), cast(Operand(i64, 0), u8))
+    assert known(narrow, {x: Interval(3, 200)}) == (3, 200)
+    assert known(narrow, {x: Interval(300, 300)}) == (44, 44) and known(narrow, {x: Interval(3, 300)}) is None
     assert known(MapReduce((), (x,), cast(Operand(i64, 0), f64)), {x: Interval(3, 3)}) is None
     y = fresh_input("y", (), f64)
     assert known(MapReduce((), (y,), cast(Operand(f64, 0), i64)), {}) is None
@@ -102,6 +103,14 @@ def test_reductions():
         assert known(MapReduce((n,), (x,), Operand(i64, 0), reduce, (0,)), {x: Interval(-2, 3)}) == expected
     total = MapReduce((n,), (x,), Operand(i64, 0), Reduce.SUM, (0,))
     assert known(total, {x: Interval(-2, 3)}, lambda p: None) is None
+
+
+def test_any_and_all_may_have_no_elements():
+    x = fresh_input("x", (as_index(5),), bool_)
+    for reduce in (Reduce.MAX, Reduce.MIN):
+        anything = MapReduce((as_index(5),), (x,), Operand(bool_, 0), reduce, (0,))
+        for truth in ((1, 1), (0, 0)):
+            assert known(anything, {x: Interval(*truth)}) == (0, 1)
 
 
 def test_leaves():
