@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from harp.backends import cache, elf
 from harp.backends.options import CompileOptions
@@ -22,6 +23,13 @@ _SECONDS = 300.0
 _ADVICE = "`python -m harp doctor` says what was found; set HARP_CC to another compiler, or to none for NumPy"
 
 
+class Built(NamedTuple):
+    """A library file, and the key under which the cache keeps it."""
+
+    path: Path
+    key: str
+
+
 def cache_key(units: Iterable[Unit], flags: tuple[str, ...], toolchain: Toolchain) -> str:
     """Covers everything that the library depends on."""
     texts = [word for unit in units for word in (unit.text, *unit.flags)]
@@ -29,7 +37,7 @@ def cache_key(units: Iterable[Unit], flags: tuple[str, ...], toolchain: Toolchai
     return hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
 
 
-def build(source: Source, options: CompileOptions, *, again: bool = False) -> Path:
+def build(source: Source, options: CompileOptions, *, again: bool = False) -> Built:
     """The library for a source. With `again` the cache is not asked: what it holds could not be loaded.
 
     Raises ToolchainError if there is no compiler, or it fails.
@@ -42,7 +50,7 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Pa
     found = None if again else cache.get(key, ".so")
     if found is not None:
         _count(source, "cache_hits")
-        return found
+        return Built(found, key)
     _count(source, "cache_misses")
     try:
         library = _compile(source, flags, toolchain)
@@ -53,7 +61,7 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Pa
     stored = cache.put(key, ".so", library) or cache.in_memory(library)
     if stored is None:
         raise ToolchainError("the compiled program cannot be stored; set HARP_CACHE_DIR to a writable directory")
-    return stored
+    return Built(stored, key)
 
 
 def _count(source: Source, name: str) -> None:

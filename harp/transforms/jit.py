@@ -41,7 +41,8 @@ from harp.transforms.declared import Declared, declare_all, declared_signature
 from harp.transforms.static import NO_STATIC, Static, StaticParameters, static_parameters
 
 if TYPE_CHECKING:
-    from harp.transforms.programs import Program, Runner, Stages
+    from harp.transforms.lowering import Stages
+    from harp.transforms.programs import Program, Runner
 
 _NATIVE = frozenset(d.numpy for d in ALL)
 
@@ -180,7 +181,7 @@ class JitFunction:
         return _results(entry, buffers, values)
 
     def _trace(self, call: _Call, has_named: bool) -> Entry:
-        from harp.transforms.programs import program_for, runner  # the compiler: not before it is used
+        from harp.transforms.programs import program_for, runner  # not before a program is made
 
         scope = Scope()
         name = function_name(self._function)
@@ -239,7 +240,7 @@ class JitFunction:
 
     def lower(self, *args: Tree, **kwargs: Tree) -> Stages:
         """The stages of the program for these arguments, as text: `.graph`, `.schedule`, `.loops`, `.source`."""
-        from harp.transforms.programs import stages_of
+        from harp.transforms.lowering import stages_of
 
         static, dynamic, named = self._static.split(function_name(self._function), args, kwargs)
         call = self._take_apart(static, dynamic, named)
