@@ -36,7 +36,7 @@ from harp.trace.tracer import (
     size_arguments,
     trace_function,
 )
-from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
+from harp.trace.trees import LEAF, Tree, TreeSpec, flatten, labels, unflatten
 from harp.transforms.declared import Declared, declare_all, declared_signature
 from harp.transforms.static import NO_STATIC, Static, StaticParameters, static_parameters
 
@@ -197,7 +197,7 @@ class JitFunction:
         captured = [node.captured.array for node in traced.graph.captured]
         signature = signature_of(traced.graph, scope, axes)
         log.info("%s: program %d, %r", name, self.compilations + 1, signature)
-        single = traced.treedef.is_leaf()
+        single = traced.treedef == LEAF
         return Entry(
             signature.compile_check(),
             runner(program, captured, self._threads),
