@@ -61,6 +61,7 @@ class Program:
 
     graph: Graph
     kernel: Kernel
+    sizes: int  # how many the kernel takes
 
 
 def backend_name() -> str:
@@ -94,10 +95,11 @@ def program_for(graph: Graph, options: CompileOptions) -> Program:
 def _make(graph: Graph, key: _Key) -> Program:
     show(2, "graph", graph)
     content, name, options = key
+    sizes = len(sizes_of(graph))
     # Those who watch the compiler want it to run.
     named = name == "c" and not (settings.verify or settings.debug)
     record = record_key(content, options) if named else None
-    kernel = _recalled(graph, record) if record else None
+    kernel = _recalled(graph, sizes, record) if record else None
     if kernel is None:
         from harp.transforms.lowering import compiled  # the compiler: not before it is used
 
@@ -106,16 +108,16 @@ def _make(graph: Graph, key: _Key) -> Program:
         if record and record == record_key(content, options) and isinstance(kernel, CKernel):
             remember(record, Record(kernel.library.key, *kernel.interface, kernel.uses_scratch))
     counters.add("programs")
-    return Program(graph, kernel)
+    return Program(graph, kernel, sizes)
 
 
-def _recalled(graph: Graph, key: str) -> Kernel | None:
+def _recalled(graph: Graph, sizes: int, key: str) -> Kernel | None:
     """The kernel that an earlier process has left in the cache, with a record of it."""
     record = recall(key)
     if record is None:
         return None
     interface = Interface(record.inputs, record.outputs, record.sizes)
-    expected = len(graph.inputs) + len(graph.captured), len(graph.outputs), len(sizes_of(graph))
+    expected = len(graph.inputs) + len(graph.captured), len(graph.outputs), sizes
     library = find_and_load(record.library, interface.names) if interface == expected else None
     if library is None:
         log.debug("the program of record %s is not in the cache: compiled", key)
@@ -128,7 +130,7 @@ def runner(program: Program, captured: Sequence[Buffer], threads: int | None = N
     """A function from input buffers and sizes to fresh output buffers, generated for this program."""
     inputs = [f"b{k}" for k in range(len(program.graph.inputs))]
     outputs = [f"o{k}" for k in range(len(program.graph.outputs))]
-    sizes = [f"n{k}" for k in range(len(sizes_of(program.graph)))]
+    sizes = [f"n{k}" for k in range(program.sizes)]
     kernel = program.kernel
     lines = [
         "def run(buffers, sizes):",
