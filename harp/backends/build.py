@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterable
@@ -13,7 +12,7 @@ from typing import NamedTuple
 
 from harp.backends import cache, elf
 from harp.backends.options import CompileOptions
-from harp.backends.process import Group
+from harp.backends.process import Group, TimedOut
 from harp.backends.protocol import Source, Unit
 from harp.backends.toolchain import Toolchain, base_flags, examine_again, find_toolchain, run
 from harp.config import counters, log, show
@@ -78,8 +77,8 @@ def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> by
             content = _make(source, flags, toolchain, Path(directory))
     except OSError as error:
         raise ToolchainError(f"the C compiler could not be run: {error}; {_ADVICE}") from None
-    except subprocess.TimeoutExpired as error:
-        raise ToolchainError(f"the C compiler took longer than {error.timeout:g} s; {_ADVICE}") from None
+    except TimedOut as error:
+        raise ToolchainError(f"the C compiler {error}; {_ADVICE}") from None
     lines, seconds = str(source).count("\n"), time.perf_counter() - started
     log.info("compiled a program of %d lines in %.2f s", lines, seconds)
     show(1, "compiled", f"{lines} lines of C in {seconds:.2f} s")
