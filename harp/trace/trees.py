@@ -52,7 +52,7 @@ def _flatten(tree: Tree, leaves: list[object], none_is_leaf: bool) -> TreeSpec:
     if kind is dict:
         items = cast(dict[Any, object], tree)
         # The keys in their own order: a function may ask for it.
-        return (dict, (*items,), *[_flatten(items[key], leaves, none_is_leaf) for key in _ordered(items)])
+        return (dict, (*items,), *[_flatten(items[key], leaves, none_is_leaf) for key in ordered(items)])
     if tree is None:
         return _NONE
     head, children = _one_level(tree)
@@ -62,7 +62,8 @@ def _flatten(tree: Tree, leaves: list[object], none_is_leaf: bool) -> TreeSpec:
     return (head, *[_flatten(child, leaves, none_is_leaf) for child in children])
 
 
-def _ordered(keys: Iterable[Any]) -> list[Any]:
+def ordered(keys: Iterable[Any]) -> list[Any]:
+    """The keys of a dict in the order of its leaves."""
     try:
         return sorted(keys)
     except TypeError:  # they do not compare
@@ -90,7 +91,7 @@ def _unflatten(spec: TreeSpec, leaves: Iterator[object]) -> object:
     head = spec[0]
     if head is dict:
         keys = cast(tuple[object, ...], spec[1])
-        made = {key: _unflatten(child, leaves) for key, child in zip(_ordered(keys), children(spec), strict=True)}
+        made = {key: _unflatten(child, leaves) for key, child in zip(ordered(keys), children(spec), strict=True)}
         return {key: made[key] for key in keys}
     if head is None:
         return None
@@ -123,7 +124,7 @@ def alike(a: TreeSpec, b: TreeSpec) -> bool:
     """Whether leaves of one tree fit the other: dicts may have their keys in another order."""
     if a == b or not a or not b:
         return a == b
-    heads = (_ordered(cast(tuple[object, ...], spec[1])) if spec[0] is dict else spec[0] for spec in (a, b))
+    heads = (ordered(cast(tuple[object, ...], spec[1])) if spec[0] is dict else spec[0] for spec in (a, b))
     below = children(a), children(b)
     return next(heads) == next(heads) and len(below[0]) == len(below[1]) and all(map(alike, *below))
 
@@ -154,7 +155,7 @@ def labels(name: str, tree: Tree) -> list[str]:
         return [label for k, part in named for label in labels(f"{name}[{k}]", part)]
     if kind is dict:
         items = cast(dict[Any, object], tree)
-        return [label for key in _ordered(items) for label in labels(f"{name}[{key!r}]", items[key])]
+        return [label for key in ordered(items) for label in labels(f"{name}[{key!r}]", items[key])]
     if tree is None:
         return []
     head, parts = _one_level(tree)

@@ -28,14 +28,15 @@ from harp.backends.threads import threads_of_this_thread
 from harp.backends.toolchain import find_toolchain, problem
 from harp.config import counters, log, settings, show
 from harp.errors import OutOfMemoryError
+from harp.trace.array import Array
 from harp.trace.digest import digest
 from harp.trace.dtypes import Buffer
 from harp.trace.graph import Graph
 from harp.trace.index import product
 from harp.trace.signature import canonical, python_source, sizes_of
 from harp.trace.sites import user_site
-
-Runner = Callable[[Sequence[Buffer], tuple[int, ...]], list[Buffer]]
+from harp.trace.trees import TreeSpec
+from harp.transforms.calls import Runner, assembly, names
 
 _Key = tuple[bytes, str, CompileOptions]
 
@@ -126,16 +127,21 @@ def _recalled(graph: Graph, sizes: int, key: str) -> Kernel | None:
     return CKernel(library, interface, record.uses_scratch)
 
 
-def runner(program: Program, captured: Sequence[Buffer], threads: int | None = None) -> Runner:
-    """A function from input buffers and sizes to fresh output buffers, generated for this program."""
+def runner(
+    program: Program, captured: Sequence[Buffer], treedef: TreeSpec, weak: Sequence[bool], threads: int | None = None
+) -> Runner:
+    """A function from input buffers and sizes to a tree of fresh arrays, generated for this program."""
     inputs = [f"b{k}" for k in range(len(program.graph.inputs))]
     outputs = [f"o{k}" for k in range(len(program.graph.outputs))]
     sizes = [f"n{k}" for k in range(program.sizes)]
     kernel = program.kernel
+    namespace = _namespace(program, captured)
+    arrays = [f"Array(None, {name}, None, {mark})" for name, mark in zip(outputs, weak, strict=True)]
+    assembled, result = assembly(treedef, arrays, namespace)
     lines = [
         "def run(buffers, sizes):",
-        f"    {_tuple(inputs)} = buffers",
-        f"    {_tuple(sizes)} = sizes",
+        f"    {names(inputs)} = buffers",
+        f"    {names(sizes)} = sizes",
         "    try:",
         "        pass",
         *(_output(program, k) for k in range(len(outputs))),
@@ -144,9 +150,11 @@ def runner(program: Program, captured: Sequence[Buffer], threads: int | None = N
         f"    if {_call(program, inputs, outputs, sizes, len(captured))}:",
         "        raise no_memory(sizes)",
         *(["    count(scratch(sizes))"] if isinstance(kernel, CKernel) and kernel.uses_scratch else []),
-        f"    return [{', '.join(outputs)}]",
+        # As from_numpy does, but these own their memory; without the keyword it takes half the time.
+        *(f"    {name}.setflags(False)" for name in outputs),
+        *(f"    {line}" for line in assembled),
+        f"    return {result}",
     ]
-    namespace = _namespace(program, captured)
     if threads and isinstance(kernel, CKernel):
         namespace["call"] = _limited(cast(Callable[..., int], namespace["call"]), threads)
     exec("\n".join(lines), namespace)  # names and numbers of our own making only
@@ -157,7 +165,7 @@ def runner(program: Program, captured: Sequence[Buffer], threads: int | None = N
 def _output(program: Program, number: int) -> str:
     """The line that makes room for an output. Whether that is a large one is asked only where it can be."""
     node = program.graph.outputs[number]
-    shape = _tuple([python_source(p) for p in node.shape])
+    shape = names([python_source(p) for p in node.shape])
     least = -(-memory.LARGE // node.dtype.itemsize)
     plain, count = f"empty({shape}, d{number})", product(node.shape)
     if count.constant is not None and count.constant < least:
@@ -179,19 +187,16 @@ def _call(program: Program, inputs: Sequence[str], outputs: Sequence[str], sizes
     """The call of the kernel: with pointers and numbers one after the other where it is compiled."""
     constants = [f"c{k}" for k in range(captured)]
     if program.kernel.function is None:
-        return f"call({_tuple([*inputs, *constants])}, {_tuple(outputs)}, sizes)"
+        return f"call({names([*inputs, *constants])}, {names(outputs)}, sizes)"
     pointers = [f"pointer({name})" for name in inputs], constants, [f"pointer({name})" for name in outputs]
     return f"call({', '.join([*(p for group in pointers for p in group), *sizes])})"
-
-
-def _tuple(names: Sequence[str]) -> str:
-    return f"({''.join(n + ', ' for n in names)})"
 
 
 def _namespace(program: Program, captured: Sequence[Buffer]) -> dict[str, object]:
     kernel = program.kernel
     compiled = kernel.function is not None
     found: dict[str, object] = {
+        "Array": Array,
         "empty": np.empty,
         "large": memory.large,
         "no_memory": _no_memory,
