@@ -20,14 +20,18 @@ from harp.errors import ToolchainError
 from harp.trace.dtypes import Buffer
 
 _ffi = _cffi_backend.FFI()
-_BYTES = _ffi.typeof("char[]")
+BYTES = _ffi.typeof("char[]")
 _TYPE_ANY = "void(*)(void)"
 _ANY, _POINTER = _ffi.typeof(_TYPE_ANY), _ffi.typeof("void *")
 
 
+# `pointer(array)` with a call less: `from_buffer(BYTES, array)`.
+from_buffer: Callable[[object, Buffer], object] = _ffi.from_buffer
+
+
 def pointer(array: Buffer) -> object:
     """The address of a C-contiguous array for a call; it keeps the array alive."""
-    return cast(object, _ffi.from_buffer(_BYTES, array))
+    return from_buffer(BYTES, array)
 
 
 class Library:

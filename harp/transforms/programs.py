@@ -20,7 +20,7 @@ import numpy as np
 from harp.backends import memory
 from harp.backends.c.interface import Interface
 from harp.backends.c.kernel import CKernel
-from harp.backends.load import find_and_load
+from harp.backends.load import BYTES, find_and_load, from_buffer
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Kernel
 from harp.backends.records import Record, recall, record_key, remember
@@ -188,8 +188,8 @@ def _call(program: Program, inputs: Sequence[str], outputs: Sequence[str], sizes
     constants = [f"c{k}" for k in range(captured)]
     if program.kernel.function is None:
         return f"call({names([*inputs, *constants])}, {names(outputs)}, sizes)"
-    pointers = [f"pointer({name})" for name in inputs], constants, [f"pointer({name})" for name in outputs]
-    return f"call({', '.join([*(p for group in pointers for p in group), *sizes])})"
+    before, after = ([f"pointer(BYTES, {name})" for name in group] for group in (inputs, outputs))
+    return f"call({', '.join([*before, *constants, *after, *sizes])})"
 
 
 def _namespace(program: Program, captured: Sequence[Buffer]) -> dict[str, object]:
@@ -202,7 +202,8 @@ def _namespace(program: Program, captured: Sequence[Buffer]) -> dict[str, object
         "no_memory": _no_memory,
         "too_large": _too_large,
         "call": kernel.function if compiled else kernel,
-        "pointer": kernel.pointer,
+        "pointer": from_buffer,
+        "BYTES": BYTES,
     }
     if isinstance(kernel, CKernel):
         found |= {"count": partial(counters.raise_to, "scratch_bytes"), "scratch": kernel.scratch_bytes}
