@@ -15,7 +15,7 @@ import numpy as np
 
 from harp.trace.array import Array
 from harp.trace.dtypes import Buffer
-from harp.trace.signature import Check
+from harp.trace.signature import GraphSignature
 from harp.trace.trees import Tree, TreeSpec, children, ordered, unflatten
 
 Namespace = dict[str, object]
@@ -25,6 +25,17 @@ Runner = Callable[[Sequence[Buffer], tuple[int, ...]], Tree]
 ShortWay = Callable[[tuple[Tree, ...]], Tree]
 
 MISS = object()
+
+
+class Body(NamedTuple):
+    """Lines of a function, in which inputs and sizes have these names, and what else the lines name."""
+
+    inputs: list[str]
+    sizes: list[str]
+    lines: list[str]
+    namespace: Namespace
+
+
 # NumPy's bits for C order and aligned.
 _BEHAVED = 0x101
 
@@ -85,37 +96,51 @@ def _constant(value: object, namespace: Namespace) -> str:
     return name
 
 
-def short_way(spec: TreeSpec, leaves: Sequence[Leaf], check: Check, run: Runner) -> ShortWay | None:
-    """The short way for arguments of this shape; None where it has parts that only optree knows."""
-    namespace: Namespace = {"MISS": MISS, "ndarray": np.ndarray, "Array": Array, "check": check, "run": run}
-    lines = list(_taking(spec, leaves, namespace))
-    if None in lines:
-        return None
-    sizes = [f"n{k}_{axis}" for k, leaf in enumerate(leaves) for axis in range(leaf.ndim)]
+def runner(body: Body) -> Runner:
+    """The body as a function of buffers and sizes."""
     source = [
-        "def call(args):",
+        "def run(buffers, sizes):",
+        f"    {names(body.inputs)} = buffers",
+        f"    {names(body.sizes)} = sizes",
+        *(f"    {line}" for line in body.lines),
+    ]
+    namespace = dict(body.namespace)
+    exec("\n".join(source), namespace)  # names and numbers of our own making, and keys as Python writes them
+    return cast(Runner, namespace["run"])
+
+
+def short_way(spec: TreeSpec, leaves: Sequence[Leaf], signature: GraphSignature, body: Body) -> ShortWay | None:
+    """The short way for arguments of this shape; None where it has parts that only optree knows."""
+    namespace: Namespace = {**body.namespace, "MISS": MISS, "ndarray": np.ndarray, "Array": Array}
+    axes, checks, sizes = signature.check_source("return MISS")
+    taking = list(_taking(spec, leaves, axes, namespace))
+    if None in taking:
+        return None
+    source = [
+        "def short_way(args):",
         "    try:",
-        *(f"        {line}" for line in lines),
+        *(f"        {line}" for line in taking),
         # another number of arguments, parts or axes; an array that belongs to a trace
         "    except (ValueError, AttributeError):",
         "        return MISS",
-        f"    sizes = check({', '.join(sizes)})",
-        "    if sizes is None: return MISS",
-        f"    return run({names([f'b{k}' for k in range(len(leaves))])}, sizes)",
+        *(f"    {line}" for line in checks),
+        *(f"    {name} = {size}" for name, size in zip(body.sizes, sizes, strict=True)),
+        *(f"    {line}" for line in body.lines),
     ]
-    exec("\n".join(source), namespace)  # names and numbers of our own making, and keys as Python writes them
-    return cast(ShortWay, namespace["call"])
+    exec("\n".join(source), namespace)  # as above
+    return cast(ShortWay, namespace["short_way"])
 
 
-def _taking(spec: TreeSpec, leaves: Sequence[Leaf], namespace: Namespace) -> Iterator[str | None]:
+def _taking(spec: TreeSpec, leaves: Sequence[Leaf], axes: Sequence[str], namespace: Namespace) -> Iterator[str | None]:
     """The lines that take arguments apart, and leave where they are not what is expected; None for optree's parts."""
-    numbers, variables = iter(range(len(leaves))), count()
+    numbers, variables, sizes = iter(range(len(leaves))), count(), iter(axes)
     stack = [("args", spec)]
     while stack:
         name, spec = stack.pop()
         if not spec:
             number = next(numbers)
-            yield from _taking_leaf(name, number, leaves[number], namespace)
+            yield from _taking_leaf(name, f"b{number}", leaves[number], namespace)
+            yield f"{names([next(sizes) for _ in range(leaves[number].ndim)])} = b{number}.shape"
             continue
         head, below = spec[0], children(spec)
         parts = [f"a{next(variables)}" for _ in below]
@@ -134,8 +159,8 @@ def _taking(spec: TreeSpec, leaves: Sequence[Leaf], namespace: Namespace) -> Ite
         stack += [*zip(parts, below, strict=True)][::-1]
 
 
-def _taking_leaf(name: str, number: int, leaf: Leaf, namespace: Namespace) -> Iterator[str]:
-    b, dtype = f"b{number}", _constant(leaf.dtype, namespace)
+def _taking_leaf(name: str, b: str, leaf: Leaf, namespace: Namespace) -> Iterator[str]:
+    dtype = _constant(leaf.dtype, namespace)
     if leaf.weak:  # NumPy's arrays never are
         yield f"if type({name}) is not Array: return MISS"
     else:
@@ -146,4 +171,3 @@ def _taking_leaf(name: str, number: int, leaf: Leaf, namespace: Namespace) -> It
     yield f"    {b} = {name}._value"
     # NumPy has one object for each native dtype, but for those that were pickled or have metadata
     yield f"if {b}.dtype is not {dtype} or {b}.flags.num & {_BEHAVED} != {_BEHAVED}: return MISS"
-    yield f"{names([f'n{number}_{axis}' for axis in range(leaf.ndim)])} = {b}.shape"

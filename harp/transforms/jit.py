@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cached_property, update_wrapper
+from functools import update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
@@ -37,7 +37,7 @@ from harp.trace.tracer import (
     trace_function,
 )
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
-from harp.transforms.calls import MISS, Leaf, Runner, ShortWay, short_way
+from harp.transforms.calls import MISS, Body, Leaf, Runner, ShortWay, runner, short_way
 from harp.transforms.declared import Declared, declare_all, declared_signature
 from harp.transforms.static import NO_STATIC, Static, StaticParameters, static_parameters
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _NATIVE = frozenset(d.numpy for d in ALL)
 
 
-@attrs.frozen(eq=False, slots=False)
+@attrs.frozen(eq=False)
 class Entry:
     """One trace of the function: for which sizes it holds, and how to run it."""
 
@@ -56,13 +56,17 @@ class Entry:
     run: Runner
     treedef: TreeSpec  # of the arguments
     leaves: tuple[Leaf, ...]
+    body: Body
     signature: GraphSignature
     program: Program
+    _short: list[ShortWay | None] = attrs.field(factory=list)
 
-    @cached_property
+    @property
     def short_way(self) -> ShortWay | None:
         """For the calls that are like the one before; made at the second call."""
-        return short_way(self.treedef, self.leaves, self.check, self.run)
+        if not self._short:
+            self._short.append(short_way(self.treedef, self.leaves, self.signature, self.body))
+        return self._short[0]
 
 
 class _Call(NamedTuple):
@@ -193,7 +197,7 @@ class JitFunction:
         return entry.run(buffers, values)
 
     def _trace(self, call: _Call, has_named: bool) -> Entry:
-        from harp.transforms.programs import program_for, runner  # not before a program is made
+        from harp.transforms.programs import body, program_for  # not before a program is made
 
         scope = Scope()
         name = function_name(self._function)
@@ -209,11 +213,13 @@ class JitFunction:
         captured = [node.captured.array for node in traced.graph.captured]
         signature = signature_of(traced.graph, scope, axes)
         log.info("%s: program %d, %r", name, self.compilations + 1, signature)
+        code = body(program, captured, traced.treedef, traced.weak, self._threads)
         return Entry(
             signature.compile_check(),
-            runner(program, captured, traced.treedef, traced.weak, self._threads),
+            runner(code),
             call.treedef,
             tuple(Leaf(a.dtype.numpy, len(a.shape), a.weak) for a in arguments),
+            code,
             signature,
             program,
         )

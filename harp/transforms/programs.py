@@ -36,7 +36,7 @@ from harp.trace.index import product
 from harp.trace.signature import canonical, python_source, sizes_of
 from harp.trace.sites import user_site
 from harp.trace.trees import TreeSpec
-from harp.transforms.calls import Runner, assembly, names
+from harp.transforms.calls import Body, assembly, names
 
 _Key = tuple[bytes, str, CompileOptions]
 
@@ -127,10 +127,10 @@ def _recalled(graph: Graph, sizes: int, key: str) -> Kernel | None:
     return CKernel(library, interface, record.uses_scratch)
 
 
-def runner(
+def body(
     program: Program, captured: Sequence[Buffer], treedef: TreeSpec, weak: Sequence[bool], threads: int | None = None
-) -> Runner:
-    """A function from input buffers and sizes to a tree of fresh arrays, generated for this program."""
+) -> Body:
+    """What a call does when its arguments are buffers and the guards hold: code for this program."""
     inputs = [f"b{k}" for k in range(len(program.graph.inputs))]
     outputs = [f"o{k}" for k in range(len(program.graph.outputs))]
     sizes = [f"n{k}" for k in range(program.sizes)]
@@ -139,27 +139,22 @@ def runner(
     arrays = [f"Array(None, {name}, None, {mark})" for name, mark in zip(outputs, weak, strict=True)]
     assembled, result = assembly(treedef, arrays, namespace)
     lines = [
-        "def run(buffers, sizes):",
-        f"    {names(inputs)} = buffers",
-        f"    {names(sizes)} = sizes",
-        "    try:",
-        "        pass",
+        "try:",
+        "    pass",
         *(_output(program, k) for k in range(len(outputs))),
-        "    except (MemoryError, ValueError, OverflowError) as error:",
-        "        raise too_large(sizes, error) from None",
-        f"    if {_call(program, inputs, outputs, sizes, len(captured))}:",
-        "        raise no_memory(sizes)",
-        *(["    count(scratch(sizes))"] if isinstance(kernel, CKernel) and kernel.uses_scratch else []),
+        "except (MemoryError, ValueError, OverflowError) as error:",
+        f"    raise too_large({names(sizes)}, error) from None",
+        f"if {_call(program, inputs, outputs, sizes, len(captured))}:",
+        f"    raise no_memory({names(sizes)})",
+        *([f"count(scratch({names(sizes)}))"] if isinstance(kernel, CKernel) and kernel.uses_scratch else []),
         # As from_numpy does, but these own their memory; without the keyword it takes half the time.
-        *(f"    {name}.setflags(False)" for name in outputs),
-        *(f"    {line}" for line in assembled),
-        f"    return {result}",
+        *(f"{name}.setflags(False)" for name in outputs),
+        *assembled,
+        f"return {result}",
     ]
     if threads and isinstance(kernel, CKernel):
         namespace["call"] = _limited(cast(Callable[..., int], namespace["call"]), threads)
-    exec("\n".join(lines), namespace)  # names and numbers of our own making only
-    run: Runner = namespace["run"]  # type: ignore[assignment]
-    return run
+    return Body(inputs, sizes, lines, namespace)
 
 
 def _output(program: Program, number: int) -> str:
@@ -169,8 +164,8 @@ def _output(program: Program, number: int) -> str:
     least = -(-memory.LARGE // node.dtype.itemsize)
     plain, count = f"empty({shape}, d{number})", product(node.shape)
     if count.constant is not None and count.constant < least:
-        return f"        o{number} = {plain}"
-    return f"        o{number} = {plain} if {python_source(count)} < {least} else large({shape}, d{number})"
+        return f"    o{number} = {plain}"
+    return f"    o{number} = {plain} if {python_source(count)} < {least} else large({shape}, d{number})"
 
 
 def _limited(call: Callable[..., int], threads: int) -> Callable[..., int]:
@@ -187,7 +182,7 @@ def _call(program: Program, inputs: Sequence[str], outputs: Sequence[str], sizes
     """The call of the kernel: with pointers and numbers one after the other where it is compiled."""
     constants = [f"c{k}" for k in range(captured)]
     if program.kernel.function is None:
-        return f"call({names([*inputs, *constants])}, {names(outputs)}, sizes)"
+        return f"call({names([*inputs, *constants])}, {names(outputs)}, {names(sizes)})"
     before, after = ([f"pointer(BYTES, {name})" for name in group] for group in (inputs, outputs))
     return f"call({', '.join([*before, *constants, *after, *sizes])})"
 
