@@ -93,6 +93,11 @@ def contraction(context: Context, s: Stmt) -> Stmt | None:
 # --- the pattern
 
 
+def is_contraction(s: Stmt) -> bool:
+    """Whether the rule fits the statement."""
+    return _match(s) is not None
+
+
 def _match(s: Stmt) -> Match | None:
     if not isinstance(s, Nest) or isinstance(s.body, Nest):
         return None

@@ -14,6 +14,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from harp.trace.array import Array
+from harp.trace.demands import Inspect
 from harp.trace.dtypes import Buffer
 from harp.trace.signature import GraphSignature
 from harp.trace.trees import Tree, TreeSpec, children, ordered, unflatten
@@ -94,6 +95,12 @@ def _constant(value: object, namespace: Namespace) -> str:
     name = f"k{len(namespace)}"
     namespace[name] = value
     return name
+
+
+def inspected(body: Body, inspect: Inspect) -> Body:
+    """The body of a program that demands something of Python integers; the others pay nothing for it."""
+    lines = [f"inspect({names(body.inputs)})", *body.lines]
+    return body._replace(lines=lines, namespace={**body.namespace, "inspect": inspect})
 
 
 def runner(body: Body) -> Runner:

@@ -23,6 +23,7 @@ from harp.backends.options import CompileOptions
 from harp.config import MOST_THREADS, log
 from harp.errors import ArgumentError
 from harp.trace.array import Array
+from harp.trace.demands import compile_demands
 from harp.trace.dtypes import ALL, Buffer, plain
 from harp.trace.levels import STATE
 from harp.trace.scope import Scope
@@ -37,7 +38,7 @@ from harp.trace.tracer import (
     trace_function,
 )
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
-from harp.transforms.calls import MISS, Body, Leaf, Runner, ShortWay, runner, short_way
+from harp.transforms.calls import MISS, Body, Leaf, Runner, ShortWay, inspected, runner, short_way
 from harp.transforms.declared import Declared, declare_all, declared_signature
 from harp.transforms.static import NO_STATIC, Static, StaticParameters, static_parameters
 
@@ -214,6 +215,11 @@ class JitFunction:
         signature = signature_of(traced.graph, scope, axes)
         log.info("%s: program %d, %r", name, self.compilations + 1, signature)
         code = body(program, captured, traced.treedef, traced.weak, self._threads)
+        if scope.demands:
+            demands = tuple(scope.demands.values())
+            weak = [a.weak for a in arguments]
+            inspect = compile_demands(demands, traced.graph.inputs, weak, axes, signature.quotients)
+            code = inspected(code, inspect)
         return Entry(
             signature.compile_check(),
             runner(code),

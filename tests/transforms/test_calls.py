@@ -214,3 +214,14 @@ def test_results_that_do_not_fit():
     warm(f, np.ones(3))
     with pytest.raises(errors.OutOfMemoryError):
         f(np.ones(1 << 28))
+
+
+def test_demands_are_checked():
+    """Of integers that take on the dtype of an array, at every call."""
+    f, number = harp.jit(lambda x, s: x + s), harp.jit(lambda s: s)
+    x = np.ones(3, np.int8)
+    npt.assert_array_equal(warm(f, x, number(5)), np.full(3, 6))
+    assert f(x, number(5)).dtype == np.int8 and served(f, x, number(5))
+    for _ in range(2):
+        with pytest.raises(errors.IntegerRangeError):
+            f(x, number(300))
