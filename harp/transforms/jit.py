@@ -30,6 +30,8 @@ from harp.trace.scope import Scope
 from harp.trace.signature import Check, GraphSignature, signature_of
 from harp.trace.sites import where
 from harp.trace.tracer import (
+    Argument,
+    Traced,
     function_name,
     leaf_array,
     parameter_names,
@@ -200,25 +202,16 @@ class JitFunction:
     def _trace(self, call: _Call, has_named: bool) -> Entry:
         from harp.transforms.programs import body, program_for  # not before a program is made
 
-        scope = Scope()
-        name = function_name(self._function)
-        arguments = size_arguments(call.names, call.arrays, scope)
-        axes = list(scope.symbols)
-        if self._declared is not None:
-            count = len(call.given) + len(call.static.values)
-            declare_all(self._function, self._declared, call.given, count, arguments, scope)
-
-        traced = trace_function(self._on_leaves(call, has_named), arguments, scope, name)
+        scope, arguments, traced, signature = self._traced(call, has_named)
         program = program_for(traced.graph, self._options)
         # Not those of the program's graph: another function with other captured arrays may have made the program.
         captured = [node.captured.array for node in traced.graph.captured]
-        signature = signature_of(traced.graph, scope, axes)
-        log.info("%s: program %d, %r", name, self.compilations + 1, signature)
+        log.info("%s: program %d, %r", function_name(self._function), self.compilations + 1, signature)
         code = body(program, captured, traced.treedef, traced.weak, self._threads)
         if scope.demands:
             demands = tuple(scope.demands.values())
             weak = [a.weak for a in arguments]
-            inspect = compile_demands(demands, traced.graph.inputs, weak, axes, signature.quotients)
+            inspect = compile_demands(demands, traced.graph.inputs, weak, signature.axes, signature.quotients)
             code = inspected(code, inspect)
         return Entry(
             signature.compile_check(),
@@ -229,6 +222,18 @@ class JitFunction:
             signature,
             program,
         )
+
+    def _traced(self, call: _Call, has_named: bool) -> tuple[Scope, list[Argument], Traced, GraphSignature]:
+        """The function traced with this call as the example."""
+        scope = Scope()
+        arguments = size_arguments(call.names, call.arrays, scope)
+        axes = list(scope.symbols)
+        if self._declared is not None:
+            count = len(call.given) + len(call.static.values)
+            declare_all(self._function, self._declared, call.given, count, arguments, scope)
+        apply = self._on_leaves(call, has_named)
+        traced = trace_function(apply, arguments, scope, function_name(self._function))
+        return scope, arguments, traced, signature_of(traced.graph, scope, axes)
 
     def _on_leaves(self, call: _Call, has_named: bool) -> Callable[[Sequence[Array]], Tree]:
         """The function with the leaves of its traced arguments as its only argument."""
@@ -261,16 +266,18 @@ class JitFunction:
         return tuple(e.signature for entries in self._entries.values() for e in reversed(entries))
 
     def lower(self, *args: Tree, **kwargs: Tree) -> Stages:
-        """The stages of the program for these arguments, as text: `.graph`, `.schedule`, `.loops`, `.source`."""
+        """The stages of the program for these arguments, as text: `.graph`, `.schedule`, `.loops`, `.source`.
+
+        `.memory(*sizes)` says how much memory a call takes.
+        """
         from harp.transforms.lowering import stages_of
 
         static, dynamic, named = self._static.split(function_name(self._function), args, kwargs)
         call = self._take_apart(static, dynamic, named)
-        scope = Scope()
-        arguments = size_arguments(call.names, call.arrays, scope)
-        name = function_name(self._function)
-        traced = trace_function(self._on_leaves(call, bool(named)), arguments, scope, name)
-        return stages_of(traced.graph)
+        scope, _, traced, signature = self._traced(call, bool(named))
+        given = signature.compile_check()(*(size for array, _ in call.arrays for size in array.shape))
+        assert given is not None, "the guards of a trace hold for the call that was traced"
+        return stages_of(traced.graph, [scope.origins[s] for s in signature.sizes], given, self._threads)
 
     def __repr__(self) -> str:
         return f"<jit of {function_name(self._function)}, {self.compilations} programs>"

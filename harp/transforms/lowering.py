@@ -5,37 +5,90 @@ It is half of harp, and a process that finds all its programs in the cache never
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import operator
+from collections.abc import Sequence
+
+import attrs
 
 from harp import backends
 from harp.backends.c.render import render
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Kernel
+from harp.backends.threads import usable_cores
 from harp.backends.toolchain import find_toolchain
+from harp.config import settings
+from harp.errors import ArgumentError
+from harp.lower.footprint import Memory, footprint
 from harp.lower.pipeline import lower
+from harp.lower.program import Program
 from harp.lower.schedule import Schedule
 from harp.lower.target import Target
 from harp.trace.graph import Graph
 from harp.trace.signature import canonical
+from harp.trace.sites import where
 
 
-class Stages(NamedTuple):
-    """What became of a function, stage by stage: print it, or print one of its parts."""
+@attrs.frozen(eq=False, repr=False)
+class Stages:
+    """What became of a function, stage by stage: print it, or print one of its parts.
+
+    `sizes` says what the sizes of the program are, in their order.
+    """
 
     graph: Graph
     schedule: Schedule
     loops: str
     source: str
+    sizes: tuple[str, ...]
+    _program: Program
+    _given: tuple[int, ...]  # the sizes of the arguments
+    _threads: int
 
     def __str__(self) -> str:
-        titles = zip(("graph", "schedule", "loop nests", "C source"), self, strict=True)
+        stages = (self.graph, self.schedule, self.loops, self.source)
+        titles = zip(("graph", "schedule", "loop nests", "C source"), stages, strict=True)
         return "\n\n".join(f"--- {title}\n{text}" for title, text in titles)
 
+    __repr__ = __str__
 
-def stages_of(graph: Graph) -> Stages:
-    """Lower a graph and print it as C, without compiling."""
+    def memory(self, *sizes: int) -> Memory:
+        """How much memory a call takes: `inputs`, `captured`, `outputs`, `scratch`, `per_thread`, `peak`, in bytes.
+
+        `sizes` are values for the sizes of the program in the order of `stages.sizes`, without which they are those
+        of the arguments of `lower`. Raises ArgumentError unless there is a number >= 0 for each.
+
+        >>> import harp, numpy as np
+        >>> harp.jit(lambda x: x + 1).lower(np.ones(3)).memory(1000).outputs
+        8000
+        """
+        values = tuple(map(self._checked, self.sizes, sizes)) if sizes else self._given
+        if len(values) != len(self.sizes) or len(sizes) > len(self.sizes):
+            raise ArgumentError(
+                f"memory takes {len(self.sizes)} sizes, ({', '.join(self.sizes)}), not {len(sizes)}; pass a number for "
+                f"each, or none for those of the arguments of lower{where()}"
+            )
+        by_symbol = dict(zip(self._program.sizes, values, strict=True))
+        return footprint(self._program, len(self.graph.inputs), by_symbol, self._threads)
+
+    @staticmethod
+    def _checked(name: str, value: object) -> int:
+        try:
+            number = -1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+        except TypeError:
+            number = -1
+        if number < 0:
+            raise ArgumentError(f"memory: the size {name} is a number >= 0, not {value!r}{where()}")
+        return number
+
+
+def stages_of(graph: Graph, names: Sequence[str], given: Sequence[int], threads: int | None) -> Stages:
+    """Lower a graph and print it as C, without compiling. `names` and values of its sizes stand in its order."""
     lowered = lower(canonical(graph), target())
-    return Stages(lowered.graph, lowered.schedule, lowered.loops, str(render(lowered.program)))
+    text = str(render(lowered.program))
+    workers = threads or settings.threads or usable_cores()
+    return Stages(
+        lowered.graph, lowered.schedule, lowered.loops, text, tuple(names), lowered.program, tuple(given), workers
+    )
 
 
 def target() -> Target:

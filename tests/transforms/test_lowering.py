@@ -1,0 +1,82 @@
+"""`f.lower(...)`: what it says of sizes and memory, beside what calls and NumPy say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp import errors
+from harp.backends.toolchain import find_toolchain
+
+F32 = np.float32
+TABLE = np.arange(6, dtype=F32)
+
+
+def layer(x, w):
+    h = hnp.tanh(x @ w)
+    return (h - hnp.mean(h, axis=0)) @ w.T, hnp.sum(h, axis=1)
+
+
+def memory(f, *args):
+    return harp.jit(f).lower(*args).memory()
+
+
+@pytest.mark.parametrize("sizes", [(3, 4, 5), (1000, 300, 70), (0, 4, 5), (1, 1, 1), (600, 0, 2)])
+def test_arrays_as_numpy_counts_them_and_scratch_as_compiled_code_does(sizes):
+    rows, inner, columns = sizes
+    f = harp.jit(layer)
+    x, w = np.ones((rows, inner), F32), np.ones((inner, columns), F32)
+    stages = f.lower(np.ones((9, 8), F32), np.ones((8, 7), F32))
+    found = stages.memory(*sizes)
+    assert found == f.lower(x, w).memory()
+    outputs = f(x, w)
+    assert found.inputs == x.nbytes + w.nbytes
+    assert found.outputs == sum(np.asarray(o).nbytes for o in outputs)
+    assert found.captured == 0
+    assert found.peak == found.inputs + found.outputs + found.scratch + found.threads * found.per_thread
+    if find_toolchain() is not None:
+        (kernel,) = {e.program.kernel for entries in f._entries.values() for e in entries}
+        assert found.scratch == kernel.scratch_bytes(sizes)
+
+
+def test_captured_arrays():
+    assert memory(lambda x: x * TABLE, np.ones(6, F32)).captured == TABLE.nbytes
+
+
+def test_rows_that_stay_inside_a_kernel_are_counted_for_each_thread():
+    def softmax(x):
+        e = hnp.exp(x - hnp.max(x, axis=1, keepdims=True))
+        return e / hnp.sum(e, axis=1, keepdims=True)
+
+    stages = harp.jit(softmax, threads=3).lower(np.ones((4, 1000), F32))
+    few, many = stages.memory(), stages.memory(1 << 20, 1000)
+    assert few.per_thread == many.per_thread and few.threads == 3
+    assert many.peak == 2 * (1 << 20) * 4000 + many.scratch + 3 * many.per_thread
+
+
+def test_sizes_are_named_in_order():
+    stages = harp.jit(layer).lower(np.ones((2, 3), F32), np.ones((3, 4), F32))
+    assert stages.sizes == ("x.shape[0]", "x.shape[1]", "w.shape[1]")
+    halves = harp.jit(lambda x: hnp.sum(x.reshape(-1, 2), axis=1)).lower(np.ones(6, F32))
+    assert len(halves.sizes) == 1 and halves.memory().inputs == 24
+
+
+@pytest.mark.parametrize("wrong", [(1,), (1, 2), (1, 2, 3, 4), (1, 2, -3), (1, 2, 3.0), (1, 2, "a"), (1, True, 3)])
+def test_wrong_sizes(wrong):
+    stages = harp.jit(layer).lower(np.ones((2, 3), F32), np.ones((3, 4), F32))
+    with pytest.raises(errors.ArgumentError, match=r"[xw]\.shape\[[01]\]"):
+        stages.memory(*wrong)
+
+
+def test_declared_sizes_hold_for_lower():
+    f = harp.jit(lambda x: x + 1, signature=(harp.f32["n", 3],))
+    assert len(f.lower(np.ones((2, 3), F32)).sizes) == 1
+    with pytest.raises(errors.SignatureError, match="axis 1"):
+        f.lower(np.ones((2, 4), F32))
+
+
+def test_numpy_integers_are_sizes():
+    stages = harp.jit(lambda x: x + 1).lower(np.ones(3))
+    assert stages.memory(np.int64(7)).inputs == 56
