@@ -33,12 +33,16 @@ _MOST_SCALARS = 32
 
 @attrs.frozen(eq=False)
 class Built:
-    """Kernels in order, and the buffers that they use. `inputs` are the parameters, then the captured arrays."""
+    """Kernels in order, and the buffers that they use. `inputs` are the parameters, then the captured arrays.
+
+    `donated` are pairs of an input and the output that lives in its memory, by their numbers.
+    """
 
     kernels: tuple[Kernel, ...]
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     scratch: tuple[Buffer, ...]
+    donated: tuple[tuple[int, int], ...] = ()
 
 
 def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> Built:

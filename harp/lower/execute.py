@@ -24,6 +24,9 @@ def execute(program: Program, inputs: Sequence[Array], sizes: Mapping[Symbol, in
         _place(machine, buffer, array, None)
     for buffer in (*program.outputs, *(b for slot in program.scratch for b in slot.buffers)):
         machine.allocate(buffer, _shape(machine, buffer))
+    for source, target in program.donated:
+        array = inputs[source].copy()
+        _place(machine, program.outputs[target], array, np.ones(array.size, bool))
     neighbours = {b: slot.buffers for slot in program.scratch for b in slot.buffers}
     for kernel in program.kernels:
         for written in uses(kernel.body, functions).writes:

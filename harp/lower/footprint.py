@@ -25,9 +25,9 @@ _LINE = 64
 class Memory:
     """The memory of one call, in bytes.
 
-    `inputs` are the arguments, `captured` the arrays that the function has from outside, `outputs` the results,
-    `scratch` is what stands between them, and `per_thread` what each of `threads` takes for itself. `peak` is all
-    that the call needs at most.
+    `inputs` are the arguments, `captured` the arrays that the function has from outside, `outputs` the results, of
+    which `donated` bytes are in the memory of arguments. `scratch` is what stands between them, and `per_thread` what
+    each of `threads` takes for itself. `peak` is all that the call needs at most.
     """
 
     inputs: int
@@ -36,11 +36,13 @@ class Memory:
     scratch: int
     per_thread: int
     threads: int
+    donated: int = 0
 
     @property
     def peak(self) -> int:
         """All of it together."""
-        return self.inputs + self.captured + self.outputs + self.scratch + self.threads * self.per_thread
+        arrays = self.inputs + self.captured + self.outputs - self.donated
+        return arrays + self.scratch + self.threads * self.per_thread
 
 
 def footprint(program: Program, parameters: int, sizes: Mapping[Symbol, int], threads: int) -> Memory:
@@ -55,6 +57,7 @@ def footprint(program: Program, parameters: int, sizes: Mapping[Symbol, int], th
         sum(_slot(slot, values) for slot in program.scratch),
         max((_own(kernel.body, values) for kernel in program.kernels), default=0),
         threads,
+        _bytes((program.outputs[output] for _, output in program.donated), values),
     )
 
 

@@ -6,13 +6,14 @@ small sizes, and compares.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import attrs
 
 from harp.config import settings, show
 from harp.lower.build import Built, build
 from harp.lower.check import check_graph, check_program
+from harp.lower.donate import donate
 from harp.lower.fuse import fuse
 from harp.lower.memory import plan
 from harp.lower.parallel import parallel
@@ -30,7 +31,7 @@ from harp.trace.verify import verify_graph
 
 @attrs.frozen(eq=False)
 class Lowered:
-    """A graph on its way to a program: what a pass has not made yet is empty."""
+    """A graph on its way to a program: what a pass has not made yet is empty. `donated` are inputs given up."""
 
     source: Graph
     target: Target
@@ -38,6 +39,7 @@ class Lowered:
     schedule: Schedule
     built: Built
     program: Program
+    donated: tuple[int, ...] = ()
 
     @property
     def loops(self) -> str:
@@ -74,6 +76,10 @@ def _fuse(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=fuse(s.built))
 
 
+def _donate(s: Lowered) -> Lowered:
+    return attrs.evolve(s, built=donate(s.built, s.donated)) if s.donated else s
+
+
 def _tile(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(tile(k, s.target) for k in s.built.kernels)))
 
@@ -89,7 +95,7 @@ def _plan(s: Lowered) -> Lowered:
 def _assembled(s: Lowered) -> Program:
     built = s.built
     slots = plan(built.kernels, built.scratch)
-    return Program(built.inputs, built.outputs, sizes_of(s.source), (), slots, built.kernels)
+    return Program(built.inputs, built.outputs, sizes_of(s.source), (), slots, built.kernels, built.donated)
 
 
 def _verify_kernels(before: Lowered, after: Lowered) -> None:
@@ -130,18 +136,22 @@ PASSES = (
     Pass("schedule", 3, _schedule, _verify_schedule, _no_check, lambda s: repr(s.schedule), ends_stage=True),
     Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),
     Pass("fuse", 5, _fuse, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
     Pass("tile", 5, _tile, _verify_kernels, _check_kernels, _kernels_text),
     Pass("parallel", 5, _parallel, _verify_kernels, _check_kernels, _kernels_text),
     Pass("plan memory", 3, _plan, _verify_program, _check_kernels, lambda s: s.loops, ends_stage=True),
 )
 
 
-def lower(graph: Graph, target: Target) -> Lowered:
-    """The program that computes a graph in canonical form, with what each pass made on the way."""
+def lower(graph: Graph, target: Target, donated: Sequence[int] = ()) -> Lowered:
+    """The program that computes a graph in canonical form, with what each pass made on the way.
+
+    Outputs may live in the memory of those inputs whose numbers are in `donated`.
+    """
     if settings.verify >= 1:
         verify_graph(graph)
     empty = Program((), (), (), (), (), ())
-    state = Lowered(graph, target, graph, Schedule(graph, ()), Built((), (), (), ()), empty)
+    state = Lowered(graph, target, graph, Schedule(graph, ()), Built((), (), (), ()), empty, tuple(donated))
     for step in PASSES:
         before, state = state, step.run(state)
         if settings.debug >= step.level:

@@ -23,7 +23,11 @@ class Slot:
 
 @attrs.frozen(eq=False)
 class Program:
-    """`inputs` are the parameters, then the captured arrays; `lets` name derived sizes, in order, for all kernels."""
+    """`inputs` are the parameters, then the captured arrays; `lets` name derived sizes, in order, for all kernels.
+
+    `donated` are pairs (input, output) by number: the output holds the input's elements when the program starts, and no
+    kernel touches the input itself.
+    """
 
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
@@ -31,3 +35,4 @@ class Program:
     lets: tuple[Let, ...]
     scratch: tuple[Slot, ...]
     kernels: tuple[Kernel, ...]
+    donated: tuple[tuple[int, int], ...] = ()

@@ -34,7 +34,8 @@ def program_text(program: Program) -> str:
     """Parameters, derived sizes, slots of the arena, and the kernels in order."""
     lines = [f"program({', '.join(map(repr, program.sizes))})"]
     lines += [f"  input {_declaration(b)}" for b in program.inputs]
-    lines += [f"  output {_declaration(b)}" for b in program.outputs]
+    holds = {output: f", holds {program.inputs[k].name} at the start" for k, output in program.donated}
+    lines += [f"  output {_declaration(b)}{holds.get(k, '')}" for k, b in enumerate(program.outputs)]
     lines += [f"  let {let.symbol} = {let.index}" for let in program.lets]
     for number, slot in enumerate(program.scratch):
         for buffer, size in zip(slot.buffers, slot.sizes, strict=True):

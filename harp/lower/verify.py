@@ -1,8 +1,9 @@
 """The static verifier: what every kernel and program must obey, whatever the sizes.
 
 Names are bound before use, indices have the rank of their buffer and stay inside it, dtypes agree, inputs are never
-stored to, scratch buffers that live at the same time have different slots, parallel iterations do not meet. A broken
-rule raises VerificationError with the kernel's text. Bounds that hold but cannot be proved are returned as text.
+stored to, scratch buffers that live at the same time have different slots, parallel iterations do not meet, no kernel
+uses an input that an output lives in. A broken rule raises VerificationError with the kernel's text. Bounds that hold
+but cannot be proved are returned as text.
 """
 
 from __future__ import annotations
@@ -81,6 +82,7 @@ def verify_program(program: Program) -> list[str]:
     for kernel in program.kernels:
         checker = _Checker(kernel, functions, unproven)
         checker.check(Scope(frozenset(names), lets, Substitution(lets), (), frozenset(known), frozenset()))
+    _check_donated(program)
     _check_order(program)
     unproven += _check_slots(program)
     return unproven
@@ -120,10 +122,23 @@ def _bound(stmt: Stmt) -> Iterable[Atom]:
         yield from _bound(part)
 
 
+def _check_donated(program: Program) -> None:
+    """An output that lives in an input is like it, the only one there, and all that kernels use of this memory."""
+    functions = regions(program.kernels)
+    touched = {buffer for kernel in program.kernels for buffer in uses(kernel.body, functions).touched}
+    for numbers in zip(*program.donated, strict=True):
+        _require(len(set(numbers)) == len(numbers), f"of {program.donated}, two share an array")
+    for number, output in program.donated:
+        source, target = program.inputs[number], program.outputs[output]
+        alike = source.dtype is target.dtype and source.shape == target.shape
+        _require(alike, f"{target.name} lives in {source.name}, which is another kind of array")
+        _require(source not in touched, f"{target.name} lives in {source.name}, which is used beside it")
+
+
 def _check_order(program: Program) -> None:
     """Outputs are stored, and nothing is read before a kernel wrote it."""
     functions = regions(program.kernels)
-    written: set[Buffer] = set(program.inputs)
+    written: set[Buffer] = {*program.inputs, *(program.outputs[output] for _, output in program.donated)}
     for kernel in program.kernels:
         used = uses(kernel.body, functions)
         for buffer in sorted(used.reads - used.writes - written, key=lambda b: b.name):

@@ -272,3 +272,44 @@ def test_the_text_of_a_program_is_stable() -> None:
         "  slot 1: t: f32[n], 4*n bytes",
         "kernel fill s",
     ]
+
+
+# --- outputs that live in inputs
+
+
+def sharing(
+    *kernels: Kernel, shape: tuple[IndexLike, ...] = (N,), pairs: tuple[tuple[int, int], ...] = ((0, 0),)
+) -> str:
+    """What the verifier says of a program whose output out0 lives in its input in0; empty if nothing."""
+    inputs = buffer("in0", *shape), buffer("in1", N)
+    program = Program(inputs, (SHARED,), (n, m), (), (), kernels, pairs)
+    try:
+        verify_program(program)
+    except VerificationError as error:
+        return str(error)
+    return ""
+
+
+SHARED = buffer("out0", N, space=Space.OUTPUT)
+
+
+def updating(source: Buffer) -> Kernel:
+    return Kernel("k", Nest((For(i),), Store(SHARED, (AT_I,), Load(source, (AT_I,)))))
+
+
+def test_an_output_that_lives_in_an_input_is_there_from_the_start() -> None:
+    assert sharing(updating(SHARED)) == "" == sharing()
+    assert "never stored" in sharing(pairs=())
+
+
+def test_it_is_like_the_input_and_used_in_its_place() -> None:
+    assert "another kind of array" in sharing(updating(SHARED), shape=(N, M))
+    assert "two share an array" in sharing(updating(SHARED), pairs=((0, 0), (1, 0)))
+    program = Program((IN0,), (SHARED,), (n,), (), (), (updating(IN0),), ((0, 0),))
+    with pytest.raises(VerificationError, match="used beside it"):
+        verify_program(program)
+    text = program_text(program)
+    assert "output out0: f32[n], holds in0 at the start" in text
+
+
+IN0 = buffer("in0", N)
