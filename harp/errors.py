@@ -59,6 +59,10 @@ class LeakedTracerError(HarpError, RuntimeError):
     """An array or a size of one trace was used outside it."""
 
 
+class DonatedError(HarpError, RuntimeError):
+    """An array was used after it had been donated to a call."""
+
+
 class ConcretizationError(HarpError, TypeError):
     """Python asked for the value of an array that is only known when the program runs."""
 

@@ -7,6 +7,7 @@ filling them.
 from __future__ import annotations
 
 import math
+import sys
 import threading
 
 import numpy as np
@@ -73,6 +74,25 @@ def _give_back(memory: Buffer) -> None:
         _lock.release()
 
 
+def alone(buffer: Buffer) -> bool:
+    """Whether its memory is NumPy's own or a block, and nothing refers to it but one variable of the caller."""
+    base: object = buffer.base
+    if sys.getrefcount(buffer) != _ONE_VARIABLE:
+        return False
+    return buffer.flags.owndata if base is None else type(base) is _Block and sys.getrefcount(base) == _BASE
+
+
+def _references(buffer: Buffer) -> tuple[int, int]:
+    base = buffer.base
+    return sys.getrefcount(buffer), sys.getrefcount(base)
+
+
+def _counted() -> tuple[int, int]:
+    """What Python counts in `alone`, its own variables included: versions differ."""
+    buffer = large((0,), np.dtype(np.uint8))
+    return _references(buffer)
+
+
 def free_bytes() -> int:
     """The bytes of free blocks."""
     return _free_bytes
@@ -84,3 +104,6 @@ def release() -> None:
     with _lock:
         _free.clear()
         _free_bytes = 0
+
+
+_ONE_VARIABLE, _BASE = _counted()

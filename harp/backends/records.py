@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -24,25 +25,32 @@ _SUFFIX = ".json"
 _KEY = re.compile("[0-9a-f]{64}")
 
 
+Pairs = tuple[tuple[int, int], ...]
+
+
 class Record(NamedTuple):
-    """The key of a library, how many arrays and sizes its program takes, and whether it uses scratch memory."""
+    """The key of a library, how many arrays and sizes its program takes, and whether it uses scratch memory.
+
+    `donated` are pairs of an input and the output that lives in its memory.
+    """
 
     library: str
     inputs: int
     outputs: int
     sizes: int
     uses_scratch: bool
+    donated: Pairs = ()
 
 
-def record_key(graph: bytes, options: CompileOptions) -> str | None:
-    """The key for the digest of a graph; None where nothing can be remembered of it."""
+def record_key(graph: bytes, options: CompileOptions, donated: Sequence[int] = ()) -> str | None:
+    """The key for the digest of a graph and the inputs given up; None where nothing can be remembered of it."""
     toolchain = find_toolchain()
     if toolchain is None or not sources.LOADED:
         return None
     compiler = [*toolchain.command, toolchain.family.value, toolchain.version, str(toolchain.vector_bytes)]
     flags = [*base_flags(toolchain), *options.flags(), str(toolchain.fma)]
     # NumPy computes with numbers that are folded.
-    facts = [graph.hex(), sources.LOADED, sys.version, np.__version__, *compiler, *flags]
+    facts = [graph.hex(), repr([*donated]), sources.LOADED, sys.version, np.__version__, *compiler, *flags]
     return "program-" + hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
 
 
@@ -58,13 +66,22 @@ def recall(key: str) -> Record | None:
 
 def _checked(key: str, fields: object) -> Record:
     """Raises ValueError for anything but a record of this key."""
-    kinds = [str, str, int, int, int, bool]
+    kinds = [str, str, int, int, int, bool, list]
     if not isinstance(fields, list) or [type(field) for field in cast(list[object], fields)] != kinds:
         raise ValueError("it is no record")
-    own, record = fields[0], Record(*fields[1:])
+    own, library, inputs, outputs, sizes, uses_scratch, pairs = fields
+    record = Record(library, inputs, outputs, sizes, uses_scratch, _pairs(pairs))
     if own != key or not _KEY.fullmatch(record.library):
         raise ValueError(f"it is about {own!r} and {record.library!r}")
     return record
+
+
+def _pairs(listed: list[object]) -> Pairs:
+    """Raises ValueError for anything but pairs of numbers."""
+    pairs = tuple(tuple(pair) for pair in listed if isinstance(pair, list) and list(map(type, pair)) == [int, int])
+    if len(pairs) != len(listed):
+        raise ValueError("it has no pairs of arrays")
+    return cast(Pairs, pairs)
 
 
 def remember(key: str, record: Record) -> None:

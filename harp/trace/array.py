@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from harp.errors import ArgumentError, ConcretizationError, LeakedTracerError, MutationError, ShapeError
+from harp.errors import ArgumentError, ConcretizationError, DonatedError, LeakedTracerError, MutationError, ShapeError
 from harp.trace.dtypes import Buffer, DType, as_dtype
 from harp.trace.index import product
 from harp.trace.levels import Level, current
@@ -22,6 +23,14 @@ from harp.trace.operators import TABLE, Operators
 from harp.trace.sites import where
 from harp.trace.sizes import Size, resolve_all, wrap
 from harp.trace.trees import leaf_type
+
+
+class Donation(NamedTuple):
+    """To which argument of which function an array was given up."""
+
+    function: str
+    argument: str
+
 
 OPERATORS: dict[str, Callable[..., Array]] = TABLE
 
@@ -37,7 +46,9 @@ class Array(Operators):
     __slots__ = ("__weakref__", "_level", "_node", "_value", "_weak")
     __array_priority__ = 1000  # numpy_array + harp_array is harp's
 
-    def __init__(self, node: Node | None, value: Buffer | None, level: Level | None, weak: bool = False) -> None:
+    def __init__(
+        self, node: Node | None, value: Buffer | None, level: Level | Donation | None, weak: bool = False
+    ) -> None:
         self._node = node
         self._value = value
         self._level = level
@@ -62,8 +73,7 @@ class Array(Operators):
         """The dtype as harp's own object."""
         if self._value is not None:
             return as_dtype(self._value.dtype)
-        assert self._node is not None
-        return self._node.dtype
+        return _own_node(self).dtype
 
     @property
     def weak(self) -> bool:
@@ -75,8 +85,7 @@ class Array(Operators):
         """The number of axes."""
         if self._value is not None:
             return self._value.ndim
-        assert self._node is not None
-        return len(self._node.shape)
+        return len(_own_node(self).shape)
 
     @property
     def size(self) -> Size | int:
@@ -108,14 +117,15 @@ class Array(Operators):
     # -- its numbers
 
     def _concrete(self, what: str) -> Buffer:
-        if self._value is None:
+        value = self._value
+        if value is None:
             node_of(self)
             raise ConcretizationError(
                 f"{what} is asked for while a function is traced, where only dtype and sizes of arrays are known; "
                 f"use harp.numpy.where instead of `if` on an array, harp.numpy functions instead of NumPy's, and "
                 f"static_argnums for arguments that steer Python{where()}"
             )
-        return self._value
+        return value
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Buffer:
         value = self._concrete("a NumPy array of the values")
@@ -164,7 +174,8 @@ class Array(Operators):
     def __repr__(self) -> str:
         if self._value is not None:
             return np.array_repr(self._value).replace("array(", "Array(", 1)
-        assert self._node is not None
+        if self._node is None:  # a debugger may ask
+            return "Array(donated)"
         sizes = ", ".join(map(repr, resolve_all(self._node.shape)))
         return f"Array({self._node.dtype}[{sizes}], traced)"
 
@@ -235,11 +246,34 @@ def traced(node: Node, level: Level, weak: bool = False) -> Array:
 def node_of(array: Array) -> Node:
     """The node of an array, for use at the current level. Raises LeakedTracerError for one of another trace."""
     if array._node is None:
-        assert array._value is not None
-        array._node = Constant(Captured(array._value))
-    elif array._level is not None:
+        value = array._value
+        if value is None:
+            raise _gone(array)
+        array._node = Constant(Captured(value))
+    elif isinstance(array._level, Level):
         _check_level(array._level)
     return array._node
+
+
+def _own_node(array: Array) -> Node:
+    """The node of an array without a buffer, at whatever level."""
+    if array._node is None:
+        raise _gone(array)
+    return array._node
+
+
+def give_up(array: Array, donation: Donation) -> None:
+    """From now on the handle has nothing; others on the same buffer keep it."""
+    array._level = donation
+    array._node = array._value = None
+
+
+def _gone(array: Array) -> DonatedError:
+    function, argument = array._level if isinstance(array._level, Donation) else ("a function", "an argument")
+    return DonatedError(
+        f"the array was donated to {function!r} as argument {argument} and is gone; use what that call returned; to "
+        f"keep an array, pass np.asarray of it{where()}"
+    )
 
 
 def _check_level(level: Level) -> None:

@@ -74,7 +74,7 @@ def leaf_array(leaf: object, name: str) -> tuple[Buffer, bool]:
     Raises ArgumentError or UnsupportedDTypeError naming the argument.
     """
     if isinstance(leaf, Array):
-        return np.asarray(leaf), leaf.weak
+        return leaf._concrete("a NumPy array of the values"), leaf.weak
     if isinstance(leaf, (bool, int, float)) and not isinstance(leaf, np.generic):
         try:
             return np.asarray(leaf, dtypes.as_dtype(type(leaf)).numpy), True

@@ -20,8 +20,8 @@ from harp.trace.signature import GraphSignature
 from harp.trace.trees import Tree, TreeSpec, children, ordered, unflatten
 
 Namespace = dict[str, object]
-# From input buffers and the sizes of a program to the tree of its results.
-Runner = Callable[[Sequence[Buffer], tuple[int, ...]], Tree]
+# From input buffers, the sizes of a program, and the leaves that the buffers are of, to the tree of its results.
+Runner = Callable[[list[Buffer], tuple[int, ...], Sequence[object]], Tree]
 # From the arguments of a call to its results, or MISS.
 ShortWay = Callable[[tuple[Tree, ...]], Tree]
 
@@ -29,12 +29,16 @@ MISS = object()
 
 
 class Body(NamedTuple):
-    """Lines of a function, in which inputs and sizes have these names, and what else the lines name."""
+    """Lines of a function, in which inputs and sizes have these names, and what else the lines name.
+
+    The leaf of input k has the name h{k} where it is donated, and its buffer no other name than that of the input.
+    """
 
     inputs: list[str]
     sizes: list[str]
     lines: list[str]
     namespace: Namespace
+    donated: tuple[int, ...] = ()
 
 
 # NumPy's bits for C order and aligned.
@@ -106,8 +110,10 @@ def inspected(body: Body, inspect: Inspect) -> Body:
 def runner(body: Body) -> Runner:
     """The body as a function of buffers and sizes."""
     source = [
-        "def run(buffers, sizes):",
+        "def run(buffers, sizes, leaves):",
         f"    {names(body.inputs)} = buffers",
+        *(f"    h{k} = leaves[{k}]" for k in body.donated),
+        *["    buffers.clear()"] * bool(body.donated),
         f"    {names(body.sizes)} = sizes",
         *(f"    {line}" for line in body.lines),
     ]
@@ -120,7 +126,7 @@ def short_way(spec: TreeSpec, leaves: Sequence[Leaf], signature: GraphSignature,
     """The short way for arguments of this shape; None where it has parts that only optree knows."""
     namespace: Namespace = {**body.namespace, "MISS": MISS, "ndarray": np.ndarray, "Array": Array}
     axes, checks, sizes = signature.check_source("return MISS")
-    taking = list(_taking(spec, leaves, axes, namespace))
+    taking = list(_taking(spec, leaves, axes, body.donated, namespace))
     if None in taking:
         return None
     source = [
@@ -138,7 +144,9 @@ def short_way(spec: TreeSpec, leaves: Sequence[Leaf], signature: GraphSignature,
     return cast(ShortWay, namespace["short_way"])
 
 
-def _taking(spec: TreeSpec, leaves: Sequence[Leaf], axes: Sequence[str], namespace: Namespace) -> Iterator[str | None]:
+def _taking(
+    spec: TreeSpec, leaves: Sequence[Leaf], axes: Sequence[str], donated: Sequence[int], namespace: Namespace
+) -> Iterator[str | None]:
     """The lines that take arguments apart, and leave where they are not what is expected; None for optree's parts."""
     numbers, variables, sizes = iter(range(len(leaves))), count(), iter(axes)
     stack = [("args", spec)]
@@ -147,6 +155,8 @@ def _taking(spec: TreeSpec, leaves: Sequence[Leaf], axes: Sequence[str], namespa
         if not spec:
             number = next(numbers)
             yield from _taking_leaf(name, f"b{number}", leaves[number], namespace)
+            if number in donated:
+                yield f"h{number} = {name}"
             yield f"{names([next(sizes) for _ in range(leaves[number].ndim)])} = b{number}.shape"
             continue
         head, below = spec[0], children(spec)

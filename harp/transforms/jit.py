@@ -22,7 +22,7 @@ import numpy as np
 from harp.backends.options import CompileOptions
 from harp.config import MOST_THREADS, log
 from harp.errors import ArgumentError
-from harp.trace.array import Array
+from harp.trace.array import Array, Donation
 from harp.trace.demands import compile_demands
 from harp.trace.dtypes import ALL, Buffer, plain
 from harp.trace.levels import STATE
@@ -42,7 +42,7 @@ from harp.trace.tracer import (
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
 from harp.transforms.calls import MISS, Body, Leaf, Runner, ShortWay, inspected, runner, short_way
 from harp.transforms.declared import Declared, declare_all, declared_signature
-from harp.transforms.static import NO_STATIC, Static, StaticParameters, static_parameters
+from harp.transforms.static import NO_STATIC, Static, StaticParameters, donated_parameters, static_parameters
 
 if TYPE_CHECKING:
     from harp.transforms.lowering import Stages
@@ -79,8 +79,10 @@ class _Call(NamedTuple):
     given: list[tuple[str, Tree]]  # the traced arguments by name
     treedef: TreeSpec
     structure: Hashable  # the treedef, or the number of arguments where each one is a leaf
+    leaves: Sequence[object]
     arrays: list[tuple[Buffer, bool]]
     names: list[str]
+    donated: tuple[int, ...]  # numbers of leaves
 
 
 _functions: WeakSet[JitFunction] = WeakSet()
@@ -102,6 +104,7 @@ class JitFunction:
         self,
         function: Callable[..., Tree],
         static: StaticParameters,
+        donated: StaticParameters,
         signature: Declared | None,
         options: CompileOptions,
         threads: int | None,
@@ -110,6 +113,7 @@ class JitFunction:
         self._function = function
         self._static = static
         self._has_static = bool(static)
+        self._donated = donated
         self._declared = signature
         self._options = options
         self._threads = threads
@@ -131,6 +135,7 @@ class JitFunction:
             static, dynamic, named = self._static.split(function_name(self._function), args, kwargs)
         # Most calls are of arrays, not of trees of arrays.
         key: list[Hashable] = [len(dynamic), static[0]]
+        leaves: Sequence[object] = dynamic
         found = None if named else _buffers(dynamic, key)
         if found is None:
             leaves, treedef = flatten((dynamic, named) if named else dynamic)
@@ -143,7 +148,8 @@ class JitFunction:
                 if values is not None:
                     if not named and not self._has_static:
                         self._short_way = entry.short_way
-                    return entry.run(buffers, values)
+                    return entry.run(buffers, values, leaves)
+            buffers.clear()  # nobody but their owners holds them
         return self._slow_call(static, dynamic, named)
 
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
@@ -175,10 +181,15 @@ class JitFunction:
         parameters = parameter_names(self._function, len(dynamic) + len(static.values))
         free = [name for k, name in enumerate(parameters) if k not in static.values]
         given = [*zip(free, dynamic, strict=False), *sorted(named.items())]
-        names = [label for name, value in given for label in labels(name, value)]
+        by_argument = [labels(name, value) for name, value in given]
+        names = [label for part in by_argument for label in part]
+        numbers = [k for k in range(len(parameters)) if k not in static.values][: len(dynamic)]
+        gone = [k in self._donated.numbers for k in numbers] + [name in self._donated.names for name in sorted(named)]
+        marks = [mark for mark, part in zip(gone, by_argument, strict=True) for _ in part]
         arrays = [leaf_array(leaf, name) for leaf, name in zip(leaves, names, strict=True)]
         flat = not named and len(leaves) == len(dynamic) and all(map(operator.is_, leaves, dynamic))
-        return _Call(static, given, treedef, len(leaves) if flat else treedef, arrays, names)
+        donated = tuple(k for k, mark in enumerate(marks) if mark)
+        return _Call(static, given, treedef, len(leaves) if flat else treedef, leaves, arrays, names, donated)
 
     def _slow_call(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> Tree:
         """Convert arguments, and trace if no entry serves the call."""
@@ -197,17 +208,20 @@ class JitFunction:
                 assert values is not None, "the guards of a trace hold for the call that was traced"
                 # Most calls are like the last one, so the newest entry is asked first.
                 self._entries[key] = [entry, *self._entries.get(key, ())]
-        return entry.run(buffers, values)
+        leaves = call.leaves
+        del call  # whose arrays would count as others that hold the memory of a donated one
+        return entry.run(buffers, values, leaves)
 
     def _trace(self, call: _Call, has_named: bool) -> Entry:
         from harp.transforms.programs import body, program_for  # not before a program is made
 
         scope, arguments, traced, signature = self._traced(call, has_named)
-        program = program_for(traced.graph, self._options)
+        program = program_for(traced.graph, self._options, call.donated)
         # Not those of the program's graph: another function with other captured arrays may have made the program.
         captured = [node.captured.array for node in traced.graph.captured]
         log.info("%s: program %d, %r", function_name(self._function), self.compilations + 1, signature)
-        code = body(program, captured, traced.treedef, traced.weak, self._threads)
+        donations = [Donation(function_name(self._function), call.names[k]) for k in call.donated]
+        code = body(program, captured, traced.treedef, traced.weak, self._threads, donations)
         if scope.demands:
             demands = tuple(scope.demands.values())
             weak = [a.weak for a in arguments]
@@ -277,7 +291,7 @@ class JitFunction:
         scope, _, traced, signature = self._traced(call, bool(named))
         given = signature.compile_check()(*(size for array, _ in call.arrays for size in array.shape))
         assert given is not None, "the guards of a trace hold for the call that was traced"
-        return stages_of(traced.graph, [scope.origins[s] for s in signature.sizes], given, self._threads)
+        return stages_of(traced.graph, call.donated, [scope.origins[s] for s in signature.sizes], given, self._threads)
 
     def __repr__(self) -> str:
         return f"<jit of {function_name(self._function)}, {self.compilations} programs>"
@@ -308,6 +322,8 @@ def jit(
     *,
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
+    donate_argnums: int | Iterable[int] = (),
+    donate_argnames: str | Iterable[str] = (),
     signature: Sequence[Tree] | None = None,
     options: CompileOptions | None = None,
     threads: int | None = None,
@@ -317,11 +333,13 @@ def jit(
     The compiled function takes NumPy arrays, harp arrays and numbers, and returns the tree of harp arrays that the
     function returns. It is traced and compiled once for a given tree, rank and dtype of its arguments, whatever their
     sizes. Arguments named by `static_argnums` or `static_argnames` are passed as they are; each value is traced on its
-    own. `signature` declares sizes, one entry for each argument, as in `jit(f, signature=(harp.f32["n", 3], None))`.
-    `threads` is how many threads run this function's loops, if not as many as `harp.set_threads` says.
+    own. The caller gives up the harp arrays in arguments named by `donate_argnums` or `donate_argnames`: results may
+    take over their memory, and to use them again is an error. `signature` declares sizes, one entry for each argument,
+    as in `jit(f, signature=(harp.f32["n", 3], None))`. `threads` is how many threads run this function's loops, if not
+    as many as `harp.set_threads` says.
 
     Raises, at a call: ArgumentError, UnsupportedDTypeError, SignatureError, ShapeError, StaticArgumentError,
-    OutputError, LeakedTracerError, OutOfMemoryError, ToolchainError.
+    OutputError, LeakedTracerError, DonatedError, OutOfMemoryError, ToolchainError.
 
     >>> f = jit(lambda x: x * 2 + 1)
     >>> f(np.arange(3.0)), f(np.arange(5.0)), f.compilations
@@ -337,7 +355,8 @@ def jit(
             raise ArgumentError(f"put @classmethod above @harp.jit, not below{where()}")
         require_function("jit", f)
         static = static_parameters(f, static_argnums, static_argnames)
+        donated = donated_parameters(f, donate_argnums, donate_argnames, static)
         declared = None if signature is None else declared_signature(f, signature, static)
-        return JitFunction(f, static, declared, options or CompileOptions(), threads)
+        return JitFunction(f, static, donated, declared, options or CompileOptions(), threads)
 
     return decorate if function is None else decorate(function)

@@ -54,6 +54,7 @@ class Stages:
     def memory(self, *sizes: int) -> Memory:
         """How much memory a call takes: `inputs`, `captured`, `outputs`, `scratch`, `per_thread`, `peak`, in bytes.
 
+        Results that take over the memory of arguments count once, as arguments.
         `sizes` are values for the sizes of the program in the order of `stages.sizes`, without which they are those
         of the arguments of `lower`. Raises ArgumentError unless there is a number >= 0 for each.
 
@@ -81,9 +82,11 @@ class Stages:
         return number
 
 
-def stages_of(graph: Graph, names: Sequence[str], given: Sequence[int], threads: int | None) -> Stages:
+def stages_of(
+    graph: Graph, donated: Sequence[int], names: Sequence[str], given: Sequence[int], threads: int | None
+) -> Stages:
     """Lower a graph and print it as C, without compiling. `names` and values of its sizes stand in its order."""
-    lowered = lower(canonical(graph), target())
+    lowered = lower(canonical(graph), target(), donated)
     text = str(render(lowered.program))
     workers = threads or settings.threads or usable_cores()
     return Stages(
@@ -97,7 +100,10 @@ def target() -> Target:
     return Target() if toolchain is None else Target(vector_bytes=toolchain.vector_bytes, fma=toolchain.fma)
 
 
-def compiled(graph: Graph, name: str, options: CompileOptions) -> Kernel:
-    """What the backend of this name makes of a graph in canonical form."""
-    lowered = lower(graph, target()) if name == "c" else None
-    return backends.get(name).compile(lowered.program if lowered else None, graph, options)
+def compiled(
+    graph: Graph, name: str, options: CompileOptions, donated: Sequence[int] = ()
+) -> tuple[Kernel, tuple[tuple[int, int], ...]]:
+    """What the backend of this name makes of a graph in canonical form, and which outputs live in donated inputs."""
+    lowered = lower(graph, target(), donated) if name == "c" else None
+    kernel = backends.get(name).compile(lowered.program if lowered else None, graph, options)
+    return kernel, lowered.program.donated if lowered else ()

@@ -23,12 +23,12 @@ from harp.backends.c.kernel import CKernel
 from harp.backends.load import BYTES, find_and_load, from_buffer
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Kernel
-from harp.backends.records import Record, recall, record_key, remember
+from harp.backends.records import Pairs, Record, recall, record_key, remember
 from harp.backends.threads import threads_of_this_thread
 from harp.backends.toolchain import find_toolchain, problem
 from harp.config import counters, log, settings, show
 from harp.errors import OutOfMemoryError
-from harp.trace.array import Array
+from harp.trace.array import Array, Donation, give_up
 from harp.trace.digest import digest
 from harp.trace.dtypes import Buffer
 from harp.trace.graph import Graph
@@ -38,7 +38,7 @@ from harp.trace.sites import user_site
 from harp.trace.trees import TreeSpec
 from harp.transforms.calls import Body, assembly, names
 
-_Key = tuple[bytes, str, CompileOptions]
+_Key = tuple[bytes, str, CompileOptions, tuple[int, ...]]
 
 _lock = threading.Lock()  # of `_making`
 _making: dict[_Key, threading.Lock] = {}
@@ -58,11 +58,16 @@ os.register_at_fork(after_in_child=_after_fork)
 
 @attrs.frozen(eq=False)
 class Program:
-    """A graph in canonical form with the kernel that computes it."""
+    """A graph in canonical form with the kernel that computes it.
+
+    `donated` are the inputs that are given up, `taken` pairs of one of them and the output that lives in its memory.
+    """
 
     graph: Graph
     kernel: Kernel
     sizes: int  # how many the kernel takes
+    donated: tuple[int, ...] = ()
+    taken: Pairs = ()
 
 
 def backend_name() -> str:
@@ -75,11 +80,11 @@ def backend_name() -> str:
     return "numpy" if find_toolchain() is None else "c"
 
 
-def program_for(graph: Graph, options: CompileOptions) -> Program:
+def program_for(graph: Graph, options: CompileOptions, donated: tuple[int, ...] = ()) -> Program:
     """The process's program for this graph; made at most once. Different programs are made at the same time."""
     renamed = canonical(graph)
     name = backend_name()
-    key = digest(renamed), name, options
+    key = digest(renamed), name, options, donated
     found = _programs.get(key)
     if found is not None:
         return found
@@ -95,53 +100,80 @@ def program_for(graph: Graph, options: CompileOptions) -> Program:
 
 def _make(graph: Graph, key: _Key) -> Program:
     show(2, "graph", graph)
-    content, name, options = key
+    content, name, options, donated = key
     sizes = len(sizes_of(graph))
     # Those who watch the compiler want it to run.
     named = name == "c" and not (settings.verify or settings.debug)
-    record = record_key(content, options) if named else None
-    kernel = _recalled(graph, sizes, record) if record else None
-    if kernel is None:
+    record = record_key(content, options, donated) if named else None
+    found = _recalled(graph, sizes, donated, record) if record else None
+    if found is None:
         from harp.transforms.lowering import compiled  # the compiler: not before it is used
 
-        kernel = compiled(graph, name, options)
+        found = kernel, taken = compiled(graph, name, options, donated)
         # The compiler may have turned out to be another one than was thought.
-        if record and record == record_key(content, options) and isinstance(kernel, CKernel):
-            remember(record, Record(kernel.library.key, *kernel.interface, kernel.uses_scratch))
+        if record and record == record_key(content, options, donated) and isinstance(kernel, CKernel):
+            remember(record, Record(kernel.library.key, *kernel.interface, kernel.uses_scratch, taken))
     counters.add("programs")
-    return Program(graph, kernel, sizes)
+    kernel, taken = found
+    return Program(graph, kernel, sizes, donated, taken)
 
 
-def _recalled(graph: Graph, sizes: int, key: str) -> Kernel | None:
-    """The kernel that an earlier process has left in the cache, with a record of it."""
+def _recalled(graph: Graph, sizes: int, donated: tuple[int, ...], key: str) -> tuple[Kernel, Pairs] | None:
+    """The kernel that an earlier process has left in the cache, with a record of it, and what it takes over."""
     record = recall(key)
     if record is None:
         return None
     interface = Interface(record.inputs, record.outputs, record.sizes)
     expected = len(graph.inputs) + len(graph.captured), len(graph.outputs), sizes
-    library = find_and_load(record.library, interface.names) if interface == expected else None
+    fits = interface == expected and _is_taken(graph, donated, record.donated)
+    library = find_and_load(record.library, interface.names) if fits else None
     if library is None:
         log.debug("the program of record %s is not in the cache: compiled", key)
         return None
     counters.add("cache_hits")
-    return CKernel(library, interface, record.uses_scratch)
+    return CKernel(library, interface, record.uses_scratch), record.donated
+
+
+def _is_taken(graph: Graph, donated: tuple[int, ...], pairs: Pairs) -> bool:
+    """Whether these can be the outputs that live in inputs."""
+    inputs, outputs = [k for k, _ in pairs], [k for _, k in pairs]
+    return len({*inputs}) == len({*outputs}) == len(pairs) and all(
+        source in donated
+        and 0 <= target < len(graph.outputs)
+        and graph.inputs[source].dtype is graph.outputs[target].dtype
+        and graph.inputs[source].shape == graph.outputs[target].shape
+        for source, target in pairs
+    )
 
 
 def body(
-    program: Program, captured: Sequence[Buffer], treedef: TreeSpec, weak: Sequence[bool], threads: int | None = None
+    program: Program,
+    captured: Sequence[Buffer],
+    treedef: TreeSpec,
+    weak: Sequence[bool],
+    threads: int | None = None,
+    donations: Sequence[Donation] = (),
 ) -> Body:
-    """What a call does when its arguments are buffers and the guards hold: code for this program."""
+    """What a call does when its arguments are buffers and the guards hold: code for this program.
+
+    `donations` say to which arguments the donated inputs were given.
+    """
     inputs = [f"b{k}" for k in range(len(program.graph.inputs))]
     outputs = [f"o{k}" for k in range(len(program.graph.outputs))]
     sizes = [f"n{k}" for k in range(program.sizes)]
     kernel = program.kernel
     namespace = _namespace(program, captured)
+    namespace |= {f"g{k}": donation for k, donation in zip(program.donated, donations, strict=True)}
+    taken = {output: number for number, output in program.taken}
     arrays = [f"Array(None, {name}, None, {mark})" for name, mark in zip(outputs, weak, strict=True)]
     assembled, result = assembly(treedef, arrays, namespace)
     lines = [
         "try:",
         "    pass",
-        *(_output(program, k) for k in range(len(outputs))),
+        *(_output(program, k) for k in range(len(outputs)) if k not in taken),
+        # First nobody can get at a donated array any more, then it is asked who has its memory.
+        *(f"    if type(h{k}) is Array: give_up(h{k}, g{k})" for k in program.donated),
+        *(f"    o{o} = b{k} if type(h{k}) is Array and alone(b{k}) else copied(b{k})" for k, o in program.taken),
         "except (MemoryError, ValueError, OverflowError) as error:",
         f"    raise too_large({names(sizes)}, error) from None",
         f"if {_call(program, inputs, outputs, sizes, len(captured))}:",
@@ -154,7 +186,7 @@ def body(
     ]
     if threads and isinstance(kernel, CKernel):
         namespace["call"] = _limited(cast(Callable[..., int], namespace["call"]), threads)
-    return Body(inputs, sizes, lines, namespace)
+    return Body(inputs, sizes, lines, namespace, program.donated)
 
 
 def _output(program: Program, number: int) -> str:
@@ -194,6 +226,9 @@ def _namespace(program: Program, captured: Sequence[Buffer]) -> dict[str, object
         "Array": Array,
         "empty": np.empty,
         "large": memory.large,
+        "give_up": give_up,
+        "alone": memory.alone,
+        "copied": _copied,
         "no_memory": _no_memory,
         "too_large": _too_large,
         "call": kernel.function if compiled else kernel,
@@ -204,6 +239,14 @@ def _namespace(program: Program, captured: Sequence[Buffer]) -> dict[str, object
         found |= {"count": partial(counters.raise_to, "scratch_bytes"), "scratch": kernel.scratch_bytes}
     found |= {f"d{k}": output.dtype.numpy for k, output in enumerate(program.graph.outputs)}
     return found | {f"c{k}": kernel.pointer(array) if compiled else array for k, array in enumerate(captured)}
+
+
+def _copied(buffer: Buffer) -> Buffer:
+    """Its elements in memory of their own. Raises MemoryError."""
+    make = memory.large if buffer.nbytes >= memory.LARGE else np.empty
+    result = make(buffer.shape, buffer.dtype)
+    np.copyto(result, buffer)
+    return result
 
 
 def _no_memory(sizes: tuple[int, ...]) -> OutOfMemoryError:

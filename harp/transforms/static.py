@@ -48,8 +48,28 @@ class StaticParameters(NamedTuple):
 
 def static_parameters(function: Callable[..., object], numbers: object, names: object) -> StaticParameters:
     """The parameters that `static_argnums` and `static_argnames` name. Raises ArgumentError."""
-    wanted_numbers = _listed("static_argnums", numbers, (int, np.integer), "a number, or a tuple of numbers")
-    wanted_names = _listed("static_argnames", names, (str,), "a name, or a tuple of names")
+    return _chosen("static", function, numbers, names)
+
+
+def donated_parameters(
+    function: Callable[..., object], numbers: object, names: object, static: StaticParameters
+) -> StaticParameters:
+    """The parameters that `donate_argnums` and `donate_argnames` name, none of them static. Raises ArgumentError."""
+    if numbers == () and names == ():
+        return StaticParameters(frozenset(), frozenset())
+    donated = _chosen("donate", function, numbers, names)
+    for both in (*sorted(donated.names & static.names), *sorted(donated.numbers & static.numbers)):
+        raise ArgumentError(
+            f"argument {both!r} of {function_name(function)!r} is static and cannot be donated, for it has no memory; "
+            f"name it in one of static_argnums and donate_argnums only{where()}"
+        )
+    return donated
+
+
+def _chosen(option: str, function: Callable[..., object], numbers: object, names: object) -> StaticParameters:
+    """The parameters that `<option>_argnums` and `<option>_argnames` name. Raises ArgumentError."""
+    wanted_numbers = _listed(f"{option}_argnums", numbers, (int, np.integer), "a number, or a tuple of numbers")
+    wanted_names = _listed(f"{option}_argnames", names, (str,), "a name, or a tuple of names")
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # what is written in C need not have one
@@ -62,7 +82,7 @@ def static_parameters(function: Callable[..., object], numbers: object, names: o
         counted = k + len(positional) if k < 0 and inspect.Parameter.VAR_POSITIONAL not in kinds else k
         if counted < 0 or (counted >= len(positional) and inspect.Parameter.VAR_POSITIONAL not in kinds):
             raise ArgumentError(
-                f"static_argnums has {k}, but {label!r} has {len(positional)} positional parameters"
+                f"{option}_argnums has {k}, but {label!r} has {len(positional)} positional parameters"
                 f"{' and *args, whose end is not known' if k < 0 and counted == k else ''}{where()}"
             )
         found_numbers.add(counted)
@@ -71,7 +91,7 @@ def static_parameters(function: Callable[..., object], numbers: object, names: o
     if unknown and inspect.Parameter.VAR_KEYWORD not in kinds:
         known = ", ".join(p.name for p in parameters)
         raise ArgumentError(
-            f"static_argnames has {min(unknown)!r}, but the parameters of {label!r} are ({known}){where()}"
+            f"{option}_argnames has {min(unknown)!r}, but the parameters of {label!r} are ({known}){where()}"
         )
     found_numbers |= {k for k, p in enumerate(positional) if p.name in found_names}
     found_names |= {p.name for k, p in enumerate(positional) if k in found_numbers and p.kind is not _POSITIONAL[0]}

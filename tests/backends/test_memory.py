@@ -45,6 +45,34 @@ def test_views_keep_a_block():
     assert address(second) != where and (view == 1.0).all()
 
 
+def test_alone():
+    """Asked with one variable, as generated code asks."""
+
+    def ask(make):
+        buffer = make()
+        return memory.alone(buffer)
+
+    kept = []
+
+    def with_view(view):
+        buffer = np.zeros(COUNT, np.float32)
+        kept.append(view(buffer))
+        return memory.alone(buffer)
+
+    assert ask(lambda: np.zeros(3)) and ask(lambda: np.zeros(())) and ask(lambda: np.zeros(0))
+    assert ask(lambda: memory.large((COUNT,), np.dtype("f4")))
+    assert not ask(lambda: np.zeros(3)[1:]) and not ask(lambda: np.frombuffer(b"1234", np.uint8))
+    assert not ask(lambda: np.broadcast_to(np.zeros(1), 3)) and not ask(lambda: np.lib.stride_tricks.as_strided(KEPT))
+    for view in (lambda b: b, lambda b: b[1:], memoryview, lambda b: b.T, lambda b: [b]):
+        assert not with_view(view)
+    block = memory.large((COUNT,), np.dtype("f4"))
+    kept.append(block.base)
+    assert not memory.alone(block)
+
+
+KEPT = np.zeros(3)
+
+
 def test_no_more_than_the_limit_is_kept(monkeypatch):
     monkeypatch.setattr(memory, "_MOST_FREE", 3 * memory.LARGE)
     blocks = [memory.large((COUNT,), np.dtype("f4")) for _ in range(5)]

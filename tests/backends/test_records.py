@@ -118,6 +118,33 @@ print(harp.stats()["compiler_runs"], harp.stats()["cache_hits"], int("harp.lower
     assert run(program) == [1, 0, 1] and run(program) == [0, 1, 0]
 
 
+DONATING = """
+import sys
+import numpy as np, harp, harp.numpy as hnp
+step = lambda x, y: (x - y, y * 2.0, hnp.sum(x))
+f, plain = harp.jit(step, donate_argnums=(0, 1)), harp.jit(step)
+address = lambda a: np.asarray(a).__array_interface__["data"][0]
+for size in (3, 1, 1000):
+    for g in (f, plain, f):
+        x, y = hnp.asarray(np.full(size, 5.0)), hnp.asarray(np.ones(size))
+        places = address(x), address(y)
+        a, b, c = g(x, y)
+        np.testing.assert_array_equal(a, np.full(size, 4.0))
+        np.testing.assert_array_equal(b, np.full(size, 2.0))
+        assert float(c) == 5.0 * size
+        assert ((address(a), address(b)) == places) is (g is f)
+print(harp.stats()["compiler_runs"], harp.stats()["cache_hits"], int("harp.lower" in sys.modules))
+"""
+
+
+def test_what_is_donated_is_remembered(directory):
+    assert run(DONATING) == [2, 0, 1] and len(list(directory.glob("program-*.json"))) == 2
+    assert run(DONATING) == [0, 2, 0]
+    for path in directory.glob("program-*.json"):  # a pair that the caller has not offered is not believed
+        rewrite(lambda fields: [*fields[:6], [[0, 0], [1, 0]]])(path)
+    assert run(DONATING) == [0, 2, 1] and run(DONATING) == [0, 2, 0]
+
+
 def rewrite(change: Callable[[list], object]) -> Callable[[Path], object]:
     """An entry that is whole, with other content."""
     return lambda path: cache.put(path.stem, ".json", json.dumps(change(json.loads(cache.read(path)))).encode())
@@ -142,8 +169,11 @@ DAMAGE = {
     "library elsewhere": rewrite(lambda fields: [fields[0], "../" + fields[1], *fields[2:]]),
     "library unknown": rewrite(lambda fields: [fields[0], "0" * 64, *fields[2:]]),
     "fewer arrays": rewrite(lambda fields: [*fields[:2], fields[2] - 1, *fields[3:]]),
-    "negative": rewrite(lambda fields: [*fields[:4], -1, fields[5]]),
-    "number for bool": rewrite(lambda fields: [*fields[:5], 1]),
+    "negative": rewrite(lambda fields: [*fields[:4], -1, *fields[5:]]),
+    "number for bool": rewrite(lambda fields: [*fields[:5], 1, *fields[6:]]),
+    "pairs that are none": rewrite(lambda fields: [*fields[:6], [[0]]]),
+    "pairs of texts": rewrite(lambda fields: [*fields[:6], [["0", "0"]]]),
+    "arrays that are not donated": rewrite(lambda fields: [*fields[:6], [[0, 0]]]),
     "too long": rewrite(lambda fields: [*fields, 0]),
 }
 
@@ -214,12 +244,13 @@ def test_what_is_in_the_key(monkeypatch):
     for changed in ({"fma": not found.fma}, {"vector_bytes": 8}, {"isa": ()}, {"version": ""}, {"command": ("x",)}):
         monkeypatch.setattr(records, "find_toolchain", lambda changed=changed: found._replace(**changed))
         keys.add(record_key(b"a", CompileOptions()))
-    assert len(keys) == 10 and None not in keys
+    keys |= {record_key(b"a", CompileOptions(), donated) for donated in ((0,), (1,), (0, 1), (10,))}
+    assert len(keys) == 14 and None not in keys
     monkeypatch.setattr(records, "find_toolchain", lambda: None)
     assert record_key(b"a", CompileOptions()) is None
 
 
-RECORD = Record("0" * 64, 1, 2, 3, False)
+RECORD = Record("0" * 64, 1, 2, 3, False, ((0, 1),))
 KEY = "program-" + "1" * 64
 
 
