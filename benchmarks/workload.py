@@ -89,7 +89,7 @@ class Comparison:
             return row
         calls = self._right(settings, row)
         row.take(interleaved(calls, settings) if calls else {})
-        counted = {n: t for n, t in row.medians.items() if n != "harp" and n.startswith(self.against)}
+        counted = {n: t for n, t in row.medians.items() if n.split()[0] != "harp" and n.startswith(self.against)}
         if "harp" in row.medians and self.in_harp_seconds:
             row.figure, row.figure_unit = row.medians["harp"] * 1e6, "us"
         elif "harp" in row.medians and counted:

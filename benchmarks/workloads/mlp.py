@@ -92,15 +92,16 @@ def _torch(compiled: bool) -> Step:
     return step
 
 
-def _jax_donated(*given: object) -> Call:
+def _donated(package: str, *given: object) -> Call:
     """Parameters and momentum are given up at each call, which starts from the results of the one before."""
-    import jax
-
-    step, state = jax.jit(traced("jax"), donate_argnums=(0, 1)), [*jax.tree.map(lambda a: a.copy(), given[:2])]
+    step = importlib.import_module(package).jit(traced(package), donate_argnums=(0, 1))
+    wait = PEERS[package].wait or (lambda result: result)
+    xp = PEERS[package].xp()
+    state = [[xp.asarray(np.array(part)) for part in group] for group in given[:2]]
 
     def call() -> object:
         value, *state[:] = step(*state, *given[2:])
-        return jax.block_until_ready((value, *state))
+        return wait((value, *state))
 
     return call
 
@@ -152,7 +153,7 @@ def new_sizes(settings: Settings, row: Row) -> None:
 WORKLOADS = (
     Comparison(
         "mlp/step", Goal(1.3), arguments, (BATCH, *WIDTHS), (SMALL_BATCH, *SMALL_WIDTHS),
-        calls={**CALLS, "jax donated": _jax_donated}, tolerance=1e-3,
+        calls={**CALLS, **{f"{name} donated": partial(_donated, name) for name in ("harp", "jax")}}, tolerance=1e-3,
     ),
     Measurement("mlp/20-new-batch-sizes", Goal(50), new_sizes),
 )  # fmt: skip
