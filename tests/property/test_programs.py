@@ -89,6 +89,28 @@ def agree(actual: object, expected: np.ndarray, exact: bool) -> None:
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * finite.max(initial=1.0))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "bool"])
+def test_donated_arguments_change_no_bit(dtype):
+    @settings(max_examples=15)
+    @given(
+        program=programs(np.dtype(dtype).kind), sizes=st.lists(SIZES, min_size=3, max_size=4), seed=st.integers(0, 99)
+    )
+    def check(program, sizes, seed):
+        rng = np.random.default_rng(seed)
+        plain = harp.jit(lambda x, y: program.run([x, y], 0))
+        donating = harp.jit(lambda x, y: program.run([x, y], 0), donate_argnums=(0, 1))
+        for start in range(3):
+            shape = tuple((sizes + sizes)[start : start + program.rank])
+            inputs = [fill(rng, shape, dtype, False) for _ in range(2)]
+            expected = plain(*inputs)
+            for arguments in ([hnp.asarray(i) for i in inputs], inputs):  # memory that is taken over, and a copy
+                for found, wanted in zip(donating(*arguments), expected, strict=True):
+                    assert np.asarray(found).tobytes() == np.asarray(wanted).tobytes()
+        assert donating.compilations == plain.compilations
+
+    check()
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_compiled_interpreted_and_numpy_agree(dtype):
     @settings(max_examples=30)
