@@ -159,7 +159,7 @@ def _is_direct(a: Expr) -> bool:
 
 
 def _moves_by_one(e: Expr, loop: Loop) -> bool:
-    return all(stride(x.index, loop) in (0, 1) for x in walk_expr((e,)) if isinstance(x, Load))
+    return all(stride(x, loop) in (0, 1) for x in walk_expr((e,)) if isinstance(x, Load))
 
 
 def _starts_at_zero(body: Stmt, acc: Buffer) -> bool:

@@ -21,6 +21,7 @@ from harp.lower.loops import (
     Space,
     Stmt,
     Store,
+    offset,
     parts,
     walk,
 )
@@ -141,18 +142,19 @@ def loads(e: Expr) -> list[Load]:
     return [x for x in walk_expr((e,)) if isinstance(x, Load) and x.buffer.space in _OUTSIDE]
 
 
-def stride(index: tuple[Index, ...], loop: Loop) -> int | None:
-    """By how many elements an access moves with the loop; None if that is no number, or another axis moves."""
-    moving = [axis for axis, p in enumerate(index) if loop in mentioned(p)]
+def stride(load: Load, loop: Loop) -> int | None:
+    """By how many elements a load moves with the loop; None if that is no number."""
+    moving = [axis for axis, p in enumerate(load.index) if loop in mentioned(p)]
     if not moving:
         return 0
-    split = split_linear(index[-1], loop) if moving == [len(index) - 1] else None
+    alone = moving == [len(load.index) - 1]
+    split = split_linear(load.index[-1] if alone else offset(load.buffer, load.index), loop)
     return None if split is None else split[0].constant
 
 
 def score(accesses: Iterable[Load], loop: Loop) -> int:
     """How many loads move by one element with the loop, less those that move otherwise."""
-    strides = [stride(load.index, loop) for load in accesses]
+    strides = [stride(load, loop) for load in accesses]
     return sum(1 if s in (1, -1) else 0 if s == 0 else -1 for s in strides)
 
 

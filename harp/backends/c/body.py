@@ -29,6 +29,7 @@ from harp.lower.loops import (
     Seq,
     Stmt,
     Store,
+    flat,
     walk,
 )
 from harp.lower.uses import arguments, free_names, uses
@@ -131,11 +132,13 @@ class Body:
     def _offset(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
         if len(index) != len(buffer.shape):
             raise VerificationError(f"{buffer.name} of rank {len(buffer.shape)} is indexed by {list(index)}")
+        whole = flat(buffer, index)
+        if whole is not None:
+            return self._index.text(whole)
         terms = []
         for p, stride in zip(index, self._strides[buffer], strict=True):
             if p.terms:
-                whole = stride == "1"
-                terms.append(self._index.text(p) if whole else self._product(self._index.factor(p), stride))
+                terms.append(self._index.text(p) if stride == "1" else self._product(self._index.factor(p), stride))
         return " + ".join(terms) or "0"
 
     def _element(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
