@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.backends.c import fill, parts, stream, update
+from harp.backends.c import dots, fill, parts, stream, update
 from harp.backends.c.function import parameter
 from harp.backends.c.index import IndexPrinter, division
 from harp.backends.c.scalar import TYPES, operation
@@ -179,6 +179,8 @@ class Body:
             return update.call(found, prints)
         if (row := stream.match(stmt)) is not None:
             return stream.call(row, prints)
+        if (rows := dots.match(stmt)) is not None:
+            return dots.call(rows, prints)
         zeros = fill.match(stmt)
         if zeros is None or zeros.buffer in self._scalars:
             return None
