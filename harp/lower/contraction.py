@@ -100,6 +100,11 @@ def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
 # --- the pattern
 
 
+def is_contraction(s: Stmt) -> bool:
+    """Whether the rule fits the statement."""
+    return _match(s) is not None
+
+
 def _match(s: Stmt) -> Match | None:
     if not isinstance(s, Nest) or isinstance(s.body, Nest):
         return None

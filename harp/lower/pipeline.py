@@ -13,6 +13,7 @@ import attrs
 from harp.config import settings, show
 from harp.lower.build import Built, build
 from harp.lower.check import check_graph, check_program
+from harp.lower.fuse import fuse
 from harp.lower.memory import plan
 from harp.lower.parallel import parallel
 from harp.lower.program import Program
@@ -67,6 +68,10 @@ def _schedule(s: Lowered) -> Lowered:
 
 def _build(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=build(s.schedule, s.source.captured, s.target))
+
+
+def _fuse(s: Lowered) -> Lowered:
+    return attrs.evolve(s, built=fuse(s.built))
 
 
 def _tile(s: Lowered) -> Lowered:
@@ -124,6 +129,7 @@ PASSES = (
     Pass("simplify", 2, _simplify, _verify_graph, _check_graph, lambda s: repr(s.graph)),
     Pass("schedule", 3, _schedule, _verify_schedule, _no_check, lambda s: repr(s.schedule), ends_stage=True),
     Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("fuse", 5, _fuse, _verify_kernels, _check_kernels, _kernels_text),
     Pass("tile", 5, _tile, _verify_kernels, _check_kernels, _kernels_text),
     Pass("parallel", 5, _parallel, _verify_kernels, _check_kernels, _kernels_text),
     Pass("plan memory", 3, _plan, _verify_program, _check_kernels, lambda s: s.loops, ends_stage=True),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 import attrs
 
@@ -186,13 +187,28 @@ def _distribute(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
         place = array, tuple(of(h.loop) for h in tile.heads)
         return Alloc(array, _distribute(s.body, tile, {**places, s.buffer: place}, inside))
     if isinstance(s, Store) or _is_simd(s):
-        heads = tile.heads
-        if tile.unroll and inside:
-            heads = (For(heads[0].loop, LoopKind.UNROLL), *heads[1:])
-        return nest(heads, Renaming(Substitution({}), places).statement(s))
+        return _inside(s, tile, places, inside)
     if isinstance(s, Nest):
         return nest(s.heads[:1], _distribute(nest(s.heads[1:], s.body), tile, places, True))
+    if isinstance(s, Seq):
+        return sequence(_together(s.parts, tile, places, inside))
     return rebuilt(s, lambda part: _distribute(part, tile, places, inside))
+
+
+def _together(parts: Sequence[Stmt], tile: Tile, places: Places, inside: bool) -> Iterator[Stmt]:
+    """Stores that follow each other share loops."""
+    for are_stores, group in groupby(parts, lambda part: isinstance(part, Store)):
+        if are_stores:
+            yield _inside(sequence(group), tile, places, inside)
+        else:
+            yield from (_distribute(part, tile, places, inside) for part in group)
+
+
+def _inside(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
+    heads = tile.heads
+    if tile.unroll and inside:
+        heads = (For(heads[0].loop, LoopKind.UNROLL), *heads[1:])
+    return nest(heads, Renaming(Substitution({}), places).statement(s))
 
 
 def _is_simd(s: Stmt) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 
 from harp.lower.collapse import collapse
 from harp.lower.contraction import contraction
-from harp.lower.cost import count_operations, mentioned
-from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Space, Stmt, Store, walk
+from harp.lower.cost import count_operations, mentioned, weigh
+from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.rewrite import (
     Numbers,
     Renaming,
@@ -28,6 +28,7 @@ from harp.lower.rewrite import (
     score,
     sequence,
 )
+from harp.lower.short import short_rows
 from harp.lower.strips import Context, strips
 from harp.lower.target import Target
 from harp.trace.bounds import nonnegative
@@ -230,7 +231,7 @@ def several(context: Context, s: Stmt) -> Stmt | None:
     fits = lane.kind is LoopKind.SIMD and k.kind is LoopKind.SERIAL and len(outer) + 2 == len(s.heads)
     if not fits or store.buffer.space is not Space.TILE or any(k.loop in mentioned(p) for p in store.index):
         return None
-    if count_operations(store.value) > _UNROLLED or (extent.constant is not None and extent.constant < _TERMS):
+    if weigh(store.value) > _UNROLLED or (extent.constant is not None and extent.constant < _TERMS):
         return None
     whole = floordiv(extent, _TERMS)
     block, kb = context.numbers.loop(whole)
@@ -247,16 +248,30 @@ def several(context: Context, s: Stmt) -> Stmt | None:
 
 
 def independent(context: Context, s: Stmt) -> Stmt | None:
-    """for i: out[i] = v  ->  for simd i: out[i] = v"""
-    if not isinstance(s, Nest) or not isinstance(s.body, Store) or s.body.reduce is not None:
+    """for i { out[i] = v; ... }  ->  for simd i { out[i] = v; ... }"""
+    if not isinstance(s, Nest) or not _is_straight(s.body):
         return None
     *outer, last = [h for h in s.heads if isinstance(h, For)]
-    store = s.body
-    if last.kind is not LoopKind.SERIAL or not any(last.loop in mentioned(p) for p in store.index):
+    stores = [part for part in walk(s.body) if isinstance(part, Store)]
+    if last.kind is not LoopKind.SERIAL or not all(_moves(store, last.loop) for store in stores):
         return None
-    if any(load.buffer is store.buffer for load in loads(store.value)):
+    stored = {store.buffer: store.index for store in stores}
+    accesses = [load for store in stores for load in loads(store.value)]
+    if any(load.index != stored.get(load.buffer, load.index) for load in accesses):
         return None
-    return nest((*outer, For(last.loop, LoopKind.SIMD)), store)
+    return nest((*outer, For(last.loop, LoopKind.SIMD)), s.body)
 
 
-RULES: tuple[Rule, ...] = (contraction, collapse, inner_unit, columns, lanes, several, independent)
+def _is_straight(s: Stmt) -> bool:
+    """Whether there are no loops and branches in it, and each buffer is stored to once."""
+    inside = list(walk(s))
+    stores = [part for part in inside if isinstance(part, Store)]
+    plain = all(isinstance(part, (Store, Alloc, Seq)) for part in inside) and not any(store.reduce for store in stores)
+    return plain and len({store.buffer for store in stores}) == len(stores)
+
+
+def _moves(store: Store, loop: Loop) -> bool:
+    return store.buffer.space is Space.REG or any(loop in mentioned(p) for p in store.index)
+
+
+RULES: tuple[Rule, ...] = (contraction, collapse, inner_unit, columns, short_rows, lanes, several, independent)

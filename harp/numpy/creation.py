@@ -9,7 +9,7 @@ import numpy as np
 from harp.errors import ArgumentError, HarpError, IntegerRangeError, ShapeError
 from harp.numpy.joining import stack
 from harp.numpy.manipulation import broadcast_to
-from harp.trace.arithmetic import astype
+from harp.trace.arithmetic import astype, in_common
 from harp.trace.array import Array, from_numpy, node_of
 from harp.trace.division import ceildiv, relu
 from harp.trace.dtypes import Buffer, DType, DTypeLike, as_dtype, f64
@@ -64,6 +64,8 @@ def asarray(value: object, dtype: DTypeLike | None = None) -> Array:
         result = _from_list(value, None if dtype is None else as_dtype(dtype))
     else:
         result = as_array(value)
+    if result.weak and dtype is not None:
+        return in_common(result, as_dtype(dtype))
     if dtype is not None or result.weak:
         return astype(result, result.kind if dtype is None else dtype)
     return result

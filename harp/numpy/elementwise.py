@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from harp.errors import ArgumentError
 from harp.trace import arithmetic, dtypes
-from harp.trace.arithmetic import INTEGERS, NUMBERS, require, zero_of
+from harp.trace.arithmetic import NUMBERS, require, zero_of
 from harp.trace.array import OPERATORS, Array, marked
 from harp.trace.dtypes import Kind, bool_, f64
 from harp.trace.expr import Expr, apply, cast, const
@@ -17,6 +18,7 @@ from harp.trace.expr import less_equal as _less_equal
 from harp.trace.expr import select as _select
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, common_dtype, map_
+from harp.trace.sites import where as place
 
 Build = Callable[..., Expr]
 
@@ -250,11 +252,9 @@ def square(x: object) -> Array:
     return map_(lambda a: apply(Op.MUL, a, a), x)
 
 
-def _round(name: str, build: Build, x: object) -> Array:
-    """A rounding, which leaves integers as they are."""
-    dtype = common_dtype((x,))[0]
-    require(dtype, name, NUMBERS)
-    return as_array(x) if dtype.kind in INTEGERS else map_(build, x)
+def _round(build: Build, x: object) -> Array:
+    """A rounding, which leaves integers and bool as they are."""
+    return map_(build, x) if common_dtype((x,))[0].is_float else as_array(x)
 
 
 def _floor(a: Expr) -> Expr:
@@ -266,18 +266,44 @@ def _ceil(a: Expr) -> Expr:  # -floor(-x), which keeps the sign of a zero
 
 
 def floor(x: object) -> Array:
-    """Elementwise rounding down, in the same dtype. Raises DTypeError for bool."""
-    return _round("floor", _floor, x)
+    """Elementwise rounding down, in the same dtype; integers and bool stay as they are."""
+    return _round(_floor, x)
 
 
 def ceil(x: object) -> Array:
-    """Elementwise rounding up, in the same dtype. Raises DTypeError for bool."""
-    return _round("ceil", _ceil, x)
+    """Elementwise rounding up, in the same dtype; integers and bool stay as they are."""
+    return _round(_ceil, x)
 
 
 def trunc(x: object) -> Array:
-    """Elementwise rounding towards zero, in the same dtype. Raises DTypeError for bool."""
-    return _round("trunc", lambda a: _select(apply(Op.LT, a, zero_of(a.dtype)), _ceil(a), _floor(a)), x)
+    """Elementwise rounding towards zero, in the same dtype; integers and bool stay as they are."""
+    return _round(lambda a: _select(apply(Op.LT, a, zero_of(a.dtype)), _ceil(a), _floor(a)), x)
+
+
+def round(x: object, decimals: int = 0) -> Array:
+    """Elementwise rounding to the nearest integer, halves to the even one, in the same dtype; integers stay.
+
+    Raises DTypeError for bool, ArgumentError for decimals other than 0.
+
+    >>> round(as_array(2.5))
+    Array(2.)
+    """
+    if decimals != 0:
+        raise ArgumentError(f"round has decimals=0 only, not {decimals!r}; scale before and after{place()}")
+    require(common_dtype((x,))[0], "round", NUMBERS)
+    return _round(_half_to_even, x)
+
+
+def _half_to_even(a: Expr) -> Expr:
+    size = apply(Op.ABS, a)
+    below, half = _floor(size), const(0.5, a.dtype)
+    rest = apply(Op.ADD, size, apply(Op.NEG, below))  # exact
+    halved = apply(Op.MUL, below, half)
+    is_odd = apply(Op.NOT, apply(Op.EQ, _floor(halved), halved))
+    up = apply(Op.OR, apply(Op.LT, half, rest), apply(Op.AND, apply(Op.EQ, rest, half), is_odd))
+    nearest = _select(up, apply(Op.ADD, below, const(1, a.dtype)), below)
+    signed = _select(apply(Op.LT, a, zero_of(a.dtype)), apply(Op.NEG, nearest), nearest)
+    return _select(apply(Op.EQ, a, signed), apply(Op.STOP, a), signed)  # -0.0 stays; the gradient is 0
 
 
 def sign(x: object) -> Array:
@@ -334,4 +360,4 @@ def _softplus(a: Expr) -> Expr:
     return _select(is_negative, tail, apply(Op.ADD, a, tail))
 
 
-OPERATORS.update(clip=clip)
+OPERATORS.update(clip=clip, round=round)

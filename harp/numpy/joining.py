@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.manipulation import as_tuple, emit_like, expand_dims, ravel, reshape
 from harp.trace import view
-from harp.trace.arithmetic import astype
+from harp.trace.arithmetic import in_common
 from harp.trace.array import Array, node_of
 from harp.trace.division import floordiv, minimum, relu
 from harp.trace.division import mod as index_mod
@@ -73,9 +73,7 @@ def concatenate(arrays: Sequence[object], axis: int | None = 0) -> Array:
     >>> hnp.concatenate([hnp.zeros(2), hnp.ones(1)])
     Array([0., 0., 1.])
     """
-    parts = [as_array(a) if axis is not None else ravel(a) for a in arrays]
-    if not parts:
-        raise ArgumentError(f"concatenate needs at least one array{where()}")
+    parts = [as_array(a) if axis is not None else ravel(a) for a in _listed("concatenate", arrays)]
     rank = parts[0].ndim
     if any(p.ndim != rank for p in parts) or rank == 0:
         ranks = ", ".join(str(p.ndim) for p in parts)
@@ -84,7 +82,7 @@ def concatenate(arrays: Sequence[object], axis: int | None = 0) -> Array:
         )
     along = normalize_axis(0 if axis is None else axis, rank)
     dtype, weak = common_dtype(parts)
-    nodes = [node_of(p if p.kind is dtype else astype(p, dtype)) for p in parts]
+    nodes = [node_of(in_common(p, dtype)) for p in parts]
     common = _equal_but_for(along, [n.shape for n in nodes])
     if len(nodes) == 1:
         return emit(nodes[0], weak)
@@ -93,6 +91,15 @@ def concatenate(arrays: Sequence[object], axis: int | None = 0) -> Array:
         offsets.append(resolve(offsets[-1] + resolve(node.shape[along])))
     shape = (*common[:along], offsets[-1], *common[along + 1 :])
     return emit(_join(nodes, offsets, shape, along), weak)
+
+
+def _listed(name: str, arrays: object) -> list[object]:
+    if not isinstance(arrays, Iterable) or isinstance(arrays, (str, bytes)):
+        raise ArgumentError(f"{name} takes a list of arrays, not {type(arrays).__name__}{where()}")
+    listed = list(arrays)
+    if not listed:
+        raise ArgumentError(f"{name} needs at least one array{where()}")
+    return listed
 
 
 def _differs(k: int, axis: int) -> Callable[[], str]:
@@ -125,9 +132,7 @@ def _join(nodes: Sequence[Node], offsets: Sequence[Index], shape: Shape, along: 
 
 def stack(arrays: Sequence[object], axis: int = 0) -> Array:
     """The arrays side by side along a new axis. Raises ShapeError if their shapes differ."""
-    parts = [as_array(a) for a in arrays]
-    if not parts:
-        raise ArgumentError(f"stack needs at least one array{where()}")
+    parts = [as_array(a) for a in _listed("stack", arrays)]
     if any(p.ndim != parts[0].ndim for p in parts):
         raise ShapeError(f"stack needs arrays with the same number of axes{where()}")
     at = normalize_axis(axis, parts[0].ndim + 1)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from functools import reduce as fold
 
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.manipulation import ravel
 from harp.numpy.reductions import sum as sum_
 from harp.trace import view
-from harp.trace.arithmetic import astype, multiply
+from harp.trace.arithmetic import in_common, multiply
 from harp.trace.array import OPERATORS, Array, node_of
 from harp.trace.division import minimum, relu
 from harp.trace.dtypes import bool_
@@ -24,6 +25,7 @@ from harp.trace.primitives import (
     common_dtype,
     emit,
     expand_to,
+    join_sizes,
     map_reduce,
     normalize_axis,
 )
@@ -64,7 +66,7 @@ def _promoted(values: Sequence[object]) -> list[Array]:
     """The operands as arrays of their common dtype."""
     arrays = [as_array(v) for v in values]
     dtype, _ = common_dtype(arrays)
-    return [a if a.kind is dtype else astype(a, dtype) for a in arrays]
+    return [in_common(a, dtype) for a in arrays]
 
 
 def matmul(a: object, b: object) -> Array:
@@ -186,7 +188,8 @@ def trace(x: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
 def einsum(subscripts: str, *operands: object) -> Array:
     """Einstein summation, by NumPy's notation: explicit or implicit output, `...`, and repeated labels as diagonals.
 
-    Operands are multiplied in pairs from left to right. Raises ArgumentError for subscripts that make no sense,
+    Operands are multiplied in pairs from left to right, and broadcast where one of them has one element along a label.
+    Raises ArgumentError for subscripts that make no sense,
     ShapeError for sizes that do not fit.
 
     >>> import harp.numpy as hnp
@@ -260,17 +263,19 @@ def _expand(term: str, rank: int, subscripts: str) -> Labels:
 
 
 def _label_sizes(labels: Sequence[Labels], nodes: Sequence[Node], subscripts: str) -> dict[str, Index]:
+    """The size of each label: operands broadcast along all of them, but a diagonal has its sizes equal."""
     sizes: dict[str, Index] = {}
     for each, node in zip(labels, nodes, strict=True):
+        own: dict[str, Index] = {}
         for name, size in zip(each, node.shape, strict=True):
-            known = sizes.get(name)
-            if known is None:
-                sizes[name] = size
-            elif name.startswith("."):
-                sizes[name] = broadcast_shapes([(known,), (size,)])[0]
-            else:
-                sizes[name] = unify(known, size, lambda name=name: f"einsum {subscripts!r}: sizes of label {name!r}")  # type: ignore[misc]
+            own[name] = unify(own.get(name, size), size, partial(_mismatch, subscripts, name))
+        for name, size in own.items():
+            sizes[name] = join_sizes(sizes.get(name, size), size, partial(_mismatch, subscripts, name))
     return sizes
+
+
+def _mismatch(subscripts: str, name: str) -> str:
+    return f"einsum {subscripts!r}: sizes of {'`...`' if name.startswith('.') else f'label {name!r}'}"
 
 
 def _take_diagonals(node: Node, labels: Labels, sizes: dict[str, Index]) -> Term:

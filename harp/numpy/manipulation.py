@@ -88,7 +88,7 @@ def moveaxis(x: object, source: object, destination: object) -> Array:
 def reshape(x: object, shape: object) -> Array:
     """The elements in row-major order in another shape, where one size may be -1: what is left.
 
-    Raises ShapeError if the numbers of elements differ.
+    Raises ShapeError if the numbers of elements differ, and for -1 beside a size 0, where any would do.
 
     >>> import harp.numpy as hnp
     >>> hnp.reshape(hnp.arange(6), (2, -1))
@@ -121,12 +121,19 @@ def _is_minus_one(size: object) -> bool:
 
 
 def _rest(total: Index, known: Index, what: object) -> Index:
-    """total / known, exactly; by a guard where the expressions do not show that it comes out even."""
+    """total / known, exactly; by a guard where the expressions do not show that it comes out even.
+
+    Where `known` is 0 any size would do, so there is none, as in NumPy: `x.reshape(n, -1)` of a program for all sizes
+    must not have an answer that the same line has not for a number n. Declared sizes are taken not to be 0.
+    """
     assert callable(what)
     quotient = None if known is ZERO else exact_quotient(total, known)
+    if quotient is None or hint(known) is not None:
+        require_at_least_one(
+            known, lambda: f"{what()}: where another size is 0, -1 could be any; write the size itself"
+        )
     if quotient is not None:
-        return quotient
-    require_at_least_one(known, lambda: f"{what()}: the size -1 could be any where another size is 0")
+        return resolve(quotient)
     known = resolve(known)
     rest = floordiv(resolve(total), known)
     unify(resolve(total), rest * known, what)

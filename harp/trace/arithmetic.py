@@ -12,10 +12,12 @@ from harp.trace import dtypes
 from harp.trace.array import OPERATORS, Array, marked
 from harp.trace.dtypes import DType, Kind, as_dtype, bool_
 from harp.trace.expr import Expr, apply, cast, const, less_equal, select
+from harp.trace.intervals import Interval, limits, of_buffer
 from harp.trace.ops import Op
-from harp.trace.primitives import as_array, common_dtype, map_
+from harp.trace.primitives import as_array, common_dtype, known_numbers, map_, require_between
+from harp.trace.scope import Relation
 from harp.trace.sites import short, where
-from harp.trace.sizes import ARRAY_OPERATORS, Size
+from harp.trace.sizes import ARRAY_OPERATORS, Size, ask, describe, hint
 
 _Operator = Callable[[Any, Any], object]
 _OfArrays = Callable[[object, object], Array]
@@ -97,16 +99,38 @@ def remainder(a: object, b: object) -> Array:
 
 @_exact_for_sizes(operator.pow)
 def power(a: object, b: object) -> Array:
-    """Elementwise a ** b. Squares, cubes and reciprocals are computed by multiplication."""
+    """Elementwise a ** b. Squares, cubes and reciprocals are computed by multiplication.
+
+    Integers to negative powers that are known before the program runs raise DTypeError; others are truncated, to 0, 1
+    or -1.
+    """
     dtype, _ = common_dtype((a, b))
     require(dtype, "power", NUMBERS)
-    if dtype.is_integer and isinstance(b, int) and b < 0:
-        raise DTypeError(f"{dtype.numpy} to the power of {short(b)} is no integer; convert with .astype{where()}")
+    if dtype.is_integer:
+        _require_exponent(b, dtype)
     if isinstance(b, (int, float)) and not isinstance(b, bool) and isinstance(a, Array) and a.kind is dtype:
         build = _SHORT_POWERS.get(float(b))
         if build is not None and (dtype.is_float or b in (1, 2, 3)):
             return map_(lambda x: build(x, dtype), a)
     return map_(_op(Op.POW), a, b)
+
+
+def _require_exponent(b: object, dtype: DType) -> None:
+    """Raise DTypeError for negative exponents of integers, at a call where its own integer is one."""
+    complaint = f"is a negative power, and {dtype.numpy} has no fractions; convert with .astype"
+    if isinstance(b, int):
+        negative = b < 0
+    elif isinstance(b, Size):
+        known = hint(b.index) is not None
+        negative = known and not ask(Relation.NONNEGATIVE, b.index, "an exponent of integers is not negative")
+    elif isinstance(b, Array) and b.weak:
+        return require_between(b, Interval(0, limits(dtypes.i64).high), DTypeError, complaint)
+    else:
+        numbers = known_numbers(b)
+        negative = numbers is not None and of_buffer(numbers).low < 0
+    if negative:
+        shown = short(b) if isinstance(b, int) else describe(b.index) if isinstance(b, Size) else "an exponent"
+        raise DTypeError(f"{shown} {complaint}{where()}")
 
 
 _SHORT_POWERS: dict[float, Callable[[Expr, DType], Expr]] = {
@@ -222,6 +246,11 @@ def astype(a: object, dtype: object) -> Array:
     if array.kind is target:
         return _strengthen(array)
     return map_(lambda x: cast(x, target), array, to=array.kind)
+
+
+def in_common(array: Array, dtype: DType) -> Array:
+    """An operand in the dtype in which it meets others. Raises IntegerRangeError for a number that does not fit."""
+    return array if array.kind is dtype else map_(lambda x: x, array, to=dtype)
 
 
 def zero_of(dtype: DType) -> Expr:

@@ -119,7 +119,11 @@ class Operators:
         return other // self, other % self
 
     def __round__(self, digits: int | None = None) -> Self:
-        raise ArgumentError(f"harp does not round to even; use harp.numpy.floor(x + 0.5){where()}")
+        return self._method("round", digits or 0)
+
+    def round(self, decimals: int = 0) -> Self:
+        """Elements rounded to the nearest integer, halves to the even one."""
+        return self._method("round", decimals)
 
     def __eq__(self, other: object) -> Self:  # type: ignore[override]
         return self._binary("equal", other)
@@ -240,5 +244,8 @@ _FOREIGN = {
 
 
 def is_operand(value: object) -> bool:
-    """Whether an operator accepts this at all; otherwise Python asks the other operand."""
-    return isinstance(value, (Operators, np.ndarray, np.generic, int, float, Size))
+    """Whether an operator accepts this at all; otherwise Python asks the other operand.
+
+    It takes lists and tuples, to raise what their operators would not: `x == [1, 2]` would be False.
+    """
+    return isinstance(value, (Operators, np.ndarray, np.generic, int, float, Size)) or type(value) in (list, tuple)

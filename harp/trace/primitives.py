@@ -7,15 +7,18 @@ Inside a trace a primitive adds a node; elsewhere it computes at once by the Num
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
-from harp.errors import ArgumentError, AxisError, IntegerRangeError, ShapeError
-from harp.trace import dtypes, interpret, view
+from harp.errors import ArgumentError, AxisError, HarpError, IntegerRangeError, ShapeError
+from harp.trace import dtypes, interpret, intervals, view
 from harp.trace.array import Array, from_numpy, node_of, traced
+from harp.trace.demands import Demand
 from harp.trace.dtypes import Buffer, DType, Kind, as_dtype, plain, refuse_masked
 from harp.trace.expr import Const, Expr, Operand, cast, const
 from harp.trace.index import ONE, Index
+from harp.trace.intervals import Interval
 from harp.trace.levels import current
 from harp.trace.node import Captured, Constant, Contiguous, MapReduce, Node, Shape, walk
 from harp.trace.ops import Reduce
@@ -114,6 +117,44 @@ def common_dtype(values: Sequence[object]) -> tuple[DType, bool]:
     return dtype, False
 
 
+def known_numbers(value: object) -> Buffer | None:
+    """The elements of an array, where they are known before the program runs."""
+    if isinstance(value, Array):
+        if value._value is not None:
+            return value._value
+        node = node_of(value)
+        return node.captured.array if isinstance(node, Constant) else None
+    return np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else None
+
+
+def require_fits(array: Array, dtype: DType) -> None:
+    """Hold what stands for a Python integer to the dtype that it takes on. Raises IntegerRangeError, or a call will."""
+    if array.weak and array.kind.is_integer and dtype.is_integer and dtype is not dtypes.i64:
+        complaint = f"does not fit {dtype.numpy}; convert the array first"
+        require_between(array, intervals.limits(dtype), IntegerRangeError, complaint)
+
+
+def require_between(array: Array, allowed: Interval, error: type[HarpError], complaint: str) -> None:
+    """Hold an integer array to an interval: at once where its numbers are known, else at every call."""
+    if array.kind.is_float:
+        return
+    level, numbers = current(), known_numbers(array)
+    if numbers is not None:
+        found: Interval | None = intervals.of_buffer(numbers)
+    else:
+        try:
+            found = intervals.interval_of(node_of(array), lambda given: None, lambda p: p.constant)
+        except intervals.Wrapped as wrapped:
+            found, allowed = wrapped.interval, intervals.limits(wrapped.dtype)
+            error, complaint = IntegerRangeError, f"does not fit {wrapped.dtype.numpy}"
+    if found is not None:
+        if not intervals.is_within(found, allowed):
+            raise error(f"{intervals.outside(found, allowed)} {complaint}{where()}")
+    elif level is not None:
+        node = node_of(array)
+        level.scope.demands.setdefault((node, allowed), Demand(node, allowed, error, complaint, where()))
+
+
 def map_(build: Callable[..., Expr], *values: object, to: DType | Sequence[DType] | None = None) -> Array:
     """Elementwise: `build` gets one expression for each operand, cast to `to`, and returns the result's expression.
 
@@ -134,6 +175,7 @@ def map_(build: Callable[..., Expr], *values: object, to: DType | Sequence[DType
     slot = 0
     for array, dtype in zip(arrays, targets, strict=True):
         if isinstance(array, Array):
+            require_fits(array, dtype)
             leaves.append(cast(Operand(nodes[slot].dtype, slot), dtype))
             slot += 1
         elif isinstance(array, Size):
@@ -155,12 +197,19 @@ def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
     result: list[Index] = [ONE] * rank
     for shape in shapes:
         for axis in range(rank - len(shape), rank):
-            result[axis] = _join(result[axis], shape[axis - rank], axis - rank)
+            result[axis] = join_sizes(result[axis], shape[axis - rank], partial(_no_broadcast, axis - rank))
     return tuple(map(resolve, result))
 
 
-def _join(a: Index, b: Index, axis: int) -> Index:
-    """The size of an axis in which `a` and `b` meet; what the sizes alone do not decide, the call at hand does."""
+def _no_broadcast(axis: int) -> str:
+    return f"operands do not broadcast along axis {axis}"
+
+
+def join_sizes(a: Index, b: Index, what: Callable[[], str]) -> Index:
+    """The size of an axis in which `a` and `b` meet; what the sizes alone do not decide, the call at hand does.
+
+    Raises ShapeError, with `what()`, where they are neither equal nor 1.
+    """
     a, b = resolve(a), resolve(b)
     if a is b or b is ONE:
         return a
@@ -173,7 +222,7 @@ def _join(a: Index, b: Index, axis: int) -> Index:
     if value_a != value_b and value_b == 1:
         ask(Relation.ZERO, b - 1, "this axis is broadcast")
         return a
-    return unify(a, b, lambda: f"operands do not broadcast along axis {axis}")
+    return unify(a, b, what)
 
 
 def expand_to(node: Node, shape: Shape) -> Node:

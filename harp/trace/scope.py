@@ -15,6 +15,7 @@ from itertools import count
 from typing import NamedTuple
 
 from harp.trace import bounds
+from harp.trace.demands import Demand
 from harp.trace.division import Substitution, floordiv
 from harp.trace.index import (
     ZERO,
@@ -29,6 +30,8 @@ from harp.trace.index import (
     symbols_in,
     value_atoms,
 )
+from harp.trace.intervals import Interval
+from harp.trace.node import Node
 
 
 class Relation(enum.Enum):
@@ -71,6 +74,7 @@ class Scope:
         self.quotients: list[tuple[Symbol, Index]] = []
         self.guards: list[Guard] = []
         self.shapes: list[tuple[Index, ...]] = []  # of the arrays that the trace was given
+        self.demands: dict[tuple[Node, Interval], Demand] = {}  # of Python integers among the arguments
         self._facts: set[tuple[Relation, Index]] = set()
         self._solved: dict[Atom, Index] = {}
         self._resolve = Substitution(self._solved)

@@ -69,13 +69,13 @@ class Size:
         return _combine("multiply", other, self, lambda a, b: a * b)
 
     def __floordiv__(self, other: object) -> object:
-        return _combine("floor_divide", self, other, guarded_floordiv)
+        return _combine("floor_divide", self, _nonzero(other), guarded_floordiv)
 
     def __rfloordiv__(self, other: object) -> object:
         return _combine("floor_divide", other, self, guarded_floordiv)
 
     def __mod__(self, other: object) -> object:
-        return _combine("remainder", self, other, guarded_mod)
+        return _combine("remainder", self, _nonzero(other), guarded_mod)
 
     def __rmod__(self, other: object) -> object:
         return _combine("remainder", other, self, guarded_mod)
@@ -87,9 +87,7 @@ class Size:
         return other // self, other % self
 
     def __truediv__(self, other: object) -> object:
-        if isinstance(other, (int, float, np.integer, np.floating)) and other == 0:
-            raise _by_zero()
-        return ARRAY_OPERATORS["divide"](self, other)
+        return ARRAY_OPERATORS["divide"](self, _nonzero(other))
 
     def __rtruediv__(self, other: object) -> object:
         return ARRAY_OPERATORS["divide"](other, self)
@@ -363,6 +361,12 @@ def require_at_least_one(p: Index, what: Callable[[], str]) -> None:
 
 def _by_zero() -> SizeDivisionError:
     return SizeDivisionError(f"a size was divided by zero; test the divisor with `if` before{where()}")
+
+
+def _nonzero(divisor: object) -> object:
+    if isinstance(divisor, (int, float, np.integer, np.floating)) and divisor == 0:
+        raise _by_zero()
+    return divisor
 
 
 def _is_positive_divisor(b: Index) -> bool:

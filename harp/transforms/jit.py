@@ -23,6 +23,7 @@ from harp.backends.options import CompileOptions
 from harp.config import MOST_THREADS, log
 from harp.errors import ArgumentError
 from harp.trace.array import Array, from_numpy
+from harp.trace.demands import Inspect, compile_demands
 from harp.trace.dtypes import ALL, Buffer, plain
 from harp.trace.levels import current
 from harp.trace.scope import Scope
@@ -197,9 +198,14 @@ class JitFunction:
         signature = signature_of(traced.graph, scope, axes)
         log.info("%s: program %d, %r", name, self.compilations + 1, signature)
         single = traced.treedef.is_leaf()
+        run = runner(program, captured, self._threads)
+        if scope.demands:
+            demands = tuple(scope.demands.values())
+            weak = [a.weak for a in arguments]
+            run = _inspected(run, compile_demands(demands, traced.graph.inputs, weak, axes, signature.quotients))
         return Entry(
             signature.compile_check(),
-            runner(program, captured, self._threads),
+            run,
             traced.treedef,
             traced.weak,
             single,
@@ -271,6 +277,16 @@ def _buffers(leaves: Sequence[object], key: list[Hashable]) -> tuple[list[Buffer
         sizes += buffer.shape
         key += (buffer.dtype, buffer.ndim, weak)
     return buffers, sizes
+
+
+def _inspected(run: Runner, inspect: Inspect) -> Runner:
+    """The run of a program that demands something of Python integers; the others pay nothing for it."""
+
+    def run_inspected(buffers: Sequence[Buffer], sizes: tuple[int, ...]) -> list[Buffer]:
+        inspect(buffers)
+        return run(buffers, sizes)
+
+    return run_inspected
 
 
 def _results(entry: Entry, buffers: Sequence[Buffer], sizes: tuple[int, ...]) -> Tree:

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import scipy.special
 
+import harp
 import harp.numpy as hnp
-from harp.errors import DTypeError, IntegerRangeError, ShapeError
+from harp.errors import ArgumentError, DTypeError, IntegerRangeError, ShapeError
 from harp.trace import dtypes
 
 DTYPES = [d.numpy for d in dtypes.ALL]
@@ -83,8 +84,30 @@ def test_power(dtype):
     same(hnp.power(a, 2), np.power(a, 2))
     same(a ** hnp.asarray(b), hnp.power(a, b))
     if dtype.kind in "iu":  # NumPy raises ValueError
-        with pytest.raises(DTypeError, match="no integer"):
+        with pytest.raises(DTypeError, match="-1 is a negative power"):
             hnp.power(a, -1)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64"])
+def test_integers_to_negative_powers(dtype):
+    base, exponent = np.array([2, -2, 1, -1, 0, 3], dtype), np.array([-1, -2, -3, -3, -1, 2], dtype)
+    truncated = np.array([0, 0, 1, -1, 0, 9], dtype)  # NumPy raises ValueError, which a compiled program cannot
+    same(harp.jit(hnp.power)(base, exponent), truncated)
+    for known in (exponent, hnp.asarray(exponent), exponent[0]):
+        for call in (lambda b, e=known: hnp.power(b, e), harp.jit(lambda b, e=known: b**e)):
+            with pytest.raises(DTypeError, match="an exponent is a negative power") as caught:
+                call(base)
+            assert __file__ in str(caught.value)
+    assert float(hnp.power(2.0, np.array(-1, dtype))) == 0.5
+
+
+def test_sizes_as_exponents():
+    f = harp.jit(lambda x: x ** (x.shape[0] - 1))
+    same(f(np.array([2, 3])), np.array([2, 3]))
+    same(f(np.array([2, 3, 4])), np.array([4, 9, 16]))
+    assert f.compilations == 1
+    with pytest.raises(DTypeError, match="negative power"):
+        f(np.zeros(0, int))
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind != "f"], ids=str)
@@ -109,10 +132,29 @@ def test_unary(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
-@pytest.mark.parametrize("name", ["negative", "positive", "sign", "square", "floor", "ceil", "trunc"])
+@pytest.mark.parametrize("name", ["negative", "positive", "sign", "square", "floor", "ceil", "trunc", "round"])
 def test_unary_on_numbers(name, dtype):
     x = sample(dtype)
     same(getattr(hnp, name)(x), getattr(np, name)(x))
+
+
+@pytest.mark.parametrize("name", ["floor", "ceil", "trunc"])
+def test_bool_is_round(name):
+    same(getattr(hnp, name)(np.array([True, False])), np.array([True, False]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_round_takes_halves_to_the_even_number(dtype):
+    bits = np.finfo(dtype).nmant
+    halves = np.arange(-20, 21, dtype=dtype) / 2
+    large = np.array([2.0**bits, 2.0**bits + 1, 2.0 ** (bits - 1) + 0.5, 1e30, np.inf, np.nan, -0.0, 1e-30], dtype)
+    x = np.concatenate([halves, np.nextafter(halves, np.asarray(np.inf, dtype)), large, -large])
+    for result in (hnp.round(x), harp.jit(hnp.round)(x), hnp.asarray(x).round(), round(hnp.asarray(x))):
+        same(result, np.round(x))
+        np.testing.assert_array_equal(np.signbit(result)[x == x], np.signbit(x)[x == x])
+    same(harp.grad(lambda x: hnp.sum(hnp.round(x)))(halves), np.zeros_like(halves))
+    with pytest.raises(ArgumentError, match="decimals=0 only"):
+        hnp.round(x, 2)
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind != "f"], ids=str)
@@ -214,7 +256,7 @@ def test_numbers_do_not_widen(dtype):
 def test_dtype_errors():
     with pytest.raises(DTypeError, match="subtract is not defined for bool"):
         hnp.subtract(True, False)
-    for name in ("negative", "positive", "sign", "square", "floor", "relu"):
+    for name in ("negative", "positive", "sign", "square", "round", "relu"):
         with pytest.raises(DTypeError, match=f"{name} is not defined for bool"):
             getattr(hnp, name)(np.zeros(2, bool))
     with pytest.raises(DTypeError, match="reciprocal is not defined for int64"):

@@ -1,8 +1,11 @@
 """Sums of products against NumPy."""
 
+import itertools
+
 import numpy as np
 import pytest
 
+import harp
 import harp.numpy as hnp
 from harp.errors import ArgumentError, AxisError, ShapeError
 from harp.trace import dtypes
@@ -174,6 +177,44 @@ def test_einsum(subscripts, size):
             sizes[at:at] = extra[k % 3]
         arrays.append(sample(sizes))
     near(hnp.einsum(subscripts, *arrays), np.einsum(subscripts, *arrays))
+
+
+BROADCASTS = [
+    "ij,ij->ij",
+    "ij,ij->",
+    "ij,ij,ij->i",
+    "ij,ij,j",
+    "ij,jk->ik",
+    "ii,i->i",
+    "ii,ii",
+    "...i,...i->...",
+    "ij,kj,j->",
+]
+
+
+@pytest.mark.parametrize("subscripts", BROADCASTS)
+def test_einsum_broadcasts(subscripts):
+    f = harp.jit(lambda *arrays: hnp.einsum(subscripts, *arrays))
+    terms = subscripts.split("->")[0].replace("...", ".").split(",")
+    for ones in itertools.product((False, True), repeat=len(terms)):
+        for size in (3, 1, 0, 5):
+            arrays = [sample((1 if one else size,) * len(term)) for one, term in zip(ones, terms, strict=True)]
+            expected = np.einsum(subscripts, *arrays)
+            near(hnp.einsum(subscripts, *arrays), expected)
+            near(f(*arrays), expected)
+    assert f.compilations <= 2 ** len(terms)
+
+
+def test_einsum_broadcasts_one_axis_and_has_a_gradient():
+    a, b = sample((1, 4)), sample((3, 4))
+    near(harp.jit(lambda a, b: hnp.einsum("ij,ij->ij", a, b))(a, b), np.einsum("ij,ij->ij", a, b))
+    gradient = harp.jit(harp.grad(lambda a, b: hnp.einsum("ij,ij->", a, b)))
+    near(gradient(a, b), b.sum(0, keepdims=True))
+    near(gradient(b, b), b)
+    near(gradient(a, a), a)
+    for subscripts, shapes in (("ij,ij", ((2, 3), (3, 3))), ("ii,i", ((1, 3), (3,))), ("...i,...", ((2, 3), (3, 3)))):
+        with pytest.raises(ShapeError, match=r"einsum '.*sizes of"):
+            hnp.einsum(subscripts, *map(sample, shapes))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import harp
 import harp.numpy as hnp
 from harp.errors import ArgumentError, AxisError, ShapeError
 
@@ -232,6 +233,14 @@ def test_pad_errors():
         (lambda x: hnp.transpose(x, np.array([0.0])), "must be an integer"),
         (lambda x: hnp.einsum(3, x), "einsum takes subscripts"),
         (lambda x: hnp.tensordot(x, x, "a"), "axes of tensordot"),
+        (lambda x: hnp.concatenate(3), "concatenate takes a list of arrays, not int"),
+        (lambda x: hnp.concatenate(None), "concatenate takes a list of arrays, not NoneType"),
+        (lambda x: hnp.stack("ab"), "stack takes a list of arrays, not str"),
+        (lambda x: hnp.concatenate([[1, 2], [3]]), "list is not an array or a number; convert it with"),
+        (lambda x: hnp.sum([1, 2]), "list is not an array or a number; convert it with"),
+        (lambda x: hnp.matmul(x, [1, 2, 3]), "list is not an array or a number; convert it with"),
+        (lambda x: harp.jit(lambda p: hnp.exp(p))([1.0, 2.0]), "list is not an array or a number; convert it with"),
+        (lambda x: harp.jit(lambda p, x: p + x)([1.0, 2.0], x), "list is not an array or a number; convert it with"),
     ],
 )
 def test_arguments_of_the_wrong_type(call, match):

@@ -5,7 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+import harp
 import harp.numpy as hnp
+from harp.errors import ShapeError
 from harp.trace.index import evaluate
 from harp.trace.interpret import interpret
 from harp.trace.scope import Scope
@@ -91,7 +93,7 @@ MATRICES = {
     "transpose": lambda np, x: np.transpose(x)[1:],
     "softmax": lambda np, x: hnp.softmax(x, -1) if np is hnp else softmax(x),
     "flatten": lambda np, x: np.reshape(x, (-1,)),
-    "keep rows": lambda np, x: np.reshape(x, (x.shape[0], -1)) if np is hnp or x.size else x,
+    "keep rows": lambda np, x: np.reshape(x, (x.shape[0], x.shape[1] * 1)),
     "split and merge": lambda np, x: np.reshape(np.reshape(x, (x.shape[0], 1, x.shape[1])), (-1,)),
     "by row": lambda np, x: x - np.mean(x, axis=0, keepdims=True),
     "gram": lambda np, x: x.T @ x,
@@ -146,6 +148,35 @@ def test_matrix_products_unify_the_inner_sizes():
     for m, k, n in itertools.product((0, 1, 3), repeat=3):
         a, b = numbers((m, k)), numbers((k, n))
         np.testing.assert_allclose(run(graph, scope, [a, b]), a @ b, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.reshape(x.shape[0], -1),
+        lambda x: x.reshape(-1, 2 * x.shape[0]),
+        lambda x: x.reshape(x.shape[0], 2, -1),
+    ],
+)
+def test_the_rest_of_nothing_could_be_any_size(function):
+    """As in NumPy, and as outside a trace: no size -1 beside a size 0; all other sizes have one program."""
+    f = harp.jit(function)
+    for rows in (3, 1, 7):
+        x = numbers((rows, 4))
+        np.testing.assert_array_equal(f(x), function(x))
+    assert f.compilations == 1
+    for call in (f, lambda x: function(hnp.asarray(x)), harp.jit(function)):
+        with pytest.raises(ShapeError, match="-1 could be any; write the size itself"):
+            call(numbers((0, 4)))
+
+
+def test_the_rest_of_something_is_known():
+    f = harp.jit(lambda x: x.reshape(-1, x.shape[1], 1))
+    for shape in ((3, 4), (0, 4), (1, 1)):
+        np.testing.assert_array_equal(f(numbers(shape)), numbers(shape)[..., None])
+    assert f.compilations == 1
+    graph = harp.trace(lambda x: x.reshape(x.shape[0], -1), harp.f64["n", 4])  # nobody to ask
+    assert [str(size) for size in graph.outputs[0].shape] == ["n", "4"]
 
 
 def test_heads_split_and_merge():

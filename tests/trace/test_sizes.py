@@ -314,7 +314,18 @@ def test_bounds_beyond_int64():
 
 
 def test_division_by_zero():
-    for divide in (lambda n: n / 0, lambda n: n / 0.0, lambda n: n // 0, lambda n: n % 0, lambda n: divmod(n, 0)):
+    for divide in (
+        lambda n: n / 0,
+        lambda n: n / 0.0,
+        lambda n: n // 0,
+        lambda n: n % 0,
+        lambda n: divmod(n, 0),
+        lambda n: n // 0.0,
+        lambda n: n % np.float32(0),
+        lambda n: n // np.int64(0),
+        lambda n: n // (n - 3),
+        lambda n: 5 % (n - 3),
+    ):
         with pytest.raises(SizeDivisionError, match="by zero") as caught:
             in_trace(divide, 3)
         assert isinstance(caught.value, ZeroDivisionError) and __file__ in str(caught.value)

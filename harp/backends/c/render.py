@@ -34,7 +34,7 @@ from harp.lower.uses import Uses, arguments, parameters, regions, uses
 from harp.trace.index import Atom, Loop
 
 # Lines in a unit, about: what costs a compiler several times more than starting it.
-_UNIT_LINES = 250
+_UNIT_LINES = 280
 # Parameters that are passed one by one, which is the fastest call.
 _DIRECT = 100
 
@@ -75,7 +75,7 @@ class _Renderer:
         packed = [self.packed(scratch), self.packed(run)] if is_packed(self.program) else []
         runner = [parts.DEFINITION] if any(kernel.parts for kernel in kernels) else []
         exported = [*runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
-        groups = _partition(kernels)
+        groups = _partition(kernels, sum(f.lines for f in (scratch, run, *packed)))
         if len(groups) == 1:
             return _source([self.unit([*called, *(k.definition(STATIC) for k in kernels), *exported])])
         first, *others = [[kernel.definition(SHARED) for kernel in group] for group in groups]
@@ -236,11 +236,14 @@ def _source(texts: Sequence[str]) -> Source:
     return Source((*shared, *map(Unit, texts)))
 
 
-def _partition(kernels: Sequence[Function]) -> list[list[Function]]:
-    """Groups of about equal length: the longest kernel that is left goes to the shortest group."""
-    total = sum(kernel.lines for kernel in kernels)
+def _partition(kernels: Sequence[Function], exported: int) -> list[list[Function]]:
+    """Groups of about equal length: the longest kernel that is left goes to the shortest group.
+
+    The first group comes with so many lines of exported functions.
+    """
+    total = exported + sum(kernel.lines for kernel in kernels)
     groups: list[list[Function]] = [[] for _ in range(min(max(round(total / _UNIT_LINES), 1), max(len(kernels), 1)))]
-    lengths = [0] * len(groups)
+    lengths = [exported, *[0] * (len(groups) - 1)]
     for kernel in sorted(kernels, key=lambda kernel: -kernel.lines):
         shortest = lengths.index(min(lengths))
         groups[shortest].append(kernel)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from harp.backends.c.scalar import TYPES
 from harp.backends.c.update import Access, Print, access
 from harp.backends.protocol import Unit
+from harp.lower.cost import mentioned
 from harp.lower.loops import For, Load, Nest, Store
 from harp.trace.dtypes import DType, f32, f64
 from harp.trace.expr import Apply
@@ -46,6 +47,8 @@ def match(stmt: Nest) -> Stream | None:
     if len(found) < 3 or found[2].buffer is not store.buffer or found[2].index != store.index:
         return None
     k, lane = loops
+    if any(lane in mentioned(p) for p in found[0].index):
+        found[:2] = found[1::-1]
     a, b, c = access(found[0], loops, k, k), access(found[1], loops, k, lane), access(found[2], loops, lane, lane)
     if a is None or b is None or c is None or store.buffer in (a.buffer, b.buffer):
         return None

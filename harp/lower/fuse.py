@@ -1,0 +1,225 @@
+"""Kernels that run over the same positions become one, and what only passes from one to the other stays in registers.
+
+    for i, j: a[i, j] = f(x[i, j])     ->  for i, j { a[i, j] = f(x[i, j]); b[i, j] = g(a[i, j]) }
+    for i, j: b[i, j] = g(a[i, j])
+
+    for i { m = max over j of x[i, j]; a[i] = m }
+    for i { s = sum over j of exp(x[i, j] - a[i]); b[i] = s }
+    for i, j: y[i, j] = exp(x[i, j] - a[i])/b[i]
+        ->  for i { a = max of x[i, :]; b = sum of ...; for j: y[i, j] = ... }     (a row stays in cache)
+
+A kernel joins an earlier one under their common outer loops if each iteration reads, of what the earlier one stores,
+only what the same iteration stored. It joins where that saves a trip through memory: where it reads a buffer that the
+earlier one reads or stores. Kernels whose loops `harp.lower.tile` will interchange keep them for themselves; what joins
+those is elementwise work on their results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import attrs
+
+from harp.lower.build import Built
+from harp.lower.contraction import is_contraction
+from harp.lower.cost import count_operations, mentioned
+from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.rewrite import Numbers, Renaming, accumulations, loads, nest, rebuilt, score, sequence
+from harp.trace.division import Substitution
+from harp.trace.expr import Expr, rewrite
+from harp.trace.index import Atom, Index, of
+
+# How many kernels are looked at, backwards, for one to join.
+_LOOK_BACK = 8
+# Operations, stored buffers and reductions of one kernel: registers and pages are few, and compilers not linear.
+_OPERATIONS, _STORES, _REDUCTIONS = 400, 8, 16
+
+
+def fuse(built: Built) -> Built:
+    """Join kernels, and drop the scratch buffers that are not needed any more."""
+    joined: list[Kernel] = []
+    for kernel in built.kernels:
+        _add(joined, kernel)
+    scratch, kernels = list(built.scratch), joined
+    for buffer in built.scratch:
+        place = _only_place(kernels, buffer)
+        if place is not None:
+            kernels[place] = Kernel(kernels[place].name, _in_register(kernels[place].body, buffer))
+            scratch.remove(buffer)
+    return attrs.evolve(built, kernels=tuple(kernels), scratch=tuple(scratch))
+
+
+def _add(kernels: list[Kernel], kernel: Kernel) -> None:
+    """Append the kernel, or join it with the last one that it can follow without passing one that it reads."""
+    reads = _read(kernel.body)
+    for place in range(len(kernels) - 1, max(len(kernels) - 1 - _LOOK_BACK, -1), -1):
+        found = _join(kernels[place], kernel)
+        if found is not None:
+            kernels[place] = found
+            return
+        if reads & _stored(kernels[place].body):
+            break
+    kernels.append(kernel)
+
+
+# --- joining two kernels
+
+
+@attrs.frozen
+class _Form:
+    """A kernel's parts: variables that are computed once, with the statements that fill them, and nested loops."""
+
+    variables: tuple[tuple[Buffer, Stmt], ...]
+    heads: tuple[For, ...]
+    body: Stmt
+
+
+def _form(s: Stmt) -> _Form:
+    """v = a; for i: b  ->  its parts"""
+    if isinstance(s, Alloc) and isinstance(s.body, Seq) and not isinstance(s.body.parts[-1], Store):
+        rest = _form(s.body.parts[-1])
+        return attrs.evolve(rest, variables=((s.buffer, sequence(s.body.parts[:-1])), *rest.variables))
+    heads = tuple(h for h in s.heads if isinstance(h, For)) if isinstance(s, Nest) else ()
+    return _Form((), heads, s.body if isinstance(s, Nest) else s)
+
+
+def _join(first: Kernel, second: Kernel) -> Kernel | None:
+    """Both in one, under as many common loops as can be."""
+    a, b = _form(first.body), _form(second.body)
+    depth = 0
+    while depth < min(len(a.heads), len(b.heads)) and a.heads[depth].loop.extent is b.heads[depth].loop.extent:
+        depth += 1
+    while depth and not _stays_in_iteration(first.body, b, a.heads[:depth]):
+        depth -= 1
+    if not depth or not _is_worth_it(first.body, second.body, depth):
+        return None
+    numbers = Numbers(first)
+    places: dict[Atom, Index] = {q.loop: of(p.loop) for p, q in zip(a.heads[:depth], b.heads[:depth], strict=True)}
+    more = _with_loops(numbers, nest(b.heads[depth:], b.body), places)
+    body = nest(a.heads[:depth], _then(nest(a.heads[depth:], a.body), more))
+    for buffer, fill in reversed((*a.variables, *((v, _with_loops(numbers, f, {})) for v, f in b.variables))):
+        body = Alloc(buffer, sequence((fill, body)))
+    name = "_".join(dict.fromkeys(f"{first.name}_{second.name}".split("_")))
+    return Kernel(name, body)
+
+
+def _then(s: Stmt, more: Stmt) -> Stmt:
+    """One after the other; a store goes next to the last store of what it follows."""
+    if isinstance(s, Alloc) and isinstance(more, Store):
+        return Alloc(s.buffer, _then(s.body, more))
+    return sequence((s, more))
+
+
+def _stays_in_iteration(first: Stmt, second: _Form, outer: Sequence[For]) -> bool:
+    """Whether each iteration of the common loops reads, of what `first` stores, what the same iteration stores."""
+    stored = {s.buffer: s.index for s in _stores(first)}
+    if any(_read(fill) & stored.keys() for _, fill in second.variables):
+        return False
+    for load in (load for s in _stores(second.body) for load in loads(s.value)):
+        index = stored.get(load.buffer)
+        if index is None:
+            continue
+        for a, b in zip(outer, second.heads, strict=False):
+            if not any(p is of(a.loop) and q is of(b.loop) for p, q in zip(index, load.index, strict=True)):
+                return False
+    return True
+
+
+def _is_worth_it(first: Stmt, second: Stmt, depth: int) -> bool:
+    a, b = _stored(first), _stored(second)
+    follows = bool(a & _read(second))
+    shares = follows or bool(_read(first) & _read(second))
+    fits = len(a | b) <= _STORES and _count(first) + _count(second) <= _OPERATIONS
+    if not (shares and fits and len([*accumulations(first), *accumulations(second)]) <= _REDUCTIONS):
+        return False
+    if _interchanges(second):
+        return False
+    if _interchanges(first):
+        elementwise = not any(True for _ in accumulations(second))
+        return follows and elementwise and depth == len(_form(first).heads) == len(_form(second).heads)
+    return True
+
+
+def _interchanges(s: Stmt) -> bool:
+    """Whether the outer loops change places with the reductions inside them."""
+    form = _form(s)
+    if is_contraction(nest(form.heads, form.body)):
+        return True
+    accesses = [load for _, store in accumulations(form.body) for load in loads(store.value)]
+    return bool(form.heads) and bool(accesses) and score(accesses, form.heads[-1].loop) > 0
+
+
+def _with_loops(numbers: Numbers, s: Stmt, places: Mapping[Atom, Index]) -> Stmt:
+    """The statement with loops of fresh numbers, and with index expressions for those outside it."""
+    if isinstance(s, Nest):
+        heads: list[For] = []
+        for head in s.heads:
+            assert isinstance(head, For)
+            fresh, position = numbers.loop(Substitution(places)(head.loop.extent), head.kind)
+            heads += fresh
+            places = {**places, head.loop: position}
+        return nest(heads, _with_loops(numbers, s.body, places))
+    if isinstance(s, Store):
+        return Renaming(Substitution(places), {}).statement(s)
+    inner = rebuilt(s, lambda part: _with_loops(numbers, part, places))
+    return (
+        attrs.evolve(inner, conditions=Substitution(places).each(inner.conditions)) if isinstance(inner, If) else inner
+    )
+
+
+# --- what a statement reads and stores
+
+
+def _stores(s: Stmt) -> Iterator[Store]:
+    return (part for part in walk(s) if isinstance(part, Store))
+
+
+def _stored(s: Stmt) -> set[Buffer]:
+    """The buffers outside the kernel that it stores to."""
+    return {part.buffer for part in _stores(s) if part.buffer.space in (Space.OUTPUT, Space.SCRATCH)}
+
+
+def _read(s: Stmt) -> set[Buffer]:
+    return {load.buffer for part in _stores(s) for load in loads(part.value)}
+
+
+def _count(s: Stmt) -> int:
+    return sum(count_operations(part.value) for part in _stores(s))
+
+
+# --- scratch that nobody else needs
+
+
+def _only_place(kernels: Sequence[Kernel], buffer: Buffer) -> int | None:
+    """The kernel that stores the buffer, if nobody reads it elsewhere, or at another index."""
+    users = [k for k, kernel in enumerate(kernels) if buffer in _stored(kernel.body) | _read(kernel.body)]
+    if len(users) != 1:
+        return None
+    body = kernels[users[0]].body
+    stores = [s for s in _stores(body) if s.buffer is buffer]
+    outside = {head.loop for head in _form(body).heads}
+    if len(stores) != 1 or not {loop for p in stores[0].index for loop in mentioned(p)} <= outside:
+        return None
+    accesses = [load for s in _stores(body) for load in loads(s.value) if load.buffer is buffer]
+    same = all(load.index == stores[0].index and not load.conditions for load in accesses)
+    return users[0] if same else None
+
+
+def _in_register(body: Stmt, buffer: Buffer) -> Stmt:
+    """for i { a[i] = v; b[i] = f(a[i]) }  ->  for i { a = v; b[i] = f(a) }"""
+    variable = Buffer(buffer.name, buffer.dtype, (), Space.REG)
+
+    def value(e: Expr) -> Expr:
+        return Load(variable, ()) if isinstance(e, Load) and e.buffer is buffer else e
+
+    def statement(s: Stmt) -> Stmt:
+        if isinstance(s, Store):
+            (result,) = rewrite((s.value,), value)
+            return Store(variable, (), result) if s.buffer is buffer else attrs.evolve(s, value=result)
+        return rebuilt(s, statement)
+
+    form = _form(body)
+    result = nest(form.heads, Alloc(variable, statement(form.body)))
+    for outer, fill in reversed(form.variables):
+        result = Alloc(outer, sequence((fill, result)))
+    return result

@@ -1,0 +1,84 @@
+"""Run by test_sanitizers.py: programs of many kinds at ragged sizes in several threads, or code with one mistake.
+
+python sanitized.py sound | address | undefined | thread
+"""
+
+import sys
+from itertools import product
+
+import numpy as np
+
+import harp
+import harp.numpy as hnp
+from harp.backends.load import build_and_load, pointer
+from harp.backends.options import CompileOptions
+from harp.backends.protocol import Source, Unit
+from harp.backends.threads import pool
+
+SIZES = ((1, 1, 1), (0, 3, 2), (3, 0, 7), (33, 17, 16), (70, 300, 65), (600, 64, 40), (2, 700, 129))
+FUNCTIONS = {
+    "product": (lambda a, b: a @ b, lambda a, b: a @ b),
+    "strided": (lambda a, b: a[::-1] @ b[:, ::-2], lambda a, b: a[::-1] @ b[:, ::-2]),
+    "transposed": (lambda a, b: a.T @ (a @ b), lambda a, b: a.T @ (a @ b)),
+    "columns": (lambda a, b: hnp.sum(a, axis=0), lambda a, b: a.sum(axis=0)),
+    "everything": (lambda a, b: hnp.sum(b) + hnp.sum(a * a), lambda a, b: b.sum() + (a * a).sum()),
+    "rows": (lambda a, b: a - hnp.logsumexp(a, axis=1, keepdims=True), None),
+    "elementwise": (lambda a, b: (hnp.exp(b) * 2, hnp.tanh(b) - hnp.sin(b)), None),
+    "joined": (lambda a, b: hnp.concatenate([a, a[::-1]], axis=0), lambda a, b: np.concatenate([a, a[::-1]])),
+}
+
+
+def loss(params, x, labels):
+    w1, b1, w2, b2 = params
+    scores = hnp.tanh(x @ w1 + b1) @ w2 + b2
+    return hnp.mean(hnp.logsumexp(scores, axis=1) - hnp.sum(scores * labels, axis=1))
+
+
+def sound() -> None:
+    harp.set_threads(3)
+    compiled = {name: harp.jit(f) for name, (f, _) in FUNCTIONS.items()}
+    step = harp.jit(harp.value_and_grad(loss))
+    for (n, m, k), dtype in product(SIZES, (np.float32, np.float64)):
+        rng = np.random.default_rng(n)
+        a, b = rng.normal(size=(n, m)).astype(dtype), rng.normal(size=(m, k)).astype(dtype)
+        for name, (_, wanted) in FUNCTIONS.items():
+            if name == "rows" and m == 0:
+                continue
+            found = compiled[name](a, b)
+            if wanted is not None:
+                tolerance = 1e-3 if dtype is np.float32 else 1e-9
+                np.testing.assert_allclose(np.asarray(found), wanted(a, b), rtol=tolerance, atol=tolerance)
+        step([b, np.ones(k, dtype), np.ones((k, 10), dtype), np.ones(10, dtype)], a, np.ones((n, 10), dtype))
+    x = np.arange(300_000, dtype=np.float32)
+    np.testing.assert_array_equal(np.asarray(harp.jit(lambda x: x * 2 + 1)(x)), x * 2 + 1)
+    assert harp.stats()["compiler_runs"] and pool() is not None
+
+
+MISTAKES = {
+    "address": "int f(float *a, int64_t n) { a[n] = 1; return 0; }",
+    "undefined": "int f(float *a, int64_t n) { return 1 << (n + 30); }",
+    "thread": """
+        typedef void part(void *, int64_t, int64_t);
+        HARP_EXPORT void (*run)(part *, void *, int64_t, double);
+        static void add(void *given, int64_t begin, int64_t end) {
+            for (int64_t k = begin; k < end; ++k) ((volatile float *)given)[0] += 1;
+        }
+        HARP_EXPORT int f(float *a, int64_t n) { run(add, a, n*100000, 1e9); return 0; }
+    """,
+}
+
+
+def broken(mistake: str) -> None:
+    head = '#include <stdint.h>\n#define HARP_EXPORT __attribute__((visibility("default")))\n'
+    text = MISTAKES[mistake] if mistake == "thread" else f"HARP_EXPORT {MISTAKES[mistake]}"
+    library = build_and_load(Source((Unit(head + text),)), CompileOptions(), names=["f"])
+    threads = pool()
+    if mistake == "thread" and threads is not None:
+        harp.set_threads(3)
+        library.point("run", threads, "harp_pool_run")
+    array = np.ones(2000, np.float32)
+    library.function("f", "int(*)(void *, int64_t)")(pointer(array), len(array))
+
+
+if __name__ == "__main__":
+    sound() if sys.argv[1] == "sound" else broken(sys.argv[1])

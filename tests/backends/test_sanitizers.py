@@ -1,0 +1,64 @@
+"""Generated code and the pool of threads under gcc's address, undefined-behaviour and thread sanitizers, and with every
+warning of gcc and clang an error."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GCC = shutil.which("gcc") or ""
+LIBRARIES = {"address": "libasan.so", "undefined": "libubsan.so", "thread": "libtsan.so"}
+SCRIPT = Path(__file__).with_name("sanitized.py")
+
+
+def run(what: str, compiler: str, directory: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """The script in a process that compiles with `compiler`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("COV_", "COVERAGE"))}
+    environment = {**kept, "HARP_CC": compiler, "HARP_CACHE_DIR": str(directory), **more}
+    command = [sys.executable, str(SCRIPT), what]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500)
+
+
+def sanitized(sanitizer: str, what: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    """The script with the sanitizer's library."""
+    if not GCC:
+        pytest.skip("needs gcc")
+    question = [GCC, f"-print-file-name={LIBRARIES[sanitizer]}"]
+    library = Path(subprocess.run(question, capture_output=True, text=True, check=True).stdout.strip())
+    if not library.is_absolute():
+        pytest.skip(f"gcc has no {library}")
+    return run(
+        what,
+        f"{GCC} -fsanitize={sanitizer} -fno-sanitize-recover=all",
+        directory,
+        LD_PRELOAD=str(library),
+        ASAN_OPTIONS="detect_leaks=0",
+        TSAN_OPTIONS="halt_on_error=1",
+        OPENBLAS_NUM_THREADS="1",  # NumPy's own threads are not what is looked at
+    )
+
+
+@pytest.mark.parametrize("sanitizer", LIBRARIES)
+def test_mistakes_are_found(sanitizer, tmp_path):
+    done = sanitized(sanitizer, sanitizer, tmp_path)
+    assert done.returncode and ("Sanitizer" in done.stderr or "runtime error" in done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("sanitizer", LIBRARIES)
+def test_programs_of_many_kinds(sanitizer, tmp_path):
+    done = sanitized(sanitizer, "sound", tmp_path)
+    assert done.returncode == 0 and "Sanitizer" not in done.stderr, done.stderr[-4000:]
+
+
+@pytest.mark.parametrize("compiler", [GCC, f"{sys.executable} -m ziglang cc"], ids=["gcc", "clang"])
+def test_no_compiler_warns(compiler, tmp_path):
+    if not compiler or ("ziglang" in compiler and importlib.util.find_spec("ziglang") is None):
+        pytest.skip("is not installed")
+    done = run("sound", f"{compiler} -Wall -Wextra -Werror", tmp_path)
+    assert done.returncode == 0, done.stderr[-4000:]
