@@ -31,7 +31,7 @@ from harp.trace.expr import Expr, Position, rewrite
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import ONE, ZERO, Atom, Index, Loop, as_index, of, split_linear
 
-_OUTSIDE = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
+_MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH, Space.THREAD)
 
 
 @attrs.frozen
@@ -139,8 +139,8 @@ def accumulations(s: Stmt) -> Iterator[tuple[tuple[For, ...], Store]]:
 
 
 def loads(e: Expr) -> list[Load]:
-    """The loads in a value from memory outside the kernel."""
-    return [x for x in walk_expr((e,)) if isinstance(x, Load) and x.buffer.space in _OUTSIDE]
+    """The loads in a value from memory, and not from registers and tiles."""
+    return [x for x in walk_expr((e,)) if isinstance(x, Load) and x.buffer.space in _MEMORY]
 
 
 def stride(load: Load, loop: Loop) -> int | None:
@@ -183,7 +183,8 @@ def distribute(s: Stmt, tile: Tile) -> Stmt:
 def _distribute(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
     if isinstance(s, Alloc):
         room = tuple(map(as_index, tile.room))
-        array = Buffer(s.buffer.name, s.buffer.dtype, room + s.buffer.shape, Space.TILE)
+        space = Space.THREAD if s.buffer.space is Space.THREAD else Space.TILE
+        array = Buffer(s.buffer.name, s.buffer.dtype, room + s.buffer.shape, space)
         place = array, tuple(of(h.loop) for h in tile.heads)
         return Alloc(array, _distribute(s.body, tile, {**places, s.buffer: place}, inside))
     if isinstance(s, Store) or _is_simd(s):

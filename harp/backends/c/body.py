@@ -60,6 +60,7 @@ class Body:
     ) -> None:
         self.lines = Lines()
         self.parts: list[parts.Part] = []
+        self._range: Loop | None = None  # the loop of which a part does a range only
         self._prefix = prefix
         self._functions = functions
         self._function_names = function_names
@@ -192,10 +193,8 @@ class Body:
         buffers = {b: self._buffers[b] for b in used.touched}
         names: dict[Atom, str] = {atom: self._name_of(atom) for atom in free_names(stmt)}
         inner = Body(buffers, names, self._functions, self._function_names, self._fallible, self._constant)
-        index = inner._bind(head.loop)
-        inner.lines.open(f"for (int64_t {index} = begin; {index} < end; ++{index})")
-        inner.statement(Nest(stmt.heads[1:], stmt.body) if stmt.heads[1:] else stmt.body, True)
-        inner.lines.close()
+        inner._range = head.loop
+        inner.statement(parts.hoisted(stmt), True)
         fields = {text: parameter(b, text, b in used.writes, restrict=True) for b, text in buffers.items()}
         fields |= {text: f"int64_t {text}" for text in names.values()}
         part = parts.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines)
@@ -319,8 +318,9 @@ class Body:
             self.lines.add(f"HARP_UNROLL({count})")
         elif head.kind is LoopKind.SIMD and not any(isinstance(s, Store) and s.reduce for s in walk(body)):
             self.lines.add("HARP_INDEPENDENT")
-        extent = bare(self._index.text(head.loop.extent))
-        self.lines.open(f"for (int64_t {name} = 0; {name} < {extent}; ++{name})")
+        of_part = head.loop is self._range
+        begin, end = ("begin", "end") if of_part else ("0", bare(self._index.text(head.loop.extent)))
+        self.lines.open(f"for (int64_t {name} = {begin}; {name} < {end}; ++{name})")
 
     def _let(self, head: Let, body: Stmt) -> None:
         text = bare(self._index.text(head.index))
