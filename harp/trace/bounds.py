@@ -114,7 +114,8 @@ def _without_relu(p: Index, atom: Relu, depth: int) -> bool:
 def _without_division(p: Index, atom: FloorDiv, depth: int) -> bool:
     """num - den < den * (num // den) <= num, so multiply `p` by the divisor where the slope does not hold it.
 
-    An integer is not negative if it is above -1: after the multiplication, above -den.
+    An integer is not negative if it is above -1: after the multiplication, above -den. Where the divisor may be 0 for
+    all that is known, only the plain bound is proved.
     """
     parts, above = split_linear(_without_content(p), atom), ZERO
     if parts is None or (not _nonnegative(atom.den - ONE, depth) and atom.den.constant is not None):
@@ -124,10 +125,12 @@ def _without_division(p: Index, atom: FloorDiv, depth: int) -> bool:
     if quotient is None:
         quotient, rest, above = slope, rest * atom.den, atom.den - 1
     if _nonnegative(quotient, depth):
-        return _nonnegative(quotient * (atom.num - atom.den + 1) + rest + above, depth)
-    if _nonnegative(-quotient, depth):
-        return _nonnegative(quotient * atom.num + rest + above, depth)
-    return False
+        least = quotient * (atom.num - atom.den + 1) + rest
+    elif _nonnegative(-quotient, depth):
+        least = quotient * atom.num + rest
+    else:
+        return False
+    return _nonnegative(least, depth) or (above is not ZERO and _nonnegative(least + above, depth))
 
 
 def _without_content(p: Index) -> Index:
