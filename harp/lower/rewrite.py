@@ -22,6 +22,7 @@ from harp.lower.loops import (
     Space,
     Stmt,
     Store,
+    offset,
     parts,
     walk,
 )
@@ -35,7 +36,10 @@ _MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH, Space.THREAD)
 
 @attrs.frozen
 class Renaming:
-    """Puts index expressions for loops, and a part of a larger array for a variable: the array and where it is."""
+    """Puts index expressions for loops, and a part of a larger array for a variable: the array and where it is.
+
+    Of an array in memory the last axes are these places, else the first.
+    """
 
     loops: Substitution
     variables: Mapping[Buffer, tuple[Buffer, tuple[Index, ...]]]
@@ -52,8 +56,9 @@ class Renaming:
         return e
 
     def _place(self, buffer: Buffer, index: tuple[Index, ...]) -> tuple[Buffer, tuple[Index, ...]]:
-        array, prefix = self.variables.get(buffer, (buffer, ()))
-        return array, prefix + self.loops.each(index)
+        array, place = self.variables.get(buffer, (buffer, ()))
+        here = self.loops.each(index)
+        return array, here + place if array.space is Space.THREAD else place + here
 
     def statement(self, s: Stmt) -> Stmt:
         if isinstance(s, Store):
@@ -142,18 +147,19 @@ def loads(e: Expr) -> list[Load]:
     return [x for x in walk_expr((e,)) if isinstance(x, Load) and x.buffer.space in _MEMORY]
 
 
-def stride(index: tuple[Index, ...], loop: Loop) -> int | None:
-    """By how many elements an access moves with the loop; None if that is no number, or another axis moves."""
-    moving = [axis for axis, p in enumerate(index) if loop in mentioned(p)]
+def stride(load: Load, loop: Loop) -> int | None:
+    """By how many elements a load moves with the loop; None if that is no number."""
+    moving = [axis for axis, p in enumerate(load.index) if loop in mentioned(p)]
     if not moving:
         return 0
-    split = split_linear(index[-1], loop) if moving == [len(index) - 1] else None
+    alone = moving == [len(load.index) - 1]
+    split = split_linear(load.index[-1] if alone else offset(load.buffer, load.index), loop)
     return None if split is None else split[0].constant
 
 
 def score(accesses: Iterable[Load], loop: Loop) -> int:
     """How many loads move by one element with the loop, less those that move otherwise."""
-    strides = [stride(load.index, loop) for load in accesses]
+    strides = [stride(load, loop) for load in accesses]
     return sum(1 if s in (1, -1) else 0 if s == 0 else -1 for s in strides)
 
 
@@ -181,8 +187,9 @@ def distribute(s: Stmt, tile: Tile) -> Stmt:
 def _distribute(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
     if isinstance(s, Alloc):
         room = tuple(map(as_index, tile.room))
-        space = Space.THREAD if s.buffer.space is Space.THREAD else Space.TILE
-        array = Buffer(s.buffer.name, s.buffer.dtype, room + s.buffer.shape, space)
+        array = Buffer(s.buffer.name, s.buffer.dtype, room + s.buffer.shape, Space.TILE)
+        if s.buffer.space is Space.THREAD:  # a row for each iteration, in which the vector runs across the rows
+            array = Buffer(s.buffer.name, s.buffer.dtype, s.buffer.shape + room, Space.THREAD)
         place = array, tuple(of(h.loop) for h in tile.heads)
         return Alloc(array, _distribute(s.body, tile, {**places, s.buffer: place}, inside))
     if isinstance(s, Store) or _is_simd(s):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from harp.lower.collapse import collapse
 from harp.lower.contraction import contraction
 from harp.lower.cost import count_operations, mentioned, weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
@@ -101,11 +102,16 @@ def columns(context: Context, s: Stmt) -> Stmt | None:
     found = list(accumulations(s.body))
     accesses = [load for _, store in found for load in loads(store.value)]
     *outer, last = [h for h in s.heads if isinstance(h, For)]
-    if not found or score(accesses, last.loop) <= 0:
+    if not found or score(accesses, last.loop) <= 0 or _has_memory(s.body):
         return None
     if outer and _reused(accesses, last.loop, outer[-1].loop) and _small(s.body, [store for _, store in found]):
         return nest(outer[:-1], _blocks(context, s.body, outer[-1].loop, last.loop, found[0][1], len(found)))
     return nest(outer, strips(context, s.body, last.loop))
+
+
+def _has_memory(s: Stmt) -> bool:
+    """Whether each iteration has memory of its own, which would be there for each element of a strip."""
+    return any(isinstance(part, Alloc) and part.buffer.space is Space.THREAD for part in walk(s))
 
 
 def _reused(accesses: Iterable[Load], along: Loop, across: Loop) -> bool:
@@ -169,7 +175,7 @@ def lanes(context: Context, s: Stmt) -> Stmt | None:
         return None
     (*outer, last), store = found
     extent = last.loop.extent
-    if score(loads(store.value), last.loop) <= 0 or (extent.constant is not None and extent.constant < LANES):
+    if score(loads(store.value), last.loop) <= 0 or _is_short(extent):
         return None
     reduce = store.reduce or Reduce.SUM
     dtype = store.buffer.dtype
@@ -193,6 +199,11 @@ def lanes(context: Context, s: Stmt) -> Stmt | None:
     statements.append(nest(head, Store(lane, (j,), _tree(reduce, lane, j, LANES, _VECTOR))))
     statements.append(Store(store.buffer, (), _tree(reduce, lane, ZERO, _VECTOR, 1), reduce))
     return Alloc(lane, sequence(statements))
+
+
+def _is_short(extent: Index) -> bool:
+    """Whether lanes have nothing to share, for all sizes."""
+    return nonnegative(LANES - extent - (0 if extent.constant is None else 1))
 
 
 def _tree(reduce: Reduce, lane: Buffer, first: Index, count: int, step: int) -> Expr:
@@ -219,6 +230,8 @@ def several(context: Context, s: Stmt) -> Stmt | None:
     if s.body.reduce not in (Reduce.SUM, Reduce.PROD):  # a chain of comparisons is slower than memory
         return None
     *outer, k, lane = [h for h in s.heads if isinstance(h, For)]
+    if lane.loop.extent.constant is not None and lane.loop.extent.constant <= LANES:  # they stay in registers
+        return None
     store, reduce, extent = s.body, s.body.reduce, k.loop.extent
     fits = lane.kind is LoopKind.SIMD and k.kind is LoopKind.SERIAL and len(outer) + 2 == len(s.heads)
     if not fits or store.buffer.space is not Space.TILE or any(k.loop in mentioned(p) for p in store.index):
@@ -266,4 +279,4 @@ def _moves(store: Store, loop: Loop) -> bool:
     return store.buffer.space is Space.REG or any(loop in mentioned(p) for p in store.index)
 
 
-RULES: tuple[Rule, ...] = (contraction, inner_unit, columns, short_rows, lanes, several, independent)
+RULES: tuple[Rule, ...] = (contraction, collapse, inner_unit, columns, short_rows, lanes, several, independent)

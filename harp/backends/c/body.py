@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.backends.c import fill, parts, stream, update
+from harp.backends.c import dots, fill, parts, stream, update
 from harp.backends.c.function import parameter
 from harp.backends.c.index import IndexPrinter, division
 from harp.backends.c.scalar import TYPES, operation
@@ -29,6 +29,7 @@ from harp.lower.loops import (
     Seq,
     Stmt,
     Store,
+    flat,
     walk,
 )
 from harp.lower.uses import arguments, free_names, uses
@@ -132,11 +133,13 @@ class Body:
     def _offset(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
         if len(index) != len(buffer.shape):
             raise VerificationError(f"{buffer.name} of rank {len(buffer.shape)} is indexed by {list(index)}")
+        whole = flat(buffer, index)
+        if whole is not None:
+            return self._index.text(whole)
         terms = []
         for p, stride in zip(index, self._strides[buffer], strict=True):
             if p.terms:
-                whole = stride == "1"
-                terms.append(self._index.text(p) if whole else self._product(self._index.factor(p), stride))
+                terms.append(self._index.text(p) if stride == "1" else self._product(self._index.factor(p), stride))
         return " + ".join(terms) or "0"
 
     def _element(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
@@ -177,6 +180,8 @@ class Body:
             return update.call(found, prints)
         if (row := stream.match(stmt)) is not None:
             return stream.call(row, prints)
+        if (rows := dots.match(stmt)) is not None:
+            return dots.call(rows, prints)
         zeros = fill.match(stmt)
         if zeros is None or zeros.buffer in self._scalars:
             return None
