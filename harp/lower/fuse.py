@@ -24,6 +24,7 @@ from harp.lower.build import Built
 from harp.lower.contraction import is_contraction
 from harp.lower.cost import count_operations, mentioned
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.prefix import is_running
 from harp.lower.rewrite import Numbers, Renaming, accumulations, loads, nest, rebuilt, score, sequence
 from harp.trace.division import Substitution
 from harp.trace.expr import Expr, rewrite
@@ -143,7 +144,7 @@ def _is_worth_it(first: Stmt, second: Stmt, depth: int) -> bool:
 def _interchanges(s: Stmt) -> bool:
     """Whether the outer loops change places with the reductions inside them."""
     form = _form(s)
-    if is_contraction(nest(form.heads, form.body)):
+    if is_contraction(nest(form.heads, form.body)) or is_running(form.body):
         return True
     accesses = [load for _, store in accumulations(form.body) for load in loads(store.value)]
     return bool(form.heads) and bool(accesses) and score(accesses, form.heads[-1].loop) > 0
