@@ -135,10 +135,18 @@ def _is_worth_it(first: Stmt, second: Stmt, depth: int) -> bool:
         return False
     if _interchanges(second):
         return False
+    if _spreads(first):
+        return follows and depth == len(_form(first).heads)
     if _interchanges(first):
         elementwise = not any(True for _ in accumulations(second))
         return follows and elementwise and depth == len(_form(first).heads) == len(_form(second).heads)
     return True
+
+
+def _spreads(s: Stmt) -> bool:
+    """Whether it is a running reduction that stores more than it reads: too much for memory, a row at a time is not."""
+    ranks = [len(load.index) for store in _stores(s) for load in loads(store.value)]
+    return is_running(_form(s).body) and bool(ranks) and all(len(b.shape) > max(ranks) for b in _stored(s))
 
 
 def _interchanges(s: Stmt) -> bool:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from harp.lower.cost import mentioned
 from harp.lower.loops import Alloc, For, Kernel, Load, Nest, Seq, Space, Stmt, Store, walk
-from harp.lower.rewrite import Numbers, Tile, distribute, is_plain, loads, nest, rebuilt, renamed, score, sequence
+from harp.lower.rewrite import Tile, distribute, is_plain, loads, nest, rebuilt, renamed, score, sequence
 from harp.lower.strips import Context, strips
 from harp.trace.division import floordiv
 from harp.trace.expr import Apply, Const, Expr, Position, const, rewrite
@@ -106,7 +106,10 @@ def _only_compared(value: Expr, condition: Index) -> bool:
     """Whether all that is asked about `condition`, where it is a value, is whether it is below 0."""
     users = [e for e in walk_expr((value,)) if isinstance(e, Apply) and any(_is(a, condition) for a in e.operands)]
     return not _is(value, condition) and all(
-        e.op is Op.LT and _is(e.operands[0], condition) and isinstance(e.operands[1], Const) and e.operands[1].value == 0
+        e.op is Op.LT
+        and _is(e.operands[0], condition)
+        and isinstance(e.operands[1], Const)
+        and e.operands[1].value == 0
         for e in users
     )
 
