@@ -6,6 +6,7 @@ NumPy arrays; sizes may change from call to call.
 
 from __future__ import annotations
 
+from harp import sources as _sources  # noqa: F401, isort: skip (before the files that it watches)
 from harp import errors, numpy
 from harp.backends.options import CompileOptions
 from harp.config import set_threads, stats

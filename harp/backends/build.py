@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from harp.backends import cache, elf
 from harp.backends.options import CompileOptions
-from harp.backends.process import Group
+from harp.backends.process import Group, TimedOut
 from harp.backends.protocol import Source, Unit
 from harp.backends.toolchain import Toolchain, base_flags, examine_again, find_toolchain, run
 from harp.config import counters, log, show
@@ -22,6 +22,13 @@ _SECONDS = 300.0
 _ADVICE = "`python -m harp doctor` says what was found; set HARP_CC to another compiler, or to none for NumPy"
 
 
+class Built(NamedTuple):
+    """A library file, and the key under which the cache keeps it."""
+
+    path: Path
+    key: str
+
+
 def cache_key(units: Iterable[Unit], flags: tuple[str, ...], toolchain: Toolchain) -> str:
     """Covers everything that the library depends on."""
     texts = [word for unit in units for word in (unit.text, *unit.flags)]
@@ -29,7 +36,7 @@ def cache_key(units: Iterable[Unit], flags: tuple[str, ...], toolchain: Toolchai
     return hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
 
 
-def build(source: Source, options: CompileOptions, *, again: bool = False) -> Path:
+def build(source: Source, options: CompileOptions, *, again: bool = False) -> Built:
     """The library for a source. With `again` the cache is not asked: what it holds could not be loaded.
 
     Raises ToolchainError if there is no compiler, or it fails.
@@ -42,7 +49,7 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Pa
     found = None if again else cache.get(key, ".so")
     if found is not None:
         _count(source, "cache_hits")
-        return found
+        return Built(found, key)
     _count(source, "cache_misses")
     try:
         library = _compile(source, flags, toolchain)
@@ -53,7 +60,7 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Pa
     stored = cache.put(key, ".so", library) or cache.in_memory(library)
     if stored is None:
         raise ToolchainError("the compiled program cannot be stored; set HARP_CACHE_DIR to a writable directory")
-    return stored
+    return Built(stored, key)
 
 
 def _count(source: Source, name: str) -> None:
@@ -70,8 +77,8 @@ def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> by
             content = _make(source, flags, toolchain, Path(directory))
     except OSError as error:
         raise ToolchainError(f"the C compiler could not be run: {error}; {_ADVICE}") from None
-    except subprocess.TimeoutExpired as error:
-        raise ToolchainError(f"the C compiler took longer than {error.timeout:g} s; {_ADVICE}") from None
+    except TimedOut as error:
+        raise ToolchainError(f"the C compiler {error}; {_ADVICE}") from None
     lines, seconds = str(source).count("\n"), time.perf_counter() - started
     log.info("compiled a program of %d lines in %.2f s", lines, seconds)
     show(1, "compiled", f"{lines} lines of C in {seconds:.2f} s")

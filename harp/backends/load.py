@@ -20,14 +20,18 @@ from harp.errors import ToolchainError
 from harp.trace.dtypes import Buffer
 
 _ffi = _cffi_backend.FFI()
-_BYTES = _ffi.typeof("char[]")
+BYTES = _ffi.typeof("char[]")
 _TYPE_ANY = "void(*)(void)"
 _ANY, _POINTER = _ffi.typeof(_TYPE_ANY), _ffi.typeof("void *")
 
 
+# `pointer(array)` with a call less: `from_buffer(BYTES, array)`.
+from_buffer: Callable[[object, Buffer], object] = _ffi.from_buffer
+
+
 def pointer(array: Buffer) -> object:
     """The address of a C-contiguous array for a call; it keeps the array alive."""
-    return cast(object, _ffi.from_buffer(_BYTES, array))
+    return from_buffer(BYTES, array)
 
 
 class Library:
@@ -36,6 +40,7 @@ class Library:
     def __init__(self, path: Path) -> None:
         """Raises OSError if the file is no whole library, or cannot be loaded from where it is."""
         self.path = path
+        self.key = ""  # in the cache
         damage = elf.damage(path)
         if damage:
             raise OSError(f"{path} {damage}")
@@ -94,6 +99,21 @@ def _load(path: Path, names: Sequence[str]) -> Library:
         raise
 
 
+def _keyed(library: Library, key: str) -> Library:
+    library.key = key
+    return library
+
+
+def find_and_load(key: str, names: Sequence[str]) -> Library | None:
+    """The library that the cache has under a key, if there is one with these functions that can be loaded."""
+    path = cache.get(key, ".so")
+    try:
+        return None if path is None else _keyed(_load(path, names), key)
+    except OSError as error:
+        log.debug("%s cannot be loaded: %s", path, error)
+        return None
+
+
 def build_and_load(
     source: Source, options: CompileOptions, *, names: Sequence[str] = (), again: bool = False
 ) -> Library:
@@ -102,13 +122,14 @@ def build_and_load(
     What the cache holds is built again if it cannot be loaded, or with `again`. Raises ToolchainError.
     """
     if not again:
-        path = build(source, options)
+        path, key = build(source, options)
         try:
-            return _load(path, names)
+            return _keyed(_load(path, names), key)
         except OSError as error:
             log.debug("%s cannot be loaded (%s): built again", path, error)
     try:
-        return _load(build(source, options, again=True), names)
+        path, key = build(source, options, again=True)
+        return _keyed(_load(path, names), key)
     except OSError as error:
         raise ToolchainError(
             f"the compiled program cannot be loaded: {error}; if its directory is mounted noexec, set HARP_CACHE_DIR "

@@ -1,24 +1,46 @@
-"""Runs of a compiler. A run that is given up leaves no process behind: drivers such as gcc start others."""
+"""Runs of a compiler. A run that is given up leaves no process behind: drivers such as gcc start others.
+
+What starts processes and threads is imported with the first run, for most processes of users need none.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
-import subprocess
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
+
+if TYPE_CHECKING:
+    import subprocess
 
 T = TypeVar("T")
+
+
+class Done(NamedTuple):
+    """What became of a run."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class TimedOut(Exception):
+    """A run took longer than so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"took longer than {seconds:g} s")
+        self.seconds = seconds
 
 
 class Group:
     """Runs at the same time. Where one fails, or the user interrupts, the others are stopped."""
 
     def __init__(self) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
         self._pool = ThreadPoolExecutor(os.cpu_count())
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[str]] = set()
@@ -37,6 +59,8 @@ class Group:
 
     def map(self, function: Callable[..., T], *arguments: Iterable[object]) -> list[T]:
         """The results of a function, which starts compilers of this group, for each of the arguments."""
+        from concurrent.futures import as_completed
+
         futures = [self._pool.submit(function, *given) for given in zip(*arguments, strict=True)]
         for future in as_completed(futures):  # the first failure, not the failure of the first
             future.result()
@@ -55,15 +79,17 @@ class Group:
             self._running.discard(process)
 
 
-def run(command: tuple[str, ...], seconds: float, group: Group | None = None) -> subprocess.CompletedProcess[str]:
+def run(command: tuple[str, ...], seconds: float, group: Group | None = None) -> Done:
     """Start a program and wait for it: no shell, no input, messages in English.
 
-    Raises OSError if it cannot be started, and subprocess.TimeoutExpired.
+    Raises OSError if it cannot be started, and TimedOut.
     """
     if group is None:
         # In a thread of its own: an interrupt, which only the main thread gets, cannot come between start and `try`.
         with Group() as own:
             return own.map(run, [command], [seconds], [own])[0]
+    import subprocess
+
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -78,12 +104,15 @@ def run(command: tuple[str, ...], seconds: float, group: Group | None = None) ->
         try:
             group.add(process)
             out, err = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            _kill(process)
+            raise TimedOut(seconds) from None
         except BaseException:
             _kill(process)
             raise
         finally:
             group.remove(process)
-    return subprocess.CompletedProcess(command, process.returncode, out, err)
+    return Done(process.returncode, out, err)
 
 
 def _kill(process: subprocess.Popen[str]) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from harp.backends.options import CompileOptions
-from harp.lower.program import Program
 from harp.trace.dtypes import Buffer
 from harp.trace.graph import Graph
+
+if TYPE_CHECKING:  # a process that finds its programs in the cache does without
+    from harp.lower.program import Program
 
 
 class Unit(NamedTuple):

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import resources
+from typing import Protocol, cast
 
 from harp.backends.load import Library, build_and_load
 from harp.backends.options import CompileOptions
@@ -29,8 +29,7 @@ def pool() -> Library | None:
     """The pool, with the number of threads that is wanted; None where it cannot be made."""
     with _lock:
         if not _pool:
-            text = resources.files("harp.backends.c").joinpath("pool.c").read_text("utf-8")
-            unit = Unit(f"#define HARP_POOL_LEAST_WORK {_LEAST_WORK}.0\n{text}", ("-pthread",), shared=True)
+            unit = Unit(f"#define HARP_POOL_LEAST_WORK {_LEAST_WORK}.0\n{_source()}", ("-pthread",), shared=True)
             names = ["harp_pool_run", "harp_pool_set_threads", "harp_pool_set_mine"]
             try:
                 _pool.append(build_and_load(Source((unit,)), CompileOptions(), names=names))
@@ -40,6 +39,16 @@ def pool() -> Library | None:
             _apply(settings.threads)
             on_threads.append(_apply)
         return _pool[0]
+
+
+def _source() -> str:
+    """Through the loader, as importlib.resources has it, which takes longer to import than to find a program."""
+    loader = cast(_Loader, __spec__.loader)
+    return loader.get_data(os.path.join(os.path.dirname(__file__), "c", "pool.c")).decode()
+
+
+class _Loader(Protocol):
+    def get_data(self, path: str) -> bytes: ...
 
 
 def _apply(count: int) -> None:

@@ -17,7 +17,6 @@ import os
 import platform
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -188,9 +187,7 @@ def time_limit(seconds: float) -> float:
     return seconds
 
 
-def run(
-    command: tuple[str, ...], seconds: float = _PROBE_SECONDS, group: process.Group | None = None
-) -> subprocess.CompletedProcess[str]:
+def run(command: tuple[str, ...], seconds: float = _PROBE_SECONDS, group: process.Group | None = None) -> process.Done:
     """Run a compiler, for no longer than the user allows."""
     return process.run(command, time_limit(seconds), group)
 
@@ -211,7 +208,7 @@ def _examine(command: tuple[str, ...]) -> Toolchain | str:
             if problem:
                 return problem
             macros = run((*command, *isa, "-dM", "-E", str(source))).stdout
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except (OSError, process.TimedOut) as error:
         return f"does not run: {error}"
     found = Toolchain(command, family, version, isa, _vector_bytes(macros), _has_fma(macros))
     cache.put(_memory_key(command), ".json", json.dumps(found._replace(family=family.value)).encode())  # type: ignore[arg-type]

@@ -5,7 +5,8 @@ A kernel with root loops i, j is
     (what depends on no loop) for i { (what depends on i) for j { (what depends on i and j) store root } }
 
 where each bracket holds the reductions at that depth, `acc = identity; for k: acc reduce= value`, and scalars that are
-worth computing once. Everything else is one expression over loads.
+worth computing once. Everything else is one expression over loads. What depends on no loop goes by chunks; see
+`harp.lower.chunks`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
+from harp.lower.chunks import in_chunks
 from harp.lower.cost import Frame, Nesting, Use, weigh
 from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, Space, Stmt, Store
 from harp.lower.rewrite import nest, sequence
@@ -59,7 +61,11 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> B
         if group.root not in memory:
             memory[group.root] = _buffer(f"mem{len(scratch)}", group.root, Space.SCRATCH)
             scratch.append(memory[group.root])
-    kernels = [_Builder(group, memory, target).kernel() for group in schedule.groups]
+    kernels: list[Kernel] = []
+    for group in schedule.groups:
+        kernel, parts = in_chunks(_Builder(group, memory, target).kernel(), len(scratch))
+        kernels.append(kernel)
+        scratch += parts
     kernels += [_copy(buffer, memory[node]) for buffer, node in copies]
     return Built(tuple(kernels), inputs, outputs, tuple(scratch))
 

@@ -39,7 +39,7 @@ from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution, ceildiv, minimum
 from harp.trace.expr import Apply, Const, Expr, Position, apply, const
 from harp.trace.expr import walk as walk_expr
-from harp.trace.index import Atom, Index, Loop, as_index, of, split_linear
+from harp.trace.index import ZERO, Atom, Index, Loop, as_index, of, split_linear
 from harp.trace.index import product as product_of
 from harp.trace.ops import Op
 
@@ -87,7 +87,14 @@ def contraction(context: Context, s: Stmt) -> Stmt | None:
         return panels
     assert isinstance(s, Nest)
     heads = [h for h in s.heads if isinstance(h, For)]
-    return If(conditions, panels, nest(heads[:-1], strips(context, s.body, found.column)))
+    return If(conditions, panels, _shared(context, heads[:-1], strips(context, s.body, found.column)))
+
+
+def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
+    """Rows of strips in one loop, for there may be few rows."""
+    if isinstance(rows, Nest) and isinstance(rows.heads[0], For) and rows.heads[0].kind is LoopKind.SERIAL:
+        return nest(_flat(context, (*heads, rows.heads[0])), nest(rows.heads[1:], rows.body))
+    return nest(heads, rows)
 
 
 # --- the pattern
@@ -164,7 +171,7 @@ def _is_direct(a: Expr) -> bool:
 
 
 def _moves_by_one(e: Expr, loop: Loop) -> bool:
-    return all(stride(x.index, loop) in (0, 1) for x in walk_expr((e,)) if isinstance(x, Load))
+    return all(stride(x, loop) in (0, 1) for x in walk_expr((e,)) if isinstance(x, Load))
 
 
 def _starts_at_zero(body: Stmt, acc: Buffer) -> bool:
@@ -310,7 +317,37 @@ def _sum(context: Context, panel: Panel, a: Expr) -> Stmt:
         here = update(width, lambda k, j: _at(b, {panel.column: panel.start + j, last: first + k}))
         few = _FEW_REUSES - panel.row.extent, panel.column.extent - panel.start - width
         step = If(few, here, step)
-    return nest((*map(For, outer), *chunk), step)
+    result = nest((*map(For, outer), *chunk), step)
+    for condition, thin in _thin(context, panel, a):
+        result = If((condition,), thin, result)
+    return result
+
+
+def _thin(context: Context, panel: Panel, a: Expr) -> Iterator[tuple[Index, Stmt]]:
+    """(condition, sum) where there is one column or one row, and the other operand can be read as it lies there:
+    packing would read it twice, and most of a panel would be empty."""
+    b, loops, one = panel.product.b, panel.product.loops, context.numbers.loop
+    k = loops[-1]
+    if len(loops) > 1 or not (_is_direct(a) and _is_direct(b)):
+        return
+
+    def update(row: Index, column: Index, heads: tuple[For, ...], lanes: tuple[For, ...], at: Index) -> Stmt:
+        here: dict[Atom, Index] = {panel.row: panel.top + row, panel.column: panel.start + column, k: at}
+        value = apply(Op.FMA, _at(a, here), _at(b, here), Load(panel.sums, (row, column)))
+        return nest((*heads, *lanes), Store(panel.sums, (row, column), value))
+
+    if panel.column.extent.constant is None and (_along(a, k) or _along(a, panel.row)):
+        heads, at = one(k.extent)
+        lanes, i = one(panel.rows, LoopKind.SIMD)
+        yield 1 - panel.column.extent, update(i, ZERO, heads, lanes, at)
+    if panel.row.extent.constant is None and _along(b, k):
+        heads, at = one(k.extent)
+        lanes, j = one(panel.columns, LoopKind.SIMD)
+        yield 1 - panel.row.extent, update(ZERO, j, heads, lanes, at)
+
+
+def _along(e: Expr, loop: Loop) -> bool:
+    return isinstance(e, Load) and stride(e, loop) == 1
 
 
 def _pack(context: Context, panel: Panel, first: Index, depth: Index) -> Iterator[Stmt]:

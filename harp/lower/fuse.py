@@ -1,4 +1,4 @@
-"""Kernels that run over the same positions become one, and what only passes from one to the other stays in registers.
+"""Kernels that run over the same positions become one, and what only passes from one to the other stays inside.
 
     for i, j: a[i, j] = f(x[i, j])     ->  for i, j { a[i, j] = f(x[i, j]); b[i, j] = g(a[i, j]) }
     for i, j: b[i, j] = g(a[i, j])
@@ -41,13 +41,16 @@ def fuse(built: Built) -> Built:
     joined: list[Kernel] = []
     for kernel in built.kernels:
         _add(joined, kernel)
-    scratch, kernels = list(built.scratch), joined
+    scratch: list[Buffer] = []
     for buffer in built.scratch:
-        place = _only_place(kernels, buffer)
-        if place is not None:
-            kernels[place] = Kernel(kernels[place].name, _in_register(kernels[place].body, buffer))
-            scratch.remove(buffer)
-    return attrs.evolve(built, kernels=tuple(kernels), scratch=tuple(scratch))
+        users = [k for k, kernel in enumerate(joined) if buffer in _stored(kernel.body) | _read(kernel.body)]
+        axes = _own_axes(joined[users[0]].body, buffer) if len(users) == 1 else 0
+        if axes:
+            kernel = joined[users[0]]
+            joined[users[0]] = Kernel(kernel.name, _kept_inside(kernel.body, buffer, axes))
+        else:
+            scratch.append(buffer)
+    return attrs.evolve(built, kernels=tuple(joined), scratch=tuple(scratch))
 
 
 def _add(kernels: list[Kernel], kernel: Kernel) -> None:
@@ -199,36 +202,44 @@ def _count(s: Stmt) -> int:
 # --- scratch that nobody else needs
 
 
-def _only_place(kernels: Sequence[Kernel], buffer: Buffer) -> int | None:
-    """The kernel that stores the buffer, if nobody reads it elsewhere, or at another index."""
-    users = [k for k, kernel in enumerate(kernels) if buffer in _stored(kernel.body) | _read(kernel.body)]
-    if len(users) != 1:
-        return None
-    body = kernels[users[0]].body
-    stores = [s for s in _stores(body) if s.buffer is buffer]
-    outside = {head.loop for head in _form(body).heads}
-    if len(stores) != 1 or not {loop for p in stores[0].index for loop in mentioned(p)} <= outside:
-        return None
+def _own_axes(body: Stmt, buffer: Buffer) -> int:
+    """Over how many leading axes each iteration of the outer loops has a part of the buffer for itself; 0 if not."""
     accesses = [load for s in _stores(body) for load in loads(s.value) if load.buffer is buffer]
-    same = all(load.index == stores[0].index and not load.conditions for load in accesses)
-    return users[0] if same else None
+    stored = [s.index for s in _stores(body) if s.buffer is buffer]
+    outside = {head.loop for head in _form(body).heads}
+    if len(stored) != 1:
+        return 0
+    (index,) = stored
+    own = 0
+    while own < len(index) and mentioned(index[own]) <= outside and all(a.index[own] is index[own] for a in accesses):
+        own += 1
+    if {loop for p in index[:own] for loop in mentioned(p)} != outside:
+        return 0
+    return 0 if own == len(index) and any(load.conditions for load in accesses) else own
 
 
-def _in_register(body: Stmt, buffer: Buffer) -> Stmt:
-    """for i { a[i] = v; b[i] = f(a[i]) }  ->  for i { a = v; b[i] = f(a) }"""
-    variable = Buffer(buffer.name, buffer.dtype, (), Space.REG)
+def _kept_inside(body: Stmt, buffer: Buffer, axes: int) -> Stmt:
+    """What each iteration has for itself needs no other memory.
+
+    for i { a[i] = v; b[i] = f(a[i]) }  ->  for i { a = v; b[i] = f(a) }
+    for i { for j: a[i, j] = v; for j: b[i, j] = f(a[i, j]) }  ->  for i { for j: a[j] = v; for j: b[i, j] = f(a[j]) }
+    """
+    shape = buffer.shape[axes:]
+    kept = Buffer(buffer.name, buffer.dtype, shape, Space.THREAD if shape else Space.REG)
 
     def value(e: Expr) -> Expr:
-        return Load(variable, ()) if isinstance(e, Load) and e.buffer is buffer else e
+        if isinstance(e, Load) and e.buffer is buffer:
+            return Load(kept, e.index[axes:], e.conditions, e.fill)
+        return e
 
     def statement(s: Stmt) -> Stmt:
         if isinstance(s, Store):
             (result,) = rewrite((s.value,), value)
-            return Store(variable, (), result) if s.buffer is buffer else attrs.evolve(s, value=result)
+            return Store(kept, s.index[axes:], result) if s.buffer is buffer else attrs.evolve(s, value=result)
         return rebuilt(s, statement)
 
     form = _form(body)
-    result = nest(form.heads, Alloc(variable, statement(form.body)))
+    result = nest(form.heads, Alloc(kept, statement(form.body)))
     for outer, fill in reversed(form.variables):
         result = Alloc(outer, sequence((fill, result)))
     return result

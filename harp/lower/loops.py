@@ -19,7 +19,8 @@
           | Bump(buffer, step)              moves the origin of a buffer's pointer by `step` elements
 
 Indices have one entry for each axis of the buffer; strides are row-major and derived from the buffer's shape, so
-products of composite sizes are never expanded. A `Loop` atom's `axis` is its number, unique within a kernel.
+products of composite sizes are never expanded, except where the offset in memory is simpler (`flat`). A `Loop` atom's
+`axis` is its number, unique within a kernel.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import attrs
 
 from harp.trace.dtypes import DType
 from harp.trace.expr import Const, Expr
-from harp.trace.index import Index, Loop, Symbol
+from harp.trace.index import ZERO, Atom, FloorDiv, Index, Loop, Symbol, product, value_atoms
 from harp.trace.ops import Reduce
 
 
@@ -77,6 +78,31 @@ class Buffer:
     slack: int = 0
 
 
+def offset(buffer: Buffer, index: tuple[Index, ...]) -> Index:
+    """How many elements of the buffer stand before this one."""
+    strides = [product(buffer.shape[axis + 1 :]) for axis in range(len(index))]
+    return sum((p * step for p, step in zip(index, strides, strict=True)), ZERO)
+
+
+def flat(buffer: Buffer, index: tuple[Index, ...]) -> Index | None:
+    """The offset of an index by quotients and remainders that cancel in it, which is how loops are collapsed."""
+    quotients = _quotients(index)
+    if not quotients or len(index) != len(buffer.shape):
+        return None
+    whole = offset(buffer, index)
+    return whole if _quotients((whole,)) < quotients else None
+
+
+def _quotients(index: tuple[Index, ...]) -> set[Atom]:
+    return {a for p in index for a in value_atoms(p) if isinstance(a, FloorDiv)}
+
+
+def place(buffer: Buffer, index: tuple[Index, ...]) -> str:
+    """An element as text."""
+    whole = flat(buffer, index)
+    return f"{buffer.name}[{', '.join(map(repr, index))}]" if whole is None else f"{buffer.name}.flat[{whole}]"
+
+
 @attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class Load(Expr):
     """An element of a buffer: a leaf of the value language. Conditions are checked before memory is touched."""
@@ -91,7 +117,7 @@ class Load(Expr):
         return self.buffer.dtype
 
     def __repr__(self) -> str:
-        text = f"{self.buffer.name}[{', '.join(map(repr, self.index))}]"
+        text = place(self.buffer, self.index)
         if self.conditions:
             text = f"({text} if {' and '.join(f'{c} >= 0' for c in self.conditions)} else {self.fill})"
         return text

@@ -10,7 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from harp.lower.loops import Alloc, Buffer, Call, Digits, For, Head, Let, Nest, Segments, Space, Stmt, Store, walk
+from harp.lower.loops import (
+    Alloc,
+    Buffer,
+    Call,
+    Digits,
+    For,
+    Head,
+    Let,
+    Nest,
+    Segments,
+    Space,
+    Stmt,
+    Store,
+    offset,
+    walk,
+)
 from harp.lower.uses import head_names, loads
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution
@@ -87,10 +102,11 @@ def _shared_stores(body: Stmt) -> list[Buffer]:
 
 
 def _apart(accesses: Sequence[Access], atom: Atom, inside: set[Atom]) -> bool:
-    """Whether the accesses of iterations with different values of `atom` differ along one axis."""
+    """Whether the accesses of iterations with different values of `atom` differ along one axis, or in memory."""
     others = inside - {atom}
-    for axis in range(len(accesses[0].at)):
-        lanes = {_lane(a.at[axis], atom, others) for a in accesses}
+    places = [(*a.at, offset(a.buffer, a.at)) for a in accesses]
+    for axis in range(len(places[0])):
+        lanes = {_lane(place[axis], atom, others) for place in places}
         if len(lanes) == 1 and None not in lanes:
             return True
     return False

@@ -22,6 +22,7 @@ from harp.lower.loops import (
     Space,
     Stmt,
     Store,
+    offset,
     parts,
     walk,
 )
@@ -30,7 +31,7 @@ from harp.trace.expr import Expr, Position, rewrite
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import ONE, ZERO, Atom, Index, Loop, as_index, of, split_linear
 
-_OUTSIDE = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
+_MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH, Space.THREAD)
 
 
 @attrs.frozen
@@ -138,22 +139,23 @@ def accumulations(s: Stmt) -> Iterator[tuple[tuple[For, ...], Store]]:
 
 
 def loads(e: Expr) -> list[Load]:
-    """The loads in a value from memory outside the kernel."""
-    return [x for x in walk_expr((e,)) if isinstance(x, Load) and x.buffer.space in _OUTSIDE]
+    """The loads in a value from memory, and not from registers and tiles."""
+    return [x for x in walk_expr((e,)) if isinstance(x, Load) and x.buffer.space in _MEMORY]
 
 
-def stride(index: tuple[Index, ...], loop: Loop) -> int | None:
-    """By how many elements an access moves with the loop; None if that is no number, or another axis moves."""
-    moving = [axis for axis, p in enumerate(index) if loop in mentioned(p)]
+def stride(load: Load, loop: Loop) -> int | None:
+    """By how many elements a load moves with the loop; None if that is no number."""
+    moving = [axis for axis, p in enumerate(load.index) if loop in mentioned(p)]
     if not moving:
         return 0
-    split = split_linear(index[-1], loop) if moving == [len(index) - 1] else None
+    alone = moving == [len(load.index) - 1]
+    split = split_linear(load.index[-1] if alone else offset(load.buffer, load.index), loop)
     return None if split is None else split[0].constant
 
 
 def score(accesses: Iterable[Load], loop: Loop) -> int:
     """How many loads move by one element with the loop, less those that move otherwise."""
-    strides = [stride(load.index, loop) for load in accesses]
+    strides = [stride(load, loop) for load in accesses]
     return sum(1 if s in (1, -1) else 0 if s == 0 else -1 for s in strides)
 
 
@@ -181,7 +183,8 @@ def distribute(s: Stmt, tile: Tile) -> Stmt:
 def _distribute(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
     if isinstance(s, Alloc):
         room = tuple(map(as_index, tile.room))
-        array = Buffer(s.buffer.name, s.buffer.dtype, room + s.buffer.shape, Space.TILE)
+        space = Space.THREAD if s.buffer.space is Space.THREAD else Space.TILE
+        array = Buffer(s.buffer.name, s.buffer.dtype, room + s.buffer.shape, space)
         place = array, tuple(of(h.loop) for h in tile.heads)
         return Alloc(array, _distribute(s.body, tile, {**places, s.buffer: place}, inside))
     if isinstance(s, Store) or _is_simd(s):

@@ -24,6 +24,7 @@ from harp.lower.loops import (
     Seq,
     Stmt,
     Store,
+    place,
 )
 from harp.lower.program import Program
 from harp.trace import expr
@@ -82,7 +83,7 @@ def _seq(stmt: Seq) -> list[str]:
 
 def _store(stmt: Store) -> list[str]:
     sign = "=" if stmt.reduce is None else f"{stmt.reduce.name.lower()}="
-    return [f"{stmt.buffer.name}{_list(stmt.index)} {sign} {expr.text(stmt.value)}"]
+    return [f"{place(stmt.buffer, stmt.index)} {sign} {expr.text(stmt.value)}"]
 
 
 def _if(stmt: If) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from harp.lower.collapse import collapse
 from harp.lower.contraction import contraction
 from harp.lower.cost import count_operations, mentioned, weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
@@ -170,7 +171,7 @@ def lanes(context: Context, s: Stmt) -> Stmt | None:
         return None
     (*outer, last), store = found
     extent = last.loop.extent
-    if score(loads(store.value), last.loop) <= 0 or (extent.constant is not None and extent.constant < LANES):
+    if score(loads(store.value), last.loop) <= 0 or _is_short(extent):
         return None
     reduce = store.reduce or Reduce.SUM
     dtype = store.buffer.dtype
@@ -194,6 +195,11 @@ def lanes(context: Context, s: Stmt) -> Stmt | None:
     statements.append(nest(head, Store(lane, (j,), _tree(reduce, lane, j, LANES, _VECTOR))))
     statements.append(Store(store.buffer, (), _tree(reduce, lane, ZERO, _VECTOR, 1), reduce))
     return Alloc(lane, sequence(statements))
+
+
+def _is_short(extent: Index) -> bool:
+    """Whether lanes have nothing to share, for all sizes."""
+    return nonnegative(LANES - extent - (0 if extent.constant is None else 1))
 
 
 def _tree(reduce: Reduce, lane: Buffer, first: Index, count: int, step: int) -> Expr:
@@ -220,6 +226,8 @@ def several(context: Context, s: Stmt) -> Stmt | None:
     if s.body.reduce not in (Reduce.SUM, Reduce.PROD):  # a chain of comparisons is slower than memory
         return None
     *outer, k, lane = [h for h in s.heads if isinstance(h, For)]
+    if lane.loop.extent.constant is not None and lane.loop.extent.constant <= LANES:  # they stay in registers
+        return None
     store, reduce, extent = s.body, s.body.reduce, k.loop.extent
     fits = lane.kind is LoopKind.SIMD and k.kind is LoopKind.SERIAL and len(outer) + 2 == len(s.heads)
     if not fits or store.buffer.space is not Space.TILE or any(k.loop in mentioned(p) for p in store.index):
@@ -267,4 +275,14 @@ def _moves(store: Store, loop: Loop) -> bool:
     return store.buffer.space is Space.REG or any(loop in mentioned(p) for p in store.index)
 
 
-RULES: tuple[Rule, ...] = (side_by_side, contraction, inner_unit, columns, short_rows, lanes, several, independent)
+RULES: tuple[Rule, ...] = (
+    side_by_side,
+    contraction,
+    collapse,
+    inner_unit,
+    columns,
+    short_rows,
+    lanes,
+    several,
+    independent,
+)

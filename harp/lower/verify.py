@@ -32,6 +32,8 @@ from harp.lower.loops import (
     Space,
     Stmt,
     Store,
+    flat,
+    offset,
     parts,
 )
 from harp.lower.memory import lifetimes, size_in_bytes
@@ -42,7 +44,7 @@ from harp.lower.uses import arguments, head_indices, head_names, indices, loads,
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution
 from harp.trace.expr import Operand, walk
-from harp.trace.index import ZERO, Atom, Index, Loop, Symbol, of, product, value_atoms
+from harp.trace.index import Atom, Index, Loop, Symbol, of, product, value_atoms
 from harp.trace.ops import INFO
 
 # Proofs try the facts one by one, and in pairs where there are only a few.
@@ -210,10 +212,10 @@ class _Checker:
         ]
         if all(inside):
             return
-        strides = [product(buffer.shape[axis + 1 :]) for axis in range(len(index))]
-        flat = sum((p * stride for p, stride in zip(index, strides, strict=True)), ZERO)
-        room = product(buffer.shape) + slack
-        if slack and self.proved(flat, scope) and self.proved(room - 1 - flat, scope):
+        whole, room = flat(buffer, index), product(buffer.shape) + slack
+        if whole is None and slack:
+            whole = offset(buffer, index)
+        if whole is not None and self.proved(whole, scope) and self.proved(room - 1 - whole, scope):
             return
         self.unproven(f"{at} is inside {buffer.name}[{', '.join(map(repr, buffer.shape))}]")
 

@@ -21,10 +21,12 @@ from harp.trace.node import Captured, Constant, Node
 from harp.trace.operators import TABLE, Operators
 from harp.trace.sites import where
 from harp.trace.sizes import Size, resolve_all, wrap
+from harp.trace.trees import leaf_type
 
 OPERATORS: dict[str, Callable[..., Array]] = TABLE
 
 
+@leaf_type
 class Array(Operators):
     """An immutable n-dimensional array.
 

@@ -112,19 +112,31 @@ def _without_relu(p: Index, atom: Relu, depth: int) -> bool:
 
 
 def _without_division(p: Index, atom: FloorDiv, depth: int) -> bool:
-    """num - den < den * (num // den) <= num, so multiply `p` by the divisor where the slope does not hold it."""
-    parts = split_linear(p, atom)
+    """num - den < den * (num // den) <= num, so multiply `p` by the divisor where the slope does not hold it.
+
+    An integer is not negative if it is above -1: after the multiplication, above -den. Where the divisor may be 0 for
+    all that is known, only the plain bound is proved.
+    """
+    parts, above = split_linear(_without_content(p), atom), ZERO
     if parts is None or (not _nonnegative(atom.den - ONE, depth) and atom.den.constant is not None):
         return False
     slope, rest = parts
     quotient = exact_quotient(slope, atom.den)
     if quotient is None:
-        quotient, rest = slope, rest * atom.den
+        quotient, rest, above = slope, rest * atom.den, atom.den - 1
     if _nonnegative(quotient, depth):
-        return _nonnegative(quotient * (atom.num - atom.den + 1) + rest, depth)
-    if _nonnegative(-quotient, depth):
-        return _nonnegative(quotient * atom.num + rest, depth)
-    return False
+        least = quotient * (atom.num - atom.den + 1) + rest
+    elif _nonnegative(-quotient, depth):
+        least = quotient * atom.num + rest
+    else:
+        return False
+    return _nonnegative(least, depth) or (above is not ZERO and _nonnegative(least + above, depth))
+
+
+def _without_content(p: Index) -> Index:
+    """p over the greatest number that divides all coefficients: of the same sign."""
+    factor = content(p)
+    return from_terms({monomial: coefficient // factor for monomial, coefficient in p.terms}) if factor > 1 else p
 
 
 def exact_quotient(p: Index, by: Index) -> Index | None:

@@ -173,6 +173,11 @@ class Substitution:
         return tuple(map(self, shape))
 
     def _rebuild(self, p: Index) -> Index:
+        if p.constant is not None:
+            return p
+        single = p.atom
+        if single is not None:
+            return self._atom(single)
         atoms = {a for m, _ in p.terms for a in m}
         new = {a: self._atom(a) for a in atoms}
         if all(new[a].atom is a for a in atoms):

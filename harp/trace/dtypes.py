@@ -8,6 +8,7 @@ NumPy's defaults int64 and float64.
 from __future__ import annotations
 
 import enum
+import sys
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from harp.errors import ArgumentError, OutOfMemoryError, UnsupportedDTypeError
 from harp.trace.index import Index
 from harp.trace.interning import InternedBase
 from harp.trace.sites import where
+from harp.trace.trees import leaf_type
 
 Buffer = npt.NDArray[np.generic]
 
@@ -89,6 +91,7 @@ def _is_dim(size: object) -> bool:
     return isinstance(size, Index)
 
 
+@leaf_type
 class ArraySignature(NamedTuple):
     """dtype and sizes of an array: a name (equal names are equal sizes), a number, or an index expression.
 
@@ -155,7 +158,8 @@ def as_dtype(value: object) -> DType:
 
 def refuse_masked(array: Buffer | np.generic, name: str = "an array") -> None:
     """Raise ArgumentError for a masked array, whose mask would be lost."""
-    if isinstance(array, np.ma.MaskedArray):
+    # Where numpy.ma is not imported there are none, and to import it takes longer than to trace a function.
+    if type(array) is not np.ndarray and "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray):
         raise ArgumentError(f"{name} is masked, and harp has no masks; pass x.filled(number) or x.data{where()}")
 
 

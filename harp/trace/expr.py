@@ -29,6 +29,7 @@ class Expr(InternedBase, metaclass=Interned):
 
     __slots__ = ()
     dtype: DType
+    positional = False  # whether it mentions a position
 
     @property
     def args(self) -> tuple[Expr, ...]:
@@ -67,6 +68,7 @@ class Position(Expr):
     """The value of an index expression, as int64."""
 
     index: Index
+    positional = True
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]
@@ -83,6 +85,11 @@ class Apply(Expr):
     op: Op
     dtype: DType
     operands: tuple[Expr, ...]
+    positional: bool = attrs.field(init=False, repr=False)
+
+    @positional.default
+    def _positional(self) -> bool:
+        return any(a.positional for a in self.operands)
 
     @property
     def args(self) -> tuple[Expr, ...]:
@@ -232,6 +239,8 @@ def rewrite(roots: Iterable[Expr], leaf: Callable[[Expr], Expr]) -> tuple[Expr, 
 
 def substitute(e: Expr, operands: Mapping[int, Expr], index: Callable[[Index], Index] | None = None) -> Expr:
     """`e` with operands replaced by slot, and its index expressions mapped."""
+    if not operands and (index is None or not e.positional):
+        return e
 
     def leaf(x: Expr) -> Expr:
         if isinstance(x, Operand):

@@ -35,35 +35,35 @@ class Level:
         return 0 if self.parent is None else self.parent.depth + 1
 
 
-class _Current(threading.local):
+class _State(threading.local):
     level: Level | None = None
 
 
-_current = _Current()
+STATE = _State()
 
 
 def current() -> Level | None:
     """The innermost open level of this thread."""
-    return _current.level
+    return STATE.level
 
 
 @contextmanager
 def enter(scope: Scope, name: str) -> Iterator[Level]:
     """Open a level for the time of a function call."""
-    level = Level(scope, _current.level, name)
-    _current.level = level
+    level = Level(scope, STATE.level, name)
+    STATE.level = level
     try:
         yield level
     finally:
         level.open = False
-        _current.level = level.parent
+        STATE.level = level.parent
 
 
 @contextmanager
 def suspended() -> Iterator[None]:
     """Leave all levels for a while: what is computed then is computed at once."""
-    level, _current.level = _current.level, None
+    level, STATE.level = STATE.level, None
     try:
         yield
     finally:
-        _current.level = level
+        STATE.level = level

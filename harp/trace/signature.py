@@ -41,41 +41,45 @@ class GraphSignature:
 
     def compile_check(self) -> Check:
         """One generated expression over the sizes: a tenth of a microsecond."""
-        lines = [f"def check({', '.join(_name(s) for s in self.axes)}):"]
-        lines += [f"    {_name(symbol)} = {python_source(value)}" for symbol, value in self.quotients]
-        failed = {Relation.ZERO: "!= 0", Relation.NONZERO: "== 0", Relation.NONNEGATIVE: "< 0"}
-        lines += [f"    if {python_source(g.index)} {failed[g.relation]}: return None" for g in self.guards]
-        values = ", ".join(_name(s) for s in self.sizes)
-        lines.append(f"    return ({values}{',' if len(self.sizes) == 1 else ''})")
+        axes, lines, values = self.check_source("return None")
+        lines = [f"def check({', '.join(axes)}):", *(f"    {line}" for line in lines)]
+        lines.append(f"    return ({''.join(value + ', ' for value in values)})")
         namespace: dict[str, Check] = {}
         exec("\n".join(lines), {}, namespace)  # names and numbers of our own making only
         return namespace["check"]
 
+    def check_source(self, otherwise: str) -> tuple[list[str], list[str], list[str]]:
+        """Names for the axes' sizes, lines of Python that check them, and the names of the program's sizes."""
+        lines = [f"{_name(symbol, 'm')} = {python_source(value, 'm')}" for symbol, value in self.quotients]
+        failed = {Relation.ZERO: "!= 0", Relation.NONZERO: "== 0", Relation.NONNEGATIVE: "< 0"}
+        lines += [f"if {python_source(g.index, 'm')} {failed[g.relation]}: {otherwise}" for g in self.guards]
+        return [_name(s, "m") for s in self.axes], lines, [_name(s, "m") for s in self.sizes]
 
-def _name(symbol: Symbol) -> str:
-    return f"n{symbol.number}"
+
+def _name(symbol: Symbol, stem: str) -> str:
+    return f"{stem}{symbol.number}"
 
 
-def python_source(p: Index) -> str:
+def python_source(p: Index, stem: str = "n") -> str:
     """An index expression without loops as a Python expression over n0, n1, ..."""
     terms = []
     for monomial, coefficient in p.terms:
-        factors = [_atom_source(a) for a in monomial]
+        factors = [_atom_source(a, stem) for a in monomial]
         if coefficient != 1 or not factors:
             factors.insert(0, f"({coefficient})")
         terms.append("*".join(factors))
     return f"({' + '.join(terms)})" if terms else "0"
 
 
-def _atom_source(atom: Atom) -> str:
+def _atom_source(atom: Atom, stem: str) -> str:
     if isinstance(atom, FloorDiv):
-        den = python_source(atom.den)
-        quotient = f"{python_source(atom.num)} // {den}"
+        den = python_source(atom.den, stem)
+        quotient = f"{python_source(atom.num, stem)} // {den}"
         return f"({quotient})" if atom.den.constant is not None else f"({quotient} if {den} else 0)"
     if isinstance(atom, Relu):
-        return f"max({python_source(atom.arg)}, 0)"
+        return f"max({python_source(atom.arg, stem)}, 0)"
     assert isinstance(atom, Symbol), "a shape does not depend on loops"
-    return _name(atom)
+    return _name(atom, stem)
 
 
 def signature_of(graph: Graph, scope: Scope, axes: Sequence[Symbol]) -> GraphSignature:

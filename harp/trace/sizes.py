@@ -26,6 +26,7 @@ from harp.trace.index import ZERO, Index, as_index, product
 from harp.trace.levels import current
 from harp.trace.scope import Relation, Scope
 from harp.trace.sites import short, where
+from harp.trace.trees import leaf_type
 
 # What `/` and `**` give is an array; the operators are put here by `harp.trace.arithmetic`, which knows arrays.
 ARRAY_OPERATORS: dict[str, Callable[[object, object], object]] = {}
@@ -34,6 +35,7 @@ ARRAY_OPERATORS: dict[str, Callable[[object, object], object]] = {}
 _LARGEST_EXPONENT = 64  # 2**64 is no int64
 
 
+@leaf_type
 class Size:
     """A size of the function being traced. Behaves like the integer that it is in the call at hand."""
 

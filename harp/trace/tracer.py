@@ -21,7 +21,7 @@ from harp.trace.primitives import as_array
 from harp.trace.scope import Relation, Scope
 from harp.trace.sites import short, where
 from harp.trace.sizes import Size
-from harp.trace.trees import Tree, TreeSpec, flatten, labels, map_leaves, unflatten
+from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
 from harp.trace.verify import verify_graph
 
 
@@ -186,8 +186,8 @@ def trace(function: Callable[..., Tree], *arguments: object) -> Graph:
     return %1
     """
     require_function("trace", function)
-    leaves, treedef = flatten(arguments, _is_signature)
-    names = _names_with_signatures(function, arguments)
+    leaves, treedef = flatten(arguments)
+    names = leaf_names(function, arguments, {})
     declared = [leaf for leaf in leaves if isinstance(leaf, ArraySignature)]
     if len(declared) == len(leaves):
         scope = Scope(concrete=False)
@@ -202,14 +202,6 @@ def trace(function: Callable[..., Tree], *arguments: object) -> Graph:
         return function(*unflatten(treedef, arrays))
 
     return trace_function(call, specs, scope, function_name(function)).graph
-
-
-def _names_with_signatures(function: Callable[..., object], arguments: Sequence[object]) -> list[str]:
-    return leaf_names(function, map_leaves(lambda leaf: 0, arguments, _is_signature), {})
-
-
-def _is_signature(leaf: object) -> bool:
-    return isinstance(leaf, ArraySignature)
 
 
 def require_function(name: str, function: object) -> None:

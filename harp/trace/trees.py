@@ -1,75 +1,165 @@
-"""Trees of arrays (tuples, lists, dicts, named tuples): `optree`, with the types that harp needs.
+"""Trees of arrays: tuples, lists, dicts, None, and what `optree` knows (named tuples, types that users register).
 
-It is imported with the first tree, for it takes half as long as the rest of harp.
+The shape of a tree is a nested tuple, so it is hashed and compared in C: `()` is a leaf, else the first element says
+what the others, its children, are put into. optree is imported with the first tree that needs it: that takes as long as
+tracing a function.
 """
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar, cast
+
+import numpy as np
 
 from harp.errors import ArgumentError
 from harp.trace.sites import where
 
 Tree = object
+_T = TypeVar("_T")
+# (), (tuple, *children), (list, *children), (None,), (dict, keys, *children), (a shape of optree's, *children).
+TreeSpec = tuple[object, ...]
+
+LEAF: TreeSpec = ()
+_NONE: TreeSpec = (None,)
+_leaf_types: set[type] = {np.ndarray, bool, int, float, complex, str}
+_LEAF_BASES = (np.ndarray, np.generic, *_leaf_types)
 
 
-class TreeSpec(Protocol):
-    """The shape of a tree, as optree has it."""
-
-    @property
-    def num_leaves(self) -> int: ...
-
-    @property
-    def num_children(self) -> int: ...
-
-    @property
-    def type(self) -> builtins.type | None: ...
-
-    def is_leaf(self) -> bool: ...
-
-    def children(self) -> Sequence[TreeSpec]: ...
-
-    def __hash__(self) -> int: ...
+def leaf_type(kind: type[_T]) -> type[_T]:
+    """Says of a class that its instances are leaves; to ask optree would import it."""
+    _leaf_types.add(kind)
+    return kind
 
 
-def flatten(tree: Tree, is_leaf: Callable[[object], bool] | None = None) -> tuple[list[object], TreeSpec]:
+def flatten(tree: Tree, none_is_leaf: bool = False) -> tuple[list[object], TreeSpec]:
     """The leaves in a fixed order (dicts by key), and what is needed to put them back."""
-    import optree
-
+    leaves: list[object] = []
     try:
-        leaves, spec = optree.tree_flatten(cast(Any, tree), is_leaf=is_leaf)
+        return leaves, _flatten(tree, leaves, none_is_leaf)
     except RecursionError:
         raise ArgumentError(f"a tree of arrays is nested too deep, or holds itself{where()}") from None
-    return cast(list[object], leaves), spec
 
 
-def leaves_or_none(tree: Tree, is_leaf: Callable[[object], bool]) -> list[object]:
-    """The leaves, where None is a leaf too."""
+def _flatten(tree: Tree, leaves: list[object], none_is_leaf: bool) -> TreeSpec:
+    kind = type(tree)
+    if kind in _leaf_types or (tree is None and none_is_leaf):
+        leaves.append(tree)
+        return LEAF
+    if kind is tuple or kind is list:
+        parts = cast(Sequence[object], tree)
+        return (kind, *[_flatten(part, leaves, none_is_leaf) for part in parts])
+    if kind is dict:
+        items = cast(dict[Any, object], tree)
+        # The keys in their own order: a function may ask for it.
+        return (dict, (*items,), *[_flatten(items[key], leaves, none_is_leaf) for key in ordered(items)])
+    if tree is None:
+        return _NONE
+    head, children = _one_level(tree)
+    if head is None:
+        leaves.append(tree)
+        return LEAF
+    return (head, *[_flatten(child, leaves, none_is_leaf) for child in children])
+
+
+def ordered(keys: Iterable[Any]) -> list[Any]:
+    """The keys of a dict in the order of its leaves."""
+    try:
+        return sorted(keys)
+    except TypeError:  # they do not compare
+        return list(keys)
+
+
+def _one_level(tree: Tree) -> tuple[object, list[object]]:
+    """The shape and the children that optree gives an object of another type; None for a leaf."""
+    if isinstance(tree, _LEAF_BASES):
+        return None, []
     import optree
 
-    return cast(list[object], optree.tree_leaves(cast(Any, tree), is_leaf=is_leaf, none_is_leaf=True))
+    children, head = optree.tree_flatten(cast(Any, tree), is_leaf=lambda part: part is not tree)
+    return (None, []) if head.is_leaf() else (head, children)
 
 
 def unflatten(spec: TreeSpec, leaves: Iterable[object]) -> Any:
     """The tree with these leaves."""
+    return _unflatten(spec, iter(leaves))
+
+
+def _unflatten(spec: TreeSpec, leaves: Iterator[object]) -> object:
+    if not spec:
+        return next(leaves)
+    head = spec[0]
+    if head is dict:
+        keys = cast(tuple[object, ...], spec[1])
+        made = {key: _unflatten(child, leaves) for key, child in zip(ordered(keys), children(spec), strict=True)}
+        return {key: made[key] for key in keys}
+    if head is None:
+        return None
+    parts = [_unflatten(child, leaves) for child in children(spec)]
+    if head is tuple:
+        return tuple(parts)
+    if head is list:
+        return parts
     import optree
 
-    return optree.tree_unflatten(cast(Any, spec), leaves)
+    return optree.tree_unflatten(cast(Any, head), parts)
 
 
-def map_leaves(
-    function: Callable[[object], object], tree: Tree, is_leaf: Callable[[object], bool] | None = None
-) -> Any:
+def children(spec: TreeSpec) -> tuple[TreeSpec, ...]:
+    """The shapes of the parts; none for a leaf."""
+    return cast(tuple[TreeSpec, ...], spec[2:] if spec and spec[0] is dict else spec[1:])
+
+
+def count_leaves(spec: TreeSpec) -> int:
+    """How many leaves a tree of this shape has."""
+    return 1 if spec == LEAF else sum(map(count_leaves, children(spec)))
+
+
+def is_pair(spec: TreeSpec) -> bool:
+    """Whether it is a tuple of two."""
+    return len(spec) == 3 and spec[0] is tuple
+
+
+def alike(a: TreeSpec, b: TreeSpec) -> bool:
+    """Whether leaves of one tree fit the other: dicts may have their keys in another order."""
+    if a == b or not a or not b:
+        return a == b
+    heads = (ordered(cast(tuple[object, ...], spec[1])) if spec[0] is dict else spec[0] for spec in (a, b))
+    below = children(a), children(b)
+    return next(heads) == next(heads) and len(below[0]) == len(below[1]) and all(map(alike, *below))
+
+
+def spec_text(spec: TreeSpec) -> str:
+    """For messages: `{'w': *, 'b': *}`."""
+    return repr(unflatten(spec, [_Star()] * count_leaves(spec)))
+
+
+class _Star:
+    def __repr__(self) -> str:
+        return "*"
+
+
+def map_leaves(function: Callable[[object], object], tree: Tree) -> Any:
     """The tree with a function applied to each leaf."""
-    import optree
-
-    return optree.tree_map(function, cast(Any, tree), is_leaf=is_leaf)
+    leaves, spec = flatten(tree)
+    return unflatten(spec, map(function, leaves))
 
 
 def labels(name: str, tree: Tree) -> list[str]:
     """What messages call each leaf of an argument: `x`, `params['w']`."""
-    import optree
-
-    return [name + "".join(f"[{entry!r}]" for entry in path) for path in optree.tree_paths(cast(Any, tree))]
+    kind = type(tree)
+    if kind in _leaf_types:
+        return [name]
+    if kind is tuple or kind is list:
+        named = enumerate(cast(Sequence[object], tree))
+        return [label for k, part in named for label in labels(f"{name}[{k}]", part)]
+    if kind is dict:
+        items = cast(dict[Any, object], tree)
+        return [label for key in ordered(items) for label in labels(f"{name}[{key!r}]", items[key])]
+    if tree is None:
+        return []
+    head, parts = _one_level(tree)
+    if head is None:
+        return [name]
+    paths = [path[0] for path in cast(Any, head).paths()]
+    return [label for key, part in zip(paths, parts, strict=True) for label in labels(f"{name}[{key!r}]", part)]

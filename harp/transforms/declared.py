@@ -11,7 +11,7 @@ from harp.trace.index import Index
 from harp.trace.scope import Scope
 from harp.trace.sites import where
 from harp.trace.tracer import Argument, declare, function_name, parameter_names
-from harp.trace.trees import Tree, flatten, leaves_or_none
+from harp.trace.trees import Tree, flatten
 from harp.transforms.static import StaticParameters
 
 Declared = tuple[Tree, ...]
@@ -26,7 +26,7 @@ def declared_signature(function: Callable[..., object], signature: object, stati
             f"not a {type(signature).__name__}{where()}"
         )
     for k, entry in enumerate(listed):
-        for leaf in leaves_or_none(entry, _is_signature):
+        for leaf in flatten(entry, none_is_leaf=True)[0]:
             if not _is_signature(leaf):
                 raise ArgumentError(
                     f"entry {k} of signature has {leaf!r} of type {type(leaf).__name__}; an entry is a signature such "
@@ -76,7 +76,7 @@ def declare_all(
         entry = entries.pop(name, None)
         if entry is None:
             continue
-        signatures = leaves_or_none(entry, _is_signature)
+        signatures = flatten(entry, none_is_leaf=True)[0]
         if len(signatures) != leaves:
             raise SignatureError(
                 f"argument {name} is declared with {len(signatures)} signatures, but has {leaves} arrays{where()}"

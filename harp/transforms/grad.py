@@ -22,7 +22,19 @@ from harp.trace.primitives import as_array, map_
 from harp.trace.sites import where
 from harp.trace.sizes import to_index, unify
 from harp.trace.tracer import Traced, function_name, parameter_names, require_function
-from harp.trace.trees import Tree, TreeSpec, flatten, labels, map_leaves, unflatten
+from harp.trace.trees import (
+    Tree,
+    TreeSpec,
+    alike,
+    children,
+    count_leaves,
+    flatten,
+    is_pair,
+    labels,
+    map_leaves,
+    spec_text,
+    unflatten,
+)
 from harp.transforms.staging import run, stage
 from harp.transforms.vjp import vjp as vjp_graph
 
@@ -122,9 +134,9 @@ def _constant(node: MapReduce) -> Array:
 
 
 def _check_scalar(traced: Traced, name: str, has_aux: bool) -> None:
-    if has_aux and (traced.treedef.type is not tuple or traced.treedef.num_children != 2):
+    if has_aux and not is_pair(traced.treedef):
         raise NonScalarGradientError(f"with has_aux, {name!r} must return a pair (value, aux){where()}")
-    leaves = traced.treedef.children()[0].num_leaves if has_aux else traced.treedef.num_leaves
+    leaves = count_leaves(children(traced.treedef)[0] if has_aux else traced.treedef)
     if leaves != 1:
         raise NonScalarGradientError(f"{name!r} must return one scalar, not {leaves} arrays{where()}")
     output = traced.graph.outputs[0]
@@ -174,8 +186,8 @@ def vjp(function: Function, *primals: Tree, has_aux: bool = False) -> tuple[Tree
     if has_aux:
         _check_pair(treedef, function_name(function))
         values, aux = values
-        treedef = treedef.children()[0]
-        count = treedef.num_leaves
+        treedef = children(treedef)[0]
+        count = count_leaves(treedef)
     primal_graph = Graph(graph.inputs, graph.outputs[:count], graph.sites)
     backward = vjp_graph(primal_graph, graph.inputs)
 
@@ -189,14 +201,15 @@ def vjp(function: Function, *primals: Tree, has_aux: bool = False) -> tuple[Tree
 
 
 def _check_pair(treedef: TreeSpec, name: str) -> None:
-    if treedef.type is not tuple or treedef.num_children != 2:
+    if not is_pair(treedef):
         raise ArgumentError(f"with has_aux, {name!r} must return a pair (value, aux){where()}")
 
 
 def _cotangents(cotangent: Tree, treedef: TreeSpec, graph: Graph) -> list[Array]:
     leaves, given = flatten(cotangent)
-    if given != treedef:
-        raise CotangentError(f"the cotangent is a tree {given}, but the result is a tree {treedef}{where()}")
+    if not alike(given, treedef):
+        texts = f"the cotangent is a tree {spec_text(given)}, but the result is a tree {spec_text(treedef)}"
+        raise CotangentError(f"{texts}{where()}")
     seeds = []
     for leaf, output in zip(leaves, graph.outputs, strict=True):
         if not output.dtype.is_float:

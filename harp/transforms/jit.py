@@ -22,10 +22,10 @@ import numpy as np
 from harp.backends.options import CompileOptions
 from harp.config import MOST_THREADS, log
 from harp.errors import ArgumentError
-from harp.trace.array import Array, from_numpy
-from harp.trace.demands import Inspect, compile_demands
+from harp.trace.array import Array
+from harp.trace.demands import compile_demands
 from harp.trace.dtypes import ALL, Buffer, plain
-from harp.trace.levels import current
+from harp.trace.levels import STATE
 from harp.trace.scope import Scope
 from harp.trace.signature import Check, GraphSignature, signature_of
 from harp.trace.sites import where
@@ -38,11 +38,13 @@ from harp.trace.tracer import (
     trace_function,
 )
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
+from harp.transforms.calls import MISS, Body, Leaf, Runner, ShortWay, inspected, runner, short_way
 from harp.transforms.declared import Declared, declare_all, declared_signature
 from harp.transforms.static import NO_STATIC, Static, StaticParameters, static_parameters
 
 if TYPE_CHECKING:
-    from harp.transforms.programs import Program, Runner, Stages
+    from harp.transforms.lowering import Stages
+    from harp.transforms.programs import Program
 
 _NATIVE = frozenset(d.numpy for d in ALL)
 
@@ -53,11 +55,19 @@ class Entry:
 
     check: Check
     run: Runner
-    treedef: TreeSpec
-    weak: tuple[bool, ...]
-    single: bool  # the result is one array, not a tree
+    treedef: TreeSpec  # of the arguments
+    leaves: tuple[Leaf, ...]
+    body: Body
     signature: GraphSignature
     program: Program
+    _short: list[ShortWay | None] = attrs.field(factory=list)
+
+    @property
+    def short_way(self) -> ShortWay | None:
+        """For the calls that are like the one before; made at the second call."""
+        if not self._short:
+            self._short.append(short_way(self.treedef, self.leaves, self.signature, self.body))
+        return self._short[0]
 
 
 class _Call(NamedTuple):
@@ -101,14 +111,19 @@ class JitFunction:
         self._declared = signature
         self._options = options
         self._threads = threads
+        self._short_way: ShortWay | None = None
         self._entries: dict[tuple[Hashable, ...], list[Entry]] = {}
         self._lock = threading.RLock()
         _functions.add(self)
 
     def __call__(self, *args: Tree, **kwargs: Tree) -> Any:
         """The function's result for these arguments."""
-        if current() is not None:  # inside a trace the function is part of what is traced
+        if STATE.level is not None:  # inside a trace the function is part of what is traced
             return self._function(*args, **kwargs)
+        if self._short_way is not None and not kwargs:
+            result = self._short_way(args)
+            if result is not MISS:
+                return result
         static, dynamic, named = NO_STATIC, args, kwargs
         if self._has_static:
             static, dynamic, named = self._static.split(function_name(self._function), args, kwargs)
@@ -124,7 +139,9 @@ class JitFunction:
             for entry in self._entries.get(tuple(key), ()):
                 values = entry.check(*sizes)
                 if values is not None:
-                    return _results(entry, buffers, values)
+                    if not named and not self._has_static:
+                        self._short_way = entry.short_way
+                    return entry.run(buffers, values)
         return self._slow_call(static, dynamic, named)
 
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
@@ -178,10 +195,10 @@ class JitFunction:
                 assert values is not None, "the guards of a trace hold for the call that was traced"
                 # Most calls are like the last one, so the newest entry is asked first.
                 self._entries[key] = [entry, *self._entries.get(key, ())]
-        return _results(entry, buffers, values)
+        return entry.run(buffers, values)
 
     def _trace(self, call: _Call, has_named: bool) -> Entry:
-        from harp.transforms.programs import program_for, runner  # the compiler: not before it is used
+        from harp.transforms.programs import body, program_for  # not before a program is made
 
         scope = Scope()
         name = function_name(self._function)
@@ -197,18 +214,18 @@ class JitFunction:
         captured = [node.captured.array for node in traced.graph.captured]
         signature = signature_of(traced.graph, scope, axes)
         log.info("%s: program %d, %r", name, self.compilations + 1, signature)
-        single = traced.treedef.is_leaf()
-        run = runner(program, captured, self._threads)
+        code = body(program, captured, traced.treedef, traced.weak, self._threads)
         if scope.demands:
             demands = tuple(scope.demands.values())
             weak = [a.weak for a in arguments]
-            run = _inspected(run, compile_demands(demands, traced.graph.inputs, weak, axes, signature.quotients))
+            inspect = compile_demands(demands, traced.graph.inputs, weak, axes, signature.quotients)
+            code = inspected(code, inspect)
         return Entry(
             signature.compile_check(),
-            run,
-            traced.treedef,
-            traced.weak,
-            single,
+            runner(code),
+            call.treedef,
+            tuple(Leaf(a.dtype.numpy, len(a.shape), a.weak) for a in arguments),
+            code,
             signature,
             program,
         )
@@ -245,7 +262,7 @@ class JitFunction:
 
     def lower(self, *args: Tree, **kwargs: Tree) -> Stages:
         """The stages of the program for these arguments, as text: `.graph`, `.schedule`, `.loops`, `.source`."""
-        from harp.transforms.programs import stages_of
+        from harp.transforms.lowering import stages_of
 
         static, dynamic, named = self._static.split(function_name(self._function), args, kwargs)
         call = self._take_apart(static, dynamic, named)
@@ -277,27 +294,6 @@ def _buffers(leaves: Sequence[object], key: list[Hashable]) -> tuple[list[Buffer
         sizes += buffer.shape
         key += (buffer.dtype, buffer.ndim, weak)
     return buffers, sizes
-
-
-def _inspected(run: Runner, inspect: Inspect) -> Runner:
-    """The run of a program that demands something of Python integers; the others pay nothing for it."""
-
-    def run_inspected(buffers: Sequence[Buffer], sizes: tuple[int, ...]) -> list[Buffer]:
-        inspect(buffers)
-        return run(buffers, sizes)
-
-    return run_inspected
-
-
-def _results(entry: Entry, buffers: Sequence[Buffer], sizes: tuple[int, ...]) -> Tree:
-    outputs = entry.run(buffers, sizes)
-    if entry.single:
-        (output,) = outputs
-        # As from_numpy does, but the array is known to own its memory; without the keyword it takes half the time.
-        output.setflags(False)  # type: ignore[call-arg]
-        return Array(None, output, None, entry.weak[0])
-    arrays = [from_numpy(o, weak) for o, weak in zip(outputs, entry.weak, strict=True)]
-    return unflatten(entry.treedef, arrays)
 
 
 def jit(

@@ -1,7 +1,8 @@
 """From a traced graph to something that runs: one program for each distinct graph in the process.
 
-A graph is put into canonical form, lowered, printed as C, compiled (or found on disk) and loaded. Graphs that are equal
-up to the names of inputs and sizes share the program. Where there is no compiler, the NumPy interpreter runs the graph.
+A graph is put into canonical form, lowered, printed as C, compiled and loaded; or an earlier process has left the
+library in the cache, and a record of which one it is. Graphs that are equal up to the names of inputs and sizes share
+the program. Where there is no compiler, the NumPy interpreter runs the graph.
 """
 
 from __future__ import annotations
@@ -11,32 +12,31 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, cast
+from typing import cast
 
 import attrs
 import numpy as np
 
-from harp import backends
 from harp.backends import memory
-from harp.backends.c.backend import CKernel
-from harp.backends.c.render import render
+from harp.backends.c.interface import Interface
+from harp.backends.c.kernel import CKernel
+from harp.backends.load import BYTES, find_and_load, from_buffer
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Kernel
+from harp.backends.records import Record, recall, record_key, remember
 from harp.backends.threads import threads_of_this_thread
 from harp.backends.toolchain import find_toolchain, problem
-from harp.config import counters, show
+from harp.config import counters, log, settings, show
 from harp.errors import OutOfMemoryError
-from harp.lower.pipeline import Lowered, lower
-from harp.lower.schedule import Schedule
-from harp.lower.target import Target
+from harp.trace.array import Array
 from harp.trace.digest import digest
 from harp.trace.dtypes import Buffer
 from harp.trace.graph import Graph
 from harp.trace.index import product
 from harp.trace.signature import canonical, python_source, sizes_of
 from harp.trace.sites import user_site
-
-Runner = Callable[[Sequence[Buffer], tuple[int, ...]], list[Buffer]]
+from harp.trace.trees import TreeSpec
+from harp.transforms.calls import Body, assembly, names
 
 _Key = tuple[bytes, str, CompileOptions]
 
@@ -62,32 +62,7 @@ class Program:
 
     graph: Graph
     kernel: Kernel
-    lowered: Lowered | None
-
-
-class Stages(NamedTuple):
-    """What became of a function, stage by stage: print it, or print one of its parts."""
-
-    graph: Graph
-    schedule: Schedule
-    loops: str
-    source: str
-
-    def __str__(self) -> str:
-        titles = zip(("graph", "schedule", "loop nests", "C source"), self, strict=True)
-        return "\n\n".join(f"--- {title}\n{text}" for title, text in titles)
-
-
-def stages_of(graph: Graph) -> Stages:
-    """Lower a graph and print it as C, without compiling."""
-    lowered = lower(canonical(graph), target())
-    return Stages(lowered.graph, lowered.schedule, lowered.loops, str(render(lowered.program)))
-
-
-def target() -> Target:
-    """What lowering is told of the machine that the toolchain compiles for."""
-    toolchain = find_toolchain()
-    return Target() if toolchain is None else Target(vector_bytes=toolchain.vector_bytes, fma=toolchain.fma)
+    sizes: int  # how many the kernel takes
 
 
 def backend_name() -> str:
@@ -113,59 +88,84 @@ def program_for(graph: Graph, options: CompileOptions) -> Program:
     with making:
         found = _programs.get(key)
         if found is None:
-            found = _programs[key] = _make(renamed, name, options)
+            found = _programs[key] = _make(renamed, key)
             _making.pop(key, None)
     return found
 
 
-def _make(graph: Graph, name: str, options: CompileOptions) -> Program:
+def _make(graph: Graph, key: _Key) -> Program:
     show(2, "graph", graph)
-    lowered = lower(graph, target()) if name == "c" else None
-    kernel = backends.get(name).compile(lowered.program if lowered else None, graph, options)
+    content, name, options = key
+    sizes = len(sizes_of(graph))
+    # Those who watch the compiler want it to run.
+    named = name == "c" and not (settings.verify or settings.debug)
+    record = record_key(content, options) if named else None
+    kernel = _recalled(graph, sizes, record) if record else None
+    if kernel is None:
+        from harp.transforms.lowering import compiled  # the compiler: not before it is used
+
+        kernel = compiled(graph, name, options)
+        # The compiler may have turned out to be another one than was thought.
+        if record and record == record_key(content, options) and isinstance(kernel, CKernel):
+            remember(record, Record(kernel.library.key, *kernel.interface, kernel.uses_scratch))
     counters.add("programs")
-    return Program(graph, kernel, lowered)
+    return Program(graph, kernel, sizes)
 
 
-def _uses_scratch(program: Program) -> bool:
-    return program.lowered is not None and bool(program.lowered.program.scratch)
+def _recalled(graph: Graph, sizes: int, key: str) -> Kernel | None:
+    """The kernel that an earlier process has left in the cache, with a record of it."""
+    record = recall(key)
+    if record is None:
+        return None
+    interface = Interface(record.inputs, record.outputs, record.sizes)
+    expected = len(graph.inputs) + len(graph.captured), len(graph.outputs), sizes
+    library = find_and_load(record.library, interface.names) if interface == expected else None
+    if library is None:
+        log.debug("the program of record %s is not in the cache: compiled", key)
+        return None
+    counters.add("cache_hits")
+    return CKernel(library, interface, record.uses_scratch)
 
 
-def runner(program: Program, captured: Sequence[Buffer], threads: int | None = None) -> Runner:
-    """A function from input buffers and sizes to fresh output buffers, generated for this program."""
+def body(
+    program: Program, captured: Sequence[Buffer], treedef: TreeSpec, weak: Sequence[bool], threads: int | None = None
+) -> Body:
+    """What a call does when its arguments are buffers and the guards hold: code for this program."""
     inputs = [f"b{k}" for k in range(len(program.graph.inputs))]
     outputs = [f"o{k}" for k in range(len(program.graph.outputs))]
-    sizes = [f"n{k}" for k in range(len(sizes_of(program.graph)))]
-    lines = [
-        "def run(buffers, sizes):",
-        f"    {_tuple(inputs)} = buffers",
-        f"    {_tuple(sizes)} = sizes",
-        "    try:",
-        "        pass",
-        *(_output(program, k) for k in range(len(outputs))),
-        "    except (MemoryError, ValueError, OverflowError) as error:",
-        "        raise too_large(sizes, error) from None",
-        f"    if {_call(program, inputs, outputs, sizes, len(captured))}:",
-        "        raise no_memory(sizes)",
-        *(["    count(scratch(sizes))"] if _uses_scratch(program) else []),
-        f"    return [{', '.join(outputs)}]",
-    ]
+    sizes = [f"n{k}" for k in range(program.sizes)]
+    kernel = program.kernel
     namespace = _namespace(program, captured)
-    if threads and isinstance(program.kernel, CKernel):
+    arrays = [f"Array(None, {name}, None, {mark})" for name, mark in zip(outputs, weak, strict=True)]
+    assembled, result = assembly(treedef, arrays, namespace)
+    lines = [
+        "try:",
+        "    pass",
+        *(_output(program, k) for k in range(len(outputs))),
+        "except (MemoryError, ValueError, OverflowError) as error:",
+        f"    raise too_large({names(sizes)}, error) from None",
+        f"if {_call(program, inputs, outputs, sizes, len(captured))}:",
+        f"    raise no_memory({names(sizes)})",
+        *([f"count(scratch({names(sizes)}))"] if isinstance(kernel, CKernel) and kernel.uses_scratch else []),
+        # As from_numpy does, but these own their memory; without the keyword it takes half the time.
+        *(f"{name}.setflags(False)" for name in outputs),
+        *assembled,
+        f"return {result}",
+    ]
+    if threads and isinstance(kernel, CKernel):
         namespace["call"] = _limited(cast(Callable[..., int], namespace["call"]), threads)
-    exec("\n".join(lines), namespace)  # names and numbers of our own making only
-    run: Runner = namespace["run"]  # type: ignore[assignment]
-    return run
+    return Body(inputs, sizes, lines, namespace)
 
 
 def _output(program: Program, number: int) -> str:
     """The line that makes room for an output. Whether that is a large one is asked only where it can be."""
     node = program.graph.outputs[number]
-    shape = _tuple([python_source(p) for p in node.shape])
+    shape = names([python_source(p) for p in node.shape])
     least = -(-memory.LARGE // node.dtype.itemsize)
     plain, count = f"empty({shape}, d{number})", product(node.shape)
     if count.constant is not None and count.constant < least:
-        return f"        o{number} = {plain}"
-    return f"        o{number} = {plain} if {python_source(count)} < {least} else large({shape}, d{number})"
+        return f"    o{number} = {plain}"
+    return f"    o{number} = {plain} if {python_source(count)} < {least} else large({shape}, d{number})"
 
 
 def _limited(call: Callable[..., int], threads: int) -> Callable[..., int]:
@@ -182,25 +182,23 @@ def _call(program: Program, inputs: Sequence[str], outputs: Sequence[str], sizes
     """The call of the kernel: with pointers and numbers one after the other where it is compiled."""
     constants = [f"c{k}" for k in range(captured)]
     if program.kernel.function is None:
-        return f"call({_tuple([*inputs, *constants])}, {_tuple(outputs)}, sizes)"
-    pointers = [f"pointer({name})" for name in inputs], constants, [f"pointer({name})" for name in outputs]
-    return f"call({', '.join([*(p for group in pointers for p in group), *sizes])})"
-
-
-def _tuple(names: Sequence[str]) -> str:
-    return f"({''.join(n + ', ' for n in names)})"
+        return f"call({names([*inputs, *constants])}, {names(outputs)}, {names(sizes)})"
+    before, after = ([f"pointer(BYTES, {name})" for name in group] for group in (inputs, outputs))
+    return f"call({', '.join([*before, *constants, *after, *sizes])})"
 
 
 def _namespace(program: Program, captured: Sequence[Buffer]) -> dict[str, object]:
     kernel = program.kernel
     compiled = kernel.function is not None
     found: dict[str, object] = {
+        "Array": Array,
         "empty": np.empty,
         "large": memory.large,
         "no_memory": _no_memory,
         "too_large": _too_large,
         "call": kernel.function if compiled else kernel,
-        "pointer": kernel.pointer,
+        "pointer": from_buffer,
+        "BYTES": BYTES,
     }
     if isinstance(kernel, CKernel):
         found |= {"count": partial(counters.raise_to, "scratch_bytes"), "scratch": kernel.scratch_bytes}

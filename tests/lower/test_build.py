@@ -198,7 +198,7 @@ def test_accumulators_have_the_dtype_of_the_result():
     small = parameter(N, dtype=i64)
     total = MapReduce(small.shape, (small,), cast(Operand(i64, 0), f64), Reduce.SUM, (0,))
     (kernel,) = build(schedule(graph(total)), (), SMALL).kernels
-    assert [s.buffer.dtype for s in walk(kernel.body) if isinstance(s, Alloc)] == [f64]
+    assert [s.buffer.dtype for s in walk(kernel.body) if isinstance(s, Alloc)] == [f64] * 3
 
 
 def test_loops_of_one_iteration_have_no_head():

@@ -88,6 +88,7 @@ OTHERS = {
     "softmax": softmax(X),
 }
 SIZES = [(0, 0, 0), (1, 1, 1), (3, 0, 5), (4, 3, 8), (5, 2, 9), (3, 4, 21), (9, 7, 16), (2, 5, 17), (17, 3, 33)]
+SIZES += [(40, 5, 1), (33, 17, 1), (1, 6, 40), (1, 300, 9)]
 
 
 def built(g: Graph, target: Target):
@@ -194,3 +195,44 @@ def test_inputs_of_no_elements():
     f = harp.jit(lambda a, b: a @ b)
     assert np.asarray(f(np.ones((0, 3)), np.ones((3, 5)))).shape == (0, 5)
     np.testing.assert_array_equal(f(np.ones((4, 0)), np.ones((0, 5))), np.zeros((4, 5)))
+
+
+THIN = {
+    "x @ w": (lambda x, w: x @ w, "mk", "kn"),
+    "x.T @ w": (lambda x, w: x.T @ w, "km", "kn"),
+    "x @ w.T": (lambda x, w: x @ w.T, "mk", "nk"),
+    "x.T @ w.T": (lambda x, w: x.T @ w.T, "km", "nk"),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", THIN)
+def test_one_row_and_one_column_have_the_bits_that_they_have_among_many(name, dtype):
+    function, left, right = THIN[name]
+    compiled = harp.jit(function)
+    rng = np.random.default_rng(3)
+    for m, k, n in [(1, 5, 9), (40, 1, 1), (33, 16, 40), (70, 47, 3), (2, 300, 17), (600, 21, 2), (50, 0, 4)]:
+        size = {"m": m, "k": k, "n": n}
+        x, w = (rng.standard_normal([size[axis] for axis in axes]).astype(dtype) for axes in (left, right))
+        whole = np.asarray(compiled(x, w))
+        np.testing.assert_allclose(whole, function(x.astype(np.float64), w.astype(np.float64)), rtol=1e-3, atol=1e-4)
+        row, column = x.take([m - 1], left.index("m")), w.take([n - 1], right.index("n"))
+        np.testing.assert_array_equal(np.asarray(compiled(row, w)), whole[-1:])
+        np.testing.assert_array_equal(np.asarray(compiled(x, column)), whole[:, -1:])
+        np.testing.assert_array_equal(np.asarray(compiled(row, column)), whole[-1:, -1:])
+    assert compiled.compilations == 1
+
+
+def test_infinities_and_signed_zeros_of_one_column():
+    x = np.zeros((40, 19), np.float32)
+    x[3, 2], x[5, 18], x[39, 0] = np.inf, np.nan, -np.inf
+    w = np.full((19, 1), -1, np.float32)
+    found = np.asarray(harp.jit(lambda x, w: x @ w)(x, w))[:, 0]
+    assert found[3] == -np.inf and np.isnan(found[5]) and found[39] == np.inf
+    others = np.delete(found, [3, 5, 39])
+    assert not others.any()
+
+
+def test_one_column_is_not_packed():
+    source = harp.jit(lambda x, w: x @ w).lower(np.ones((40, 7), np.float32), np.ones((7, 1), np.float32)).source
+    assert source.count("harp_dots_f32") == 2, "the declaration and one call"

@@ -38,8 +38,9 @@ def test_outermost_loops_of_independent_iterations():
     assert counts(graph(transpose(unary(Op.EXP, X)))) == [1]
 
 
-def test_sums_of_everything_stay_in_one_thread():
-    assert counts(graph(fold(Reduce.SUM, X, 0, 1))) == [0]
+def test_sums_of_everything_go_by_chunks():
+    assert counts(graph(fold(Reduce.SUM, X, 0, 1))) == [1]
+    assert counts(graph(fold(Reduce.SUM, parameter(as_index(100)), 0))) == [0], "one chunk for all sizes"
 
 
 def test_long_vectors_are_cut():

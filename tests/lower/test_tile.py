@@ -35,7 +35,7 @@ from hypothesis import strategies as st
 
 from harp.lower.build import build
 from harp.lower.execute import execute
-from harp.lower.loops import For, LoopKind, Nest, walk
+from harp.lower.loops import Buffer, For, Load, LoopKind, Nest, Space, walk
 from harp.lower.pipeline import lower
 from harp.lower.rewrite import stride
 from harp.lower.schedule import schedule
@@ -45,6 +45,7 @@ from harp.lower.target import Target
 from harp.lower.text import kernel_text
 from harp.lower.tile import LANES, tile
 from harp.trace import view
+from harp.trace.division import floordiv
 from harp.trace.dtypes import f64, i64
 from harp.trace.graph import Graph
 from harp.trace.index import as_index, loop, loops_in
@@ -196,13 +197,15 @@ def test_special_values_survive_the_lanes():
 def test_strides():
     i, j = loop(0, N), loop(1, M)
     (along,) = loops_in(j)
-    assert stride((i, j), along) == 1
-    assert stride((i, 2 - j), along) == -1
-    assert stride((i, 3 * j), along) == 3
-    assert stride((i, i), along) == 0
-    assert stride((j, i), along) is None
-    assert stride((i, j * j), along) is None
-    assert stride((i, j * N), along) is None
+    matrix = Buffer("x", f64, (N, M), Space.INPUT)
+    assert stride(Load(matrix, (i, j)), along) == 1
+    assert stride(Load(matrix, (i, 2 - j)), along) == -1
+    assert stride(Load(matrix, (i, 3 * j)), along) == 3
+    assert stride(Load(matrix, (i, i)), along) == 0
+    assert stride(Load(matrix, (j, i)), along) is None
+    assert stride(Load(matrix, (i, j * j)), along) is None
+    assert stride(Load(matrix, (i, j * N)), along) is None
+    assert stride(Load(matrix, (floordiv(j, M), j - M * floordiv(j, M))), along) == 1
 
 
 @given(random_graphs(), st.sampled_from([SMALL, FUSED, WIDE]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.backends.c import fill, parts, stream, update
+from harp.backends.c import dots, fill, parts, stream, update
 from harp.backends.c.function import parameter
 from harp.backends.c.index import IndexPrinter, division
 from harp.backends.c.scalar import TYPES, operation
@@ -29,6 +29,7 @@ from harp.lower.loops import (
     Seq,
     Stmt,
     Store,
+    flat,
     walk,
 )
 from harp.lower.uses import arguments, free_names, uses
@@ -59,6 +60,7 @@ class Body:
     ) -> None:
         self.lines = Lines()
         self.parts: list[parts.Part] = []
+        self._range: Loop | None = None  # the loop of which a part does a range only
         self._prefix = prefix
         self._functions = functions
         self._function_names = function_names
@@ -131,11 +133,13 @@ class Body:
     def _offset(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
         if len(index) != len(buffer.shape):
             raise VerificationError(f"{buffer.name} of rank {len(buffer.shape)} is indexed by {list(index)}")
+        whole = flat(buffer, index)
+        if whole is not None:
+            return self._index.text(whole)
         terms = []
         for p, stride in zip(index, self._strides[buffer], strict=True):
             if p.terms:
-                whole = stride == "1"
-                terms.append(self._index.text(p) if whole else self._product(self._index.factor(p), stride))
+                terms.append(self._index.text(p) if stride == "1" else self._product(self._index.factor(p), stride))
         return " + ".join(terms) or "0"
 
     def _element(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
@@ -176,6 +180,8 @@ class Body:
             return update.call(found, prints)
         if (row := stream.match(stmt)) is not None:
             return stream.call(row, prints)
+        if (rows := dots.match(stmt)) is not None:
+            return dots.call(rows, prints)
         zeros = fill.match(stmt)
         if zeros is None or zeros.buffer in self._scalars:
             return None
@@ -187,10 +193,8 @@ class Body:
         buffers = {b: self._buffers[b] for b in used.touched}
         names: dict[Atom, str] = {atom: self._name_of(atom) for atom in free_names(stmt)}
         inner = Body(buffers, names, self._functions, self._function_names, self._fallible, self._constant)
-        index = inner._bind(head.loop)
-        inner.lines.open(f"for (int64_t {index} = begin; {index} < end; ++{index})")
-        inner.statement(Nest(stmt.heads[1:], stmt.body) if stmt.heads[1:] else stmt.body, True)
-        inner.lines.close()
+        inner._range = head.loop
+        inner.statement(parts.hoisted(stmt), True)
         fields = {text: parameter(b, text, b in used.writes, restrict=True) for b, text in buffers.items()}
         fields |= {text: f"int64_t {text}" for text in names.values()}
         part = parts.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines)
@@ -314,8 +318,9 @@ class Body:
             self.lines.add(f"HARP_UNROLL({count})")
         elif head.kind is LoopKind.SIMD and not any(isinstance(s, Store) and s.reduce for s in walk(body)):
             self.lines.add("HARP_INDEPENDENT")
-        extent = bare(self._index.text(head.loop.extent))
-        self.lines.open(f"for (int64_t {name} = 0; {name} < {extent}; ++{name})")
+        of_part = head.loop is self._range
+        begin, end = ("begin", "end") if of_part else ("0", bare(self._index.text(head.loop.extent)))
+        self.lines.open(f"for (int64_t {name} = {begin}; {name} < {end}; ++{name})")
 
     def _let(self, head: Let, body: Stmt) -> None:
         text = bare(self._index.text(head.index))

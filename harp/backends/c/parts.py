@@ -20,9 +20,9 @@ from harp.backends.c.function import STATIC, define
 from harp.backends.c.header import words
 from harp.backends.c.values import Line, Lines
 from harp.lower.cost import count_operations
-from harp.lower.loops import Alloc, Digits, For, If, Let, Nest, Segments, Seq, Stmt, Store
+from harp.lower.loops import Alloc, Digits, For, If, Let, Nest, Segments, Seq, Space, Stmt, Store
 from harp.trace.division import Substitution
-from harp.trace.index import ZERO, Atom, Index
+from harp.trace.index import ZERO, Atom, Index, Loop, value_atoms
 
 # Multiply-adds of an update that cost as much as one operation elsewhere: its operands are in registers.
 _UPDATE = 8
@@ -61,6 +61,19 @@ def part(name: str, fields: Mapping[str, str], lines: Lines) -> Part:
     members = [f"    {fields[field].replace('restrict ', '')};" for field in used]
     struct = "\n".join([f"struct {name} {{", *members, "    int status;", "};"])
     return Part(name, f"{struct}\n{function.definition(STATIC)}", used, "status" in text)
+
+
+def hoisted(stmt: Nest) -> Stmt:
+    """Memory that every iteration has for itself is taken once, if its size is the same for all.
+
+    for i { take memory; body }  ->  take memory; for i { body }
+    """
+    if not isinstance(stmt.body, Alloc) or stmt.body.buffer.space is not Space.THREAD:
+        return stmt
+    buffer = stmt.body.buffer
+    if any(isinstance(atom, Loop) for extent in buffer.shape for atom in value_atoms(extent)):
+        return stmt
+    return Alloc(buffer, hoisted(Nest(stmt.heads, stmt.body.body)))
 
 
 def calls(part: Part, pointed: Set[str], count: str, work: str, depth: int) -> list[Line]:

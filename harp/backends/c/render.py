@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from harp.backends.c import parts, stream, update
+from harp.backends.c import dots, parts, stream, update
 from harp.backends.c.arena import STACK_BYTES, add_lets, needs_check, scratch_lines, slot_size
 from harp.backends.c.body import Body, plain
 from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define, parameter
 from harp.backends.c.header import header, words
 from harp.backends.c.index import IndexPrinter
+from harp.backends.c.interface import Interface
 from harp.backends.c.scalar import TYPES
 from harp.backends.c.values import Lines
 from harp.backends.protocol import Source, Unit
@@ -35,13 +36,11 @@ from harp.trace.index import Atom, Loop
 
 # Lines in a unit, about: what costs a compiler several times more than starting it.
 _UNIT_LINES = 280
-# Parameters that are passed one by one, which is the fastest call.
-_DIRECT = 100
 
 
-def is_packed(program: Program) -> bool:
-    """Whether a program has so many parameters that it is called with arrays of them."""
-    return len(program.inputs) + len(program.outputs) + len(program.sizes) > _DIRECT
+def interface(program: Program) -> Interface:
+    """How a program is called."""
+    return Interface(len(program.inputs), len(program.outputs), len(program.sizes))
 
 
 def render(program: Program) -> Source:
@@ -72,7 +71,7 @@ class _Renderer:
         called = [self.function(name).definition(STATIC) for name in _callees_first(self.functions)]
         kernels = [self.kernel(number, kernel) for number, kernel in enumerate(self.program.kernels)]
         scratch, run = self.scratch(), self.run(kernels)
-        packed = [self.packed(scratch), self.packed(run)] if is_packed(self.program) else []
+        packed = [self.packed(scratch), self.packed(run)] if interface(self.program).packed else []
         runner = [parts.DEFINITION] if any(kernel.parts for kernel in kernels) else []
         exported = [*runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
         groups = _partition(kernels, sum(f.lines for f in (scratch, run, *packed)))
@@ -232,7 +231,8 @@ def _callees_first(functions: Mapping[str, Region]) -> list[str]:
 def _source(texts: Sequence[str]) -> Source:
     """With the units of the functions that the texts call; these take longest, so they come first."""
     used = {word for text in texts for word in words(text)}
-    return Source((*update.units(used), *stream.units(used), *map(Unit, texts)))
+    shared = [unit for kind in (update, stream, dots) for unit in kind.units(used)]
+    return Source((*shared, *map(Unit, texts)))
 
 
 def _partition(kernels: Sequence[Function], exported: int) -> list[list[Function]]:

@@ -1,0 +1,43 @@
+"""A loaded program: what a call of a jitted function calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from harp.backends.c.interface import Interface
+from harp.backends.load import Library, pointer
+from harp.backends.threads import pool
+from harp.trace.dtypes import Buffer
+
+
+class CKernel:
+    """`function` takes pointers of inputs and outputs, then sizes; it is None for many of these."""
+
+    def __init__(self, library: Library, interface: Interface, uses_scratch: bool) -> None:
+        self.library = library
+        self.interface = interface
+        self.uses_scratch = uses_scratch
+        self._packed = interface.packed
+        found = pool() if library.has("harp_parallel") else None
+        if found is not None:
+            library.point("harp_parallel", found, "harp_pool_run")
+        (run, scratch), (run_type, scratch_type) = interface.names, interface.types
+        self._run = library.function(run, run_type)
+        self._scratch = library.function(scratch, scratch_type)
+
+    @property
+    def function(self) -> Callable[..., int] | None:
+        """What can be called with pointers and sizes one after the other."""
+        return None if self._packed else self._run
+
+    def pointer(self, array: Buffer, /) -> object:
+        """The address of an array, which the pointer keeps alive."""
+        return pointer(array)
+
+    def scratch_bytes(self, sizes: Sequence[int]) -> int:
+        """The scratch memory of a call with these sizes; -1 if it is too much to count."""
+        return self._scratch(sizes) if self._packed else self._scratch(*sizes)
+
+    def __call__(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], sizes: Sequence[int], /) -> int:
+        pointers = [pointer(array) for group in (inputs, outputs) for array in group]
+        return self._run(pointers, sizes) if self._packed else self._run(*pointers, *sizes)

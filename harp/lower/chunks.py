@@ -1,0 +1,93 @@
+"""Reductions over everything go by chunks, which threads can share.
+
+    acc = 0; for k < n: acc += v(k)
+        ->  parts[ceil(n/CHUNK)];
+            for c { part = 0; for k < min(CHUNK, n - c*CHUNK): part += v(c*CHUNK + k); parts[c] = part };
+            acc = 0; for g { group = 0; for c < min(GROUP, ...): group += parts[g*GROUP + c]; acc += group }
+
+Loops over memory without gaps are one loop first. Where several are left, a chunk is a few rounds of the outermost.
+The order depends on the sizes only, never on the number of threads; and partial sums keep long sums accurate. A
+reduction inside other loops, such as that of the rows of a batch, stays as it is.
+"""
+
+from __future__ import annotations
+
+from harp.lower.collapse import collapsed
+from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, Seq, Space, Stmt, Store
+from harp.lower.rewrite import Numbers, Renaming, accumulation, loads, nest, score, sequence
+from harp.trace.division import Substitution, ceildiv, minimum
+from harp.trace.expr import const
+from harp.trace.ops import Reduce
+
+# Elements of a chunk: a few microseconds of work. Rounds of a loop round other loops: enough to make light of a part.
+_CHUNK, _ROUNDS = 8192, 16
+# Parts that are reduced before the sum of all is touched. They are few: a plain loop is fast enough.
+_GROUP = 32
+
+
+def in_chunks(kernel: Kernel, first: int) -> tuple[Kernel, tuple[Buffer, ...]]:
+    """The kernel with its outermost reductions in chunks, and the scratch buffers for their parts, numbered from
+    `first`."""
+    scratch: list[Buffer] = []
+    body = _outermost(Numbers(kernel), kernel.body, scratch, first)
+    return (Kernel(kernel.name, body), tuple(scratch)) if scratch else (kernel, ())
+
+
+def _outermost(numbers: Numbers, s: Stmt, scratch: list[Buffer], first: int) -> Stmt:
+    """Reductions in sequences and variables are outermost; there are no others outside of loops."""
+    if isinstance(s, Alloc):
+        return Alloc(s.buffer, _outermost(numbers, s.body, scratch, first))
+    if isinstance(s, Seq):
+        return sequence(_outermost(numbers, part, scratch, first) for part in s.parts)
+    found = accumulation(s)
+    if found is None:
+        return s
+    heads, store = _ordered(numbers, *found)
+    made = _parts(numbers, heads, store, f"mem{first + len(scratch)}")
+    if made is None:
+        return s
+    scratch.append(made[0])
+    return made[1]
+
+
+def _ordered(numbers: Numbers, heads: tuple[For, ...], store: Store) -> tuple[list[For], Store]:
+    """As few loops as there can be: as they stand, else with the one along memory innermost."""
+    few, body = collapsed(numbers, heads, store)
+    if len(few) > 1:
+        accesses = loads(store.value)
+        best = max(heads, key=lambda head: score(accesses, head.loop))
+        moved = collapsed(numbers, [*(h for h in heads if h is not best), best], store)
+        few, body = min((few, body), moved, key=lambda found: len(found[0]))
+    assert isinstance(body, Store)
+    return few, body
+
+
+def _parts(numbers: Numbers, heads: list[For], store: Store, name: str) -> tuple[Buffer, Stmt] | None:
+    """The buffer, and the statement; None if one chunk is enough for all sizes."""
+    outer, size = heads[0].loop, _CHUNK if len(heads) == 1 else _ROUNDS
+    count = ceildiv(outer.extent, size)
+    if count.constant is not None and count.constant <= 1:
+        return None
+    dtype, reduce = store.buffer.dtype, store.reduce or Reduce.SUM
+    buffer = Buffer(name, dtype, (count,), Space.SCRATCH)
+    chunk, c = numbers.loop(count)
+    head, k = numbers.loop(minimum(size, outer.extent - c * size))
+    part = Buffer(f"{store.buffer.name}_part", dtype, (), Space.REG)
+    renaming = Renaming(Substitution({outer: c * size + k}), {store.buffer: (part, ())})
+    loops = nest((*head, *heads[1:]), renaming.statement(store))
+    inside = sequence((*_reduced(part, reduce, loops), Store(buffer, (c,), Load(part, ()))))
+    return buffer, sequence((nest(chunk, Alloc(part, inside)), _total(numbers, buffer, store.buffer, reduce)))
+
+
+def _total(numbers: Numbers, parts: Buffer, acc: Buffer, reduce: Reduce) -> Stmt:
+    """The parts in groups."""
+    (count,) = parts.shape
+    head, g = numbers.loop(ceildiv(count, _GROUP))
+    inner, c = numbers.loop(minimum(_GROUP, count - g * _GROUP))
+    group = Buffer(f"{acc.name}_group", acc.dtype, (), Space.REG)
+    body = _reduced(group, reduce, nest(inner, Store(group, (), Load(parts, (g * _GROUP + c,)), reduce)))
+    return nest(head, Alloc(group, sequence((*body, Store(acc, (), Load(group, ()), reduce)))))
+
+
+def _reduced(acc: Buffer, reduce: Reduce, loops: Stmt) -> tuple[Stmt, Stmt]:
+    return Store(acc, (), const(reduce.identity(acc.dtype), acc.dtype)), loops

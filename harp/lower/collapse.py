@@ -1,0 +1,93 @@
+"""Two loops become one where everything they touch lies one after the other in memory.
+
+    for i < m, j < n: out[i, j] = f(x[i, j])  ->  for f < m*n: out[f//n, f%n] = f(x[f//n, f%n])
+
+The divisions are of the notation only: the offset of an element in memory is f again, and that is what is printed. So
+the long direction of 1 x n and n x 4 is found without knowing which one it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from harp.lower.loops import Buffer, For, If, LoopKind, Nest, Space, Stmt, Store, offset, walk
+from harp.lower.rewrite import Numbers, is_plain, nest, renamed
+from harp.lower.strips import Context
+from harp.lower.uses import loads
+from harp.trace.division import floordiv
+from harp.trace.expr import Position
+from harp.trace.expr import walk as walk_expr
+from harp.trace.index import Index, Loop, split_linear, value_atoms
+
+_MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
+
+
+def collapse(context: Context, s: Stmt) -> Stmt | None:
+    """The rule for loop nests; see the top of the file."""
+    if not isinstance(s, Nest) or not is_plain(s):
+        return None
+    heads, body = collapsed(context.numbers, [h for h in s.heads if isinstance(h, For)], s.body)
+    return nest(heads, body) if len(heads) < len(s.heads) else None
+
+
+def collapsed(numbers: Numbers, heads: Sequence[For], body: Stmt) -> tuple[list[For], Stmt]:
+    """As few loops as possible over the same body, from the inside out."""
+    heads = list(heads)
+    for at in range(len(heads) - 2, -1, -1):
+        a, b = heads[at], heads[at + 1]
+        if a.kind is not LoopKind.SERIAL or b.kind is not LoopKind.SERIAL or not _one_direction(body, a.loop, b.loop):
+            continue
+        inner = b.loop.extent
+        (fresh,), f = numbers.loop(a.loop.extent * inner)
+        row = floordiv(f, inner)
+        body = renamed(body, {a.loop: row, b.loop: f - row * inner})
+        heads[at : at + 2] = [fresh]
+    return heads, body
+
+
+def _one_direction(body: Stmt, a: Loop, b: Loop) -> bool:
+    """Whether a step of `a` is as long as all steps of `b`, at every access to memory; and neither matters else."""
+    if a.extent.constant == 1 or b.extent.constant == 1:
+        return False
+    whole: list[Index] = []
+    for buffer, index in _accesses(body):
+        if buffer.space not in _MEMORY:
+            if any(loop in value_atoms(p) for p in index for loop in (a, b)):
+                return False
+            continue
+        whole.append(offset(buffer, index))
+    for stmt in walk(body):
+        if isinstance(stmt, Store):
+            whole += [e.index for e in walk_expr((stmt.value,)) if isinstance(e, Position)]
+    return all(_steps(p, a, b) for p in whole) and not any(_mentions(p, a, b) for p in _others(body))
+
+
+def _accesses(body: Stmt) -> Iterable[tuple[Buffer, tuple[Index, ...]]]:
+    for stmt in walk(body):
+        if isinstance(stmt, Store):
+            yield stmt.buffer, stmt.index
+            for load in loads(stmt):
+                yield load.buffer, load.index
+
+
+def _others(body: Stmt) -> Iterable[Index]:
+    """Conditions, and how far loops run."""
+    for stmt in walk(body):
+        if isinstance(stmt, If):
+            yield from stmt.conditions
+        elif isinstance(stmt, Nest):
+            yield from (h.loop.extent for h in stmt.heads if isinstance(h, For))
+        elif isinstance(stmt, Store):
+            yield from (c for load in loads(stmt) for c in load.conditions)
+
+
+def _mentions(p: Index, *loops: Loop) -> bool:
+    return any(loop in value_atoms(p) for loop in loops)
+
+
+def _steps(p: Index, a: Loop, b: Loop) -> bool:
+    outer = split_linear(p, a)
+    inner = None if outer is None else split_linear(outer[1], b)
+    if outer is None or inner is None or _mentions(outer[0], b):
+        return False
+    return outer[0] is inner[0] * b.extent

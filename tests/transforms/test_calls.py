@@ -1,0 +1,227 @@
+"""The short way of a call: it serves what is like the call before, and leaves everything else to the long way."""
+
+from __future__ import annotations
+
+import pickle
+from collections import OrderedDict, namedtuple
+
+import numpy as np
+import numpy.testing as npt
+import optree
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp import errors
+from harp.transforms.calls import MISS
+
+Point = namedtuple("Point", "x y")
+F32 = np.float32
+
+
+def warm(f, *args):
+    """So often that the short way is made, and taken."""
+    for _ in range(3):
+        result = f(*args)
+    return result
+
+
+def served(f, *args) -> bool:
+    return f._short_way is not None and f._short_way(args) is not MISS
+
+
+def add(x, y):
+    return x + 2 * y
+
+
+@pytest.fixture
+def pair():
+    f = harp.jit(add)
+    warm(f, np.ones((2, 3), F32), np.ones((2, 3), F32))
+    assert served(f, np.ones((2, 3), F32), np.ones((2, 3), F32))
+    return f
+
+
+def strided(x):
+    return np.repeat(x, 2, axis=1)[:, ::2]
+
+
+def misaligned(x):
+    return np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(x.dtype).reshape(x.shape)
+
+
+def read_only(x):
+    x = x.copy()
+    x.setflags(write=False)
+    return x
+
+
+CONVERSIONS = {
+    "strided": (strided, False),
+    "column order": (np.asfortranarray, False),
+    "misaligned": (misaligned, False),
+    "other byte order": (lambda x: x.astype(">f4"), False),
+    "masked, nothing hidden": (lambda x: np.ma.array(x), False),
+    "other dtype": (lambda x: x.astype(np.float64), False),
+    "integers": (lambda x: x.astype(np.int8), False),
+    "number": (lambda x: 2.0, False),
+    "NumPy number": (lambda x: F32(2), False),
+    "other rank": (lambda x: x[0], False),
+    "size 1": (lambda x: x[:1], False),
+    "read-only": (read_only, True),
+    "dtype that was pickled": (lambda x: x.view(pickle.loads(pickle.dumps(x.dtype))), None),
+    "dtype with metadata": (lambda x: x.view(np.dtype(F32, metadata={"a": 1})), False),
+    "harp array": (lambda x: harp.jit(lambda x: x)(x), True),
+    "strided harp array": (lambda x: hnp.asarray(strided(x)), None),
+    "subclass": (lambda x: x.view(type("Mine", (np.ndarray,), {})), False),
+}
+
+
+@pytest.mark.parametrize("name", CONVERSIONS)
+def test_each_kind_of_argument(pair, name):
+    convert, short = CONVERSIONS[name]
+    x = np.arange(6, dtype=F32).reshape(2, 3)
+    try:
+        given = convert(x)
+        expected = add(np.asarray(given), x)
+        got = [pair(given, x), pair(given, x), pair(x, given), pair(x, x)]
+    except errors.ArgumentError:
+        assert name == "masked, nothing hidden"
+        return
+    npt.assert_array_equal(got[0], expected)
+    npt.assert_array_equal(got[1], expected)
+    npt.assert_array_equal(got[2], add(x, np.asarray(given)))
+    npt.assert_array_equal(got[3], add(x, x))
+    if short is not None:
+        fresh = harp.jit(add)
+        warm(fresh, x, x)
+        assert served(fresh, given, x) is short
+
+
+def test_guards_are_checked(pair):
+    """Sizes that were equal are not: another trace, in turns with the first."""
+    for shape in ((2, 3), (5, 3), (0, 3), (1, 1)):
+        for other in (shape, (1, shape[1]), shape):
+            x, y = np.ones(shape, F32), np.full(other, 3, F32)
+            npt.assert_array_equal(pair(x, y), add(x, y))
+    with pytest.raises(errors.ShapeError):
+        pair(np.ones((2, 3), F32), np.ones((2, 4), F32))
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_another_number_of_arguments(pair, count):
+    with pytest.raises(TypeError):
+        pair(*[np.ones((2, 3), F32)] * count)
+
+
+def test_keywords_and_tracing(pair):
+    x = np.ones((2, 3), F32)
+    npt.assert_array_equal(pair(y=x, x=2 * x), 4 * x)
+    npt.assert_array_equal(harp.jit(lambda x: pair(x, x) * 2)(x), 6 * x)
+    npt.assert_array_equal(harp.grad(lambda x: hnp.sum(pair(x, x)))(x), 3 * x)
+
+
+def test_an_array_of_a_trace(pair):
+    kept = []
+    harp.jit(lambda x: kept.append(x) or x)(np.ones((2, 3), F32))
+    with pytest.raises(errors.LeakedTracerError):
+        pair(kept[0], np.ones((2, 3), F32))
+
+
+def test_weak_arrays(pair):
+    """They take the dtype of what they meet, so they need a trace of their own."""
+    weak = harp.jit(lambda: 2.0)()
+    assert weak.weak and not served(pair, weak, weak)
+    f = harp.jit(lambda x, y: x + y)
+    x = np.ones(3, F32)
+    for _ in range(3):
+        assert f(x, weak).dtype == F32
+        assert f(x, np.float64(2) * np.ones(())).dtype == np.float64
+        assert f(weak, weak).weak and not f(x, x).weak
+
+
+TREES = [
+    {"w": 1.0, "b": [2.0, (3.0, None)], "a": {}},
+    [[], (1.0,), {"x": 2.0, 3: None}],
+    ({1: 1.0, 2: (2.0,)}, {True: 3.0}, {(1, "a"): 4.0}),
+    {"quote'\"\n\ud800": 1.0},
+    Point(1.0, [2.0]),
+    OrderedDict(b=1.0, a=2.0),
+    [1.0, Point({"y": 2.0}, None)],
+]
+
+
+def arrays(tree, factor=1.0):
+    return optree.tree_map(lambda leaf: np.full(3, leaf * factor), tree)
+
+
+@pytest.mark.parametrize("tree", TREES, ids=lambda tree: type(tree).__name__)
+def test_trees_in_and_out(tree):
+    f = harp.jit(lambda tree: (optree.tree_map(lambda x: x * 2.0, tree), None))
+    for factor in (1.0, 2.0, 3.0, 4.0):
+        got, nothing = f(arrays(tree, factor))
+        assert nothing is None and optree.tree_structure(got) == optree.tree_structure(tree)
+        for a, b in zip(optree.tree_leaves(got), optree.tree_leaves(arrays(tree, factor)), strict=True):
+            npt.assert_array_equal(a, b * 2.0)
+    assert f.compilations == 1 and len(f.signatures) == 1
+    assert (f._short_way is None) == any(isinstance(part, (Point, OrderedDict)) for part in (tree, *tree))
+
+
+def test_trees_that_differ():
+    """In keys, their order, types or lengths: none is taken for the one before."""
+    f = harp.jit(lambda tree: [*tree.values()] if isinstance(tree, dict) else [x * 10.0 for x in tree])
+    one, two = np.ones(2), np.full(2, 2.0)
+    for tree in ({"a": one, "b": two}, {"b": one, "a": two}, {"a": one, "c": two}, {"a": one}, {}, [one, two], (two,)):
+        expected = [*tree.values()] if isinstance(tree, dict) else [x * 10.0 for x in tree]
+        for got in (f(tree), f(tree), f({"a": one, "b": two}) and f(tree)):
+            assert len(got) == len(expected)
+            for a, b in zip(got, expected, strict=True):
+                npt.assert_array_equal(a, b)
+
+
+def test_deep_trees():
+    tree = np.ones(2)
+    for _ in range(150):
+        tree = [tree]
+    got = warm(harp.jit(lambda tree: (tree,)), tree)[0]
+    for _ in range(150):
+        (got,) = got
+    npt.assert_array_equal(got, np.ones(2))
+
+
+def test_results_cannot_be_written(pair):
+    result = np.asarray(warm(pair, np.ones((2, 3), F32), np.ones((2, 3), F32)))
+    with pytest.raises(ValueError, match="read-only"):
+        result[0] = 1
+
+
+def test_no_arguments_and_no_results():
+    f, g = harp.jit(lambda: hnp.ones(3)), harp.jit(lambda x: None)
+    for _ in range(3):
+        npt.assert_array_equal(f(), np.ones(3))
+        assert g(np.ones(2)) is None
+
+
+def test_static_arguments():
+    f = harp.jit(lambda x, n: x * n, static_argnums=1)
+    for n in (2, 3, 2, 3):
+        npt.assert_array_equal(f(np.ones(2), n), np.full(2, n))
+    assert f._short_way is None
+
+
+def test_results_that_do_not_fit():
+    f = harp.jit(lambda x: x[:, None] + x)
+    warm(f, np.ones(3))
+    with pytest.raises(errors.OutOfMemoryError):
+        f(np.ones(1 << 28))
+
+
+def test_demands_are_checked():
+    """Of integers that take on the dtype of an array, at every call."""
+    f, number = harp.jit(lambda x, s: x + s), harp.jit(lambda s: s)
+    x = np.ones(3, np.int8)
+    npt.assert_array_equal(warm(f, x, number(5)), np.full(3, 6))
+    assert f(x, number(5)).dtype == np.int8 and served(f, x, number(5))
+    for _ in range(2):
+        with pytest.raises(errors.IntegerRangeError):
+            f(x, number(300))
