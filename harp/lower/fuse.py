@@ -44,12 +44,11 @@ def fuse(built: Built) -> Built:
     scratch: list[Buffer] = []
     for buffer in built.scratch:
         users = [k for k, kernel in enumerate(joined) if buffer in _stored(kernel.body) | _read(kernel.body)]
-        axes = _own_axes(joined[users[0]].body, buffer) if len(users) == 1 else 0
-        if axes:
-            kernel = joined[users[0]]
-            joined[users[0]] = Kernel(kernel.name, _kept_inside(kernel.body, buffer, axes))
-        else:
+        kept = _kept_inside(joined[users[0]].body, buffer) if len(users) == 1 else None
+        if kept is None:
             scratch.append(buffer)
+        else:
+            joined[users[0]] = Kernel(joined[users[0]].name, kept)
     return attrs.evolve(built, kernels=tuple(joined), scratch=tuple(scratch))
 
 
@@ -116,7 +115,7 @@ def _then(s: Stmt, more: Stmt) -> Stmt:
 
 def _stays_in_iteration(first: Stmt, second: _Form, outer: Sequence[For]) -> bool:
     """Whether each iteration of the common loops reads, of what `first` stores, what the same iteration stores."""
-    stored = {s.buffer: s.index for s in _stores(first)}
+    stored = {s.buffer: s.index for s in _stores(first)}  # a kernel stores to a buffer at one place
     if any(_read(fill) & stored.keys() for _, fill in second.variables):
         return False
     for load in (load for s in _stores(second.body) for load in loads(s.value)):
@@ -214,16 +213,20 @@ def _own_axes(body: Stmt, buffer: Buffer) -> int:
     while own < len(index) and mentioned(index[own]) <= outside and all(a.index[own] is index[own] for a in accesses):
         own += 1
     if {loop for p in index[:own] for loop in mentioned(p)} != outside:
-        return 0
-    return 0 if own == len(index) and any(load.conditions for load in accesses) else own
+        return 0  # several iterations share what is stored
+    in_register = own == len(index)
+    return 0 if in_register and any(load.conditions for load in accesses) else own
 
 
-def _kept_inside(body: Stmt, buffer: Buffer, axes: int) -> Stmt:
-    """What each iteration has for itself needs no other memory.
+def _kept_inside(body: Stmt, buffer: Buffer) -> Stmt | None:
+    """What each iteration has for itself needs no other memory. None if it has not, or if the loops change places then.
 
     for i { a[i] = v; b[i] = f(a[i]) }  ->  for i { a = v; b[i] = f(a) }
     for i { for j: a[i, j] = v; for j: b[i, j] = f(a[i, j]) }  ->  for i { for j: a[j] = v; for j: b[i, j] = f(a[j]) }
     """
+    axes = _own_axes(body, buffer)
+    if not axes:
+        return None
     shape = buffer.shape[axes:]
     kept = Buffer(buffer.name, buffer.dtype, shape, Space.THREAD if shape else Space.REG)
 
@@ -240,6 +243,8 @@ def _kept_inside(body: Stmt, buffer: Buffer, axes: int) -> Stmt:
 
     form = _form(body)
     result = nest(form.heads, Alloc(kept, statement(form.body)))
+    if shape and _interchanges(result):
+        return None
     for outer, fill in reversed(form.variables):
         result = Alloc(outer, sequence((fill, result)))
     return result

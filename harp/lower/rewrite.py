@@ -36,7 +36,10 @@ _MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH, Space.THREAD)
 
 @attrs.frozen
 class Renaming:
-    """Puts index expressions for loops, and a part of a larger array for a variable: the array and where it is."""
+    """Puts index expressions for loops, and a part of a larger array for a variable: the array and where it is.
+
+    Of an array in memory the last axes are these places, else the first.
+    """
 
     loops: Substitution
     variables: Mapping[Buffer, tuple[Buffer, tuple[Index, ...]]]
@@ -53,8 +56,9 @@ class Renaming:
         return e
 
     def _place(self, buffer: Buffer, index: tuple[Index, ...]) -> tuple[Buffer, tuple[Index, ...]]:
-        array, prefix = self.variables.get(buffer, (buffer, ()))
-        return array, prefix + self.loops.each(index)
+        array, place = self.variables.get(buffer, (buffer, ()))
+        here = self.loops.each(index)
+        return array, here + place if array.space is Space.THREAD else place + here
 
     def statement(self, s: Stmt) -> Stmt:
         if isinstance(s, Store):
@@ -183,8 +187,9 @@ def distribute(s: Stmt, tile: Tile) -> Stmt:
 def _distribute(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
     if isinstance(s, Alloc):
         room = tuple(map(as_index, tile.room))
-        space = Space.THREAD if s.buffer.space is Space.THREAD else Space.TILE
-        array = Buffer(s.buffer.name, s.buffer.dtype, room + s.buffer.shape, space)
+        array = Buffer(s.buffer.name, s.buffer.dtype, room + s.buffer.shape, Space.TILE)
+        if s.buffer.space is Space.THREAD:  # a row for each iteration, in which the vector runs across the rows
+            array = Buffer(s.buffer.name, s.buffer.dtype, s.buffer.shape + room, Space.THREAD)
         place = array, tuple(of(h.loop) for h in tile.heads)
         return Alloc(array, _distribute(s.body, tile, {**places, s.buffer: place}, inside))
     if isinstance(s, Store) or _is_simd(s):

@@ -103,11 +103,16 @@ def columns(context: Context, s: Stmt) -> Stmt | None:
     found = list(accumulations(s.body))
     accesses = [load for _, store in found for load in loads(store.value)]
     *outer, last = [h for h in s.heads if isinstance(h, For)]
-    if not found or score(accesses, last.loop) <= 0:
+    if not found or score(accesses, last.loop) <= 0 or _has_memory(s.body):
         return None
     if outer and _reused(accesses, last.loop, outer[-1].loop) and _small(s.body, [store for _, store in found]):
         return nest(outer[:-1], _blocks(context, s.body, outer[-1].loop, last.loop, found[0][1], len(found)))
     return nest(outer, strips(context, s.body, last.loop))
+
+
+def _has_memory(s: Stmt) -> bool:
+    """Whether each iteration has memory of its own, which would be there for each element of a strip."""
+    return any(isinstance(part, Alloc) and part.buffer.space is Space.THREAD for part in walk(s))
 
 
 def _reused(accesses: Iterable[Load], along: Loop, across: Loop) -> bool:

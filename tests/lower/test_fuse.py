@@ -32,6 +32,7 @@ import harp
 import harp.numpy as hnp
 from harp.lower.build import Built, build
 from harp.lower.fuse import fuse
+from harp.lower.pipeline import lower
 from harp.lower.schedule import schedule
 from harp.lower.simplify import simplify
 from harp.lower.verify import verify_kernel
@@ -156,3 +157,13 @@ def test_each_thread_has_its_own_row():
     np.testing.assert_allclose(np.asarray(results[0]), e / e.sum(axis=1, keepdims=True), rtol=1e-12)
     for other in results[1:]:
         np.testing.assert_array_equal(np.asarray(results[0]), np.asarray(other))
+
+
+def test_loops_that_change_places_keep_rows_in_scratch():
+    """Memory for a row would be there for each element of a strip of columns, hundreds of times the scratch."""
+    e = unary(Op.EXP, unary(Op.TANH, transpose(X)))
+    normal = binary(Op.DIV, e, along(Reduce.SUM, binary(Op.MUL, e, transpose(Y))))
+    assert "thread" not in lower(graph(normal), FUSED).loops
+    f = harp.jit(lambda x, z: hnp.exp(x.T) / hnp.sum(hnp.exp(x.T) * z.T, axis=1, keepdims=True))
+    x = np.full((300_000, 1), 0.3)
+    np.testing.assert_allclose(np.asarray(f(x, x)), 1 / 0.3 / 300_000, rtol=1e-10)

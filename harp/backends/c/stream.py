@@ -47,9 +47,10 @@ def match(stmt: Nest) -> Stream | None:
     if len(found) < 3 or found[2].buffer is not store.buffer or found[2].index != store.index:
         return None
     k, lane = loops
-    if any(lane in mentioned(p) for p in found[0].index):
-        found[:2] = found[1::-1]
-    a, b, c = access(found[0], loops, k, k), access(found[1], loops, k, lane), access(found[2], loops, lane, lane)
+    left, right, sums = found
+    if any(lane in mentioned(p) for p in left.index):
+        left, right = right, left
+    a, b, c = access(left, loops, k, k), access(right, loops, k, lane), access(sums, loops, lane, lane)
     if a is None or b is None or c is None or store.buffer in (a.buffer, b.buffer):
         return None
     if any(x.step[-1] is not ONE or any(p is not ZERO for p in x.step[:-1]) for x in (b, c)):
