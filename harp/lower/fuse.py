@@ -11,7 +11,8 @@
 A kernel joins an earlier one under their common outer loops if each iteration reads, of what the earlier one stores,
 only what the same iteration stored. It joins where that saves a trip through memory: where it reads a buffer that the
 earlier one reads or stores. Kernels whose loops `harp.lower.tile` will interchange keep them for themselves; what joins
-those is elementwise work on their results.
+those is elementwise work on their results. What a running product for each of many rows stores may be larger than
+all inputs, as in the gradient of `cumprod`: its reader joins it, so that one row of it is there at a time.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ With k - i in place of i - k, i runs backwards. It holds where the extents of i 
 the condition alone, and what the condition leaves out is the identity. Elements are added in the order of i, whatever
 the sizes.
 
-A chain of additions waits for each of them, so `rows` takes several chains side by side: rows, if the axis is the last
-one, else a vector of columns.
+A chain of additions waits for each of them, so `side_by_side` takes several chains at once: rows, if the axis is the
+last one, else a vector of columns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from harp.trace.expr import walk as walk_expr
 from harp.trace.index import ZERO, Index, Loop, of
 from harp.trace.ops import Op
 
-# Rows side by side: the latency of an addition by how many are done in that time.
+# Rows side by side: as many additions as are begun before the first one is done.
 ROWS = 8
 
 
