@@ -11,7 +11,8 @@
 A kernel joins an earlier one under their common outer loops if each iteration reads, of what the earlier one stores,
 only what the same iteration stored. It joins where that saves a trip through memory: where it reads a buffer that the
 earlier one reads or stores. Kernels whose loops `harp.lower.tile` will interchange keep them for themselves; what joins
-those is elementwise work on their results.
+those is elementwise work on their results. What a running product for each of many rows stores may be larger than
+all inputs, as in the gradient of `cumprod`: its reader joins it, so that one row of it is there at a time.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from harp.lower.build import Built
 from harp.lower.contraction import is_contraction
 from harp.lower.cost import count_operations, mentioned
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.prefix import is_running
 from harp.lower.rewrite import Numbers, Renaming, accumulations, loads, nest, rebuilt, score, sequence
 from harp.trace.division import Substitution
 from harp.trace.expr import Expr, rewrite
@@ -136,16 +138,24 @@ def _is_worth_it(first: Stmt, second: Stmt, depth: int) -> bool:
         return False
     if _interchanges(second):
         return False
+    if _spreads(first):
+        return follows and depth == len(_form(first).heads)
     if _interchanges(first):
         elementwise = not any(True for _ in accumulations(second))
         return follows and elementwise and depth == len(_form(first).heads) == len(_form(second).heads)
     return True
 
 
+def _spreads(s: Stmt) -> bool:
+    """Whether it is a running reduction that stores more than it reads: too much for memory, a row at a time is not."""
+    ranks = [len(load.index) for store in _stores(s) for load in loads(store.value)]
+    return is_running(_form(s).body) and bool(ranks) and all(len(b.shape) > max(ranks) for b in _stored(s))
+
+
 def _interchanges(s: Stmt) -> bool:
     """Whether the outer loops change places with the reductions inside them."""
     form = _form(s)
-    if is_contraction(nest(form.heads, form.body)):
+    if is_contraction(nest(form.heads, form.body)) or is_running(form.body):
         return True
     accesses = [load for _, store in accumulations(form.body) for load in loads(store.value)]
     return bool(form.heads) and bool(accesses) and score(accesses, form.heads[-1].loop) > 0

@@ -17,6 +17,7 @@ from harp.lower.donate import donate
 from harp.lower.fuse import fuse
 from harp.lower.memory import plan
 from harp.lower.parallel import parallel
+from harp.lower.prefix import prefix
 from harp.lower.program import Program
 from harp.lower.schedule import Schedule, schedule, verify_schedule
 from harp.lower.simplify import simplify, verify_simplified
@@ -70,6 +71,10 @@ def _schedule(s: Lowered) -> Lowered:
 
 def _build(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=build(s.schedule, s.source.captured, s.target))
+
+
+def _prefix(s: Lowered) -> Lowered:
+    return attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(map(prefix, s.built.kernels))))
 
 
 def _fuse(s: Lowered) -> Lowered:
@@ -135,6 +140,7 @@ PASSES = (
     Pass("simplify", 2, _simplify, _verify_graph, _check_graph, lambda s: repr(s.graph)),
     Pass("schedule", 3, _schedule, _verify_schedule, _no_check, lambda s: repr(s.schedule), ends_stage=True),
     Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("prefix", 5, _prefix, _verify_kernels, _check_kernels, _kernels_text),
     Pass("fuse", 5, _fuse, _verify_kernels, _check_kernels, _kernels_text),
     Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
     Pass("tile", 5, _tile, _verify_kernels, _check_kernels, _kernels_text),

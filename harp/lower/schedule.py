@@ -25,9 +25,10 @@ from harp.lower.cost import (
     weight,
 )
 from harp.trace.bounds import nonnegative
+from harp.trace.cumulative import Running, running
 from harp.trace.division import Substitution
 from harp.trace.graph import Graph, describe
-from harp.trace.index import Index, Loop, loop
+from harp.trace.index import Index, Loop, loop, loops_in
 from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, at, positions
 
 # Work that may be done more than once to save a trip through memory, an addition being 1.
@@ -85,6 +86,7 @@ class _Kernel:
         self.next_loop = len(root.shape)
         self.operations = 0
         self.reductions = 0
+        self.runs: set[tuple[Index, bool]] = set()  # along which loop its running reductions go, and whether backwards
         self.steps: list[Step] = []  # readers first
 
     def group(self) -> Group:
@@ -133,7 +135,21 @@ class _Scheduler:
         ((kernel, use),) = uses
         place = kernel.nesting.place(use)
         full = kernel.reductions >= _REDUCTIONS
-        return not (use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops))
+        if use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops):
+            return False
+        run = running(node)
+        return run is None or self.fits_run(run, kernel, use)
+
+    def fits_run(self, run: Running, kernel: _Kernel, use: Use) -> bool:
+        """Whether a running reduction goes along the kernel's innermost loop with it, in one direction with others."""
+        here = use.at[run.axis]
+        elsewhere = (p for axis, p in enumerate(use.at) if axis != run.axis)
+        innermost = bool(kernel.loops) and here.atom is kernel.loops[-1]
+        return (
+            innermost
+            and not any(loops_in(p) & loops_in(here) for p in elsewhere)
+            and (kernel.runs <= {(here, run.backward)})
+        )
 
     def repeated(self, node: Node, uses: Debts, reduces: bool) -> bool:
         """Whether some use (inside a reduction) computes elements several times."""
@@ -190,6 +206,9 @@ class _Scheduler:
         depth = len(kernel.nesting.place(use).loops)
         kernel.nesting.add(Frame(depth, tuple(loops)))
         kernel.reductions += 1
+        run = running(node)
+        if run is not None:
+            kernel.runs.add((use.at[run.axis], run.backward))
         return Use(tuple(index), use.conditions), tuple(loops)
 
     def substitution(self, shape: Shape, index: tuple[Index, ...]) -> Substitution:

@@ -13,6 +13,7 @@ from harp.lower.collapse import collapse
 from harp.lower.contraction import contraction
 from harp.lower.cost import count_operations, mentioned, weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.prefix import side_by_side
 from harp.lower.rewrite import (
     Numbers,
     Renaming,
@@ -279,4 +280,14 @@ def _moves(store: Store, loop: Loop) -> bool:
     return store.buffer.space is Space.REG or any(loop in mentioned(p) for p in store.index)
 
 
-RULES: tuple[Rule, ...] = (contraction, collapse, inner_unit, columns, short_rows, lanes, several, independent)
+RULES: tuple[Rule, ...] = (
+    side_by_side,
+    contraction,
+    collapse,
+    inner_unit,
+    columns,
+    short_rows,
+    lanes,
+    several,
+    independent,
+)

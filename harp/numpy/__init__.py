@@ -29,6 +29,7 @@ from harp.numpy.creation import (
     zeros,
     zeros_like,
 )
+from harp.numpy.cumulative import cumprod, cumsum, cumulative_prod, cumulative_sum
 from harp.numpy.elementwise import (
     abs,
     absolute,
@@ -191,6 +192,10 @@ __all__ = [
     "clip",
     "concatenate",
     "cos",
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
     "diagonal",
     "divide",
     "dot",

@@ -1,7 +1,8 @@
 """The NumPy interpreter: the meaning of a graph, and what runs where there is no compiler.
 
 Each node becomes one NumPy array. Affine views are strided views of their source, so nothing is copied for them;
-a sum of products goes through `numpy.einsum`, so that a matrix product does not build its whole domain.
+a sum of products goes through `numpy.einsum`, so that a matrix product does not build its whole domain. A running sum
+goes through `accumulate`: what is read for it is not the masked view of its domain, but the values behind that.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import numpy as np
 
 from harp.errors import OutOfMemoryError
 from harp.trace import expr as expression
+from harp.trace.cumulative import Running, running
 from harp.trace.dtypes import Buffer
 from harp.trace.expr import Apply, Expr, Operand, Position
 from harp.trace.graph import Graph
 from harp.trace.index import Atom, FloorDiv, Index, Loop, Relu, Symbol, evaluate, value_atoms
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View
+from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, walk
 from harp.trace.ops import Op, Reduce
 from harp.trace.sites import where
 
@@ -27,17 +29,30 @@ Sizes = Callable[[Atom], int]
 
 def interpret(graph: Graph, arrays: Sequence[Buffer], sizes: Mapping[Symbol, int]) -> list[Buffer]:
     """The outputs for these inputs. Each output is a fresh, contiguous array."""
-    values: dict[Node, Buffer] = dict(zip(graph.inputs, arrays, strict=True))
-    order = graph.nodes()
-    last_use = {i: k for k, node in enumerate(order) for i in node.inputs}
-    keep = set(graph.outputs)
+    values = evaluate_nodes(graph.outputs, dict(zip(graph.inputs, arrays, strict=True)), sizes)
+    return [np.array(values[o], order="C", copy=True) for o in graph.outputs]
+
+
+def evaluate_nodes(
+    roots: Sequence[Node], values: dict[Node, Buffer], sizes: Mapping[Symbol, int]
+) -> Mapping[Node, Buffer]:
+    """`values` with those of the roots, and without those that are not needed any more."""
+    order = list(walk(roots, _reads))
+    last_use = {i: k for k, node in enumerate(order) for i in _reads(node)}
+    keep = set(roots)
     for k, node in enumerate(order):
         if node not in values:
             values[node] = evaluate_node(node, values, sizes)
-        for i in set(node.inputs):
+        for i in set(_reads(node)):
             if last_use[i] == k and i not in keep:
                 del values[i]
-    return [np.array(values[o], order="C", copy=True) for o in graph.outputs]
+    return values
+
+
+def _reads(node: Node) -> tuple[Node, ...]:
+    """The nodes whose arrays are needed to evaluate this one."""
+    found = running(node)
+    return node.inputs if found is None else (found.values,)
 
 
 def evaluate_node(node: Node, values: Mapping[Node, Buffer], sizes: Mapping[Symbol, int]) -> Buffer:
@@ -66,6 +81,9 @@ def _contiguous(node: Contiguous, values: Mapping[Node, Buffer], sizes: Sizes) -
 
 
 def _map_reduce(node: MapReduce, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
+    found = running(node)
+    if found is not None:
+        return _accumulate(found, values[found.values])
     domain = _numbers(node.domain, sizes)
     operands = [values[o] for o in node.operands]
     factors = _factors(node.expr)
@@ -85,6 +103,14 @@ def _map_reduce(node: MapReduce, values: Mapping[Node, Buffer], sizes: Sizes) ->
     with np.errstate(all="ignore"):
         reduced = node.reduce.ufunc.reduce(result, axis=node.axes, dtype=node.dtype.numpy, initial=initial)
     return np.asarray(reduced)
+
+
+def _accumulate(run: Running, values: Buffer) -> Buffer:
+    """From the identity on: the sum of -0.0 is 0.0."""
+    towards = (slice(None),) * run.axis + (slice(None, None, -1 if run.backward else 1),)
+    with np.errstate(all="ignore"):
+        result = run.reduce.ufunc.accumulate(values[towards], axis=run.axis, dtype=values.dtype)[towards]
+        return np.asarray(run.reduce.ufunc(result, run.reduce.identity(run.values.dtype)))
 
 
 def _factors(e: Expr) -> tuple[Operand, Operand] | None:

@@ -168,8 +168,12 @@ def at(shape: Shape, index: tuple[Index, ...]) -> Substitution:
     return Substitution(loops)
 
 
-def walk(roots: Iterable[Node]) -> Iterator[Node]:
-    """Every node below the roots once, inputs before their users; no recursion, however deep the graph."""
+def _inputs(node: Node) -> tuple[Node, ...]:
+    return node.inputs
+
+
+def walk(roots: Iterable[Node], reads: Callable[[Node], tuple[Node, ...]] = _inputs) -> Iterator[Node]:
+    """Every node below the roots once, after what it `reads`; no recursion, however deep the graph."""
     seen: set[Node] = set()
     stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
     while stack:
@@ -179,7 +183,7 @@ def walk(roots: Iterable[Node]) -> Iterator[Node]:
         elif node not in seen:
             seen.add(node)
             stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.inputs) if child not in seen)
+            stack.extend((child, False) for child in reversed(reads(node)) if child not in seen)
 
 
 def rebuild(node: Node, inputs: tuple[Node, ...], sizes: Substitution) -> Node:

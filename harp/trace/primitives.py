@@ -20,7 +20,7 @@ from harp.trace.expr import Const, Expr, Operand, cast, const
 from harp.trace.index import ONE, Index
 from harp.trace.intervals import Interval
 from harp.trace.levels import current
-from harp.trace.node import Captured, Constant, Contiguous, MapReduce, Node, Shape, walk
+from harp.trace.node import Captured, Constant, Contiguous, MapReduce, Node, Shape
 from harp.trace.ops import Reduce
 from harp.trace.ranges import size_value
 from harp.trace.scope import Relation
@@ -41,9 +41,7 @@ def emit(node: Node, weak: bool = False) -> Array:
             if site is not None:
                 level.sites[node] = site
         return traced(node, level, weak)
-    values: dict[Node, Buffer] = {}
-    for step in walk((node,)):
-        values[step] = interpret.evaluate_node(step, values, {})
+    values = interpret.evaluate_nodes((node,), {}, {})
     return from_numpy(np.asarray(values[node]), weak)
 
 

@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from harp.errors import IntegerGradientError, MissingRuleError
+from harp.trace.cumulative import running
 from harp.trace.dtypes import bool_
 from harp.trace.expr import Expr, Operand, Position, apply, cast, const, operands_in, select, substitute
 from harp.trace.graph import Graph
 from harp.trace.index import ZERO, Index
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, fresh_input, positions
+from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, fresh_input, positions, walk
 from harp.trace.ops import Op, Reduce
 from harp.trace.sites import Site
 from harp.trace.view import view
 from harp.transforms.adjoint import sum_over, view_adjoint
+from harp.transforms.cumulative import running_product
 from harp.transforms.derivatives import depends, pullback
 
 Cotangents = list[tuple[Node, Node]]  # an input of the node, and what the node sends back to it
@@ -164,6 +166,9 @@ def _extreme(node: MapReduce, ct: Node, active: Active) -> Cotangents:
 
 def _prod(node: MapReduce, ct: Node, active: Active) -> Cotangents:
     """The product of all others, by a second copy of the reduced axes: exact with zeros, at every order."""
+    run = running(node)
+    if run is not None:
+        return _below(run.values, running_product(node, run, ct), set(walk((node,))), active)
     mapped = elementwise(node.domain, node.operands, node.expr)
     copies = {axis: len(node.domain) + k for k, axis in enumerate(node.axes)}
     domain = (*node.domain, *(node.domain[axis] for axis in node.axes))
@@ -178,6 +183,17 @@ def _prod(node: MapReduce, ct: Node, active: Active) -> Cotangents:
     others = MapReduce(domain, operands, expr, Reduce.PROD, tuple(copies.values()))
     seed = apply(Op.MUL, Operand(ct.dtype, len(node.operands)), Operand(ct.dtype, len(node.operands) + 1))
     return _send_back(node, active, [_spread(ct, node.domain, node.axes), others], seed)
+
+
+def _below(node: Node, ct: Node, known: Active, active: Active) -> Cotangents:
+    """What a node that was made up of known ones, a view or a map of views, sends back to those."""
+    if node in known:
+        return [(node, ct)] if node in active else []
+    if isinstance(node, View):
+        return [(node.src, view_adjoint(node, ct))] if node.src in active else []
+    assert isinstance(node, MapReduce)
+    reached = active | {o for o in node.operands if isinstance(o, View) and o.src in active}
+    return [found for child, part in _sum(node, ct, reached) for found in _below(child, part, known, active)]
 
 
 def _is_zero(p: Index) -> Expr:
