@@ -102,6 +102,15 @@ def test_negative_numbers_and_methods():
         b + 1
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 50), (70, 9), (0, 4)])
+def test_running_sums_in_place(axis, shape):
+    values = np.arange(shape[0] * shape[1], dtype=np.float64).reshape(shape)
+    f = harp.jit(lambda x: hnp.cumulative_sum(x, axis=axis) + x, donate_argnums=0)
+    for _ in range(3):
+        npt.assert_array_equal(np.asarray(f(array(values, np.float64))), np.cumsum(values, axis=axis) + values)
+
+
 # --- what others hold keeps its values
 
 
