@@ -5,7 +5,7 @@ from __future__ import annotations
 from harp.errors import ArgumentError
 from harp.numpy.manipulation import ravel
 from harp.trace import cumulative, dtypes, view
-from harp.trace.array import Array, marked, node_of
+from harp.trace.array import OPERATORS, Array, marked, node_of
 from harp.trace.dtypes import DTypeLike, as_dtype
 from harp.trace.expr import cast, const
 from harp.trace.ops import Reduce
@@ -95,3 +95,6 @@ def cumulative_prod(
     Raises ArgumentError if `axis` is left out for several, AxisError for one out of range.
     """
     return _standard(Reduce.PROD, x, axis, dtype, include_initial)
+
+
+OPERATORS.update(cumsum=cumsum, cumprod=cumprod)

@@ -201,6 +201,14 @@ class Operators:
         """Position of the first smallest element."""
         return self._method("argmin", *args, **known_options("argmin", kwargs))
 
+    def cumsum(self, *args: object, **kwargs: object) -> Self:
+        """Sums of the elements up to each one along an axis, or of all."""
+        return self._method("cumsum", *args, **known_options("cumsum", kwargs))
+
+    def cumprod(self, *args: object, **kwargs: object) -> Self:
+        """Products of the elements up to each one along an axis, or of all."""
+        return self._method("cumprod", *args, **known_options("cumprod", kwargs))
+
     def squeeze(self, *args: object, **kwargs: object) -> Self:
         """Without axes of one element."""
         return self._method("squeeze", *args, **kwargs)

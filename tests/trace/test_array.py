@@ -349,7 +349,10 @@ def test_astype():
     assert not as_array(2.0).astype(np.float64).weak
 
 
-@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin"])
+METHODS = ["sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "cumsum", "cumprod"]
+
+
+@pytest.mark.parametrize("name", METHODS)
 def test_methods(name):
     a = np.array([[1.0, 2.0, 0.0], [4.0, 3.0, 5.0]])
     for axis in (None, 0, 1):
