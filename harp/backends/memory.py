@@ -7,6 +7,7 @@ filling them.
 from __future__ import annotations
 
 import math
+import os
 import sys
 import threading
 
@@ -24,6 +25,15 @@ _GRAIN = 1 << 16
 _lock = threading.Lock()
 _free: dict[int, list[Buffer]] = {}
 _free_bytes = 0
+
+
+def _after_fork() -> None:
+    """The thread that held the lock is not in the child."""
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 class _Block:

@@ -25,6 +25,8 @@ def _along(reduce: Reduce, array: Array, axis: object, dtype: DTypeLike | None) 
 
 def _cumulate(reduce: Reduce, x: object, axis: object, dtype: DTypeLike | None) -> Array:
     array = as_array(x)
+    if dtype is not None and as_dtype(dtype) is dtypes.bool_:  # as counts, and as products of 0 and 1
+        return _cumulate(reduce, array.astype(bool), axis, None).astype(bool)
     if axis is None:
         array, axis = ravel(array), 0
     return _along(reduce, array, axis, dtype)

@@ -39,6 +39,8 @@ def _fold(reduce: Reduce, array: Array, axes: Sequence[int], keepdims: bool, bui
 def _total(reduce: Reduce, x: object, axis: object, dtype: DTypeLike | None, keepdims: bool) -> Array:
     array = as_array(x)
     target = dtypes.accumulator(array.kind) if dtype is None else as_dtype(dtype)
+    if target is bool_:  # adding is "or", multiplying is "and"
+        return _truth(Reduce.MAX if reduce is Reduce.SUM else Reduce.MIN, array, axis, keepdims)
     result = _fold(reduce, array, normalize_axes(axis, array.ndim), keepdims, lambda e: cast(e, target))
     return marked(result, array.weak and dtype is None)
 

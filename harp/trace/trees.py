@@ -7,8 +7,8 @@ tracing a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -51,15 +51,52 @@ def _flatten(tree: Tree, leaves: list[object], none_is_leaf: bool) -> TreeSpec:
         return (kind, *[_flatten(part, leaves, none_is_leaf) for part in parts])
     if kind is dict:
         items = cast(dict[Any, object], tree)
-        # The keys in their own order: a function may ask for it.
-        return (dict, (*items,), *[_flatten(items[key], leaves, none_is_leaf) for key in ordered(items)])
+        return (dict, _keys(items), *[_flatten(items[key], leaves, none_is_leaf) for key in ordered(items)])
     if tree is None:
         return _NONE
     head, children = _one_level(tree)
     if head is None:
         leaves.append(tree)
         return LEAF
+    if isinstance(tree, Mapping):  # optree takes 2 and 2.0 for the same key
+        head = _Keyed(head, _keys(tree))
     return (head, *[_flatten(child, leaves, none_is_leaf) for child in children])
+
+
+class _Keys(tuple[object, ...]):
+    """Keys of a dict, equal if a function cannot tell them apart: 1 is not 1.0 or True, 0.0 is not -0.0."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, tuple) and [*map(_told, self)] == [*map(_told, other)]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return super().__hash__()
+
+
+class _Keyed(NamedTuple):
+    """The shape that optree gives a dict of another type, and its keys."""
+
+    head: object
+    keys: tuple[object, ...]
+
+
+def _keys(items: Mapping[Any, object]) -> tuple[object, ...]:
+    """The keys in their own order: a function may ask for it."""
+    keys = (*items,)
+    return keys if all(type(key) is str for key in keys) else _Keys(keys)
+
+
+def _told(key: object) -> object:
+    """What a key is told apart by."""
+    kind = type(key)
+    if kind is tuple:
+        return kind, [*map(_told, cast(tuple[object, ...], key))]
+    return kind, repr(key) if kind in (float, complex) else key
 
 
 def ordered(keys: Iterable[Any]) -> list[Any]:
@@ -102,7 +139,7 @@ def _unflatten(spec: TreeSpec, leaves: Iterator[object]) -> object:
         return parts
     import optree
 
-    return optree.tree_unflatten(cast(Any, head), parts)
+    return optree.tree_unflatten(cast(Any, head.head if isinstance(head, _Keyed) else head), parts)
 
 
 def children(spec: TreeSpec) -> tuple[TreeSpec, ...]:

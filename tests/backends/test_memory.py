@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
+import time
 
 import numpy as np
 import pytest
@@ -102,3 +105,20 @@ def test_a_result_can_be_an_argument():
     for _ in range(6):
         x = f(x)
     assert (np.asarray(x) == 64).all()
+
+
+def test_a_forked_child_has_a_lock_of_its_own():
+    with memory._lock:  # another thread is taking memory at this moment
+        child = os.fork()
+        if child == 0:
+            os._exit(memory.large((memory.LARGE,), np.dtype(np.int8)).size != memory.LARGE)
+    for _ in range(500):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        time.sleep(0.01)
+    else:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        pytest.fail("the child hangs")
+    assert status == 0

@@ -162,3 +162,15 @@ def test_gradient_in_a_wider_dtype():
 def test_gradient_of_no_elements():
     for f in (hnp.cumsum, hnp.cumprod):
         assert np.asarray(harp.jit(harp.grad(lambda x, f=f: hnp.sum(f(x, 1))))(np.ones((3, 0)))).shape == (3, 0)
+
+
+def test_bool_results():
+    """Adding is "or", multiplying is "and", also where they are compiled."""
+    x = np.array([[0.0, 2.5, 0.0], [1.0, -3.0, np.nan], [0.0, 0.0, 0.0]])
+    for name in ("cumsum", "cumprod", "sum", "prod"):
+        for a in (x, x > 1, x.astype(np.int8) if name == "sum" else np.array([[2, 3, 128], [0, 1, 2]], np.uint8)):
+            for axis in (None, 0, 1):
+                compiled = harp.jit(lambda x, name=name, axis=axis: getattr(hnp, name)(x, axis=axis, dtype=bool))
+                wanted = getattr(np, name)(a, axis=axis, dtype=bool)
+                same(compiled(a), wanted)
+                same(getattr(hnp, name)(a, axis=axis, dtype=bool), wanted)

@@ -112,3 +112,19 @@ print(sorted({"optree", "numpy.ma"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("kind", [dict, collections.OrderedDict])
+def test_keys_that_are_equal_and_not_the_same(kind):
+    """A function sees its keys: 2 is not 2.0, 0.0 is not -0.0, True is not 1; in the long way and in the short one."""
+    scaled = harp.jit(lambda d: [v * k for k, v in d.items()])
+    u = np.array([200, 100], np.uint8)
+    inverse = harp.jit(lambda d: [v / k for k, v in d.items()])
+    same = harp.jit(lambda d: {k: v + 1 for k, v in d.items()})
+    for _ in range(3):
+        assert scaled(kind({2: u}))[0].dtype == np.uint8
+        assert scaled(kind({2.0: u}))[0].dtype.kind == "f"
+        assert np.asarray(inverse(kind({-0.0: np.ones(2)}))[0]).tolist() == [-np.inf, -np.inf]
+        assert np.asarray(inverse(kind({0.0: np.ones(2)}))[0]).tolist() == [np.inf, np.inf]
+        for key in (1, True, 1.0, (1, 0.0), (1, -0.0)):
+            assert [repr(k) for k in same(kind({key: np.ones(2)}))] == [repr(key)]
