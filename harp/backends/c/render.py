@@ -35,7 +35,7 @@ from harp.lower.uses import Uses, arguments, parameters, regions, uses
 from harp.trace.index import Atom, Loop
 
 # Lines in a unit, about: what costs a compiler several times more than starting it.
-_UNIT_LINES = 280
+_UNIT_LINES = 420
 
 
 def interface(program: Program) -> Interface:
