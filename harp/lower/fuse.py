@@ -87,6 +87,14 @@ def _form(s: Stmt) -> _Form:
     return _Form((), heads, s.body if isinstance(s, Nest) else s)
 
 
+def _whole(form: _Form) -> Stmt:
+    """The parts as a statement again."""
+    result = nest(form.heads, form.body)
+    for buffer, fill in reversed(form.variables):
+        result = Alloc(buffer, sequence((fill, result)))
+    return result
+
+
 def _join(first: Kernel, second: Kernel) -> Kernel | None:
     """Both in one, under as many common loops as can be."""
     a, b = _form(first.body), _form(second.body)
@@ -100,9 +108,8 @@ def _join(first: Kernel, second: Kernel) -> Kernel | None:
     numbers = Numbers(first)
     places: dict[Atom, Index] = {q.loop: of(p.loop) for p, q in zip(a.heads[:depth], b.heads[:depth], strict=True)}
     more = _with_loops(numbers, nest(b.heads[depth:], b.body), places)
-    body = nest(a.heads[:depth], _then(nest(a.heads[depth:], a.body), more))
-    for buffer, fill in reversed((*a.variables, *((v, _with_loops(numbers, f, {})) for v, f in b.variables))):
-        body = Alloc(buffer, sequence((fill, body)))
+    variables = (*a.variables, *((v, _with_loops(numbers, f, {})) for v, f in b.variables))
+    body = _whole(_Form(variables, a.heads[:depth], _then(nest(a.heads[depth:], a.body), more)))
     name = "_".join(dict.fromkeys(f"{first.name}_{second.name}".split("_")))
     return Kernel(name, body)
 
@@ -174,9 +181,8 @@ def _with_loops(numbers: Numbers, s: Stmt, places: Mapping[Atom, Index]) -> Stmt
     if isinstance(s, Store):
         return Renaming(Substitution(places), {}).statement(s)
     inner = rebuilt(s, lambda part: _with_loops(numbers, part, places))
-    return (
-        attrs.evolve(inner, conditions=Substitution(places).each(inner.conditions)) if isinstance(inner, If) else inner
-    )
+    conditions = Substitution(places).each(inner.conditions) if isinstance(inner, If) else ()
+    return attrs.evolve(inner, conditions=conditions) if isinstance(inner, If) else inner
 
 
 # --- what a statement reads and stores
@@ -243,9 +249,5 @@ def _kept_inside(body: Stmt, buffer: Buffer) -> Stmt | None:
         return rebuilt(s, statement)
 
     form = _form(body)
-    result = nest(form.heads, Alloc(kept, statement(form.body)))
-    if shape and _interchanges(result):
-        return None
-    for outer, fill in reversed(form.variables):
-        result = Alloc(outer, sequence((fill, result)))
-    return result
+    inside = Alloc(kept, statement(form.body))
+    return None if shape and _interchanges(nest(form.heads, inside)) else _whole(attrs.evolve(form, body=inside))

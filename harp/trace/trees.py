@@ -7,12 +7,13 @@ tracing a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from harp.errors import ArgumentError
+from harp.trace.identity import identity
 from harp.trace.sites import where
 
 Tree = object
@@ -91,12 +92,12 @@ def _keys(items: Mapping[Any, object]) -> tuple[object, ...]:
     return keys if all(type(key) is str for key in keys) else _Keys(keys)
 
 
-def _told(key: object) -> object:
-    """What a key is told apart by."""
-    kind = type(key)
-    if kind is tuple:
-        return kind, [*map(_told, cast(tuple[object, ...], key))]
-    return kind, repr(key) if kind in (float, complex) else key
+def _told(key: object) -> Hashable:
+    """What a key is told apart by; one that does not equal itself, by which object it is."""
+    try:
+        return identity(key)
+    except (TypeError, ValueError):
+        return type(key), id(key)
 
 
 def ordered(keys: Iterable[Any]) -> list[Any]:
@@ -161,9 +162,15 @@ def alike(a: TreeSpec, b: TreeSpec) -> bool:
     """Whether leaves of one tree fit the other: dicts may have their keys in another order."""
     if a == b or not a or not b:
         return a == b
-    heads = (ordered(cast(tuple[object, ...], spec[1])) if spec[0] is dict else spec[0] for spec in (a, b))
     below = children(a), children(b)
-    return next(heads) == next(heads) and len(below[0]) == len(below[1]) and all(map(alike, *below))
+    return _without_order(a) == _without_order(b) and len(below[0]) == len(below[1]) and all(map(alike, *below))
+
+
+def _without_order(spec: TreeSpec) -> object:
+    head = spec[0]
+    if head is dict:
+        return ordered(cast(tuple[object, ...], spec[1]))
+    return head.head if isinstance(head, _Keyed) else head
 
 
 def spec_text(spec: TreeSpec) -> str:

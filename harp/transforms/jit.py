@@ -284,7 +284,7 @@ class JitFunction:
 
         `.memory(*sizes)` says how much memory a call takes.
         """
-        from harp.transforms.lowering import stages_of
+        from harp.transforms.lowering import stages_of  # the compiler: not before it is used
 
         static, dynamic, named = self._static.split(function_name(self._function), args, kwargs)
         call = self._take_apart(static, dynamic, named)

@@ -1,4 +1,4 @@
-"""Static arguments: which parameters they are, and when two values of one are the same."""
+"""Static arguments: which parameters they are, and what the values of a call are told apart by."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harp.errors import ArgumentError, StaticArgumentError
+from harp.trace.identity import identity
 from harp.trace.sites import where
 from harp.trace.tracer import function_name
 from harp.trace.trees import Tree
@@ -108,36 +109,9 @@ def _listed(option: str, value: object, kinds: tuple[type, ...], what: str) -> S
 
 def _checked_key(name: int | str, value: object, function: str) -> Hashable:
     try:
-        return static_key(value)
+        return identity(value)
     except (TypeError, ValueError):
         raise StaticArgumentError(
             f"static argument {name!r} of {function!r} is a {type(value).__name__}, which cannot be hashed and "
             f"compared; pass a tuple or another hashable value, or make it a traced argument{where()}"
         ) from None
-
-
-_TOLD_APART_BY_EQUALITY = frozenset((int, str, bool, bytes, type(None)))
-
-
-def static_key(value: object) -> Hashable:
-    """Equal for values that a function cannot tell apart: 1 is not 1.0 or True, 0.0 is not -0.0, NaN is NaN.
-
-    Raises TypeError or ValueError for what cannot be hashed or compared.
-    """
-    kind = type(value)
-    if kind in _TOLD_APART_BY_EQUALITY:
-        return kind, value
-    if isinstance(value, np.generic):
-        return kind, value.dtype, value.tobytes()
-    if isinstance(value, float):
-        return kind, float.hex(value)
-    if isinstance(value, complex):
-        return kind, value.real.hex(), value.imag.hex()
-    if isinstance(value, tuple) and kind.__eq__ is tuple.__eq__:
-        return kind, tuple(map(static_key, value))
-    if isinstance(value, frozenset) and kind.__eq__ is frozenset.__eq__:
-        return kind, frozenset(map(static_key, value))
-    hash(value)
-    if not bool(value == value):  # asks what a look-up would ask: an array of answers has no truth value
-        raise ValueError("a static value must equal itself")
-    return kind, value

@@ -126,5 +126,24 @@ def test_keys_that_are_equal_and_not_the_same(kind):
         assert scaled(kind({2.0: u}))[0].dtype.kind == "f"
         assert np.asarray(inverse(kind({-0.0: np.ones(2)}))[0]).tolist() == [-np.inf, -np.inf]
         assert np.asarray(inverse(kind({0.0: np.ones(2)}))[0]).tolist() == [np.inf, np.inf]
-        for key in (1, True, 1.0, (1, 0.0), (1, -0.0)):
+        for key in (
+            1,
+            True,
+            1.0,
+            (1, 0.0),
+            (1, -0.0),
+            np.float64(0.0),
+            np.float64(-0.0),
+            frozenset([0.0]),
+            frozenset([-0.0]),
+        ):
             assert [repr(k) for k in same(kind({key: np.ones(2)}))] == [repr(key)]
+
+
+def test_cotangents_of_dicts_in_another_order():
+    kind = lambda items: collections.defaultdict(int, items)
+    x = np.ones(2)
+    _, pull = harp.vjp(lambda x: kind({"b": x, "a": 3 * x}), x)
+    np.testing.assert_array_equal(np.asarray(pull(kind({"a": x, "b": x}))[0]), 4 * x)
+    _, pull = harp.vjp(lambda x: kind({2: x, 1: 3 * x}), x)
+    np.testing.assert_array_equal(np.asarray(pull(kind({1: x, 2: x}))[0]), 4 * x)

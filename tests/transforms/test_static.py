@@ -11,7 +11,7 @@ import pytest
 
 import harp
 from harp import errors
-from harp.transforms.static import static_key
+from harp.trace.identity import identity
 
 Pair = collections.namedtuple("Pair", "left right")
 
@@ -44,12 +44,12 @@ DIFFERENT = [
 
 
 def test_keys_tell_values_apart():
-    assert len({static_key(value) for value in DIFFERENT}) == len(DIFFERENT)
+    assert len({identity(value) for value in DIFFERENT}) == len(DIFFERENT)
 
 
 @pytest.mark.parametrize("make", [lambda: float("nan"), lambda: (1, (float("nan"),)), lambda: Pair(1.5, {}.get(0))])
 def test_keys_of_the_same_value_are_equal(make):
-    assert static_key(make()) == static_key(make())
+    assert identity(make()) == identity(make())
 
 
 def test_nested_values_of_different_type_are_different():

@@ -16,6 +16,7 @@ from string import Template
 from typing import NamedTuple
 
 from harp.backends.c.scalar import TYPES
+from harp.backends.c.stream import LOOPS
 from harp.backends.c.update import Access, Print, access
 from harp.backends.protocol import Unit
 from harp.lower.loops import For, Load, Nest, Store
@@ -103,7 +104,8 @@ def _declaration(dtype: DType, lanes: int) -> str:
     )
 
 
-_UNIT = Template("""\
+_UNIT = Template(
+    """\
 /* c[l] = fma(a[k], b[l, k], c[l]) over all k, in the order of k; contraction to a fused multiply-add is asked for by
    the flags of this unit. */
 #include <stdint.h>
@@ -147,23 +149,11 @@ static void single(int64_t rows, int64_t depth, const $t *b, int64_t b_row, cons
 }
 
 /* The rows lie beside each other: up to $most of them. */
-static void along(int64_t rows, int64_t depth, const $t *b, int64_t b_step, const $t *a, int64_t a_step, $t *sums)
+static void along(int64_t columns, int64_t depth, const $t *b, int64_t b_step, const $t *a, int64_t a_step, $t *sums)
 {
-    for (; depth >= 4; depth -= 4, a += 4*a_step, b += 4*b_step) {
-        const $t a0 = a[0], a1 = a[a_step], a2 = a[2*a_step], a3 = a[3*a_step];
-        const $t *const b1 = b + b_step, *const b2 = b + 2*b_step, *const b3 = b + 3*b_step;
-        for (int64_t l = 0; l < rows; ++l) {
-            $t sum = sums[l];
-            sum += a0*b[l];
-            sum += a1*b1[l];
-            sum += a2*b2[l];
-            sum += a3*b3[l];
-            sums[l] = sum;
-        }
-    }
-    for (; depth > 0; --depth, a += a_step, b += b_step)
-        for (int64_t l = 0; l < rows; ++l) sums[l] += a[0]*b[l];
-}
+"""
+    + LOOPS
+    + """}
 
 $declaration
 {
@@ -182,7 +172,8 @@ $declaration
         for (int64_t r = 0; r < here; ++r) c[r*c_row] = sums[r];
     }
 }
-""")
+"""
+)
 # Rows that lie beside each other and are summed at a time.
 _MOST = 512
 # Elements of each row that are asked for ahead of their use: of so many streams at once the hardware loses track.

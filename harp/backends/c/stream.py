@@ -90,14 +90,8 @@ def _declaration(dtype: DType) -> str:
     )
 
 
-_UNIT = Template("""\
-/* c[l] = fma(a[k], b[k, l], c[l]) over all k, in the order of k; contraction to a fused multiply-add is asked for by
-   the flags of this unit. */
-#include <stdint.h>
-
-$declaration
-{
-    $t *restrict const sums = c;
+# sums[l] = fma(a[k], b[k, l], sums[l]) for all of `columns`, four k at a time, in the order of k.
+LOOPS = """\
     for (; depth >= 4; depth -= 4, a += 4*a_step, b += 4*b_step) {
         const $t a0 = a[0], a1 = a[a_step], a2 = a[2*a_step], a3 = a[3*a_step];
         const $t *const b1 = b + b_step, *const b2 = b + 2*b_step, *const b3 = b + 3*b_step;
@@ -112,8 +106,20 @@ $declaration
     }
     for (; depth > 0; --depth, a += a_step, b += b_step)
         for (int64_t l = 0; l < columns; ++l) sums[l] += a[0]*b[l];
-}
-""")
+"""
+_UNIT = Template(
+    """\
+/* c[l] = fma(a[k], b[k, l], c[l]) over all k, in the order of k; contraction to a fused multiply-add is asked for by
+   the flags of this unit. */
+#include <stdint.h>
+
+$declaration
+{
+    $t *restrict const sums = c;
+"""
+    + LOOPS
+    + "}\n"
+)
 
 
 def _unit(dtype: DType) -> Unit:
