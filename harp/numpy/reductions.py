@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from harp.errors import ArgumentError
+from harp.numpy import complexes
 from harp.numpy.elementwise import clip, exp, float_map, log, sqrt
 from harp.trace import dtypes, view
 from harp.trace.arithmetic import add, divide, subtract
 from harp.trace.array import OPERATORS, Array, marked, node_of
 from harp.trace.division import relu
-from harp.trace.dtypes import DType, DTypeLike, as_dtype, bool_, f64
+from harp.trace.dtypes import DType, DTypeLike, as_dtype, bool_, f64, real_of
 from harp.trace.expr import Expr, Position, apply, cast, const, select
 from harp.trace.index import Index, loop, product
 from harp.trace.node import positions
@@ -149,7 +150,7 @@ def _float_dtype(array: Array, dtype: DTypeLike | None) -> DType:
     """The dtype of a mean: float64 for integers and bool."""
     if dtype is not None:
         return as_dtype(dtype)
-    return array.kind if array.kind.is_float else f64
+    return array.kind if array.kind.is_inexact else f64
 
 
 def _count(array: Array, axes: Sequence[int]) -> Size | int:
@@ -171,6 +172,9 @@ def mean(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdim
 
 
 def _over(total: Array, count: object, target: DType) -> Array:
+    if target.is_complex:
+        real = real_of(target)
+        return map_(complexes.divided, total, count, to=(target, real))
     return map_(lambda s, n: apply(Op.DIV, s, n), total, count, to=target)
 
 
@@ -185,7 +189,8 @@ def var(
 ) -> Array:
     """The variance over axes: the mean of squared distances from the mean, with n - ddof in place of n elements.
 
-    `correction` is another name for `ddof`. Integers and bool give float64. Where n <= ddof the result is NaN or inf.
+    `correction` is another name for `ddof`. Integers and bool give float64; distances of complex numbers are
+    magnitudes. Where n <= ddof the result is NaN or inf.
     """
     array = as_array(x)
     target, axes = _float_dtype(array, dtype), normalize_axes(axis, array.ndim)
@@ -195,9 +200,9 @@ def var(
         return apply(Op.ADD, e, apply(Op.NEG, m))
 
     distances = map_(distance, array, centre, to=target)
-    squares = _fold(Reduce.SUM, distances, axes, keepdims, lambda e: apply(Op.MUL, e, e))
+    squares = _fold(Reduce.SUM, distances, axes, keepdims, complexes.square_of_magnitude)
     count = _less(_count(array, axes), ddof if correction is None else correction)
-    result = _over(squares, count, target)
+    result = _over(squares, count, real_of(target))
     return marked(result, array.weak and dtype is None)
 
 
@@ -238,7 +243,7 @@ def _shift(array: Array, axes: Sequence[int]) -> Array:
 
 def _as_float(x: object) -> Array:
     array = as_array(x)
-    return array if array.kind.is_float else float_map(lambda e: e, array)
+    return array if array.kind.is_inexact else float_map(lambda e: e, array)
 
 
 def softmax(x: object, axis: object = -1) -> Array:
