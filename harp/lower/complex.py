@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from harp.lower import complex_math
-from harp.lower.complex_math import Parts, add, divide, multiply, negative
+from harp.lower.complex_parts import Parts, hypot
 from harp.trace.dtypes import DType, bool_, computing, real_of
 from harp.trace.expr import Apply, Const, Expr, apply, cast, const, select, walk
 from harp.trace.ops import Op
@@ -78,15 +78,15 @@ ROWS: Mapping[Op, Callable[..., Value]] = {
     Op.COMPLEX: _complex,
     Op.REAL: lambda z: z[0],
     Op.IMAG: lambda z: z[1],
-    Op.ADD: add,
-    Op.NEG: negative,
-    Op.MUL: multiply,
-    Op.DIV: divide,
-    Op.RECIP: lambda z: divide((const(1, z[0].dtype), const(0, z[0].dtype)), z),
+    Op.ADD: complex_math.sum_of,
+    Op.NEG: complex_math.negative,
+    Op.MUL: complex_math.product,
+    Op.DIV: complex_math.quotient,
+    Op.RECIP: lambda z: complex_math.quotient((const(1, z[0].dtype), const(0, z[0].dtype)), z),
     Op.EQ: _equal,
     Op.SELECT: _select,
     Op.STOP: lambda z: (apply(Op.STOP, z[0]), apply(Op.STOP, z[1])),
-    Op.ABS: complex_math.magnitude,
+    Op.ABS: hypot,
     Op.SQRT: complex_math.sqrt,
     Op.EXP: complex_math.exp,
     Op.EXPM1: complex_math.expm1,

@@ -35,7 +35,6 @@ from harp.numpy.elementwise import (
     abs,
     absolute,
     add,
-    astype,
     bitwise_and,
     bitwise_invert,
     bitwise_left_shift,
@@ -147,6 +146,7 @@ from harp.numpy.reductions import (
     sum,
     var,
 )
+from harp.numpy.types import astype, can_cast, finfo, iinfo, isdtype
 from harp.trace.dtypes import bf16 as bfloat16
 from harp.trace.dtypes import bool_
 from harp.trace.dtypes import c64 as complex64
@@ -195,6 +195,7 @@ __all__ = [
     "bool_",
     "broadcast_arrays",
     "broadcast_to",
+    "can_cast",
     "ceil",
     "clip",
     "complex64",
@@ -219,6 +220,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "finfo",
     "flatten",
     "flip",
     "float16",
@@ -231,6 +233,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "identity",
+    "iinfo",
     "imag",
     "inf",
     "inner",
@@ -239,6 +242,7 @@ __all__ = [
     "int32",
     "int64",
     "iscomplexobj",
+    "isdtype",
     "isfinite",
     "isinf",
     "isnan",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from harp.trace import arithmetic, dtypes
 from harp.trace.array import Array, marked
 from harp.trace.dtypes import real_of
@@ -77,10 +79,19 @@ def _by_parts(op: Op, z: Expr, real_number: Expr) -> Expr:
 
 
 def sign(z: Expr) -> Expr:
-    """z/|z|, and 0 for 0."""
-    size = apply(Op.ABS, z)
-    is_zero = apply(Op.EQ, size, const(0, real_of(z.dtype)))
-    return select(is_zero, const(0, z.dtype), divided(z, size))
+    """z/|z|, and 0 for 0; 1, -1, i or -i where one part is infinite, as NumPy has it."""
+    zero, one, quarter = (const(number, real_of(z.dtype)) for number in (0, 1, 0.25))
+    parts = [apply(part, z) for part in (Op.REAL, Op.IMAG)]
+    infinite = [apply(Op.EQ, apply(Op.ABS, part), const(math.inf, zero.dtype)) for part in parts]
+    units = [select(apply(Op.LT, part, zero), const(-1, zero.dtype), const(1, zero.dtype)) for part in parts]
+    far = apply(Op.COMPLEX, *(select(test, unit, zero) for test, unit in zip(infinite, units, strict=True)))
+    both, either = apply(Op.AND, *infinite), apply(Op.OR, *infinite)
+    unknown = select(either, both, apply(Op.NOT, apply(Op.EQ, z, z)))
+    far = select(unknown, const(complex(math.nan, math.nan), z.dtype), far)
+    largest = apply(Op.MAX, *(apply(Op.ABS, part) for part in parts))
+    small = scaled(z, select(apply(Op.LT, one, largest), quarter, one))  # the magnitude of z may overflow
+    near = select(apply(Op.EQ, largest, zero), const(0, z.dtype), divided(small, apply(Op.ABS, small)))
+    return select(apply(Op.OR, unknown, either), far, near)
 
 
 def square_of_magnitude(z: Expr) -> Expr:

@@ -152,12 +152,18 @@ def _is_nan(x: Expr) -> Expr:
 
 
 def _infinity(x: Expr) -> Expr:
-    return const(math.inf, real_of(x.dtype))
+    return const(math.inf, x.dtype)
 
 
 def isinf(a: object) -> Array:
     """Elementwise: is it an infinity, as bool."""
-    return _test_float(lambda x: apply(Op.EQ, apply(Op.ABS, x), _infinity(x)), False, a)
+    return _test_float(_is_infinite, False, a)
+
+
+def _is_infinite(x: Expr) -> Expr:
+    if x.dtype.is_complex:
+        return apply(Op.OR, _is_infinite(apply(Op.REAL, x)), _is_infinite(apply(Op.IMAG, x)))
+    return apply(Op.EQ, apply(Op.ABS, x), _infinity(x))
 
 
 def isfinite(a: object) -> Array:

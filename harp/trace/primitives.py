@@ -264,6 +264,7 @@ def map_reduce(
 ) -> Array:
     """A map over `domain`, reduced at once: sums of products. The nodes have the domain's shape."""
     expr = build(*(Operand(n.dtype, slot) for slot, n in enumerate(nodes)))
+    result_dtype(reduce.value, (expr.dtype, expr.dtype))
     return emit(MapReduce(domain, tuple(nodes), expr, reduce if axes else None, tuple(sorted(axes))))
 
 
