@@ -59,7 +59,8 @@ def product(a: Parts, b: Parts) -> Parts:
 
 def quotient(a: Parts, b: Parts) -> Parts:
     """a / b, by Smith's method: the larger part of b divides the smaller one."""
-    swapped = less(absolute(b[0]), absolute(b[1]))
+    sizes = absolute(b[1]), absolute(b[0])
+    swapped = negation(either(less(*sizes), apply(Op.EQ, *sizes)))  # also for NaN
     large, small = select(swapped, b[1], b[0]), select(swapped, b[0], b[1])
     first, second = select(swapped, a[1], a[0]), select(swapped, a[0], a[1])
     ratio = div(small, large)
