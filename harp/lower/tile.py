@@ -14,6 +14,7 @@ from harp.lower.collapse import collapse
 from harp.lower.contraction import contraction
 from harp.lower.cost import count_operations, mentioned, weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.narrow import narrow_rows
 from harp.lower.prefix import side_by_side
 from harp.lower.rewrite import (
     Numbers,
@@ -286,6 +287,7 @@ RULES: tuple[Rule, ...] = (
     side_by_side,
     contraction,
     collapse,
+    narrow_rows,
     inner_unit,
     columns,
     short_rows,
