@@ -157,12 +157,20 @@ static inline $T harp_shl_$s($T a, $T b) { return ($U)b < $B ? ($T)(($W)a << b) 
 }
 _FLOAT: Mapping[str, str] = {
     "max": """\
-/* NaN is handed on. */
-static inline $T harp_max_$s($T a, $T b) { return ((a >= b) | (a != a)) ? a : b; }
+/* One instruction, which gives `a` unless b > a, and a blend. NaN is handed on; of two zeros it is the first. In a
+   reduction only the instruction waits for the element before it. */
+static inline $T harp_max_$s($T a, $T b)
+{
+    const $T larger = b > a ? b : a;
+    return b == b ? larger : b;
+}
 """,
     "min": """\
-/* NaN is handed on. */
-static inline $T harp_min_$s($T a, $T b) { return ((a <= b) | (a != a)) ? a : b; }
+static inline $T harp_min_$s($T a, $T b)
+{
+    const $T smaller = b < a ? b : a;
+    return b == b ? smaller : b;
+}
 """,
     "floordiv": """\
 /* The quotient of Python's divmod, as NumPy computes it. */
