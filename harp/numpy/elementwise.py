@@ -5,6 +5,7 @@ All broadcast, and promote dtypes as NumPy 2 does; a Python number takes the dty
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Callable
 
@@ -17,7 +18,7 @@ from harp.trace.expr import Expr, apply, cast, const
 from harp.trace.expr import less_equal as _less_equal
 from harp.trace.expr import select as _select
 from harp.trace.ops import Op
-from harp.trace.primitives import as_array, common_dtype, map_
+from harp.trace.primitives import as_array, as_integer, common_dtype, map_
 from harp.trace.sites import where as place
 
 Build = Callable[..., Expr]
@@ -30,7 +31,7 @@ true_divide = arithmetic.divide
 floor_divide = arithmetic.floor_divide
 remainder = arithmetic.remainder
 mod = arithmetic.remainder
-power = arithmetic.power
+power = pow = arithmetic.power
 negative = arithmetic.negative
 absolute = arithmetic.absolute
 equal = arithmetic.equal
@@ -281,17 +282,30 @@ def trunc(x: object) -> Array:
 
 
 def round(x: object, decimals: int = 0) -> Array:
-    """Elementwise rounding to the nearest integer, halves to the even one, in the same dtype; integers stay.
+    """Elementwise rounding to so many decimals, halves to the even number, in the same dtype; integers stay.
 
-    Raises DTypeError for bool, ArgumentError for decimals other than 0.
+    Decimals scale by a power of ten before and after, as in NumPy. Raises DTypeError for bool, ArgumentError for
+    negative decimals of integers.
 
     >>> round(as_array(2.5))
     Array(2.)
     """
-    if decimals != 0:
-        raise ArgumentError(f"round has decimals=0 only, not {decimals!r}; scale before and after{place()}")
-    require(common_dtype((x,))[0], "round", NUMBERS)
-    return _round(_half_to_even, x)
+    dtype, _ = common_dtype((x,))
+    require(dtype, "round", NUMBERS)
+    places = as_integer("decimals", decimals)
+    if not dtype.is_float:
+        if places < 0:
+            raise ArgumentError(f"round of integers has no decimals={places}; convert with .astype first{place()}")
+        return as_array(x)
+    return map_(lambda a: _to_decimals(a, places), x)
+
+
+def _to_decimals(a: Expr, places: int) -> Expr:
+    if places == 0:
+        return _half_to_even(a)
+    power = const(10.0 ** min(builtins.abs(places), 308), a.dtype)
+    into, back = (Op.MUL, Op.DIV) if places > 0 else (Op.DIV, Op.MUL)
+    return apply(back, _half_to_even(apply(into, a, power)), power)
 
 
 def _half_to_even(a: Expr) -> Expr:
