@@ -94,9 +94,7 @@ def test_elementwise(dtype):
         for given in (x, x[::-1], x[::2]):
             for name, found in compiled(given).items():
                 expected = ELEMENTWISE[name](np, given)
-                if (
-                    dtype == BFLOAT16 and expected.dtype == np.float32
-                ):  # by a Python number
+                if dtype == BFLOAT16 and expected.dtype == np.float32:  # by a Python number
                     expected = expected.astype(dtype)
                 assert found.dtype == expected.dtype
                 if name in ("exp", "tanh", "power"):  # to a unit in the last place of float16

@@ -116,6 +116,11 @@ def test_holomorphic_functions():
         "cube": (lambda z: z**3, lambda z: 3 * z**2), "inverse": (lambda z: 1 / z, lambda z: -1 / z**2),
         "power": (lambda z: z**2.5, lambda z: 2.5 * z**1.5), "expm1": (hnp.expm1, np.exp),
         "log1p": (hnp.log1p, lambda z: 1 / (1 + z)), "log10": (hnp.log10, lambda z: 1 / (z * np.log(10))),
+        "sinh": (hnp.sinh, np.cosh), "cosh": (hnp.cosh, np.sinh),
+        "asin": (hnp.asin, lambda z: 1 / np.sqrt(1 - z**2)), "acos": (hnp.acos, lambda z: -1 / np.sqrt(1 - z**2)),
+        "atan": (hnp.atan, lambda z: 1 / (1 + z**2)), "asinh": (hnp.asinh, lambda z: 1 / np.sqrt(1 + z**2)),
+        "acosh": (hnp.acosh, lambda z: 1 / (np.sqrt(z - 1) * np.sqrt(z + 1))),
+        "atanh": (hnp.atanh, lambda z: 1 / (1 - z**2)),
     }  # fmt: skip
     for name, (function, derivative) in table.items():
         found = harp.grad(lambda z, f=function: hnp.sum(f(z)), holomorphic=True)(Z)
