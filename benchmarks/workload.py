@@ -14,7 +14,7 @@ from benchmarks.peers import PEERS, Peer
 
 Arguments = tuple[object, ...]
 Function = Callable[..., object]
-TOLERANCE = {"float32": 1e-4, "float64": 1e-10}
+TOLERANCE = {"float32": 1e-4, "float64": 1e-10, "complex64": 1e-4}
 LOOPS = "benchmarks.workloads.loops"  # loops for numba, imported only where it is measured
 
 
@@ -46,7 +46,7 @@ class Comparison:
 
     def reference(self, arguments: Arguments) -> object:
         """The result in float64, by NumPy."""
-        exact = tree_map(lambda leaf: leaf.astype(np.float64), arguments)
+        exact = tree_map(lambda leaf: leaf.astype(np.result_type(leaf, np.float64)), arguments)
         if "numpy" in self.calls:
             return self.calls["numpy"](*exact)()
         return self.shared(PEERS["numpy"])(*exact)
