@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from string import Template
 
-from harp.backends.c import dots, math, math_wide, stream, update
+from harp.backends.c import dots, math, math_wide, rows, sorting, stream, update
 from harp.backends.c.scalar import TYPES
 from harp.trace.dtypes import ALL, DType, Kind, f32
 
@@ -241,7 +241,7 @@ def _fields(dtype: DType) -> dict[str, str]:
 def helpers() -> Mapping[str, str]:
     """Every helper by name, each after those that it calls."""
     declared = {"harp_parallel": _PARALLEL, **update.declarations(), **stream.declarations()}
-    declared |= dots.declarations()
+    declared |= {**dots.declarations(), **sorting.declarations(), "harp_take_row": rows.TAKE}
     found = {**_PLAIN, **declared, **math.PLAIN, **math_wide.tables()}
     floats = [dtype for dtype in ALL if dtype.is_float]
     families = [(dtype, family) for dtype in ALL for family in _FAMILIES[dtype.kind]]
