@@ -182,10 +182,9 @@ class Evaluator:
         memory = self.memory(buffer)
         if memory.flat is None:
             raise self.error(f"a row of {buffer.name} is stored to, which is not allocated here")
-        place = (*at, lanes)
-        memory.flat.reshape(memory.shape)[place] = values
+        memory.flat.reshape(memory.shape)[at][lanes] = values
         if memory.written is not None:
-            memory.written.reshape(memory.shape)[place] = True
+            memory.written.reshape(memory.shape)[at][lanes] = True
 
     def element(self, buffer: Buffer, index: tuple[Index, ...], action: str) -> Number:
         """The position in the flat memory of the element at `index`, checked."""

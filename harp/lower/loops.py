@@ -203,6 +203,10 @@ class Row(Stmt):
         """The row, in all buffers."""
         return self.index[:-1]
 
+    def at_of(self, buffer: Buffer) -> tuple[Index, ...]:
+        """The row in a buffer, which may have one row for all."""
+        return self.at[: len(buffer.shape) - 1]
+
     @property
     def start(self) -> Index:
         """The first position in the row that is stored to."""

@@ -86,7 +86,7 @@ class Machine(Evaluator):
         def run() -> None:
             place, first = tuple(p() for p in at), start()
             lanes = slice(first, first + count())
-            sources = [self.read_row(source, place) for source in stmt.sources]
+            sources = [self.read_row(source, place[: len(source.shape) - 1]) for source in stmt.sources]
             if searches:
                 sources[-1] = sources[-1][lanes]
             self.write_row(stmt.target, place, lanes, function(*sources, stmt.reverse))

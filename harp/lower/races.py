@@ -95,7 +95,7 @@ def _accesses(body: Stmt) -> Iterator[Access]:
             yield Access(stmt.buffer, stmt.index)
         elif isinstance(stmt, Row):  # it reads rows of the same numbers
             yield Access(stmt.target, stmt.index)
-            yield from (Access(source, (*stmt.at, of(stmt.lane))) for source in stmt.sources)
+            yield from (Access(source, (*stmt.at_of(source), of(stmt.lane))) for source in stmt.sources)
         for load in loads(stmt):
             yield Access(load.buffer, load.index)
 

@@ -8,9 +8,9 @@ Rows are shared by threads. A search also goes by parts of the rows, for no elem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
-from harp.lower.loops import Alloc, Buffer, For, Kernel, Nest, Row, Space, Stmt, walk
+from harp.lower.loops import Alloc, Buffer, For, Kernel, Row, Space, Stmt, walk
 from harp.lower.rewrite import nest
 from harp.trace.division import ceildiv, floordiv, minimum
 from harp.trace.dtypes import u64

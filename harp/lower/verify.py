@@ -266,8 +266,9 @@ class _Checker:
         known = scope._replace(names=scope.names | {stmt.lane}, facts=(*scope.facts, stmt.lane.extent - 1))
         self.access(target, stmt.index, known, 0)
         for source in stmt.sources:
-            fits = source.shape[:-1] == target.shape[:-1]
-            fits &= source.shape[-1] is target.shape[-1] or not (info.aligned or source is stmt.sources[-1])
+            length = info.aligned or source is stmt.sources[-1]
+            fits = source.shape[-1] is target.shape[-1] if length else True
+            fits &= source.shape[:-1] in (target.shape[:-1], *([] if length else [()]))
             self.require(source in scope.buffers and fits, f"{source.name} has no rows of {target.name}")
 
     def load(self, load: Load, scope: Scope) -> None:

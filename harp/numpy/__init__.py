@@ -8,6 +8,8 @@ Array([0.5, 1.5, 2.5])
 from __future__ import annotations
 
 import math
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from harp.numpy.creation import (
     arange,
@@ -29,7 +31,7 @@ from harp.numpy.creation import (
     zeros,
     zeros_like,
 )
-from harp.numpy.cumulative import cumprod, cumsum, cumulative_prod, cumulative_sum
+from harp.numpy.cumulative import cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum, diff
 from harp.numpy.elementwise import (
     abs,
     absolute,
@@ -158,11 +160,52 @@ from harp.trace.dtypes import u16 as uint16
 from harp.trace.dtypes import u32 as uint32
 from harp.trace.dtypes import u64 as uint64
 
+if TYPE_CHECKING:
+    from harp.numpy.quantiles import median, percentile, quantile
+    from harp.numpy.sets import (
+        argwhere,
+        count_nonzero,
+        extract,
+        flatnonzero,
+        intersect1d,
+        isin,
+        nonzero,
+        setdiff1d,
+        union1d,
+        unique,
+        unique_all,
+        unique_counts,
+        unique_inverse,
+        unique_values,
+    )
+    from harp.numpy.sorting import argsort, lexsort, searchsorted, sort, top_k
+
 pi = math.pi
 e = math.e
 inf = math.inf
 nan = math.nan
 newaxis = None
+
+# Modules that are imported when a name of theirs is first asked for.
+_LATER = {
+    "quantiles": "median percentile quantile",
+    "sets": "argwhere count_nonzero extract flatnonzero intersect1d isin nonzero setdiff1d union1d unique unique_all "
+    "unique_counts unique_inverse unique_values",
+    "sorting": "argsort lexsort searchsorted sort top_k",
+}
+_MODULES = {name: module for module, names in _LATER.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})
+
 
 __all__ = [
     "abs",
@@ -175,6 +218,8 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
+    "argwhere",
     "array",
     "asarray",
     "astype",
@@ -192,11 +237,15 @@ __all__ = [
     "clip",
     "concatenate",
     "cos",
+    "count_nonzero",
+    "cummax",
+    "cummin",
     "cumprod",
     "cumsum",
     "cumulative_prod",
     "cumulative_sum",
     "diagonal",
+    "diff",
     "divide",
     "dot",
     "e",
@@ -208,7 +257,9 @@ __all__ = [
     "exp2",
     "expand_dims",
     "expm1",
+    "extract",
     "eye",
+    "flatnonzero",
     "flatten",
     "flip",
     "float32",
@@ -226,11 +277,14 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "intersect1d",
     "isfinite",
+    "isin",
     "isinf",
     "isnan",
     "less",
     "less_equal",
+    "lexsort",
     "linspace",
     "log",
     "log1p",
@@ -247,6 +301,7 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "median",
     "min",
     "minimum",
     "mod",
@@ -254,16 +309,19 @@ __all__ = [
     "multiply",
     "nan",
     "negative",
+    "nonzero",
     "not_equal",
     "ones",
     "ones_like",
     "outer",
     "pad",
+    "percentile",
     "permute_dims",
     "pi",
     "positive",
     "power",
     "prod",
+    "quantile",
     "ravel",
     "reciprocal",
     "relu",
@@ -274,11 +332,14 @@ __all__ = [
     "roll",
     "round",
     "rsqrt",
+    "searchsorted",
+    "setdiff1d",
     "sigmoid",
     "sign",
     "sin",
     "softmax",
     "softplus",
+    "sort",
     "split",
     "sqrt",
     "square",
@@ -292,6 +353,7 @@ __all__ = [
     "tanh",
     "tensordot",
     "tile",
+    "top_k",
     "trace",
     "transpose",
     "tri",
@@ -303,6 +365,12 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "var",
     "vdot",
     "where",

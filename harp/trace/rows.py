@@ -3,7 +3,7 @@
     sort(keys)              the keys in ascending order
     order(keys)             the positions of the keys in ascending order
     sort_by(keys, values)   the values in the order of their keys
-    search(table, values)   how many elements of the sorted table are below each value
+    search(table, values)   how many elements of a sorted table, one for all rows or one for each, are below each value
 
 `reverse` means descending, or for a search: how many are not above. Order is NumPy's: equal keys stay in the order in
 which they are, also descending; -0.0 and 0.0 are equal; NaN are equal and above all numbers.
@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 import attrs
 import numpy as np
+import numpy.typing as npt
 
 from harp.trace.dtypes import Buffer
 
@@ -40,11 +41,12 @@ class RowInfo:
     numpy: Callable[..., Buffer]
 
 
-def _order(keys: Buffer, reverse: bool) -> Buffer:
+def _order(keys: Buffer, reverse: bool) -> npt.NDArray[np.int64]:
     """Descending is ascending from the back: the last of equal ones first, and then all turned round."""
     if not reverse:
         return np.argsort(keys, axis=-1, kind="stable").astype(np.int64, copy=False)
-    return np.asarray(keys.shape[-1] - 1 - np.flip(_order(np.flip(keys, -1), False), -1))
+    from_behind: npt.NDArray[np.int64] = np.flip(_order(np.flip(keys, -1), False), -1)
+    return np.asarray(keys.shape[-1] - 1 - from_behind, np.int64)
 
 
 def _sort_by(keys: Buffer, values: Buffer, reverse: bool) -> Buffer:
@@ -58,7 +60,7 @@ def _sort(keys: Buffer, reverse: bool) -> Buffer:
 def _search(table: Buffer, values: Buffer, reverse: bool) -> Buffer:
     result = np.empty(values.shape, np.int64)
     for row in np.ndindex(*values.shape[:-1]):
-        result[row] = np.searchsorted(table[row], values[row], "right" if reverse else "left")
+        result[row] = np.searchsorted(table[row[: table.ndim - 1]], values[row], "right" if reverse else "left")
     return result
 
 

@@ -56,7 +56,9 @@ def _row_wise(node: RowWise) -> str:
     if len(node.operands) != info.arity:
         return f"{len(node.operands)} operands of {node.function.value}"
     alike = node.shape if info.aligned else node.shape[:-1]
-    if not node.shape or any(o.shape[: len(alike)] != alike or len(o.shape) != len(node.shape) for o in node.operands):
+    rows = [o.shape if info.aligned else o.shape[:-1] for o in node.operands]
+    common = not info.aligned and len(first.shape) == 1
+    if not node.shape or any(shape != alike for shape in rows[common:]):
         return f"rows of shapes {[list(o.shape) for o in node.operands]}"
     if node.function is RowOp.SEARCH and first.dtype is not node.operands[1].dtype:
         return f"values of dtype {node.operands[1].dtype} are searched in {first.dtype}"

@@ -33,7 +33,7 @@ from harp.trace.rows import ROWS, RowOp
 from harp.trace.sites import Site
 from harp.trace.view import view
 from harp.transforms.adjoint import sum_over, view_adjoint
-from harp.transforms.cumulative import running_product
+from harp.transforms.cumulative import running_extreme, running_product
 from harp.transforms.derivatives import depends, pullback
 
 Cotangents = list[tuple[Node, Node]]  # an input of the node, and what the node sends back to it
@@ -165,6 +165,9 @@ def _sum(node: MapReduce, ct: Node, active: Active) -> Cotangents:
 
 def _extreme(node: MapReduce, ct: Node, active: Active) -> Cotangents:
     """Equal shares for all that equal the forward's result; where that is NaN, for all NaN."""
+    run = running(node)
+    if run is not None:
+        return _below(run.values, running_extreme(node, run, ct), set(walk((node,))), active)
     first = len(node.operands)
     chosen = _spread(node, node.domain, node.axes)
     equal = apply(Op.EQ, node.expr, Operand(node.dtype, first))

@@ -1,8 +1,8 @@
 """Functions of whole rows in C: the call for each, of the functions of `harp.backends.c.sorting`.
 
-    out[row, :] = sort_by(keys[row, :], values[row, :])
-        ->  status |= harp_order_f32(n, &keys[row*n], &work[n], work, 0);
-            harp_take(n, &work[n], &values[row*n], &out[row*n]);
+out[row, :] = sort_by(keys[row, :], values[row, :])
+    ->  status |= harp_order_f32(n, &keys[row*n], &work[n], work, 0);
+        harp_take(n, &work[n], &values[row*n], &out[row*n]);
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def call(row: Row, prints: Print) -> list[str]:
 
 
 def _pointer(row: Row, buffer: Buffer, prints: Print, start: Index = ZERO) -> str:
-    return f"&{prints.element(buffer, (*row.at, start))}"
+    return f"&{prints.element(buffer, (*row.at_of(buffer), start))}"
 
 
 def _keys(row: Row, prints: Print, stem: str, target: str) -> str:
