@@ -7,9 +7,11 @@ from harp.numpy.manipulation import moveaxis, ravel, reshape
 from harp.trace.array import Array, node_of
 from harp.trace.indexing import getitem
 from harp.trace.node import RowWise
-from harp.trace.primitives import as_array, common_dtype, emit, map_, normalize_axis
+from harp.trace.primitives import as_array, common_dtype, emit, map_, normalize_axis, to_shape
 from harp.trace.rows import ROWS, RowOp
+from harp.trace.scope import Relation
 from harp.trace.sites import where
+from harp.trace.sizes import ask, describe, resolve
 
 
 def row_wise(function: RowOp, *arrays: Array, reverse: bool = False) -> Array:
@@ -94,8 +96,10 @@ def top_k(x: object, k: object, axis: object = -1) -> tuple[Array, Array]:
     """
     array = as_array(x)
     along = normalize_axis(axis, array.ndim)
-    if not array.shape[along] >= k:  # type: ignore[operator]
-        raise ShapeError(f"top_k of {k} elements along axis {along} of size {array.shape[along]}{where()}")
+    size = node_of(array).shape[along]
+    (count,) = to_shape(k)
+    if not ask(Relation.NONNEGATIVE, resolve(size - count), f"axis {along} has {k} elements"):
+        raise ShapeError(f"top_k of {k} elements along axis {along} of size {describe(size)}{where()}")
     first = (*(slice(None),) * along, slice(None, k))
     values, places = (_along(function, array, along, True) for function in (RowOp.SORT, RowOp.ORDER))
     return getitem(values, first), getitem(places, first)
