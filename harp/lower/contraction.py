@@ -31,10 +31,11 @@ from harp.lower.rewrite import (
     distribute,
     nest,
     rebuilt,
+    renamed,
     sequence,
     stride,
 )
-from harp.lower.strips import Context, strips
+from harp.lower.strips import Context, strips, vectors
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution, ceildiv, minimum
 from harp.trace.expr import Apply, Const, Expr, Position, apply, const
@@ -80,14 +81,35 @@ def contraction(context: Context, s: Stmt) -> Stmt | None:
     found = _match(s)
     if found is None:
         return None
-    panels = _panels(context, found)
-    rows, columns = found.row.extent, found.column.extent
-    conditions = tuple(c for c in (rows - _FEW_ROWS, rows * columns - _FEW_ELEMENTS) if not nonnegative(c))
-    if not conditions or not all(_moves_by_one(p.b, found.column) for p in found.products):
-        return panels
     assert isinstance(s, Nest)
+    result = _general(context, found, s)
+    for one, many in ((found.row, found.column), (found.column, found.row)):
+        if one.extent.constant is None and all(_is_matrix_times_vector(p, many) for p in found.products):
+            heads = [h for h in s.heads if isinstance(h, For) and h.loop not in (one, many)]
+            lanes = max(context.target.vector_bytes // found.products[0].acc.dtype.itemsize, 1)
+            thin = vectors(context, renamed(s.body, {one: ZERO}), many, lanes)
+            result = If((1 - one.extent, one.extent - 1), _shared(context, heads, thin), result)
+    return result
+
+
+def _general(context: Context, match: Match, s: Nest) -> Stmt:
+    """By panels, or by strips where there are few rows."""
+    panels = _panels(context, match)
+    rows, columns = match.row.extent, match.column.extent
+    conditions = tuple(c for c in (rows - _FEW_ROWS, rows * columns - _FEW_ELEMENTS) if not nonnegative(c))
+    if not conditions or not all(_moves_by_one(p.b, match.column) for p in match.products):
+        return panels
     heads = [h for h in s.heads if isinstance(h, For)]
-    return If(conditions, panels, _shared(context, heads[:-1], strips(context, s.body, found.column)))
+    return If(conditions, panels, _shared(context, heads[:-1], strips(context, s.body, match.column)))
+
+
+def _is_matrix_times_vector(product: Product, many: Loop) -> bool:
+    """Whether, with one row or one column, both operands can be read as they lie there: packing would read the matrix
+    twice, and most of a panel would be empty."""
+    if len(product.loops) > 1 or not (_is_direct(product.a) and _is_direct(product.b)):
+        return False
+    matrix = product.a if many in _moving(product.a) else product.b
+    return _along(matrix, product.loops[0]) or (_along(matrix, many) and matrix is product.a)
 
 
 def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
@@ -318,32 +340,7 @@ def _sum(context: Context, panel: Panel, a: Expr) -> Stmt:
         few = _FEW_REUSES - panel.row.extent, panel.column.extent - panel.start - width
         step = If(few, here, step)
     result = nest((*map(For, outer), *chunk), step)
-    for condition, thin in _thin(context, panel, a):
-        result = If((condition,), thin, result)
     return result
-
-
-def _thin(context: Context, panel: Panel, a: Expr) -> Iterator[tuple[Index, Stmt]]:
-    """(condition, sum) where there is one column or one row, and the other operand can be read as it lies there:
-    packing would read it twice, and most of a panel would be empty."""
-    b, loops, one = panel.product.b, panel.product.loops, context.numbers.loop
-    k = loops[-1]
-    if len(loops) > 1 or not (_is_direct(a) and _is_direct(b)):
-        return
-
-    def update(row: Index, column: Index, heads: tuple[For, ...], lanes: tuple[For, ...], at: Index) -> Stmt:
-        here: dict[Atom, Index] = {panel.row: panel.top + row, panel.column: panel.start + column, k: at}
-        value = apply(Op.FMA, _at(a, here), _at(b, here), Load(panel.sums, (row, column)))
-        return nest((*heads, *lanes), Store(panel.sums, (row, column), value))
-
-    if panel.column.extent.constant is None and (_along(a, k) or _along(a, panel.row)):
-        heads, at = one(k.extent)
-        lanes, i = one(panel.rows, LoopKind.SIMD)
-        yield 1 - panel.column.extent, update(i, ZERO, heads, lanes, at)
-    if panel.row.extent.constant is None and _along(b, k):
-        heads, at = one(k.extent)
-        lanes, j = one(panel.columns, LoopKind.SIMD)
-        yield 1 - panel.row.extent, update(ZERO, j, heads, lanes, at)
 
 
 def _along(e: Expr, loop: Loop) -> bool:
