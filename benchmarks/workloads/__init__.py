@@ -5,11 +5,21 @@ from __future__ import annotations
 from fnmatch import fnmatch
 
 from benchmarks.workload import Workload
-from benchmarks.workloads import bandwidth, dispatch, elementwise, matmul, mlp, processes, reductions, symbolic
+from benchmarks.workloads import (
+    bandwidth,
+    dispatch,
+    elementwise,
+    matmul,
+    mlp,
+    processes,
+    random,
+    reductions,
+    symbolic,
+)
 
 WORKLOADS: dict[str, Workload] = {
     workload.name: workload
-    for module in (elementwise, reductions, matmul, mlp, dispatch, processes, bandwidth, symbolic)
+    for module in (elementwise, reductions, random, matmul, mlp, dispatch, processes, bandwidth, symbolic)
     for workload in module.WORKLOADS
 }
 

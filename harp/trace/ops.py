@@ -65,6 +65,7 @@ class Op(enum.Enum):
     TANH = "tanh"
     FLOOR = "floor"
     STOP = "stop_gradient"
+    OPAQUE = "opaque"
     FMA = "fma"
 
 
@@ -156,6 +157,7 @@ INFO: dict[Op, OpInfo] = {
     Op.TANH: OpInfo(1, _FLOAT, Result.SAME, np.tanh, 12),
     Op.FLOOR: OpInfo(1, _FLOAT, Result.SAME, np.floor),
     Op.STOP: OpInfo(1, _ALL, Result.SAME, _identity, 0),
+    Op.OPAQUE: OpInfo(1, _FLOAT, Result.SAME, _identity, 0),
     Op.FMA: OpInfo(3, _FLOAT, Result.SAME, _fma),
 }
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Container
 
 import numpy as np
 
+from harp.errors import MissingRuleError
 from harp.trace.expr import Apply, Const, Expr, Operand, apply, cast, const, select, walk
 from harp.trace.ops import Op
 
@@ -90,6 +91,13 @@ def _tanh(ct: Expr, args: Args, out: Expr) -> Expr:
     return _mul(ct, _div(_mul(_number(4, x), e), _mul(root, root)))
 
 
+def _opaque(ct: Expr, args: Args, out: Expr) -> Expr:
+    raise MissingRuleError(
+        "a random number has no derivative with respect to this parameter of its distribution; put "
+        "harp.stop_gradient around the number or the parameter"
+    )
+
+
 # Operations whose derivative is zero wherever there is one, and those that have none.
 NONDIFFERENTIABLE = frozenset(
     {Op.LT, Op.EQ, Op.AND, Op.OR, Op.XOR, Op.NOT, Op.SHL, Op.SHR, Op.FLOOR, Op.FLOORDIV, Op.STOP}
@@ -144,6 +152,7 @@ RULES: dict[Op, tuple[Partial | None, ...]] = {
     # r = tan a -> ct*(1 + r*r)
     Op.TAN: (lambda ct, args, out: _mul(ct, _add(_mul(out, out), _number(1, ct))),),
     Op.TANH: (_tanh,),
+    Op.OPAQUE: (_opaque,),
     # a*b + c -> ct*b, ct*a, ct
     Op.FMA: (
         lambda ct, args, out: _mul(ct, args[1]),

@@ -194,7 +194,7 @@ def reference(op, *args):
             return args[0] * args[1] + args[2]
         wide = [x.astype(np.float64) for x in args]
         return (wide[0] * wide[1] + wide[2]).astype(np.float32)
-    if op is Op.STOP:
+    if op in (Op.STOP, Op.OPAQUE):
         return a
     name = {Op.SHL: "left_shift", Op.SHR: "right_shift", Op.FLOORDIV: "floor_divide", Op.MOD: "remainder",
             Op.DIV: "divide", Op.MUL: "multiply", Op.MAX: "maximum", Op.MIN: "minimum", Op.POW: "power",

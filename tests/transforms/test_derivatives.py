@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harp.errors import MissingRuleError
 from harp.trace.dtypes import f32, f64, i32
 from harp.trace.expr import Apply, Operand, apply, cast, const, evaluate, select, walk
 from harp.trace.ops import INFO, Op
@@ -73,7 +74,7 @@ POINTS = {
     Op.TANH: (-0.7,),
     Op.FMA: (0.3, -1.2, 0.5),
 }
-ODD = {Op.SELECT, Op.CAST}  # operands of several dtypes
+ODD = {Op.SELECT, Op.CAST, Op.OPAQUE}  # operands of several dtypes, and one that has no derivative
 
 
 @pytest.mark.parametrize("op", [op for op in RULES if op not in ODD], ids=lambda op: op.value)
@@ -118,6 +119,13 @@ def test_select_and_cast():
 @pytest.mark.parametrize("op", [Op.FLOOR, Op.STOP])
 def test_no_gradient_flows_through(op):
     assert pullback(apply(op, X[0]), SEED) == {}
+
+
+def test_an_opaque_value_has_no_gradient_and_says_so():
+    with pytest.raises(MissingRuleError, match="no derivative with respect to this parameter"):
+        pullback(apply(Op.OPAQUE, X[0]), SEED)
+    assert pullback(apply(Op.MUL, apply(Op.STOP, apply(Op.OPAQUE, X[0])), X[1]), SEED).keys() == {1}
+    assert value(apply(Op.OPAQUE, X[0]), 0.3) == 0.3
 
 
 def test_floor_division_has_no_gradient_and_the_remainder_has_its_quotient():

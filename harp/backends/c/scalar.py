@@ -76,6 +76,7 @@ ROWS: Mapping[Op, Row] = {
     Op.TANH: _on(_FLOAT, "harp_tanh_{s}({a})"),
     Op.FLOOR: _on(_FLOAT, "floor{f}({a})"),
     Op.STOP: _on(_ALL, "{a}"),
+    Op.OPAQUE: _on(_FLOAT, "{a}"),
     Op.FMA: _on(_FLOAT, "__builtin_fma{f}({a}, {b}, {c})"),
 }
 
