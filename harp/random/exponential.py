@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
+
+from harp.random.direct import Build
 from harp.random.floats import float_dtype, minus_log, neg
 from harp.random.streams import draw
 from harp.trace.array import Array
-from harp.trace.dtypes import DTypeLike, f64
+from harp.trace.dtypes import DType, DTypeLike, f64
 from harp.trace.expr import apply
 from harp.trace.ops import Op
 from harp.trace.primitives import to_shape
@@ -21,7 +24,7 @@ def exponential(key: object, shape: object = (), dtype: DTypeLike = f64) -> Arra
     (4,)
     """
     target = float_dtype("exponential", dtype)
-    return draw(key, to_shape(shape), lambda a, b: minus_log(a, b, target))
+    return draw(key, to_shape(shape), waiting(target))
 
 
 def gumbel(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
@@ -34,4 +37,16 @@ def gumbel(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
     (4,)
     """
     target = float_dtype("gumbel", dtype)
-    return draw(key, to_shape(shape), lambda a, b: neg(apply(Op.LOG, minus_log(a, b, target))))
+    return draw(key, to_shape(shape), _extreme(target))
+
+
+@cache
+def waiting(dtype: DType) -> Build:
+    """-log(u)"""
+    return partial(minus_log, dtype=dtype)
+
+
+@cache
+def _extreme(dtype: DType) -> Build:
+    """-log(-log(u))"""
+    return lambda a, b: neg(apply(Op.LOG, minus_log(a, b, dtype)))

@@ -8,23 +8,25 @@ a uniform number.
 from __future__ import annotations
 
 import math
+from functools import cache
 
-from harp.numpy import expand_dims, sigmoid, softmax, subtract
-from harp.random.floats import add, minus_log, mul, neg, number, unit
+from harp.numpy import arange, broadcast_to, expand_dims, sigmoid, softmax, subtract
+from harp.random.direct import Build
+from harp.random.exponential import waiting
+from harp.random.floats import add, mul, neg, number, unit
 from harp.random.normal import LANES, deviate
 from harp.random.parameters import common_float, sample_shape, spread
-from harp.random.streams import derived, draw, position
+from harp.random.streams import derived, draw
 from harp.trace.array import Array
 from harp.trace.dtypes import DType, i64
-from harp.trace.expr import Expr, Position, apply, const, less_equal, select
+from harp.trace.expr import Expr, apply, const, less_equal, select
 from harp.trace.index import as_index
-from harp.trace.node import Shape, positions
+from harp.trace.node import Shape
 from harp.trace.ops import Op, Reduce
 from harp.trace.primitives import as_array, map_, to_shape
 
 # One attempt fails with a probability of at most 0.0484, that of the shape 1; all of them with less than 2**-69.
 ATTEMPTS = 16
-_LAST = ATTEMPTS - 1
 _UNIFORM, _POWER = 2, 3  # lanes, after those of the normal numbers
 
 
@@ -85,7 +87,7 @@ def _sample(name: str, key: object, a: object, shape: object, logarithm: bool) -
     given = map_(lambda x: apply(Op.OPAQUE, x), a, to=dtype)
     d, c = (spread(map_(build, given), dtype, sizes) for build in (_size, _slope))
     base = _accepted(key, d, c, sizes, dtype)
-    power = draw(key, sizes, lambda u, v: minus_log(u, v, dtype), (_POWER,))
+    power = draw(key, sizes, waiting(dtype), (_POWER,))
     return map_(_logarithm if logarithm else _value, spread(given, dtype, sizes), d, base, power)
 
 
@@ -103,22 +105,26 @@ def _slope(a: Expr) -> Expr:
 def _accepted(key: object, d: Array, c: Array, sizes: Shape, dtype: DType) -> Array:
     """1 + c*x for the first normal number x that is accepted."""
     whole = (*sizes, as_index(ATTEMPTS))
-    attempts = draw(
-        key,
-        whole,
-        lambda *given: select(_accepts(given, dtype), Position(positions(whole)[-1]), const(_LAST, i64)),
-        (*LANES[dtype], _UNIFORM),
-        [spread(expand_dims(p, -1), dtype, whole) for p in (d, c)],
-        reduce=Reduce.MIN,
-    )
-    return draw(
-        key,
-        sizes,
-        lambda *given: add(number(1, dtype), mul(given[-2], deviate(given[:-2], dtype))),
-        LANES[dtype],
-        (c, attempts),
-        lambda c, attempt: add(mul(position(sizes), const(ATTEMPTS, i64)), attempt),
-    )
+    places = broadcast_to(arange(ATTEMPTS), whole)
+    operands = [*(spread(expand_dims(p, -1), dtype, whole) for p in (d, c)), places]
+    first = draw(key, whole, _attempt(dtype), (*LANES[dtype], _UNIFORM), operands, reduce=Reduce.MIN)
+    return draw(key, sizes, _base(dtype), LANES[dtype], (c, first), _number)
+
+
+@cache
+def _attempt(dtype: DType) -> Build:
+    """The place of an attempt that is accepted; that of the last one for others."""
+    return lambda *given: select(_accepts(given[:-1], dtype), given[-1], const(ATTEMPTS - 1, i64))
+
+
+@cache
+def _base(dtype: DType) -> Build:
+    return lambda *given: add(number(1, dtype), mul(given[-2], deviate(given[:-2], dtype)))
+
+
+def _number(here: Expr, c: Expr, attempt: Expr) -> Expr:
+    """That of an attempt among all attempts of all elements."""
+    return add(mul(here, const(ATTEMPTS, i64)), attempt)
 
 
 def _accepts(given: tuple[Expr, ...], dtype: DType) -> Expr:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from harp.errors import ArgumentError, DTypeError, IntegerRangeError, ShapeError
-from harp.random.streams import chosen, derived, key_words, split_off
-from harp.random.threefry import Words, threefry2x32
+from harp.random.streams import chosen, derived, key_nodes, key_numbers, pair_of, split_off
+from harp.random.threefry import EXPRESSIONS, INTEGERS, Words, threefry2x32
 from harp.trace.array import Array, node_of
 from harp.trace.dtypes import i64, u32, u64
-from harp.trace.expr import Const, Expr, Operand, apply, cast, const
+from harp.trace.expr import Expr, Operand, apply, cast, const
 from harp.trace.index import as_index
+from harp.trace.levels import current
 from harp.trace.node import MapReduce, Node
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, emit, expand_to, to_shape
@@ -32,8 +33,10 @@ def key(seed: object) -> Array:
     Array([0, 7], dtype=uint32)
     """
     nodes: list[Node] = []
-    words = _words("a seed", seed, nodes)
-    return emit(MapReduce(_PAIR, tuple(nodes), chosen(_PAIR, *words)))
+    number = _integer("a seed", seed, nodes)
+    if isinstance(number, int):
+        return pair_of(_halves(number))
+    return emit(MapReduce(_PAIR, tuple(nodes), chosen(_PAIR, *_words(number))))
 
 
 def split(key: object, num: object = 2) -> Array:
@@ -57,24 +60,34 @@ def fold_in(key: object, data: object) -> Array:
     >>> fold_in(key(0), 3).shape
     (2,)
     """
-    nodes = [expand_to(word, _PAIR) for word in key_words(derived(key, _FOLD_IN))]
-    counter = _words("data to fold in", data, nodes)
-    block = threefry2x32((Operand(u32, 0), Operand(u32, 1)), counter)
+    base = derived(key, _FOLD_IN)
+    known, nodes = key_numbers(base), [expand_to(word, _PAIR) for word in key_nodes(base)]
+    number = _integer("data to fold in", data, nodes)
+    if isinstance(number, int) and known is not None:
+        return pair_of(threefry2x32(known, _halves(number), INTEGERS))
+    counter = _words(const(number, i64) if isinstance(number, int) else number)
+    block = threefry2x32((Operand(u32, 0), Operand(u32, 1)), counter, EXPRESSIONS)
     return emit(MapReduce(_PAIR, tuple(nodes), chosen(_PAIR, *block)))
 
 
-def _words(name: str, value: object, nodes: list[Node]) -> Words:
-    """The two halves of an integer of 64 bits, high and low; its node joins the operands."""
-    number = _integer(name, value, nodes)
-    high = cast(apply(Op.SHR, number, const(32, number.dtype)), u32)
-    return high, cast(number, u32)
+def _halves(value: int) -> tuple[int, int]:
+    """The upper and the lower 32 bits."""
+    return value >> 32 & 0xFFFFFFFF, value & 0xFFFFFFFF
 
 
-def _integer(name: str, value: object, nodes: list[Node]) -> Expr:
+def _words(number: Expr) -> Words:
+    """The same of an expression of 64 bits."""
+    return cast(apply(Op.SHR, number, const(32, number.dtype)), u32), cast(number, u32)
+
+
+def _integer(name: str, value: object, nodes: list[Node]) -> int | Expr:
+    """A number that is known, or an expression of 64 bits; its node joins the operands."""
     if isinstance(value, Size):
         return size_value(value.index, i64)
     if isinstance(value, int) and not isinstance(value, bool):
-        return _constant(name, value)
+        if not -(2**63) <= value < 2**64:
+            raise IntegerRangeError(f"{name} has up to 64 bits; {short(value)} has more{where()}")
+        return value
     if not isinstance(value, (Array, np.ndarray, np.generic)):
         raise ArgumentError(f"{name} must be an integer, not {value!r} of type {type(value).__name__}{where()}")
     array = as_array(value)
@@ -82,11 +95,7 @@ def _integer(name: str, value: object, nodes: list[Node]) -> Expr:
         raise DTypeError(f"{name} must be an integer, not {array.dtype}; convert it with .astype{where()}")
     if array.ndim:
         raise ShapeError(f"{name} is one number, not an array with {array.ndim} axes{where()}")
+    if current() is None:
+        return int(array)
     nodes.append(expand_to(node_of(array), _PAIR))
     return cast(Operand(array.kind, len(nodes) - 1), u64 if array.kind is u64 else i64)
-
-
-def _constant(name: str, value: int) -> Const:
-    if not -(2**63) <= value < 2**64:
-        raise IntegerRangeError(f"{name} has up to 64 bits; {short(value)} has more{where()}")
-    return const(value, i64)

@@ -7,8 +7,9 @@ The cosine of an even angle is the sine of one between -90 and 90 degrees, so th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import cache, reduce
 
+from harp.random.direct import Build
 from harp.random.floats import add, float_dtype, mul, number, positive, symmetric
 from harp.random.streams import draw
 from harp.trace.array import Array
@@ -38,7 +39,12 @@ def normal(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
     (2, 3)
     """
     target = float_dtype("normal", dtype)
-    return draw(key, to_shape(shape), lambda *words: deviate(words, target), LANES[target])
+    return draw(key, to_shape(shape), _build(target), LANES[target])
+
+
+@cache
+def _build(dtype: DType) -> Build:
+    return lambda *words: deviate(words, dtype)
 
 
 def deviate(words: Sequence[Expr], dtype: DType) -> Expr:

@@ -12,40 +12,64 @@ Element k depends on the key and on k only: not on the shape, the number of thre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
 
 from harp.errors import ArgumentError, DTypeError, ShapeError
-from harp.random.threefry import Words, threefry2x32, word
+from harp.random import direct
+from harp.random.direct import Build, Key
+from harp.random.threefry import EXPRESSIONS, Words, threefry2x32, word
 from harp.trace import view
-from harp.trace.array import Array, node_of
+from harp.trace.array import Array, from_numpy, node_of
 from harp.trace.dtypes import i64, u32
 from harp.trace.expr import Const, Expr, Operand, Position, apply, cast, const
 from harp.trace.index import ZERO, as_index
+from harp.trace.levels import current
 from harp.trace.node import MapReduce, Node, Shape, positions
 from harp.trace.ops import Op, Reduce
-from harp.trace.primitives import as_array, emit, expand_to
+from harp.trace.primitives import as_array, emit, expand_to, known_numbers
 from harp.trace.sites import where
-from harp.trace.sizes import describe, unify
+from harp.trace.sizes import describe, pin, unify
 
 _SPLIT = 0b10 << 30
 _DERIVED = 0b11 << 30
 _LANE = 1 << 16
 
 
-def key_words(key: object) -> tuple[Node, Node]:
-    """The two words of a key, each an array without axes. Raises ArgumentError, DTypeError or ShapeError for others."""
+def checked(key: object) -> Array:
+    """A key. Raises ArgumentError, DTypeError or ShapeError for what is none."""
     if isinstance(key, (bool, int, float, list, tuple)):
         raise ArgumentError(f"a key is an array made by harp.random.key(seed), not {key!r}{where()}")
     array = as_array(key)
     if array.kind is not u32:
         raise DTypeError(f"a key is an array of uint32 made by harp.random.key(seed), not of {array.dtype}{where()}")
-    node = node_of(array)
-    if len(node.shape) != 1:
-        sizes = ", ".join(map(describe, node.shape))
+    shape = node_of(array).shape
+    if len(shape) != 1:
+        sizes = ", ".join(map(describe, shape))
         raise ShapeError(f"a key has shape (2,), not ({sizes}); index several keys to get one, as in keys[0]{where()}")
-    size = node.shape[0]
-    unify(size, as_index(2), lambda: f"a key has shape (2,), not ({describe(size)},)")
+    unify(shape[0], as_index(2), lambda: f"a key has shape (2,), not ({describe(shape[0])},)")
+    return array
+
+
+def key_nodes(array: Array) -> tuple[Node, Node]:
+    """The two words of a key, each an array without axes."""
+    node = node_of(array)
     return view.drop_axes(node, {0: ZERO}), view.drop_axes(node, {0: as_index(1)})
+
+
+def key_numbers(array: Array) -> Key | None:
+    """The two words of a key, if they are numbers and what is drawn is computed at once."""
+    if current() is not None:
+        return None
+    value = known_numbers(array)
+    return None if value is None else (int(value[0]), int(value[1]))
+
+
+def pair_of(words: tuple[int, int]) -> Array:
+    """A key of two numbers."""
+    return from_numpy(np.array(words, np.uint32))
 
 
 def position(shape: Shape) -> Expr:
@@ -53,50 +77,62 @@ def position(shape: Shape) -> Expr:
     return Position(view.flatten_index(positions(shape), shape))
 
 
-def block(key: Words, number: Expr, lane: int = 0, tag: int = 0) -> Words:
-    """The block of element `number`, an int64."""
-    high = word(0) if isinstance(number, Const) else cast(apply(Op.SHR, number, const(32, i64)), u32)
-    return threefry2x32(key, (apply(Op.ADD, high, word(tag + lane * _LANE)), cast(number, u32)))
+def block(key: Words, number: Expr, high: int) -> Words:
+    """The block of element `number`, an int64, and of what else belongs to the upper half of the counter."""
+    above = word(0) if isinstance(number, Const) else cast(apply(Op.SHR, number, const(32, i64)), u32)
+    return threefry2x32(key, (apply(Op.ADD, above, word(high)), cast(number, u32)), EXPRESSIONS)
 
 
 def draw(
     key: object,
     shape: Shape,
-    build: Callable[..., Expr],
+    build: Build,
     lanes: Sequence[int] = (0,),
     operands: Sequence[Array] = (),
-    number: Callable[..., Expr] | None = None,
+    number: Build | None = None,
     reduce: Reduce | None = None,
 ) -> Array:
     """An array of this shape: each element is `build` of the words of its blocks, and of the operands' elements.
 
-    The operands have the array's shape. `number` of these gives an element's number where that is not its position.
-    `reduce` folds the last axis.
+    The operands have the array's shape. `number` of an element's position and these gives its number, where that is
+    another one. `reduce` folds the last axis. Functions `build` and `number` are kept, so they should be few.
     """
-    words, nodes = _expanded(key, shape)
+    array, highs = checked(key), [lane * _LANE for lane in lanes]
+    known = key_numbers(array)
+    if known is not None:
+        values = [np.asarray(o) for o in operands]
+        return from_numpy(direct.draw(known, _sizes(shape), build, highs, values, number, reduce))
+    words, nodes = _expanded(array, shape)
     nodes += [node_of(o) for o in operands]
     given = [Operand(o.kind, slot) for slot, o in enumerate(operands, 2)]
-    counted = position(shape) if number is None else number(*given)
-    blocks = [w for lane in lanes for w in block(words, counted, lane)]
+    here = position(shape)
+    counted = here if number is None else number(here, *given)
+    blocks = [w for high in highs for w in block(words, counted, high)]
     axes = (len(shape) - 1,) if reduce is not None else ()
     return emit(MapReduce(shape, tuple(nodes), build(*blocks, *given), reduce, axes))
 
 
 def split_off(key: object, shape: Shape) -> Array:
     """Keys numbered by their positions, with their two words along a last axis."""
-    pair = (*shape, as_index(2))
-    words, nodes = _expanded(key, pair)
+    array, pair = checked(key), (*shape, as_index(2))
+    known = key_numbers(array)
+    if known is not None:
+        sizes = _sizes(shape)
+        words = direct.blocks(known, np.arange(prod(sizes), dtype=np.int64), _SPLIT)
+        return from_numpy(np.stack(words, axis=-1).reshape(*sizes, 2))
+    halves, nodes = _expanded(array, pair)
     number = Position(view.flatten_index(positions(pair)[:-1], shape))
-    first, second = block(words, number, tag=_SPLIT)
-    return emit(MapReduce(pair, tuple(nodes), chosen(pair, first, second)))
+    return emit(MapReduce(pair, tuple(nodes), chosen(pair, *block(halves, number, _SPLIT))))
 
 
 def derived(key: object, stream: int) -> Array:
     """The key of a stream of its own."""
-    pair = (as_index(2),)
-    words, nodes = _expanded(key, pair)
-    first, second = block(words, const(stream, i64), tag=_DERIVED)
-    return emit(MapReduce(pair, tuple(nodes), chosen(pair, first, second)))
+    array, pair = checked(key), (as_index(2),)
+    known = key_numbers(array)
+    if known is not None:
+        return pair_of(direct.integer_block(known, stream, _DERIVED))
+    halves, nodes = _expanded(array, pair)
+    return emit(MapReduce(pair, tuple(nodes), chosen(pair, *block(halves, const(stream, i64), _DERIVED))))
 
 
 def chosen(shape: Shape, first: Expr, second: Expr) -> Expr:
@@ -105,6 +141,11 @@ def chosen(shape: Shape, first: Expr, second: Expr) -> Expr:
     return apply(Op.SELECT, is_first, first, second)
 
 
-def _expanded(key: object, shape: Shape) -> tuple[Words, list[Node]]:
-    first, second = (expand_to(node, shape) for node in key_words(key))
+def _expanded(key: Array, shape: Shape) -> tuple[Words, list[Node]]:
+    first, second = (expand_to(node, shape) for node in key_nodes(key))
     return (Operand(u32, 0), Operand(u32, 1)), [first, second]
+
+
+def _sizes(shape: Shape) -> tuple[int, ...]:
+    """As numbers, which they are outside of traces."""
+    return tuple(pin(size) for size in shape)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
 from harp.errors import ArgumentError, DTypeError, IntegerRangeError
+from harp.random.direct import Build
 from harp.random.floats import add, float_dtype, mul, neg, unit
 from harp.random.parameters import common_float, is_number, sample_shape, spread
 from harp.random.streams import draw
@@ -34,8 +35,14 @@ def bits(key: object, shape: object = (), dtype: DTypeLike = u32) -> Array:
         raise DTypeError(f"bits are uint8, uint16, uint32 or uint64, not {found.numpy}{where()}")
     if found is u64:
         return draw(key, to_shape(shape), joined)
-    rest = 32 - 8 * found.itemsize
-    return draw(key, to_shape(shape), lambda a, b: cast(apply(Op.SHR, a, word(rest)) if rest else a, found))
+    return draw(key, to_shape(shape), _leading(found))
+
+
+@cache
+def _leading(dtype: DType) -> Build:
+    """The upper bits of the first word."""
+    rest = 32 - 8 * dtype.itemsize
+    return lambda a, b: cast(apply(Op.SHR, a, word(rest)) if rest else a, dtype)
 
 
 def joined(high: Expr, low: Expr) -> Expr:
@@ -56,13 +63,18 @@ def uniform(
     (3,)
     """
     target, sizes = float_dtype("uniform", dtype), to_shape(shape)
-    drawn = draw(key, sizes, partial(unit, dtype=target))
+    drawn = draw(key, sizes, _unit(target))
     if is_number(minval) and is_number(maxval):
         if not minval < maxval or not math.isfinite(maxval - minval):  # type: ignore[operator]
             raise ArgumentError(f"uniform draws from minval to a larger maxval, not {minval!r} to {maxval!r}{where()}")
         if minval == 0 and maxval == 1:
             return drawn
     return map_(_between, drawn, spread(minval, target, sizes), spread(maxval, target, sizes), to=target)
+
+
+@cache
+def _unit(dtype: DType) -> Build:
+    return partial(unit, dtype=dtype)
 
 
 def _between(u: Expr, low: Expr, high: Expr) -> Expr:
@@ -84,7 +96,7 @@ def bernoulli(key: object, p: object = 0.5, shape: object = None) -> Array:
     if is_number(p) and not 0 <= p <= 1:  # type: ignore[operator]
         raise ArgumentError(f"bernoulli takes a probability p from 0 to 1, not {p!r}{where()}")
     dtype, sizes = common_float("bernoulli", p), sample_shape(shape, p)
-    drawn = draw(key, sizes, partial(unit, dtype=dtype))
+    drawn = draw(key, sizes, _unit(dtype))
     return map_(lambda u, chance: apply(Op.LT, u, chance), drawn, spread(p, dtype, sizes), to=dtype)
 
 
@@ -107,13 +119,20 @@ def randint(key: object, shape: object, minval: object, maxval: object, dtype: D
     low = _integer("minval", minval, target, 0)
     last = _last(low, minval, maxval, target, wide)
 
+    operands = [spread(bound, wide, sizes) for bound in (low, last)]
+    return draw(key, sizes, _among(target), (0, 1) if target.itemsize == 8 else (0,), operands)
+
+
+@cache
+def _among(dtype: DType) -> Build:
+    """An integer from the least to the most, the last two operands."""
+
     def build(*given: Expr) -> Expr:
         *words, least, most = given
         span = add(cast(most, u64), neg(cast(least, u64)))
-        return cast(add(cast(least, u64), scaled(words, span)), target)
+        return cast(add(cast(least, u64), scaled(words, span)), dtype)
 
-    operands = [spread(bound, wide, sizes) for bound in (low, last)]
-    return draw(key, sizes, build, (0, 1) if target.itemsize == 8 else (0,), operands)
+    return build
 
 
 def _last(low: object, minval: object, maxval: object, target: DType, wide: DType) -> object:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import harp
 from harp.random import streams
-from harp.random.threefry import threefry2x32, word
+from harp.random.threefry import ARRAYS, EXPRESSIONS, INTEGERS, threefry2x32, word
 from harp.trace.dtypes import i64
 from harp.trace.expr import Operand, evaluate
 
@@ -23,8 +23,14 @@ KNOWN = [
 
 
 def block(key, counter):
-    pair = threefry2x32(tuple(map(word, key)), tuple(map(word, counter)))
-    return tuple(int(evaluate(e, None)) for e in pair)
+    """By each of the arithmetics."""
+    pair = threefry2x32(tuple(map(word, key)), tuple(map(word, counter)), EXPRESSIONS)
+    found = {tuple(int(evaluate(e, None)) for e in pair), threefry2x32(key, counter, INTEGERS)}
+    arrays = threefry2x32(tuple(map(ARRAYS.word, key)), tuple(map(ARRAYS.word, counter)), ARRAYS)
+    assert all(a.dtype == np.uint32 for a in arrays)
+    found.add(tuple(int(a[0]) for a in arrays))
+    assert len(found) == 1
+    return found.pop()
 
 
 @pytest.mark.parametrize(("counter", "key", "expected"), KNOWN)
@@ -48,6 +54,6 @@ def test_a_known_answer_is_drawn():
 @settings(max_examples=50)
 @given(key=WORDS, number=st.integers(0, 2**48 - 1), lane=st.integers(0, 2**14 - 1))
 def test_lanes_and_positions_share_no_block(key, number, lane):
-    drawn = streams.block(tuple(map(word, key)), Operand(i64, 0), lane)
+    drawn = streams.block(tuple(map(word, key)), Operand(i64, 0), lane << 16)
     values = tuple(int(evaluate(e, lambda leaf: np.asarray(number))) for e in drawn)
     assert values == block(key, ((lane << 16) + (number >> 32), number % 2**32))
