@@ -17,7 +17,7 @@ from harp.trace.primitives import to_shape
 def exponential(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
     """Positive numbers of density exp(-x), in float64 or float32; multiply for another mean.
 
-    They lie between 2**-65 and 45. Raises DTypeError for other dtypes.
+    They lie between 2**-65 and 45.1. Raises DTypeError for other dtypes.
 
     >>> import harp
     >>> harp.random.exponential(harp.random.key(0), 4).shape
@@ -30,7 +30,7 @@ def exponential(key: object, shape: object = (), dtype: DTypeLike = f64) -> Arra
 def gumbel(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
     """Numbers of the distribution function exp(-exp(-x)), in float64 or float32: the extremes of many samples.
 
-    They lie between -3.9 and 45. Raises DTypeError for other dtypes.
+    They lie between -3.9 and 45.1. Raises DTypeError for other dtypes.
 
     >>> import harp
     >>> harp.random.gumbel(harp.random.key(0), 4).shape

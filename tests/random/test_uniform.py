@@ -1,5 +1,7 @@
 """Bits, floats, integers and coins: exactly what the words say, everywhere, and evenly distributed."""
 
+import platform
+
 import blocks
 import numpy as np
 import numpy.testing as npt
@@ -237,3 +239,11 @@ def test_coins():
 def test_errors(draw, error, message):
     with pytest.raises(error, match=message):
         draw()
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the flags are those of x86")
+def test_bits_are_the_same_without_vectors_and_fused_operations():
+    options = harp.CompileOptions(optimize=1, extra_flags=("-mno-avx512f", "-mno-avx2", "-mno-avx", "-mno-fma"))
+    plain = harp.jit(drawn, options=options)(K, np.zeros((7, 9)))
+    for name, value in compiled(K, np.zeros((7, 9))).items():
+        npt.assert_array_equal(plain[name], value, err_msg=name)
