@@ -11,6 +11,7 @@ import pytest
 
 import harp
 import harp.numpy
+import harp.random
 from harp.config import log
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -109,7 +110,7 @@ def test_fields_have_precise_types():
 
 def test_all_that_is_public_is_documented():
     problems = []
-    for module in (harp, harp.numpy):
+    for module in (harp, harp.numpy, harp.random):
         for name in getattr(module, "__all__", [n for n in dir(module) if not n.startswith("_")]):
             value = getattr(module, name)
             if value is not None and not inspect.getdoc(value):
