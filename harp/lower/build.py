@@ -19,12 +19,13 @@ from harp.lower.chunks import in_chunks
 from harp.lower.cost import Frame, Nesting, Use, weigh
 from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, Space, Stmt, Store
 from harp.lower.rewrite import nest, sequence
+from harp.lower.rows import row_kernel
 from harp.lower.schedule import Group, Schedule, Step
 from harp.lower.target import Target
 from harp.trace.dtypes import DType
 from harp.trace.expr import Apply, Expr, Position, apply, const, select, substitute, walk
 from harp.trace.index import Index, Loop
-from harp.trace.node import Constant, Contiguous, MapReduce, Node, View, at, positions
+from harp.trace.node import Constant, Contiguous, MapReduce, Node, RowWise, View, at, positions
 from harp.trace.ops import Op, Reduce
 
 # A scalar at an outer depth gets a variable from this weight on; the C compiler hoists cheaper ones.
@@ -67,6 +68,9 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> B
             scratch.append(memory[group.root])
     kernels: list[Kernel] = []
     for group in schedule.groups:
+        if isinstance(group.root, RowWise):
+            kernels.append(row_kernel(group.root, memory))
+            continue
         kernel, parts = in_chunks(_Builder(group, memory, target).kernel(), len(scratch))
         kernels.append(kernel)
         scratch += parts

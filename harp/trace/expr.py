@@ -225,7 +225,7 @@ _RULES: Mapping[Op, tuple[Rule, ...]] = {
 }
 
 # Folding these in Python could differ from the compiled program by a rounding, or would lose the marker.
-_KEEP = {op for op, info in INFO.items() if info.weight > 8} | {Op.STOP, Op.FMA}
+_KEEP = {op for op, info in INFO.items() if info.weight > 8} | {Op.STOP, Op.OPAQUE, Op.FMA}
 
 
 def _fold(op: Op, args: tuple[Expr, ...], dtype: DType) -> Const:

@@ -21,8 +21,9 @@ from harp.trace.expr import Apply, Expr, Operand, Position
 from harp.trace.graph import Graph
 from harp.trace.halves import rounded, widened
 from harp.trace.index import Atom, FloorDiv, Index, Loop, Relu, Symbol, evaluate, value_atoms
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, walk
+from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, RowWise, Shape, View, walk
 from harp.trace.ops import Op, Reduce
+from harp.trace.rows import ROWS
 from harp.trace.sites import where
 
 Sizes = Callable[[Atom], int]
@@ -79,6 +80,10 @@ def _constant(node: Constant, values: Mapping[Node, Buffer], sizes: Sizes) -> Bu
 
 def _contiguous(node: Contiguous, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
     return np.ascontiguousarray(values[node.src]).reshape(_numbers(node.shape, sizes))
+
+
+def _row_wise(node: RowWise, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
+    return ROWS[node.function].numpy(*(values[o] for o in node.operands), node.reverse)
 
 
 def _map_reduce(node: MapReduce, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
@@ -255,4 +260,5 @@ _EVALUATE: dict[type[Node], Callable[..., Buffer]] = {
     MapReduce: _map_reduce,
     View: _view,
     Contiguous: _contiguous,
+    RowWise: _row_wise,
 }

@@ -15,12 +15,25 @@ from harp.trace.dtypes import bool_
 from harp.trace.expr import Expr, Operand, Position, apply, cast, const, operands_in, select, substitute
 from harp.trace.graph import Graph
 from harp.trace.index import ZERO, Index
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, fresh_input, positions, walk
+from harp.trace.node import (
+    Constant,
+    Contiguous,
+    Input,
+    MapReduce,
+    Node,
+    RowWise,
+    Shape,
+    View,
+    fresh_input,
+    positions,
+    walk,
+)
 from harp.trace.ops import Op, Reduce
+from harp.trace.rows import ROWS, RowOp
 from harp.trace.sites import Site
 from harp.trace.view import view
 from harp.transforms.adjoint import sum_over, view_adjoint
-from harp.transforms.cumulative import running_product
+from harp.transforms.cumulative import running_extreme, running_product
 from harp.transforms.derivatives import depends, pullback
 
 Cotangents = list[tuple[Node, Node]]  # an input of the node, and what the node sends back to it
@@ -152,6 +165,9 @@ def _sum(node: MapReduce, ct: Node, active: Active) -> Cotangents:
 
 def _extreme(node: MapReduce, ct: Node, active: Active) -> Cotangents:
     """Equal shares for all that equal the forward's result; where that is NaN, for all NaN."""
+    run = running(node)
+    if run is not None:
+        return _below(run.values, running_extreme(node, run, ct), set(walk((node,))), active)
     first = len(node.operands)
     chosen = _spread(node, node.domain, node.axes)
     equal = apply(Op.EQ, node.expr, Operand(node.dtype, first))
@@ -232,10 +248,21 @@ def _contiguous(node: Contiguous, ct: Node, active: Active) -> Cotangents:
     return [(node.src, ct)]
 
 
+def _row_wise(node: RowWise, ct: Node, active: Active) -> Cotangents:
+    """Element i came from place order[i], so the cotangents go back in the order of these places."""
+    assert not ROWS[node.function].positions
+    values = node.operands[-1]
+    if values not in active:  # the keys have no derivative
+        return []
+    order = RowWise(RowOp.ORDER, (node.operands[0],), node.reverse)
+    return [(values, RowWise(RowOp.SORT_BY, (order, ct)))]
+
+
 RULES: dict[type[Node], Callable[..., Cotangents]] = {
     Input: _leaf,
     Constant: _leaf,
     MapReduce: _map_reduce,
     View: _view,
     Contiguous: _contiguous,
+    RowWise: _row_wise,
 }
