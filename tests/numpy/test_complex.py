@@ -248,6 +248,15 @@ def test_there_is_no_order(name):
         assert "complex64" in str(caught.value) and __file__ in str(caught.value)
 
 
+def test_sorting():
+    """As in NumPy where the numbers are known, for the set functions; never in a program."""
+    z = np.array([2j, 1, 2j, 1 - 1j], "complex64")
+    np.testing.assert_array_equal(np.asarray(hnp.sort(z)), np.sort(z))
+    np.testing.assert_array_equal(np.asarray(hnp.unique_values(z)), np.unique(z))
+    with pytest.raises(DTypeError, match="no order"):
+        harp.jit(hnp.sort)(z)
+
+
 def test_an_imaginary_part_is_not_lost():
     z = numbers(3)
     for lose in (
