@@ -269,6 +269,8 @@ class _Checker:
         self.statement(stmt.body, scope)
 
     def branch(self, stmt: If, scope: Scope) -> None:
+        for load in loads(stmt):
+            self.load(load, scope)
         self.statement(stmt.yes, scope._replace(facts=scope.facts + stmt.conditions))
         if stmt.no is not None:
             negated = tuple(-c - 1 for c in stmt.conditions) if len(stmt.conditions) == 1 else ()
