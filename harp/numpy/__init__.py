@@ -93,6 +93,7 @@ from harp.numpy.elementwise import (
     trunc,
     where,
 )
+from harp.numpy.indexing import take, take_along_axis
 from harp.numpy.joining import (
     concatenate,
     pad,
@@ -288,6 +289,8 @@ __all__ = [
     "subtract",
     "sum",
     "swapaxes",
+    "take",
+    "take_along_axis",
     "tan",
     "tanh",
     "tensordot",

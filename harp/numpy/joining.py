@@ -14,8 +14,9 @@ from harp.trace.arithmetic import in_common
 from harp.trace.array import Array, node_of
 from harp.trace.division import floordiv, minimum, relu
 from harp.trace.division import mod as index_mod
+from harp.trace.dtypes import Buffer
 from harp.trace.expr import Expr, Operand, Position, apply, const, select
-from harp.trace.index import ONE, ZERO, Index, loop
+from harp.trace.index import ONE, ZERO, Index, as_index, loop
 from harp.trace.indexing import getitem, integer
 from harp.trace.node import MapReduce, Node, Shape
 from harp.trace.ops import Op
@@ -174,17 +175,37 @@ def tile(x: object, reps: object) -> Array:
 
 
 def repeat(x: object, repeats: object, axis: int | None = None) -> Array:
-    """Each element repeated along an axis; flattened first if axis is None."""
+    """Each element repeated along an axis; flattened first if axis is None.
+
+    `repeats` is one integer, or known integers, one for each element. Raises ShapeError for another number of these,
+    ConcretizationError for those that only the program knows.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.repeat(hnp.asarray([5, 7]), [1, 3])
+    Array([5, 7, 7, 7])
+    """
     array = ravel(x) if axis is None else as_array(x)
     k = normalize_axis(0 if axis is None else axis, array.ndim)
     if isinstance(repeats, (tuple, list)) or (isinstance(repeats, (Array, np.ndarray)) and repeats.ndim):
-        raise ArgumentError(f"repeat repeats each element the same number of times: repeats is one integer{where()}")
+        return array[(*[slice(None)] * k, _repeated(array, repeats, k))]
     (times,) = to_shape(repeats)
     shape = resolve_all(node_of(array).shape)
     node = view.insert_axes(node_of(array), [k + 1])
     whole = (*shape[: k + 1], times, *shape[k + 1 :])
     node = view.expand(node, whole, [axis == k + 1 for axis in range(len(whole))])
     return emit_like(array, view.reshape(node, (*shape[:k], shape[k] * times, *shape[k + 1 :])))
+
+
+def _repeated(array: Array, repeats: object, k: int) -> Buffer:
+    """The number of each element, as often as it is wanted."""
+    counts = np.asarray(repeats._concrete("how often elements are repeated") if isinstance(repeats, Array) else repeats)
+    if counts.ndim != 1 or counts.dtype.kind not in "iu" or (counts.size and counts.min() < 0):
+        raise ArgumentError(f"repeats is one integer >= 0, or one for each element, not {repeats!r}{where()}")
+    if counts.size != 1:
+        size = as_index(counts.size)
+        unify(node_of(array).shape[k], size, lambda: f"there is not one of repeats for each element of axis {k}")
+    count = np.int64(int(array.shape[k]))
+    return np.repeat(np.arange(count), counts.astype(np.int64))
 
 
 def pad(x: object, pad_width: object, mode: str = "constant", constant_values: bool | int | float = 0) -> Array:

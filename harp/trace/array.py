@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harp.errors import ArgumentError, ConcretizationError, DonatedError, LeakedTracerError, MutationError, ShapeError
+from harp.trace.at import At
 from harp.trace.dtypes import Buffer, DType, as_dtype
 from harp.trace.index import product
 from harp.trace.levels import Level, current
@@ -198,8 +199,7 @@ class Array(Operators):
 
     def __setitem__(self, key: object, value: object) -> None:
         raise MutationError(
-            "arrays do not change; build the new array, for example with harp.numpy.where or harp.numpy.concatenate"
-            f"{where()}"
+            f"arrays do not change; x.at[index].set(value) gives the array with some elements changed{where()}"
         )
 
     def __delitem__(self, key: object) -> None:
@@ -207,6 +207,11 @@ class Array(Operators):
 
     def __getitem__(self, key: object) -> Array:
         return OPERATORS["getitem"](self, key)
+
+    @property
+    def at(self) -> At[Array]:
+        """`x.at[index].set(value)` is a new array with some elements changed; see `harp.trace.at.Updates`."""
+        return At(self)
 
     def astype(self, dtype: object, copy: bool = True) -> Array:
         """The array in another dtype. `copy` is NumPy's and changes nothing: arrays do not change."""

@@ -51,9 +51,10 @@ def _atom_nonnegative(atom: Atom, depth: int) -> bool:
 
 
 def _eliminate_loops(p: Index, depth: int) -> bool:
-    """A polynomial that is linear in a loop is smallest at one of its ends. So is one in an element of an index array.
+    """A polynomial that is linear in a loop, or in an element of an index array, is smallest at one of its ends.
 
-    Those of arrays go first, for loops stand in them. The loop with the highest number goes first: loops made by splitting have extents that hold earlier loops.
+    Those of arrays go first, for loops stand in them; then the loop with the highest number: loops made by splitting
+    have extents that hold earlier loops.
     """
     atoms = {a for a in value_atoms(p) if isinstance(a, (Loop, Pick))}
     loops = sorted(atoms, key=lambda a: a.key, reverse=True)
