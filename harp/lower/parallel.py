@@ -12,6 +12,7 @@ the number of threads nor how the iterations are dealt out changes a bit of any 
 from __future__ import annotations
 
 from harp.lower.loops import Alloc, For, If, Kernel, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.naming import named
 from harp.lower.races import check_parallel
 from harp.lower.rewrite import Numbers, nest, rebuilt, renamed
 from harp.trace.division import ceildiv, minimum
@@ -24,8 +25,8 @@ _STRIP = 128
 
 
 def parallel(kernel: Kernel) -> Kernel:
-    """The kernel with parallel loops."""
-    return Kernel(kernel.name, _parallel(Numbers(kernel), kernel.body))
+    """The kernel with parallel loops, and with names for elements of index arrays."""
+    return named(Kernel(kernel.name, _parallel(Numbers(kernel), kernel.body)))
 
 
 def _parallel(numbers: Numbers, s: Stmt) -> Stmt:

@@ -55,6 +55,8 @@ def loads(stmt: Stmt) -> Iterator[Load]:
         yield from value_loads(stmt.value)
     elif isinstance(stmt, If):
         yield from _tests(stmt.conditions)
+    elif isinstance(stmt, Nest):
+        yield from picked(head.index for head in stmt.heads if isinstance(head, Let))
 
 
 def value_loads(value: expr.Expr) -> Iterator[Load]:
@@ -79,7 +81,7 @@ def head_indices(head: Head) -> tuple[Index, ...]:
     if isinstance(head, For):
         return (head.loop.extent,)
     if isinstance(head, Let):
-        return (head.index,)
+        return (head.index, *(p for load in picked((head.index,)) for p in _strided(load.buffer)))
     if isinstance(head, Digits):
         return (head.flat, *(loop.extent for loop in head.loops))
     assert isinstance(head, Segments)
@@ -104,7 +106,7 @@ def _strided(buffer: Buffer) -> tuple[Index, ...]:
 
 def indices(stmt: Stmt) -> Iterator[Index]:
     """The index expressions that this statement itself evaluates, those of its heads left out."""
-    for load in loads(stmt):
+    for load in () if isinstance(stmt, Nest) else loads(stmt):
         yield from (*load.index, *load.conditions, *_strided(load.buffer))
     if isinstance(stmt, Store):
         yield from (*stmt.index, *_strided(stmt.buffer))

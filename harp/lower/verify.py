@@ -36,6 +36,7 @@ from harp.lower.loops import (
     flat,
     offset,
     parts,
+    picked,
 )
 from harp.lower.memory import lifetimes, size_in_bytes
 from harp.lower.program import Program
@@ -315,6 +316,8 @@ class _Checker:
             self.require(name not in scope.names, f"{name} is bound twice")
         scope = scope._replace(names=scope.names | set(fresh))
         if isinstance(head, Let):
+            for load in picked((head.index,)):
+                self.load(load, scope)
             if not self.proved(head.index, scope):
                 self.unproven(f"let {head.symbol} = {head.index} >= 0")
             return _with_let(scope, head.symbol, head.index)
