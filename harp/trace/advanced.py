@@ -13,9 +13,9 @@ from harp.trace import indexing
 from harp.trace.array import OPERATORS, Array, node_of
 from harp.trace.dtypes import DType, Kind
 from harp.trace.expr import Const, const
-from harp.trace.keys import is_data, plan
+from harp.trace.keys import as_index_array, is_data, plan
 from harp.trace.node import Gather
-from harp.trace.primitives import emit, python_constant
+from harp.trace.primitives import emit, known_numbers, python_constant
 from harp.trace.sites import where
 
 CLIP, FILL = "clip", "fill"
@@ -32,6 +32,10 @@ def getitem(array: Array, key: object) -> Array:
     keys = key if isinstance(key, tuple) else (key,)
     if not any(map(is_data, keys)):
         return indexing.getitem(array, key)
+    if len(keys) == 1:
+        single = as_index_array(keys[0])
+        if single.ndim == 0 and single.kind.kind is Kind.BOOL and (known := known_numbers(single)) is not None:
+            return indexing.getitem(indexing.getitem(array, None), slice(int(known)))  # x[True] is x[None]
     return gather(array, keys, None)
 
 

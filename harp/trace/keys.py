@@ -176,7 +176,9 @@ def _width(key: object) -> int:
 def _places(mask: Array, shape: Shape, axis: int) -> list[Array]:
     """The indices of what a mask selects, from `axis` on."""
     if mask.ndim == 0:
-        raise ArgumentError(f"a single bool is not supported among the items of an index; use None or slices{where()}")
+        raise ArgumentError(
+            f"a single bool is not supported as an index beside others, or inside a function that is traced{where()}"
+        )
     if axis + mask.ndim > len(shape):
         raise IndexOutOfRangeError(f"a mask with {mask.ndim} axes is too much for axis {axis} and behind it{where()}")
     known = known_numbers(mask)
