@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from harp.lower.chains import in_segments
 from harp.lower.collapse import beside_picks, collapse
 from harp.lower.contraction import contraction
 from harp.lower.cost import count_operations, mentioned, weigh
@@ -254,7 +255,7 @@ def several(context: Context, s: Stmt) -> Stmt | None:
 
 
 def independent(context: Context, s: Stmt) -> Stmt | None:
-    """for i { out[i] = v; ... }  ->  for simd i { out[i] = v; ... }"""
+    """for i { out[i] = v; ... }  ->  for simd i { out[i] = v; ... }, or in segments if the chain is long"""
     if not isinstance(s, Nest) or not _is_straight(s.body):
         return None
     *outer, last = [h for h in s.heads if isinstance(h, For)]
@@ -265,7 +266,8 @@ def independent(context: Context, s: Stmt) -> Stmt | None:
     accesses = [load for store in stores for load in loads(store.value)]
     if any(load.index != stored.get(load.buffer, load.index) for load in accesses):
         return None
-    return nest((*outer, For(last.loop, LoopKind.SIMD)), s.body)
+    found = in_segments(context, s.body, last.loop)
+    return nest((*outer, For(last.loop, LoopKind.SIMD)), s.body) if found is None else nest(outer, found)
 
 
 def _is_straight(s: Stmt) -> bool:
