@@ -3,13 +3,13 @@
     for i { for simd j: out[i, j] = x[idx[i], j] }  ->  for i { let p = idx[i]; for simd j: out[i, j] = x[p, j] }
 
 Compilers do not see this by themselves, for a position is a chain of choices. Only what is certain to be inside the
-index array is read early: conditions that stand round the use may come later then.
+index array, and not made in the kernel, is read early: conditions round the use may come later then.
 """
 
 from __future__ import annotations
 
 from harp.lower.cost import mentioned
-from harp.lower.loops import Buffer, For, Head, Kernel, Let, Nest, Stmt, walk
+from harp.lower.loops import Buffer, For, Head, Kernel, Let, Nest, Stmt, Store, walk
 from harp.lower.rewrite import Renaming, rebuilt
 from harp.lower.uses import indices
 from harp.trace.bounds import below
@@ -24,7 +24,8 @@ def named(kernel: Kernel) -> Kernel:
     """The kernel with names for such elements."""
     if not any(_picks(part) for part in walk(kernel.body)):
         return kernel
-    return Kernel(kernel.name, _Names().statement(kernel.body, frozenset()))
+    stored = frozenset(part.buffer for part in walk(kernel.body) if isinstance(part, Store))
+    return Kernel(kernel.name, _Names(stored).statement(kernel.body, frozenset()))
 
 
 def _picks(s: Stmt) -> set[Pick]:
@@ -32,7 +33,8 @@ def _picks(s: Stmt) -> set[Pick]:
 
 
 class _Names:
-    def __init__(self) -> None:
+    def __init__(self, stored: frozenset[Buffer]) -> None:
+        self.stored = stored
         self.count = 0
 
     def statement(self, s: Stmt, bound: frozenset[Loop]) -> Stmt:
@@ -59,7 +61,7 @@ class _Names:
         lets: list[Let] = []
         while True:
             found = {pick for part in walk(s) for pick in _picks(part)}
-            ready = [p for p in found if _is_ready(p, bound)]
+            ready = [p for p in found if p.array not in self.stored and _is_ready(p, bound)]
             if not ready:
                 return lets, s
             pick = min(ready, key=lambda p: p.key)

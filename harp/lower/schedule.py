@@ -163,7 +163,8 @@ class _Scheduler:
             return False
         ((kernel, use),) = uses
         place = kernel.nesting.place(use)
-        full = kernel.reductions >= _REDUCTIONS
+        # Loops round a reduction may change places; those of a scatter may not.
+        full = kernel.reductions >= _REDUCTIONS or isinstance(kernel.root, Scatter)
         if use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops):
             return False
         run = running(node)

@@ -71,8 +71,8 @@ def is_data(item: object) -> bool:
 
 def as_index_array(item: object) -> Array:
     """Integers or a mask as an array. Raises ArgumentError for what is neither."""
-    if isinstance(item, list):
-        item = np.asarray(item) if item else np.zeros(0, np.int64)
+    if isinstance(item, (list, bool)):
+        item = np.zeros(0, np.int64) if item == [] else np.asarray(item)
     array = as_array(item)
     if array.kind.is_float:
         raise ArgumentError(f"an array of {array.kind} is not supported as an index; convert it to integers{where()}")

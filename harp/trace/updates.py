@@ -65,11 +65,11 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
 def _converted(array: Array, values: object, kind: Put) -> Array:
     """The values in the array's dtype. Raises DTypeError where numbers would be lost, or the operation is not there."""
     if kind.value is not None and array.kind.kind not in INFO[kind.value].kinds:
-        raise DTypeError(f".{kind.name.lower()} does not accept {array.kind} arrays; convert with astype{where()}")
+        raise DTypeError(f".{kind.name.lower()} does not accept {array.dtype} arrays; convert with astype{where()}")
     dtype, _ = common_dtype((values,))
     whole = {Kind.INT: Kind.UINT}
     if whole.get(dtype.kind, dtype.kind) > whole.get(array.kind.kind, array.kind.kind):
-        raise DTypeError(f"values of {dtype} do not fit an array of {array.kind}; convert with astype{where()}")
+        raise DTypeError(f"values of {dtype.numpy} do not fit an array of {array.dtype}; convert with astype{where()}")
     return map_(lambda a: a, values, to=array.kind)
 
 
