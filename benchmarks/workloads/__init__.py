@@ -5,11 +5,11 @@ from __future__ import annotations
 from fnmatch import fnmatch
 
 from benchmarks.workload import Workload
-from benchmarks.workloads import bandwidth, dispatch, elementwise, matmul, mlp, processes, reductions, symbolic
+from benchmarks.workloads import bandwidth, by_data, dispatch, elementwise, matmul, mlp, processes, reductions, symbolic
 
 WORKLOADS: dict[str, Workload] = {
     workload.name: workload
-    for module in (elementwise, reductions, matmul, mlp, dispatch, processes, bandwidth, symbolic)
+    for module in (elementwise, reductions, by_data, matmul, mlp, dispatch, processes, bandwidth, symbolic)
     for workload in module.WORKLOADS
 }
 
