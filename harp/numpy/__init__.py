@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+from harp.numpy.complexes import angle, conj, imag, iscomplexobj, real
 from harp.numpy.creation import (
     arange,
     array,
@@ -34,7 +35,6 @@ from harp.numpy.elementwise import (
     abs,
     absolute,
     add,
-    astype,
     bitwise_and,
     bitwise_invert,
     bitwise_left_shift,
@@ -147,7 +147,12 @@ from harp.numpy.reductions import (
     sum,
     var,
 )
+from harp.numpy.types import astype, can_cast, finfo, iinfo, isdtype
+from harp.trace.dtypes import bf16 as bfloat16
 from harp.trace.dtypes import bool_
+from harp.trace.dtypes import c64 as complex64
+from harp.trace.dtypes import c128 as complex128
+from harp.trace.dtypes import f16 as float16
 from harp.trace.dtypes import f32 as float32
 from harp.trace.dtypes import f64 as float64
 from harp.trace.dtypes import i8 as int8
@@ -172,6 +177,7 @@ __all__ = [
     "all",
     "amax",
     "amin",
+    "angle",
     "any",
     "arange",
     "argmax",
@@ -179,6 +185,7 @@ __all__ = [
     "array",
     "asarray",
     "astype",
+    "bfloat16",
     "bitwise_and",
     "bitwise_invert",
     "bitwise_left_shift",
@@ -189,9 +196,13 @@ __all__ = [
     "bool_",
     "broadcast_arrays",
     "broadcast_to",
+    "can_cast",
     "ceil",
     "clip",
+    "complex64",
+    "complex128",
     "concatenate",
+    "conj",
     "cos",
     "cumprod",
     "cumsum",
@@ -210,8 +221,10 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "finfo",
     "flatten",
     "flip",
+    "float16",
     "float32",
     "float64",
     "floor",
@@ -221,12 +234,16 @@ __all__ = [
     "greater",
     "greater_equal",
     "identity",
+    "iinfo",
+    "imag",
     "inf",
     "inner",
     "int8",
     "int16",
     "int32",
     "int64",
+    "iscomplexobj",
+    "isdtype",
     "isfinite",
     "isinf",
     "isnan",
@@ -266,6 +283,7 @@ __all__ = [
     "power",
     "prod",
     "ravel",
+    "real",
     "reciprocal",
     "relu",
     "remainder",
