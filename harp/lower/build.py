@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from harp.lower.chunks import in_chunks
+from harp.lower.complex import split
 from harp.lower.cost import Frame, Nesting, Use, count_users, weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Space, Stmt, Store
 from harp.lower.picks import Binding
@@ -194,7 +195,7 @@ class _Builder:
         if node.kind.value is None:
             return update
         before = Load(self.memory[node], self.binding.each(step.reads[0].at))
-        return apply(node.kind.value, before, update)
+        return split(apply(node.kind.value, before, update))
 
     def same(self, step: Step) -> Expr:
         return self.read(step, 0)

@@ -63,7 +63,7 @@ def _fill(value: object, dtype: DType) -> Const:
             limits = np.iinfo(dtype.numpy.name)
             return const(int(limits.min if dtype.kind is Kind.INT else limits.max), dtype)
         return const(True if dtype.kind is Kind.BOOL else np.nan, dtype)
-    if isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
+    if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
         return python_constant(value, dtype)
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
         return const(value, dtype)

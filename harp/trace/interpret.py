@@ -184,7 +184,8 @@ def _gather(node: Gather, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer
 
 
 def _scatter(node: Scatter, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
-    result, updates = np.array(values[node.base]), values[node.updates]
+    inner = (node.dtype if node.kind is Put.SET else computing(node.dtype)).numpy
+    result, updates = np.array(values[node.base], inner), np.asarray(values[node.updates], inner)
     at, inside = _places([values[i] for i in node.indices], result.shape)
     if 0 in result.shape:
         return result
@@ -195,7 +196,7 @@ def _scatter(node: Scatter, values: Mapping[Node, Buffer], sizes: Sizes) -> Buff
             result[at] = updates
         else:
             _PUT[node.kind].at(result, at, updates)  # type: ignore[arg-type]
-    return result
+    return result.astype(node.dtype.numpy, copy=False)
 
 
 _PUT = {Put.ADD: np.add, Put.MULTIPLY: np.multiply, Put.MIN: np.minimum, Put.MAX: np.maximum}
