@@ -74,9 +74,29 @@ def test_compiled_with_indices_that_only_the_program_knows(how):
 def test_all_dtypes(dtype):
     x, i = np.array([3, 0, 1]).astype(dtype), np.array([2, 0, 2])
     v = np.array([1, 1, 0]).astype(dtype)
-    for how in ("set", "min", "max", *(() if np.dtype(dtype) == bool_.numpy else ("add", "multiply"))):
-        expected = updated(x, i, v, how)
+    ordered = ("min", "max") if np.dtype(dtype).kind != "c" else ()
+    for how in ("set", *ordered, *(() if np.dtype(dtype) == bool_.numpy else ("add", "multiply"))):
+        wide = np.float32 if np.dtype(dtype).itemsize == 2 and np.dtype(dtype).kind not in "iu" else dtype
+        expected = updated(x.astype(wide), i, v.astype(wide), how).astype(dtype)
         np.testing.assert_array_equal(np.asarray(getattr(hnp.asarray(x).at[i], how)(v)), expected, strict=True)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "complex64", "complex128"])
+def test_compiled_halves_and_complex_numbers(dtype):
+    """Sums of halves are rounded once, in the end."""
+    kind = next(d.numpy for d in ALL if d.numpy.name == dtype)
+    rng = np.random.default_rng(3)
+    x, v = (rng.normal(1, 0.1, (n, 3)).astype(kind) for n in (4, 50))
+    if kind.kind == "c":
+        x, v = x * kind.type(1 + 0.5j), v * kind.type(1 - 0.1j)
+    i, wide = rng.integers(0, 4, 50), np.float32 if kind.itemsize == 2 else kind
+    for how in ("set", "add", "multiply"):
+        found = harp.jit(lambda x, i, v, how=how: getattr(x.at[i[:12]], how)(v[:12])[i])(x, i, v)
+        expected = updated(x.astype(wide), i[:12], v[:12].astype(wide), how).astype(kind)[i]
+        at_once = getattr(hnp.asarray(x).at[i[:12]], how)(v[:12])[i]
+        np.testing.assert_array_equal(np.asarray(at_once), expected, strict=True)
+        tolerance = 0 if wide is np.float32 else 1e-6  # a product of complex numbers is fused
+        np.testing.assert_allclose(np.asarray(found).astype(np.complex128), expected.astype(np.complex128), tolerance)
 
 
 @pytest.mark.parametrize("how", ["set", "add", "multiply", "min", "max"])

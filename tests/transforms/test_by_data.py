@@ -131,6 +131,26 @@ def test_ties_share_equally():
     np.testing.assert_allclose(np.asarray(for_v(x, v)), [1.0, 1.0, 0.0, 2.0])
 
 
+def test_complex_numbers():
+    """By the same formulas as without indices that are data."""
+    rng = np.random.default_rng(4)
+    x, v = (rng.normal(size=(n, 2)) + 1j * rng.normal(size=(n, 2)) for n in (4, 2))
+
+    def loss(made):
+        return hnp.sum(hnp.real(made * made * (2 + 1j)))
+
+    def by_data(x, v, i):
+        return loss(x.at[i].multiply(v, unique_indices=True).at[i].add(v)[i])
+
+    def by_hand(x, v):
+        return loss(x[1:3] * v + v)
+
+    for end in (0, 1):
+        expected = np.asarray(harp.grad(by_hand, argnums=end)(hnp.asarray(x), hnp.asarray(v)))
+        found = harp.jit(harp.grad(by_data, argnums=end))(x, v, np.array([1, 2]))
+        np.testing.assert_allclose(np.asarray(found), expected, atol=1e-12)
+
+
 def test_one_program_for_all_sizes():
     def loss(x, i):
         return hnp.sum(x[i] ** 2)
