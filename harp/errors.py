@@ -31,6 +31,10 @@ class UnsupportedDTypeError(DTypeError):
     """The dtype has no place in harp: object, string, structured, ..."""
 
 
+class DeviceError(HarpError, BufferError, ValueError):
+    """A device that harp does not have, or memory that cannot be shared with another library."""
+
+
 class IntegerRangeError(HarpError, OverflowError):
     """A Python integer does not fit the dtype that it takes on."""
 

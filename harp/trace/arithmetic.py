@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, lru_cache, partial, wraps
 from typing import Any
 
 from harp.errors import DTypeError
@@ -24,8 +24,9 @@ _OfArrays = Callable[[object, object], Array]
 _Build = Callable[..., Expr]
 
 
+@cache
 def _op(op: Op) -> _Build:
-    return lambda *args: apply(op, *args)
+    return lru_cache(64)(partial(apply, op))
 
 
 def require(dtype: DType, name: str, kinds: set[Kind]) -> None:
@@ -67,7 +68,12 @@ def add(a: object, b: object) -> Array:
 def subtract(a: object, b: object) -> Array:
     """Elementwise a - b, as a + (-b)."""
     require(common_dtype((a, b))[0], "subtract", NUMBERS)
-    return map_(lambda x, y: apply(Op.ADD, x, apply(Op.NEG, y)), a, b)
+    return map_(_minus, a, b)
+
+
+@lru_cache(64)
+def _minus(x: Expr, y: Expr) -> Expr:
+    return apply(Op.ADD, x, apply(Op.NEG, y))
 
 
 @_exact_for_sizes(operator.mul)

@@ -123,7 +123,7 @@ f32 = _make("f32", Kind.FLOAT, "float32")
 f64 = _make("f64", Kind.FLOAT, "float64")
 
 ALL = (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f32, f64)
-_by_numpy: dict[np.dtype[np.generic], DType] = {d.numpy: d for d in ALL}
+OF_NUMPY: dict[np.dtype[np.generic], DType] = {d.numpy: d for d in ALL}
 _by_python: dict[object, DType] = {bool: bool_, int: i64, float: f64}
 
 DTypeLike = DType | npt.DTypeLike
@@ -139,6 +139,8 @@ def as_dtype(value: object) -> DType:
     """
     if isinstance(value, DType):
         return value
+    if isinstance(value, np.dtype) and value in OF_NUMPY:
+        return OF_NUMPY[value]
     if isinstance(value, type) and value in _by_python:
         return _by_python[value]
     try:
@@ -147,7 +149,7 @@ def as_dtype(value: object) -> DType:
         raise UnsupportedDTypeError(
             f"{value!r} is not a dtype; use for example harp.f32 or np.float32{where()}"
         ) from None
-    found = _by_numpy.get(numpy_dtype.newbyteorder("="))
+    found = OF_NUMPY.get(numpy_dtype.newbyteorder("="))
     if found is None:
         supported = ", ".join(d.numpy.name for d in ALL)
         raise UnsupportedDTypeError(
@@ -178,8 +180,11 @@ def plain(array: Buffer, dtype: np.dtype[np.generic] | None = None, copy: bool =
 
 def promote(dtypes: Iterable[DType]) -> DType:
     """NumPy's common dtype of arrays."""
+    dtypes = list(dtypes)
+    if all(d is dtypes[0] for d in dtypes):
+        return dtypes[0]
     result = np.result_type(*(d.numpy for d in dtypes))
-    return _by_numpy[result]
+    return OF_NUMPY[result]
 
 
 def promote_weak(strong: DType, weak: Kind) -> DType:

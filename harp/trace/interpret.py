@@ -85,23 +85,40 @@ def _map_reduce(node: MapReduce, values: Mapping[Node, Buffer], sizes: Sizes) ->
     if found is not None:
         return _accumulate(found, values[found.values])
     domain = _numbers(node.domain, sizes)
-    operands = [values[o] for o in node.operands]
-    factors = _factors(node.expr)
-    if node.reduce is Reduce.SUM and factors is not None:
-        return _contract(operands[factors[0].slot], operands[factors[1].slot], node.axes, domain)
+
+    def position(index: Index) -> Buffer:
+        return np.asarray(_on_grid(index, domain, sizes), np.int64)
+
+    return map_reduce(node.expr, [values[o] for o in node.operands], domain, node.reduce, node.axes, position)
+
+
+def map_reduce(
+    expr: Expr,
+    operands: Sequence[Buffer],
+    domain: tuple[int, ...],
+    reduce: Reduce | None,
+    axes: tuple[int, ...],
+    position: Callable[[Index], Buffer] | None = None,
+) -> Buffer:
+    """The expression at every index of the domain, whose shape the operands have, then reduced over the axes."""
+    factors = _factors(expr) if reduce is Reduce.SUM else None
+    if factors is not None:
+        return _contract(operands[factors[0].slot], operands[factors[1].slot], axes, domain)
 
     def leaf(e: Expr) -> Buffer:
         if isinstance(e, Operand):
             return operands[e.slot]
-        assert isinstance(e, Position)
-        return np.asarray(_on_grid(e.index, domain, sizes), np.int64)
+        assert isinstance(e, Position) and position is not None
+        return position(e.index)
 
-    result = np.broadcast_to(expression.evaluate(node.expr, leaf), domain)
-    if node.reduce is None:
+    result = expression.evaluate(expr, leaf)
+    if result.shape != domain:
+        result = np.broadcast_to(result, domain)
+    if reduce is None:
         return result
-    initial = node.reduce.identity(node.dtype)[()]
+    initial = reduce.identity(expr.dtype)[()]
     with np.errstate(all="ignore"):
-        reduced = node.reduce.ufunc.reduce(result, axis=node.axes, dtype=node.dtype.numpy, initial=initial)
+        reduced = reduce.ufunc.reduce(result, axis=axes, dtype=expr.dtype.numpy, initial=initial)
     return np.asarray(reduced)
 
 

@@ -67,6 +67,8 @@ class Op(enum.Enum):
     STOP = "stop_gradient"
     FMA = "fma"
 
+    __hash__ = object.__hash__  # members are unique; Enum's own, in Python, is most of a look-up
+
 
 @attrs.frozen
 class OpInfo:
