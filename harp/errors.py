@@ -31,7 +31,7 @@ class UnsupportedDTypeError(DTypeError):
     """The dtype has no place in harp: object, string, structured, ..."""
 
 
-class DeviceError(HarpError, BufferError, ValueError):
+class InterchangeError(HarpError, BufferError, ValueError):
     """A device that harp does not have, or memory that cannot be shared with another library."""
 
 

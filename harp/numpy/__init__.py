@@ -8,7 +8,9 @@ Array([0.5, 1.5, 2.5])
 from __future__ import annotations
 
 import math
+import sys
 
+from harp.numpy import linalg
 from harp.numpy.creation import (
     arange,
     array,
@@ -93,6 +95,7 @@ from harp.numpy.elementwise import (
     trunc,
     where,
 )
+from harp.numpy.interchange import __array_api_version__, __array_namespace_info__, from_dlpack
 from harp.numpy.joining import (
     concatenate,
     pad,
@@ -102,7 +105,11 @@ from harp.numpy.joining import (
     stack,
     tile,
 )
-from harp.numpy.linalg import (
+from harp.numpy.joining import (
+    concatenate as concat,
+)
+from harp.numpy.linalg.matrices import vecdot
+from harp.numpy.linalg.products import (
     diagonal,
     dot,
     einsum,
@@ -115,11 +122,13 @@ from harp.numpy.linalg import (
 )
 from harp.numpy.manipulation import (
     broadcast_arrays,
+    broadcast_shapes,
     broadcast_to,
     expand_dims,
     flatten,
     flip,
     matrix_transpose,
+    meshgrid,
     moveaxis,
     permute_dims,
     ravel,
@@ -127,6 +136,7 @@ from harp.numpy.manipulation import (
     squeeze,
     swapaxes,
     transpose,
+    unstack,
 )
 from harp.numpy.reductions import (
     all,
@@ -157,6 +167,7 @@ from harp.trace.dtypes import u8 as uint8
 from harp.trace.dtypes import u16 as uint16
 from harp.trace.dtypes import u32 as uint32
 from harp.trace.dtypes import u64 as uint64
+from harp.trace.operators import TABLE
 
 pi = math.pi
 e = math.e
@@ -164,7 +175,11 @@ inf = math.inf
 nan = math.nan
 newaxis = None
 
+TABLE["namespace"] = lambda: sys.modules[__name__]
+
 __all__ = [
+    "__array_api_version__",
+    "__array_namespace_info__",
     "abs",
     "absolute",
     "add",
@@ -187,9 +202,11 @@ __all__ = [
     "bitwise_xor",
     "bool_",
     "broadcast_arrays",
+    "broadcast_shapes",
     "broadcast_to",
     "ceil",
     "clip",
+    "concat",
     "concatenate",
     "cos",
     "cumprod",
@@ -215,6 +232,7 @@ __all__ = [
     "float64",
     "floor",
     "floor_divide",
+    "from_dlpack",
     "full",
     "full_like",
     "greater",
@@ -231,6 +249,7 @@ __all__ = [
     "isnan",
     "less",
     "less_equal",
+    "linalg",
     "linspace",
     "log",
     "log1p",
@@ -247,6 +266,7 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "meshgrid",
     "min",
     "minimum",
     "mod",
@@ -303,8 +323,10 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "unstack",
     "var",
     "vdot",
+    "vecdot",
     "where",
     "zeros",
     "zeros_like",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from harp.errors import ArgumentError, DeviceError, ShapeError
+from harp.errors import ArgumentError, InterchangeError, ShapeError
 from harp.trace.dtypes import Buffer
 from harp.trace.operators import TABLE
 from harp.trace.sites import where
@@ -22,9 +22,9 @@ _MOST_ROWS = 20  # of text that a notebook shows
 
 
 def require_device(device: object) -> None:
-    """Raise DeviceError for any device but the one that there is; None leaves the choice to harp."""
+    """Raise InterchangeError for any device but the one that there is; None leaves the choice to harp."""
     if device is not None and device != CPU:
-        raise DeviceError(f"device {device!r} is not known; arrays live on {CPU!r}{where()}")
+        raise InterchangeError(f"device {device!r} is not known; arrays live on {CPU!r}{where()}")
 
 
 class Conversions:
@@ -86,13 +86,13 @@ class Conversions:
     ) -> object:
         value: Any = self._concrete("the memory of the values")
         if stream is not None or (dl_device is not None and tuple(dl_device) != _DLPACK_CPU):
-            raise DeviceError(
+            raise InterchangeError(
                 f"arrays live in the memory of the CPU, without streams: ask for no other device{where()}"
             )
         if copy or (copy is None and (max_version is None or max_version[0] < 1)):
             return value.copy().__dlpack__()  # such a consumer cannot be told that it may not write
         if max_version is None or max_version[0] < 1:
-            raise DeviceError(
+            raise InterchangeError(
                 "memory that may not be written to cannot be shared by DLPack before 1.0; leave out copy=False"
                 f"{where()}"
             )
@@ -107,10 +107,10 @@ class Conversions:
         return CPU
 
     def to_device(self, device: object, /, *, stream: object = None) -> Self:
-        """The array itself, for "cpu". Raises DeviceError for other devices, and for streams."""
+        """The array itself, for "cpu". Raises InterchangeError for other devices, and for streams."""
         require_device(device)
         if stream is not None:
-            raise DeviceError(f"the CPU has no streams, not {stream!r}{where()}")
+            raise InterchangeError(f"the CPU has no streams, not {stream!r}{where()}")
         return self
 
     def realize(self) -> Self:
