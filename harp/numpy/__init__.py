@@ -157,6 +157,7 @@ from harp.numpy.reductions import (
     var,
 )
 from harp.trace.dtypes import bool_
+from harp.trace.dtypes import bool_ as bool
 from harp.trace.dtypes import f32 as float32
 from harp.trace.dtypes import f64 as float64
 from harp.trace.dtypes import i8 as int8
@@ -200,6 +201,7 @@ __all__ = [
     "bitwise_or",
     "bitwise_right_shift",
     "bitwise_xor",
+    "bool",
     "bool_",
     "broadcast_arrays",
     "broadcast_shapes",

@@ -12,7 +12,8 @@ from harp.trace.array import OPERATORS, Array, from_numpy, node_of
 from harp.trace.bounds import exact_quotient
 from harp.trace.division import floordiv
 from harp.trace.index import ONE, ZERO, Index, as_index, product
-from harp.trace.node import Node
+from harp.trace.levels import current
+from harp.trace.node import Node, Shape
 from harp.trace.primitives import (
     as_array,
     broadcast,
@@ -117,8 +118,16 @@ def reshape(x: object, shape: object, *, copy: bool | None = None) -> Array:
     for k in free:
         sizes[k] = _rest(total, product(sizes), what)
     unify(total, product(resolve_all(tuple(sizes))), what)
-    result = emit_like(array, view.reshape(node, resolve_all(tuple(sizes))))
+    result = _in_order(array, resolve_all(tuple(sizes)))
     return result if copy is None else _copied(result, array, copy)
+
+
+def _in_order(array: Array, shape: Shape) -> Array:
+    """The elements in row-major order; of numbers without a trace, a view where strides allow one."""
+    if array._value is not None and current() is None:
+        sizes = [int(wrap(size)) for size in shape]
+        return from_numpy(array._value.reshape(sizes), array.weak)
+    return emit_like(array, view.reshape(node_of(array), shape))
 
 
 def _copied(result: Array, source: Array, copy: bool) -> Array:
@@ -160,7 +169,7 @@ def ravel(x: object) -> Array:
     """All elements in row-major order along one axis."""
     array = as_array(x)
     shape = resolve_all(node_of(array).shape)
-    return emit_like(array, view.reshape(node_of(array), (product(shape),))) if array.ndim != 1 else array
+    return _in_order(array, (product(shape),)) if array.ndim != 1 else array
 
 
 flatten = ravel

@@ -10,6 +10,7 @@ from typing import Any
 from harp.errors import DTypeError
 from harp.trace import dtypes
 from harp.trace.array import OPERATORS, Array, marked
+from harp.trace.conversions import require_device
 from harp.trace.dtypes import DType, Kind, as_dtype, bool_
 from harp.trace.expr import Expr, apply, cast, const, less_equal, select
 from harp.trace.intervals import Interval, limits, of_buffer
@@ -246,10 +247,11 @@ def where_(condition: object, a: object, b: object) -> Array:
     return marked(map_(select, condition, a, b, to=(bool_, dtype, dtype)), weak)
 
 
-def astype(a: object, dtype: object) -> Array:
+def astype(a: object, dtype: object, *, copy: bool = True, device: object = None) -> Array:
     """The array in another dtype. Floats truncate to integers; out of range is unspecified, as in NumPy."""
+    require_device(device)
     target, array = as_dtype(dtype), as_array(a)
-    if array.kind is target:
+    if array.kind is target:  # `copy` changes nothing: arrays do not change
         return _strengthen(array)
     return map_(lambda x: cast(x, target), array, to=array.kind)
 
