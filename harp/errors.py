@@ -35,6 +35,10 @@ class InterchangeError(HarpError, BufferError, ValueError):
     """A device that harp does not have, or memory that cannot be shared with another library."""
 
 
+class MissingPackageError(DTypeError, ImportError):
+    """A dtype needs a package that is not installed."""
+
+
 class IntegerRangeError(HarpError, OverflowError):
     """A Python integer does not fit the dtype that it takes on."""
 
@@ -93,6 +97,10 @@ class NonScalarGradientError(GradientError):
 
 class IntegerGradientError(GradientError):
     """`grad` needs floating-point arguments and results."""
+
+
+class ComplexGradientError(GradientError):
+    """The gradient of a complex result is asked for, or `holomorphic` of a function that is not complex."""
 
 
 class CotangentError(GradientError, ValueError):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from harp.backends import cache, elf
 from harp.backends.options import CompileOptions
 from harp.backends.process import Group, TimedOut
+from harp.backends.progress import announced
 from harp.backends.protocol import Source, Unit
 from harp.backends.toolchain import Toolchain, base_flags, examine_again, find_toolchain, run
 from harp.config import counters, log, show
@@ -70,16 +71,17 @@ def _count(source: Source, name: str) -> None:
 
 
 def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> bytes:
-    started = time.perf_counter()
+    started, lines = time.perf_counter(), str(source).count("\n")
     _count(source, "compiler_runs")
+    waiting = f"compiling {lines} lines of C with {shlex.join(toolchain.command)}, once: others load the result"
     try:
-        with tempfile.TemporaryDirectory(prefix="harp-build-") as directory:
+        with announced(waiting), tempfile.TemporaryDirectory(prefix="harp-build-") as directory:
             content = _make(source, flags, toolchain, Path(directory))
     except OSError as error:
         raise ToolchainError(f"the C compiler could not be run: {error}; {_ADVICE}") from None
     except TimedOut as error:
         raise ToolchainError(f"the C compiler {error}; {_ADVICE}") from None
-    lines, seconds = str(source).count("\n"), time.perf_counter() - started
+    seconds = time.perf_counter() - started
     log.info("compiled a program of %d lines in %.2f s", lines, seconds)
     show(1, "compiled", f"{lines} lines of C in {seconds:.2f} s")
     return content

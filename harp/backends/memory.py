@@ -23,7 +23,7 @@ _ALIGNMENT = 64
 _GRAIN = 1 << 16
 
 _lock = threading.Lock()
-_free: dict[int, list[Buffer]] = {}
+_free: dict[int, list[_Memory]] = {}  # by size
 _free_bytes = 0
 
 
@@ -36,19 +36,19 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-class _Block:
+class _Memory(np.ndarray):
+    """The bytes of a block. NumPy skips an owner of the same type as the array, so this type is one of its own."""
+
+    start: int  # the first aligned byte
+
+
+class _Block(np.ndarray):
     """Owns the memory of one array: what NumPy's arrays and their views keep alive gives it back in the end."""
 
-    __slots__ = ("__array_interface__", "_memory")
-
-    def __init__(self, memory: Buffer, shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> None:
-        self._memory = memory
-        start = memory.ctypes.data
-        address = start + -start % _ALIGNMENT
-        self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": dtype.str, "version": 3}
-
     def __del__(self) -> None:
-        _give_back(self._memory)
+        memory = self.base
+        if type(memory) is _Memory:  # not a view of a block
+            _give_back(memory)
 
 
 def large(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Buffer:
@@ -58,20 +58,23 @@ def large(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Buffer:
     """
     count = math.prod(shape) * dtype.itemsize
     size = -(-count // _GRAIN) * _GRAIN + _ALIGNMENT
-    return np.asarray(_Block(_take(size), shape, dtype))
+    memory = _take(size)
+    return np.ndarray(shape, dtype, _Block(size, np.uint8, memory), memory.start)
 
 
-def _take(size: int) -> Buffer:
+def _take(size: int) -> _Memory:
     global _free_bytes
     with _lock:
         blocks = _free.get(size)
         if blocks:
             _free_bytes -= size
             return blocks.pop()
-    return np.empty(size, np.uint8)
+    memory = _Memory(size, np.uint8)
+    memory.start = -memory.ctypes.data % _ALIGNMENT
+    return memory
 
 
-def _give_back(memory: Buffer) -> None:
+def _give_back(memory: _Memory) -> None:
     # Not with the lock: a collection of garbage can run this in a thread that holds it.
     global _free_bytes
     if not _lock.acquire(blocking=False):

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import subprocess
 
 T = TypeVar("T")
+# Seconds of one wait: an interrupt that comes in the moment before the wait begins does not end it, only the next one.
+_SLICE = 0.2
 
 
 class Done(NamedTuple):
@@ -59,11 +61,14 @@ class Group:
 
     def map(self, function: Callable[..., T], *arguments: Iterable[object]) -> list[T]:
         """The results of a function, which starts compilers of this group, for each of the arguments."""
-        from concurrent.futures import as_completed
+        from concurrent.futures import FIRST_EXCEPTION, wait
 
         futures = [self._pool.submit(function, *given) for given in zip(*arguments, strict=True)]
-        for future in as_completed(futures):  # the first failure, not the failure of the first
-            future.result()
+        waiting = set(futures)
+        while waiting:
+            done, waiting = wait(waiting, _SLICE, FIRST_EXCEPTION)
+            for future in done:  # the first failure, not the failure of the first
+                future.result()
         return [future.result() for future in futures]
 
     def add(self, process: subprocess.Popen[str]) -> None:

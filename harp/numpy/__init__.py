@@ -11,6 +11,7 @@ import math
 import sys
 
 from harp.numpy import linalg
+from harp.numpy.complexes import angle, conj, imag, iscomplexobj, real
 from harp.numpy.creation import (
     arange,
     array,
@@ -36,7 +37,6 @@ from harp.numpy.elementwise import (
     abs,
     absolute,
     add,
-    astype,
     bitwise_and,
     bitwise_invert,
     bitwise_left_shift,
@@ -156,8 +156,13 @@ from harp.numpy.reductions import (
     sum,
     var,
 )
+from harp.numpy.types import astype, can_cast, finfo, iinfo, isdtype
+from harp.trace.dtypes import bf16 as bfloat16
 from harp.trace.dtypes import bool_
 from harp.trace.dtypes import bool_ as bool
+from harp.trace.dtypes import c64 as complex64
+from harp.trace.dtypes import c128 as complex128
+from harp.trace.dtypes import f16 as float16
 from harp.trace.dtypes import f32 as float32
 from harp.trace.dtypes import f64 as float64
 from harp.trace.dtypes import i8 as int8
@@ -187,6 +192,7 @@ __all__ = [
     "all",
     "amax",
     "amin",
+    "angle",
     "any",
     "arange",
     "argmax",
@@ -194,6 +200,7 @@ __all__ = [
     "array",
     "asarray",
     "astype",
+    "bfloat16",
     "bitwise_and",
     "bitwise_invert",
     "bitwise_left_shift",
@@ -206,10 +213,14 @@ __all__ = [
     "broadcast_arrays",
     "broadcast_shapes",
     "broadcast_to",
+    "can_cast",
     "ceil",
     "clip",
+    "complex64",
+    "complex128",
     "concat",
     "concatenate",
+    "conj",
     "cos",
     "cumprod",
     "cumsum",
@@ -228,8 +239,10 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "finfo",
     "flatten",
     "flip",
+    "float16",
     "float32",
     "float64",
     "floor",
@@ -240,12 +253,16 @@ __all__ = [
     "greater",
     "greater_equal",
     "identity",
+    "iinfo",
+    "imag",
     "inf",
     "inner",
     "int8",
     "int16",
     "int32",
     "int64",
+    "iscomplexobj",
+    "isdtype",
     "isfinite",
     "isinf",
     "isnan",
@@ -287,6 +304,7 @@ __all__ = [
     "power",
     "prod",
     "ravel",
+    "real",
     "reciprocal",
     "relu",
     "remainder",

@@ -131,7 +131,7 @@ def _holds_array(values: list[object] | tuple[object, ...], depth: int = 1) -> b
 def full(shape: object, fill_value: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
     """An array of this shape that repeats a value (a number, or an array that broadcasts to the shape)."""
     require_device(device)
-    if isinstance(fill_value, (bool, int, float)) and not isinstance(fill_value, np.generic):
+    if isinstance(fill_value, (bool, int, float, complex)) and not isinstance(fill_value, np.generic):
         target = common_dtype((fill_value,))[0] if dtype is None else as_dtype(dtype)
         return from_positions(to_shape(shape), python_constant(fill_value, target))
     array = asarray(fill_value, dtype)
@@ -249,7 +249,7 @@ def linspace(
     require_device(device)
     (count,) = to_shape(num)
     inner, _ = common_dtype((start, stop))
-    inner = inner if inner.is_float else f64
+    inner = inner if inner.is_inexact else f64
     intervals: Index = relu(count - 2) + 1 if endpoint else count
 
     def build(here: Expr, a: Expr, b: Expr) -> Expr:

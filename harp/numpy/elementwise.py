@@ -9,10 +9,11 @@ import math
 from collections.abc import Callable
 
 from harp.errors import ArgumentError
+from harp.numpy import complexes
 from harp.trace import arithmetic, dtypes
-from harp.trace.arithmetic import NUMBERS, require, zero_of
+from harp.trace.arithmetic import ARITHMETIC, NUMBERS, require, zero_of
 from harp.trace.array import OPERATORS, Array, marked
-from harp.trace.dtypes import Kind, bool_, f64
+from harp.trace.dtypes import Kind, bool_, f64, real_of
 from harp.trace.expr import Expr, apply, cast, const
 from harp.trace.expr import less_equal as _less_equal
 from harp.trace.expr import select as _select
@@ -51,7 +52,7 @@ def less_equal(a: object, b: object) -> Array:
 
 def positive(a: object) -> Array:
     """Elementwise +a. Raises DTypeError for bool."""
-    require(common_dtype((a,))[0], "positive", NUMBERS)
+    require(common_dtype((a,))[0], "positive", ARITHMETIC)
     return as_array(a)
 
 
@@ -137,8 +138,8 @@ def logical_not(a: object) -> Array:
 
 def _test_float(build: Build, otherwise: bool, a: object) -> Array:
     """A test that has one answer for all that is not floating point."""
-    is_float = common_dtype((a,))[0].is_float
-    return _strong(map_(build if is_float else lambda x: const(otherwise, bool_), a))
+    is_inexact = common_dtype((a,))[0].is_inexact
+    return _strong(map_(build if is_inexact else lambda x: const(otherwise, bool_), a))
 
 
 def isnan(a: object) -> Array:
@@ -156,12 +157,24 @@ def _infinity(x: Expr) -> Expr:
 
 def isinf(a: object) -> Array:
     """Elementwise: is it an infinity, as bool."""
-    return _test_float(lambda x: apply(Op.EQ, apply(Op.ABS, x), _infinity(x)), False, a)
+    return _test_float(_is_infinite, False, a)
+
+
+def _is_infinite(x: Expr) -> Expr:
+    if x.dtype.is_complex:
+        return apply(Op.OR, _is_infinite(apply(Op.REAL, x)), _is_infinite(apply(Op.IMAG, x)))
+    return apply(Op.EQ, apply(Op.ABS, x), _infinity(x))
 
 
 def isfinite(a: object) -> Array:
     """Elementwise: is it neither an infinity nor NaN, as bool."""
-    return _test_float(lambda x: apply(Op.LT, apply(Op.ABS, x), _infinity(x)), True, a)
+    return _test_float(_is_finite, True, a)
+
+
+def _is_finite(x: Expr) -> Expr:
+    if x.dtype.is_complex:  # its magnitude may overflow
+        return apply(Op.AND, _is_finite(apply(Op.REAL, x)), _is_finite(apply(Op.IMAG, x)))
+    return apply(Op.LT, apply(Op.ABS, x), _infinity(x))
 
 
 def float_map(build: Build, *values: object) -> Array:
@@ -192,7 +205,7 @@ def log(x: object) -> Array:
 
 def log2(x: object) -> Array:
     """Elementwise logarithm to base 2; NaN below 0."""
-    return float_map(lambda a: apply(Op.LOG2, a), x)
+    return float_map(lambda a: _scaled_log(a, 2) if a.dtype.is_complex else apply(Op.LOG2, a), x)
 
 
 def log10(x: object) -> Array:
@@ -200,7 +213,15 @@ def log10(x: object) -> Array:
     return float_map(_log10, x)
 
 
+def _scaled_log(a: Expr, base: float) -> Expr:
+    """The logarithm of a complex number to another base than e, by its parts."""
+    log, factor = apply(Op.LOG, a), const(1 / math.log(base), real_of(a.dtype))
+    return complexes.scaled(log, factor)
+
+
 def _log10(a: Expr) -> Expr:  # in float64, for the factor would cost float32 another unit
+    if a.dtype.is_complex:
+        return _scaled_log(a, 10)
     wide = apply(Op.MUL, apply(Op.LOG2, cast(a, f64)), const(math.log10(2), f64))
     return cast(wide, a.dtype)
 
@@ -242,19 +263,19 @@ def rsqrt(x: object) -> Array:
 
 def reciprocal(x: object) -> Array:
     """Elementwise 1 / x. Raises DTypeError for integers."""
-    require(common_dtype((x,))[0], "reciprocal", {Kind.FLOAT})
+    require(common_dtype((x,))[0], "reciprocal", {Kind.FLOAT, Kind.COMPLEX})
     return map_(lambda a: apply(Op.RECIP, a), x)
 
 
 def square(x: object) -> Array:
     """Elementwise x * x. Raises DTypeError for bool."""
-    require(common_dtype((x,))[0], "square", NUMBERS)
+    require(common_dtype((x,))[0], "square", ARITHMETIC)
     return map_(lambda a: apply(Op.MUL, a, a), x)
 
 
 def _round(build: Build, x: object) -> Array:
-    """A rounding, which leaves integers and bool as they are."""
-    return map_(build, x) if common_dtype((x,))[0].is_float else as_array(x)
+    """A rounding, which leaves integers and bool as they are. Raises DTypeError for complex numbers."""
+    return map_(build, x) if common_dtype((x,))[0].is_inexact else as_array(x)
 
 
 def _floor(a: Expr) -> Expr:
@@ -307,13 +328,15 @@ def _half_to_even(a: Expr) -> Expr:
 
 
 def sign(x: object) -> Array:
-    """Elementwise -1, 0 or 1; NaN for NaN. Raises DTypeError for bool."""
-    require(common_dtype((x,))[0], "sign", NUMBERS)
+    """Elementwise -1, 0 or 1; NaN for NaN; z/|z| for complex z, 0 for 0. Raises DTypeError for bool."""
+    require(common_dtype((x,))[0], "sign", ARITHMETIC)
     return map_(_sign, x)
 
 
 def _sign(a: Expr) -> Expr:
     zero, one = zero_of(a.dtype), const(1, a.dtype)
+    if a.dtype.is_complex:
+        return complexes.sign(a)
     positive = _select(apply(Op.LT, zero, a), one, zero)
     if a.dtype.kind is Kind.UINT:
         return positive

@@ -11,7 +11,7 @@ from harp.errors import ArgumentError, HarpError, InterchangeError
 from harp.trace import dtypes
 from harp.trace.array import Array, from_numpy
 from harp.trace.conversions import CPU, STANDARDS, require_device
-from harp.trace.dtypes import DType, as_dtype
+from harp.trace.dtypes import DType, Kind, as_dtype
 from harp.trace.sites import where
 
 __all__ = ["__array_api_version__", "__array_namespace_info__", "from_dlpack"]
@@ -73,10 +73,12 @@ class _Info:
     def default_dtypes(self, *, device: object = None) -> dict[str, DType]:
         """The dtypes of new arrays of Python numbers, by kind."""
         require_device(device)
-        found = {"real floating": dtypes.f64, "integral": dtypes.i64, "indexing": dtypes.i64}
-        if (complex_ := getattr(dtypes, "c128", None)) is not None:
-            found["complex floating"] = complex_
-        return found
+        return {
+            "real floating": dtypes.f64,
+            "complex floating": dtypes.c128,
+            "integral": dtypes.i64,
+            "indexing": dtypes.i64,
+        }
 
     def dtypes(self, *, device: object = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
         """The dtypes of the standard by name, all or of some kinds. Raises ArgumentError for unknown kinds."""
@@ -85,21 +87,21 @@ class _Info:
         unknown = [k for k in kinds if k not in _KINDS]
         if unknown:
             raise ArgumentError(f"{unknown[0]!r} is no kind of dtypes; {', '.join(_KINDS)} are{where()}")
-        return {d.numpy.name: d for d in dtypes.ALL if d.numpy.name in _STANDARD and any(_KINDS[k](d) for k in kinds)}
+        return {d.numpy_name: d for d in dtypes.ALL if d.numpy_name in _STANDARD and any(_KINDS[k](d) for k in kinds)}
 
 
-def _is(*kinds: str) -> Callable[[DType], bool]:
-    return lambda dtype: dtype.kind.name in kinds
+def _is(*kinds: Kind) -> Callable[[DType], bool]:
+    return lambda dtype: dtype.kind in kinds
 
 
 _KINDS: dict[str, Callable[[DType], bool]] = {
-    "bool": _is("BOOL"),
-    "signed integer": _is("INT"),
-    "unsigned integer": _is("UINT"),
-    "integral": _is("INT", "UINT"),
-    "real floating": _is("FLOAT"),
-    "complex floating": _is("COMPLEX"),
-    "numeric": _is("INT", "UINT", "FLOAT", "COMPLEX"),
+    "bool": _is(Kind.BOOL),
+    "signed integer": _is(Kind.INT),
+    "unsigned integer": _is(Kind.UINT),
+    "integral": _is(Kind.INT, Kind.UINT),
+    "real floating": _is(Kind.FLOAT),
+    "complex floating": _is(Kind.COMPLEX),
+    "numeric": _is(Kind.INT, Kind.UINT, Kind.FLOAT, Kind.COMPLEX),
 }
 _STANDARD = {
     "bool",

@@ -115,6 +115,16 @@ class Array(Conversions, Operators):
         """The array with its last two axes swapped."""
         return OPERATORS["matrix_transpose"](self)
 
+    @property
+    def real(self) -> Array:
+        """The real parts; the array itself if it is not complex."""
+        return OPERATORS["real"](self)
+
+    @property
+    def imag(self) -> Array:
+        """The imaginary parts; zeros if it is not complex."""
+        return OPERATORS["imag"](self)
+
     # -- its numbers
 
     def _concrete(self, what: str) -> Buffer:

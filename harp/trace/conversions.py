@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from harp.errors import ArgumentError, InterchangeError, ShapeError
+from harp.errors import ArgumentError, DTypeError, InterchangeError, ShapeError
 from harp.trace.dtypes import Buffer
 from harp.trace.operators import TABLE
 from harp.trace.sites import where
@@ -50,10 +50,16 @@ class Conversions:
         return self._concrete("a list").tolist()
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._real("a float"))
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._real("an integer"))
+
+    def _real(self, what: str) -> Any:
+        value = self.item()
+        if isinstance(value, complex):
+            raise DTypeError(f"a complex number is not {what}; use harp.numpy.real or harp.numpy.abs{where()}")
+        return value
 
     def __complex__(self) -> complex:
         return complex(self.item())

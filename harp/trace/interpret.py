@@ -16,9 +16,10 @@ import numpy as np
 from harp.errors import OutOfMemoryError
 from harp.trace import expr as expression
 from harp.trace.cumulative import Running, running
-from harp.trace.dtypes import Buffer
+from harp.trace.dtypes import Buffer, computing
 from harp.trace.expr import Apply, Expr, Operand, Position
 from harp.trace.graph import Graph
+from harp.trace.halves import rounded, widened
 from harp.trace.index import Atom, FloorDiv, Index, Loop, Relu, Symbol, evaluate, value_atoms
 from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, walk
 from harp.trace.ops import Op, Reduce
@@ -101,9 +102,11 @@ def map_reduce(
     position: Callable[[Index], Buffer] | None = None,
 ) -> Buffer:
     """The expression at every index of the domain, whose shape the operands have, then reduced over the axes."""
+    inner = computing(expr.dtype).numpy
     factors = _factors(expr) if reduce is Reduce.SUM else None
     if factors is not None:
-        return _contract(operands[factors[0].slot], operands[factors[1].slot], axes, domain)
+        a, b = (operands[factor.slot].astype(inner, copy=False) for factor in factors)
+        return _contract(a, b, axes, domain).astype(expr.dtype.numpy, copy=False)
 
     def leaf(e: Expr) -> Buffer:
         if isinstance(e, Operand):
@@ -111,23 +114,25 @@ def map_reduce(
         assert isinstance(e, Position) and position is not None
         return position(e.index)
 
-    result = expression.evaluate(expr, leaf)
+    wide = widened(expr)
+    result = expression.evaluate(wide if reduce or wide.dtype is expr.dtype else rounded(wide, expr.dtype), leaf)
     if result.shape != domain:
         result = np.broadcast_to(result, domain)
     if reduce is None:
         return result
-    initial = reduce.identity(expr.dtype)[()]
+    initial = reduce.identity(computing(expr.dtype))[()]
     with np.errstate(all="ignore"):
-        reduced = reduce.ufunc.reduce(result, axis=axes, dtype=expr.dtype.numpy, initial=initial)
-    return np.asarray(reduced)
+        reduced = reduce.ufunc.reduce(result, axis=axes, dtype=inner, initial=initial)
+        return np.asarray(reduced).astype(expr.dtype.numpy, copy=False)
 
 
 def _accumulate(run: Running, values: Buffer) -> Buffer:
     """From the identity on: the sum of -0.0 is 0.0."""
     towards = (slice(None),) * run.axis + (slice(None, None, -1 if run.backward else 1),)
+    inner = computing(run.values.dtype)
     with np.errstate(all="ignore"):
-        result = run.reduce.ufunc.accumulate(values[towards], axis=run.axis, dtype=values.dtype)[towards]
-        return np.asarray(run.reduce.ufunc(result, run.reduce.identity(run.values.dtype)))
+        result = run.reduce.ufunc.accumulate(values[towards], axis=run.axis, dtype=inner.numpy)[towards]
+        return np.asarray(run.reduce.ufunc(result, run.reduce.identity(inner))).astype(values.dtype, copy=False)
 
 
 def _factors(e: Expr) -> tuple[Operand, Operand] | None:

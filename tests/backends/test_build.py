@@ -372,3 +372,12 @@ def test_a_damaged_object_is_made_again(directory):
     for kept in directory.glob("*.o"):
         kept.write_bytes(kept.read_bytes()[:-100])
     np.testing.assert_array_equal(harp.jit(lambda a, b: a @ b - 2)(a, a.T), a @ a.T - 2)
+
+
+def test_a_slow_compiler_is_announced(tmp_path, monkeypatch, caplog):
+    slow = script(tmp_path / "slow-cc", f'case "$*" in *program.so*) sleep 1.5;; esac; exec {CC} "$@"')
+    monkeypatch.setenv("HARP_CC", str(slow))
+    toolchain.reset()
+    with caplog.at_level("INFO", "harp"):
+        assert build_and_load(Source((Unit(SOURCE),)), CompileOptions()) is not None
+    assert [m for m in caplog.messages if m.startswith("compiling 1 lines of C with ") and "slow-cc" in m]

@@ -48,6 +48,19 @@ def test_views_keep_a_block():
     assert address(second) != where and (view == 1.0).all()
 
 
+def test_parts_of_the_owner_give_nothing_back():
+    first = memory.large((COUNT,), np.dtype("f4"))
+    part = first.base[64:]
+    del part
+    assert memory.free_bytes() == 0
+    part = first.base[64:]
+    where = address(first)
+    del first
+    assert address(memory.large((COUNT,), np.dtype("f4"))) != where
+    del part
+    assert address(memory.large((COUNT,), np.dtype("f4"))) == where
+
+
 def test_alone():
     """Asked with one variable, as generated code asks."""
 

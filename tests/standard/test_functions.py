@@ -21,7 +21,6 @@ array_api_strict.set_array_api_strict_flags(api_version=status.VERSION)
 # Tested by themselves: they neither take nor give arrays.
 _ABOUT_DTYPES = status.NAMES["Data type functions"].split()
 _NO_FUNCTIONS = [n for chapter in ("Constants", "Data types", "Inspection") for n in status.NAMES[chapter].split()]
-COMPLEX_ONLY = {"imag"}
 
 
 def test_every_function_has_a_case():
@@ -78,7 +77,7 @@ def compare(ours, expected, tolerance):
                 np.testing.assert_array_equal(np.signbit(a[a == 0]), np.signbit(b[b == 0]))
 
 
-@pytest.mark.parametrize("name", [n for n in CASES if n not in status.MISSING and n not in COMPLEX_ONLY])
+@pytest.mark.parametrize("name", [n for n in CASES if n not in status.MISSING])
 @settings(max_examples=15)
 @given(data=st.data())
 def test_function(name, data):

@@ -77,11 +77,20 @@ def test_inspection():
     assert hnp.__array_api_version__ == status.VERSION
     assert info.capabilities().keys() == wanted.capabilities().keys()
     assert info.devices() == [info.default_device()] == ["cpu"]
-    kinds = [None, "bool", "signed integer", "unsigned integer", "integral", "real floating", "numeric"]
+    kinds = [
+        None,
+        "bool",
+        "signed integer",
+        "unsigned integer",
+        "integral",
+        "real floating",
+        "complex floating",
+        "numeric",
+    ]
     for kind in [*kinds, ("bool", "integral")]:
         ours, theirs = info.dtypes(kind=kind), wanted.dtypes(kind=kind)
         assert ours.keys() == {n for n in theirs if status.has(n) or n == "bool"}
-        assert all(dtype.numpy.name == name for name, dtype in ours.items())
+        assert all(dtype.numpy_name == name for name, dtype in ours.items())
     for kind, dtype in info.default_dtypes(device="cpu").items():
         assert dtype.numpy.name == wanted.default_dtypes()[kind]._np_dtype.name
     with pytest.raises(TypeError, match="no kind of dtypes"):

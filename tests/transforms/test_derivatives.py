@@ -72,8 +72,9 @@ POINTS = {
     Op.TAN: (0.7,),
     Op.TANH: (-0.7,),
     Op.FMA: (0.3, -1.2, 0.5),
+    Op.ATAN2: (0.3, -1.2),
 }
-ODD = {Op.SELECT, Op.CAST}  # operands of several dtypes
+ODD = {Op.SELECT, Op.CAST, Op.COMPLEX, Op.REAL, Op.IMAG}  # several dtypes: the latter in test_complex.py
 
 
 @pytest.mark.parametrize("op", [op for op in RULES if op not in ODD], ids=lambda op: op.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harp.errors import ArgumentError, ShapeError
+from harp.numpy.complexes import conj
 from harp.numpy.creation import eye
 from harp.numpy.joining import stack
 from harp.numpy.linalg import products
@@ -21,13 +22,14 @@ from harp.trace.sizes import unify
 def vecdot(x1: object, x2: object, /, *, axis: int = -1) -> Array:
     """The sum of products along an axis of both, which the others broadcast around. `axis` counts from the end.
 
-    The dtype is the common one. Raises ShapeError for sizes that do not fit, AxisError.
+    Of complex numbers those of `x1` are conjugated. The dtype is the common one. Raises ShapeError for sizes that do
+    not fit, AxisError.
 
     >>> import harp.numpy as hnp
     >>> hnp.vecdot(hnp.asarray([[1.0, 2.0], [3.0, 4.0]]), hnp.asarray([1.0, 1.0]))
     Array([3., 7.])
     """
-    left, right = promoted((x1, x2))
+    left, right = promoted((conj(x1), x2))
     left, right = (moveaxis(a, normalize_axis(axis, a.ndim), -1) for a in (left, right))
     x, y = node_of(left), node_of(right)
     inner = unify(x.shape[-1], y.shape[-1], lambda: f"vecdot: axis {axis} of both operands")

@@ -1,7 +1,7 @@
 """Norms of vectors and matrices, as the array API standard has them; those of singular values are not here.
 
 Derivatives follow JAX's conventions: that of the Euclidean norm (and of a matrix's Frobenius norm) at zero is NaN, as
-that of its square root; elements that share an extremum share its derivative.
+that of its square root; elements that share an extremum share its derivative; a magnitude at zero has the derivative 0.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 
 from harp.errors import ArgumentError, ShapeError
+from harp.numpy.complexes import square_of_magnitude
 from harp.numpy.elementwise import abs, maximum, not_equal, power, sqrt
 from harp.numpy.manipulation import squeeze
 from harp.numpy.reductions import min as min_
@@ -17,8 +18,8 @@ from harp.numpy.reductions import sum as sum_
 from harp.trace import dtypes
 from harp.trace.arithmetic import astype
 from harp.trace.array import Array
-from harp.trace.expr import Expr, apply
-from harp.trace.ops import Op, Reduce
+from harp.trace.dtypes import real_of
+from harp.trace.ops import Reduce
 from harp.trace.primitives import as_array, fold, normalize_axes
 from harp.trace.sites import where
 
@@ -74,19 +75,15 @@ def matrix_norm(x: object, /, *, keepdims: bool = False, ord: object = "fro") ->
 
 def _inexact(x: object) -> Array:
     array = as_array(x)
-    return array if array.kind.is_float else astype(array, dtypes.f64)
+    return array if array.kind.is_inexact else astype(array, dtypes.f64)
 
 
 def _euclidean(array: Array, axes: Axes, keepdims: bool) -> Array:
-    return sqrt(fold(_squared, array, Reduce.SUM, axes, keepdims))
-
-
-def _squared(e: Expr) -> Expr:
-    return apply(Op.MUL, e, e)
+    return sqrt(fold(square_of_magnitude, array, Reduce.SUM, axes, keepdims))
 
 
 def _count(array: Array, axes: Axes, keepdims: bool) -> Array:
-    return sum_(not_equal(array, 0), axes, dtype=array.kind, keepdims=keepdims)
+    return sum_(not_equal(array, 0), axes, dtype=real_of(array.kind), keepdims=keepdims)
 
 
 def _total(array: Array, axes: Axes, keepdims: bool) -> Array:
