@@ -240,14 +240,14 @@ def _where(condition: Index, s: Stmt) -> Stmt:
 
 
 def several(context: Context, s: Stmt) -> Stmt | None:
-    """Sums in memory take several terms each time they are read and written, in the same order.
+    """What is reduced in memory takes several terms each time it is read and written, in the same order.
 
     for k { for simd l: acc[l] += v(k) }
         ->  for kb { for simd l: acc[l] = acc[l] + v(4*kb) + ... + v(4*kb + 3) }; for k (what is left) { ... }
     """
     if not isinstance(s, Nest) or not isinstance(s.body, Store) or len(s.heads) < 2:
         return None
-    if s.body.reduce not in (Reduce.SUM, Reduce.PROD):  # a chain of comparisons is slower than memory
+    if s.body.reduce is None:
         return None
     *outer, k, lane = [h for h in s.heads if isinstance(h, For)]
     if lane.loop.extent.constant is not None and lane.loop.extent.constant <= LANES:  # they stay in registers

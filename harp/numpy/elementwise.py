@@ -5,6 +5,7 @@ All broadcast, and promote dtypes as NumPy 2 does; a Python number takes the dty
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Callable
 
@@ -15,10 +16,9 @@ from harp.trace.arithmetic import ARITHMETIC, NUMBERS, require, zero_of
 from harp.trace.array import OPERATORS, Array, marked
 from harp.trace.dtypes import Kind, bool_, f64, real_of
 from harp.trace.expr import Expr, apply, cast, const
-from harp.trace.expr import less_equal as _less_equal
 from harp.trace.expr import select as _select
 from harp.trace.ops import Op
-from harp.trace.primitives import as_array, common_dtype, map_
+from harp.trace.primitives import as_array, as_integer, common_dtype, map_
 from harp.trace.sites import where as place
 
 Build = Callable[..., Expr]
@@ -31,7 +31,7 @@ true_divide = arithmetic.divide
 floor_divide = arithmetic.floor_divide
 remainder = arithmetic.remainder
 mod = arithmetic.remainder
-power = arithmetic.power
+power = pow = arithmetic.power
 negative = arithmetic.negative
 absolute = arithmetic.absolute
 equal = arithmetic.equal
@@ -302,17 +302,30 @@ def trunc(x: object) -> Array:
 
 
 def round(x: object, decimals: int = 0) -> Array:
-    """Elementwise rounding to the nearest integer, halves to the even one, in the same dtype; integers stay.
+    """Elementwise rounding to so many decimals, halves to the even number, in the same dtype; integers stay.
 
-    Raises DTypeError for bool, ArgumentError for decimals other than 0.
+    Decimals scale by a power of ten before and after, as in NumPy. Raises DTypeError for bool, ArgumentError for
+    negative decimals of integers.
 
     >>> round(as_array(2.5))
     Array(2.)
     """
-    if decimals != 0:
-        raise ArgumentError(f"round has decimals=0 only, not {decimals!r}; scale before and after{place()}")
-    require(common_dtype((x,))[0], "round", NUMBERS)
-    return _round(_half_to_even, x)
+    dtype, _ = common_dtype((x,))
+    require(dtype, "round", NUMBERS)
+    places = as_integer("decimals", decimals)
+    if not dtype.is_float:
+        if places < 0:
+            raise ArgumentError(f"round of integers has no decimals={places}; convert with .astype first{place()}")
+        return as_array(x)
+    return map_(lambda a: _to_decimals(a, places), x)
+
+
+def _to_decimals(a: Expr, places: int) -> Expr:
+    if places == 0:
+        return _half_to_even(a)
+    power = const(10.0 ** min(builtins.abs(places), 308), a.dtype)
+    into, back = (Op.MUL, Op.DIV) if places > 0 else (Op.DIV, Op.MUL)
+    return apply(back, _half_to_even(apply(into, a, power)), power)
 
 
 def _half_to_even(a: Expr) -> Expr:
@@ -342,45 +355,6 @@ def _sign(a: Expr) -> Expr:
         return positive
     result = _select(apply(Op.LT, a, zero), const(-1, a.dtype), positive)
     return _select(_is_nan(a), const(math.nan, a.dtype), result) if a.dtype.is_float else result
-
-
-def relu(x: object) -> Array:
-    """Elementwise max(x, 0); NaN stays NaN, and the gradient at 0 is 0. Raises DTypeError for bool."""
-    require(common_dtype((x,))[0], "relu", NUMBERS)
-    return map_(lambda a: _select(_less_equal(a, zero_of(a.dtype)), zero_of(a.dtype), a), x)
-
-
-def sigmoid(x: object) -> Array:
-    """Elementwise 1 / (1 + exp(-x)), without overflow and with full relative accuracy on both sides.
-
-    >>> sigmoid(0.0)
-    Array(0.5)
-    """
-    return float_map(_sigmoid, x)
-
-
-def _minus_magnitude(a: Expr) -> tuple[Expr, Expr]:
-    """(a < 0, -|a|)"""
-    is_negative = apply(Op.LT, a, zero_of(a.dtype))
-    return is_negative, _select(is_negative, a, apply(Op.NEG, a))
-
-
-def _sigmoid(a: Expr) -> Expr:
-    is_negative, n = _minus_magnitude(a)
-    t = apply(Op.EXP, n)
-    r = apply(Op.RECIP, apply(Op.ADD, const(1, a.dtype), t))
-    return _select(is_negative, apply(Op.MUL, t, r), r)
-
-
-def softplus(x: object) -> Array:
-    """Elementwise log(1 + exp(x)), without overflow and with full relative accuracy on both sides."""
-    return float_map(_softplus, x)
-
-
-def _softplus(a: Expr) -> Expr:
-    is_negative, n = _minus_magnitude(a)
-    tail = apply(Op.LOG1P, apply(Op.EXP, n))
-    return _select(is_negative, tail, apply(Op.ADD, a, tail))
 
 
 OPERATORS.update(clip=clip, round=round)

@@ -122,7 +122,7 @@ class Operators:
         return self._method("round", digits or 0)
 
     def round(self, decimals: int = 0) -> Self:
-        """Elements rounded to the nearest integer, halves to the even one."""
+        """Elements rounded to so many decimals, halves to the even number."""
         return self._method("round", decimals)
 
     def __eq__(self, other: object) -> Self:  # type: ignore[override]

@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 
 from harp.errors import DTypeError
+from harp.trace import special
 from harp.trace.dtypes import Buffer, DType, Kind, as_dtype, bool_, complex_of, real_of
 from harp.trace.sites import where
 
@@ -68,10 +69,25 @@ class Op(enum.Enum):
     COS = "cos"
     TAN = "tan"
     TANH = "tanh"
+    ASIN = "asin"
+    ACOS = "acos"
+    ATAN = "atan"
+    SINH = "sinh"
+    COSH = "cosh"
+    ASINH = "asinh"
+    ACOSH = "acosh"
+    ATANH = "atanh"
+    CBRT = "cbrt"
+    ERF = "erf"
+    ERFC = "erfc"
+    ERFINV = "erfinv"
+    ATAN2 = "atan2"
+    HYPOT = "hypot"
+    COPYSIGN = "copysign"
+    NEXTAFTER = "nextafter"
     FLOOR = "floor"
     STOP = "stop_gradient"
     FMA = "fma"
-    ATAN2 = "atan2"
     COMPLEX = "complex"
     REAL = "real"
     IMAG = "imag"
@@ -172,10 +188,25 @@ INFO: dict[Op, OpInfo] = {
     Op.COS: OpInfo(1, _INEXACT, Result.SAME, np.cos, 12),
     Op.TAN: OpInfo(1, _INEXACT, Result.SAME, np.tan, 12),
     Op.TANH: OpInfo(1, _INEXACT, Result.SAME, np.tanh, 12),
+    Op.ASIN: OpInfo(1, _FLOAT, Result.SAME, np.arcsin, 24),
+    Op.ACOS: OpInfo(1, _FLOAT, Result.SAME, np.arccos, 24),
+    Op.ATAN: OpInfo(1, _FLOAT, Result.SAME, np.arctan, 24),
+    Op.SINH: OpInfo(1, _FLOAT, Result.SAME, np.sinh, 24),
+    Op.COSH: OpInfo(1, _FLOAT, Result.SAME, np.cosh, 24),
+    Op.ASINH: OpInfo(1, _FLOAT, Result.SAME, np.arcsinh, 24),
+    Op.ACOSH: OpInfo(1, _FLOAT, Result.SAME, np.arccosh, 24),
+    Op.ATANH: OpInfo(1, _FLOAT, Result.SAME, np.arctanh, 24),
+    Op.CBRT: OpInfo(1, _FLOAT, Result.SAME, np.cbrt, 24),
+    Op.ERF: OpInfo(1, _FLOAT, Result.SAME, special.erf, 48),
+    Op.ERFC: OpInfo(1, _FLOAT, Result.SAME, special.erfc, 48),
+    Op.ERFINV: OpInfo(1, _FLOAT, Result.SAME, special.erfinv, 96),
+    Op.ATAN2: OpInfo(2, _FLOAT, Result.SAME, np.arctan2, 24),
+    Op.HYPOT: OpInfo(2, _FLOAT, Result.SAME, np.hypot, 12),
+    Op.COPYSIGN: OpInfo(2, _FLOAT, Result.SAME, np.copysign),
+    Op.NEXTAFTER: OpInfo(2, _FLOAT, Result.SAME, np.nextafter, 6),
     Op.FLOOR: OpInfo(1, _FLOAT, Result.SAME, np.floor),
     Op.STOP: OpInfo(1, _ALL | _COMPLEX, Result.SAME, _identity, 0),
     Op.FMA: OpInfo(3, _FLOAT, Result.SAME, _fma),
-    Op.ATAN2: OpInfo(2, _FLOAT, Result.SAME, np.arctan2, 24),
     Op.COMPLEX: OpInfo(2, _FLOAT, Result.COMPLEX, _complex, 0),
     Op.REAL: OpInfo(1, _COMPLEX, Result.REAL, lambda a: np.asarray(np.real(a)), 0),
     Op.IMAG: OpInfo(1, _COMPLEX, Result.REAL, lambda a: np.asarray(np.imag(a)), 0),

@@ -105,20 +105,51 @@ def _cast_back(ct: Expr, args: Args, out: Expr) -> Expr:
     return cast(apply(Op.REAL, ct) if ct.dtype.is_complex and not source.is_complex else ct, source)
 
 
-def _atan2(numerator: int) -> Partial:
-    """ct*x/(x*x + y*y) for y, and -ct*y/(x*x + y*y) for x, without overflow."""
+def _circle(x: Expr) -> Expr:
+    """(1 - x) * (1 + x)"""
+    one = _number(1, x)
+    return _mul(_add(one, _neg(x)), _add(one, x))
+
+
+def _leg(mine: int) -> Partial:
+    """ct * x / hypot(x, y), and half at the origin."""
 
     def partial(ct: Expr, args: Args, out: Expr) -> Expr:
-        size = apply(Op.MAX, apply(Op.ABS, args[0]), apply(Op.ABS, args[1]))
-        y, x = (_div(a, size) for a in args)
-        part = _div(_div(_mul(ct, y if numerator else x), _add(_mul(x, x), _mul(y, y))), size)
-        return _neg(part) if numerator else part
+        half = _number(0.5, ct)
+        return _mul(ct, select(apply(Op.EQ, out, _number(0, out)), half, _div(args[mine], out)))
 
     return partial
 
 
 def _zero(like: Expr) -> Const:
     return const(0, real_of(like.dtype))
+
+
+def _turn(ct: Expr, args: Args, other: int) -> Expr:
+    """ct * other / (x*x + y*y), without overflow."""
+    radius = apply(Op.HYPOT, *args)
+    return _mul(ct, _div(_div(args[other], radius), radius))
+
+
+def _acosh(ct: Expr, args: Args, out: Expr) -> Expr:
+    below, above = _add(args[0], _number(-1, ct)), _add(args[0], _number(1, ct))
+    return _div(ct, _mul(apply(Op.SQRT, below), apply(Op.SQRT, above)))
+
+
+def _bell(ct: Expr, x: Expr) -> Expr:
+    """ct * 2/sqrt(pi) * exp(-x*x)"""
+    return _mul(ct, _mul(_number(2 / math.sqrt(math.pi), x), apply(Op.EXP, _neg(_mul(x, x)))))
+
+
+def _erfinv(ct: Expr, args: Args, out: Expr) -> Expr:
+    """ct * sqrt(pi)/2 * exp(r*r)"""
+    return _mul(ct, _mul(_number(math.sqrt(math.pi) / 2, out), apply(Op.EXP, _mul(out, out))))
+
+
+def _copysign(ct: Expr, args: Args, out: Expr) -> Expr:
+    """ct, turned once for each sign; that of a zero counts."""
+    signs = [apply(Op.COPYSIGN, _number(1, ct), x) for x in args]
+    return _mul(ct, _mul(*signs))
 
 
 # Operations whose derivative is zero wherever there is one, and those that have none.
@@ -175,13 +206,36 @@ RULES: dict[Op, tuple[Partial | None, ...]] = {
     # r = tan a -> ct*(1 + r*r)
     Op.TAN: (lambda ct, args, out: _mul(ct, _add(_mul(out, out), _number(1, ct))),),
     Op.TANH: (_tanh,),
+    # asin a, acos a -> +-ct / sqrt(1 - a*a)
+    Op.ASIN: (lambda ct, args, out: _div(ct, apply(Op.SQRT, _circle(args[0]))),),
+    Op.ACOS: (lambda ct, args, out: _neg(_div(ct, apply(Op.SQRT, _circle(args[0])))),),
+    # atan a -> ct / (1 + a*a)
+    Op.ATAN: (lambda ct, args, out: _div(ct, _add(_mul(args[0], args[0]), _number(1, ct))),),
+    # atan2(y, x) -> ct*x / (x*x + y*y), -ct*y / (x*x + y*y)
+    Op.ATAN2: (lambda ct, args, out: _turn(ct, args, 1), lambda ct, args, out: _neg(_turn(ct, args, 0))),
+    # sinh a -> ct*cosh a; cosh a -> ct*sinh a
+    Op.SINH: (lambda ct, args, out: _mul(ct, apply(Op.COSH, *args)),),
+    Op.COSH: (lambda ct, args, out: _mul(ct, apply(Op.SINH, *args)),),
+    # asinh a -> ct / sqrt(1 + a*a)
+    Op.ASINH: (lambda ct, args, out: _div(ct, apply(Op.HYPOT, args[0], _number(1, ct))),),
+    Op.ACOSH: (_acosh,),
+    # atanh a -> ct / (1 - a*a)
+    Op.ATANH: (lambda ct, args, out: _div(ct, _circle(args[0])),),
+    Op.HYPOT: (_leg(0), _leg(1)),
+    # r = cbrt a -> ct / 3r^2
+    Op.CBRT: (lambda ct, args, out: _div(ct, _mul(_number(3, ct), _mul(out, out))),),
+    Op.ERF: (lambda ct, args, out: _bell(ct, args[0]),),
+    Op.ERFC: (lambda ct, args, out: _neg(_bell(ct, args[0])),),
+    Op.ERFINV: (_erfinv,),
+    Op.COPYSIGN: (_copysign, None),
+    # as far from the next one wherever a is
+    Op.NEXTAFTER: (_same, None),
     # a*b + c -> ct*b, ct*a, ct
     Op.FMA: (
         lambda ct, args, out: _mul(ct, args[1]),
         lambda ct, args, out: _mul(ct, args[0]),
         _same,
     ),
-    Op.ATAN2: (_atan2(0), _atan2(1)),
     # A function of a complex number z = x + iy sends d/dx - i d/dy back: complex(x, y) -> real(ct), -imag(ct)
     Op.COMPLEX: (
         lambda ct, args, out: cast(apply(Op.REAL, ct), args[0].dtype),

@@ -47,8 +47,6 @@ MISSING: dict[str, str] = {
 }
 
 NOT_YET = {
-    "not there yet: elementwise": "acos acosh asin asinh atan atan2 atanh copysign cosh hypot logaddexp"
-    " nextafter pow signbit sinh",
     "not there yet: indexing": "take take_along_axis",
     "not there yet: searching, sorting, sets": "argsort count_nonzero diff nonzero searchsorted sort unique_all"
     " unique_counts unique_inverse unique_values",

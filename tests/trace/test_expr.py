@@ -168,7 +168,11 @@ def valid_operands(op):
             yield dtype
 
 
-@pytest.mark.parametrize("op", [op for op in Op if op is not Op.CAST], ids=lambda op: op.value)
+# a cast needs its dtype; NumPy has no erf (see test_special.py)
+WITHOUT = (Op.CAST, Op.ERF, Op.ERFC, Op.ERFINV)
+
+
+@pytest.mark.parametrize("op", [op for op in Op if op not in WITHOUT], ids=lambda op: op.value)
 def test_every_operation_gives_what_numpy_gives(op):
     info = INFO[op]
     for dtype in valid_operands(op):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from string import Template
 
-from harp.backends.c import dots, halves, math, math_wide, stream, update
+from harp.backends.c import dots, halves, math, math_double, math_wide, stream, update
 from harp.backends.c.scalar import TYPES
 from harp.trace.dtypes import ALL, DType, Kind, f32, real_of
 
@@ -157,12 +157,20 @@ static inline $T harp_shl_$s($T a, $T b) { return ($U)b < $B ? ($T)(($W)a << b) 
 }
 _FLOAT: Mapping[str, str] = {
     "max": """\
-/* NaN is handed on. */
-static inline $T harp_max_$s($T a, $T b) { return ((a >= b) | (a != a)) ? a : b; }
+/* One instruction, which gives `a` unless b > a, and a blend. NaN is handed on; of two zeros it is the first. In a
+   reduction only the instruction waits for the element before it. */
+static inline $T harp_max_$s($T a, $T b)
+{
+    const $T larger = b > a ? b : a;
+    return b == b ? larger : b;
+}
 """,
     "min": """\
-/* NaN is handed on. */
-static inline $T harp_min_$s($T a, $T b) { return ((a <= b) | (a != a)) ? a : b; }
+static inline $T harp_min_$s($T a, $T b)
+{
+    const $T smaller = b < a ? b : a;
+    return b == b ? smaller : b;
+}
 """,
     "floordiv": """\
 /* The quotient of Python's divmod, as NumPy computes it. */
@@ -255,9 +263,10 @@ def helpers() -> Mapping[str, str]:
     declared = {"harp_parallel": _PARALLEL, **update.declarations(), **stream.declarations()}
     declared |= dots.declarations()
     found = {**_PLAIN, **declared, **math.PLAIN, **math_wide.tables()}
-    floats = [dtype for dtype in ALL if dtype.is_float and not dtype.is_half]
+    # float32's functions call those of float64
+    floats = [dtype for dtype in reversed(ALL) if dtype.is_float and not dtype.is_half]
     families = [(dtype, family) for dtype in ALL if not dtype.is_half for family in _FAMILIES[dtype.kind]]
-    families += [(dtype, module.family(dtype)) for module in (math, math_wide) for dtype in floats]
+    families += [(dtype, module.family(dtype)) for module in (math, math_wide, math_double) for dtype in floats]
     families += [(dtype, _COMPLEX) for dtype in ALL if dtype.is_complex]
     for dtype, family in families:
         for name, text in family.items():
