@@ -21,12 +21,13 @@ from harp.lower.cost import Frame, Nesting, Use, count_users, weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Space, Stmt, Store
 from harp.lower.picks import Binding
 from harp.lower.rewrite import nest, sequence
+from harp.lower.rows import row_kernel
 from harp.lower.schedule import Group, Schedule, Step
 from harp.lower.target import Target
 from harp.trace.dtypes import DType
 from harp.trace.expr import Apply, Const, Expr, Position, apply, const, select, substitute, walk
 from harp.trace.index import Index, Loop
-from harp.trace.node import Constant, Contiguous, Gather, MapReduce, Node, Scatter, View, at, positions
+from harp.trace.node import Constant, Contiguous, Gather, MapReduce, Node, RowWise, Scatter, View, at, positions
 from harp.trace.ops import Op, Reduce
 
 # A scalar at an outer depth gets a variable from this weight on; the C compiler hoists cheaper ones.
@@ -76,6 +77,9 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> B
     kernels: list[Kernel] = []
     for group in schedule.groups:
         root = group.root
+        if isinstance(root, RowWise):
+            kernels.append(row_kernel(root, memory))
+            continue
         if isinstance(root, Scatter) and memory[root.base] is not memory[root]:
             kernels.append(_copy(memory[root], memory[root.base]))
         kernel, parts = in_chunks(_Builder(group, memory, binding, target).kernel(), len(scratch))

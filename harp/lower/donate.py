@@ -21,6 +21,7 @@ import attrs
 from harp.lower.build import Built
 from harp.lower.loops import Buffer, For, If, Kernel, Load, Nest, Stmt, Store, parts, walk
 from harp.lower.rewrite import Renaming, is_plain, reads
+from harp.lower.rows import rows_in
 from harp.trace.division import Substitution
 from harp.trace.index import Atom
 
@@ -101,11 +102,13 @@ def _stores(kernel: Kernel) -> Iterator[Store]:
 
 
 def _stored(kernel: Kernel) -> set[Buffer]:
-    return {store.buffer for store in _stores(kernel)}
+    return {store.buffer for store in _stores(kernel)} | {row.target for row in rows_in(kernel.body)}
 
 
 def _read(kernel: Kernel) -> set[Buffer]:
-    return {load.buffer for load in reads(kernel.body)}
+    return {load.buffer for load in reads(kernel.body)} | {
+        given for row in rows_in(kernel.body) for given in row.sources
+    }
 
 
 def _replaced(kernel: Kernel, source: Buffer, target: Buffer) -> Kernel:

@@ -38,6 +38,7 @@ from harp.trace.node import (
     Input,
     MapReduce,
     Node,
+    RowWise,
     Scatter,
     Shape,
     View,
@@ -132,6 +133,7 @@ class _Scheduler:
         self.outputs = frozenset(graph.outputs)
         self.picks = Picks(nodes)
         self.bases = frozenset(node.base for node in nodes if isinstance(node, Scatter))
+        self.whole = {operand for node in nodes if isinstance(node, RowWise) for operand in node.operands}
         self.tails = tails(nodes, count_users(nodes, graph.outputs))
         self.pending: dict[Node, Debts] = {node: {} for node in nodes}
         self.kernels: list[_Kernel] = []
@@ -285,6 +287,10 @@ def _is_gathered(s: _Scheduler, node: Node, uses: Debts) -> bool:
     return any(picks_in(p) for _, use in uses for p in use.at)
 
 
+def _is_read_by_rows(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return node in s.whole
+
+
 def _does_not_fit(s: _Scheduler, node: Node, uses: Debts) -> bool:
     return is_reduction(node) and not s.fits_reduction(node, uses)
 
@@ -318,9 +324,11 @@ _COMMON: tuple[tuple[str, Keep], ...] = (
     ("output", _is_output),
     ("index", _is_index),
     ("base of a scatter", _is_base),
+    ("read by rows", _is_read_by_rows),
 )
 KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
     View: _COMMON,
+    RowWise: (*_COMMON, ("function of rows", _is_wanted)),
     Contiguous: (*_COMMON, ("contiguous", _is_wanted)),
     Gather: (*_COMMON, ("read again in a reduction", _is_read_again_in_reduction)),
     Scatter: (*_COMMON, ("scatter", _is_wanted)),

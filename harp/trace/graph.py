@@ -19,6 +19,7 @@ from harp.trace.node import (
     Input,
     MapReduce,
     Node,
+    RowWise,
     Scatter,
     View,
     rebuild,
@@ -128,6 +129,10 @@ def _describe_contiguous(node: Contiguous, name: Callable[[Node], str]) -> str:
     return f"contiguous {name(node.src)}"
 
 
+def _describe_row_wise(node: RowWise, name: Callable[[Node], str]) -> str:
+    return f"{node.function.value} rows of {', '.join(map(name, node.operands))}{' reversed' if node.reverse else ''}"
+
+
 _DESCRIBE: dict[type[Node], Callable[..., str]] = {
     Input: _describe_input,
     Constant: _describe_constant,
@@ -136,6 +141,7 @@ _DESCRIBE: dict[type[Node], Callable[..., str]] = {
     Gather: _describe_gather,
     Scatter: _describe_scatter,
     Contiguous: _describe_contiguous,
+    RowWise: _describe_row_wise,
 }
 
 

@@ -18,8 +18,9 @@ from harp.trace.dtypes import Buffer, DType, bool_
 from harp.trace.expr import Apply, Const, Expr, Operand, Position
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import Index
-from harp.trace.node import Constant, Gather, Input, MapReduce, Node, Put, Scatter, View, walk
+from harp.trace.node import Constant, Gather, Input, MapReduce, Node, Put, RowWise, Scatter, View, walk
 from harp.trace.ops import INFO, Op, Reduce, convert
+from harp.trace.rows import ROWS
 from harp.trace.sites import short
 
 
@@ -90,6 +91,8 @@ def _node(node: Node, known: dict[Node, _Known], given: Given, size: Sizes) -> _
         return of_buffer(node.captured.array)
     if isinstance(node, MapReduce):
         return _map_reduce(node, known, size)
+    if isinstance(node, RowWise):
+        return None if ROWS[node.function].positions else known[node.operands[-1]]
     result = known[node.inputs[0]]
     if isinstance(node, (View, Gather)) and node.fill is not None and result is not None:
         return _hull(result, of_buffer(node.fill.value))

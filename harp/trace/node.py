@@ -11,6 +11,7 @@
          | Scatter(base, indices, updates, kind)          `base`, in which updates[k..., j...] in the order of k are
                                                           put at [indices[0][k...], indices[1][k...], ..., j...]
          | Contiguous(src)                                compute this here and keep it
+         | RowWise(function, operands, reverse)           a function of whole rows, of `harp.trace.rows`
 
 Shapes are tuples of index expressions. In a MapReduce's `expr` and a View's index map, Loop(k, extent of axis k) is
 the position along axis k of the domain or of the view's shape.
@@ -31,11 +32,12 @@ import attrs
 import numpy as np
 
 from harp.trace.division import Substitution
-from harp.trace.dtypes import Buffer, DType, as_dtype
+from harp.trace.dtypes import Buffer, DType, as_dtype, i64
 from harp.trace.expr import Const, Expr, substitute
 from harp.trace.index import Atom, Index, Loop, as_index, loop
 from harp.trace.interning import Interned, InternedBase
 from harp.trace.ops import Op, Reduce
+from harp.trace.rows import ROWS, RowOp
 
 Shape = tuple[Index, ...]
 
@@ -221,7 +223,28 @@ class Contiguous(Node):
         return (self.src,)
 
 
-KINDS: tuple[type[Node], ...] = (Input, Constant, MapReduce, View, Gather, Scatter, Contiguous)
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class RowWise(Node):
+    """A function of whole rows: sorting, searching. It has the shape of its last operand, with the same rows in all."""
+
+    function: RowOp
+    operands: tuple[Node, ...]
+    reverse: bool = False
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.operands[-1].shape
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return i64 if ROWS[self.function].positions else self.operands[-1].dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.operands
+
+
+KINDS: tuple[type[Node], ...] = (Input, Constant, MapReduce, View, Gather, Scatter, Contiguous, RowWise)
 
 
 def positions(shape: Shape) -> tuple[Index, ...]:
@@ -290,6 +313,10 @@ def _rebuild_contiguous(node: Contiguous, inputs: tuple[Node, ...], sizes: Subst
     return Contiguous(inputs[0])
 
 
+def _rebuild_row_wise(node: RowWise, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return RowWise(node.function, inputs, node.reverse)
+
+
 _REBUILD: dict[type[Node], Callable[..., Node]] = {
     Input: _rebuild_input,
     Constant: _rebuild_constant,
@@ -298,4 +325,5 @@ _REBUILD: dict[type[Node], Callable[..., Node]] = {
     Gather: _rebuild_gather,
     Scatter: _rebuild_scatter,
     Contiguous: _rebuild_contiguous,
+    RowWise: _rebuild_row_wise,
 }

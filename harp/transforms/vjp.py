@@ -22,6 +22,7 @@ from harp.trace.node import (
     Input,
     MapReduce,
     Node,
+    RowWise,
     Scatter,
     Shape,
     View,
@@ -30,11 +31,12 @@ from harp.trace.node import (
     walk,
 )
 from harp.trace.ops import Op, Reduce
+from harp.trace.rows import ROWS, RowOp
 from harp.trace.sites import Site
 from harp.trace.view import view
 from harp.transforms.adjoint import sum_over, view_adjoint
 from harp.transforms.by_data import constant, elementwise, gather_adjoint, scatter_adjoints
-from harp.transforms.cumulative import running_product
+from harp.transforms.cumulative import running_extreme, running_product
 from harp.transforms.derivatives import depends, pullback
 
 Cotangents = list[tuple[Node, Node]]  # an input of the node, and what the node sends back to it
@@ -151,6 +153,9 @@ def _sum(node: MapReduce, ct: Node, active: Active) -> Cotangents:
 
 def _extreme(node: MapReduce, ct: Node, active: Active) -> Cotangents:
     """Equal shares for all that equal the forward's result; where that is NaN, for all NaN."""
+    run = running(node)
+    if run is not None:
+        return _below(run.values, running_extreme(node, run, ct), set(walk((node,))), active)
     first = len(node.operands)
     chosen = _spread(node, node.domain, node.axes)
     equal = apply(Op.EQ, node.expr, Operand(node.dtype, first))
@@ -240,6 +245,16 @@ def _contiguous(node: Contiguous, ct: Node, active: Active) -> Cotangents:
     return [(node.src, ct)]
 
 
+def _row_wise(node: RowWise, ct: Node, active: Active) -> Cotangents:
+    """Element i came from place order[i], so the cotangents go back in the order of these places."""
+    assert not ROWS[node.function].positions
+    values = node.operands[-1]
+    if values not in active:  # the keys have no derivative
+        return []
+    order = RowWise(RowOp.ORDER, (node.operands[0],), node.reverse)
+    return [(values, RowWise(RowOp.SORT_BY, (order, ct)))]
+
+
 RULES: dict[type[Node], Callable[..., Cotangents]] = {
     Input: _leaf,
     Constant: _leaf,
@@ -248,4 +263,5 @@ RULES: dict[type[Node], Callable[..., Cotangents]] = {
     Gather: _gather,
     Scatter: _scatter,
     Contiguous: _contiguous,
+    RowWise: _row_wise,
 }
