@@ -18,6 +18,11 @@ TOLERANCE = {"float32": 1e-4, "float64": 1e-10, "complex64": 1e-4}
 LOOPS = "benchmarks.workloads.loops"  # loops for numba, imported only where it is measured
 
 
+def _wide(leaf: np.ndarray) -> np.ndarray:
+    """Numbers with fractions in double precision, others as they are."""
+    return leaf.astype(np.result_type(leaf, np.float64)) if leaf.dtype.kind in "fc" else leaf
+
+
 @dataclass(frozen=True)
 class Comparison:
     """A function of arrays that all peers compute; its figure is the best peer's median over harp's.
@@ -46,7 +51,7 @@ class Comparison:
 
     def reference(self, arguments: Arguments) -> object:
         """The result in float64, by NumPy."""
-        exact = tree_map(lambda leaf: leaf.astype(np.result_type(leaf, np.float64)), arguments)
+        exact = tree_map(_wide, arguments)
         if "numpy" in self.calls:
             return self.calls["numpy"](*exact)()
         return self.shared(PEERS["numpy"])(*exact)
