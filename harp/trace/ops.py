@@ -231,7 +231,8 @@ def result_dtype(op: Op, operands: tuple[DType, ...], cast_to: DType | None = No
             )
         return cast_to
     if operands[-1].kind not in info.kinds:
-        raise DTypeError(f"{op.value} is not defined for {operands[-1].numpy}; convert with .astype{where()}")
+        way_out = "take harp.numpy.real, imag or abs first" if operands[-1].is_complex else "convert with .astype"
+        raise DTypeError(f"{op.value} is not defined for {operands[-1].numpy}; {way_out}{where()}")
     if info.result is Result.CHOICE:
         assert operands[0] is bool_ and operands[1] is operands[2], (op, operands)
         return operands[1]

@@ -143,7 +143,13 @@ def test_products_and_quotients_at_infinities_are_numpys(dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_an_element_has_the_same_bits_wherever_it_stands(dtype):
     """In vectors and in the rest of a loop: gcc fuses complex products in vectors, which must not show."""
-    function = harp.jit(lambda z, w: (z * w, z / w, hnp.conj(z) * 2.5 - w, hnp.exp(z) * w + z, hnp.sum(z[None] * w, 0)))
+    real, imag = hnp.real, hnp.imag
+    function = harp.jit(
+        lambda z, w: (
+            *(z * w, z / w, hnp.conj(z) * 2.5 - w, hnp.exp(z) * w + z, hnp.sum(z[None] * w, 0), z * z * z),
+            *(real(z) * imag(w), (real(z) * imag(w) - real(w)) + 1j * (real(z) * imag(w) + real(w))),
+        )
+    )
     z, w = numbers(101, dtype), numbers(101, dtype)
     whole = [np.asarray(a) for a in function(z, w)]
     for k in range(0, 101, 7):
@@ -206,6 +212,7 @@ def test_numbers_are_weak():
     assert (hnp.ones(2, "complex64") * 2.0 + 1).dtype == np.complex64
     assert (1j * hnp.asarray(x)[0]).dtype == np.complex64 and hnp.asarray(1j).dtype == np.complex128
     assert complex(hnp.asarray(2 + 1j)) == 2 + 1j and hnp.asarray(1j).item() == 1j
+    assert harp.jit(lambda x: x * (x.shape[0] * 1j))(x).dtype == np.complex64
     f = harp.jit(lambda z, s: z * s)
     assert f(x.astype("c8"), 2j).dtype == np.complex64
     np.testing.assert_array_equal(np.asarray(hnp.full(2, 1j)), np.full(2, 1j))

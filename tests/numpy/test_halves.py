@@ -161,6 +161,25 @@ def test_gradients(dtype):
         )
 
 
+@pytest.mark.parametrize("dtype", [*HALVES, np.dtype("complex64")], ids=str)
+def test_places_that_are_data(dtype):
+    """Updates of one place are added in float32, and the sum is rounded."""
+    at = np.array([1, 3, 1, 1])
+    f = lambda x, y: (x[at], x.at[at].set(y), x.at[at].add(y), x.at[at].multiply(y), hnp.take(x, at))
+    x, y = (rng.normal(size=n).astype(dtype) for n in (5, 4))
+    wide = np.complex128 if dtype.kind == "c" else np.float64
+    total, product = x.astype(wide), x.astype(wide)
+    np.add.at(total, at, y.astype(wide))
+    np.multiply.at(product, at, y.astype(wide))
+    put = x.copy()
+    put[at] = y
+    eps = hnp.finfo(dtype).eps
+    for result in both(f, x, y):
+        for found, expected in zip(result, (x[at], put, total, product, x[at]), strict=True):
+            assert found.dtype == dtype
+            np.testing.assert_allclose(np.asarray(found).astype(wide), expected.astype(wide), rtol=4 * eps, atol=eps)
+
+
 def test_promotion():
     x, y = hnp.ones(3, "float16"), hnp.ones(3, hnp.bfloat16)
     assert (x + y).dtype == np.float32 and (x + 1).dtype == FLOAT16 and (y * 2.5).dtype == BFLOAT16
