@@ -55,6 +55,20 @@ def test_every_length_is_sorted_as_in_numpy(dtype):
     assert SORT.compilations <= len(REAL)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64", "float64", "uint16"])
+def test_long_rows_are_dealt_out(dtype):
+    """Also where most keys begin with the same bits, or are equal."""
+    rng = np.random.default_rng(6)
+    n = 70_000
+    for x in (
+        sample(rng, n, dtype),
+        sample(rng, n, dtype, 3),
+        np.where(rng.integers(0, 50, n), 1, sample(rng, n, dtype)).astype(dtype),
+        rng.integers(2**20, 2**20 + 9000, n).astype(dtype),
+    ):
+        same(SORT(x), expected(x))
+
+
 @given(st.sampled_from(REAL), st.lists(st.integers(0, 6), min_size=1, max_size=3), st.data())
 def test_axes_and_strides_at_once(dtype, shape, data):
     axis, step = data.draw(st.integers(-len(shape), len(shape) - 1)), data.draw(st.sampled_from([1, -1, 2]))
