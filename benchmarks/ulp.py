@@ -1,16 +1,17 @@
 """The largest error of each elementwise function of generated C, in units in the last place (ULP) of the exact result.
 
-python benchmarks/ulp.py [function ...]
+python benchmarks/ulp.py [--no-fma] [--every N] [function ...]
 
-float32: every bit pattern, against libm in double. float64: random and special samples, against libm in long double;
-of pow also for float32. NaN, infinities, overflow and the sign of zero count as infinite errors where they differ.
+float32: every bit pattern (or every N-th), against libm in double. float64: random and special samples, against libm
+in long double; of functions of two arguments also for float32. NaN, infinities, overflow and the sign of zero count as
+infinite errors where they differ.
 """
 
+import argparse
 import ctypes
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,8 @@ from harp.trace.dtypes import DType, f32, f64
 from harp.trace.ops import INFO, Op
 
 OPS = (Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG1P, Op.SIN, Op.COS, Op.TAN, Op.TANH, Op.POW)
+OPS += (Op.ASIN, Op.ACOS, Op.ATAN, Op.SINH, Op.COSH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.CBRT, Op.ERF, Op.ERFC)
+OPS += (Op.ATAN2, Op.HYPOT)
 PATTERNS = 1 << 32
 CHUNK = 1 << 24
 SAMPLES = 1 << 22
@@ -75,7 +78,7 @@ TYPES = {
 Worst = Callable[[np.ndarray, np.ndarray], tuple[float, int]]
 
 
-def build(folder: pathlib.Path, ops: tuple[Op, ...] = OPS) -> dict[tuple[Op, DType], Worst]:
+def build(folder: pathlib.Path, ops: tuple[Op, ...] = OPS, *more: str) -> dict[tuple[Op, DType], Worst]:
     """For each function and dtype: what computes the largest error among arguments, and its index."""
     toolchain = find_toolchain()
     assert toolchain, "there is no C compiler"
@@ -88,7 +91,7 @@ def build(folder: pathlib.Path, ops: tuple[Op, ...] = OPS) -> dict[tuple[Op, DTy
             body += SOURCE.format(**fields, name=f"{op.value}_{dtype.name}", call=call, libm=op.value, x=exact)
     source, library = folder / "ulp.c", folder / "ulp.so"
     source.write_text(header(body) + body)
-    flags = [*base_flags(toolchain), "-Wall", "-Wextra", "-Werror", "-O2", "-shared"]
+    flags = [*base_flags(toolchain), *more, "-Wall", "-Wextra", "-Werror", "-O2", "-shared"]
     subprocess.run([*toolchain.command, *flags, str(source), "-o", str(library), "-lm"], check=True)
     loaded = ctypes.CDLL(str(library))
     return {(op, dtype): _worst(loaded[f"worst_{op.value}_{dtype.name}"]) for op in ops for dtype in TYPES}
@@ -142,29 +145,45 @@ def powers(dtype: DType, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]
     return np.concatenate([a, base, a]), np.concatenate([b, fitting, whole])
 
 
-def measure(op: Op, dtype: DType, worst: Worst) -> tuple[float, str]:
+def pairs(dtype: DType, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of unrelated and of similar size."""
+    rng = np.random.default_rng(seed)
+    a, b = samples(dtype, count, seed), samples(dtype, count, seed + 1)
+    rng.shuffle(b)
+    with np.errstate(all="ignore"):
+        similar = (a * np.exp2(rng.uniform(-5, 5, a.size))).astype(dtype.numpy)
+    return np.concatenate([a, a]), np.concatenate([b, similar])
+
+
+def measure(op: Op, dtype: DType, worst: Worst, every: int = 1) -> tuple[float, str]:
     """The largest error, and where it is."""
 
     def one(start: int) -> tuple[float, str]:
-        if op is Op.POW:
-            a, b = powers(dtype, CHUNK // 16, start)
+        if INFO[op].arity == 2:
+            a, b = (powers if op is Op.POW else pairs)(dtype, CHUNK // 16, start)
         else:
-            a = patterns(start, start + CHUNK) if dtype is f32 else samples(dtype, CHUNK // 16, start)
+            a = patterns(start, start + CHUNK)[::every] if dtype is f32 else samples(dtype, CHUNK // 16, start)
             b = a
         error, index = worst(a, b)
         return error, " ".join(float(x[index]).hex() for x in (a, b)[: INFO[op].arity])
 
-    exhaustive = dtype is f32 and op is not Op.POW
+    exhaustive = dtype is f32 and INFO[op].arity == 1
     starts = range(0, PATTERNS, CHUNK) if exhaustive else range(SAMPLES // (CHUNK // 16))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return max(pool.map(one, starts))
 
 
 def main() -> None:
-    ops = tuple(op for op in OPS if not sys.argv[1:] or op.value in sys.argv[1:])
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--no-fma", action="store_true", help="as on a machine without a fused multiply-add")
+    parser.add_argument("--every", type=int, default=1, help="of float32, every N-th bit pattern")
+    parser.add_argument("functions", nargs="*", help="as the scalar operations are named")
+    given = parser.parse_args()
+    ops = tuple(op for op in OPS if not given.functions or op.value in given.functions)
+    more = ("-mno-fma",) if given.no_fma else ()
     with tempfile.TemporaryDirectory(prefix="harp-ulp-") as name, np.errstate(all="ignore"):
-        for (op, dtype), worst in build(pathlib.Path(name), ops).items():
-            error, where = measure(op, dtype, worst)
+        for (op, dtype), worst in build(pathlib.Path(name), ops, *more).items():
+            error, where = measure(op, dtype, worst, given.every)
             print(f"{op.value:6} {dtype.name} {error:8.3f} at {where}", flush=True)
 
 

@@ -83,7 +83,7 @@ def _hull(a: Interval, b: Interval) -> Interval:
 
 
 def _node(node: Node, known: dict[Node, _Known], given: Given, size: Sizes) -> _Known:
-    if node.dtype.is_float:
+    if node.dtype.is_inexact:
         return None
     if isinstance(node, Input):
         return given(node)
@@ -130,14 +130,14 @@ def _expression(root: Expr, leaf: Callable[[Expr], _Known]) -> _Known:
         if isinstance(e, Apply):
             known[e] = _apply(e, [known[a] for a in e.args])
         elif isinstance(e, Const):
-            known[e] = None if e.dtype.is_float else of_buffer(e.value)
+            known[e] = None if e.dtype.is_inexact else of_buffer(e.value)
         else:
             known[e] = leaf(e)
     return known[root]
 
 
 def _apply(e: Apply, args: Sequence[_Known]) -> _Known:
-    if e.dtype.is_float:
+    if e.dtype.is_inexact:
         return None
     if e.op is Op.SELECT and args[0] is None:
         args = [Interval(0, 1), *args[1:]]

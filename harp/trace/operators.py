@@ -122,7 +122,7 @@ class Operators:
         return self._method("round", digits or 0)
 
     def round(self, decimals: int = 0) -> Self:
-        """Elements rounded to the nearest integer, halves to the even one."""
+        """Elements rounded to so many decimals, halves to the even number."""
         return self._method("round", decimals)
 
     def __eq__(self, other: object) -> Self:  # type: ignore[override]
@@ -256,4 +256,7 @@ def is_operand(value: object) -> bool:
 
     It takes lists and tuples, to raise what their operators would not: `x == [1, 2]` would be False.
     """
-    return isinstance(value, (Operators, np.ndarray, np.generic, int, float, Size)) or type(value) in (list, tuple)
+    return isinstance(value, (Operators, np.ndarray, np.generic, int, float, complex, Size)) or type(value) in (
+        list,
+        tuple,
+    )

@@ -47,11 +47,11 @@ def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     an input that is not of floating point.
     """
     for i in wrt:
-        if not i.dtype.is_float:
+        if not i.dtype.is_inexact:
             raise IntegerGradientError(f"input {i.name!r} has dtype {i.dtype}, which has no derivative")
     seeds: list[tuple[Node, Input]] = []
     for output in graph.outputs:
-        if output.dtype.is_float:
+        if output.dtype.is_inexact:
             seeds.append((output, fresh_input(f"cotangent{len(seeds)}", output.shape, output.dtype)))
     order = graph.nodes()
     active = _between(order, wrt)
@@ -75,7 +75,7 @@ def _between(order: Sequence[Node], wrt: Sequence[Input]) -> Active:
     """The floating-point nodes through which a derivative flows to `wrt`."""
     active: Active = set(wrt)
     for node in order:
-        if not node.dtype.is_float or not any(i in active for i in node.inputs):
+        if not node.dtype.is_inexact or not any(i in active for i in node.inputs):
             continue
         if not isinstance(node, MapReduce) or depends(node.expr, _active_slots(node, active)):
             active.add(node)

@@ -291,14 +291,15 @@ def kernels_share_scratch() -> Example:
 @example
 def every_reduction() -> Example:
     """Of every dtype that has it, into one element and along an axis."""
-    inputs = [buffer(f"a{d}", (N, M), Space.INPUT, d) for d in ALL]
-    cases = [(d, r) for d in range(len(ALL)) for r in Reduce if ALL[d].kind in INFO[r.value].kinds]
+    dtypes = [d for d in ALL if not d.is_half]  # which no kernel computes with
+    inputs = [buffer(f"a{d}", (N, M), Space.INPUT, d) for d in dtypes]
+    cases = [(d, r) for d in range(len(dtypes)) for r in Reduce if dtypes[d].kind in INFO[r.value].kinds]
     outputs, bodies = [], []
     i, j = Loop(0, N), Loop(1, M)
     for d, reduce in cases:
-        rows, whole = (buffer("out", shape, Space.OUTPUT, ALL[d]) for shape in ((N,), ()))
+        rows, whole = (buffer("out", shape, Space.OUTPUT, dtypes[d]) for shape in ((N,), ()))
         outputs += [rows, whole]
-        start = const(reduce.identity(ALL[d]).item(), ALL[d])
+        start = const(reduce.identity(dtypes[d]).item(), dtypes[d])
         for out, at in ((rows, (of(i),)), (whole, ())):
             clear = Store(out, at, start)
             total = Nest((For(i), For(j)), Store(out, at, Load(inputs[d], (of(i), of(j))), reduce))
@@ -307,7 +308,7 @@ def every_reduction() -> Example:
     def reference(x: Sequence[Array], s: Mapping[Symbol, int]) -> list[Array]:
         found = []
         for d, r in cases:
-            dtype, first = ALL[d].numpy, r.identity(ALL[d]).item()
+            dtype, first = dtypes[d].numpy, r.identity(dtypes[d]).item()
             keep = {"dtype": dtype} if r in (Reduce.SUM, Reduce.PROD) else {}
             found.append(np.asarray(r.ufunc.reduce(x[d], axis=1, initial=first, **keep)).astype(dtype))
             found.append(np.asarray(r.ufunc.reduce(x[d], axis=None, initial=first, **keep)).astype(dtype))

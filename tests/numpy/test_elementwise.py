@@ -9,7 +9,8 @@ import harp.numpy as hnp
 from harp.errors import ArgumentError, DTypeError, IntegerRangeError, ShapeError
 from harp.trace import dtypes
 
-DTYPES = [d.numpy for d in dtypes.ALL]
+# complex numbers: test_complex.py; float16 and bfloat16: test_halves.py
+DTYPES = [d.numpy for d in dtypes.ALL if not d.is_complex and not d.is_half]
 NUMBERS = [d for d in DTYPES if d.kind != "b"]
 INTEGERS = [d for d in NUMBERS if d.kind in "iu"]
 FLOATS = [d for d in NUMBERS if d.kind == "f"]
@@ -153,8 +154,8 @@ def test_round_takes_halves_to_the_even_number(dtype):
         same(result, np.round(x))
         np.testing.assert_array_equal(np.signbit(result)[x == x], np.signbit(x)[x == x])
     same(harp.grad(lambda x: hnp.sum(hnp.round(x)))(halves), np.zeros_like(halves))
-    with pytest.raises(ArgumentError, match="decimals=0 only"):
-        hnp.round(x, 2)
+    with pytest.raises(ArgumentError, match="round of integers has no decimals=-1"):
+        hnp.round(np.array([15]), -1)
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind != "f"], ids=str)
@@ -231,8 +232,6 @@ def test_shapes_that_do_not_broadcast(left, right):
 @pytest.mark.parametrize("right", DTYPES, ids=str)
 def test_promotion(left, right):
     expected = np.result_type(left, right)
-    if expected.itemsize == 2 and expected.kind == "f":
-        pytest.skip("harp has no float16")
     assert hnp.add(np.zeros(2, left), np.zeros(2, right)).dtype == expected
     assert hnp.where(np.True_, np.zeros(2, left), np.zeros(2, right)).dtype == expected
     assert hnp.result_type(left, right) == expected

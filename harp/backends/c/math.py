@@ -2,7 +2,7 @@
 
 There is no branch, no table and no call in them: a compiler turns each select into a blend. Reduction constants are
 split so that the first product is exact, with and without a fused multiply-add. What is added and subtracted as $magic
-rounds to a whole number, whose bits then end the sum's. How exact they are is a table of docs/how-it-works.md.
+rounds to a whole number, whose bits then end the sum's. How exact they are is a table of docs/elementwise.md.
 """
 
 from __future__ import annotations

@@ -251,6 +251,9 @@ _SIGNATURES = {
 }
 
 
+_REAL = [dtype for dtype in ALL if dtype.kind in _ENCODE]
+
+
 def name(function: str, dtype: DType) -> str:
     """The name of a function for keys of this dtype."""
     return f"harp_{function}_{dtype.name}"
@@ -258,13 +261,13 @@ def name(function: str, dtype: DType) -> str:
 
 def declarations() -> dict[str, str]:
     """The declaration of each of the functions, by its name."""
-    return {name(f, dtype): f"{_declaration(f, dtype)};\n" for f in _SIGNATURES for dtype in ALL}
+    return {name(f, dtype): f"{_declaration(f, dtype)};\n" for f in _SIGNATURES for dtype in _REAL}
 
 
 def units(words: Iterable[str]) -> list[Unit]:
     """The units with those of the functions that are mentioned."""
     mentioned = set(words)
-    return [_unit(f, dtype) for f in _SIGNATURES for dtype in ALL if name(f, dtype) in mentioned]
+    return [_unit(f, dtype) for f in _SIGNATURES for dtype in _REAL if name(f, dtype) in mentioned]
 
 
 def _declaration(function: str, dtype: DType) -> str:

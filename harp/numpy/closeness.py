@@ -1,0 +1,104 @@
+"""Comparison up to a tolerance, steps, and replacements of what is no number."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from harp.numpy.elementwise import abs as _abs
+from harp.numpy.elementwise import isfinite, isnan, logical_and, logical_or, where
+from harp.numpy.reductions import all as _all
+from harp.trace.arithmetic import NUMBERS, add, equal, less_equal_, multiply, require, subtract
+from harp.trace.array import Array
+from harp.trace.dtypes import Kind
+from harp.trace.expr import Expr, apply, const
+from harp.trace.expr import select as _select
+from harp.trace.ops import Op
+from harp.trace.primitives import as_array, common_dtype, map_
+
+__all__ = ["allclose", "fmod", "heaviside", "isclose", "nan_to_num"]
+
+
+def isclose(a: object, b: object, rtol: object = 1e-5, atol: object = 1e-8, equal_nan: bool = False) -> Array:
+    """Elementwise |a - b| <= atol + rtol*|b|, as bool; infinities only if equal, NaN with NaN only if `equal_nan`.
+
+    >>> isclose(1.0, 1.0 + 1e-9)
+    Array(True)
+    """
+    dtype, _ = common_dtype((a, b))
+    x, y = as_array(a), as_array(b)
+    if not dtype.is_float:
+        x, y = x.astype("float64"), y.astype("float64")
+    near = less_equal_(_abs(subtract(x, y)), add(atol, multiply(rtol, _abs(y))))
+    found = logical_or(logical_and(near, isfinite(y)), equal(x, y))
+    return logical_or(found, logical_and(isnan(x), isnan(y))) if equal_nan else found
+
+
+def allclose(a: object, b: object, rtol: object = 1e-5, atol: object = 1e-8, equal_nan: bool = False) -> Array:
+    """Whether all of `isclose` holds, as a 0-d bool."""
+    return _all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def nan_to_num(x: object, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Array:
+    """NaN becomes `nan`, the infinities `posinf` and `neginf`: by default the largest and the lowest number.
+
+    Gradients flow through what is kept.
+    """
+    array = as_array(x)
+    if not array.kind.is_float:
+        return array
+    limits = np.finfo(array.kind.numpy.name)
+    high = float(limits.max) if posinf is None else posinf
+    low = float(limits.min) if neginf is None else neginf
+    kept = where(isnan(array), nan, array)
+    return where(equal(array, math.inf), high, where(equal(array, -math.inf), low, kept))
+
+
+def heaviside(x: object, h: object) -> Array:
+    """Elementwise 0 below 0, 1 above, `h` at 0; NaN for NaN. The gradient by x is 0. Raises DTypeError for bool."""
+    require(common_dtype((x, h))[0], "heaviside", NUMBERS)
+    return map_(_heaviside, x, h)
+
+
+def _heaviside(x: Expr, h: Expr) -> Expr:
+    zero, one = const(0, x.dtype), const(1, x.dtype)
+    step = _select(apply(Op.LT, x, zero), zero, _select(apply(Op.EQ, x, zero), h, one))
+    unknown = apply(Op.NOT, apply(Op.EQ, x, x))
+    return _select(unknown, apply(Op.STOP, x), step) if x.dtype.is_float else step
+
+
+def fmod(a: object, b: object) -> Array:
+    """Elementwise remainder of a / b with the sign of a, exact; an integer modulo 0 gives 0.
+
+    Raises DTypeError for bool.
+
+    >>> fmod(-5.5, 2.0)
+    Array(-1.5)
+    """
+    dtype, _ = common_dtype((a, b))
+    require(dtype, "fmod", NUMBERS)
+    if dtype.kind is Kind.FLOAT:
+        return map_(_fmod, a, b)
+    return map_(_truncated_remainder if dtype.kind is Kind.INT else lambda x, y: apply(Op.MOD, x, y), a, b)
+
+
+def _magnitude(x: Expr) -> Expr:
+    """|x|, whose derivative at 0 is 1."""
+    return _select(apply(Op.LT, x, const(0, x.dtype)), apply(Op.NEG, x), x)
+
+
+def _fmod(x: Expr, y: Expr) -> Expr:
+    zero = const(0, x.dtype)
+    size = apply(Op.MOD, _magnitude(x), _magnitude(y))
+    signed = _select(apply(Op.LT, x, zero), apply(Op.NEG, size), size)
+    stays = apply(Op.AND, apply(Op.EQ, x, zero), apply(Op.NOT, apply(Op.EQ, y, zero)))
+    return _select(apply(Op.AND, stays, apply(Op.EQ, y, y)), x, signed)  # -0.0
+
+
+def _truncated_remainder(x: Expr, y: Expr) -> Expr:
+    zero = const(0, x.dtype)
+    floored = apply(Op.MOD, x, y)
+    opposite = apply(Op.XOR, apply(Op.LT, x, zero), apply(Op.LT, y, zero))
+    moved = apply(Op.AND, opposite, apply(Op.NOT, apply(Op.EQ, floored, zero)))
+    return _select(moved, apply(Op.ADD, floored, apply(Op.NEG, y)), floored)

@@ -1,0 +1,170 @@
+"""Inverse and hyperbolic functions, angles, roots, and what takes floating-point numbers apart, under both names.
+
+Each takes integers too, which become the float dtype that holds them, and broadcasts. Special values are those of the
+Python array API standard. How exact they are in generated C is a table of docs/elementwise.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from harp.numpy.elementwise import float_map
+from harp.trace.array import Array, marked
+from harp.trace.dtypes import Kind, bool_
+from harp.trace.expr import Expr, apply, const
+from harp.trace.expr import select as _select
+from harp.trace.ops import Op
+from harp.trace.primitives import common_dtype, map_
+
+_Function = Callable[[object], Array]
+
+
+def _of(op: Op, text: str, *names: str) -> _Function:
+    def function(x: object) -> Array:
+        return float_map(lambda a: apply(op, a), x)
+
+    function.__name__ = function.__qualname__ = names[0] if names else op.value
+    function.__doc__ = text
+    return function
+
+
+asin = arcsin = _of(Op.ASIN, "Elementwise inverse sine, between -pi/2 and pi/2; NaN outside [-1, 1].")
+acos = arccos = _of(Op.ACOS, "Elementwise inverse cosine, between 0 and pi; NaN outside [-1, 1].")
+atan = arctan = _of(Op.ATAN, "Elementwise inverse tangent, between -pi/2 and pi/2.")
+sinh = _of(Op.SINH, "Elementwise hyperbolic sine, accurate near 0 and up to the largest result.")
+cosh = _of(Op.COSH, "Elementwise hyperbolic cosine, up to the largest result.")
+asinh = arcsinh = _of(Op.ASINH, "Elementwise inverse hyperbolic sine, accurate near 0 and for the largest numbers.")
+acosh = arccosh = _of(Op.ACOSH, "Elementwise inverse hyperbolic cosine; NaN below 1.")
+atanh = arctanh = _of(Op.ATANH, "Elementwise inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.")
+cbrt = _of(Op.CBRT, "Elementwise cube root, also of negative numbers.")
+
+
+def atan2(y: object, x: object) -> Array:
+    """Elementwise angle of the point (x, y), between -pi and pi, with the signs of zeros as in C.
+
+    The gradient at (0, 0) is NaN.
+
+    >>> atan2(1.0, -1.0)
+    Array(2.35619449)
+    """
+    return float_map(lambda a, b: apply(Op.ATAN2, a, b), y, x)
+
+
+arctan2 = atan2
+
+
+def hypot(x: object, y: object) -> Array:
+    """Elementwise sqrt(x**2 + y**2), without overflow in between; infinite where either is, also beside NaN.
+
+    The gradient at (0, 0) is (1/2, 1/2).
+
+    >>> hypot(3e200, 4e200)
+    Array(5.e+200)
+    """
+    return float_map(lambda a, b: apply(Op.HYPOT, a, b), x, y)
+
+
+def copysign(x: object, y: object) -> Array:
+    """Elementwise: the magnitude of x with the sign of y, that of a zero or a NaN included.
+
+    >>> copysign(2.0, -0.0)
+    Array(-2.)
+    """
+    return float_map(lambda a, b: apply(Op.COPYSIGN, a, b), x, y)
+
+
+def nextafter(x: object, y: object) -> Array:
+    """Elementwise: the number next to x in the direction of y. Its derivative is 1 by x, 0 by y."""
+    return float_map(lambda a, b: apply(Op.NEXTAFTER, a, b), x, y)
+
+
+def signbit(x: object) -> Array:
+    """Elementwise: is it negative, -0.0 and NaN with a sign included, as bool."""
+    kind = common_dtype((x,))[0].kind
+    return marked(map_(lambda a: _is_negative(a, kind), x), False)
+
+
+def _is_negative(a: Expr, kind: Kind) -> Expr:
+    if kind in (Kind.BOOL, Kind.UINT):
+        return const(False, bool_)
+    signed = apply(Op.COPYSIGN, const(1, a.dtype), a) if kind is Kind.FLOAT else a
+    return apply(Op.LT, signed, const(0, a.dtype))
+
+
+def _larger_and_distance(a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """max(a, b) and -|a - b|, which is 0 for equal infinities. At a tie all derivatives are those from one side, on
+    which what is made of both is smooth."""
+    is_less = apply(Op.LT, a, b)
+    large, small = _select(is_less, b, a), _select(is_less, a, b)
+    zero = const(0, a.dtype)
+    infinite = apply(Op.EQ, apply(Op.ABS, large), const(math.inf, a.dtype))
+    both = apply(Op.AND, infinite, apply(Op.EQ, a, b))
+    return large, _select(both, zero, apply(Op.ADD, small, apply(Op.NEG, large)))
+
+
+def _logaddexp(a: Expr, b: Expr) -> Expr:
+    large, distance = _larger_and_distance(a, b)
+    return apply(Op.ADD, large, apply(Op.LOG1P, apply(Op.EXP, distance)))
+
+
+def _logaddexp2(a: Expr, b: Expr) -> Expr:
+    large, distance = _larger_and_distance(a, b)
+    natural = apply(Op.LOG1P, apply(Op.EXP2, distance))
+    return apply(Op.ADD, large, apply(Op.MUL, natural, const(1 / math.log(2), a.dtype)))
+
+
+def logaddexp(x: object, y: object) -> Array:
+    """Elementwise log(exp(x) + exp(y)), without overflow. The error is a few units in the last place of the larger of
+    |x|, |y| and |result|.
+
+    >>> logaddexp(1000.0, 1000.0)
+    Array(1000.69314718)
+    """
+    return float_map(_logaddexp, x, y)
+
+
+def logaddexp2(x: object, y: object) -> Array:
+    """Elementwise log2(2**x + 2**y), without overflow."""
+    return float_map(_logaddexp2, x, y)
+
+
+def _scaled(factor: float, text: str, name: str) -> _Function:
+    def function(x: object) -> Array:
+        return float_map(lambda a: apply(Op.MUL, a, const(factor, a.dtype)), x)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
+    return function
+
+
+deg2rad = radians = _scaled(math.pi / 180, "Elementwise degrees to radians.", "deg2rad")
+rad2deg = degrees = _scaled(180 / math.pi, "Elementwise radians to degrees.", "rad2deg")
+
+# sin(y)/y in y*y, the highest power first, for |y| < 1.
+_SINC = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in reversed(range(10)))
+
+
+def sinc(x: object) -> Array:
+    """Elementwise sin(pi*x) / (pi*x), and 1 at 0; near 0 a polynomial, so that all derivatives are those of the limit.
+
+    >>> sinc(0.0)
+    Array(1.)
+    """
+    return float_map(_sinc, x)
+
+
+def _sinc(x: Expr) -> Expr:
+    one = const(1, x.dtype)
+    y = apply(Op.MUL, x, const(math.pi, x.dtype))
+    near = apply(Op.LT, apply(Op.ABS, y), one)
+    inside, outside = (
+        _select(near, y, one),
+        _select(near, one, y),
+    )  # no derivative of the part that is not chosen is NaN
+    square = apply(Op.MUL, inside, inside)
+    value: Expr = const(_SINC[0], x.dtype)
+    for c in _SINC[1:]:
+        value = apply(Op.ADD, apply(Op.MUL, value, square), const(c, x.dtype))
+    far = apply(Op.DIV, apply(Op.SIN, outside), outside)
+    return _select(near, value, far)
