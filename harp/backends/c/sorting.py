@@ -1,7 +1,7 @@
 """Sorting and searching rows: the functions behind the calls, each compiled once for a machine.
 
-    harp_sort_f32(n, keys, out, work, reverse)      the keys in order
-    harp_order_f32(n, keys, out, work, reverse)     their places in order
+    harp_sort_f32(n, keys, out, work, reverse, run)      the keys in order
+    harp_order_f32(n, keys, out, work, reverse, run)     their places in order
     harp_search_f32(n, table, m, values, out, right)
 
 Keys become unsigned numbers of the same order: a sign bit is turned, negative floats are turned round, all NaN are the
@@ -45,6 +45,7 @@ _HEAD = Template(
 #include <string.h>
 
 typedef $key key;
+typedef void runner(void (*part)(void *, int64_t, int64_t), void *given, int64_t count, double work);
 typedef $key element __attribute__((may_alias));
 #define TOP ((key)((key)1 << $last))
 #define ALL ((key)~(key)0)
@@ -133,6 +134,85 @@ static void sort(int64_t n, number *from, number *to, int bits, int at_to)
     }
     if (at_to) memcpy(to, from, (size_t)n*sizeof *to);
 }
+
+/* What threads share of a long row: slices of it to count and to deal out, and then groups of the digits. */
+struct job {
+    int64_t n;
+    number *from, *to;
+    int bits;
+    uint32_t begin[(1 << $wide) + 1], group[$groups + 1], place[$slices][1 << $wide];
+};
+
+static void count_slices(void *given, int64_t begin, int64_t end)
+{
+    struct job *const job = given;
+    const int shift = LOW + job->bits - $wide;
+    const uint32_t mask = (1 << $wide) - 1;
+    for (int64_t s = begin; s < end; ++s) {
+        memset(job->place[s], 0, sizeof job->place[s]);
+        for (int64_t i = job->n*s/$slices; i < job->n*(s + 1)/$slices; ++i) job->place[s][DIGITS(job->from[i])]++;
+    }
+}
+
+static void deal_slices(void *given, int64_t begin, int64_t end)
+{
+    struct job *const job = given;
+    for (int64_t s = begin; s < end; ++s) {
+        const int64_t first = job->n*s/$slices, last = job->n*(s + 1)/$slices;
+        deal(last - first, job->from + first, job->to, LOW + job->bits - $wide, (1 << $wide) - 1, job->place[s]);
+    }
+}
+
+static void sort_groups(void *given, int64_t begin, int64_t end)
+{
+    struct job *const job = given;
+    for (uint32_t d = job->group[begin]; d < job->group[end]; ++d) {
+        const int64_t first = job->begin[d], count = job->begin[d + 1] - first;
+        if (count) sort(count, job->to + first, job->from + first, job->bits - $wide, 0);
+    }
+}
+
+/* Where each slice puts what it has of each digit, and groups of about equally many keys; 0 if all share the digit. */
+static int divide(struct job *job)
+{
+    int64_t before = 0, group = 0;
+    for (uint32_t d = 0; d < 1 << $wide; ++d) {
+        const int64_t begin = before;
+        job->begin[d] = (uint32_t)before;
+        for (; group <= $groups && group*job->n/$groups <= before; ++group) job->group[group] = d;
+        for (int s = 0; s < $slices; ++s) {
+            const uint32_t count = job->place[s][d];
+            job->place[s][d] = (uint32_t)before;
+            before += count;
+        }
+        if (before - begin == job->n) return 0;
+    }
+    job->begin[1 << $wide] = (uint32_t)before;
+    for (; group <= $groups; ++group) job->group[group] = 1 << $wide;
+    return 1;
+}
+
+/* With all threads, by the highest of `bits` that differ; how many are below these if there are none. */
+static __attribute__((noinline)) int sort_long(int64_t n, number *from, number *to, int bits, runner *run)
+{
+    struct job job;
+    job.n = n, job.from = from, job.to = to;
+    for (job.bits = bits; job.bits > $wide; job.bits -= $wide) {
+        run(count_slices, &job, $slices, 2.0*(double)n);
+        if (!divide(&job)) continue; /* all keys share the digit */
+        run(deal_slices, &job, $slices, 4.0*(double)n);
+        run(sort_groups, &job, $groups, 16.0*(double)n);
+        return 0;
+    }
+    return job.bits;
+}
+
+/* Sorts what is at `from` and leaves it at `to`. */
+static void sort_row(int64_t n, number *from, number *to, int bits, runner *run)
+{
+    if (n > $cache && bits > $wide) bits = sort_long(n, from, to, bits, run);
+    if (bits) sort(n, from, to, bits, 1);
+}
 """
 )
 
@@ -155,7 +235,7 @@ $declaration
         room[i] = encode(keys[i], flip);
         special += $special;
     }
-    sort(n, room, out, $bits, 1);
+    sort_row(n, room, out, $bits, run);
     int64_t zeros = 0, nans = reverse ? 0 : n;
     if (special) { /* the numbers below them are counted */
         for (int64_t i = 0; i < n; ++i) {
@@ -199,7 +279,7 @@ $declaration
         return 0;
     }
     for (int64_t i = 0; i < n; ++i) room[i] = (number)encode(keys[i], flip) << 32 | (number)i;
-    sort(n, room, places, $half, 1);
+    sort_row(n, room, places, $half, run);
 $high
     for (int64_t i = 0; i < n; ++i) places[i] = (uint32_t)places[i];
     return 0;
@@ -214,9 +294,9 @@ _HIGH = """\
     if (differ >> 32) {
         for (int64_t i = 0; i < n; ++i) {
             const number place = (uint32_t)places[i];
-            places[i] = (encode(keys[place], flip) & ~(number)UINT32_MAX) | place;
+            room[i] = (encode(keys[place], flip) & ~(number)UINT32_MAX) | place;
         }
-        sort(n, places, room, 32, 0);
+        sort_row(n, room, places, 32, run);
     }"""
 
 _SEARCH = Template(
@@ -243,10 +323,15 @@ $declaration
 # Rows up to this length are sorted by insertion; from so many keys on, wide digits of so many bits take less time than
 # they save; so many keys, with room for as many, stay in a cache.
 _SHORT, _LONG, _WIDE, _CACHE = 40, 4096, 11, 1 << 16
+# In how many parts threads share a longer row.
+_SLICES, _GROUPS = 16, 64
+
+# What runs the parts of a loop; see `harp.backends.c.parts`.
+_RUNNER = "void (*run)(void (*part)(void *, int64_t, int64_t), void *given, int64_t count, double work)"
 
 _SIGNATURES = {
-    "sort": "int $name(int64_t n, const void *given, void *stored, void *work, int reverse)",
-    "order": "int $name(int64_t n, const void *given, void *stored, void *work, int reverse)",
+    "sort": f"int $name(int64_t n, const void *given, void *stored, void *work, int reverse,\n    {_RUNNER})",
+    "order": f"int $name(int64_t n, const void *given, void *stored, void *work, int reverse,\n    {_RUNNER})",
     "search": "void $name(int64_t n, const void *given, int64_t m, const void *searched, int64_t *out, int right)",
 }
 
@@ -280,6 +365,7 @@ def _unit(function: str, dtype: DType) -> Unit:
         "key": f"uint{bits}_t", "last": str(bits - 1), "infinite": str(_infinite(dtype)), "short": str(_SHORT),
         "encode": _ENCODE[dtype.kind], "decode": _DECODE[dtype.kind], "declaration": _declaration(function, dtype),
         "special": _SPECIAL if dtype.is_float else "0", "bits": bits, "wide": _WIDE, "long": _LONG, "cache": _CACHE,
+        "slices": _SLICES, "groups": _GROUPS,
     }  # fmt: skip
     text = _HEAD.substitute(fields) + "\n" + _TEXTS[function](bits, fields)
     return Unit(f"/* {name(function, dtype)}: see harp.backends.c.sorting */\n{text}", ("-O3",), shared=True)
