@@ -22,10 +22,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 
 from harp.lower.build import Built
-from harp.lower.contraction import is_contraction
 from harp.lower.cost import count_operations, mentioned
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.prefix import is_running
+from harp.lower.products import is_contraction
 from harp.lower.rewrite import Numbers, Renaming, accumulations, loads, nest, rebuilt, score, sequence
 from harp.lower.rows import rows_in
 from harp.trace.division import Substitution

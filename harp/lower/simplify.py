@@ -75,14 +75,17 @@ def _identity_map(node: MapReduce) -> Node | None:  # map (x) -> x0  ->  x
     return None
 
 
-def _no_stop(node: MapReduce) -> Node | None:  # stop_gradient(a) -> a
-    if not any(isinstance(e, Apply) and e.op is Op.STOP for e in walk((node.expr,))):
+_MARKERS = (Op.STOP, Op.OPAQUE)  # for derivatives only
+
+
+def _no_stop(node: MapReduce) -> Node | None:  # stop_gradient(a) -> a, opaque(a) -> a
+    if not any(isinstance(e, Apply) and e.op in _MARKERS for e in walk((node.expr,))):
         return None
     new: dict[Expr, Expr] = {}
     for e in walk((node.expr,)):
         args = [new[a] for a in e.args]
         if isinstance(e, Apply):
-            new[e] = args[0] if e.op is Op.STOP else apply(e.op, *args, cast_to=e.dtype)
+            new[e] = args[0] if e.op in _MARKERS else apply(e.op, *args, cast_to=e.dtype)
         else:
             new[e] = e
     return MapReduce(node.domain, node.operands, new[node.expr], node.reduce, node.axes)

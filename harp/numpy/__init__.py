@@ -5,228 +5,293 @@
 Array([0.5, 1.5, 2.5])
 """
 
+# Every name says `as`: that is how type checkers learn that it is meant for others.
 from __future__ import annotations
 
-import math
-from importlib import import_module
-from typing import TYPE_CHECKING
+import math as _math
+import sys as _sys
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from harp.numpy import special
-from harp.numpy.activation import relu, sigmoid, softplus
-from harp.numpy.closeness import allclose, fmod, heaviside, isclose, nan_to_num
-from harp.numpy.complexes import angle, conj, imag, iscomplexobj, real
-from harp.numpy.creation import (
-    arange,
-    array,
-    asarray,
-    empty,
-    empty_like,
-    eye,
-    full,
-    full_like,
-    identity,
-    linspace,
-    ones,
-    ones_like,
-    result_type,
-    tri,
-    tril,
-    triu,
-    zeros,
-    zeros_like,
+from harp.numpy import (
+    linalg as linalg,
+    special as special,
 )
-from harp.numpy.cumulative import cummax, cummin, cumprod, cumsum, cumulative_prod, cumulative_sum, diff
+from harp.numpy.activation import (
+    relu as relu,
+    sigmoid as sigmoid,
+    softplus as softplus,
+)
+from harp.numpy.closeness import (
+    allclose as allclose,
+    fmod as fmod,
+    heaviside as heaviside,
+    isclose as isclose,
+    nan_to_num as nan_to_num,
+)
+from harp.numpy.complexes import (
+    angle as angle,
+    conj as conj,
+    imag as imag,
+    iscomplexobj as iscomplexobj,
+    real as real,
+)
+from harp.numpy.creation import (
+    arange as arange,
+    array as array,
+    asarray as asarray,
+    empty as empty,
+    empty_like as empty_like,
+    eye as eye,
+    full as full,
+    full_like as full_like,
+    identity as identity,
+    linspace as linspace,
+    ones as ones,
+    ones_like as ones_like,
+    result_type as result_type,
+    tri as tri,
+    tril as tril,
+    triu as triu,
+    zeros as zeros,
+    zeros_like as zeros_like,
+)
+from harp.numpy.cumulative import (
+    cummax as cummax,
+    cummin as cummin,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    cumulative_prod as cumulative_prod,
+    cumulative_sum as cumulative_sum,
+    diff as diff,
+)
 from harp.numpy.elementwise import (
-    abs,
-    absolute,
-    add,
-    bitwise_and,
-    bitwise_invert,
-    bitwise_left_shift,
-    bitwise_not,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
-    ceil,
-    clip,
-    cos,
-    divide,
-    equal,
-    exp,
-    exp2,
-    expm1,
-    floor,
-    floor_divide,
-    greater,
-    greater_equal,
-    isfinite,
-    isinf,
-    isnan,
-    less,
-    less_equal,
-    log,
-    log1p,
-    log2,
-    log10,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    maximum,
-    minimum,
-    mod,
-    multiply,
-    negative,
-    not_equal,
-    positive,
-    pow,
-    power,
-    reciprocal,
-    remainder,
-    round,
-    rsqrt,
-    sign,
-    sin,
-    sqrt,
-    square,
-    subtract,
-    tan,
-    tanh,
-    true_divide,
-    trunc,
-    where,
+    abs as abs,
+    absolute as absolute,
+    add as add,
+    bitwise_and as bitwise_and,
+    bitwise_invert as bitwise_invert,
+    bitwise_left_shift as bitwise_left_shift,
+    bitwise_not as bitwise_not,
+    bitwise_or as bitwise_or,
+    bitwise_right_shift as bitwise_right_shift,
+    bitwise_xor as bitwise_xor,
+    ceil as ceil,
+    clip as clip,
+    cos as cos,
+    divide as divide,
+    equal as equal,
+    exp as exp,
+    exp2 as exp2,
+    expm1 as expm1,
+    floor as floor,
+    floor_divide as floor_divide,
+    greater as greater,
+    greater_equal as greater_equal,
+    isfinite as isfinite,
+    isinf as isinf,
+    isnan as isnan,
+    less as less,
+    less_equal as less_equal,
+    log as log,
+    log10 as log10,
+    log1p as log1p,
+    log2 as log2,
+    logical_and as logical_and,
+    logical_not as logical_not,
+    logical_or as logical_or,
+    logical_xor as logical_xor,
+    maximum as maximum,
+    minimum as minimum,
+    mod as mod,
+    multiply as multiply,
+    negative as negative,
+    not_equal as not_equal,
+    positive as positive,
+    pow as pow,
+    power as power,
+    reciprocal as reciprocal,
+    remainder as remainder,
+    round as round,
+    rsqrt as rsqrt,
+    sign as sign,
+    sin as sin,
+    sqrt as sqrt,
+    square as square,
+    subtract as subtract,
+    tan as tan,
+    tanh as tanh,
+    true_divide as true_divide,
+    trunc as trunc,
+    where as where,
+)
+from harp.numpy.interchange import (
+    __array_api_version__ as __array_api_version__,
+    __array_namespace_info__ as __array_namespace_info__,
+    from_dlpack as from_dlpack,
 )
 from harp.numpy.joining import (
-    concatenate,
-    pad,
-    repeat,
-    roll,
-    split,
-    stack,
-    tile,
+    concatenate as concatenate,
+    pad as pad,
+    repeat as repeat,
+    roll as roll,
+    split as split,
+    stack as stack,
+    tile as tile,
 )
-from harp.numpy.linalg import (
-    diagonal,
-    dot,
-    einsum,
-    inner,
-    matmul,
-    outer,
-    tensordot,
-    trace,
-    vdot,
+from harp.numpy.linalg.matrices import (
+    vecdot as vecdot,
+)
+from harp.numpy.linalg.products import (
+    diagonal as diagonal,
+    dot as dot,
+    einsum as einsum,
+    inner as inner,
+    matmul as matmul,
+    outer as outer,
+    tensordot as tensordot,
+    trace as trace,
+    vdot as vdot,
 )
 from harp.numpy.manipulation import (
-    broadcast_arrays,
-    broadcast_to,
-    expand_dims,
-    flatten,
-    flip,
-    matrix_transpose,
-    moveaxis,
-    permute_dims,
-    ravel,
-    reshape,
-    squeeze,
-    swapaxes,
-    transpose,
+    broadcast_arrays as broadcast_arrays,
+    broadcast_shapes as broadcast_shapes,
+    broadcast_to as broadcast_to,
+    expand_dims as expand_dims,
+    flatten as flatten,
+    flip as flip,
+    matrix_transpose as matrix_transpose,
+    meshgrid as meshgrid,
+    moveaxis as moveaxis,
+    permute_dims as permute_dims,
+    ravel as ravel,
+    reshape as reshape,
+    squeeze as squeeze,
+    swapaxes as swapaxes,
+    transpose as transpose,
+    unstack as unstack,
 )
 from harp.numpy.mathematical import (
-    acos,
-    acosh,
-    arccos,
-    arccosh,
-    arcsin,
-    arcsinh,
-    arctan,
-    arctan2,
-    arctanh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    cbrt,
-    copysign,
-    cosh,
-    deg2rad,
-    degrees,
-    hypot,
-    logaddexp,
-    logaddexp2,
-    nextafter,
-    rad2deg,
-    radians,
-    signbit,
-    sinc,
-    sinh,
+    acos as acos,
+    acosh as acosh,
+    arccos as arccos,
+    arccosh as arccosh,
+    arcsin as arcsin,
+    arcsinh as arcsinh,
+    arctan as arctan,
+    arctan2 as arctan2,
+    arctanh as arctanh,
+    asin as asin,
+    asinh as asinh,
+    atan as atan,
+    atan2 as atan2,
+    atanh as atanh,
+    cbrt as cbrt,
+    copysign as copysign,
+    cosh as cosh,
+    deg2rad as deg2rad,
+    degrees as degrees,
+    hypot as hypot,
+    logaddexp as logaddexp,
+    logaddexp2 as logaddexp2,
+    nextafter as nextafter,
+    rad2deg as rad2deg,
+    radians as radians,
+    signbit as signbit,
+    sinc as sinc,
+    sinh as sinh,
 )
 from harp.numpy.reductions import (
-    all,
-    amax,
-    amin,
-    any,
-    argmax,
-    argmin,
-    log_softmax,
-    logsumexp,
-    max,
-    mean,
-    min,
-    prod,
-    softmax,
-    std,
-    sum,
-    var,
+    all as all,
+    amax as amax,
+    amin as amin,
+    any as any,
+    argmax as argmax,
+    argmin as argmin,
+    log_softmax as log_softmax,
+    logsumexp as logsumexp,
+    max as max,
+    mean as mean,
+    min as min,
+    prod as prod,
+    softmax as softmax,
+    std as std,
+    sum as sum,
+    var as var,
 )
-from harp.numpy.types import astype, can_cast, finfo, iinfo, isdtype
-from harp.trace.dtypes import bf16 as bfloat16
-from harp.trace.dtypes import bool_
-from harp.trace.dtypes import c64 as complex64
-from harp.trace.dtypes import c128 as complex128
-from harp.trace.dtypes import f16 as float16
-from harp.trace.dtypes import f32 as float32
-from harp.trace.dtypes import f64 as float64
-from harp.trace.dtypes import i8 as int8
-from harp.trace.dtypes import i16 as int16
-from harp.trace.dtypes import i32 as int32
-from harp.trace.dtypes import i64 as int64
-from harp.trace.dtypes import u8 as uint8
-from harp.trace.dtypes import u16 as uint16
-from harp.trace.dtypes import u32 as uint32
-from harp.trace.dtypes import u64 as uint64
+from harp.numpy.types import (
+    astype as astype,
+    can_cast as can_cast,
+    finfo as finfo,
+    iinfo as iinfo,
+    isdtype as isdtype,
+)
+from harp.trace.dtypes import (
+    bool_ as bool_,
+)
+from harp.trace import dtypes as _dtypes
+from harp.trace.operators import TABLE as _TABLE
 
-if TYPE_CHECKING:
-    from harp.numpy.quantiles import median, percentile, quantile
-    from harp.numpy.sets import (
-        argwhere,
-        count_nonzero,
-        extract,
-        flatnonzero,
-        intersect1d,
-        isin,
-        nonzero,
-        setdiff1d,
-        union1d,
-        unique,
-        unique_all,
-        unique_counts,
-        unique_inverse,
-        unique_values,
+if _TYPE_CHECKING:
+    from harp.numpy.quantiles import (
+        median as median,
+        percentile as percentile,
+        quantile as quantile,
     )
-    from harp.numpy.sorting import argsort, lexsort, searchsorted, sort, top_k
+    from harp.numpy.sets import (
+        argwhere as argwhere,
+        count_nonzero as count_nonzero,
+        extract as extract,
+        flatnonzero as flatnonzero,
+        intersect1d as intersect1d,
+        isin as isin,
+        nonzero as nonzero,
+        setdiff1d as setdiff1d,
+        union1d as union1d,
+        unique as unique,
+        unique_all as unique_all,
+        unique_counts as unique_counts,
+        unique_inverse as unique_inverse,
+        unique_values as unique_values,
+    )
+    from harp.numpy.sorting import (
+        argsort as argsort,
+        lexsort as lexsort,
+        searchsorted as searchsorted,
+        sort as sort,
+        top_k as top_k,
+    )
 
-pi = math.pi
-e = math.e
-inf = math.inf
-nan = math.nan
+bfloat16 = _dtypes.bf16
+bool = _dtypes.bool_
+complex64 = _dtypes.c64
+complex128 = _dtypes.c128
+concat = concatenate
+float16 = _dtypes.f16
+float32 = _dtypes.f32
+float64 = _dtypes.f64
+int8 = _dtypes.i8
+int16 = _dtypes.i16
+int32 = _dtypes.i32
+int64 = _dtypes.i64
+uint8 = _dtypes.u8
+uint16 = _dtypes.u16
+uint32 = _dtypes.u32
+uint64 = _dtypes.u64
+
+pi = _math.pi
+e = _math.e
+inf = _math.inf
+nan = _math.nan
 newaxis = None
+
+_TABLE["namespace"] = lambda: _sys.modules[__name__]
 
 # Modules that are imported when a name of theirs is first asked for.
 _LATER = {
     "quantiles": "median percentile quantile",
-    "sets": "argwhere count_nonzero extract flatnonzero intersect1d isin nonzero setdiff1d union1d unique unique_all "
-    "unique_counts unique_inverse unique_values",
+    "sets": "argwhere count_nonzero extract flatnonzero intersect1d isin nonzero setdiff1d union1d unique "
+    "unique_all unique_counts unique_inverse unique_values",
     "sorting": "argsort lexsort searchsorted sort top_k",
 }
 _MODULES = {name: module for module, names in _LATER.items() for name in names.split()}
@@ -235,37 +300,9 @@ _MODULES = {name: module for module, names in _LATER.items() for name in names.s
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    value = globals()[name] = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
-
-
-# fmt: off
-__all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "all", "allclose", "amax", "amin", "angle", "any", "arange",
-    "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin", "argsort",
-    "argwhere", "array", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "bfloat16", "bitwise_and",
-    "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "bool_", "broadcast_arrays", "broadcast_to", "can_cast", "cbrt", "ceil", "clip", "complex64", "complex128",
-    "concatenate", "conj", "copysign", "cos", "cosh", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum",
-    "cumulative_prod", "cumulative_sum", "deg2rad", "degrees", "diagonal", "diff", "divide", "dot", "e", "einsum",
-    "empty", "empty_like", "equal", "exp", "exp2", "expand_dims", "expm1", "extract", "eye", "finfo", "flatnonzero",
-    "flatten", "flip", "float16", "float32", "float64", "floor", "floor_divide", "fmod", "full", "full_like",
-    "greater", "greater_equal", "heaviside", "hypot", "identity", "iinfo", "imag", "inf", "inner", "int8", "int16",
-    "int32", "int64", "intersect1d", "isclose", "iscomplexobj", "isdtype", "isfinite", "isin", "isinf", "isnan",
-    "less", "less_equal", "lexsort", "linspace", "log", "log1p", "log2", "log10", "log_softmax", "logaddexp",
-    "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "logsumexp", "matmul",
-    "matrix_transpose", "max", "maximum", "mean", "median", "min", "minimum", "mod", "moveaxis", "multiply", "nan",
-    "nan_to_num", "negative", "nextafter", "nonzero", "not_equal", "ones", "ones_like", "outer", "pad",
-    "percentile", "permute_dims", "pi", "positive", "pow", "power", "prod", "quantile", "rad2deg", "radians",
-    "ravel", "real", "reciprocal", "relu", "remainder", "repeat", "reshape", "result_type", "roll", "round",
-    "rsqrt", "searchsorted", "setdiff1d", "sigmoid", "sign", "signbit", "sin", "sinc", "sinh", "softmax",
-    "softplus", "sort", "special", "split", "sqrt", "square", "squeeze", "stack", "std", "subtract", "sum",
-    "swapaxes", "tan", "tanh", "tensordot", "tile", "top_k", "trace", "transpose", "tri", "tril", "triu",
-    "true_divide", "trunc", "uint8", "uint16", "uint32", "uint64", "union1d", "unique", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values", "var", "vdot", "where", "zeros", "zeros_like",
-]
-# fmt: on
+    return sorted({*globals(), *_MODULES} - {"annotations"})

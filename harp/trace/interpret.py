@@ -91,27 +91,44 @@ def _map_reduce(node: MapReduce, values: Mapping[Node, Buffer], sizes: Sizes) ->
     if found is not None:
         return _accumulate(found, values[found.values])
     domain = _numbers(node.domain, sizes)
-    operands = [values[o] for o in node.operands]
-    inner = computing(node.dtype).numpy
-    factors = _factors(node.expr)
-    if node.reduce is Reduce.SUM and factors is not None:
+
+    def position(index: Index) -> Buffer:
+        return np.asarray(_on_grid(index, domain, sizes), np.int64)
+
+    return map_reduce(node.expr, [values[o] for o in node.operands], domain, node.reduce, node.axes, position)
+
+
+def map_reduce(
+    expr: Expr,
+    operands: Sequence[Buffer],
+    domain: tuple[int, ...],
+    reduce: Reduce | None,
+    axes: tuple[int, ...],
+    position: Callable[[Index], Buffer] | None = None,
+) -> Buffer:
+    """The expression at every index of the domain, whose shape the operands have, then reduced over the axes."""
+    inner = computing(expr.dtype).numpy
+    factors = _factors(expr) if reduce is Reduce.SUM else None
+    if factors is not None:
         a, b = (operands[factor.slot].astype(inner, copy=False) for factor in factors)
-        return _contract(a, b, node.axes, domain).astype(node.dtype.numpy, copy=False)
+        return _contract(a, b, axes, domain).astype(expr.dtype.numpy, copy=False)
 
     def leaf(e: Expr) -> Buffer:
         if isinstance(e, Operand):
             return operands[e.slot]
-        assert isinstance(e, Position)
-        return np.asarray(_on_grid(e.index, domain, sizes), np.int64)
+        assert isinstance(e, Position) and position is not None
+        return position(e.index)
 
-    expr = widened(node.expr)
-    if node.reduce is None:
-        return np.broadcast_to(expression.evaluate(rounded(expr, node.dtype), leaf), domain)
-    result = np.broadcast_to(expression.evaluate(expr, leaf), domain)
-    initial = node.reduce.identity(computing(node.dtype))[()]
+    wide = widened(expr)
+    result = expression.evaluate(wide if reduce or wide.dtype is expr.dtype else rounded(wide, expr.dtype), leaf)
+    if result.shape != domain:
+        result = np.broadcast_to(result, domain)
+    if reduce is None:
+        return result
+    initial = reduce.identity(computing(expr.dtype))[()]
     with np.errstate(all="ignore"):
-        reduced = node.reduce.ufunc.reduce(result, axis=node.axes, dtype=inner, initial=initial)
-        return np.asarray(reduced).astype(node.dtype.numpy, copy=False)
+        reduced = reduce.ufunc.reduce(result, axis=axes, dtype=inner, initial=initial)
+        return np.asarray(reduced).astype(expr.dtype.numpy, copy=False)
 
 
 def _accumulate(run: Running, values: Buffer) -> Buffer:
