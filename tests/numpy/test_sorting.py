@@ -98,6 +98,14 @@ def test_axes_compiled(axis):
     assert f.compilations == 1
 
 
+def test_axes_of_one_element():
+    f = harp.jit(lambda x: (hnp.sort(x[None, :, None, :]), hnp.argsort(x[:, None, None], 0)))
+    x = np.random.default_rng(1).normal(size=(3, 5))
+    value, order = f(x)
+    np.testing.assert_array_equal(value, np.sort(x)[None, :, None, :])
+    np.testing.assert_array_equal(order, np.argsort(x, 0)[:, None, None])
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_threads_change_nothing(threads):
     x = np.random.default_rng(2).normal(size=(400, 3000)).astype(np.float32)
