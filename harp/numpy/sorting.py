@@ -6,7 +6,6 @@ from harp.errors import ArgumentError, DTypeError, ShapeError
 from harp.numpy.manipulation import moveaxis, ravel, reshape
 from harp.trace.array import Array, node_of
 from harp.trace.indexing import getitem
-from harp.trace.levels import current
 from harp.trace.node import RowWise
 from harp.trace.primitives import as_array, common_dtype, emit, map_, normalize_axis, to_shape
 from harp.trace.rows import ROWS, RowOp
@@ -16,12 +15,9 @@ from harp.trace.sizes import ask, describe, resolve
 
 
 def row_wise(function: RowOp, *arrays: Array, reverse: bool = False) -> Array:
-    """A function of rows along the last axis of arrays that have one. Raises DTypeError for complex keys in a trace."""
-    if arrays[0].kind.is_complex and current() is not None:
-        raise DTypeError(
-            f"{function.value} is not defined for {arrays[0].dtype} in a traced function, for complex numbers have "
-            f"no order; sort by a real key, or outside of the function{where()}"
-        )
+    """A function of rows along the last axis of arrays that have one."""
+    if arrays[0].kind.is_complex:
+        raise DTypeError(f"complex numbers have no order; {function.value} their real part or abs instead{where()}")
     weak = not ROWS[function].positions and arrays[-1].weak
     return emit(RowWise(function, tuple(map(node_of, arrays)), reverse), weak)
 
