@@ -231,6 +231,18 @@ def test_creation_and_parts():
     np.testing.assert_allclose(np.asarray(hnp.angle(np.array([-1.0, 2.0]))), [np.pi, 0])
 
 
+def test_by_parts():
+    z = np.array([1.5 + 2.5j, -0.4 - 3.7j, complex(np.nan, np.inf), complex(-np.inf, 2)], "complex64")
+    np.testing.assert_array_equal(np.asarray(hnp.round(z)), np.round(z))
+    np.testing.assert_allclose(np.asarray(hnp.round(z[:2], 1)), np.round(z[:2], 1), rtol=1e-6)
+    np.testing.assert_array_equal(np.asarray(hnp.nan_to_num(z, 7.0)), np.nan_to_num(z, nan=7.0))
+    assert bool(hnp.allclose(z[:2], z[:2] * (1 + 1e-6j))) and not bool(hnp.isclose(1j, 1.1j))
+    for dtype in ("float16", "bfloat16"):
+        x = hnp.nan_to_num(hnp.asarray([np.nan, np.inf, -np.inf, 1.0], dtype=dtype))
+        largest = hnp.finfo(dtype).max
+        assert x.dtype == dtype and [float(v) for v in x] == [0.0, largest, -largest, 1.0]
+
+
 ORDERED = {
     "lt": lambda z: z < z,
     "lt ": lambda z: hnp.greater_equal(z, z),
