@@ -53,7 +53,7 @@ def _at_once(value: Buffer, keys: tuple[object, ...]) -> Buffer | None:
         if type(item) is slice:
             if not all(type(end) in _PLAIN for end in (item.start, item.stop, item.step)):
                 return None
-        elif type(item) not in _PLAIN and (type(item) is not np.ndarray or item.dtype.kind == "b" and not item.ndim):
+        elif type(item) not in _PLAIN and (type(item) is not np.ndarray or (item.dtype.kind == "b" and not item.ndim)):
             return None
         items.append(item)
     try:
