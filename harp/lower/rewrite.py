@@ -74,7 +74,9 @@ class Renaming:
             return Store(buffer, index, self.value(s.value), s.reduce)
         if isinstance(s, Row):
             lane = Loop(s.lane.axis, self.loops(s.lane.extent))
-            return attrs.evolve(s, lane=lane, index=(*self.loops.each(s.at), self.loops(s.start) + of(lane)))
+            index = (*self.loops.each(s.at), self.loops(s.start) + of(lane))
+            sources = tuple(self.variables.get(source, (source, ()))[0] for source in s.sources)
+            return attrs.evolve(s, lane=lane, index=index, sources=sources)
         inner = rebuilt(s, self.statement)
         return attrs.evolve(inner, conditions=self.indices.each(inner.conditions)) if isinstance(inner, If) else inner
 
