@@ -46,11 +46,6 @@ MISSING: dict[str, str] = {
     "fft": "optional in the standard",
 }
 
-NOT_YET = {
-    "not there yet: indexing": "take take_along_axis",
-}
-MISSING |= {name: reason for reason, names in NOT_YET.items() for name in names.split()}
-
 # Where a function does less than the standard asks for, or more.
 NOTES: dict[str, str] = {
     "asarray": "copies NumPy's arrays; `copy=False` for arrays of harp only",
