@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harp.errors import ArgumentError, DTypeError, ShapeError
+from harp.numpy.indexing import take
 from harp.numpy.manipulation import moveaxis, ravel, reshape
 from harp.trace.array import Array, node_of
 from harp.trace.indexing import getitem
@@ -127,7 +128,7 @@ def searchsorted(x1: object, x2: object, /, side: str = "left", sorter: object =
         places = as_array(sorter)
         if places.shape != table.shape or not places.kind.is_integer:
             raise ShapeError(f"the sorter has {places.shape} elements of {places.dtype}, not {table.shape}{where()}")
-        table = row_wise(RowOp.SORT_BY, row_wise(RowOp.ORDER, places), table)
+        table = take(table, places)
     dtype, _ = common_dtype((table, values))
     table, values = (map_(lambda e: e, array, to=dtype) for array in (table, values))
     return search(table, values, side == "right")
