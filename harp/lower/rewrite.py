@@ -79,8 +79,8 @@ class Renaming:
             buffer, index = self._place(s.buffer, s.index)
             return Store(buffer, index, self.value(s.value), s.reduce)
         if isinstance(s, Row):
-            lane = Loop(s.lane.axis, self.loops(s.lane.extent))
-            index = (*self.loops.each(s.at), self.loops(s.start) + of(lane))
+            lane = Loop(s.lane.axis, self.indices(s.lane.extent))
+            index = (*self.indices.each(s.at), self.indices(s.start) + of(lane))
             target, *sources = (self._whole(buffer) for buffer in (s.target, *s.sources))
             return attrs.evolve(s, lane=lane, index=index, target=target, sources=tuple(sources))
         inner = rebuilt(s, self.statement)

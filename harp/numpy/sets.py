@@ -20,7 +20,7 @@ from harp.numpy.elementwise import where as choose
 from harp.numpy.joining import concatenate, stack
 from harp.numpy.manipulation import ravel, reshape
 from harp.numpy.reductions import sum as total
-from harp.numpy.sorting import row_wise, search
+from harp.numpy.sorting import of_one_shape, row_wise, search
 from harp.trace import view
 from harp.trace.arithmetic import subtract
 from harp.trace.array import Array, node_of
@@ -164,13 +164,15 @@ def count_nonzero(x: object, axis: object = None, keepdims: bool = False) -> Arr
 
 
 def extract(condition: object, x: object, /, *, size: object = None, fill_value: object = 0) -> Array:
-    """The elements for which the condition is not zero, as one row; with `size` see `nonzero`.
+    """The elements for which the condition, of the same shape, is not zero, as one row; with `size` see `nonzero`.
+
+    Raises ShapeError for another shape, ConcretizationError where the number of results is not known.
 
     >>> import harp.numpy as hnp
     >>> hnp.extract(hnp.asarray([True, False, True]), hnp.asarray([1.0, 2.0, 3.0]))
     Array([1., 3.])
     """
-    mask, array = ravel(as_array(condition)), ravel(as_array(x))
+    mask, array = map(ravel, of_one_shape("extract", as_array(condition), as_array(x)))
     if size is None:
         return as_array(np.extract(_known("extract", mask), _known("extract", array)))
     return _front(array, not_equal(mask, 0), _size(size), fill_value)

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hypothesis_numpy
 
 import harp
 import harp.numpy as hnp
-from harp.errors import ArgumentError, ConcretizationError, ShapeError
+from harp.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 from harp.trace import dtypes
 
 REAL = [d.numpy for d in dtypes.ALL if d.kind.name != "COMPLEX"]
@@ -153,6 +153,16 @@ def test_sets_inside_a_trace(a, b):
     same(only, padded(np.setdiff1d(a, b), 7, -5))
 
 
+@pytest.mark.parametrize("dtype", [d.numpy for d in dtypes.ALL], ids=str)
+def test_elements_of_every_dtype_are_moved(dtype):
+    x, mask = np.array([1, 0, 3, 4]).astype(dtype), np.array([True, True, False, True])
+    for found in (hnp.extract(mask, x, size=5), MOVED(mask, x)):
+        same(found, padded(x[mask], 5, 0))
+
+
+MOVED = harp.jit(lambda mask, x: hnp.extract(mask, x, size=5))
+
+
 def test_gradients_flow_to_the_elements_that_are_kept():
     g = harp.jit(harp.grad(lambda x: hnp.sum(hnp.extract(x > 0, x, size=3) * np.array([1.0, 2.0, 3.0]))))
     np.testing.assert_array_equal(g(np.array([-1.0, 5.0, -2.0, 7.0])), [0.0, 1.0, 0.0, 2.0])
@@ -170,6 +180,8 @@ def test_errors_say_what_to_do():
         harp.jit(lambda x: hnp.extract(x > 0, x))(np.ones(3))
     with pytest.raises(ConcretizationError, match="union1d"):
         harp.jit(lambda x: hnp.union1d(x, x))(np.ones(3))
+    with pytest.raises(DTypeError, match="complex numbers have no order"):
+        hnp.isin(np.array([1j]), np.array([1.0]))
     with pytest.raises(ShapeError, match="axes"):
         hnp.nonzero(np.float64(3))
     with pytest.raises(ArgumentError, match="fill_value has 1 entries for 2 axes"):
