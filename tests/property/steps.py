@@ -107,6 +107,10 @@ UNARY = {
     "prod": both(lambda xp, x: xp.prod(x, axis=0, dtype=x.dtype), FIELDS, 1, False),
     "any": both(lambda xp, x: xp.any(x, axis=-1), EVERY, 1),
     "all": both(lambda xp, x: xp.all(x, axis=0), EVERY, 1),
+    "sort": both(lambda xp, x: xp.sort(x, axis=0, stable=True), ANY, 1),
+    "order": both(lambda xp, x: xp.argsort(x, axis=-1, stable=True), "biu", 1),
+    "differences": both(lambda xp, x: xp.diff(x, axis=0), FIELDS, 1),
+    "running maximum": Step(lambda x: hnp.cummax(x, 0), lambda x: np.maximum.accumulate(x, 0), ANY, 1),
     "highest": both(lambda xp, x: xp.max(xp.pad(x, [(0, 1)] * x.ndim), axis=0), INTEGERS, 1),
     "lowest": both(lambda xp, x: xp.min(xp.pad(x, [(0, 1)] * x.ndim), axis=-1), INTEGERS, 1),
 }

@@ -17,6 +17,7 @@ SMOOTH = [
     *(UNARY[n] for n in ("backwards by two", "first half", "last axis", "transpose", "merge", "split", "add axis")),
     *(UNARY[n] for n in ("gather", "gather columns", "put", "add up")),
     *(UNARY[n] for n in ("pad", "repeat", "double", "stack", "sum", "sum keep", "sum all", "prod")),
+    *(UNARY[n] for n in ("sort", "running maximum", "differences")),
     both(lambda xp, x: xp.log1p(x * x)),
     both(lambda xp, x: xp.sqrt(1 + x * x)),
     both(lambda xp, x: 1 / (2 + xp.sin(x))),
