@@ -11,7 +11,8 @@ import harp.numpy as hnp
 from harp.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 from harp.trace import dtypes
 
-REAL = [d.numpy for d in dtypes.ALL if d.kind.name != "COMPLEX"]
+# NumPy sorts NaN of bfloat16 to the wrong place: tests/numpy/test_sorting.py has that.
+REAL = [d.numpy for d in dtypes.ALL if not d.is_complex and d is not dtypes.bf16]
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, 2.0]
 
 
