@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from string import Template
 
-from harp.backends.c import dots, math, math_double, math_wide, stream, update
+from harp.backends.c import dots, math, math_double, math_power, math_wide, stream, update
 from harp.backends.c.scalar import TYPES
 from harp.trace.dtypes import ALL, DType, Kind, f32
 
@@ -253,7 +253,9 @@ def helpers() -> Mapping[str, str]:
     found = {**_PLAIN, **declared, **math.PLAIN, **math_wide.tables()}
     floats = [dtype for dtype in reversed(ALL) if dtype.is_float]  # float32's functions call those of float64
     families = [(dtype, family) for dtype in ALL for family in _FAMILIES[dtype.kind]]
-    families += [(dtype, module.family(dtype)) for module in (math, math_wide, math_double) for dtype in floats]
+    families += [
+        (dtype, module.family(dtype)) for module in (math, math_power, math_wide, math_double) for dtype in floats
+    ]
     for dtype, family in families:
         for name, text in family.items():
             full = f"harp_{dtype.name}_{name}" if name.startswith("to_") else f"harp_{name}_{dtype.name}"

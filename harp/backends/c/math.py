@@ -14,7 +14,7 @@ from harp.trace.dtypes import DType, f32, f64
 PLAIN: Mapping[str, str] = {
     "HARP_INLINE": """\
 /* A call left in a loop would keep it from being vectorised. */
-#define HARP_INLINE static inline __attribute__((always_inline))
+#define HARP_INLINE static inline __attribute__((always_inline, unused))
 """,
 }
 
@@ -119,14 +119,20 @@ HARP_INLINE $T harp_exp_$s($T x)
     return harp_scale_$s(harp_madd_$s(harp_madd_$s(harp_exp_poly_$s(r), r, 1), r, 1), n);
 }
 """,
+    "exp2_poly": """\
+HARP_INLINE $T harp_exp2_poly_$s($T r)
+{
+    $poly_exp2
+    return p;
+}
+""",
     "exp2": """\
 HARP_INLINE $T harp_exp2_$s($T x)
 {
     $T c = x > $exp2_max ? $exp2_max : x;
     c = c < $exp2_min ? $exp2_min : c;
     const $T n = (c + $magic) - $magic, r = c - n;
-    $poly_exp2
-    return harp_scale_$s(harp_madd_$s(p, r, 1), n);
+    return harp_scale_$s(harp_madd_$s(harp_exp2_poly_$s(r), r, 1), n);
 }
 """,
     "expm1": """\

@@ -151,7 +151,7 @@ HARP_INLINE double harp_erfc_far_f64(double x)
 {{
     const double a = x > 30 ? 30 : x, t = (a - 4)/(a + 4);
     {_polynomial("p", "t", special.ERFC_FAR)}
-    const double high = harp_from_bits_f64(harp_bits_f64(a) & UINT64_C(0xfffffffff8000000));
+    const double high = harp_head_f64(a);
     return harp_exp_pair_f64(-high*high, (high - a)*(high + a), 0)*(p/(1 + 2*a));
 }}
 """,
