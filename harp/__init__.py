@@ -6,6 +6,9 @@ NumPy arrays; sizes may change from call to call.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from harp import sources as _sources  # noqa: F401, isort: skip (before the files that it watches)
 from harp import errors, numpy
 from harp.backends.options import CompileOptions
@@ -14,7 +17,11 @@ from harp.trace.array import Array
 from harp.trace.dtypes import (
     ArraySignature,
     DType,
+    bf16,
     bool_,
+    c64,
+    c128,
+    f16,
     f32,
     f64,
     i8,
@@ -33,6 +40,9 @@ from harp.trace.tracer import trace
 from harp.transforms.grad import grad, stop_gradient, value_and_grad, vjp
 from harp.transforms.jit import JitFunction, jit
 
+if TYPE_CHECKING:
+    from harp import random
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -44,8 +54,12 @@ __all__ = [
     "GraphSignature",
     "JitFunction",
     "Size",
+    "bf16",
     "bool_",
+    "c64",
+    "c128",
     "errors",
+    "f16",
     "f32",
     "f64",
     "grad",
@@ -55,6 +69,7 @@ __all__ = [
     "i64",
     "jit",
     "numpy",
+    "random",
     "set_threads",
     "stats",
     "stop_gradient",
@@ -66,3 +81,11 @@ __all__ = [
     "value_and_grad",
     "vjp",
 ]
+
+_LAZY = ("random",)  # imported when first used: not every program needs them
+
+
+def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        return import_module(f"harp.{name}")
+    raise AttributeError(f"module 'harp' has no attribute {name!r}")

@@ -31,6 +31,10 @@ class UnsupportedDTypeError(DTypeError):
     """The dtype has no place in harp: object, string, structured, ..."""
 
 
+class MissingPackageError(DTypeError, ImportError):
+    """A dtype needs a package that is not installed."""
+
+
 class IntegerRangeError(HarpError, OverflowError):
     """A Python integer does not fit the dtype that it takes on."""
 
@@ -89,6 +93,10 @@ class NonScalarGradientError(GradientError):
 
 class IntegerGradientError(GradientError):
     """`grad` needs floating-point arguments and results."""
+
+
+class ComplexGradientError(GradientError):
+    """The gradient of a complex result is asked for, or `holomorphic` of a function that is not complex."""
 
 
 class CotangentError(GradientError, ValueError):

@@ -19,12 +19,13 @@ from harp.lower.chunks import in_chunks
 from harp.lower.cost import Frame, Nesting, Use, weigh
 from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, Space, Stmt, Store
 from harp.lower.rewrite import nest, sequence
+from harp.lower.rows import row_kernel
 from harp.lower.schedule import Group, Schedule, Step
 from harp.lower.target import Target
 from harp.trace.dtypes import DType
-from harp.trace.expr import Apply, Expr, Position, apply, const, select, substitute
+from harp.trace.expr import Apply, Expr, Position, apply, const, select, substitute, walk
 from harp.trace.index import Index, Loop
-from harp.trace.node import Constant, Contiguous, MapReduce, Node, View, at, positions
+from harp.trace.node import Constant, Contiguous, MapReduce, Node, RowWise, View, at, positions
 from harp.trace.ops import Op, Reduce
 
 # A scalar at an outer depth gets a variable from this weight on; the C compiler hoists cheaper ones.
@@ -67,6 +68,9 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> B
             scratch.append(memory[group.root])
     kernels: list[Kernel] = []
     for group in schedule.groups:
+        if isinstance(group.root, RowWise):
+            kernels.append(row_kernel(group.root, memory))
+            continue
         kernel, parts = in_chunks(_Builder(group, memory, target).kernel(), len(scratch))
         kernels.append(kernel)
         scratch += parts
@@ -104,7 +108,7 @@ class _Builder:
             self.values[step.node, step.use] = _VALUE[type(step.node)](self, step)
         last = self.group.steps[-1]
         out = self.memory[self.group.root]
-        body: Stmt = Store(out, last.use.at, self.values[last.node, last.use])
+        body: Stmt = Store(out, last.use.at, self.rounded(self.values[last.node, last.use]))
         for depth in range(len(self.group.loops), -1, -1):
             for buffer, fill in reversed(self.items[depth]):
                 body = Alloc(buffer, sequence((fill, body)))
@@ -183,7 +187,42 @@ class _Builder:
         if self.target.fma and reduce is Reduce.SUM and _is_float_product(value):
             a, b = value.args
             return Store(acc, (), apply(Op.FMA, a, b, Load(acc, ())))
-        return Store(acc, (), value, reduce)
+        return Store(acc, (), self.rounded(value), reduce)
+
+    def rounded(self, value: Expr) -> Expr:
+        """A complex value with its multiplications and additions fused: gcc 12 does that to complex numbers in vectors
+        (vfmaddsub), whatever -ffp-contract says, and not in the rest of a loop."""
+        return fused(value) if self.target.fma and value.dtype.is_complex else value
+
+
+def fused(value: Expr) -> Expr:
+    """add(mul(a, b), c) -> fma(a, b, c), wherever it stands."""
+    new: dict[Expr, Expr] = {}
+    for e in walk((value,)):
+        if not isinstance(e, Apply):
+            new[e] = e
+            continue
+        args = [new[a] for a in e.operands]
+        new[e] = apply(e.op, *args, cast_to=e.dtype)
+        if e.op is Op.ADD and e.dtype.is_float:
+            for product, addend in (args, args[::-1]):
+                factors = _factors(product)
+                if factors is not None:
+                    new[e] = apply(Op.FMA, *factors, addend)
+                    break
+    return new[value]
+
+
+def _factors(e: Expr) -> tuple[Expr, Expr] | None:
+    """The factors of a product, or of a product's negative."""
+    if not isinstance(e, Apply) or e.op not in (Op.MUL, Op.NEG):
+        return None
+    if e.op is Op.MUL:
+        return e.operands[0], e.operands[1]
+    inside = e.operands[0]
+    if not isinstance(inside, Apply) or inside.op is not Op.MUL:
+        return None
+    return apply(Op.NEG, inside.operands[0]), inside.operands[1]
 
 
 def _is_float_product(value: Expr) -> bool:

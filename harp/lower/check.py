@@ -14,7 +14,7 @@ import numpy as np
 from harp.errors import VerificationError
 from harp.lower.execute import execute, iterations
 from harp.lower.program import Program
-from harp.trace.dtypes import Buffer, DType, Kind
+from harp.trace.dtypes import Buffer, DType, Kind, as_dtype, bf16, c64, c128, f16, f32, f64
 from harp.trace.graph import Graph
 from harp.trace.index import Atom, Index, Loop, Symbol, evaluate
 from harp.trace.interpret import interpret
@@ -27,6 +27,7 @@ _MOST_ITERATIONS = 50_000
 _MOST_ELEMENTS = 2_000
 _TRIES = 8
 _CASES = 2
+_TOLERANCES = {bf16: 3e-2, f16: 4e-3, f32: 1e-3, c64: 1e-3, f64: 1e-9, c128: 1e-9}
 
 
 def check_graph(before: Graph, after: Graph) -> None:
@@ -53,7 +54,8 @@ def random_array(dtype: DType, shape: tuple[int, ...], seed: int) -> Buffer:
         return np.asarray(generator.integers(0, 2, shape).astype(bool))
     if dtype.is_integer:
         return np.asarray(generator.integers(0, 4, shape).astype(dtype.numpy))
-    return np.asarray(generator.uniform(0.5, 1.5, shape).astype(dtype.numpy))
+    parts = generator.uniform(0.5, 1.5, (2, *shape))
+    return np.asarray((parts[0] + 1j * parts[1] if dtype.is_complex else parts[0]).astype(dtype.numpy))
 
 
 def _cases(graph: Graph) -> Iterator[Sizes]:
@@ -95,6 +97,9 @@ def _numbers(shape: tuple[Index, ...], sizes: Sizes) -> tuple[int, ...]:
 
 def _compare(expected: Sequence[Buffer], found: Sequence[Buffer], what: str) -> None:
     for number, (a, b) in enumerate(zip(expected, found, strict=True)):
-        tolerance = 1e-3 if a.dtype == np.float32 else 1e-9 if a.dtype == np.float64 else 0.0
-        if a.shape != b.shape or not np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=a.dtype.kind == "f"):
+        dtype = as_dtype(a.dtype)
+        tolerance = _TOLERANCES.get(dtype, 0.0)
+        if dtype.is_half:
+            a, b = a.astype(np.float32), b.astype(np.float32)
+        if a.shape != b.shape or not np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=dtype.is_inexact):
             raise VerificationError(f"output {number} is\n{b}\ninstead of\n{a}\nafter {what}")

@@ -59,7 +59,7 @@ def _one_direction(body: Stmt, a: Loop, b: Loop) -> bool:
     for stmt in walk(body):
         if isinstance(stmt, Store):
             whole += [e.index for e in walk_expr((stmt.value,)) if isinstance(e, Position)]
-    return all(_steps(p, a, b) for p in whole) and not any(_mentions(p, a, b) for p in _others(body))
+    return all(steps(p, a, b) for p in whole) and not any(_mentions(p, a, b) for p in _others(body))
 
 
 def _accesses(body: Stmt) -> Iterable[tuple[Buffer, tuple[Index, ...]]]:
@@ -85,9 +85,10 @@ def _mentions(p: Index, *loops: Loop) -> bool:
     return any(loop in value_atoms(p) for loop in loops)
 
 
-def _steps(p: Index, a: Loop, b: Loop) -> bool:
+def steps(p: Index, a: Loop, b: Loop, length: int | None = None) -> bool:
+    """Whether a step of `a` is as long as all steps of `b`, and those are of this length if one is given."""
     outer = split_linear(p, a)
     inner = None if outer is None else split_linear(outer[1], b)
     if outer is None or inner is None or _mentions(outer[0], b):
         return False
-    return outer[0] is inner[0] * b.extent
+    return outer[0] is inner[0] * b.extent and (length is None or inner[0].constant == length)

@@ -17,29 +17,20 @@ of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 import attrs
 
-from harp.lower.cost import mentioned
-from harp.lower.loops import Alloc, Buffer, Digits, For, Head, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store
-from harp.lower.rewrite import (
-    Renaming,
-    Tile,
-    accumulation,
-    accumulations,
-    distribute,
-    nest,
-    rebuilt,
-    sequence,
-    stride,
-)
-from harp.lower.strips import Context, strips
+from harp.lower.cost import count_operations
+from harp.lower.loops import Alloc, Buffer, Digits, For, Head, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
+from harp.lower.products import Match, Product, along, is_direct, match, moves_by_one, moving
+from harp.lower.rewrite import Renaming, Tile, distribute, nest, renamed, sequence
+from harp.lower.strips import Context, strips, vectors
 from harp.trace.bounds import nonnegative
-from harp.trace.division import Substitution, ceildiv, minimum
-from harp.trace.expr import Apply, Const, Expr, Position, apply, const
-from harp.trace.expr import walk as walk_expr
-from harp.trace.index import ZERO, Atom, Index, Loop, as_index, of, split_linear
+from harp.trace.division import Substitution, ceildiv, maximum, minimum
+from harp.trace.expr import Expr, apply, const
+from harp.trace.index import ZERO, Atom, Index, Loop, as_index, of
 from harp.trace.index import product as product_of
 from harp.trace.ops import Op
 
@@ -49,45 +40,46 @@ _DEPTH = 256
 _ROWS = 512
 # With fewer rows than this, or elements in all, packing costs more than it saves where memory is read in order anyway.
 _FEW_ROWS, _FEW_ELEMENTS = 3, 32
-# Up to so many rows read a whole panel where it is.
-_FEW_REUSES = 16
-_MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
-
-
-@attrs.frozen
-class Product:
-    """One accumulation: acc = fma(a, b, acc) over `loops`, where only `b` moves with the columns."""
-
-    acc: Buffer
-    loops: tuple[Loop, ...]
-    a: Expr
-    b: Expr
-
-
-@attrs.frozen
-class Match:
-    """Products over the same rows and columns; `body` is what is computed of their sums."""
-
-    outer: tuple[For, ...]
-    row: Loop
-    column: Loop
-    products: tuple[Product, ...]
-    body: Stmt
+# Up to so many rows read a whole panel where it is, and so do all of a matrix that stays in the first cache.
+_FEW_REUSES, _IN_CACHE = 16, 4096
+# Operations on the sums up to which they are printed a second time, for panels without gaps.
+_REPEATED = 16
 
 
 def contraction(context: Context, s: Stmt) -> Stmt | None:
     """The rule; see the top of the file."""
-    found = _match(s)
+    found = match(s)
     if found is None:
         return None
+    assert isinstance(s, Nest)
+    result = _general(context, found, s)
+    for one, many in ((found.row, found.column), (found.column, found.row)):
+        if one.extent.constant is None and all(_is_matrix_times_vector(p, many) for p in found.products):
+            heads = [h for h in s.heads if isinstance(h, For) and h.loop not in (one, many)]
+            lanes = max(context.target.vector_bytes // found.products[0].acc.dtype.itemsize, 1)
+            thin = vectors(context, renamed(s.body, {one: ZERO}), many, lanes)
+            result = If((1 - one.extent, one.extent - 1), _shared(context, heads, thin), result)
+    return result
+
+
+def _general(context: Context, found: Match, s: Nest) -> Stmt:
+    """By panels, or by strips where there are few rows."""
     panels = _panels(context, found)
     rows, columns = found.row.extent, found.column.extent
     conditions = tuple(c for c in (rows - _FEW_ROWS, rows * columns - _FEW_ELEMENTS) if not nonnegative(c))
-    if not conditions or not all(_moves_by_one(p.b, found.column) for p in found.products):
+    if not conditions or not all(moves_by_one(p.b, found.column) for p in found.products):
         return panels
-    assert isinstance(s, Nest)
     heads = [h for h in s.heads if isinstance(h, For)]
     return If(conditions, panels, _shared(context, heads[:-1], strips(context, s.body, found.column)))
+
+
+def _is_matrix_times_vector(product: Product, many: Loop) -> bool:
+    """Whether, with one row or one column, both operands can be read as they lie there: packing would read the matrix
+    twice, and most of a panel would be empty."""
+    if len(product.loops) > 1 or not (is_direct(product.a) and is_direct(product.b)):
+        return False
+    matrix = product.a if many in moving(product.a) else product.b
+    return along(matrix, product.loops[0]) or (along(matrix, many) and matrix is product.a)
 
 
 def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
@@ -95,122 +87,6 @@ def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
     if isinstance(rows, Nest) and isinstance(rows.heads[0], For) and rows.heads[0].kind is LoopKind.SERIAL:
         return nest(_flat(context, (*heads, rows.heads[0])), nest(rows.heads[1:], rows.body))
     return nest(heads, rows)
-
-
-# --- the pattern
-
-
-def is_contraction(s: Stmt) -> bool:
-    """Whether the rule fits the statement."""
-    return _match(s) is not None
-
-
-def _match(s: Stmt) -> Match | None:
-    if not isinstance(s, Nest) or isinstance(s.body, Nest):
-        return None
-    heads = [h for h in s.heads if isinstance(h, For)]
-    column = heads[-1].loop
-    products = [_product(loops, store, column) for loops, store in accumulations(s.body)]
-    known = tuple(p for p in products if p is not None)
-    if not known or len(known) < len(products) or not all(_starts_at_zero(s.body, p.acc) for p in known):
-        return None
-    rows = [h.loop for h in heads[:-1] if all(_is_row(h.loop, p) for p in known)]
-    if not rows or any(_reaches(p, (rows[-1], column)) for p in known):
-        return None
-    outer = tuple(h for h in heads[:-1] if h.loop is not rows[-1])
-    return Match(outer, rows[-1], column, known, _without(s.body, {p.acc for p in known}))
-
-
-def _product(loops: Sequence[For], store: Store, column: Loop) -> Product | None:
-    value = store.value
-    if not isinstance(value, Apply) or value.op is not Op.FMA or store.reduce is not None:
-        return None
-    a, b, _ = value.args
-    if column in _moving(a):
-        a, b = b, a
-    inner = tuple(h.loop for h in loops)
-    fits = column in _moving(b) and column not in _moving(a) and {*inner} & _moving(a) and {*inner} & _moving(b)
-    if not fits or not (_reads_memory_only(a) and _reads_memory_only(b)):
-        return None
-    if not _is_direct(a) and (len(inner) > 1 or inner[0].extent.constant == 0):
-        return None
-    return Product(store.buffer, inner, a, b)
-
-
-def _moving(e: Expr) -> set[Loop]:
-    """The loops that a value depends on."""
-    found: set[Loop] = set()
-    for part in walk_expr((e,)):
-        indices: tuple[Index, ...] = ()
-        if isinstance(part, Load):
-            indices = (*part.index, *part.conditions)
-        elif isinstance(part, Position):
-            indices = (part.index,)
-        found.update(loop for p in indices for loop in mentioned(p))
-    return found
-
-
-def _is_row(loop: Loop, product: Product) -> bool:
-    return loop in _moving(product.a) and loop not in _moving(product.b)
-
-
-def _reaches(product: Product, loops: tuple[Loop, Loop]) -> bool:
-    """Whether how far the product's loops run depends on the row or the column."""
-    return any(loop in mentioned(k.extent) for k in product.loops for loop in loops)
-
-
-def _reads_memory_only(e: Expr) -> bool:
-    return all(part.buffer.space in _MEMORY for part in walk_expr((e,)) if isinstance(part, Load))
-
-
-def _is_direct(a: Expr) -> bool:
-    """Whether a backend can read the operand where it is, by strides."""
-    if not isinstance(a, Load) or a.conditions:
-        return False
-    return all(split_linear(p, loop) is not None for p in a.index for loop in mentioned(p))
-
-
-def _moves_by_one(e: Expr, loop: Loop) -> bool:
-    return all(stride(x, loop) in (0, 1) for x in walk_expr((e,)) if isinstance(x, Load))
-
-
-def _starts_at_zero(body: Stmt, acc: Buffer) -> bool:
-    """Whether the only other store to the variable sets it to zero."""
-    stores = [s for s in _stores(body) if s.buffer is acc]
-    first = stores[0].value if stores else None
-    return len(stores) == 2 and isinstance(first, Const) and not first.value and stores[0].reduce is None
-
-
-def _stores(s: Stmt) -> Iterator[Store]:
-    if isinstance(s, Store):
-        yield s
-    elif isinstance(s, Seq):
-        for part in s.parts:
-            yield from _stores(part)
-    elif isinstance(s, If):
-        yield from _stores(s.yes)
-        if s.no is not None:
-            yield from _stores(s.no)
-    elif isinstance(s, (Alloc, Nest)):
-        yield from _stores(s.body)
-
-
-def _without(s: Stmt, accs: set[Buffer]) -> Stmt:
-    """The statement without these variables, and without what computes them."""
-    if isinstance(s, Alloc) and s.buffer in accs:
-        return _without(s.body, accs)
-    if isinstance(s, Seq):
-        return sequence(_without(part, accs) for part in s.parts if not _computes(part, accs))
-    return rebuilt(s, lambda part: _without(part, accs))
-
-
-def _computes(s: Stmt, accs: set[Buffer]) -> bool:
-    found = accumulation(s)
-    store = found[1] if found else s
-    return isinstance(store, Store) and store.buffer in accs
-
-
-# --- the schedule
 
 
 @attrs.frozen
@@ -229,45 +105,61 @@ class Panel:
     columns: Index
 
 
-def _panels(context: Context, match: Match) -> Stmt:
-    dtype = match.products[0].acc.dtype
+def _panels(context: Context, found: Match) -> Stmt:
+    dtype = found.products[0].acc.dtype
     width = max(2 * context.target.vector_bytes // dtype.itemsize, 2)
-    count = match.row.extent.constant
+    count = found.row.extent.constant
     height = _ROWS if count is None else min(count, _ROWS)
-    rows_head, ib = context.numbers.loop(ceildiv(match.row.extent, max(height, 1)))
-    columns_head, jb = context.numbers.loop(ceildiv(match.column.extent, width))
+    rows_head, ib = context.numbers.loop(ceildiv(found.row.extent, max(height, 1)))
+    columns_head, jb = context.numbers.loop(ceildiv(found.column.extent, width))
     top, start = ib * height, jb * width
-    rows, columns = minimum(height, match.row.extent - top), minimum(width, match.column.extent - start)
+    rows, columns = minimum(height, found.row.extent - top), minimum(width, found.column.extent - start)
     copies: list[tuple[Buffer, Stmt]] = []
     inside: list[Stmt] = []
     buffers: list[Buffer] = []
-    sums: dict[Buffer, tuple[Buffer, tuple[Index, ...]]] = {}
-    i_head, i = context.numbers.loop(rows)
-    l_head, lane = context.numbers.loop(columns, LoopKind.SIMD)
-    for product in match.products:
+    sums: dict[Buffer, Buffer] = {}
+    for product in found.products:
         name = product.acc.name
         total = Buffer(f"{name}_sums", product.acc.dtype, (as_index(height), as_index(width)), Space.THREAD)
         packed = Buffer(f"{name}_panel", product.b.dtype, (as_index(_DEPTH), as_index(width)), Space.THREAD)
-        panel = Panel(product, match.row, match.column, total, packed, top, start, rows, columns)
+        panel = Panel(product, found.row, found.column, total, packed, top, start, rows, columns)
         buffers += [total, packed]
         a = product.a
-        if not _is_direct(a):
+        if not is_direct(a):
             copies.append(_rows(context, panel))
-            a = Load(copies[-1][0], (of(match.row) - top, of(product.loops[0])))
+            a = Load(copies[-1][0], (of(found.row) - top, of(product.loops[0])))
         inside += [_zero(context, total, rows), _sum(context, panel, a)]
-        sums[product.acc] = total, (i, lane)
-    renaming = Renaming(Substitution({match.row: top + i, match.column: start + lane}), sums)
-    body = renaming.statement(match.body)
-    inside.append(nest(i_head, distribute(body, Tile(l_head, (width,))) if l_head else body))
+        sums[product.acc] = total
+    results = partial(_results, context, panel, found.body, sums)
+    values = [s.value for s in walk(found.body) if isinstance(s, Store)]
+    inside.append(_whole(panel, values, results(columns), results))
     result = sequence(inside)
     for buffer in reversed(buffers):
         result = Alloc(buffer, result)
     if not copies:
-        return nest(_flat(context, (*match.outer, *rows_head, *columns_head)), result)
+        return nest(_flat(context, (*found.outer, *rows_head, *columns_head)), result)
     result = sequence([*(fill for _, fill in copies), nest(columns_head, result)])
     for buffer, _ in reversed(copies):
         result = Alloc(buffer, result)
-    return nest(_flat(context, (*match.outer, *rows_head)), result)
+    return nest(_flat(context, (*found.outer, *rows_head)), result)
+
+
+def _whole(panel: Panel, values: Iterable[Expr], ragged: Stmt, whole: Callable[[Index], Stmt]) -> Stmt:
+    """Where all columns are there, loops of constant length, which have no rest; unless it is much to print twice."""
+    if sum(map(count_operations, values)) > _REPEATED:
+        return ragged
+    width = panel.sums.shape[1]
+    return If((panel.columns - width,), whole(width), ragged)
+
+
+def _results(context: Context, panel: Panel, body: Stmt, sums: Mapping[Buffer, Buffer], columns: Index) -> Stmt:
+    """What is computed of the sums."""
+    i_head, i = context.numbers.loop(panel.rows)
+    l_head, lane = context.numbers.loop(columns, LoopKind.SIMD)
+    places = {acc: (total, (i, lane)) for acc, total in sums.items()}
+    inner = Renaming(Substitution({panel.row: panel.top + i, panel.column: panel.start + lane}), places).statement(body)
+    width = panel.sums.shape[1].constant or 1
+    return nest(i_head, distribute(inner, Tile(l_head, (width,))) if l_head else inner)
 
 
 def _flat(context: Context, heads: tuple[For, ...]) -> tuple[Head, ...]:
@@ -311,54 +203,28 @@ def _sum(context: Context, panel: Panel, a: Expr) -> Stmt:
         value = apply(Op.FMA, left, right(k, lane), Load(panel.sums, (i, lane)))
         return nest((*k_head, *i_head, *l_head), Store(panel.sums, (i, lane), value))
 
-    packed = [*_pack(context, panel, first, depth), update(panel.columns, lambda k, j: Load(panel.packed, (k, j)))]
-    step: Stmt = sequence(packed)
-    if _is_direct(b) and _moves_by_one(b, panel.column):
+    update_packed = update(panel.columns, lambda k, j: Load(panel.packed, (k, j)))
+    step: Stmt = sequence([_pack(context, panel, first, depth), update_packed])
+    if is_direct(b) and moves_by_one(b, panel.column):
         here = update(width, lambda k, j: _at(b, {panel.column: panel.start + j, last: first + k}))
-        few = _FEW_REUSES - panel.row.extent, panel.column.extent - panel.start - width
-        step = If(few, here, step)
-    result = nest((*map(For, outer), *chunk), step)
-    for condition, thin in _thin(context, panel, a):
-        result = If((condition,), thin, result)
-    return result
+        few = maximum(_FEW_REUSES - panel.row.extent, _IN_CACHE - last.extent * panel.column.extent)
+        step = If((few, panel.column.extent - panel.start - width), here, step)
+    return nest((*map(For, outer), *chunk), step)
 
 
-def _thin(context: Context, panel: Panel, a: Expr) -> Iterator[tuple[Index, Stmt]]:
-    """(condition, sum) where there is one column or one row, and the other operand can be read as it lies there:
-    packing would read it twice, and most of a panel would be empty."""
-    b, loops, one = panel.product.b, panel.product.loops, context.numbers.loop
-    k = loops[-1]
-    if len(loops) > 1 or not (_is_direct(a) and _is_direct(b)):
-        return
-
-    def update(row: Index, column: Index, heads: tuple[For, ...], lanes: tuple[For, ...], at: Index) -> Stmt:
-        here: dict[Atom, Index] = {panel.row: panel.top + row, panel.column: panel.start + column, k: at}
-        value = apply(Op.FMA, _at(a, here), _at(b, here), Load(panel.sums, (row, column)))
-        return nest((*heads, *lanes), Store(panel.sums, (row, column), value))
-
-    if panel.column.extent.constant is None and (_along(a, k) or _along(a, panel.row)):
-        heads, at = one(k.extent)
-        lanes, i = one(panel.rows, LoopKind.SIMD)
-        yield 1 - panel.column.extent, update(i, ZERO, heads, lanes, at)
-    if panel.row.extent.constant is None and _along(b, k):
-        heads, at = one(k.extent)
-        lanes, j = one(panel.columns, LoopKind.SIMD)
-        yield 1 - panel.row.extent, update(ZERO, j, heads, lanes, at)
-
-
-def _along(e: Expr, loop: Loop) -> bool:
-    return isinstance(e, Load) and stride(e, loop) == 1
-
-
-def _pack(context: Context, panel: Panel, first: Index, depth: Index) -> Iterator[Stmt]:
+def _pack(context: Context, panel: Panel, first: Index, depth: Index) -> Stmt:
     """Rows of `b` from `first` on; columns that are not there become zero, for updates go over whole vectors."""
-    last = panel.product.loops[-1]
-    k_head, k = context.numbers.loop(depth)
-    l_head, lane = context.numbers.loop(panel.columns)
-    value = _at(panel.product.b, {panel.column: panel.start + lane, last: first + k})
-    heads = k_head + l_head if _moves_by_one(panel.product.b, panel.column) else l_head + k_head
-    yield If((panel.sums.shape[1] - panel.columns - 1,), _zero(context, panel.packed, depth))
-    yield nest(heads, Store(panel.packed, (k, lane), value))
+    b, last, width = panel.product.b, panel.product.loops[-1], panel.sums.shape[1]
+
+    def copied(columns: Index) -> Stmt:
+        k_head, k = context.numbers.loop(depth)
+        l_head, lane = context.numbers.loop(columns)
+        value = _at(b, {panel.column: panel.start + lane, last: first + k})
+        heads = k_head + l_head if moves_by_one(b, panel.column) else l_head + k_head
+        return nest(heads, Store(panel.packed, (k, lane), value))
+
+    zero = If((width - panel.columns - 1,), _zero(context, panel.packed, depth))
+    return _whole(panel, (b,), sequence([zero, copied(panel.columns)]), copied)
 
 
 def _at(e: Expr, places: Mapping[Atom, Index]) -> Expr:

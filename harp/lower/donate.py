@@ -19,8 +19,9 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from harp.lower.build import Built
-from harp.lower.loops import Buffer, For, If, Kernel, Load, Nest, Stmt, Store, parts, walk
+from harp.lower.loops import Buffer, For, If, Kernel, Load, Nest, Row, Stmt, Store, parts, walk
 from harp.lower.rewrite import is_plain, loads, rebuilt
+from harp.lower.rows import rows_in
 from harp.trace.expr import Expr, rewrite
 from harp.trace.index import Atom
 
@@ -101,11 +102,12 @@ def _stores(kernel: Kernel) -> Iterator[Store]:
 
 
 def _stored(kernel: Kernel) -> set[Buffer]:
-    return {store.buffer for store in _stores(kernel)}
+    return {store.buffer for store in _stores(kernel)} | {row.target for row in rows_in(kernel.body)}
 
 
 def _read(kernel: Kernel) -> set[Buffer]:
-    return {load.buffer for store in _stores(kernel) for load in loads(store.value)}
+    loaded = {load.buffer for store in _stores(kernel) for load in loads(store.value)}
+    return loaded | {given for row in rows_in(kernel.body) for given in row.sources}
 
 
 def _replaced(kernel: Kernel, source: Buffer, target: Buffer) -> Kernel:
@@ -117,6 +119,8 @@ def _replaced(kernel: Kernel, source: Buffer, target: Buffer) -> Kernel:
         return e
 
     def statement(s: Stmt) -> Stmt:
+        if isinstance(s, Row):
+            return attrs.evolve(s, sources=tuple(target if b is source else b for b in s.sources))
         return attrs.evolve(s, value=rewrite((s.value,), value)[0]) if isinstance(s, Store) else rebuilt(s, statement)
 
     return Kernel(kernel.name, statement(kernel.body)) if source in _read(kernel) else kernel

@@ -167,6 +167,25 @@ class Evaluator:
             raise self.error(f"reads {buffer.name}{list(index)} at {position} before it was written")
         return cast(np.generic, memory.flat[position])
 
+    def read_row(self, buffer: Buffer, at: tuple[int, ...]) -> Array:
+        """A row along the last axis, which must have been written."""
+        memory, written = self.memory(buffer), self.memory(buffer).written
+        if memory.flat is None:
+            raise self.error(f"a row of {buffer.name} is read, which is not allocated here")
+        row: Array = memory.flat.reshape(memory.shape)[at]
+        if written is not None and not written.reshape(memory.shape)[at].all():
+            raise self.error(f"reads the row {at} of {buffer.name} before it was written")
+        return row
+
+    def write_row(self, buffer: Buffer, at: tuple[int, ...], lanes: slice, values: Array) -> None:
+        """Store to a part of a row along the last axis."""
+        memory = self.memory(buffer)
+        if memory.flat is None:
+            raise self.error(f"a row of {buffer.name} is stored to, which is not allocated here")
+        memory.flat.reshape(memory.shape)[at][lanes] = values
+        if memory.written is not None:
+            memory.written.reshape(memory.shape)[at][lanes] = True
+
     def element(self, buffer: Buffer, index: tuple[Index, ...], action: str) -> Number:
         """The position in the flat memory of the element at `index`, checked."""
         memory = self.memory(buffer)

@@ -22,11 +22,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 
 from harp.lower.build import Built
-from harp.lower.contraction import is_contraction
 from harp.lower.cost import count_operations, mentioned
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.prefix import is_running
+from harp.lower.products import is_contraction
 from harp.lower.rewrite import Numbers, Renaming, accumulations, loads, nest, rebuilt, score, sequence
+from harp.lower.rows import rows_in
 from harp.trace.division import Substitution
 from harp.trace.expr import Expr, rewrite
 from harp.trace.index import Atom, Index, of
@@ -96,7 +97,9 @@ def _whole(form: _Form) -> Stmt:
 
 
 def _join(first: Kernel, second: Kernel) -> Kernel | None:
-    """Both in one, under as many common loops as can be."""
+    """Both in one, under as many common loops as can be. Kernels of rows stay alone."""
+    if any(True for kernel in (first, second) for _ in rows_in(kernel.body)):
+        return None
     a, b = _form(first.body), _form(second.body)
     depth = 0
     while depth < min(len(a.heads), len(b.heads)) and a.heads[depth].loop.extent is b.heads[depth].loop.extent:
@@ -194,11 +197,13 @@ def _stores(s: Stmt) -> Iterator[Store]:
 
 def _stored(s: Stmt) -> set[Buffer]:
     """The buffers outside the kernel that it stores to."""
-    return {part.buffer for part in _stores(s) if part.buffer.space in (Space.OUTPUT, Space.SCRATCH)}
+    stored = {part.buffer for part in _stores(s)} | {row.target for row in rows_in(s)}
+    return {buffer for buffer in stored if buffer.space in (Space.OUTPUT, Space.SCRATCH)}
 
 
 def _read(s: Stmt) -> set[Buffer]:
-    return {load.buffer for part in _stores(s) for load in loads(part.value)}
+    loaded = {load.buffer for part in _stores(s) for load in loads(part.value)}
+    return loaded | {source for row in rows_in(s) for source in row.sources}
 
 
 def _count(s: Stmt) -> int:

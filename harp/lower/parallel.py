@@ -9,7 +9,7 @@ the number of threads nor how the iterations are dealt out changes a bit of any 
 
 from __future__ import annotations
 
-from harp.lower.loops import Alloc, For, If, Kernel, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loops import Alloc, For, If, Kernel, LoopKind, Nest, Row, Seq, Space, Stmt, Store, walk
 from harp.lower.races import check_parallel
 from harp.lower.rewrite import Numbers, nest, rebuilt, renamed
 from harp.trace.division import ceildiv, minimum
@@ -50,6 +50,7 @@ def _stores_outside(s: Stmt) -> bool:
     """Whether all results are in memory outside the kernel: what fills a small array inside is not worth a thread."""
     own = {part.buffer for part in walk(s) if isinstance(part, Alloc)}
     stores = [part.buffer for part in walk(s) if isinstance(part, Store)]
+    stores += [part.target for part in walk(s) if isinstance(part, Row)]
     return all(buffer in own or buffer.space in (Space.OUTPUT, Space.SCRATCH) for buffer in stores)
 
 

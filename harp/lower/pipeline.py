@@ -19,6 +19,7 @@ from harp.lower.memory import plan
 from harp.lower.parallel import parallel
 from harp.lower.prefix import prefix
 from harp.lower.program import Program
+from harp.lower.represent import represent, verify_represented
 from harp.lower.schedule import Schedule, schedule, verify_schedule
 from harp.lower.simplify import simplify, verify_simplified
 from harp.lower.target import Target
@@ -59,6 +60,10 @@ class Pass:
     check: Callable[[Lowered, Lowered], None]
     text: Callable[[Lowered], str]
     ends_stage: bool = False
+
+
+def _represent(s: Lowered) -> Lowered:
+    return attrs.evolve(s, graph=represent(s.graph))
 
 
 def _simplify(s: Lowered) -> Lowered:
@@ -124,6 +129,11 @@ def _kernels_text(s: Lowered) -> str:
     return "\n".join(map(kernel_text, s.built.kernels))
 
 
+def _verify_represented(before: Lowered, after: Lowered) -> None:
+    verify_graph(after.graph)
+    verify_represented(after.graph)
+
+
 def _verify_graph(before: Lowered, after: Lowered) -> None:
     verify_simplified(before.graph, after.graph)
 
@@ -137,6 +147,7 @@ def _verify_program(before: Lowered, after: Lowered) -> None:
 
 
 PASSES = (
+    Pass("represent", 5, _represent, _verify_represented, _check_graph, lambda s: repr(s.graph)),
     Pass("simplify", 2, _simplify, _verify_graph, _check_graph, lambda s: repr(s.graph)),
     Pass("schedule", 3, _schedule, _verify_schedule, _no_check, lambda s: repr(s.schedule), ends_stage=True),
     Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),

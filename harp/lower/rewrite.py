@@ -18,6 +18,7 @@ from harp.lower.loops import (
     Load,
     LoopKind,
     Nest,
+    Row,
     Seq,
     Space,
     Stmt,
@@ -64,6 +65,9 @@ class Renaming:
         if isinstance(s, Store):
             buffer, index = self._place(s.buffer, s.index)
             return Store(buffer, index, self.value(s.value), s.reduce)
+        if isinstance(s, Row):
+            lane = Loop(s.lane.axis, self.loops(s.lane.extent))
+            return attrs.evolve(s, lane=lane, index=(*self.loops.each(s.at), self.loops(s.start) + of(lane)))
         inner = rebuilt(s, self.statement)
         return attrs.evolve(inner, conditions=self.loops.each(inner.conditions)) if isinstance(inner, If) else inner
 

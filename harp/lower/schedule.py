@@ -29,7 +29,7 @@ from harp.trace.cumulative import Running, running
 from harp.trace.division import Substitution
 from harp.trace.graph import Graph, describe
 from harp.trace.index import Index, Loop, loop, loops_in
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, at, positions
+from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, RowWise, Shape, View, at, positions
 
 # Work that may be done more than once to save a trip through memory, an addition being 1.
 _DEBT = 8
@@ -103,6 +103,7 @@ class _Scheduler:
         nodes = graph.nodes()
         self.order = nodes
         self.outputs = frozenset(graph.outputs)
+        self.whole = {operand for node in nodes if isinstance(node, RowWise) for operand in node.operands}
         self.tails = tails(nodes, count_users(nodes, graph.outputs))
         self.pending: dict[Node, Debts] = {node: {} for node in nodes}
         self.kernels: list[_Kernel] = []
@@ -229,6 +230,10 @@ def _is_wanted(s: _Scheduler, node: Node, uses: Debts) -> bool:
     return True
 
 
+def _is_read_by_rows(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return node in s.whole
+
+
 def _does_not_fit(s: _Scheduler, node: Node, uses: Debts) -> bool:
     return is_reduction(node) and not s.fits_reduction(node, uses)
 
@@ -255,10 +260,12 @@ def _kernel_is_full(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
 
 Keep = Callable[..., bool]
 KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
-    View: (("output", _is_output),),
+    View: (("output", _is_output), ("read by rows", _is_read_by_rows)),
+    RowWise: (("output", _is_output), ("function of rows", _is_wanted)),
     Contiguous: (("output", _is_output), ("contiguous", _is_wanted)),
     MapReduce: (
         ("output", _is_output),
+        ("read by rows", _is_read_by_rows),
         ("reduction read inside other loops", _does_not_fit),
         ("tail of a reduction", _ends_reduction),
         ("repeated in a reduction", _repeats_in_reduction),

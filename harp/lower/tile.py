@@ -14,6 +14,7 @@ from harp.lower.collapse import collapse
 from harp.lower.contraction import contraction
 from harp.lower.cost import count_operations, mentioned, weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.narrow import narrow_rows
 from harp.lower.prefix import side_by_side
 from harp.lower.rewrite import (
     Numbers,
@@ -35,9 +36,10 @@ from harp.lower.strips import Context, strips
 from harp.lower.target import Target
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution, floordiv
+from harp.trace.dtypes import real_of
 from harp.trace.expr import Expr, apply, const
 from harp.trace.index import ZERO, Index, Loop, as_index
-from harp.trace.ops import Reduce
+from harp.trace.ops import Op, Reduce
 
 # The accumulators of a reduction along memory: element j goes to number j mod LANES, on every machine.
 LANES = 32
@@ -181,26 +183,42 @@ def lanes(context: Context, s: Stmt) -> Stmt | None:
         return None
     reduce = store.reduce or Reduce.SUM
     dtype = store.buffer.dtype
-    lane = Buffer(f"{store.buffer.name}_lanes", dtype, (as_index(LANES),), Space.TILE)
-    whole = floordiv(extent, LANES)
+    # A complex sum has its real and imaginary parts in lanes of their own, which registers hold.
+    parts = (Op.REAL, Op.IMAG) if dtype.is_complex and reduce is Reduce.SUM else (None,)
+    inner = real_of(dtype) if len(parts) > 1 else dtype
+    names, count = ("lanes", "imag"), 2 * _VECTOR * 4 // inner.itemsize if len(parts) > 1 else LANES
+    made = [Buffer(f"{store.buffer.name}_{names[k]}", inner, (as_index(count),), Space.TILE) for k in range(len(parts))]
+    whole = floordiv(extent, count)
 
-    def to_lanes(count: Index | int, start: Index) -> Stmt:
-        head, position = context.numbers.loop(count, LoopKind.SIMD)
-        renaming = Renaming(Substitution({last.loop: start + position}), {store.buffer: (lane, (position,))})
-        return nest(head, renaming.statement(store))
+    def to_lanes(room: Index | int, start: Index) -> Stmt:
+        head, position = context.numbers.loop(room, LoopKind.SIMD)
+        along = Substitution({last.loop: start + position})
+        stores = []
+        for lane, part in zip(made, parts, strict=True):
+            value = store.value if part is None else apply(part, store.value)
+            renaming = Renaming(along, {store.buffer: (lane, (position,))})
+            stores.append(renaming.statement(Store(store.buffer, (), value, store.reduce)))
+        return nest(head, sequence(stores))
 
     block, position = context.numbers.loop(whole)
-    fill, j = context.numbers.loop(LANES, LoopKind.SIMD)
-    statements = [nest(fill, Store(lane, (j,), const(reduce.identity(dtype), dtype)))]
-    strips = [nest(block, to_lanes(LANES, position * LANES))]
-    left = extent - whole * LANES
+    fill, j = context.numbers.loop(count, LoopKind.SIMD)
+    zero = const(reduce.identity(inner), inner)
+    statements: list[Stmt] = [nest(fill, sequence([Store(lane, (j,), zero) for lane in made]))]
+    strips = [nest(block, to_lanes(count, position * count))]
+    left = extent - whole * count
     if left is not ZERO:
-        strips.append(_where(left - 1, to_lanes(left, whole * LANES)))
+        strips.append(_where(left - 1, to_lanes(left, whole * count)))
     statements.append(nest(outer, sequence(strips)))
-    head, j = context.numbers.loop(_VECTOR, LoopKind.SIMD)
-    statements.append(nest(head, Store(lane, (j,), _tree(reduce, lane, j, LANES, _VECTOR))))
-    statements.append(Store(store.buffer, (), _tree(reduce, lane, ZERO, _VECTOR, 1), reduce))
-    return Alloc(lane, sequence(statements))
+    for lane in made:
+        head, j = context.numbers.loop(_VECTOR, LoopKind.SIMD)
+        statements.append(nest(head, Store(lane, (j,), _tree(reduce, lane, j, count, _VECTOR))))
+    total = [_tree(reduce, lane, ZERO, _VECTOR, 1) for lane in made]
+    value = total[0] if len(total) == 1 else apply(Op.COMPLEX, *total)
+    statements.append(Store(store.buffer, (), value, reduce))
+    body = sequence(statements)
+    for lane in reversed(made):
+        body = Alloc(lane, body)
+    return body
 
 
 def _is_short(extent: Index) -> bool:
@@ -286,6 +304,7 @@ RULES: tuple[Rule, ...] = (
     side_by_side,
     contraction,
     collapse,
+    narrow_rows,
     inner_unit,
     columns,
     short_rows,

@@ -25,6 +25,7 @@ from harp.lower.loops import (
     Nest,
     Prefetch,
     Region,
+    Row,
     Segments,
     Stmt,
     Store,
@@ -94,6 +95,11 @@ def indices(stmt: Stmt) -> Iterator[Index]:
     if isinstance(stmt, Store):
         yield from (*stmt.index, *_strided(stmt.buffer))
         yield from _value_indices(stmt.value)
+    elif isinstance(stmt, Row):
+        yield from (*stmt.at, stmt.start, stmt.lane.extent)
+        for buffer in (stmt.target, *stmt.sources):
+            yield from _strided(buffer)
+            yield buffer.shape[-1]
     elif isinstance(stmt, If):
         yield from stmt.conditions
     elif isinstance(stmt, Prefetch):
@@ -139,6 +145,9 @@ def uses(stmt: Stmt, functions: Mapping[str, Region]) -> Uses:
             written[part.buffer] = None
             if part.reduce is not None:
                 read[part.buffer] = None
+        elif isinstance(part, Row):
+            read |= dict.fromkeys(part.sources)
+            written |= dict.fromkeys((part.target,) if part.work is None else (part.target, part.work))
         elif isinstance(part, (Prefetch, Bump)):
             touched[part.buffer] = None
             if isinstance(part, Bump):

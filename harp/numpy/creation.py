@@ -111,7 +111,7 @@ def _holds_array(values: list[object] | tuple[object, ...], depth: int = 1) -> b
 
 def full(shape: object, value: object, dtype: DTypeLike | None = None) -> Array:
     """An array of this shape that repeats a value (a number, or an array that broadcasts to the shape)."""
-    if isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
+    if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
         target = common_dtype((value,))[0] if dtype is None else as_dtype(dtype)
         return from_positions(to_shape(shape), python_constant(value, target))
     array = asarray(value, dtype)
@@ -219,7 +219,7 @@ def linspace(
     """
     (count,) = to_shape(num)
     inner, _ = common_dtype((start, stop))
-    inner = inner if inner.is_float else f64
+    inner = inner if inner.is_inexact else f64
     intervals: Index = relu(count - 2) + 1 if endpoint else count
 
     def build(here: Expr, a: Expr, b: Expr) -> Expr:

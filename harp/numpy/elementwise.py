@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable
 
 from harp.errors import ArgumentError
+from harp.numpy import complexes
 from harp.trace import arithmetic, dtypes
-from harp.trace.arithmetic import NUMBERS, require, zero_of
+from harp.trace.arithmetic import ARITHMETIC, NUMBERS, require, zero_of
 from harp.trace.array import OPERATORS, Array, marked
-from harp.trace.dtypes import Kind, bool_, f64
+from harp.trace.dtypes import Kind, bool_, f64, real_of
 from harp.trace.expr import Expr, apply, cast, const
-from harp.trace.expr import less_equal as _less_equal
 from harp.trace.expr import select as _select
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, as_integer, common_dtype, map_
@@ -52,7 +52,7 @@ def less_equal(a: object, b: object) -> Array:
 
 def positive(a: object) -> Array:
     """Elementwise +a. Raises DTypeError for bool."""
-    require(common_dtype((a,))[0], "positive", NUMBERS)
+    require(common_dtype((a,))[0], "positive", ARITHMETIC)
     return as_array(a)
 
 
@@ -61,8 +61,16 @@ def abs(a: object) -> Array:
     return arithmetic.absolute(a)
 
 
-def where(condition: object, a: object, b: object) -> Array:
-    """Elementwise `a` where the condition holds, else `b`; gradients flow into the chosen one only."""
+def where(condition: object, a: object = None, b: object = None) -> Array:
+    """Elementwise `a` where the condition holds, else `b`; gradients flow into the chosen one only.
+
+    Raises ArgumentError without them: where the condition holds says `nonzero`.
+    """
+    if a is None or b is None:
+        raise ArgumentError(
+            f"where chooses between two arrays; the positions where a condition holds are harp.numpy.nonzero(condition)"
+            f"{place()}"
+        )
     return arithmetic.where_(condition, a, b)
 
 
@@ -138,8 +146,8 @@ def logical_not(a: object) -> Array:
 
 def _test_float(build: Build, otherwise: bool, a: object) -> Array:
     """A test that has one answer for all that is not floating point."""
-    is_float = common_dtype((a,))[0].is_float
-    return _strong(map_(build if is_float else lambda x: const(otherwise, bool_), a))
+    is_inexact = common_dtype((a,))[0].is_inexact
+    return _strong(map_(build if is_inexact else lambda x: const(otherwise, bool_), a))
 
 
 def isnan(a: object) -> Array:
@@ -157,12 +165,24 @@ def _infinity(x: Expr) -> Expr:
 
 def isinf(a: object) -> Array:
     """Elementwise: is it an infinity, as bool."""
-    return _test_float(lambda x: apply(Op.EQ, apply(Op.ABS, x), _infinity(x)), False, a)
+    return _test_float(_is_infinite, False, a)
+
+
+def _is_infinite(x: Expr) -> Expr:
+    if x.dtype.is_complex:
+        return apply(Op.OR, _is_infinite(apply(Op.REAL, x)), _is_infinite(apply(Op.IMAG, x)))
+    return apply(Op.EQ, apply(Op.ABS, x), _infinity(x))
 
 
 def isfinite(a: object) -> Array:
     """Elementwise: is it neither an infinity nor NaN, as bool."""
-    return _test_float(lambda x: apply(Op.LT, apply(Op.ABS, x), _infinity(x)), True, a)
+    return _test_float(_is_finite, True, a)
+
+
+def _is_finite(x: Expr) -> Expr:
+    if x.dtype.is_complex:  # its magnitude may overflow
+        return apply(Op.AND, _is_finite(apply(Op.REAL, x)), _is_finite(apply(Op.IMAG, x)))
+    return apply(Op.LT, apply(Op.ABS, x), _infinity(x))
 
 
 def float_map(build: Build, *values: object) -> Array:
@@ -193,7 +213,7 @@ def log(x: object) -> Array:
 
 def log2(x: object) -> Array:
     """Elementwise logarithm to base 2; NaN below 0."""
-    return float_map(lambda a: apply(Op.LOG2, a), x)
+    return float_map(lambda a: _scaled_log(a, 2) if a.dtype.is_complex else apply(Op.LOG2, a), x)
 
 
 def log10(x: object) -> Array:
@@ -201,7 +221,15 @@ def log10(x: object) -> Array:
     return float_map(_log10, x)
 
 
+def _scaled_log(a: Expr, base: float) -> Expr:
+    """The logarithm of a complex number to another base than e, by its parts."""
+    log, factor = apply(Op.LOG, a), const(1 / math.log(base), real_of(a.dtype))
+    return complexes.scaled(log, factor)
+
+
 def _log10(a: Expr) -> Expr:  # in float64, for the factor would cost float32 another unit
+    if a.dtype.is_complex:
+        return _scaled_log(a, 10)
     wide = apply(Op.MUL, apply(Op.LOG2, cast(a, f64)), const(math.log10(2), f64))
     return cast(wide, a.dtype)
 
@@ -243,19 +271,19 @@ def rsqrt(x: object) -> Array:
 
 def reciprocal(x: object) -> Array:
     """Elementwise 1 / x. Raises DTypeError for integers."""
-    require(common_dtype((x,))[0], "reciprocal", {Kind.FLOAT})
+    require(common_dtype((x,))[0], "reciprocal", {Kind.FLOAT, Kind.COMPLEX})
     return map_(lambda a: apply(Op.RECIP, a), x)
 
 
 def square(x: object) -> Array:
     """Elementwise x * x. Raises DTypeError for bool."""
-    require(common_dtype((x,))[0], "square", NUMBERS)
+    require(common_dtype((x,))[0], "square", ARITHMETIC)
     return map_(lambda a: apply(Op.MUL, a, a), x)
 
 
 def _round(build: Build, x: object) -> Array:
-    """A rounding, which leaves integers and bool as they are."""
-    return map_(build, x) if common_dtype((x,))[0].is_float else as_array(x)
+    """A rounding, which leaves integers and bool as they are. Raises DTypeError for complex numbers."""
+    return map_(build, x) if common_dtype((x,))[0].is_inexact else as_array(x)
 
 
 def _floor(a: Expr) -> Expr:
@@ -321,57 +349,20 @@ def _half_to_even(a: Expr) -> Expr:
 
 
 def sign(x: object) -> Array:
-    """Elementwise -1, 0 or 1; NaN for NaN. Raises DTypeError for bool."""
-    require(common_dtype((x,))[0], "sign", NUMBERS)
+    """Elementwise -1, 0 or 1; NaN for NaN; z/|z| for complex z, 0 for 0. Raises DTypeError for bool."""
+    require(common_dtype((x,))[0], "sign", ARITHMETIC)
     return map_(_sign, x)
 
 
 def _sign(a: Expr) -> Expr:
     zero, one = zero_of(a.dtype), const(1, a.dtype)
+    if a.dtype.is_complex:
+        return complexes.sign(a)
     positive = _select(apply(Op.LT, zero, a), one, zero)
     if a.dtype.kind is Kind.UINT:
         return positive
     result = _select(apply(Op.LT, a, zero), const(-1, a.dtype), positive)
     return _select(_is_nan(a), const(math.nan, a.dtype), result) if a.dtype.is_float else result
-
-
-def relu(x: object) -> Array:
-    """Elementwise max(x, 0); NaN stays NaN, and the gradient at 0 is 0. Raises DTypeError for bool."""
-    require(common_dtype((x,))[0], "relu", NUMBERS)
-    return map_(lambda a: _select(_less_equal(a, zero_of(a.dtype)), zero_of(a.dtype), a), x)
-
-
-def sigmoid(x: object) -> Array:
-    """Elementwise 1 / (1 + exp(-x)), without overflow and with full relative accuracy on both sides.
-
-    >>> sigmoid(0.0)
-    Array(0.5)
-    """
-    return float_map(_sigmoid, x)
-
-
-def _minus_magnitude(a: Expr) -> tuple[Expr, Expr]:
-    """(a < 0, -|a|)"""
-    is_negative = apply(Op.LT, a, zero_of(a.dtype))
-    return is_negative, _select(is_negative, a, apply(Op.NEG, a))
-
-
-def _sigmoid(a: Expr) -> Expr:
-    is_negative, n = _minus_magnitude(a)
-    t = apply(Op.EXP, n)
-    r = apply(Op.RECIP, apply(Op.ADD, const(1, a.dtype), t))
-    return _select(is_negative, apply(Op.MUL, t, r), r)
-
-
-def softplus(x: object) -> Array:
-    """Elementwise log(1 + exp(x)), without overflow and with full relative accuracy on both sides."""
-    return float_map(_softplus, x)
-
-
-def _softplus(a: Expr) -> Expr:
-    is_negative, n = _minus_magnitude(a)
-    tail = apply(Op.LOG1P, apply(Op.EXP, n))
-    return _select(is_negative, tail, apply(Op.ADD, a, tail))
 
 
 OPERATORS.update(clip=clip, round=round)

@@ -198,12 +198,12 @@ def pad(x: object, pad_width: object, mode: str = "constant", constant_values: b
     """
     if mode != "constant":
         raise ArgumentError(f"pad has the mode 'constant' only, not {mode!r}{where()}")
-    if not isinstance(constant_values, (bool, int, float, np.generic)):
+    if not isinstance(constant_values, (bool, int, float, complex, np.generic)):
         raise ArgumentError(f"constant_values must be one number, not {type(constant_values).__name__}{where()}")
     array = as_array(x)
     pairs = _pad_pairs(pad_width, array.ndim)
     low, high = to_shape([p[0] for p in pairs]), to_shape([p[1] for p in pairs])
-    plain = isinstance(constant_values, (bool, int, float)) and not isinstance(constant_values, np.generic)
+    plain = isinstance(constant_values, (bool, int, float, complex)) and not isinstance(constant_values, np.generic)
     fill = python_constant(constant_values, array.kind) if plain else const(constant_values, array.kind)
     return emit_like(array, view.pad(node_of(array), low, high, fill))
 

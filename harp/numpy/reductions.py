@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from harp.errors import ArgumentError
-from harp.numpy.elementwise import clip, exp, float_map, log, sqrt
+from harp.numpy import complexes
+from harp.numpy.elementwise import astype, clip, exp, log, sqrt
 from harp.trace import dtypes, view
 from harp.trace.arithmetic import add, divide, subtract
 from harp.trace.array import OPERATORS, Array, marked, node_of
 from harp.trace.division import relu
-from harp.trace.dtypes import DType, DTypeLike, as_dtype, bool_, f64
+from harp.trace.dtypes import DType, DTypeLike, as_dtype, bool_, computing, f64, inexact, real_of
 from harp.trace.expr import Expr, Position, apply, cast, const, select
 from harp.trace.index import Index, loop, product
 from harp.trace.node import positions
@@ -149,7 +150,7 @@ def _float_dtype(array: Array, dtype: DTypeLike | None) -> DType:
     """The dtype of a mean: float64 for integers and bool."""
     if dtype is not None:
         return as_dtype(dtype)
-    return array.kind if array.kind.is_float else f64
+    return array.kind if array.kind.is_inexact else f64
 
 
 def _count(array: Array, axes: Sequence[int]) -> Size | int:
@@ -166,11 +167,19 @@ def mean(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdim
     """
     array = as_array(x)
     target, axes = _float_dtype(array, dtype), normalize_axes(axis, array.ndim)
-    result = _over(_total(Reduce.SUM, array, axes, target, keepdims), _count(array, axes), target)
-    return marked(result, array.weak and dtype is None)
+    inner = computing(target)  # a sum in float16 would overflow
+    result = _over(_total(Reduce.SUM, array, axes, inner, keepdims), _count(array, axes), inner)
+    return marked(_as(result, target), array.weak and dtype is None)
+
+
+def _as(array: Array, dtype: DType) -> Array:
+    return array if array.kind is dtype else astype(array, dtype)
 
 
 def _over(total: Array, count: object, target: DType) -> Array:
+    if target.is_complex:
+        real = real_of(target)
+        return map_(complexes.divided, total, count, to=(target, real))
     return map_(lambda s, n: apply(Op.DIV, s, n), total, count, to=target)
 
 
@@ -185,20 +194,24 @@ def var(
 ) -> Array:
     """The variance over axes: the mean of squared distances from the mean, with n - ddof in place of n elements.
 
-    `correction` is another name for `ddof`. Integers and bool give float64. Where n <= ddof the result is NaN or inf.
+    `correction` is another name for `ddof`. Integers and bool give float64; distances of complex numbers are
+    magnitudes. Where n <= ddof the result is NaN or inf.
     """
     array = as_array(x)
     target, axes = _float_dtype(array, dtype), normalize_axes(axis, array.ndim)
+    result = _variance(array, axes, computing(target), ddof if correction is None else correction, keepdims)
+    return marked(_as(result, real_of(target)), array.weak and dtype is None)
+
+
+def _variance(array: Array, axes: Sequence[int], target: DType, ddof: object, keepdims: bool) -> Array:
     centre = mean(array, axes, dtype=target, keepdims=True)
 
     def distance(e: Expr, m: Expr) -> Expr:
         return apply(Op.ADD, e, apply(Op.NEG, m))
 
     distances = map_(distance, array, centre, to=target)
-    squares = _fold(Reduce.SUM, distances, axes, keepdims, lambda e: apply(Op.MUL, e, e))
-    count = _less(_count(array, axes), ddof if correction is None else correction)
-    result = _over(squares, count, target)
-    return marked(result, array.weak and dtype is None)
+    squares = _fold(Reduce.SUM, distances, axes, keepdims, complexes.square_of_magnitude)
+    return _over(squares, _less(_count(array, axes), ddof), real_of(target))
 
 
 def _less(count: Size | int, ddof: object) -> object:
@@ -236,9 +249,12 @@ def _shift(array: Array, axes: Sequence[int]) -> Array:
     return map_(finite, largest)
 
 
-def _as_float(x: object) -> Array:
+def _as_float(x: object) -> tuple[Array, DType]:
+    """The operand in the floating dtype to compute in, and that of the result."""
     array = as_array(x)
-    return array if array.kind.is_float else float_map(lambda e: e, array)
+    dtype = array.kind if array.kind.is_inexact else inexact(array.kind)
+    inner = computing(dtype)
+    return (array if array.kind is inner else marked(map_(lambda e: e, array, to=inner), array.weak)), dtype
 
 
 def softmax(x: object, axis: object = -1) -> Array:
@@ -248,28 +264,28 @@ def softmax(x: object, axis: object = -1) -> Array:
     >>> hnp.softmax(hnp.asarray([1000.0, 1000.0]))
     Array([0.5, 0.5])
     """
-    array = _as_float(x)
+    array, dtype = _as_float(x)
     axes = normalize_axes(axis, array.ndim)
     powers = exp(subtract(array, _shift(array, axes)))
-    return divide(powers, sum(powers, axes, keepdims=True))
+    return _as(divide(powers, sum(powers, axes, keepdims=True)), dtype)
 
 
 def log_softmax(x: object, axis: object = -1) -> Array:
     """The logarithm of `softmax`, accurate where that is tiny; a row of -inf gives NaN."""
-    array = _as_float(x)
+    array, dtype = _as_float(x)
     axes = normalize_axes(axis, array.ndim)
     shifted = subtract(array, _shift(array, axes))
-    return subtract(shifted, log(sum(exp(shifted), axes, keepdims=True)))
+    return _as(subtract(shifted, log(sum(exp(shifted), axes, keepdims=True))), dtype)
 
 
 def logsumexp(x: object, axis: object = None, keepdims: bool = False) -> Array:
     """log(sum(exp(x))) over axes, without overflow; of -inf only, -inf. Raises ShapeError over no elements."""
-    array = _as_float(x)
+    array, dtype = _as_float(x)
     axes = normalize_axes(axis, array.ndim)
     _require_elements("logsumexp", array, axes)
     shift = _shift(array, axes)
     total = sum(exp(subtract(array, shift)), axes, keepdims=True)
-    result = add(log(total), shift)
+    result = _as(add(log(total), shift), dtype)
     if keepdims or not axes:
         return result
     node = node_of(result)

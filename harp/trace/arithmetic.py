@@ -52,6 +52,7 @@ def _exact_for_sizes(exact: _Operator) -> Callable[[_OfArrays], _OfArrays]:
 
 
 NUMBERS = {Kind.INT, Kind.UINT, Kind.FLOAT}
+ARITHMETIC = NUMBERS | {Kind.COMPLEX}
 BITS = {Kind.BOOL, Kind.INT, Kind.UINT}
 INTEGERS = {Kind.INT, Kind.UINT}
 
@@ -66,7 +67,7 @@ def add(a: object, b: object) -> Array:
 @_exact_for_sizes(operator.sub)
 def subtract(a: object, b: object) -> Array:
     """Elementwise a - b, as a + (-b)."""
-    require(common_dtype((a, b))[0], "subtract", NUMBERS)
+    require(common_dtype((a, b))[0], "subtract", ARITHMETIC)
     return map_(lambda x, y: apply(Op.ADD, x, apply(Op.NEG, y)), a, b)
 
 
@@ -105,12 +106,12 @@ def power(a: object, b: object) -> Array:
     or -1.
     """
     dtype, _ = common_dtype((a, b))
-    require(dtype, "power", NUMBERS)
+    require(dtype, "power", ARITHMETIC)
     if dtype.is_integer:
         _require_exponent(b, dtype)
     if isinstance(b, (int, float)) and not isinstance(b, bool) and isinstance(a, Array) and a.kind is dtype:
         build = _SHORT_POWERS.get(float(b))
-        if build is not None and (dtype.is_float or b in (1, 2, 3)):
+        if build is not None and (dtype.is_inexact or b in (1, 2, 3)):
             return map_(lambda x: build(x, dtype), a)
     return map_(_op(Op.POW), a, b)
 
@@ -206,13 +207,13 @@ def greater_equal(a: object, b: object) -> Array:
 
 def negative(a: object) -> Array:
     """Elementwise -a."""
-    require(common_dtype((a,))[0], "negative", NUMBERS)
+    require(common_dtype((a,))[0], "negative", ARITHMETIC)
     return map_(_op(Op.NEG), a)
 
 
 def positive(a: object) -> Array:
     """Elementwise +a."""
-    require(common_dtype((a,))[0], "positive", NUMBERS)
+    require(common_dtype((a,))[0], "positive", ARITHMETIC)
     return as_array(a)
 
 
@@ -234,6 +235,16 @@ def minimum(a: object, b: object) -> Array:
     return map_(_op(Op.MIN), a, b)
 
 
+def real(a: object) -> Array:
+    """The real parts, of the real dtype; what is not complex is its own."""
+    return map_(_op(Op.REAL), a) if common_dtype((a,))[0].is_complex else as_array(a)
+
+
+def imag(a: object) -> Array:
+    """The imaginary parts, of the real dtype; zeros for what is not complex."""
+    return map_(_op(Op.IMAG) if common_dtype((a,))[0].is_complex else lambda x: zero_of(x.dtype), a)
+
+
 def where_(condition: object, a: object, b: object) -> Array:
     """Elementwise `a` where the condition holds, else `b`."""
     dtype, weak = common_dtype((a, b))
@@ -241,7 +252,10 @@ def where_(condition: object, a: object, b: object) -> Array:
 
 
 def astype(a: object, dtype: object) -> Array:
-    """The array in another dtype. Floats truncate to integers; out of range is unspecified, as in NumPy."""
+    """The array in another dtype. Floats truncate to integers; out of range is unspecified, as in NumPy.
+
+    Raises DTypeError from complex to real dtypes, but for bool.
+    """
     target, array = as_dtype(dtype), as_array(a)
     if array.kind is target:
         return _strengthen(array)
@@ -278,6 +292,8 @@ OPERATORS.update(
     greater=greater,
     greater_equal=greater_equal,
     negative=negative,
+    real=real,
+    imag=imag,
     positive=positive,
     abs=absolute,
     astype=astype,

@@ -14,7 +14,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from harp.errors import ArgumentError, ConcretizationError, DonatedError, LeakedTracerError, MutationError, ShapeError
+from harp.errors import (
+    ArgumentError,
+    ConcretizationError,
+    DonatedError,
+    DTypeError,
+    LeakedTracerError,
+    MutationError,
+    ShapeError,
+)
 from harp.trace.dtypes import Buffer, DType, as_dtype
 from harp.trace.index import product
 from harp.trace.levels import Level, current
@@ -114,6 +122,16 @@ class Array(Operators):
         """The array with its last two axes swapped."""
         return OPERATORS["matrix_transpose"](self)
 
+    @property
+    def real(self) -> Array:
+        """The real parts; the array itself if it is not complex."""
+        return OPERATORS["real"](self)
+
+    @property
+    def imag(self) -> Array:
+        """The imaginary parts; zeros if it is not complex."""
+        return OPERATORS["imag"](self)
+
     # -- its numbers
 
     def _concrete(self, what: str) -> Buffer:
@@ -133,12 +151,12 @@ class Array(Operators):
             return np.array(value, dtype=dtype, copy=copy)
         return value.view()
 
-    def item(self) -> bool | int | float:
+    def item(self) -> bool | int | float | complex:
         """The one element as a Python number."""
         value = self._concrete("a Python number")
         if value.size != 1:
             raise ShapeError(f"only an array of one element is a number, not one of shape {value.shape}{where()}")
-        result: bool | int | float = value.item()
+        result: bool | int | float | complex = value.item()
         return result
 
     def tolist(self) -> object:
@@ -146,10 +164,19 @@ class Array(Operators):
         return self._concrete("a list").tolist()
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._real("a float"))
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._real("an integer"))
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def _real(self, what: str) -> bool | int | float:
+        value = self.item()
+        if isinstance(value, complex):
+            raise DTypeError(f"a complex number is not {what}; use harp.numpy.real or harp.numpy.abs{where()}")
+        return value
 
     def __bool__(self) -> bool:
         return bool(self.item())

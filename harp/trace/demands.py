@@ -40,7 +40,7 @@ def compile_demands(
 
     `weak` says which of the inputs stand for Python numbers; the elements of the others are not looked at.
     """
-    integers = {k for k, node in enumerate(inputs) if weak[k] and not node.dtype.is_float}
+    integers = {k for k, node in enumerate(inputs) if weak[k] and not node.dtype.is_inexact}
     places = {node.uid: k for k, node in enumerate(inputs)}
     of_arguments, computed = [], []
     for demand in demands:

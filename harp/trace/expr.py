@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from harp.trace import ops
-from harp.trace.dtypes import Buffer, DType, bool_, i64
+from harp.trace.dtypes import Buffer, DType, as_dtype, bool_, i64
 from harp.trace.index import Index
 from harp.trace.interning import Interned, InternedBase
 from harp.trace.ops import INFO, Op, convert
@@ -105,8 +105,11 @@ def const(value: object, dtype: DType) -> Const:
         bits = 8 * dtype.itemsize
         value = value & ((1 << bits) - 1)
         return Const(dtype, value.to_bytes(dtype.itemsize, "little" if np.little_endian else "big"))
+    number = np.asarray(value)
+    if number.dtype.kind == "c":
+        ops.result_dtype(Op.CAST, (as_dtype(number.dtype),), dtype)  # raises where the imaginary part would be lost
     with np.errstate(over="ignore"):
-        return Const(dtype, convert(np.asarray(value), dtype.numpy).tobytes())
+        return Const(dtype, convert(number, dtype.numpy).tobytes())
 
 
 def apply(op: Op, *args: Expr, cast_to: DType | None = None) -> Expr:
@@ -143,6 +146,8 @@ def _is_one(e: Expr) -> bool:
 
 
 def _mul_by_one(args: tuple[Expr, ...], dtype: DType) -> Expr | None:  # x * 1 -> x, 1 * x -> x
+    if dtype.is_complex:  # inf * (1 + 0j) has a NaN
+        return None
     if _is_one(args[1]):
         return args[0]
     return args[1] if _is_one(args[0]) else None
@@ -150,9 +155,13 @@ def _mul_by_one(args: tuple[Expr, ...], dtype: DType) -> Expr | None:  # x * 1 -
 
 def _add_negative_zero(args: tuple[Expr, ...], dtype: DType) -> Expr | None:  # x + -0.0 -> x, x + 0 -> x (integers)
     for a, b in (args, args[::-1]):
-        if isinstance(b, Const) and b.value == 0 and (not dtype.is_float or np.signbit(b.value)):
+        if isinstance(b, Const) and b.value == 0 and (dtype.is_integer or _is_negative_zero(b.value)):
             return a
     return None
+
+
+def _is_negative_zero(zero: Buffer) -> bool:
+    return bool(np.signbit(zero.real) and (zero.dtype.kind != "c" or np.signbit(zero.imag)))
 
 
 def _double(op: Op) -> Rule:  # op(op(x)) -> x
@@ -172,6 +181,21 @@ def _select_known(args: tuple[Expr, ...], dtype: DType) -> Expr | None:  # selec
     if isinstance(condition, Const):
         return yes if condition.value else no
     return yes if yes is no else None
+
+
+def _joined(args: tuple[Expr, ...], dtype: DType) -> Expr | None:  # complex(real(x), imag(x)) -> x
+    re, im = args
+    if isinstance(re, Apply) and isinstance(im, Apply) and re.op is Op.REAL and im.op is Op.IMAG:
+        return re.operands[0] if re.operands[0] is im.operands[0] else None
+    return None
+
+
+def _part(k: int) -> Rule:  # real(complex(a, b)) -> a
+    def rule(args: tuple[Expr, ...], dtype: DType) -> Expr | None:
+        whole = args[0]
+        return cast(whole.operands[k], dtype) if isinstance(whole, Apply) and whole.op is Op.COMPLEX else None
+
+    return rule
 
 
 def _logic(absorbing: bool) -> Rule:  # x and true -> x, x and false -> false, x and x -> x; the same for or
@@ -195,10 +219,13 @@ _RULES: Mapping[Op, tuple[Rule, ...]] = {
     Op.SELECT: (_select_known,),
     Op.AND: (_logic(absorbing=False),),
     Op.OR: (_logic(absorbing=True),),
+    Op.COMPLEX: (_joined,),
+    Op.REAL: (_part(0),),
+    Op.IMAG: (_part(1),),
 }
 
 # Folding these in Python could differ from the compiled program by a rounding, or would lose the marker.
-_KEEP = {op for op, info in INFO.items() if info.weight > 8} | {Op.STOP, Op.FMA}
+_KEEP = {op for op, info in INFO.items() if info.weight > 8} | {Op.STOP, Op.OPAQUE, Op.FMA}
 
 
 def _fold(op: Op, args: tuple[Expr, ...], dtype: DType) -> Const:

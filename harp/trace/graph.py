@@ -12,7 +12,7 @@ import attrs
 from harp.trace import expr as expression
 from harp.trace.division import Substitution
 from harp.trace.index import Index
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, View, rebuild, walk
+from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, RowWise, View, rebuild, walk
 from harp.trace.sites import Site
 
 
@@ -106,12 +106,17 @@ def _describe_contiguous(node: Contiguous, name: Callable[[Node], str]) -> str:
     return f"contiguous {name(node.src)}"
 
 
+def _describe_row_wise(node: RowWise, name: Callable[[Node], str]) -> str:
+    return f"{node.function.value} rows of {', '.join(map(name, node.operands))}{' reversed' if node.reverse else ''}"
+
+
 _DESCRIBE: dict[type[Node], Callable[..., str]] = {
     Input: _describe_input,
     Constant: _describe_constant,
     MapReduce: _describe_map_reduce,
     View: _describe_view,
     Contiguous: _describe_contiguous,
+    RowWise: _describe_row_wise,
 }
 
 

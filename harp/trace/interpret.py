@@ -16,12 +16,14 @@ import numpy as np
 from harp.errors import OutOfMemoryError
 from harp.trace import expr as expression
 from harp.trace.cumulative import Running, running
-from harp.trace.dtypes import Buffer
+from harp.trace.dtypes import Buffer, computing
 from harp.trace.expr import Apply, Expr, Operand, Position
 from harp.trace.graph import Graph
+from harp.trace.halves import rounded, widened
 from harp.trace.index import Atom, FloorDiv, Index, Loop, Relu, Symbol, evaluate, value_atoms
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, walk
+from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, RowWise, Shape, View, walk
 from harp.trace.ops import Op, Reduce
+from harp.trace.rows import ROWS
 from harp.trace.sites import where
 
 Sizes = Callable[[Atom], int]
@@ -80,15 +82,21 @@ def _contiguous(node: Contiguous, values: Mapping[Node, Buffer], sizes: Sizes) -
     return np.ascontiguousarray(values[node.src]).reshape(_numbers(node.shape, sizes))
 
 
+def _row_wise(node: RowWise, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
+    return ROWS[node.function].numpy(*(values[o] for o in node.operands), node.reverse)
+
+
 def _map_reduce(node: MapReduce, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
     found = running(node)
     if found is not None:
         return _accumulate(found, values[found.values])
     domain = _numbers(node.domain, sizes)
     operands = [values[o] for o in node.operands]
+    inner = computing(node.dtype).numpy
     factors = _factors(node.expr)
     if node.reduce is Reduce.SUM and factors is not None:
-        return _contract(operands[factors[0].slot], operands[factors[1].slot], node.axes, domain)
+        a, b = (operands[factor.slot].astype(inner, copy=False) for factor in factors)
+        return _contract(a, b, node.axes, domain).astype(node.dtype.numpy, copy=False)
 
     def leaf(e: Expr) -> Buffer:
         if isinstance(e, Operand):
@@ -96,21 +104,23 @@ def _map_reduce(node: MapReduce, values: Mapping[Node, Buffer], sizes: Sizes) ->
         assert isinstance(e, Position)
         return np.asarray(_on_grid(e.index, domain, sizes), np.int64)
 
-    result = np.broadcast_to(expression.evaluate(node.expr, leaf), domain)
+    expr = widened(node.expr)
     if node.reduce is None:
-        return result
-    initial = node.reduce.identity(node.dtype)[()]
+        return np.broadcast_to(expression.evaluate(rounded(expr, node.dtype), leaf), domain)
+    result = np.broadcast_to(expression.evaluate(expr, leaf), domain)
+    initial = node.reduce.identity(computing(node.dtype))[()]
     with np.errstate(all="ignore"):
-        reduced = node.reduce.ufunc.reduce(result, axis=node.axes, dtype=node.dtype.numpy, initial=initial)
-    return np.asarray(reduced)
+        reduced = node.reduce.ufunc.reduce(result, axis=node.axes, dtype=inner, initial=initial)
+        return np.asarray(reduced).astype(node.dtype.numpy, copy=False)
 
 
 def _accumulate(run: Running, values: Buffer) -> Buffer:
     """From the identity on: the sum of -0.0 is 0.0."""
     towards = (slice(None),) * run.axis + (slice(None, None, -1 if run.backward else 1),)
+    inner = computing(run.values.dtype)
     with np.errstate(all="ignore"):
-        result = run.reduce.ufunc.accumulate(values[towards], axis=run.axis, dtype=values.dtype)[towards]
-        return np.asarray(run.reduce.ufunc(result, run.reduce.identity(run.values.dtype)))
+        result = run.reduce.ufunc.accumulate(values[towards], axis=run.axis, dtype=inner.numpy)[towards]
+        return np.asarray(run.reduce.ufunc(result, run.reduce.identity(inner))).astype(values.dtype, copy=False)
 
 
 def _factors(e: Expr) -> tuple[Operand, Operand] | None:
@@ -250,4 +260,5 @@ _EVALUATE: dict[type[Node], Callable[..., Buffer]] = {
     MapReduce: _map_reduce,
     View: _view,
     Contiguous: _contiguous,
+    RowWise: _row_wise,
 }

@@ -18,8 +18,9 @@ from harp.trace.dtypes import Buffer, DType, bool_
 from harp.trace.expr import Apply, Const, Expr, Operand, Position
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import Index
-from harp.trace.node import Constant, Input, MapReduce, Node, View, walk
+from harp.trace.node import Constant, Input, MapReduce, Node, RowWise, View, walk
 from harp.trace.ops import INFO, Op, Reduce, convert
+from harp.trace.rows import ROWS
 from harp.trace.sites import short
 
 
@@ -82,7 +83,7 @@ def _hull(a: Interval, b: Interval) -> Interval:
 
 
 def _node(node: Node, known: dict[Node, _Known], given: Given, size: Sizes) -> _Known:
-    if node.dtype.is_float:
+    if node.dtype.is_inexact:
         return None
     if isinstance(node, Input):
         return given(node)
@@ -90,6 +91,8 @@ def _node(node: Node, known: dict[Node, _Known], given: Given, size: Sizes) -> _
         return of_buffer(node.captured.array)
     if isinstance(node, MapReduce):
         return _map_reduce(node, known, size)
+    if isinstance(node, RowWise):
+        return None if ROWS[node.function].positions else known[node.operands[-1]]
     result = known[node.inputs[0]]
     if isinstance(node, View) and node.fill is not None and result is not None:
         return _hull(result, of_buffer(node.fill.value))
@@ -127,14 +130,14 @@ def _expression(root: Expr, leaf: Callable[[Expr], _Known]) -> _Known:
         if isinstance(e, Apply):
             known[e] = _apply(e, [known[a] for a in e.args])
         elif isinstance(e, Const):
-            known[e] = None if e.dtype.is_float else of_buffer(e.value)
+            known[e] = None if e.dtype.is_inexact else of_buffer(e.value)
         else:
             known[e] = leaf(e)
     return known[root]
 
 
 def _apply(e: Apply, args: Sequence[_Known]) -> _Known:
-    if e.dtype.is_float:
+    if e.dtype.is_inexact:
         return None
     if e.op is Op.SELECT and args[0] is None:
         args = [Interval(0, 1), *args[1:]]

@@ -7,6 +7,7 @@
          | View(src, shape, index, conditions, fill)      no arithmetic: output position i0, i1, ... reads
                                                           src[index] where all conditions are >= 0, else `fill`
          | Contiguous(src)                                compute this here and keep it
+         | RowWise(function, operands, reverse)           a function of whole rows, of `harp.trace.rows`
 
 Shapes are tuples of index expressions. In a MapReduce's `expr` and a View's index map, Loop(k, extent of axis k) is
 the position along axis k of the domain or of the view's shape.
@@ -21,11 +22,12 @@ import attrs
 import numpy as np
 
 from harp.trace.division import Substitution
-from harp.trace.dtypes import Buffer, DType, as_dtype
+from harp.trace.dtypes import Buffer, DType, as_dtype, i64
 from harp.trace.expr import Const, Expr, substitute
 from harp.trace.index import Atom, Index, Loop, as_index, loop
 from harp.trace.interning import Interned, InternedBase
 from harp.trace.ops import Reduce
+from harp.trace.rows import ROWS, RowOp
 
 Shape = tuple[Index, ...]
 
@@ -154,7 +156,28 @@ class Contiguous(Node):
         return (self.src,)
 
 
-KINDS: tuple[type[Node], ...] = (Input, Constant, MapReduce, View, Contiguous)
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class RowWise(Node):
+    """A function of whole rows: sorting, searching. It has the shape of its last operand, with the same rows in all."""
+
+    function: RowOp
+    operands: tuple[Node, ...]
+    reverse: bool = False
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.operands[-1].shape
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return i64 if ROWS[self.function].positions else self.operands[-1].dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.operands
+
+
+KINDS: tuple[type[Node], ...] = (Input, Constant, MapReduce, View, Contiguous, RowWise)
 
 
 def positions(shape: Shape) -> tuple[Index, ...]:
@@ -215,10 +238,15 @@ def _rebuild_contiguous(node: Contiguous, inputs: tuple[Node, ...], sizes: Subst
     return Contiguous(inputs[0])
 
 
+def _rebuild_row_wise(node: RowWise, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return RowWise(node.function, inputs, node.reverse)
+
+
 _REBUILD: dict[type[Node], Callable[..., Node]] = {
     Input: _rebuild_input,
     Constant: _rebuild_constant,
     MapReduce: _rebuild_map_reduce,
     View: _rebuild_view,
     Contiguous: _rebuild_contiguous,
+    RowWise: _rebuild_row_wise,
 }

@@ -256,4 +256,7 @@ def is_operand(value: object) -> bool:
 
     It takes lists and tuples, to raise what their operators would not: `x == [1, 2]` would be False.
     """
-    return isinstance(value, (Operators, np.ndarray, np.generic, int, float, Size)) or type(value) in (list, tuple)
+    return isinstance(value, (Operators, np.ndarray, np.generic, int, float, complex, Size)) or type(value) in (
+        list,
+        tuple,
+    )

@@ -12,12 +12,15 @@ from collections.abc import Callable
 import attrs
 import numpy as np
 
+from harp.errors import DTypeError
 from harp.trace import special
-from harp.trace.dtypes import Buffer, DType, Kind, bool_
+from harp.trace.dtypes import Buffer, DType, Kind, as_dtype, bool_, complex_of, real_of
+from harp.trace.sites import where
 
-_BOOL, _INTS, _FLOAT = {Kind.BOOL}, {Kind.INT, Kind.UINT}, {Kind.FLOAT}
+_BOOL, _INTS, _FLOAT, _COMPLEX = {Kind.BOOL}, {Kind.INT, Kind.UINT}, {Kind.FLOAT}, {Kind.COMPLEX}
 _NUMBERS = _INTS | _FLOAT
 _ALL = _BOOL | _NUMBERS
+_INEXACT = _FLOAT | _COMPLEX
 
 
 class Result(enum.Enum):
@@ -27,6 +30,8 @@ class Result(enum.Enum):
     BOOL = "bool; the operands agree"
     CHOICE = "that of the last two operands; the first is bool"
     CAST = "given"
+    REAL = "the real one of the operand"
+    COMPLEX = "the complex one of the operands, which agree"
 
 
 class Op(enum.Enum):
@@ -82,7 +87,11 @@ class Op(enum.Enum):
     NEXTAFTER = "nextafter"
     FLOOR = "floor"
     STOP = "stop_gradient"
+    OPAQUE = "opaque"
     FMA = "fma"
+    COMPLEX = "complex"
+    REAL = "real"
+    IMAG = "imag"
 
 
 @attrs.frozen
@@ -98,7 +107,7 @@ class OpInfo:
 
 def _power(a: Buffer, b: Buffer) -> Buffer:
     """a ** b. Integers to a negative power truncate the exact quotient (NumPy raises, which a program cannot)."""
-    if a.dtype.kind == "f":
+    if a.dtype.kind not in "iu":
         return np.asarray(np.power(a, b))
     negative = np.less(b, 0)
     positive = np.asarray(np.power(a, np.where(negative, 0, b).astype(b.dtype)))
@@ -115,10 +124,17 @@ def _fma(a: Buffer, b: Buffer, c: Buffer) -> Buffer:
     return np.asarray(a * b + c)  # type: ignore[operator]
 
 
+def _complex(real: Buffer, imag: Buffer) -> Buffer:
+    """real + 1j*imag, where no infinity meets a zero."""
+    result = np.empty(np.broadcast(real, imag).shape, complex_of(as_dtype(real.dtype)).numpy)
+    result.real, result.imag = real, imag
+    return result
+
+
 def convert(a: Buffer, to: np.dtype[np.generic]) -> Buffer:
     """a.astype(to), the same on all machines: a float out of an integer's range is first truncated to int64 (for narrow
     targets to int32), where it becomes the lowest number, and then wraps."""
-    if a.dtype.kind != "f" or to.kind not in "iu":
+    if a.dtype.kind not in "fV" or to.kind not in "iu":  # V: bfloat16
         return a.astype(to, copy=False)
     bits = 63 if to.itemsize == 8 or to == np.uint32 else 31
     whole = np.trunc(a.astype(np.float64))
@@ -139,38 +155,38 @@ def _cast(a: Buffer) -> Buffer:
 
 
 INFO: dict[Op, OpInfo] = {
-    Op.ADD: OpInfo(2, _NUMBERS, Result.SAME, np.add),
-    Op.MUL: OpInfo(2, _NUMBERS, Result.SAME, np.multiply),
-    Op.DIV: OpInfo(2, _FLOAT, Result.SAME, np.divide, 4),
+    Op.ADD: OpInfo(2, _NUMBERS | _COMPLEX, Result.SAME, np.add),
+    Op.MUL: OpInfo(2, _NUMBERS | _COMPLEX, Result.SAME, np.multiply),
+    Op.DIV: OpInfo(2, _INEXACT, Result.SAME, np.divide, 4),
     Op.FLOORDIV: OpInfo(2, _NUMBERS, Result.SAME, np.floor_divide, 8),
     Op.MOD: OpInfo(2, _NUMBERS, Result.SAME, np.remainder, 8),
     Op.MAX: OpInfo(2, _ALL, Result.SAME, np.maximum),
     Op.MIN: OpInfo(2, _ALL, Result.SAME, np.minimum),
-    Op.POW: OpInfo(2, _NUMBERS, Result.SAME, _power, 16),
+    Op.POW: OpInfo(2, _NUMBERS | _COMPLEX, Result.SAME, _power, 16),
     Op.LT: OpInfo(2, _ALL, Result.BOOL, np.less),
-    Op.EQ: OpInfo(2, _ALL, Result.BOOL, np.equal),
-    Op.SELECT: OpInfo(3, _ALL, Result.CHOICE, np.where),
-    Op.CAST: OpInfo(1, _ALL, Result.CAST, _cast),
+    Op.EQ: OpInfo(2, _ALL | _COMPLEX, Result.BOOL, np.equal),
+    Op.SELECT: OpInfo(3, _ALL | _COMPLEX, Result.CHOICE, np.where),
+    Op.CAST: OpInfo(1, _ALL | _COMPLEX, Result.CAST, _cast),
     Op.AND: OpInfo(2, _BOOL | _INTS, Result.SAME, np.bitwise_and),
     Op.OR: OpInfo(2, _BOOL | _INTS, Result.SAME, np.bitwise_or),
     Op.XOR: OpInfo(2, _BOOL | _INTS, Result.SAME, np.bitwise_xor),
     Op.NOT: OpInfo(1, _BOOL | _INTS, Result.SAME, np.bitwise_not),
     Op.SHL: OpInfo(2, _INTS, Result.SAME, np.left_shift),
     Op.SHR: OpInfo(2, _INTS, Result.SAME, np.right_shift),
-    Op.NEG: OpInfo(1, _NUMBERS, Result.SAME, np.negative),
-    Op.ABS: OpInfo(1, _NUMBERS, Result.SAME, np.absolute),
-    Op.RECIP: OpInfo(1, _FLOAT, Result.SAME, lambda a: np.asarray(np.divide(np.ones_like(a), a)), 4),
-    Op.SQRT: OpInfo(1, _FLOAT, Result.SAME, np.sqrt, 4),
-    Op.EXP: OpInfo(1, _FLOAT, Result.SAME, np.exp, 12),
+    Op.NEG: OpInfo(1, _NUMBERS | _COMPLEX, Result.SAME, np.negative),
+    Op.ABS: OpInfo(1, _NUMBERS | _COMPLEX, Result.REAL, np.absolute),
+    Op.RECIP: OpInfo(1, _INEXACT, Result.SAME, lambda a: np.asarray(np.divide(np.ones_like(a), a)), 4),
+    Op.SQRT: OpInfo(1, _INEXACT, Result.SAME, np.sqrt, 4),
+    Op.EXP: OpInfo(1, _INEXACT, Result.SAME, np.exp, 12),
     Op.EXP2: OpInfo(1, _FLOAT, Result.SAME, np.exp2, 12),
-    Op.EXPM1: OpInfo(1, _FLOAT, Result.SAME, np.expm1, 12),
-    Op.LOG: OpInfo(1, _FLOAT, Result.SAME, np.log, 12),
+    Op.EXPM1: OpInfo(1, _INEXACT, Result.SAME, np.expm1, 12),
+    Op.LOG: OpInfo(1, _INEXACT, Result.SAME, np.log, 12),
     Op.LOG2: OpInfo(1, _FLOAT, Result.SAME, np.log2, 12),
-    Op.LOG1P: OpInfo(1, _FLOAT, Result.SAME, np.log1p, 12),
-    Op.SIN: OpInfo(1, _FLOAT, Result.SAME, np.sin, 12),
-    Op.COS: OpInfo(1, _FLOAT, Result.SAME, np.cos, 12),
-    Op.TAN: OpInfo(1, _FLOAT, Result.SAME, np.tan, 12),
-    Op.TANH: OpInfo(1, _FLOAT, Result.SAME, np.tanh, 12),
+    Op.LOG1P: OpInfo(1, _INEXACT, Result.SAME, np.log1p, 12),
+    Op.SIN: OpInfo(1, _INEXACT, Result.SAME, np.sin, 12),
+    Op.COS: OpInfo(1, _INEXACT, Result.SAME, np.cos, 12),
+    Op.TAN: OpInfo(1, _INEXACT, Result.SAME, np.tan, 12),
+    Op.TANH: OpInfo(1, _INEXACT, Result.SAME, np.tanh, 12),
     Op.ASIN: OpInfo(1, _FLOAT, Result.SAME, np.arcsin, 24),
     Op.ACOS: OpInfo(1, _FLOAT, Result.SAME, np.arccos, 24),
     Op.ATAN: OpInfo(1, _FLOAT, Result.SAME, np.arctan, 24),
@@ -188,23 +204,45 @@ INFO: dict[Op, OpInfo] = {
     Op.COPYSIGN: OpInfo(2, _FLOAT, Result.SAME, np.copysign),
     Op.NEXTAFTER: OpInfo(2, _FLOAT, Result.SAME, np.nextafter, 6),
     Op.FLOOR: OpInfo(1, _FLOAT, Result.SAME, np.floor),
-    Op.STOP: OpInfo(1, _ALL, Result.SAME, _identity, 0),
+    Op.STOP: OpInfo(1, _ALL | _COMPLEX, Result.SAME, _identity, 0),
+    Op.OPAQUE: OpInfo(1, _FLOAT, Result.SAME, _identity, 0),
     Op.FMA: OpInfo(3, _FLOAT, Result.SAME, _fma),
+    Op.COMPLEX: OpInfo(2, _FLOAT, Result.COMPLEX, _complex, 0),
+    Op.REAL: OpInfo(1, _COMPLEX, Result.REAL, lambda a: np.asarray(np.real(a)), 0),
+    Op.IMAG: OpInfo(1, _COMPLEX, Result.REAL, lambda a: np.asarray(np.imag(a)), 0),
 }
 
 
 def result_dtype(op: Op, operands: tuple[DType, ...], cast_to: DType | None = None) -> DType:
-    """The dtype rule; an AssertionError here is a bug in the caller, for user input is checked before."""
+    """The dtype rule. Raises DTypeError where the operation is not defined for the kind of its operands.
+
+    An AssertionError here is a bug in the caller.
+    """
     info = INFO[op]
     assert len(operands) == info.arity, (op, operands)
     if info.result is Result.CAST:
         assert cast_to is not None
+        if operands[0].is_complex and not (cast_to.is_complex or cast_to is bool_):
+            raise DTypeError(
+                f"{operands[0].numpy} does not become {cast_to.numpy}, for its imaginary part would be lost; take "
+                f"harp.numpy.real, imag or abs{where()}"
+            )
         return cast_to
+    if operands[-1].kind not in info.kinds:
+        raise DTypeError(f"{op.value} is not defined for {operands[-1].numpy}; convert with .astype{where()}")
     if info.result is Result.CHOICE:
         assert operands[0] is bool_ and operands[1] is operands[2], (op, operands)
         return operands[1]
-    assert all(d is operands[0] for d in operands) and operands[0].kind in info.kinds, (op, operands)
-    return bool_ if info.result is Result.BOOL else operands[0]
+    assert all(d is operands[0] for d in operands), (op, operands)
+    return _OF_FIRST[info.result](operands[0])
+
+
+_OF_FIRST: dict[Result, Callable[[DType], DType]] = {
+    Result.SAME: lambda dtype: dtype,
+    Result.BOOL: lambda dtype: bool_,
+    Result.REAL: real_of,
+    Result.COMPLEX: complex_of,
+}
 
 
 class Reduce(enum.Enum):
@@ -226,7 +264,7 @@ class Reduce(enum.Enum):
         lowest = self is Reduce.MAX
         if dtype.kind is Kind.BOOL:
             return np.asarray(not lowest)
-        if dtype.is_float:
+        if dtype.kind not in _INTS:
             return np.asarray(-np.inf if lowest else np.inf, dtype.numpy)
         limits = np.iinfo(dtype.numpy.name)
         return np.asarray(limits.min if lowest else limits.max, dtype.numpy)

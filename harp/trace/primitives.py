@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from harp.errors import ArgumentError, AxisError, HarpError, IntegerRangeError, ShapeError
+from harp.errors import ArgumentError, AxisError, DTypeError, HarpError, IntegerRangeError, ShapeError
 from harp.trace import dtypes, interpret, intervals, view
 from harp.trace.array import Array, from_numpy, node_of, traced
 from harp.trace.demands import Demand
@@ -21,14 +21,14 @@ from harp.trace.index import ONE, Index
 from harp.trace.intervals import Interval
 from harp.trace.levels import current
 from harp.trace.node import Captured, Constant, Contiguous, MapReduce, Node, Shape
-from harp.trace.ops import Reduce
+from harp.trace.ops import Reduce, result_dtype
 from harp.trace.ranges import size_value
 from harp.trace.scope import Relation
 from harp.trace.sites import short, user_site, where
 from harp.trace.sizes import Size, ask, describe, hint, require_at_least_one, resolve, to_index, unify
 
-ArrayLike = Array | Buffer | np.generic | bool | int | float | Size
-Scalar = (bool, int, float, Size)
+ArrayLike = Array | Buffer | np.generic | bool | int | float | complex | Size
+Scalar = (bool, int, float, complex, Size)
 _FLOAT_END = 2**1024 - 2**970  # the first integer that Python does not convert to a float
 
 
@@ -56,7 +56,7 @@ def as_array(value: object) -> Array:
         return _capture(value)
     if isinstance(value, np.generic):
         return from_numpy(np.asarray(value, as_dtype(value.dtype).numpy))
-    if isinstance(value, (bool, int, float)):
+    if isinstance(value, (bool, int, float, complex)):
         return emit(MapReduce((), (), python_constant(value, dtypes.default_of(_python_kind(value)))), weak=True)
     if isinstance(value, Size):
         return emit(MapReduce((), (), size_value(value.index, dtypes.i64)), weak=True)
@@ -78,14 +78,19 @@ def _capture(value: Buffer) -> Array:
     return emit(Constant(known[1]))
 
 
-def _python_kind(value: bool | int | float) -> Kind:
+def _python_kind(value: bool | int | float | complex) -> Kind:
     if isinstance(value, bool):
         return Kind.BOOL
+    if isinstance(value, complex):
+        return Kind.COMPLEX
     return Kind.INT if isinstance(value, int) else Kind.FLOAT
 
 
-def python_constant(value: bool | int | float, dtype: DType) -> Const:
-    """A Python number as a constant of this dtype. Raises IntegerRangeError if an integer does not fit."""
+def python_constant(value: bool | int | float | complex, dtype: DType) -> Const:
+    """A Python number as a constant of this dtype. Raises IntegerRangeError if an integer does not fit, DTypeError for
+    a complex number where the dtype is not complex."""
+    if isinstance(value, complex) and not isinstance(value, np.generic) and not dtype.is_complex:
+        raise DTypeError(f"{value!r} is complex, but its dtype is to be {dtype.numpy}; use its .real{where()}")
     if dtype.is_integer and isinstance(value, int):
         limits = np.iinfo(dtype.numpy.name)
         if not limits.min <= value <= limits.max:
@@ -102,7 +107,7 @@ def common_dtype(values: Sequence[object]) -> tuple[DType, bool]:
     for value in values:
         if isinstance(value, Size):
             weak.append(Kind.INT)
-        elif isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
+        elif isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
             weak.append(_python_kind(value))
         else:
             array = value if isinstance(value, Array) else as_array(value)
@@ -134,7 +139,7 @@ def require_fits(array: Array, dtype: DType) -> None:
 
 def require_between(array: Array, allowed: Interval, error: type[HarpError], complaint: str) -> None:
     """Hold an integer array to an interval: at once where its numbers are known, else at every call."""
-    if array.kind.is_float:
+    if array.kind.is_inexact:
         return
     level, numbers = current(), known_numbers(array)
     if numbers is not None:
@@ -237,6 +242,7 @@ def expand_to(node: Node, shape: Shape) -> Node:
 def reduce_(reduce: Reduce, array: Array, axes: Sequence[int], keepdims: bool = False) -> Array:
     """Fold some axes. `max` and `min` need at least one element along them: a guard, or a ShapeError."""
     node = node_of(array)
+    result_dtype(reduce.value, (node.dtype, node.dtype))
     if reduce in (Reduce.MAX, Reduce.MIN):
         for axis in axes:
             size = node.shape[axis]
@@ -258,6 +264,7 @@ def map_reduce(
 ) -> Array:
     """A map over `domain`, reduced at once: sums of products. The nodes have the domain's shape."""
     expr = build(*(Operand(n.dtype, slot) for slot, n in enumerate(nodes)))
+    result_dtype(reduce.value, (expr.dtype, expr.dtype))
     return emit(MapReduce(domain, tuple(nodes), expr, reduce if axes else None, tuple(sorted(axes))))
 
 

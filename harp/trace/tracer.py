@@ -60,7 +60,7 @@ def trace_function(
 
 
 def _output(leaf: object, name: str) -> Array:
-    if isinstance(leaf, (Array, np.ndarray, np.generic, bool, int, float, Size)):
+    if isinstance(leaf, (Array, np.ndarray, np.generic, bool, int, float, complex, Size)):
         return as_array(leaf)
     raise OutputError(
         f"{name!r} returned {leaf!r} of type {type(leaf).__name__}; a traced function returns arrays, numbers, or "
@@ -75,12 +75,12 @@ def leaf_array(leaf: object, name: str) -> tuple[Buffer, bool]:
     """
     if isinstance(leaf, Array):
         return leaf._concrete("a NumPy array of the values"), leaf.weak
-    if isinstance(leaf, (bool, int, float)) and not isinstance(leaf, np.generic):
+    if isinstance(leaf, (bool, int, float, complex)) and not isinstance(leaf, np.generic):
         try:
             return np.asarray(leaf, dtypes.as_dtype(type(leaf)).numpy), True
         except OverflowError:
             raise ArgumentError(
-                f"argument {name}: the integer {short(int(leaf))} does not fit 64 bits{where()}"
+                f"argument {name}: the integer {short(leaf)} does not fit 64 bits{where()}"  # type: ignore[arg-type]
             ) from None
     if isinstance(leaf, (np.ndarray, np.generic)):
         refuse_masked(leaf, f"argument {name}")

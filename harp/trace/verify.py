@@ -8,7 +8,8 @@ from harp.errors import LeakedTracerError, VerificationError
 from harp.trace.expr import Operand, operands_in
 from harp.trace.graph import Graph
 from harp.trace.index import Index, Loop, loops_in
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, walk
+from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, RowWise, Shape, View, walk
+from harp.trace.rows import ROWS, RowOp
 
 
 def verify_graph(graph: Graph, captured: frozenset[Input] = frozenset()) -> None:
@@ -50,6 +51,20 @@ def _view(node: View) -> str:
     return _foreign_loops((*node.index, *node.conditions), node.shape)
 
 
+def _row_wise(node: RowWise) -> str:
+    info, first = ROWS[node.function], node.operands[0]
+    if len(node.operands) != info.arity:
+        return f"{len(node.operands)} operands of {node.function.value}"
+    alike = node.shape if info.aligned else node.shape[:-1]
+    rows = [o.shape if info.aligned else o.shape[:-1] for o in node.operands]
+    common = not info.aligned and len(first.shape) == 1
+    if not node.shape or any(shape != alike for shape in rows[common:]):
+        return f"rows of shapes {[list(o.shape) for o in node.operands]}"
+    if node.function is RowOp.SEARCH and first.dtype is not node.operands[1].dtype:
+        return f"values of dtype {node.operands[1].dtype} are searched in {first.dtype}"
+    return ""
+
+
 def _foreign_loops(indices: tuple[Index, ...], shape: Shape) -> str:
     loops = {Loop(axis, extent) for axis, extent in enumerate(shape)}
     foreign = {loop for p in indices for loop in loops_in(p)} - loops
@@ -62,6 +77,7 @@ _CHECKS: dict[type[Node], Callable[..., str]] = {
     MapReduce: _map_reduce,
     View: _view,
     Contiguous: _no_rule,
+    RowWise: _row_wise,
 }
 
 __all__ = ["Operand", "verify_graph"]

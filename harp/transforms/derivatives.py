@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container
 
-import numpy as np
-
+from harp.errors import MissingRuleError
+from harp.trace.dtypes import real_of, tiny_of
 from harp.trace.expr import Apply, Const, Expr, Operand, apply, cast, const, select, walk
 from harp.trace.ops import Op
 
@@ -44,10 +44,18 @@ def _same(ct: Expr, args: Args, out: Expr) -> Expr:
 
 
 def _abs(ct: Expr, args: Args, out: Expr) -> Expr:
-    """ct * sign(x), with sign(0) = 0."""
+    """ct * sign(x), with sign(0) = 0; of a complex number ct * conj(z)/|z|."""
     (x,) = args
+    if x.dtype.is_complex:
+        return _complex_abs(ct, x, out)
     zero = _number(0, x)
     return select(apply(Op.LT, x, zero), _neg(ct), select(apply(Op.EQ, x, zero), zero, ct))
+
+
+def _complex_abs(ct: Expr, z: Expr, size: Expr) -> Expr:
+    zero = _number(0, size)
+    scale = select(apply(Op.EQ, size, zero), zero, _div(ct, size))
+    return apply(Op.COMPLEX, _mul(scale, apply(Op.REAL, z)), _neg(_mul(scale, apply(Op.IMAG, z))))
 
 
 def _extreme(mine: int, largest: bool) -> Partial:
@@ -65,8 +73,9 @@ def _extreme(mine: int, largest: bool) -> Partial:
 def _power_base(ct: Expr, args: Args, out: Expr) -> Expr:
     """ct * y * x**(y-1), without 0 * inf where y is 0: there a base too small to invert, or NaN, becomes 1."""
     x, y = args
-    one, tiny = _number(1, x), const(np.finfo(x.dtype.numpy.name).tiny, x.dtype)
-    invertible = apply(Op.LT, tiny, apply(Op.ABS, x))
+    size = apply(Op.ABS, x)
+    one, tiny = _number(1, x), const(tiny_of(x.dtype), size.dtype)
+    invertible = apply(Op.LT, tiny, size)
     lost = apply(Op.AND, apply(Op.EQ, y, _number(0, y)), apply(Op.NOT, invertible))
     return _mul(ct, _mul(y, apply(Op.POW, select(lost, one, x), _add(y, _number(-1, y)))))
 
@@ -84,10 +93,17 @@ def _tanh(ct: Expr, args: Args, out: Expr) -> Expr:
     |x| by a choice, whose derivative at 0 is 1: all higher derivatives are then those from the right.
     """
     (x,) = args
+    if x.dtype.is_complex:
+        return _mul(ct, _add(_number(1, out), _neg(_mul(out, out))))
     minus_double = _mul(x, select(apply(Op.LT, x, _number(0, x)), _number(2, x), _number(-2, x)))
     e = apply(Op.EXP, minus_double)
     root = _add(e, _number(1, x))
     return _mul(ct, _div(_mul(_number(4, x), e), _mul(root, root)))
+
+
+def _cast_back(ct: Expr, args: Args, out: Expr) -> Expr:
+    source = args[0].dtype
+    return cast(apply(Op.REAL, ct) if ct.dtype.is_complex and not source.is_complex else ct, source)
 
 
 def _circle(x: Expr) -> Expr:
@@ -104,6 +120,10 @@ def _leg(mine: int) -> Partial:
         return _mul(ct, select(apply(Op.EQ, out, _number(0, out)), half, _div(args[mine], out)))
 
     return partial
+
+
+def _zero(like: Expr) -> Const:
+    return const(0, real_of(like.dtype))
 
 
 def _turn(ct: Expr, args: Args, other: int) -> Expr:
@@ -133,6 +153,13 @@ def _copysign(ct: Expr, args: Args, out: Expr) -> Expr:
     return _mul(ct, _mul(*signs))
 
 
+def _opaque(ct: Expr, args: Args, out: Expr) -> Expr:
+    raise MissingRuleError(
+        "a random number has no derivative with respect to this parameter of its distribution; put "
+        "harp.stop_gradient around the number or the parameter"
+    )
+
+
 # Operations whose derivative is zero wherever there is one, and those that have none.
 NONDIFFERENTIABLE = frozenset(
     {Op.LT, Op.EQ, Op.AND, Op.OR, Op.XOR, Op.NOT, Op.SHL, Op.SHR, Op.FLOOR, Op.FLOORDIV, Op.STOP}
@@ -159,8 +186,8 @@ RULES: dict[Op, tuple[Partial | None, ...]] = {
         lambda ct, args, out: select(args[0], ct, _number(0, ct)),
         lambda ct, args, out: select(args[0], _number(0, ct), ct),
     ),
-    # cast(a) -> cast back
-    Op.CAST: (lambda ct, args, out: cast(ct, args[0].dtype),),
+    # cast(a) -> cast back, the real part where `a` is real
+    Op.CAST: (_cast_back,),
     # -a -> -ct
     Op.NEG: (lambda ct, args, out: _neg(ct),),
     Op.ABS: (_abs,),
@@ -211,12 +238,22 @@ RULES: dict[Op, tuple[Partial | None, ...]] = {
     Op.COPYSIGN: (_copysign, None),
     # as far from the next one wherever a is
     Op.NEXTAFTER: (_same, None),
+    Op.OPAQUE: (_opaque,),
     # a*b + c -> ct*b, ct*a, ct
     Op.FMA: (
         lambda ct, args, out: _mul(ct, args[1]),
         lambda ct, args, out: _mul(ct, args[0]),
         _same,
     ),
+    # A function of a complex number z = x + iy sends d/dx - i d/dy back: complex(x, y) -> real(ct), -imag(ct)
+    Op.COMPLEX: (
+        lambda ct, args, out: cast(apply(Op.REAL, ct), args[0].dtype),
+        lambda ct, args, out: cast(_neg(apply(Op.IMAG, ct)), args[1].dtype),
+    ),
+    # real(z) -> ct
+    Op.REAL: (lambda ct, args, out: apply(Op.COMPLEX, ct, _zero(ct)),),
+    # imag(z) -> -i*ct
+    Op.IMAG: (lambda ct, args, out: apply(Op.COMPLEX, _zero(ct), _neg(ct)),),
 }
 
 
@@ -225,10 +262,10 @@ def _partials(e: Apply) -> tuple[Partial | None, ...]:
 
 
 def _active(expr: Expr, slots: Container[int] | None) -> set[Expr]:
-    """The floating-point parts of `expr` through which the chosen operands reach it."""
+    """The real or complex floating-point parts of `expr` through which the chosen operands reach it."""
     active: set[Expr] = set()
     for e in walk((expr,)):
-        if not e.dtype.is_float:
+        if not e.dtype.is_inexact:
             continue
         if isinstance(e, Operand):
             if slots is None or e.slot in slots:

@@ -12,7 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harp.errors import ArgumentError, CotangentError, IntegerGradientError, NonScalarGradientError
+from harp.errors import (
+    ArgumentError,
+    ComplexGradientError,
+    CotangentError,
+    IntegerGradientError,
+    NonScalarGradientError,
+)
 from harp.trace.array import Array
 from harp.trace.expr import apply, const
 from harp.trace.graph import Graph
@@ -76,7 +82,7 @@ def _stage_arguments(
 
 def _differentiable(leaf: object, name: str) -> Array:
     array = as_array(leaf)
-    if not array.kind.is_float:
+    if not array.kind.is_inexact:
         raise IntegerGradientError(
             f"argument {name} has dtype {array.dtype}, which has no derivative; convert it with .astype, "
             f"or choose other arguments with argnums{where()}"
@@ -84,14 +90,20 @@ def _differentiable(leaf: object, name: str) -> Array:
     return array
 
 
-def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
+def value_and_grad(
+    function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
     """A function that returns `(value, gradient)` of a function with one scalar floating-point result.
 
     `argnums` names the positional arguments, trees of floating-point arrays, with respect to which to differentiate;
     the gradient has their tree, shapes and dtypes (a tuple of trees if `argnums` is a sequence). With `has_aux` the
     function returns `(value, aux)`, and so does the result: `((value, aux), gradient)`.
 
-    Raises NonScalarGradientError, IntegerGradientError, and MissingRuleError where an operation has no derivative.
+    The gradient with respect to z = x + iy is df/dx - i df/dy, as JAX's. With `holomorphic` the result is complex, as
+    all arguments that are differentiated, and the gradient is df/dz.
+
+    Raises NonScalarGradientError, IntegerGradientError, ComplexGradientError, and MissingRuleError where an operation
+    has no derivative.
 
     >>> value, gradient = value_and_grad(lambda x: x * x)(3.0)
     >>> float(value), float(gradient)
@@ -106,7 +118,7 @@ def value_and_grad(function: Function, argnums: int | Sequence[int] = 0, has_aux
         staged = _stage_arguments(function, numbers, args, kwargs)
         graph, treedef, _ = staged.traced
         value_only = Graph(graph.inputs, graph.outputs[:1], graph.sites)
-        _check_scalar(staged.traced, function_name(function), has_aux)
+        _check_scalar(staged.traced, function_name(function), has_aux, holomorphic)
         backward = vjp_graph(value_only, graph.inputs)
         one = MapReduce((), (), const(1.0, value_only.outputs[0].dtype))
         # One run for values and gradients, so that they share their nodes: the cotangent of the value is 1.
@@ -133,7 +145,7 @@ def _constant(node: MapReduce) -> Array:
     return map_(lambda: node.expr, to=node.dtype)
 
 
-def _check_scalar(traced: Traced, name: str, has_aux: bool) -> None:
+def _check_scalar(traced: Traced, name: str, has_aux: bool, holomorphic: bool) -> None:
     if has_aux and not is_pair(traced.treedef):
         raise NonScalarGradientError(f"with has_aux, {name!r} must return a pair (value, aux){where()}")
     leaves = count_leaves(children(traced.treedef)[0] if has_aux else traced.treedef)
@@ -145,11 +157,29 @@ def _check_scalar(traced: Traced, name: str, has_aux: bool) -> None:
             f"{name!r} must return a scalar, but its result has shape {list(output.shape)}; reduce it, for example "
             f"with harp.numpy.sum, or use harp.vjp{where()}"
         )
-    if not output.dtype.is_float:
+    if not output.dtype.is_inexact:
         raise IntegerGradientError(f"{name!r} returns {output.dtype.numpy}, which has no derivative{where()}")
+    if holomorphic:
+        _check_holomorphic(traced.graph, name)
+    elif output.dtype.is_complex:
+        raise ComplexGradientError(
+            f"{name!r} returns {output.dtype.numpy}, but a gradient is that of a real result; take harp.numpy.real, "
+            f"imag or abs of it, or say holomorphic=True if the function is complex-differentiable{where()}"
+        )
 
 
-def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Function:
+def _check_holomorphic(graph: Graph, name: str) -> None:
+    for node in (*graph.inputs, graph.outputs[0]):
+        if not node.dtype.is_complex:
+            raise ComplexGradientError(
+                f"with holomorphic=True, {name!r} is a function from complex numbers to complex numbers, but takes or "
+                f"returns {node.dtype.numpy}; convert it with .astype{where()}"
+            )
+
+
+def grad(
+    function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
     """A function that returns the gradient of a function with one scalar floating-point result.
 
     As `value_and_grad`, without the value; with `has_aux` it returns `(gradient, aux)`.
@@ -157,7 +187,7 @@ def grad(function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = F
     >>> float(grad(grad(lambda x: x * x * x))(2.0))
     12.0
     """
-    both = value_and_grad(function, argnums, has_aux)
+    both = value_and_grad(function, argnums, has_aux, holomorphic)
 
     @wraps(function)
     def gradient(*args: Tree, **kwargs: Tree) -> Tree:
@@ -212,7 +242,7 @@ def _cotangents(cotangent: Tree, treedef: TreeSpec, graph: Graph) -> list[Array]
         raise CotangentError(f"{texts}{where()}")
     seeds = []
     for leaf, output in zip(leaves, graph.outputs, strict=True):
-        if not output.dtype.is_float:
+        if not output.dtype.is_inexact:
             continue
         array = as_array(leaf)
         if array.weak and array.kind is not output.dtype:

@@ -15,12 +15,25 @@ from harp.trace.dtypes import bool_
 from harp.trace.expr import Expr, Operand, Position, apply, cast, const, operands_in, select, substitute
 from harp.trace.graph import Graph
 from harp.trace.index import ZERO, Index
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, fresh_input, positions, walk
+from harp.trace.node import (
+    Constant,
+    Contiguous,
+    Input,
+    MapReduce,
+    Node,
+    RowWise,
+    Shape,
+    View,
+    fresh_input,
+    positions,
+    walk,
+)
 from harp.trace.ops import Op, Reduce
+from harp.trace.rows import ROWS, RowOp
 from harp.trace.sites import Site
 from harp.trace.view import view
 from harp.transforms.adjoint import sum_over, view_adjoint
-from harp.transforms.cumulative import running_product
+from harp.transforms.cumulative import running_extreme, running_product
 from harp.transforms.derivatives import depends, pullback
 
 Cotangents = list[tuple[Node, Node]]  # an input of the node, and what the node sends back to it
@@ -34,11 +47,11 @@ def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     an input that is not of floating point.
     """
     for i in wrt:
-        if not i.dtype.is_float:
+        if not i.dtype.is_inexact:
             raise IntegerGradientError(f"input {i.name!r} has dtype {i.dtype}, which has no derivative")
     seeds: list[tuple[Node, Input]] = []
     for output in graph.outputs:
-        if output.dtype.is_float:
+        if output.dtype.is_inexact:
             seeds.append((output, fresh_input(f"cotangent{len(seeds)}", output.shape, output.dtype)))
     order = graph.nodes()
     active = _between(order, wrt)
@@ -62,7 +75,7 @@ def _between(order: Sequence[Node], wrt: Sequence[Input]) -> Active:
     """The floating-point nodes through which a derivative flows to `wrt`."""
     active: Active = set(wrt)
     for node in order:
-        if not node.dtype.is_float or not any(i in active for i in node.inputs):
+        if not node.dtype.is_inexact or not any(i in active for i in node.inputs):
             continue
         if not isinstance(node, MapReduce) or depends(node.expr, _active_slots(node, active)):
             active.add(node)
@@ -152,6 +165,9 @@ def _sum(node: MapReduce, ct: Node, active: Active) -> Cotangents:
 
 def _extreme(node: MapReduce, ct: Node, active: Active) -> Cotangents:
     """Equal shares for all that equal the forward's result; where that is NaN, for all NaN."""
+    run = running(node)
+    if run is not None:
+        return _below(run.values, running_extreme(node, run, ct), set(walk((node,))), active)
     first = len(node.operands)
     chosen = _spread(node, node.domain, node.axes)
     equal = apply(Op.EQ, node.expr, Operand(node.dtype, first))
@@ -232,10 +248,21 @@ def _contiguous(node: Contiguous, ct: Node, active: Active) -> Cotangents:
     return [(node.src, ct)]
 
 
+def _row_wise(node: RowWise, ct: Node, active: Active) -> Cotangents:
+    """Element i came from place order[i], so the cotangents go back in the order of these places."""
+    assert not ROWS[node.function].positions
+    values = node.operands[-1]
+    if values not in active:  # the keys have no derivative
+        return []
+    order = RowWise(RowOp.ORDER, (node.operands[0],), node.reverse)
+    return [(values, RowWise(RowOp.SORT_BY, (order, ct)))]
+
+
 RULES: dict[type[Node], Callable[..., Cotangents]] = {
     Input: _leaf,
     Constant: _leaf,
     MapReduce: _map_reduce,
     View: _view,
     Contiguous: _contiguous,
+    RowWise: _row_wise,
 }

@@ -16,6 +16,7 @@ from harp.backends.protocol import Source, Unit
 from harp.backends.threads import pool
 
 SIZES = ((1, 1, 1), (0, 3, 2), (3, 0, 7), (33, 17, 16), (70, 300, 65), (600, 64, 40), (2, 700, 129))
+SIZES += ((35, 17, 1), (90, 300, 1))
 FUNCTIONS = {
     "product": (lambda a, b: a @ b, lambda a, b: a @ b),
     "strided": (lambda a, b: a[::-1] @ b[:, ::-2], lambda a, b: a[::-1] @ b[:, ::-2]),

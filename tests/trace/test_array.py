@@ -19,6 +19,7 @@ from harp.trace.tracer import trace
 ARITHMETIC = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow]
 BITS = [operator.and_, operator.or_, operator.xor]
 SHIFTS = [operator.lshift, operator.rshift]
+REAL = [d for d in ALL if not d.is_complex and not d.is_half]
 COMPARE = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
 UNARY = [operator.neg, operator.pos, operator.abs, operator.invert]
 
@@ -48,7 +49,7 @@ def defined(op, dtype):
     return dtype is not bool_
 
 
-PAIRS = [(op, d) for op in (*ARITHMETIC, *BITS, *SHIFTS, *COMPARE) for d in ALL if defined(op, d)]
+PAIRS = [(op, d) for op in (*ARITHMETIC, *BITS, *SHIFTS, *COMPARE) for d in REAL if defined(op, d)]
 
 
 @pytest.mark.parametrize(("op", "dtype"), PAIRS, ids=lambda value: getattr(value, "__name__", str(value)))
@@ -66,7 +67,7 @@ def test_binary_operators(op, dtype):
 
 @pytest.mark.parametrize("op", UNARY, ids=lambda op: op.__name__)
 def test_unary_operators(op):
-    for dtype in ALL:
+    for dtype in REAL:
         a, _ = operands(dtype)
         if defined(op, dtype):
             same(op(as_array(a)), op(a))
@@ -116,7 +117,7 @@ def test_broadcasting():
         as_array(np.ones(3)) + as_array(np.ones(4))
 
 
-@pytest.mark.parametrize("other", ["text", None, object(), 1j, {}], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("other", ["text", None, object(), {}], ids=lambda value: type(value).__name__)
 def test_other_operands(other):
     a = as_array(np.ones(1))
     for op in (operator.add, operator.matmul, operator.lt):

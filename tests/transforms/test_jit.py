@@ -174,7 +174,7 @@ def test_threads_share_a_function():
     [
         (np.array([object()]), errors.UnsupportedDTypeError),
         (np.array(["a"]), errors.UnsupportedDTypeError),
-        (np.zeros(2, np.complex128), errors.UnsupportedDTypeError),
+        (np.zeros(2, np.longdouble), errors.UnsupportedDTypeError),
         ("text", errors.ArgumentError),
         (object(), errors.ArgumentError),
         (2**70, errors.ArgumentError),

@@ -1,12 +1,10 @@
 """A matrix times a vector: which loop nests are that, and the function behind the call.
 
-    for k, l: c[l] = fma(a[k], b[l, k], c[l])
-        ->  harp_dots_f32_x16(rows, depth, &b, b_row, b_step, &a, a_step, &c, c_step)
+    for k, l: c[l] = fma(a[k], b[l, k], c[l])  ->  harp_dots_f32_x16(rows, depth, &b, b_row, &a, a_step, &c)
 
 Each element is one chain in the order of k, and yet the rows of b are read along memory: a square of b is turned over
-in registers, so that a vector holds one k of as many rows as it has room for. Where the rows lie beside each other in
-memory they are vectors already. Like that of `harp.backends.c.update` it is compiled once for a machine; c has rows of
-two vectors, which says how long they are.
+in registers, so that a vector holds one k of as many rows as it has room for. Like that of `harp.backends.c.update` the
+function is compiled once for a machine; how much room c has says how long vectors are.
 """
 
 from __future__ import annotations
@@ -16,10 +14,10 @@ from string import Template
 from typing import NamedTuple
 
 from harp.backends.c.scalar import TYPES
-from harp.backends.c.stream import LOOPS
 from harp.backends.c.update import Access, Print, access
 from harp.backends.protocol import Unit
-from harp.lower.loops import For, Load, Nest, Store
+from harp.lower.loops import For, Load, Nest, Space, Store
+from harp.lower.strips import VECTORS
 from harp.trace.dtypes import DType, f32, f64
 from harp.trace.expr import Apply
 from harp.trace.index import ONE, ZERO, Index
@@ -48,9 +46,9 @@ def match(stmt: Nest) -> Dots | None:
     if not isinstance(store, Store) or len(loops) != 2 or len(stmt.heads) != 2 or store.reduce is not None:
         return None
     value, dtype = store.value, store.buffer.dtype
-    if not isinstance(value, Apply) or value.op is not Op.FMA or len(store.buffer.shape) != 2:
+    if not isinstance(value, Apply) or value.op is not Op.FMA or store.buffer.space is not Space.TILE:
         return None
-    lanes = (store.buffer.shape[-1].constant or 0) // 2
+    lanes = (store.buffer.shape[-1].constant or 0) // VECTORS
     found = [e for e in value.args if isinstance(e, Load) and not e.conditions]
     if (dtype, lanes) not in _KNOWN or len(found) < 3 or found[2].index != store.index:
         return None
@@ -60,7 +58,7 @@ def match(stmt: Nest) -> Dots | None:
         a, b = b, a
     if a is None or b is None or c is None or _moves(a.row) or _moves(c.step) or store.buffer in (a.buffer, b.buffer):
         return None
-    fits = found[2].buffer is store.buffer and (_by_one(b.step) or _by_one(b.row))
+    fits = found[2].buffer is store.buffer and _by_one(c.row) and _by_one(b.step)
     return Dots(_name(dtype, lanes), lane.extent, k.extent, a, b, c) if fits else None
 
 
@@ -76,9 +74,9 @@ def call(dots: Dots, prints: Print) -> str:
     """The call."""
     a, b, c = dots.a, dots.b, dots.c
     extents = f"{prints.number(dots.rows)}, {prints.number(dots.depth)}"
-    matrix = f"{prints.pointer(b)}, {prints.offset(b.buffer, b.row)}, {prints.offset(b.buffer, b.step)}"
+    matrix = f"{prints.pointer(b)}, {prints.offset(b.buffer, b.row)}"
     vector = f"{prints.pointer(a)}, {prints.offset(a.buffer, a.step)}"
-    return f"{dots.name}({extents}, {matrix}, {vector}, {prints.pointer(c)}, {prints.offset(c.buffer, c.row)});"
+    return f"{dots.name}({extents}, {matrix}, {vector}, {prints.pointer(c)});"
 
 
 def declarations() -> dict[str, str]:
@@ -99,97 +97,164 @@ def _name(dtype: DType, lanes: int) -> str:
 def _declaration(dtype: DType, lanes: int) -> str:
     t = TYPES[dtype]
     return (
-        f"void {_name(dtype, lanes)}(int64_t rows, int64_t depth, const {t} *b, int64_t b_row, int64_t b_step,\n"
-        f"    const {t} *a, int64_t a_step, {t} *c, int64_t c_row)"
+        f"void {_name(dtype, lanes)}(int64_t rows, int64_t depth, const {t} *b, int64_t b_row,\n"
+        f"    const {t} *a, int64_t a_step, {t} *c)"
     )
 
 
-_UNIT = Template(
-    """\
+_UNIT = Template("""\
 /* c[l] = fma(a[k], b[l, k], c[l]) over all k, in the order of k; contraction to a fused multiply-add is asked for by
    the flags of this unit. */
 #include <stdint.h>
 
 typedef $t vector __attribute__((vector_size($bytes), aligned($size), may_alias));
 
-typedef $t quarter __attribute__((vector_size(16), aligned($size), may_alias));
-
-/* Elements of x and y in turn, of the first and of the second half of each 16 bytes; vectors one behind the other. */
+/* Elements of x and y in turn, of the first and of the second half of each 16 bytes; and every other 16 bytes. */
 #if defined(__clang__) || __GNUC__ >= 12
-#define LOW(x, y) __builtin_shufflevector(x, y, $low)
-#define HIGH(x, y) __builtin_shufflevector(x, y, $high)
-$joins
+#define PICK(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
 #else
 typedef $picks picks __attribute__((vector_size($bytes)));
-#define LOW(x, y) __builtin_shuffle(x, y, (picks){$low})
-#define HIGH(x, y) __builtin_shuffle(x, y, (picks){$high})
-#define JOIN($names) ((vector){$elements})
+#define PICK(x, y, ...) __builtin_shuffle(x, y, (picks){__VA_ARGS__})
 #endif
+#define LOW(x, y) PICK(x, y, $low)
+#define HIGH(x, y) PICK(x, y, $high)
+#define EVEN(x, y) PICK(x, y, $even)
+#define ODD(x, y) PICK(x, y, $odd)
+#define HARP_IN static inline __attribute__((always_inline))
+enum { LANES = $lanes, CHUNK = 16*LANES };
 
-/* The elements of a row lie one after the other: as many rows as a vector has room for. */
-static void across(int64_t depth, const $t *b, int64_t b_row, const $t *a, int64_t a_step, $t *c)
+/* The elements of a row lie one after the other: column k of as many rows as a vector has room for. */
+HARP_IN void turn(const $t *b, int64_t b_row, vector columns[LANES])
 {
-    vector sums = *(const vector *)c;
-    for (; depth >= $lanes; depth -= $lanes, b += $lanes) {
-$squares
-    }
-    for (; depth > 0; --depth, ++b, a += a_step) {
-        vector column;
-        for (int r = 0; r < $lanes; ++r) column[r] = b[r*b_row];
-        sums += column*a[0];
-    }
-    *(vector *)c = sums;
+$square
 }
 
-/* The same for a few rows. */
-static void single(int64_t rows, int64_t depth, const $t *b, int64_t b_row, const $t *a, int64_t a_step, $t *sums)
+HARP_IN vector add(const $t *b, int64_t b_row, const $t *a, vector sums)
 {
-    for (; depth > 0; --depth, ++b, a += a_step)
-        for (int64_t r = 0; r < rows; ++r) sums[r] += a[0]*b[r*b_row];
+    vector columns[LANES];
+    turn(b, b_row, columns);
+$add
+    return sums;
 }
 
-/* The rows lie beside each other: up to $most of them. */
-static void along(int64_t columns, int64_t depth, const $t *b, int64_t b_step, const $t *a, int64_t a_step, $t *sums)
+/* Elements before the first place for a vector in each row, if it is the same for all of them and rows are long: from
+   there on each line of the cache is read once. */
+HARP_IN int64_t ahead(int64_t depth, const $t *b, int64_t b_row)
 {
-"""
-    + LOOPS
-    + """}
+    return depth < CHUNK || b_row*$size % $bytes ? 0 : (int64_t)(-(uintptr_t)b % $bytes / $size);
+}
+
+/* A part of each row, fewer elements than a vector; nothing behind the last row is read. */
+static __attribute__((noinline)) vector rest(
+    int64_t depth, const $t *b, int64_t b_row, const $t *a, vector sums, const $t *end)
+{
+    $t copy[LANES*LANES];
+    vector columns[LANES];
+    if (depth <= 0) return sums;
+    if (b_row < 0 || b + (LANES - 1)*b_row + LANES > end) {
+        for (int64_t r = 0; r < LANES; ++r)
+            for (int64_t k = 0; k < LANES; ++k) copy[r*LANES + k] = k < depth ? b[r*b_row + k] : 0;
+        b = copy;
+        b_row = LANES;
+    }
+    turn(b, b_row, columns);
+    for (int64_t k = 0; k < depth; ++k) sums += columns[k]*a[k];
+    return sums;
+}
+
+/* As many rows as a vector has room for. */
+static __attribute__((noinline)) void one(
+    int64_t depth, const $t *b, int64_t b_row, const $t *a, $t *c, const $t *end)
+{
+    const int64_t head = ahead(depth, b, b_row), whole = head + (depth - head)/LANES*LANES;
+    vector sums = rest(head, b, b_row, a, *(const vector *)c, end);
+    for (int64_t k = head; k < whole; k += LANES) sums = add(b + k, b_row, a + k, sums);
+    *(vector *)c = rest(depth - whole, b + whole, b_row, a + whole, sums, end);
+}
+
+/* Twice as many: each addition waits for the one before it, and meanwhile there is the other square. */
+static __attribute__((noinline)) void two(
+    int64_t depth, const $t *b, int64_t b_row, const $t *a, $t *c, const $t *end)
+{
+    /* Rows whose distance is a power of two share few lines of the first cache: the second square then follows. */
+    const int64_t head = ahead(depth, b, b_row), whole = head + (depth - head)/LANES*LANES;
+    const int64_t most = head + (b_row*$size % 2048 ? 0 : 8*LANES), behind = most < whole ? most : whole;
+    const $t *const other = b + LANES*b_row;
+    vector sums = rest(head, b, b_row, a, *(const vector *)c, end);
+    vector others = rest(head, other, b_row, a, *(const vector *)(c + LANES), end);
+    for (int64_t k = head; k < behind; k += LANES) sums = add(b + k, b_row, a + k, sums);
+    for (int64_t k = behind, next = head; k < whole; k += LANES, next += LANES) {
+        sums = add(b + k, b_row, a + k, sums);
+        others = add(other + next, b_row, a + next, others);
+    }
+    for (int64_t k = whole - behind + head; k < whole; k += LANES) others = add(other + k, b_row, a + k, others);
+    *(vector *)c = rest(depth - whole, b + whole, b_row, a + whole, sums, end);
+    *(vector *)(c + LANES) = rest(depth - whole, other + whole, b_row, a + whole, others, end);
+}
+
+/* Fewer rows than that: a part of them at a time, in memory that has room for all. */
+static __attribute__((noinline)) void few(
+    int64_t rows, int64_t depth, const $t *b, int64_t b_row, const $t *a, $t *c)
+{
+    _Alignas(64) $t copy[LANES*(CHUNK + LANES)] = {0}, sums[LANES] = {0};
+    for (int64_t r = 0; r < rows; ++r) sums[r] = c[r];
+    for (; depth > 0; depth -= CHUNK, b += CHUNK, a += CHUNK) {
+        const int64_t here = depth < CHUNK ? depth : CHUNK;
+        for (int64_t r = 0; r < rows; ++r)
+            for (int64_t k = 0; k < here; ++k) copy[r*(CHUNK + LANES) + k] = b[r*b_row + k];
+        one(here, copy, CHUNK + LANES, a, sums, copy + LANES*(CHUNK + LANES));
+    }
+    for (int64_t r = 0; r < rows; ++r) c[r] = sums[r];
+}
+
+static void all(int64_t rows, int64_t depth, const $t *b, int64_t b_row, const $t *a, $t *c)
+{
+    const $t *const end = b + (rows - 1)*b_row + depth;
+    int64_t row = 0;
+    if (rows < LANES) {
+        few(rows, depth, b, b_row, a, c);
+        return;
+    }
+    for (; row + 2*LANES <= rows; row += 2*LANES) two(depth, b + row*b_row, b_row, a, c + row, end);
+    if (row + LANES <= rows) {
+        one(depth, b + row*b_row, b_row, a, c + row, end);
+        row += LANES;
+    }
+    if (row < rows) { /* with rows that are done, whose sums are not kept */
+        $t sums[LANES] = {0};
+        const int64_t first = rows - LANES;
+        for (int64_t r = row; r < rows; ++r) sums[r - first] = c[r];
+        one(depth, b + first*b_row, b_row, a, sums, end);
+        for (int64_t r = row; r < rows; ++r) c[r] = sums[r - first];
+    }
+}
 
 $declaration
 {
-    const int64_t most = b_row == 1 ? $most : $lanes;
-    for (int64_t row = 0; row < rows; row += most, b += most*b_row, c += most*c_row) {
-        const int64_t here = rows - row < most ? rows - row : most;
-        $t sums[$most];
-        for (int64_t r = 0; r < here; ++r) sums[r] = c[r*c_row];
-        if (b_row == 1) {
-            along(here, depth, b, b_step, a, a_step, sums);
-        } else if (here < $lanes) {
-            single(here, depth, b, b_row, a, a_step, sums);
-        } else {
-            across(depth, b, b_row, a, a_step, sums);
-        }
-        for (int64_t r = 0; r < here; ++r) c[r*c_row] = sums[r];
+    if (rows <= 0) return;
+    if (a_step == 1) {
+        all(rows, depth, b, b_row, a, c);
+        return;
+    }
+    for (; depth > 0; depth -= CHUNK, a += CHUNK*a_step, b += CHUNK) {
+        $t copy[CHUNK];
+        const int64_t here = depth < CHUNK ? depth : CHUNK;
+        for (int64_t k = 0; k < here; ++k) copy[k] = a[k*a_step];
+        all(rows, here, b, b_row, copy, c);
     }
 }
-"""
-)
-# Rows that lie beside each other and are summed at a time.
-_MOST = 512
-# Elements of each row that are asked for ahead of their use: of so many streams at once the hardware loses track.
-_AHEAD = 64
+""")
 
 
 def _unit(dtype: DType, lanes: int) -> Unit:
-    own = 16 // dtype.itemsize  # elements of a quarter
+    own = 16 // dtype.itemsize  # elements of 16 bytes
     zipped = [", ".join(str(k) for k in _zipped(lanes, own, start)) for start in (0, own // 2)]
-    names = [f"x{k}" for k in range(lanes // own)]
+    parted = [", ".join(str(k + j) for k in range(start, 2 * lanes, 2 * own) for j in range(own)) for start in (0, own)]
     fields = {
         "t": TYPES[dtype], "picks": _PICKS[dtype], "bytes": lanes * dtype.itemsize, "size": dtype.itemsize,
-        "lanes": lanes, "most": _MOST, "low": zipped[0], "high": zipped[1], "names": ", ".join(names),
-        "joins": "\n".join(_joins(names, own)),
-        "elements": ", ".join(f"{x}[{k}]" for x in names for k in range(own)),
-        "squares": "\n".join(f"        {line}" for line in _squares(lanes, own)),
+        "lanes": lanes, "low": zipped[0], "high": zipped[1], "even": parted[0], "odd": parted[1],
+        "square": "\n".join(f"    {line}" for line in _square(lanes, own)),
+        "add": "\n".join(f"    sums += columns[{k}]*a[{k}];" for k in range(lanes)),
         "declaration": _declaration(dtype, lanes),
     }  # fmt: skip
     return Unit(_UNIT.substitute(fields), ("-ffp-contract=fast",), shared=True)
@@ -201,30 +266,30 @@ def _zipped(lanes: int, own: int, start: int) -> Iterator[int]:
             yield from (k, k + lanes)
 
 
-def _joins(names: list[str], own: int) -> Iterator[str]:
-    """The definition of JOIN by joining pairs."""
-    level = names
-    while len(level) > 1:
-        own *= 2
-        picks = ", ".join(map(str, range(own)))
-        level = [f"__builtin_shufflevector({x}, {y}, {picks})" for x, y in zip(level[::2], level[1::2], strict=True)]
-    yield f"#define JOIN({', '.join(names)}) ({level[0]})"
+def _square(lanes: int, own: int) -> Iterator[str]:
+    """First by 16 bytes, among rows that are `own` apart; then the elements of each 16 bytes."""
+    yield from (f"const vector row{r} = *(const vector *)(b + {r}*b_row);" for r in range(lanes))
+    blocks: list[list[str]] = []  # by row of 16 bytes, the vectors with each of its columns
+    for first in range(own):
+        names = [f"row{r}" for r in range(first, lanes, own)]
+        yield from _stages(names, f"part{first}", ("EVEN", "ODD"), halves=False)
+        blocks.append(names)
+    for quarter in range(lanes // own):
+        names = [blocks[first][quarter] for first in range(own)]
+        yield from _stages(names, f"turned{quarter}", ("LOW", "HIGH"), halves=True)
+        yield from (f"columns[{quarter * own + k}] = {name};" for k, name in enumerate(names))
 
 
-def _squares(lanes: int, own: int) -> Iterator[str]:
-    """Columns by quarters of a vector: within 16 bytes, a square of `own` rows is turned over."""
-    for r in range(lanes):
-        yield f"__builtin_prefetch(b + {r}*b_row + {_AHEAD});"
-    for first in range(0, lanes, own):
-        yield "{"
-        for r in range(own):
-            rows = [f"*(const quarter *)(b + {block + r}*b_row + {first})" for block in range(0, lanes, own)]
-            yield f"    const vector row{r} = JOIN({', '.join(rows)});"
-        names = [f"row{r}" for r in range(own)]
-        for stage in range(own.bit_length() - 1):
-            made = [f"turned{stage}_{k}" for k in range(own)]
-            joins = [f"{('LOW', 'HIGH')[k % 2]}({names[k // 2]}, {names[(k + own) // 2]})" for k in range(own)]
-            yield f"    const vector {', '.join(f'{n} = {join}' for n, join in zip(made, joins, strict=True))};"
-            names = made
-        yield from (f"    sums += {name}*a[0], a += a_step;" for name in names)
-        yield "}"
+def _stages(names: list[str], stem: str, joins: tuple[str, str], halves: bool) -> Iterator[str]:
+    """Each stage makes as many vectors as there are of pairs of them; `names` becomes the last ones."""
+    count = len(names)
+    for stage in range(count.bit_length() - 1):
+        made = [f"{stem}_{stage}_{k}" for k in range(count)]
+        for k, name in enumerate(made):
+            if halves:  # zipped: vectors far apart become neighbours
+                join, x, y = joins[k % 2], names[k // 2], names[(k + count) // 2]
+            else:  # parted: neighbours
+                join, at = joins[k * 2 // count], 2 * k % count
+                x, y = names[at], names[at + 1]
+            yield f"const vector {name} = {join}({x}, {y});"
+        names[:] = made

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from string import Template
 
-from harp.backends.c import dots, math, math_double, math_power, math_wide, stream, update
+from harp.backends.c import dots, halves, math, math_double, math_power, math_wide, rows, sorting, stream, update
 from harp.backends.c.scalar import TYPES
-from harp.trace.dtypes import ALL, DType, Kind, f32
+from harp.trace.dtypes import ALL, DType, Kind, f32, real_of
 
 _PREAMBLE = """\
 #include <math.h>
@@ -222,11 +222,22 @@ static inline {c} harp_${{s}}_to_{narrow}($T a) {{ return ({c})harp_${{s}}_to_i3
         for narrow, c in (("i8", "int8_t"), ("i16", "int16_t"), ("u8", "uint8_t"), ("u16", "uint16_t"))
     },
 }
+_COMPLEX: Mapping[str, str] = {
+    "mul": """\
+/* By the definition, as NumPy: an infinity may give NaN beside it. Fused here, for gcc does it to vectors only. */
+static inline $T harp_mul_$s($T a, $T b)
+{
+    return __builtin_complex(harp_madd_$R(__real__ a, __real__ b, -(__imag__ a*__imag__ b)),
+                             harp_madd_$R(__real__ a, __imag__ b, __imag__ a*__real__ b));
+}
+""",
+}
 _FAMILIES: Mapping[Kind, tuple[Mapping[str, str], ...]] = {
     Kind.BOOL: (),
     Kind.INT: (_SIGNED, _INTEGER),
     Kind.UINT: (_UNSIGNED, _INTEGER),
     Kind.FLOAT: (_FLOAT,),
+    Kind.COMPLEX: (),  # behind the functions of real numbers, which they call
 }
 
 
@@ -236,6 +247,7 @@ def _fields(dtype: DType) -> dict[str, str]:
     return {
         "T": TYPES[dtype],
         "s": dtype.name,
+        "R": real_of(dtype).name,
         "U": f"uint{bits}_t",
         "W": f"uint{max(bits, 32)}_t",
         "B": str(bits),
@@ -249,18 +261,19 @@ def _fields(dtype: DType) -> dict[str, str]:
 def helpers() -> Mapping[str, str]:
     """Every helper by name, each after those that it calls."""
     declared = {"harp_parallel": _PARALLEL, **update.declarations(), **stream.declarations()}
-    declared |= dots.declarations()
+    declared |= {**dots.declarations(), **sorting.declarations(), "harp_take_row": rows.TAKE}
     found = {**_PLAIN, **declared, **math.PLAIN, **math_wide.tables()}
-    floats = [dtype for dtype in reversed(ALL) if dtype.is_float]  # float32's functions call those of float64
-    families = [(dtype, family) for dtype in ALL for family in _FAMILIES[dtype.kind]]
-    families += [
-        (dtype, module.family(dtype)) for module in (math, math_power, math_wide, math_double) for dtype in floats
-    ]
+    # float32's functions call those of float64
+    floats = [dtype for dtype in reversed(ALL) if dtype.is_float and not dtype.is_half]
+    families = [(dtype, family) for dtype in ALL if not dtype.is_half for family in _FAMILIES[dtype.kind]]
+    modules = (math, math_power, math_wide, math_double)
+    families += [(dtype, module.family(dtype)) for module in modules for dtype in floats]
+    families += [(dtype, _COMPLEX) for dtype in ALL if dtype.is_complex]
     for dtype, family in families:
         for name, text in family.items():
             full = f"harp_{dtype.name}_{name}" if name.startswith("to_") else f"harp_{name}_{dtype.name}"
             found[full] = Template(text).substitute(_fields(dtype))
-    return found
+    return {**found, **halves.HELPERS}
 
 
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -6,12 +6,32 @@ says so; what takes more than an operator is a helper of `harp.backends.c.header
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from harp.trace.dtypes import DType, Kind, bool_, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
-from harp.trace.expr import Apply, Const
+from harp.trace.dtypes import (
+    DType,
+    Kind,
+    bf16,
+    bool_,
+    c64,
+    c128,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    real_of,
+    u8,
+    u16,
+    u32,
+    u64,
+)
+from harp.trace.expr import Apply, Const, const
 from harp.trace.ops import Op
 
 TYPES: Mapping[DType, str] = {
@@ -24,11 +44,16 @@ TYPES: Mapping[DType, str] = {
     u16: "uint16_t",
     u32: "uint32_t",
     u64: "uint64_t",
+    f16: "uint16_t",  # its bits: only casts compute with them
+    bf16: "uint16_t",
     f32: "float",
     f64: "double",
+    c64: "float _Complex",
+    c128: "double _Complex",
 }
 
 _BOOL, _SIGNED, _UNSIGNED, _FLOAT = (Kind.BOOL,), (Kind.INT,), (Kind.UINT,), (Kind.FLOAT,)
+_COMPLEX = (Kind.COMPLEX,)
 _INTS = _SIGNED + _UNSIGNED
 _NUMBERS = _INTS + _FLOAT
 _ALL = _BOOL + _NUMBERS
@@ -41,10 +66,11 @@ def _on(kinds: Iterable[Kind], text: str) -> Row:
 
 
 # {a} {b} {c} are the operands, {T} is the C type, {s} the dtype's name, {f} the suffix of libm's float functions.
-# Rows stand for the kind of the operands (of the last one: a select's first is bool).
+# Rows stand for the kind of the operands (of the last one: a select's first is bool). Of complex numbers there is what
+# reductions and fills need; the rest is done by parts (`harp.lower.represent`).
 ROWS: Mapping[Op, Row] = {
-    Op.ADD: _on(_NUMBERS, "({a} + {b})"),
-    Op.MUL: _on(_NUMBERS, "({a}*{b})"),
+    Op.ADD: _on(_NUMBERS + _COMPLEX, "({a} + {b})"),
+    Op.MUL: _on(_NUMBERS, "({a}*{b})") | _on(_COMPLEX, "harp_mul_{s}({a}, {b})"),
     Op.DIV: _on(_FLOAT, "({a}/{b})"),
     Op.FLOORDIV: _on(_NUMBERS, "harp_floordiv_{s}({a}, {b})"),
     Op.MOD: _on(_NUMBERS, "harp_mod_{s}({a}, {b})"),
@@ -53,7 +79,7 @@ ROWS: Mapping[Op, Row] = {
     Op.POW: _on(_NUMBERS, "harp_pow_{s}({a}, {b})"),
     Op.LT: _on(_ALL, "({a} < {b})"),
     Op.EQ: _on(_ALL, "({a} == {b})"),
-    Op.SELECT: _on(_ALL, "({a} ? {b} : {c})"),
+    Op.SELECT: _on(_ALL + _COMPLEX, "({a} ? {b} : {c})"),
     Op.AND: _on(_BOOL + _INTS, "({a} & {b})"),
     Op.OR: _on(_BOOL + _INTS, "({a} | {b})"),
     Op.XOR: _on(_BOOL + _INTS, "({a} ^ {b})"),
@@ -92,7 +118,11 @@ ROWS: Mapping[Op, Row] = {
     Op.COPYSIGN: _on(_FLOAT, "copysign{f}({a}, {b})"),
     Op.FLOOR: _on(_FLOAT, "floor{f}({a})"),
     Op.STOP: _on(_ALL, "{a}"),
+    Op.OPAQUE: _on(_FLOAT, "{a}"),
     Op.FMA: _on(_FLOAT, "__builtin_fma{f}({a}, {b}, {c})"),
+    Op.COMPLEX: _on(_FLOAT, "__builtin_complex({a}, {b})"),
+    Op.REAL: _on(_COMPLEX, "(__real__ {a})"),
+    Op.IMAG: _on(_COMPLEX, "(__imag__ {a})"),
 }
 
 # The same for casts, by the kinds of source and target; {t} is the target's name.
@@ -116,6 +146,12 @@ def operation(op: Op, dtype: DType, args: Sequence[str]) -> str:
 
 def conversion(source: DType, target: DType, arg: str) -> str:
     """The cast, NumPy's where that is defined."""
+    if source.is_half and target is not f32:
+        return conversion(f32, target, conversion(source, f32, arg))
+    if target.is_half and source not in (f32, f64):
+        return conversion(f32, target, conversion(source, f32, arg))
+    if source.is_half or target.is_half:
+        return f"harp_{source.name}_to_{target.name}({arg})"
     template = CASTS[source.kind, target.kind]
     return template.format(a=arg, T=TYPES[target], s=source.name, t=target.name)
 
@@ -133,7 +169,12 @@ def _suffix(dtype: DType) -> str:
 
 def literal(e: Const) -> str:
     """The number, exactly, as a primary expression of its C type (`int` for what is narrower)."""
+    if e.dtype.is_half:
+        return str(int.from_bytes(e.bits, sys.byteorder))
     value = e.value.item()
+    if isinstance(value, complex):
+        parts = (literal(const(part, real_of(e.dtype))) for part in (value.real, value.imag))
+        return f"__builtin_complex({', '.join(parts)})"
     if isinstance(value, float):
         return _float(value, e.dtype)
     text = _integer(int(value), e.dtype)

@@ -1,0 +1,112 @@
+"""Inverse trigonometric and hyperbolic functions of complex numbers by their parts, in float64.
+
+Method: Kahan, "Branch cuts for complex elementary functions", 1987. Cuts, and values at infinities, are C99's.
+"""
+
+from __future__ import annotations
+
+import math
+
+from harp.lower.complex_math import sqrt
+from harp.lower.complex_parts import (
+    Parts,
+    absolute,
+    add,
+    choose,
+    div,
+    either,
+    equals,
+    hypot,
+    is_infinite,
+    is_nan,
+    less,
+    mul,
+    neg,
+    number,
+    signed,
+    sub,
+    to_narrow,
+    to_wide,
+    turned,
+    turned_back,
+)
+from harp.trace.expr import Expr, apply, select
+from harp.trace.ops import Op
+
+
+def _roots(z: Parts) -> tuple[Parts, Parts]:
+    """sqrt(1 - z), sqrt(1 + z)"""
+    x, y = z
+    one = number(1, x)
+    return sqrt((sub(one, x), neg(y))), sqrt((add(one, x), y))
+
+
+def acos(z: Parts) -> Parts:
+    """2*atan2(re sqrt(1 - z), re sqrt(1 + z)) + i asinh(im (conj(sqrt(1 + z)) * sqrt(1 - z)))"""
+    x, y = to_wide(z)
+    minus, plus = _roots((x, y))
+    real = mul(number(2, x), apply(Op.ATAN2, minus[0], plus[0]))
+    imag = apply(Op.ASINH, sub(mul(plus[0], minus[1]), mul(plus[1], minus[0])))
+    far = apply(Op.ATAN2, absolute(y), x), neg(signed(number(math.inf, x), y))
+    return to_narrow(choose(either(is_infinite(x), is_infinite(y)), far, (real, imag)), z[0].dtype)
+
+
+def asinh(z: Parts) -> Parts:
+    """asinh(re (sqrt(1 + iz) * conj(sqrt(1 - iz)))) + i atan2(y, re (sqrt(1 + iz) * sqrt(1 - iz)))"""
+    x, y = to_wide(z)
+    minus, plus = _roots((neg(y), x))
+    real = apply(Op.ASINH, sub(mul(minus[0], plus[1]), mul(minus[1], plus[0])))
+    imag = apply(Op.ATAN2, y, sub(mul(plus[0], minus[0]), mul(plus[1], minus[1])))
+    far = signed(number(math.inf, x), x), apply(Op.ATAN2, y, absolute(x))
+    real, imag = choose(either(is_infinite(x), is_infinite(y)), far, (real, imag))
+    return to_narrow((real, select(equals(y, 0), y, imag)), z[0].dtype)
+
+
+def asin(z: Parts) -> Parts:
+    """-i asinh(iz)"""
+    return turned_back(asinh(turned(z)))
+
+
+def acosh(z: Parts) -> Parts:
+    """asinh(re (conj(sqrt(z - 1)) * sqrt(z + 1))) + i 2*atan2(im sqrt(z - 1), re sqrt(z + 1))"""
+    x, y = to_wide(z)
+    one = number(1, x)
+    minus, plus = sqrt((sub(x, one), y)), sqrt((add(x, one), y))
+    real = apply(Op.ASINH, add(mul(minus[0], plus[0]), mul(minus[1], plus[1])))
+    imag = mul(number(2, x), apply(Op.ATAN2, minus[1], plus[0]))
+    far = number(math.inf, x), apply(Op.ATAN2, y, x)
+    return to_narrow(choose(either(is_infinite(x), is_infinite(y)), far, (real, imag)), z[0].dtype)
+
+
+def atanh(z: Parts) -> Parts:
+    """log1p(4x / ((1 - x)**2 + y**2))/4 + i atan2(2y, (1 - x)*(1 + x) - y**2)/2, with x >= 0 first."""
+    x, y = to_wide(z)
+    one, two, half, quarter = (number(value, x) for value in (1, 2, 0.5, 0.25))
+    size = absolute(x)
+    gap = sub(one, size)
+    square = add(mul(gap, gap), mul(y, y))
+    # Beside 1 the square underflows: log(2/|z - 1|)/2 there.
+    beside = mul(half, sub(number(math.log(2), x), apply(Op.LOG, hypot((gap, y)))))
+    real = mul(quarter, apply(Op.LOG1P, div(mul(number(4, x), size), square)))
+    real = select(less(square, number(1e-290, x)), beside, real)
+    imag = mul(half, apply(Op.ATAN2, mul(two, y), sub(mul(gap, add(one, size)), mul(y, y))))
+    result = signed(real, x), imag
+    return to_narrow(choose(_is_far((x, y)), _far_tangent((x, y)), result), z[0].dtype)
+
+
+def _is_far(z: Parts) -> Expr:
+    far = [less(number(1e150, part), absolute(part)) for part in z]
+    return either(*far)
+
+
+def _far_tangent(z: Parts) -> Parts:
+    """x/|z|**2 + i pi/2"""
+    x, y = z
+    size = hypot(z)
+    real = select(is_infinite(size), signed(number(0, x), x), div(div(x, size), size))
+    return real, select(is_nan(y), y, signed(number(math.pi / 2, y), y))
+
+
+def atan(z: Parts) -> Parts:
+    """-i atanh(iz)"""
+    return turned_back(atanh(turned(z)))

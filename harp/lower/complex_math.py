@@ -1,0 +1,253 @@
+"""Elementary functions of complex numbers by their parts, with C99's values at infinities, NaN and signed zeros.
+
+complex64 goes by way of float64 where squares could overflow or digits be lost. Methods: Smith, "Algorithm 116: Complex
+division", 1962; Kahan, "Branch cuts for complex elementary functions", 1987.
+"""
+
+from __future__ import annotations
+
+import math
+
+from harp.lower.complex_parts import (
+    Parts,
+    absolute,
+    add,
+    both,
+    choose,
+    div,
+    either,
+    equals,
+    hypot,
+    is_finite,
+    is_infinite,
+    is_nan,
+    larger_first,
+    less,
+    mul,
+    neg,
+    negation,
+    number,
+    ratio_of,
+    signed,
+    sub,
+    to_narrow,
+    to_wide,
+    turned,
+    turned_back,
+)
+from harp.trace.dtypes import f32
+from harp.trace.expr import Expr, apply, cast, select
+from harp.trace.ops import Op
+
+# --- arithmetic, as NumPy's
+
+
+def sum_of(a: Parts, b: Parts) -> Parts:
+    """a + b"""
+    return add(a[0], b[0]), add(a[1], b[1])
+
+
+def negative(a: Parts) -> Parts:
+    """-a"""
+    return neg(a[0]), neg(a[1])
+
+
+def product(a: Parts, b: Parts) -> Parts:
+    """a * b, by the definition: an infinity may give NaN beside it."""
+    return sub(mul(a[0], b[0]), mul(a[1], b[1])), add(mul(a[0], b[1]), mul(a[1], b[0]))
+
+
+def quotient(a: Parts, b: Parts) -> Parts:
+    """a / b, by Smith's method: the larger part of b divides the smaller one."""
+    swapped = less(absolute(b[0]), absolute(b[1]))
+    large, small = select(swapped, b[1], b[0]), select(swapped, b[0], b[1])
+    first, second = select(swapped, a[1], a[0]), select(swapped, a[0], a[1])
+    ratio = div(small, large)
+    scale = div(number(1, large), add(large, mul(small, ratio)))
+    real = mul(add(first, mul(second, ratio)), scale)
+    difference = sub(second, mul(first, ratio))
+    imag = mul(select(swapped, neg(difference), difference), scale)
+    zero = absolute(b[0])
+    return choose(equals(large, 0), (div(a[0], zero), div(a[1], zero)), (real, imag))
+
+
+# --- magnitudes
+
+
+def _log_magnitude(z: Parts) -> Expr:
+    """log(abs(z)) in float64, accurate also where that is near 1."""
+    large, small = larger_first(z)
+    half, one = number(0.5, large), number(1, large)
+    # x*x + y*y - 1 with the rounding errors of the squares, where that is small.
+    squares = mul(large, large), mul(small, small)
+    errors = [apply(Op.FMA, a, a, neg(s)) for a, s in zip((large, small), squares, strict=True)]
+    excess = add(add(sub(squares[0], one), squares[1]), add(*errors))
+    near = both(less(number(0.5, large), large), less(large, number(1.5, large)))
+    ratio = ratio_of(large, small)
+    far = add(apply(Op.LOG, large), mul(half, apply(Op.LOG1P, mul(ratio, ratio))))
+    result = select(near, mul(half, apply(Op.LOG1P, excess)), far)
+    return select(either(is_infinite(z[0]), is_infinite(z[1])), number(math.inf, large), result)
+
+
+# --- exponentials and logarithms
+
+
+def exp(z: Parts) -> Parts:
+    """e**x * (cos y + i sin y), in two factors where e**x alone would overflow."""
+    x, y = z
+    limit = 80.0 if x.dtype is f32 else 700.0
+    large = less(number(limit, x), x)
+    rest = apply(Op.EXP, select(large, sub(x, number(limit, x)), x))
+    factor = select(large, number(math.exp(limit), x), number(1, x))
+    real, imag = (mul(rest, apply(op, y), factor) for op in (Op.COS, Op.SIN))
+    whole = apply(Op.EXP, x)
+    zero = number(0, x)
+    below, above = both(equals(x, -math.inf), negation(is_finite(y))), both(equals(x, math.inf), negation(is_finite(y)))
+    result = choose(below, (zero, zero), choose(above, (x, sub(y, y)), (real, imag)))
+    return choose(equals(y, 0), (whole, y), result)
+
+
+def expm1(z: Parts) -> Parts:
+    """e**z - 1, accurate near 0: expm1(x)*cos(y) - 2*sin(y/2)**2 + i e**x*sin(y)."""
+    x, y = z
+    half = apply(Op.SIN, mul(y, number(0.5, y)))
+    near = sub(mul(apply(Op.EXPM1, x), apply(Op.COS, y)), mul(number(2, x), half, half))
+    whole = exp(z)
+    small = less(absolute(x), number(1, x))
+    real = select(equals(y, 0), apply(Op.EXPM1, x), select(small, near, sub(whole[0], number(1, x))))
+    return real, whole[1]
+
+
+def log(z: Parts) -> Parts:
+    """log(abs(z)) + i atan2(y, x)"""
+    return cast(_log_magnitude(to_wide(z)), z[0].dtype), apply(Op.ATAN2, z[1], z[0])
+
+
+def log1p(z: Parts) -> Parts:
+    """log(1 + z), accurate near 0: log1p(x*(2 + x) + y*y)/2 + i atan2(y, 1 + x)."""
+    x, y = to_wide(z)
+    above = add(number(1, x), x)
+    square = add(mul(x, add(number(2, x), x)), mul(y, y))
+    near = mul(number(0.5, x), apply(Op.LOG1P, square))
+    small = less(apply(Op.MAX, absolute(x), absolute(y)), number(0.5, x))
+    result = select(small, near, _log_magnitude((above, y))), apply(Op.ATAN2, y, above)
+    return to_narrow(result, z[0].dtype)
+
+
+def sqrt(z: Parts) -> Parts:
+    """The root with a real part >= 0; the cut is the negative axis, where the sign of a zero says on which side."""
+    dtype = z[0].dtype
+    x, y = to_wide(z)
+    up, down = number(2.0**-4, x), number(2.0**108, x)
+    large = apply(Op.MAX, absolute(x), absolute(y))
+    huge, tiny = less(number(2.0**1020, x), large), less(large, number(2.0**-960, x))
+    scale = select(huge, up, select(tiny, down, number(1, x)))
+    back = select(huge, number(4, x), select(tiny, number(2.0**-54, x), number(1, x)))
+    a, b = absolute(mul(x, scale)), absolute(mul(y, scale))
+    root = apply(Op.SQRT, mul(number(0.5, x), add(a, hypot((a, b)))))
+    other = mul(select(equals(root, 0), root, div(mul(b, number(0.5, x)), root)), back)
+    root = mul(root, back)
+    left = less(x, number(0, x))
+    result = select(left, other, root), signed(select(left, root, other), y)
+    infinity = number(math.inf, x)
+    # inf + iy -> inf + i0, -inf + iy -> 0 + i inf, NaN beside them stays; x + i inf -> inf + i inf, also for NaN
+    unknown = is_nan(y)
+    right_end = infinity, select(unknown, y, signed(number(0, x), y))
+    left_end = select(unknown, y, number(0, x)), select(unknown, infinity, signed(infinity, y))
+    result = choose(is_infinite(x), choose(left, left_end, right_end), result)
+    return to_narrow(choose(is_infinite(y), (infinity, y), result), dtype)
+
+
+def power(a: Parts, b: Parts) -> Parts:
+    """exp(b*log(a)); 1 for b = 0; 0**b is 0 for real b > 0, else NaN."""
+    dtype = a[0].dtype
+    base, exponent = to_wide(a), to_wide(b)
+    result = to_narrow(exp(product(exponent, log(base))), dtype)
+    zero, one, nan = number(0, a[0]), number(1, a[0]), number(math.nan, a[0])
+    null = both(equals(a[0], 0), equals(a[1], 0))
+    upwards = both(less(zero, b[0]), equals(b[1], 0))
+    result = choose(null, choose(upwards, (zero, zero), (nan, nan)), result)
+    return choose(both(equals(b[0], 0), equals(b[1], 0)), (one, zero), result)
+
+
+# --- trigonometric and hyperbolic functions
+
+
+def _hyperbolic(x: Expr) -> tuple[Expr, Expr, Expr]:
+    """cosh(x), sinh(x), and a factor of both, which is not 1 where they would overflow without need."""
+    size = absolute(x)
+    half, one = number(0.5, x), number(1, x)
+    large = less(number(9.0 if x.dtype is f32 else 20.0, x), size)
+    grown = apply(Op.EXPM1, size)
+    whole = add(grown, one)
+    root = apply(Op.EXP, mul(size, half))
+    halved = mul(half, root)
+    cosh = select(large, halved, mul(half, add(whole, div(one, whole))))
+    sinh = select(large, halved, mul(half, add(grown, div(grown, whole))))
+    return cosh, select(equals(x, 0), x, select(less(x, number(0, x)), neg(sinh), sinh)), select(large, root, one)
+
+
+def sinh(z: Parts) -> Parts:
+    """sinh(x)*cos(y) + i cosh(x)*sin(y)"""
+    x, y = z
+    cosh_x, sinh_x, factor = _hyperbolic(x)
+    sine, cosine = apply(Op.SIN, y), apply(Op.COS, y)
+    real, imag = mul(cosine, sinh_x, factor), mul(sine, cosh_x, factor)
+    unknown = negation(is_finite(y))
+    stays = both(unknown, either(equals(x, 0), is_infinite(x)))
+    return select(stays, x, real), select(equals(y, 0), y, imag)
+
+
+def cosh(z: Parts) -> Parts:
+    """cosh(x)*cos(y) + i sinh(x)*sin(y)"""
+    x, y = z
+    cosh_x, sinh_x, factor = _hyperbolic(x)
+    sine, cosine = apply(Op.SIN, y), apply(Op.COS, y)
+    real, imag = mul(cosine, cosh_x, factor), mul(sine, sinh_x, factor)
+    infinite = both(is_infinite(x), negation(is_finite(y)))
+    null = select(less(x, number(0, x)), neg(y), y)
+    zero = mul(select(equals(x, 0), x, number(0, x)), select(is_finite(y), sine, number(1, y)))
+    imag = select(equals(x, 0), zero, select(equals(y, 0), null, imag))
+    return select(infinite, absolute(x), real), imag
+
+
+def tanh(z: Parts) -> Parts:
+    """Kahan's formula; far out 1 + i 4*sin(y)*cos(y)*exp(-2x)."""
+    x, y = z
+    size = absolute(x)
+    one = number(1, x)
+    t = apply(Op.TAN, y)
+    _, s, factor = _hyperbolic(x)
+    s = mul(s, factor)
+    beta = add(one, mul(t, t))
+    rho = apply(Op.SQRT, add(one, mul(s, s)))
+    below = add(one, mul(beta, s, s))
+    near = div(mul(beta, rho, s), below), div(t, below)
+    far_real = select(less(x, number(0, x)), neg(one), one)
+    e = apply(Op.EXP, neg(size))
+    tail = mul(number(4, x), apply(Op.SIN, y), apply(Op.COS, y), e, e)
+    known = either(is_finite(y), is_infinite(x))
+    far = (
+        select(known, far_real, sub(y, y)),
+        select(both(is_infinite(x), negation(is_finite(y))), signed(number(0, y), y), tail),
+    )
+    result = choose(less(number(9.0 if x.dtype is f32 else 20.0, x), size), far, near)
+    nan = is_nan(x)
+    imag = select(equals(y, 0), y, result[1])
+    real = select(equals(x, 0), x, result[0])
+    return select(nan, x, real), select(both(nan, negation(equals(y, 0))), x, imag)
+
+
+def sin(z: Parts) -> Parts:
+    """-i sinh(iz)"""
+    return turned_back(sinh(turned(z)))
+
+
+def cos(z: Parts) -> Parts:
+    """cosh(iz)"""
+    return cosh(turned(z))
+
+
+def tan(z: Parts) -> Parts:
+    """-i tanh(iz)"""
+    return turned_back(tanh(turned(z)))

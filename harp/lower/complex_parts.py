@@ -1,0 +1,125 @@
+"""What formulas for parts of complex numbers are written with: shorthands for real expressions, and pairs of them."""
+
+from __future__ import annotations
+
+import math
+
+from harp.trace.dtypes import DType, f32, f64
+from harp.trace.expr import Expr, apply, cast, const, select
+from harp.trace.ops import Op
+
+Parts = tuple[Expr, Expr]
+
+
+def add(a: Expr, b: Expr) -> Expr:
+    return apply(Op.ADD, a, b)
+
+
+def sub(a: Expr, b: Expr) -> Expr:
+    return apply(Op.ADD, a, apply(Op.NEG, b))
+
+
+def mul(*factors: Expr) -> Expr:
+    result = factors[0]
+    for factor in factors[1:]:
+        result = apply(Op.MUL, result, factor)
+    return result
+
+
+def div(a: Expr, b: Expr) -> Expr:
+    return apply(Op.DIV, a, b)
+
+
+def neg(a: Expr) -> Expr:
+    return apply(Op.NEG, a)
+
+
+def absolute(a: Expr) -> Expr:
+    return apply(Op.ABS, a)
+
+
+def number(value: float, like: Expr) -> Expr:
+    return const(value, like.dtype)
+
+
+def less(a: Expr, b: Expr) -> Expr:
+    return apply(Op.LT, a, b)
+
+
+def equals(a: Expr, value: float) -> Expr:
+    return apply(Op.EQ, a, number(value, a))
+
+
+def negation(a: Expr) -> Expr:
+    return apply(Op.NOT, a)
+
+
+def both(a: Expr, b: Expr) -> Expr:
+    return apply(Op.AND, a, b)
+
+
+def either(a: Expr, b: Expr) -> Expr:
+    return apply(Op.OR, a, b)
+
+
+def is_infinite(a: Expr) -> Expr:
+    return equals(absolute(a), math.inf)
+
+
+def is_finite(a: Expr) -> Expr:
+    return less(absolute(a), number(math.inf, a))
+
+
+def is_nan(a: Expr) -> Expr:
+    return negation(apply(Op.EQ, a, a))
+
+
+def signed(size: Expr, like: Expr) -> Expr:
+    """`size` >= 0 with the sign of `like`, that of a zero included."""
+    below = less(like, number(0, like))
+    negative_zero = both(equals(like, 0), less(div(number(1, like), like), number(0, like)))
+    return select(either(below, negative_zero), neg(size), size)
+
+
+def choose(condition: Expr, yes: Parts, no: Parts) -> Parts:
+    return select(condition, yes[0], no[0]), select(condition, yes[1], no[1])
+
+
+def to_wide(z: Parts) -> Parts:
+    """In float64."""
+    return cast(z[0], f64), cast(z[1], f64)
+
+
+def to_narrow(z: Parts, dtype: DType) -> Parts:
+    return cast(z[0], dtype), cast(z[1], dtype)
+
+
+def larger_first(z: Parts) -> Parts:
+    """The magnitudes of the parts, the larger one first; both are NaN where one is."""
+    a, b = absolute(z[0]), absolute(z[1])
+    return apply(Op.MAX, a, b), apply(Op.MIN, a, b)
+
+
+def ratio_of(large: Expr, small: Expr) -> Expr:
+    """small/large, and 0 for 0/0."""
+    return select(equals(large, 0), large, div(small, large))
+
+
+def hypot(z: Parts) -> Expr:
+    """sqrt(x*x + y*y) without overflow; inf if a part is infinite, also beside NaN."""
+    if z[0].dtype is f32:
+        wide = to_wide(z)
+        result = cast(apply(Op.SQRT, add(mul(wide[0], wide[0]), mul(wide[1], wide[1]))), f32)
+    else:
+        large, small = larger_first(z)
+        ratio = ratio_of(large, small)
+        result = mul(large, apply(Op.SQRT, add(number(1, large), mul(ratio, ratio))))
+    return select(either(is_infinite(z[0]), is_infinite(z[1])), number(math.inf, result), result)
+
+
+def turned(z: Parts) -> Parts:  # i*z
+    return neg(z[1]), z[0]
+
+
+def turned_back(z: Parts) -> Parts:  # -i*z
+    return z[1], neg(z[0])

@@ -1,0 +1,150 @@
+"""Narrow rows: the vector runs over several rows at once, and what does not vary along memory is laid out for it.
+
+    for i, j < d: out[i, j] = f(x[i, j], w[j], g[i])
+        ->  if d <= NARROW:
+                for ib { w'[64*d] = w, 64 times; for ic < 8 { g'[64*d] = each of 64 elements of g, d times;
+                    for simd l < 64*d: out[row(l), l % d] = f(x[row(l), l % d], w'[l], g'[l]) } }
+            else: as it was
+
+where row(l) is the l//d-th of the 64 rows; in memory that is one run, and no division is left. A row of g' is stored as
+a whole vector, of which the rows behind it overwrite what is too much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from harp.lower.collapse import steps
+from harp.lower.cost import mentioned
+from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, offset, walk
+from harp.lower.rewrite import Renaming, nest, rebuilt, sequence
+from harp.lower.strips import Context
+from harp.trace.bounds import nonnegative
+from harp.trace.division import Substitution, ceildiv, floordiv, minimum
+from harp.trace.expr import Apply, Expr, Position, rewrite
+from harp.trace.expr import walk as walk_expr
+from harp.trace.index import Index, Loop
+
+# The longest rows that are narrow, which is how many elements a vector of a row has.
+NARROW = 8
+# Rows that the vector runs over, and how often until w' is laid out again.
+_ROWS, _TIMES = 64, 8
+# Operands that are laid out, and operations of what is printed in two versions.
+_LAID_OUT, _REPEATED = 6, 64
+_RESULTS = (Space.OUTPUT, Space.SCRATCH)
+
+
+class _Leaves(NamedTuple):
+    """What the values read that does not lie along memory: by row only, and by column only."""
+
+    rows: list[Load]
+    columns: list[Load]
+
+
+def narrow_rows(context: Context, s: Stmt) -> Stmt | None:
+    """The rule; see the top of the file."""
+    if not isinstance(s, Nest) or len(s.heads) < 2 or not _is_straight(s.body):
+        return None
+    *outer, row, column = [h for h in s.heads if isinstance(h, For)]
+    if row.kind is not LoopKind.SERIAL or column.kind is not LoopKind.SERIAL or mentioned(column.loop.extent):
+        return None
+    leaves = _leaves(s.body, row.loop, column.loop)
+    room = NARROW - column.loop.extent
+    if leaves is None or not 0 < len(leaves.rows) + len(leaves.columns) <= _LAID_OUT or _is_never(room):
+        return None
+    if sum(isinstance(e, Apply) for e in _values(s.body)) > _REPEATED:
+        return None
+    together = nest(outer, _together(context, s.body, row.loop, column.loop, leaves))
+    return together if nonnegative(room) else If((room,), together, s)
+
+
+def _is_never(room: Index) -> bool:
+    return room.constant is not None and not 0 <= room.constant < NARROW - 1  # one column has no rows to lay out
+
+
+def _is_straight(s: Stmt) -> bool:
+    inside = list(walk(s))
+    stores = [part for part in inside if isinstance(part, Store)]
+    plain = all(isinstance(part, (Store, Alloc, Seq)) for part in inside) and not any(store.reduce for store in stores)
+    return plain and len({store.buffer for store in stores}) == len(stores)
+
+
+def _values(s: Stmt) -> Iterator[Expr]:
+    return walk_expr(part.value for part in walk(s) if isinstance(part, Store))
+
+
+def _leaves(body: Stmt, row: Loop, column: Loop) -> _Leaves | None:
+    """None where something is neither along memory nor the same in all rows or all columns."""
+    found = _Leaves([], [])
+    stored = {part.buffer: part.index for part in walk(body) if isinstance(part, Store)}
+    own = {part.buffer for part in walk(body) if isinstance(part, Alloc) and part.buffer.space is Space.REG}
+    for buffer, index in stored.items():
+        if buffer not in own and not (buffer.space in _RESULTS and _along(buffer, index, row, column)):
+            return None
+    for e in _values(body):
+        if isinstance(e, Position) and mentioned(e.index) & {row, column}:
+            return None
+        if not isinstance(e, Load) or e.buffer in own:
+            continue
+        if stored.get(e.buffer, e.index) != e.index:
+            return None
+        moving = {loop for p in (*e.index, *e.conditions) for loop in mentioned(p)} & {row, column}
+        if moving == {row}:
+            found.rows.append(e)
+        elif moving == {column}:
+            found.columns.append(e)
+        elif moving and (e.conditions or not _along(e.buffer, e.index, row, column)):
+            return None
+    return found
+
+
+def _along(buffer: Buffer, index: Sequence[Index], row: Loop, column: Loop) -> bool:
+    """Whether rows follow each other in memory, element by element."""
+    whole = offset(buffer, tuple(index))
+    return steps(whole, row, column, 1)
+
+
+def _together(context: Context, body: Stmt, row: Loop, column: Loop, leaves: _Leaves) -> Stmt:
+    numbers, width = context.numbers, column.extent
+    block, ib = numbers.loop(ceildiv(row.extent, _ROWS * _TIMES))
+    left = minimum(_ROWS * _TIMES, row.extent - ib * (_ROWS * _TIMES))
+    group, ic = numbers.loop(ceildiv(left, _ROWS))
+    first = ib * (_ROWS * _TIMES) + ic * _ROWS
+    rows = minimum(_ROWS, row.extent - first)
+    head, lane = numbers.loop(rows * width, LoopKind.SIMD)
+    laid_out = {
+        e: Buffer(f"row{n}", e.dtype, (width * _ROWS + NARROW,), Space.THREAD) for n, e in enumerate(leaves.rows)
+    }
+    laid_out |= {e: Buffer(f"column{n}", e.dtype, (width * _ROWS,), Space.THREAD) for n, e in enumerate(leaves.columns)}
+    work = nest(head, _over_rows(body, {e: Load(b, (lane,)) for e, b in laid_out.items()}, row, column, first, lane))
+    for e in leaves.rows:
+        heads, i = numbers.loop(rows)
+        vector, v = numbers.loop(NARROW, LoopKind.SIMD)
+        value = Renaming(Substitution({row: first + i}), {}).value(e)
+        work = sequence((nest((*heads, *vector), Store(laid_out[e], (i * width + v,), value)), work))
+    work = nest(group, work)
+    for e in leaves.columns:
+        heads, i = numbers.loop(_ROWS)
+        inner, j = numbers.loop(width)
+        value = Renaming(Substitution({column: j}), {}).value(e)
+        work = sequence((nest((*heads, *inner), Store(laid_out[e], (i * width + j,), value)), work))
+    for buffer in laid_out.values():
+        work = Alloc(buffer, work)
+    return nest(block, work)
+
+
+def _over_rows(body: Stmt, laid_out: dict[Load, Load], row: Loop, column: Loop, first: Index, lane: Index) -> Stmt:
+    """The body at one place of the run over several rows."""
+
+    def leaf(e: Expr) -> Expr:
+        return laid_out.get(e, e) if isinstance(e, Load) else e
+
+    def statement(s: Stmt) -> Stmt:
+        if isinstance(s, Store):
+            return Store(s.buffer, s.index, rewrite((s.value,), leaf)[0])
+        return rebuilt(s, statement)
+
+    along = floordiv(lane, column.extent)
+    places = Substitution({row: first + along, column: lane - along * column.extent})
+    return Renaming(places, {}).statement(statement(body))

@@ -1,0 +1,51 @@
+"""Functions between the layers of networks, without overflow and with all digits at both ends."""
+
+from __future__ import annotations
+
+from harp.numpy.elementwise import float_map
+from harp.trace.arithmetic import NUMBERS, require, zero_of
+from harp.trace.array import Array
+from harp.trace.expr import Expr, apply, const
+from harp.trace.expr import less_equal as _less_equal
+from harp.trace.expr import select as _select
+from harp.trace.ops import Op
+from harp.trace.primitives import common_dtype, map_
+
+
+def relu(x: object) -> Array:
+    """Elementwise max(x, 0); NaN stays NaN, and the gradient at 0 is 0. Raises DTypeError for bool."""
+    require(common_dtype((x,))[0], "relu", NUMBERS)
+    return map_(lambda a: _select(_less_equal(a, zero_of(a.dtype)), zero_of(a.dtype), a), x)
+
+
+def sigmoid(x: object) -> Array:
+    """Elementwise 1 / (1 + exp(-x)), without overflow and with full relative accuracy on both sides.
+
+    >>> sigmoid(0.0)
+    Array(0.5)
+    """
+    return float_map(_sigmoid, x)
+
+
+def _minus_magnitude(a: Expr) -> tuple[Expr, Expr]:
+    """(a < 0, -|a|)"""
+    is_negative = apply(Op.LT, a, zero_of(a.dtype))
+    return is_negative, _select(is_negative, a, apply(Op.NEG, a))
+
+
+def _sigmoid(a: Expr) -> Expr:
+    is_negative, n = _minus_magnitude(a)
+    t = apply(Op.EXP, n)
+    r = apply(Op.RECIP, apply(Op.ADD, const(1, a.dtype), t))
+    return _select(is_negative, apply(Op.MUL, t, r), r)
+
+
+def softplus(x: object) -> Array:
+    """Elementwise log(1 + exp(x)), without overflow and with full relative accuracy on both sides."""
+    return float_map(_softplus, x)
+
+
+def _softplus(a: Expr) -> Expr:
+    is_negative, n = _minus_magnitude(a)
+    tail = apply(Op.LOG1P, apply(Op.EXP, n))
+    return _select(is_negative, tail, apply(Op.ADD, a, tail))

@@ -1,0 +1,102 @@
+"""Complex numbers: their parts, angle and conjugate, and functions that real numbers have other formulas for."""
+
+from __future__ import annotations
+
+import math
+
+from harp.trace import arithmetic, dtypes
+from harp.trace.array import Array, marked
+from harp.trace.dtypes import real_of
+from harp.trace.expr import Expr, apply, const, select
+from harp.trace.ops import Op
+from harp.trace.primitives import as_array, common_dtype, map_
+
+
+def real(x: object) -> Array:
+    """The real parts, of the real dtype; what is not complex is its own.
+
+    >>> real(1 + 2j)
+    Array(1.)
+    """
+    return arithmetic.real(x)
+
+
+def imag(x: object) -> Array:
+    """The imaginary parts, of the real dtype; zeros for what is not complex.
+
+    >>> imag(1 + 2j)
+    Array(2.)
+    """
+    return arithmetic.imag(x)
+
+
+def conj(x: object) -> Array:
+    """The complex conjugate; what is not complex is its own.
+
+    >>> conj(1 + 2j)
+    Array(1.-2.j)
+    """
+    return map_(_conj, x) if common_dtype((x,))[0].is_complex else as_array(x)
+
+
+def angle(x: object) -> Array:
+    """The angle in radians, from -pi to pi; 0 or pi for real numbers.
+
+    >>> angle(1j)
+    Array(1.57079633)
+    """
+    dtype, weak = common_dtype((x,))
+    return marked(map_(_angle, x, to=dtypes.inexact(dtype)), weak)
+
+
+def iscomplexobj(x: object) -> bool:
+    """Whether the dtype is complex, whatever the numbers are."""
+    return common_dtype((x,))[0].is_complex
+
+
+def _conj(z: Expr) -> Expr:
+    return apply(Op.COMPLEX, apply(Op.REAL, z), apply(Op.NEG, apply(Op.IMAG, z)))
+
+
+def _angle(z: Expr) -> Expr:
+    if z.dtype.is_complex:
+        return apply(Op.ATAN2, apply(Op.IMAG, z), apply(Op.REAL, z))
+    return apply(Op.ATAN2, const(0, z.dtype), z)
+
+
+def scaled(z: Expr, factor: Expr) -> Expr:
+    """A complex number times a real one."""
+    return _by_parts(Op.MUL, z, factor)
+
+
+def divided(z: Expr, divisor: Expr) -> Expr:
+    """A complex number over a real one."""
+    return _by_parts(Op.DIV, z, divisor)
+
+
+def _by_parts(op: Op, z: Expr, real_number: Expr) -> Expr:
+    return apply(Op.COMPLEX, *(apply(op, apply(part, z), real_number) for part in (Op.REAL, Op.IMAG)))
+
+
+def sign(z: Expr) -> Expr:
+    """z/|z|, and 0 for 0; 1, -1, i or -i where one part is infinite, as NumPy has it."""
+    zero, one, quarter = (const(number, real_of(z.dtype)) for number in (0, 1, 0.25))
+    parts = [apply(part, z) for part in (Op.REAL, Op.IMAG)]
+    infinite = [apply(Op.EQ, apply(Op.ABS, part), const(math.inf, zero.dtype)) for part in parts]
+    units = [select(apply(Op.LT, part, zero), const(-1, zero.dtype), const(1, zero.dtype)) for part in parts]
+    far = apply(Op.COMPLEX, *(select(test, unit, zero) for test, unit in zip(infinite, units, strict=True)))
+    both, either = apply(Op.AND, *infinite), apply(Op.OR, *infinite)
+    unknown = select(either, both, apply(Op.NOT, apply(Op.EQ, z, z)))
+    far = select(unknown, const(complex(math.nan, math.nan), z.dtype), far)
+    largest = apply(Op.MAX, *(apply(Op.ABS, part) for part in parts))
+    small = scaled(z, select(apply(Op.LT, one, largest), quarter, one))  # the magnitude of z may overflow
+    near = select(apply(Op.EQ, largest, zero), const(0, z.dtype), divided(small, apply(Op.ABS, small)))
+    return select(apply(Op.OR, unknown, either), far, near)
+
+
+def square_of_magnitude(z: Expr) -> Expr:
+    """|z|**2, of the real dtype; x*x for real x."""
+    if not z.dtype.is_complex:
+        return apply(Op.MUL, z, z)
+    re, im = apply(Op.REAL, z), apply(Op.IMAG, z)
+    return apply(Op.ADD, apply(Op.MUL, re, re), apply(Op.MUL, im, im))

@@ -1,0 +1,130 @@
+"""What is to be known of dtypes: their limits, their kinds, and which becomes which.
+
+A dtype is given as harp's own object, as NumPy's, as a scalar type or by name, and comes back as NumPy's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+import numpy as np
+
+from harp.errors import ArgumentError, DTypeError
+from harp.trace import arithmetic
+from harp.trace.array import Array
+from harp.trace.dtypes import DType, Kind, as_dtype, bf16, promote, real_of
+from harp.trace.sites import where
+
+
+@attrs.frozen
+class FloatInfo:
+    """The limits of a floating dtype; of a complex one, those of its parts."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: np.dtype[np.generic]
+
+
+@attrs.frozen
+class IntegerInfo:
+    """The limits of an integer dtype."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: np.dtype[np.generic]
+
+
+def _dtype_of(value: object) -> DType:
+    return as_dtype(value.dtype) if isinstance(value, (Array, np.ndarray, np.generic)) else as_dtype(value)
+
+
+def finfo(dtype: object, /) -> FloatInfo:
+    """Bits, eps, max, min, smallest_normal and dtype of a floating dtype, or of an array of one.
+
+    Raises DTypeError for others. `bits` and `dtype` of a complex dtype are those of its parts.
+
+    >>> finfo("float16").max
+    65504.0
+    """
+    found = real_of(_dtype_of(dtype))
+    if not found.is_float:
+        raise DTypeError(f"finfo is for floating dtypes, not {found.numpy}; use iinfo{where()}")
+    if found is bf16:  # 8 bits of exponent, 7 of fraction
+        largest = 2.0**128 - 2.0**120
+        return FloatInfo(16, 2.0**-7, largest, -largest, 2.0**-126, found.numpy)
+    info = np.finfo(found.numpy.name)
+    largest, eps = float(info.max), float(info.eps)
+    return FloatInfo(info.bits, eps, largest, -largest, float(info.smallest_normal), found.numpy)
+
+
+def iinfo(dtype: object, /) -> IntegerInfo:
+    """Bits, max, min and dtype of an integer dtype, or of an array of one. Raises DTypeError for others.
+
+    >>> iinfo("int8").max
+    127
+    """
+    found = _dtype_of(dtype)
+    if not found.is_integer:
+        raise DTypeError(f"iinfo is for integer dtypes, not {found.numpy}; use finfo{where()}")
+    info = np.iinfo(found.numpy.name)
+    return IntegerInfo(info.bits, int(info.max), int(info.min), found.numpy)
+
+
+def can_cast(from_: object, to: object, /) -> bool:
+    """Whether an array or dtype becomes another dtype where both meet: no number is lost but to rounding.
+
+    >>> can_cast("int8", "int16"), can_cast("float64", "float32")
+    (True, False)
+    """
+    target = as_dtype(to)
+    return promote((_dtype_of(from_), target)) is target
+
+
+_KINDS: Mapping[str, frozenset[Kind]] = {
+    "bool": frozenset({Kind.BOOL}),
+    "signed integer": frozenset({Kind.INT}),
+    "unsigned integer": frozenset({Kind.UINT}),
+    "integral": frozenset({Kind.INT, Kind.UINT}),
+    "real floating": frozenset({Kind.FLOAT}),
+    "complex floating": frozenset({Kind.COMPLEX}),
+    "numeric": frozenset({Kind.INT, Kind.UINT, Kind.FLOAT, Kind.COMPLEX}),
+}
+
+
+def isdtype(dtype: object, kind: object) -> bool:
+    """Whether a dtype is another one, or of a kind, or one of several of these.
+
+    Kinds are "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating" and
+    "numeric". Raises ArgumentError for another word.
+
+    >>> isdtype("float16", "real floating"), isdtype("int8", ("bool", "int16"))
+    (True, False)
+    """
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, each) for each in kind)
+    found = as_dtype(dtype)
+    if isinstance(kind, str) and kind in _KINDS:
+        return found.kind in _KINDS[kind]
+    try:
+        return found is as_dtype(kind)
+    except DTypeError:
+        raise ArgumentError(
+            f"isdtype takes a dtype, a tuple, or one of the kinds {', '.join(map(repr, _KINDS))}, not {kind!r}{where()}"
+        ) from None
+
+
+def astype(x: object, dtype: object, /, *, copy: bool = True) -> Array:
+    """The array in another dtype, elementwise; `copy` changes nothing, for arrays do not change.
+
+    Floats are truncated to integers; a number out of range gives the lowest integer, for narrow dtypes its last bits.
+    Raises DTypeError from complex to real dtypes, but for bool: take `real`, `imag` or `abs` first.
+
+    >>> astype(2.75, "int32")
+    Array(2, dtype=int32)
+    """
+    return arithmetic.astype(x, dtype)
