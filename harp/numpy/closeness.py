@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
+from harp.errors import DTypeError
 from harp.numpy.elementwise import abs as _abs
 from harp.numpy.elementwise import isfinite, isnan, logical_and, logical_or, where
 from harp.numpy.reductions import all as _all
-from harp.trace.arithmetic import NUMBERS, add, equal, less_equal_, multiply, require, subtract
+from harp.numpy.types import finfo
+from harp.trace.arithmetic import BITS, NUMBERS, add, equal, less_equal_, multiply, require, subtract
 from harp.trace.array import Array
 from harp.trace.dtypes import Kind
 from harp.trace.expr import Expr, apply, const
 from harp.trace.expr import select as _select
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, common_dtype, map_
+from harp.trace.sites import where as place
 
 __all__ = ["allclose", "fmod", "heaviside", "isclose", "nan_to_num"]
 
@@ -28,7 +29,7 @@ def isclose(a: object, b: object, rtol: object = 1e-5, atol: object = 1e-8, equa
     """
     dtype, _ = common_dtype((a, b))
     x, y = as_array(a), as_array(b)
-    if not dtype.is_float:
+    if dtype.kind in BITS:  # whose differences wrap around
         x, y = x.astype("float64"), y.astype("float64")
     near = less_equal_(_abs(subtract(x, y)), add(atol, multiply(rtol, _abs(y))))
     found = logical_or(logical_and(near, isfinite(y)), equal(x, y))
@@ -43,12 +44,16 @@ def allclose(a: object, b: object, rtol: object = 1e-5, atol: object = 1e-8, equ
 def nan_to_num(x: object, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Array:
     """NaN becomes `nan`, the infinities `posinf` and `neginf`: by default the largest and the lowest number.
 
-    Gradients flow through what is kept.
+    Gradients flow through what is kept. Raises DTypeError for complex numbers.
     """
     array = as_array(x)
+    if array.kind.is_complex:
+        raise DTypeError(
+            f"nan_to_num is not defined for {array.kind.numpy}; take the real and imaginary parts{place()}"
+        )
     if not array.kind.is_float:
         return array
-    limits = np.finfo(array.kind.numpy.name)
+    limits = finfo(array.kind)
     high = float(limits.max) if posinf is None else posinf
     low = float(limits.min) if neginf is None else neginf
     kept = where(isnan(array), nan, array)

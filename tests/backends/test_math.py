@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import shutil
 import subprocess
@@ -116,6 +117,26 @@ def test_loops_are_vectorised(op: Op, dtype: DType, instructions: str, tmp_path:
         pytest.skip("gcc does not know this instruction set")
     assert done.returncode == 0, done.stderr
     assert "loop vectorized" in done.stderr
+
+
+@needs_gcc
+@CASES
+def test_error_without_instructions_of_this_machine(op: Op, dtype: DType, tmp_path: Path) -> None:
+    """In particular without a fused multiply-add, for which products are then split."""
+    wide = np.float64 if dtype is f32 else np.longdouble
+    if np.finfo(wide).nmant < np.finfo(dtype.numpy).nmant + 8:
+        pytest.skip("long double has no more digits than double")
+    library = tmp_path / "loop.so"
+    command = ["gcc", *FLAGS, "-fPIC", "-shared", "-x", "c", "-", "-o", str(library), "-lm"]
+    subprocess.run(command, input=loop(op, dtype), text=True, check=True)
+    arrays = [np.ascontiguousarray(a) for a in operands(op, samples(dtype))]
+    got = np.empty_like(arrays[0])
+    pointers = [ctypes.c_void_p(a.ctypes.data) for a in (arrays[0], arrays[-1], got)]
+    ctypes.CDLL(str(library)).run(ctypes.c_int64(got.size), *pointers)
+    exact = reference(op, arrays, wide)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(exact))
+    numbers = ~np.isnan(exact)
+    assert errors(got[numbers], exact[numbers]).max() <= BOUNDS[op, dtype]
 
 
 @CASES
