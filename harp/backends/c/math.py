@@ -229,11 +229,14 @@ HARP_INLINE $T harp_log_poly_$s($T f)
 }
 """,
     "tanh": """\
+/* Small: a polynomial, else 1 - 2/(2^(2a*log2(e)) + 1); from 10 on it is 1. */
 HARP_INLINE $T harp_tanh_$s($T x)
 {
-    const $T z = x*x, a = fabs$f(x);
+    const $T z = x*x, a = fabs$f(x), c = a > 10 ? 10 : a;
     $poly_tanh
-    const $T near = harp_madd_$s(z*p, a, a), far = 1 - 2/(harp_exp_$s(2*a) + 1);
+    const $T up = harp_madd_$s(c, 2*$log2e, $magic), r = harp_madd_$s(c, 2*$log2e, $magic - up);
+    const $T power = harp_madd_$s(harp_exp2_poly_$s(r), r, 1)*harp_from_bits_$s((harp_bits_$s(up) + $bias) << $mant);
+    const $T near = harp_madd_$s(z*p, a, a), far = 1 - 2/(power + 1);
     return copysign$f(a < 0.625f ? near : far, x);
 }
 """,
@@ -249,14 +252,15 @@ HARP_INLINE $T harp_log_poly_$s($T f)
 }
 """,
     "tanh": """\
-/* Small: a + a*z*P/Q, else 1 - 2/(exp(2*a) + 1), with one division for both. */
+/* Small: a + a*z*P/Q, else 1 - 2/(2^(2a*log2(e)) + 1), with one division for both; from 20 on it is 1. */
 HARP_INLINE $T harp_tanh_$s($T x)
 {
-    const $T a = fabs(x), z = x*x;
+    const $T a = fabs(x), z = x*x, c = a > 20 ? 20 : a;
     $poly_tanhp
     $poly_tanhq
-    const $T near = a*z*p, far = harp_exp_$s(2*a) + 1;
-    const $T top = a < 0.625 ? near : -2, below = a < 0.625 ? q : far;
+    const $T up = harp_madd_$s(c, 2*$log2e, $magic), r = harp_madd_$s(c, 2*$log2e, $magic - up);
+    const $T power = harp_madd_$s(harp_exp2_poly_$s(r), r, 1)*harp_from_bits_$s((harp_bits_$s(up) + $bias) << $mant);
+    const $T near = a*z*p, top = a < 0.625 ? near : -2, below = a < 0.625 ? q : power + 1;
     return copysign((a < 0.625 ? a : 1) + top/below, x);
 }
 """,
