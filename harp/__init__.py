@@ -13,7 +13,7 @@ from harp import sources as _sources  # noqa: F401, isort: skip (before the file
 from harp import errors, numpy
 from harp.backends.options import CompileOptions
 from harp.config import set_threads, stats
-from harp.trace.array import Array
+from harp.trace.array import Array, realize
 from harp.trace.dtypes import (
     ArraySignature,
     DType,
@@ -70,6 +70,7 @@ __all__ = [
     "jit",
     "numpy",
     "random",
+    "realize",
     "set_threads",
     "stats",
     "stop_gradient",

@@ -9,10 +9,12 @@ Array([0.5, 1.5, 2.5])
 from __future__ import annotations
 
 import math as _math
+import sys as _sys
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from harp.numpy import (
+    linalg as linalg,
     special as special,
 )
 from harp.numpy.activation import (
@@ -123,6 +125,15 @@ from harp.numpy.elementwise import (
     trunc as trunc,
     where as where,
 )
+from harp.numpy.interchange import (
+    __array_api_version__ as __array_api_version__,
+    __array_namespace_info__ as __array_namespace_info__,
+    from_dlpack as from_dlpack,
+)
+from harp.numpy.indexing import (
+    take as take,
+    take_along_axis as take_along_axis,
+)
 from harp.numpy.joining import (
     concatenate as concatenate,
     pad as pad,
@@ -132,7 +143,10 @@ from harp.numpy.joining import (
     stack as stack,
     tile as tile,
 )
-from harp.numpy.linalg import (
+from harp.numpy.linalg.matrices import (
+    vecdot as vecdot,
+)
+from harp.numpy.linalg.products import (
     diagonal as diagonal,
     dot as dot,
     einsum as einsum,
@@ -145,11 +159,13 @@ from harp.numpy.linalg import (
 )
 from harp.numpy.manipulation import (
     broadcast_arrays as broadcast_arrays,
+    broadcast_shapes as broadcast_shapes,
     broadcast_to as broadcast_to,
     expand_dims as expand_dims,
     flatten as flatten,
     flip as flip,
     matrix_transpose as matrix_transpose,
+    meshgrid as meshgrid,
     moveaxis as moveaxis,
     permute_dims as permute_dims,
     ravel as ravel,
@@ -157,6 +173,7 @@ from harp.numpy.manipulation import (
     squeeze as squeeze,
     swapaxes as swapaxes,
     transpose as transpose,
+    unstack as unstack,
 )
 from harp.numpy.mathematical import (
     acos as acos,
@@ -217,6 +234,7 @@ from harp.trace.dtypes import (
     bool_ as bool_,
 )
 from harp.trace import dtypes as _dtypes
+from harp.trace.operators import TABLE as _TABLE
 
 if _TYPE_CHECKING:
     from harp.numpy.quantiles import (
@@ -249,8 +267,10 @@ if _TYPE_CHECKING:
     )
 
 bfloat16 = _dtypes.bf16
+bool = _dtypes.bool_
 complex64 = _dtypes.c64
 complex128 = _dtypes.c128
+concat = concatenate
 float16 = _dtypes.f16
 float32 = _dtypes.f32
 float64 = _dtypes.f64
@@ -268,6 +288,8 @@ e = _math.e
 inf = _math.inf
 nan = _math.nan
 newaxis = None
+
+_TABLE["namespace"] = lambda: _sys.modules[__name__]
 
 # Modules that are imported when a name of theirs is first asked for.
 _LATER = {

@@ -93,6 +93,8 @@ class Op(enum.Enum):
     REAL = "real"
     IMAG = "imag"
 
+    __hash__ = object.__hash__  # members are unique; Enum's own, in Python, is most of a look-up
+
 
 @attrs.frozen
 class OpInfo:
