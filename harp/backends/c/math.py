@@ -234,8 +234,10 @@ HARP_INLINE $T harp_tanh_$s($T x)
 {
     const $T z = x*x, a = fabs$f(x), c = a > 10 ? 10 : a;
     $poly_tanh
-    const $T up = harp_madd_$s(c, 2*$log2e, $magic), r = harp_madd_$s(c, 2*$log2e, $magic - up);
-    const $T power = harp_madd_$s(harp_exp2_poly_$s(r), r, 1)*harp_from_bits_$s((harp_bits_$s(up) + $bias) << $mant);
+    const $T factor = 2*$log2e, up = harp_madd_$s(c, factor, $magic);
+    const $T r = harp_madd_$s(c, factor, $magic - up);
+    const $U exponent = (harp_bits_$s(up) + $bias) << $mant;
+    const $T power = harp_madd_$s(harp_exp2_poly_$s(r), r, 1)*harp_from_bits_$s(exponent);
     const $T near = harp_madd_$s(z*p, a, a), far = 1 - 2/(power + 1);
     return copysign$f(a < 0.625f ? near : far, x);
 }
@@ -258,8 +260,10 @@ HARP_INLINE $T harp_tanh_$s($T x)
     const $T a = fabs(x), z = x*x, c = a > 20 ? 20 : a;
     $poly_tanhp
     $poly_tanhq
-    const $T up = harp_madd_$s(c, 2*$log2e, $magic), r = harp_madd_$s(c, 2*$log2e, $magic - up);
-    const $T power = harp_madd_$s(harp_exp2_poly_$s(r), r, 1)*harp_from_bits_$s((harp_bits_$s(up) + $bias) << $mant);
+    const $T factor = 2*$log2e, up = harp_madd_$s(c, factor, $magic);
+    const $T r = harp_madd_$s(c, factor, $magic - up);
+    const $U exponent = (harp_bits_$s(up) + $bias) << $mant;
+    const $T power = harp_madd_$s(harp_exp2_poly_$s(r), r, 1)*harp_from_bits_$s(exponent);
     const $T near = a*z*p, top = a < 0.625 ? near : -2, below = a < 0.625 ? q : power + 1;
     return copysign((a < 0.625 ? a : 1) + top/below, x);
 }
