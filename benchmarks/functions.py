@@ -1,4 +1,4 @@
-"""Elementwise functions beside NumPy's and JAX's on a million numbers, in one thread: medians in turns, as ratios.
+"""Elementwise functions beside NumPy's and JAX's on a million numbers, in one thread: ratios of processor time.
 
 python -m benchmarks.functions [--dtype float32] [function ...]
 
@@ -35,13 +35,13 @@ SIZE, ROUNDS = 1 << 20, 21
 
 
 def timed(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Median seconds of each, in turns."""
+    """Median seconds of each, in turns, of the processor: others on the machine count less."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS):
         for name, call in calls.items():
-            start = time.perf_counter()
+            start = time.process_time()
             call()
-            times[name].append(time.perf_counter() - start)
+            times[name].append(time.process_time() - start)
     return {name: statistics.median(taken[2:]) for name, taken in times.items()}
 
 

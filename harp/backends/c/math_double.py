@@ -206,9 +206,17 @@ HARP_INLINE $T harp_nextafter_$s($T a, $T b)
 _DOUBLE: Mapping[str, str] = {**_HYPERBOLIC, **_ANGLES, **_ROOTS, **_ERROR}
 _ROUNDED = (
     *("sinh", "cosh", "asinh", "acosh", "atanh", "atan", "asin", "acos", "cbrt", "erf", "erfc", "erfinv"),
-    *("atan2", "hypot"),
+    "atan2",
 )
-_PAIRS = ("atan2", "hypot")
+_PAIRS = ("atan2",)
+_HYPOT = """\
+/* No square of a float is too large or too small for a double. */
+HARP_INLINE float harp_hypot_f32(float a, float b)
+{
+    const double x = a, y = b, inf = __builtin_inf(), root = sqrt(harp_madd_f64(x, x, y*y));
+    return (float)(((fabs(x) == inf) | (fabs(y) == inf)) ? inf : root);
+}
+"""
 
 
 def _rounded(name: str) -> str:
@@ -218,5 +226,5 @@ def _rounded(name: str) -> str:
 
 def family(dtype: DType) -> Mapping[str, str]:
     """The functions of this dtype, each after those that it calls; those of float32 call those of float64."""
-    own = {name: _rounded(name) for name in _ROUNDED} if dtype is f32 else _DOUBLE
+    own = {**{name: _rounded(name) for name in _ROUNDED}, "hypot": _HYPOT} if dtype is f32 else _DOUBLE
     return {**own, "nextafter": _NEXT}
