@@ -48,8 +48,6 @@ MISSING: dict[str, str] = {
 
 NOT_YET = {
     "not there yet: indexing": "take take_along_axis",
-    "not there yet: searching, sorting, sets": "argsort count_nonzero diff nonzero searchsorted sort unique_all"
-    " unique_counts unique_inverse unique_values",
 }
 MISSING |= {name: reason for reason, names in NOT_YET.items() for name in names.split()}
 
