@@ -12,7 +12,7 @@ from collections.abc import Callable
 from harp.errors import ArgumentError
 from harp.numpy import complexes
 from harp.trace import arithmetic, dtypes
-from harp.trace.arithmetic import ARITHMETIC, NUMBERS, require, zero_of
+from harp.trace.arithmetic import ARITHMETIC, require, zero_of
 from harp.trace.array import OPERATORS, Array, marked
 from harp.trace.dtypes import Kind, bool_, f64, real_of
 from harp.trace.expr import Expr, apply, cast, const
