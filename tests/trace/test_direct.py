@@ -101,6 +101,31 @@ def test_reductions(dtype, monkeypatch):
         both_ways(lambda a=a: hnp.sum(a.T[::-1], axis=1, dtype=np.float32), monkeypatch)
 
 
+VIEWS = {
+    "transpose": lambda x: x.T,
+    "permute_dims": lambda x: hnp.permute_dims(x, (1, 2, 0)),
+    "swapaxes": lambda x: hnp.swapaxes(x, 0, 2),
+    "moveaxis": lambda x: hnp.moveaxis(x, 0, -1),
+    "reshape": lambda x: x.reshape(-1, 2),
+    "reshape of a transpose": lambda x: x.T.reshape(6, 2),
+    "ravel": lambda x: x[::-1].ravel(),
+    "squeeze": lambda x: hnp.squeeze(x[:, :1], 1),
+    "squeeze all": lambda x: hnp.squeeze(x[:1, :1]),
+    "expand_dims": lambda x: hnp.expand_dims(x, (0, -1)),
+    "flip": lambda x: hnp.flip(x),
+    "flip of axes": lambda x: hnp.flip(x[:, :0], (0, 2)),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_are_the_same_as_in_a_trace(name):
+    """What needs no node outside of a trace does what the node does."""
+    x = np.arange(12, dtype=np.int16).reshape(3, 2, 2)
+    at_once = VIEWS[name](hnp.asarray(x))
+    np.testing.assert_array_equal(np.asarray(at_once), harp.jit(VIEWS[name])(x), strict=True)
+    assert not np.asarray(at_once).flags.writeable and VIEWS[name](hnp.asarray(x)).weak is False
+
+
 def test_errors(monkeypatch):
     a, b = hnp.zeros(3, np.int8), hnp.zeros(4, np.int8)
     for call, error in (
