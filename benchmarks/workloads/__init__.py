@@ -7,6 +7,7 @@ from fnmatch import fnmatch
 from benchmarks.workload import Workload
 from benchmarks.workloads import (
     bandwidth,
+    by_data,
     dispatch,
     elementwise,
     matmul,
@@ -18,7 +19,7 @@ from benchmarks.workloads import (
     symbolic,
 )
 
-_MODULES = (elementwise, reductions, sorting, random, matmul, mlp, dispatch, processes, bandwidth, symbolic)
+_MODULES = (elementwise, reductions, by_data, sorting, random, matmul, mlp, dispatch, processes, bandwidth, symbolic)
 WORKLOADS: dict[str, Workload] = {workload.name: workload for module in _MODULES for workload in module.WORKLOADS}
 
 

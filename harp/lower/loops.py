@@ -21,19 +21,20 @@
 
 Indices have one entry for each axis of the buffer; strides are row-major and derived from the buffer's shape, so
 products of composite sizes are never expanded, except where the offset in memory is simpler (`flat`). A `Loop` atom's
-`axis` is its number, unique within a kernel.
+`axis` is its number, unique within a kernel. A `Pick` atom is a load of its own, of an integer from the buffer that is
+its array.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import attrs
 
 from harp.trace.dtypes import DType
-from harp.trace.expr import Const, Expr
-from harp.trace.index import ZERO, Atom, FloorDiv, Index, Loop, Symbol, of, product, value_atoms
+from harp.trace.expr import Const, Expr, const
+from harp.trace.index import ZERO, Atom, FloorDiv, Index, Loop, Symbol, of, picks_in, product, value_atoms
 from harp.trace.ops import Reduce
 from harp.trace.rows import RowOp
 
@@ -123,6 +124,14 @@ class Load(Expr):
         if self.conditions:
             text = f"({text} if {' and '.join(f'{c} >= 0' for c in self.conditions)} else {self.fill})"
         return text
+
+
+def picked(indices: Iterable[Index], conditions: tuple[Index, ...] = ()) -> Iterator[Load]:
+    """The loads in index expressions, which are evaluated where the conditions hold."""
+    for p in indices:
+        for pick in picks_in(p):
+            assert isinstance(pick.array, Buffer)
+            yield Load(pick.array, pick.at, conditions, const(0, pick.array.dtype) if conditions else None)
 
 
 class Head:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from harp.lower.loops import Alloc, Buffer, For, Kernel, Row, Space, Stmt, walk
+import attrs
+
+from harp.lower.loops import Alloc, Buffer, Digits, For, Head, Kernel, Row, Space, Stmt, walk
 from harp.lower.rewrite import nest
 from harp.trace.division import ceildiv, floordiv, minimum
 from harp.trace.dtypes import u64
-from harp.trace.index import Index, Loop, of
-from harp.trace.node import Node, RowWise, positions
+from harp.trace.index import ZERO, Index, Loop, of, product
+from harp.trace.node import Node, RowWise, Shape
 from harp.trace.rows import RowOp
 
 # Elements of a row that one thread searches at a time.
@@ -32,25 +34,30 @@ _WORK: Mapping[RowOp, Callable[[Index, int], Index] | None] = {
 
 def row_kernel(node: RowWise, memory: Mapping[Node, Buffer]) -> Kernel:
     """The kernel of a node whose operands are in memory."""
-    here = positions(node.shape)
-    outer = [For(a) for p in here[:-1] if isinstance(a := p.atom, Loop)]
-    sources = tuple(memory[operand] for operand in node.operands)
-    work, length = _WORK[node.function], node.shape[-1]
+    rows, length = node.shape[:-1], node.shape[-1]
+    heads, first = _rows(rows), len(rows) + 1
+    work, start, lane = _WORK[node.function], ZERO, Loop(first, length)
     if work is None:
-        part = For(Loop(len(here), ceildiv(length, _PART)))
-        start = of(part.loop) * _PART
-        lane = Loop(len(here) + 1, minimum(_PART, length - start))
-        outer.append(part)
-    else:
-        start, lane = Index(()), Loop(len(here), length)
-    body: Stmt
-    if work is None:
-        body = Row(node.function, node.reverse, memory[node], (*here[:-1], start + of(lane)), lane, sources)
-    else:
+        part = Loop(first, ceildiv(length, _PART))
+        start = of(part) * _PART
+        lane = Loop(first + 1, minimum(_PART, length - start))
+        heads.append(For(part))
+    index = (*(of(Loop(axis, extent)) for axis, extent in enumerate(rows)), start + of(lane))
+    row = Row(node.function, node.reverse, memory[node], index, lane, tuple(memory[o] for o in node.operands))
+    body: Stmt = row
+    if work is not None:
         room = Buffer("work", u64, (work(length, node.operands[0].dtype.itemsize),), Space.THREAD)
-        row = Row(node.function, node.reverse, memory[node], (*here[:-1], of(lane)), lane, sources, room)
-        body = Alloc(room, row)
-    return Kernel(node.function.value, nest(outer, body))
+        body = Alloc(room, attrs.evolve(row, work=room))
+    return Kernel(node.function.value, nest(heads, body))
+
+
+def _rows(shape: Shape) -> list[Head]:
+    """One loop over all rows, of which threads take parts; the rows have the numbers of their axes."""
+    loops = tuple(Loop(axis, extent) for axis, extent in enumerate(shape))
+    if len(loops) < 2:
+        return [For(loop) for loop in loops]
+    every = Loop(len(shape), product(shape))
+    return [For(every), Digits(loops, of(every))]
 
 
 def rows_in(s: Stmt) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from harp.trace.bounds import at_least_zero
 from harp.trace.division import Substitution
 from harp.trace.expr import Apply, Const, Expr, Operand, apply, operands_in, substitute, walk
 from harp.trace.graph import Graph, transform
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, RowWise, View, rebuild
+from harp.trace.node import Constant, Contiguous, Gather, Input, MapReduce, Node, RowWise, View, rebuild
 from harp.trace.ops import Op
 from harp.trace.rows import RowOp
 from harp.trace.verify import verify_graph
@@ -118,9 +118,15 @@ def _by_itself(node: RowWise) -> Node | None:  # sort_by(x, x) -> sort(x)
     return None
 
 
+def _gathered_number(node: Gather) -> Node | None:  # gather(number) -> number
+    number = _number(node.src)
+    return None if number is None or node.fill not in (None, number) else MapReduce(node.shape, (), number)
+
+
 RULES: Mapping[type[Node], tuple[Rule, ...]] = {
     View: (_composed, _never, _number_everywhere),
     MapReduce: (_no_stop, _number_operand, _needed_operands, _identity_map),
+    Gather: (_gathered_number,),
     Contiguous: (_stored_already,),
     RowWise: (_by_itself,),
 }

@@ -89,8 +89,7 @@ def _store(stmt: Store) -> list[str]:
 
 
 def _row(stmt: Row) -> list[str]:
-    row = f"[{', '.join([*map(repr, stmt.at), ':'])}]"
-    given = ", ".join(f"{buffer.name}{row}" for buffer in stmt.sources)
+    given = ", ".join(f"{b.name}[{', '.join([*map(repr, stmt.at_of(b)), ':'])}]" for b in stmt.sources)
     more = " reversed" * stmt.reverse + (f" by {stmt.work.name}" if stmt.work is not None else "")
     lanes = f"{stmt.lane} < {stmt.lane.extent}"
     return [f"{place(stmt.target, stmt.index)} for {lanes} = {stmt.function.value}({given}){more}"]

@@ -37,6 +37,7 @@ from harp.lower.loops import (
     flat,
     offset,
     parts,
+    picked,
 )
 from harp.lower.memory import lifetimes, size_in_bytes
 from harp.lower.program import Program
@@ -289,6 +290,8 @@ class _Checker:
         self.statement(stmt.body, scope)
 
     def branch(self, stmt: If, scope: Scope) -> None:
+        for load in loads(stmt):
+            self.load(load, scope)
         self.statement(stmt.yes, scope._replace(facts=scope.facts + stmt.conditions))
         if stmt.no is not None:
             negated = tuple(-c - 1 for c in stmt.conditions) if len(stmt.conditions) == 1 else ()
@@ -333,6 +336,8 @@ class _Checker:
             self.require(name not in scope.names, f"{name} is bound twice")
         scope = scope._replace(names=scope.names | set(fresh))
         if isinstance(head, Let):
+            for load in picked((head.index,)):
+                self.load(load, scope)
             if not self.proved(head.index, scope):
                 self.unproven(f"let {head.symbol} = {head.index} >= 0")
             return _with_let(scope, head.symbol, head.index)

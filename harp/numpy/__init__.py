@@ -130,6 +130,10 @@ from harp.numpy.interchange import (
     __array_namespace_info__ as __array_namespace_info__,
     from_dlpack as from_dlpack,
 )
+from harp.numpy.indexing import (
+    take as take,
+    take_along_axis as take_along_axis,
+)
 from harp.numpy.joining import (
     concatenate as concatenate,
     pad as pad,

@@ -217,8 +217,8 @@ def _repeat_each(array: Array, repeats: object, axis: int) -> Array:
     unify(node_of(array).shape[axis], to_index(times.size), lambda: f"repeat along axis {axis}: one number for each")
     if array._value is not None:
         return from_numpy(np.repeat(array._value, times.astype(np.int64), axis), array.weak)
-    parts = [repeat(take(array, axis, to_index(at), ONE), int(n), axis) for at, n in enumerate(times) if n]
-    return concatenate(parts, axis) if parts else take(array, axis, ZERO, ZERO)
+    places = np.repeat(np.arange(times.size), times.astype(np.int64))
+    return array[(*[slice(None)] * axis, places)]
 
 
 def pad(x: object, pad_width: object, mode: str = "constant", constant_values: bool | int | float = 0) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harp.errors import ArgumentError, ShapeError
+from harp.errors import ArgumentError, DTypeError, ShapeError
 from harp.numpy.manipulation import moveaxis, ravel, reshape
 from harp.trace.array import Array, node_of
 from harp.trace.indexing import getitem
@@ -16,6 +16,8 @@ from harp.trace.sizes import ask, describe, resolve
 
 def row_wise(function: RowOp, *arrays: Array, reverse: bool = False) -> Array:
     """A function of rows along the last axis of arrays that have one."""
+    if arrays[0].kind.is_complex:
+        raise DTypeError(f"complex numbers have no order; {function.value} their real part or abs instead{where()}")
     weak = not ROWS[function].positions and arrays[-1].weak
     return emit(RowWise(function, tuple(map(node_of, arrays)), reverse), weak)
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harp.errors import ArgumentError, ConcretizationError, DonatedError, LeakedTracerError, MutationError
+from harp.trace.at import At
 from harp.trace.conversions import Conversions
 from harp.trace.dtypes import OF_NUMPY, Buffer, DType, as_dtype
 from harp.trace.index import product
@@ -187,6 +188,11 @@ class Array(Conversions, Operators):
 
     def __getitem__(self, key: object) -> Array:
         return OPERATORS["getitem"](self, key)
+
+    @property
+    def at(self) -> At[Array]:
+        """`x.at[index].set(value)` is a new array with some elements changed; see `harp.trace.at.Updates`."""
+        return At(self)
 
     def astype(self, dtype: object, copy: bool = True) -> Array:
         """The array in another dtype. `copy` is NumPy's and changes nothing: arrays do not change."""

@@ -21,7 +21,20 @@ from harp.trace.expr import Apply, Expr, Operand, Position
 from harp.trace.graph import Graph
 from harp.trace.halves import rounded, widened
 from harp.trace.index import Atom, FloorDiv, Index, Loop, Relu, Symbol, evaluate, value_atoms
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, RowWise, Shape, View, walk
+from harp.trace.node import (
+    Constant,
+    Contiguous,
+    Gather,
+    Input,
+    MapReduce,
+    Node,
+    Put,
+    RowWise,
+    Scatter,
+    Shape,
+    View,
+    walk,
+)
 from harp.trace.ops import Op, Reduce
 from harp.trace.rows import ROWS
 from harp.trace.sites import where
@@ -193,7 +206,49 @@ def _view(node: View, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
     return np.where(valid, taken, _fill(node, src))
 
 
-def _fill(node: View, src: Buffer) -> Buffer:
+def _gather(node: Gather, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
+    src = values[node.src]
+    at, inside = _places([values[i] for i in node.indices], src.shape)
+    if 0 in src.shape[: len(at)]:  # nothing is inside
+        return np.broadcast_to(_fill(node, src), _numbers(node.shape, sizes))
+    taken = np.asarray(src[at])
+    if node.fill is None:
+        return taken
+    inside = inside.reshape(inside.shape + (1,) * (taken.ndim - inside.ndim))
+    return np.where(inside, taken, node.fill.value)
+
+
+def _scatter(node: Scatter, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
+    inner = (node.dtype if node.kind is Put.SET else computing(node.dtype)).numpy
+    result, updates = np.array(values[node.base], inner), np.asarray(values[node.updates], inner)
+    at, inside = _places([values[i] for i in node.indices], result.shape)
+    if 0 in result.shape:
+        return result
+    if not node.clips:
+        at, updates = tuple(p[inside] for p in at), updates[inside]
+    with np.errstate(all="ignore"):
+        if node.kind is Put.SET:
+            result[at] = updates
+        else:
+            _PUT[node.kind].at(result, at, updates)  # type: ignore[arg-type]
+    return result.astype(node.dtype.numpy, copy=False)
+
+
+_PUT = {Put.ADD: np.add, Put.MULTIPLY: np.multiply, Put.MIN: np.minimum, Put.MAX: np.maximum}
+
+
+def _places(indices: Sequence[Buffer], shape: tuple[int, ...]) -> tuple[tuple[Buffer, ...], Buffer]:
+    """The indices counted from the start and moved inside, and where they had been inside."""
+    at: list[Buffer] = []
+    inside = np.ones(indices[0].shape, bool)
+    for index, size in zip(indices, shape, strict=False):
+        position = np.where(np.less(index, 0), index.astype(np.int64) + size, index)
+        inside &= (position >= 0) & (position < size)
+        at.append(np.asarray(np.clip(position, 0, max(size - 1, 0))))
+    return tuple(at), np.asarray(inside)
+
+
+def _fill(node: View | Gather, src: Buffer) -> Buffer:
     return node.fill.value if node.fill is not None else np.zeros((), src.dtype)
 
 
@@ -276,6 +331,8 @@ _EVALUATE: dict[type[Node], Callable[..., Buffer]] = {
     Constant: _constant,
     MapReduce: _map_reduce,
     View: _view,
+    Gather: _gather,
+    Scatter: _scatter,
     Contiguous: _contiguous,
     RowWise: _row_wise,
 }

@@ -41,8 +41,14 @@ class RowInfo:
     numpy: Callable[..., Buffer]
 
 
+def _comparable(keys: Buffer) -> Buffer:
+    """NumPy has no order with NaN for bfloat16, of which each number is one of float32."""
+    return keys if keys.dtype.kind in "biuf" else keys.astype(np.float32)
+
+
 def _order(keys: Buffer, reverse: bool) -> npt.NDArray[np.int64]:
     """Descending is ascending from the back: the last of equal ones first, and then all turned round."""
+    keys = _comparable(keys)
     if not reverse:
         return np.argsort(keys, axis=-1, kind="stable").astype(np.int64, copy=False)
     from_behind: npt.NDArray[np.int64] = np.flip(_order(np.flip(keys, -1), False), -1)
@@ -58,6 +64,7 @@ def _sort(keys: Buffer, reverse: bool) -> Buffer:
 
 
 def _search(table: Buffer, values: Buffer, reverse: bool) -> Buffer:
+    table, values = _comparable(table), _comparable(values)
     result = np.empty(values.shape, np.int64)
     for row in np.ndindex(*values.shape[:-1]):
         result[row] = np.searchsorted(table[row[: table.ndim - 1]], values[row], "right" if reverse else "left")

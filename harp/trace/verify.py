@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harp.errors import LeakedTracerError, VerificationError
+from harp.trace.dtypes import u64
 from harp.trace.expr import Operand, operands_in
 from harp.trace.graph import Graph
 from harp.trace.index import Index, Loop, loops_in
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, RowWise, Shape, View, walk
+from harp.trace.node import (
+    Constant,
+    Contiguous,
+    Gather,
+    Input,
+    MapReduce,
+    Node,
+    RowWise,
+    Scatter,
+    Shape,
+    View,
+    walk,
+)
+from harp.trace.ops import INFO
 from harp.trace.rows import ROWS, RowOp
 
 
@@ -71,11 +85,36 @@ def _foreign_loops(indices: tuple[Index, ...], shape: Shape) -> str:
     return f"loops {foreign} are not those of shape {list(shape)}" if foreign else ""
 
 
+def _gather(node: Gather) -> str:
+    if node.fill is not None and node.fill.dtype is not node.dtype:
+        return f"fill of dtype {node.fill.dtype}"
+    return _places(node.indices, node.src)
+
+
+def _scatter(node: Scatter) -> str:
+    wanted = node.indices[0].shape + node.base.shape[len(node.indices) :] if node.indices else ()
+    if node.updates.shape != wanted or node.updates.dtype is not node.dtype:
+        return f"updates {node.updates!r} instead of {node.dtype}{list(wanted)}"
+    if node.kind.value is not None and node.dtype.kind not in INFO[node.kind.value].kinds:
+        return f"{node.kind.name.lower()} does not accept {node.dtype}"
+    return _places(node.indices, node.base)
+
+
+def _places(indices: tuple[Node, ...], array: Node) -> str:
+    if not 1 <= len(indices) <= len(array.shape):
+        return f"{len(indices)} indices into {len(array.shape)} axes"
+    if not all(i.dtype.is_integer and i.dtype is not u64 and i.shape == indices[0].shape for i in indices):
+        return f"indices {list(indices)} are not integers of one shape"
+    return ""
+
+
 _CHECKS: dict[type[Node], Callable[..., str]] = {
     Input: _no_rule,
     Constant: _no_rule,
     MapReduce: _map_reduce,
     View: _view,
+    Gather: _gather,
+    Scatter: _scatter,
     Contiguous: _no_rule,
     RowWise: _row_wise,
 }

@@ -12,16 +12,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from harp.errors import IntegerGradientError, MissingRuleError
 from harp.trace.cumulative import running
 from harp.trace.dtypes import bool_
-from harp.trace.expr import Expr, Operand, Position, apply, cast, const, operands_in, select, substitute
+from harp.trace.expr import Expr, Operand, Position, apply, cast, const, operands_in, select
 from harp.trace.graph import Graph
 from harp.trace.index import ZERO, Index
 from harp.trace.node import (
     Constant,
     Contiguous,
+    Gather,
     Input,
     MapReduce,
     Node,
     RowWise,
+    Scatter,
     Shape,
     View,
     fresh_input,
@@ -33,6 +35,7 @@ from harp.trace.rows import ROWS, RowOp
 from harp.trace.sites import Site
 from harp.trace.view import view
 from harp.transforms.adjoint import sum_over, view_adjoint
+from harp.transforms.by_data import constant, elementwise, gather_adjoint, scatter_adjoints
 from harp.transforms.cumulative import running_extreme, running_product
 from harp.transforms.derivatives import depends, pullback
 
@@ -125,21 +128,6 @@ def _apply_rule(node: Node, ct: Node, active: Active, site: Site | None) -> Cota
 
 
 # -- helpers ------------------------------------------------------------------------------------------------------
-
-
-def constant(value: float, like: Node) -> Node:
-    """An array of one number with the shape and dtype of another."""
-    return MapReduce(like.shape, (), const(value, like.dtype))
-
-
-def elementwise(domain: Shape, operands: Sequence[Node], expr: Expr) -> Node:
-    """A map over those operands that `expr` uses, each once; an operand itself where that is all there is."""
-    if isinstance(expr, Operand):
-        return operands[expr.slot]
-    used = operands_in(expr)
-    kept = list(dict.fromkeys(operands[x.slot] for x in used))
-    slots: dict[int, Expr] = {x.slot: Operand(x.dtype, kept.index(operands[x.slot])) for x in used}
-    return MapReduce(domain, tuple(kept), substitute(expr, slots))
 
 
 def _spread(node: Node, domain: Shape, axes: Sequence[int]) -> Node:
@@ -244,6 +232,15 @@ def _view(node: View, ct: Node, active: Active) -> Cotangents:
     return [(node.src, view_adjoint(node, ct))]
 
 
+def _gather(node: Gather, ct: Node, active: Active) -> Cotangents:
+    return [(node.src, gather_adjoint(node, ct))]
+
+
+def _scatter(node: Scatter, ct: Node, active: Active) -> Cotangents:
+    ends = zip((node.base, node.updates), scatter_adjoints(node, ct), strict=True)
+    return [(end, made()) for end, made in ends if end in active]
+
+
 def _contiguous(node: Contiguous, ct: Node, active: Active) -> Cotangents:
     return [(node.src, ct)]
 
@@ -263,6 +260,8 @@ RULES: dict[type[Node], Callable[..., Cotangents]] = {
     Constant: _leaf,
     MapReduce: _map_reduce,
     View: _view,
+    Gather: _gather,
+    Scatter: _scatter,
     Contiguous: _contiguous,
     RowWise: _row_wise,
 }

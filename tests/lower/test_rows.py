@@ -7,7 +7,7 @@ from collections.abc import Callable
 import attrs
 import numpy as np
 import pytest
-from graphs import FUSED, M, N, arrays, binary, graph, parameter, scale, sized, transpose
+from graphs import FUSED, K, M, N, arrays, binary, graph, parameter, scale, sized, transpose
 
 from harp.errors import VerificationError
 from harp.lower.check import check_program
@@ -53,6 +53,14 @@ def test_rows_are_parallel() -> None:
         for kernel in checked(node).program.kernels:
             (nest,) = (s for s in walk(kernel.body) if isinstance(s, Nest))
             assert isinstance(nest.heads[0], For) and nest.heads[0].kind is LoopKind.PARALLEL
+
+
+def test_all_rows_are_one_parallel_loop() -> None:
+    cube = parameter(N, M, K, name="cube")
+    (kernel,) = checked(sort(cube)).program.kernels
+    (nest,) = (s for s in walk(kernel.body) if isinstance(s, Nest))
+    head = nest.heads[0]
+    assert isinstance(head, For) and head.kind is LoopKind.PARALLEL and head.loop.extent is N * M
 
 
 def test_a_single_row_is_searched_by_parts() -> None:

@@ -46,11 +46,6 @@ MISSING: dict[str, str] = {
     "fft": "optional in the standard",
 }
 
-NOT_YET = {
-    "not there yet: indexing": "take take_along_axis",
-}
-MISSING |= {name: reason for reason, names in NOT_YET.items() for name in names.split()}
-
 # Where a function does less than the standard asks for, or more.
 NOTES: dict[str, str] = {
     "asarray": "copies NumPy's arrays; `copy=False` for arrays of harp only",
@@ -62,10 +57,10 @@ NOTES: dict[str, str] = {
     "nonzero": "in a traced function with `size=`",
     "repeat": "in a traced function `repeats` must be known",
     "reshape": "also one size -1",
-    "unique_all": "not in traced functions",
-    "unique_counts": "not in traced functions",
-    "unique_inverse": "not in traced functions",
-    "unique_values": "not in traced functions",
+    "unique_all": "in a traced function with `size=`",
+    "unique_counts": "in a traced function with `size=`",
+    "unique_inverse": "in a traced function with `size=`",
+    "unique_values": "in a traced function with `size=`",
     "unstack": "in a traced function the number of parts is fixed, by a guard",
 }
 
@@ -123,7 +118,7 @@ print(harp.jit(standardize)(x))
 Arrays do not change: `x += y` gives the name to a new array, and `x[0] = y` raises an error. All arrays are on the
 device `"cpu"`. Signatures accept all that the standard's do, and often more, as NumPy does: `axis` by position, for
 example. Where the shape of a result depends on data (`nonzero`, `unique_values`, boolean masks), functions need arrays
-with numbers, outside of traced functions.
+with numbers, outside of traced functions, or `size=`; see [Sorting, searching, sets](sorting.md).
 
 Python numbers keep the dtype of the arrays that they meet. Mixed kinds, which the standard leaves open, promote as in
 NumPy, but an integer array and a Python float keep the width: int32 gives float32.

@@ -126,6 +126,17 @@ def products(xp, x, y):
     }
 
 
+def sorting(xp, x, y):
+    return {
+        "sort": xp.sort(x, axis=0),
+        "descending": xp.sort(x, descending=True),
+        "argsort": xp.argsort(x, axis=1),
+        "searchsorted": xp.searchsorted(xp.sort(xp.reshape(x, (-1,))), y, side="right"),
+        "count_nonzero": xp.count_nonzero(x, axis=0),
+        "diff": xp.diff(x, axis=1),
+    }
+
+
 GROUPS = [
     *((elementwise, d, SIZES, 0) for d in (*INTEGER, *FLOAT)),
     *((transcendental, d, SIZES, 4e-7) for d in FLOAT),
@@ -134,6 +145,7 @@ GROUPS = [
     *((shapes, d, SIZES, 0) for d in ANY),
     *((joined, d, FILLED, 1e-6) for d in FLOAT),
     *((reductions, d, SIZES, 1e-5) for d in ("int32", "float32")),
+    *((sorting, d, SIZES, 0) for d in ("uint8", "int32", "float32")),
     *((moments, d, FILLED, 1e-5) for d in FLOAT),
     *((products, d, FILLED, 1e-5) for d in FLOAT),
 ]

@@ -75,7 +75,7 @@ class Body:
         self._taken = set(names.values()) | set(buffers.values())
         self._strides: dict[Buffer, list[str]] = {}
         self._shared_strides: dict[tuple[Index, ...], str] = {}
-        self._index = IndexPrinter(self._name_of)
+        self._index = IndexPrinter(self._name_of, self._element)
         self._values = ValuePrinter(self._index, self._element, self.lines)
         for buffer in buffers:
             self._declare_strides(buffer, share=True)

@@ -53,6 +53,22 @@ static inline int64_t harp_run_length(int64_t room, int64_t left)
     return run > 1 ? run : 1;
 }
 """,
+    "harp_pick": """\
+/* A position along an axis of n elements, from the end if it is negative; the nearest one where it is outside. */
+static inline int64_t harp_pick(int64_t a, int64_t n)
+{
+    const int64_t at = a < 0 ? a + n : a;
+    return at < 0 ? 0 : at < n ? at : n - 1;
+}
+""",
+    "harp_pick_or_miss": """\
+/* A position along an axis of n elements, from the end if it is negative; n where it is outside. */
+static inline int64_t harp_pick_or_miss(int64_t a, int64_t n)
+{
+    const int64_t at = a < 0 ? a + n : a;
+    return (uint64_t)at < (uint64_t)n ? at : n;
+}
+""",
     "harp_larger": """\
 static inline int64_t harp_larger(int64_t a, int64_t b) { return a > b ? a : b; }
 """,

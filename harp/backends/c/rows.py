@@ -1,7 +1,7 @@
 """Functions of whole rows in C: the call for each, of the functions of `harp.backends.c.sorting`.
 
 out[row, :] = sort_by(keys[row, :], values[row, :])
-    ->  status |= harp_order_f32(n, &keys[row*n], &work[n], work, 0);
+    ->  status |= harp_order_f32(n, &keys[row*n], &work[n], work, 0, harp_parallel);
         harp_take(n, &work[n], &values[row*n], &out[row*n]);
 """
 
@@ -43,7 +43,7 @@ def _keys(row: Row, prints: Print, stem: str, target: str) -> str:
     assert row.work is not None
     keys, room = row.sources[0], prints.name(row.work)
     length = prints.text(row.lane.extent)
-    given = f"{length}, {_pointer(row, keys, prints)}, {target}, {room}, {int(row.reverse)}"
+    given = f"{length}, {_pointer(row, keys, prints)}, {target}, {room}, {int(row.reverse)}, harp_parallel"
     return f"status |= {name(stem, keys.dtype)}({given});"
 
 
