@@ -59,6 +59,7 @@ def both_ways(call, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(direct, "elementwise", lambda *args: None)
         patch.setattr(direct, "reduction", lambda *args: None)
+        patch.setattr(direct, "part", lambda *args: None)
         assert outcome(call) == short
     return short
 
@@ -113,6 +114,9 @@ VIEWS = {
     "squeeze all": lambda x: hnp.squeeze(x[:1, :1]),
     "expand_dims": lambda x: hnp.expand_dims(x, (0, -1)),
     "flip": lambda x: hnp.flip(x),
+    "concat": lambda x: hnp.concat([x, x[:0], x[::-1].astype("float32")], axis=0),
+    "concat flat": lambda x: hnp.concat([x, x[0], x[0, 0, 0]], axis=None),
+    "stack": lambda x: hnp.stack([x, 2 * x], axis=-1),
     "flip of axes": lambda x: hnp.flip(x[:, :0], (0, 2)),
 }
 
@@ -124,6 +128,18 @@ def test_views_are_the_same_as_in_a_trace(name):
     at_once = VIEWS[name](hnp.asarray(x))
     np.testing.assert_array_equal(np.asarray(at_once), harp.jit(VIEWS[name])(x), strict=True)
     assert not np.asarray(at_once).flags.writeable and VIEWS[name](hnp.asarray(x)).weak is False
+
+
+KEYS = [0, -1, 3, -4, 10**30, True, slice(1, None), slice(None, None, -2), slice(-1, -100, -1), slice(5, 1), ..., None]
+KEYS += [(), (0, 1), (slice(None), 1), (..., 0), (None, ..., slice(0, 1)), (0, 0, 0), (0, 0, 0, 0), (..., ...)]
+KEYS += [(np.int8(1), slice(np.int64(0), 2)), (1, None, ..., -1), slice(10**30, None, -(10**30)), slice(0, 3, 0), "a"]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+def test_parts(key, monkeypatch):
+    x = hnp.asarray(np.arange(12.0).reshape(3, 2, 2))
+    for array in (x, x[::-1, :0], hnp.asarray(2.0)):
+        both_ways(lambda array=array: array[key], monkeypatch)
 
 
 def test_errors(monkeypatch):
