@@ -47,6 +47,14 @@ def _is_plain(item: slice) -> bool:
     return all(bound is None or type(bound) is int for bound in (item.start, item.stop, item.step))
 
 
+def aligned(expr: Expr, operands: Sequence[Buffer], reduce: Reduce | None, axes: tuple[int, ...]) -> Buffer | None:
+    """The expression for each element of operands of one shape, then reduced over the axes."""
+    try:
+        return interpret.map_reduce(expr, operands, operands[0].shape, reduce, axes)
+    except (ValueError, MemoryError):
+        return None
+
+
 def joined(values: Sequence[Buffer | None], axis: int) -> Buffer | None:
     """Arrays of one dtype one after the other, where all have numbers and their sizes fit."""
     known = [value for value in values if value is not None]

@@ -59,6 +59,7 @@ def both_ways(call, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(direct, "elementwise", lambda *args: None)
         patch.setattr(direct, "reduction", lambda *args: None)
+        patch.setattr(direct, "aligned", lambda *args: None)
         patch.setattr(direct, "part", lambda *args: None)
         assert outcome(call) == short
     return short
@@ -133,6 +134,27 @@ def test_views_are_the_same_as_in_a_trace(name):
 KEYS = [0, -1, 3, -4, 10**30, True, slice(1, None), slice(None, None, -2), slice(-1, -100, -1), slice(5, 1), ..., None]
 KEYS += [(), (0, 1), (slice(None), 1), (..., 0), (None, ..., slice(0, 1)), (0, 0, 0), (0, 0, 0, 0), (..., ...)]
 KEYS += [(np.int8(1), slice(np.int64(0), 2)), (1, None, ..., -1), slice(10**30, None, -(10**30)), slice(0, 3, 0), "a"]
+
+
+SUBSCRIPTS = {  # and which operands they are for
+    **dict.fromkeys(["ij->j", "ij", "ji", "ij->", "ii->i"], "x"),
+    **dict.fromkeys(["ij,jk->ik", "ij,kj", "ji,kj->ki", "ij,kl->ilkj"], "xy"),
+    "...j,j->...": "xv",
+    "ij,jk,k->i": "xyv",
+}
+
+
+@pytest.mark.parametrize("dtype", [d for d in ALL if d.numpy.itemsize > 2], ids=str)
+def test_products(dtype, monkeypatch):
+    a = hnp.asarray(numbers(dtype.numpy, (3, 3)))
+    for x, y, v in ((a, a.T[::-1], a[0]), (a[:0, :0], a[:0, :0], a[0, :0]), (a[:1, :1], a[1:2, 1:2], a[0, :1])):
+        both_ways(lambda x=x, y=y: x @ y, monkeypatch)
+        both_ways(lambda x=x, v=v: x @ v, monkeypatch)
+        both_ways(lambda x=x, v=v: hnp.vecdot(x, v), monkeypatch)
+        both_ways(lambda x=x, y=y: hnp.tensordot(x, y, 0), monkeypatch)
+        for text, names in SUBSCRIPTS.items():
+            operands = [{"x": x, "y": y, "v": v}[name] for name in names]
+            both_ways(lambda text=text, operands=operands: hnp.einsum(text, *operands), monkeypatch)
 
 
 @pytest.mark.parametrize("key", KEYS, ids=repr)
