@@ -12,7 +12,7 @@ from collections.abc import Callable
 from harp.errors import ArgumentError
 from harp.numpy import complexes
 from harp.trace import arithmetic, dtypes
-from harp.trace.arithmetic import ARITHMETIC, require, zero_of
+from harp.trace.arithmetic import ARITHMETIC, NUMBERS, require, zero_of
 from harp.trace.array import OPERATORS, Array, marked
 from harp.trace.dtypes import Kind, bool_, f64, real_of
 from harp.trace.expr import Expr, apply, cast, const
@@ -312,16 +312,16 @@ def trunc(x: object) -> Array:
 def round(x: object, decimals: int = 0) -> Array:
     """Elementwise rounding to so many decimals, halves to the even number, in the same dtype; integers stay.
 
-    Decimals scale by a power of ten before and after, as in NumPy; of complex numbers both parts are rounded. Raises
-    DTypeError for bool, ArgumentError for negative decimals of integers.
+    Decimals scale by a power of ten before and after, as in NumPy. Raises DTypeError for bool, ArgumentError for
+    negative decimals of integers.
 
     >>> round(as_array(2.5))
     Array(2.)
     """
     dtype, _ = common_dtype((x,))
-    require(dtype, "round", ARITHMETIC)
+    require(dtype, "round", NUMBERS)
     places = as_integer("decimals", decimals)
-    if not dtype.is_inexact:
+    if not dtype.is_float:
         if places < 0:
             raise ArgumentError(f"round of integers has no decimals={places}; convert with .astype first{place()}")
         return as_array(x)
@@ -329,8 +329,6 @@ def round(x: object, decimals: int = 0) -> Array:
 
 
 def _to_decimals(a: Expr, places: int) -> Expr:
-    if a.dtype.is_complex:
-        return apply(Op.COMPLEX, *(_to_decimals(apply(part, a), places) for part in (Op.REAL, Op.IMAG)))
     if places == 0:
         return _half_to_even(a)
     power = const(10.0 ** min(builtins.abs(places), 308), a.dtype)

@@ -359,7 +359,7 @@ CASES: dict[str, Case] = {
     "abs": each(NUMERIC, 3e-7),
     "bitwise_invert": each(BOOL + INTEGERS),
     "divide": pair(INEXACT, 3e-7),
-    "round": each(NUMERIC),
+    "round": each(REAL),
     "sign": each(NUMERIC, 3e-7),
     "conj": each(NUMERIC),
     "imag": each(COMPLEX),
