@@ -149,8 +149,11 @@ static void count_slices(void *given, int64_t begin, int64_t end)
     const int shift = LOW + job->bits - $wide;
     const uint32_t mask = (1 << $wide) - 1;
     for (int64_t s = begin; s < end; ++s) {
-        memset(job->place[s], 0, sizeof job->place[s]);
-        for (int64_t i = job->n*s/$slices; i < job->n*(s + 1)/$slices; ++i) job->place[s][DIGITS(job->from[i])]++;
+        const number *const from = job->from;
+        const int64_t last = job->n*(s + 1)/$slices;
+        uint32_t *const place = job->place[s];
+        memset(place, 0, sizeof job->place[s]);
+        for (int64_t i = job->n*s/$slices; i < last; ++i) place[DIGITS(from[i])]++;
     }
 }
 

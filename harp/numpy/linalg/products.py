@@ -9,6 +9,7 @@ from functools import reduce as fold
 import numpy as np
 
 from harp.errors import ArgumentError, ShapeError
+from harp.numpy.complexes import conj
 from harp.numpy.manipulation import ravel
 from harp.numpy.reductions import sum as sum_
 from harp.trace import direct, view
@@ -173,8 +174,8 @@ def inner(a: object, b: object) -> Array:
 
 
 def vdot(a: object, b: object) -> Array:
-    """The sum of products of all elements, flattened."""
-    return dot(ravel(a), ravel(b))
+    """The sum of products of all elements, flattened; of complex numbers, with the conjugate of `a`."""
+    return dot(ravel(conj(a)), ravel(b))
 
 
 def outer(a: object, b: object) -> Array:
