@@ -9,7 +9,7 @@ import numpy as np
 
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.manipulation import as_tuple, emit_like, expand_dims, ravel, reshape
-from harp.trace import view
+from harp.trace import direct, view
 from harp.trace.arithmetic import in_common
 from harp.trace.array import Array, from_numpy, node_of
 from harp.trace.division import floordiv, minimum, relu
@@ -17,6 +17,7 @@ from harp.trace.division import mod as index_mod
 from harp.trace.expr import Expr, Operand, Position, apply, const, select
 from harp.trace.index import ONE, ZERO, Index, loop
 from harp.trace.indexing import getitem, integer
+from harp.trace.levels import current
 from harp.trace.node import MapReduce, Node, Shape
 from harp.trace.ops import Op
 from harp.trace.primitives import (
@@ -91,7 +92,11 @@ def concatenate(arrays: Sequence[object], axis: int | None = 0) -> Array:
         )
     along = normalize_axis(0 if axis is None else axis, rank)
     dtype, weak = common_dtype(parts)
-    nodes = [node_of(in_common(p, dtype)) for p in parts]
+    alike = [in_common(p, dtype) for p in parts]
+    joined = direct.joined([p._value for p in alike], along) if current() is None else None
+    if joined is not None:
+        return from_numpy(joined, weak)
+    nodes = list(map(node_of, alike))
     common = _equal_but_for(along, [n.shape for n in nodes])
     if len(nodes) == 1:
         return emit(nodes[0], weak)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from harp.trace import view
 from harp.trace.array import OPERATORS, Array, from_numpy, node_of
 from harp.trace.bounds import exact_quotient
 from harp.trace.division import floordiv
+from harp.trace.dtypes import Buffer
 from harp.trace.index import ONE, ZERO, Index, as_index, product
 from harp.trace.levels import current
 from harp.trace.node import Node, Shape
@@ -25,12 +26,40 @@ from harp.trace.primitives import (
 from harp.trace.primitives import broadcast_shapes as join_shapes
 from harp.trace.scope import Relation
 from harp.trace.sites import where
-from harp.trace.sizes import Size, ask, describe, hint, require_at_least_one, resolve, resolve_all, unify, wrap
+from harp.trace.sizes import (
+    Size,
+    ask,
+    describe,
+    hint,
+    require_at_least_one,
+    resolve,
+    resolve_all,
+    to_index,
+    unify,
+    wrap,
+)
 
 
 def emit_like(array: Array, node: Node) -> Array:
     """An array for a node, weak if `array` is."""
     return emit(node, array.weak)
+
+
+def shown(array: Array, build: Callable[[Node], Node], at_once: Callable[[Buffer], Buffer]) -> Array:
+    """A view: a node inside a trace, elsewhere at once one of the memory."""
+    value = array._value
+    if value is not None and current() is None:
+        return from_numpy(np.asarray(at_once(value)), array.weak)
+    return emit_like(array, build(node_of(array)))
+
+
+def shape_of(array: Array) -> Shape:
+    """The sizes as expressions."""
+    return tuple(map(to_index, array.shape))
+
+
+def _permuted(array: Array, order: Sequence[int]) -> Array:
+    return shown(array, lambda node: view.permute(node, order), lambda value: value.transpose(order))
 
 
 def as_tuple(values: object) -> tuple[object, ...]:
@@ -47,11 +76,11 @@ def transpose(x: object, axes: object = None) -> Array:
     """
     array = as_array(x)
     if axes is None:
-        return emit_like(array, view.permute(node_of(array), range(array.ndim)[::-1]))
+        return _permuted(array, range(array.ndim)[::-1])
     order = [normalize_axis(a, array.ndim) for a in as_tuple(axes)]
     if sorted(order) != list(range(array.ndim)):
         raise AxisError(f"transpose needs each of {array.ndim} axes once, not {axes}{where()}")
-    return emit_like(array, view.permute(node_of(array), order))
+    return _permuted(array, order)
 
 
 def permute_dims(x: object, axes: object) -> Array:
@@ -73,7 +102,7 @@ def swapaxes(x: object, axis1: int, axis2: int) -> Array:
     a, b = normalize_axis(axis1, array.ndim), normalize_axis(axis2, array.ndim)
     order = list(range(array.ndim))
     order[a], order[b] = order[b], order[a]
-    return emit_like(array, view.permute(node_of(array), order))
+    return _permuted(array, order)
 
 
 def moveaxis(x: object, source: object, destination: object) -> Array:
@@ -86,7 +115,7 @@ def moveaxis(x: object, source: object, destination: object) -> Array:
     order = [axis for axis in range(array.ndim) if axis not in origin]
     for place, axis in sorted(zip(target, origin, strict=True)):
         order.insert(place, axis)
-    return emit_like(array, view.permute(node_of(array), order))
+    return _permuted(array, order)
 
 
 def reshape(x: object, shape: object, *, copy: bool | None = None) -> Array:
@@ -101,7 +130,7 @@ def reshape(x: object, shape: object, *, copy: bool | None = None) -> Array:
            [3, 4, 5]])
     """
     array = as_array(x)
-    node = node_of(array)
+    old_shape = shape_of(array)
     wanted = list(as_tuple(shape))
     free = [k for k, size in enumerate(wanted) if not isinstance(size, (Size, Index)) and _is_minus_one(size)]
     if len(free) > 1:
@@ -109,10 +138,10 @@ def reshape(x: object, shape: object, *, copy: bool | None = None) -> Array:
     for k in free:
         wanted[k] = 1
     sizes = list(to_shape(wanted))
-    total = resolve(product(resolve_all(node.shape)))
+    total = resolve(product(resolve_all(old_shape)))
 
     def what() -> str:
-        old, new = ", ".join(map(describe, node.shape)), ", ".join(map(str, as_tuple(shape)))
+        old, new = ", ".join(map(describe, old_shape)), ", ".join(map(str, as_tuple(shape)))
         return f"reshape from ({old}) to ({new}) changes the number of elements"
 
     for k in free:
@@ -124,10 +153,11 @@ def reshape(x: object, shape: object, *, copy: bool | None = None) -> Array:
 
 def _in_order(array: Array, shape: Shape) -> Array:
     """The elements in row-major order; of numbers without a trace, a view where strides allow one."""
-    if array._value is not None and current() is None:
-        sizes = [int(wrap(size)) for size in shape]
-        return from_numpy(array._value.reshape(sizes), array.weak)
-    return emit_like(array, view.reshape(node_of(array), shape))
+    return shown(
+        array,
+        lambda node: view.reshape(node, shape),
+        lambda value: value.reshape([int(wrap(size)) for size in shape]),
+    )
 
 
 def _copied(result: Array, source: Array, copy: bool) -> Array:
@@ -168,7 +198,7 @@ def _rest(total: Index, known: Index, what: object) -> Index:
 def ravel(x: object) -> Array:
     """All elements in row-major order along one axis."""
     array = as_array(x)
-    shape = resolve_all(node_of(array).shape)
+    shape = resolve_all(shape_of(array))
     return _in_order(array, (product(shape),)) if array.ndim != 1 else array
 
 
@@ -178,21 +208,27 @@ flatten = ravel
 def squeeze(x: object, axis: object = None) -> Array:
     """Without these axes, which must have one element; None means all that have. Raises ShapeError."""
     array = as_array(x)
-    shape = node_of(array).shape
+    shape = shape_of(array)
     if axis is None:
         axes: Sequence[int] = [k for k, n in enumerate(shape) if ask(Relation.ZERO, resolve(n) - 1, "squeeze asks")]
     else:
         axes = normalize_axes(axis, array.ndim)
         for k in axes:
             unify(shape[k], ONE, lambda k=k: f"squeeze of axis {k}, which must have one element")  # type: ignore[misc]
-    return emit_like(array, view.drop_axes(node_of(array), dict.fromkeys(axes, ZERO))) if axes else array
+    if not axes:
+        return array
+    return shown(
+        array,
+        lambda node: view.drop_axes(node, dict.fromkeys(axes, ZERO)),
+        lambda value: value.squeeze(tuple(axes)),
+    )
 
 
 def expand_dims(x: object, axis: object = 0) -> Array:
     """With new axes of one element at these places of the result. Raises AxisError."""
     array = as_array(x)
     axes = normalize_axes(axis, array.ndim + len(as_tuple(axis)))
-    return emit_like(array, view.insert_axes(node_of(array), axes))
+    return shown(array, lambda node: view.insert_axes(node, axes), lambda value: np.expand_dims(value, axes))
 
 
 def broadcast_to(x: object, shape: object) -> Array:
@@ -281,7 +317,8 @@ def unstack(x: object, /, *, axis: object = 0) -> tuple[Array, ...]:
 def flip(x: object, axis: object = None) -> Array:
     """The elements in reverse order along axes; None means all. Raises AxisError."""
     array = as_array(x)
-    return emit_like(array, view.flip(node_of(array), normalize_axes(axis, array.ndim)))
+    axes = normalize_axes(axis, array.ndim)
+    return shown(array, lambda node: view.flip(node, axes), lambda value: np.flip(value, axes))
 
 
 OPERATORS.update(

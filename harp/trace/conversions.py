@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import operator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self
@@ -18,6 +17,7 @@ from harp.trace.sites import where
 CPU = "cpu"
 STANDARDS = ("2021.12", "2022.12", "2023.12", "2024.12")  # of the array API
 _DLPACK_CPU = 1, 0  # kDLCPU of the protocol, and the number of the device
+_NUMPY_MARKS_READ_ONLY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
 _MOST_ROWS = 20  # of text that a notebook shows
 
 
@@ -95,14 +95,10 @@ class Conversions:
             raise InterchangeError(
                 f"arrays live in the memory of the CPU, without streams: ask for no other device{where()}"
             )
-        if copy or (copy is None and (max_version is None or max_version[0] < 1)):
-            return value.copy().__dlpack__()  # such a consumer cannot be told that it may not write
-        if max_version is None or max_version[0] < 1:
-            raise InterchangeError(
-                "memory that may not be written to cannot be shared by DLPack before 1.0; leave out copy=False"
-                f"{where()}"
-            )
-        return _read_only_capsule(value, max_version)
+        try:
+            return _capsule(value, max_version, copy)
+        except BufferError as error:
+            raise InterchangeError(f"an array of {value.dtype} cannot be shared by DLPack: {error}{where()}") from None
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return _DLPACK_CPU
@@ -138,10 +134,16 @@ class Conversions:
         if len(lines) > _MOST_ROWS:
             lines = [*lines[: _MOST_ROWS // 2], "...", *lines[-_MOST_ROWS // 2 :]]
         text = "\n".join(lines)
-        return f"<pre>{html.escape(text)}</pre>"
+        for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+            text = text.replace(character, entity)
+        return f"<pre>{text}</pre>"
 
 
-def _read_only_capsule(value: Any, max_version: tuple[int, int]) -> object:
-    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
-        return value.__dlpack__(max_version=max_version)
-    return value.copy().__dlpack__()
+def _capsule(value: Any, max_version: tuple[int, int] | None, copy: bool | None) -> object:
+    """The memory itself for those who can be told that they may not write to it, else a copy."""
+    knows = max_version is not None and max_version[0] >= 1 and _NUMPY_MARKS_READ_ONLY
+    if copy or (copy is None and not knows):
+        return value.copy().__dlpack__()
+    if not knows:
+        raise BufferError("memory that may not be written to needs DLPack 1.0; leave out copy=False")
+    return value.__dlpack__(max_version=max_version)

@@ -1,4 +1,5 @@
-"""What arrays compute outside of a trace, without nodes: a scalar expression over buffers, reduced or not.
+"""What arrays compute outside of a trace, without nodes: a scalar expression over buffers, reduced or not; parts
+of arrays, and arrays joined.
 
 It calls what the interpreter calls for a `MapReduce`, so that the numbers are the same. None says that the sizes do not
 fit or memory does not suffice; then the interpreter goes the long way, which raises the errors.
@@ -24,6 +25,43 @@ def elementwise(expr: Expr, operands: Sequence[Buffer]) -> Buffer | None:
             domain = np.broadcast(*operands).shape
             operands = [np.broadcast_to(o, domain) for o in operands]
         return interpret.map_reduce(expr, operands, domain, None, ())
+    except (ValueError, MemoryError):
+        return None
+
+
+def part(value: Buffer, key: object) -> Buffer | None:
+    """`value[key]` for numbers of Python, slices of them, None and `...`, where it is not an error."""
+    keys = key if isinstance(key, tuple) else (key,)
+    if not all(type(k) in _PLAIN or (type(k) is slice and _is_plain(k)) for k in keys):
+        return None
+    try:
+        return np.asarray(value[keys])
+    except (IndexError, ValueError, OverflowError):
+        return None
+
+
+_PLAIN = (int, type(None), type(...))
+
+
+def _is_plain(item: slice) -> bool:
+    return all(bound is None or type(bound) is int for bound in (item.start, item.stop, item.step))
+
+
+def aligned(expr: Expr, operands: Sequence[Buffer], reduce: Reduce | None, axes: tuple[int, ...]) -> Buffer | None:
+    """The expression for each element of operands of one shape, then reduced over the axes."""
+    try:
+        return interpret.map_reduce(expr, operands, operands[0].shape, reduce, axes)
+    except (ValueError, MemoryError):
+        return None
+
+
+def joined(values: Sequence[Buffer | None], axis: int) -> Buffer | None:
+    """Arrays of one dtype one after the other, where all have numbers and their sizes fit."""
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    try:
+        return np.concatenate(known, axis)
     except (ValueError, MemoryError):
         return None
 

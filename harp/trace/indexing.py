@@ -12,10 +12,11 @@ from typing import NamedTuple, SupportsIndex, cast
 import numpy as np
 
 from harp.errors import ArgumentError, IndexOutOfRangeError
-from harp.trace import view
-from harp.trace.array import Array, node_of
+from harp.trace import direct, view
+from harp.trace.array import Array, from_numpy, node_of
 from harp.trace.division import ceildiv, maximum, minimum, relu
 from harp.trace.index import ONE, ZERO, Index, as_index
+from harp.trace.levels import current
 from harp.trace.node import Node, positions
 from harp.trace.primitives import emit
 from harp.trace.ranges import require_int64
@@ -32,6 +33,10 @@ def getitem(array: Array, key: object) -> Array:
     Raises IndexOutOfRangeError for an integer outside its axis and for too many indices, ArgumentError for arrays,
     lists and booleans.
     """
+    if array._value is not None and current() is None:
+        part = direct.part(array._value, key)
+        if part is not None:
+            return from_numpy(part, array.weak)
     node = node_of(array)
     keys = fill_ellipsis(key if isinstance(key, tuple) else (key,), len(node.shape))
     return emit(select(node, keys).view(node), array.weak)

@@ -137,7 +137,16 @@ def sorting(xp, x, y):
     }
 
 
+def complexes(xp, x, y):
+    one = ("abs", "real", "imag", "conj", "exp", "sin", "cos", "tanh", "sqrt", "square", "sign", "isfinite", "negative")
+    two = ("add", "subtract", "multiply", "equal")
+    sums = {n: getattr(xp, n)(x, axis=1) for n in ("sum", "prod", "cumulative_sum", "any")}
+    return sums | {n: getattr(xp, n)(x) for n in one} | {n: getattr(xp, n)(x, y) for n in two}
+
+
 GROUPS = [
+    *((complexes, d, SIZES, 2e-6) for d in ("complex64", "complex128")),
+    *((products, d, FILLED, 1e-5) for d in ("complex64",)),
     *((elementwise, d, SIZES, 0) for d in (*INTEGER, *FLOAT)),
     *((transcendental, d, SIZES, 4e-7) for d in FLOAT),
     *((bits, d, SIZES, 0) for d in ("int8", "uint16", "int64")),
@@ -154,6 +163,8 @@ GROUPS = [
 def numbers(rng, dtype, shape):
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
+    if dtype.startswith("complex"):
+        return (rng.integers(-40, 40, shape) / 16 + rng.integers(-40, 40, shape) / 16j).astype(dtype)
     if dtype.startswith("float"):
         return (rng.integers(-40, 40, shape) / 16).astype(dtype)
     limits = np.iinfo(dtype)

@@ -47,20 +47,32 @@ import sklearn
 sklearn.set_config(array_api_dispatch=True)
 from sklearn import metrics
 from sklearn.metrics import pairwise
+from sklearn.preprocessing import KernelCenterer, LabelEncoder
 from scipy import stats, special, integrate
 
 rng = np.random.default_rng(0)
 x, y = np.abs(rng.normal(size=(6, 3))), np.abs(rng.normal(size=(6, 3)))
+
+
+def kinds(a):
+    return (a[:, 0] > 0.5) * 2 + (a[:, 1] > 1)
+
+
 calls = {
     "mean_squared_error": metrics.mean_squared_error,
     "mean_absolute_error": metrics.mean_absolute_error,
     "mean_pinball_loss": metrics.mean_pinball_loss,
+    "accuracy_score": lambda a, b: metrics.accuracy_score(kinds(a), kinds(b)),
+    "calinski_harabasz_score": lambda a, b: metrics.calinski_harabasz_score(a, kinds(b)),
+    "KernelCenterer": lambda a, b: KernelCenterer().fit_transform(a @ b.T),
+    "LabelEncoder": lambda a, b: LabelEncoder().fit_transform(kinds(a)),
     "euclidean_distances": pairwise.euclidean_distances,
     "rbf_kernel": pairwise.rbf_kernel,
     "polynomial_kernel": pairwise.polynomial_kernel,
     "gmean": lambda a, b: stats.gmean(a),
     "kurtosis": lambda a, b: stats.kurtosis(a),
     "entropy": lambda a, b: stats.entropy(a),
+    "ttest_1samp": lambda a, b: stats.ttest_1samp(a, 0.5).pvalue,
     "sem": lambda a, b: stats.sem(a),
     "directional_stats": lambda a, b: stats.directional_stats(a).mean_direction,
     "softmax": lambda a, b: special.softmax(a, axis=1),
@@ -79,6 +91,7 @@ def test_scikit_learn_and_scipy():
     run = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     where = dict(map(json.loads, run.stdout.splitlines()))
-    assert len(where) == 13
-    arrays = {"euclidean_distances", "rbf_kernel", "gmean", "kurtosis", "entropy", "sem", "softmax", "trapezoid"}
+    assert len(where) == 18
+    arrays = {"KernelCenterer", "LabelEncoder", "euclidean_distances", "rbf_kernel", "gmean", "kurtosis", "entropy"}
+    arrays |= {"sem", "softmax", "trapezoid", "ttest_1samp"}
     assert {where[name] for name in arrays} == {Array.__module__}

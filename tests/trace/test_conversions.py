@@ -58,6 +58,12 @@ def test_dlpack_copies_for_those_who_might_write():
         assert isinstance(caught.value, InterchangeError) and __file__ in str(caught.value)
 
 
+def test_dlpack_does_not_know_bfloat16():
+    pytest.importorskip("ml_dtypes")
+    with pytest.raises(InterchangeError, match="bfloat16"):
+        hnp.ones(2, "bfloat16").__dlpack__(max_version=(1, 0))
+
+
 def test_from_dlpack():
     source = np.arange(6.0).reshape(2, 3)
     x = hnp.from_dlpack(source)

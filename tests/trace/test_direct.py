@@ -59,6 +59,8 @@ def both_ways(call, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(direct, "elementwise", lambda *args: None)
         patch.setattr(direct, "reduction", lambda *args: None)
+        patch.setattr(direct, "aligned", lambda *args: None)
+        patch.setattr(direct, "part", lambda *args: None)
         assert outcome(call) == short
     return short
 
@@ -99,6 +101,67 @@ def test_reductions(dtype, monkeypatch):
                 for keepdims in (False, True):
                     both_ways(lambda f=f, a=a, k=keepdims, axis=axis: f(a, axis=axis, keepdims=k), monkeypatch)
         both_ways(lambda a=a: hnp.sum(a.T[::-1], axis=1, dtype=np.float32), monkeypatch)
+
+
+VIEWS = {
+    "transpose": lambda x: x.T,
+    "permute_dims": lambda x: hnp.permute_dims(x, (1, 2, 0)),
+    "swapaxes": lambda x: hnp.swapaxes(x, 0, 2),
+    "moveaxis": lambda x: hnp.moveaxis(x, 0, -1),
+    "reshape": lambda x: x.reshape(-1, 2),
+    "reshape of a transpose": lambda x: x.T.reshape(6, 2),
+    "ravel": lambda x: x[::-1].ravel(),
+    "squeeze": lambda x: hnp.squeeze(x[:, :1], 1),
+    "squeeze all": lambda x: hnp.squeeze(x[:1, :1]),
+    "expand_dims": lambda x: hnp.expand_dims(x, (0, -1)),
+    "flip": lambda x: hnp.flip(x),
+    "concat": lambda x: hnp.concat([x, x[:0], x[::-1].astype("float32")], axis=0),
+    "concat flat": lambda x: hnp.concat([x, x[0], x[0, 0, 0]], axis=None),
+    "stack": lambda x: hnp.stack([x, 2 * x], axis=-1),
+    "flip of axes": lambda x: hnp.flip(x[:, :0], (0, 2)),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_are_the_same_as_in_a_trace(name):
+    """What needs no node outside of a trace does what the node does."""
+    x = np.arange(12, dtype=np.int16).reshape(3, 2, 2)
+    at_once = VIEWS[name](hnp.asarray(x))
+    np.testing.assert_array_equal(np.asarray(at_once), harp.jit(VIEWS[name])(x), strict=True)
+    assert not np.asarray(at_once).flags.writeable and VIEWS[name](hnp.asarray(x)).weak is False
+
+
+KEYS = [0, -1, 3, -4, 10**30, True, slice(1, None), slice(None, None, -2), slice(-1, -100, -1), slice(5, 1), ..., None]
+KEYS += [(), (0, 1), (slice(None), 1), (..., 0), (None, ..., slice(0, 1)), (0, 0, 0), (0, 0, 0, 0), (..., ...)]
+KEYS += [(np.int8(1), slice(np.int64(0), 2)), (1, None, ..., -1), slice(10**30, None, -(10**30)), slice(0, 3, 0), "a"]
+
+
+SUBSCRIPTS = {  # and which operands they are for
+    **dict.fromkeys(["ij->j", "ij", "ji", "ij->", "ii->i"], "x"),
+    **dict.fromkeys(["ij,jk->ik", "ij,kj", "ji,kj->ki", "ij,kl->ilkj"], "xy"),
+    "...j,j->...": "xv",
+    "ij,jk,k->i": "xyv",
+}
+
+
+@pytest.mark.parametrize("dtype", [d for d in ALL if d.numpy.itemsize > 2], ids=str)
+def test_products(dtype, monkeypatch):
+    a = hnp.asarray(numbers(dtype.numpy, (3, 3)))
+    for x, y, v in ((a, a.T[::-1], a[0]), (a[:0, :0], a[:0, :0], a[0, :0]), (a[:1, :1], a[1:2, 1:2], a[0, :1])):
+        both_ways(lambda x=x, y=y: x @ y, monkeypatch)
+        both_ways(lambda x=x, v=v: x @ v, monkeypatch)
+        both_ways(lambda x=x, v=v: hnp.vecdot(x, v), monkeypatch)
+        both_ways(lambda x=x, y=y: hnp.tensordot(x, y, 0), monkeypatch)
+        for text, names in SUBSCRIPTS.items():
+            operands = [{"x": x, "y": y, "v": v}[name] for name in names]
+            both_ways(lambda text=text, operands=operands: hnp.einsum(text, *operands), monkeypatch)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=repr)
+def test_parts(key, monkeypatch):
+    x = hnp.asarray(np.arange(12.0).reshape(3, 2, 2))
+    for array in (x, x[::-1, :0], hnp.asarray(2.0)):
+        both_ways(lambda array=array: array[key], monkeypatch)
 
 
 def test_errors(monkeypatch):

@@ -6,18 +6,21 @@ from collections.abc import Sequence
 from functools import partial
 from functools import reduce as fold
 
+import numpy as np
+
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.complexes import conj
 from harp.numpy.manipulation import ravel
 from harp.numpy.reductions import sum as sum_
-from harp.trace import view
+from harp.trace import direct, view
 from harp.trace.arithmetic import in_common, multiply
-from harp.trace.array import OPERATORS, Array, node_of
+from harp.trace.array import OPERATORS, Array, from_numpy, node_of
 from harp.trace.division import minimum, relu
-from harp.trace.dtypes import bool_
-from harp.trace.expr import Expr, apply
+from harp.trace.dtypes import Buffer, bool_
+from harp.trace.expr import Expr, Operand, apply
 from harp.trace.index import Index
-from harp.trace.node import Node, Shape, positions
+from harp.trace.levels import current
+from harp.trace.node import Constant, Node, Shape, positions
 from harp.trace.ops import Op, Reduce
 from harp.trace.primitives import (
     as_array,
@@ -31,7 +34,7 @@ from harp.trace.primitives import (
     normalize_axis,
 )
 from harp.trace.sites import where
-from harp.trace.sizes import resolve, resolve_all, unify
+from harp.trace.sizes import resolve, resolve_all, unify, wrap
 
 Labels = tuple[str, ...]
 
@@ -41,15 +44,31 @@ def contract(nodes: Sequence[Node], labels: Sequence[Labels], sizes: dict[str, I
     summed = tuple(dict.fromkeys(name for each in labels for name in each if name not in out))
     order = (*out, *summed)
     domain = tuple(resolve(sizes[name]) for name in order)
-    aligned = [_align(node, each, order, domain) for node, each in zip(nodes, labels, strict=True)]
-    if len(aligned) == 1 and not summed:
-        return emit(aligned[0])
     is_bool = nodes[0].dtype is bool_
+    reduce = Reduce.MAX if is_bool else Reduce.SUM
+    axes = tuple(range(len(out), len(order)))
 
     def build(*factors: Expr) -> Expr:
         return fold(lambda a, b: apply(Op.AND if is_bool else Op.MUL, a, b), factors)
 
-    return map_reduce(build, aligned, domain, Reduce.MAX if is_bool else Reduce.SUM, range(len(out), len(order)))
+    if current() is None and all(isinstance(node, Constant) for node in nodes):
+        operands = [_aligned(node, each, order, domain) for node, each in zip(nodes, labels, strict=True)]
+        expr = build(*(Operand(node.dtype, slot) for slot, node in enumerate(nodes)))
+        result = direct.aligned(expr, operands, reduce if axes else None, axes)
+        if result is not None:
+            return from_numpy(result)
+    aligned = [_align(node, each, order, domain) for node, each in zip(nodes, labels, strict=True)]
+    if len(aligned) == 1 and not summed:
+        return emit(aligned[0])
+    return map_reduce(build, aligned, domain, reduce, axes)
+
+
+def _aligned(node: Node, labels: Labels, order: Labels, domain: Shape) -> Buffer:
+    """What `_align` is of numbers: a view of them."""
+    assert isinstance(node, Constant)
+    value = node.captured.array.transpose(sorted(range(len(labels)), key=lambda k: order.index(labels[k])))
+    spread = value[tuple(slice(None) if name in labels else None for name in order)]
+    return np.broadcast_to(spread, [int(wrap(size)) for size in domain])
 
 
 def _align(node: Node, labels: Labels, order: Labels, domain: Shape) -> Node:
