@@ -12,7 +12,7 @@ Where a row is cut, and which version runs, depends on its length only: it has t
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 
 import attrs
 
@@ -76,6 +76,8 @@ def _match(numbers: Numbers, s: Stmt) -> Row | None:
     if len(heads) < len(s.heads) or len(found) != 1:
         return None
     part, loops, store = found[0]
+    if not any(inner is part for inner in _once(s.body)):
+        return None
     few, body = collapsed(numbers, loops, store)
     loop = few[0].loop
     if len(few) > 1 or not isinstance(body, Store) or mentioned(loop.extent):
@@ -86,6 +88,13 @@ def _match(numbers: Numbers, s: Stmt) -> Row | None:
         return None
     made = {inner.buffer for inner in walk(s.body) if isinstance(inner, Store)} - {store.buffer}
     return Row(heads, part, loop, body) if _is_there(body.value, store.buffer, made) else None
+
+
+def _once(s: Stmt) -> Iterator[Stmt]:
+    """The statements that run once for each row."""
+    yield s
+    for part in s.parts if isinstance(s, Seq) else (s.body,) if isinstance(s, Alloc) else ():
+        yield from _once(part)
 
 
 def _is_there(value: Expr, acc: Buffer, made: Set[Buffer]) -> bool:

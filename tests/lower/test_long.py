@@ -6,7 +6,23 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from graphs import FUSED, SMALL, K, M, N, assembled, elementwise, fold, graph, matmul, parameter, run, sized, softmax
+from graphs import (
+    FUSED,
+    SMALL,
+    K,
+    M,
+    N,
+    assembled,
+    elementwise,
+    fold,
+    graph,
+    matmul,
+    parameter,
+    run,
+    sized,
+    softmax,
+    unary,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,9 +36,10 @@ from harp.lower.loops import If
 from harp.lower.schedule import schedule
 from harp.lower.simplify import simplify
 from harp.trace import view
-from harp.trace.expr import apply
+from harp.trace.expr import Operand, apply
 from harp.trace.graph import Graph
 from harp.trace.index import as_index
+from harp.trace.node import MapReduce, positions
 from harp.trace.ops import Op, Reduce
 
 X, Y, CUBE = parameter(N, M), parameter(N, M, name="y"), parameter(N, M, K)
@@ -89,6 +106,15 @@ def test_a_sum_of_what_the_same_loops_store_stays_with_them(monkeypatch):
     results = (run(g, assembled(g, version, version.kernels), sized(g, (3, 17))) for version in (plain, made))
     for a, b in zip(*results, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5)
+    assert len(plain.kernels) == 1 and not any(cut(plain))
+
+
+def test_a_sum_inside_another_loop_of_the_row_stays_with_it():
+    i, j, k = positions((N, N, M))
+    pairs = (view.view(X, (N, N, M), (i, k)), view.view(X, (N, N, M), (j, k)))
+    product = apply(Op.MUL, Operand(X.dtype, 0), Operand(X.dtype, 1))
+    g = graph(MapReduce((N, N, M), pairs, product, Reduce.SUM, (2,)), unary(Op.EXP, X))
+    plain = fuse(built(g, SMALL))
     assert len(plain.kernels) == 1 and not any(cut(plain))
 
 
