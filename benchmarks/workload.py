@@ -46,7 +46,7 @@ class Comparison:
 
     def reference(self, arguments: Arguments) -> object:
         """The result in float64, by NumPy."""
-        exact = tree_map(lambda leaf: leaf.astype(np.float64), arguments)
+        exact = tree_map(lambda leaf: leaf.astype(np.float64) if leaf.dtype.kind == "f" else leaf, arguments)
         if "numpy" in self.calls:
             return self.calls["numpy"](*exact)()
         return self.shared(PEERS["numpy"])(*exact)

@@ -6,11 +6,14 @@ NumPy arrays; sizes may change from call to call.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from harp import sources as _sources  # noqa: F401, isort: skip (before the files that it watches)
 from harp import errors, numpy
 from harp.backends.options import CompileOptions
 from harp.config import set_threads, stats
-from harp.trace.array import Array
+from harp.trace.array import Array, realize
 from harp.trace.dtypes import (
     ArraySignature,
     DType,
@@ -36,6 +39,9 @@ from harp.trace.sizes import Size
 from harp.trace.tracer import trace
 from harp.transforms.grad import grad, stop_gradient, value_and_grad, vjp
 from harp.transforms.jit import JitFunction, jit
+
+if TYPE_CHECKING:
+    from harp import random
 
 __version__ = "0.1.0"
 
@@ -63,6 +69,8 @@ __all__ = [
     "i64",
     "jit",
     "numpy",
+    "random",
+    "realize",
     "set_threads",
     "stats",
     "stop_gradient",
@@ -74,3 +82,11 @@ __all__ = [
     "value_and_grad",
     "vjp",
 ]
+
+_LAZY = ("random",)  # imported when first used: not every program needs them
+
+
+def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        return import_module(f"harp.{name}")
+    raise AttributeError(f"module 'harp' has no attribute {name!r}")

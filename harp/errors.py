@@ -31,6 +31,10 @@ class UnsupportedDTypeError(DTypeError):
     """The dtype has no place in harp: object, string, structured, ..."""
 
 
+class InterchangeError(HarpError, BufferError, ValueError):
+    """A device that harp does not have, or memory that cannot be shared with another library."""
+
+
 class MissingPackageError(DTypeError, ImportError):
     """A dtype needs a package that is not installed."""
 

@@ -11,6 +11,7 @@ import pytest
 
 import harp
 import harp.numpy
+import harp.random
 from harp.config import log
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -109,10 +110,10 @@ def test_fields_have_precise_types():
 
 def test_all_that_is_public_is_documented():
     problems = []
-    for module in (harp, harp.numpy):
-        for name in getattr(module, "__all__", [n for n in vars(module) if not n.startswith("_")]):
+    for module in (harp, harp.numpy, harp.random):
+        for name in getattr(module, "__all__", [n for n in dir(module) if not n.startswith("_")]):
             value = getattr(module, name)
-            if not inspect.getdoc(value):
+            if value is not None and not inspect.getdoc(value):
                 problems.append(f"{module.__name__}.{name}")
             if inspect.isclass(value) and value.__module__.startswith("harp."):
                 members = [(n, m) for n, m in vars(value).items() if not n.startswith("_") and isinstance(m, METHODS)]

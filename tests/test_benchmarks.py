@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -12,10 +13,11 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the package is not installed
 
-from benchmarks import harness, report  # noqa: E402
+import harp  # noqa: E402
+from benchmarks import harness, random_quality, report  # noqa: E402
 from benchmarks.peers import PEERS  # noqa: E402
 from benchmarks.workload import LOOPS, Comparison  # noqa: E402
-from benchmarks.workloads import WORKLOADS, bandwidth, chosen  # noqa: E402
+from benchmarks.workloads import WORKLOADS, bandwidth, chosen, random  # noqa: E402
 from harp.backends import toolchain  # noqa: E402
 
 COMPARISONS = [w for w in WORKLOADS.values() if isinstance(w, Comparison)]
@@ -70,6 +72,19 @@ def test_the_loops_in_c_read_and_write_all_elements():
     assert np.array_equal(to, np.float32(2.5) * x - np.float32(0.75))
     parts = bandwidth._parts(bandwidth.library().read_all, [x], threads=3)
     assert sum(part() for part in parts) == x.sum()
+
+
+def test_random_numbers_are_compared_and_examined():
+    settings = harness.Settings(rounds=3, pause=0, quick=True, peers=("numpy", "numexpr"))
+    row = harness.Row("name", 1)
+    random.measure("normal", "float32", settings, row)
+    assert row.medians.keys() == {"harp", "numpy"} and row.figure and not row.notes
+    keys = [np.asarray(k) for k in harp.random.split(harp.random.key(3), 2)]
+    bits = list(islice(random_quality.tests(keys, 200_000), 7))
+    assert all(min(found) * len(found) > 1e-4 for _, found in bits)
+    constant = np.zeros(1000, np.uint32)
+    assert max(random_quality.bytes_even(constant), random_quality.pairs_even(constant, constant)) < 1e-9
+    assert max(random_quality.bit_counts(constant)) < 1e-9
 
 
 def test_an_unknown_workload_or_peer_is_an_error():

@@ -5,13 +5,22 @@ from __future__ import annotations
 from fnmatch import fnmatch
 
 from benchmarks.workload import Workload
-from benchmarks.workloads import bandwidth, dispatch, elementwise, matmul, mlp, processes, reductions, symbolic
+from benchmarks.workloads import (
+    bandwidth,
+    by_data,
+    dispatch,
+    elementwise,
+    matmul,
+    mlp,
+    processes,
+    random,
+    reductions,
+    sorting,
+    symbolic,
+)
 
-WORKLOADS: dict[str, Workload] = {
-    workload.name: workload
-    for module in (elementwise, reductions, matmul, mlp, dispatch, processes, bandwidth, symbolic)
-    for workload in module.WORKLOADS
-}
+_MODULES = (elementwise, reductions, by_data, sorting, random, matmul, mlp, dispatch, processes, bandwidth, symbolic)
+WORKLOADS: dict[str, Workload] = {workload.name: workload for module in _MODULES for workload in module.WORKLOADS}
 
 
 def chosen(words: list[str]) -> list[Workload]:

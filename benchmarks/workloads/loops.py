@@ -41,6 +41,20 @@ def horner(x):
     return result
 
 
+def gather_rows(table, places):
+    result = np.empty((places.size, table.shape[1]), table.dtype)
+    for k in prange(places.size):
+        result[k] = table[places[k]]
+    return result
+
+
+def scatter_add(table, places, updates):
+    result = np.zeros(table.shape, table.dtype)
+    for k in range(places.size):
+        result[places[k]] += updates[k]
+    return result
+
+
 def sum_all(x):
     rows = np.empty(x.shape[0], x.dtype)
     for i in prange(x.shape[0]):

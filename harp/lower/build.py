@@ -16,15 +16,18 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from harp.lower.chunks import in_chunks
-from harp.lower.cost import Frame, Nesting, Use, weigh
-from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, Space, Stmt, Store
+from harp.lower.complex import split
+from harp.lower.cost import Frame, Nesting, Use, count_users, weigh
+from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Space, Stmt, Store
+from harp.lower.picks import Binding
 from harp.lower.rewrite import nest, sequence
+from harp.lower.rows import row_kernel
 from harp.lower.schedule import Group, Schedule, Step
 from harp.lower.target import Target
 from harp.trace.dtypes import DType
-from harp.trace.expr import Apply, Expr, Position, apply, const, select, substitute, walk
+from harp.trace.expr import Apply, Const, Expr, Position, apply, const, select, substitute, walk
 from harp.trace.index import Index, Loop
-from harp.trace.node import Constant, Contiguous, MapReduce, Node, View, at, positions
+from harp.trace.node import Constant, Contiguous, Gather, MapReduce, Node, RowWise, Scatter, View, at, positions
 from harp.trace.ops import Op, Reduce
 
 # A scalar at an outer depth gets a variable from this weight on; the C compiler hoists cheaper ones.
@@ -61,17 +64,41 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> B
         else:
             memory[node] = buffer
     scratch: list[Buffer] = []
+    taken = bases(schedule)
     for group in schedule.groups:
-        if group.root not in memory:
-            memory[group.root] = _buffer(f"mem{len(scratch)}", group.root, Space.SCRATCH)
-            scratch.append(memory[group.root])
+        owner = group.root
+        while owner in taken:
+            owner = taken[owner]
+        if owner not in memory:
+            memory[owner] = _buffer(f"mem{len(scratch)}", owner, Space.SCRATCH)
+            scratch.append(memory[owner])
+        memory[group.root] = memory[owner]
+    binding = Binding({stand_in: memory[node] for node, stand_in in schedule.arrays.items()})
     kernels: list[Kernel] = []
     for group in schedule.groups:
-        kernel, parts = in_chunks(_Builder(group, memory, target).kernel(), len(scratch))
+        root = group.root
+        if isinstance(root, RowWise):
+            kernels.append(row_kernel(root, memory))
+            continue
+        if isinstance(root, Scatter) and memory[root.base] is not memory[root]:
+            kernels.append(_copy(memory[root], memory[root.base]))
+        kernel, parts = in_chunks(_Builder(group, memory, binding, target).kernel(), len(scratch))
         kernels.append(kernel)
         scratch += parts
     kernels += [_copy(buffer, memory[node]) for buffer, node in copies]
     return Built(tuple(kernels), inputs, outputs, tuple(scratch))
+
+
+def bases(schedule: Schedule) -> dict[Node, Scatter]:
+    """The arrays that nobody reads but the scatter which changes them: they are made in its memory."""
+    nodes = schedule.graph.nodes()
+    users = count_users(nodes, schedule.graph.outputs)
+    roots = {group.root for group in schedule.groups}
+    return {
+        node.base: node
+        for node in nodes
+        if isinstance(node, Scatter) and node.inputs.count(node.base) == users[node.base] == 1 and node.base in roots
+    }
 
 
 def _buffer(name: str, node: Node, space: Space) -> Buffer:
@@ -87,9 +114,10 @@ def _copy(target: Buffer, source: Buffer) -> Kernel:
 class _Builder:
     """One kernel: values of its steps, and what stands at each depth of the root's loops."""
 
-    def __init__(self, group: Group, memory: Mapping[Node, Buffer], target: Target) -> None:
+    def __init__(self, group: Group, memory: Mapping[Node, Buffer], binding: Binding, target: Target) -> None:
         self.group = group
         self.memory = memory
+        self.binding = binding
         self.target = target
         self.nesting = Nesting(group.loops)
         for step in (s for s in group.steps if s.loops):
@@ -104,8 +132,12 @@ class _Builder:
             self.values[step.node, step.use] = _VALUE[type(step.node)](self, step)
         last = self.group.steps[-1]
         out = self.memory[self.group.root]
-        body: Stmt = Store(out, last.use.at, self.rounded(self.values[last.node, last.use]))
+        into = last.reads[0] if isinstance(last.node, Scatter) else Use(last.use.at)
+        body: Stmt = Store(out, self.binding.each(into.at), self.rounded(self.values[last.node, last.use]))
+        inside = self.nesting.frame(into.conditions).depth
         for depth in range(len(self.group.loops), -1, -1):
+            if into.conditions and depth == inside:
+                body = If(self.binding.each(into.conditions), body)
             for buffer, fill in reversed(self.items[depth]):
                 body = Alloc(buffer, sequence((fill, body)))
             if depth:
@@ -116,11 +148,9 @@ class _Builder:
 
     def read(self, step: Step, slot: int) -> Expr:
         """The value of an input of the step, which may be a variable at an outer depth."""
-        node, use = step.node.inputs[slot], step.read
-        stored = self.memory.get(node)
-        if stored is not None:
-            fill = const(0, node.dtype) if use.conditions else None
-            return Load(stored, use.at, use.conditions, fill)
+        node, use = step.node.inputs[slot], step.reads[slot]
+        if node in self.memory:
+            return self.load(node, use, const(0, node.dtype))
         value = self.values[node, use]
         outer = self.nesting.frame((*use.at, *use.conditions))
         if outer.loops or outer == self.inside(step) or self.scalars >= _MOST_SCALARS or weigh(value) < _WORTH_KEEPING:
@@ -128,6 +158,11 @@ class _Builder:
         self.scalars += 1
         found = self.values[node, use] = self.variable(outer.depth, value.dtype, lambda v: Store(v, (), value))
         return found
+
+    def load(self, node: Node, use: Use, fill: Const) -> Load:
+        """An element in memory, `fill` outside the conditions."""
+        conditions = self.binding.each(use.conditions)
+        return Load(self.memory[node], self.binding.each(use.at), conditions, fill if conditions else None)
 
     def inside(self, step: Step) -> Frame:
         """Where the step's expression is evaluated; a root is evaluated inside all of its loops."""
@@ -148,14 +183,23 @@ class _Builder:
     def view(self, step: Step) -> Expr:
         """select(the view's conditions, source, fill); a load has conditions and a fill of its own."""
         node = step.node
-        assert isinstance(node, View)
-        value, conditions = self.read(step, 0), step.read.conditions
-        own = conditions[len(step.use.conditions) :]
+        assert isinstance(node, (View, Gather))
+        own = step.reads[0].conditions[len(step.use.conditions) :]
         if not own or node.fill is None:
-            return value
-        if isinstance(value, Load) and node.src in self.memory:
-            return Load(value.buffer, value.index, conditions, node.fill)
-        return select(holds(own), value, node.fill)
+            return self.read(step, 0)
+        if node.src in self.memory:
+            return self.load(node.src, step.reads[0], node.fill)
+        return select(holds(self.binding.each(own)), self.read(step, 0), node.fill)
+
+    def scatter(self, step: Step) -> Expr:
+        """What the place of an update holds after it."""
+        node = step.node
+        assert isinstance(node, Scatter)
+        update = self.read(step, len(node.inputs) - 1)
+        if node.kind.value is None:
+            return update
+        before = Load(self.memory[node], self.binding.each(step.reads[0].at))
+        return split(apply(node.kind.value, before, update))
 
     def same(self, step: Step) -> Expr:
         return self.read(step, 0)
@@ -239,6 +283,8 @@ def _name(group: Group) -> str:
     root = group.root
     if isinstance(root, MapReduce) and root.reduce is not None:
         return root.reduce.name.lower()
+    if isinstance(root, Scatter):
+        return "scatter"
     reductions = [s.node.reduce for s in group.steps if isinstance(s.node, MapReduce) and s.node.reduce is not None]
     names = dict.fromkeys(r.name.lower() for r in reductions)
     return "_".join((*names, "map" if isinstance(root, MapReduce) else "copy"))
@@ -246,6 +292,8 @@ def _name(group: Group) -> str:
 
 _VALUE: Mapping[type[Node], Callable[[_Builder, Step], Expr]] = {
     View: _Builder.view,
+    Gather: _Builder.view,
+    Scatter: _Builder.scatter,
     MapReduce: _Builder.map_reduce,
     Contiguous: _Builder.same,
 }

@@ -18,7 +18,7 @@ from harp.trace.dtypes import Buffer, DType, Kind, as_dtype, bf16, c64, c128, f1
 from harp.trace.graph import Graph
 from harp.trace.index import Atom, Index, Loop, Symbol, evaluate
 from harp.trace.interpret import interpret
-from harp.trace.node import Node, View, walk
+from harp.trace.node import Gather, Node, Scatter, View, walk
 from harp.trace.signature import sizes_of
 
 Sizes = Mapping[Symbol, int]
@@ -77,6 +77,8 @@ def _inside(node: Node, sizes: Sizes) -> bool:
     shape = _numbers(node.shape, sizes)
     if min(shape, default=0) < 0 or np.prod(shape) > _MOST_ELEMENTS:
         return False
+    if isinstance(node, (Gather, Scatter)):
+        return _has_elements(node, sizes)
     if not isinstance(node, View):
         return True
     source = _numbers(node.src.shape, sizes)
@@ -89,6 +91,12 @@ def _inside(node: Node, sizes: Sizes) -> bool:
         if not all(0 <= i < size for i, size in zip(index, source, strict=True)):
             return False
     return True
+
+
+def _has_elements(node: Gather | Scatter, sizes: Sizes) -> bool:
+    """Whether the nearest element, if one is wanted, is there."""
+    array, clips = (node.src, node.fill is None) if isinstance(node, Gather) else (node.base, node.clips)
+    return not clips or 0 not in _numbers(array.shape[: len(node.indices)], sizes)
 
 
 def _numbers(shape: tuple[Index, ...], sizes: Sizes) -> tuple[int, ...]:

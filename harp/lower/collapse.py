@@ -14,10 +14,10 @@ from harp.lower.loops import Buffer, For, If, LoopKind, Nest, Space, Stmt, Store
 from harp.lower.rewrite import Numbers, is_plain, nest, renamed
 from harp.lower.strips import Context
 from harp.lower.uses import loads
-from harp.trace.division import floordiv
+from harp.trace.division import Substitution, floordiv
 from harp.trace.expr import Position
 from harp.trace.expr import walk as walk_expr
-from harp.trace.index import Index, Loop, split_linear, value_atoms
+from harp.trace.index import ZERO, Atom, Index, Loop, picks_in, split_linear, value_atoms
 
 _MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 
@@ -55,7 +55,7 @@ def _one_direction(body: Stmt, a: Loop, b: Loop) -> bool:
             if any(loop in value_atoms(p) for p in index for loop in (a, b)):
                 return False
             continue
-        whole.append(offset(buffer, index))
+        whole.append(offset(buffer, beside_picks(index)))
     for stmt in walk(body):
         if isinstance(stmt, Store):
             whole += [e.index for e in walk_expr((stmt.value,)) if isinstance(e, Position)]
@@ -68,6 +68,12 @@ def _accesses(body: Stmt) -> Iterable[tuple[Buffer, tuple[Index, ...]]]:
             yield stmt.buffer, stmt.index
             for load in loads(stmt):
                 yield load.buffer, load.index
+
+
+def beside_picks(index: tuple[Index, ...]) -> tuple[Index, ...]:
+    """What an index is but for the elements of index arrays, which are accesses of their own."""
+    picks: dict[Atom, Index] = {pick: ZERO for p in index for pick in picks_in(p)}
+    return Substitution(picks).each(index) if picks else index
 
 
 def _others(body: Stmt) -> Iterable[Index]:

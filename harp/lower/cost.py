@@ -12,7 +12,7 @@ from harp.trace.index import Index, Loop, loops_in, product, split_linear
 from harp.trace.node import MapReduce, Node
 from harp.trace.ops import INFO, Op
 
-_FREE = {Op.CAST, Op.STOP}
+_FREE = {Op.CAST, Op.STOP, Op.OPAQUE}
 
 
 class Use(NamedTuple):

@@ -20,8 +20,9 @@ import attrs
 
 from harp.lower.build import Built
 from harp.lower.loops import Buffer, For, If, Kernel, Load, Nest, Stmt, Store, parts, walk
-from harp.lower.rewrite import is_plain, loads, rebuilt
-from harp.trace.expr import Expr, rewrite
+from harp.lower.rewrite import Renaming, is_plain, reads
+from harp.lower.rows import rows_in
+from harp.trace.division import Substitution
 from harp.trace.index import Atom
 
 
@@ -79,7 +80,7 @@ def _reads_only_what_it_stores(body: Stmt, source: Buffer, target: Buffer) -> bo
     if last.reduce is not None or len(moving) != len(loops) or set(moving) != loops:
         return False
     for place, (store, around) in enumerate(order):
-        for load in (load for load in loads(store.value) if load.buffer is source):
+        for load in (load for load in reads(store) if load.buffer is source):
             same = (p is q for p, q in zip(last.index, load.index, strict=True) if p.atom in around)
             if place > places[0] or not all(same):
                 return False
@@ -101,25 +102,19 @@ def _stores(kernel: Kernel) -> Iterator[Store]:
 
 
 def _stored(kernel: Kernel) -> set[Buffer]:
-    return {store.buffer for store in _stores(kernel)}
+    return {store.buffer for store in _stores(kernel)} | {row.target for row in rows_in(kernel.body)}
 
 
 def _read(kernel: Kernel) -> set[Buffer]:
-    return {load.buffer for store in _stores(kernel) for load in loads(store.value)}
+    return {load.buffer for load in reads(kernel.body)} | {
+        given for row in rows_in(kernel.body) for given in row.sources
+    }
 
 
 def _replaced(kernel: Kernel, source: Buffer, target: Buffer) -> Kernel:
     """The kernel with one buffer in place of another."""
-
-    def value(e: Expr) -> Expr:
-        if isinstance(e, Load) and e.buffer is source:
-            return Load(target, e.index, e.conditions, e.fill)
-        return e
-
-    def statement(s: Stmt) -> Stmt:
-        return attrs.evolve(s, value=rewrite((s.value,), value)[0]) if isinstance(s, Store) else rebuilt(s, statement)
-
-    return Kernel(kernel.name, statement(kernel.body)) if source in _read(kernel) else kernel
+    renaming = Renaming(Substitution({}), {source: (target, ())})
+    return Kernel(kernel.name, renaming.statement(kernel.body)) if source in _read(kernel) else kernel
 
 
 def _does_nothing(s: Stmt) -> bool:

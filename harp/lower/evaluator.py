@@ -15,7 +15,7 @@ from harp.errors import VerificationError
 from harp.lower.loops import Buffer, Let, Load, Region
 from harp.trace.dtypes import Buffer as Array
 from harp.trace.expr import Apply, Const, Expr, Position, walk
-from harp.trace.index import Atom, FloorDiv, Index, Relu, Symbol
+from harp.trace.index import Atom, FloorDiv, Index, Pick, Relu, Symbol
 from harp.trace.ops import INFO, Op, convert
 
 Value = Callable[[], np.generic]
@@ -64,6 +64,7 @@ class Evaluator:
         self._slots: dict[Atom, int] = {}
         self._values: list[int | None] = []
         self._numbers: dict[Index, Number] = {}
+        self._picks: list[Number] = []
         for symbol, value in sizes.items():
             self.bind(symbol, value)
         for let in lets:
@@ -85,7 +86,7 @@ class Evaluator:
         """The value of an index expression, as a generated function."""
         found = self._numbers.get(p)
         if found is None:
-            names = {"v": self._values, "divide": divide, "max": max}
+            names = {"v": self._values, "divide": divide, "max": max, "pick": self._picks}
             found = self._numbers[p] = eval(f"lambda: {self._source(p)}", names)
         return found
 
@@ -98,7 +99,24 @@ class Evaluator:
             return f"divide({self._source(atom.num)}, {self._source(atom.den)})"
         if isinstance(atom, Relu):
             return f"max({self._source(atom.arg)}, 0)"
+        if isinstance(atom, Pick):
+            self._picks.append(self._pick(atom))
+            return f"pick[{len(self._picks) - 1}]()"
         return f"v[{self.slot(atom)}]"
+
+    def _pick(self, atom: Pick) -> Number:
+        """An element of an index array as a position, checked like any load."""
+        array = cast(Buffer, atom.array)
+        at, memory, extent = self.element(array, atom.at, "load"), self.memory(array), self.number(atom.size)
+
+        def run() -> int:
+            position, size = int(cast(int, self.read(memory, at(), array, atom.at))), extent()
+            position += size if position < 0 else 0
+            if atom.misses:
+                return position if 0 <= position < size else size
+            return max(min(position, size - 1), 0)
+
+        return run
 
     def memory(self, buffer: Buffer) -> Memory:
         return self.memories.setdefault(buffer, Memory())
@@ -166,6 +184,25 @@ class Evaluator:
         if memory.written is not None and not memory.written[position]:
             raise self.error(f"reads {buffer.name}{list(index)} at {position} before it was written")
         return cast(np.generic, memory.flat[position])
+
+    def read_row(self, buffer: Buffer, at: tuple[int, ...]) -> Array:
+        """A row along the last axis, which must have been written."""
+        memory, written = self.memory(buffer), self.memory(buffer).written
+        if memory.flat is None:
+            raise self.error(f"a row of {buffer.name} is read, which is not allocated here")
+        row: Array = memory.flat.reshape(memory.shape)[at]
+        if written is not None and not written.reshape(memory.shape)[at].all():
+            raise self.error(f"reads the row {at} of {buffer.name} before it was written")
+        return row
+
+    def write_row(self, buffer: Buffer, at: tuple[int, ...], lanes: slice, values: Array) -> None:
+        """Store to a part of a row along the last axis."""
+        memory = self.memory(buffer)
+        if memory.flat is None:
+            raise self.error(f"a row of {buffer.name} is stored to, which is not allocated here")
+        memory.flat.reshape(memory.shape)[at][lanes] = values
+        if memory.written is not None:
+            memory.written.reshape(memory.shape)[at][lanes] = True
 
     def element(self, buffer: Buffer, index: tuple[Index, ...], action: str) -> Number:
         """The position in the flat memory of the element at `index`, checked."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from harp.errors import VerificationError
-from harp.lower.loops import Buffer, For, If, Kernel, Let, Nest, Segments, Space, Stmt, Store, parts
+from harp.lower.loops import Buffer, For, If, Kernel, Let, Nest, Row, Segments, Space, Stmt, Store, parts
 from harp.lower.machine import Machine
 from harp.lower.program import Program
 from harp.lower.uses import regions, uses
@@ -95,6 +95,8 @@ def _work(stmt: Stmt, values: dict[Atom, int]) -> int:
     """Loops inside expressions stand at 0, so ragged extents count as full."""
     if isinstance(stmt, Store):
         return sum(not isinstance(e, Const) for e in walk((stmt.value,))) + 1
+    if isinstance(stmt, Row):
+        return sum(max(_estimate(buffer.shape[-1], values), 0) for buffer in (stmt.target, *stmt.sources))
     times = 1
     if isinstance(stmt, Nest):
         for head in stmt.heads:

@@ -26,10 +26,23 @@ from harp.lower.cost import count_operations, mentioned
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.prefix import is_running
 from harp.lower.products import is_contraction
-from harp.lower.rewrite import Numbers, Renaming, accumulations, loads, nest, rebuilt, score, sequence
+from harp.lower.rewrite import (
+    Numbers,
+    Renaming,
+    accumulations,
+    loads,
+    nest,
+    reads,
+    rebuilt,
+    renamed,
+    score,
+    sequence,
+)
+from harp.lower.rows import rows_in
+from harp.lower.uses import indices
 from harp.trace.division import Substitution
 from harp.trace.expr import Expr, rewrite
-from harp.trace.index import Atom, Index, of
+from harp.trace.index import Atom, Index, Pick, of, picks_in
 
 # How many kernels are looked at, backwards, for one to join.
 _LOOK_BACK = 8
@@ -96,7 +109,9 @@ def _whole(form: _Form) -> Stmt:
 
 
 def _join(first: Kernel, second: Kernel) -> Kernel | None:
-    """Both in one, under as many common loops as can be."""
+    """Both in one, under as many common loops as can be. Kernels of rows stay alone."""
+    if any(True for kernel in (first, second) for _ in rows_in(kernel.body)):
+        return None
     a, b = _form(first.body), _form(second.body)
     depth = 0
     while depth < min(len(a.heads), len(b.heads)) and a.heads[depth].loop.extent is b.heads[depth].loop.extent:
@@ -126,7 +141,7 @@ def _stays_in_iteration(first: Stmt, second: _Form, outer: Sequence[For]) -> boo
     stored = {s.buffer: s.index for s in _stores(first)}  # a kernel stores to a buffer at one place
     if any(_read(fill) & stored.keys() for _, fill in second.variables):
         return False
-    for load in (load for s in _stores(second.body) for load in loads(s.value)):
+    for load in reads(second.body):
         index = stored.get(load.buffer)
         if index is None:
             continue
@@ -143,7 +158,7 @@ def _is_worth_it(first: Stmt, second: Stmt, depth: int) -> bool:
     fits = len(a | b) <= _STORES and _count(first) + _count(second) <= _OPERATIONS
     if not (shares and fits and len([*accumulations(first), *accumulations(second)]) <= _REDUCTIONS):
         return False
-    if _interchanges(second):
+    if _interchanges(second) or _is_scatter(first) or _is_scatter(second):
         return False
     if _spreads(first):
         return follows and depth == len(_form(first).heads)
@@ -194,11 +209,17 @@ def _stores(s: Stmt) -> Iterator[Store]:
 
 def _stored(s: Stmt) -> set[Buffer]:
     """The buffers outside the kernel that it stores to."""
-    return {part.buffer for part in _stores(s) if part.buffer.space in (Space.OUTPUT, Space.SCRATCH)}
+    stored = {part.buffer for part in _stores(s)} | {row.target for row in rows_in(s)}
+    return {buffer for buffer in stored if buffer.space in (Space.OUTPUT, Space.SCRATCH)}
 
 
 def _read(s: Stmt) -> set[Buffer]:
-    return {load.buffer for part in _stores(s) for load in loads(part.value)}
+    return {load.buffer for load in reads(s)} | {source for row in rows_in(s) for source in row.sources}
+
+
+def _is_scatter(s: Stmt) -> bool:
+    """Whether it stores at places that are data: several iterations may meet in an element, also of what was there."""
+    return any(picks_in(p) for store in _stores(s) for p in store.index)
 
 
 def _count(s: Stmt) -> int:
@@ -210,7 +231,7 @@ def _count(s: Stmt) -> int:
 
 def _own_axes(body: Stmt, buffer: Buffer) -> int:
     """Over how many leading axes each iteration of the outer loops has a part of the buffer for itself; 0 if not."""
-    accesses = [load for s in _stores(body) for load in loads(s.value) if load.buffer is buffer]
+    accesses = [load for load in reads(body) if load.buffer is buffer]
     stored = [s.index for s in _stores(body) if s.buffer is buffer]
     outside = {head.loop for head in _form(body).heads}
     if len(stored) != 1:
@@ -249,5 +270,7 @@ def _kept_inside(body: Stmt, buffer: Buffer) -> Stmt | None:
         return rebuilt(s, statement)
 
     form = _form(body)
-    inside = Alloc(kept, statement(form.body))
+    picks = {pick for part in walk(body) for p in indices(part) for pick in picks_in(p) if buffer == pick.array}
+    inner: dict[Atom, Index] = {pick: of(Pick(kept, pick.at[axes:], pick.size, pick.misses)) for pick in picks}
+    inside = Alloc(kept, statement(renamed(form.body, inner)))
     return None if shape and _interchanges(nest(form.heads, inside)) else _whole(attrs.evolve(form, body=inside))

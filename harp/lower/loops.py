@@ -10,6 +10,7 @@
     stmt  = Nest(heads, body)               heads from the outside in
           | Seq(parts)
           | Store(buffer, index, value, reduce)      plain store, or buffer[index] = reduce(buffer[index], value)
+          | Row(function, target, index, lane, sources)   a function of `harp.trace.rows` on whole rows of buffers
           | If(conditions, yes, no)         all conditions >= 0
           | Alloc(buffer, body)             a buffer of space reg, tile, thread or shared that lives in `body`
           | Call(function, arguments)       an outlined function of the program
@@ -20,20 +21,22 @@
 
 Indices have one entry for each axis of the buffer; strides are row-major and derived from the buffer's shape, so
 products of composite sizes are never expanded, except where the offset in memory is simpler (`flat`). A `Loop` atom's
-`axis` is its number, unique within a kernel.
+`axis` is its number, unique within a kernel. A `Pick` atom is a load of its own, of an integer from the buffer that is
+its array.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import attrs
 
 from harp.trace.dtypes import DType
-from harp.trace.expr import Const, Expr
-from harp.trace.index import ZERO, Atom, FloorDiv, Index, Loop, Symbol, product, value_atoms
+from harp.trace.expr import Const, Expr, const
+from harp.trace.index import ZERO, Atom, FloorDiv, Index, Loop, Symbol, of, picks_in, product, value_atoms
 from harp.trace.ops import Reduce
+from harp.trace.rows import RowOp
 
 
 class Space(enum.Enum):
@@ -123,6 +126,14 @@ class Load(Expr):
         return text
 
 
+def picked(indices: Iterable[Index], conditions: tuple[Index, ...] = ()) -> Iterator[Load]:
+    """The loads in index expressions, which are evaluated where the conditions hold."""
+    for p in indices:
+        for pick in picks_in(p):
+            assert isinstance(pick.array, Buffer)
+            yield Load(pick.array, pick.at, conditions, const(0, pick.array.dtype) if conditions else None)
+
+
 class Head:
     """Base of what stands in front of a nest's body."""
 
@@ -178,6 +189,37 @@ class Store(Stmt):
     index: tuple[Index, ...]
     value: Expr
     reduce: Reduce | None = None
+
+
+@attrs.frozen(eq=False)
+class Row(Stmt):
+    """target[index] for all positions of `lane`, which runs in the last entry = function(sources[the same row]).
+
+    Sources are read as whole rows, but for the values of a search, of which it reads what stands at `index`. `work`
+    is memory that holds nothing before and after.
+    """
+
+    function: RowOp
+    reverse: bool
+    target: Buffer
+    index: tuple[Index, ...]
+    lane: Loop
+    sources: tuple[Buffer, ...]
+    work: Buffer | None = None
+
+    @property
+    def at(self) -> tuple[Index, ...]:
+        """The row, in all buffers."""
+        return self.index[:-1]
+
+    def at_of(self, buffer: Buffer) -> tuple[Index, ...]:
+        """The row in a buffer, which may have one row for all."""
+        return self.at[: len(buffer.shape) - 1]
+
+    @property
+    def start(self) -> Index:
+        """The first position in the row that is stored to."""
+        return self.index[-1] - of(self.lane)
 
 
 @attrs.frozen(eq=False)

@@ -26,6 +26,7 @@ from harp.lower.loops import (
     Nest,
     Prefetch,
     Region,
+    Row,
     Segments,
     Seq,
     Space,
@@ -34,6 +35,7 @@ from harp.lower.loops import (
 )
 from harp.lower.uses import arguments, uses
 from harp.trace.index import Index
+from harp.trace.rows import ROWS, RowOp
 
 Run = Callable[[], None]
 
@@ -75,6 +77,20 @@ class Machine(Evaluator):
 
         if buffer.space is Space.INPUT:
             raise self.error(f"stores to the input {buffer.name}")
+        return run
+
+    def row(self, stmt: Row) -> Run:
+        at, start, count = [self.number(p) for p in stmt.at], self.number(stmt.start), self.number(stmt.lane.extent)
+        function, searches = ROWS[stmt.function].numpy, stmt.function is RowOp.SEARCH
+
+        def run() -> None:
+            place, first = tuple(p() for p in at), start()
+            lanes = slice(first, first + count())
+            sources = [self.read_row(source, place[: len(source.shape) - 1]) for source in stmt.sources]
+            if searches:
+                sources[-1] = sources[-1][lanes]
+            self.write_row(stmt.target, place, lanes, function(*sources, stmt.reverse))
+
         return run
 
     def branch(self, stmt: If) -> Run:
@@ -236,6 +252,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., Run]] = {
     Nest: Machine.nest,
     Seq: Machine.seq,
     Store: Machine.store,
+    Row: Machine.row,
     If: Machine.branch,
     Alloc: Machine.alloc,
     Call: Machine.call,

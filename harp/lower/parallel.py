@@ -2,6 +2,8 @@
 
     for i: body                ->  for parallel i: body
     for simd i < n: out[i] = v ->  for parallel c { for simd l < min(PART, n - c*PART): out[c*PART + l] = v }
+    for k { for simd j: out[idx[k], j] += v }
+        ->  for parallel c { for k { for simd l: out[idx[k], c*STRIP + l] += v } }
 
 Only what is proved to be independent is marked. What an iteration computes does not depend on who runs it, so neither
 the number of threads nor how the iterations are dealt out changes a bit of any result.
@@ -9,18 +11,22 @@ the number of threads nor how the iterations are dealt out changes a bit of any 
 
 from __future__ import annotations
 
-from harp.lower.loops import Alloc, For, If, Kernel, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loops import Alloc, For, If, Kernel, LoopKind, Nest, Row, Seq, Space, Stmt, Store, walk
+from harp.lower.naming import named
 from harp.lower.races import check_parallel
 from harp.lower.rewrite import Numbers, nest, rebuilt, renamed
 from harp.trace.division import ceildiv, minimum
+from harp.trace.index import Loop, picks_in, value_atoms
 
 # Elements of a vector loop that one thread takes at a time: a few microseconds of work.
 _PART = 4096
+# Columns that one thread takes of updates at places that are data: enough to make light of reading the places again.
+_STRIP = 128
 
 
 def parallel(kernel: Kernel) -> Kernel:
-    """The kernel with parallel loops."""
-    return Kernel(kernel.name, _parallel(Numbers(kernel), kernel.body))
+    """The kernel with parallel loops, and with names for elements of index arrays."""
+    return named(Kernel(kernel.name, _parallel(Numbers(kernel), kernel.body)))
 
 
 def _parallel(numbers: Numbers, s: Stmt) -> Stmt:
@@ -43,13 +49,50 @@ def _outermost(numbers: Numbers, s: Nest) -> Stmt:
         return s
     first, rest = For(head.loop, LoopKind.PARALLEL), s.heads[1:]
     report = check_parallel(first, rest, s.body, {})
-    return s if report.errors or report.unproven else Nest((first, *rest), s.body)
+    if report.errors or report.unproven:
+        return _strips(numbers, s) or s
+    return Nest((first, *rest), s.body)
+
+
+def _strips(numbers: Numbers, s: Nest) -> Stmt | None:
+    """Columns of updates, all rows of which go in order."""
+    inner = _innermost(s)
+    last = inner.heads[-1] if inner is not None else None
+    if inner is None or not isinstance(last, For) or last.kind is not LoopKind.SIMD:
+        return None
+    if not isinstance(inner.body, Store) or not any(picks_in(p) for p in inner.body.index):
+        return None
+    extent = last.loop.extent
+    strip, position = numbers.loop(ceildiv(extent, _STRIP), LoopKind.PARALLEL)
+    if not strip or any(isinstance(a, Loop) for a in value_atoms(extent)):
+        return None
+    start = position * _STRIP
+    columns, lane = numbers.loop(minimum(_STRIP, extent - start), LoopKind.SIMD)
+    body = nest((*inner.heads[:-1], *columns), renamed(inner.body, {last.loop: start + lane}))
+    whole = _with_innermost(s, body)
+    report = check_parallel(strip[0], (), whole, {})
+    return None if report.errors or report.unproven else nest(strip, whole)
+
+
+def _innermost(s: Stmt) -> Nest | None:
+    """The nest round the one store that stands in a nest, perhaps behind a condition."""
+    if isinstance(s, Nest):
+        return s if isinstance(s.body, Store) else _innermost(s.body)
+    return _innermost(s.yes) if isinstance(s, If) and s.no is None else None
+
+
+def _with_innermost(s: Stmt, inner: Stmt) -> Stmt:
+    """The statement with another innermost nest."""
+    if isinstance(s, Nest) and not isinstance(s.body, Store):
+        return nest(s.heads, _with_innermost(s.body, inner))
+    return If(s.conditions, _with_innermost(s.yes, inner)) if isinstance(s, If) else inner
 
 
 def _stores_outside(s: Stmt) -> bool:
     """Whether all results are in memory outside the kernel: what fills a small array inside is not worth a thread."""
     own = {part.buffer for part in walk(s) if isinstance(part, Alloc)}
     stores = [part.buffer for part in walk(s) if isinstance(part, Store)]
+    stores += [part.target for part in walk(s) if isinstance(part, Row)]
     return all(buffer in own or buffer.space in (Space.OUTPUT, Space.SCRATCH) for buffer in stores)
 
 

@@ -19,6 +19,7 @@ from harp.lower.loops import (
     Head,
     Let,
     Nest,
+    Row,
     Segments,
     Space,
     Stmt,
@@ -53,7 +54,9 @@ def check_parallel(head: For, inner: Sequence[Head], body: Stmt, lets: Mapping[A
     expand = Substitution(known)
     loop = expand(of(head.loop)).atom
     assert loop is not None
-    inside = {a for h in heads for name in head_names(h) if (a := expand(of(name)).atom) is not None}
+    names = [name for h in heads for name in head_names(h)]
+    names += [row.lane for row in walk(body) if isinstance(row, Row)]
+    inside = {a for name in names if (a := expand(of(name)).atom) is not None}
     digits = [h.digits if isinstance(h, Segments) else h for h in heads if isinstance(h, (Digits, Segments))]
     groups = [[loop], *(_digit_loops(d, expand) for d in digits if expand(d.flat).atom is loop)]
     report = Report([], [])
@@ -90,6 +93,9 @@ def _accesses(body: Stmt) -> Iterator[Access]:
     for stmt in walk(body):
         if isinstance(stmt, Store):
             yield Access(stmt.buffer, stmt.index)
+        elif isinstance(stmt, Row):  # it reads rows of the same numbers
+            yield Access(stmt.target, stmt.index)
+            yield from (Access(source, (*stmt.at_of(source), of(stmt.lane))) for source in stmt.sources)
         for load in loads(stmt):
             yield Access(load.buffer, load.index)
 
@@ -98,6 +104,7 @@ def _shared_stores(body: Stmt) -> list[Buffer]:
     """The buffers stored to that all iterations share."""
     own = {s.buffer for s in walk(body) if isinstance(s, Alloc)}
     stored = {s.buffer: None for s in walk(body) if isinstance(s, Store)}
+    stored |= {s.target: None for s in walk(body) if isinstance(s, Row)}
     return [b for b in stored if b not in own and b.space is not Space.THREAD]
 
 

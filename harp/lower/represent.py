@@ -13,12 +13,12 @@ from __future__ import annotations
 from harp.errors import VerificationError
 from harp.lower.complex import split
 from harp.trace.division import Substitution
-from harp.trace.dtypes import real_of
-from harp.trace.expr import Apply, Operand, apply, walk
+from harp.trace.dtypes import computing, real_of
+from harp.trace.expr import Apply, Operand, apply, cast, walk
 from harp.trace.graph import Graph, transform
 from harp.trace.halves import rounded, widened
 from harp.trace.index import Loop, loops_in
-from harp.trace.node import MapReduce, Node, View, positions, rebuild
+from harp.trace.node import MapReduce, Node, Put, Scatter, View, positions, rebuild
 from harp.trace.ops import Op, Reduce
 
 _SAME_SIZES = Substitution({})
@@ -32,6 +32,8 @@ def represent(graph: Graph) -> Graph:
 def _represented(node: Node, inputs: tuple[Node, ...]) -> Node:
     if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
         node = rebuild(node, inputs, _SAME_SIZES)
+    if isinstance(node, Scatter):
+        return _scatter_in_float32(node)
     if not isinstance(node, MapReduce):
         return node
     if _is_complex_product(node):
@@ -48,6 +50,16 @@ def _in_float32(node: MapReduce) -> Node:
     if reduced.dtype is node.dtype:
         return reduced
     return MapReduce(node.shape, (reduced,), rounded(Operand(reduced.dtype, 0), node.dtype))
+
+
+def _scatter_in_float32(node: Scatter) -> Node:
+    """The updates of float16 and bfloat16 take turns in float32: an element is rounded once."""
+    wide = computing(node.dtype)
+    if wide is node.dtype or node.kind is Put.SET:
+        return node
+    base, updates = (MapReduce(n.shape, (n,), cast(Operand(n.dtype, 0), wide)) for n in (node.base, node.updates))
+    made = Scatter(base, node.indices, updates, node.kind, node.clips, node.unique)
+    return MapReduce(node.shape, (made,), cast(Operand(wide, 0), node.dtype))
 
 
 def _is_complex_product(node: MapReduce) -> bool:

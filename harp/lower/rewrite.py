@@ -18,6 +18,7 @@ from harp.lower.loops import (
     Load,
     LoopKind,
     Nest,
+    Row,
     Seq,
     Space,
     Stmt,
@@ -26,10 +27,11 @@ from harp.lower.loops import (
     parts,
     walk,
 )
+from harp.lower.uses import loads as all_loads
 from harp.trace.division import Substitution
 from harp.trace.expr import Expr, Position, rewrite
 from harp.trace.expr import walk as walk_expr
-from harp.trace.index import ONE, ZERO, Atom, Index, Loop, as_index, of, split_linear
+from harp.trace.index import ONE, ZERO, Atom, Index, Loop, Pick, as_index, of, split_linear
 
 _MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH, Space.THREAD)
 
@@ -44,28 +46,49 @@ class Renaming:
     loops: Substitution
     variables: Mapping[Buffer, tuple[Buffer, tuple[Index, ...]]]
 
+    indices: Substitution = attrs.field(init=False)
+
+    @indices.default
+    def _indices(self) -> Substitution:
+        return _Moved(self.loops, self._place) if self.variables else self.loops
+
     def value(self, e: Expr) -> Expr:
         return rewrite((e,), self._leaf)[0]
 
     def _leaf(self, e: Expr) -> Expr:
         if isinstance(e, Position):
-            return Position(self.loops(e.index))
+            return Position(self.indices(e.index))
         if isinstance(e, Load):
             buffer, index = self._place(e.buffer, e.index)
-            return Load(buffer, index, self.loops.each(e.conditions), e.fill)
+            return Load(buffer, index, self.indices.each(e.conditions), e.fill)
         return e
 
     def _place(self, buffer: Buffer, index: tuple[Index, ...]) -> tuple[Buffer, tuple[Index, ...]]:
         array, place = self.variables.get(buffer, (buffer, ()))
-        here = self.loops.each(index)
+        here = self.indices.each(index)
         return array, here + place if array.space is Space.THREAD else place + here
 
     def statement(self, s: Stmt) -> Stmt:
         if isinstance(s, Store):
             buffer, index = self._place(s.buffer, s.index)
             return Store(buffer, index, self.value(s.value), s.reduce)
+        if isinstance(s, Row):
+            lane = Loop(s.lane.axis, self.loops(s.lane.extent))
+            return attrs.evolve(s, lane=lane, index=(*self.loops.each(s.at), self.loops(s.start) + of(lane)))
         inner = rebuilt(s, self.statement)
-        return attrs.evolve(inner, conditions=self.loops.each(inner.conditions)) if isinstance(inner, If) else inner
+        return attrs.evolve(inner, conditions=self.indices.each(inner.conditions)) if isinstance(inner, If) else inner
+
+
+class _Moved(Substitution):
+    """A substitution under which the arrays of picks move, too."""
+
+    def __init__(self, loops: Substitution, place: Callable[..., tuple[Buffer, tuple[Index, ...]]]) -> None:
+        super().__init__(loops.mapping)
+        self._place = place
+
+    def pick(self, atom: Pick) -> Pick:
+        array, at = self._place(atom.array, atom.at)
+        return Pick(array, at, self(atom.size), atom.misses)
 
 
 def rebuilt(s: Stmt, part: Callable[[Stmt], Stmt]) -> Stmt:
@@ -145,6 +168,11 @@ def accumulations(s: Stmt) -> Iterator[tuple[tuple[For, ...], Store]]:
 def loads(e: Expr) -> list[Load]:
     """The loads in a value from memory, and not from registers and tiles."""
     return [x for x in walk_expr((e,)) if isinstance(x, Load) and x.buffer.space in _MEMORY]
+
+
+def reads(s: Stmt) -> Iterator[Load]:
+    """All loads from memory inside a statement, those in index expressions included."""
+    return (load for part in walk(s) for load in all_loads(part) if load.buffer.space in _MEMORY)
 
 
 def stride(load: Load, loop: Loop) -> int | None:

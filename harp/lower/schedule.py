@@ -24,12 +24,27 @@ from harp.lower.cost import (
     tails,
     weight,
 )
+from harp.lower.loops import Buffer
+from harp.lower.picks import Picks
 from harp.trace.bounds import nonnegative
 from harp.trace.cumulative import Running, running
 from harp.trace.division import Substitution
 from harp.trace.graph import Graph, describe
-from harp.trace.index import Index, Loop, loop, loops_in
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, at, positions
+from harp.trace.index import Index, Loop, loop, loops_in, picks_in
+from harp.trace.node import (
+    Constant,
+    Contiguous,
+    Gather,
+    Input,
+    MapReduce,
+    Node,
+    RowWise,
+    Scatter,
+    Shape,
+    View,
+    at,
+    positions,
+)
 
 # Work that may be done more than once to save a trip through memory, an addition being 1.
 _DEBT = 8
@@ -45,12 +60,21 @@ _REDUCTIONS = 16
 
 @attrs.frozen(eq=False)
 class Step:
-    """The evaluation of `node` at `use` inside a kernel: it reads all its inputs at `read`, reducing over `loops`."""
+    """The evaluation of `node` at `use` inside a kernel: it reads its inputs at `read`, reducing over `loops`.
+
+    What reads them at different places has them in `apart`, one for each input.
+    """
 
     node: Node
     use: Use
     read: Use
     loops: tuple[Loop, ...] = ()
+    apart: tuple[Use, ...] = ()
+
+    @property
+    def reads(self) -> tuple[Use, ...]:
+        """Where each input is read."""
+        return self.apart or (self.read,) * len(self.node.inputs)
 
 
 @attrs.frozen(eq=False)
@@ -65,10 +89,14 @@ class Group:
 
 @attrs.frozen(eq=False, repr=False)
 class Schedule:
-    """Kernels in an order in which inputs come first. Outputs that have no kernel are copied in the end."""
+    """Kernels in an order in which inputs come first. Outputs that have no kernel are copied in the end.
+
+    `arrays` are the index arrays, with what stands for them in the uses.
+    """
 
     graph: Graph
     groups: tuple[Group, ...]
+    arrays: Mapping[Node, Buffer] = attrs.field(factory=dict)
 
     def __repr__(self) -> str:
         return _text(self)
@@ -80,10 +108,10 @@ class _Kernel:
     def __init__(self, root: Node, reason: str) -> None:
         self.root = root
         self.reason = reason
-        self.whole = Use(positions(root.shape))
+        self.whole = Use(positions(root.updates.shape if isinstance(root, Scatter) else root.shape))
         self.loops = tuple(a for p in self.whole.at if isinstance(a := p.atom, Loop))
         self.nesting = Nesting(self.loops)
-        self.next_loop = len(root.shape)
+        self.next_loop = len(self.whole.at)
         self.operations = 0
         self.reductions = 0
         self.runs: set[tuple[Index, bool]] = set()  # along which loop its running reductions go, and whether backwards
@@ -103,6 +131,9 @@ class _Scheduler:
         nodes = graph.nodes()
         self.order = nodes
         self.outputs = frozenset(graph.outputs)
+        self.picks = Picks(nodes)
+        self.bases = frozenset(node.base for node in nodes if isinstance(node, Scatter))
+        self.whole = {operand for node in nodes if isinstance(node, RowWise) for operand in node.operands}
         self.tails = tails(nodes, count_users(nodes, graph.outputs))
         self.pending: dict[Node, Debts] = {node: {} for node in nodes}
         self.kernels: list[_Kernel] = []
@@ -134,7 +165,8 @@ class _Scheduler:
             return False
         ((kernel, use),) = uses
         place = kernel.nesting.place(use)
-        full = kernel.reductions >= _REDUCTIONS
+        # Loops round a reduction may change places; those of a scatter may not.
+        full = kernel.reductions >= _REDUCTIONS or isinstance(kernel.root, Scatter)
         if use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops):
             return False
         run = running(node)
@@ -176,15 +208,29 @@ class _Scheduler:
         """Add the step, and pass the uses on."""
         read: Use = use
         loops: tuple[Loop, ...] = ()
+        apart: tuple[Use, ...] = ()
         if isinstance(node, View):
             read = self.through(node, use)
+        elif isinstance(node, (Gather, Scatter)):
+            apart = self.by_data(node, use)
         elif isinstance(node, MapReduce):
             read, loops = self.over_domain(kernel, node, use)
             kernel.operations += operations(node.expr)
-        kernel.steps.append(Step(node, use, read, loops))
-        for operand in node.inputs:
+        step = Step(node, use, read, loops, apart)
+        kernel.steps.append(step)
+        for operand, place in zip(node.inputs, step.reads, strict=True):
             debts = self.pending[operand]
-            debts[kernel, read] = max(debt, debts.get((kernel, read), 0))
+            debts[kernel, place] = max(debt, debts.get((kernel, place), 0))
+
+    def by_data(self, node: Gather | Scatter, use: Use) -> tuple[Use, ...]:
+        """The uses of what is indexed, of the indices, and of updates."""
+        rank = len(node.indices[0].shape)
+        position, rest = use.at[:rank], use.at[rank:]
+        places = self.picks.places(node, position)
+        conditions = tuple(dict.fromkeys((*use.conditions, *places.conditions)))
+        array = Use((*places.at, *rest), conditions)
+        indices = (Use(position, use.conditions),) * len(node.indices)
+        return (array, *indices) if isinstance(node, Gather) else (array, *indices, use)
 
     def through(self, node: View, use: Use) -> Use:
         """The use of a view's source."""
@@ -229,6 +275,22 @@ def _is_wanted(s: _Scheduler, node: Node, uses: Debts) -> bool:
     return True
 
 
+def _is_index(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return node in s.picks.arrays
+
+
+def _is_base(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return node in s.bases
+
+
+def _is_gathered(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return any(picks_in(p) for _, use in uses for p in use.at)
+
+
+def _is_read_by_rows(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return node in s.whole
+
+
 def _does_not_fit(s: _Scheduler, node: Node, uses: Debts) -> bool:
     return is_reduction(node) and not s.fits_reduction(node, uses)
 
@@ -239,6 +301,10 @@ def _ends_reduction(s: _Scheduler, node: Node, uses: Debts) -> bool:
 
 def _repeats_in_reduction(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
     return bool(node.operands) and weight(node.expr) > 0 and s.repeated(node, uses, reduces=True)
+
+
+def _is_read_again_in_reduction(s: _Scheduler, node: Gather, uses: Debts) -> bool:
+    return s.repeated(node, uses, reduces=True)
 
 
 def _costs_too_much(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
@@ -254,11 +320,21 @@ def _kernel_is_full(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
 
 
 Keep = Callable[..., bool]
+_COMMON: tuple[tuple[str, Keep], ...] = (
+    ("output", _is_output),
+    ("index", _is_index),
+    ("base of a scatter", _is_base),
+    ("read by rows", _is_read_by_rows),
+)
 KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
-    View: (("output", _is_output),),
-    Contiguous: (("output", _is_output), ("contiguous", _is_wanted)),
+    View: _COMMON,
+    RowWise: (*_COMMON, ("function of rows", _is_wanted)),
+    Contiguous: (*_COMMON, ("contiguous", _is_wanted)),
+    Gather: (*_COMMON, ("read again in a reduction", _is_read_again_in_reduction)),
+    Scatter: (*_COMMON, ("scatter", _is_wanted)),
     MapReduce: (
-        ("output", _is_output),
+        *_COMMON,
+        ("gathered", _is_gathered),
         ("reduction read inside other loops", _does_not_fit),
         ("tail of a reduction", _ends_reduction),
         ("repeated in a reduction", _repeats_in_reduction),
@@ -271,7 +347,8 @@ KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
 
 def schedule(graph: Graph) -> Schedule:
     """Decide for every node where it is computed."""
-    return Schedule(graph, tuple(_Scheduler(graph).run()))
+    scheduler = _Scheduler(graph)
+    return Schedule(graph, tuple(scheduler.run()), scheduler.picks.arrays)
 
 
 def _text(s: Schedule) -> str:
@@ -304,9 +381,9 @@ def verify_schedule(s: Schedule) -> None:
     for group in s.groups:
         known: set[tuple[Node, Use]] = set()
         for step in group.steps:
-            for operand in step.node.inputs:
-                if operand not in stored and (operand, step.read) not in known:
-                    raise VerificationError(f"{operand!r} at {step.read} is read before it is computed\n{s}")
+            for operand, place in zip(step.node.inputs, step.reads, strict=True):
+                if operand not in stored and (operand, place) not in known:
+                    raise VerificationError(f"{operand!r} at {place} is read before it is computed\n{s}")
             known.add((step.node, step.use))
             if step.node in roots and step.node is not group.root:
                 raise VerificationError(f"{step.node!r} is kept, and computed again\n{s}")

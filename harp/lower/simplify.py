@@ -13,8 +13,9 @@ from harp.trace.bounds import at_least_zero
 from harp.trace.division import Substitution
 from harp.trace.expr import Apply, Const, Expr, Operand, apply, operands_in, substitute, walk
 from harp.trace.graph import Graph, transform
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, View, rebuild
+from harp.trace.node import Constant, Contiguous, Gather, Input, MapReduce, Node, RowWise, View, rebuild
 from harp.trace.ops import Op
+from harp.trace.rows import RowOp
 from harp.trace.verify import verify_graph
 from harp.trace.view import view
 
@@ -74,14 +75,17 @@ def _identity_map(node: MapReduce) -> Node | None:  # map (x) -> x0  ->  x
     return None
 
 
-def _no_stop(node: MapReduce) -> Node | None:  # stop_gradient(a) -> a
-    if not any(isinstance(e, Apply) and e.op is Op.STOP for e in walk((node.expr,))):
+_MARKERS = (Op.STOP, Op.OPAQUE)  # for derivatives only
+
+
+def _no_stop(node: MapReduce) -> Node | None:  # stop_gradient(a) -> a, opaque(a) -> a
+    if not any(isinstance(e, Apply) and e.op in _MARKERS for e in walk((node.expr,))):
         return None
     new: dict[Expr, Expr] = {}
     for e in walk((node.expr,)):
         args = [new[a] for a in e.args]
         if isinstance(e, Apply):
-            new[e] = args[0] if e.op is Op.STOP else apply(e.op, *args, cast_to=e.dtype)
+            new[e] = args[0] if e.op in _MARKERS else apply(e.op, *args, cast_to=e.dtype)
         else:
             new[e] = e
     return MapReduce(node.domain, node.operands, new[node.expr], node.reduce, node.axes)
@@ -105,13 +109,26 @@ def _needed_operands(node: MapReduce) -> Node | None:  # map (x, y, x) -> f(x0, 
 
 
 def _stored_already(node: Contiguous) -> Node | None:  # contiguous(x) -> x, where x has memory of its own
-    return node.src if isinstance(node.src, (Input, Constant, Contiguous)) else None
+    return node.src if isinstance(node.src, (Input, Constant, Contiguous, RowWise)) else None
+
+
+def _by_itself(node: RowWise) -> Node | None:  # sort_by(x, x) -> sort(x)
+    if node.function is RowOp.SORT_BY and node.operands[0] is node.operands[1]:
+        return RowWise(RowOp.SORT, node.operands[:1], node.reverse)
+    return None
+
+
+def _gathered_number(node: Gather) -> Node | None:  # gather(number) -> number
+    number = _number(node.src)
+    return None if number is None or node.fill not in (None, number) else MapReduce(node.shape, (), number)
 
 
 RULES: Mapping[type[Node], tuple[Rule, ...]] = {
     View: (_composed, _never, _number_everywhere),
     MapReduce: (_no_stop, _number_operand, _needed_operands, _identity_map),
+    Gather: (_gathered_number,),
     Contiguous: (_stored_already,),
+    RowWise: (_by_itself,),
 }
 
 

@@ -20,6 +20,7 @@ from harp.lower.loops import (
     Nest,
     Prefetch,
     Region,
+    Row,
     Segments,
     Seq,
     Stmt,
@@ -87,6 +88,13 @@ def _store(stmt: Store) -> list[str]:
     return [f"{place(stmt.buffer, stmt.index)} {sign} {expr.text(stmt.value)}"]
 
 
+def _row(stmt: Row) -> list[str]:
+    given = ", ".join(f"{b.name}[{', '.join([*map(repr, stmt.at_of(b)), ':'])}]" for b in stmt.sources)
+    more = " reversed" * stmt.reverse + (f" by {stmt.work.name}" if stmt.work is not None else "")
+    lanes = f"{stmt.lane} < {stmt.lane.extent}"
+    return [f"{place(stmt.target, stmt.index)} for {lanes} = {stmt.function.value}({given}){more}"]
+
+
 def _if(stmt: If) -> list[str]:
     lines = [f"if {_conditions(stmt.conditions)}:", *_indented(statement_lines(stmt.yes))]
     return lines if stmt.no is None else [*lines, "else:", *_indented(statement_lines(stmt.no))]
@@ -143,6 +151,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., list[str]]] = {
     Nest: _nest,
     Seq: _seq,
     Store: _store,
+    Row: _row,
     If: _if,
     Alloc: _alloc,
     Call: _call,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from harp.lower.chains import in_segments
-from harp.lower.collapse import collapse
+from harp.lower.collapse import beside_picks, collapse
 from harp.lower.contraction import contraction
 from harp.lower.cost import count_operations, mentioned, weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
@@ -297,7 +297,8 @@ def _is_straight(s: Stmt) -> bool:
 
 
 def _moves(store: Store, loop: Loop) -> bool:
-    return store.buffer.space is Space.REG or any(loop in mentioned(p) for p in store.index)
+    """An element of an index array may be the same in two iterations."""
+    return store.buffer.space is Space.REG or any(loop in mentioned(p) for p in beside_picks(store.index))
 
 
 RULES: tuple[Rule, ...] = (

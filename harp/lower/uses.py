@@ -6,7 +6,7 @@ order of first use, then its sizes and loops, in order of first use. Arguments s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from harp.errors import VerificationError
@@ -25,10 +25,12 @@ from harp.lower.loops import (
     Nest,
     Prefetch,
     Region,
+    Row,
     Segments,
     Stmt,
     Store,
     parts,
+    picked,
     walk,
 )
 from harp.trace import expr
@@ -48,9 +50,31 @@ class Uses(NamedTuple):
 
 
 def loads(stmt: Stmt) -> Iterator[Load]:
-    """The loads that this statement itself does."""
+    """The loads that this statement itself does, those in index expressions included."""
     if isinstance(stmt, Store):
-        yield from (x for x in expr.walk((stmt.value,)) if isinstance(x, Load))
+        yield from picked(stmt.index)
+        yield from value_loads(stmt.value)
+    elif isinstance(stmt, If):
+        yield from _tests(stmt.conditions)
+    elif isinstance(stmt, Nest):
+        yield from picked(head.index for head in stmt.heads if isinstance(head, Let))
+
+
+def value_loads(value: expr.Expr) -> Iterator[Load]:
+    """The loads of a value, those in index expressions included."""
+    for x in expr.walk((value,)):
+        if isinstance(x, Load):
+            yield x
+            yield from picked(x.index, x.conditions)
+            yield from _tests(x.conditions)
+        elif isinstance(x, Position):
+            yield from picked((x.index,))
+
+
+def _tests(conditions: Sequence[Index]) -> Iterator[Load]:
+    """The loads in conditions, each of which is evaluated where those before it hold."""
+    for number, condition in enumerate(conditions):
+        yield from picked((condition,), tuple(conditions[:number]))
 
 
 def head_indices(head: Head) -> tuple[Index, ...]:
@@ -58,7 +82,7 @@ def head_indices(head: Head) -> tuple[Index, ...]:
     if isinstance(head, For):
         return (head.loop.extent,)
     if isinstance(head, Let):
-        return (head.index,)
+        return (head.index, *(p for load in picked((head.index,)) for p in _strided(load.buffer)))
     if isinstance(head, Digits):
         return (head.flat, *(loop.extent for loop in head.loops))
     assert isinstance(head, Segments)
@@ -81,19 +105,18 @@ def _strided(buffer: Buffer) -> tuple[Index, ...]:
     return buffer.shape[1:]
 
 
-def _value_indices(value: expr.Expr) -> Iterator[Index]:
-    for x in expr.walk((value,)):
-        if isinstance(x, Position):
-            yield x.index
-        elif isinstance(x, Load):
-            yield from (*x.index, *x.conditions, *_strided(x.buffer))
-
-
 def indices(stmt: Stmt) -> Iterator[Index]:
     """The index expressions that this statement itself evaluates, those of its heads left out."""
+    for load in () if isinstance(stmt, Nest) else loads(stmt):
+        yield from (*load.index, *load.conditions, *_strided(load.buffer))
     if isinstance(stmt, Store):
         yield from (*stmt.index, *_strided(stmt.buffer))
-        yield from _value_indices(stmt.value)
+        yield from (x.index for x in expr.walk((stmt.value,)) if isinstance(x, Position))
+    elif isinstance(stmt, Row):
+        yield from (*stmt.at, stmt.start, stmt.lane.extent)
+        for buffer in (stmt.target, *stmt.sources):
+            yield from _strided(buffer)
+            yield buffer.shape[-1]
     elif isinstance(stmt, If):
         yield from stmt.conditions
     elif isinstance(stmt, Prefetch):
@@ -139,6 +162,9 @@ def uses(stmt: Stmt, functions: Mapping[str, Region]) -> Uses:
             written[part.buffer] = None
             if part.reduce is not None:
                 read[part.buffer] = None
+        elif isinstance(part, Row):
+            read |= dict.fromkeys(part.sources)
+            written |= dict.fromkeys((part.target,) if part.work is None else (part.target, part.work))
         elif isinstance(part, (Prefetch, Bump)):
             touched[part.buffer] = None
             if isinstance(part, Bump):

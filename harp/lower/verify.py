@@ -29,6 +29,7 @@ from harp.lower.loops import (
     Nest,
     Prefetch,
     Region,
+    Row,
     Segments,
     Space,
     Stmt,
@@ -36,6 +37,7 @@ from harp.lower.loops import (
     flat,
     offset,
     parts,
+    picked,
 )
 from harp.lower.memory import lifetimes, size_in_bytes
 from harp.lower.program import Program
@@ -47,6 +49,7 @@ from harp.trace.division import Substitution
 from harp.trace.expr import Operand, walk
 from harp.trace.index import Atom, Index, Loop, Symbol, of, product, value_atoms
 from harp.trace.ops import INFO
+from harp.trace.rows import ROWS
 
 # Proofs try the facts one by one, and in pairs where there are only a few.
 _FEW_FACTS = 8
@@ -251,6 +254,24 @@ class _Checker:
             self.load(load, scope)
         self.access(buffer, stmt.index, scope, 0)
 
+    def row(self, stmt: Row, scope: Scope) -> None:
+        """What is stored to, the row of every source, and memory that is the kernel's own."""
+        target, info = stmt.target, ROWS[stmt.function]
+        self.require(target.space is not Space.INPUT, f"the input {target.name} is stored to")
+        self.require(stmt.lane not in scope.names, f"{stmt.lane} is bound twice")
+        self.require(len(stmt.sources) == info.arity, f"{len(stmt.sources)} operands of {stmt.function.value}")
+        self.require(target not in stmt.sources, f"{target.name} is stored to while its row is read")
+        if stmt.work is not None:
+            own = stmt.work.space is Space.THREAD and stmt.work in scope.buffers
+            self.require(own, f"{stmt.work.name} is no memory of the kernel's own")
+        known = scope._replace(names=scope.names | {stmt.lane}, facts=(*scope.facts, stmt.lane.extent - 1))
+        self.access(target, stmt.index, known, 0)
+        for source in stmt.sources:
+            length = info.aligned or source is stmt.sources[-1]
+            fits = source.shape[-1] is target.shape[-1] if length else True
+            fits &= source.shape[:-1] in (target.shape[:-1], *([] if length else [()]))
+            self.require(source in scope.buffers and fits, f"{source.name} has no rows of {target.name}")
+
     def load(self, load: Load, scope: Scope) -> None:
         if load.conditions or load.fill is not None:
             fits = load.fill is not None and load.fill.dtype is load.dtype
@@ -269,6 +290,8 @@ class _Checker:
         self.statement(stmt.body, scope)
 
     def branch(self, stmt: If, scope: Scope) -> None:
+        for load in loads(stmt):
+            self.load(load, scope)
         self.statement(stmt.yes, scope._replace(facts=scope.facts + stmt.conditions))
         if stmt.no is not None:
             negated = tuple(-c - 1 for c in stmt.conditions) if len(stmt.conditions) == 1 else ()
@@ -313,6 +336,8 @@ class _Checker:
             self.require(name not in scope.names, f"{name} is bound twice")
         scope = scope._replace(names=scope.names | set(fresh))
         if isinstance(head, Let):
+            for load in picked((head.index,)):
+                self.load(load, scope)
             if not self.proved(head.index, scope):
                 self.unproven(f"let {head.symbol} = {head.index} >= 0")
             return _with_let(scope, head.symbol, head.index)
@@ -348,6 +373,7 @@ def _with_let(scope: Scope, symbol: Symbol, value: Index) -> Scope:
 
 RULES: Mapping[type[Stmt], Callable[..., None]] = {
     Store: _Checker.store,
+    Row: _Checker.row,
     Nest: _Checker.nest,
     If: _Checker.branch,
     Alloc: _Checker.alloc,

@@ -6,11 +6,12 @@ import math
 
 import numpy as np
 
-from harp.errors import ArgumentError, HarpError, IntegerRangeError, ShapeError
+from harp.errors import ArgumentError, HarpError, IntegerRangeError, InterchangeError, ShapeError
 from harp.numpy.joining import stack
 from harp.numpy.manipulation import broadcast_to
 from harp.trace.arithmetic import astype, in_common
 from harp.trace.array import Array, from_numpy, node_of
+from harp.trace.conversions import require_device
 from harp.trace.division import ceildiv, relu
 from harp.trace.dtypes import Buffer, DType, DTypeLike, as_dtype, f64
 from harp.trace.expr import Expr, Operand, Position, apply, cast, const, select
@@ -49,21 +50,27 @@ __all__ = [
 _DEEPEST = 64  # axes that an array of NumPy can have
 
 
-def asarray(value: object, dtype: DTypeLike | None = None) -> Array:
+def asarray(value: object, dtype: DTypeLike | None = None, *, device: object = None, copy: bool | None = None) -> Array:
     """An array from a number, a nested list of numbers or arrays, a NumPy array (copied) or a harp array.
 
-    Raises ShapeError for ragged lists, UnsupportedDTypeError for strings and objects, IntegerRangeError for Python
-    integers that do not fit the dtype.
+    Objects that show their memory (buffers) or that convert to NumPy are copied, too. Raises ShapeError for ragged
+    lists, UnsupportedDTypeError for strings and objects, IntegerRangeError for Python integers that do not fit the
+    dtype, and InterchangeError where `copy` is False and a copy is needed.
 
     >>> asarray([1, 2, 3], dtype="float32")
     Array([1., 2., 3.], dtype=float32)
     """
+    require_device(device)
+    if copy is False and not (isinstance(value, Array) and (dtype is None or value.kind is as_dtype(dtype))):
+        raise InterchangeError(f"an array of {type(value).__name__} needs a copy; leave out copy=False{where()}")
+    if copy and isinstance(value, Array) and value._value is not None and not value.weak:
+        value = from_numpy(value._value.copy())
     if dtype is not None and isinstance(value, Scalar) and not isinstance(value, np.generic):
         return map_(lambda x: x, value, to=as_dtype(dtype))  # unlike a cast, it raises where the number does not fit
     if isinstance(value, (list, tuple)):
         result = _from_list(value, None if dtype is None else as_dtype(dtype))
     else:
-        result = as_array(value)
+        result = as_array(_of_other_library(value))
     if result.weak and dtype is not None:
         return in_common(result, as_dtype(dtype))
     if dtype is not None or result.weak:
@@ -72,6 +79,18 @@ def asarray(value: object, dtype: DTypeLike | None = None) -> Array:
 
 
 array = asarray
+
+
+def _of_other_library(value: object) -> object:
+    """What has a buffer, or converts itself, as a NumPy array."""
+    if isinstance(value, (Array, np.ndarray, np.generic, *Scalar, str, bytes)):
+        return value
+    if hasattr(value, "__array__"):
+        return np.asarray(value)
+    try:
+        return np.asarray(memoryview(value))  # type: ignore[arg-type]
+    except TypeError:
+        return value
 
 
 def _from_list(values: list[object] | tuple[object, ...], dtype: DType | None, depth: int = 1) -> Array:
@@ -109,53 +128,54 @@ def _holds_array(values: list[object] | tuple[object, ...], depth: int = 1) -> b
     return any(isinstance(v, (Array, Size)) for v in values) or any(_holds_array(v, depth + 1) for v in nested)
 
 
-def full(shape: object, value: object, dtype: DTypeLike | None = None) -> Array:
+def full(shape: object, fill_value: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
     """An array of this shape that repeats a value (a number, or an array that broadcasts to the shape)."""
-    if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
-        target = common_dtype((value,))[0] if dtype is None else as_dtype(dtype)
-        return from_positions(to_shape(shape), python_constant(value, target))
-    array = asarray(value, dtype)
+    require_device(device)
+    if isinstance(fill_value, (bool, int, float, complex)) and not isinstance(fill_value, np.generic):
+        target = common_dtype((fill_value,))[0] if dtype is None else as_dtype(dtype)
+        return from_positions(to_shape(shape), python_constant(fill_value, target))
+    array = asarray(fill_value, dtype)
     return broadcast_to(array, shape)
 
 
-def zeros(shape: object, dtype: DTypeLike = f64) -> Array:
+def zeros(shape: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
     """Zeros of this shape; float64 unless `dtype` says otherwise.
 
     >>> zeros(3, "int8")
     Array([0, 0, 0], dtype=int8)
     """
-    return full(shape, 0, dtype)
+    return full(shape, 0, f64 if dtype is None else dtype, device=device)
 
 
-def ones(shape: object, dtype: DTypeLike = f64) -> Array:
+def ones(shape: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
     """Ones of this shape; float64 unless `dtype` says otherwise."""
-    return full(shape, 1, dtype)
+    return full(shape, 1, f64 if dtype is None else dtype, device=device)
 
 
-def empty(shape: object, dtype: DTypeLike = f64) -> Array:
+def empty(shape: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
     """The same as `zeros`: no array of harp has undefined elements."""
-    return zeros(shape, dtype)
+    return zeros(shape, dtype, device=device)
 
 
-def full_like(x: object, value: object, dtype: DTypeLike | None = None) -> Array:
+def full_like(x: object, fill_value: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
     """An array of the shape of `x`, and of its dtype unless `dtype` is given, that repeats a value."""
     array = as_array(x)
-    return full(array.shape, value, array.kind if dtype is None else dtype)
+    return full(array.shape, fill_value, array.kind if dtype is None else dtype, device=device)
 
 
-def zeros_like(x: object, dtype: DTypeLike | None = None) -> Array:
+def zeros_like(x: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
     """Zeros of the shape of `x`, and of its dtype unless `dtype` is given."""
-    return full_like(x, 0, dtype)
+    return full_like(x, 0, dtype, device=device)
 
 
-def ones_like(x: object, dtype: DTypeLike | None = None) -> Array:
+def ones_like(x: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
     """Ones of the shape of `x`, and of its dtype unless `dtype` is given."""
-    return full_like(x, 1, dtype)
+    return full_like(x, 1, dtype, device=device)
 
 
-def empty_like(x: object, dtype: DTypeLike | None = None) -> Array:
+def empty_like(x: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
     """The same as `zeros_like`."""
-    return zeros_like(x, dtype)
+    return zeros_like(x, dtype, device=device)
 
 
 def _integer(value: object) -> bool:
@@ -164,7 +184,9 @@ def _integer(value: object) -> bool:
     return isinstance(value, (Array, np.ndarray)) and value.ndim == 0 and value.dtype.kind in "iu"
 
 
-def arange(start: object, stop: object = None, step: object = 1, dtype: DTypeLike | None = None) -> Array:
+def arange(
+    start: object, stop: object = None, step: object = 1, dtype: DTypeLike | None = None, *, device: object = None
+) -> Array:
     """start, start + step, ... below stop (above it, if the step is negative), or 0, 1, ... below the one argument.
 
     Integers and sizes give int64, for symbolic sizes too; floats give float64. Raises ArgumentError for step 0.
@@ -172,6 +194,7 @@ def arange(start: object, stop: object = None, step: object = 1, dtype: DTypeLik
     >>> arange(2, 9, 3)
     Array([2, 5, 8])
     """
+    require_device(device)
     if stop is None:
         start, stop = 0, start
     if not all(map(_integer, (start, stop, step))):
@@ -210,13 +233,20 @@ def _float_range(start: float, stop: float, step: float, dtype: DTypeLike | None
 
 
 def linspace(
-    start: object, stop: object, num: object = 50, endpoint: bool = True, dtype: DTypeLike | None = None
+    start: object,
+    stop: object,
+    num: object = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    *,
+    device: object = None,
 ) -> Array:
     """`num` evenly spaced numbers from start to stop, which is the last of them, or excluded without `endpoint`.
 
     >>> linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
+    require_device(device)
     (count,) = to_shape(num)
     inner, _ = common_dtype((start, stop))
     inner = inner if inner.is_inexact else f64
@@ -236,14 +266,18 @@ def linspace(
     return result if dtype is None else astype(result, dtype)
 
 
-def eye(rows: object, columns: object = None, k: int = 0, dtype: DTypeLike = f64) -> Array:
+def eye(
+    rows: object, columns: object = None, k: int = 0, dtype: DTypeLike | None = None, *, device: object = None
+) -> Array:
     """A matrix with ones on the k-th diagonal (above the main one if k > 0) and zeros elsewhere.
 
     >>> eye(2)
     Array([[1., 0.],
            [0., 1.]])
     """
-    return _by_diagonal(rows, columns, k, as_dtype(dtype), lambda i, j: apply(Op.EQ, i, j))
+    require_device(device)
+    target = f64 if dtype is None else as_dtype(dtype)
+    return _by_diagonal(rows, columns, k, target, lambda i, j: apply(Op.EQ, i, j))
 
 
 def identity(n: object, dtype: DTypeLike = f64) -> Array:

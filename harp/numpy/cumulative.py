@@ -1,15 +1,18 @@
-"""Running sums and products along an axis. Each element is added to what is before it, in order."""
+"""Running sums, products and extrema along an axis, in the order of its elements; and differences of neighbours."""
 
 from __future__ import annotations
 
-from harp.errors import ArgumentError
-from harp.numpy.manipulation import ravel
+from harp.errors import ArgumentError, ShapeError
+from harp.numpy.joining import concatenate
+from harp.numpy.manipulation import broadcast_to, ravel
 from harp.trace import cumulative, dtypes, view
+from harp.trace.arithmetic import not_equal, subtract
 from harp.trace.array import OPERATORS, Array, marked, node_of
 from harp.trace.dtypes import DTypeLike, as_dtype
 from harp.trace.expr import cast, const
+from harp.trace.indexing import getitem
 from harp.trace.ops import Reduce
-from harp.trace.primitives import as_array, emit, map_reduce, normalize_axis
+from harp.trace.primitives import as_array, as_integer, emit, map_reduce, normalize_axis
 from harp.trace.sites import where
 from harp.trace.sizes import resolve_all
 
@@ -58,6 +61,58 @@ def cumprod(x: object, axis: object = None, dtype: DTypeLike | None = None) -> A
     Array([ 2.,  6., 24.])
     """
     return _cumulate(Reduce.PROD, x, axis, dtype)
+
+
+def cummax(x: object, axis: object = None) -> Array:
+    """The largest of the elements up to each one along an axis, or of the flattened array if `axis` is None.
+
+    NaN from the first one on; the dtype stays. The gradient goes to the first of equal elements, or to the first NaN.
+    Raises AxisError for an axis out of range.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.cummax(hnp.asarray([1, 3, 2, 4]))
+    Array([1, 3, 3, 4])
+    """
+    return _cumulate(Reduce.MAX, x, axis, as_array(x).kind)
+
+
+def cummin(x: object, axis: object = None) -> Array:
+    """The smallest of the elements up to each one along an axis, or of the flattened array; see `cummax`."""
+    return _cumulate(Reduce.MIN, x, axis, as_array(x).kind)
+
+
+def diff(x: object, n: int = 1, axis: object = -1, prepend: object = None, append: object = None) -> Array:
+    """The differences of neighbours along an axis, `n` times; of bool, whether they differ.
+
+    `prepend` and `append` are numbers, or arrays with the other axes of `x`, that come before and after it. The axis
+    gets shorter by `n`, down to 0. Raises ArgumentError for a negative `n`, ShapeError for an array without axes.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.diff(hnp.asarray([1, 4, 9]), prepend=0)
+    Array([1, 3, 5])
+    """
+    array = as_array(x)
+    if array.ndim == 0:
+        raise ShapeError(f"diff needs an array with axes{where()}")
+    along, times = normalize_axis(axis, array.ndim), as_integer("n", n)
+    if times < 0:
+        raise ArgumentError(f"diff is repeated n >= 0 times, not {times}{where()}")
+    parts = [_beside(array, along, part) for part in (prepend, append)]
+    if times and any(part is not None for part in parts):
+        array = concatenate([part for part in (parts[0], array, parts[1]) if part is not None], along)
+    differs = not_equal if array.kind is dtypes.bool_ else subtract
+    before, behind = ((*(slice(None),) * along, s) for s in (slice(None, -1), slice(1, None)))
+    for _ in range(times):
+        array = differs(getitem(array, behind), getitem(array, before))
+    return array
+
+
+def _beside(array: Array, axis: int, part: object) -> Array | None:
+    """What is put beside an array: a number stands for one element in each row."""
+    if part is None:
+        return None
+    given = as_array(part)
+    return given if given.ndim else broadcast_to(given, (*array.shape[:axis], 1, *array.shape[axis + 1 :]))
 
 
 def _standard(reduce: Reduce, x: object, axis: object, dtype: DTypeLike | None, initial: bool) -> Array:

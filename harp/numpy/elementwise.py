@@ -61,8 +61,16 @@ def abs(a: object) -> Array:
     return arithmetic.absolute(a)
 
 
-def where(condition: object, a: object, b: object) -> Array:
-    """Elementwise `a` where the condition holds, else `b`; gradients flow into the chosen one only."""
+def where(condition: object, a: object = None, b: object = None) -> Array:
+    """Elementwise `a` where the condition holds, else `b`; gradients flow into the chosen one only.
+
+    Raises ArgumentError without them: where the condition holds says `nonzero`.
+    """
+    if a is None or b is None:
+        raise ArgumentError(
+            f"where chooses between two arrays; the positions where a condition holds are harp.numpy.nonzero(condition)"
+            f"{place()}"
+        )
     return arithmetic.where_(condition, a, b)
 
 

@@ -11,7 +11,7 @@ from harp.errors import ArgumentError, ShapeError
 from harp.numpy.manipulation import as_tuple, emit_like, expand_dims, ravel, reshape
 from harp.trace import view
 from harp.trace.arithmetic import in_common
-from harp.trace.array import Array, node_of
+from harp.trace.array import Array, from_numpy, node_of
 from harp.trace.division import floordiv, minimum, relu
 from harp.trace.division import mod as index_mod
 from harp.trace.expr import Expr, Operand, Position, apply, const, select
@@ -19,7 +19,16 @@ from harp.trace.index import ONE, ZERO, Index, loop
 from harp.trace.indexing import getitem, integer
 from harp.trace.node import MapReduce, Node, Shape
 from harp.trace.ops import Op
-from harp.trace.primitives import as_array, as_integer, common_dtype, emit, normalize_axis, python_constant, to_shape
+from harp.trace.primitives import (
+    as_array,
+    as_integer,
+    common_dtype,
+    emit,
+    known_numbers,
+    normalize_axis,
+    python_constant,
+    to_shape,
+)
 from harp.trace.ranges import require_int64
 from harp.trace.sites import where
 from harp.trace.sizes import resolve, resolve_all, to_index, unify
@@ -174,17 +183,42 @@ def tile(x: object, reps: object) -> Array:
 
 
 def repeat(x: object, repeats: object, axis: int | None = None) -> Array:
-    """Each element repeated along an axis; flattened first if axis is None."""
+    """Each element repeated along an axis, all as often or each by its own number; flattened first if axis is None.
+
+    Numbers of their own must be known: in a traced function an array of NumPy or a list. Raises ArgumentError where
+    they are not, ShapeError if there are not as many of them as elements.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.repeat(hnp.asarray([1, 2]), 2), hnp.repeat(hnp.asarray([1, 2]), [3, 1])
+    (Array([1, 1, 2, 2]), Array([1, 1, 1, 2]))
+    """
     array = ravel(x) if axis is None else as_array(x)
     k = normalize_axis(0 if axis is None else axis, array.ndim)
     if isinstance(repeats, (tuple, list)) or (isinstance(repeats, (Array, np.ndarray)) and repeats.ndim):
-        raise ArgumentError(f"repeat repeats each element the same number of times: repeats is one integer{where()}")
+        return _repeat_each(array, repeats, k)
     (times,) = to_shape(repeats)
     shape = resolve_all(node_of(array).shape)
     node = view.insert_axes(node_of(array), [k + 1])
     whole = (*shape[: k + 1], times, *shape[k + 1 :])
     node = view.expand(node, whole, [axis == k + 1 for axis in range(len(whole))])
     return emit_like(array, view.reshape(node, (*shape[:k], shape[k] * times, *shape[k + 1 :])))
+
+
+def _repeat_each(array: Array, repeats: object, axis: int) -> Array:
+    times = np.asarray(repeats) if isinstance(repeats, (tuple, list)) else known_numbers(repeats)
+    if times is None or times.ndim != 1 or (times.size and times.dtype.kind not in "iu"):
+        raise ArgumentError(
+            "repeats is an integer, or a vector of integers that are known before the program runs, for the size of "
+            f"the result depends on them{where()}"
+        )
+    to_shape(times)  # none is negative
+    if times.size == 1:
+        return repeat(array, int(times[0]), axis)
+    unify(node_of(array).shape[axis], to_index(times.size), lambda: f"repeat along axis {axis}: one number for each")
+    if array._value is not None:
+        return from_numpy(np.repeat(array._value, times.astype(np.int64), axis), array.weak)
+    places = np.repeat(np.arange(times.size), times.astype(np.int64))
+    return array[(*[slice(None)] * axis, places)]
 
 
 def pad(x: object, pad_width: object, mode: str = "constant", constant_values: bool | int | float = 0) -> Array:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harp.errors import AxisError, ShapeError
+import numpy as np
+
+from harp.errors import ArgumentError, AxisError, InterchangeError, ShapeError
 from harp.trace import view
-from harp.trace.array import OPERATORS, Array, node_of
+from harp.trace.array import OPERATORS, Array, from_numpy, node_of
 from harp.trace.bounds import exact_quotient
 from harp.trace.division import floordiv
-from harp.trace.index import ONE, ZERO, Index, product
-from harp.trace.node import Node
+from harp.trace.index import ONE, ZERO, Index, as_index, product
+from harp.trace.levels import current
+from harp.trace.node import Node, Shape
 from harp.trace.primitives import (
     as_array,
     broadcast,
@@ -19,9 +22,10 @@ from harp.trace.primitives import (
     normalize_axis,
     to_shape,
 )
+from harp.trace.primitives import broadcast_shapes as join_shapes
 from harp.trace.scope import Relation
 from harp.trace.sites import where
-from harp.trace.sizes import Size, ask, describe, hint, require_at_least_one, resolve, resolve_all, unify
+from harp.trace.sizes import Size, ask, describe, hint, require_at_least_one, resolve, resolve_all, unify, wrap
 
 
 def emit_like(array: Array, node: Node) -> Array:
@@ -85,10 +89,11 @@ def moveaxis(x: object, source: object, destination: object) -> Array:
     return emit_like(array, view.permute(node_of(array), order))
 
 
-def reshape(x: object, shape: object) -> Array:
+def reshape(x: object, shape: object, *, copy: bool | None = None) -> Array:
     """The elements in row-major order in another shape, where one size may be -1: what is left.
 
-    Raises ShapeError if the numbers of elements differ, and for -1 beside a size 0, where any would do.
+    Raises ShapeError if the numbers of elements differ, and for -1 beside a size 0, where any would do, and
+    InterchangeError if `copy` is False, where strides of the memory do not allow the shape.
 
     >>> import harp.numpy as hnp
     >>> hnp.reshape(hnp.arange(6), (2, -1))
@@ -113,7 +118,27 @@ def reshape(x: object, shape: object) -> Array:
     for k in free:
         sizes[k] = _rest(total, product(sizes), what)
     unify(total, product(resolve_all(tuple(sizes))), what)
-    return emit_like(array, view.reshape(node, resolve_all(tuple(sizes))))
+    result = _in_order(array, resolve_all(tuple(sizes)))
+    return result if copy is None else _copied(result, array, copy)
+
+
+def _in_order(array: Array, shape: Shape) -> Array:
+    """The elements in row-major order; of numbers without a trace, a view where strides allow one."""
+    if array._value is not None and current() is None:
+        sizes = [int(wrap(size)) for size in shape]
+        return from_numpy(array._value.reshape(sizes), array.weak)
+    return emit_like(array, view.reshape(node_of(array), shape))
+
+
+def _copied(result: Array, source: Array, copy: bool) -> Array:
+    """A result that is, or must not be, a copy; inside a trace there is no difference."""
+    value, origin = result._value, source._value
+    if value is None or origin is None:
+        return result
+    shared = np.may_share_memory(value, origin)
+    if not copy and not shared and value.size:
+        raise InterchangeError(f"reshape to {value.shape} needs a copy; leave out copy=False{where()}")
+    return from_numpy(value.copy(), result.weak) if copy and shared else result
 
 
 def _is_minus_one(size: object) -> bool:
@@ -144,7 +169,7 @@ def ravel(x: object) -> Array:
     """All elements in row-major order along one axis."""
     array = as_array(x)
     shape = resolve_all(node_of(array).shape)
-    return emit_like(array, view.reshape(node_of(array), (product(shape),))) if array.ndim != 1 else array
+    return _in_order(array, (product(shape),)) if array.ndim != 1 else array
 
 
 flatten = ravel
@@ -163,7 +188,7 @@ def squeeze(x: object, axis: object = None) -> Array:
     return emit_like(array, view.drop_axes(node_of(array), dict.fromkeys(axes, ZERO))) if axes else array
 
 
-def expand_dims(x: object, axis: object) -> Array:
+def expand_dims(x: object, axis: object = 0) -> Array:
     """With new axes of one element at these places of the result. Raises AxisError."""
     array = as_array(x)
     axes = normalize_axes(axis, array.ndim + len(as_tuple(axis)))
@@ -200,11 +225,57 @@ def _stretches(size: Index, wanted: Index, axis: int) -> bool:
     return True
 
 
-def broadcast_arrays(*arrays: object) -> list[Array]:
+def broadcast_arrays(*arrays: object) -> tuple[Array, ...]:
     """All arrays in the shape to which they broadcast. Raises ShapeError."""
     handles = [as_array(a) for a in arrays]
     _, nodes = broadcast([node_of(a) for a in handles])
-    return [emit_like(a, n) for a, n in zip(handles, nodes, strict=True)]
+    return tuple(emit_like(a, n) for a, n in zip(handles, nodes, strict=True))
+
+
+def broadcast_shapes(*shapes: object) -> tuple[Size | int, ...]:
+    """The shape to which arrays of these shapes broadcast. Raises ShapeError.
+
+    >>> broadcast_shapes((2, 1), 3)
+    (2, 3)
+    """
+    return tuple(map(wrap, join_shapes([to_shape(shape) for shape in shapes])))
+
+
+def meshgrid(*arrays: object, indexing: str = "xy") -> tuple[Array, ...]:
+    """Grids of coordinates from vectors: array k varies along axis k, or with "xy" the first two axes swapped.
+
+    Raises ShapeError for arrays of more than one axis, ArgumentError for other `indexing` than "xy" and "ij".
+
+    >>> import harp.numpy as hnp
+    >>> hnp.meshgrid(hnp.arange(2), hnp.arange(3), indexing="ij")[0]
+    Array([[0, 0, 0],
+           [1, 1, 1]])
+    """
+    if indexing not in ("xy", "ij"):
+        raise ArgumentError(f"indexing of meshgrid is 'xy' or 'ij', not {indexing!r}{where()}")
+    vectors = [ravel(a) if as_array(a).ndim == 0 else as_array(a) for a in arrays]
+    count = len(vectors)
+    for k, vector in enumerate(vectors):
+        if vector.ndim > 1:
+            raise ShapeError(f"meshgrid takes vectors, but array {k} has {vector.ndim} axes{where()}")
+    spread = [expand_dims(v, tuple(a for a in range(count) if a != k)) for k, v in enumerate(vectors)]
+    grids = broadcast_arrays(*spread)
+    return tuple(swapaxes(g, 0, 1) for g in grids) if indexing == "xy" and count > 1 else grids
+
+
+def unstack(x: object, /, *, axis: object = 0) -> tuple[Array, ...]:
+    """The slices along an axis, one array each; in a traced function their number is fixed, by a guard.
+
+    Raises AxisError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.unstack(hnp.asarray([[1, 2], [3, 4]]))
+    (Array([1, 2]), Array([3, 4]))
+    """
+    array = as_array(x)
+    along = normalize_axis(axis, array.ndim)
+    node, count = node_of(array), int(array.shape[along])
+    return tuple(emit_like(array, view.drop_axes(node, {along: as_index(k)})) for k in range(count))
 
 
 def flip(x: object, axis: object = None) -> Array:

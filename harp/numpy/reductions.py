@@ -21,7 +21,7 @@ from harp.trace.expr import Expr, Position, apply, cast, const, select
 from harp.trace.index import Index, loop, product
 from harp.trace.node import positions
 from harp.trace.ops import Op, Reduce
-from harp.trace.primitives import as_array, emit, map_, map_reduce, normalize_axes, normalize_axis, reduce_
+from harp.trace.primitives import as_array, emit, fold, map_, map_reduce, normalize_axes, normalize_axis, reduce_
 from harp.trace.sites import where
 from harp.trace.sizes import Size, describe, require_at_least_one, resolve_all, to_index, wrap
 
@@ -30,11 +30,7 @@ Build = Callable[[Expr], Expr]
 
 def _fold(reduce: Reduce, array: Array, axes: Sequence[int], keepdims: bool, build: Build) -> Array:
     """A map and a reduction at once; over no elements it is the reduction's identity."""
-    node = node_of(array)
-    result = marked(map_reduce(build, [node], resolve_all(node.shape), reduce, axes), array.weak)
-    if keepdims and axes:
-        return emit(view.insert_axes(node_of(result), axes), result.weak)
-    return result
+    return fold(build, array, reduce, axes, keepdims)
 
 
 def _total(reduce: Reduce, x: object, axis: object, dtype: DTypeLike | None, keepdims: bool) -> Array:

@@ -118,7 +118,7 @@ def isdtype(dtype: object, kind: object) -> bool:
         ) from None
 
 
-def astype(x: object, dtype: object, /, *, copy: bool = True) -> Array:
+def astype(x: object, dtype: object, /, *, copy: bool = True, device: object = None) -> Array:
     """The array in another dtype, elementwise; `copy` changes nothing, for arrays do not change.
 
     Floats are truncated to integers; a number out of range gives the lowest integer, for narrow dtypes its last bits.
@@ -127,4 +127,4 @@ def astype(x: object, dtype: object, /, *, copy: bool = True) -> Array:
     >>> astype(2.75, "int32")
     Array(2, dtype=int32)
     """
-    return arithmetic.astype(x, dtype)
+    return arithmetic.astype(x, dtype, device=device)

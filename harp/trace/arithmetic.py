@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, lru_cache, partial, wraps
 from typing import Any
 
 from harp.errors import DTypeError
 from harp.trace import dtypes
 from harp.trace.array import OPERATORS, Array, marked
+from harp.trace.conversions import require_device
 from harp.trace.dtypes import DType, Kind, as_dtype, bool_
 from harp.trace.expr import Expr, apply, cast, const, less_equal, select
 from harp.trace.intervals import Interval, limits, of_buffer
@@ -24,8 +25,9 @@ _OfArrays = Callable[[object, object], Array]
 _Build = Callable[..., Expr]
 
 
+@cache
 def _op(op: Op) -> _Build:
-    return lambda *args: apply(op, *args)
+    return lru_cache(64)(partial(apply, op))
 
 
 def require(dtype: DType, name: str, kinds: set[Kind]) -> None:
@@ -68,7 +70,12 @@ def add(a: object, b: object) -> Array:
 def subtract(a: object, b: object) -> Array:
     """Elementwise a - b, as a + (-b)."""
     require(common_dtype((a, b))[0], "subtract", ARITHMETIC)
-    return map_(lambda x, y: apply(Op.ADD, x, apply(Op.NEG, y)), a, b)
+    return map_(_minus, a, b)
+
+
+@lru_cache(64)
+def _minus(x: Expr, y: Expr) -> Expr:
+    return apply(Op.ADD, x, apply(Op.NEG, y))
 
 
 @_exact_for_sizes(operator.mul)
@@ -251,13 +258,14 @@ def where_(condition: object, a: object, b: object) -> Array:
     return marked(map_(select, condition, a, b, to=(bool_, dtype, dtype)), weak)
 
 
-def astype(a: object, dtype: object) -> Array:
+def astype(a: object, dtype: object, *, copy: bool = True, device: object = None) -> Array:
     """The array in another dtype. Floats truncate to integers; out of range is unspecified, as in NumPy.
 
-    Raises DTypeError from complex to real dtypes, but for bool.
+    Raises DTypeError from complex to real dtypes, but for bool, InterchangeError for a device that is not there.
     """
+    require_device(device)
     target, array = as_dtype(dtype), as_array(a)
-    if array.kind is target:
+    if array.kind is target:  # `copy` changes nothing: arrays do not change
         return _strengthen(array)
     return map_(lambda x: cast(x, target), array, to=array.kind)
 

@@ -7,30 +7,22 @@ way round.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from harp.errors import (
-    ArgumentError,
-    ConcretizationError,
-    DonatedError,
-    DTypeError,
-    LeakedTracerError,
-    MutationError,
-    ShapeError,
-)
-from harp.trace.dtypes import Buffer, DType, as_dtype
+from harp.errors import ArgumentError, ConcretizationError, DonatedError, LeakedTracerError, MutationError
+from harp.trace.at import At
+from harp.trace.conversions import Conversions
+from harp.trace.dtypes import OF_NUMPY, Buffer, DType, as_dtype
 from harp.trace.index import product
 from harp.trace.levels import Level, current
 from harp.trace.node import Captured, Constant, Node
 from harp.trace.operators import TABLE, Operators
 from harp.trace.sites import where
 from harp.trace.sizes import Size, resolve_all, wrap
-from harp.trace.trees import leaf_type
+from harp.trace.trees import Tree, leaf_type
 
 
 class Donation(NamedTuple):
@@ -44,7 +36,7 @@ OPERATORS: dict[str, Callable[..., Array]] = TABLE
 
 
 @leaf_type
-class Array(Operators):
+class Array(Conversions, Operators):
     """An immutable n-dimensional array.
 
     Inside a traced function it stands for a value that is computed when the program runs, and its sizes may be
@@ -79,8 +71,10 @@ class Array(Operators):
     @property
     def kind(self) -> DType:
         """The dtype as harp's own object."""
-        if self._value is not None:
-            return as_dtype(self._value.dtype)
+        value = self._value
+        if value is not None:
+            found = OF_NUMPY.get(value.dtype)
+            return as_dtype(value.dtype) if found is None else found
         return _own_node(self).dtype
 
     @property
@@ -145,46 +139,6 @@ class Array(Operators):
             )
         return value
 
-    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Buffer:
-        value = self._concrete("a NumPy array of the values")
-        if copy or (dtype is not None and np.dtype(dtype) != value.dtype):
-            return np.array(value, dtype=dtype, copy=copy)
-        return value.view()
-
-    def item(self) -> bool | int | float | complex:
-        """The one element as a Python number."""
-        value = self._concrete("a Python number")
-        if value.size != 1:
-            raise ShapeError(f"only an array of one element is a number, not one of shape {value.shape}{where()}")
-        result: bool | int | float | complex = value.item()
-        return result
-
-    def tolist(self) -> object:
-        """The elements as nested lists of Python numbers."""
-        return self._concrete("a list").tolist()
-
-    def __float__(self) -> float:
-        return float(self._real("a float"))
-
-    def __int__(self) -> int:
-        return int(self._real("an integer"))
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
-
-    def _real(self, what: str) -> bool | int | float:
-        value = self.item()
-        if isinstance(value, complex):
-            raise DTypeError(f"a complex number is not {what}; use harp.numpy.real or harp.numpy.abs{where()}")
-        return value
-
-    def __bool__(self) -> bool:
-        return bool(self.item())
-
-    def __index__(self) -> int:
-        value = self._concrete("an integer")
-        return operator.index(value)  # a TypeError for what is no integer
-
     def __len__(self) -> int:
         if self.ndim == 0:
             raise TypeError("len() of an array without axes")
@@ -225,7 +179,7 @@ class Array(Operators):
 
     def __setitem__(self, key: object, value: object) -> None:
         raise MutationError(
-            "arrays do not change; build the new array, for example with harp.numpy.where or harp.numpy.concatenate"
+            "arrays do not change; write x = x.at[index].set(value), or build the new array with harp.numpy.where"
             f"{where()}"
         )
 
@@ -234,6 +188,11 @@ class Array(Operators):
 
     def __getitem__(self, key: object) -> Array:
         return OPERATORS["getitem"](self, key)
+
+    @property
+    def at(self) -> At[Array]:
+        """`x.at[index].set(value)` is a new array with some elements changed; see `harp.trace.at.Updates`."""
+        return At(self)
 
     def astype(self, dtype: object, copy: bool = True) -> Array:
         """The array in another dtype. `copy` is NumPy's and changes nothing: arrays do not change."""
@@ -311,3 +270,12 @@ def _check_level(level: Level) -> None:
         f"an array traced in {level.name!r} was used outside that function; return it instead of storing it in a "
         f"global, an outer variable or an object{where()}"
     )
+
+
+def realize(tree: Tree) -> Tree:
+    """The tree itself: outside of a trace arrays have their numbers at once, and inside there is nothing to wait for.
+
+    >>> realize({"x": from_numpy(np.ones(2))})
+    {'x': Array([1., 1.])}
+    """
+    return tree

@@ -16,6 +16,7 @@ from harp.trace.index import (
     Index,
     Loop,
     Monomial,
+    Pick,
     Relu,
     Symbol,
     content,
@@ -46,15 +47,17 @@ def _nonnegative(p: Index, depth: int) -> bool:
 def _atom_nonnegative(atom: Atom, depth: int) -> bool:
     if isinstance(atom, FloorDiv):
         return depth > 0 and _nonnegative(atom.num, depth - 1) and _nonnegative(atom.den, depth - 1)
-    return isinstance(atom, (Symbol, Loop, Relu))
+    return isinstance(atom, (Symbol, Loop, Relu, Pick))
 
 
 def _eliminate_loops(p: Index, depth: int) -> bool:
-    """A polynomial that is linear in a loop is smallest at one of its ends.
+    """A polynomial that is linear in a loop, or in an element of an index array, is smallest at one of its ends.
 
-    The loop with the highest number goes first: loops made by splitting have extents that hold earlier loops.
+    Those of arrays go first, for loops stand in them; then the loop with the highest number: loops made by splitting
+    have extents that hold earlier loops.
     """
-    loops = sorted({a for a in value_atoms(p) if isinstance(a, Loop)}, key=lambda a: a.key, reverse=True)
+    atoms = {a for a in value_atoms(p) if isinstance(a, (Loop, Pick))}
+    loops = sorted(atoms, key=lambda a: a.key, reverse=True)
     for loop in loops:
         parts = split_linear(p, loop)
         if parts is None:

@@ -29,12 +29,13 @@ class Running:
     backward: bool
 
 
-def masked(values: Node, reduce: Reduce, axis: int) -> Node:
+def masked(values: Node, reduce: Reduce, axis: int, backward: bool = False) -> Node:
     """values[.., k, ..] at (.., i, .., k) where k <= i, else the identity: what a running reduction reduces over k."""
     domain = (*values.shape, values.shape[axis])
     *here, k = positions(domain)
     index = tuple(k if a == axis else p for a, p in enumerate(here))
-    return view(values, domain, index, (here[axis] - k,), const(reduce.identity(values.dtype), values.dtype))
+    ahead = k - here[axis] if backward else here[axis] - k
+    return view(values, domain, index, (ahead,), const(reduce.identity(values.dtype), values.dtype))
 
 
 def running(node: Node) -> Running | None:

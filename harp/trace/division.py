@@ -19,6 +19,7 @@ from harp.trace.index import (
     IndexLike,
     Loop,
     Monomial,
+    Pick,
     Relu,
     as_index,
     content,
@@ -159,7 +160,7 @@ class Substitution:
     """Replaces atoms in index expressions and brings the result back to canonical form. Remembers its answers."""
 
     def __init__(self, mapping: Mapping[Atom, Index]) -> None:
-        self._mapping = mapping
+        self.mapping = mapping
         self._atoms: dict[Atom, Index] = {}
         self._memo: dict[Index, Index] = {}
 
@@ -193,11 +194,11 @@ class Substitution:
     def _atom(self, atom: Atom) -> Index:
         found = self._atoms.get(atom)
         if found is None:
-            found = self._mapping.get(atom)
+            found = self.mapping.get(atom)
             if found is None:
                 rebuilt = self._rebuild_atom(atom)
                 same = rebuilt.atom
-                found = self._mapping.get(same, rebuilt) if same is not None else rebuilt
+                found = self.mapping.get(same, rebuilt) if same is not None else rebuilt
             self._atoms[atom] = found
         return found
 
@@ -208,7 +209,13 @@ class Substitution:
             return floordiv(self(atom.num), self(atom.den))
         if isinstance(atom, Relu):
             return relu(self(atom.arg))
+        if isinstance(atom, Pick):
+            return of(self.pick(atom))
         return of(atom)
+
+    def pick(self, atom: Pick) -> Pick:
+        """An element of the same array elsewhere."""
+        return Pick(atom.array, self.each(atom.at), self(atom.size), atom.misses)
 
 
 def rename(p: Index, mapping: Mapping[Atom, Index]) -> Index:

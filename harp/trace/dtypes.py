@@ -151,7 +151,7 @@ def _load_bfloat16() -> np.dtype[np.generic]:
             f"bfloat16 needs the package ml_dtypes, for NumPy has no such dtype; install harp[bfloat16]{where()}"
         ) from None
     found: np.dtype[np.generic] = np.dtype(bfloat16)
-    _by_numpy[found] = bf16
+    OF_NUMPY[found] = bf16
     return found
 
 
@@ -172,7 +172,7 @@ c64 = DType("c64", Kind.COMPLEX, "complex64")
 c128 = DType("c128", Kind.COMPLEX, "complex128")
 
 ALL = (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, c64, c128)
-_by_numpy: dict[np.dtype[np.generic], DType] = {d.numpy: d for d in ALL if d is not bf16}
+OF_NUMPY: dict[np.dtype[np.generic], DType] = {d.numpy: d for d in ALL if d is not bf16}
 _by_python: dict[object, DType] = {bool: bool_, int: i64, float: f64, complex: c128}
 _REAL = {c64: f32, c128: f64}
 _TINY = {f16: 2.0**-14, bf16: 2.0**-126, f32: 2.0**-126, f64: 2.0**-1022}
@@ -191,6 +191,8 @@ def as_dtype(value: object) -> DType:
     """
     if isinstance(value, DType):
         return value
+    if isinstance(value, np.dtype) and value in OF_NUMPY:
+        return OF_NUMPY[value]
     if isinstance(value, type) and value in _by_python:
         return _by_python[value]
     if isinstance(value, str) and value == "bfloat16":
@@ -201,7 +203,7 @@ def as_dtype(value: object) -> DType:
         raise UnsupportedDTypeError(
             f"{value!r} is not a dtype; use for example harp.f32 or np.float32{where()}"
         ) from None
-    found = _by_numpy.get(numpy_dtype) or _by_numpy.get(numpy_dtype.newbyteorder("="))
+    found = OF_NUMPY.get(numpy_dtype) or OF_NUMPY.get(numpy_dtype.newbyteorder("="))
     if found is None and numpy_dtype.name == "bfloat16" and numpy_dtype == bf16.numpy:
         found = bf16
     if found is None:
@@ -267,7 +269,7 @@ def _join(a: DType, b: DType) -> DType:
     if {a, b} == {f16, bf16}:
         return f32
     if bf16 not in (a, b):
-        return _by_numpy[np.result_type(a.numpy, b.numpy)]
+        return OF_NUMPY[np.result_type(a.numpy, b.numpy)]
     other = b if a is bf16 else a
     return bf16 if _join(f16, other) is f16 else _join(f16, other)
 

@@ -13,6 +13,8 @@ They are DAGs (a tree view of one can explode), so every walk here has a memo an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 import attrs
 import numpy as np
@@ -225,7 +227,7 @@ _RULES: Mapping[Op, tuple[Rule, ...]] = {
 }
 
 # Folding these in Python could differ from the compiled program by a rounding, or would lose the marker.
-_KEEP = {op for op, info in INFO.items() if info.weight > 8} | {Op.STOP, Op.FMA}
+_KEEP = {op for op, info in INFO.items() if info.weight > 8} | {Op.STOP, Op.OPAQUE, Op.FMA}
 
 
 def _fold(op: Op, args: tuple[Expr, ...], dtype: DType) -> Const:
@@ -281,20 +283,46 @@ def substitute(e: Expr, operands: Mapping[int, Expr], index: Callable[[Index], I
 
 def evaluate(e: Expr, leaf: Callable[[Expr], Buffer]) -> Buffer:
     """The value by NumPy, given the values of the leaves (constants need none)."""
-    values: dict[Expr, Buffer] = {}
+    if not isinstance(e, Apply):
+        return e.value if isinstance(e, Const) else leaf(e)
+    leaves, steps = _small_plan(e) if _is_flat(e) else _plan(e)
+    values = [x.value if isinstance(x, Const) else leaf(x) for x in leaves]
     with np.errstate(all="ignore"):
-        for x in walk((e,)):
-            if isinstance(x, Const):
-                values[x] = x.value
-            elif isinstance(x, Apply):
-                args = [values[a] for a in x.operands]
-                if x.op is Op.CAST:
-                    values[x] = convert(args[0], x.dtype.numpy)
-                else:
-                    values[x] = np.asarray(INFO[x.op].numpy(*args)).astype(x.dtype.numpy, copy=False)
-            else:
-                values[x] = leaf(x)
-    return values[e]
+        for function, dtype, places in steps:
+            value = function(*[values[k] for k in places])
+            if type(value) is not np.ndarray or value.dtype is not dtype:
+                value = np.asarray(value).astype(dtype, copy=False)
+            values.append(value)
+    return values[-1]
+
+
+class _Plan(NamedTuple):
+    """An expression as calls of NumPy's functions: (function, dtype, which of the values so far)."""
+
+    leaves: tuple[Expr, ...]
+    steps: tuple[tuple[Callable[..., Buffer], np.dtype[np.generic], tuple[int, ...]], ...]
+
+
+def _plan(e: Expr) -> _Plan:
+    order = list(walk((e,)))
+    leaves = tuple(x for x in order if not isinstance(x, Apply))
+    place = {x: k for k, x in enumerate(leaves)}
+    steps = []
+    for x in order:
+        if isinstance(x, Apply):
+            to = x.dtype.numpy
+            function = partial(convert, to=to) if x.op is Op.CAST else INFO[x.op].numpy
+            steps.append((function, to, tuple(place[a] for a in x.operands)))
+            place[x] = len(place)
+    return _Plan(leaves, tuple(steps))
+
+
+_small_plan = lru_cache(512)(_plan)  # the plans of what is computed element by element outside of programs
+
+
+def _is_flat(e: Apply) -> bool:
+    """Whether a plan is small enough to keep: operations on leaves, or on operations on leaves."""
+    return not e.positional and not any(isinstance(b, Apply) for a in e.operands for b in a.args)
 
 
 def operands_in(e: Expr) -> list[Operand]:

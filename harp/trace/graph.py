@@ -12,7 +12,19 @@ import attrs
 from harp.trace import expr as expression
 from harp.trace.division import Substitution
 from harp.trace.index import Index
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, View, rebuild, walk
+from harp.trace.node import (
+    Constant,
+    Contiguous,
+    Gather,
+    Input,
+    MapReduce,
+    Node,
+    RowWise,
+    Scatter,
+    View,
+    rebuild,
+    walk,
+)
 from harp.trace.sites import Site
 
 
@@ -102,8 +114,23 @@ def _describe_view(node: View, name: Callable[[Node], str]) -> str:
     return body
 
 
+def _describe_gather(node: Gather, name: Callable[[Node], str]) -> str:
+    otherwise = "" if node.fill is None else f" else {node.fill}"
+    return f"gather {name(node.src)}[{', '.join(map(name, node.indices))}]{otherwise}"
+
+
+def _describe_scatter(node: Scatter, name: Callable[[Node], str]) -> str:
+    at = ", ".join(map(name, node.indices))
+    flags = "".join(f" {flag}" for flag, holds in (("clips", node.clips), ("unique", node.unique)) if holds)
+    return f"scatter {node.kind.name.lower()} {name(node.updates)} to {name(node.base)}[{at}]{flags}"
+
+
 def _describe_contiguous(node: Contiguous, name: Callable[[Node], str]) -> str:
     return f"contiguous {name(node.src)}"
+
+
+def _describe_row_wise(node: RowWise, name: Callable[[Node], str]) -> str:
+    return f"{node.function.value} rows of {', '.join(map(name, node.operands))}{' reversed' if node.reverse else ''}"
 
 
 _DESCRIBE: dict[type[Node], Callable[..., str]] = {
@@ -111,7 +138,10 @@ _DESCRIBE: dict[type[Node], Callable[..., str]] = {
     Constant: _describe_constant,
     MapReduce: _describe_map_reduce,
     View: _describe_view,
+    Gather: _describe_gather,
+    Scatter: _describe_scatter,
     Contiguous: _describe_contiguous,
+    RowWise: _describe_row_wise,
 }
 
 

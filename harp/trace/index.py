@@ -6,6 +6,7 @@
           | FloorDiv(num, den)    rounds down; x // 0 is 0, for extents are evaluated outside the loops that make
                                   a divisor positive
           | Relu(arg)             max(arg, 0)
+          | Pick(array, at, size) an element of an integer array, as a position along an axis; only lowering makes it
 
 There is no remainder and no maximum: `a % b := a - b*(a//b)` and `max(a, b) := b + relu(a - b)`, which makes many
 different spellings one object. Sort keys are structural (never `id` or `hash`), so the order is the same in every
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import gcd
+from typing import Protocol
 
 import attrs
 
@@ -94,6 +96,40 @@ class Relu(Atom):
 
     def __repr__(self) -> str:
         return f"max({self.arg}, 0)"
+
+
+class Named(Protocol):
+    """An array in memory: `name` orders it among others."""
+
+    @property
+    def name(self) -> str: ...
+
+
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
+class Pick(Atom):
+    """The element array[at] as a position along an axis of this size; negative ones count from the end.
+
+    Outside the axis it is the nearest position, so that 0 <= value < size wherever it is evaluated, for then the axis
+    has an element; or, if `misses`, it is `size` itself, and 0 <= value <= size.
+    """
+
+    array: Named
+    at: tuple[Index, ...]
+    size: Index
+    misses: bool = False
+    key: Key = attrs.field(init=False, repr=False)
+
+    @key.default
+    def _key(self) -> Key:
+        return (4, self.array.name, tuple(p.key for p in self.at), self.size.key, self.misses)
+
+    @property
+    def extent(self) -> Index:
+        """The value is below it."""
+        return self.size + 1 if self.misses else self.size
+
+    def __repr__(self) -> str:
+        return f"{self.array.name}[{', '.join(map(repr, self.at))}]"
 
 
 @attrs.frozen(eq=False, slots=True, weakref_slot=False)
@@ -255,6 +291,8 @@ def children(atom: Atom) -> tuple[Index, ...]:
         return (atom.arg,)
     if isinstance(atom, Loop):
         return (atom.extent,)
+    if isinstance(atom, Pick):
+        return (*atom.at, atom.size)
     return ()
 
 
@@ -272,13 +310,17 @@ def value_atoms(p: Index) -> Iterator[Atom]:
     for monomial, _ in p.terms:
         for atom in monomial:
             yield atom
-            if isinstance(atom, (FloorDiv, Relu)):
+            if isinstance(atom, (FloorDiv, Relu, Pick)):
                 for child in children(atom):
                     yield from value_atoms(child)
 
 
 def loops_in(p: Index) -> set[Loop]:
     return {a for a in value_atoms(p) if isinstance(a, Loop)}
+
+
+def picks_in(p: Index) -> set[Pick]:
+    return {a for a in value_atoms(p) if isinstance(a, Pick)}
 
 
 def symbols_in(p: Index) -> set[Symbol]:

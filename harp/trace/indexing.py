@@ -6,13 +6,14 @@ hold becomes a guard: that an integer is inside its axis, and the sign of a size
 
 from __future__ import annotations
 
-from typing import SupportsIndex, cast
+from collections.abc import Sequence
+from typing import NamedTuple, SupportsIndex, cast
 
 import numpy as np
 
 from harp.errors import ArgumentError, IndexOutOfRangeError
 from harp.trace import view
-from harp.trace.array import OPERATORS, Array, node_of
+from harp.trace.array import Array, node_of
 from harp.trace.division import ceildiv, maximum, minimum, relu
 from harp.trace.index import ONE, ZERO, Index, as_index
 from harp.trace.node import Node, positions
@@ -32,51 +33,61 @@ def getitem(array: Array, key: object) -> Array:
     lists and booleans.
     """
     node = node_of(array)
-    keys = _fill_ellipsis(key if isinstance(key, tuple) else (key,), len(node.shape))
+    keys = fill_ellipsis(key if isinstance(key, tuple) else (key,), len(node.shape))
+    return emit(select(node, keys).view(node), array.weak)
+
+
+class Taken(NamedTuple):
+    """What a slice takes of an axis; `forward` says that the step is positive."""
+
+    start: Index
+    step: Index
+    length: Index
+    forward: bool
+
+
+class Selection(NamedTuple):
+    """What slices and integers take of each axis: `fixed` axes are not in the result, `inserted` ones are added."""
+
+    taken: tuple[Taken, ...]
+    fixed: dict[int, Index]
+    inserted: tuple[int, ...]
+
+    def view(self, node: Node) -> Node:
+        """The elements that are selected."""
+        if self.fixed:
+            node = view.drop_axes(node, self.fixed)
+        taken = [t for axis, t in enumerate(self.taken) if axis not in self.fixed]
+        shape = tuple(t.length for t in taken)
+        if any(t.start is not ZERO or t.step is not ONE for t in taken) or shape != node.shape:
+            index = tuple(t.start + loop * t.step for t, loop in zip(taken, positions(shape), strict=True))
+            node = view.view(node, shape, index)
+        return view.insert_axes(node, self.inserted) if self.inserted else node
+
+
+def select(node: Node, keys: Sequence[object]) -> Selection:
+    """The selection of integers, slices and None, one for each axis beside those of None."""
     fixed: dict[int, Index] = {}
     inserted: list[int] = []
-    starts: list[Index] = []
-    steps: list[Index] = []
-    lengths: list[Index] = []
+    taken: list[Taken] = []
     rank = 0  # of the result so far
     for item in keys:
-        axis = len(starts)
+        axis = len(taken)
         if item is None:
             inserted.append(rank)
             rank += 1
             continue
-        start, step, length = ZERO, ONE, resolve(node.shape[axis])
+        whole = Taken(ZERO, ONE, resolve(node.shape[axis]), True)
         if isinstance(item, slice):
-            start, step, length = slice_bounds(item, length)
+            taken.append(_taken(item, whole.length))
             rank += 1
         else:
-            fixed[axis] = _position(item, length, axis)
-        starts.append(start)
-        steps.append(step)
-        lengths.append(length)
-    return emit(_indexed(node, starts, steps, lengths, fixed, inserted), array.weak)
+            fixed[axis] = _position(item, whole.length, axis)
+            taken.append(whole)
+    return Selection(tuple(taken), fixed, tuple(inserted))
 
 
-def _indexed(
-    node: Node,
-    starts: list[Index],
-    steps: list[Index],
-    lengths: list[Index],
-    fixed: dict[int, Index],
-    inserted: list[int],
-) -> Node:
-    if fixed:
-        node = view.drop_axes(node, fixed)
-        starts, steps, lengths = ([p for k, p in enumerate(ps) if k not in fixed] for ps in (starts, steps, lengths))
-    shape = tuple(lengths)
-    if any(p is not ZERO for p in starts) or any(p is not ONE for p in steps) or shape != node.shape:
-        loops = positions(shape)
-        index = tuple(start + loop * step for start, step, loop in zip(starts, steps, loops, strict=True))
-        node = view.view(node, shape, index)
-    return view.insert_axes(node, inserted) if inserted else node
-
-
-def _fill_ellipsis(keys: tuple[object, ...], rank: int) -> list[object]:
+def fill_ellipsis(keys: tuple[object, ...], rank: int) -> list[object]:
     """The keys with `...` (at the end, if there is none) replaced by full slices."""
     used = sum(k is not None and k is not Ellipsis for k in keys)
     if used > rank:
@@ -96,8 +107,8 @@ def integer(item: object) -> Index:
     kind = item.dtype.kind if isinstance(item, (Array, np.ndarray, np.generic)) else "i"
     if isinstance(item, bool) or not hasattr(item, "__index__") or not single or kind not in "iu":
         raise ArgumentError(
-            f"{_name(item)} is not supported as an index; integers, sizes, slices, None and `...` are. To choose "
-            f"elements by a condition, use harp.numpy.where{where()}"
+            f"{_name(item)} is not supported as an index; integers, sizes, slices, None, `...`, arrays of integers and "
+            f"masks are{where()}"
         )
     return to_index(cast(SupportsIndex, item).__index__())
 
@@ -125,7 +136,12 @@ def _position(item: object, size: Index, axis: int) -> Index:
 
 
 def slice_bounds(item: slice, size: Index) -> tuple[Index, Index, Index]:
-    """(start, step, length) of a slice along an axis of this size; no guard where the signs are known.
+    """(start, step, length) of a slice along an axis of this size."""
+    return _taken(item, size)[:3]
+
+
+def _taken(item: slice, size: Index) -> Taken:
+    """What a slice takes of an axis of this size; no guard where the signs are known.
 
     A bound is clamped only on the side where it would add elements: on the other side the length is max(..., 0).
     """
@@ -137,11 +153,11 @@ def slice_bounds(item: slice, size: Index) -> tuple[Index, Index, Index]:
     last = None if item.stop is None else bound(item.stop)
     if forward:
         start, stop = _forward(first, last, size)
-        return start, step, ceildiv(relu(stop - start), step)
+        return Taken(start, step, ceildiv(relu(stop - start), step), True)
     if step.constant is None and _nonnegative(step):
         raise ArgumentError(f"the step of a slice is 0{where()}")
     start, stop = _backward(first, last, size)
-    return start, step, ceildiv(relu(start - stop), -step)
+    return Taken(start, step, ceildiv(relu(start - stop), -step), False)
 
 
 def bound(item: object) -> Index:
@@ -168,6 +184,3 @@ def _backward(first: Index | None, last: Index | None, size: Index) -> tuple[Ind
     if last is None:
         return start, -ONE
     return start, last if _nonnegative(last) else maximum(size + last, -1)
-
-
-OPERATORS["getitem"] = getitem

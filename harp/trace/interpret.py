@@ -21,8 +21,22 @@ from harp.trace.expr import Apply, Expr, Operand, Position
 from harp.trace.graph import Graph
 from harp.trace.halves import rounded, widened
 from harp.trace.index import Atom, FloorDiv, Index, Loop, Relu, Symbol, evaluate, value_atoms
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, walk
+from harp.trace.node import (
+    Constant,
+    Contiguous,
+    Gather,
+    Input,
+    MapReduce,
+    Node,
+    Put,
+    RowWise,
+    Scatter,
+    Shape,
+    View,
+    walk,
+)
 from harp.trace.ops import Op, Reduce
+from harp.trace.rows import ROWS
 from harp.trace.sites import where
 
 Sizes = Callable[[Atom], int]
@@ -81,32 +95,53 @@ def _contiguous(node: Contiguous, values: Mapping[Node, Buffer], sizes: Sizes) -
     return np.ascontiguousarray(values[node.src]).reshape(_numbers(node.shape, sizes))
 
 
+def _row_wise(node: RowWise, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
+    return ROWS[node.function].numpy(*(values[o] for o in node.operands), node.reverse)
+
+
 def _map_reduce(node: MapReduce, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
     found = running(node)
     if found is not None:
         return _accumulate(found, values[found.values])
     domain = _numbers(node.domain, sizes)
-    operands = [values[o] for o in node.operands]
-    inner = computing(node.dtype).numpy
-    factors = _factors(node.expr)
-    if node.reduce is Reduce.SUM and factors is not None:
+
+    def position(index: Index) -> Buffer:
+        return np.asarray(_on_grid(index, domain, sizes), np.int64)
+
+    return map_reduce(node.expr, [values[o] for o in node.operands], domain, node.reduce, node.axes, position)
+
+
+def map_reduce(
+    expr: Expr,
+    operands: Sequence[Buffer],
+    domain: tuple[int, ...],
+    reduce: Reduce | None,
+    axes: tuple[int, ...],
+    position: Callable[[Index], Buffer] | None = None,
+) -> Buffer:
+    """The expression at every index of the domain, whose shape the operands have, then reduced over the axes."""
+    inner = computing(expr.dtype).numpy
+    factors = _factors(expr) if reduce is Reduce.SUM else None
+    if factors is not None:
         a, b = (operands[factor.slot].astype(inner, copy=False) for factor in factors)
-        return _contract(a, b, node.axes, domain).astype(node.dtype.numpy, copy=False)
+        return _contract(a, b, axes, domain).astype(expr.dtype.numpy, copy=False)
 
     def leaf(e: Expr) -> Buffer:
         if isinstance(e, Operand):
             return operands[e.slot]
-        assert isinstance(e, Position)
-        return np.asarray(_on_grid(e.index, domain, sizes), np.int64)
+        assert isinstance(e, Position) and position is not None
+        return position(e.index)
 
-    expr = widened(node.expr)
-    if node.reduce is None:
-        return np.broadcast_to(expression.evaluate(rounded(expr, node.dtype), leaf), domain)
-    result = np.broadcast_to(expression.evaluate(expr, leaf), domain)
-    initial = node.reduce.identity(computing(node.dtype))[()]
+    wide = widened(expr)
+    result = expression.evaluate(wide if reduce or wide.dtype is expr.dtype else rounded(wide, expr.dtype), leaf)
+    if result.shape != domain:
+        result = np.broadcast_to(result, domain)
+    if reduce is None:
+        return result
+    initial = reduce.identity(computing(expr.dtype))[()]
     with np.errstate(all="ignore"):
-        reduced = node.reduce.ufunc.reduce(result, axis=node.axes, dtype=inner, initial=initial)
-        return np.asarray(reduced).astype(node.dtype.numpy, copy=False)
+        reduced = reduce.ufunc.reduce(result, axis=axes, dtype=inner, initial=initial)
+        return np.asarray(reduced).astype(expr.dtype.numpy, copy=False)
 
 
 def _accumulate(run: Running, values: Buffer) -> Buffer:
@@ -171,7 +206,49 @@ def _view(node: View, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
     return np.where(valid, taken, _fill(node, src))
 
 
-def _fill(node: View, src: Buffer) -> Buffer:
+def _gather(node: Gather, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
+    src = values[node.src]
+    at, inside = _places([values[i] for i in node.indices], src.shape)
+    if 0 in src.shape[: len(at)]:  # nothing is inside
+        return np.broadcast_to(_fill(node, src), _numbers(node.shape, sizes))
+    taken = np.asarray(src[at])
+    if node.fill is None:
+        return taken
+    inside = inside.reshape(inside.shape + (1,) * (taken.ndim - inside.ndim))
+    return np.where(inside, taken, node.fill.value)
+
+
+def _scatter(node: Scatter, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
+    inner = (node.dtype if node.kind is Put.SET else computing(node.dtype)).numpy
+    result, updates = np.array(values[node.base], inner), np.asarray(values[node.updates], inner)
+    at, inside = _places([values[i] for i in node.indices], result.shape)
+    if 0 in result.shape:
+        return result
+    if not node.clips:
+        at, updates = tuple(p[inside] for p in at), updates[inside]
+    with np.errstate(all="ignore"):
+        if node.kind is Put.SET:
+            result[at] = updates
+        else:
+            _PUT[node.kind].at(result, at, updates)  # type: ignore[arg-type]
+    return result.astype(node.dtype.numpy, copy=False)
+
+
+_PUT = {Put.ADD: np.add, Put.MULTIPLY: np.multiply, Put.MIN: np.minimum, Put.MAX: np.maximum}
+
+
+def _places(indices: Sequence[Buffer], shape: tuple[int, ...]) -> tuple[tuple[Buffer, ...], Buffer]:
+    """The indices counted from the start and moved inside, and where they had been inside."""
+    at: list[Buffer] = []
+    inside = np.ones(indices[0].shape, bool)
+    for index, size in zip(indices, shape, strict=False):
+        position = np.where(np.less(index, 0), index.astype(np.int64) + size, index)
+        inside &= (position >= 0) & (position < size)
+        at.append(np.asarray(np.clip(position, 0, max(size - 1, 0))))
+    return tuple(at), np.asarray(inside)
+
+
+def _fill(node: View | Gather, src: Buffer) -> Buffer:
     return node.fill.value if node.fill is not None else np.zeros((), src.dtype)
 
 
@@ -254,5 +331,8 @@ _EVALUATE: dict[type[Node], Callable[..., Buffer]] = {
     Constant: _constant,
     MapReduce: _map_reduce,
     View: _view,
+    Gather: _gather,
+    Scatter: _scatter,
     Contiguous: _contiguous,
+    RowWise: _row_wise,
 }

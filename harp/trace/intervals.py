@@ -18,8 +18,9 @@ from harp.trace.dtypes import Buffer, DType, bool_
 from harp.trace.expr import Apply, Const, Expr, Operand, Position
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import Index
-from harp.trace.node import Constant, Input, MapReduce, Node, View, walk
+from harp.trace.node import Constant, Gather, Input, MapReduce, Node, Put, RowWise, Scatter, View, walk
 from harp.trace.ops import INFO, Op, Reduce, convert
+from harp.trace.rows import ROWS
 from harp.trace.sites import short
 
 
@@ -90,10 +91,19 @@ def _node(node: Node, known: dict[Node, _Known], given: Given, size: Sizes) -> _
         return of_buffer(node.captured.array)
     if isinstance(node, MapReduce):
         return _map_reduce(node, known, size)
+    if isinstance(node, RowWise):
+        return None if ROWS[node.function].positions else known[node.operands[-1]]
     result = known[node.inputs[0]]
-    if isinstance(node, View) and node.fill is not None and result is not None:
+    if isinstance(node, (View, Gather)) and node.fill is not None and result is not None:
         return _hull(result, of_buffer(node.fill.value))
+    if isinstance(node, Scatter):
+        return _scatter(node, result, known[node.updates])
     return result
+
+
+def _scatter(node: Scatter, base: _Known, updates: _Known) -> _Known:
+    chosen = node.kind in (Put.SET, Put.MIN, Put.MAX)
+    return _hull(base, updates) if chosen and base is not None and updates is not None else None
 
 
 def _map_reduce(node: MapReduce, known: dict[Node, _Known], size: Sizes) -> _Known:

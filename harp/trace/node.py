@@ -6,14 +6,25 @@
                                                           exactly that shape, then reduce `axes`, if `reduce` is given
          | View(src, shape, index, conditions, fill)      no arithmetic: output position i0, i1, ... reads
                                                           src[index] where all conditions are >= 0, else `fill`
+         | Gather(src, indices, fill)                     index by data: position (k..., j...) reads
+                                                          src[indices[0][k...], indices[1][k...], ..., j...]
+         | Scatter(base, indices, updates, kind)          `base`, in which updates[k..., j...] in the order of k are
+                                                          put at [indices[0][k...], indices[1][k...], ..., j...]
          | Contiguous(src)                                compute this here and keep it
+         | RowWise(function, operands, reverse)           a function of whole rows, of `harp.trace.rows`
 
 Shapes are tuples of index expressions. In a MapReduce's `expr` and a View's index map, Loop(k, extent of axis k) is
 the position along axis k of the domain or of the view's shape.
+
+The indices of a Gather or Scatter are integer arrays of one shape, one for each of the first axes. A negative index
+counts from the end. Outside the axis a Gather reads `fill`, or without one the nearest element; a Scatter drops the
+update, or puts it at the nearest element if it `clips`. What goes to the nearest element needs an axis that has one:
+that is a guard.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
@@ -21,11 +32,12 @@ import attrs
 import numpy as np
 
 from harp.trace.division import Substitution
-from harp.trace.dtypes import Buffer, DType, as_dtype
+from harp.trace.dtypes import Buffer, DType, as_dtype, i64
 from harp.trace.expr import Const, Expr, substitute
 from harp.trace.index import Atom, Index, Loop, as_index, loop
 from harp.trace.interning import Interned, InternedBase
-from harp.trace.ops import Reduce
+from harp.trace.ops import Op, Reduce
+from harp.trace.rows import ROWS, RowOp
 
 Shape = tuple[Index, ...]
 
@@ -136,6 +148,63 @@ class View(Node):
 
 
 @attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Gather(Node):
+    """Elements of `src` at places that are data. The shape is that of the indices, then the axes that they leave."""
+
+    src: Node
+    indices: tuple[Node, ...]
+    fill: Const | None = None
+    shape: Shape = attrs.field(init=False)
+
+    @shape.default
+    def _shape(self) -> Shape:
+        return self.indices[0].shape + self.src.shape[len(self.indices) :]
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.src.dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.src, *self.indices)
+
+
+class Put(enum.Enum):
+    """What a Scatter makes of the element that is there and an update: the update, or an operation on both."""
+
+    SET = None
+    ADD = Op.ADD
+    MULTIPLY = Op.MUL
+    MIN = Op.MIN
+    MAX = Op.MAX
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Scatter(Node):
+    """`base` with updates at places that are data. Updates of one place take turns in row-major order of the indices;
+    so of those that are set the last one is there in the end. `unique` says that no place has two."""
+
+    base: Node
+    indices: tuple[Node, ...]
+    updates: Node
+    kind: Put
+    clips: bool = False
+    unique: bool = False
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.base.shape
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.base.dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.base, *self.indices, self.updates)
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class Contiguous(Node):
     """The materialisation point: `src` is computed once, here, and stored."""
 
@@ -154,7 +223,28 @@ class Contiguous(Node):
         return (self.src,)
 
 
-KINDS: tuple[type[Node], ...] = (Input, Constant, MapReduce, View, Contiguous)
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class RowWise(Node):
+    """A function of whole rows: sorting, searching. It has the shape of its last operand, with the same rows in all."""
+
+    function: RowOp
+    operands: tuple[Node, ...]
+    reverse: bool = False
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.operands[-1].shape
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return i64 if ROWS[self.function].positions else self.operands[-1].dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.operands
+
+
+KINDS: tuple[type[Node], ...] = (Input, Constant, MapReduce, View, Gather, Scatter, Contiguous, RowWise)
 
 
 def positions(shape: Shape) -> tuple[Index, ...]:
@@ -211,8 +301,20 @@ def _rebuild_view(node: View, inputs: tuple[Node, ...], sizes: Substitution) -> 
     return View(inputs[0], shape, index, conditions, node.fill)
 
 
+def _rebuild_gather(node: Gather, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return Gather(inputs[0], inputs[1:], node.fill)
+
+
+def _rebuild_scatter(node: Scatter, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return Scatter(inputs[0], inputs[1:-1], inputs[-1], node.kind, node.clips, node.unique)
+
+
 def _rebuild_contiguous(node: Contiguous, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
     return Contiguous(inputs[0])
+
+
+def _rebuild_row_wise(node: RowWise, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return RowWise(node.function, inputs, node.reverse)
 
 
 _REBUILD: dict[type[Node], Callable[..., Node]] = {
@@ -220,5 +322,8 @@ _REBUILD: dict[type[Node], Callable[..., Node]] = {
     Constant: _rebuild_constant,
     MapReduce: _rebuild_map_reduce,
     View: _rebuild_view,
+    Gather: _rebuild_gather,
+    Scatter: _rebuild_scatter,
     Contiguous: _rebuild_contiguous,
+    RowWise: _rebuild_row_wise,
 }

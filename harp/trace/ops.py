@@ -87,10 +87,13 @@ class Op(enum.Enum):
     NEXTAFTER = "nextafter"
     FLOOR = "floor"
     STOP = "stop_gradient"
+    OPAQUE = "opaque"
     FMA = "fma"
     COMPLEX = "complex"
     REAL = "real"
     IMAG = "imag"
+
+    __hash__ = object.__hash__  # members are unique; Enum's own, in Python, is most of a look-up
 
 
 @attrs.frozen
@@ -204,6 +207,7 @@ INFO: dict[Op, OpInfo] = {
     Op.NEXTAFTER: OpInfo(2, _FLOAT, Result.SAME, np.nextafter, 6),
     Op.FLOOR: OpInfo(1, _FLOAT, Result.SAME, np.floor),
     Op.STOP: OpInfo(1, _ALL | _COMPLEX, Result.SAME, _identity, 0),
+    Op.OPAQUE: OpInfo(1, _FLOAT, Result.SAME, _identity, 0),
     Op.FMA: OpInfo(3, _FLOAT, Result.SAME, _fma),
     Op.COMPLEX: OpInfo(2, _FLOAT, Result.COMPLEX, _complex, 0),
     Op.REAL: OpInfo(1, _COMPLEX, Result.REAL, lambda a: np.asarray(np.real(a)), 0),

@@ -7,12 +7,12 @@ Inside a trace a primitive adds a node; elsewhere it computes at once by the Num
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
 from harp.errors import ArgumentError, AxisError, DTypeError, HarpError, IntegerRangeError, ShapeError
-from harp.trace import dtypes, interpret, intervals, view
+from harp.trace import direct, dtypes, interpret, intervals, view
 from harp.trace.array import Array, from_numpy, node_of, traced
 from harp.trace.demands import Demand
 from harp.trace.dtypes import Buffer, DType, Kind, as_dtype, plain, refuse_masked
@@ -29,6 +29,7 @@ from harp.trace.sizes import Size, ask, describe, hint, require_at_least_one, re
 
 ArrayLike = Array | Buffer | np.generic | bool | int | float | complex | Size
 Scalar = (bool, int, float, complex, Size)
+_PYTHON = {bool, int, float, complex}
 _FLOAT_END = 2**1024 - 2**970  # the first integer that Python does not convert to a float
 
 
@@ -100,8 +101,16 @@ def python_constant(value: bool | int | float | complex, dtype: DType) -> Const:
     return const(value, dtype)
 
 
+_known_constant = lru_cache(256, typed=True)(python_constant)  # not for zeros, of which two are equal
+
+
 def common_dtype(values: Sequence[object]) -> tuple[DType, bool]:
     """The dtype in which these operands meet, and whether it is still weak."""
+    first = values[0] if values else None
+    if isinstance(first, Array) and not first._weak:
+        common = first.kind
+        if all(isinstance(v, Array) and not v._weak and v.kind is common for v in values):
+            return common, False
     strong: list[DType] = []
     weak: list[Kind] = []
     for value in values:
@@ -168,6 +177,10 @@ def map_(build: Callable[..., Expr], *values: object, to: DType | Sequence[DType
     if to is None:
         to, weak = common_dtype(values)
     targets = [to] * len(values) if isinstance(to, DType) else to
+    if current() is None:
+        result = _map_at_once(build, values, targets)
+        if result is not None:
+            return from_numpy(result, weak)
     arrays = [
         value if isinstance(value, Scalar) and not isinstance(value, np.generic) else as_array(value)
         for value in values
@@ -186,6 +199,30 @@ def map_(build: Callable[..., Expr], *values: object, to: DType | Sequence[DType
         else:
             leaves.append(python_constant(array, dtype))
     return emit(MapReduce(shape, tuple(nodes), build(*leaves)), weak)
+
+
+def _map_at_once(build: Callable[..., Expr], values: Sequence[object], targets: Sequence[DType]) -> Buffer | None:
+    """`map_` outside of a trace; None for what has no buffer, and for what is wrong."""
+    leaves: list[Expr] = []
+    buffers: list[Buffer] = []
+    for value, dtype in zip(values, targets, strict=True):
+        kind = type(value)
+        if kind in _PYTHON:
+            make = _known_constant if kind in (int, bool) or (kind is float and value) else python_constant
+            leaves.append(make(value, dtype))  # type: ignore[arg-type]
+            continue
+        if kind is Size:
+            return None
+        array = value if isinstance(value, Array) else as_array(value)
+        if array._value is None:
+            return None
+        if array.weak:
+            require_fits(array, dtype)
+        operand = Operand(array.kind, len(buffers))
+        leaves.append(operand if operand.dtype is dtype else cast(operand, dtype))
+        buffers.append(array._value)
+    expr = build(*leaves)
+    return None if not buffers or expr.positional else direct.elementwise(expr, buffers)
 
 
 def broadcast(nodes: Sequence[Node]) -> tuple[Shape, list[Node]]:
@@ -241,9 +278,9 @@ def expand_to(node: Node, shape: Shape) -> Node:
 
 def reduce_(reduce: Reduce, array: Array, axes: Sequence[int], keepdims: bool = False) -> Array:
     """Fold some axes. `max` and `min` need at least one element along them: a guard, or a ShapeError."""
-    node = node_of(array)
-    result_dtype(reduce.value, (node.dtype, node.dtype))
-    if reduce in (Reduce.MAX, Reduce.MIN):
+    result_dtype(reduce.value, (array.kind, array.kind))
+    if reduce in (Reduce.MAX, Reduce.MIN) and (array._value is None or 0 in array._value.shape):
+        node = node_of(array)
         for axis in axes:
             size = node.shape[axis]
             require_at_least_one(
@@ -252,10 +289,27 @@ def reduce_(reduce: Reduce, array: Array, axes: Sequence[int], keepdims: bool = 
                     f"{reduce.name.lower()} over axis {axis} of size {describe(size)} has no value"
                 ),  # type: ignore[misc]
             )
+    return fold(lambda e: e, array, reduce, axes, keepdims)
+
+
+def fold(
+    build: Callable[[Expr], Expr], array: Array, reduce: Reduce, axes: Sequence[int], keepdims: bool = False
+) -> Array:
+    """A map of one array, reduced at once over the axes; over no elements it is the reduction's identity."""
+    ordered = tuple(sorted(axes))
+    if ordered and array._value is not None and current() is None:
+        expr = build(Operand(array.kind, 0))
+        result = None if expr.positional else direct.reduction(expr, array._value, reduce, ordered, keepdims)
+        if result is not None:
+            return from_numpy(result, array.weak)
+    node = node_of(array)
     shape = tuple(map(resolve, node.shape))
-    reduced: Node = MapReduce(shape, (node,), Operand(node.dtype, 0), reduce, tuple(sorted(axes))) if axes else node
-    if keepdims and axes:
-        reduced = view.insert_axes(reduced, axes)
+    expr = build(Operand(node.dtype, 0))
+    if not ordered and isinstance(expr, Operand):
+        return emit(node, array.weak)
+    reduced: Node = MapReduce(shape, (node,), expr, reduce if ordered else None, ordered)
+    if keepdims and ordered:
+        reduced = view.insert_axes(reduced, ordered)
     return emit(reduced, array.weak)
 
 

@@ -5,10 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harp.errors import LeakedTracerError, VerificationError
+from harp.trace.dtypes import u64
 from harp.trace.expr import Operand, operands_in
 from harp.trace.graph import Graph
 from harp.trace.index import Index, Loop, loops_in
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, walk
+from harp.trace.node import (
+    Constant,
+    Contiguous,
+    Gather,
+    Input,
+    MapReduce,
+    Node,
+    RowWise,
+    Scatter,
+    Shape,
+    View,
+    walk,
+)
+from harp.trace.ops import INFO
+from harp.trace.rows import ROWS, RowOp
 
 
 def verify_graph(graph: Graph, captured: frozenset[Input] = frozenset()) -> None:
@@ -50,10 +65,47 @@ def _view(node: View) -> str:
     return _foreign_loops((*node.index, *node.conditions), node.shape)
 
 
+def _row_wise(node: RowWise) -> str:
+    info, first = ROWS[node.function], node.operands[0]
+    if len(node.operands) != info.arity:
+        return f"{len(node.operands)} operands of {node.function.value}"
+    alike = node.shape if info.aligned else node.shape[:-1]
+    rows = [o.shape if info.aligned else o.shape[:-1] for o in node.operands]
+    common = not info.aligned and len(first.shape) == 1
+    if not node.shape or any(shape != alike for shape in rows[common:]):
+        return f"rows of shapes {[list(o.shape) for o in node.operands]}"
+    if node.function is RowOp.SEARCH and first.dtype is not node.operands[1].dtype:
+        return f"values of dtype {node.operands[1].dtype} are searched in {first.dtype}"
+    return ""
+
+
 def _foreign_loops(indices: tuple[Index, ...], shape: Shape) -> str:
     loops = {Loop(axis, extent) for axis, extent in enumerate(shape)}
     foreign = {loop for p in indices for loop in loops_in(p)} - loops
     return f"loops {foreign} are not those of shape {list(shape)}" if foreign else ""
+
+
+def _gather(node: Gather) -> str:
+    if node.fill is not None and node.fill.dtype is not node.dtype:
+        return f"fill of dtype {node.fill.dtype}"
+    return _places(node.indices, node.src)
+
+
+def _scatter(node: Scatter) -> str:
+    wanted = node.indices[0].shape + node.base.shape[len(node.indices) :] if node.indices else ()
+    if node.updates.shape != wanted or node.updates.dtype is not node.dtype:
+        return f"updates {node.updates!r} instead of {node.dtype}{list(wanted)}"
+    if node.kind.value is not None and node.dtype.kind not in INFO[node.kind.value].kinds:
+        return f"{node.kind.name.lower()} does not accept {node.dtype}"
+    return _places(node.indices, node.base)
+
+
+def _places(indices: tuple[Node, ...], array: Node) -> str:
+    if not 1 <= len(indices) <= len(array.shape):
+        return f"{len(indices)} indices into {len(array.shape)} axes"
+    if not all(i.dtype.is_integer and i.dtype is not u64 and i.shape == indices[0].shape for i in indices):
+        return f"indices {list(indices)} are not integers of one shape"
+    return ""
 
 
 _CHECKS: dict[type[Node], Callable[..., str]] = {
@@ -61,7 +113,10 @@ _CHECKS: dict[type[Node], Callable[..., str]] = {
     Constant: _no_rule,
     MapReduce: _map_reduce,
     View: _view,
+    Gather: _gather,
+    Scatter: _scatter,
     Contiguous: _no_rule,
+    RowWise: _row_wise,
 }
 
 __all__ = ["Operand", "verify_graph"]

@@ -1,9 +1,13 @@
-"""The derivative of a running product, without division. That of a running sum needs no rule: it is a masked sum."""
+"""The derivatives of running products, without division, and of running extrema.
+
+That of a running sum needs no rule: it is a masked sum.
+"""
 
 from __future__ import annotations
 
-from harp.trace.cumulative import Running
-from harp.trace.expr import Operand, apply, const
+from harp.trace.cumulative import Running, masked
+from harp.trace.dtypes import i64
+from harp.trace.expr import Operand, Position, apply, const, select
 from harp.trace.index import Index
 from harp.trace.node import MapReduce, Node, positions
 from harp.trace.ops import Op, Reduce
@@ -45,3 +49,31 @@ def _between(run: Running) -> Node:
     inside = (_ahead(run, j, i), _ahead(run, here[axis], j) - 1)
     factors = view(values, domain, index, inside, const(1, values.dtype))
     return MapReduce(domain, (factors,), Operand(values.dtype, 0), Reduce.PROD, (rank + 1,))
+
+
+def running_extreme(node: Node, run: Running, ct: Node) -> Node:
+    """The cotangent of x, given that of r[i] = max(x[0], ..., x[i]): at k, the sum of ct[i] where r[i] is from k.
+
+    Each r[i] is from the first element that is as large, or from the first NaN. Where a new one begins is known from
+    the element before; the last beginning up to each i is a running maximum itself.
+    """
+    axis, values, rank = run.axis, run.values, len(node.shape)
+    end = 1 if run.backward else -1
+    low = [-end if a == axis else 0 for a in range(rank)]
+    start = const(run.reduce.identity(node.dtype), node.dtype)
+    before = pad(node, low, [-shift for shift in low], start)
+    here = positions(node.shape)
+    place = here[axis] if not run.backward else node.shape[axis] - 1 - here[axis]
+    x, r = Operand(node.dtype, 0), Operand(node.dtype, 1)
+    beyond = apply(Op.LT, r, x) if run.reduce is Reduce.MAX else apply(Op.LT, x, r)
+    is_nan, was_nan = (apply(Op.NOT, apply(Op.EQ, e, e)) for e in (x, r))
+    begins = apply(Op.OR, beyond, apply(Op.AND, is_nan, apply(Op.NOT, was_nan)))
+    begun = MapReduce(node.shape, (values, before), select(begins, Position(place), const(0, i64)))
+    candidates = masked(begun, Reduce.MAX, axis, run.backward)
+    domain = candidates.shape
+    origin = MapReduce(domain, (candidates,), Operand(i64, 0), Reduce.MAX, (rank,))
+    *_, i = over = positions(domain)
+    index = tuple(i if a == axis else p for a, p in enumerate(over[:-1]))
+    own = Position(over[axis] if not run.backward else node.shape[axis] - 1 - over[axis])
+    chosen = select(apply(Op.EQ, Operand(i64, 0), own), Operand(ct.dtype, 1), const(0, ct.dtype))
+    return MapReduce(domain, (view(origin, domain, index), view(ct, domain, index)), chosen, Reduce.SUM, (rank,))

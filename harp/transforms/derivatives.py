@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Container
 
+from harp.errors import MissingRuleError
 from harp.trace.dtypes import real_of, tiny_of
 from harp.trace.expr import Apply, Const, Expr, Operand, apply, cast, const, select, walk
 from harp.trace.ops import Op
@@ -152,6 +153,13 @@ def _copysign(ct: Expr, args: Args, out: Expr) -> Expr:
     return _mul(ct, _mul(*signs))
 
 
+def _opaque(ct: Expr, args: Args, out: Expr) -> Expr:
+    raise MissingRuleError(
+        "a random number has no derivative with respect to this parameter of its distribution; put "
+        "harp.stop_gradient around the number or the parameter"
+    )
+
+
 # Operations whose derivative is zero wherever there is one, and those that have none.
 NONDIFFERENTIABLE = frozenset(
     {Op.LT, Op.EQ, Op.AND, Op.OR, Op.XOR, Op.NOT, Op.SHL, Op.SHR, Op.FLOOR, Op.FLOORDIV, Op.STOP}
@@ -230,6 +238,7 @@ RULES: dict[Op, tuple[Partial | None, ...]] = {
     Op.COPYSIGN: (_copysign, None),
     # as far from the next one wherever a is
     Op.NEXTAFTER: (_same, None),
+    Op.OPAQUE: (_opaque,),
     # a*b + c -> ct*b, ct*a, ct
     Op.FMA: (
         lambda ct, args, out: _mul(ct, args[1]),

@@ -12,15 +12,31 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from harp.errors import IntegerGradientError, MissingRuleError
 from harp.trace.cumulative import running
 from harp.trace.dtypes import bool_
-from harp.trace.expr import Expr, Operand, Position, apply, cast, const, operands_in, select, substitute
+from harp.trace.expr import Expr, Operand, Position, apply, cast, const, operands_in, select
 from harp.trace.graph import Graph
 from harp.trace.index import ZERO, Index
-from harp.trace.node import Constant, Contiguous, Input, MapReduce, Node, Shape, View, fresh_input, positions, walk
+from harp.trace.node import (
+    Constant,
+    Contiguous,
+    Gather,
+    Input,
+    MapReduce,
+    Node,
+    RowWise,
+    Scatter,
+    Shape,
+    View,
+    fresh_input,
+    positions,
+    walk,
+)
 from harp.trace.ops import Op, Reduce
+from harp.trace.rows import ROWS, RowOp
 from harp.trace.sites import Site
 from harp.trace.view import view
 from harp.transforms.adjoint import sum_over, view_adjoint
-from harp.transforms.cumulative import running_product
+from harp.transforms.by_data import constant, elementwise, gather_adjoint, scatter_adjoints
+from harp.transforms.cumulative import running_extreme, running_product
 from harp.transforms.derivatives import depends, pullback
 
 Cotangents = list[tuple[Node, Node]]  # an input of the node, and what the node sends back to it
@@ -114,21 +130,6 @@ def _apply_rule(node: Node, ct: Node, active: Active, site: Site | None) -> Cota
 # -- helpers ------------------------------------------------------------------------------------------------------
 
 
-def constant(value: float, like: Node) -> Node:
-    """An array of one number with the shape and dtype of another."""
-    return MapReduce(like.shape, (), const(value, like.dtype))
-
-
-def elementwise(domain: Shape, operands: Sequence[Node], expr: Expr) -> Node:
-    """A map over those operands that `expr` uses, each once; an operand itself where that is all there is."""
-    if isinstance(expr, Operand):
-        return operands[expr.slot]
-    used = operands_in(expr)
-    kept = list(dict.fromkeys(operands[x.slot] for x in used))
-    slots: dict[int, Expr] = {x.slot: Operand(x.dtype, kept.index(operands[x.slot])) for x in used}
-    return MapReduce(domain, tuple(kept), substitute(expr, slots))
-
-
 def _spread(node: Node, domain: Shape, axes: Sequence[int]) -> Node:
     """A reduced array, the same at all positions along the axes of `domain` that had been reduced."""
     return view(node, domain, tuple(p for axis, p in enumerate(positions(domain)) if axis not in axes))
@@ -152,6 +153,9 @@ def _sum(node: MapReduce, ct: Node, active: Active) -> Cotangents:
 
 def _extreme(node: MapReduce, ct: Node, active: Active) -> Cotangents:
     """Equal shares for all that equal the forward's result; where that is NaN, for all NaN."""
+    run = running(node)
+    if run is not None:
+        return _below(run.values, running_extreme(node, run, ct), set(walk((node,))), active)
     first = len(node.operands)
     chosen = _spread(node, node.domain, node.axes)
     equal = apply(Op.EQ, node.expr, Operand(node.dtype, first))
@@ -228,8 +232,27 @@ def _view(node: View, ct: Node, active: Active) -> Cotangents:
     return [(node.src, view_adjoint(node, ct))]
 
 
+def _gather(node: Gather, ct: Node, active: Active) -> Cotangents:
+    return [(node.src, gather_adjoint(node, ct))]
+
+
+def _scatter(node: Scatter, ct: Node, active: Active) -> Cotangents:
+    ends = zip((node.base, node.updates), scatter_adjoints(node, ct), strict=True)
+    return [(end, made()) for end, made in ends if end in active]
+
+
 def _contiguous(node: Contiguous, ct: Node, active: Active) -> Cotangents:
     return [(node.src, ct)]
+
+
+def _row_wise(node: RowWise, ct: Node, active: Active) -> Cotangents:
+    """Element i came from place order[i], so the cotangents go back in the order of these places."""
+    assert not ROWS[node.function].positions
+    values = node.operands[-1]
+    if values not in active:  # the keys have no derivative
+        return []
+    order = RowWise(RowOp.ORDER, (node.operands[0],), node.reverse)
+    return [(values, RowWise(RowOp.SORT_BY, (order, ct)))]
 
 
 RULES: dict[type[Node], Callable[..., Cotangents]] = {
@@ -237,5 +260,8 @@ RULES: dict[type[Node], Callable[..., Cotangents]] = {
     Constant: _leaf,
     MapReduce: _map_reduce,
     View: _view,
+    Gather: _gather,
+    Scatter: _scatter,
     Contiguous: _contiguous,
+    RowWise: _row_wise,
 }

@@ -23,8 +23,9 @@ from harp.trace.expr import Expr, Operand, Position, apply, cast, const
 from harp.trace.graph import Graph
 from harp.trace.index import Index, Symbol, evaluate, of
 from harp.trace.interpret import interpret
-from harp.trace.node import Input, MapReduce, Node, Shape, fresh_input, positions, walk
+from harp.trace.node import Input, MapReduce, Node, RowWise, Shape, fresh_input, positions, walk
 from harp.trace.ops import Op, Reduce
+from harp.trace.rows import RowOp
 from harp.trace.signature import sizes_of
 
 N, M, K = (of(Symbol(0, number, name)) for number, name in enumerate("nmk"))
@@ -204,6 +205,7 @@ STEPS: tuple[Callable[[Node, Node], Node], ...] = (
     lambda a, b: view.flip(a, [0]),
     lambda a, b: view.flip(a, [1]),
     lambda a, b: transpose(scale(transpose(a), 2.0)),
+    lambda a, b: RowWise(RowOp.SORT, (a,)),
     _pad_and_crop,
     _square,
 )

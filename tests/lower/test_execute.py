@@ -33,6 +33,7 @@ from harp.lower.loops import (
     Nest,
     Prefetch,
     Region,
+    Row,
     Scope,
     Segments,
     Seq,
@@ -46,10 +47,11 @@ from harp.lower.program import Program
 from harp.lower.verify import verify_program
 from harp.trace import expr
 from harp.trace.division import ceildiv, floordiv, minimum, mod, relu
-from harp.trace.dtypes import ALL, DType, f32, f64, i32, i64
+from harp.trace.dtypes import ALL, DType, f32, f64, i32, i64, u64
 from harp.trace.expr import Expr, Position, apply, cast, const
 from harp.trace.index import Index, IndexLike, Loop, Symbol, as_index, evaluate, of
 from harp.trace.ops import INFO, Op, Reduce
+from harp.trace.rows import RowOp
 
 Array = np.ndarray
 FLAGS = (
@@ -73,7 +75,7 @@ def program(inputs: Sequence[Buffer], outputs: Sequence[Buffer], *bodies: Stmt, 
 
 
 def stores_of(stmt: Stmt) -> list[Buffer]:
-    return [stmt.buffer] if isinstance(stmt, Store) else []
+    return [stmt.buffer] if isinstance(stmt, Store) else [stmt.target] if isinstance(stmt, Row) else []
 
 
 def add(a: Expr, b: Expr) -> Expr:
@@ -332,6 +334,26 @@ def a_long_chain() -> Example:
         return [expr.evaluate(deep, lambda _: arrays[0])]
 
     return program((a,), (out,), Nest((For(Loop(0, N)),), Store(out, (i,), deep))), reference
+
+
+@example
+def rows_in_order() -> Example:
+    keys, values = buffer("keys", (N, M), Space.INPUT, i32), buffer("values", (N, M), Space.INPUT)
+    out, found = buffer("out", (N, M), Space.OUTPUT), buffer("found", (N, M), Space.OUTPUT, i64)
+    ordered, work = buffer("ordered", (N, M), Space.SCRATCH, i32), buffer("work", (2 * M,), Space.THREAD, u64)
+    i, part = Loop(0, N), Loop(1, ceildiv(M, 4))
+    at, row, rest = (of(i), of(Loop(2, M))), Loop(2, M), Loop(2, minimum(4, M - of(part) * 4))
+    parallel = For(i, LoopKind.PARALLEL)
+    by = Row(RowOp.SORT_BY, True, out, at, row, (keys, values), work)
+    sort = Row(RowOp.SORT, False, ordered, at, row, (keys,), work)
+    search = Row(RowOp.SEARCH, True, found, (of(i), of(part) * 4 + of(rest)), rest, (ordered, keys))
+    rows = [Nest((parallel,), Alloc(work, body)) for body in (by, sort)]
+
+    def reference(x: Sequence[Array], _: Mapping[Symbol, int]) -> list[Array]:
+        order = np.argsort(-x[0], axis=1, kind="stable")
+        return [np.take_along_axis(x[1], order, 1), (x[0][:, None, :] <= x[0][:, :, None]).sum(2)]
+
+    return program((keys, values), (out, found), *rows, Nest((parallel, For(part)), search)), reference
 
 
 class Compiled:

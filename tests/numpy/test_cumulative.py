@@ -174,3 +174,78 @@ def test_bool_results():
                 wanted = getattr(np, name)(a, axis=axis, dtype=bool)
                 same(compiled(a), wanted)
                 same(getattr(hnp, name)(a, axis=axis, dtype=bool), wanted)
+
+
+# --- running extrema, and differences
+
+EXTREMA = {"cummax": (hnp.cummax, np.maximum), "cummin": (hnp.cummin, np.minimum)}
+EXTREMA_COMPILED = {(name, axis): harp.jit(lambda x, f=f, axis=axis: f(x, axis)) for name, (f, _) in EXTREMA.items()
+                    for axis in (None, 0, 1, 2)}  # fmt: skip
+
+
+@given(
+    st.sampled_from(sorted(EXTREMA)),
+    st.lists(st.integers(0, 9), min_size=1, max_size=3),
+    st.sampled_from(["bool", "int8", "uint16", "int64", "float32", "float64"]),
+    st.data(),
+)
+def test_extrema_as_in_numpy(name, shape, dtype, data):
+    axis = data.draw(st.sampled_from([None, *range(len(shape))]))
+    x = sample(shape, dtype)[..., :: data.draw(st.sampled_from([1, -1]))]
+    if x.dtype.kind == "f" and data.draw(st.booleans()):
+        x = np.where(rng.integers(0, 4, x.shape) == 0, rng.choice([np.nan, np.inf, -np.inf], x.shape), x).astype(dtype)
+    ours, ufunc = EXTREMA[name]
+    expected = ufunc.accumulate(x.ravel() if axis is None else x, axis or 0)
+    same(ours(x, axis), expected)
+    same(EXTREMA_COMPILED[name, axis](x), expected)
+
+
+def first_places(ufunc, x):
+    """Where each running extremum comes first, along axis 0."""
+    r = ufunc.accumulate(x, 0)
+    equal = (x[:, None] == r[None]) | (np.isnan(x)[:, None] & np.isnan(r)[None])
+    return np.argmax(equal, 0)
+
+
+@pytest.mark.parametrize("name", sorted(EXTREMA))
+def test_gradients_of_extrema_go_to_the_first(name):
+    ours, ufunc = EXTREMA[name]
+    f = harp.jit(harp.grad(lambda x, w: hnp.sum(ours(x, 0) * w)))
+    for shape in [(6, 2), (1, 1), (30, 3), (0, 2)]:
+        x, w = rng.integers(-3, 4, shape).astype(float), rng.normal(size=shape)
+        if shape[0] == 30:
+            x[7, 1], x[9, 1], x[:3, 2] = np.nan, np.nan, -np.inf
+        wanted = np.zeros(shape)
+        for i, k in np.ndenumerate(first_places(ufunc, x) if x.size else x):
+            wanted[k, i[1]] += w[i]
+        np.testing.assert_allclose(f(x, w), wanted, rtol=1e-13, atol=1e-13)
+    assert f.compilations == 1
+
+
+def test_second_derivative_of_a_running_maximum():
+    x = np.array([0.3, 1.2, 0.5, 1.7])
+    second = harp.grad(lambda x: hnp.sum(harp.grad(lambda x: hnp.sum(hnp.cummax(x) ** 3))(x)))
+    np.testing.assert_allclose(second(x), [6 * 0.3, 2 * 6 * 1.2, 0, 6 * 1.7])
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=3), st.integers(0, 3), st.data())
+def test_differences_as_in_numpy(shape, times, data):
+    axis = data.draw(st.integers(-len(shape), len(shape) - 1))
+    x = sample(shape, data.draw(st.sampled_from(["bool", "uint8", "int64", "float32"])))
+    same(hnp.diff(x, times, axis), np.diff(x, times, axis))
+    if x.dtype == np.int64:
+        wanted = np.diff(x, times, axis, prepend=3, append=x)
+        same(hnp.diff(x, times, axis, prepend=3, append=x), wanted)
+
+
+def test_differences_compiled():
+    f = harp.jit(lambda x: hnp.diff(x, 2))
+    g = harp.jit(harp.grad(lambda x: hnp.sum(hnp.diff(x, prepend=1.0) ** 2)))
+    for n in (0, 1, 2, 3, 10):
+        x = sample(n, "float64")
+        same(f(x), np.diff(x, 2))
+        if n:
+            d = np.diff(x, prepend=1.0)
+            np.testing.assert_allclose(g(x), 2 * d - 2 * np.append(d[1:], 0))
+    with pytest.raises(ArgumentError, match="n >= 0"):
+        hnp.diff(np.ones(3), -1)

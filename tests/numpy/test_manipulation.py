@@ -224,8 +224,8 @@ def test_pad_errors():
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda x: hnp.repeat(x, [1, 2, 3]), "repeats is one integer"),
-        (lambda x: hnp.repeat(x, np.array([1, 2, 3])), "repeats is one integer"),
+        (lambda x: hnp.repeat(x, [1.5, 2.0, 3.0]), "repeats is an integer, or a vector"),
+        (lambda x: hnp.repeat(x, np.ones((3, 1), int)), "repeats is an integer, or a vector"),
         (lambda x: hnp.split(x, "a"), "sections"),
         (lambda x: hnp.split(x, 1.5), "sections"),
         (lambda x: hnp.sum(x, axis=1.0), "must be an integer, not 1.0 of type float"),

@@ -207,7 +207,7 @@ def reference(op, *args):
             return args[0] * args[1] + args[2]
         wide = [x.astype(np.float64) for x in args]
         return (wide[0] * wide[1] + wide[2]).astype(np.float32)
-    if op is Op.STOP:
+    if op in (Op.STOP, Op.OPAQUE):
         return a
     if op is Op.COMPLEX:
         pairs = zip(a.flat, args[1].flat, strict=True)

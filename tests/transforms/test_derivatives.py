@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harp.errors import MissingRuleError
 from harp.trace.dtypes import f32, f64, i32
 from harp.trace.expr import Apply, Operand, apply, cast, const, evaluate, select, walk
 from harp.trace.ops import INFO, Op
@@ -88,8 +89,8 @@ POINTS = {
     Op.ERFINV: (0.45,),
     Op.COPYSIGN: (0.8, -1.2),
 }
-# several dtypes, the latter in test_complex.py; steps that no difference can see
-ODD = {Op.SELECT, Op.CAST, Op.COMPLEX, Op.REAL, Op.IMAG, Op.NEXTAFTER}
+# several dtypes, the latter in test_complex.py; steps that no difference can see; one that has no derivative
+ODD = {Op.SELECT, Op.CAST, Op.COMPLEX, Op.REAL, Op.IMAG, Op.NEXTAFTER, Op.OPAQUE}
 
 
 @pytest.mark.parametrize("op", [op for op in RULES if op not in ODD], ids=lambda op: op.value)
@@ -134,6 +135,13 @@ def test_select_and_cast():
 @pytest.mark.parametrize("op", [Op.FLOOR, Op.STOP])
 def test_no_gradient_flows_through(op):
     assert pullback(apply(op, X[0]), SEED) == {}
+
+
+def test_an_opaque_value_has_no_gradient_and_says_so():
+    with pytest.raises(MissingRuleError, match="no derivative with respect to this parameter"):
+        pullback(apply(Op.OPAQUE, X[0]), SEED)
+    assert pullback(apply(Op.MUL, apply(Op.STOP, apply(Op.OPAQUE, X[0])), X[1]), SEED).keys() == {1}
+    assert value(apply(Op.OPAQUE, X[0]), 0.3) == 0.3
 
 
 def test_floor_division_has_no_gradient_and_the_remainder_has_its_quotient():

@@ -6,11 +6,22 @@ from collections.abc import Mapping
 
 from harp.backends.c.index import IndexPrinter
 from harp.backends.c.values import Lines, bare
+from harp.lower.loops import Buffer
 from harp.lower.program import Program, Slot
 from harp.trace.index import Atom, FloorDiv, Index, Relu
 
 # The arena of a program that needs no more than this lives on the stack.
 STACK_BYTES = 1 << 14
+
+
+def constant_count(buffer: Buffer) -> int | None:
+    """How many elements to reserve, if that is a number."""
+    total = 1
+    for extent in buffer.shape:
+        if extent.constant is None:
+            return None
+        total *= max(extent.constant, 0)
+    return total + buffer.slack
 
 
 def slot_size(slot: Slot, index: IndexPrinter) -> str:

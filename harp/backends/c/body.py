@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.backends.c import dots, fill, parts, stream, update
+from harp.backends.c import dots, fill, parts, rows, stream, update
+from harp.backends.c.arena import constant_count
 from harp.backends.c.function import parameter
 from harp.backends.c.index import IndexPrinter, division
 from harp.backends.c.scalar import TYPES, operation
@@ -25,6 +26,7 @@ from harp.lower.loops import (
     Nest,
     Prefetch,
     Region,
+    Row,
     Segments,
     Seq,
     Stmt,
@@ -73,7 +75,7 @@ class Body:
         self._taken = set(names.values()) | set(buffers.values())
         self._strides: dict[Buffer, list[str]] = {}
         self._shared_strides: dict[tuple[Index, ...], str] = {}
-        self._index = IndexPrinter(self._name_of)
+        self._index = IndexPrinter(self._name_of, self._element)
         self._values = ValuePrinter(self._index, self._element, self.lines)
         for buffer in buffers:
             self._declare_strides(buffer, share=True)
@@ -218,6 +220,10 @@ class Body:
             value = operation(stmt.reduce.value, stmt.buffer.dtype, (target, value))
         self.lines.add(f"{target} = {bare(value)};")
 
+    def _row(self, stmt: Row, block: bool) -> None:
+        for line in rows.call(stmt, rows.Print(self._index.text, self._element, self._buffers.__getitem__)):
+            self.lines.add(line)
+
     def _if(self, stmt: If, block: bool) -> None:
         self.lines.open(f"if ({self._index.conditions(stmt.conditions)})")
         self.statement(stmt.yes, True)
@@ -240,7 +246,7 @@ class Body:
         if not block:
             self.lines.open("")
         self._declare_strides(buffer, share=False)
-        count = _count(buffer)
+        count = constant_count(buffer)
         if count is not None and count * buffer.dtype.itemsize <= _STACK_BYTES:
             bumped = buffer in uses(stmt.body, self._functions).bumps
             array = self._fresh(f"{name}_data") if bumped else name
@@ -368,21 +374,12 @@ def plain(text: str) -> str:
     return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ").replace("\\", "/")
 
 
-def _count(buffer: Buffer) -> int | None:
-    """How many elements to reserve, if that is a number."""
-    total = 1
-    for extent in buffer.shape:
-        if extent.constant is None:
-            return None
-        total *= max(extent.constant, 0)
-    return total + buffer.slack
-
-
 # Every statement and head of the grammar; what is not here cannot be printed.
 STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
     Nest: Body._nest,
     Seq: Body._seq,
     Store: Body._store,
+    Row: Body._row,
     If: Body._if,
     Alloc: Body._alloc,
     Call: Body._call,

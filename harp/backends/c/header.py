@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from string import Template
 
-from harp.backends.c import dots, halves, math, math_double, math_wide, stream, update
+from harp.backends.c import dots, halves, math, math_double, math_wide, rows, sorting, stream, update
 from harp.backends.c.scalar import TYPES
 from harp.trace.dtypes import ALL, DType, Kind, f32, real_of
 
@@ -51,6 +51,22 @@ static inline int64_t harp_run_length(int64_t room, int64_t left)
 {
     const int64_t run = room < left ? room : left;
     return run > 1 ? run : 1;
+}
+""",
+    "harp_pick": """\
+/* A position along an axis of n elements, from the end if it is negative; the nearest one where it is outside. */
+static inline int64_t harp_pick(int64_t a, int64_t n)
+{
+    const int64_t at = a < 0 ? a + n : a;
+    return at < 0 ? 0 : at < n ? at : n - 1;
+}
+""",
+    "harp_pick_or_miss": """\
+/* A position along an axis of n elements, from the end if it is negative; n where it is outside. */
+static inline int64_t harp_pick_or_miss(int64_t a, int64_t n)
+{
+    const int64_t at = a < 0 ? a + n : a;
+    return (uint64_t)at < (uint64_t)n ? at : n;
 }
 """,
     "harp_larger": """\
@@ -261,7 +277,7 @@ def _fields(dtype: DType) -> dict[str, str]:
 def helpers() -> Mapping[str, str]:
     """Every helper by name, each after those that it calls."""
     declared = {"harp_parallel": _PARALLEL, **update.declarations(), **stream.declarations()}
-    declared |= dots.declarations()
+    declared |= {**dots.declarations(), **sorting.declarations(), "harp_take_row": rows.TAKE}
     found = {**_PLAIN, **declared, **math.PLAIN, **math_wide.tables()}
     # float32's functions call those of float64
     floats = [dtype for dtype in reversed(ALL) if dtype.is_float and not dtype.is_half]

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from harp.lower.loops import Digits
+from harp.lower.loops import Buffer, Digits
 from harp.trace.bounds import exact_quotient, nonnegative
-from harp.trace.index import Atom, FloorDiv, Index, Loop, Monomial, Relu, from_terms
+from harp.trace.index import Atom, FloorDiv, Index, Loop, Monomial, Pick, Relu, from_terms
 
 _SIGN = 1 << 63
 
 
-class IndexPrinter:
-    """Prints polynomials, given the name of each size and loop."""
+Element = Callable[[Buffer, tuple[Index, ...]], str]
 
-    def __init__(self, name: Callable[[Atom], str]) -> None:
+
+class IndexPrinter:
+    """Prints polynomials, given the name of each size and loop, and the text of an element."""
+
+    def __init__(self, name: Callable[[Atom], str], element: Element | None = None) -> None:
         self._name = name
+        self._element = element
         self._texts: dict[Index, str] = {}
 
     def text(self, p: Index) -> str:
@@ -64,6 +68,10 @@ class IndexPrinter:
             return self.quotient(atom.num, atom.den)
         if isinstance(atom, Relu):
             return f"harp_relu({self.text(atom.arg)})"
+        if isinstance(atom, Pick) and isinstance(atom.array, Buffer):
+            helper = "harp_pick_or_miss" if atom.misses else "harp_pick"
+            assert self._element is not None, "sizes do not depend on data"
+            return f"{helper}({self._element(atom.array, atom.at)}, {self.text(atom.size)})"
         return self._name(atom)
 
     def quotient(self, num: Index, den: Index, positive: bool = False) -> str:

@@ -20,12 +20,14 @@ from harp.backends.c.function import STATIC, define
 from harp.backends.c.header import words
 from harp.backends.c.values import Line, Lines
 from harp.lower.cost import count_operations
-from harp.lower.loops import Alloc, Digits, For, If, Let, Nest, Segments, Seq, Space, Stmt, Store
+from harp.lower.loops import Alloc, Digits, For, If, Let, Nest, Row, Segments, Seq, Space, Stmt, Store
 from harp.trace.division import Substitution
 from harp.trace.index import ZERO, Atom, Index, Loop, value_atoms
 
 # Multiply-adds of an update that cost as much as one operation elsewhere: its operands are in registers.
 _UPDATE = 8
+# Operations for each element of a row that is sorted or searched.
+_ROW = 32
 
 DEFINITION = """\
 static void harp_serial(harp_part *part, void *given, int64_t count, double work)
@@ -99,6 +101,8 @@ class _Work:
             return f"{1 + count_operations(stmt.value)}"
         if isinstance(stmt, Nest):
             return self._nest(stmt, first)
+        if isinstance(stmt, Row):
+            return f"{_ROW}.0*(double)({self._text(Substitution(first)(stmt.lane.extent))})"
         if isinstance(stmt, Alloc):
             return self.of(stmt.body, first)
         if isinstance(stmt, If):

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from harp.backends.c import dots, parts, stream, update
+from harp.backends.c import dots, parts, sorting, stream, update
 from harp.backends.c.arena import STACK_BYTES, add_lets, needs_check, scratch_lines, slot_size
 from harp.backends.c.body import Body, plain
 from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define, parameter
@@ -72,7 +72,9 @@ class _Renderer:
         kernels = [self.kernel(number, kernel) for number, kernel in enumerate(self.program.kernels)]
         scratch, run = self.scratch(), self.run(kernels)
         packed = [self.packed(scratch), self.packed(run)] if interface(self.program).packed else []
-        runner = [parts.DEFINITION] if any(kernel.parts for kernel in kernels) else []
+        runner = (
+            [parts.DEFINITION] if any("harp_parallel" in words(kernel.definition("")) for kernel in kernels) else []
+        )
         exported = [*runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
         groups = _partition(kernels, sum(f.lines for f in (scratch, run, *packed)))
         if len(groups) == 1:
@@ -231,7 +233,7 @@ def _callees_first(functions: Mapping[str, Region]) -> list[str]:
 def _source(texts: Sequence[str]) -> Source:
     """With the units of the functions that the texts call; these take longest, so they come first."""
     used = {word for text in texts for word in words(text)}
-    shared = [unit for kind in (update, stream, dots) for unit in kind.units(used)]
+    shared = [unit for kind in (update, stream, dots, sorting) for unit in kind.units(used)]
     return Source((*shared, *map(Unit, texts)))
 
 

@@ -118,6 +118,7 @@ ROWS: Mapping[Op, Row] = {
     Op.COPYSIGN: _on(_FLOAT, "copysign{f}({a}, {b})"),
     Op.FLOOR: _on(_FLOAT, "floor{f}({a})"),
     Op.STOP: _on(_ALL, "{a}"),
+    Op.OPAQUE: _on(_FLOAT, "{a}"),
     Op.FMA: _on(_FLOAT, "__builtin_fma{f}({a}, {b}, {c})"),
     Op.ATAN2: _on(_FLOAT, "atan2{f}({a}, {b})"),
     Op.COMPLEX: _on(_FLOAT, "__builtin_complex({a}, {b})"),

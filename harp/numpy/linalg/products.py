@@ -62,7 +62,7 @@ def _align(node: Node, labels: Labels, order: Labels, domain: Shape) -> Node:
     return expand_to(node, domain)
 
 
-def _promoted(values: Sequence[object]) -> list[Array]:
+def promoted(values: Sequence[object]) -> list[Array]:
     """The operands as arrays of their common dtype."""
     arrays = [as_array(v) for v in values]
     dtype, _ = common_dtype(arrays)
@@ -79,7 +79,7 @@ def matmul(a: object, b: object) -> Array:
     >>> hnp.matmul(hnp.ones((2, 3)), hnp.ones(3))
     Array([3., 3.])
     """
-    left, right = _promoted((a, b))
+    left, right = promoted((a, b))
     if left.ndim == 0 or right.ndim == 0:
         raise ShapeError(f"matmul needs arrays with axes; for a number, multiply with *{where()}")
     x, y = node_of(left), node_of(right)
@@ -106,7 +106,7 @@ def tensordot(a: object, b: object, axes: object = 2) -> Array:
 
     Raises ShapeError for sizes that do not fit, AxisError for axes that are not there.
     """
-    left, right = _promoted((a, b))
+    left, right = promoted((a, b))
     if isinstance(axes, (tuple, list)):
         pairs = [tuple(e) if isinstance(e, (tuple, list)) else (e,) for e in axes]
         if len(pairs) != 2 or len(pairs[0]) != len(pairs[1]):
@@ -202,7 +202,7 @@ def einsum(subscripts: str, *operands: object) -> Array:
         )
     if not operands:
         raise ArgumentError(f"einsum needs at least one operand{where()}")
-    arrays = _promoted(operands)
+    arrays = promoted(operands)
     labels, out = _parse(subscripts, [a.ndim for a in arrays])
     nodes = [node_of(a) for a in arrays]
     sizes = _label_sizes(labels, nodes, subscripts)

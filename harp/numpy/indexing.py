@@ -1,0 +1,80 @@
+"""Elements at places that are data: `take` and `take_along_axis`. `x[...]` and `x.at[...]` are in `harp.trace`."""
+
+from __future__ import annotations
+
+from harp.errors import ArgumentError, ShapeError
+from harp.numpy.elementwise import remainder
+from harp.numpy.manipulation import ravel
+from harp.trace.array import Array, node_of
+from harp.trace.expr import Position
+from harp.trace.index import ONE
+from harp.trace.keys import as_index_array
+from harp.trace.node import positions
+from harp.trace.primitives import as_array, from_positions, join_sizes, normalize_axis
+from harp.trace.sites import where
+from harp.trace.sizes import resolve
+from harp.trace.updates import get
+
+
+def take(
+    x: object, indices: object, axis: int | None = None, mode: str | None = None, fill_value: object = None
+) -> Array:
+    """The elements at these integers along an axis, which the axes of `indices` take the place of.
+
+    Without an axis the array is flattened first. An index outside the axis is an error where the indices are known,
+    and means the nearest element in traced functions; `mode` is "clip", "fill" (such elements are `fill_value`) or
+    "wrap". Raises IndexOutOfRangeError, and ArgumentError for indices that are no integers.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.take(hnp.asarray([10, 20, 30]), hnp.asarray([2, 0, -1]))
+    Array([30, 10, 30])
+    """
+    array = ravel(x) if axis is None else as_array(x)
+    k = normalize_axis(0 if axis is None else axis, array.ndim)
+    places = _integers("take", indices)
+    if mode == "wrap":
+        places, mode = remainder(places, array.shape[k]), "clip"
+    return get(array, (*[slice(None)] * k, places), mode, fill_value)
+
+
+def take_along_axis(
+    x: object, indices: object, axis: int = -1, mode: str | None = None, fill_value: object = None
+) -> Array:
+    """For every row along an axis, its elements at the integers in the same row of `indices`; other axes broadcast.
+
+    Indices outside the axis are as in `take`. Raises IndexOutOfRangeError, ShapeError for another number of axes.
+
+    >>> import harp.numpy as hnp
+    >>> x = hnp.asarray([[3, 1, 2], [9, 7, 8]])
+    >>> hnp.take_along_axis(x, hnp.asarray([[1], [2]]), axis=1)
+    Array([[1],
+           [8]])
+    """
+    array, places = as_array(x), _integers("take_along_axis", indices)
+    k = normalize_axis(axis, array.ndim)
+    return get(array, _along(array, places, k), mode, fill_value)
+
+
+def _along(array: Array, places: Array, k: int) -> tuple[Array, ...]:
+    """The index that means `places` along axis k, and every row of the others."""
+    rank = array.ndim
+    if places.ndim != rank:
+        raise ShapeError(f"indices with {places.ndim} axes do not fit an array with {rank}{where()}")
+    key: list[Array] = []
+    for axis in range(rank):
+        if axis == k:
+            key.append(places)
+            continue
+        own, theirs = resolve(node_of(array).shape[axis]), node_of(places).shape[axis]
+        join_sizes(own, theirs, lambda axis=axis: f"indices do not fit axis {axis}")  # type: ignore[misc]
+        # Rows of one element are the same for all: those of the indices are broadcast anyway.
+        shape = tuple(resolve(own) if a == axis else ONE for a in range(rank))
+        key.append(from_positions(shape, Position(positions(shape)[axis])))
+    return tuple(key)
+
+
+def _integers(name: str, indices: object) -> Array:
+    array = as_index_array(indices)
+    if not array.kind.is_integer:
+        raise ArgumentError(f"the indices of {name} are integers, not {array.kind}{where()}")
+    return array

@@ -1,0 +1,119 @@
+"""What other libraries ask of the namespace: which dtypes and devices there are, and arrays of theirs as harp's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from harp.errors import ArgumentError, HarpError, InterchangeError
+from harp.trace import dtypes
+from harp.trace.array import Array, from_numpy
+from harp.trace.conversions import CPU, STANDARDS, require_device
+from harp.trace.dtypes import DType, Kind, as_dtype
+from harp.trace.sites import where
+
+__all__ = ["__array_api_version__", "__array_namespace_info__", "from_dlpack"]
+
+__array_api_version__ = STANDARDS[-1]
+
+_CPU_TYPES = (1, 3)  # kDLCPU, and kDLCUDAHost, which the CPU reads as well
+
+
+def from_dlpack(x: object, /, *, device: object = None, copy: bool | None = None) -> Array:
+    """The array of another library, through DLPack: torch's, JAX's, NumPy's.
+
+    Memory is shared unless `copy` is true; nobody may write to it any more. Raises InterchangeError for memory of
+    another device, ArgumentError for what has no `__dlpack__`, UnsupportedDTypeError.
+
+    >>> from_dlpack(np.arange(3.0))
+    Array([0., 1., 2.])
+    """
+    require_device(device)
+    if isinstance(x, Array):
+        value = x._concrete("the memory of the values")
+    else:
+        value = _imported(x)
+    as_dtype(value.dtype)
+    if copy:
+        return from_numpy(value.copy())
+    return x if isinstance(x, Array) else from_numpy(value)
+
+
+def _imported(x: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    if not hasattr(x, "__dlpack__") or not hasattr(x, "__dlpack_device__"):
+        raise ArgumentError(f"{type(x).__name__} has no __dlpack__; convert it with harp.numpy.asarray{where()}")
+    kind = x.__dlpack_device__()[0]
+    if int(kind) not in _CPU_TYPES:
+        raise InterchangeError(f"the array is on device type {kind} of DLPack; copy it to the CPU first{where()}")
+    try:
+        return np.from_dlpack(x)
+    except HarpError:
+        raise
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise InterchangeError(f"its memory cannot be shared: {error}; convert it with asarray{where()}") from None
+
+
+class _Info:
+    """What the namespace can do, by the names of the array API standard."""
+
+    def capabilities(self) -> dict[str, bool | int]:
+        """Which optional behaviour there is, outside of traced functions, and how many axes an array can have."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> str:
+        """The device of new arrays."""
+        return CPU
+
+    def devices(self) -> list[str]:
+        """All devices."""
+        return [CPU]
+
+    def default_dtypes(self, *, device: object = None) -> dict[str, DType]:
+        """The dtypes of new arrays of Python numbers, by kind."""
+        require_device(device)
+        return {
+            "real floating": dtypes.f64,
+            "complex floating": dtypes.c128,
+            "integral": dtypes.i64,
+            "indexing": dtypes.i64,
+        }
+
+    def dtypes(self, *, device: object = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
+        """The dtypes of the standard by name, all or of some kinds. Raises ArgumentError for unknown kinds."""
+        require_device(device)
+        kinds = _KINDS if kind is None else kind if isinstance(kind, tuple) else (kind,)
+        unknown = [k for k in kinds if k not in _KINDS]
+        if unknown:
+            raise ArgumentError(f"{unknown[0]!r} is no kind of dtypes; {', '.join(_KINDS)} are{where()}")
+        return {d.numpy_name: d for d in dtypes.ALL if d.numpy_name in _STANDARD and any(_KINDS[k](d) for k in kinds)}
+
+
+def _is(*kinds: Kind) -> Callable[[DType], bool]:
+    return lambda dtype: dtype.kind in kinds
+
+
+_KINDS: dict[str, Callable[[DType], bool]] = {
+    "bool": _is(Kind.BOOL),
+    "signed integer": _is(Kind.INT),
+    "unsigned integer": _is(Kind.UINT),
+    "integral": _is(Kind.INT, Kind.UINT),
+    "real floating": _is(Kind.FLOAT),
+    "complex floating": _is(Kind.COMPLEX),
+    "numeric": _is(Kind.INT, Kind.UINT, Kind.FLOAT, Kind.COMPLEX),
+}
+_STANDARD = {
+    "bool",
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    *("float32", "float64", "complex64", "complex128"),
+}
+
+
+def __array_namespace_info__() -> _Info:
+    """The dtypes, devices and capabilities of the namespace, as the array API standard asks for them.
+
+    >>> __array_namespace_info__().dtypes(kind="real floating")
+    {'float32': f32, 'float64': f64}
+    """
+    return _Info()

@@ -1,0 +1,118 @@
+"""Vectors and matrices of the last axes: products, diagonals and powers, as the array API standard has them."""
+
+from __future__ import annotations
+
+from harp.errors import ArgumentError, ShapeError
+from harp.numpy.complexes import conj
+from harp.numpy.creation import eye
+from harp.numpy.joining import stack
+from harp.numpy.linalg import products
+from harp.numpy.linalg.products import contract, matmul, promoted
+from harp.numpy.manipulation import broadcast_to, moveaxis
+from harp.numpy.reductions import sum as sum_
+from harp.trace.arithmetic import multiply, subtract
+from harp.trace.array import Array, node_of
+from harp.trace.dtypes import DTypeLike
+from harp.trace.index import as_index
+from harp.trace.primitives import as_array, as_integer, broadcast_shapes, normalize_axis
+from harp.trace.sites import where
+from harp.trace.sizes import unify
+
+
+def vecdot(x1: object, x2: object, /, *, axis: int = -1) -> Array:
+    """The sum of products along an axis of both, which the others broadcast around. `axis` counts from the end.
+
+    Of complex numbers those of `x1` are conjugated. The dtype is the common one. Raises ShapeError for sizes that do
+    not fit, AxisError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.vecdot(hnp.asarray([[1.0, 2.0], [3.0, 4.0]]), hnp.asarray([1.0, 1.0]))
+    Array([3., 7.])
+    """
+    left, right = promoted((conj(x1), x2))
+    left, right = (moveaxis(a, normalize_axis(axis, a.ndim), -1) for a in (left, right))
+    x, y = node_of(left), node_of(right)
+    inner = unify(x.shape[-1], y.shape[-1], lambda: f"vecdot: axis {axis} of both operands")
+    batch = broadcast_shapes([x.shape[:-1], y.shape[:-1]])
+    names = tuple(f"batch{k}" for k in range(len(batch)))
+    sizes = dict(zip(names, batch, strict=True)) | {"inner": inner}
+    labels = [(*names[len(names) - a.ndim + 1 :], "inner") for a in (left, right)]
+    return contract((x, y), labels, sizes, names)
+
+
+def cross(x1: object, x2: object, /, *, axis: int = -1) -> Array:
+    """The vector product along an axis of three elements, which the others broadcast around.
+
+    Raises ShapeError for other sizes, AxisError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.cross(hnp.asarray([1, 0, 0]), hnp.asarray([0, 1, 0]))
+    Array([0, 0, 1])
+    """
+    parts = []
+    for array in map(as_array, (x1, x2)):
+        along = normalize_axis(axis, array.ndim)
+        unify(node_of(array).shape[along], as_index(3), lambda: f"cross takes three elements along axis {axis}")
+        last = moveaxis(array, along, -1)
+        parts.append([last[..., k] for k in range(3)])
+    a, b = parts
+    pairs = ((1, 2), (2, 0), (0, 1))
+    result = stack([subtract(multiply(a[i], b[j]), multiply(a[j], b[i])) for i, j in pairs], axis=-1)
+    return moveaxis(result, -1, axis)
+
+
+def outer(x1: object, x2: object, /) -> Array:
+    """All products of an element of one vector and one of the other: a matrix. Raises ShapeError for other ranks."""
+    left, right = as_array(x1), as_array(x2)
+    if left.ndim != 1 or right.ndim != 1:
+        raise ShapeError(f"outer takes two vectors, not arrays with {left.ndim} and {right.ndim} axes{where()}")
+    return products.outer(left, right)
+
+
+def diagonal(x: object, /, *, offset: int = 0) -> Array:
+    """The diagonal of the last two axes, as the last axis; `offset` counts to the right. Raises ShapeError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.diagonal(hnp.asarray([[1, 2], [3, 4]]))
+    Array([1, 4])
+    """
+    return products.diagonal(_matrices("diagonal", x), offset, -2, -1)
+
+
+def trace(x: object, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
+    """The sum of the diagonal of the last two axes; integers are added in 64 bits. Raises ShapeError."""
+    return sum_(diagonal(_matrices("trace", x), offset=offset), -1, dtype)
+
+
+def matrix_power(x: object, n: int, /) -> Array:
+    """The product of n copies of square matrices in the last two axes; for n = 0, the identity.
+
+    Raises ArgumentError for a negative n, which needs the inverse, ShapeError for matrices that are not square.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.matrix_power(hnp.asarray([[1, 1], [0, 1]]), 3)
+    Array([[1, 3],
+           [0, 1]])
+    """
+    array, count = _matrices("matrix_power", x), as_integer("n of matrix_power", n)
+    if count < 0:
+        raise ArgumentError(f"matrix_power({n}) needs the inverse, which harp has not; invert with NumPy{where()}")
+    shape = node_of(array).shape
+    unify(shape[-2], shape[-1], lambda: "matrix_power takes square matrices")
+    if count == 0:
+        return broadcast_to(eye(array.shape[-1], dtype=array.kind), array.shape)
+    square, result = array, None
+    while count:
+        if count & 1:
+            result = square if result is None else matmul(result, square)
+        count >>= 1
+        square = matmul(square, square) if count else square
+    assert result is not None
+    return result
+
+
+def _matrices(name: str, x: object) -> Array:
+    array = as_array(x)
+    if array.ndim < 2:
+        raise ShapeError(f"{name} needs at least two axes, not {array.ndim}{where()}")
+    return array

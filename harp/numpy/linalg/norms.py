@@ -1,0 +1,107 @@
+"""Norms of vectors and matrices, as the array API standard has them; those of singular values are not here.
+
+Derivatives follow JAX's conventions: that of the Euclidean norm (and of a matrix's Frobenius norm) at zero is NaN, as
+that of its square root; elements that share an extremum share its derivative; a magnitude at zero has the derivative 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from harp.errors import ArgumentError, ShapeError
+from harp.numpy.complexes import square_of_magnitude
+from harp.numpy.elementwise import abs, maximum, not_equal, power, sqrt
+from harp.numpy.manipulation import squeeze
+from harp.numpy.reductions import min as min_
+from harp.numpy.reductions import sum as sum_
+from harp.trace import dtypes
+from harp.trace.arithmetic import astype
+from harp.trace.array import Array
+from harp.trace.dtypes import real_of
+from harp.trace.ops import Reduce
+from harp.trace.primitives import as_array, fold, normalize_axes
+from harp.trace.sites import where
+
+Axes = tuple[int, ...]
+_MATRIX_NORMS = (1, -1, math.inf, -math.inf)
+
+
+def vector_norm(x: object, /, *, axis: object = None, keepdims: bool = False, ord: float = 2) -> Array:
+    """The norm over axes, or over all: (sum of |x|**ord)**(1/ord), with 0, inf and -inf as their limits.
+
+    `ord` 0 counts what is not zero, inf is the largest and -inf the smallest magnitude. Integers and bool give float64.
+    The norm of no elements is 0, or inf for negative orders. Raises ArgumentError for other orders, AxisError, and
+    ShapeError for the smallest of none.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.vector_norm(hnp.asarray([3.0, 4.0]))
+    Array(5.)
+    """
+    array = _inexact(x)
+    axes = normalize_axes(axis, array.ndim)
+    if isinstance(ord, bool) or not isinstance(ord, (int, float)) or math.isnan(ord):
+        raise ArgumentError(f"the order of a vector norm is a number, not {ord!r}{where()}")
+    special = _VECTOR_NORMS.get(ord)
+    if special is not None:
+        return special(array, axes, keepdims)
+    total = sum_(power(abs(array), float(ord)), axes, keepdims=keepdims)
+    return power(total, 1 / ord)
+
+
+def matrix_norm(x: object, /, *, keepdims: bool = False, ord: object = "fro") -> Array:
+    """The norm of the matrices in the last two axes: "fro", or 1, -1 (column sums), inf, -inf (row sums) of magnitudes.
+
+    1 and inf take the largest sum, -1 and -inf the smallest. Integers and bool give float64. Raises ArgumentError for
+    the orders 2, -2 and "nuc", which need singular values, and for others; ShapeError for fewer than two axes.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.matrix_norm(hnp.asarray([[1.0, -2.0], [3.0, 0.0]]), ord=1)
+    Array(4.)
+    """
+    array = _inexact(x)
+    if array.ndim < 2:
+        raise ShapeError(f"matrix_norm needs at least two axes, not {array.ndim}{where()}")
+    rows, columns = array.ndim - 2, array.ndim - 1
+    if isinstance(ord, str) and ord == "fro":
+        return _euclidean(array, (rows, columns), keepdims)
+    if isinstance(ord, bool) or not isinstance(ord, (int, float)) or ord not in _MATRIX_NORMS:
+        raise ArgumentError(f"the order of a matrix norm is 'fro', 1, -1, inf or -inf, not {ord!r}{where()}")
+    summed, left = (rows, columns) if ord in (1, -1) else (columns, rows)
+    totals = sum_(abs(array), summed, keepdims=True)
+    extremum = (_largest if ord > 0 else _smallest)(totals, (left,), True)
+    return extremum if keepdims else squeeze(extremum, (rows, columns))
+
+
+def _inexact(x: object) -> Array:
+    array = as_array(x)
+    return array if array.kind.is_inexact else astype(array, dtypes.f64)
+
+
+def _euclidean(array: Array, axes: Axes, keepdims: bool) -> Array:
+    return sqrt(fold(square_of_magnitude, array, Reduce.SUM, axes, keepdims))
+
+
+def _count(array: Array, axes: Axes, keepdims: bool) -> Array:
+    return sum_(not_equal(array, 0), axes, dtype=real_of(array.kind), keepdims=keepdims)
+
+
+def _total(array: Array, axes: Axes, keepdims: bool) -> Array:
+    return sum_(abs(array), axes, keepdims=keepdims)
+
+
+def _largest(array: Array, axes: Axes, keepdims: bool) -> Array:
+    return maximum(fold(lambda e: e, abs(array), Reduce.MAX, axes, keepdims), 0)  # of no elements, 0
+
+
+def _smallest(array: Array, axes: Axes, keepdims: bool) -> Array:
+    return min_(abs(array), axes, keepdims)
+
+
+_VECTOR_NORMS: dict[float, Callable[[Array, Axes, bool], Array]] = {
+    0: _count,
+    1: _total,
+    2: _euclidean,
+    math.inf: _largest,
+    -math.inf: _smallest,
+}

@@ -1,0 +1,161 @@
+"""Quantiles and medians: sorted along an axis, and linear between neighbours (Hyndman and Fan, Sample Quantiles in
+Statistical Packages, The American Statistician 50, 1996: number 7)."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from harp.errors import ArgumentError
+from harp.numpy.creation import asarray
+from harp.numpy.elementwise import clip, floor, isnan, logical_and
+from harp.numpy.elementwise import where as choose
+from harp.numpy.manipulation import moveaxis, reshape
+from harp.numpy.sorting import row_wise
+from harp.trace import view
+from harp.trace.arithmetic import add, divide, greater_equal, less_equal_, minimum, multiply, subtract
+from harp.trace.array import Array, node_of
+from harp.trace.division import floordiv
+from harp.trace.dtypes import bool_, f64, i64, promote
+from harp.trace.expr import Expr, Position, apply, const, select
+from harp.trace.index import Index, loop
+from harp.trace.ops import Op, Reduce
+from harp.trace.primitives import as_array, emit, known_numbers, map_, map_reduce, normalize_axes
+from harp.trace.rows import RowOp
+from harp.trace.sites import where
+from harp.trace.sizes import describe, require_at_least_one, resolve, resolve_all, wrap
+
+
+def _no_value(name: str, axis: int, size: Index) -> str:
+    return f"{name} over axis {axis} of size {describe(size)} has no value"
+
+
+def _ordered(name: str, array: Array, axes: tuple[int, ...]) -> Array:
+    """What is reduced, in order along the last axis, as floats."""
+    for axis in axes:
+        size = node_of(array).shape[axis]
+        require_at_least_one(size, partial(_no_value, name, axis, size))
+    kept = [k for k in range(array.ndim) if k not in axes]
+    rows = moveaxis(array, kept, list(range(len(kept))))
+    if len(axes) != 1:
+        rows = reshape(rows, (*rows.shape[: len(kept)], -1))
+    return row_wise(RowOp.SORT, rows if rows.kind.is_float else rows.astype(f64))
+
+
+def _length(ordered: Array) -> Index:
+    return resolve(node_of(ordered).shape[-1])
+
+
+def _element(ordered: Array, place: Index) -> Array:
+    """The element at one place of each row."""
+    node = node_of(ordered)
+    return emit(view.drop_axes(node, {len(node.shape) - 1: place}))
+
+
+def _elements(ordered: Array, places: Array) -> Array:
+    """The elements at several places of each row: over the axes of the places, then over the rows."""
+    rows = node_of(ordered)
+    shape = resolve_all((*node_of(places).shape, *rows.shape))
+    axes, last = places.ndim, len(shape) - 1
+    here = tuple(loop(axis, size) for axis, size in enumerate(shape))
+    table, wanted = view.view(rows, shape, here[axes:]), view.view(node_of(places), shape, here[:axes])
+
+    def pick(e: Expr, place: Expr) -> Expr:
+        return select(apply(Op.EQ, Position(here[last]), place), e, const(0, e.dtype))
+
+    return map_reduce(pick, [table, wanted], shape, Reduce.SUM, (last,))
+
+
+def _between(a: Expr, b: Expr, t: Expr) -> Expr:
+    """a + t*(b - a), from the nearer one, or from the infinite one; of two equal infinities, that."""
+    one, zero = const(1, t.dtype), const(0, t.dtype)
+    low, high = (apply(Op.LT, apply(Op.ABS, e), const(math.inf, e.dtype)) for e in (a, b))
+    same = apply(Op.AND, apply(Op.NOT, low), apply(Op.EQ, a, b))
+    apart = select(same, zero, apply(Op.ADD, b, apply(Op.NEG, a)))
+    left = apply(Op.ADD, one, apply(Op.NEG, t))
+    up = apply(Op.ADD, a, apply(Op.MUL, apart, t))
+    down = apply(Op.ADD, b, apply(Op.NEG, apply(Op.MUL, apart, left)))
+    nearer = apply(Op.AND, high, apply(Op.NOT, apply(Op.LT, t, const(0.5, t.dtype))))
+    return select(apply(Op.EQ, t, zero), a, select(apply(Op.OR, nearer, apply(Op.NOT, low)), down, up))
+
+
+def _kept(result: Array, axes: tuple[int, ...], first: int, keepdims: bool) -> Array:
+    if not keepdims or not axes:
+        return result
+    return emit(view.insert_axes(node_of(result), [first + axis for axis in axes]))
+
+
+def _or_nan(ordered: Array, result: Array) -> Array:
+    """NaN where there is one: it is the last element."""
+    last = _element(ordered, _length(ordered) - 1)
+    return choose(isnan(last), last, result)
+
+
+def _parts(q: object) -> Array:
+    """A list of numbers, or what is an array or a number already."""
+    return asarray(q) if isinstance(q, (list, tuple)) else as_array(q)
+
+
+def quantile(x: object, q: object, axis: object = None, *, method: str = "linear", keepdims: bool = False) -> Array:
+    """The numbers below which a part `q` of the elements lies, over axes: linear between the two nearest elements.
+
+    The shape is that of `q`, then that of `x` without the axes. Integers give float64; NaN if there is one. A `q` that
+    is not in [0, 1] gives NaN inside a traced function, else it raises ArgumentError, and so does another method.
+    Raises ShapeError over no elements.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.quantile(hnp.asarray([1.0, 2.0, 4.0]), 0.75)
+    Array(3.)
+    """
+    if method != "linear":
+        raise ArgumentError(f"quantile has the method 'linear' only, not {method!r}{where()}")
+    array, parts = as_array(x), _parts(q)
+    numbers = known_numbers(parts)
+    if numbers is not None and not ((numbers >= 0) & (numbers <= 1)).all():  # type: ignore[operator]
+        raise ArgumentError(f"quantiles are asked for parts between 0 and 1, not {numbers}{where()}")
+    axes = normalize_axes(axis, array.ndim)
+    ordered = _ordered("quantile", array, axes)
+    exact = parts.astype(f64)
+    valid = logical_and(greater_equal(exact, 0.0), less_equal_(exact, 1.0))
+    last = wrap(_length(ordered) - 1)
+    place = multiply(choose(valid, exact, 0.0), last)
+    low = clip(floor(place).astype(i64), 0, last)
+    ends = [_elements(ordered, p) for p in (low, minimum(add(low, 1), last))]
+    spread = (*parts.shape, *(1,) * (ordered.ndim - 1))
+    share = reshape(choose(valid, subtract(place, low), math.nan), spread)
+    dtype = ordered.kind if parts.weak or not parts.kind.is_float else promote([ordered.kind, parts.kind])
+    result = _or_nan(ordered, map_(_between, *ends, share, to=dtype))
+    return _kept(result, axes, parts.ndim, keepdims)
+
+
+def percentile(x: object, q: object, axis: object = None, *, method: str = "linear", keepdims: bool = False) -> Array:
+    """`quantile` with parts of 100. Raises what that raises.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.percentile(hnp.asarray([1.0, 2.0, 4.0]), 50)
+    Array(2.)
+    """
+    return quantile(x, divide(_parts(q), 100), axis, method=method, keepdims=keepdims)
+
+
+def median(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """The middle element over axes, or the mean of both where their number is even; NaN if there is one.
+
+    Integers and bool give float64. Raises ShapeError over no elements.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.median(hnp.asarray([5.0, 1.0, 2.0]))
+    Array(2.)
+    """
+    array = as_array(x)
+    axes = normalize_axes(axis, array.ndim)
+    ordered = _ordered("median", array, axes)
+    low, high = floordiv(_length(ordered) - 1, 2), floordiv(_length(ordered), 2)
+
+    def middle(a: Expr, b: Expr) -> Expr:
+        mean = apply(Op.DIV, apply(Op.ADD, a, b), const(2, a.dtype))
+        even = apply(Op.EQ, Position(high - low), const(0, i64)) if high is not low else const(True, bool_)
+        return select(even, a, mean)
+
+    result = map_(middle, _element(ordered, low), _element(ordered, high))
+    return _kept(_or_nan(ordered, result), axes, 0, keepdims)

@@ -1,0 +1,328 @@
+"""Positions of elements that are not zero, distinct elements, and membership.
+
+How many results there are depends on the numbers. Where these are known, NumPy counts them; inside a traced function,
+where shapes come before numbers, `size=` says how many are wanted. Those are found by sorting: what is wanted comes to
+the front by a stable sort on whether it is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import attrs
+import numpy as np
+
+from harp.errors import ArgumentError, ConcretizationError, ShapeError
+from harp.numpy.creation import arange
+from harp.numpy.cumulative import cumsum
+from harp.numpy.elementwise import equal, floor_divide, isnan, less, logical_and, logical_not, logical_or, not_equal
+from harp.numpy.elementwise import where as choose
+from harp.numpy.joining import concatenate, stack
+from harp.numpy.manipulation import ravel, reshape
+from harp.numpy.reductions import sum as total
+from harp.numpy.sorting import row_wise, search
+from harp.trace import view
+from harp.trace.arithmetic import subtract
+from harp.trace.array import Array, node_of
+from harp.trace.dtypes import Buffer
+from harp.trace.expr import const
+from harp.trace.index import ONE, Index, loop, product
+from harp.trace.primitives import as_array, common_dtype, emit, known_numbers, map_, to_shape
+from harp.trace.rows import RowOp
+from harp.trace.sites import where
+from harp.trace.sizes import resolve, resolve_all, wrap
+
+
+class UniqueAll(NamedTuple):
+    """Distinct elements, where each comes first, which of them each element is, and how often each occurs."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    """Distinct elements, and how often each occurs."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    """Distinct elements, and which of them each element is."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def _known(name: str, array: Array) -> Buffer:
+    """The numbers on which the number of results depends. Raises ConcretizationError."""
+    numbers = known_numbers(array)
+    if numbers is None:
+        raise ConcretizationError(
+            f"how many results {name} has depends on numbers that are not known while a function is traced; say how "
+            f"many are wanted, {name}(..., size=n), keep all elements and mask them with harp.numpy.where(mask, x, "
+            f"other), or call {name} outside the function{where()}"
+        )
+    return numbers
+
+
+def _size(size: object) -> Index:
+    shape = to_shape(size)
+    if len(shape) != 1:
+        raise ShapeError(f"size= is one number, not {size!r}{where()}")
+    return shape[0]
+
+
+# --- what is wanted comes to the front
+
+
+def _head(row: Array, size: Index) -> Array:
+    """The first elements of a row, with zeros where it is shorter."""
+    node, here = node_of(row), loop(0, size)
+    inside = resolve(node.shape[0]) - 1 - here
+    return emit(view.view(node, (size,), (here,), (inside,), const(0, node.dtype)), row.weak)
+
+
+def _front(row: Array, wanted: Array, size: Index, fill: object) -> Array:
+    """The wanted elements of a row, in order, as many as `size`: the rest is left out, or is `fill`."""
+    moved = row_wise(RowOp.SORT_BY, logical_not(wanted), row)
+    there = less(arange(wrap(size)), total(wanted))
+    return choose(there, _head(moved, size), map_(lambda e: e, fill, to=row.kind))
+
+
+def _places(mask: Array) -> Array:
+    return arange(wrap(node_of(mask).shape[0]))
+
+
+def nonzero(x: object, /, *, size: object = None, fill_value: object = None) -> tuple[Array, ...]:
+    """The positions (int64) of the elements that are not zero, one array for each axis, in row-major order.
+
+    With `size` each has that many elements: positions beyond are left out, missing ones are `fill_value` (0, or a tuple
+    with one for each axis). Inside a traced function it must be given. Raises ShapeError for an array without axes,
+    ConcretizationError where the number of results is not known.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.nonzero(hnp.asarray([0, 7, 0, 8]))
+    (Array([1, 3]),)
+    >>> hnp.nonzero(hnp.asarray([0, 7, 0, 8]), size=3, fill_value=-1)
+    (Array([ 1,  3, -1]),)
+    """
+    array = as_array(x)
+    if array.ndim == 0:
+        raise ShapeError(f"nonzero needs an array with axes; reshape it to (1,) first{where()}")
+    if size is None:
+        return tuple(map(as_array, np.nonzero(_known("nonzero", array))))
+    shape = resolve_all(node_of(array).shape)
+    fills = fill_value if isinstance(fill_value, tuple) else (0 if fill_value is None else fill_value,) * len(shape)
+    if len(fills) != len(shape):
+        raise ArgumentError(f"fill_value has {len(fills)} entries for {len(shape)} axes{where()}")
+    mask, count = ravel(not_equal(array, 0)), _size(size)
+    flat = _front(_places(mask), mask, count, 0)
+    there = less(arange(wrap(count)), total(mask))
+    found = []
+    for axis, fill in enumerate(fills):
+        rest, here = product(shape[axis + 1 :]), flat
+        if rest is not ONE:
+            here = floor_divide(here, wrap(rest))
+        if axis:
+            here = subtract(here, floor_divide(here, wrap(shape[axis])) * wrap(shape[axis]))
+        found.append(choose(there, here, map_(lambda e: e, fill, to=here.kind)))
+    return tuple(found)
+
+
+def flatnonzero(x: object, /, *, size: object = None, fill_value: object = None) -> Array:
+    """The positions (int64) in the flattened array of the elements that are not zero; see `nonzero`."""
+    return nonzero(ravel(as_array(x)), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(x: object, /, *, size: object = None, fill_value: object = None) -> Array:
+    """The positions of the elements that are not zero, one row for each; see `nonzero`."""
+    return stack(list(nonzero(x, size=size, fill_value=fill_value)), axis=-1)
+
+
+def count_nonzero(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """How many elements (int64) over axes are not zero. Raises AxisError for an axis out of range.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.count_nonzero(hnp.asarray([[0, 7], [8, 9]]), axis=1)
+    Array([1, 2])
+    """
+    return total(not_equal(x, 0), axis, keepdims=keepdims)
+
+
+def extract(condition: object, x: object, /, *, size: object = None, fill_value: object = 0) -> Array:
+    """The elements for which the condition is not zero, as one row; with `size` see `nonzero`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.extract(hnp.asarray([True, False, True]), hnp.asarray([1.0, 2.0, 3.0]))
+    Array([1., 3.])
+    """
+    mask, array = ravel(as_array(condition)), ravel(as_array(x))
+    if size is None:
+        return as_array(np.extract(_known("extract", mask), _known("extract", array)))
+    return _front(array, not_equal(mask, 0), _size(size), fill_value)
+
+
+# --- distinct elements
+
+
+@attrs.frozen
+class _Runs:
+    """The elements in order, their places, and whether each is the first of equal ones."""
+
+    order: Array
+    ordered: Array
+    first: Array
+
+    def front(self, row: Array, size: Index, fill: object) -> Array:
+        """What stands at the first ones, with what stands at the smallest element where there are fewer."""
+        return _front(row, self.first, size, reshape(_head(row, ONE), ()) if fill is None else fill)
+
+
+def _runs(array: Array, equal_nan: bool) -> _Runs:
+    flat = ravel(array)
+    order, ordered = row_wise(RowOp.ORDER, flat), row_wise(RowOp.SORT, flat)
+    node = node_of(ordered)
+    before = loop(0, resolve(node.shape[0])) - 1
+    previous = emit(view.view(node, node.shape, (before,), (before,), const(0, node.dtype)), ordered.weak)
+    differ = not_equal(ordered, previous)
+    if equal_nan and node.dtype.is_float:
+        differ = logical_and(differ, logical_not(logical_and(isnan(ordered), isnan(previous))))
+    return _Runs(order, ordered, logical_or(equal(arange(wrap(node.shape[0])), 0), differ))
+
+
+def _unique(array: Array, size: Index, fill: object, equal_nan: bool) -> UniqueAll:
+    runs = _runs(array, equal_nan)
+    length = wrap(node_of(runs.order).shape[0])
+    starts = _front(arange(length), runs.first, size, length)
+    following = _head(_front(arange(length), runs.first, resolve(size + 1), length)[1:], size)
+    inverse = row_wise(RowOp.SORT_BY, runs.order, subtract(cumsum(runs.first), 1))
+    return UniqueAll(
+        runs.front(runs.ordered, size, fill),
+        runs.front(runs.order, size, None),
+        reshape(inverse, array.shape),
+        subtract(following, starts),
+    )
+
+
+def unique_all(x: object, /, *, size: object = None, fill_value: object = None) -> UniqueAll:
+    """Distinct elements in order, where each comes first, which of them each element is, and how often each occurs.
+
+    Each NaN is distinct. With `size`, which must be given inside a traced function, as many are returned: elements
+    beyond are left out; where there are fewer, `fill_value`, by default the smallest element, with count 0, stands for
+    them. Raises ConcretizationError where the number of results is not known.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.unique_all(hnp.asarray([3, 1, 3])).values
+    Array([1, 3])
+    """
+    array = as_array(x)
+    if size is None:
+        return UniqueAll(*map(as_array, np.unique_all(_known("unique_all", array))))
+    return _unique(array, _size(size), fill_value, equal_nan=False)
+
+
+def unique_counts(x: object, /, *, size: object = None, fill_value: object = None) -> UniqueCounts:
+    """Distinct elements in order, and how often (int64) each occurs; see `unique_all`."""
+    array = as_array(x)
+    if size is None:
+        return UniqueCounts(*map(as_array, np.unique_counts(_known("unique_counts", array))))
+    found = _unique(array, _size(size), fill_value, equal_nan=False)
+    return UniqueCounts(found.values, found.counts)
+
+
+def unique_inverse(x: object, /, *, size: object = None, fill_value: object = None) -> UniqueInverse:
+    """Distinct elements in order, and which of them (int64) each element is; see `unique_all`."""
+    array = as_array(x)
+    if size is None:
+        return UniqueInverse(*map(as_array, np.unique_inverse(_known("unique_inverse", array))))
+    found = _unique(array, _size(size), fill_value, equal_nan=False)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_values(x: object, /, *, size: object = None, fill_value: object = None) -> Array:
+    """Distinct elements in order; see `unique_all`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.unique_values(hnp.asarray([3, 1, 3]), size=4, fill_value=0)
+    Array([1, 3, 0, 0])
+    """
+    array = as_array(x)
+    if size is None:
+        return as_array(np.unique(_known("unique_values", array), equal_nan=False))
+    runs = _runs(array, equal_nan=False)
+    return runs.front(runs.ordered, _size(size), fill_value)
+
+
+def unique(
+    x: object,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    *,
+    equal_nan: bool = True,
+    size: object = None,
+    fill_value: object = None,
+) -> Array | tuple[Array, ...]:
+    """Distinct elements in order, of which NaN is one; and, if asked for, what else `unique_all` returns.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.unique(hnp.asarray([3, 1, 3]), return_counts=True)
+    (Array([1, 3]), Array([1, 2]))
+    """
+    array = as_array(x)
+    if size is None:
+        known = _known("unique", array)
+        every = UniqueAll(*map(as_array, np.unique(known, True, True, True, equal_nan=equal_nan)))
+        every = every._replace(inverse_indices=reshape(every.inverse_indices, array.shape))
+    else:
+        every = _unique(array, _size(size), fill_value, equal_nan)
+    asked = (True, return_index, return_inverse, return_counts)
+    chosen = tuple(part for part, wanted in zip(every, asked, strict=True) if wanted)
+    return chosen if len(chosen) > 1 else chosen[0]
+
+
+# --- membership
+
+
+def isin(elements: object, test_elements: object, /, *, invert: bool = False) -> Array:
+    """Whether each element is among the test elements, as bool; NaN is among none. With `invert`, whether it is not.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.isin(hnp.asarray([1, 2, 3]), hnp.asarray([3, 1]))
+    Array([ True, False,  True])
+    """
+    dtype, _ = common_dtype((elements, test_elements))
+    values, tests = (map_(lambda e: e, given, to=dtype) for given in (elements, test_elements))
+    table = row_wise(RowOp.SORT, ravel(tests))
+    found = less(search(table, values, right=False), search(table, values, right=True))
+    found = logical_and(found, equal(values, values))
+    return logical_not(found) if invert else found
+
+
+def union1d(a: object, b: object, /, *, size: object = None, fill_value: object = None) -> Array:
+    """The distinct elements of both arrays, in order; see `unique_all`."""
+    if size is None:
+        return as_array(np.union1d(_known("union1d", as_array(a)), _known("union1d", as_array(b))))
+    both = concatenate([ravel(as_array(a)), ravel(as_array(b))])
+    runs = _runs(both, equal_nan=True)
+    return runs.front(runs.ordered, _size(size), fill_value)
+
+
+def intersect1d(a: object, b: object, /, *, size: object = None, fill_value: object = 0) -> Array:
+    """The distinct elements that are in both arrays, in order; where there are fewer than `size`, `fill_value`."""
+    if size is None:
+        return as_array(np.intersect1d(_known("intersect1d", as_array(a)), _known("intersect1d", as_array(b))))
+    dtype, _ = common_dtype((a, b))
+    runs = _runs(map_(lambda e: e, a, to=dtype), equal_nan=True)
+    return _front(runs.ordered, logical_and(runs.first, isin(runs.ordered, b)), _size(size), fill_value)
+
+
+def setdiff1d(a: object, b: object, /, *, size: object = None, fill_value: object = 0) -> Array:
+    """The distinct elements of `a` that are not in `b`, in order; where there are fewer than `size`, `fill_value`."""
+    if size is None:
+        return as_array(np.setdiff1d(_known("setdiff1d", as_array(a)), _known("setdiff1d", as_array(b))))
+    runs = _runs(as_array(a), equal_nan=True)
+    return _front(runs.ordered, logical_and(runs.first, isin(runs.ordered, b, invert=True)), _size(size), fill_value)

@@ -1,0 +1,140 @@
+"""Sorting and searching along an axis: stable, with NaN above all numbers, as NumPy."""
+
+from __future__ import annotations
+
+from harp.errors import ArgumentError, DTypeError, ShapeError
+from harp.numpy.manipulation import moveaxis, ravel, reshape
+from harp.trace.array import Array, node_of
+from harp.trace.indexing import getitem
+from harp.trace.node import RowWise
+from harp.trace.primitives import as_array, common_dtype, emit, map_, normalize_axis, to_shape
+from harp.trace.rows import ROWS, RowOp
+from harp.trace.scope import Relation
+from harp.trace.sites import where
+from harp.trace.sizes import ask, describe, resolve
+
+
+def row_wise(function: RowOp, *arrays: Array, reverse: bool = False) -> Array:
+    """A function of rows along the last axis of arrays that have one."""
+    if arrays[0].kind.is_complex:
+        raise DTypeError(f"complex numbers have no order; {function.value} their real part or abs instead{where()}")
+    weak = not ROWS[function].positions and arrays[-1].weak
+    return emit(RowWise(function, tuple(map(node_of, arrays)), reverse), weak)
+
+
+def _along(function: RowOp, x: object, axis: object, descending: object) -> Array:
+    array = as_array(x)
+    if axis is None:
+        array, axis = ravel(array), 0
+    if array.ndim == 0:
+        raise ShapeError(f"an array without axes has no order; reshape it to (1,) first{where()}")
+    along = normalize_axis(axis, array.ndim)
+    if along == array.ndim - 1:
+        return row_wise(function, array, reverse=bool(descending))
+    return moveaxis(row_wise(function, moveaxis(array, along, -1), reverse=bool(descending)), -1, along)
+
+
+def sort(x: object, axis: object = -1, *, descending: bool = False, stable: bool = True) -> Array:
+    """The elements in order along an axis, or of the flattened array if `axis` is None.
+
+    The sort is always stable: -0.0 and 0.0, which are equal, stay in the order in which they were. NaN are above all
+    numbers. The gradient goes back to where each element came from. Raises AxisError for an axis out of range.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.sort(hnp.asarray([3.0, 1.0, 2.0]), descending=True)
+    Array([3., 2., 1.])
+    """
+    return _along(RowOp.SORT, x, axis, descending)
+
+
+def argsort(x: object, axis: object = -1, *, descending: bool = False, stable: bool = True) -> Array:
+    """The positions (int64) of the elements in order along an axis, or in the flattened array if `axis` is None.
+
+    The sort is always stable, also a descending one: equal elements stay in the order in which they are. NaN are above
+    all numbers. Raises AxisError for an axis out of range.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.argsort(hnp.asarray([3.0, 1.0, 3.0]), descending=True)
+    Array([0, 2, 1])
+    """
+    return _along(RowOp.ORDER, x, axis, descending)
+
+
+def lexsort(keys: object, axis: object = -1) -> Array:
+    """The positions (int64) in the order of several keys, the last of which counts most.
+
+    `keys` is a sequence of arrays of one shape, or an array whose first axis numbers them. Raises ArgumentError for
+    none, ShapeError for different shapes.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.lexsort((hnp.asarray([2, 1, 0]), hnp.asarray([1, 0, 1])))
+    Array([1, 2, 0])
+    """
+    arrays = [as_array(k) for k in (keys if isinstance(keys, (tuple, list)) else list(as_array(keys)))]
+    if not arrays:
+        raise ArgumentError(f"lexsort needs at least one key{where()}")
+    if len({a.shape for a in arrays}) > 1 or not arrays[0].ndim:
+        shapes = ", ".join(str(a.shape) for a in arrays)
+        raise ShapeError(f"lexsort needs keys of one shape with an axis, not {shapes}{where()}")
+    along = normalize_axis(axis, arrays[0].ndim)
+    key, *rest = (moveaxis(a, along, -1) for a in arrays)
+    order = row_wise(RowOp.ORDER, key)
+    rest = [row_wise(RowOp.SORT_BY, key, other) for other in rest]
+    while rest:
+        key, *rest = rest
+        order, *rest = (row_wise(RowOp.SORT_BY, key, other) for other in (order, *rest))
+    return moveaxis(order, -1, along)
+
+
+def top_k(x: object, k: object, axis: object = -1) -> tuple[Array, Array]:
+    """The `k` largest elements along an axis, in descending order, and their positions (int64).
+
+    Of equal elements the first come first. NaN are above all numbers. Raises AxisError for an axis out of range,
+    ShapeError where the axis has fewer than `k` elements.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.top_k(hnp.asarray([3.0, 1.0, 4.0, 1.0, 5.0]), 2)
+    (Array([5., 4.]), Array([4, 2]))
+    """
+    array = as_array(x)
+    along = normalize_axis(axis, array.ndim)
+    size = node_of(array).shape[along]
+    (count,) = to_shape(k)
+    if not ask(Relation.NONNEGATIVE, resolve(size - count), f"axis {along} has {k} elements"):
+        raise ShapeError(f"top_k of {k} elements along axis {along} of size {describe(size)}{where()}")
+    first = (*(slice(None),) * along, slice(None, k))
+    values, places = (_along(function, array, along, True) for function in (RowOp.SORT, RowOp.ORDER))
+    return getitem(values, first), getitem(places, first)
+
+
+def searchsorted(x1: object, x2: object, /, side: str = "left", sorter: object = None) -> Array:
+    """The positions (int64) in the sorted array `x1`, of one axis, before which elements `x2` keep it sorted.
+
+    The shape is that of `x2`. With `side="left"` a position is behind all smaller elements, with "right" behind equal
+    ones, too. `sorter` holds positions that sort `x1`, as `argsort` gives them. Raises ShapeError if `x1` has not one
+    axis, ArgumentError for another side.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.searchsorted(hnp.asarray([1.0, 2.0, 3.0]), hnp.asarray([2.0, 2.5]))
+    Array([1, 2])
+    """
+    table, values = as_array(x1), as_array(x2)
+    if side not in ("left", "right"):
+        raise ArgumentError(f"the side of a search is 'left' or 'right', not {side!r}{where()}")
+    if table.ndim != 1:
+        raise ShapeError(f"searchsorted needs a sorted array of one axis, not {table.ndim}{where()}")
+    if sorter is not None:
+        places = as_array(sorter)
+        if places.shape != table.shape or not places.kind.is_integer:
+            raise ShapeError(f"the sorter has {places.shape} elements of {places.dtype}, not {table.shape}{where()}")
+        table = row_wise(RowOp.SORT_BY, row_wise(RowOp.ORDER, places), table)
+    dtype, _ = common_dtype((table, values))
+    table, values = (map_(lambda e: e, array, to=dtype) for array in (table, values))
+    return search(table, values, side == "right")
+
+
+def search(table: Array, values: Array, right: bool) -> Array:
+    """How many elements of a sorted row are below each value, or not above it."""
+    if values.ndim == 0:
+        return reshape(search(table, reshape(values, (1,)), right), ())
+    return row_wise(RowOp.SEARCH, table, values, reverse=right)

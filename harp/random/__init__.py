@@ -1,0 +1,34 @@
+"""Random numbers as pure functions of a key and a shape: the same numbers in jit and outside, on every machine.
+
+>>> import harp
+>>> key = harp.random.key(42)
+>>> harp.random.uniform(key, 2) == harp.random.uniform(key, 2)
+Array([ True,  True])
+"""
+
+from __future__ import annotations
+
+from harp.random.discrete import categorical
+from harp.random.exponential import exponential, gumbel
+from harp.random.gamma import beta, dirichlet, gamma, loggamma
+from harp.random.keys import fold_in, key, split
+from harp.random.normal import normal
+from harp.random.uniform import bernoulli, bits, randint, uniform
+
+__all__ = [
+    "bernoulli",
+    "beta",
+    "bits",
+    "categorical",
+    "dirichlet",
+    "exponential",
+    "fold_in",
+    "gamma",
+    "gumbel",
+    "key",
+    "loggamma",
+    "normal",
+    "randint",
+    "split",
+    "uniform",
+]

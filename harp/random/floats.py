@@ -1,0 +1,92 @@
+"""Random words as floating-point numbers between 0 and 1.
+
+Products with powers of two and sums that fit the format are exact, so all machines get the same bits.
+"""
+
+from __future__ import annotations
+
+from harp.errors import DTypeError
+from harp.random.threefry import word
+from harp.trace.dtypes import DType, as_dtype, f32, f64, i32
+from harp.trace.expr import Expr, apply, cast, const, select
+from harp.trace.ops import Op
+from harp.trace.sites import where
+
+
+def float_dtype(name: str, dtype: object) -> DType:
+    """float32 or float64. Raises DTypeError for others."""
+    found = as_dtype(dtype)
+    if found is not f32 and found is not f64:
+        raise DTypeError(
+            f"{name} draws float32 or float64, not {found.numpy}; convert the result with .astype{where()}"
+        )
+    return found
+
+
+def add(a: Expr, b: Expr) -> Expr:
+    """a + b"""
+    return apply(Op.ADD, a, b)
+
+
+def mul(a: Expr, b: Expr) -> Expr:
+    """a * b"""
+    return apply(Op.MUL, a, b)
+
+
+def neg(a: Expr) -> Expr:
+    """-a"""
+    return apply(Op.NEG, a)
+
+
+def number(value: float, like: Expr | DType) -> Expr:
+    """A number in the dtype of an expression."""
+    return const(value, like if isinstance(like, DType) else like.dtype)
+
+
+def unit(a: Expr, b: Expr, dtype: DType) -> Expr:
+    """0 <= u < 1 from the leading 24 bits (float32) or 53 bits (float64): all multiples of 2**-24 or 2**-53."""
+    if dtype is f32:
+        return mul(_signed(_top(a, 24), f32), number(2.0**-24, f32))
+    high, low = _signed(_top(a, 27), f64), _signed(_top(b, 26), f64)
+    return mul(add(mul(high, number(2.0**26, f64)), low), number(2.0**-53, f64))
+
+
+def positive(a: Expr, b: Expr | None, dtype: DType) -> Expr:
+    """0 < u <= 1 from 32 or 64 bits, with all digits that the dtype has: small numbers have small steps."""
+    high = mul(cast(a, dtype), number(2.0**-32, dtype))
+    if b is None:
+        return add(high, number(2.0**-33, dtype))
+    return add(high, _low(b, dtype))
+
+
+def halves(a: Expr, b: Expr, dtype: DType) -> tuple[Expr, Expr]:
+    """(a coin, 0 < v <= 1/2) from 64 bits: u is v or 1 - v, so that both ends of the interval have small steps."""
+    coin = apply(Op.LT, cast(a, i32), const(0, i32))
+    rest = apply(Op.AND, a, word(0x7FFFFFFF))
+    return coin, add(mul(_signed(rest, dtype), number(2.0**-32, dtype)), _low(b, dtype))
+
+
+def symmetric(a: Expr, b: Expr | None, dtype: DType) -> Expr:
+    """-1 <= s <= 1 from 32 or 64 bits."""
+    high = mul(_signed(a, dtype), number(2.0**-31, dtype))
+    return high if b is None else add(high, mul(cast(b, dtype), number(2.0**-63, dtype)))
+
+
+def minus_log(a: Expr, b: Expr, dtype: DType) -> Expr:
+    """-log(u) > 0 for a uniform u, accurate at both ends: the exponential distribution from 64 bits."""
+    coin, v = halves(a, b, dtype)
+    return neg(select(coin, apply(Op.LOG, v), apply(Op.LOG1P, neg(v))))
+
+
+def _top(a: Expr, bits: int) -> Expr:
+    return apply(Op.SHR, a, word(32 - bits))
+
+
+def _signed(a: Expr, dtype: DType) -> Expr:
+    """A word as a signed integer, which machines convert faster, as a float."""
+    return cast(cast(a, i32), dtype)
+
+
+def _low(b: Expr, dtype: DType) -> Expr:
+    """A word below 2**-32, never 0."""
+    return mul(add(cast(b, dtype), number(0.5, dtype)), number(2.0**-64, dtype))

@@ -1,0 +1,156 @@
+"""The gamma distribution, and those made of it: beta and Dirichlet.
+
+G. Marsaglia, W. W. Tsang: "A simple method for generating gamma variables", ACM TOMS 26 (2000). Their loop becomes the
+first of a fixed number of attempts that is accepted. A shape below 1 is drawn as the one larger by 1, times a power of
+a uniform number.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+from harp.numpy import arange, broadcast_to, expand_dims, sigmoid, softmax, subtract
+from harp.random.direct import Build
+from harp.random.exponential import waiting
+from harp.random.floats import add, mul, neg, number, unit
+from harp.random.normal import LANES, deviate
+from harp.random.parameters import common_float, sample_shape, spread
+from harp.random.streams import derived, draw
+from harp.trace.array import Array
+from harp.trace.dtypes import DType, i64
+from harp.trace.expr import Expr, apply, const, less_equal, select
+from harp.trace.index import as_index
+from harp.trace.node import Shape
+from harp.trace.ops import Op, Reduce
+from harp.trace.primitives import as_array, map_, to_shape
+
+# One attempt fails with a probability of at most 0.0484, that of the shape 1; all of them with less than 2**-69.
+ATTEMPTS = 16
+_UNIFORM, _POWER = 2, 3  # lanes, after those of the normal numbers
+
+
+def gamma(key: object, a: object, shape: object = None) -> Array:
+    """Numbers of density x**(a-1) * exp(-x) / Gamma(a), of the shape of `a`, or of one to which `a` broadcasts.
+
+    float32 for float32 `a`, float64 for numbers. 0 gives 0; negative `a` and NaN give NaN. Derivatives with respect to
+    `a` raise MissingRuleError. Each of them takes 16 attempts, the first good one of which counts.
+
+    >>> import harp
+    >>> harp.random.gamma(harp.random.key(0), 2.5, 3).shape
+    (3,)
+    """
+    return _sample("gamma", key, a, shape, logarithm=False)
+
+
+def loggamma(key: object, a: object, shape: object = None) -> Array:
+    """The logarithms of the same numbers, also of those that are too small for the dtype.
+
+    >>> import harp
+    >>> bool(harp.random.loggamma(harp.random.key(0), 1e-5) < -1000)
+    True
+    """
+    return _sample("loggamma", key, a, shape, logarithm=True)
+
+
+def beta(key: object, a: object, b: object, shape: object = None) -> Array:
+    """Numbers of density proportional to x**(a-1) * (1-x)**(b-1) on [0, 1], in the shape to which `a`, `b` broadcast.
+
+    Derivatives with respect to `a` and `b` raise MissingRuleError.
+
+    >>> import harp
+    >>> harp.random.beta(harp.random.key(0), 2.0, 3.0, 4).shape
+    (4,)
+    """
+    dtype, sizes = common_float("beta", a, b), sample_shape(shape, a, b)
+    first, second = (spread(p, dtype, sizes) for p in (a, b))
+    return sigmoid(subtract(loggamma(derived(key, 1), first), loggamma(derived(key, 2), second)))
+
+
+def dirichlet(key: object, alpha: object, shape: object = ()) -> Array:
+    """Vectors of positive numbers whose sum is 1, along a last axis as long as that of `alpha`, after those of `shape`.
+
+    `alpha` has one axis or more; the axes before the last one come after those of `shape`. Derivatives with respect to
+    `alpha` raise MissingRuleError.
+
+    >>> import harp
+    >>> harp.random.dirichlet(harp.random.key(0), harp.numpy.ones(3), 5).shape
+    (5, 3)
+    """
+    array = as_array(alpha)
+    dtype, sizes = common_float("dirichlet", array), (*to_shape(shape), *to_shape(array.shape))
+    return softmax(loggamma(key, spread(array, dtype, sizes)), axis=-1)
+
+
+def _sample(name: str, key: object, a: object, shape: object, logarithm: bool) -> Array:
+    dtype, sizes = common_float(name, a), sample_shape(shape, a)
+    given = map_(lambda x: apply(Op.OPAQUE, x), a, to=dtype)
+    d, c = (spread(map_(build, given), dtype, sizes) for build in (_size, _slope))
+    base = _accepted(key, d, c, sizes, dtype)
+    power = draw(key, sizes, waiting(dtype), (_POWER,))
+    return map_(_logarithm if logarithm else _value, spread(given, dtype, sizes), d, base, power)
+
+
+def _size(a: Expr) -> Expr:
+    """d = a - 1/3, for an `a` of at least 1"""
+    one = number(1, a)
+    return add(select(apply(Op.LT, a, one), add(a, one), a), number(-1 / 3, a))
+
+
+def _slope(a: Expr) -> Expr:
+    """c = 1 / sqrt(9 d)"""
+    return apply(Op.RECIP, mul(number(3, a), apply(Op.SQRT, _size(a))))
+
+
+def _accepted(key: object, d: Array, c: Array, sizes: Shape, dtype: DType) -> Array:
+    """1 + c*x for the first normal number x that is accepted."""
+    whole = (*sizes, as_index(ATTEMPTS))
+    places = broadcast_to(arange(ATTEMPTS), whole)
+    operands = [*(spread(expand_dims(p, -1), dtype, whole) for p in (d, c)), places]
+    first = draw(key, whole, _attempt(dtype), (*LANES[dtype], _UNIFORM), operands, reduce=Reduce.MIN)
+    return draw(key, sizes, _base(dtype), LANES[dtype], (c, first), _number)
+
+
+@cache
+def _attempt(dtype: DType) -> Build:
+    """The place of an attempt that is accepted; that of the last one for others."""
+    return lambda *given: select(_accepts(given[:-1], dtype), given[-1], const(ATTEMPTS - 1, i64))
+
+
+@cache
+def _base(dtype: DType) -> Build:
+    return lambda *given: add(number(1, dtype), mul(given[-2], deviate(given[:-2], dtype)))
+
+
+def _number(here: Expr, c: Expr, attempt: Expr) -> Expr:
+    """That of an attempt among all attempts of all elements."""
+    return add(mul(here, const(ATTEMPTS, i64)), attempt)
+
+
+def _accepts(given: tuple[Expr, ...], dtype: DType) -> Expr:
+    """u < exp(x**2/2 + d*(1 - v + log v)) for v = (1 + c*x)**3; a v that is not positive has no logarithm."""
+    *words, u, w, d, c = given
+    x = deviate(words, dtype)
+    s = mul(c, x)
+    # 1 - v = -s*(3 + s*(3 + s)): d may be large, and the sum with log v small
+    rest = neg(mul(s, add(number(3, dtype), mul(s, add(number(3, dtype), s)))))
+    bound = add(rest, mul(number(3, dtype), apply(Op.LOG1P, s)))
+    right = add(mul(number(0.5, dtype), mul(x, x)), mul(d, bound))
+    return apply(Op.LT, unit(u, w, dtype), apply(Op.EXP, right))
+
+
+def _value(a: Expr, d: Expr, base: Expr, power: Expr) -> Expr:
+    larger = mul(d, mul(base, mul(base, base)))
+    smaller = mul(larger, apply(Op.EXP, neg(apply(Op.DIV, power, a))))
+    return _of_shape(a, smaller, larger)
+
+
+def _logarithm(a: Expr, d: Expr, base: Expr, power: Expr) -> Expr:
+    larger = add(apply(Op.LOG, d), mul(number(3, a), apply(Op.LOG, base)))
+    return _of_shape(a, add(larger, neg(apply(Op.DIV, power, a))), larger)
+
+
+def _of_shape(a: Expr, smaller: Expr, larger: Expr) -> Expr:
+    """Which of the two counts for this shape; NaN for those that are none."""
+    result = select(apply(Op.LT, a, number(1, a)), smaller, larger)
+    return select(less_equal(number(0, a), a), result, number(math.nan, a))

@@ -1,0 +1,151 @@
+"""Which counters belong to which use of a key, and arrays computed from the blocks of their positions.
+
+A counter has 64 bits. Numbers drawn from a key, keys split off it and keys with data folded in come from different
+counters, so none of them repeats another:
+
+    00 lane:14 position:48       element `position` of an array; further blocks of it have further lanes
+    10 position:62               key number `position` of a split
+    11 stream:62                 keys that functions of this package derive for themselves; stream 0 is fold_in's
+
+Element k depends on the key and on k only: not on the shape, the number of threads, or what it is fused with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from harp.errors import ArgumentError, DTypeError, ShapeError
+from harp.random import direct
+from harp.random.direct import Build, Key
+from harp.random.threefry import EXPRESSIONS, Words, threefry2x32, word
+from harp.trace import view
+from harp.trace.array import Array, from_numpy, node_of
+from harp.trace.dtypes import i64, u32
+from harp.trace.expr import Const, Expr, Operand, Position, apply, cast, const
+from harp.trace.index import ZERO, as_index
+from harp.trace.levels import current
+from harp.trace.node import MapReduce, Node, Shape, positions
+from harp.trace.ops import Op, Reduce
+from harp.trace.primitives import as_array, emit, expand_to, known_numbers
+from harp.trace.sites import where
+from harp.trace.sizes import describe, pin, unify
+
+_SPLIT = 0b10 << 30
+_DERIVED = 0b11 << 30
+_LANE = 1 << 16
+
+
+def checked(key: object) -> Array:
+    """A key. Raises ArgumentError, DTypeError or ShapeError for what is none."""
+    if isinstance(key, (bool, int, float, list, tuple)):
+        raise ArgumentError(f"a key is an array made by harp.random.key(seed), not {key!r}{where()}")
+    array = as_array(key)
+    if array.kind is not u32:
+        raise DTypeError(f"a key is an array of uint32 made by harp.random.key(seed), not of {array.dtype}{where()}")
+    shape = node_of(array).shape
+    if len(shape) != 1:
+        sizes = ", ".join(map(describe, shape))
+        raise ShapeError(f"a key has shape (2,), not ({sizes}); index several keys to get one, as in keys[0]{where()}")
+    unify(shape[0], as_index(2), lambda: f"a key has shape (2,), not ({describe(shape[0])},)")
+    return array
+
+
+def key_nodes(array: Array) -> tuple[Node, Node]:
+    """The two words of a key, each an array without axes."""
+    node = node_of(array)
+    return view.drop_axes(node, {0: ZERO}), view.drop_axes(node, {0: as_index(1)})
+
+
+def key_numbers(array: Array) -> Key | None:
+    """The two words of a key, if they are numbers and what is drawn is computed at once."""
+    if current() is not None:
+        return None
+    value = known_numbers(array)
+    return None if value is None else (int(value[0]), int(value[1]))
+
+
+def pair_of(words: tuple[int, int]) -> Array:
+    """A key of two numbers."""
+    return from_numpy(np.array(words, np.uint32))
+
+
+def position(shape: Shape) -> Expr:
+    """The row-major number of each element, as an int64."""
+    return Position(view.flatten_index(positions(shape), shape))
+
+
+def block(key: Words, number: Expr, high: int) -> Words:
+    """The block of element `number`, an int64, and of what else belongs to the upper half of the counter."""
+    above = word(0) if isinstance(number, Const) else cast(apply(Op.SHR, number, const(32, i64)), u32)
+    return threefry2x32(key, (apply(Op.ADD, above, word(high)), cast(number, u32)), EXPRESSIONS)
+
+
+def draw(
+    key: object,
+    shape: Shape,
+    build: Build,
+    lanes: Sequence[int] = (0,),
+    operands: Sequence[Array] = (),
+    number: Build | None = None,
+    reduce: Reduce | None = None,
+) -> Array:
+    """An array of this shape: each element is `build` of the words of its blocks, and of the operands' elements.
+
+    The operands have the array's shape. `number` of an element's position and these gives its number, where that is
+    another one. `reduce` folds the last axis. Functions `build` and `number` are kept, so they should be few.
+    """
+    array, highs = checked(key), [lane * _LANE for lane in lanes]
+    known = key_numbers(array)
+    if known is not None:
+        values = [np.asarray(o) for o in operands]
+        return from_numpy(direct.draw(known, _sizes(shape), build, highs, values, number, reduce))
+    words, nodes = _expanded(array, shape)
+    nodes += [node_of(o) for o in operands]
+    given = [Operand(o.kind, slot) for slot, o in enumerate(operands, 2)]
+    here = position(shape)
+    counted = here if number is None else number(here, *given)
+    blocks = [w for high in highs for w in block(words, counted, high)]
+    axes = (len(shape) - 1,) if reduce is not None else ()
+    return emit(MapReduce(shape, tuple(nodes), build(*blocks, *given), reduce, axes))
+
+
+def split_off(key: object, shape: Shape) -> Array:
+    """Keys numbered by their positions, with their two words along a last axis."""
+    array, pair = checked(key), (*shape, as_index(2))
+    known = key_numbers(array)
+    if known is not None:
+        sizes = _sizes(shape)
+        words = direct.blocks(known, np.arange(prod(sizes), dtype=np.int64), _SPLIT)
+        return from_numpy(np.stack(words, axis=-1).reshape(*sizes, 2))
+    halves, nodes = _expanded(array, pair)
+    number = Position(view.flatten_index(positions(pair)[:-1], shape))
+    return emit(MapReduce(pair, tuple(nodes), chosen(pair, *block(halves, number, _SPLIT))))
+
+
+def derived(key: object, stream: int) -> Array:
+    """The key of a stream of its own."""
+    array, pair = checked(key), (as_index(2),)
+    known = key_numbers(array)
+    if known is not None:
+        return pair_of(direct.integer_block(known, stream, _DERIVED))
+    halves, nodes = _expanded(array, pair)
+    return emit(MapReduce(pair, tuple(nodes), chosen(pair, *block(halves, const(stream, i64), _DERIVED))))
+
+
+def chosen(shape: Shape, first: Expr, second: Expr) -> Expr:
+    """The first word where the last position is 0, the second where it is 1."""
+    is_first = apply(Op.EQ, Position(positions(shape)[-1]), const(0, i64))
+    return apply(Op.SELECT, is_first, first, second)
+
+
+def _expanded(key: Array, shape: Shape) -> tuple[Words, list[Node]]:
+    first, second = (expand_to(node, shape) for node in key_nodes(key))
+    return (Operand(u32, 0), Operand(u32, 1)), [first, second]
+
+
+def _sizes(shape: Shape) -> tuple[int, ...]:
+    """As numbers, which they are outside of traces."""
+    return tuple(pin(size) for size in shape)

@@ -1,0 +1,166 @@
+"""Evenly distributed: bits, floats, integers, and coins."""
+
+from __future__ import annotations
+
+import math
+from functools import cache, partial
+
+import numpy as np
+
+from harp.errors import ArgumentError, DTypeError, IntegerRangeError
+from harp.random.direct import Build
+from harp.random.floats import add, float_dtype, mul, neg, unit
+from harp.random.parameters import common_float, is_number, sample_shape, spread
+from harp.random.streams import draw
+from harp.random.threefry import word
+from harp.random.wide import scaled
+from harp.trace.array import Array
+from harp.trace.dtypes import DType, DTypeLike, Kind, as_dtype, f64, i64, u32, u64
+from harp.trace.expr import Expr, apply, cast, const, less_equal, select
+from harp.trace.ops import Op
+from harp.trace.primitives import as_array, map_, to_shape
+from harp.trace.sites import short, where
+from harp.trace.sizes import Size
+
+
+def bits(key: object, shape: object = (), dtype: DTypeLike = u32) -> Array:
+    """Random bits as uint8, uint16, uint32 or uint64. Raises DTypeError for other dtypes.
+
+    >>> import harp
+    >>> harp.random.bits(harp.random.key(0), 2)
+    Array([1797259609,  928981903], dtype=uint32)
+    """
+    found = as_dtype(dtype)
+    if found.kind is not Kind.UINT:
+        raise DTypeError(f"bits are uint8, uint16, uint32 or uint64, not {found.numpy}{where()}")
+    if found is u64:
+        return draw(key, to_shape(shape), joined)
+    return draw(key, to_shape(shape), _leading(found))
+
+
+@cache
+def _leading(dtype: DType) -> Build:
+    """The upper bits of the first word."""
+    rest = 32 - 8 * dtype.itemsize
+    return lambda a, b: cast(apply(Op.SHR, a, word(rest)) if rest else a, dtype)
+
+
+def joined(high: Expr, low: Expr) -> Expr:
+    """Two words as one number of 64 bits."""
+    return apply(Op.OR, apply(Op.SHL, cast(high, u64), const(32, u64)), cast(low, u64))
+
+
+def uniform(
+    key: object, shape: object = (), dtype: DTypeLike = f64, minval: object = 0.0, maxval: object = 1.0
+) -> Array:
+    """Floats, evenly distributed over minval <= x < maxval: float64 from 53 random bits, or float32 from 24.
+
+    The bounds are numbers or arrays that broadcast to the shape; derivatives flow to them. Where an array has
+    maxval <= minval the result is minval. Raises DTypeError for other dtypes, ArgumentError for such numbers.
+
+    >>> import harp
+    >>> harp.random.uniform(harp.random.key(0), 3, "float32").shape
+    (3,)
+    """
+    target, sizes = float_dtype("uniform", dtype), to_shape(shape)
+    drawn = draw(key, sizes, _unit(target))
+    if is_number(minval) and is_number(maxval):
+        if not minval < maxval or not math.isfinite(maxval - minval):  # type: ignore[operator]
+            raise ArgumentError(f"uniform draws from minval to a larger maxval, not {minval!r} to {maxval!r}{where()}")
+        if minval == 0 and maxval == 1:
+            return drawn
+    return map_(_between, drawn, spread(minval, target, sizes), spread(maxval, target, sizes), to=target)
+
+
+@cache
+def _unit(dtype: DType) -> Build:
+    return partial(unit, dtype=dtype)
+
+
+def _between(u: Expr, low: Expr, high: Expr) -> Expr:
+    """low + u*(high - low), where rounding does not reach `high`."""
+    x = add(low, mul(u, add(high, neg(low))))
+    beyond = apply(Op.AND, less_equal(high, x), apply(Op.LT, x, const(math.inf, x.dtype)))
+    return select(beyond, low, x)
+
+
+def bernoulli(key: object, p: object = 0.5, shape: object = None) -> Array:
+    """bool, true with probability `p`: of the shape of `p`, or of a shape to which `p` broadcasts.
+
+    An array's elements below 0, above 1 and NaN count as 0, 1 and 0. Raises ArgumentError for such a number.
+
+    >>> import harp
+    >>> harp.random.bernoulli(harp.random.key(0), 1.0, 2)
+    Array([ True,  True])
+    """
+    if is_number(p) and not 0 <= p <= 1:  # type: ignore[operator]
+        raise ArgumentError(f"bernoulli takes a probability p from 0 to 1, not {p!r}{where()}")
+    dtype, sizes = common_float("bernoulli", p), sample_shape(shape, p)
+    drawn = draw(key, sizes, _unit(dtype))
+    return map_(lambda u, chance: apply(Op.LT, u, chance), drawn, spread(p, dtype, sizes), to=dtype)
+
+
+def randint(key: object, shape: object, minval: object, maxval: object, dtype: DTypeLike = i64) -> Array:
+    """Integers, evenly distributed over minval <= x < maxval; the bounds are numbers or arrays that broadcast to shape.
+
+    A random fraction times the number of integers, rounded down. The fraction has 64 bits for dtypes of up to 32 bits,
+    and 128 for others: the probability of an integer is right to one part in 2**32, or 2**64. Where an array has
+    maxval <= minval the result is minval. Raises ArgumentError for such numbers, IntegerRangeError for numbers that
+    do not fit the dtype, DTypeError for a dtype or bounds that are no integers, and for bounds of a wider dtype.
+
+    >>> import harp
+    >>> sorted(set(harp.random.randint(harp.random.key(0), 50, 0, 3).tolist()))
+    [0, 1, 2]
+    """
+    target, sizes = as_dtype(dtype), to_shape(shape)
+    if not target.is_integer:
+        raise DTypeError(f"randint draws integers, not {target.numpy}; use uniform for floats{where()}")
+    wide = u64 if target is u64 else i64
+    low = _integer("minval", minval, target, 0)
+    last = _last(low, minval, maxval, target, wide)
+
+    operands = [spread(bound, wide, sizes) for bound in (low, last)]
+    return draw(key, sizes, _among(target), (0, 1) if target.itemsize == 8 else (0,), operands)
+
+
+@cache
+def _among(dtype: DType) -> Build:
+    """An integer from the least to the most, the last two operands."""
+
+    def build(*given: Expr) -> Expr:
+        *words, least, most = given
+        span = add(cast(most, u64), neg(cast(least, u64)))
+        return cast(add(cast(least, u64), scaled(words, span)), dtype)
+
+    return build
+
+
+def _last(low: object, minval: object, maxval: object, target: DType, wide: DType) -> object:
+    """The largest integer to draw: the one before maxval, or minval if that is not before it."""
+    high = _integer("maxval", maxval, target, 1)
+    if not isinstance(high, int):
+        before = lambda a, b: select(apply(Op.LT, a, b), add(b, const(-1, wide)), a)  # noqa: E731
+        return map_(before, low, high, to=wide)
+    if isinstance(low, int):
+        if high <= low:
+            raise ArgumentError(f"randint draws from minval to below maxval: not {minval} to {maxval}{where()}")
+        return high - 1
+    return map_(lambda a, b: select(apply(Op.LT, a, b), b, a), low, high - 1, to=wide)
+
+
+def _integer(name: str, value: object, target: DType, beyond: int) -> int | Array:
+    """A bound as a number that fits the dtype, or an array of it. maxval may lie 1 beyond the last integer."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        limits = np.iinfo(target.numpy.name)
+        if not limits.min + beyond <= value <= limits.max + beyond:
+            raise IntegerRangeError(f"{name} {short(value)} does not fit {target.numpy}{where()}")
+        return value
+    array = as_array(value)
+    if not array.kind.is_integer:
+        raise DTypeError(f"{name} of randint must be an integer, not {array.dtype}{where()}")
+    if not array.weak and not np.can_cast(array.dtype, target.numpy):
+        raise DTypeError(
+            f"{name} of randint is {array.dtype}, which may not fit {target.numpy}; convert it with .astype, or draw "
+            f"another dtype{where()}"
+        )
+    return map_(lambda x: x, value if isinstance(value, Size) else array, to=target)

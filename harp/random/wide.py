@@ -1,0 +1,58 @@
+"""Products of integers wider than 64 bits, of which the leading bits are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harp.trace.dtypes import u64
+from harp.trace.expr import Expr, apply, cast, const
+from harp.trace.ops import Op
+
+
+def scaled(words: Sequence[Expr], last: Expr) -> Expr:
+    """floor(x * (last + 1)) for the fraction 0 <= x < 1 whose digits are `words`, as uint64.
+
+    Two words take any `last` below 2**32, four words any of 64 bits.
+    """
+    wide = [cast(word, u64) for word in words]
+    if len(wide) == 2:
+        count = _add(last, const(1, u64))
+        return _high(_add(_mul(wide[0], count), _high(_mul(wide[1], count))))
+    first, second = (_join(*wide[k : k + 2]) for k in (0, 2))
+    # x*(last + 1) = x*last + x, from the lowest 64 bits up
+    carry = _add(_product_high(second, last), _carry(_mul(second, last), second))
+    low = _mul(first, last)
+    total = _add(low, first)
+    return _add(_add(_product_high(first, last), _carry(low, first)), _carry(total, carry))
+
+
+def _add(a: Expr, b: Expr) -> Expr:
+    return apply(Op.ADD, a, b)
+
+
+def _mul(a: Expr, b: Expr) -> Expr:
+    return apply(Op.MUL, a, b)
+
+
+def _high(a: Expr) -> Expr:
+    return apply(Op.SHR, a, const(32, u64))
+
+
+def _low(a: Expr) -> Expr:
+    return apply(Op.AND, a, const(0xFFFFFFFF, u64))
+
+
+def _join(high: Expr, low: Expr) -> Expr:
+    return apply(Op.OR, apply(Op.SHL, high, const(32, u64)), low)
+
+
+def _carry(a: Expr, b: Expr) -> Expr:
+    """1 where a + b does not fit 64 bits."""
+    return cast(apply(Op.LT, _add(a, b), b), u64)
+
+
+def _product_high(a: Expr, b: Expr) -> Expr:
+    """The upper 64 bits of a*b, by the school's method on halves."""
+    cross, other = _mul(_low(a), _high(b)), _mul(_high(a), _low(b))
+    middle = _add(_add(_high(_mul(_low(a), _low(b))), _low(cross)), _low(other))
+    return _add(_add(_mul(_high(a), _high(b)), _high(cross)), _add(_high(other), _high(middle)))

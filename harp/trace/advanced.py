@@ -1,0 +1,73 @@
+"""`x[...]`: views for integers and slices, a gather for arrays of indices.
+
+An index outside its axis is an error where the indices are known: outside of traced functions, and for arrays that a
+traced function has from outside. In a traced function a gather takes the nearest element, or what `mode` says.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harp.errors import ArgumentError
+from harp.trace import indexing
+from harp.trace.array import OPERATORS, Array, node_of
+from harp.trace.dtypes import DType, Kind
+from harp.trace.expr import Const, const
+from harp.trace.keys import as_index_array, is_data, plan
+from harp.trace.node import Gather
+from harp.trace.primitives import emit, known_numbers, python_constant
+from harp.trace.sites import where
+
+CLIP, FILL = "clip", "fill"
+# What a mode means for reading, and for writing; None is the default, which also checks indices that are known.
+MODES = {None: None, "clip": CLIP, "promise_in_bounds": None, "fill": FILL, "drop": FILL}
+
+
+def getitem(array: Array, key: object) -> Array:
+    """`array[key]`: integers, slices, None, `...`, arrays of integers, and masks that are known.
+
+    Raises IndexOutOfRangeError for an index outside its axis and for too many indices, ConcretizationError for a mask
+    of which only the program knows.
+    """
+    keys = key if isinstance(key, tuple) else (key,)
+    if not any(map(is_data, keys)):
+        return indexing.getitem(array, key)
+    if len(keys) == 1:
+        single = as_index_array(keys[0])
+        if single.ndim == 0 and single.kind.kind is Kind.BOOL and (known := known_numbers(single)) is not None:
+            return indexing.getitem(indexing.getitem(array, None), slice(int(known)))  # x[True] is x[None]
+    return gather(array, keys, None)
+
+
+def gather(array: Array, keys: tuple[object, ...], mode: str | None, fill: object = None) -> Array:
+    """`array[keys]`, of which some are arrays."""
+    node = node_of(array)
+    outside = mode_of(mode)
+    found = plan(node, keys, checks=mode is None, reaches=outside != FILL)
+    otherwise = _fill(fill, array.kind) if outside == FILL else None
+    return emit(found.result(Gather(found.source(node), found.indices, otherwise)), array.weak)
+
+
+def mode_of(mode: str | None) -> str | None:
+    """CLIP, FILL, or None for the default. Raises ArgumentError."""
+    if mode not in MODES:
+        known = ", ".join(repr(m) for m in MODES if m)
+        raise ArgumentError(f"mode must be one of {known}, not {mode!r}{where()}")
+    return MODES[mode]
+
+
+def _fill(value: object, dtype: DType) -> Const:
+    """The number that stands for what is outside: NaN, the lowest signed and the highest unsigned integer, True."""
+    if value is None:
+        if dtype.is_integer:
+            limits = np.iinfo(dtype.numpy.name)
+            return const(int(limits.min if dtype.kind is Kind.INT else limits.max), dtype)
+        return const(True if dtype.kind is Kind.BOOL else np.nan, dtype)
+    if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
+        return python_constant(value, dtype)
+    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
+        return const(value, dtype)
+    raise ArgumentError(f"fill_value must be a number, not {value!r} of type {type(value).__name__}{where()}")
+
+
+OPERATORS["getitem"] = getitem

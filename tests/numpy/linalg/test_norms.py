@@ -1,0 +1,113 @@
+"""Norms: derivatives against differences, and at the points where there is none, JAX's conventions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp.errors import ArgumentError, AxisError, ShapeError
+
+INF = float("inf")
+ORDERS = [0, 1, 2, 3, 2.5, -1, -2, INF, -INF]
+
+
+def slope(function, x, step=1e-6):
+    result = np.zeros_like(x)
+    for index in np.ndindex(x.shape):
+        moved = [x.copy(), x.copy()]
+        moved[0][index] += step
+        moved[1][index] -= step
+        result[index] = (float(function(moved[0])) - float(function(moved[1]))) / (2 * step)
+    return result
+
+
+@pytest.mark.parametrize("ord", ORDERS)
+def test_gradient_of_a_vector_norm(ord):
+    x = np.array([[3.0, -4.0, 0.5], [1.25, 2.0, -0.75]])
+    ours = harp.grad(lambda x: hnp.linalg.vector_norm(x, ord=ord))
+    np.testing.assert_allclose(ours(x), slope(lambda x: np.linalg.vector_norm(x, ord=ord), x), atol=1e-7)
+    rows = harp.grad(lambda x: hnp.sum(hnp.linalg.vector_norm(x, axis=1, ord=ord) ** 2))
+    np.testing.assert_allclose(
+        rows(x), slope(lambda x: np.sum(np.linalg.vector_norm(x, axis=1, ord=ord) ** 2), x), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("ord", ["fro", 1, -1, INF, -INF])
+def test_gradient_of_a_matrix_norm(ord):
+    x = np.array([[3.0, -4.0, 0.5], [1.25, 2.0, -0.75]])
+    ours = harp.grad(lambda x: hnp.linalg.matrix_norm(x, ord=ord))
+    np.testing.assert_allclose(ours(x), slope(lambda x: np.linalg.matrix_norm(x, ord=ord), x), atol=1e-7)
+
+
+def test_second_order():
+    x = np.array([3.0, -4.0, 0.5])
+    one = harp.grad(lambda x: hnp.linalg.vector_norm(x))
+    for k in range(3):
+        two = harp.grad(lambda x, k=k: one(x)[k])(x)
+        np.testing.assert_allclose(two, slope(lambda x, k=k: (x / np.linalg.norm(x))[k], x), atol=1e-7)
+
+
+# What jax.grad gives; for inf and -inf where the derivative of a magnitude at zero is 1.
+AT_ZERO = {0: 0.0, 2: np.nan, INF: 1 / 6, -INF: 1 / 3}
+
+
+@pytest.mark.parametrize("ord", AT_ZERO)
+def test_conventions_at_zero(ord):
+    gradient = np.asarray(harp.grad(lambda x: hnp.linalg.vector_norm(x, ord=ord))(np.zeros(3)))
+    if ord in (INF, -INF):  # magnitude has the derivative 0 or 1 at zero; what is shared is the same either way
+        assert set(gradient.tolist()) <= {0.0, AT_ZERO[ord]} and len(set(gradient.tolist())) == 1
+    else:
+        np.testing.assert_array_equal(gradient, np.full(3, AT_ZERO[ord]))
+
+
+def test_conventions_at_ties():
+    x = np.array([3.0, -3.0, 1.0])
+    np.testing.assert_allclose(harp.grad(lambda x: hnp.linalg.vector_norm(x, ord=INF))(x), [0.5, -0.5, 0.0])
+    zero = np.zeros((2, 2))
+    assert np.isnan(np.asarray(harp.grad(lambda x: hnp.linalg.matrix_norm(x))(zero))).all()
+    square = np.array([[1.0, -2.0], [3.0, 0.0]])
+    rows = np.asarray(harp.grad(lambda x: hnp.linalg.matrix_norm(x, ord=INF))(square))
+    np.testing.assert_allclose(rows[:, 0], [0.5, 0.5])
+    np.testing.assert_allclose(rows[0, 1], -0.5)
+
+
+def test_dtypes_and_special_values():
+    for dtype in ("int8", "uint64", "bool", "float64"):
+        for ord in ORDERS:
+            x = np.array([1, 0, 1], dtype)
+            found = hnp.linalg.vector_norm(hnp.asarray(x), ord=ord)
+            with np.errstate(divide="ignore"):
+                np.testing.assert_allclose(found, np.linalg.vector_norm(x.astype("float64"), ord=ord))
+            assert found.dtype == np.float64
+    special = np.array([[0.0, np.nan, INF], [3.0, 4.0, -INF], [3.0, 4.0, 0.0]])
+    for ord in ORDERS:
+        with np.errstate(divide="ignore"):
+            expected = np.linalg.vector_norm(special, axis=1, ord=ord)
+        np.testing.assert_allclose(hnp.linalg.vector_norm(special, axis=1, ord=ord), expected)
+        empty = np.zeros((2, 0))
+        if ord == -INF:
+            with pytest.raises(ShapeError):
+                hnp.linalg.vector_norm(empty, axis=1, ord=ord)
+        else:
+            expected = [INF if ord < 0 else 0.0] * 2
+            np.testing.assert_array_equal(hnp.linalg.vector_norm(empty, axis=1, ord=ord), expected)
+    for ord in (1, INF, "fro"):
+        for shape in ((0, 3), (3, 0), (0, 0)):
+            assert float(hnp.linalg.matrix_norm(np.zeros(shape), ord=ord)) == 0.0
+
+
+def test_errors():
+    x = np.ones((2, 2))
+    for call, error, match in (
+        (lambda: hnp.linalg.vector_norm(x, ord="fro"), ArgumentError, "order of a vector norm"),
+        (lambda: hnp.linalg.vector_norm(x, ord=float("nan")), ArgumentError, "order of a vector norm"),
+        (lambda: hnp.linalg.vector_norm(x, axis=2), AxisError, "axis 2"),
+        (lambda: hnp.linalg.matrix_norm(x, ord=2), ArgumentError, "'fro', 1, -1"),
+        (lambda: hnp.linalg.matrix_norm(x, ord="nuc"), ArgumentError, "'fro', 1, -1"),
+        (lambda: hnp.linalg.matrix_norm(x[0]), ShapeError, "two axes"),
+    ):
+        with pytest.raises(error, match=match) as caught:
+            call()
+        assert __file__ in str(caught.value)

@@ -1,0 +1,85 @@
+"""Quantiles and medians against NumPy; derivatives; NaN, infinities, sizes of 1."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import harp
+import harp.numpy as hnp
+from harp.errors import ArgumentError, ShapeError
+
+SHAPES = [(3, 7), (1, 4), (2, 1), (1, 1), (5, 30)]
+PARTS = [0.0, 1.0, 0.5, 0.3, np.array([0.1, 0.77]), np.array([[0.2, 0.3, 1.0]])]
+
+QUANTILE = harp.jit(lambda x, q: hnp.quantile(x, q, axis=1))
+MEDIAN = harp.jit(lambda x: (hnp.median(x, 1), hnp.median(x), hnp.median(x, axis=0, keepdims=True)))
+
+
+def close(found, expected):
+    expected = np.asarray(expected)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_allclose(found, expected, rtol=1e-5 if expected.dtype == np.float32 else 1e-12, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+def test_as_in_numpy(dtype):
+    rng = np.random.default_rng(0)
+    for shape in SHAPES:
+        x = (rng.normal(size=shape) * 10).astype(dtype)
+        wide = x if x.dtype.kind == "f" else x.astype(float)
+        for q in PARTS:
+            for found in (hnp.quantile(x, q, axis=1), QUANTILE(x, q)):
+                close(found, np.quantile(wide, q, axis=1))
+        for found, expected in zip(
+            MEDIAN(x), (np.median(x, 1), np.median(x), np.median(x, 0, keepdims=True)), strict=True
+        ):
+            close(found, expected)
+    assert MEDIAN.compilations <= 4
+
+
+@given(st.lists(st.floats(-9, 9), min_size=1, max_size=9), st.floats(0, 1))
+def test_numbers(values, q):
+    x = np.array(values)
+    np.testing.assert_allclose(hnp.quantile(x, q), np.quantile(x, q), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(QUANTILE(x[None], q), np.quantile(x[None], q, axis=1), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, 2, (0, 2), (0, 1, 2), -1])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_axes(axis, keepdims):
+    x = np.random.default_rng(1).normal(size=(3, 4, 5))
+    close(hnp.quantile(x, 0.3, axis, keepdims=keepdims), np.quantile(x, 0.3, axis, keepdims=keepdims))
+    close(hnp.percentile(x, [10, 60], axis, keepdims=keepdims), np.percentile(x, [10, 60], axis, keepdims=keepdims))
+    close(hnp.median(x, axis, keepdims=keepdims), np.median(x, axis, keepdims=keepdims))
+
+
+def test_nan_and_infinity():
+    inf, nan = np.inf, np.nan
+    x = np.array([[1.0, inf, inf], [nan, 1, 2], [-inf, 0, inf], [-inf, -inf, 3]])
+    np.testing.assert_array_equal(hnp.quantile(x, 0.5, 1), [inf, nan, 0, -inf])
+    np.testing.assert_array_equal(hnp.quantile(x, 0.75, 1), [inf, nan, inf, -inf])
+    np.testing.assert_array_equal(hnp.quantile(x, 0.25, 1), [inf, nan, -inf, -inf])
+    np.testing.assert_array_equal(hnp.quantile(x, 0.0, 1), [1, nan, -inf, -inf])
+    np.testing.assert_array_equal(MEDIAN(x)[0], np.median(x, 1))
+    largest = np.finfo(float).max
+    assert float(hnp.median(np.array([largest]))) == largest
+
+
+def test_gradients():
+    x = np.array([3.0, 1.0, 2.0, 7.0])
+    np.testing.assert_allclose(harp.grad(lambda x: hnp.quantile(x, 0.3))(x), [0, 0.1, 0.9, 0], atol=1e-15)
+    np.testing.assert_allclose(harp.grad(hnp.median)(x), [0.5, 0, 0.5, 0])
+    np.testing.assert_allclose(harp.grad(hnp.median)(x[:3]), [0, 0, 1])
+    by_part = harp.jit(harp.grad(lambda q, x: hnp.quantile(x, q)))(np.float64(0.3), x)
+    np.testing.assert_allclose(by_part, 3.0)  # the slope between 1 and 2 over a third
+
+
+def test_errors():
+    with pytest.raises(ArgumentError, match="between 0 and 1"):
+        hnp.quantile(np.ones(3), 1.5)
+    with pytest.raises(ArgumentError, match="'linear' only"):
+        hnp.quantile(np.ones(3), 0.5, method="lower")
+    with pytest.raises(ShapeError, match="median over axis 1 of size 0 has no value"):
+        hnp.median(np.ones((3, 0)), 1)
+    assert np.isnan(QUANTILE(np.ones((1, 3)), 2.0)).all()

@@ -1,0 +1,6 @@
+"""The tests of random numbers share the module `blocks`."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))

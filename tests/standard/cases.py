@@ -1,0 +1,439 @@
+"""How each function of the standard is called in the differential tests: one row each.
+
+A row draws positional arguments and keywords; arrays are `Drawn`. `tolerance` is relative; 0 asks for equal numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from draws import (
+    ALL,
+    BOOL,
+    COMPLEX,
+    FLOATS,
+    INTEGERS,
+    NUMERIC,
+    REAL,
+    Drawn,
+    arrays,
+    axes_of,
+    axis_of,
+    broadcasting,
+    filled_shapes,
+    shapes,
+)
+from hypothesis import strategies as st
+
+Arguments = tuple[list[Any], dict[str, Any]]
+
+
+class Case(NamedTuple):
+    """How to draw the arguments of a function, and how exact it is."""
+
+    draw: st.SearchStrategy[Arguments]
+    tolerance: float = 0.0
+
+
+@st.composite
+def _call(draw, make: Callable[..., Arguments]) -> Arguments:
+    return make(draw)
+
+
+def call(make: Callable[..., Arguments], tolerance: float = 0.0) -> Case:
+    """A case whose arguments `make(draw)` draws."""
+    return Case(_call(make), tolerance)
+
+
+def each(dtypes: tuple[str, ...], tolerance: float = 0.0) -> Case:
+    """A function of one array, element by element."""
+    return call(lambda draw: ([draw(arrays(dtypes))], {}), tolerance)
+
+
+def pair(dtypes: tuple[str, ...], tolerance: float = 0.0, tame: bool = False) -> Case:
+    """A function of two arrays that broadcast."""
+    return call(lambda draw: (draw(broadcasting(2, dtypes, tame)), {}), tolerance)
+
+
+def fold(dtypes: tuple[str, ...], tolerance: float = 0.0, filled: bool = False, one: bool = False, **more: Any) -> Case:
+    """A reduction, over any axes or one, of arrays that may be empty or not."""
+
+    def make(draw: Any) -> Arguments:
+        x = draw(arrays(dtypes, filled_shapes if filled else shapes, tame=tolerance > 0))
+        rank = len(x.shape)
+        axis = draw(st.none() if one and not rank else axis_of(rank) if one else axes_of(rank))
+        options = {name: draw(strategy) for name, strategy in more.items()}
+        return [x], {"axis": axis, "keepdims": draw(st.booleans()), **options}
+
+    return call(make, tolerance)
+
+
+def along(dtypes: tuple[str, ...], tolerance: float = 0.0, **more: Any) -> Case:
+    """A function along one axis."""
+
+    def make(draw: Any) -> Arguments:
+        x = draw(arrays(dtypes, least=1, tame=tolerance > 0))
+        return [x], {"axis": draw(axis_of(len(x.shape))), **{name: draw(s) for name, s in more.items()}}
+
+    return call(make, tolerance)
+
+
+def _of_shape(*more: Any) -> Case:
+    return call(lambda draw: ([draw(shapes), *(draw(m) for m in more)], {"dtype": draw(st.sampled_from([None, *ALL]))}))
+
+
+def _like(*more: Any) -> Case:
+    return call(
+        lambda draw: (
+            [draw(arrays()), *(draw(m) for m in more)],
+            {"dtype": draw(st.sampled_from([None, *ALL])), "device": None},
+        )
+    )
+
+
+def _triangle(draw: Any) -> Arguments:
+    return [draw(arrays(least=2))], {"k": draw(st.integers(-5, 5))}
+
+
+def _matrices(draw: Any) -> Arguments:
+    m, n, k = (draw(st.integers(0, 4)) for _ in range(3))
+    dtype = (draw(st.sampled_from(REAL)),)
+    batch = draw(st.sampled_from([((), ()), ((2,), (2,)), ((1,), (3,)), ((0,), ()), ((2, 1), (3,))]))
+    left = draw(st.sampled_from([(*batch[0], m, k), (k,)]))
+    right = draw(st.sampled_from([(*batch[1], k, n), (k,)]))
+    return [draw(arrays(dtype, left, tame=True)), draw(arrays(dtype, right, tame=True))], {}
+
+
+def _tensordot(draw: Any) -> Arguments:
+    dtype = (draw(st.sampled_from(REAL)),)
+    p, q, r, s = (draw(st.integers(0, 3)) for _ in range(4))
+    axes, left, right = draw(
+        st.sampled_from(
+            [
+                (1, (p, q), (q, r)),
+                (0, (p,), (q, r)),
+                (2, (p, q, r), (q, r, s)),
+                (((0, 1), (1, 0)), (p, q, r), (q, p)),
+                (((-1,), (0,)), (p, q), (q,)),
+            ]
+        )
+    )
+    return [draw(arrays(dtype, left, tame=True)), draw(arrays(dtype, right, tame=True))], {"axes": axes}
+
+
+def _vecdot(draw: Any) -> Arguments:
+    x, y = draw(broadcasting(2, REAL, tame=True))
+    n = draw(st.integers(0, 4))
+    dtype = (x.value.dtype.name,)
+    return [draw(arrays(dtype, (*x.shape, n), tame=True)), draw(arrays(dtype, (*y.shape, n), tame=True))], {"axis": -1}
+
+
+def _cross(draw: Any) -> Arguments:
+    x, y = draw(broadcasting(2, REAL, tame=True))
+    dtype = (x.value.dtype.name,)
+    return [draw(arrays(dtype, (*x.shape, 3), tame=True)), draw(arrays(dtype, (*y.shape, 3), tame=True))], {"axis": -1}
+
+
+def _vectors(draw: Any) -> Arguments:
+    dtype = (draw(st.sampled_from(REAL)),)
+    return [draw(arrays(dtype, (draw(st.integers(0, 4)),), tame=True)) for _ in range(2)], {}
+
+
+def _vector_norm(draw: Any) -> Arguments:
+    x = draw(arrays(FLOATS, filled_shapes, tame=True))
+    ord = draw(st.sampled_from([0, 1, 2, 3, 2.5, -1, -2, float("inf"), float("-inf")]))
+    axis = draw(st.sampled_from([None, *range(len(x.shape)), *([(0, 1)] if len(x.shape) > 1 else [])]))
+    return [x], {"ord": ord, "axis": axis, "keepdims": draw(st.booleans())}
+
+
+def _matrix_norm(draw: Any) -> Arguments:
+    ord = draw(st.sampled_from(["fro", 1, -1, float("inf"), float("-inf")]))
+    return [draw(arrays(FLOATS, filled_shapes, tame=True, least=2))], {"ord": ord, "keepdims": draw(st.booleans())}
+
+
+def _matrix_power(draw: Any) -> Arguments:
+    n = draw(st.integers(0, 3))
+    return [draw(arrays(FLOATS, draw(st.sampled_from([(n, n), (2, n, n)])), tame=True)), draw(st.integers(0, 3))], {}
+
+
+def _diagonal(draw: Any) -> Arguments:
+    x = draw(arrays(REAL, least=2, tame=True))
+    m, n = x.shape[-2:]
+    return [x], {"offset": draw(st.integers(-m, n))}
+
+
+def _several(draw: Any, stacked: bool) -> Arguments:
+    dtypes, shape = draw(st.sampled_from([BOOL, INTEGERS, FLOATS])), draw(shapes)
+    shape = shape if stacked or shape else (2,)
+    axis = draw(axis_of(len(shape) + stacked))
+    found = []
+    for _ in range(draw(st.integers(1, 3))):
+        sizes = list(shape)
+        if not stacked:
+            sizes[axis] = draw(st.integers(0, 3))
+        found.append(draw(arrays(dtypes if dtypes != INTEGERS else ("int8", "int32"), tuple(sizes))))
+    return [found], {"axis": axis}
+
+
+def _moved(draw: Any) -> Arguments:
+    x = draw(arrays(least=1))
+    rank = len(x.shape)
+    count = draw(st.integers(1, rank))
+    source, target = (draw(st.permutations(range(rank)))[:count] for _ in range(2))
+    return [x, tuple(source), tuple(target)], {}
+
+
+def _rolled(draw: Any) -> Arguments:
+    x = draw(arrays())
+    rank = len(x.shape)
+    if not rank or draw(st.booleans()):
+        return [x, draw(st.integers(-6, 6))], {"axis": None}
+    axes = draw(st.lists(st.integers(0, rank - 1), min_size=1, unique=True))
+    return [x, tuple(draw(st.integers(-6, 6)) for _ in axes)], {"axis": tuple(axes)}
+
+
+def _reshaped(draw: Any) -> Arguments:
+    x = draw(arrays())
+    count = int(x.value.size)
+    targets = [(count,), (1, count), (count, 1, 1)]
+    if count:
+        targets += [(-1,), (-1, 1)]
+    if count and count % 2 == 0:
+        targets += [(2, count // 2), (-1, 2)]
+    return [x, draw(st.sampled_from(targets))], {}
+
+
+def _repeated(draw: Any) -> Arguments:
+    x = draw(arrays())
+    rank = len(x.shape)
+    axis = draw(axis_of(rank)) if rank and draw(st.booleans()) else None
+    n = x.shape[axis] if axis is not None else int(x.value.size)
+    counts: Any = draw(st.integers(0, 3)) if draw(st.booleans()) else draw(arrays(("int64",), (n,), tame=True))
+    if isinstance(counts, Drawn):
+        counts = Drawn(abs(counts.value) % 3, counts.reversed)
+    return [x, counts], {"axis": axis}
+
+
+def _squeezed(draw: Any) -> Arguments:
+    shape = draw(st.lists(st.sampled_from([0, 1, 1, 2, 3]), max_size=4))
+    ones = [k for k, n in enumerate(shape) if n == 1]
+    axes = draw(st.lists(st.sampled_from(ones), unique=True)) if ones else []
+    return [draw(arrays(shape=tuple(shape))), tuple(axes)], {}
+
+
+def _expanded(draw: Any) -> Arguments:
+    x = draw(arrays())
+    return [x], {"axis": draw(axis_of(len(x.shape) + 1))}
+
+
+def _broadcast_to(draw: Any) -> Arguments:
+    (x,) = draw(broadcasting(1))
+    shape = tuple(draw(st.integers(0, 3)) if n == 1 else n for n in x.shape)
+    return [x, (*draw(shapes)[:2], *shape)], {}
+
+
+def _permuted(draw: Any) -> Arguments:
+    x = draw(arrays())
+    return [x, tuple(draw(st.permutations(range(len(x.shape)))))], {}
+
+
+def _indices(draw: Any) -> Arguments:
+    x = draw(arrays(shape=filled_shapes, least=1))
+    axis = draw(axis_of(len(x.shape)))
+    n = x.shape[axis]
+    picks = draw(st.lists(st.integers(-n, n - 1), max_size=4))
+    return [x, picks, axis], {}
+
+
+def _take(draw: Any) -> Arguments:
+    (x, picks, axis), _ = _indices(draw)
+    return [x, Drawn(_np(picks, "int64"), False)], {"axis": axis}
+
+
+def _take_along_axis(draw: Any) -> Arguments:
+    (x, _, axis), _ = _indices(draw)
+    n = x.shape[axis]
+    shape = list(x.shape)
+    shape[axis] = draw(st.integers(0, 3))
+    count = int(_np(shape, "int64").prod())
+    picks = draw(st.lists(st.integers(-n, n - 1), min_size=count, max_size=count))
+    return [x, Drawn(_np(picks, "int64").reshape(shape), False)], {"axis": axis}
+
+
+def _np(values: Any, dtype: str) -> Any:
+    import numpy as np
+
+    return np.asarray(values, dtype)
+
+
+def _searchsorted(draw: Any) -> Arguments:
+    dtype = (draw(st.sampled_from(REAL)),)
+    x = draw(arrays(dtype, (draw(st.integers(0, 5)),), tame=True))
+    ordered = Drawn(_np(sorted(x.value.tolist()), dtype[0]), x.reversed)
+    return [ordered, draw(arrays(dtype, tame=True))], {"side": draw(st.sampled_from(["left", "right"]))}
+
+
+def _where(draw: Any) -> Arguments:
+    condition, a, b = draw(broadcasting(3))
+    return [Drawn(condition.value.astype(bool), condition.reversed), a, b], {}
+
+
+def _clipped(draw: Any) -> Arguments:
+    x, low = draw(broadcasting(2, REAL, tame=True))
+    low = Drawn(low.value.clip(None, 3), low.reversed)
+    return [x, draw(st.sampled_from([None, low, -1 if x.value.dtype.kind != "u" else 1])), 3], {}
+
+
+def _powers(draw: Any) -> Arguments:
+    a, b = draw(broadcasting(2, REAL, tame=True))
+    if a.value.dtype.kind in "iu":
+        b = Drawn(abs(b.value), b.reversed)
+    return [a, b], {}
+
+
+def _shifts(draw: Any) -> Arguments:
+    a, b = draw(broadcasting(2, INTEGERS))
+    bits = 8 * a.value.dtype.itemsize
+    return [a, Drawn((b.value % _np(bits, b.value.dtype.name)).astype(b.value.dtype), b.reversed)], {}
+
+
+def _divided(draw: Any) -> Arguments:
+    a, b = draw(broadcasting(2, REAL))
+    if b.value.dtype.kind in "iu":
+        b = Drawn(b.value | _np(1, b.value.dtype.name), b.reversed)  # NumPy warns of zeros
+    return [a, b], {}
+
+
+def _arange(draw: Any) -> Arguments:
+    number = st.integers(-9, 9) if draw(st.booleans()) else st.integers(-18, 18).map(lambda n: n / 4)
+    step = draw(number.filter(bool))
+    return [draw(number), draw(number), step], {"dtype": draw(st.sampled_from([None, "float32", "float64"]))}
+
+
+def _linspace(draw: Any) -> Arguments:
+    a, b = (draw(st.integers(-20, 20)) / 4 for _ in range(2))
+    return [a, b, draw(st.integers(0, 9))], {
+        "endpoint": draw(st.booleans()),
+        "dtype": draw(st.sampled_from([None, "float32"])),
+    }
+
+
+def _eye(draw: Any) -> Arguments:
+    n, m = draw(st.integers(0, 4)), draw(st.sampled_from([None, 0, 1, 3]))
+    return [n, m], {"k": draw(st.integers(-4, 4)), "dtype": draw(st.sampled_from([None, *ALL]))}
+
+
+def _meshgrid(draw: Any) -> Arguments:
+    dtype = (draw(st.sampled_from(ALL)),)
+    vectors = [draw(arrays(dtype, (draw(st.integers(0, 3)),))) for _ in range(draw(st.integers(1, 3)))]
+    return vectors, {"indexing": draw(st.sampled_from(["xy", "ij"]))}
+
+
+def _diff(draw: Any) -> Arguments:
+    x = draw(arrays(REAL, least=1))
+    return [x], {"axis": draw(axis_of(len(x.shape))), "n": draw(st.integers(0, 3))}
+
+
+_corrections = st.sampled_from([0, 1, 0.0, 1.0, 0.5])
+_filling = st.sampled_from([True, 0, 3, -0.5])
+
+_EXACT = "isfinite isinf isnan"
+_MATHS = "acos acosh asin asinh atan atanh cos cosh exp expm1 log log1p log2 log10 sin sinh sqrt tan tanh reciprocal"
+
+CASES: dict[str, Case] = {
+    **{name: each(FLOATS, 3e-7) for name in _MATHS.split()},
+    **{name: each(REAL) for name in (*_EXACT.split(), "ceil", "floor", "trunc", "round", "sign", "square")},
+    **{name: pair(FLOATS, 3e-7) for name in ("atan2", "hypot", "logaddexp", "divide")},
+    **{name: pair(FLOATS) for name in ("copysign", "nextafter")},
+    **{name: pair(REAL) for name in ("add", "subtract", "multiply", "greater", "greater_equal", "less", "less_equal")},
+    **{name: pair(REAL) for name in ("maximum", "minimum")},
+    **{name: pair(ALL) for name in ("equal", "not_equal")},
+    **{f"logical_{name}": pair(BOOL) for name in ("and", "or", "xor")},
+    **{f"bitwise_{name}": pair(BOOL + INTEGERS) for name in ("and", "or", "xor")},
+    **{f"bitwise_{name}_shift": call(_shifts) for name in ("left", "right")},
+    **{name: call(_divided) for name in ("floor_divide", "remainder")},
+    "abs": each(NUMERIC, 3e-7),
+    "bitwise_invert": each(BOOL + INTEGERS),
+    "conj": each(NUMERIC),
+    "imag": each(COMPLEX),
+    "logical_not": each(BOOL),
+    "negative": each(NUMERIC),
+    "positive": each(NUMERIC),
+    "pow": call(_powers, 3e-7),
+    "real": each(NUMERIC),
+    "signbit": each(FLOATS),
+    "clip": call(_clipped),
+    # creation
+    "arange": call(_arange, 1e-6),
+    "asarray": call(lambda draw: ([draw(arrays())], {"dtype": None, "copy": None, "device": None})),
+    "empty": _of_shape(),
+    "empty_like": _like(),
+    "eye": call(_eye),
+    "from_dlpack": each(REAL),
+    "full": call(lambda draw: ([draw(shapes), draw(_filling)], {"device": None})),
+    "full_like": call(lambda draw: ([draw(arrays(FLOATS)), draw(_filling)], {})),
+    "linspace": call(_linspace, 1e-6),
+    "meshgrid": call(_meshgrid),
+    "ones": _of_shape(),
+    "ones_like": _like(),
+    "tril": call(_triangle),
+    "triu": call(_triangle),
+    "zeros": _of_shape(),
+    "zeros_like": _like(),
+    # manipulation
+    "broadcast_arrays": call(lambda draw: (draw(broadcasting(3)), {})),
+    "broadcast_to": call(_broadcast_to),
+    "concat": call(lambda draw: _several(draw, False)),
+    "expand_dims": call(_expanded),
+    "flip": call(lambda draw: ([x := draw(arrays())], {"axis": draw(axes_of(len(x.shape)))})),
+    "moveaxis": call(_moved),
+    "permute_dims": call(_permuted),
+    "repeat": call(_repeated),
+    "reshape": call(_reshaped),
+    "roll": call(_rolled),
+    "squeeze": call(_squeezed),
+    "stack": call(lambda draw: _several(draw, True)),
+    "tile": call(lambda draw: ([draw(arrays()), tuple(draw(st.lists(st.integers(0, 2), max_size=3)))], {})),
+    "unstack": along(ALL),
+    # linear algebra
+    "matmul": call(_matrices, 1e-6),
+    "matrix_transpose": call(lambda draw: ([draw(arrays(least=2))], {})),
+    "tensordot": call(_tensordot, 1e-6),
+    "vecdot": call(_vecdot, 1e-6),
+    "linalg.cross": call(_cross, 1e-6),
+    "linalg.diagonal": call(_diagonal),
+    "linalg.matmul": call(_matrices, 1e-6),
+    "linalg.matrix_norm": call(_matrix_norm, 1e-6),
+    "linalg.matrix_power": call(_matrix_power, 1e-6),
+    "linalg.matrix_transpose": call(lambda draw: ([draw(arrays(least=2))], {})),
+    "linalg.outer": call(_vectors),
+    "linalg.tensordot": call(_tensordot, 1e-6),
+    "linalg.trace": call(_diagonal, 1e-6),
+    "linalg.vecdot": call(_vecdot, 1e-6),
+    "linalg.vector_norm": call(_vector_norm, 1e-5),
+    # indexing, searching, sorting, sets
+    "take": call(_take),
+    "take_along_axis": call(_take_along_axis),
+    "argmax": fold(REAL, filled=True, one=True),
+    "argmin": fold(REAL, filled=True, one=True),
+    "count_nonzero": fold(ALL),
+    "nonzero": call(lambda draw: ([draw(arrays(least=1))], {})),
+    "searchsorted": call(_searchsorted),
+    "where": call(_where),
+    **{name: along(REAL, descending=st.booleans(), stable=st.just(True)) for name in ("sort", "argsort")},
+    **{f"unique_{name}": each(ALL) for name in ("all", "counts", "inverse", "values")},
+    "diff": call(_diff),
+    # statistics
+    "cumulative_prod": along(REAL, 1e-6, include_initial=st.booleans()),
+    "cumulative_sum": along(REAL, 1e-6, include_initial=st.booleans()),
+    "max": fold(REAL, filled=True),
+    "mean": fold(FLOATS, 1e-6, filled=True),
+    "min": fold(REAL, filled=True),
+    "prod": fold(REAL, 1e-6, dtype=st.sampled_from([None, "float64"])),
+    "std": fold(FLOATS, 1e-5, filled=True, correction=_corrections),
+    "sum": fold(REAL, 1e-6, dtype=st.sampled_from([None, "float64"])),
+    "var": fold(FLOATS, 1e-5, filled=True, correction=_corrections),
+    "all": fold(ALL),
+    "any": fold(ALL),
+}

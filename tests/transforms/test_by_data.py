@@ -1,0 +1,164 @@
+"""Gradients of indexing by data against central differences, first and second order; conventions at ties."""
+
+import numpy as np
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp.errors import MissingRuleError
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(0.5, 1.5, (5, 4))
+AT = np.array([3, 0, 3, -1, 7, -9, 1])  # repeats, the end, and outside
+UNIQUE = np.array([4, 0, 2])
+
+
+def differences(f, x, step=1e-6):
+    result = np.empty_like(x)
+    for place in np.ndindex(x.shape):
+        moved = x.copy()
+        moved[place] += step
+        up = f(moved)
+        moved[place] -= 2 * step
+        result[place] = (up - f(moved)) / (2 * step)
+    return result
+
+
+def values(count, *rest):
+    return np.random.default_rng(1).uniform(0.5, 1.5, (count, *rest))
+
+
+READS = {
+    "rows": lambda x, i: x[i],
+    "filled": lambda x, i: x.at[i].get(mode="fill", fill_value=2.0),
+    "columns": lambda x, i: x[:, i][::-1],
+    "pairs": lambda x, i: x[i, i[::-1]],
+    "one": lambda x, i: x[i[0]] * x[:, i[1]][:4],
+    "of a function": lambda x, i: hnp.exp(x)[i + 1],
+    "two times": lambda x, i: x[i][i],
+    "along": lambda x, i: hnp.take_along_axis(x, hnp.stack([i, i - 1])[:, :4], axis=0),
+    "mask": lambda x, i: x[np.arange(20).reshape(5, 4) % 3 == 0],
+    "read and product": lambda x, i: x[i] @ x[:4],
+}
+WRITES = {
+    "set": lambda x, v, i: x.at[i].set(v),
+    "add": lambda x, v, i: x.at[i].add(v),
+    "subtract clipped": lambda x, v, i: x.at[i].subtract(v, mode="clip"),
+    "set clipped": lambda x, v, i: x.at[i].set(v, mode="clip"),
+    "min": lambda x, v, i: x.at[i].min(v),
+    "max clipped": lambda x, v, i: x.at[i].max(v, mode="clip"),
+    "set columns": lambda x, v, i: x.at[:4, i].set(v.T),
+    "set part": lambda x, v, i: x.at[1:4, i].set(v.T[:3]),
+    "set pairs": lambda x, v, i: x.at[i, i[::-1]].set(v[:, 0]),
+    "slice": lambda x, v, i: x.at[::2].add(v[:3]).at[1].set(v[3]).at[3:0:-2, 1:].multiply(v[:2, 1:]),
+    "mask": lambda x, v, i: x.at[x > 1].set(v[0, 0]).at[x[:, 0] > 1].multiply(v[0]),
+    "one": lambda x, v, i: x.at[i[1]].multiply(v[0]),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_reads(name):
+    places = AT if name == "filled" else np.clip(AT, -4, 3)
+
+    def loss(x):
+        return hnp.sum(hnp.sin(READS[name](x, hnp.asarray(places))) * 1.5)
+
+    gradient = harp.grad(loss)
+    np.testing.assert_allclose(
+        np.asarray(gradient(X)), differences(lambda x: float(loss(hnp.asarray(x))), X), atol=1e-8
+    )
+    second = harp.grad(lambda x: hnp.sum(harp.grad(loss)(x) ** 2))
+    expected = differences(lambda x: float(np.sum(np.asarray(gradient(x)) ** 2)), X)
+    np.testing.assert_allclose(np.asarray(second(X)), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writes(name):
+    """With indices that the gradient does not know; both for the array and for the values."""
+
+    def loss(x, v, i):
+        return hnp.sum(hnp.sin(WRITES[name](x, v, i)) * 1.5)
+
+    ends, jitted = (X, values(7, 4)), harp.jit(loss)
+    for end in (0, 1):
+
+        def moved(a, end=end):
+            return float(jitted(*(a if k == end else b for k, b in enumerate(ends)), AT))
+
+        found = harp.jit(harp.grad(loss, argnums=end))(*ends, AT)
+        np.testing.assert_allclose(np.asarray(found), differences(moved, ends[end]), atol=1e-8)
+
+
+def test_second_order_of_writes():
+    v = values(3, 4)
+
+    def inner(x, v, i):
+        made = x.at[i].multiply(hnp.sin(v), unique_indices=True).at[i].set(v * v).at[i - 1].add(v)
+        return hnp.sum(made**3)
+
+    gradient = harp.jit(harp.grad(inner, argnums=1))
+    second = harp.jit(harp.grad(lambda v, x, i: hnp.sum(harp.grad(inner, argnums=1)(x, v, i) ** 2)))
+    expected = differences(lambda v: float(np.sum(np.asarray(gradient(X, v, UNIQUE)) ** 2)), v)
+    np.testing.assert_allclose(np.asarray(second(v, X, UNIQUE)), expected, atol=1e-5, rtol=1e-6)
+
+
+def test_multiply():
+    """The array's gradient is the product of its factors, with zeros too; the factors' needs unique indices."""
+    v = np.array([2.0, 0.0, 3.0, 5.0])
+    i = np.array([0, 1, 0, 2])
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    function = harp.jit(harp.grad(lambda x, v, i: hnp.sum(x.at[i].multiply(v))))
+    np.testing.assert_array_equal(np.asarray(function(x, v, i)), [6.0, 0.0, 5.0, 1.0])
+    promised = harp.grad(lambda v, x, i: hnp.sum(hnp.asarray(x).at[i].multiply(v, unique_indices=True)))
+    np.testing.assert_array_equal(np.asarray(promised(v[:3], x, np.array([3, 1, 0]))), [4.0, 2.0, 1.0])
+    with pytest.raises(MissingRuleError, match="unique_indices=True"):
+        harp.grad(lambda v: hnp.sum(hnp.asarray(x).at[hnp.asarray(i)].multiply(v)))(v)
+
+
+def test_of_values_that_are_set_the_last_one_counts():
+    gradient = harp.jit(harp.grad(lambda v, x, i: hnp.sum(x.at[i].set(v) * hnp.arange(4.0))))
+    found = gradient(np.ones(4), np.zeros(4), np.array([1, 3, 1, 9]))
+    np.testing.assert_array_equal(np.asarray(found), [0.0, 3.0, 1.0, 0.0])
+
+
+def test_ties_share_equally():
+    """As JAX: all that are the result, the element that was there among them."""
+    x, v, i = np.array([1.0, 5.0]), np.array([1.0, 1.0, 0.0, 5.0]), np.array([0, 0, 0, 1])
+    for_x, for_v = (
+        harp.grad(lambda x, v: hnp.sum(hnp.asarray(x).at[i].max(v) * np.array([3.0, 4.0])), n) for n in (0, 1)
+    )
+    np.testing.assert_allclose(np.asarray(for_x(x, v)), [1.0, 2.0])
+    np.testing.assert_allclose(np.asarray(for_v(x, v)), [1.0, 1.0, 0.0, 2.0])
+
+
+def test_complex_numbers():
+    """By the same formulas as without indices that are data."""
+    rng = np.random.default_rng(4)
+    x, v = (rng.normal(size=(n, 2)) + 1j * rng.normal(size=(n, 2)) for n in (4, 2))
+
+    def loss(made):
+        return hnp.sum(hnp.real(made * made * (2 + 1j)))
+
+    def by_data(x, v, i):
+        return loss(x.at[i].multiply(v, unique_indices=True).at[i].add(v)[i])
+
+    def by_hand(x, v):
+        return loss(x[1:3] * v + v)
+
+    for end in (0, 1):
+        expected = np.asarray(harp.grad(by_hand, argnums=end)(hnp.asarray(x), hnp.asarray(v)))
+        found = harp.jit(harp.grad(by_data, argnums=end))(x, v, np.array([1, 2]))
+        np.testing.assert_allclose(np.asarray(found), expected, atol=1e-12)
+
+
+def test_one_program_for_all_sizes():
+    def loss(x, i):
+        return hnp.sum(x[i] ** 2)
+
+    gradient = harp.jit(harp.grad(loss))
+    for rows, columns, count in ((5, 3, 7), (1, 1, 1), (4, 0, 2), (6, 2, 0), (9, 130, 30)):
+        x, i = np.random.default_rng(2).random((rows, columns)), np.arange(count) * 7 % rows
+        expected = np.zeros_like(x)
+        np.add.at(expected, i, 2 * x[i])
+        np.testing.assert_allclose(np.asarray(gradient(x, i)), expected)
+    assert gradient.compilations == 1
