@@ -140,7 +140,7 @@ def problem(result: object, reference: object, tolerance: float) -> str:
     worst = 0.0
     for g, e in zip(got, expected, strict=True):
         if g.size:
-            error = np.max(np.abs(g.astype(np.float64) - e)) / max(float(np.max(np.abs(e))), 1e-30)
+            error = np.max(np.abs(g.astype(np.result_type(g, np.float64)) - e)) / max(float(np.max(np.abs(e))), 1e-30)
             worst = max(worst, float(error)) if np.isfinite(error) else float("inf")
     return "" if worst <= tolerance else f"relative error {worst:.1e}"
 

@@ -162,7 +162,7 @@ def measure(op: Op, dtype: DType, worst: Worst, every: int = 1) -> tuple[float, 
         if INFO[op].arity == 2:
             a, b = (powers if op is Op.POW else pairs)(dtype, CHUNK // 16, start)
         else:
-            a = patterns(start, start + CHUNK)[::every] if dtype is f32 else samples(dtype, CHUNK // 16, start)
+            a = patterns(start, start + CHUNK)[::every].copy() if dtype is f32 else samples(dtype, CHUNK // 16, start)
             b = a
         error, index = worst(a, b)
         return error, " ".join(float(x[index]).hex() for x in (a, b)[: INFO[op].arity])

@@ -14,8 +14,13 @@ from benchmarks.peers import PEERS, Peer
 
 Arguments = tuple[object, ...]
 Function = Callable[..., object]
-TOLERANCE = {"float32": 1e-4, "float64": 1e-10}
+TOLERANCE = {"float32": 1e-4, "float64": 1e-10, "complex64": 1e-4}
 LOOPS = "benchmarks.workloads.loops"  # loops for numba, imported only where it is measured
+
+
+def _wide(leaf: np.ndarray) -> np.ndarray:
+    """Numbers with fractions in double precision, others as they are."""
+    return leaf.astype(np.result_type(leaf, np.float64)) if leaf.dtype.kind in "fc" else leaf
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class Comparison:
 
     def reference(self, arguments: Arguments) -> object:
         """The result in float64, by NumPy."""
-        exact = tree_map(lambda leaf: leaf.astype(np.float64) if leaf.dtype.kind == "f" else leaf, arguments)
+        exact = tree_map(_wide, arguments)
         if "numpy" in self.calls:
             return self.calls["numpy"](*exact)()
         return self.shared(PEERS["numpy"])(*exact)

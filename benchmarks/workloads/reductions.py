@@ -29,6 +29,16 @@ def sum_all(xp: ModuleType, x):
     return xp.sum(x)
 
 
+def _complex(rng: np.random.Generator, count: int) -> Arguments:
+    """Two vectors around 0."""
+    return tuple(rng.standard_normal(2 * count, np.float32).view(np.complex64) for _ in range(2))
+
+
+def product_sum(xp: ModuleType, p, q):
+    """The sum of the products of complex numbers."""
+    return xp.sum(p * q)
+
+
 def sum_axis0(xp: ModuleType, x):
     """The sum of each column."""
     return xp.sum(x, axis=0)
@@ -100,5 +110,6 @@ WORKLOADS = (
     Comparison("reductions/logsumexp", Goal(1.1), scores, ROWS, SMALL, logsumexp, {"numba": "logsumexp"}),
     Comparison("reductions/layer-norm", Goal(1.1), _normed, ROWS, SMALL, layer_norm, NORM),
     Comparison("reductions/softmax", Goal(1.0), scores, ROWS, SMALL, softmax, {"numba": "softmax"}),
+    Comparison("complex/product-sum", Goal(2), _complex, (4_000_000,), (300,), product_sum, {}, against="numpy"),
     Comparison("scan/cumsum", Goal(4), matrix, (1000, 10_000), SMALL, cumsum, {"numba": "cumsum"}, needs="cumsum"),
 )

@@ -1,14 +1,14 @@
 """Scalar expressions over complex numbers, by their real and imaginary parts: one row for each operation.
 
 A complex operand is read by `real` and `imag`, and a complex value is put together by `complex` at the end. What is not
-arithmetic is in `harp.lower.complex_math`.
+arithmetic is in `harp.lower.complex_math` and `complex_inverse`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.lower import complex_math
+from harp.lower import complex_inverse, complex_math
 from harp.lower.complex_parts import Parts, hypot
 from harp.trace.dtypes import DType, bool_, computing, real_of
 from harp.trace.expr import Apply, Const, Expr, apply, cast, const, select, walk
@@ -96,5 +96,13 @@ ROWS: Mapping[Op, Callable[..., Value]] = {
     Op.COS: complex_math.cos,
     Op.TAN: complex_math.tan,
     Op.TANH: complex_math.tanh,
+    Op.SINH: complex_math.sinh,
+    Op.COSH: complex_math.cosh,
+    Op.ASIN: complex_inverse.asin,
+    Op.ACOS: complex_inverse.acos,
+    Op.ATAN: complex_inverse.atan,
+    Op.ASINH: complex_inverse.asinh,
+    Op.ACOSH: complex_inverse.acosh,
+    Op.ATANH: complex_inverse.atanh,
     Op.POW: complex_math.power,
 }

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 
-from harp.lower.complex_math import sqrt
+from harp.lower.complex_math import log_magnitude, sqrt
 from harp.lower.complex_parts import (
     Parts,
     absolute,
     add,
+    both,
     choose,
     div,
     either,
@@ -47,8 +48,9 @@ def acos(z: Parts) -> Parts:
     minus, plus = _roots((x, y))
     real = mul(number(2, x), apply(Op.ATAN2, minus[0], plus[0]))
     imag = apply(Op.ASINH, sub(mul(plus[0], minus[1]), mul(plus[1], minus[0])))
-    far = apply(Op.ATAN2, absolute(y), x), neg(signed(number(math.inf, x), y))
-    return to_narrow(choose(either(is_infinite(x), is_infinite(y)), far, (real, imag)), z[0].dtype)
+    far = apply(Op.ATAN2, absolute(y), x), neg(signed(_far_size((x, y)), y))
+    real, imag = choose(_is_far((x, y)), far, (real, imag))
+    return to_narrow((_quarter_turn(x, y, real), imag), z[0].dtype)
 
 
 def asinh(z: Parts) -> Parts:
@@ -57,8 +59,8 @@ def asinh(z: Parts) -> Parts:
     minus, plus = _roots((neg(y), x))
     real = apply(Op.ASINH, sub(mul(minus[0], plus[1]), mul(minus[1], plus[0])))
     imag = apply(Op.ATAN2, y, sub(mul(plus[0], minus[0]), mul(plus[1], minus[1])))
-    far = signed(number(math.inf, x), x), apply(Op.ATAN2, y, absolute(x))
-    real, imag = choose(either(is_infinite(x), is_infinite(y)), far, (real, imag))
+    far = signed(_far_size((x, y)), x), apply(Op.ATAN2, y, absolute(x))
+    real, imag = choose(_is_far((x, y)), far, (real, imag))
     return to_narrow((real, select(equals(y, 0), y, imag)), z[0].dtype)
 
 
@@ -74,8 +76,9 @@ def acosh(z: Parts) -> Parts:
     minus, plus = sqrt((sub(x, one), y)), sqrt((add(x, one), y))
     real = apply(Op.ASINH, add(mul(minus[0], plus[0]), mul(minus[1], plus[1])))
     imag = mul(number(2, x), apply(Op.ATAN2, minus[1], plus[0]))
-    far = number(math.inf, x), apply(Op.ATAN2, y, x)
-    return to_narrow(choose(either(is_infinite(x), is_infinite(y)), far, (real, imag)), z[0].dtype)
+    far = _far_size((x, y)), apply(Op.ATAN2, y, x)
+    real, imag = choose(_is_far((x, y)), far, (real, imag))
+    return to_narrow((real, _quarter_turn(x, y, imag)), z[0].dtype)
 
 
 def atanh(z: Parts) -> Parts:
@@ -90,13 +93,22 @@ def atanh(z: Parts) -> Parts:
     real = mul(quarter, apply(Op.LOG1P, div(mul(number(4, x), size), square)))
     real = select(less(square, number(1e-290, x)), beside, real)
     imag = mul(half, apply(Op.ATAN2, mul(two, y), sub(mul(gap, add(one, size)), mul(y, y))))
-    result = signed(real, x), imag
+    result = select(equals(x, 0), x, signed(real, x)), imag
     return to_narrow(choose(_is_far((x, y)), _far_tangent((x, y)), result), z[0].dtype)
 
 
+def _quarter_turn(x: Expr, y: Expr, angle: Expr) -> Expr:
+    """pi/2 for 0 + i NaN."""
+    return select(both(equals(x, 0), is_nan(y)), number(math.pi / 2, x), angle)
+
+
 def _is_far(z: Parts) -> Expr:
-    far = [less(number(1e150, part), absolute(part)) for part in z]
-    return either(*far)
+    return either(*(less(number(1e150, part), absolute(part)) for part in z))
+
+
+def _far_size(z: Parts) -> Expr:
+    """log(2*|z|)"""
+    return add(log_magnitude(z), number(math.log(2), z[0]))
 
 
 def _far_tangent(z: Parts) -> Parts:
@@ -104,7 +116,8 @@ def _far_tangent(z: Parts) -> Parts:
     x, y = z
     size = hypot(z)
     real = select(is_infinite(size), signed(number(0, x), x), div(div(x, size), size))
-    return real, select(is_nan(y), y, signed(number(math.pi / 2, y), y))
+    unknown = select(is_infinite(size), is_nan(y), is_nan(size))
+    return real, select(unknown, add(x, y), signed(number(math.pi / 2, y), y))
 
 
 def atan(z: Parts) -> Parts:

@@ -59,7 +59,8 @@ def product(a: Parts, b: Parts) -> Parts:
 
 def quotient(a: Parts, b: Parts) -> Parts:
     """a / b, by Smith's method: the larger part of b divides the smaller one."""
-    swapped = less(absolute(b[0]), absolute(b[1]))
+    sizes = absolute(b[1]), absolute(b[0])
+    swapped = negation(either(less(*sizes), apply(Op.EQ, *sizes)))  # also for NaN
     large, small = select(swapped, b[1], b[0]), select(swapped, b[0], b[1])
     first, second = select(swapped, a[1], a[0]), select(swapped, a[0], a[1])
     ratio = div(small, large)
@@ -74,7 +75,7 @@ def quotient(a: Parts, b: Parts) -> Parts:
 # --- magnitudes
 
 
-def _log_magnitude(z: Parts) -> Expr:
+def log_magnitude(z: Parts) -> Expr:
     """log(abs(z)) in float64, accurate also where that is near 1."""
     large, small = larger_first(z)
     half, one = number(0.5, large), number(1, large)
@@ -120,7 +121,7 @@ def expm1(z: Parts) -> Parts:
 
 def log(z: Parts) -> Parts:
     """log(abs(z)) + i atan2(y, x)"""
-    return cast(_log_magnitude(to_wide(z)), z[0].dtype), apply(Op.ATAN2, z[1], z[0])
+    return cast(log_magnitude(to_wide(z)), z[0].dtype), apply(Op.ATAN2, z[1], z[0])
 
 
 def log1p(z: Parts) -> Parts:
@@ -130,7 +131,7 @@ def log1p(z: Parts) -> Parts:
     square = add(mul(x, add(number(2, x), x)), mul(y, y))
     near = mul(number(0.5, x), apply(Op.LOG1P, square))
     small = less(apply(Op.MAX, absolute(x), absolute(y)), number(0.5, x))
-    result = select(small, near, _log_magnitude((above, y))), apply(Op.ATAN2, y, above)
+    result = select(small, near, log_magnitude((above, y))), apply(Op.ATAN2, y, above)
     return to_narrow(result, z[0].dtype)
 
 

@@ -8,6 +8,8 @@ loops round the store and a load reads only elements that itself stores, in the 
 
     for i { m = max over j of in0[i, j]; for j: out0[i, j] = in0[i, j]/m }         (row i is read, then stored)
 
+A scatter changes what an earlier kernel stored; if that is a copy of the input, nothing is left to copy.
+
 The input's buffer is replaced by the
 output's in all kernels, so two buffers never share memory, and later passes see a buffer that is read and then written.
 """
@@ -32,7 +34,7 @@ def donate(built: Built, donated: Sequence[int]) -> Built:
     pairs: list[tuple[int, int]] = []
     for number, target in enumerate(built.outputs):
         stored = [k for k, kernel in enumerate(kernels) if target in _stored(kernel)]
-        if len(stored) != 1:
+        if not stored:
             continue
         computed_from = _read(kernels[stored[0]])
         for candidate in sorted(free, key=lambda k: built.inputs[k] not in computed_from):

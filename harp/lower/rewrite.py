@@ -68,13 +68,21 @@ class Renaming:
         here = self.indices.each(index)
         return array, here + place if array.space is Space.THREAD else place + here
 
+    def _whole(self, buffer: Buffer) -> Buffer:
+        """What stands for a buffer of which rows are used: another one of its shape."""
+        array, place = self.variables.get(buffer, (buffer, ()))
+        assert not place, "rows of a part of an array"
+        return array
+
     def statement(self, s: Stmt) -> Stmt:
         if isinstance(s, Store):
             buffer, index = self._place(s.buffer, s.index)
             return Store(buffer, index, self.value(s.value), s.reduce)
         if isinstance(s, Row):
-            lane = Loop(s.lane.axis, self.loops(s.lane.extent))
-            return attrs.evolve(s, lane=lane, index=(*self.loops.each(s.at), self.loops(s.start) + of(lane)))
+            lane = Loop(s.lane.axis, self.indices(s.lane.extent))
+            index = (*self.indices.each(s.at), self.indices(s.start) + of(lane))
+            target, *sources = (self._whole(buffer) for buffer in (s.target, *s.sources))
+            return attrs.evolve(s, lane=lane, index=index, target=target, sources=tuple(sources))
         inner = rebuilt(s, self.statement)
         return attrs.evolve(inner, conditions=self.indices.each(inner.conditions)) if isinstance(inner, If) else inner
 

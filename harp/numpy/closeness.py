@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
+from harp.numpy.complexes import of_parts
 from harp.numpy.elementwise import abs as _abs
-from harp.numpy.elementwise import isfinite, isnan, logical_and, logical_or, where
+from harp.numpy.elementwise import isfinite, isnan, logical_and, logical_or
 from harp.numpy.reductions import all as _all
+from harp.numpy.types import finfo
 from harp.trace.arithmetic import NUMBERS, add, equal, less_equal_, multiply, require, subtract
 from harp.trace.array import Array
 from harp.trace.dtypes import Kind
@@ -28,7 +28,7 @@ def isclose(a: object, b: object, rtol: object = 1e-5, atol: object = 1e-8, equa
     """
     dtype, _ = common_dtype((a, b))
     x, y = as_array(a), as_array(b)
-    if not dtype.is_float:
+    if not dtype.is_inexact:
         x, y = x.astype("float64"), y.astype("float64")
     near = less_equal_(_abs(subtract(x, y)), add(atol, multiply(rtol, _abs(y))))
     found = logical_or(logical_and(near, isfinite(y)), equal(x, y))
@@ -43,16 +43,22 @@ def allclose(a: object, b: object, rtol: object = 1e-5, atol: object = 1e-8, equ
 def nan_to_num(x: object, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Array:
     """NaN becomes `nan`, the infinities `posinf` and `neginf`: by default the largest and the lowest number.
 
-    Gradients flow through what is kept.
+    Complex numbers by their parts. Gradients flow through what is kept.
     """
     array = as_array(x)
-    if not array.kind.is_float:
+    if not array.kind.is_inexact:
         return array
-    limits = np.finfo(array.kind.numpy.name)
-    high = float(limits.max) if posinf is None else posinf
-    low = float(limits.min) if neginf is None else neginf
-    kept = where(isnan(array), nan, array)
-    return where(equal(array, math.inf), high, where(equal(array, -math.inf), low, kept))
+    limits = finfo(array.kind)
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
+
+    def replaced(e: Expr) -> Expr:
+        to_nan, to_high, to_low = (const(number, e.dtype) for number in (nan, high, low))
+        kept = _select(apply(Op.EQ, e, e), e, to_nan)
+        upper = _select(apply(Op.EQ, e, const(math.inf, e.dtype)), to_high, kept)
+        return _select(apply(Op.EQ, e, const(-math.inf, e.dtype)), to_low, upper)
+
+    return map_(lambda e: of_parts(replaced, e), array)
 
 
 def heaviside(x: object, h: object) -> Array:

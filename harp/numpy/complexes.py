@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from harp.trace import arithmetic, dtypes
 from harp.trace.array import Array, marked
@@ -62,6 +63,13 @@ def _angle(z: Expr) -> Expr:
     if z.dtype.is_complex:
         return apply(Op.ATAN2, apply(Op.IMAG, z), apply(Op.REAL, z))
     return apply(Op.ATAN2, const(0, z.dtype), z)
+
+
+def of_parts(build: Callable[[Expr], Expr], z: Expr) -> Expr:
+    """A function of real numbers, applied to both parts; to a real number, itself."""
+    if not z.dtype.is_complex:
+        return build(z)
+    return apply(Op.COMPLEX, *(build(apply(part, z)) for part in (Op.REAL, Op.IMAG)))
 
 
 def scaled(z: Expr, factor: Expr) -> Expr:

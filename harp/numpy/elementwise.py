@@ -12,7 +12,7 @@ from collections.abc import Callable
 from harp.errors import ArgumentError
 from harp.numpy import complexes
 from harp.trace import arithmetic, dtypes
-from harp.trace.arithmetic import ARITHMETIC, NUMBERS, require, zero_of
+from harp.trace.arithmetic import ARITHMETIC, require, zero_of
 from harp.trace.array import OPERATORS, Array, marked
 from harp.trace.dtypes import Kind, bool_, f64, real_of
 from harp.trace.expr import Expr, apply, cast, const
@@ -312,20 +312,20 @@ def trunc(x: object) -> Array:
 def round(x: object, decimals: int = 0) -> Array:
     """Elementwise rounding to so many decimals, halves to the even number, in the same dtype; integers stay.
 
-    Decimals scale by a power of ten before and after, as in NumPy. Raises DTypeError for bool, ArgumentError for
-    negative decimals of integers.
+    Decimals scale by a power of ten before and after, as in NumPy; complex numbers are rounded by parts. Raises
+    DTypeError for bool, ArgumentError for negative decimals of integers.
 
     >>> round(as_array(2.5))
     Array(2.)
     """
     dtype, _ = common_dtype((x,))
-    require(dtype, "round", NUMBERS)
+    require(dtype, "round", ARITHMETIC)
     places = as_integer("decimals", decimals)
-    if not dtype.is_float:
+    if not dtype.is_inexact:
         if places < 0:
             raise ArgumentError(f"round of integers has no decimals={places}; convert with .astype first{place()}")
         return as_array(x)
-    return map_(lambda a: _to_decimals(a, places), x)
+    return map_(lambda a: complexes.of_parts(lambda part: _to_decimals(part, places), a), x)
 
 
 def _to_decimals(a: Expr, places: int) -> Expr:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from harp.errors import DTypeError
 from harp.numpy.elementwise import float_map
 from harp.trace.array import Array, marked
-from harp.trace.dtypes import Kind, bool_
-from harp.trace.expr import Expr, apply, const
+from harp.trace.dtypes import Kind, bool_, computing
+from harp.trace.expr import Expr, apply, cast, const
 from harp.trace.expr import select as _select
 from harp.trace.ops import Op
 from harp.trace.primitives import common_dtype, map_
+from harp.trace.sites import where as place
 
 _Function = Callable[[object], Array]
 
@@ -75,7 +77,13 @@ def copysign(x: object, y: object) -> Array:
 
 
 def nextafter(x: object, y: object) -> Array:
-    """Elementwise: the number next to x in the direction of y. Its derivative is 1 by x, 0 by y."""
+    """Elementwise: the number next to x in the direction of y. Its derivative is 1 by x, 0 by y.
+
+    Raises DTypeError for float16 and bfloat16, whose arithmetic is that of float32.
+    """
+    dtype, _ = common_dtype((x, y))
+    if dtype.is_half:
+        raise DTypeError(f"nextafter is not defined for {dtype.numpy}; convert with .astype{place()}")
     return float_map(lambda a, b: apply(Op.NEXTAFTER, a, b), x, y)
 
 
@@ -90,6 +98,16 @@ def _is_negative(a: Expr, kind: Kind) -> Expr:
         return const(False, bool_)
     signed = apply(Op.COPYSIGN, const(1, a.dtype), a) if kind is Kind.FLOAT else a
     return apply(Op.LT, signed, const(0, a.dtype))
+
+
+def _widened(build: Callable[..., Expr]) -> Callable[..., Expr]:
+    """In float32 for float16 and bfloat16, so that no constant is rounded to those."""
+
+    def wide(*operands: Expr) -> Expr:
+        dtype = operands[0].dtype
+        return cast(build(*(cast(a, computing(dtype)) for a in operands)), dtype)
+
+    return wide
 
 
 def _larger_and_distance(a: Expr, b: Expr) -> tuple[Expr, Expr]:
@@ -121,17 +139,17 @@ def logaddexp(x: object, y: object) -> Array:
     >>> logaddexp(1000.0, 1000.0)
     Array(1000.69314718)
     """
-    return float_map(_logaddexp, x, y)
+    return float_map(_widened(_logaddexp), x, y)
 
 
 def logaddexp2(x: object, y: object) -> Array:
     """Elementwise log2(2**x + 2**y), without overflow."""
-    return float_map(_logaddexp2, x, y)
+    return float_map(_widened(_logaddexp2), x, y)
 
 
 def _scaled(factor: float, text: str, name: str) -> _Function:
     def function(x: object) -> Array:
-        return float_map(lambda a: apply(Op.MUL, a, const(factor, a.dtype)), x)
+        return float_map(_widened(lambda a: apply(Op.MUL, a, const(factor, a.dtype))), x)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = text
@@ -151,7 +169,7 @@ def sinc(x: object) -> Array:
     >>> sinc(0.0)
     Array(1.)
     """
-    return float_map(_sinc, x)
+    return float_map(_widened(_sinc), x)
 
 
 def _sinc(x: Expr) -> Expr:

@@ -10,6 +10,7 @@ from harp.errors import ArgumentError
 from harp.numpy.creation import asarray
 from harp.numpy.elementwise import clip, floor, isnan, logical_and
 from harp.numpy.elementwise import where as choose
+from harp.numpy.indexing import take
 from harp.numpy.manipulation import moveaxis, reshape
 from harp.numpy.sorting import row_wise
 from harp.trace import view
@@ -18,12 +19,12 @@ from harp.trace.array import Array, node_of
 from harp.trace.division import floordiv
 from harp.trace.dtypes import bool_, f64, i64, promote
 from harp.trace.expr import Expr, Position, apply, const, select
-from harp.trace.index import Index, loop
-from harp.trace.ops import Op, Reduce
-from harp.trace.primitives import as_array, emit, known_numbers, map_, map_reduce, normalize_axes
+from harp.trace.index import Index
+from harp.trace.ops import Op
+from harp.trace.primitives import as_array, emit, known_numbers, map_, normalize_axes
 from harp.trace.rows import RowOp
 from harp.trace.sites import where
-from harp.trace.sizes import describe, require_at_least_one, resolve, resolve_all, wrap
+from harp.trace.sizes import describe, require_at_least_one, resolve, wrap
 
 
 def _no_value(name: str, axis: int, size: Index) -> str:
@@ -54,16 +55,8 @@ def _element(ordered: Array, place: Index) -> Array:
 
 def _elements(ordered: Array, places: Array) -> Array:
     """The elements at several places of each row: over the axes of the places, then over the rows."""
-    rows = node_of(ordered)
-    shape = resolve_all((*node_of(places).shape, *rows.shape))
-    axes, last = places.ndim, len(shape) - 1
-    here = tuple(loop(axis, size) for axis, size in enumerate(shape))
-    table, wanted = view.view(rows, shape, here[axes:]), view.view(node_of(places), shape, here[:axes])
-
-    def pick(e: Expr, place: Expr) -> Expr:
-        return select(apply(Op.EQ, Position(here[last]), place), e, const(0, e.dtype))
-
-    return map_reduce(pick, [table, wanted], shape, Reduce.SUM, (last,))
+    found, rows = take(ordered, places, -1), ordered.ndim - 1
+    return moveaxis(found, list(range(rows, found.ndim)), list(range(places.ndim)))
 
 
 def _between(a: Expr, b: Expr, t: Expr) -> Expr:

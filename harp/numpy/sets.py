@@ -20,7 +20,7 @@ from harp.numpy.elementwise import where as choose
 from harp.numpy.joining import concatenate, stack
 from harp.numpy.manipulation import ravel, reshape
 from harp.numpy.reductions import sum as total
-from harp.numpy.sorting import row_wise, search
+from harp.numpy.sorting import of_one_shape, row_wise, search
 from harp.trace import view
 from harp.trace.arithmetic import subtract
 from harp.trace.array import Array, node_of
@@ -66,6 +66,17 @@ def _known(name: str, array: Array) -> Buffer:
             f"other), or call {name} outside the function{where()}"
         )
     return numbers
+
+
+def _numbers(name: str, array: Array) -> Buffer:
+    """The numbers as NumPy can sort them: those of bfloat16 as float32."""
+    numbers = _known(name, array)
+    return numbers if numbers.dtype.kind in "biufc" else numbers.astype(np.float32)
+
+
+def _values(result: Buffer, *given: Array) -> Array:
+    """NumPy's result in the dtype of what was given."""
+    return as_array(result).astype(common_dtype(given)[0])
 
 
 def _size(size: object) -> Index:
@@ -153,13 +164,15 @@ def count_nonzero(x: object, axis: object = None, keepdims: bool = False) -> Arr
 
 
 def extract(condition: object, x: object, /, *, size: object = None, fill_value: object = 0) -> Array:
-    """The elements for which the condition is not zero, as one row; with `size` see `nonzero`.
+    """The elements for which the condition, of the same shape, is not zero, as one row; with `size` see `nonzero`.
+
+    Raises ShapeError for another shape, ConcretizationError where the number of results is not known.
 
     >>> import harp.numpy as hnp
     >>> hnp.extract(hnp.asarray([True, False, True]), hnp.asarray([1.0, 2.0, 3.0]))
     Array([1., 3.])
     """
-    mask, array = ravel(as_array(condition)), ravel(as_array(x))
+    mask, array = map(ravel, of_one_shape("extract", as_array(condition), as_array(x)))
     if size is None:
         return as_array(np.extract(_known("extract", mask), _known("extract", array)))
     return _front(array, not_equal(mask, 0), _size(size), fill_value)
@@ -220,7 +233,8 @@ def unique_all(x: object, /, *, size: object = None, fill_value: object = None) 
     """
     array = as_array(x)
     if size is None:
-        return UniqueAll(*map(as_array, np.unique_all(_known("unique_all", array))))
+        values, *rest = np.unique_all(_numbers("unique_all", array))
+        return UniqueAll(_values(values, array), *map(as_array, rest))
     return _unique(array, _size(size), fill_value, equal_nan=False)
 
 
@@ -228,7 +242,8 @@ def unique_counts(x: object, /, *, size: object = None, fill_value: object = Non
     """Distinct elements in order, and how often (int64) each occurs; see `unique_all`."""
     array = as_array(x)
     if size is None:
-        return UniqueCounts(*map(as_array, np.unique_counts(_known("unique_counts", array))))
+        values, *rest = np.unique_counts(_numbers("unique_counts", array))
+        return UniqueCounts(_values(values, array), *map(as_array, rest))
     found = _unique(array, _size(size), fill_value, equal_nan=False)
     return UniqueCounts(found.values, found.counts)
 
@@ -237,7 +252,8 @@ def unique_inverse(x: object, /, *, size: object = None, fill_value: object = No
     """Distinct elements in order, and which of them (int64) each element is; see `unique_all`."""
     array = as_array(x)
     if size is None:
-        return UniqueInverse(*map(as_array, np.unique_inverse(_known("unique_inverse", array))))
+        values, *rest = np.unique_inverse(_numbers("unique_inverse", array))
+        return UniqueInverse(_values(values, array), *map(as_array, rest))
     found = _unique(array, _size(size), fill_value, equal_nan=False)
     return UniqueInverse(found.values, found.inverse_indices)
 
@@ -251,7 +267,7 @@ def unique_values(x: object, /, *, size: object = None, fill_value: object = Non
     """
     array = as_array(x)
     if size is None:
-        return as_array(np.unique(_known("unique_values", array), equal_nan=False))
+        return _values(np.unique(_numbers("unique_values", array), equal_nan=False), array)
     runs = _runs(array, equal_nan=False)
     return runs.front(runs.ordered, _size(size), fill_value)
 
@@ -274,8 +290,8 @@ def unique(
     """
     array = as_array(x)
     if size is None:
-        known = _known("unique", array)
-        every = UniqueAll(*map(as_array, np.unique(known, True, True, True, equal_nan=equal_nan)))
+        values, *rest = np.unique(_numbers("unique", array), True, True, True, equal_nan=equal_nan)
+        every = UniqueAll(_values(values, array), *map(as_array, rest))
         every = every._replace(inverse_indices=reshape(every.inverse_indices, array.shape))
     else:
         every = _unique(array, _size(size), fill_value, equal_nan)
@@ -304,17 +320,19 @@ def isin(elements: object, test_elements: object, /, *, invert: bool = False) ->
 
 def union1d(a: object, b: object, /, *, size: object = None, fill_value: object = None) -> Array:
     """The distinct elements of both arrays, in order; see `unique_all`."""
+    a, b = as_array(a), as_array(b)
     if size is None:
-        return as_array(np.union1d(_known("union1d", as_array(a)), _known("union1d", as_array(b))))
-    both = concatenate([ravel(as_array(a)), ravel(as_array(b))])
+        return _values(np.union1d(_numbers("union1d", a), _numbers("union1d", b)), a, b)
+    both = concatenate([ravel(a), ravel(b)])
     runs = _runs(both, equal_nan=True)
     return runs.front(runs.ordered, _size(size), fill_value)
 
 
 def intersect1d(a: object, b: object, /, *, size: object = None, fill_value: object = 0) -> Array:
     """The distinct elements that are in both arrays, in order; where there are fewer than `size`, `fill_value`."""
+    a, b = as_array(a), as_array(b)
     if size is None:
-        return as_array(np.intersect1d(_known("intersect1d", as_array(a)), _known("intersect1d", as_array(b))))
+        return _values(np.intersect1d(_numbers("intersect1d", a), _numbers("intersect1d", b)), a, b)
     dtype, _ = common_dtype((a, b))
     runs = _runs(map_(lambda e: e, a, to=dtype), equal_nan=True)
     return _front(runs.ordered, logical_and(runs.first, isin(runs.ordered, b)), _size(size), fill_value)
@@ -322,7 +340,8 @@ def intersect1d(a: object, b: object, /, *, size: object = None, fill_value: obj
 
 def setdiff1d(a: object, b: object, /, *, size: object = None, fill_value: object = 0) -> Array:
     """The distinct elements of `a` that are not in `b`, in order; where there are fewer than `size`, `fill_value`."""
+    a, b = as_array(a), as_array(b)
     if size is None:
-        return as_array(np.setdiff1d(_known("setdiff1d", as_array(a)), _known("setdiff1d", as_array(b))))
-    runs = _runs(as_array(a), equal_nan=True)
+        return _values(np.setdiff1d(_numbers("setdiff1d", a), _numbers("setdiff1d", b)), a)
+    runs = _runs(a, equal_nan=True)
     return _front(runs.ordered, logical_and(runs.first, isin(runs.ordered, b, invert=True)), _size(size), fill_value)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from harp.errors import ArgumentError, DTypeError, ShapeError
+from harp.numpy.indexing import take
 from harp.numpy.manipulation import moveaxis, ravel, reshape
 from harp.trace.array import Array, node_of
 from harp.trace.indexing import getitem
 from harp.trace.node import RowWise
-from harp.trace.primitives import as_array, common_dtype, emit, map_, normalize_axis, to_shape
+from harp.trace.primitives import as_array, common_dtype, emit, expand_to, map_, normalize_axis, to_shape
 from harp.trace.rows import ROWS, RowOp
 from harp.trace.scope import Relation
 from harp.trace.sites import where
-from harp.trace.sizes import ask, describe, resolve
+from harp.trace.sizes import ask, describe, resolve, resolve_all, unify
 
 
 def row_wise(function: RowOp, *arrays: Array, reverse: bool = False) -> Array:
@@ -20,6 +23,25 @@ def row_wise(function: RowOp, *arrays: Array, reverse: bool = False) -> Array:
         raise DTypeError(f"complex numbers have no order; {function.value} their real part or abs instead{where()}")
     weak = not ROWS[function].positions and arrays[-1].weak
     return emit(RowWise(function, tuple(map(node_of, arrays)), reverse), weak)
+
+
+def of_one_shape(name: str, *arrays: Array) -> list[Array]:
+    """The arrays, whose sizes are held to be equal axis by axis. Raises ShapeError where they are not."""
+    nodes = list(map(node_of, arrays))
+    shape = nodes[0].shape
+    for node in nodes[1:]:
+        if len(node.shape) != len(shape):
+            raise ShapeError(
+                f"{name} needs arrays of one shape, not of {len(shape)} and {len(node.shape)} axes{where()}"
+            )
+        shape = tuple(
+            unify(a, b, partial(_differ, name, k)) for k, (a, b) in enumerate(zip(shape, node.shape, strict=True))
+        )
+    return [emit(expand_to(node, resolve_all(shape)), array.weak) for node, array in zip(nodes, arrays, strict=True)]
+
+
+def _differ(name: str, axis: int) -> str:
+    return f"{name} needs arrays of one shape: sizes differ along axis {axis}"
 
 
 def _along(function: RowOp, x: object, axis: object, descending: object) -> Array:
@@ -73,11 +95,10 @@ def lexsort(keys: object, axis: object = -1) -> Array:
     arrays = [as_array(k) for k in (keys if isinstance(keys, (tuple, list)) else list(as_array(keys)))]
     if not arrays:
         raise ArgumentError(f"lexsort needs at least one key{where()}")
-    if len({a.shape for a in arrays}) > 1 or not arrays[0].ndim:
-        shapes = ", ".join(str(a.shape) for a in arrays)
-        raise ShapeError(f"lexsort needs keys of one shape with an axis, not {shapes}{where()}")
+    if not arrays[0].ndim:
+        raise ShapeError(f"lexsort needs keys with an axis{where()}")
     along = normalize_axis(axis, arrays[0].ndim)
-    key, *rest = (moveaxis(a, along, -1) for a in arrays)
+    key, *rest = (moveaxis(a, along, -1) for a in of_one_shape("lexsort", *arrays))
     order = row_wise(RowOp.ORDER, key)
     rest = [row_wise(RowOp.SORT_BY, key, other) for other in rest]
     while rest:
@@ -127,7 +148,7 @@ def searchsorted(x1: object, x2: object, /, side: str = "left", sorter: object =
         places = as_array(sorter)
         if places.shape != table.shape or not places.kind.is_integer:
             raise ShapeError(f"the sorter has {places.shape} elements of {places.dtype}, not {table.shape}{where()}")
-        table = row_wise(RowOp.SORT_BY, row_wise(RowOp.ORDER, places), table)
+        table = take(table, places)
     dtype, _ = common_dtype((table, values))
     table, values = (map_(lambda e: e, array, to=dtype) for array in (table, values))
     return search(table, values, side == "right")

@@ -10,10 +10,11 @@ import numpy as np
 
 from harp.errors import ArgumentError
 from harp.trace import indexing
-from harp.trace.array import OPERATORS, Array, node_of
-from harp.trace.dtypes import DType, Kind
+from harp.trace.array import OPERATORS, Array, from_numpy, node_of
+from harp.trace.dtypes import Buffer, DType, Kind
 from harp.trace.expr import Const, const
 from harp.trace.keys import as_index_array, is_data, plan
+from harp.trace.levels import current
 from harp.trace.node import Gather
 from harp.trace.primitives import emit, known_numbers, python_constant
 from harp.trace.sites import where
@@ -30,6 +31,10 @@ def getitem(array: Array, key: object) -> Array:
     of which only the program knows.
     """
     keys = key if isinstance(key, tuple) else (key,)
+    if array._value is not None and current() is None:
+        found = _at_once(array._value, keys)
+        if found is not None:
+            return from_numpy(found, array.weak)
     if not any(map(is_data, keys)):
         return indexing.getitem(array, key)
     if len(keys) == 1:
@@ -37,6 +42,27 @@ def getitem(array: Array, key: object) -> Array:
         if single.ndim == 0 and single.kind.kind is Kind.BOOL and (known := known_numbers(single)) is not None:
             return indexing.getitem(indexing.getitem(array, None), slice(int(known)))  # x[True] is x[None]
     return gather(array, keys, None)
+
+
+def _at_once(value: Buffer, keys: tuple[object, ...]) -> Buffer | None:
+    """What NumPy gives for numbers, where the items are such that it means the same; None also for its errors."""
+    items: list[object] = []
+    for item in keys:
+        if isinstance(item, Array):
+            item = item._value
+        if type(item) is slice:
+            if not all(type(end) in _PLAIN for end in (item.start, item.stop, item.step)):
+                return None
+        elif type(item) not in _PLAIN and (type(item) is not np.ndarray or (item.dtype.kind == "b" and not item.ndim)):
+            return None
+        items.append(item)
+    try:
+        return np.asarray(value[tuple(items)])  # type: ignore[arg-type]
+    except (IndexError, ValueError):
+        return None
+
+
+_PLAIN = (int, type(None), type(Ellipsis), list)
 
 
 def gather(array: Array, keys: tuple[object, ...], mode: str | None, fill: object = None) -> Array:

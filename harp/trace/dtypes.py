@@ -172,6 +172,7 @@ c64 = DType("c64", Kind.COMPLEX, "complex64")
 c128 = DType("c128", Kind.COMPLEX, "complex128")
 
 ALL = (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, c64, c128)
+# By the native dtypes of NumPy; bfloat16 is there from its first use on.
 OF_NUMPY: dict[np.dtype[np.generic], DType] = {d.numpy: d for d in ALL if d is not bf16}
 _by_python: dict[object, DType] = {bool: bool_, int: i64, float: f64, complex: c128}
 _REAL = {c64: f32, c128: f64}

@@ -189,14 +189,14 @@ INFO: dict[Op, OpInfo] = {
     Op.COS: OpInfo(1, _INEXACT, Result.SAME, np.cos, 12),
     Op.TAN: OpInfo(1, _INEXACT, Result.SAME, np.tan, 12),
     Op.TANH: OpInfo(1, _INEXACT, Result.SAME, np.tanh, 12),
-    Op.ASIN: OpInfo(1, _FLOAT, Result.SAME, np.arcsin, 24),
-    Op.ACOS: OpInfo(1, _FLOAT, Result.SAME, np.arccos, 24),
-    Op.ATAN: OpInfo(1, _FLOAT, Result.SAME, np.arctan, 24),
-    Op.SINH: OpInfo(1, _FLOAT, Result.SAME, np.sinh, 24),
-    Op.COSH: OpInfo(1, _FLOAT, Result.SAME, np.cosh, 24),
-    Op.ASINH: OpInfo(1, _FLOAT, Result.SAME, np.arcsinh, 24),
-    Op.ACOSH: OpInfo(1, _FLOAT, Result.SAME, np.arccosh, 24),
-    Op.ATANH: OpInfo(1, _FLOAT, Result.SAME, np.arctanh, 24),
+    Op.ASIN: OpInfo(1, _INEXACT, Result.SAME, np.arcsin, 24),
+    Op.ACOS: OpInfo(1, _INEXACT, Result.SAME, np.arccos, 24),
+    Op.ATAN: OpInfo(1, _INEXACT, Result.SAME, np.arctan, 24),
+    Op.SINH: OpInfo(1, _INEXACT, Result.SAME, np.sinh, 24),
+    Op.COSH: OpInfo(1, _INEXACT, Result.SAME, np.cosh, 24),
+    Op.ASINH: OpInfo(1, _INEXACT, Result.SAME, np.arcsinh, 24),
+    Op.ACOSH: OpInfo(1, _INEXACT, Result.SAME, np.arccosh, 24),
+    Op.ATANH: OpInfo(1, _INEXACT, Result.SAME, np.arctanh, 24),
     Op.CBRT: OpInfo(1, _FLOAT, Result.SAME, np.cbrt, 24),
     Op.ERF: OpInfo(1, _FLOAT, Result.SAME, special.erf, 48),
     Op.ERFC: OpInfo(1, _FLOAT, Result.SAME, special.erfc, 48),
@@ -231,7 +231,8 @@ def result_dtype(op: Op, operands: tuple[DType, ...], cast_to: DType | None = No
             )
         return cast_to
     if operands[-1].kind not in info.kinds:
-        raise DTypeError(f"{op.value} is not defined for {operands[-1].numpy}; convert with .astype{where()}")
+        way_out = "take harp.numpy.real, imag or abs first" if operands[-1].is_complex else "convert with .astype"
+        raise DTypeError(f"{op.value} is not defined for {operands[-1].numpy}; {way_out}{where()}")
     if info.result is Result.CHOICE:
         assert operands[0] is bool_ and operands[1] is operands[2], (op, operands)
         return operands[1]

@@ -225,7 +225,7 @@ def _combine(name: str, a: object, b: object, exact: Callable[[Index, Index], In
     """Exact for integers and sizes; with anything else (a float, an array) the operator of arrays."""
     if isinstance(a, (Size, int, np.integer)) and isinstance(b, (Size, int, np.integer)):
         return wrap(exact(to_index(a), to_index(b)))
-    if all(isinstance(value, (Size, int, float)) or hasattr(value, "__array__") for value in (a, b)):
+    if all(isinstance(value, (Size, int, float, complex)) or hasattr(value, "__array__") for value in (a, b)):
         return ARRAY_OPERATORS[name](a, b)
     return NotImplemented
 

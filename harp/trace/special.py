@@ -12,13 +12,13 @@ digits), the highest power first:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harp.trace.dtypes import Buffer
 
-Doubles = NDArray[np.float64]
+Doubles = np.ndarray[Any, np.dtype[np.float64]]
 
 ERF_NEAR = (
     *("0x1.05ffd737faabap-34", "-0x1.389d4f26412d7p-30", "0x1.f7b4bf3b13841p-27", "-0x1.5f1ecb6f0762fp-23"),

@@ -13,6 +13,7 @@ from harp.errors import DTypeError, ShapeError
 from harp.trace import view
 from harp.trace.advanced import CLIP, gather, getitem, mode_of
 from harp.trace.array import OPERATORS, Array, node_of
+from harp.trace.bounds import nonnegative
 from harp.trace.division import floordiv
 from harp.trace.dtypes import Kind, bool_
 from harp.trace.expr import Expr, Operand, Position, apply, const, select
@@ -120,13 +121,15 @@ def _turned(position: Index, taken: Taken, whole: bool) -> tuple[Index, list[Ind
     at = floordiv(distance, step)
     if whole and taken.step.constant in (1, -1):  # of all elements, each
         return at, []
-    return at, [at, taken.length - 1 - at, at * step - distance]
+    if step is ONE:
+        return at, [at, taken.length - 1 - at]
+    return at, [distance, taken.length * step - 1 - distance, at * step - distance]
 
 
 def _all_hold(conditions: list[Index]) -> Expr:
     """Whether all are >= 0, as a value."""
     result: Expr = const(True, bool_)
-    for condition in dict.fromkeys(conditions):
+    for condition in (c for c in dict.fromkeys(conditions) if not nonnegative(c)):
         position = Position(condition)
         result = apply(Op.AND, result, apply(Op.NOT, apply(Op.LT, position, const(0, position.dtype))))
     return result

@@ -9,7 +9,7 @@ from harp.trace.cumulative import Running, masked
 from harp.trace.dtypes import i64
 from harp.trace.expr import Operand, Position, apply, const, select
 from harp.trace.index import Index
-from harp.trace.node import MapReduce, Node, positions
+from harp.trace.node import MapReduce, Node, Put, Scatter, positions
 from harp.trace.ops import Op, Reduce
 from harp.trace.view import pad, view
 
@@ -63,17 +63,17 @@ def running_extreme(node: Node, run: Running, ct: Node) -> Node:
     start = const(run.reduce.identity(node.dtype), node.dtype)
     before = pad(node, low, [-shift for shift in low], start)
     here = positions(node.shape)
-    place = here[axis] if not run.backward else node.shape[axis] - 1 - here[axis]
+    number = here[axis] if not run.backward else node.shape[axis] - 1 - here[axis]
     x, r = Operand(node.dtype, 0), Operand(node.dtype, 1)
     beyond = apply(Op.LT, r, x) if run.reduce is Reduce.MAX else apply(Op.LT, x, r)
     is_nan, was_nan = (apply(Op.NOT, apply(Op.EQ, e, e)) for e in (x, r))
     begins = apply(Op.OR, beyond, apply(Op.AND, is_nan, apply(Op.NOT, was_nan)))
-    begun = MapReduce(node.shape, (values, before), select(begins, Position(place), const(0, i64)))
+    begun = MapReduce(node.shape, (values, before), select(begins, Position(number), const(0, i64)))
     candidates = masked(begun, Reduce.MAX, axis, run.backward)
-    domain = candidates.shape
-    origin = MapReduce(domain, (candidates,), Operand(i64, 0), Reduce.MAX, (rank,))
-    *_, i = over = positions(domain)
-    index = tuple(i if a == axis else p for a, p in enumerate(over[:-1]))
-    own = Position(over[axis] if not run.backward else node.shape[axis] - 1 - over[axis])
-    chosen = select(apply(Op.EQ, Operand(i64, 0), own), Operand(ct.dtype, 1), const(0, ct.dtype))
-    return MapReduce(domain, (view(origin, domain, index), view(ct, domain, index)), chosen, Reduce.SUM, (rank,))
+    origin: Node = MapReduce(candidates.shape, (candidates,), Operand(i64, 0), Reduce.MAX, (rank,))
+    if run.backward:
+        place = apply(Op.ADD, Position(node.shape[axis] - 1), apply(Op.NEG, Operand(i64, 0)))
+        origin = MapReduce(node.shape, (origin,), place)
+    indices = tuple(origin if a == axis else MapReduce(node.shape, (), Position(p)) for a, p in enumerate(here))
+    zeros = MapReduce(node.shape, (), const(0, ct.dtype))
+    return Scatter(zeros, indices, ct, Put.ADD, True)

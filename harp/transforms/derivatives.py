@@ -132,6 +132,13 @@ def _turn(ct: Expr, args: Args, other: int) -> Expr:
     return _mul(ct, _div(_div(args[other], radius), radius))
 
 
+def _asinh(ct: Expr, args: Args, out: Expr) -> Expr:
+    one = _number(1, ct)
+    if ct.dtype.is_complex:
+        return _div(ct, apply(Op.SQRT, _add(_mul(args[0], args[0]), one)))
+    return _div(ct, apply(Op.HYPOT, args[0], one))
+
+
 def _acosh(ct: Expr, args: Args, out: Expr) -> Expr:
     below, above = _add(args[0], _number(-1, ct)), _add(args[0], _number(1, ct))
     return _div(ct, _mul(apply(Op.SQRT, below), apply(Op.SQRT, above)))
@@ -225,7 +232,7 @@ RULES: dict[Op, tuple[Partial | None, ...]] = {
     Op.SINH: (lambda ct, args, out: _mul(ct, apply(Op.COSH, *args)),),
     Op.COSH: (lambda ct, args, out: _mul(ct, apply(Op.SINH, *args)),),
     # asinh a -> ct / sqrt(1 + a*a)
-    Op.ASINH: (lambda ct, args, out: _div(ct, apply(Op.HYPOT, args[0], _number(1, ct))),),
+    Op.ASINH: (_asinh,),
     Op.ACOSH: (_acosh,),
     # atanh a -> ct / (1 - a*a)
     Op.ATANH: (lambda ct, args, out: _div(ct, _circle(args[0])),),

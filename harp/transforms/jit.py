@@ -24,7 +24,7 @@ from harp.config import MOST_THREADS, log
 from harp.errors import ArgumentError
 from harp.trace.array import Array, Donation
 from harp.trace.demands import compile_demands
-from harp.trace.dtypes import ALL, Buffer, plain
+from harp.trace.dtypes import OF_NUMPY, Buffer, plain
 from harp.trace.levels import STATE
 from harp.trace.scope import Scope
 from harp.trace.signature import Check, GraphSignature, signature_of
@@ -47,8 +47,6 @@ from harp.transforms.static import NO_STATIC, Static, StaticParameters, donated_
 if TYPE_CHECKING:
     from harp.transforms.lowering import Stages
     from harp.transforms.programs import Program
-
-_NATIVE = frozenset(d.numpy for d in ALL)
 
 
 @attrs.frozen(eq=False)
@@ -302,7 +300,7 @@ def _buffers(leaves: Sequence[object], key: list[Hashable]) -> tuple[list[Buffer
     buffers: list[Buffer] = []
     sizes: list[int] = []
     for leaf in leaves:
-        if type(leaf) is np.ndarray and leaf.dtype in _NATIVE:
+        if type(leaf) is np.ndarray and leaf.dtype in OF_NUMPY:
             buffer, weak = leaf, False
         elif type(leaf) is Array and leaf._value is not None:
             buffer, weak = leaf._value, leaf._weak

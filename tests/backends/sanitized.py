@@ -17,6 +17,13 @@ from harp.backends.threads import pool
 
 SIZES = ((1, 1, 1), (0, 3, 2), (3, 0, 7), (33, 17, 16), (70, 300, 65), (600, 64, 40), (2, 700, 129))
 SIZES += ((35, 17, 1), (90, 300, 1))
+
+
+def _places(count):
+    """Inside the axis or not."""
+    return hnp.arange(count) * 3 - 5
+
+
 FUNCTIONS = {
     "product": (lambda a, b: a @ b, lambda a, b: a @ b),
     "strided": (lambda a, b: a[::-1] @ b[:, ::-2], lambda a, b: a[::-1] @ b[:, ::-2]),
@@ -25,6 +32,8 @@ FUNCTIONS = {
     "everything": (lambda a, b: hnp.sum(b) + hnp.sum(a * a), lambda a, b: b.sum() + (a * a).sum()),
     "rows": (lambda a, b: a - hnp.logsumexp(a, axis=1, keepdims=True), None),
     "elementwise": (lambda a, b: (hnp.exp(b) * 2, hnp.tanh(b) - hnp.sin(b)), None),
+    "gathered": (lambda a, b: a[:, _places(a.shape[1])] @ b, None),
+    "scattered": (lambda a, b: hnp.exp(b).at[_places(b.shape[0])].add(b)[_places(b.shape[0])], None),
     "joined": (lambda a, b: hnp.concatenate([a, a[::-1]], axis=0), lambda a, b: np.concatenate([a, a[::-1]])),
 }
 

@@ -171,6 +171,16 @@ def test_threads_change_no_bit():
         np.testing.assert_array_equal(np.asarray(function(i, u)), expected)
 
 
+def test_a_donated_array_is_changed_in_place():
+    g = graph(GRAPHS["one after the other"])
+    program = lower(g, WIDE, donated=(0,)).program
+    assert program.donated == ((0, 0),) and sorted(k.name for k in program.kernels) == ["map", "scatter", "scatter"]
+    reading = graph(GRAPHS["updates that read the base"])
+    assert not lower(reading, WIDE, donated=(0,)).program.donated
+    arrays, sizes = arrays_for(g, 4, 3, 5), {N.atom: 4, M.atom: 3, K.atom: 5}
+    np.testing.assert_allclose(execute(program, arrays, sizes)[0], interpret(g, arrays, sizes)[0], rtol=1e-6)
+
+
 def test_donated_arrays():
     function = harp.jit(lambda x, i, u: (x.at[i].add(u), i + 1), donate_argnums=(0, 1))
     x, i, u = np.ones((4, 3), np.float32), np.array([1, 1]), np.ones((2, 3), np.float32)

@@ -233,6 +233,31 @@ def test_broadcasting_and_errors():
             function(np.array([True]), np.array([True]))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_halves_are_float32_rounded(dtype):
+    """One or two roundings of float32's result: of what it is given and of what it gives."""
+    target = dtypes.as_dtype(dtype).numpy
+    x = np.array([0.5, 1.0, 0.25, -0.0, 0.7]).astype(target)
+    for name in UNARY:
+        wide = np.asarray(ours(name)(x.astype(np.float32)))
+        for function in (ours(name), lambda x, name=name: all_unary(x)[name]):
+            got = np.asarray(function(x))
+            assert got.dtype == (bool if name == "signbit" else target)
+            np.testing.assert_array_equal(got.astype(np.float32), wide.astype(got.dtype).astype(np.float32), name)
+    with pytest.raises(DTypeError, match="nextafter is not defined for"):
+        hnp.nextafter(x, x)
+    kept = np.asarray(hnp.nan_to_num(np.array([np.inf, -np.inf, np.nan, 1.0]).astype(target)))
+    assert kept.dtype == target and np.isfinite(kept.astype(np.float64)).all()
+
+
+def test_complex_numbers():
+    z = np.array([1 + 1j, 2.0, complex(np.nan, 0)])
+    np.testing.assert_array_equal(np.asarray(hnp.isclose(z, z + 1e-9)), [True, True, False])
+    for function in (hnp.sinc, hnp.signbit, hnp.cbrt, hnp.special.erf):
+        with pytest.raises(DTypeError, match="is not defined for complex128"):
+            function(z)
+
+
 @pytest.mark.parametrize("equal_nan", [False, True])
 def test_closeness(equal_nan):
     values = np.array([0.0, 1.0, 1.0 + 1e-6, 1.1, INF, -INF, NAN, 1e-9])

@@ -127,6 +127,16 @@ def test_several_keys(keys):
     np.testing.assert_array_equal(hnp.lexsort(np.array(keys)), np.lexsort(keys))
 
 
+def test_several_keys_compiled():
+    f = harp.jit(lambda a, b: hnp.lexsort((a, b), axis=0))
+    for shape in [(3, 2), (1, 1), (40, 3), (0, 2)]:
+        a, b = np.random.default_rng(3).integers(0, 3, (2, *shape))
+        np.testing.assert_array_equal(f(a, b), np.lexsort((a, b), axis=0))
+    assert f.compilations == 1
+    with pytest.raises(ShapeError, match="sizes differ along axis 1"):
+        f(np.zeros((3, 2), int), np.zeros((3, 3), int))
+
+
 def test_top_k():
     f = harp.jit(lambda x: hnp.top_k(x, 3, axis=0))
     for shape in [(3, 2), (8, 1), (50, 4)]:

@@ -39,7 +39,34 @@ def same(name: str, kinds: str = NUMBERS) -> Step:
     return Step(getattr(hnp, name), getattr(np, name), kinds)
 
 
+def _places(xp: object, count: object) -> object:
+    """Every second place, then the last one several times; as data."""
+    return xp.minimum(xp.arange(count) * 2, count - 1)
+
+
+def _put_numpy(x: np.ndarray, ufunc: np.ufunc | None) -> np.ndarray:
+    result, places = x.copy(), _places(np, x.shape[0])
+    if ufunc is None:
+        result[places] = x[::-1]
+    else:
+        ufunc.at(result, places, x[::-1])
+    return result
+
+
+def _put(how: str, ufunc: np.ufunc | None, kinds: str = FIELDS) -> Step:
+    def function(x):
+        return getattr(x.at[_places(hnp, x.shape[0])], how)(x[::-1])
+
+    return Step(function, lambda x: _put_numpy(x, ufunc), kinds, 1)
+
+
 UNARY = {
+    "gather": both(lambda xp, x: x[_places(xp, x.shape[0])], EVERY, 1),
+    "gather columns": both(lambda xp, x: x[..., _places(xp, x.shape[-1])], EVERY, 1),
+    "gather pairs": both(lambda xp, x: x[_places(xp, x.shape[0]), 1:][:, ::-1], EVERY, 2),
+    "put": _put("set", None, EVERY),
+    "add up": _put("add", np.add),
+    "greatest": _put("max", np.maximum, "biu"),
     "negative": both(lambda xp, x: -x, FIELDS),
     "abs": same("abs"),
     "sign": same("sign"),
@@ -80,6 +107,10 @@ UNARY = {
     "prod": both(lambda xp, x: xp.prod(x, axis=0, dtype=x.dtype), FIELDS, 1, False),
     "any": both(lambda xp, x: xp.any(x, axis=-1), EVERY, 1),
     "all": both(lambda xp, x: xp.all(x, axis=0), EVERY, 1),
+    "sort": both(lambda xp, x: xp.sort(x, axis=0, stable=True), ANY, 1),
+    "order": both(lambda xp, x: xp.argsort(x, axis=-1, stable=True), "biu", 1),
+    "differences": both(lambda xp, x: xp.diff(x, axis=0), FIELDS, 1),
+    "running maximum": Step(lambda x: hnp.cummax(x, 0), lambda x: np.maximum.accumulate(x, 0), ANY, 1),
     "highest": both(lambda xp, x: xp.max(xp.pad(x, [(0, 1)] * x.ndim), axis=0), INTEGERS, 1),
     "lowest": both(lambda xp, x: xp.min(xp.pad(x, [(0, 1)] * x.ndim), axis=-1), INTEGERS, 1),
 }

@@ -15,7 +15,9 @@ import harp.numpy as hnp
 SMOOTH = [
     *(UNARY[n] for n in ("negative", "exp2", "expm1", "sin", "cos", "tanh", "flip", "tail", "head", "every second")),
     *(UNARY[n] for n in ("backwards by two", "first half", "last axis", "transpose", "merge", "split", "add axis")),
+    *(UNARY[n] for n in ("gather", "gather columns", "put", "add up")),
     *(UNARY[n] for n in ("pad", "repeat", "double", "stack", "sum", "sum keep", "sum all", "prod")),
+    *(UNARY[n] for n in ("sort", "running maximum", "differences")),
     both(lambda xp, x: xp.log1p(x * x)),
     both(lambda xp, x: xp.sqrt(1 + x * x)),
     both(lambda xp, x: 1 / (2 + xp.sin(x))),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from string import Template
 
-from harp.backends.c import dots, halves, math, math_double, math_wide, rows, sorting, stream, update
+from harp.backends.c import dots, halves, math, math_double, math_power, math_wide, rows, sorting, stream, update
 from harp.backends.c.scalar import TYPES
 from harp.trace.dtypes import ALL, DType, Kind, f32, real_of
 
@@ -282,7 +282,8 @@ def helpers() -> Mapping[str, str]:
     # float32's functions call those of float64
     floats = [dtype for dtype in reversed(ALL) if dtype.is_float and not dtype.is_half]
     families = [(dtype, family) for dtype in ALL if not dtype.is_half for family in _FAMILIES[dtype.kind]]
-    families += [(dtype, module.family(dtype)) for module in (math, math_wide, math_double) for dtype in floats]
+    modules = (math, math_power, math_wide, math_double)
+    families += [(dtype, module.family(dtype)) for module in modules for dtype in floats]
     families += [(dtype, _COMPLEX) for dtype in ALL if dtype.is_complex]
     for dtype, family in families:
         for name, text in family.items():

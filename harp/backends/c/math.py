@@ -14,7 +14,7 @@ from harp.trace.dtypes import DType, f32, f64
 PLAIN: Mapping[str, str] = {
     "HARP_INLINE": """\
 /* A call left in a loop would keep it from being vectorised. */
-#define HARP_INLINE static inline __attribute__((always_inline))
+#define HARP_INLINE static inline __attribute__((always_inline, unused))
 """,
 }
 
@@ -119,14 +119,20 @@ HARP_INLINE $T harp_exp_$s($T x)
     return harp_scale_$s(harp_madd_$s(harp_madd_$s(harp_exp_poly_$s(r), r, 1), r, 1), n);
 }
 """,
+    "exp2_poly": """\
+HARP_INLINE $T harp_exp2_poly_$s($T r)
+{
+    $poly_exp2
+    return p;
+}
+""",
     "exp2": """\
 HARP_INLINE $T harp_exp2_$s($T x)
 {
     $T c = x > $exp2_max ? $exp2_max : x;
     c = c < $exp2_min ? $exp2_min : c;
     const $T n = (c + $magic) - $magic, r = c - n;
-    $poly_exp2
-    return harp_scale_$s(harp_madd_$s(p, r, 1), n);
+    return harp_scale_$s(harp_madd_$s(harp_exp2_poly_$s(r), r, 1), n);
 }
 """,
     "expm1": """\
@@ -223,11 +229,16 @@ HARP_INLINE $T harp_log_poly_$s($T f)
 }
 """,
     "tanh": """\
+/* Small: a polynomial, else 1 - 2/(2^(2a*log2(e)) + 1); from 10 on it is 1. */
 HARP_INLINE $T harp_tanh_$s($T x)
 {
-    const $T z = x*x, a = fabs$f(x);
+    const $T z = x*x, a = fabs$f(x), c = a > 10 ? 10 : a;
     $poly_tanh
-    const $T near = harp_madd_$s(z*p, a, a), far = 1 - 2/(harp_exp_$s(2*a) + 1);
+    const $T factor = 2*$log2e, up = harp_madd_$s(c, factor, $magic);
+    const $T r = harp_madd_$s(c, factor, $magic - up);
+    const $U exponent = (harp_bits_$s(up) + $bias) << $mant;
+    const $T power = harp_madd_$s(harp_exp2_poly_$s(r), r, 1)*harp_from_bits_$s(exponent);
+    const $T near = harp_madd_$s(z*p, a, a), far = 1 - 2/(power + 1);
     return copysign$f(a < 0.625f ? near : far, x);
 }
 """,
@@ -243,14 +254,17 @@ HARP_INLINE $T harp_log_poly_$s($T f)
 }
 """,
     "tanh": """\
-/* Small: a + a*z*P/Q, else 1 - 2/(exp(2*a) + 1), with one division for both. */
+/* Small: a + a*z*P/Q, else 1 - 2/(2^(2a*log2(e)) + 1), with one division for both; from 20 on it is 1. */
 HARP_INLINE $T harp_tanh_$s($T x)
 {
-    const $T a = fabs(x), z = x*x;
+    const $T a = fabs(x), z = x*x, c = a > 20 ? 20 : a;
     $poly_tanhp
     $poly_tanhq
-    const $T near = a*z*p, far = harp_exp_$s(2*a) + 1;
-    const $T top = a < 0.625 ? near : -2, below = a < 0.625 ? q : far;
+    const $T factor = 2*$log2e, up = harp_madd_$s(c, factor, $magic);
+    const $T r = harp_madd_$s(c, factor, $magic - up);
+    const $U exponent = (harp_bits_$s(up) + $bias) << $mant;
+    const $T power = harp_madd_$s(harp_exp2_poly_$s(r), r, 1)*harp_from_bits_$s(exponent);
+    const $T near = a*z*p, top = a < 0.625 ? near : -2, below = a < 0.625 ? q : power + 1;
     return copysign((a < 0.625 ? a : 1) + top/below, x);
 }
 """,

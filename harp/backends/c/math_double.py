@@ -22,6 +22,11 @@ _SINH = (
     *("0x1.b41232cf99572p-41", "0x1.611cb330c1fe7p-33", "0x1.ae6460fae3728p-26", "0x1.71de3a4e14f40p-19"),
     *("0x1.a01a01a01ee70p-13", "0x1.11111111110fdp-7", "0x1.5555555555555p-3"),
 )
+# cbrt(1 + f), for f from sqrt(1/2) - 1 to sqrt(2) - 1, to 2^-21
+_CBRT = (
+    *("-0x1.3bac61f398ad9p-6", "0x1.0ec10a9e54523p-5", "-0x1.57c1ea6c70f03p-5", "0x1.f8b22e20162e7p-5"),
+    *("-0x1.c6fcb4d31f4d6p-4", "0x1.5555aea4953e5p-2", "0x1.fffffabc91eddp-1"),
+)
 
 
 def _polynomial(value: str, x: str, coefficients: Sequence[str]) -> str:
@@ -126,14 +131,19 @@ HARP_INLINE double harp_hypot_f64(double x, double y)
     return ((a == inf) | (b == inf)) ? inf : root;
 }
 """,
-    "cbrt": """\
-/* 2^(log2(a)/3), and a step of Newton's method. */
+    "cbrt": f"""\
+/* x = m*2^(3q): a polynomial for the root of m, to 2^-21, and a step of Halley's method. */
 HARP_INLINE double harp_cbrt_f64(double x)
-{
-    const double a = fabs(x), r = harp_exp2_f64(harp_log2_f64(a)*0x1.5555555555555p-2);
-    const double y = harp_madd_f64(a/(r*r) - r, 0x1.5555555555555p-2, r);
-    return ((a == 0) | (a == __builtin_inf())) ? x : copysign(y, x);
-}
+{{
+    const double a = fabs(x), y = a < 0x1p-1022 ? a*0x1p54 : a, shift = a < 0x1p-1022 ? 54 : 0;
+    const double f = harp_log_part_f64(y), k = harp_log_whole_f64(y) - shift;
+    const double q = harp_madd_f64(k, 0x1.5555555555555p-2, 0x1.8p52) - 0x1.8p52, e = k - 3*q;
+    {_polynomial("p", "f", _CBRT)}
+    const double up = e > 0 ? 0x1.428a2f98d728bp+0 : 1, r = p*(e < 0 ? 0x1.965fea53d6e3dp-1 : up);
+    const double twice = e > 0 ? 2 : 1, m = (1 + f)*(e < 0 ? 0.5 : twice), cube = r*r*r;
+    const double root = (r - r*((cube - m)/(2*cube + m)))*harp_two_to_f64(q), signed_root = copysign(root, x);
+    return ((a > 0) & (a < __builtin_inf())) ? signed_root : x;
+}}
 """,
 }
 _ERROR: Mapping[str, str] = {
@@ -151,7 +161,7 @@ HARP_INLINE double harp_erfc_far_f64(double x)
 {{
     const double a = x > 30 ? 30 : x, t = (a - 4)/(a + 4);
     {_polynomial("p", "t", special.ERFC_FAR)}
-    const double high = harp_from_bits_f64(harp_bits_f64(a) & UINT64_C(0xfffffffff8000000));
+    const double high = harp_head_f64(a);
     return harp_exp_pair_f64(-high*high, (high - a)*(high + a), 0)*(p/(1 + 2*a));
 }}
 """,
@@ -196,9 +206,17 @@ HARP_INLINE $T harp_nextafter_$s($T a, $T b)
 _DOUBLE: Mapping[str, str] = {**_HYPERBOLIC, **_ANGLES, **_ROOTS, **_ERROR}
 _ROUNDED = (
     *("sinh", "cosh", "asinh", "acosh", "atanh", "atan", "asin", "acos", "cbrt", "erf", "erfc", "erfinv"),
-    *("atan2", "hypot"),
+    "atan2",
 )
-_PAIRS = ("atan2", "hypot")
+_PAIRS = ("atan2",)
+_HYPOT = """\
+/* No square of a float is too large or too small for a double. */
+HARP_INLINE float harp_hypot_f32(float a, float b)
+{
+    const double x = a, y = b, inf = __builtin_inf(), root = sqrt(harp_madd_f64(x, x, y*y));
+    return (float)(((fabs(x) == inf) | (fabs(y) == inf)) ? inf : root);
+}
+"""
 
 
 def _rounded(name: str) -> str:
@@ -208,5 +226,5 @@ def _rounded(name: str) -> str:
 
 def family(dtype: DType) -> Mapping[str, str]:
     """The functions of this dtype, each after those that it calls; those of float32 call those of float64."""
-    own = {name: _rounded(name) for name in _ROUNDED} if dtype is f32 else _DOUBLE
+    own = {**{name: _rounded(name) for name in _ROUNDED}, "hypot": _HYPOT} if dtype is f32 else _DOUBLE
     return {**own, "nextafter": _NEXT}

@@ -120,7 +120,6 @@ ROWS: Mapping[Op, Row] = {
     Op.STOP: _on(_ALL, "{a}"),
     Op.OPAQUE: _on(_FLOAT, "{a}"),
     Op.FMA: _on(_FLOAT, "__builtin_fma{f}({a}, {b}, {c})"),
-    Op.ATAN2: _on(_FLOAT, "atan2{f}({a}, {b})"),
     Op.COMPLEX: _on(_FLOAT, "__builtin_complex({a}, {b})"),
     Op.REAL: _on(_COMPLEX, "(__real__ {a})"),
     Op.IMAG: _on(_COMPLEX, "(__imag__ {a})"),

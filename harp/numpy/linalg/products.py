@@ -7,6 +7,7 @@ from functools import partial
 from functools import reduce as fold
 
 from harp.errors import ArgumentError, ShapeError
+from harp.numpy.complexes import conj
 from harp.numpy.manipulation import ravel
 from harp.numpy.reductions import sum as sum_
 from harp.trace import view
@@ -154,8 +155,8 @@ def inner(a: object, b: object) -> Array:
 
 
 def vdot(a: object, b: object) -> Array:
-    """The sum of products of all elements, flattened."""
-    return dot(ravel(a), ravel(b))
+    """The sum of products of all elements, flattened; of complex numbers, with the conjugate of `a`."""
+    return dot(ravel(conj(a)), ravel(b))
 
 
 def outer(a: object, b: object) -> Array:

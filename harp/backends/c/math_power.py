@@ -1,0 +1,112 @@
+"""pow: 2^(y*log2|x|), then the cases of C99. That of float32 is computed in double, with polynomials to 2^-28; that of
+float64 with a logarithm in two parts, for an exponent multiplies its error by up to 1074.
+
+The logarithm is that of s = f/(2 + f), as in fdlibm's e_pow.c: log(1 + f) = 2*(s + s^3/3 + s^5/5 + ...). What must be
+exact is a product of heads, which have 26 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harp.trace.dtypes import DType, f32
+
+# y is clamped where the power of any other number than 1 is 0 or infinite.
+_F32: Mapping[str, str] = {
+    "pow": """\
+HARP_INLINE float harp_pow_f32(float a, float b)
+{
+    const double inf = __builtin_inf(), nan = __builtin_nan(""), x = a, size = fabs(x);
+    const double least = b > 0x1p40f ? 0x1p40 : b, y = least < -0x1p40 ? -0x1p40 : least;
+    const double f = harp_log_part_f64(size), s = f/(2 + f), z = s*s;
+    double p = 0x1.5ce5ff0339e91p-2;
+    p = harp_madd_f64(p, z, 0x1.a58daf70fdc69p-2);
+    p = harp_madd_f64(p, z, 0x1.27777f8552119p-1);
+    p = harp_madd_f64(p, z, 0x1.ec709d1371366p-1);
+    p = harp_madd_f64(p, z, 0x1.71547652bed4fp+1);
+    const double log2 = harp_madd_f64(s, p, harp_log_whole_f64(size));
+    const double low = size == 0 ? -inf : log2, t = y*(size < inf ? low : size);
+    const double high = t > 1000 ? 1000 : t, c = high < -1000 ? -1000 : high;
+    const double n = (c + 0x1.8p52) - 0x1.8p52, r = c - n;
+    double q = 0x1.44413f0666543p-13;
+    q = harp_madd_f64(q, r, 0x1.5f4a8d42a60a7p-10);
+    q = harp_madd_f64(q, r, 0x1.3b2a1a3178a01p-7);
+    q = harp_madd_f64(q, r, 0x1.c6aec8caf51a1p-5);
+    q = harp_madd_f64(q, r, 0x1.ebfbe046e529dp-3);
+    q = harp_madd_f64(q, r, 0x1.62e430d2ea714p-1);
+    const double power = harp_madd_f64(q, r, 1)*harp_two_to_f64(n);
+    const float value = harp_pow_signed_f32(a, b, (float)power, (float)nan);
+    return ((b == 0) | (a == 1)) ? 1 : value;
+}
+""",
+}
+_SIGNED = """\
+/* The power of a negative number: of an odd whole exponent negative, of another one that is not whole NaN. */
+HARP_INLINE $T harp_pow_signed_$s($T a, $T b, $T power, $T nan)
+{
+    const $T y = fabs$f(b), end = $whole_end, half = 0.5$f*y;
+    const $T whole = y < end ? (y + end) - end : y, even = half < end ? (half + end) - end : half;
+    const $T negative = even == half ? power : -power, finite = a < 0 ? nan : power;
+    const $T broken = a > -__builtin_inf$f() ? finite : power;
+    return whole == y ? (copysign$f(1, a) < 0 ? negative : power) : broken;
+}
+"""
+_F64: Mapping[str, str] = {
+    "head": """\
+/* The first 26 bits. */
+HARP_INLINE double harp_head_f64(double a)
+{
+    return harp_from_bits_f64(harp_bits_f64(a) & UINT64_C(0xfffffffff8000000));
+}
+""",
+    "log2_pair": """\
+/* log2(a) as a head and what is left, to 2^-65. In thirds of s*log2(e^2): s*(3 + s^2 + r). */
+HARP_INLINE double harp_log2_pair_f64(double a, double *rest)
+{
+    const double up = a*0x1p54, y = a < 0x1p-1022 ? up : a, shift = a < 0x1p-1022 ? 54 : 0;
+    const double f = harp_log_part_f64(y), k = harp_log_whole_f64(y) - shift;
+    const double u = 2 + f, uh = harp_head_f64(u), s = f/u, sh = harp_head_f64(s), z = s*s;
+    const double sl = ((f - sh*uh) - sh*((2 - uh) + f))/u;
+    double p = 0x1.68262c7e94720p-3;
+    p = harp_madd_f64(p, z, 0x1.679d44bd81af5p-3);
+    p = harp_madd_f64(p, z, 0x1.99a52ee69c473p-3);
+    p = harp_madd_f64(p, z, 0x1.d89d60acbb846p-3);
+    p = harp_madd_f64(p, z, 0x1.1745d19c01cb8p-2);
+    p = harp_madd_f64(p, z, 0x1.555555552fe54p-2);
+    p = harp_madd_f64(p, z, 0x1.b6db6db6db7b3p-2);
+    p = harp_madd_f64(p, z, 0x1.3333333333333p-1);
+    const double square = sh*sh, r = harp_madd_f64(z*z, p, sl*(sh + s));
+    const double th = harp_head_f64(3 + square + r), tl = r - ((th - 3) - square);
+    const double ph = sh*th, pl = harp_madd_f64(sl, th, tl*s);
+    const double large = harp_head_f64(ph + pl), small = pl - (large - ph);
+    const double zh = large*0x1.ec709cp-1, zl = harp_madd_f64(large, 0x1.c3a03fd749fc1p-25, small*0x1.ec709dc3a03fdp-1);
+    const double sum = harp_head_f64((zh + zl) + k);
+    *rest = zl - ((sum - k) - zh);
+    return sum;
+}
+""",
+    "pow": """\
+HARP_INLINE double harp_pow_f64(double a, double b)
+{
+    double rest;
+    const double inf = __builtin_inf(), size = fabs(a), log2 = harp_log2_pair_f64(size, &rest);
+    const double least = b > 0x1p66 ? 0x1p66 : b, y = least < -0x1p66 ? -0x1p66 : least, yh = harp_head_f64(y);
+    const double ph = yh*log2, pl = harp_madd_f64(y - yh, log2, y*rest), sum = ph + pl;
+    const double high = sum > 1100 ? 1100 : sum, c = high < -1100 ? -1100 : high;
+    const double n = (c + 0x1.8p52) - 0x1.8p52, r = fabs(sum) < 1100 ? (ph - n) + pl : 0;
+    const double finite = harp_scale_f64(harp_madd_f64(harp_exp2_poly_f64(r), r, 1), n);
+    const double least_power = b < 0 ? inf : 0, greatest_power = b < 0 ? 0 : inf;
+    const double some = size == 0 ? least_power : finite, power = size < inf ? some : greatest_power;
+    const double known = ((a != a) | (b != b)) ? a + b : power;
+    const double value = harp_pow_signed_f64(a, b, known, __builtin_nan(""));
+    return ((b == 0) | (a == 1)) ? 1 : value;
+}
+""",
+}
+
+
+def family(dtype: DType) -> Mapping[str, str]:
+    """The functions of this dtype, each after those that it calls."""
+    end = "0x1p23f" if dtype is f32 else "0x1p52"
+    signed = {"pow_signed": _SIGNED.replace("$whole_end", end)}
+    return {**signed, **(_F32 if dtype is f32 else _F64)}
