@@ -15,6 +15,7 @@ from harp.lower.build import Built, build
 from harp.lower.check import check_graph, check_program
 from harp.lower.donate import donate
 from harp.lower.fuse import fuse
+from harp.lower.long import long_rows
 from harp.lower.memory import plan
 from harp.lower.parallel import parallel
 from harp.lower.prefix import prefix
@@ -90,6 +91,10 @@ def _donate(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=donate(s.built, s.donated)) if s.donated else s
 
 
+def _long(s: Lowered) -> Lowered:
+    return attrs.evolve(s, built=long_rows(s.built))
+
+
 def _tile(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(tile(k, s.target) for k in s.built.kernels)))
 
@@ -154,6 +159,7 @@ PASSES = (
     Pass("prefix", 5, _prefix, _verify_kernels, _check_kernels, _kernels_text),
     Pass("fuse", 5, _fuse, _verify_kernels, _check_kernels, _kernels_text),
     Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("long rows", 5, _long, _verify_kernels, _check_kernels, _kernels_text),
     Pass("tile", 5, _tile, _verify_kernels, _check_kernels, _kernels_text),
     Pass("parallel", 5, _parallel, _verify_kernels, _check_kernels, _kernels_text),
     Pass("plan memory", 3, _plan, _verify_program, _check_kernels, lambda s: s.loops, ends_stage=True),

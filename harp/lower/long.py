@@ -1,0 +1,146 @@
+"""Long rows are summed by chunks, which threads can share also where there are few rows.
+
+    for i { acc = 0; for k < n: acc += v(i, k); out[i] = f(acc) }
+        ->  if n >= LONG:
+                parts[m, n//CHUNK];
+                for i, c { part = 0; for k < CHUNK: part += v(i, c*CHUNK + k); parts[i, c] = part };
+                for i { acc = 0; for c: acc += parts[i, c]; for k (what is left): acc += v(i, k); out[i] = f(acc) }
+            else: as it was
+
+Where a row is cut, and which version runs, depends on its length only: it has the same bits at every number of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+
+import attrs
+
+from harp.lower.build import Built
+from harp.lower.collapse import collapsed
+from harp.lower.cost import mentioned
+from harp.lower.loops import Alloc, Buffer, Digits, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.products import is_contraction
+from harp.lower.rewrite import Numbers, Renaming, accumulation, is_plain, loads, nest, rebuilt, score, sequence
+from harp.trace.division import Substitution, floordiv
+from harp.trace.expr import Expr, const
+from harp.trace.expr import walk as walk_expr
+from harp.trace.index import Index, Loop, of
+from harp.trace.index import product as product_of
+from harp.trace.ops import Reduce
+
+# Elements of a chunk, enough to make light of its lanes; and of the shortest row that is cut.
+CHUNK, LONG = 1 << 15, 1 << 16
+_MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
+
+
+@attrs.frozen
+class Row:
+    """A sum along a row: the loops of the rows, and the nest that adds."""
+
+    heads: tuple[For, ...]
+    nest: Stmt
+    loop: Loop
+    store: Store
+
+
+def long_rows(built: Built) -> Built:
+    """The kernels with the rule applied, and the scratch buffers that it takes."""
+    scratch = list(built.scratch)
+    kernels = tuple(Kernel(k.name, _outermost(Numbers(k), k.body, scratch)) for k in built.kernels)
+    return attrs.evolve(built, kernels=kernels, scratch=tuple(scratch))
+
+
+def _outermost(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt:
+    if isinstance(s, Seq):
+        return sequence(_outermost(numbers, part, scratch) for part in s.parts)
+    row = _match(numbers, s)
+    if row is None:
+        return s
+    assert isinstance(s, Nest)
+    count = floordiv(row.loop.extent, CHUNK)
+    shape = (*(head.loop.extent for head in row.heads), count)
+    parts = Buffer(f"parts{len(scratch)}", row.store.buffer.dtype, shape, Space.SCRATCH)
+    scratch.append(parts)
+    cut = sequence((_chunks(numbers, row, parts), _totals(numbers, row, parts, s.body)))
+    condition = row.loop.extent - LONG
+    return cut if condition.constant is not None else If((condition,), cut, s)
+
+
+def _match(numbers: Numbers, s: Stmt) -> Row | None:
+    """The one sum of a nest, if it goes along memory and its terms are of memory only."""
+    if not isinstance(s, Nest) or not is_plain(s) or is_contraction(s):
+        return None
+    heads = tuple(h for h in s.heads if isinstance(h, For) and h.kind is LoopKind.SERIAL)
+    found = [(part, *sums) for part in walk(s.body) if (sums := accumulation(part)) is not None]
+    if len(heads) < len(s.heads) or len(found) != 1:
+        return None
+    part, loops, store = found[0]
+    if not any(inner is part for inner in _once(s.body)):
+        return None
+    few, body = collapsed(numbers, loops, store)
+    loop = few[0].loop
+    if len(few) > 1 or not isinstance(body, Store) or mentioned(loop.extent):
+        return None
+    short = loop.extent.constant is not None and loop.extent.constant < LONG
+    accesses = loads(body.value)
+    if short or score(accesses, loop) <= 0 or any(score(accesses, head.loop) > 0 for head in heads):
+        return None
+    made = {inner.buffer for inner in walk(s.body) if isinstance(inner, Store)} - {store.buffer}
+    return Row(heads, part, loop, body) if _is_there(body.value, store.buffer, made) else None
+
+
+def _once(s: Stmt) -> Iterator[Stmt]:
+    """The statements that run once for each row."""
+    yield s
+    for part in s.parts if isinstance(s, Seq) else (s.body,) if isinstance(s, Alloc) else ():
+        yield from _once(part)
+
+
+def _is_there(value: Expr, acc: Buffer, made: Set[Buffer]) -> bool:
+    """Whether all that is added is in memory before the nest begins."""
+    loaded = {e.buffer for e in walk_expr((value,)) if isinstance(e, Load)} - {acc}
+    return not loaded & made and all(buffer.space in _MEMORY for buffer in loaded)
+
+
+def _chunks(numbers: Numbers, row: Row, parts: Buffer) -> Stmt:
+    """for i, c { part = 0; for k < CHUNK: part += v(i, c*CHUNK + k); parts[i, c] = part }"""
+    (chunk,), c = numbers.loop(parts.shape[-1])
+    head, k = numbers.loop(CHUNK)
+    part = Buffer(f"{row.store.buffer.name}_part", parts.dtype, (), Space.REG)
+    renaming = Renaming(Substitution({row.loop: c * CHUNK + k}), {row.store.buffer: (part, ())})
+    place = (*(of(h.loop) for h in row.heads), c)
+    statements = (
+        Store(part, (), const(_reduce(row).identity(part.dtype), part.dtype)),
+        nest(head, renaming.statement(row.store)),
+        Store(parts, place, Load(part, ())),
+    )
+    return _shared(numbers, (*row.heads, chunk), Alloc(part, sequence(statements)))
+
+
+def _totals(numbers: Numbers, row: Row, parts: Buffer, body: Stmt) -> Stmt:
+    """for i { ...; for c: acc += parts[i, c]; for k (what is left): acc += v(i, k); ... }"""
+    acc, count = row.store.buffer, parts.shape[-1]
+    chunk, c = numbers.loop(count)
+    head, k = numbers.loop(row.loop.extent - count * CHUNK)
+    place = (*(of(h.loop) for h in row.heads), c)
+    added = nest(chunk, Store(acc, (), Load(parts, place), _reduce(row)))
+    rest = nest(head, Renaming(Substitution({row.loop: count * CHUNK + k}), {}).statement(row.store))
+    return _shared(numbers, row.heads, _replaced(body, row.nest, sequence((added, rest))))
+
+
+def _reduce(row: Row) -> Reduce:
+    return row.store.reduce or Reduce.SUM
+
+
+def _shared(numbers: Numbers, heads: Sequence[For], body: Stmt) -> Stmt:
+    """One loop for all of them, so that threads can share it; it is not rewritten any more."""
+    if not heads:
+        return body
+    extents: tuple[Index, ...] = tuple(h.loop.extent for h in heads)
+    head, flat = numbers.loop(product_of(extents))
+    return nest((*head, Digits(tuple(h.loop for h in heads), flat)), body)
+
+
+def _replaced(s: Stmt, old: Stmt, new: Stmt) -> Stmt:
+    return new if s is old else rebuilt(s, lambda part: _replaced(part, old, new))
