@@ -178,13 +178,14 @@ def _taking(
 
 def _taking_leaf(name: str, b: str, leaf: Leaf, namespace: Namespace) -> Iterator[str]:
     dtype = _constant(leaf.dtype, namespace)
+    handle = [f"if {name}._weak is not {leaf.weak}: return MISS", f"{b} = {name}._value"]
     if leaf.weak:  # NumPy's arrays never are
         yield f"if type({name}) is not Array: return MISS"
+        yield from handle
     else:
         yield f"if type({name}) is ndarray: {b} = {name}"
         yield f"elif type({name}) is not Array: return MISS"
-    yield f"{'else' if not leaf.weak else 'if True'}:"
-    yield f"    if {name}._weak is not {leaf.weak}: return MISS"
-    yield f"    {b} = {name}._value"
+        yield "else:"
+        yield from (f"    {line}" for line in handle)
     # NumPy has one object for each native dtype, but for those that were pickled or have metadata
     yield f"if {b}.dtype is not {dtype} or {b}.flags.num & {_BEHAVED} != {_BEHAVED}: return MISS"
