@@ -6,6 +6,7 @@ from harp.errors import ArgumentError, ShapeError
 from harp.numpy.elementwise import remainder
 from harp.numpy.manipulation import ravel
 from harp.trace.array import Array, node_of
+from harp.trace.dtypes import i64, u64
 from harp.trace.expr import Position
 from harp.trace.index import ONE
 from harp.trace.keys import as_index_array
@@ -33,6 +34,8 @@ def take(
     k = normalize_axis(0 if axis is None else axis, array.ndim)
     places = _integers("take", indices)
     if mode == "wrap":
+        if places.kind is not u64:  # the size need not fit the dtype of the indices
+            places = places.astype(i64)
         places, mode = remainder(places, array.shape[k]), "clip"
     return get(array, (*[slice(None)] * k, places), mode, fill_value)
 

@@ -223,7 +223,7 @@ def _scatter(node: Scatter, values: Mapping[Node, Buffer], sizes: Sizes) -> Buff
     result, updates = np.array(values[node.base], inner), np.asarray(values[node.updates], inner)
     at, inside = _places([values[i] for i in node.indices], result.shape)
     if 0 in result.shape:
-        return result
+        return result.astype(node.dtype.numpy, copy=False)
     if not node.clips:
         at, updates = tuple(p[inside] for p in at), updates[inside]
     with np.errstate(all="ignore"):

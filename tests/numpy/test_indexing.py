@@ -66,6 +66,18 @@ def test_modes(mode):
         np.testing.assert_array_equal(np.asarray(function(x, i, mode=mode)), expected)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "uint64"])
+def test_narrow_indices_wrap_around_longer_axes(dtype):
+    function = harp.jit(lambda x, i: hnp.take(x, i, mode="wrap"))
+    i = np.array([100, -28], np.int8).astype(dtype)
+    for size in (1, 7, 300):
+        x = np.arange(size)
+        expected = x[[int(k) % size for k in i]]
+        for each in (function, function.__wrapped__):
+            np.testing.assert_array_equal(np.asarray(each(x, i)), expected)
+    assert function.compilations == 1
+
+
 @pytest.mark.parametrize("counts", [[1, 0, 2, 3], np.array([2]), hnp.asarray([0, 0, 0, 0]), (3, 1, 1, 1)])
 def test_repeat_with_counts(counts):
     expected = np.repeat(X, np.asarray(counts), axis=1)

@@ -111,6 +111,15 @@ def test_traced_masks(how):
         np.testing.assert_array_equal(np.asarray(function(hnp.asarray(X), mask, v)), expected, strict=True)
 
 
+@pytest.mark.parametrize("how", ["add", "multiply", "min", "max"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_halves_without_elements_stay_halves(dtype, how):
+    x, none = hnp.zeros((0, 3), dtype), np.zeros(0, int)
+    assert np.asarray(getattr(x.at[none], how)(x)).dtype == x.dtype
+    gradient = harp.grad(lambda x: hnp.sum(x[none]))(x)
+    assert np.asarray(gradient).dtype == x.dtype
+
+
 def test_a_mask_of_no_axes():
     x = hnp.asarray(np.float32(3))
     np.testing.assert_array_equal(np.asarray(x.at[x > 2].set(7.0)), np.float32(7), strict=True)
