@@ -160,14 +160,13 @@ def sqrt(z: Parts) -> Parts:
 
 
 def power(a: Parts, b: Parts) -> Parts:
-    """exp(b*log(a)); 1 for b = 0; 0**b is 0 for real b > 0, else NaN."""
+    """exp(b*log(a)); 1 for b = 0; 0**b is 0 where b has a real part > 0, else NaN."""
     dtype = a[0].dtype
     base, exponent = to_wide(a), to_wide(b)
     result = to_narrow(exp(product(exponent, log(base))), dtype)
     zero, one, nan = number(0, a[0]), number(1, a[0]), number(math.nan, a[0])
     null = both(equals(a[0], 0), equals(a[1], 0))
-    upwards = both(less(zero, b[0]), equals(b[1], 0))
-    result = choose(null, choose(upwards, (zero, zero), (nan, nan)), result)
+    result = choose(null, choose(less(zero, b[0]), (zero, zero), (nan, nan)), result)
     return choose(both(equals(b[0], 0), equals(b[1], 0)), (one, zero), result)
 
 

@@ -13,7 +13,7 @@ from harp.trace.arithmetic import astype, in_common
 from harp.trace.array import Array, from_numpy, node_of
 from harp.trace.conversions import require_device
 from harp.trace.division import ceildiv, relu
-from harp.trace.dtypes import Buffer, DType, DTypeLike, as_dtype, f64
+from harp.trace.dtypes import Buffer, DType, DTypeLike, Kind, as_dtype, f64
 from harp.trace.expr import Expr, Operand, Position, apply, cast, const, select
 from harp.trace.expr import less_equal as _less_equal
 from harp.trace.index import ZERO, Index, loop
@@ -108,13 +108,24 @@ def _numbers(values: list[object] | tuple[object, ...], dtype: DType | None) -> 
         result = np.asarray(values)
         if result.dtype.kind == "O" and all(isinstance(v, int) for v in result.flat):
             result = np.asarray(values, np.int64 if dtype is None else dtype.numpy)
-        elif dtype is not None and result.dtype.kind in "iu":
+        elif dtype is not None and (result.dtype.kind in "iu" or _became_floats(values, result, dtype)):
             result = np.asarray(values, dtype.numpy)
     except OverflowError as error:
         raise IntegerRangeError(f"a list has an integer that does not fit: {error}{where()}") from None
     except ValueError as error:
         raise ShapeError(f"a list is not an array: {error}{where()}") from None
     return result
+
+
+def _became_floats(values: object, result: Buffer, dtype: DType) -> bool:
+    """Whether integers from 2**63 on made NumPy round a list of integers, which no float must do on the way."""
+    if (
+        result.dtype.kind != "f"
+        or dtype.kind not in (Kind.INT, Kind.UINT)
+        or not np.any(np.greater_equal(result, 2.0**63))
+    ):
+        return False
+    return all(isinstance(v, int) for v in np.asarray(values, object).flat)
 
 
 def _too_deep() -> ArgumentError:

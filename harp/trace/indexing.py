@@ -131,8 +131,9 @@ def _nonnegative(p: Index) -> bool:
 def _position(item: object, size: Index, axis: int) -> Index:
     """An integer index, counted from the start; in range by a guard where it is not certain."""
     p = resolve(integer(item))
-    position = p if _nonnegative(p) else size + p
-    room = size - 1 - p if position is p else position
+    from_start = _nonnegative(p)
+    position = p if from_start else size + p
+    room = size - 1 - p if from_start else position
     if not ask(Relation.NONNEGATIVE, resolve(room), f"an index is inside axis {axis}"):
         raise IndexOutOfRangeError(
             f"index {describe(p)} is out of range for axis {axis} of size {describe(size)}{where()}"

@@ -110,7 +110,12 @@ class OpInfo:
 def _power(a: Buffer, b: Buffer) -> Buffer:
     """a ** b. Integers to a negative power truncate the exact quotient (NumPy raises, which a program cannot)."""
     if a.dtype.kind not in "iu":
-        return np.asarray(np.power(a, b))
+        result = np.asarray(np.power(a, b))
+        halves = np.equal(b, 0.5)
+        if a.dtype.kind == "f" and halves.any():  # NumPy can take the root instead: of -inf NaN, of -0.0 itself
+            root = np.where(np.equal(a, -np.inf), np.inf, result + 0.0)
+            result = np.where(halves, root, result).astype(result.dtype)
+        return result
     negative = np.less(b, 0)
     positive = np.asarray(np.power(a, np.where(negative, 0, b).astype(b.dtype)))
     sign = np.where(np.equal(b % 2, 0), 1, a).astype(a.dtype)

@@ -260,6 +260,13 @@ ORDERED = {
 }
 
 
+def test_powers_of_zero_vanish_where_the_exponent_has_a_positive_real_part():
+    exponents = np.array([1 + 1j, 0.5 - 2j, 3, 0, 1j, -1, -1 - 1j, complex(np.nan, 0)])
+    found = np.asarray(harp.jit(lambda a, b: a**b)(np.zeros(8, complex), exponents))
+    np.testing.assert_array_equal(found[:4], [0, 0, 0, 1])
+    assert np.isnan(found[4:].real).all() and np.isnan(found[4:].imag).all()
+
+
 @pytest.mark.parametrize("name", ORDERED)
 def test_there_is_no_order(name):
     for call in (ORDERED[name], harp.jit(ORDERED[name])):

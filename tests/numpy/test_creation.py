@@ -152,12 +152,15 @@ def test_integers_that_do_not_fit():
         ([[2**70]], None),
         (2**70, None),
         ([2**63], "i8"),
+        ([2**63, 1], "i8"),
     ):
         with pytest.raises(IntegerRangeError, match="fit") as caught:
             hnp.asarray(values, dtype)
         assert __file__ in str(caught.value)
     assert hnp.asarray([2**70, 1], "f8").tolist() == [2.0**70, 1.0] and hnp.asarray(2**70, "f8").item() == 2.0**70
     assert hnp.asarray(2**63, "u8").item() == hnp.asarray([2**63]).tolist()[0] == 2**63
+    assert hnp.asarray([[2**64 - 1], [5]], "u8").tolist() == [[2**64 - 1], [5]]  # NumPy's common dtype is float64
+    assert hnp.asarray((2**63, 2**63 - 1), "u8").tolist() == [2**63, 2**63 - 1]
     with pytest.raises(IntegerRangeError, match=r"2\*\*2000 or so"):
         np.ones(2) * hnp.asarray(1.0) * 2**2000
 

@@ -89,6 +89,18 @@ def test_power(dtype):
             hnp.power(a, -1)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_power_one_half_is_no_root(dtype):
+    x = np.array([-np.inf, -0.0, 0.0, 4.0, np.inf, -1.0], dtype)
+    expected = np.array([np.inf, 0.0, 0.0, 2.0, np.inf, np.nan], dtype)
+    for exponent in (0.5, hnp.asarray(0.5, dtype), hnp.full((6,), 0.5, dtype), np.array([[0.5], [2.0]], dtype)):
+        for power in (hnp.pow, harp.jit(hnp.pow)):
+            found = np.asarray(power(x, exponent))
+            found = found[0] if found.ndim == 2 else found
+            np.testing.assert_array_equal(found, expected, strict=True)
+            assert not np.signbit(found[:5]).any()
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int64"])
 def test_integers_to_negative_powers(dtype):
     base, exponent = np.array([2, -2, 1, -1, 0, 3], dtype), np.array([-1, -2, -3, -3, -1, 2], dtype)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import harp
 import harp.numpy as hnp
 from harp.errors import ArgumentError, IndexOutOfRangeError, MutationError
 from harp.trace.array import Array
@@ -54,6 +55,14 @@ def test_integers_of_all_kinds(index):
 def test_out_of_range_names_the_axis(shape, key):
     with pytest.raises(IndexOutOfRangeError, match=rf"axis {len(shape) - 1} of size {shape[-1]}"):
         hnp.zeros(shape)[key]
+
+
+@pytest.mark.parametrize("index", [0, -1, -2])
+def test_an_axis_without_elements_has_no_element(index):
+    for read in (lambda x: x[index], lambda x: x[None][0, index], lambda x: x.at[index].set(1.0)):
+        for function in (read, harp.jit(read), harp.jit(lambda x, read=read: read(x[:0]))):
+            with pytest.raises(IndexOutOfRangeError):
+                function(hnp.zeros(0))
 
 
 @pytest.mark.parametrize("key", [(0, 0, 0), (slice(None),) * 3, (..., 0, 0, 0), (..., ...)])
