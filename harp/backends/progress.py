@@ -22,6 +22,7 @@ def announced(text: str) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+        timer.join()  # no thread is left behind
 
 
 def _say(text: str) -> None:

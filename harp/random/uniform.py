@@ -62,7 +62,7 @@ def uniform(
     >>> harp.random.uniform(harp.random.key(0), 3, "float32").shape
     (3,)
     """
-    target, sizes = float_dtype("uniform", dtype), to_shape(shape)
+    target, sizes = float_dtype("uniform", dtype), sample_shape(shape, minval, maxval)
     drawn = draw(key, sizes, _unit(target))
     if is_number(minval) and is_number(maxval):
         if not minval < maxval or not math.isfinite(maxval - minval):  # type: ignore[operator]
@@ -112,7 +112,7 @@ def randint(key: object, shape: object, minval: object, maxval: object, dtype: D
     >>> sorted(set(harp.random.randint(harp.random.key(0), 50, 0, 3).tolist()))
     [0, 1, 2]
     """
-    target, sizes = as_dtype(dtype), to_shape(shape)
+    target, sizes = as_dtype(dtype), sample_shape(shape, minval, maxval)
     if not target.is_integer:
         raise DTypeError(f"randint draws integers, not {target.numpy}; use uniform for floats{where()}")
     wide = u64 if target is u64 else i64

@@ -11,8 +11,8 @@ from harp.errors import DTypeError
 from harp.trace import dtypes
 from harp.trace.array import OPERATORS, Array, marked
 from harp.trace.conversions import require_device
-from harp.trace.dtypes import DType, Kind, as_dtype, bool_
-from harp.trace.expr import Expr, apply, cast, const, less_equal, select
+from harp.trace.dtypes import DType, Kind, as_dtype, bool_, f64, u64
+from harp.trace.expr import Expr, apply, cast, const, select
 from harp.trace.intervals import Interval, limits, of_buffer
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, common_dtype, known_numbers, map_, require_between
@@ -182,24 +182,65 @@ def _strengthen(result: Array) -> Array:
     return marked(result, False)
 
 
+def _by_value(compare: _Build, a: object, b: object) -> Array:
+    """`compare` of a and b. int64 and uint64 would meet in float64, where neighbours are equal: they stay integers."""
+    if common_dtype((a, b))[0] is f64:
+        x, y = as_array(a), as_array(b)
+        kinds = x.kind, y.kind
+        if not x.weak and not y.weak and u64 in kinds and x.kind.is_integer and y.kind.is_integer:
+            return _strengthen(map_(compare, x, y, to=kinds))
+    return _strengthen(map_(compare, a, b))
+
+
+@lru_cache(64)
+def _less(x: Expr, y: Expr) -> Expr:
+    if x.dtype is y.dtype:
+        return apply(Op.LT, x, y)
+    if x.dtype is u64:  # y has a sign
+        return apply(Op.AND, apply(Op.NOT, _is_negative(y)), apply(Op.LT, x, cast(y, u64)))
+    return apply(Op.OR, _is_negative(x), apply(Op.LT, cast(x, u64), y))
+
+
+@lru_cache(64)
+def _equal(x: Expr, y: Expr) -> Expr:
+    if x.dtype is y.dtype:
+        return apply(Op.EQ, x, y)
+    signed = y if x.dtype is u64 else x
+    return apply(Op.AND, apply(Op.NOT, _is_negative(signed)), apply(Op.EQ, cast(x, u64), cast(y, u64)))
+
+
+def _is_negative(x: Expr) -> Expr:
+    return apply(Op.LT, x, zero_of(x.dtype))
+
+
+@lru_cache(64)
+def _less_equal(x: Expr, y: Expr) -> Expr:
+    return apply(Op.OR, _less(x, y), _equal(x, y))
+
+
+@lru_cache(64)
+def _not_equal(x: Expr, y: Expr) -> Expr:
+    return apply(Op.NOT, _equal(x, y))
+
+
 def equal(a: object, b: object) -> Array:
     """Elementwise a == b."""
-    return _strengthen(map_(_op(Op.EQ), a, b))
+    return _by_value(_equal, a, b)
 
 
 def not_equal(a: object, b: object) -> Array:
     """Elementwise a != b."""
-    return _strengthen(map_(lambda x, y: apply(Op.NOT, apply(Op.EQ, x, y)), a, b))
+    return _by_value(_not_equal, a, b)
 
 
 def less(a: object, b: object) -> Array:
     """Elementwise a < b."""
-    return _strengthen(map_(_op(Op.LT), a, b))
+    return _by_value(_less, a, b)
 
 
 def less_equal_(a: object, b: object) -> Array:
     """Elementwise a <= b."""
-    return _strengthen(map_(less_equal, a, b))
+    return _by_value(_less_equal, a, b)
 
 
 def greater(a: object, b: object) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import sys
+import threading
 import time
 
 import pytest
@@ -45,6 +46,14 @@ def test_where_there_is_no_terminal_only_the_log_has_it(impatient, monkeypatch, 
         assert wait_for(lambda: caplog.messages)
     assert caplog.messages == ["compiling"]
     assert pipe.getvalue() == ""
+
+
+def test_no_thread_is_left_behind():
+    before = threading.active_count()
+    for _ in range(50):
+        with progress.announced("compiling"):
+            pass
+        assert threading.active_count() == before
 
 
 def test_what_is_quick_says_nothing(monkeypatch, caplog):

@@ -288,3 +288,15 @@ def test_constants_and_names():
 @pytest.mark.parametrize("name", [name for name in dir(hnp) if not name.startswith("_")])
 def test_exported(name):
     assert hasattr(hnp, name)
+
+
+@pytest.mark.parametrize("name", ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"])
+def test_integers_with_and_without_sign_compare_by_value(name):
+    signed = np.array([-(2**63), -1, 0, 1, 2**53, 2**53 + 1, 2**63 - 1], np.int64)
+    unsigned = np.array([0, 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1], np.uint64)
+    a, b = np.meshgrid(signed, unsigned)
+    f = getattr(hnp, name)
+    for x, y in ((a, b), (b, a), (a.astype(np.int32), b)):
+        expected = getattr(np, name)(x, y)
+        np.testing.assert_array_equal(np.asarray(f(x, y)), expected)
+        np.testing.assert_array_equal(np.asarray(harp.jit(f)(x, y)), expected)

@@ -247,3 +247,11 @@ def test_bits_are_the_same_without_vectors_and_fused_operations():
     plain = harp.jit(drawn, options=options)(K, np.zeros((7, 9)))
     for name, value in compiled(K, np.zeros((7, 9))).items():
         npt.assert_array_equal(plain[name], value, err_msg=name)
+
+
+def test_without_a_shape_it_is_that_of_the_bounds():
+    key, low = harp.random.key(0), np.zeros((2, 1))
+    assert harp.random.uniform(key, None, np.float64, low, np.ones(3)).shape == (2, 3)
+    assert harp.random.uniform(key, None).shape == ()
+    assert harp.random.randint(key, None, low.astype(int), np.full(3, 5)).shape == (2, 3)
+    assert harp.random.randint(key, None, 0, 5).shape == ()
