@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from harp.lower.collapse import steps
 from harp.lower.cost import mentioned
-from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, offset, walk
-from harp.lower.rewrite import Renaming, nest, rebuilt, sequence
+from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store, offset, walk
+from harp.lower.rewrite import Renaming, is_straight, nest, rebuilt, sequence
 from harp.lower.strips import Context
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution, ceildiv, floordiv, minimum
@@ -44,7 +44,7 @@ class _Leaves(NamedTuple):
 
 def narrow_rows(context: Context, s: Stmt) -> Stmt | None:
     """The rule; see the top of the file."""
-    if not isinstance(s, Nest) or len(s.heads) < 2 or not _is_straight(s.body):
+    if not isinstance(s, Nest) or len(s.heads) < 2 or not is_straight(s.body):
         return None
     *outer, row, column = [h for h in s.heads if isinstance(h, For)]
     if row.kind is not LoopKind.SERIAL or column.kind is not LoopKind.SERIAL or mentioned(column.loop.extent):
@@ -61,13 +61,6 @@ def narrow_rows(context: Context, s: Stmt) -> Stmt | None:
 
 def _is_never(room: Index) -> bool:
     return room.constant is not None and not 0 <= room.constant < NARROW - 1  # one column has no rows to lay out
-
-
-def _is_straight(s: Stmt) -> bool:
-    inside = list(walk(s))
-    stores = [part for part in inside if isinstance(part, Store)]
-    plain = all(isinstance(part, (Store, Alloc, Seq)) for part in inside) and not any(store.reduce for store in stores)
-    return plain and len({store.buffer for store in stores}) == len(stores)
 
 
 def _values(s: Stmt) -> Iterator[Expr]:

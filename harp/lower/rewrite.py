@@ -155,6 +155,14 @@ def is_plain(s: Stmt) -> bool:
     return isinstance(s, (Nest, Alloc, Seq, Store, If)) and all(map(is_plain, parts(s)))
 
 
+def is_straight(s: Stmt) -> bool:
+    """Whether there are no loops and branches in it, and each buffer is stored to once."""
+    inside = list(walk(s))
+    stores = [part for part in inside if isinstance(part, Store)]
+    plain = all(isinstance(part, (Store, Alloc, Seq)) for part in inside) and not any(store.reduce for store in stores)
+    return plain and len({store.buffer for store in stores}) == len(stores)
+
+
 def accumulation(s: Stmt) -> tuple[tuple[For, ...], Store] | None:
     """(loops, store) of a reduce nest: loops whose body only adds to a scalar variable."""
     if not isinstance(s, Nest) or not isinstance(s.body, Store) or s.body.index or s.body.buffer.space is not Space.REG:

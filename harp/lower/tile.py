@@ -13,7 +13,7 @@ from harp.lower.chains import in_segments
 from harp.lower.collapse import beside_picks, collapse
 from harp.lower.contraction import contraction
 from harp.lower.cost import count_operations, mentioned, weigh
-from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Space, Stmt, Store, walk
 from harp.lower.narrow import narrow_rows
 from harp.lower.prefix import side_by_side
 from harp.lower.rewrite import (
@@ -24,6 +24,7 @@ from harp.lower.rewrite import (
     accumulations,
     distribute,
     is_plain,
+    is_straight,
     loads,
     nest,
     rebuilt,
@@ -274,7 +275,7 @@ def several(context: Context, s: Stmt) -> Stmt | None:
 
 def independent(context: Context, s: Stmt) -> Stmt | None:
     """for i { out[i] = v; ... }  ->  for simd i { out[i] = v; ... }, or in segments if the chain is long"""
-    if not isinstance(s, Nest) or not _is_straight(s.body):
+    if not isinstance(s, Nest) or not is_straight(s.body):
         return None
     *outer, last = [h for h in s.heads if isinstance(h, For)]
     stores = [part for part in walk(s.body) if isinstance(part, Store)]
@@ -286,14 +287,6 @@ def independent(context: Context, s: Stmt) -> Stmt | None:
         return None
     found = in_segments(context, s.body, last.loop)
     return nest((*outer, For(last.loop, LoopKind.SIMD)), s.body) if found is None else nest(outer, found)
-
-
-def _is_straight(s: Stmt) -> bool:
-    """Whether there are no loops and branches in it, and each buffer is stored to once."""
-    inside = list(walk(s))
-    stores = [part for part in inside if isinstance(part, Store)]
-    plain = all(isinstance(part, (Store, Alloc, Seq)) for part in inside) and not any(store.reduce for store in stores)
-    return plain and len({store.buffer for store in stores}) == len(stores)
 
 
 def _moves(store: Store, loop: Loop) -> bool:

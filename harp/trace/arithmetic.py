@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import cache, lru_cache, partial, wraps
 from typing import Any
 
+import numpy as np
+
 from harp.errors import DTypeError
 from harp.trace import dtypes
 from harp.trace.array import OPERATORS, Array, marked
@@ -184,12 +186,17 @@ def _strengthen(result: Array) -> Array:
 
 def _by_value(compare: _Build, a: object, b: object) -> Array:
     """`compare` of a and b. int64 and uint64 would meet in float64, where neighbours are equal: they stay integers."""
-    if common_dtype((a, b))[0] is f64:
+    if _are_integers(a) and _are_integers(b) and common_dtype((a, b))[0] is f64:
         x, y = as_array(a), as_array(b)
-        kinds = x.kind, y.kind
-        if not x.weak and not y.weak and u64 in kinds and x.kind.is_integer and y.kind.is_integer:
-            return _strengthen(map_(compare, x, y, to=kinds))
+        return _strengthen(map_(compare, x, y, to=(x.kind, y.kind)))
     return _strengthen(map_(compare, a, b))
+
+
+def _are_integers(value: object) -> bool:
+    """Whether it is an array of integers, and not a number, which takes the dtype of what it meets."""
+    if isinstance(value, Array):
+        return not value.weak and value.kind.is_integer
+    return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "iu"
 
 
 @lru_cache(64)
