@@ -61,6 +61,12 @@ def sound() -> None:
         step([b, np.ones(k, dtype), np.ones((k, 10), dtype), np.ones(10, dtype)], a, np.ones((n, 10), dtype))
     x = np.arange(300_000, dtype=np.float32)
     np.testing.assert_array_equal(np.asarray(harp.jit(lambda x: x * 2 + 1)(x)), x * 2 + 1)
+    x = np.random.default_rng(0).standard_normal(140_000, np.float32)
+    order = np.argsort(x, kind="stable")
+    for found, places in (harp.jit(lambda x: (hnp.sort(x), hnp.argsort(x)))(y) for y in (x, x[:1000])):
+        wanted = order[order < len(found)]
+        np.testing.assert_array_equal(np.asarray(places), wanted)
+        np.testing.assert_array_equal(np.asarray(found), x[wanted])
     assert harp.stats()["compiler_runs"] and pool() is not None
 
 

@@ -1,4 +1,14 @@
-"""The stable radix sort behind `harp.backends.c.sorting`, as C: for any unsigned `number`, from bit LOW on."""
+"""The stable radix sort behind `harp.backends.c.sorting`, as C: for any unsigned `number`, from bit LOW on.
+
+Who includes it says where numbers come from and what becomes of them when they are in order:
+
+    struct source                                                    the keys
+    int take(const struct source *, begin, count, number *to)        some of them as numbers; whether any is special
+    void finish(const struct source *, count, number *row)           numbers in order to what is wanted
+
+Where the order of equal numbers is no matter and the machine can, `harp.backends.c.quick` sorts them instead (QUICK):
+also what the first digit has dealt out, where several threads share a row.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +16,25 @@ from string import Template
 
 # Rows up to this length are sorted by insertion; from so many keys on, wide digits of so many bits take less time than
 # they save; so many keys, with room for as many, stay in a cache.
-SHORT, LONG, WIDE, CACHE = 40, 4096, 11, 1 << 16
-# In how many parts threads share a longer row.
-SLICES, GROUPS = 16, 64
+SHORT, LONG, WIDE, CACHE = 40, 2500, 11, 1 << 18
+# The first digit of a row that no cache holds: as many places as can be written to in turn at full speed.
+FIRST = 10
+# Rows up to this length are not worth vectors; the pivots that may be bad before digits are used.
+TINY, DEPTH = 12, 64
+# In how many parts threads share a longer row, and how many numbers are made at a time.
+SLICES, GROUPS, BLOCK = 16, 64, 512
 
-# A stable sort of keys that differ in `bits` bits from bit `low` on. Long rows are dealt out by the highest of these
-# first, so that the passes over the lower ones stay in a cache; these go from the lowest digit on.
+# Rows that no cache holds, and numbers of many bits, are dealt out by the highest bits first; what has these in common
+# goes from the lowest digit on, two digits for each time that it is read to count. It goes to room that is used again
+# for each part of a row, so that what is written to is in the nearest cache, and back.
 _TEXT = Template(
     """\
 #define DIGITS(k) ((uint32_t)((k) >> shift) & mask)
 
-/* Where the keys with each digit begin; 0 if all have the same. */
-static int begins(int64_t n, const number *from, int shift, uint32_t mask, uint32_t *place)
+/* Counts to where the keys with each digit begin; 0 if all have the same, which is that of `k`. */
+static int begins(int64_t n, number k, int shift, uint32_t mask, uint32_t *place)
 {
-    memset(place, 0, ((size_t)mask + 1)*sizeof *place);
-    for (int64_t i = 0; i < n; ++i) place[DIGITS(from[i])]++;
-    if (place[DIGITS(from[0])] == (uint32_t)n) return 0;
+    if (place[DIGITS(k)] == (uint32_t)n) return 0;
     uint32_t before = 0;
     for (uint32_t d = 0; d <= mask; ++d) {
         const uint32_t count = place[d];
@@ -31,12 +44,24 @@ static int begins(int64_t n, const number *from, int shift, uint32_t mask, uint3
     return 1;
 }
 
-static void deal(int64_t n, const number *from, number *to, int shift, uint32_t mask, uint32_t *place)
+static inline void count(int64_t n, const number *from, int shift, uint32_t mask, uint32_t *place)
+{
+    for (int64_t i = 0; i < n; ++i) place[DIGITS(from[i])]++;
+}
+
+static inline void deal(int64_t n, const number *restrict from, number *restrict to, int shift, uint32_t mask,
+    uint32_t *restrict place)
 {
     for (int64_t i = 0; i < n; ++i) {
         const number k = from[i];
         to[place[DIGITS(k)]++] = k;
     }
+}
+
+/* How many bits there are up to the highest one that is set. */
+static inline int width(number bits)
+{
+    return bits ? 64 - __builtin_clzll(bits) : 0;
 }
 
 /* Sorts a short row in place. */
@@ -50,79 +75,141 @@ static void insert(int64_t n, number *row)
     }
 }
 
-/* Sorts what is at `from` and leaves it at `from` or `to`: where `at_to` says. */
-static void sort(int64_t n, number *from, number *to, int bits, int at_to)
+/* From the lowest digit on; 1 if the row is in `room` then. */
+static int from_lowest(int64_t n, number *row, number *room, int bits)
 {
-    uint32_t place[1 << $wide], first[1 << $wide];
-    if (n <= $short) {
-        insert(n, from);
-    } else if (n > $cache && bits > $wide) {
-        const int shift = LOW + bits - $wide;
-        const uint32_t mask = (1 << $wide) - 1;
-        if (!begins(n, from, shift, mask, place)) {
-            sort(n, from, to, bits - $wide, at_to);
-            return;
+    uint32_t place[2][1 << $wide];
+    const int widest = n < $long ? 8 : $wide, passes = (bits + widest - 1)/widest;
+    const int digit = (bits + passes - 1)/passes;
+    const uint32_t mask = (1u << digit) - 1;
+    number *from = row, *to = room;
+    for (int pass = 0; pass < passes; pass += 2) {
+        const int shift = LOW + pass*digit, two = pass + 1 < passes;
+        for (int k = 0; k <= two; ++k) memset(place[k], 0, ((size_t)mask + 1)*sizeof place[k][0]);
+        if (two) {
+            for (int64_t i = 0; i < n; ++i) {
+                const number k = from[i] >> shift;
+                place[0][(uint32_t)k & mask]++;
+                place[1][(uint32_t)(k >> digit) & mask]++;
+            }
+        } else {
+            count(n, from, shift, mask, place[0]);
         }
-        memcpy(first, place, sizeof first);
-        deal(n, from, to, shift, mask, place);
-        for (uint32_t d = 0; d <= mask; ++d) {
-            const int64_t begin = first[d], count = place[d] - first[d];
-            if (count) sort(count, to + begin, from + begin, bits - $wide, !at_to);
-        }
-        return;
-    } else {
-        const int digit = n < $long ? 8 : $wide;
-        for (int done = 0; done < bits; done += digit) {
-            const int shift = LOW + done;
-            const uint32_t mask = (1u << (bits - done < digit ? bits - done : digit)) - 1;
-            if (!begins(n, from, shift, mask, place)) continue; /* all keys share the digit */
-            deal(n, from, to, shift, mask, place);
+        for (int k = 0; k <= two; ++k) {
+            if (!begins(n, from[0], shift + k*digit, mask, place[k])) continue; /* all keys share the digit */
+            deal(n, from, to, shift + k*digit, mask, place[k]);
             number *const other = from;
             from = to;
             to = other;
-            at_to = !at_to;
         }
     }
-    if (at_to) memcpy(to, from, (size_t)n*sizeof *to);
+    return from == room;
+}
+
+/* Sorts what is at `row` and leaves it there, or at `room` where `across` says so. */
+static void sort(int64_t n, number *row, number *room, int bits, int across)
+{
+    int there = 0;
+    if (n <= $short) {
+        insert(n, row);
+    } else if (n > $cache && bits > $wide) {
+        uint32_t place[1 << $wide] = {0}, first[1 << $wide];
+        const int left = bits - $wide, shift = LOW + left;
+        const uint32_t mask = (1 << $wide) - 1;
+        count(n, row, shift, mask, place);
+        if (!begins(n, row[0], shift, mask, place)) {
+            sort(n, row, room, left, across);
+            return;
+        }
+        memcpy(first, place, sizeof first);
+        deal(n, row, room, shift, mask, place);
+        for (uint32_t d = 0; d <= mask; ++d) {
+            const int64_t begin = first[d], many = place[d] - first[d];
+            if (many) sort(many, room + begin, row + begin, left, !across);
+        }
+        return;
+    } else if (bits > 0) {
+        there = from_lowest(n, row, room, bits);
+    }
+    if (there != across) memcpy(there ? row : room, there ? room : row, (size_t)n*sizeof *row);
+}
+
+/* In place. */
+static void sort_part(int64_t n, number *row, number *room, int bits)
+{
+#if QUICK
+    if (n > $tiny && quick(n, row, room, 0, $depth)) return;
+#endif
+    sort(n, row, room, bits, 0);
 }
 
 /* What threads share of a long row: slices of it to count and to deal out, and then groups of the digits. */
 struct job {
+    const struct source *source;
     int64_t n;
-    number *from, *to;
-    int bits;
-    uint32_t begin[(1 << $wide) + 1], group[$groups + 1], place[$slices][1 << $wide];
+    number *row, *room, differ[$slices];
+    int bits, alone, special[$slices];
+    uint32_t begin[(1 << $first) + 1], group[$groups + 1], place[$slices][1 << $first];
 };
+
+#if QUICK
+static void take_slices(void *given, int64_t begin, int64_t end)
+{
+    struct job *const job = given;
+    for (int64_t s = begin; s < end; ++s) {
+        const int64_t first = job->n*s/$slices, last = job->n*(s + 1)/$slices;
+        job->special[s] = take(job->source, first, last - first, job->row + first);
+    }
+    if (end - begin == $slices) job->alone = 1;
+}
+#endif
 
 static void count_slices(void *given, int64_t begin, int64_t end)
 {
     struct job *const job = given;
-    const int shift = LOW + job->bits - $wide;
-    const uint32_t mask = (1 << $wide) - 1;
+    const int shift = LOW + job->bits - $first;
+    const uint32_t mask = (1 << $first) - 1;
+    number block[$block], first;
+    take(job->source, 0, 1, &first);
     for (int64_t s = begin; s < end; ++s) {
-        const number *const from = job->from;
         const int64_t last = job->n*(s + 1)/$slices;
-        uint32_t *const place = job->place[s];
-        memset(place, 0, sizeof job->place[s]);
-        for (int64_t i = job->n*s/$slices; i < last; ++i) place[DIGITS(from[i])]++;
+        number differ = 0;
+        int special = 0;
+        memset(job->place[s], 0, sizeof job->place[s]);
+        for (int64_t i = job->n*s/$slices; i < last; i += $block) {
+            const int64_t many = last - i < $block ? last - i : $block;
+            special |= take(job->source, i, many, block);
+            for (int64_t j = 0; j < many; ++j) differ |= block[j] ^ first;
+            count(many, block, shift, mask, job->place[s]);
+        }
+        job->differ[s] = differ >> LOW;
+        job->special[s] = special;
     }
 }
 
 static void deal_slices(void *given, int64_t begin, int64_t end)
 {
     struct job *const job = given;
+    number block[$block];
     for (int64_t s = begin; s < end; ++s) {
-        const int64_t first = job->n*s/$slices, last = job->n*(s + 1)/$slices;
-        deal(last - first, job->from + first, job->to, LOW + job->bits - $wide, (1 << $wide) - 1, job->place[s]);
+        const int64_t last = job->n*(s + 1)/$slices;
+        for (int64_t i = job->n*s/$slices; i < last; i += $block) {
+            const int64_t many = last - i < $block ? last - i : $block;
+            take(job->source, i, many, block);
+            deal(many, block, job->row, LOW + job->bits - $first, (1 << $first) - 1, job->place[s]);
+        }
     }
 }
 
 static void sort_groups(void *given, int64_t begin, int64_t end)
 {
     struct job *const job = given;
+    number *const room = job->room + job->begin[job->group[begin]];
     for (uint32_t d = job->group[begin]; d < job->group[end]; ++d) {
-        const int64_t first = job->begin[d], count = job->begin[d + 1] - first;
-        if (count) sort(count, job->to + first, job->from + first, job->bits - $wide, 0);
+        const int64_t first = job->begin[d], many = job->begin[d + 1] - first;
+        if (!many) continue;
+        sort_part(many, job->row + first, room, job->bits - $first);
+        finish(job->source, many, job->row + first);
     }
 }
 
@@ -130,44 +217,83 @@ static void sort_groups(void *given, int64_t begin, int64_t end)
 static int divide(struct job *job)
 {
     int64_t before = 0, group = 0;
-    for (uint32_t d = 0; d < 1 << $wide; ++d) {
+    for (uint32_t d = 0; d < 1 << $first; ++d) {
         const int64_t begin = before;
         job->begin[d] = (uint32_t)before;
         for (; group <= $groups && group*job->n/$groups <= before; ++group) job->group[group] = d;
         for (int s = 0; s < $slices; ++s) {
-            const uint32_t count = job->place[s][d];
+            const uint32_t many = job->place[s][d];
             job->place[s][d] = (uint32_t)before;
-            before += count;
+            before += many;
         }
         if (before - begin == job->n) return 0;
     }
-    job->begin[1 << $wide] = (uint32_t)before;
-    for (; group <= $groups; ++group) job->group[group] = 1 << $wide;
+    job->begin[1 << $first] = (uint32_t)before;
+    for (; group <= $groups; ++group) job->group[group] = 1 << $first;
     return 1;
 }
 
-/* With all threads, by the highest of `bits` that differ; how many are below these if there are none. */
-static __attribute__((noinline)) int sort_long(int64_t n, number *from, number *to, int bits, runner *run)
+/* With all threads, by the highest bits that differ. */
+static __attribute__((noinline)) int sort_long(const struct source *source, int64_t n, number *row, number *room,
+    int bits, runner *run)
 {
     struct job job;
-    job.n = n, job.from = from, job.to = to;
-    for (job.bits = bits; job.bits > $wide; job.bits -= $wide) {
-        run(count_slices, &job, $slices, 2.0*(double)n);
-        if (!divide(&job)) continue; /* all keys share the digit */
-        run(deal_slices, &job, $slices, 4.0*(double)n);
-        run(sort_groups, &job, $groups, 16.0*(double)n);
-        return 0;
+    job.source = source, job.n = n, job.row = row, job.room = room, job.bits = bits;
+    number differ = 0;
+    int special = 0;
+#if QUICK
+    job.alone = 0;
+    run(take_slices, &job, $slices, (double)n);
+    if (job.alone) {
+        for (int s = 0; s < $slices; ++s) special |= job.special[s];
+        sort_part(n, row, room, bits);
+        finish(source, n, row);
+        return special;
     }
-    return job.bits;
+#endif
+    run(count_slices, &job, $slices, 2.0*(double)n);
+    for (int s = 0; s < $slices; ++s) differ |= job.differ[s], special |= job.special[s];
+    if (!divide(&job)) { /* all keys share the digit: by the next one that differs, if there is one */
+        if (!differ) {
+            take(source, 0, n, row);
+            finish(source, n, row);
+            return special;
+        }
+        job.bits = width(differ) < $first ? $first : width(differ);
+        run(count_slices, &job, $slices, 2.0*(double)n);
+        divide(&job);
+    }
+    run(deal_slices, &job, $slices, 4.0*(double)n);
+    run(sort_groups, &job, $groups, 16.0*(double)n);
+    return special;
 }
 
-/* Sorts what is at `from` and leaves it at `to`. */
-static void sort_row(int64_t n, number *from, number *to, int bits, runner *run)
+/* Sorts numbers that differ in `bits` bits and leaves them at `row`; whether any of them is special. */
+static int sort_row(const struct source *source, int64_t n, number *row, number *room, int bits, runner *run)
 {
-    if (n > $cache && bits > $wide) bits = sort_long(n, from, to, bits, run);
-    if (bits) sort(n, from, to, bits, 1);
+    if (n > $cache && bits > $wide) return sort_long(source, n, row, room, bits, run);
+    const int special = take(source, 0, n, row);
+    number differ = 0;
+    if (n > $short && !QUICK)
+        for (int64_t i = 1; i < n; ++i) differ |= row[i] ^ row[0];
+    else if (n > $short)
+        differ = (number)~(number)0;
+    sort_part(n, row, room, width(differ >> LOW));
+    finish(source, n, row);
+    return special;
 }
 """
 )
 
-SORT = _TEXT.substitute(short=SHORT, long=LONG, wide=WIDE, cache=CACHE, slices=SLICES, groups=GROUPS)
+SORT = _TEXT.substitute(
+    tiny=TINY,
+    depth=DEPTH,
+    short=SHORT,
+    long=LONG,
+    wide=WIDE,
+    first=FIRST,
+    cache=CACHE,
+    slices=SLICES,
+    groups=GROUPS,
+    block=BLOCK,
+)

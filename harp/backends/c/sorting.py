@@ -9,7 +9,7 @@ largest number, and both zeros are one. These are sorted by a stable radix sort 
 volume 3, section 5.2.5): rows that no cache holds by the highest bits first, then from the lowest digit on; short ones
 by insertion. Digits that all keys share cost no pass. Descending is ascending with all bits of the keys turned over, so
 equal keys keep their order. Places go with 32 bits of the key in one number; keys of 64 bits are sorted by their low
-half, and then by their high half.
+half, and then by their high half. Values alone have no order among equals, so vectors may sort them (`quick.py`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from string import Template
 import numpy as np
 
 from harp.backends.c import radix
+from harp.backends.c.quick import quicksort
 from harp.backends.protocol import Unit
 from harp.trace.dtypes import ALL, DType, Kind
 
@@ -32,12 +33,10 @@ const key size = b & (key)~TOP, placed = b & TOP ? (key)~b : (key)(b | TOP);
     return (key)((size > INFINITE ? ALL : size == 0 ? TOP : placed) ^ flip);""",
 }
 _DECODE: Mapping[Kind, str] = {
-    Kind.BOOL: "return (key)(k ^ flip);",
-    Kind.UINT: "return (key)(k ^ flip);",
-    Kind.INT: "return (key)(k ^ TOP ^ flip);",
-    Kind.FLOAT: """\
-const key b = (key)(k ^ flip);
-    return b & TOP ? (key)(b ^ TOP) : (key)~b;""",
+    Kind.BOOL: "(key)(k ^ flip)",
+    Kind.UINT: "(key)(k ^ flip)",
+    Kind.INT: "(key)(k ^ TOP ^ flip)",
+    Kind.FLOAT: "(k ^ flip) & TOP ? (key)(k ^ flip ^ TOP) : (key)~(k ^ flip)",
 }
 
 _HEAD = Template(
@@ -62,38 +61,50 @@ static inline key encode(key b, key flip)
 
 _SORT = Template(
     """\
-static inline key decode(key k, key flip)
+struct source { const element *keys; key flip; };
+
+static inline int take(const struct source *source, int64_t begin, int64_t count, number *to)
 {
-    $decode
+    const element *const keys = source->keys + begin;
+    const key flip = source->flip;
+    key special = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        to[i] = encode(keys[i], flip);
+        special |= $special;
+    }
+    return special != 0;
 }
 
+static inline void finish(const struct source *source, int64_t count, number *row)
+{
+    const key flip = source->flip;
+    for (int64_t i = 0; i < count; ++i) {
+        const key k = row[i];
+        row[i] = $decode;
+    }
+}
+
+$radix
 $declaration
 {
-    const element *const keys = given;
-    element *const out = stored, *const room = work;
-    const key flip = reverse ? ALL : 0;
-    int64_t special = 0;
+    const struct source source = {given, reverse ? ALL : 0};
+    element *const out = stored;
     if (n < 1) return 0;
     if (n > UINT32_MAX) return 1;
-    for (int64_t i = 0; i < n; ++i) {
-        room[i] = encode(keys[i], flip);
-        special += $special;
-    }
-    sort_row(n, room, out, $bits, run);
+    if (!sort_row(&source, n, out, work, $bits, run)) return 0;
+    /* Both zeros have one key, and so have all NaN: they come in the order in which they were. */
+    const element *const keys = given;
+    const key flip = source.flip;
     int64_t zeros = 0, nans = reverse ? 0 : n;
-    if (special) { /* the numbers below them are counted */
-        for (int64_t i = 0; i < n; ++i) {
-            zeros += out[i] < (key)(TOP ^ flip);
-            nans -= !reverse && out[i] == ALL;
-        }
+    for (int64_t i = 0; i < n; ++i) {
+        const key k = encode(out[i], flip);
+        zeros += k < (key)(TOP ^ flip);
+        nans -= !reverse && k == ALL;
     }
-    for (int64_t i = 0; i < n; ++i) out[i] = decode(out[i], flip);
-    if (special) { /* both zeros have one key, and so have all NaN: they come in the order in which they were */
-        for (int64_t i = 0; i < n; ++i) {
-            const key size = keys[i] & (key)~TOP;
-            if (size == 0) out[zeros++] = keys[i];
-            if (size > INFINITE) out[nans++] = keys[i];
-        }
+    for (int64_t i = 0; i < n; ++i) {
+        const key size = keys[i] & (key)~TOP;
+        if (size == 0) out[zeros++] = keys[i];
+        if (size > INFINITE) out[nans++] = keys[i];
     }
     return 0;
 }
@@ -102,16 +113,35 @@ $declaration
 
 _ORDER = Template(
     """\
+struct source { const element *keys; key flip; const number *made; };
+
+static inline int take(const struct source *source, int64_t begin, int64_t count, number *to)
+{
+    if (source->made) {
+        memcpy(to, source->made + begin, (size_t)count*sizeof *to);
+        return 0;
+    }
+    for (int64_t i = 0; i < count; ++i)
+        to[i] = (number)encode(source->keys[begin + i], source->flip) << 32 | (number)(begin + i);
+    return 0;
+}
+
+static inline void finish(const struct source *source, int64_t count, number *row)
+{
+    (void)source;
+    for (int64_t i = 0; i < count; ++i) row[i] = (uint32_t)row[i];
+}
+
+$radix
 $declaration
 {
-    const element *const keys = given;
+    struct source source = {given, reverse ? ALL : 0, 0};
     number *const room = work, *const places = stored;
-    const key flip = reverse ? ALL : 0;
     if (n < 1) return 0;
     if (n > UINT32_MAX) return 1;
     if (n <= $short) {
         for (int64_t i = 0; i < n; ++i) {
-            const key k = encode(keys[i], flip);
+            const key k = encode(source.keys[i], source.flip);
             int64_t j = i;
             for (; j > 0 && room[j - 1] > k; --j) {
                 room[j] = room[j - 1];
@@ -122,26 +152,27 @@ $declaration
         }
         return 0;
     }
-    for (int64_t i = 0; i < n; ++i) room[i] = (number)encode(keys[i], flip) << 32 | (number)i;
-    sort_row(n, room, places, $half, run);
-$high
-    for (int64_t i = 0; i < n; ++i) places[i] = (uint32_t)places[i];
+$calls
     return 0;
 }
 """
 )
 
-_HIGH = """\
-    number differ = 0;
-    const key first = encode(keys[0], flip);
+_CALLS = {
+    32: "    sort_row(&source, n, places, room, $half, run);",
+    64: """\
+    const element *const keys = source.keys;
+    const key flip = source.flip, first = encode(keys[0], flip);
+    key differ = 0;
     for (int64_t i = 0; i < n; ++i) differ |= encode(keys[i], flip) ^ first;
-    if (differ >> 32) {
-        for (int64_t i = 0; i < n; ++i) {
-            const number place = (uint32_t)places[i];
-            room[i] = (encode(keys[place], flip) & ~(number)UINT32_MAX) | place;
-        }
-        sort_row(n, room, places, 32, run);
-    }"""
+    const int twice = (differ >> 32) != 0;
+    sort_row(&source, n, twice ? room : places, twice ? places : room, 32, run);
+    if (twice) {
+        for (int64_t i = 0; i < n; ++i) room[i] |= encode(keys[room[i]], flip) & ~(number)UINT32_MAX;
+        source.made = room;
+        sort_row(&source, n, places, room, 32, run);
+    }""",
+}
 
 _SEARCH = Template(
     """\
@@ -217,14 +248,14 @@ def _infinite(dtype: DType) -> int:
 
 
 def _sort(bits: int, fields: Mapping[str, object]) -> str:
-    head = "typedef element number;\n#define LOW 0\n"
-    return "\n".join((head, radix.SORT, _SORT.substitute(fields)))
+    head = f"typedef element number;\n#define LOW 0\n{quicksort(bits)}"
+    return "\n".join((head, _SORT.substitute(fields, radix=radix.SORT)))
 
 
 def _order(bits: int, fields: Mapping[str, object]) -> str:
-    head = "typedef uint64_t number __attribute__((may_alias));\n#define LOW 32\n"
-    body = _ORDER.substitute(fields, high=_HIGH if bits > 32 else "", half=min(bits, 32))
-    return "\n".join((head, radix.SORT, body))
+    head = "typedef uint64_t number __attribute__((may_alias));\n#define LOW 32\n#define QUICK 0\n"
+    calls = Template(_CALLS[max(bits, 32)]).substitute(half=bits)
+    return "\n".join((head, _ORDER.substitute(fields, radix=radix.SORT, calls=calls)))
 
 
 def _search(bits: int, fields: Mapping[str, object]) -> str:
