@@ -32,6 +32,7 @@ from harp.lower.rewrite import (
     score,
     sequence,
 )
+from harp.lower.searches import few_at_a_time
 from harp.lower.short import short_rows
 from harp.lower.strips import Context, strips
 from harp.lower.target import Target
@@ -304,5 +305,6 @@ RULES: tuple[Rule, ...] = (
     short_rows,
     lanes,
     several,
+    few_at_a_time,
     independent,
 )

@@ -34,6 +34,7 @@ from harp.lower.loops import (
     flat,
     walk,
 )
+from harp.lower.searches import Search, stops
 from harp.lower.uses import arguments, free_names, uses
 from harp.trace.index import ONE, Atom, Index, Loop, Symbol, split_linear
 
@@ -169,11 +170,24 @@ class Body:
         depth = self.lines.depth
         if stmt.heads and not block and not isinstance(stmt.heads[0], For):
             self.lines.open("")  # a neighbour may bind the same name
+        search = stops(stmt)
         for head in stmt.heads:
             HEADS[type(head)](self, head, stmt.body)
+            if search is not None and head is search.position:
+                self._stop(search)
         self.statement(stmt.body, block or bool(stmt.heads))
         while self.lines.depth > depth:
             self.lines.close()
+
+    def _stop(self, search: Search) -> None:
+        """Leave the loop if all elements have been found before this position."""
+        lane, left = search.lane.loop, self._fresh("left")
+        self.lines.add(f"int64_t {left} = 0;")
+        name, extent = self._bind(lane), bare(self._index.text(lane.extent))
+        element = self._element(search.store.buffer, search.store.index)
+        self.lines.add(f"for (int64_t {name} = 0; {name} < {extent}; ++{name})")
+        self.lines.add(f"    {left} |= {element} > {self._name_of(search.position.loop)};")
+        self.lines.add(f"if (!{left}) break;")
 
     def _selected(self, stmt: Nest) -> str | None:
         """One call for the whole nest, where there is a function for it."""

@@ -1,0 +1,67 @@
+"""Searches for the first position that fits: they may stop where it is found.
+
+    for k { for simd l: first[l] min= select(fits, k, last) }
+        ->  for b { for k { for simd l < FEW: first[FEW*b + l] min= ... } }
+
+What is still to come is k or more, so as soon as no element is above k the rest changes none. A backend may leave the
+loop then (`stops`), or go on: the result is the same. Few elements at a time find theirs soon.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from harp.lower.cost import mentioned
+from harp.lower.loops import For, LoopKind, Nest, Space, Stmt, Store
+from harp.lower.rewrite import nest, renamed
+from harp.lower.strips import Context
+from harp.trace.division import ceildiv, minimum
+from harp.trace.expr import Apply, Const, Position
+from harp.trace.index import of
+from harp.trace.ops import Op, Reduce
+
+# Elements that are searched for together: several vectors, of which the slowest makes the others wait.
+FEW = 64
+
+
+class Search(NamedTuple):
+    """The loop of the positions, that of the elements, and the store."""
+
+    position: For
+    lane: For
+    store: Store
+
+
+def stops(s: Stmt) -> Search | None:
+    """The search that the two inner loops of a nest are, if they are one."""
+    if not isinstance(s, Nest) or len(s.heads) < 2 or not isinstance(s.body, Store):
+        return None
+    position, lane = s.heads[-2:]
+    store, value = s.body, s.body.value
+    if not isinstance(position, For) or not isinstance(lane, For) or lane.kind is not LoopKind.SIMD:
+        return None
+    if position.kind is not LoopKind.SERIAL or store.buffer.space is not Space.TILE or len(store.index) != 1:
+        return None
+    if store.reduce is not Reduce.MIN or not isinstance(value, Apply) or value.op is not Op.SELECT:
+        return None
+    _, found, last = value.operands
+    if not isinstance(found, Position) or found.index is not of(position.loop) or not isinstance(last, Const):
+        return None
+    count = position.loop.extent.constant
+    fits = count is not None and int(last.value) >= count - 1
+    moves = any(position.loop in mentioned(p) for p in store.index)
+    return Search(position, lane, store) if fits and not moves else None
+
+
+def few_at_a_time(context: Context, s: Stmt) -> Stmt | None:
+    """The rule, for `harp.lower.tile`."""
+    search = stops(s)
+    if search is None or not isinstance(s, Nest):
+        return None
+    extent = search.lane.loop.extent
+    if extent.constant is not None and extent.constant <= FEW:
+        return None
+    block, b = context.numbers.loop(ceildiv(extent, FEW))
+    lane, place = context.numbers.loop(minimum(FEW, extent - b * FEW), LoopKind.SIMD)
+    heads = (*s.heads[:-2], *block, search.position, *lane)
+    return nest(heads, renamed(search.store, {search.lane.loop: b * FEW + place}))
