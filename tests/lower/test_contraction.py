@@ -129,7 +129,7 @@ def test_without_fused_additions_the_rule_does_not_apply():
 def test_the_panel_is_as_wide_as_two_vectors():
     for bytes_, width in ((16, 8), (32, 16), (64, 32)):
         (kernel,) = built(graph(matmul(X, W)), Target(vector_bytes=bytes_, fma=True)).kernels
-        assert f"f32[256, {width}]" in kernel_text(tile(kernel, Target(vector_bytes=bytes_, fma=True)))
+        assert f"f32[512, {width}]" in kernel_text(tile(kernel, Target(vector_bytes=bytes_, fma=True)))
 
 
 def test_operands_that_cannot_be_read_by_strides_are_copied_once():
