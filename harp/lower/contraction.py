@@ -6,8 +6,8 @@
                      for k, i, l: sums[i, l] = fma(a[ib*ROWS + i, k], b[k, jb*W + l], sums[i, l])
                      for i, l: out[ib*ROWS + i, jb*W + l] = f(sums[i, l]) }
 
-The nest over k, i, l is a panel of the product; backends have the fastest code of their machine for it, which packs rows
-of b. What stands round the loads of an operand is computed here, into memory of its own:
+The nest over k, i, l is a panel of the product; backends have the fastest code of their machine for it, which packs
+rows of b. What stands round the loads of an operand is computed here, into memory of its own:
 
                      for kb { panel = DEPTH rows of W columns of b;
                               for k, i, l: sums[i, l] = fma(a[ib*ROWS + i, k], panel[k, l], sums[i, l]) };
