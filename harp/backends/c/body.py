@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.backends.c import dots, fill, parts, rows, stream, update
+from harp.backends.c import fill, panel, parts, rows, stream, update
 from harp.backends.c.arena import constant_count
 from harp.backends.c.function import parameter
 from harp.backends.c.index import IndexPrinter, division
@@ -194,10 +194,10 @@ class Body:
         prints = update.Print(self._index.text, self._element, self._offset)
         if (found := update.match(stmt)) is not None:
             return update.call(found, prints)
+        if (part := panel.match(stmt)) is not None:
+            return panel.call(part, prints)
         if (row := stream.match(stmt)) is not None:
             return stream.call(row, prints)
-        if (rows := dots.match(stmt)) is not None:
-            return dots.call(rows, prints)
         zeros = fill.match(stmt)
         if zeros is None or zeros.buffer in self._scalars:
             return None

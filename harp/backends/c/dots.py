@@ -1,103 +1,47 @@
-"""A matrix times a vector: which loop nests are that, and the function behind the call.
+"""A matrix times a vector, in C.
 
-    for k, l: c[l] = fma(a[k], b[l, k], c[l])  ->  harp_dots_f32_x16(rows, depth, &b, b_row, &a, a_step, &c)
+    for l, k: c[l] = fma(a[k], b[l, k], c[l])  <-  harp_dots_f32_x16(rows, depth, &b, b_row, &a, a_step, &c)
 
 Each element is one chain in the order of k, and yet the rows of b are read along memory: a square of b is turned over
-in registers, so that a vector holds one k of as many rows as it has room for. Like that of `harp.backends.c.update` the
-function is compiled once for a machine; how much room c has says how long vectors are.
+in registers, so that a vector holds one k of as many rows as it has room for. `harp.backends.c.panel` calls it where a
+product has one column or one row. Like that of `harp.backends.c.update` it is compiled once for a machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from string import Template
-from typing import NamedTuple
 
 from harp.backends.c.scalar import TYPES
-from harp.backends.c.update import Access, Print, access
+from harp.backends.c.update import LANES
 from harp.backends.protocol import Unit
-from harp.lower.loops import For, Load, Nest, Space, Store
-from harp.lower.strips import VECTORS
 from harp.trace.dtypes import DType, f32, f64
-from harp.trace.expr import Apply
-from harp.trace.index import ONE, ZERO, Index
-from harp.trace.ops import Op
 
-# By dtype, the elements of a vector; and an integer as wide as an element.
-_LANES = {f32: (4, 8, 16), f64: (2, 4, 8)}
+# An integer as wide as an element.
 _PICKS = {f32: "int32_t", f64: "int64_t"}
-_KNOWN = [(dtype, lanes) for dtype in _LANES for lanes in _LANES[dtype]]
-
-
-class Dots(NamedTuple):
-    """A nest that is such a product."""
-
-    name: str
-    rows: Index
-    depth: Index
-    a: Access
-    b: Access
-    c: Access
-
-
-def match(stmt: Nest) -> Dots | None:
-    """The product that a nest is, if it is one."""
-    store, loops = stmt.body, [head.loop for head in stmt.heads if isinstance(head, For)]
-    if not isinstance(store, Store) or len(loops) != 2 or len(stmt.heads) != 2 or store.reduce is not None:
-        return None
-    value, dtype = store.value, store.buffer.dtype
-    if not isinstance(value, Apply) or value.op is not Op.FMA or store.buffer.space is not Space.TILE:
-        return None
-    lanes = (store.buffer.shape[-1].constant or 0) // VECTORS
-    found = [e for e in value.args if isinstance(e, Load) and not e.conditions]
-    if (dtype, lanes) not in _KNOWN or len(found) < 3 or found[2].index != store.index:
-        return None
-    k, lane = loops
-    a, b, c = (access(found[slot], loops, lane, k) for slot in range(3))
-    if a is not None and _moves(a.row):
-        a, b = b, a
-    if a is None or b is None or c is None or _moves(a.row) or _moves(c.step) or store.buffer in (a.buffer, b.buffer):
-        return None
-    fits = found[2].buffer is store.buffer and _by_one(c.row) and _by_one(b.step)
-    return Dots(_name(dtype, lanes), lane.extent, k.extent, a, b, c) if fits else None
-
-
-def _moves(step: tuple[Index, ...]) -> bool:
-    return any(p is not ZERO for p in step)
-
-
-def _by_one(step: tuple[Index, ...]) -> bool:
-    return step[-1] is ONE and not _moves(step[:-1])
-
-
-def call(dots: Dots, prints: Print) -> str:
-    """The call."""
-    a, b, c = dots.a, dots.b, dots.c
-    extents = f"{prints.number(dots.rows)}, {prints.number(dots.depth)}"
-    matrix = f"{prints.pointer(b)}, {prints.offset(b.buffer, b.row)}"
-    vector = f"{prints.pointer(a)}, {prints.offset(a.buffer, a.step)}"
-    return f"{dots.name}({extents}, {matrix}, {vector}, {prints.pointer(c)});"
+_KNOWN = [(dtype, lanes) for dtype in LANES for lanes in LANES[dtype]]
 
 
 def declarations() -> dict[str, str]:
     """The declaration of each of the functions, by its name."""
-    return {_name(dtype, lanes): _declaration(dtype, lanes) + ";\n" for dtype, lanes in _KNOWN}
+    return {name(dtype, lanes): _declaration(dtype, lanes) + ";\n" for dtype, lanes in _KNOWN}
 
 
 def units(words: Iterable[str]) -> list[Unit]:
     """The units with those of the functions that are mentioned."""
     mentioned = set(words)
-    return [_unit(dtype, lanes) for dtype, lanes in _KNOWN if _name(dtype, lanes) in mentioned]
+    return [_unit(dtype, lanes) for dtype, lanes in _KNOWN if name(dtype, lanes) in mentioned]
 
 
-def _name(dtype: DType, lanes: int) -> str:
+def name(dtype: DType, lanes: int) -> str:
+    """What the function is called."""
     return f"harp_dots_{dtype.name}_x{lanes}"
 
 
 def _declaration(dtype: DType, lanes: int) -> str:
     t = TYPES[dtype]
     return (
-        f"void {_name(dtype, lanes)}(int64_t rows, int64_t depth, const {t} *b, int64_t b_row,\n"
+        f"void {name(dtype, lanes)}(int64_t rows, int64_t depth, const {t} *b, int64_t b_row,\n"
         f"    const {t} *a, int64_t a_step, {t} *c)"
     )
 

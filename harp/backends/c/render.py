@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from harp.backends.c import dots, parts, sorting, stream, update
+from harp.backends.c import dots, panel, parts, sorting, stream, update
 from harp.backends.c.arena import STACK_BYTES, add_lets, needs_check, scratch_lines, slot_size
 from harp.backends.c.body import Body, plain
 from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define, parameter
@@ -233,7 +233,9 @@ def _callees_first(functions: Mapping[str, Region]) -> list[str]:
 def _source(texts: Sequence[str]) -> Source:
     """With the units of the functions that the texts call; these take longest, so they come first."""
     used = {word for text in texts for word in words(text)}
-    shared = [unit for kind in (update, stream, dots, sorting) for unit in kind.units(used)]
+    panels = panel.units(used)
+    used |= {word for unit in panels for word in words(unit.text)}
+    shared = [*panels, *(unit for kind in (update, stream, dots, sorting) for unit in kind.units(used))]
     return Source((*shared, *map(Unit, texts)))
 
 

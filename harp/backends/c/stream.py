@@ -55,7 +55,7 @@ def match(stmt: Nest) -> Stream | None:
         return None
     if any(x.step[-1] is not ONE or any(p is not ZERO for p in x.step[:-1]) for x in (b, c)):
         return None
-    return Stream(_name(dtype), lane.extent, k.extent, a, b, c)
+    return Stream(name(dtype), lane.extent, k.extent, a, b, c)
 
 
 def call(stream: Stream, prints: Print) -> str:
@@ -69,23 +69,24 @@ def call(stream: Stream, prints: Print) -> str:
 
 def declarations() -> dict[str, str]:
     """The declaration of each of the functions, by its name."""
-    return {_name(dtype): _declaration(dtype) + ";\n" for dtype in _DTYPES}
+    return {name(dtype): _declaration(dtype) + ";\n" for dtype in _DTYPES}
 
 
 def units(words: Iterable[str]) -> list[Unit]:
     """The units with those of the functions that are mentioned."""
     mentioned = set(words)
-    return [_unit(dtype) for dtype in _DTYPES if _name(dtype) in mentioned]
+    return [_unit(dtype) for dtype in _DTYPES if name(dtype) in mentioned]
 
 
-def _name(dtype: DType) -> str:
+def name(dtype: DType) -> str:
+    """What the function is called."""
     return f"harp_stream_{dtype.name}"
 
 
 def _declaration(dtype: DType) -> str:
     t = TYPES[dtype]
     return (
-        f"void {_name(dtype)}(int64_t columns, int64_t depth,\n"
+        f"void {name(dtype)}(int64_t columns, int64_t depth,\n"
         f"    const {t} *a, int64_t a_step, const {t} *b, int64_t b_step, {t} *c)"
     )
 

@@ -1,0 +1,155 @@
+"""A panel of a product in C: which loop nests are one, the call that is printed, and the function behind the call.
+
+    for k, i, l: c[i, l] = fma(a[i, k], b[k, l], c[i, l])
+        ->  harp_panel_f32_x16(rows, columns, depth, &a, a_row, a_step, &b, b_step, b_column, &c, c_row)
+
+The function chooses how to read `b` from sizes and strides: where it is, or packed, or, with one row or one column, as
+a matrix times a vector. It adds in the order of k in all of them. Rows of c have room for two vectors, where b has no
+more columns. It is the same text for all programs, and compiled once for a machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from string import Template
+from typing import NamedTuple
+
+from harp.backends.c import dots, stream, update
+from harp.backends.c.scalar import TYPES
+from harp.backends.c.update import LANES, Access, Print, products
+from harp.backends.protocol import Unit
+from harp.lower.loops import Nest
+from harp.trace.dtypes import DType
+from harp.trace.index import Index
+
+
+class Panel(NamedTuple):
+    """A nest that is a panel of a product."""
+
+    name: str
+    rows: Index
+    columns: Index
+    depth: Index
+    a: Access
+    b: Access
+    c: Access
+
+
+def match(stmt: Nest) -> Panel | None:
+    """The panel that a nest is, if it is one."""
+    found = products(stmt)
+    if found is None:
+        return None
+    dtype, lanes = found.c.buffer.dtype, found.width // 2
+    return Panel(_name(dtype, lanes), found.rows, found.columns, found.depth, found.a, found.b, found.c)
+
+
+def call(panel: Panel, prints: Print) -> str:
+    """The call."""
+    a, b, c = panel.a, panel.b, panel.c
+    left = f"{prints.pointer(a)}, {prints.offset(a.buffer, a.row)}, {prints.offset(a.buffer, a.step)}"
+    right = f"{prints.pointer(b)}, {prints.offset(b.buffer, b.row)}, {prints.offset(b.buffer, b.step)}"
+    sums = f"{prints.pointer(c)}, {prints.offset(c.buffer, c.row)}"
+    extents = ", ".join(map(prints.number, (panel.rows, panel.columns, panel.depth)))
+    return f"{panel.name}({extents}, {left}, {right}, {sums});"
+
+
+def declarations() -> dict[str, str]:
+    """The declaration of each of the functions, by its name."""
+    return {_name(dtype, lanes): _declaration(dtype, lanes) + ";\n" for dtype in LANES for lanes in LANES[dtype]}
+
+
+def units(words: Iterable[str]) -> list[Unit]:
+    """The units with those of the functions that are mentioned, and with all that these call."""
+    mentioned = set(words)
+    known = [(dtype, lanes) for dtype in LANES for lanes in LANES[dtype] if _name(dtype, lanes) in mentioned]
+    return [_unit(dtype, lanes) for dtype, lanes in known]
+
+
+def _name(dtype: DType, lanes: int) -> str:
+    return f"harp_panel_{dtype.name}_x{lanes}"
+
+
+def _declaration(dtype: DType, lanes: int) -> str:
+    t = TYPES[dtype]
+    return (
+        f"void {_name(dtype, lanes)}(int64_t rows, int64_t columns, int64_t depth,\n"
+        f"    const {t} *a, int64_t a_row, int64_t a_step, const {t} *b, int64_t b_step, int64_t b_column,\n"
+        f"    {t} *c, int64_t c_row)"
+    )
+
+
+_UNIT = Template("""\
+/* c[i, l] = fma(a[i, k], b[k, l], c[i, l]) over all k, in the order of k, for no more columns than two vectors have. */
+#include <stdint.h>
+
+/* Rows of a packed panel, which stays in the first cache; rows up to which packing costs more than it saves, and
+   elements of b up to which it is in the first cache anyway; rows of one column at a time. */
+enum { WIDTH = 2*$lanes, DEPTH = 256, FEW = 16, NEAR = 4096, ROWS = 512 };
+
+$declarations
+
+/* Rows of b as whole vectors; columns that are not there become zero. */
+static void pack(int64_t columns, int64_t depth, const $t *restrict b, int64_t b_step, int64_t b_column,
+    $t *restrict panel)
+{
+    if (columns < WIDTH)
+        for (int64_t at = 0; at < depth*WIDTH; ++at) panel[at] = 0;
+    if (b_column != 1)
+        for (int64_t l = 0; l < columns; ++l)
+            for (int64_t k = 0; k < depth; ++k) panel[k*WIDTH + l] = b[k*b_step + l*b_column];
+    else if (columns < WIDTH)
+        for (int64_t k = 0; k < depth; ++k)
+            for (int64_t l = 0; l < columns; ++l) panel[k*WIDTH + l] = b[k*b_step + l];
+    else
+        for (int64_t k = 0; k < depth; ++k)
+            for (int64_t l = 0; l < WIDTH; ++l) panel[k*WIDTH + l] = b[k*b_step + l];
+}
+
+/* One column, whose sums are together while they are computed. */
+static void column(int64_t rows, int64_t depth, const $t *a, int64_t a_row, int64_t a_step,
+    const $t *b, int64_t b_step, $t *c, int64_t c_row)
+{
+    for (; rows > 0; rows -= ROWS, a += ROWS*a_row, c += ROWS*c_row) {
+        $t sums[ROWS];
+        const int64_t here = rows < ROWS ? rows : ROWS;
+        for (int64_t i = 0; i < here; ++i) sums[i] = c[i*c_row];
+        if (a_step == 1) $dots(here, depth, a, a_row, b, b_step, sums);
+        else $stream(here, depth, b, b_step, a, a_step, sums);
+        for (int64_t i = 0; i < here; ++i) c[i*c_row] = sums[i];
+    }
+}
+
+$declaration
+{
+    if (rows <= 0 || columns <= 0 || depth <= 0) return;
+    if (columns == 1 && (a_step == 1 || a_row == 1)) {
+        column(rows, depth, a, a_row, a_step, b, b_step, c, c_row);
+        return;
+    }
+    if (rows == 1 && b_step == 1) {
+        $dots(columns, depth, b, b_column, a, a_step, c);
+        return;
+    }
+    if (b_column == 1 && columns == WIDTH && (rows <= FEW || depth*b_step <= NEAR)) {
+        $update(rows, columns, depth, a, a_row, a_step, b, b_step, c, c_row);
+        return;
+    }
+    for (; depth > 0; depth -= DEPTH, a += DEPTH*a_step, b += DEPTH*b_step) {
+        _Alignas(64) $t panel[DEPTH*WIDTH];
+        const int64_t here = depth < DEPTH ? depth : DEPTH;
+        pack(columns, here, b, b_step, b_column, panel);
+        $update(rows, columns, here, a, a_row, a_step, panel, WIDTH, c, c_row);
+    }
+}
+""")
+
+
+def _unit(dtype: DType, lanes: int) -> Unit:
+    called = {"update": update.name(dtype, lanes), "stream": stream.name(dtype), "dots": dots.name(dtype, lanes)}
+    declared = {**update.declarations(), **stream.declarations(), **dots.declarations()}
+    fields = {
+        "t": TYPES[dtype], "lanes": lanes, "declaration": _declaration(dtype, lanes),
+        "declarations": "".join(declared[name] for name in called.values()),
+    }  # fmt: skip
+    return Unit(_UNIT.substitute(fields, **called), shared=True)
