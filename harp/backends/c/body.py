@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from harp.backends.c import fill, panel, parts, rows, stream, update
 from harp.backends.c.arena import constant_count
-from harp.backends.c.function import parameter
-from harp.backends.c.index import IndexPrinter, division
+from harp.backends.c.function import parameter, plain
+from harp.backends.c.index import IndexPrinter, division, times
 from harp.backends.c.scalar import TYPES, operation
 from harp.backends.c.values import Lines, ValuePrinter, bare
 from harp.errors import VerificationError
@@ -117,7 +117,7 @@ class Body:
             extent = self._index.factor(buffer.shape[axis])
             known = self._shared_strides.get(buffer.shape[axis:]) if share else None
             if known is None:
-                known = self._product(strides[0], extent)
+                known = times(strides[0], extent)
                 if "*" in known or "(" in known:
                     name = self._fresh("w" if share else f"{self._buffers[buffer]}_w")
                     self.lines.add(f"const int64_t {name} = {bare(known)};", name)
@@ -126,12 +126,6 @@ class Body:
                     self._shared_strides[buffer.shape[axis:]] = known
             strides.insert(0, known)
         self._strides[buffer] = strides
-
-    @staticmethod
-    def _product(a: str, b: str) -> str:
-        if a == "1" or b == "1":
-            return b if a == "1" else a
-        return str(int(a) * int(b)) if a.isdigit() and b.isdigit() else f"{a}*{b}"
 
     def _offset(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
         if len(index) != len(buffer.shape):
@@ -142,7 +136,7 @@ class Body:
         terms = []
         for p, stride in zip(index, self._strides[buffer], strict=True):
             if p.terms:
-                terms.append(self._index.text(p) if stride == "1" else self._product(self._index.factor(p), stride))
+                terms.append(self._index.text(p) if stride == "1" else times(self._index.factor(p), stride))
         return " + ".join(terms) or "0"
 
     def _element(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
@@ -181,12 +175,11 @@ class Body:
 
     def _stop(self, search: Search) -> None:
         """Leave the loop if all elements have been found before this position."""
-        lane, left = search.lane.loop, self._fresh("left")
+        lane, element = search.lane.loop, (search.store.buffer, search.store.index)
+        left, name, extent = self._fresh("left"), self._bind(lane), bare(self._index.text(lane.extent))
         self.lines.add(f"int64_t {left} = 0;")
-        name, extent = self._bind(lane), bare(self._index.text(lane.extent))
-        element = self._element(search.store.buffer, search.store.index)
         self.lines.add(f"for (int64_t {name} = 0; {name} < {extent}; ++{name})")
-        self.lines.add(f"    {left} |= {element} > {self._name_of(search.position.loop)};")
+        self.lines.add(f"    {left} |= {self._element(*element)} > {self._name_of(search.position.loop)};")
         self.lines.add(f"if (!{left}) break;")
 
     def _selected(self, stmt: Nest) -> str | None:
@@ -381,11 +374,6 @@ class Body:
         self.lines.add(f"{step} = harp_run_length({room}, {left});")
         self.lines.add(f"const int64_t {offset} = {name};", offset)
         self.lines.add(f"const int64_t {length} = {step};", length)
-
-
-def plain(text: str) -> str:
-    """Fit to stand in a comment."""
-    return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ").replace("\\", "/")
 
 
 # Every statement and head of the grammar; what is not here cannot be printed.

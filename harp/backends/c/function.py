@@ -81,3 +81,8 @@ def define(
     body += [printed(kept)] if kept else []
     body += ["    return status;"] if fallible and not result else []
     return Function(comment, result or ("int" if fallible else "void"), name, wanted, tuple(body), fallible)
+
+
+def plain(text: str) -> str:
+    """Fit to stand in a comment."""
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ").replace("\\", "/")

@@ -14,6 +14,13 @@ _SIGN = 1 << 63
 Element = Callable[[Buffer, tuple[Index, ...]], str]
 
 
+def times(a: str, b: str) -> str:
+    """A product as text."""
+    if a == "1" or b == "1":
+        return b if a == "1" else a
+    return str(int(a) * int(b)) if a.isdigit() and b.isdigit() else f"{a}*{b}"
+
+
 class IndexPrinter:
     """Prints polynomials, given the name of each size and loop, and the text of an element."""
 

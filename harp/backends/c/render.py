@@ -20,8 +20,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from harp.backends.c import dots, panel, parts, sorting, stream, update
 from harp.backends.c.arena import STACK_BYTES, add_lets, needs_check, scratch_lines, slot_size
-from harp.backends.c.body import Body, plain
-from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define, parameter
+from harp.backends.c.body import Body
+from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define, parameter, plain
 from harp.backends.c.header import header, words
 from harp.backends.c.index import IndexPrinter
 from harp.backends.c.interface import Interface
