@@ -34,7 +34,7 @@ def gamma(key: object, a: object, shape: object = None) -> Array:
     """Numbers of density x**(a-1) * exp(-x) / Gamma(a), of the shape of `a`, or of one to which `a` broadcasts.
 
     float32 for float32 `a`, float64 for numbers. 0 gives 0; negative `a` and NaN give NaN. Derivatives with respect to
-    `a` raise MissingRuleError. Each of them takes 16 attempts, the first good one of which counts.
+    `a` raise MissingRuleError. The first good one of 16 attempts counts; compiled programs make no more than they need.
 
     >>> import harp
     >>> harp.random.gamma(harp.random.key(0), 2.5, 3).shape

@@ -61,6 +61,20 @@ def test_rounding_is_numpys(dtype):
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_what_is_rounded_on_the_way_is_a_half(dtype):
+    """It stays a float; what is rounded already is not rounded again."""
+    x = near_halves(dtype)
+    program = harp.jit(lambda x: (x.astype(dtype).astype("float32"), (-abs(x.astype(dtype))).astype("float32")))
+    assert program.lower(x[:3]).source.count("harp_round_") >= 2
+    with np.errstate(all="ignore"):
+        rounded = x.astype(dtype).astype(np.float32)
+    for found, wanted in zip(program(x), (rounded, -np.abs(rounded)), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+        known = ~np.isnan(wanted)
+        np.testing.assert_array_equal(np.signbit(found)[known], np.signbit(wanted)[known])
+
+
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("integer", [*INTEGERS, np.dtype(bool)], ids=str)
 def test_integers_become_halves(dtype, integer):
     x = rng.integers(-(2**62), 2**62, 2000) >> rng.integers(0, 62, 2000)

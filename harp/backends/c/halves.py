@@ -1,7 +1,8 @@
 """Conversions of float16 and bfloat16, on their bits: without branches, so that any compiler vectorises loops.
 
-All round to the nearest number, ties to even, keep infinities, signed zeros and denormal numbers, and treat NaN as
-NumPy and ml_dtypes do.
+What is rounded only to be computed with goes on as a float: without numbers of 16 bits between, compilers have half the
+work. All round to the nearest number, ties to even, keep infinities, signed zeros and denormal numbers, and treat NaN
+as NumPy and ml_dtypes do.
 """
 
 from __future__ import annotations
@@ -30,6 +31,17 @@ static inline uint16_t harp_f32_to_f16(float a)
     return (uint16_t)(sign | (size > 0x7f800000u ? nan : finite));
 }
 """,
+    "harp_round_f16": """\
+/* To float16 and back, as a float all the way: beside a number 2**13 times as large there is no place for more bits. */
+static inline float harp_round_f16(float a)
+{
+    const uint32_t bits = harp_bits_f32(a), size = bits & 0x7fffffffu, power = size & 0x7f800000u;
+    const float large = harp_from_bits_f32((power < 0x38800000u ? 0x38800000u : power) + (13u << 23));
+    const uint32_t finite = harp_bits_f32((harp_from_bits_f32(size) + large) - large);
+    const uint32_t rest = size < 0x7f800000u ? 0x7f800000u : size;
+    return harp_from_bits_f32((bits & 0x80000000u) | (size < 0x477ff000u ? finite : rest));
+}
+""",
     "harp_f64_to_f16": """\
 /* By way of float32, rounded there to odd: the second rounding is then the only one. */
 static inline uint16_t harp_f64_to_f16(double a)
@@ -50,8 +62,21 @@ static inline uint16_t harp_f32_to_bf16(float a)
     return (uint16_t)(a != a ? (bits >> 16 & 0x8000u) | 0x7fc0u : rounded);
 }
 """,
+    "harp_round_bf16": """\
+static inline float harp_round_bf16(float a)
+{
+    const uint32_t bits = harp_bits_f32(a), rounded = (bits + 0x7fffu + (bits >> 16 & 1)) & 0xffff0000u;
+    return harp_from_bits_f32(a != a ? (bits & 0x80000000u) | 0x7fc00000u : rounded);
+}
+""",
     "harp_f64_to_bf16": """\
 /* By way of float32, as ml_dtypes does. */
 static inline uint16_t harp_f64_to_bf16(double a) { return harp_f32_to_bf16((float)a); }
 """,
 }
+
+
+def flags(text: str) -> tuple[str, ...]:
+    """The flags of a unit. Where numbers of 16 bits stand beside floats, each loop is printed for two vectors at a time;
+    what these leave then goes one by one, not by a loop for each shorter vector, in half the compiling time."""
+    return ("--param=vect-epilogues-nomask=0",) if "f16_" in text else ()

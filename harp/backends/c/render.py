@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from harp.backends.c import dots, panel, parts, sorting, stream, update
+from harp.backends.c import dots, halves, panel, parts, sorting, stream, update
 from harp.backends.c.arena import STACK_BYTES, add_lets, needs_check, scratch_lines, slot_size
 from harp.backends.c.body import Body
 from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define, parameter, plain
@@ -236,7 +236,7 @@ def _source(texts: Sequence[str]) -> Source:
     panels = panel.units(used)
     used |= {word for unit in panels for word in words(unit.text)}
     shared = [*panels, *(unit for kind in (update, stream, dots, sorting) for unit in kind.units(used))]
-    return Source((*shared, *map(Unit, texts)))
+    return Source((*shared, *(Unit(text, halves.flags(text)) for text in texts)))
 
 
 def _partition(kernels: Sequence[Function], exported: int) -> list[list[Function]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from harp.backends.c.header import words
@@ -10,9 +10,10 @@ from harp.backends.c.index import IndexPrinter
 from harp.backends.c.scalar import TYPES, application, literal
 from harp.errors import VerificationError
 from harp.lower.loops import Buffer, Load, Space
-from harp.trace.dtypes import bool_, i64
+from harp.trace.dtypes import DType, bool_, f32, i64
 from harp.trace.expr import Apply, Const, Expr, Position, const, walk
 from harp.trace.index import Index
+from harp.trace.ops import Op
 
 # Longer texts are cut into named parts: compilers bound the depth of parentheses, and readers their patience.
 _LONGEST = 72
@@ -71,6 +72,24 @@ def bare(text: str) -> str:
     return text
 
 
+def _application(e: Apply, texts: Mapping[Expr, str], uses: Mapping[Expr, int]) -> str:
+    """An operation over its operands' texts; cast<f32>(cast<f16>(a)), where a is float32, is a rounding."""
+    inner = e.operands[0]
+    if e.op is Op.CAST and e.dtype is f32 and isinstance(inner, Apply) and inner.op is Op.CAST and uses[inner] == 1:
+        given = inner.operands[0]
+        if inner.dtype.is_half and given.dtype is f32:
+            text = texts[given]
+            return text if _is_rounded(given, inner.dtype) else f"harp_round_{inner.dtype.name}({text})"
+    return application(e, [texts[a] for a in e.operands])
+
+
+def _is_rounded(e: Expr, half: DType) -> bool:
+    """Whether a float32 is a number of a half dtype."""
+    if not isinstance(e, Apply) or e.op not in (Op.CAST, Op.NEG, Op.ABS):
+        return False
+    return e.operands[0].dtype is half if e.op is Op.CAST else _is_rounded(e.operands[0], half)
+
+
 class ValuePrinter:
     """Prints one value of the scalar language after another, each with its own temporaries."""
 
@@ -91,7 +110,7 @@ class ValuePrinter:
                 uses[a] += 1
         texts: dict[Expr, str] = {}
         for e in order:
-            text = application(e, [texts[a] for a in e.operands]) if isinstance(e, Apply) else self._leaf(e)
+            text = _application(e, texts, uses) if isinstance(e, Apply) else self._leaf(e)
             if e is not root and self._named(e, uses[e], text):
                 text = self.name(e, text)
             texts[e] = text
