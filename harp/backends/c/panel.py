@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from string import Template
 from typing import NamedTuple
 
-from harp.backends.c import dots, stream, update
+from harp.backends.c import dots, stream, turn, update
 from harp.backends.c.scalar import TYPES
 from harp.backends.c.update import LANES, Access, Print, products
 from harp.backends.protocol import Unit
@@ -85,25 +85,44 @@ _UNIT = Template("""\
 
 /* Rows of a packed panel, which stays in the first cache; rows up to which packing costs more than it saves, and
    elements of b up to which it is in the first cache anyway; rows of one column at a time. */
-enum { WIDTH = 2*$lanes, DEPTH = 256, FEW = 16, NEAR = 4096, ROWS = 512 };
+enum { WIDTH = $width, DEPTH = 256, FEW = 16, NEAR = 4096, ROWS = 512 };
 
 $declarations
+
+$turn
+/* Rows from `first` to `last` of one column of b. */
+static inline void part(int64_t first, int64_t last, const $t *restrict b, int64_t b_step, $t *restrict panel)
+{
+    for (int64_t k = first; k < last; ++k) panel[k*WIDTH] = b[k*b_step];
+}
 
 /* Rows of b as whole vectors; columns that are not there become zero. */
 static void pack(int64_t columns, int64_t depth, const $t *restrict b, int64_t b_step, int64_t b_column,
     $t *restrict panel)
 {
+    int64_t l = 0;
+    if (b_column == 1 && columns == WIDTH) {
+        for (int64_t k = 0; k < depth; ++k)
+            for (l = 0; l < WIDTH; ++l) panel[k*WIDTH + l] = b[k*b_step + l];
+        return;
+    }
     if (columns < WIDTH)
         for (int64_t at = 0; at < depth*WIDTH; ++at) panel[at] = 0;
-    if (b_column != 1)
-        for (int64_t l = 0; l < columns; ++l)
-            for (int64_t k = 0; k < depth; ++k) panel[k*WIDTH + l] = b[k*b_step + l*b_column];
-    else if (columns < WIDTH)
+    if (b_column == 1) {
         for (int64_t k = 0; k < depth; ++k)
-            for (int64_t l = 0; l < columns; ++l) panel[k*WIDTH + l] = b[k*b_step + l];
-    else
-        for (int64_t k = 0; k < depth; ++k)
-            for (int64_t l = 0; l < WIDTH; ++l) panel[k*WIDTH + l] = b[k*b_step + l];
+            for (l = 0; l < columns; ++l) panel[k*WIDTH + l] = b[k*b_step + l];
+        return;
+    }
+    for (; b_step == 1 && l + LANES <= columns; l += LANES) {
+        int64_t k = 0;
+        for (; k + LANES <= depth; k += LANES) {
+            vector turned[LANES];
+            turn(b + l*b_column + k, b_column, turned);
+            for (int64_t r = 0; r < LANES; ++r) *(vector *)(panel + (k + r)*WIDTH + l) = turned[r];
+        }
+        for (int64_t r = l; r < l + LANES; ++r) part(k, depth, b + r*b_column, 1, panel + r);
+    }
+    for (; l < columns; ++l) part(0, depth, b + l*b_column, b_step, panel + l);
 }
 
 /* One column, whose sums are together while they are computed. */
@@ -149,7 +168,8 @@ def _unit(dtype: DType, lanes: int) -> Unit:
     called = {"update": update.name(dtype, lanes), "stream": stream.name(dtype), "dots": dots.name(dtype, lanes)}
     declared = {**update.declarations(), **stream.declarations(), **dots.declarations()}
     fields = {
-        "t": TYPES[dtype], "lanes": lanes, "declaration": _declaration(dtype, lanes),
+        "t": TYPES[dtype], "width": 2 * lanes, "turn": turn.text(dtype, lanes),
+        "declaration": _declaration(dtype, lanes),
         "declarations": "".join(declared[name] for name in called.values()),
     }  # fmt: skip
     return Unit(_UNIT.substitute(fields, **called), shared=True)
