@@ -9,27 +9,15 @@ product has one column or one row. Like that of `harp.backends.c.update` it is c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from string import Template
 
 from harp.backends.c import turn
 from harp.backends.c.scalar import TYPES
-from harp.backends.c.update import LANES
+from harp.backends.c.shared import Shared
+from harp.backends.c.update import KINDS
 from harp.backends.protocol import Unit
 from harp.trace.dtypes import DType
-
-_KNOWN = [(dtype, lanes) for dtype in LANES for lanes in LANES[dtype]]
-
-
-def declarations() -> dict[str, str]:
-    """The declaration of each of the functions, by its name."""
-    return {name(dtype, lanes): _declaration(dtype, lanes) + ";\n" for dtype, lanes in _KNOWN}
-
-
-def units(words: Iterable[str]) -> list[Unit]:
-    """The units with those of the functions that are mentioned."""
-    mentioned = set(words)
-    return [_unit(dtype, lanes) for dtype, lanes in _KNOWN if name(dtype, lanes) in mentioned]
 
 
 def name(dtype: DType, lanes: int) -> str:
@@ -177,3 +165,6 @@ def _unit(dtype: DType, lanes: int) -> Unit:
         "declaration": _declaration(dtype, lanes),
     }  # fmt: skip
     return Unit(_UNIT.substitute(fields), ("-ffp-contract=fast",), shared=True)
+
+
+SHARED = {name(*kind): Shared(_declaration(*kind), partial(_unit, *kind)) for kind in KINDS}
