@@ -49,7 +49,7 @@ DTYPES = ["float32", "int64", "uint16"]
 @cache
 def compiled(stem: str, dtype: str, way: str):
     name = sorting.name(stem, as_dtype(dtype))
-    (unit,) = sorting.units([name])
+    unit = sorting.SHARED[name].unit()
     old, new = WAYS[way]
     text = unit.text.replace(old, new) if old else unit.text
     source = Source((Unit(text + RUNNERS.replace("NAME", name), unit.flags),))
@@ -109,6 +109,6 @@ def test_places(dtype, n, kind, reverse, parts, seed):
 
 
 def test_each_way_changes_the_text():
-    text = sorting.units(["harp_sort_i64"])[0].text
+    text = sorting.SHARED["harp_sort_i64"].unit().text
     assert all(old in text for old, _ in WAYS.values())
     assert "immintrin" not in quick.quicksort(16)

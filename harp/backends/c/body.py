@@ -185,10 +185,8 @@ class Body:
     def _selected(self, stmt: Nest) -> str | None:
         """One call for the whole nest, where there is a function for it."""
         prints = update.Print(self._index.text, self._element, self._offset)
-        if (found := update.match(stmt)) is not None:
-            return update.call(found, prints)
-        if (part := panel.match(stmt)) is not None:
-            return panel.call(part, prints)
+        if (found := update.products(stmt)) is not None:
+            return update.call(found, prints) if update.is_packed(found) else panel.call(found, prints)
         if (row := stream.match(stmt)) is not None:
             return stream.call(row, prints)
         zeros = fill.match(stmt)

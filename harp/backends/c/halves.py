@@ -77,6 +77,6 @@ static inline uint16_t harp_f64_to_bf16(double a) { return harp_f32_to_bf16((flo
 
 
 def flags(text: str) -> tuple[str, ...]:
-    """The flags of a unit. Where numbers of 16 bits stand beside floats, each loop is printed for two vectors at a time;
+    """The flags of a unit. Where numbers of 16 bits stand beside floats, gcc prints each loop for two vectors at once;
     what these leave then goes one by one, not by a loop for each shorter vector, in half the compiling time."""
     return ("--param=vect-epilogues-nomask=0",) if "f16_" in text else ()

@@ -10,70 +10,32 @@ more columns. It is the same text for all programs, and compiled once for a mach
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from string import Template
-from typing import NamedTuple
 
-from harp.backends.c import dots, stream, update
+from harp.backends.c import dots, stream, turn, update
 from harp.backends.c.scalar import TYPES
-from harp.backends.c.update import LANES, Access, Print, products
+from harp.backends.c.shared import Shared
+from harp.backends.c.update import KINDS, Print, Products
 from harp.backends.protocol import Unit
-from harp.lower.loops import Nest
 from harp.trace.dtypes import DType
-from harp.trace.index import Index
 
 
-class Panel(NamedTuple):
-    """A nest that is a panel of a product."""
-
-    name: str
-    rows: Index
-    columns: Index
-    depth: Index
-    a: Access
-    b: Access
-    c: Access
+def call(found: Products, prints: Print) -> str:
+    """The call, for any products."""
+    arguments = found.arguments(prints, (found.b.row, found.b.step))
+    return f"{name(found.c.buffer.dtype, found.width // 2)}({arguments});"
 
 
-def match(stmt: Nest) -> Panel | None:
-    """The panel that a nest is, if it is one."""
-    found = products(stmt)
-    if found is None:
-        return None
-    dtype, lanes = found.c.buffer.dtype, found.width // 2
-    return Panel(_name(dtype, lanes), found.rows, found.columns, found.depth, found.a, found.b, found.c)
-
-
-def call(panel: Panel, prints: Print) -> str:
-    """The call."""
-    a, b, c = panel.a, panel.b, panel.c
-    left = f"{prints.pointer(a)}, {prints.offset(a.buffer, a.row)}, {prints.offset(a.buffer, a.step)}"
-    right = f"{prints.pointer(b)}, {prints.offset(b.buffer, b.row)}, {prints.offset(b.buffer, b.step)}"
-    sums = f"{prints.pointer(c)}, {prints.offset(c.buffer, c.row)}"
-    extents = ", ".join(map(prints.number, (panel.rows, panel.columns, panel.depth)))
-    return f"{panel.name}({extents}, {left}, {right}, {sums});"
-
-
-def declarations() -> dict[str, str]:
-    """The declaration of each of the functions, by its name."""
-    return {_name(dtype, lanes): _declaration(dtype, lanes) + ";\n" for dtype in LANES for lanes in LANES[dtype]}
-
-
-def units(words: Iterable[str]) -> list[Unit]:
-    """The units with those of the functions that are mentioned, and with all that these call."""
-    mentioned = set(words)
-    known = [(dtype, lanes) for dtype in LANES for lanes in LANES[dtype] if _name(dtype, lanes) in mentioned]
-    return [_unit(dtype, lanes) for dtype, lanes in known]
-
-
-def _name(dtype: DType, lanes: int) -> str:
+def name(dtype: DType, lanes: int) -> str:
+    """What the function is called."""
     return f"harp_panel_{dtype.name}_x{lanes}"
 
 
 def _declaration(dtype: DType, lanes: int) -> str:
     t = TYPES[dtype]
     return (
-        f"void {_name(dtype, lanes)}(int64_t rows, int64_t columns, int64_t depth,\n"
+        f"void {name(dtype, lanes)}(int64_t rows, int64_t columns, int64_t depth,\n"
         f"    const {t} *a, int64_t a_row, int64_t a_step, const {t} *b, int64_t b_step, int64_t b_column,\n"
         f"    {t} *c, int64_t c_row)"
     )
@@ -85,25 +47,44 @@ _UNIT = Template("""\
 
 /* Rows of a packed panel, which stays in the first cache; rows up to which packing costs more than it saves, and
    elements of b up to which it is in the first cache anyway; rows of one column at a time. */
-enum { WIDTH = 2*$lanes, DEPTH = 256, FEW = 16, NEAR = 4096, ROWS = 512 };
+enum { WIDTH = $width, DEPTH = 256, FEW = 16, NEAR = 4096, ROWS = 512 };
 
 $declarations
+
+$turn
+/* Rows from `first` to `last` of one column of b. */
+static inline void part(int64_t first, int64_t last, const $t *restrict b, int64_t b_step, $t *restrict panel)
+{
+    for (int64_t k = first; k < last; ++k) panel[k*WIDTH] = b[k*b_step];
+}
 
 /* Rows of b as whole vectors; columns that are not there become zero. */
 static void pack(int64_t columns, int64_t depth, const $t *restrict b, int64_t b_step, int64_t b_column,
     $t *restrict panel)
 {
+    int64_t l = 0;
+    if (b_column == 1 && columns == WIDTH) {
+        for (int64_t k = 0; k < depth; ++k)
+            for (l = 0; l < WIDTH; ++l) panel[k*WIDTH + l] = b[k*b_step + l];
+        return;
+    }
     if (columns < WIDTH)
         for (int64_t at = 0; at < depth*WIDTH; ++at) panel[at] = 0;
-    if (b_column != 1)
-        for (int64_t l = 0; l < columns; ++l)
-            for (int64_t k = 0; k < depth; ++k) panel[k*WIDTH + l] = b[k*b_step + l*b_column];
-    else if (columns < WIDTH)
+    if (b_column == 1) {
         for (int64_t k = 0; k < depth; ++k)
-            for (int64_t l = 0; l < columns; ++l) panel[k*WIDTH + l] = b[k*b_step + l];
-    else
-        for (int64_t k = 0; k < depth; ++k)
-            for (int64_t l = 0; l < WIDTH; ++l) panel[k*WIDTH + l] = b[k*b_step + l];
+            for (l = 0; l < columns; ++l) panel[k*WIDTH + l] = b[k*b_step + l];
+        return;
+    }
+    for (; b_step == 1 && l + LANES <= columns; l += LANES) {
+        int64_t k = 0;
+        for (; k + LANES <= depth; k += LANES) {
+            vector turned[LANES];
+            turn(b + l*b_column + k, b_column, turned);
+            for (int64_t r = 0; r < LANES; ++r) *(vector *)(panel + (k + r)*WIDTH + l) = turned[r];
+        }
+        for (int64_t r = l; r < l + LANES; ++r) part(k, depth, b + r*b_column, 1, panel + r);
+    }
+    for (; l < columns; ++l) part(0, depth, b + l*b_column, b_step, panel + l);
 }
 
 /* One column, whose sums are together while they are computed. */
@@ -147,9 +128,13 @@ $declaration
 
 def _unit(dtype: DType, lanes: int) -> Unit:
     called = {"update": update.name(dtype, lanes), "stream": stream.name(dtype), "dots": dots.name(dtype, lanes)}
-    declared = {**update.declarations(), **stream.declarations(), **dots.declarations()}
+    declared = {**update.SHARED, **stream.SHARED, **dots.SHARED}
     fields = {
-        "t": TYPES[dtype], "lanes": lanes, "declaration": _declaration(dtype, lanes),
-        "declarations": "".join(declared[name] for name in called.values()),
+        "t": TYPES[dtype], "width": 2 * lanes, "turn": turn.text(dtype, lanes),
+        "declaration": _declaration(dtype, lanes),
+        "declarations": "".join(f"{declared[name].declaration};\n" for name in called.values()),
     }  # fmt: skip
     return Unit(_UNIT.substitute(fields, **called), shared=True)
+
+
+SHARED = {name(*kind): Shared(_declaration(*kind), partial(_unit, *kind)) for kind in KINDS}

@@ -10,11 +10,13 @@ for `harp.backends.c.panel`.) It is the same text for all programs, and compiled
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from string import Template
 from typing import NamedTuple
 
 from harp.backends.c.scalar import TYPES
+from harp.backends.c.shared import Shared
 from harp.backends.protocol import Unit
 from harp.lower.loops import Buffer, For, Load, Nest, Store
 from harp.trace.bounds import nonnegative
@@ -25,6 +27,7 @@ from harp.trace.ops import Op
 
 # By dtype, the elements of a vector.
 LANES = {f32: (4, 8, 16), f64: (2, 4, 8)}
+KINDS = [(dtype, lanes) for dtype in LANES for lanes in LANES[dtype]]
 # Rows by the bytes of a vector: two vectors a row, two of b and one of a fill the registers that come with the width.
 _ROWS = {16: 6, 32: 6, 64: 14}
 
@@ -38,6 +41,18 @@ class Access(NamedTuple):
     step: tuple[Index, ...]
 
 
+class Print(NamedTuple):
+    """How an index, an element of a buffer, and its distance from the first one are printed."""
+
+    number: Callable[[Index], str]
+    element: Callable[[Buffer, tuple[Index, ...]], str]
+    offset: Callable[[Buffer, tuple[Index, ...]], str]
+
+    def pointer(self, access: Access) -> str:
+        """To the element at the start of the loops."""
+        return f"&{self.element(access.buffer, access.first)}"
+
+
 class Products(NamedTuple):
     """A nest that adds products to rows of `width` elements, which are two vectors."""
 
@@ -48,6 +63,15 @@ class Products(NamedTuple):
     b: Access
     c: Access
     width: int
+
+    def arguments(self, prints: Print, steps: Sequence[tuple[Index, ...]]) -> str:
+        """Of a call: extents, and where the three operands lie; `b` moves by these steps."""
+        a, b, c = self.a, self.b, self.c
+        places = ((a, (a.row, a.step)), (b, steps), (c, (c.row,)))
+        texts = [prints.number(extent) for extent in (self.rows, self.columns, self.depth)]
+        for access, moves in places:
+            texts += [prints.pointer(access), *(prints.offset(access.buffer, move) for move in moves)]
+        return ", ".join(texts)
 
 
 def products(stmt: Nest) -> Products | None:
@@ -73,10 +97,9 @@ def products(stmt: Nest) -> Products | None:
     return Products(i.extent, lane.extent, k.extent, a, b, c, width)
 
 
-def match(stmt: Nest) -> Products | None:
-    """The update that a nest is, if it is one."""
-    found = products(stmt)
-    return found if found and _moves_by_one(found.b) and _has_room(found.b, found.width) else None
+def is_packed(found: Products) -> bool:
+    """Whether the function is the one for it, which reads whole rows of b."""
+    return _moves_by_one(found.b) and _has_room(found.b, found.width)
 
 
 def access(load: Load, loops: Sequence[Loop], row: Loop, step: Loop) -> Access | None:
@@ -103,38 +126,10 @@ def _has_room(access: Access, width: int) -> bool:
     return access.buffer.shape[-1].constant == width and access.first[-1] is ZERO
 
 
-class Print(NamedTuple):
-    """How an index, an element of a buffer, and its distance from the first one are printed."""
-
-    number: Callable[[Index], str]
-    element: Callable[[Buffer, tuple[Index, ...]], str]
-    offset: Callable[[Buffer, tuple[Index, ...]], str]
-
-    def pointer(self, access: Access) -> str:
-        """To the element at the start of the loops."""
-        return f"&{self.element(access.buffer, access.first)}"
-
-
-def call(update: Products, prints: Print) -> str:
+def call(found: Products, prints: Print) -> str:
     """The call."""
-    a, b, c = update.a, update.b, update.c
-    left = f"{prints.pointer(a)}, {prints.offset(a.buffer, a.row)}, {prints.offset(a.buffer, a.step)}"
-    right = f"{prints.pointer(b)}, {prints.offset(b.buffer, b.row)}"
-    sums = f"{prints.pointer(c)}, {prints.offset(c.buffer, c.row)}"
-    extents = ", ".join(map(prints.number, (update.rows, update.columns, update.depth)))
-    return f"{name(c.buffer.dtype, update.width // 2)}({extents}, {left}, {right}, {sums});"
-
-
-def declarations() -> dict[str, str]:
-    """The declaration of each of the functions, by its name."""
-    return {name(dtype, lanes): _declaration(dtype, lanes) + ";\n" for dtype in LANES for lanes in LANES[dtype]}
-
-
-def units(words: Iterable[str]) -> list[Unit]:
-    """The units with those of the functions that are mentioned."""
-    mentioned = set(words)
-    known = [(dtype, lanes) for dtype in LANES for lanes in LANES[dtype]]
-    return [_unit(dtype, lanes) for dtype, lanes in known if name(dtype, lanes) in mentioned]
+    arguments = found.arguments(prints, (found.b.row,))
+    return f"{name(found.c.buffer.dtype, found.width // 2)}({arguments});"
 
 
 def name(dtype: DType, lanes: int) -> str:
@@ -216,3 +211,6 @@ def _tile(dtype: DType, height: int, vectors: int, lanes: int) -> str:
         *store,
         "}",
     ])  # fmt: skip
+
+
+SHARED = {name(*kind): Shared(_declaration(*kind), partial(_unit, *kind)) for kind in KINDS}
