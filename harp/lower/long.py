@@ -22,6 +22,7 @@ from harp.lower.cost import mentioned
 from harp.lower.loops import Alloc, Buffer, Digits, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.products import is_contraction
 from harp.lower.rewrite import Numbers, Renaming, accumulation, is_plain, loads, nest, rebuilt, score, sequence
+from harp.lower.scan import cut_scan
 from harp.trace.division import Substitution, floordiv
 from harp.trace.expr import Expr, const
 from harp.trace.expr import walk as walk_expr
@@ -54,6 +55,9 @@ def long_rows(built: Built) -> Built:
 def _outermost(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt:
     if isinstance(s, Seq):
         return sequence(_outermost(numbers, part, scratch) for part in s.parts)
+    scan = cut_scan(numbers, s, scratch)
+    if scan is not None:
+        return scan
     row = _match(numbers, s)
     if row is None:
         return s

@@ -1,8 +1,9 @@
 """Whether the iterations of a parallel loop touch different elements of what they store to.
 
 A store that does not depend on the loop at all is an error. That two iterations never meet is proved where one axis of
-every access is `slope*loop + inner + outer`, with `0 <= inner < slope` for all that varies inside and the same `outer`;
-or where that holds for all digits of the loop. What is neither is reported as unproven.
+every access is `slope*loop + inner + outer`, with `0 <= inner < slope` for all that varies inside and the same `outer`,
+or everywhere `slope*loop - inner + outer`; or where that holds for all digits of the loop. What is neither is reported
+as unproven.
 """
 
 from __future__ import annotations
@@ -119,16 +120,20 @@ def _apart(accesses: Sequence[Access], atom: Atom, inside: set[Atom]) -> bool:
     return False
 
 
-def _lane(p: Index, atom: Atom, inside: set[Atom]) -> tuple[Index, Index] | None:
-    """(slope, outer) of `slope*atom + inner + outer` with `0 <= inner < slope`, if `p` is of this form."""
+def _lane(p: Index, atom: Atom, inside: set[Atom]) -> tuple[Index, Index, int] | None:
+    """(slope, outer, sign) of `slope*atom + sign*inner + outer` with `0 <= inner < slope`, if `p` is of this form."""
     parts = split_linear(p, atom)
     if parts is None:
         return None
     slope, rest = parts
-    inner = from_terms({m: c for m, c in rest.terms if _varies(m, inside)})
+    varying = from_terms({m: c for m, c in rest.terms if _varies(m, inside)})
     if _varies([a for m, _ in slope.terms for a in m], inside) or not nonnegative(slope - 1):
         return None
-    return (slope, rest - inner) if nonnegative(inner) and nonnegative(slope - 1 - inner) else None
+    for sign in (1, -1):
+        inner = varying * sign
+        if nonnegative(inner) and nonnegative(slope - 1 - inner):
+            return slope, rest - varying, sign
+    return None
 
 
 def _varies(atoms: Sequence[Atom], inside: set[Atom]) -> bool:

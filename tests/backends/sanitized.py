@@ -67,6 +67,14 @@ def sound() -> None:
         wanted = order[order < len(found)]
         np.testing.assert_array_equal(np.asarray(places), wanted)
         np.testing.assert_array_equal(np.asarray(found), x[wanted])
+    for y in (x, x[:1000]):
+        sums = harp.jit(lambda x: hnp.cumsum(x))(y), harp.jit(harp.grad(lambda x: hnp.sum(hnp.cumsum(x))))(y)
+        np.testing.assert_allclose(np.asarray(sums[0]), np.cumsum(y, dtype=np.float64), atol=0.1)
+        np.testing.assert_array_equal(np.asarray(sums[1]), np.arange(len(y), 0, -1))
+    assert float(hnp.min(harp.jit(lambda key, x: harp.random.gamma(key, x * x + 1))(harp.random.key(0), x))) > 0
+    half = x.astype(np.float16)
+    found = harp.jit(harp.grad(lambda x: hnp.sum(hnp.tanh(x) / (x * x + 1))))(half)
+    assert np.isfinite(np.asarray(found, np.float32)).all()
     assert harp.stats()["compiler_runs"] and pool() is not None
 
 
