@@ -40,8 +40,8 @@ HARP_EXPORT int f(int64_t n, const void *given, void *stored, void *work, int re
 WAYS = {
     "as it is": ("", ""),
     "digits": ("#ifdef __AVX512F__", "#if 0"),
-    "bad pivots": ("(2*i + 1)*n/(2*LANES)", "0*i"),
-    "few pivots": ("row, room, 0, 64)", "row, room, 0, 2)"),
+    "bad pivots": ("(n/(2*LANES))", "(0)"),
+    "few pivots": ("bits, 0, 64)", "bits, 0, 2)"),
 }
 DTYPES = ["float32", "int64", "uint16"]
 

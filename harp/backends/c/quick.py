@@ -20,6 +20,8 @@ _TEXT = Template(
 #define AHEAD 64 /* vectors that are fetched before they are read */
 #define SOME(n) ((lanes)((1u << (n)) - 1)) /* the first n lanes, n < LANES */
 
+static void sort(int64_t n, number *row, number *room, int bits, int across);
+
 typedef __m512i vector;
 typedef __mmask$lanes lanes;
 
@@ -36,6 +38,8 @@ static inline void exchange(vector *a, vector *b)
     *a = least;
 }
 
+#define EACH(i, j) exchange(&x[i], &x[j]);
+
 /* Of the two results, lanes of `upper` get the greater one. */
 static inline vector choose(vector a, vector b, lanes upper)
 {
@@ -43,20 +47,21 @@ static inline vector choose(vector a, vector b, lanes upper)
 }
 
 /* What is sorted in groups of lanes becomes sorted in groups of twice as many: first with those of the other group in
-   reverse, then at half the distance each time. A lane holds eight numbers that follow each other. */
-static inline void merge(vector *x, int group)
+   reverse, then at half the distance each time. A lane holds as many numbers that follow each other as vectors. */
+static inline __attribute__((always_inline)) void merge(vector *x, int count, int group)
 {
     const lanes upper[] = {(lanes)0xAAAA, (lanes)0xCCCC, (lanes)0xF0F0, (lanes)0xFF00};
-    for (int i = 0; i < 4; ++i) {
-        const vector a = x[i], b = across_lanes(x[7 - i], (2 << group) - 1);
+    for (int i = 0; i < count/2; ++i) {
+        const vector a = x[i], b = across_lanes(x[count - 1 - i], (2 << group) - 1);
         x[i] = choose(a, b, upper[group]);
-        x[7 - i] = across_lanes(choose(a, b, (lanes)~upper[group]), (2 << group) - 1);
+        x[count - 1 - i] = across_lanes(choose(a, b, (lanes)~upper[group]), (2 << group) - 1);
     }
     for (int half = group - 1; half >= 0; --half)
-        for (int i = 0; i < 8; ++i) x[i] = choose(x[i], across_lanes(x[i], 1 << half), upper[half]);
-    for (int i = 0; i < 4; ++i) exchange(&x[i], &x[i + 4]);
-    for (int i = 0; i < 8; i += 4) exchange(&x[i], &x[i + 2]), exchange(&x[i + 1], &x[i + 3]);
-    for (int i = 0; i < 8; i += 2) exchange(&x[i], &x[i + 1]);
+        for (int i = 0; i < count; ++i) x[i] = choose(x[i], across_lanes(x[i], 1 << half), upper[half]);
+    if (count == 8)
+        for (int i = 0; i < 4; ++i) exchange(&x[i], &x[i + 4]);
+    for (int i = 0; i < count; i += 4) exchange(&x[i], &x[i + 2]), exchange(&x[i + 1], &x[i + 3]);
+    for (int i = 0; i < count; i += 2) exchange(&x[i], &x[i + 1]);
 }
 
 /* Lanes of a and b in turn: those of the first halves, or of the second ones. */
@@ -66,46 +71,57 @@ static inline vector zip(vector a, vector b, int second)
     return _mm512_permutex2var_epi$bits(a, _mm512_add_epi$bits(turn, _mm512_set1_epi$bits(second*(LANES/2))), b);
 }
 
-/* Sorts at most 8*LANES numbers. */
-static __attribute__((noinline)) void in_registers(int64_t n, const number *from, number *to)
+/* Sorts at most count*LANES numbers, for 4 or 8 vectors. */
+static inline __attribute__((always_inline)) void network(int64_t n, const number *from, number *to, int count)
 {
-    static const unsigned char pairs[19][2] = {
-        {0, 1}, {2, 3}, {4, 5}, {6, 7}, {0, 2}, {1, 3}, {4, 6}, {5, 7}, {1, 2}, {5, 6}, {0, 4}, {3, 7}, {1, 5}, {2, 6},
-        {1, 4}, {3, 6}, {2, 4}, {3, 5}, {3, 4},
-    };
     const vector last = _mm512_set1_epi$bits(-1);
     const int64_t whole = n/LANES;
     const lanes rest = SOME(n%LANES);
     vector x[8];
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < count; ++i) {
         const lanes some = i < whole ? (lanes)~0u : i == whole ? rest : 0;
         x[i] = _mm512_mask_loadu_epi$bits(last, some, from + i*LANES);
     }
-    for (int p = 0; p < 19; ++p) exchange(&x[pairs[p][0]], &x[pairs[p][1]]);
-    merge(x, 0);
-    merge(x, 1);
-    merge(x, 2);
+    EACH(0, 1) EACH(2, 3) EACH(0, 2) EACH(1, 3) EACH(1, 2)
+    if (count == 8) {
+        EACH(4, 5) EACH(6, 7) EACH(4, 6) EACH(5, 7) EACH(5, 6)
+        EACH(0, 4) EACH(1, 5) EACH(2, 6) EACH(3, 7) EACH(2, 4) EACH(3, 5) EACH(1, 2) EACH(3, 4) EACH(5, 6)
+    }
+    merge(x, count, 0);
+    merge(x, count, 1);
+    merge(x, count, 2);
     $widest
-    for (int step = 4; step; step /= 2) { /* lane l of vector i to place 8*l + i */
-        for (int i = 0; i < 8; ++i) {
+    for (int step = count/2; step; step /= 2) { /* lane l of vector i to place count*l + i */
+        for (int i = 0; i < count; ++i) {
             if (i & step) continue;
             const vector a = x[i], b = x[i + step];
             x[i] = zip(a, b, 0);
             x[i + step] = zip(a, b, 1);
         }
     }
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < count; ++i) {
         const lanes some = i < whole ? (lanes)~0u : i == whole ? rest : 0;
         _mm512_mask_storeu_epi$bits(to + i*LANES, some, x[i]);
     }
+}
+
+static __attribute__((noinline)) void in_registers(int64_t n, const number *from, number *to)
+{
+    if (n <= 4*LANES)
+        network(n, from, to, 4);
+    else
+        network(n, from, to, 8);
 }
 
 /* A number with about as many below it as above it: the middle one of LANES. */
 static inline number middle(int64_t n, const number *row)
 {
     number sample[LANES];
-    for (int64_t i = 0; i < LANES; ++i) sample[i] = row[(2*i + 1)*n/(2*LANES)];
-    const vector x = _mm512_loadu_si512(sample);
+    const vector twice = _mm512_slli_epi$bits(_mm512_set$order, 1);
+    const vector spread = _mm512_sub_epi$bits(twice, _mm512_set1_epi$bits(LANES - 1));
+    const vector places = _mm512_mullo_epi$bits(spread, _mm512_set1_epi$bits((int${bits}_t)(n/(2*LANES))));
+    const vector x = _mm512_i${bits}gather_epi$bits(places, row + n/2, sizeof(number));
+    _mm512_storeu_si512(sample, x);
     vector rank = _mm512_setzero_si512();
     for (int i = 0; i < LANES; ++i) {
         const lanes above = _mm512_cmpgt_epu$bits##_mask(x, _mm512_set1_epi$bits((int${bits}_t)sample[i]));
@@ -156,28 +172,28 @@ static inline int64_t part(int64_t n, const number *from, number *lows, number *
     return low + last;
 }
 
-/* Sorts what is at `row` and leaves it there, or at `room` where `across` says so; 0 if pivots were bad `left` times,
-   and it is there but not in order. */
-static int quick(int64_t n, number *row, number *room, int across, int left)
+/* Sorts what is at `row` and leaves it there, or at `room` where `across` says so, finished: by digits where pivots
+   were bad `left` times. */
+static void quick(const struct source *source, int64_t n, number *row, number *room, int bits, int across, int left)
 {
     number *const to = across ? room : row, *const other = across ? row : room;
-    if (n <= 8*LANES) {
-        in_registers(n, row, to);
-        return 1;
-    }
-    if (!left) {
-        if (across) memcpy(room, row, (size_t)n*sizeof *row);
-        return 0;
+    if (n <= 8*LANES || !left) {
+        if (left)
+            in_registers(n, row, to);
+        else
+            sort(n, row, room, bits, across);
+        finish(source, n, to);
+        return;
     }
     const number pivot = middle(n, row);
     int64_t low = part(n, row, to, other, pivot, 0);
-    int good = 1;
     if (low) {
-        good = quick(low, to, other + (n - low), 0, left - 1);
+        quick(source, low, to, other + (n - low), bits, 0, left - 1);
     } else { /* it is the least number: what equals it is in order */
         low = part(n, other, to, other, pivot, 1);
+        finish(source, low, to);
     }
-    return (low == n || quick(n - low, other, to + low, 1, left - 1)) & good;
+    if (low < n) quick(source, n - low, other, to + low, bits, 1, left - 1);
 }
 #else
 #define QUICK 0
@@ -189,7 +205,7 @@ _FIELDS: Mapping[int, Mapping[str, str]] = {
     32: {
         "order": "_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)",
         "turn": "_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0)",
-        "widest": "merge(x, 3);",
+        "widest": "merge(x, count, 3);",
     },
     64: {"order": "_epi64(7, 6, 5, 4, 3, 2, 1, 0)", "turn": "_epi64(11, 3, 10, 2, 9, 1, 8, 0)", "widest": ""},
 }

@@ -134,13 +134,17 @@ static void sort(int64_t n, number *row, number *room, int bits, int across)
     if (there != across) memcpy(there ? row : room, there ? room : row, (size_t)n*sizeof *row);
 }
 
-/* In place. */
-static void sort_part(int64_t n, number *row, number *room, int bits)
+/* In place, and finished. */
+static void sort_part(const struct source *source, int64_t n, number *row, number *room, int bits)
 {
 #if QUICK
-    if (n > $tiny && quick(n, row, room, 0, $depth)) return;
+    if (n > $tiny) {
+        quick(source, n, row, room, bits, 0, $depth);
+        return;
+    }
 #endif
     sort(n, row, room, bits, 0);
+    finish(source, n, row);
 }
 
 /* What threads share of a long row: slices of it to count and to deal out, and then groups of the digits. */
@@ -208,8 +212,7 @@ static void sort_groups(void *given, int64_t begin, int64_t end)
     for (uint32_t d = job->group[begin]; d < job->group[end]; ++d) {
         const int64_t first = job->begin[d], many = job->begin[d + 1] - first;
         if (!many) continue;
-        sort_part(many, job->row + first, room, job->bits - $first);
-        finish(job->source, many, job->row + first);
+        sort_part(job->source, many, job->row + first, room, job->bits - $first);
     }
 }
 
@@ -246,8 +249,7 @@ static __attribute__((noinline)) int sort_long(const struct source *source, int6
     run(take_slices, &job, $slices, (double)n);
     if (job.alone) {
         for (int s = 0; s < $slices; ++s) special |= job.special[s];
-        sort_part(n, row, room, bits);
-        finish(source, n, row);
+        sort_part(source, n, row, room, bits);
         return special;
     }
 #endif
@@ -278,8 +280,7 @@ static int sort_row(const struct source *source, int64_t n, number *row, number 
         for (int64_t i = 1; i < n; ++i) differ |= row[i] ^ row[0];
     else if (n > $short)
         differ = (number)~(number)0;
-    sort_part(n, row, room, width(differ >> LOW));
-    finish(source, n, row);
+    sort_part(source, n, row, room, width(differ >> LOW));
     return special;
 }
 """

@@ -239,8 +239,8 @@ def _infinite(dtype: DType) -> int:
 
 
 def _sort(bits: int, fields: Mapping[str, object]) -> str:
-    head = f"typedef element number;\n#define LOW 0\n{quicksort(bits)}"
-    return "\n".join((head, _SORT.substitute(fields, radix=radix.SORT)))
+    head = "typedef element number;\n#define LOW 0\n"
+    return "\n".join((head, _SORT.substitute(fields, radix=quicksort(bits) + radix.SORT)))
 
 
 def _order(bits: int, fields: Mapping[str, object]) -> str:
