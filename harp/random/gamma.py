@@ -10,14 +10,16 @@ from __future__ import annotations
 import math
 from functools import cache
 
+import numpy as np
+
 from harp.numpy import arange, broadcast_to, expand_dims, sigmoid, softmax, subtract
 from harp.random.direct import Build
 from harp.random.exponential import waiting
 from harp.random.floats import add, mul, neg, number, unit
 from harp.random.normal import LANES, deviate
 from harp.random.parameters import common_float, sample_shape, spread
-from harp.random.streams import derived, draw
-from harp.trace.array import Array
+from harp.random.streams import checked, derived, draw, key_numbers
+from harp.trace.array import Array, from_numpy
 from harp.trace.dtypes import DType, i64
 from harp.trace.expr import Expr, apply, const, less_equal, select
 from harp.trace.index import as_index
@@ -104,17 +106,45 @@ def _slope(a: Expr) -> Expr:
 
 def _accepted(key: object, d: Array, c: Array, sizes: Shape, dtype: DType) -> Array:
     """1 + c*x for the first normal number x that is accepted."""
+    search = _first if key_numbers(checked(key)) is None else _first_at_once
+    return draw(key, sizes, _base(dtype), LANES[dtype], (c, search(key, d, c, sizes, dtype)), _number)
+
+
+def _first(key: object, d: Array, c: Array, sizes: Shape, dtype: DType) -> Array:
+    """The place of the first attempt that is accepted, or of the last one: lowering knows it for a search."""
     whole = (*sizes, as_index(ATTEMPTS))
     places = broadcast_to(arange(ATTEMPTS), whole)
     operands = [*(spread(expand_dims(p, -1), dtype, whole) for p in (d, c)), places]
-    first = draw(key, whole, _attempt(dtype), (*LANES[dtype], _UNIFORM), operands, reduce=Reduce.MIN)
-    return draw(key, sizes, _base(dtype), LANES[dtype], (c, first), _number)
+    return draw(key, whole, _attempt(dtype), (*LANES[dtype], _UNIFORM), operands, reduce=Reduce.MIN)
+
+
+def _first_at_once(key: object, d: Array, c: Array, sizes: Shape, dtype: DType) -> Array:
+    """The same outside of a trace: one attempt after the other, for those that have none yet."""
+    shape = d.shape
+    given = [np.asarray(p).reshape(-1) for p in (d, c)]
+    first = np.full(given[0].size, ATTEMPTS - 1, np.int64)
+    left = np.arange(first.size)
+    for attempt in range(ATTEMPTS - 1):
+        if left.size == 0:
+            break
+        operands = [from_numpy(p[left]) for p in given] + [from_numpy(left * ATTEMPTS + attempt)]
+        lanes = (*LANES[dtype], _UNIFORM)
+        good = np.asarray(draw(key, (as_index(left.size),), _trial(dtype), lanes, operands, _numbered), np.bool_)
+        first[left[good]] = attempt
+        left = left[~good]
+    return from_numpy(first.reshape(tuple(map(int, shape))))
 
 
 @cache
 def _attempt(dtype: DType) -> Build:
     """The place of an attempt that is accepted; that of the last one for others."""
     return lambda *given: select(_accepts(given[:-1], dtype), given[-1], const(ATTEMPTS - 1, i64))
+
+
+@cache
+def _trial(dtype: DType) -> Build:
+    """Whether an attempt is accepted."""
+    return lambda *given: _accepts(given[:-1], dtype)
 
 
 @cache
@@ -125,6 +155,11 @@ def _base(dtype: DType) -> Build:
 def _number(here: Expr, c: Expr, attempt: Expr) -> Expr:
     """That of an attempt among all attempts of all elements."""
     return add(mul(here, const(ATTEMPTS, i64)), attempt)
+
+
+def _numbered(here: Expr, d: Expr, c: Expr, number: Expr) -> Expr:
+    """That of an attempt, where it is known."""
+    return number
 
 
 def _accepts(given: tuple[Expr, ...], dtype: DType) -> Expr:

@@ -1,5 +1,7 @@
 """Gamma, beta and Dirichlet numbers are so distributed, for all shapes, and say that they have no derivative."""
 
+import sys
+
 import numpy as np
 import numpy.testing as npt
 import pytest
@@ -90,3 +92,12 @@ def test_dirichlet():
         assert stats.kstest(sample[..., j].ravel(), stats.beta(alpha[j], 4 - alpha[j]).cdf).pvalue > 1e-3
     assert dirichlet(K, np.ones((4, 3), np.float32)).shape == (4, 3)
     assert hnp.sum(dirichlet(K, np.full(5, 1e-3))).item() == pytest.approx(1)
+
+
+def test_outside_of_traces_attempts_are_made_for_those_that_have_none_only(monkeypatch):
+    """The same attempts count as in the interpreter of graphs, which makes them all."""
+    a = np.linspace(0.05, 5, 300).reshape(20, 15)
+    module = sys.modules["harp.random.gamma"]
+    few = np.asarray(gamma(K, a, (4, 20, 15)))
+    monkeypatch.setattr(module, "_first_at_once", module._first)
+    npt.assert_array_equal(few, np.asarray(gamma(K, a, (4, 20, 15))))
