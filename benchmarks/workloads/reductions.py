@@ -112,4 +112,5 @@ WORKLOADS = (
     Comparison("reductions/softmax", Goal(1.0), scores, ROWS, SMALL, softmax, {"numba": "softmax"}),
     Comparison("complex/product-sum", Goal(2), _complex, (4_000_000,), (300,), product_sum, {}, against="numpy"),
     Comparison("scan/cumsum", Goal(4), matrix, (1000, 10_000), SMALL, cumsum, {"numba": "cumsum"}, needs="cumsum"),
+    Comparison("scan/cumsum-one-row", Goal(1), matrix, (1, 10_000_000), SMALL, cumsum, {"numba": "cumsum"}),
 )
