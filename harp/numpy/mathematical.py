@@ -111,14 +111,15 @@ def _widened(build: Callable[..., Expr]) -> Callable[..., Expr]:
 
 
 def _larger_and_distance(a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """max(a, b) and -|a - b|, which is 0 for equal infinities. At a tie all derivatives are those from one side, on
-    which what is made of both is smooth."""
+    """max(a, b) and -|a - b|, which is 0 for equal infinities, that share the derivative. At other ties all derivatives
+    are those from one side, on which what is made of both is smooth."""
     is_less = apply(Op.LT, a, b)
     large, small = _select(is_less, b, a), _select(is_less, a, b)
-    zero = const(0, a.dtype)
     infinite = apply(Op.EQ, apply(Op.ABS, large), const(math.inf, a.dtype))
     both = apply(Op.AND, infinite, apply(Op.EQ, a, b))
-    return large, _select(both, zero, apply(Op.ADD, small, apply(Op.NEG, large)))
+    middle = apply(Op.MUL, apply(Op.ADD, a, b), const(0.5, a.dtype))
+    distance = _select(both, const(0, a.dtype), apply(Op.ADD, small, apply(Op.NEG, large)))
+    return _select(both, middle, large), distance
 
 
 def _logaddexp(a: Expr, b: Expr) -> Expr:

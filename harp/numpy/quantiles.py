@@ -60,16 +60,21 @@ def _elements(ordered: Array, places: Array) -> Array:
 
 
 def _between(a: Expr, b: Expr, t: Expr) -> Expr:
-    """a + t*(b - a), from the nearer one, or from the infinite one; of two equal infinities, that."""
+    """a + t*(b - a), from the nearer one; beside an infinity (1-t)*a + t*b, without b where t is 0.
+
+    The derivatives are 1-t and t in both cases: what is not chosen is computed from zeros.
+    """
     one, zero = const(1, t.dtype), const(0, t.dtype)
-    low, high = (apply(Op.LT, apply(Op.ABS, e), const(math.inf, e.dtype)) for e in (a, b))
-    same = apply(Op.AND, apply(Op.NOT, low), apply(Op.EQ, a, b))
-    apart = select(same, zero, apply(Op.ADD, b, apply(Op.NEG, a)))
     left = apply(Op.ADD, one, apply(Op.NEG, t))
-    up = apply(Op.ADD, a, apply(Op.MUL, apart, t))
-    down = apply(Op.ADD, b, apply(Op.NEG, apply(Op.MUL, apart, left)))
-    nearer = apply(Op.AND, high, apply(Op.NOT, apply(Op.LT, t, const(0.5, t.dtype))))
-    return select(apply(Op.EQ, t, zero), a, select(apply(Op.OR, nearer, apply(Op.NOT, low)), down, up))
+    finite = apply(Op.AND, *(apply(Op.LT, apply(Op.ABS, e), const(math.inf, e.dtype)) for e in (a, b)))
+    low, high = (select(finite, e, zero) for e in (a, b))
+    apart = apply(Op.ADD, high, apply(Op.NEG, low))
+    up = apply(Op.ADD, low, apply(Op.MUL, apart, t))
+    down = apply(Op.ADD, high, apply(Op.NEG, apply(Op.MUL, apart, left)))
+    near = select(apply(Op.LT, t, const(0.5, t.dtype)), up, down)
+    share = select(apply(Op.EQ, t, zero), zero, b)
+    far = apply(Op.ADD, apply(Op.MUL, a, left), apply(Op.MUL, share, t))
+    return select(finite, near, far)
 
 
 def _kept(result: Array, axes: tuple[int, ...], first: int, keepdims: bool) -> Array:

@@ -88,17 +88,21 @@ def _power_exponent(ct: Expr, args: Args, out: Expr) -> Expr:
 
 
 def _tanh(ct: Expr, args: Args, out: Expr) -> Expr:
-    """4e / (1+e)^2 with e = exp(-2|x|): 1 - tanh(x)^2 has no digits left where tanh saturates.
-
-    |x| by a choice, whose derivative at 0 is 1: all higher derivatives are then those from the right.
-    """
+    """1 - tanh(x)^2 near 0, where its own derivative keeps all digits; else 4e / (1+e)^2 with e = exp(-2|x|): the
+    other has no digits left where tanh saturates."""
     (x,) = args
+    near = _add(_number(1, out), _neg(_mul(out, out)))
     if x.dtype.is_complex:
-        return _mul(ct, _add(_number(1, out), _neg(_mul(out, out))))
+        return _mul(ct, near)
     minus_double = _mul(x, select(apply(Op.LT, x, _number(0, x)), _number(2, x), _number(-2, x)))
     e = apply(Op.EXP, minus_double)
     root = _add(e, _number(1, x))
-    return _mul(ct, _div(_mul(_number(4, x), e), _mul(root, root)))
+    far = _div(_mul(_number(4, x), e), _mul(root, root))
+    return _mul(ct, select(_is_small(x), near, far))
+
+
+def _is_small(x: Expr) -> Expr:
+    return apply(Op.LT, apply(Op.ABS, x), _number(0.5, x))
 
 
 def _cast_back(ct: Expr, args: Args, out: Expr) -> Expr:
@@ -107,19 +111,26 @@ def _cast_back(ct: Expr, args: Args, out: Expr) -> Expr:
 
 
 def _circle(x: Expr) -> Expr:
-    """(1 - x) * (1 + x)"""
+    """1 - x*x near 0, where its derivative keeps all digits; (1 - x) * (1 + x) near 1, where the value does."""
     one = _number(1, x)
-    return _mul(_add(one, _neg(x)), _add(one, x))
+    far = _mul(_add(one, _neg(x)), _add(one, x))
+    return far if x.dtype.is_complex else select(_is_small(x), _add(one, _neg(_mul(x, x))), far)
 
 
 def _leg(mine: int) -> Partial:
-    """ct * x / hypot(x, y), and half at the origin."""
+    """ct * x / hypot(x, y), and half at the origin, where all higher derivatives are 0."""
 
     def partial(ct: Expr, args: Args, out: Expr) -> Expr:
-        half = _number(0.5, ct)
-        return _mul(ct, select(apply(Op.EQ, out, _number(0, out)), half, _div(args[mine], out)))
+        half, origin = _number(0.5, ct), apply(Op.EQ, out, _number(0, out))
+        return _mul(ct, select(origin, half, _div(args[mine], select(origin, _number(1, out), out))))
 
     return partial
+
+
+def _cbrt(ct: Expr, args: Args, out: Expr) -> Expr:
+    """ct * (1/r)^2 / 3: no infinity meets a zero in its own derivatives."""
+    inverse = apply(Op.RECIP, out)
+    return _mul(ct, _mul(_number(1 / 3, out), _mul(inverse, inverse)))
 
 
 def _zero(like: Expr) -> Const:
@@ -238,7 +249,7 @@ RULES: dict[Op, tuple[Partial | None, ...]] = {
     Op.ATANH: (lambda ct, args, out: _div(ct, _circle(args[0])),),
     Op.HYPOT: (_leg(0), _leg(1)),
     # r = cbrt a -> ct / 3r^2
-    Op.CBRT: (lambda ct, args, out: _div(ct, _mul(_number(3, ct), _mul(out, out))),),
+    Op.CBRT: (_cbrt,),
     Op.ERF: (lambda ct, args, out: _bell(ct, args[0]),),
     Op.ERFC: (lambda ct, args, out: _neg(_bell(ct, args[0])),),
     Op.ERFINV: (_erfinv,),

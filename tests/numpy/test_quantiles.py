@@ -83,3 +83,17 @@ def test_errors():
     with pytest.raises(ShapeError, match="median over axis 1 of size 0 has no value"):
         hnp.median(np.ones((3, 0)), 1)
     assert np.isnan(QUANTILE(np.ones((1, 3)), 2.0)).all()
+
+
+def test_derivatives_beside_infinities_are_the_weights():
+    inf = np.inf
+    gradient = harp.jit(harp.grad(lambda x, q: hnp.quantile(x, q)))
+    for x in ([1.0, inf, inf], [-inf, -inf, -inf], [-inf, 1.0, 2.0], [1.0, 2.0, inf]):
+        np.testing.assert_allclose(gradient(np.array(x), 0.3), [0.4, 0.6, 0.0], rtol=1e-14)
+        np.testing.assert_allclose(gradient(np.array(x), 0.6), [0.0, 0.8, 0.2], rtol=1e-14)
+        np.testing.assert_allclose(gradient(np.array(x), 0.5), [0.0, 1.0, 0.0], rtol=1e-14)
+
+
+def test_derivative_by_the_part_at_an_element():
+    slope = harp.grad(lambda q, x: hnp.quantile(x, q))
+    np.testing.assert_allclose([slope(q, np.array([1.0, 2.0, 3.0])) for q in (0.0, 0.25, 0.5, 0.6)], 2.0, rtol=1e-14)
