@@ -5,6 +5,7 @@ from __future__ import annotations
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.elementwise import remainder
 from harp.numpy.manipulation import ravel
+from harp.trace.advanced import mode_of
 from harp.trace.array import Array, node_of
 from harp.trace.dtypes import i64, u64
 from harp.trace.expr import Position
@@ -37,6 +38,7 @@ def take(
         if places.kind is not u64:  # the size need not fit the dtype of the indices
             places = places.astype(i64)
         places, mode = remainder(places, array.shape[k]), "clip"
+    mode_of(mode, "wrap")
     return get(array, (*[slice(None)] * k, places), mode, fill_value)
 
 

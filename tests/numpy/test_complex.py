@@ -290,3 +290,17 @@ def test_an_imaginary_part_is_not_lost():
         with pytest.raises(DTypeError):
             lose()
     np.testing.assert_array_equal(np.asarray(hnp.asarray(np.array([0, 1j, 0.5])).astype(bool)), [False, True, True])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products_start_from_their_first_factor(dtype):
+    """1 times an infinity has a NaN: the product of one factor is that factor, in every lane and chunk."""
+    compiled = harp.jit(lambda z: (hnp.prod(z, axis=0), hnp.prod(z, axis=1), hnp.cumprod(z, axis=0)))
+    for size in (2, 3, 40):
+        z = np.full((1, size), np.inf, dtype)
+        rows = z.T
+        for f in (compiled, lambda z: (hnp.prod(z, 0), hnp.prod(z, 1), hnp.cumprod(z, 0))):
+            np.testing.assert_array_equal(f(z)[0], z[0])
+            np.testing.assert_array_equal(f(z)[2], z)
+            np.testing.assert_array_equal(f(rows)[1], z[0])
+            np.testing.assert_array_equal(np.asarray(f(rows)[2])[0], z[0, :1])

@@ -300,3 +300,33 @@ def test_integers_with_and_without_sign_compare_by_value(name):
         expected = getattr(np, name)(x, y)
         np.testing.assert_array_equal(np.asarray(f(x, y)), expected)
         np.testing.assert_array_equal(np.asarray(harp.jit(f)(x, y)), expected)
+
+
+COMPARE = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+KNOWN = harp.jit(lambda x: [[f(x, v), f(v, x)] for v in (300, -300, 2) for f in COMPARE.values()])
+TOLD = harp.jit(lambda x, v: [[f(x, v), f(v, x)] for f in COMPARE.values()])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "uint64"])
+def test_comparisons_with_integers_that_do_not_fit(dtype):
+    x = np.array([1, 2, 3], dtype)
+    expected = [[[f(x, v), f(v, x)] for f in COMPARE.values()] for v in (300, -300, 2)]
+    y = hnp.asarray(x)
+    np.testing.assert_array_equal([[[f(y, v), f(v, y)] for f in COMPARE.values()] for v in (300, -300, 2)], expected)
+    np.testing.assert_array_equal(np.asarray(KNOWN(x)).reshape(np.shape(expected)), expected)
+    for v, wanted in zip((300, -300, 2), expected, strict=True):
+        np.testing.assert_array_equal(TOLD(x, v), wanted)
+    np.testing.assert_array_equal(y < 2**70, True)
+
+
+@pytest.mark.parametrize("name", ["less", "less_equal", "greater", "greater_equal"])
+def test_an_order_of_complex_numbers_is_refused_by_its_name(name):
+    with pytest.raises(DTypeError, match=rf"^{name} is not defined for complex128"):
+        getattr(hnp, name)(hnp.asarray([1j]), 1)
