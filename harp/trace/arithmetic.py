@@ -267,7 +267,7 @@ def _in_order(name: str, compare: _Build, a: object, b: object) -> Array:
     dtype, _ = common_dtype((a, b))
     if dtype.is_complex:
         raise DTypeError(
-            f"{name} is not defined for {dtype.numpy}, which has no order; compare harp.numpy.abs, real or imag{where()}"
+            f"{name} is not defined for {dtype.numpy}, which has no order; compare abs, real or imag{where()}"
         )
     return _by_value(compare, a, b)
 
