@@ -12,7 +12,7 @@ from collections.abc import Callable
 from harp.errors import DTypeError
 from harp.numpy.elementwise import float_map
 from harp.trace.array import Array, marked
-from harp.trace.dtypes import Kind, bool_, computing
+from harp.trace.dtypes import Kind, bool_, computing, real_of
 from harp.trace.expr import Expr, apply, cast, const
 from harp.trace.expr import select as _select
 from harp.trace.ops import Op
@@ -176,7 +176,7 @@ def sinc(x: object) -> Array:
 def _sinc(x: Expr) -> Expr:
     one = const(1, x.dtype)
     y = apply(Op.MUL, x, const(math.pi, x.dtype))
-    near = apply(Op.LT, apply(Op.ABS, y), one)
+    near = apply(Op.LT, apply(Op.ABS, y), const(1, real_of(x.dtype)))
     inside, outside = (
         _select(near, y, one),
         _select(near, one, y),

@@ -304,3 +304,13 @@ def test_products_start_from_their_first_factor(dtype):
             np.testing.assert_array_equal(f(z)[2], z)
             np.testing.assert_array_equal(f(rows)[1], z[0])
             np.testing.assert_array_equal(np.asarray(f(rows)[2])[0], z[0, :1])
+
+
+def test_membership_and_sinc_of_complex_numbers():
+    z = np.array([1 + 2j, 1 - 2j, 0, np.nan, 3])
+    for find in (hnp.isin, harp.jit(hnp.isin)):
+        np.testing.assert_array_equal(find(z, np.array([3, 1 + 2j, np.nan])), [True, False, False, False, True])
+        np.testing.assert_array_equal(find(z[:, None], z[:0]), np.zeros((5, 1), bool))
+    w = np.array([0.3 + 0.1j, 2 - 1j, 0, 1e-9j, -0.2, 0.31831 + 0j])
+    for f in (hnp.sinc, harp.jit(hnp.sinc)):
+        np.testing.assert_allclose(f(w), np.sinc(w), rtol=1e-13, atol=1e-15)
