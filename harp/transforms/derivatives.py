@@ -111,10 +111,14 @@ def _cast_back(ct: Expr, args: Args, out: Expr) -> Expr:
 
 
 def _circle(x: Expr) -> Expr:
-    """1 - x*x near 0, where its derivative keeps all digits; (1 - x) * (1 + x) near 1, where the value does."""
-    one = _number(1, x)
-    far = _mul(_add(one, _neg(x)), _add(one, x))
-    return far if x.dtype.is_complex else select(_is_small(x), _add(one, _neg(_mul(x, x))), far)
+    """1 - x*x, with the digits that (1 - x) * (1 + x) has near 1; its derivative is the plain -2x, where the product's
+    would be a difference near 0, and a NaN beside the infinities at 1."""
+    one, plain = _number(1, x), _add(_number(1, x), _neg(_mul(x, x)))
+    exact = _mul(_add(one, _neg(x)), _add(one, x))
+    if x.dtype.is_complex:
+        return exact
+    lost = _add(exact, _neg(plain))
+    return _add(plain, select(apply(Op.LT, apply(Op.ABS, x), _number(2, x)), apply(Op.STOP, lost), _number(0, x)))
 
 
 def _leg(mine: int) -> Partial:
@@ -151,8 +155,10 @@ def _asinh(ct: Expr, args: Args, out: Expr) -> Expr:
 
 
 def _acosh(ct: Expr, args: Args, out: Expr) -> Expr:
-    below, above = _add(args[0], _number(-1, ct)), _add(args[0], _number(1, ct))
-    return _div(ct, _mul(apply(Op.SQRT, below), apply(Op.SQRT, above)))
+    """ct / (sqrt(x - 1) * sqrt(x + 1)), by reciprocals: in its own derivative no infinity meets a zero at 1."""
+    roots = (apply(Op.SQRT, _add(args[0], _number(sign, ct))) for sign in (-1, 1))
+    below, above = (apply(Op.RECIP, root) for root in roots)
+    return _mul(ct, _mul(below, above))
 
 
 def _bell(ct: Expr, x: Expr) -> Expr:
