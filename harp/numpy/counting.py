@@ -172,12 +172,12 @@ def digitize(x: object, bins: object, right: bool = False) -> Array:
     edges = as_array(bins)
     if edges.ndim != 1:
         raise ShapeError(f"digitize takes a vector of bins, not {edges.ndim} axes{where()}")
-    near, far = ("left", "right") if right else ("right", "left")
-    up = searchsorted(edges, x, side=near)
+    side = "left" if right else "right"
+    up = searchsorted(edges, x, side=side)
     known = known_numbers(edges)
     if known is not None and (known.size < 2 or known[0] <= known[-1]):
         return up
-    down = subtract(edges.shape[0], searchsorted(flip(edges), x, side=far))
+    down = subtract(edges.shape[0], searchsorted(flip(edges), x, side=side))
     return down if known is not None else choose(less_equal_(edges[:1], edges[-1:]), up, down)
 
 

@@ -41,7 +41,7 @@ def _row(name: str, what: str, value: object) -> Array:
 
 def _inexact(value: object) -> Array:
     array = as_array(value)
-    return array if array.kind.is_inexact else array.astype(dtypes.inexact(array.kind))
+    return array if array.kind.is_inexact else array.astype(dtypes.f64)
 
 
 def interp(x: object, xp: object, fp: object, left: object = None, right: object = None) -> Array:

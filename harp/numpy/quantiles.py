@@ -282,7 +282,7 @@ def nanquantile(x: object, q: object, axis: object = None, *, method: str = "lin
     wanted = reshape(parts.astype(f64), (*parts.shape, *(1,) * rank))
     valid = logical_and(greater_equal(wanted, 0.0), less_equal_(wanted, 1.0))
     low, share = _place(how, choose(valid, wanted, 0.0), maximum(counts, 1))
-    flat = reshape(low, (-1, *low.shape[parts.ndim :]))
+    flat = reshape(low, (parts.size, *low.shape[parts.ndim :]))
     rows = ordered[None]
     following = minimum(add(flat, 1), subtract(maximum(counts, 1), 1))
     shape = low.shape

@@ -88,6 +88,7 @@ NUMERICAL = {
     "vander": lambda xp, x, v: [xp.vander(v), xp.vander(v, 3, increasing=True)],
     "scales": lambda xp, x, v: [xp.logspace(0, 2, 4), xp.geomspace(1.0, 1000.0, 4), xp.geomspace(-8.0, -1.0, 4)],
 }
+EDGES = ([-1.0, 0, 1, 1], [2, 1, 0, 0, -1.0], [1.0])
 COUNTING = {
     "ptp": lambda xp, x, v: [xp.ptp(x), xp.ptp(x, axis=1)],
     "average": lambda xp, x, v: [xp.average(x), xp.average(x, axis=0), xp.average(x, axis=1, weights=v * v + 1)],
@@ -97,6 +98,7 @@ COUNTING = {
     "cov of columns": lambda xp, x, v: xp.ravel(xp.cov(x, rowvar=False, bias=True)),
     "corrcoef": lambda xp, x, v: xp.corrcoef(xp.vstack([v, x * 2 - v])),
     "digitize": lambda xp, x, v: [xp.digitize(x, xp.asarray(e), r) for e in ([-1.0, 0, 1], [1, 0.0]) for r in (0, 1)],
+    "digitize at edges": lambda xp, x, v: [xp.digitize(xp.round(x), xp.asarray(e), r) for e in EDGES for r in (0, 1)],
     "histogram": lambda xp, x, v: [*xp.histogram(x, 4, (-1.0, 2.0)), *xp.histogram(x, xp.asarray([-1.0, 0.5, 1.0]))],
     "histogram of all": lambda xp, x, v: [*xp.histogram(v, 3), *xp.histogram(x, 3, (-9, 9), weights=x, density=True)],
 }
@@ -146,6 +148,39 @@ def test_at_once(group):
             compare(case(hnp, hnp.asarray(x), hnp.asarray(v)), expected, f"{name} {shape}")
             back = hnp.asarray(x[::-1])[::-1]
             compare(case(hnp, back, hnp.asarray(v)), expected, f"{name} {shape}, backwards")
+
+
+# Where NumPy takes no observations, or no variables, for a number or for nothing; and what nothing has no value of.
+NOT_EMPTY = {"cov", "corrcoef", "histogram of all", "nanmedian", "nanpercentile", "nanquantile"}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("group", GROUPS)
+def test_of_no_elements(group):
+    for shape in [(0, 3), (2, 0), (0, 0)]:
+        x, v = np.zeros(shape), np.zeros(shape[1])
+        for name, case in GROUPS[group].items():
+            try:
+                with np.errstate(all="ignore"):
+                    expected = case(np, x, v)
+            except (ValueError, IndexError, TypeError, ZeroDivisionError):
+                continue
+            if name not in NOT_EMPTY and (shape[1] or name != "nanquantile between"):
+                compare(case(hnp, hnp.asarray(x), hnp.asarray(v)), expected, f"{name} {shape}")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float32"])
+def test_other_dtypes(dtype):
+    """float32 stays float32, where NumPy often has float64; and uint8 with a Python float becomes that."""
+    x, v = (np.arange(6).reshape(2, 3) * 7 % 5).astype(dtype), np.array([3, 1, 2], dtype)
+    for group in ("stacking", "choosing", "nans", "counting"):
+        for name, case in GROUPS[group].items():
+            found, expected = leaves(case(hnp, hnp.asarray(x), hnp.asarray(v))), leaves(case(np, x, v))
+            for a, b in zip(found, expected, strict=True):
+                assert a.shape == b.shape, name
+                assert a.dtype in (b.dtype, np.float32), (name, a.dtype, b.dtype)
+                np.testing.assert_allclose(a, b, rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-6, err_msg=name)
 
 
 @pytest.mark.filterwarnings("ignore")
