@@ -211,7 +211,7 @@ def _are_integers(value: object) -> bool:
 
 def _beyond(value: object, array: object) -> int:
     """1 for a Python integer above all numbers of the array's dtype, -1 for one below, else 0."""
-    if not isinstance(value, int) or not _are_integers(array):
+    if not isinstance(value, int) or 0 <= value < 128 or not _are_integers(array):
         return 0
     allowed = limits(as_array(array).kind)
     return int(value > allowed.high) - int(value < allowed.low)
@@ -263,12 +263,16 @@ def not_equal(a: object, b: object) -> Array:
     return _by_value(_not_equal, a, b)
 
 
+def _is_complex(value: object) -> bool:
+    if isinstance(value, Array):
+        return value.kind.is_complex
+    return isinstance(value, complex) or (isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind == "c")
+
+
 def _in_order(name: str, compare: _Build, a: object, b: object) -> Array:
-    dtype, _ = common_dtype((a, b))
-    if dtype.is_complex:
-        raise DTypeError(
-            f"{name} is not defined for {dtype.numpy}, which has no order; compare abs, real or imag{where()}"
-        )
+    if _is_complex(a) or _is_complex(b):
+        dtype = common_dtype((a, b))[0].numpy
+        raise DTypeError(f"{name} is not defined for {dtype}, which has no order; compare abs, real or imag{where()}")
     return _by_value(compare, a, b)
 
 
