@@ -143,6 +143,7 @@ from harp.numpy.joining import (
     tile as tile,
 )
 from harp.numpy.linalg.matrices import (
+    cross as cross,
     vecdot as vecdot,
 )
 from harp.numpy.linalg.products import (

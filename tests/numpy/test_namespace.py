@@ -92,6 +92,7 @@ EDGES = ([-1.0, 0, 1, 1], [2, 1, 0, 0, -1.0], [1.0])
 COUNTING = {
     "ptp": lambda xp, x, v: [xp.ptp(x), xp.ptp(x, axis=1)],
     "average": lambda xp, x, v: [xp.average(x), xp.average(x, axis=0), xp.average(x, axis=1, weights=v * v + 1)],
+    "average of all, returned": lambda xp, x, v: [*xp.average(x, returned=True), *xp.average(x, 1, returned=True)],
     "average, returned": lambda xp, x, v: xp.average(x, weights=x * x + 1, returned=True),
     # of one row NumPy's covariance is a number, harp's is a matrix, as for all other sizes
     "cov": lambda xp, x, v: [xp.ravel(xp.cov(x)), xp.cov(x, v), xp.cov(v), xp.ravel(xp.cov(x, ddof=0))],
