@@ -240,16 +240,22 @@ static inline {c} harp_${{s}}_to_{narrow}($T a) {{ return ({c})harp_${{s}}_to_i3
 }
 _COMPLEX: Mapping[str, str] = {
     "mul": """\
-/* By the definition, as NumPy: an infinity may give NaN beside it, but not where a product starts, from 1. Fused here,
-   for gcc does it to vectors only. */
+/* By the definition, as NumPy: an infinity may give NaN beside it. Fused here, for gcc does it to vectors only. */
 static inline $T harp_mul_$s($T a, $T b)
+{
+    return __builtin_complex(harp_madd_$R(__real__ a, __real__ b, -(__imag__ a*__imag__ b)),
+                             harp_madd_$R(__real__ a, __imag__ b, __imag__ a*__real__ b));
+}
+""",
+    "prod": """\
+/* What a product accumulates, from 1: that times an infinity would have a NaN. */
+static inline $T harp_prod_$s($T a, $T b)
 {
     if (__real__ a == 1 && __imag__ a == 0)
         return b;
     if (__real__ b == 1 && __imag__ b == 0)
         return a;
-    return __builtin_complex(harp_madd_$R(__real__ a, __real__ b, -(__imag__ a*__imag__ b)),
-                             harp_madd_$R(__real__ a, __imag__ b, __imag__ a*__real__ b));
+    return harp_mul_$s(a, b);
 }
 """,
 }
