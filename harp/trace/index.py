@@ -16,6 +16,7 @@ process. Element values never go through this file: floats do not associate and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from math import gcd
 from typing import Protocol
 
@@ -315,12 +316,16 @@ def value_atoms(p: Index) -> Iterator[Atom]:
                     yield from value_atoms(child)
 
 
-def loops_in(p: Index) -> set[Loop]:
-    return {a for a in value_atoms(p) if isinstance(a, Loop)}
+@lru_cache(maxsize=1 << 14)
+def loops_in(p: Index) -> frozenset[Loop]:
+    """The loops on which the value of `p` depends."""
+    return frozenset(a for a in value_atoms(p) if isinstance(a, Loop))
 
 
-def picks_in(p: Index) -> set[Pick]:
-    return {a for a in value_atoms(p) if isinstance(a, Pick)}
+@lru_cache(maxsize=1 << 14)
+def picks_in(p: Index) -> frozenset[Pick]:
+    """The elements of index arrays on which the value of `p` depends."""
+    return frozenset(a for a in value_atoms(p) if isinstance(a, Pick))
 
 
 def symbols_in(p: Index) -> set[Symbol]:
