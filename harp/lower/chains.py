@@ -22,8 +22,10 @@ from harp.trace.expr import Apply, Expr, apply, rewrite, walk
 from harp.trace.index import Loop, as_index, picks_in
 from harp.trace.ops import INFO
 
-# Operations of a segment that wait for each other, and elements of a strip.
+# Operations of a segment that wait for each other, at least; and elements of a strip.
 _SEGMENT, _STRIP = 16, 256
+# Segments at most: each is a loop, and compilers take longer over loops than over what is in them.
+_MOST = 16
 # Where a chain has several times its length of operations, they do not wait for each other.
 _WIDTH = 4
 # Values that are kept from one segment to the next: more would be as slow as waiting.
@@ -35,9 +37,12 @@ def in_segments(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
     if _indexes_by_what_it_stores(body):
         return None
     stores = _inlined(body)
-    stages = _stages([store.value for store in stores])
+    depths = _depths([store.value for store in stores])
+    depth = max(depths.values(), default=0)
+    length = max(_SEGMENT, -(-depth // _MOST))
+    stages = {e: (d - 1) // length if d else 0 for e, d in depths.items()}
     last = max(stages.values(), default=0)
-    if last < 2 or len(stages) > _WIDTH * (last + 1) * _SEGMENT or _reads_what_it_stores(stores):
+    if last < 2 or len(stages) > _WIDTH * (depth + length) or _reads_what_it_stores(stores):
         return None
     kept = _kept(stores, stages, last)
     if any(sum(stages[e] <= stage < until for e, until in kept.items()) > _KEPT for stage in range(last)):
@@ -88,13 +93,13 @@ def _inlined(body: Stmt) -> list[Store]:
     return stores
 
 
-def _stages(values: Iterable[Expr]) -> dict[Expr, int]:
-    """The segment of each operation: how many of those that it waits for, in weights, fit in segments before it."""
+def _depths(values: Iterable[Expr]) -> dict[Expr, int]:
+    """The weight of the longest chain of operations that ends with each."""
     depth: dict[Expr, int] = {}
     for e in walk(values):
-        before = max((depth[a] for a in e.args), default=0)
-        depth[e] = before + INFO[e.op].weight if isinstance(e, Apply) else 0
-    return {e: (d - 1) // _SEGMENT if d else 0 for e, d in depth.items() if isinstance(e, Apply)}
+        if isinstance(e, Apply):
+            depth[e] = INFO[e.op].weight + max((depth.get(a, 0) for a in e.args), default=0)
+    return depth
 
 
 def _reads_what_it_stores(stores: Sequence[Store]) -> bool:

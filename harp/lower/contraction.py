@@ -1,18 +1,20 @@
 """Sums of products by panels: the one schedule of matmul, its layouts and batches, outer products and einsum.
 
     for i, j { acc = 0; for k: acc = fma(a[i, k], b[k, j], acc); out[i, j] = f(acc) }
-        ->  sums[ROWS, W], panel[DEPTH, W];
+        ->  sums[ROWS, W];
             for ib, jb { sums = 0;
-                     for kb { panel = DEPTH rows of W columns of b;
-                              for k, i, l: sums[i, l] = fma(a[ib*ROWS + i, k], panel[k, l], sums[i, l]) };
+                     for k, i, l: sums[i, l] = fma(a[ib*ROWS + i, k], b[k, jb*W + l], sums[i, l])
                      for i, l: out[ib*ROWS + i, jb*W + l] = f(sums[i, l]) }
 
-The nest over k, i, l is an update of rank k; backends have the fastest code of their machine for it. Every element is
-one chain of fused multiply-adds in the order of k, so no block size and no size of the arrays changes its bits.
+The nest over k, i, l is a panel of the product; backends have the fastest code of their machine for it, which packs
+rows of b. What stands round the loads of an operand is computed here, into memory of its own:
 
-An operand is any value without the other operand's loops: what stands round its loads is computed while the panel is
-packed. Method: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008, without its blocks
-of rows.
+                     for kb { panel = DEPTH rows of W columns of b;
+                              for k, i, l: sums[i, l] = fma(a[ib*ROWS + i, k], panel[k, l], sums[i, l]) };
+
+An operand is any value without the other operand's loops. Every element is one chain of fused multiply-adds in the
+order of k, so no block size and no size of the arrays changes its bits. Method: Goto and van de Geijn, "Anatomy of
+high-performance matrix multiplication", 2008, without its blocks of rows.
 """
 
 from __future__ import annotations
@@ -22,13 +24,14 @@ from functools import partial
 
 import attrs
 
-from harp.lower.cost import count_operations
+from harp.lower.cost import weigh
 from harp.lower.loops import Alloc, Buffer, Digits, For, Head, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
-from harp.lower.products import Match, Product, along, is_direct, match, moves_by_one, moving
-from harp.lower.rewrite import Renaming, Tile, distribute, nest, renamed, sequence
-from harp.lower.strips import Context, strips, vectors
+from harp.lower.products import Match, Product, is_direct, match, moves_by_one
+from harp.lower.rewrite import Renaming, Tile, distribute, nest, sequence
+from harp.lower.strips import Context, strips
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution, ceildiv, maximum, minimum
+from harp.trace.dtypes import f32, f64
 from harp.trace.expr import Expr, apply, const
 from harp.trace.index import ZERO, Atom, Index, Loop, as_index, of
 from harp.trace.index import product as product_of
@@ -40,9 +43,9 @@ _DEPTH = 256
 _ROWS = 512
 # With fewer rows than this, or elements in all, packing costs more than it saves where memory is read in order anyway.
 _FEW_ROWS, _FEW_ELEMENTS = 3, 32
-# Up to so many rows read a whole panel where it is, and so do all of a matrix that stays in the first cache.
-_FEW_REUSES, _IN_CACHE = 16, 4096
-# Operations on the sums up to which they are printed a second time, for panels without gaps.
+# Dtypes of which backends pack panels themselves, where an operand lies in memory as it is.
+_PACKED = (f32, f64)
+# The cost of what is computed of the sums up to which it is printed a second time, for panels without gaps.
 _REPEATED = 16
 
 
@@ -52,34 +55,14 @@ def contraction(context: Context, s: Stmt) -> Stmt | None:
     if found is None:
         return None
     assert isinstance(s, Nest)
-    result = _general(context, found, s)
-    for one, many in ((found.row, found.column), (found.column, found.row)):
-        if one.extent.constant is None and all(_is_matrix_times_vector(p, many) for p in found.products):
-            heads = [h for h in s.heads if isinstance(h, For) and h.loop not in (one, many)]
-            lanes = max(context.target.vector_bytes // found.products[0].acc.dtype.itemsize, 1)
-            thin = vectors(context, renamed(s.body, {one: ZERO}), many, lanes)
-            result = If((1 - one.extent, one.extent - 1), _shared(context, heads, thin), result)
-    return result
-
-
-def _general(context: Context, found: Match, s: Nest) -> Stmt:
-    """By panels, or by strips where there are few rows."""
     panels = _panels(context, found)
     rows, columns = found.row.extent, found.column.extent
-    conditions = tuple(c for c in (rows - _FEW_ROWS, rows * columns - _FEW_ELEMENTS) if not nonnegative(c))
+    one_column = _FEW_ELEMENTS * maximum(2 - columns, 0)
+    conditions = tuple(c for c in (rows - _FEW_ROWS, rows * columns + one_column - _FEW_ELEMENTS) if not nonnegative(c))
     if not conditions or not all(moves_by_one(p.b, found.column) for p in found.products):
         return panels
     heads = [h for h in s.heads if isinstance(h, For)]
     return If(conditions, panels, _shared(context, heads[:-1], strips(context, s.body, found.column)))
-
-
-def _is_matrix_times_vector(product: Product, many: Loop) -> bool:
-    """Whether, with one row or one column, both operands can be read as they lie there: packing would read the matrix
-    twice, and most of a panel would be empty."""
-    if len(product.loops) > 1 or not (is_direct(product.a) and is_direct(product.b)):
-        return False
-    matrix = product.a if many in moving(product.a) else product.b
-    return along(matrix, product.loops[0]) or (along(matrix, many) and matrix is product.a)
 
 
 def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
@@ -92,13 +75,13 @@ def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
 @attrs.frozen
 class Panel:
     """Where a product is summed: `height` rows and `width` columns from `top` and `start` on, of which `rows` and
-    `columns` are there."""
+    `columns` are there. `packed` is memory for a part of `b`, unless backends read that where it is."""
 
     product: Product
     row: Loop
     column: Loop
     sums: Buffer
-    packed: Buffer
+    packed: Buffer | None
     top: Index
     start: Index
     rows: Index
@@ -121,9 +104,10 @@ def _panels(context: Context, found: Match) -> Stmt:
     for product in found.products:
         name = product.acc.name
         total = Buffer(f"{name}_sums", product.acc.dtype, (as_index(height), as_index(width)), Space.THREAD)
-        packed = Buffer(f"{name}_panel", product.b.dtype, (as_index(_DEPTH), as_index(width)), Space.THREAD)
+        room = Buffer(f"{name}_panel", product.b.dtype, (as_index(_DEPTH), as_index(width)), Space.THREAD)
+        packed = None if dtype in _PACKED and is_direct(product.b) else room
         panel = Panel(product, found.row, found.column, total, packed, top, start, rows, columns)
-        buffers += [total, packed]
+        buffers += [total] if packed is None else [total, packed]
         a = product.a
         if not is_direct(a):
             copies.append(_rows(context, panel))
@@ -146,7 +130,7 @@ def _panels(context: Context, found: Match) -> Stmt:
 
 def _whole(panel: Panel, values: Iterable[Expr], ragged: Stmt, whole: Callable[[Index], Stmt]) -> Stmt:
     """Where all columns are there, loops of constant length, which have no rest; unless it is much to print twice."""
-    if sum(map(count_operations, values)) > _REPEATED:
+    if sum(map(weigh, values)) > _REPEATED:
         return ragged
     width = panel.sums.shape[1]
     return If((panel.columns - width,), whole(width), ragged)
@@ -188,31 +172,30 @@ def _zero(context: Context, buffer: Buffer, rows: Index) -> Stmt:
 
 
 def _sum(context: Context, panel: Panel, a: Expr) -> Stmt:
-    """Over the rows of `b`, as many as a packed panel has at a time."""
+    """Over all rows of `b`; where a backend cannot read it where it is, as many at a time as a packed panel has."""
     *outer, last = panel.product.loops
-    b, width = panel.product.b, panel.sums.shape[1]
-    chunk, kb = context.numbers.loop(ceildiv(last.extent, _DEPTH))
-    first = kb * _DEPTH
-    depth = minimum(_DEPTH, last.extent - first)
+    b = panel.product.b
 
-    def update(columns: Index, right: Callable[[Index, Index], Expr]) -> Stmt:
+    def update(first: Index, depth: Index, right: Callable[[Index, Index], Expr]) -> Stmt:
         k_head, k = context.numbers.loop(depth)
         i_head, i = context.numbers.loop(panel.rows)
-        l_head, lane = context.numbers.loop(columns, LoopKind.SIMD)
+        l_head, lane = context.numbers.loop(panel.columns, LoopKind.SIMD)
         left = _at(a, {panel.row: panel.top + i, last: first + k})
         value = apply(Op.FMA, left, right(k, lane), Load(panel.sums, (i, lane)))
         return nest((*k_head, *i_head, *l_head), Store(panel.sums, (i, lane), value))
 
-    update_packed = update(panel.columns, lambda k, j: Load(panel.packed, (k, j)))
-    step: Stmt = sequence([_pack(context, panel, first, depth), update_packed])
-    if is_direct(b) and moves_by_one(b, panel.column):
-        here = update(width, lambda k, j: _at(b, {panel.column: panel.start + j, last: first + k}))
-        few = maximum(_FEW_REUSES - panel.row.extent, _IN_CACHE - last.extent * panel.column.extent)
-        step = If((few, panel.column.extent - panel.start - width), here, step)
-    return nest((*map(For, outer), *chunk), step)
+    if panel.packed is None:
+        whole = update(ZERO, last.extent, lambda k, j: _at(b, {panel.column: panel.start + j, last: k}))
+        return nest(map(For, outer), whole)
+    packed = panel.packed
+    chunk, kb = context.numbers.loop(ceildiv(last.extent, _DEPTH))
+    first = kb * _DEPTH
+    depth = minimum(_DEPTH, last.extent - first)
+    step = update(first, depth, lambda k, j: Load(packed, (k, j)))
+    return nest((*map(For, outer), *chunk), sequence([_pack(context, panel, packed, first, depth), step]))
 
 
-def _pack(context: Context, panel: Panel, first: Index, depth: Index) -> Stmt:
+def _pack(context: Context, panel: Panel, packed: Buffer, first: Index, depth: Index) -> Stmt:
     """Rows of `b` from `first` on; columns that are not there become zero, for updates go over whole vectors."""
     b, last, width = panel.product.b, panel.product.loops[-1], panel.sums.shape[1]
 
@@ -221,9 +204,9 @@ def _pack(context: Context, panel: Panel, first: Index, depth: Index) -> Stmt:
         l_head, lane = context.numbers.loop(columns)
         value = _at(b, {panel.column: panel.start + lane, last: first + k})
         heads = k_head + l_head if moves_by_one(b, panel.column) else l_head + k_head
-        return nest(heads, Store(panel.packed, (k, lane), value))
+        return nest(heads, Store(packed, (k, lane), value))
 
-    zero = If((width - panel.columns - 1,), _zero(context, panel.packed, depth))
+    zero = If((width - panel.columns - 1,), _zero(context, packed, depth))
     return _whole(panel, (b,), sequence([zero, copied(panel.columns)]), copied)
 
 

@@ -153,8 +153,3 @@ def _computes(s: Stmt, accs: set[Buffer]) -> bool:
     found = accumulation(s)
     store = found[1] if found else s
     return isinstance(store, Store) and store.buffer in accs
-
-
-def along(e: Expr, loop: Loop) -> bool:
-    """Whether a value is a load that goes along memory with a loop."""
-    return isinstance(e, Load) and stride(e, loop) == 1

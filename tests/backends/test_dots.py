@@ -101,9 +101,9 @@ def test_infinities_and_what_stands_beside_a_row():
 
 def test_it_is_one_call_of_a_shared_function():
     """With `x @ w.T` either factor may be the vector."""
-    for f, calls in ((column, 1), (harp.jit(lambda a, b: a @ b.T), 2)):
+    for f in (column, harp.jit(lambda a, b: a @ b.T)):
         source = f.lower(np.ones((7, 7), np.float32), np.ones((7, 7), np.float32)).source
-        assert source.count("harp_dots_f32") == 1 + calls, "the declaration and the calls"
+        assert source.count("harp_panel_f32") == 2, "the declaration and the call"
 
 
 def test_of_few_elements_and_none():

@@ -72,6 +72,7 @@ MATCHED = {
     "relu(x) @ w": matmul(relu(X), W),
     "x @ exp(w)": matmul(X, unary(Op.EXP, W)),
     "padded": matmul(view.pad(X, (0, 1), (0, 2), const(0.0, X.dtype)), parameter(M + 3, K, name="w")),
+    "padded w": matmul(parameter(N, M + 1), view.pad(W, (1, 0), (0, 0), const(0.0, X.dtype))),
     "flipped": matmul(view.flip(X, (1,)), view.flip(W, (0, 1))),
     "two products": binary(Op.ADD, matmul(X, W), matmul(X, parameter(M, K, name="v"))),
     "batched": batched(XS, WS),
@@ -129,14 +130,20 @@ def test_without_fused_additions_the_rule_does_not_apply():
 def test_the_panel_is_as_wide_as_two_vectors():
     for bytes_, width in ((16, 8), (32, 16), (64, 32)):
         (kernel,) = built(graph(matmul(X, W)), Target(vector_bytes=bytes_, fma=True)).kernels
-        assert f"f32[256, {width}]" in kernel_text(tile(kernel, Target(vector_bytes=bytes_, fma=True)))
+        assert f"f32[512, {width}]" in kernel_text(tile(kernel, Target(vector_bytes=bytes_, fma=True)))
 
 
 def test_operands_that_cannot_be_read_by_strides_are_copied_once():
     (kernel,) = built(graph(MATCHED["padded"]), FUSED).kernels
     text = kernel_text(tile(kernel, FUSED))
-    assert text.index("_rows: f32[512, m + 3]") < text.index("_panel"), "outside the loop over panels"
+    assert text.index("_rows: f32[512, m + 3]") < text.index("_sums: "), "outside the loop over panels"
     assert "_rows" not in kernel_text(tile(built(graph(MATCHED["x.T @ w"]), FUSED).kernels[0], FUSED))
+
+
+def test_operands_of_columns_that_cannot_are_packed_here():
+    (kernel,) = built(graph(MATCHED["padded w"]), FUSED).kernels
+    assert "_panel: f32[256, " in kernel_text(tile(kernel, FUSED))
+    assert "_panel" not in kernel_text(tile(built(graph(MATCHED["x.T @ w"]), FUSED).kernels[0], FUSED))
 
 
 LAYOUTS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.backends.c import dots, fill, parts, rows, stream, update
+from harp.backends.c import fill, panel, parts, rows, stream, update
 from harp.backends.c.arena import constant_count
 from harp.backends.c.function import parameter
 from harp.backends.c.index import IndexPrinter, division
@@ -178,12 +178,10 @@ class Body:
     def _selected(self, stmt: Nest) -> str | None:
         """One call for the whole nest, where there is a function for it."""
         prints = update.Print(self._index.text, self._element, self._offset)
-        if (found := update.match(stmt)) is not None:
-            return update.call(found, prints)
+        if (found := update.products(stmt)) is not None:
+            return update.call(found, prints) if update.is_packed(found) else panel.call(found, prints)
         if (row := stream.match(stmt)) is not None:
             return stream.call(row, prints)
-        if (rows := dots.match(stmt)) is not None:
-            return dots.call(rows, prints)
         zeros = fill.match(stmt)
         if zeros is None or zeros.buffer in self._scalars:
             return None

@@ -1,103 +1,34 @@
-"""A matrix times a vector: which loop nests are that, and the function behind the call.
+"""A matrix times a vector, in C.
 
-    for k, l: c[l] = fma(a[k], b[l, k], c[l])  ->  harp_dots_f32_x16(rows, depth, &b, b_row, &a, a_step, &c)
+    for l, k: c[l] = fma(a[k], b[l, k], c[l])  <-  harp_dots_f32_x16(rows, depth, &b, b_row, &a, a_step, &c)
 
 Each element is one chain in the order of k, and yet the rows of b are read along memory: a square of b is turned over
-in registers, so that a vector holds one k of as many rows as it has room for. Like that of `harp.backends.c.update` the
-function is compiled once for a machine; how much room c has says how long vectors are.
+in registers, so that a vector holds one k of as many rows as it has room for. `harp.backends.c.panel` calls it where a
+product has one column or one row. Like that of `harp.backends.c.update` it is compiled once for a machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from functools import partial
 from string import Template
-from typing import NamedTuple
 
+from harp.backends.c import turn
 from harp.backends.c.scalar import TYPES
-from harp.backends.c.update import Access, Print, access
+from harp.backends.c.shared import Shared
+from harp.backends.c.update import KINDS
 from harp.backends.protocol import Unit
-from harp.lower.loops import For, Load, Nest, Space, Store
-from harp.lower.strips import VECTORS
-from harp.trace.dtypes import DType, f32, f64
-from harp.trace.expr import Apply
-from harp.trace.index import ONE, ZERO, Index
-from harp.trace.ops import Op
-
-# By dtype, the elements of a vector; and an integer as wide as an element.
-_LANES = {f32: (4, 8, 16), f64: (2, 4, 8)}
-_PICKS = {f32: "int32_t", f64: "int64_t"}
-_KNOWN = [(dtype, lanes) for dtype in _LANES for lanes in _LANES[dtype]]
+from harp.trace.dtypes import DType
 
 
-class Dots(NamedTuple):
-    """A nest that is such a product."""
-
-    name: str
-    rows: Index
-    depth: Index
-    a: Access
-    b: Access
-    c: Access
-
-
-def match(stmt: Nest) -> Dots | None:
-    """The product that a nest is, if it is one."""
-    store, loops = stmt.body, [head.loop for head in stmt.heads if isinstance(head, For)]
-    if not isinstance(store, Store) or len(loops) != 2 or len(stmt.heads) != 2 or store.reduce is not None:
-        return None
-    value, dtype = store.value, store.buffer.dtype
-    if not isinstance(value, Apply) or value.op is not Op.FMA or store.buffer.space is not Space.TILE:
-        return None
-    lanes = (store.buffer.shape[-1].constant or 0) // VECTORS
-    found = [e for e in value.args if isinstance(e, Load) and not e.conditions]
-    if (dtype, lanes) not in _KNOWN or len(found) < 3 or found[2].index != store.index:
-        return None
-    k, lane = loops
-    a, b, c = (access(found[slot], loops, lane, k) for slot in range(3))
-    if a is not None and _moves(a.row):
-        a, b = b, a
-    if a is None or b is None or c is None or _moves(a.row) or _moves(c.step) or store.buffer in (a.buffer, b.buffer):
-        return None
-    fits = found[2].buffer is store.buffer and _by_one(c.row) and _by_one(b.step)
-    return Dots(_name(dtype, lanes), lane.extent, k.extent, a, b, c) if fits else None
-
-
-def _moves(step: tuple[Index, ...]) -> bool:
-    return any(p is not ZERO for p in step)
-
-
-def _by_one(step: tuple[Index, ...]) -> bool:
-    return step[-1] is ONE and not _moves(step[:-1])
-
-
-def call(dots: Dots, prints: Print) -> str:
-    """The call."""
-    a, b, c = dots.a, dots.b, dots.c
-    extents = f"{prints.number(dots.rows)}, {prints.number(dots.depth)}"
-    matrix = f"{prints.pointer(b)}, {prints.offset(b.buffer, b.row)}"
-    vector = f"{prints.pointer(a)}, {prints.offset(a.buffer, a.step)}"
-    return f"{dots.name}({extents}, {matrix}, {vector}, {prints.pointer(c)});"
-
-
-def declarations() -> dict[str, str]:
-    """The declaration of each of the functions, by its name."""
-    return {_name(dtype, lanes): _declaration(dtype, lanes) + ";\n" for dtype, lanes in _KNOWN}
-
-
-def units(words: Iterable[str]) -> list[Unit]:
-    """The units with those of the functions that are mentioned."""
-    mentioned = set(words)
-    return [_unit(dtype, lanes) for dtype, lanes in _KNOWN if _name(dtype, lanes) in mentioned]
-
-
-def _name(dtype: DType, lanes: int) -> str:
+def name(dtype: DType, lanes: int) -> str:
+    """What the function is called."""
     return f"harp_dots_{dtype.name}_x{lanes}"
 
 
 def _declaration(dtype: DType, lanes: int) -> str:
     t = TYPES[dtype]
     return (
-        f"void {_name(dtype, lanes)}(int64_t rows, int64_t depth, const {t} *b, int64_t b_row,\n"
+        f"void {name(dtype, lanes)}(int64_t rows, int64_t depth, const {t} *b, int64_t b_row,\n"
         f"    const {t} *a, int64_t a_step, {t} *c)"
     )
 
@@ -107,27 +38,8 @@ _UNIT = Template("""\
    the flags of this unit. */
 #include <stdint.h>
 
-typedef $t vector __attribute__((vector_size($bytes), aligned($size), may_alias));
-
-/* Elements of x and y in turn, of the first and of the second half of each 16 bytes; and every other 16 bytes. */
-#if defined(__clang__) || __GNUC__ >= 12
-#define PICK(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
-#else
-typedef $picks picks __attribute__((vector_size($bytes)));
-#define PICK(x, y, ...) __builtin_shuffle(x, y, (picks){__VA_ARGS__})
-#endif
-#define LOW(x, y) PICK(x, y, $low)
-#define HIGH(x, y) PICK(x, y, $high)
-#define EVEN(x, y) PICK(x, y, $even)
-#define ODD(x, y) PICK(x, y, $odd)
-#define HARP_IN static inline __attribute__((always_inline))
-enum { LANES = $lanes, CHUNK = 16*LANES };
-
-/* The elements of a row lie one after the other: column k of as many rows as a vector has room for. */
-HARP_IN void turn(const $t *b, int64_t b_row, vector columns[LANES])
-{
-$square
-}
+$turn
+enum { CHUNK = 16*LANES };
 
 HARP_IN vector add(const $t *b, int64_t b_row, const $t *a, vector sums)
 {
@@ -247,49 +159,12 @@ $declaration
 
 
 def _unit(dtype: DType, lanes: int) -> Unit:
-    own = 16 // dtype.itemsize  # elements of 16 bytes
-    zipped = [", ".join(str(k) for k in _zipped(lanes, own, start)) for start in (0, own // 2)]
-    parted = [", ".join(str(k + j) for k in range(start, 2 * lanes, 2 * own) for j in range(own)) for start in (0, own)]
     fields = {
-        "t": TYPES[dtype], "picks": _PICKS[dtype], "bytes": lanes * dtype.itemsize, "size": dtype.itemsize,
-        "lanes": lanes, "low": zipped[0], "high": zipped[1], "even": parted[0], "odd": parted[1],
-        "square": "\n".join(f"    {line}" for line in _square(lanes, own)),
+        "t": TYPES[dtype], "bytes": lanes * dtype.itemsize, "size": dtype.itemsize, "turn": turn.text(dtype, lanes),
         "add": "\n".join(f"    sums += columns[{k}]*a[{k}];" for k in range(lanes)),
         "declaration": _declaration(dtype, lanes),
     }  # fmt: skip
     return Unit(_UNIT.substitute(fields), ("-ffp-contract=fast",), shared=True)
 
 
-def _zipped(lanes: int, own: int, start: int) -> Iterator[int]:
-    for block in range(0, lanes, own):
-        for k in range(block + start, block + start + own // 2):
-            yield from (k, k + lanes)
-
-
-def _square(lanes: int, own: int) -> Iterator[str]:
-    """First by 16 bytes, among rows that are `own` apart; then the elements of each 16 bytes."""
-    yield from (f"const vector row{r} = *(const vector *)(b + {r}*b_row);" for r in range(lanes))
-    blocks: list[list[str]] = []  # by row of 16 bytes, the vectors with each of its columns
-    for first in range(own):
-        names = [f"row{r}" for r in range(first, lanes, own)]
-        yield from _stages(names, f"part{first}", ("EVEN", "ODD"), halves=False)
-        blocks.append(names)
-    for quarter in range(lanes // own):
-        names = [blocks[first][quarter] for first in range(own)]
-        yield from _stages(names, f"turned{quarter}", ("LOW", "HIGH"), halves=True)
-        yield from (f"columns[{quarter * own + k}] = {name};" for k, name in enumerate(names))
-
-
-def _stages(names: list[str], stem: str, joins: tuple[str, str], halves: bool) -> Iterator[str]:
-    """Each stage makes as many vectors as there are of pairs of them; `names` becomes the last ones."""
-    count = len(names)
-    for stage in range(count.bit_length() - 1):
-        made = [f"{stem}_{stage}_{k}" for k in range(count)]
-        for k, name in enumerate(made):
-            if halves:  # zipped: vectors far apart become neighbours
-                join, x, y = joins[k % 2], names[k // 2], names[(k + count) // 2]
-            else:  # parted: neighbours
-                join, at = joins[k * 2 // count], 2 * k % count
-                x, y = names[at], names[at + 1]
-            yield f"const vector {name} = {join}({x}, {y});"
-        names[:] = made
+SHARED = {name(*kind): Shared(_declaration(*kind), partial(_unit, *kind)) for kind in KINDS}

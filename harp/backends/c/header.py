@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from string import Template
 
-from harp.backends.c import dots, halves, math, math_double, math_power, math_wide, rows, sorting, stream, update
+from harp.backends.c import dots, halves, math, math_double, math_power, math_wide, panel, rows, sorting, stream, update
 from harp.backends.c.scalar import TYPES
 from harp.trace.dtypes import ALL, DType, Kind, f32, real_of
 
@@ -273,11 +273,15 @@ def _fields(dtype: DType) -> dict[str, str]:
     }
 
 
+# What programs share, by name.
+LIBRARY = {**panel.SHARED, **update.SHARED, **stream.SHARED, **dots.SHARED, **sorting.SHARED}
+
+
 @cache
 def helpers() -> Mapping[str, str]:
     """Every helper by name, each after those that it calls."""
-    declared = {"harp_parallel": _PARALLEL, **update.declarations(), **stream.declarations()}
-    declared |= {**dots.declarations(), **sorting.declarations(), "harp_take_row": rows.TAKE}
+    declared = {name: f"{function.declaration};\n" for name, function in LIBRARY.items()}
+    declared |= {"harp_parallel": _PARALLEL, "harp_take_row": rows.TAKE}
     found = {**_PLAIN, **declared, **math.PLAIN, **math_wide.tables()}
     # float32's functions call those of float64
     floats = [dtype for dtype in reversed(ALL) if dtype.is_float and not dtype.is_half]

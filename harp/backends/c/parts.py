@@ -125,5 +125,5 @@ class _Work:
             elif isinstance(head, Segments):  # as one run of all
                 whole = {head.loop: ZERO, head.offset: ZERO, head.length: seen(head.loop.extent)}
                 first = {**first, **whole, **dict.fromkeys(head.digits.loops, ZERO)}
-        inner = f"1.0/{_UPDATE}" if update.match(stmt) else self.of(stmt.body, first)
+        inner = f"1.0/{_UPDATE}" if update.products(stmt) else self.of(stmt.body, first)
         return "*".join([*extents, inner])

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from harp.backends.c import dots, parts, sorting, stream, update
+from harp.backends.c import parts
 from harp.backends.c.arena import STACK_BYTES, add_lets, needs_check, scratch_lines, slot_size
 from harp.backends.c.body import Body, plain
 from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define, parameter
-from harp.backends.c.header import header, words
+from harp.backends.c.header import LIBRARY, header, words
 from harp.backends.c.index import IndexPrinter
 from harp.backends.c.interface import Interface
 from harp.backends.c.scalar import TYPES
@@ -229,10 +229,14 @@ def _callees_first(functions: Mapping[str, Region]) -> list[str]:
 
 
 def _source(texts: Sequence[str]) -> Source:
-    """With the units of the functions that the texts call; these take longest, so they come first."""
-    used = {word for text in texts for word in words(text)}
-    shared = [unit for kind in (update, stream, dots, sorting) for unit in kind.units(used)]
-    return Source((*shared, *map(Unit, texts)))
+    """With the units of the functions that the texts, or these units, call; they take longest, so they come first."""
+    shared: dict[str, Unit] = {}
+    found = list(texts)
+    while found:
+        new = {word for word in words(found.pop()) if word in LIBRARY and word not in shared}
+        shared |= {name: LIBRARY[name].unit() for name in sorted(new)}
+        found += [shared[name].text for name in new]
+    return Source((*shared.values(), *map(Unit, texts)))
 
 
 def _partition(kernels: Sequence[Function], exported: int) -> list[list[Function]]:

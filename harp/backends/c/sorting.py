@@ -14,12 +14,14 @@ half, and then by their high half.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from string import Template
 
 import numpy as np
 
 from harp.backends.c import radix
+from harp.backends.c.shared import Shared
 from harp.backends.protocol import Unit
 from harp.trace.dtypes import ALL, DType, Kind
 
@@ -182,17 +184,6 @@ def name(function: str, dtype: DType) -> str:
     return f"harp_{function}_{dtype.name}"
 
 
-def declarations() -> dict[str, str]:
-    """The declaration of each of the functions, by its name."""
-    return {name(f, dtype): f"{_declaration(f, dtype)};\n" for f in _SIGNATURES for dtype in _REAL}
-
-
-def units(words: Iterable[str]) -> list[Unit]:
-    """The units with those of the functions that are mentioned."""
-    mentioned = set(words)
-    return [_unit(f, dtype) for f in _SIGNATURES for dtype in _REAL if name(f, dtype) in mentioned]
-
-
 def _declaration(function: str, dtype: DType) -> str:
     return Template(_SIGNATURES[function]).substitute(name=name(function, dtype))
 
@@ -232,3 +223,7 @@ def _search(bits: int, fields: Mapping[str, object]) -> str:
 
 
 _TEXTS: Mapping[str, Callable[[int, Mapping[str, object]], str]] = {"sort": _sort, "order": _order, "search": _search}
+
+SHARED = {
+    name(f, dtype): Shared(_declaration(f, dtype), partial(_unit, f, dtype)) for f in _SIGNATURES for dtype in _REAL
+}

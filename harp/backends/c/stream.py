@@ -7,11 +7,12 @@ The function takes four rows of b at a time. Like that of `harp.backends.c.updat
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from string import Template
 from typing import NamedTuple
 
 from harp.backends.c.scalar import TYPES
+from harp.backends.c.shared import Shared
 from harp.backends.c.update import Access, Print, access
 from harp.backends.protocol import Unit
 from harp.lower.cost import mentioned
@@ -55,7 +56,7 @@ def match(stmt: Nest) -> Stream | None:
         return None
     if any(x.step[-1] is not ONE or any(p is not ZERO for p in x.step[:-1]) for x in (b, c)):
         return None
-    return Stream(_name(dtype), lane.extent, k.extent, a, b, c)
+    return Stream(name(dtype), lane.extent, k.extent, a, b, c)
 
 
 def call(stream: Stream, prints: Print) -> str:
@@ -67,25 +68,15 @@ def call(stream: Stream, prints: Print) -> str:
     return f"{stream.name}({extents}, {left}, {right}, {prints.pointer(c)});"
 
 
-def declarations() -> dict[str, str]:
-    """The declaration of each of the functions, by its name."""
-    return {_name(dtype): _declaration(dtype) + ";\n" for dtype in _DTYPES}
-
-
-def units(words: Iterable[str]) -> list[Unit]:
-    """The units with those of the functions that are mentioned."""
-    mentioned = set(words)
-    return [_unit(dtype) for dtype in _DTYPES if _name(dtype) in mentioned]
-
-
-def _name(dtype: DType) -> str:
+def name(dtype: DType) -> str:
+    """What the function is called."""
     return f"harp_stream_{dtype.name}"
 
 
 def _declaration(dtype: DType) -> str:
     t = TYPES[dtype]
     return (
-        f"void {_name(dtype)}(int64_t columns, int64_t depth,\n"
+        f"void {name(dtype)}(int64_t columns, int64_t depth,\n"
         f"    const {t} *a, int64_t a_step, const {t} *b, int64_t b_step, {t} *c)"
     )
 
@@ -125,3 +116,6 @@ $declaration
 def _unit(dtype: DType) -> Unit:
     text = _UNIT.substitute(t=TYPES[dtype], declaration=_declaration(dtype))
     return Unit(text, ("-ffp-contract=fast",), shared=True)
+
+
+SHARED = {name(dtype): Shared(_declaration(dtype), partial(_unit, dtype)) for dtype in _DTYPES}

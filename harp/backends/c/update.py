@@ -4,25 +4,30 @@
         ->  harp_update_f32_x16(rows, columns, depth, &a, a_row, a_step, &b, b_step, &c, c_row)
 
 The function keeps up to 14 rows of two vectors in registers, as many as AVX-512 has room for. It may compute more
-columns than it is asked for, up to two vectors: a nest qualifies where rows of b and c have room for that. It is the
-same text for all programs, and compiled once for a machine.
+columns than it is asked for, up to two vectors: a nest qualifies where rows of b and c have room for that. (Others are
+for `harp.backends.c.panel`.) It is the same text for all programs, and compiled once for a machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from string import Template
 from typing import NamedTuple
 
 from harp.backends.c.scalar import TYPES
+from harp.backends.c.shared import Shared
 from harp.backends.protocol import Unit
 from harp.lower.loops import Buffer, For, Load, Nest, Store
+from harp.trace.bounds import nonnegative
 from harp.trace.dtypes import DType, f32, f64
 from harp.trace.expr import Apply
 from harp.trace.index import ONE, ZERO, Index, Loop, split_linear
 from harp.trace.ops import Op
 
-_LANES = {f32: (4, 8, 16), f64: (2, 4, 8)}
+# By dtype, the elements of a vector.
+LANES = {f32: (4, 8, 16), f64: (2, 4, 8)}
+KINDS = [(dtype, lanes) for dtype in LANES for lanes in LANES[dtype]]
 # Rows by the bytes of a vector: two vectors a row, two of b and one of a fill the registers that come with the width.
 _ROWS = {16: 6, 32: 6, 64: 14}
 
@@ -36,37 +41,65 @@ class Access(NamedTuple):
     step: tuple[Index, ...]
 
 
-class Update(NamedTuple):
-    """A nest that is an update."""
+class Print(NamedTuple):
+    """How an index, an element of a buffer, and its distance from the first one are printed."""
 
-    name: str
+    number: Callable[[Index], str]
+    element: Callable[[Buffer, tuple[Index, ...]], str]
+    offset: Callable[[Buffer, tuple[Index, ...]], str]
+
+    def pointer(self, access: Access) -> str:
+        """To the element at the start of the loops."""
+        return f"&{self.element(access.buffer, access.first)}"
+
+
+class Products(NamedTuple):
+    """A nest that adds products to rows of `width` elements, which are two vectors."""
+
     rows: Index
     columns: Index
     depth: Index
     a: Access
     b: Access
     c: Access
+    width: int
+
+    def arguments(self, prints: Print, steps: Sequence[tuple[Index, ...]]) -> str:
+        """Of a call: extents, and where the three operands lie; `b` moves by these steps."""
+        a, b, c = self.a, self.b, self.c
+        places = ((a, (a.row, a.step)), (b, steps), (c, (c.row,)))
+        texts = [prints.number(extent) for extent in (self.rows, self.columns, self.depth)]
+        for access, moves in places:
+            texts += [prints.pointer(access), *(prints.offset(access.buffer, move) for move in moves)]
+        return ", ".join(texts)
 
 
-def match(stmt: Nest) -> Update | None:
-    """The update that a nest is, if it is one."""
+def products(stmt: Nest) -> Products | None:
+    """The products that a nest adds, if it does that."""
     store, loops = stmt.body, [head.loop for head in stmt.heads if isinstance(head, For)]
     if not isinstance(store, Store) or len(loops) != 3 or len(stmt.heads) != 3 or store.reduce is not None:
         return None
     value, dtype = store.value, store.buffer.dtype
-    if not isinstance(value, Apply) or value.op is not Op.FMA or dtype not in _LANES:
+    if not isinstance(value, Apply) or value.op is not Op.FMA or dtype not in LANES:
         return None
     found = [e for e in value.args if isinstance(e, Load) and not e.conditions]
     if len(found) < 3 or found[2].buffer is not store.buffer or found[2].index != store.index:
         return None
     k, i, lane = loops
     a, b, c = map(access, found, [loops] * 3, (i, k, i), (k, lane, lane))
-    if a is None or b is None or c is None or not (_moves_by_one(b) and _moves_by_one(c)):
+    if a is None or b is None or c is None or store.buffer in (a.buffer, b.buffer):
         return None
     width = c.buffer.shape[-1].constant or 0
-    if not _has_room(b, c, lane.extent, width) or width // 2 not in _LANES[dtype]:
+    if width // 2 not in LANES[dtype] or not nonnegative(width - lane.extent):
         return None
-    return Update(f"harp_update_{dtype.name}_x{width // 2}", i.extent, lane.extent, k.extent, a, b, c)
+    if not (_moves_by_one(c) and _has_room(c, width)):
+        return None
+    return Products(i.extent, lane.extent, k.extent, a, b, c, width)
+
+
+def is_packed(found: Products) -> bool:
+    """Whether the function is the one for it, which reads whole rows of b."""
+    return _moves_by_one(found.b) and _has_room(found.b, found.width)
 
 
 def access(load: Load, loops: Sequence[Loop], row: Loop, step: Loop) -> Access | None:
@@ -88,55 +121,26 @@ def _moves_by_one(access: Access) -> bool:
     return access.step[-1] is ONE and all(p is ZERO for p in access.step[:-1])
 
 
-def _has_room(b: Access, c: Access, columns: Index, width: int) -> bool:
-    """Whether whole vectors may be read and written."""
-    if columns.constant == width:
-        return True
-    return all(access.buffer.shape[-1].constant == width and access.first[-1] is ZERO for access in (b, c))
+def _has_room(access: Access, width: int) -> bool:
+    """Whether whole rows may be read and written."""
+    return access.buffer.shape[-1].constant == width and access.first[-1] is ZERO
 
 
-class Print(NamedTuple):
-    """How an index, an element of a buffer, and its distance from the first one are printed."""
-
-    number: Callable[[Index], str]
-    element: Callable[[Buffer, tuple[Index, ...]], str]
-    offset: Callable[[Buffer, tuple[Index, ...]], str]
-
-    def pointer(self, access: Access) -> str:
-        """To the element at the start of the loops."""
-        return f"&{self.element(access.buffer, access.first)}"
-
-
-def call(update: Update, prints: Print) -> str:
+def call(found: Products, prints: Print) -> str:
     """The call."""
-    a, b, c = update.a, update.b, update.c
-    left = f"{prints.pointer(a)}, {prints.offset(a.buffer, a.row)}, {prints.offset(a.buffer, a.step)}"
-    right = f"{prints.pointer(b)}, {prints.offset(b.buffer, b.row)}"
-    sums = f"{prints.pointer(c)}, {prints.offset(c.buffer, c.row)}"
-    extents = ", ".join(map(prints.number, (update.rows, update.columns, update.depth)))
-    return f"{update.name}({extents}, {left}, {right}, {sums});"
+    arguments = found.arguments(prints, (found.b.row,))
+    return f"{name(found.c.buffer.dtype, found.width // 2)}({arguments});"
 
 
-def declarations() -> dict[str, str]:
-    """The declaration of each of the functions, by its name."""
-    return {_name(dtype, lanes): _declaration(dtype, lanes) + ";\n" for dtype in _LANES for lanes in _LANES[dtype]}
-
-
-def units(words: Iterable[str]) -> list[Unit]:
-    """The units with those of the functions that are mentioned."""
-    mentioned = set(words)
-    known = [(dtype, lanes) for dtype in _LANES for lanes in _LANES[dtype]]
-    return [_unit(dtype, lanes) for dtype, lanes in known if _name(dtype, lanes) in mentioned]
-
-
-def _name(dtype: DType, lanes: int) -> str:
+def name(dtype: DType, lanes: int) -> str:
+    """What the function is called."""
     return f"harp_update_{dtype.name}_x{lanes}"
 
 
 def _declaration(dtype: DType, lanes: int) -> str:
     t = TYPES[dtype]
     return (
-        f"void {_name(dtype, lanes)}(int64_t rows, int64_t columns, int64_t depth,\n"
+        f"void {name(dtype, lanes)}(int64_t rows, int64_t columns, int64_t depth,\n"
         f"    const {t} *a, int64_t a_row, int64_t a_step, const {t} *b, int64_t b_step, {t} *c, int64_t c_row)"
     )
 
@@ -207,3 +211,6 @@ def _tile(dtype: DType, height: int, vectors: int, lanes: int) -> str:
         *store,
         "}",
     ])  # fmt: skip
+
+
+SHARED = {name(*kind): Shared(_declaration(*kind), partial(_unit, *kind)) for kind in KINDS}
