@@ -22,11 +22,10 @@ class Context:
     numbers: Numbers
 
 
-def strips(context: Context, body: Stmt, column: Loop) -> Stmt:
-    """for j: body  ->  for jb { for l < min(STRIP, what is left) inside the body }"""
-    count = column.extent.constant
-    room = _STRIP if count is None else min(max(count, 1), _STRIP)
-    extent = column.extent
+def strips(context: Context, body: Stmt, column: Loop, width: int = _STRIP) -> Stmt:
+    """for j: body  ->  for jb { for l < min(width, what is left) inside the body }"""
+    extent, count = column.extent, column.extent.constant
+    room = width if count is None else min(max(count, 1), width)
     blocks = as_index(1) if extent.constant is not None and extent.constant <= room else ceildiv(extent, room)
     block, position = context.numbers.loop(blocks)
     start = position * room

@@ -52,6 +52,8 @@ _NARROW = 8
 _HEIGHTS = {64: 8, 32: 6}
 # Scalar operations in a body that is unrolled, and in one that is printed in several versions.
 _UNROLLED, _REPEATED = 6, 64
+# Columns of a wide strip, whose accumulators fill a part of the first cache.
+_WIDE = 2048
 # Terms that are added to a sum each time it is read from memory.
 _TERMS = 4
 
@@ -107,7 +109,8 @@ def columns(context: Context, s: Stmt) -> Stmt | None:
 
     for i, j { acc = 0; for k: acc += a[i, k]*b[k, j]; out[i, j] = acc }
         ->  for jb, ib { acc[R, W]; ...; for k { for r, l: acc[r, l] += a[ib*R + r, k]*b[k, jb*W + l] }; ... }
-    for full tiles, narrower ones, and single rows; without reuse along i, in strips of single rows only.
+    for full tiles, narrower ones, and single rows; without reuse along i, in strips of single rows only, which are
+    wider where there are enough for all threads: memory is read faster in long pieces.
     """
     if not isinstance(s, Nest) or isinstance(s.body, Nest):
         return None
@@ -118,7 +121,10 @@ def columns(context: Context, s: Stmt) -> Stmt | None:
         return None
     if outer and _reused(accesses, last.loop, outer[-1].loop) and _small(s.body, [store for _, store in found]):
         return nest(outer[:-1], _blocks(context, s.body, outer[-1].loop, last.loop, found[0][1], len(found)))
-    return nest(outer, strips(context, s.body, last.loop))
+    narrow, many = strips(context, s.body, last.loop), last.loop.extent - _WIDE * context.target.cores
+    if outer or nonnegative(-many - 1) or not _small(s.body, []):
+        return nest(outer, narrow)
+    return If((many,), strips(context, s.body, last.loop, _WIDE), narrow)
 
 
 def _has_memory(s: Stmt) -> bool:

@@ -6,6 +6,7 @@ It is half of harp, and a process that finds all its programs in the cache never
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Sequence
 
 import attrs
@@ -97,7 +98,10 @@ def stages_of(
 def target() -> Target:
     """What lowering is told of the machine that the toolchain compiles for."""
     toolchain = find_toolchain()
-    return Target() if toolchain is None else Target(vector_bytes=toolchain.vector_bytes, fma=toolchain.fma)
+    cores = os.cpu_count() or 1
+    if toolchain is None:
+        return Target(cores=cores)
+    return Target(vector_bytes=toolchain.vector_bytes, fma=toolchain.fma, cores=cores)
 
 
 def compiled(

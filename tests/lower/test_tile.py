@@ -98,6 +98,15 @@ def test_strips_end_where_the_columns_end():
             np.testing.assert_array_equal(a, b)
 
 
+def test_strips_are_wide_where_there_are_enough_for_all_cores():
+    g = graph(fold(Reduce.SUM, X, 0))
+    for cores, columns in ((1, 2047), (1, 2048), (1, 2049), (2, 4095), (2, 4096), (2, 6200)):
+        target = Target(cores=cores)
+        assert f"if m - {2048 * cores} >= 0" in text(g, target)
+        for a, b in zip(*both(g, (3, columns, 0), target), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 def test_tiles_have_constant_size():
     wide = Target(vector_bytes=64)
     body = text(graph(matmul(X, W)), wide)

@@ -53,14 +53,15 @@ $declarations
 
 $turn
 /* Rows from `first` to `last` of one column of b. */
-static inline void part(int64_t first, int64_t last, const $t *restrict b, int64_t b_step, $t *restrict panel)
+static inline void part(
+    int64_t first, int64_t last, const $t *restrict b, int64_t b_step, $t *restrict panel, int64_t width)
 {
-    for (int64_t k = first; k < last; ++k) panel[k*WIDTH] = b[k*b_step];
+    for (int64_t k = first; k < last; ++k) panel[k*width] = b[k*b_step];
 }
 
-/* Rows of b as whole vectors; columns that are not there become zero. */
-static void pack(int64_t columns, int64_t depth, const $t *restrict b, int64_t b_step, int64_t b_column,
-    $t *restrict panel)
+/* Rows of b as whole vectors, `width` elements; columns that are not there become zero. */
+static void pack(int64_t width, int64_t columns, int64_t depth,
+    const $t *restrict b, int64_t b_step, int64_t b_column, $t *restrict panel)
 {
     int64_t l = 0;
     if (b_column == 1 && columns == WIDTH) {
@@ -68,11 +69,11 @@ static void pack(int64_t columns, int64_t depth, const $t *restrict b, int64_t b
             for (l = 0; l < WIDTH; ++l) panel[k*WIDTH + l] = b[k*b_step + l];
         return;
     }
-    if (columns < WIDTH)
-        for (int64_t at = 0; at < depth*WIDTH; ++at) panel[at] = 0;
+    if (columns < width)
+        for (int64_t at = 0; at < depth*width; ++at) panel[at] = 0;
     if (b_column == 1) {
         for (int64_t k = 0; k < depth; ++k)
-            for (l = 0; l < columns; ++l) panel[k*WIDTH + l] = b[k*b_step + l];
+            for (l = 0; l < columns; ++l) panel[k*width + l] = b[k*b_step + l];
         return;
     }
     for (; b_step == 1 && l + LANES <= columns; l += LANES) {
@@ -80,11 +81,19 @@ static void pack(int64_t columns, int64_t depth, const $t *restrict b, int64_t b
         for (; k + LANES <= depth; k += LANES) {
             vector turned[LANES];
             turn(b + l*b_column + k, b_column, turned);
-            for (int64_t r = 0; r < LANES; ++r) *(vector *)(panel + (k + r)*WIDTH + l) = turned[r];
+            for (int64_t r = 0; r < LANES; ++r) *(vector *)(panel + (k + r)*width + l) = turned[r];
         }
-        for (int64_t r = l; r < l + LANES; ++r) part(k, depth, b + r*b_column, 1, panel + r);
+        for (int64_t r = l; r < l + LANES; ++r) part(k, depth, b + r*b_column, 1, panel + r, width);
     }
-    for (; l < columns; ++l) part(0, depth, b + l*b_column, b_step, panel + l);
+    for (; l < columns; ++l) part(0, depth, b + l*b_column, b_step, panel + l, width);
+}
+
+/* Rows of b, one after the other, that have `width` elements before the end of the last one. */
+static inline int64_t before_end(int64_t width, int64_t columns, int64_t depth, int64_t b_step)
+{
+    if (width <= columns) return depth;
+    const int64_t missing = (width - columns + b_step - 1)/b_step;
+    return depth > missing ? depth - missing : 0;
 }
 
 /* One column, whose sums are together while they are computed. */
@@ -112,15 +121,18 @@ $declaration
         $dots(columns, depth, b, b_column, a, a_step, c);
         return;
     }
-    if (b_column == 1 && columns == WIDTH && (rows <= FEW || depth*b_step <= NEAR)) {
-        $update(rows, columns, depth, a, a_row, a_step, b, b_step, c, c_row);
-        return;
+    const int64_t width = columns > LANES ? WIDTH : LANES;
+    if (b_column == 1 && b_step > 0 && (rows <= FEW || depth*b_step <= NEAR)) {
+        /* Where it is. What is read behind a row is of the rows after it, and comes to columns that are not there. */
+        const int64_t here = before_end(width, columns, depth, b_step);
+        $update(rows, columns, here, a, a_row, a_step, b, b_step, c, c_row);
+        depth -= here, a += here*a_step, b += here*b_step;
     }
     for (; depth > 0; depth -= DEPTH, a += DEPTH*a_step, b += DEPTH*b_step) {
         _Alignas(64) $t panel[DEPTH*WIDTH];
         const int64_t here = depth < DEPTH ? depth : DEPTH;
-        pack(columns, here, b, b_step, b_column, panel);
-        $update(rows, columns, here, a, a_row, a_step, panel, WIDTH, c, c_row);
+        pack(width, columns, here, b, b_step, b_column, panel);
+        $update(rows, columns, here, a, a_row, a_step, panel, width, c, c_row);
     }
 }
 """)
