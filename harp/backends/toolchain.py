@@ -325,8 +325,9 @@ def base_flags(toolchain: Toolchain) -> tuple[str, ...]:
         "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", *toolchain.isa,
     ]  # fmt: skip
     if toolchain.family is Family.GCC:
-        # Passes over scalar code: a tenth of the compiling time, and what they move out of loops spoils the vectors.
-        passes = ["-fno-tree-pre", "-fno-gcse", "-fno-tree-vrp", "-fno-schedule-insns2"]
+        # Passes over scalar code: a tenth of the compiling time. What they move out of loops spoils the vectors, and so
+        # do paths of their own for one of two conditions.
+        passes = ["-fno-tree-pre", "-fno-gcse", "-fno-tree-vrp", "-fno-schedule-insns2", "-fno-thread-jumps"]
         flags += ["-fvect-cost-model=dynamic", *passes]
     if toolchain.family is Family.ZIG:
         flags += ["-fno-sanitize=undefined", "-g0"]

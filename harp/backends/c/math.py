@@ -90,12 +90,21 @@ HARP_INLINE $T harp_from_bits_$s($U bits)
 /* 2^n for a whole n whose power is a normal number. */
 HARP_INLINE $T harp_two_to_$s($T n) { return harp_from_bits_$s((harp_bits_$s(n + $magic) + $bias) << $mant); }
 """,
+    "scaled": """\
+/* p*2^n for a whole n between -2*$bias and 2*$bias, given n + $magic_two, by two factors: it
+   overflows to infinity, and is rounded once more only where it is denormal. The bits of the sum end with those of
+   n + 2*$bias, of which each factor has a half as its exponent. */
+HARP_INLINE $T harp_scaled_$s($T p, $T up)
+{
+    const $U half = ($U)1 << ($mant - 1), exponent = ~($U)0 << $mant;
+    const $U bits = harp_bits_$s(up) << ($mant - 1);
+    return p*harp_from_bits_$s(bits & exponent)*harp_from_bits_$s((bits + half) & exponent);
+}
+""",
     "scale": """\
-/* p*2^n for a whole n, by two factors: it overflows to infinity, and is rounded once more only where it is denormal. */
 HARP_INLINE $T harp_scale_$s($T p, $T n)
 {
-    const $T half = (n*0.5$f + $magic) - $magic;
-    return p*harp_two_to_$s(half)*harp_two_to_$s(n - half);
+    return harp_scaled_$s(p, n + $magic_two);
 }
 """,
 }
@@ -110,13 +119,14 @@ HARP_INLINE $T harp_exp_poly_$s($T r)
 }
 """,
     "exp": """\
+/* Of large x only n is limited: what is left in r makes the result infinite all the more. */
 HARP_INLINE $T harp_exp_$s($T x)
 {
-    $T c = x > $exp_max ? $exp_max : x;
-    c = c < $exp_min ? $exp_min : c;
-    const $T n = harp_madd_$s(c, $log2e, $magic) - $magic;
+    const $T c = $exp_min > x ? $exp_min : x;
+    const $T sum = harp_madd_$s(c, $log2e, $magic_two);
+    const $T up = $up_max < sum ? $up_max : sum, n = up - $magic_two;
     const $T r = harp_madd_$s(n, -($ln2_lo), harp_madd_$s(n, -$ln2_hi, c));
-    return harp_scale_$s(harp_madd_$s(harp_madd_$s(harp_exp_poly_$s(r), r, 1), r, 1), n);
+    return harp_scaled_$s(harp_madd_$s(harp_madd_$s(harp_exp_poly_$s(r), r, 1), r, 1), up);
 }
 """,
     "exp2_poly": """\
@@ -129,10 +139,10 @@ HARP_INLINE $T harp_exp2_poly_$s($T r)
     "exp2": """\
 HARP_INLINE $T harp_exp2_$s($T x)
 {
-    $T c = x > $exp2_max ? $exp2_max : x;
-    c = c < $exp2_min ? $exp2_min : c;
-    const $T n = (c + $magic) - $magic, r = c - n;
-    return harp_scale_$s(harp_madd_$s(harp_exp2_poly_$s(r), r, 1), n);
+    const $T c = $exp2_min > x ? $exp2_min : x, sum = c + $magic_two;
+    const $T up = $up_max < sum ? $up_max : sum;
+    const $T r = c - (up - $magic_two);
+    return harp_scaled_$s(harp_madd_$s(harp_exp2_poly_$s(r), r, 1), up);
 }
 """,
     "expm1": """\
@@ -272,7 +282,8 @@ HARP_INLINE $T harp_tanh_$s($T x)
 
 _CONSTANTS_F32 = """
     magic=0x1.8p23f bias=127 mant=23 log2e=0x1.715476p+0f ln2_hi=0.693359375f ln2_lo=-2.12194440e-4f
-    tiny=0x1p-25f exp_min=-104.0f exp_max=89.0f exp2_min=-151.0f exp2_max=129.0f expm1_min=-20.0f
+    magic_two=12583166.0f up_max=12583296.0f
+    tiny=0x1p-25f exp_min=-104.0f exp_max=89.0f exp2_min=-151.0f expm1_min=-20.0f
     normal=0x1p-126f raise=0x1p24f raised=24 root=0x3f3504f3u root_one=0x004afb0du whole=0x1.0000fep23f
     whole_bits=0x4b000000u mant_mask=0x007fffffu upper=0xfffff000u log2e_hi=0x1.716p0f
     log2e_lo=-0x1.7135a8p-13f
@@ -280,7 +291,7 @@ _CONSTANTS_F32 = """
 _CONSTANTS_F64 = """
     magic=0x1.8p52 bias=1023 mant=52 log2e=0x1.71547652b82fep+0 ln2_hi=0x1.62e42feep-1
     ln2_lo=0x1.a39ef35793c76p-33 tiny=0x1p-54 exp_min=-746.0 exp_max=710.0 exp2_min=-1076.0
-    exp2_max=1025.0 expm1_min=-40.0 normal=0x1p-1022 raise=0x1p54 raised=54
+    magic_two=6755399441057790.0 up_max=6755399441058816.0 expm1_min=-40.0 normal=0x1p-1022 raise=0x1p54 raised=54
     root=UINT64_C(0x3fe6a09e667f3bcd) root_one=UINT64_C(0x00095f619980c433) whole=0x1.00000000003ffp52
     whole_bits=UINT64_C(0x4330000000000000) mant_mask=UINT64_C(0x000fffffffffffff)
     upper=UINT64_C(0xffffffff00000000) log2e_hi=0x1.71547652p0 log2e_lo=0x1.705fc2eefa2p-33
