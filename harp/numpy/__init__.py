@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from harp.numpy import (
     linalg as linalg,
-    special as special,
 )
 from harp.numpy.activation import (
     relu as relu,
@@ -131,12 +130,12 @@ from harp.numpy.interchange import (
     from_dlpack as from_dlpack,
 )
 from harp.numpy.indexing import (
+    put_along_axis as put_along_axis,
     take as take,
     take_along_axis as take_along_axis,
 )
 from harp.numpy.joining import (
     concatenate as concatenate,
-    pad as pad,
     repeat as repeat,
     roll as roll,
     split as split,
@@ -144,6 +143,7 @@ from harp.numpy.joining import (
     tile as tile,
 )
 from harp.numpy.linalg.matrices import (
+    cross as cross,
     vecdot as vecdot,
 )
 from harp.numpy.linalg.products import (
@@ -237,40 +237,63 @@ from harp.trace import dtypes as _dtypes
 from harp.trace.operators import TABLE as _TABLE
 
 if _TYPE_CHECKING:
+    # fmt: off
+    from harp.numpy import special as special
+    from harp.numpy.choosing import (
+        array_equal as array_equal, diag as diag, diag_indices as diag_indices, diagflat as diagflat,
+        fill_diagonal as fill_diagonal, indices as indices, ix_ as ix_, piecewise as piecewise,
+        ravel_multi_index as ravel_multi_index, select as select, tril_indices as tril_indices,
+        triu_indices as triu_indices, unravel_index as unravel_index,
+    )
+    from harp.numpy.counting import (
+        average as average, bincount as bincount, corrcoef as corrcoef, cov as cov, digitize as digitize,
+        histogram as histogram, histogram_bin_edges as histogram_bin_edges, ptp as ptp,
+    )
+    from harp.numpy.floats import (
+        bitwise_count as bitwise_count, divmod as divmod, fabs as fabs, fix as fix, float_power as float_power,
+        fmax as fmax, fmin as fmin, frexp as frexp, iscomplex as iscomplex, isneginf as isneginf,
+        isposinf as isposinf, isreal as isreal, ldexp as ldexp, modf as modf, rint as rint,
+    )
+    from harp.numpy.nans import (
+        nanargmax as nanargmax, nanargmin as nanargmin, nancumprod as nancumprod, nancumsum as nancumsum,
+        nanmax as nanmax, nanmean as nanmean, nanmin as nanmin, nanprod as nanprod, nanstd as nanstd,
+        nansum as nansum, nanvar as nanvar,
+    )
+    from harp.numpy.numerical import (
+        convolve as convolve, correlate as correlate, ediff1d as ediff1d, geomspace as geomspace,
+        gradient as gradient, interp as interp, logspace as logspace, polyval as polyval, trapezoid as trapezoid,
+        unwrap as unwrap, vander as vander,
+    )
+    from harp.numpy.padding import (
+        pad as pad,
+    )
+    from harp.numpy.stacking import (
+        append as append, array_split as array_split, atleast_1d as atleast_1d, atleast_2d as atleast_2d,
+        atleast_3d as atleast_3d, block as block, column_stack as column_stack, dsplit as dsplit, dstack as dstack,
+        fliplr as fliplr, flipud as flipud, hsplit as hsplit, hstack as hstack, kron as kron, rollaxis as rollaxis,
+        rot90 as rot90, vsplit as vsplit, vstack as vstack,
+    )
     from harp.numpy.quantiles import (
-        median as median,
-        percentile as percentile,
-        quantile as quantile,
+        median as median, nanmedian as nanmedian, nanpercentile as nanpercentile, nanquantile as nanquantile,
+        percentile as percentile, quantile as quantile,
     )
     from harp.numpy.sets import (
-        argwhere as argwhere,
-        count_nonzero as count_nonzero,
-        extract as extract,
-        flatnonzero as flatnonzero,
-        intersect1d as intersect1d,
-        isin as isin,
-        nonzero as nonzero,
-        setdiff1d as setdiff1d,
-        union1d as union1d,
-        unique as unique,
-        unique_all as unique_all,
-        unique_counts as unique_counts,
-        unique_inverse as unique_inverse,
+        argwhere as argwhere, count_nonzero as count_nonzero, extract as extract, flatnonzero as flatnonzero,
+        intersect1d as intersect1d, isin as isin, nonzero as nonzero, setdiff1d as setdiff1d, union1d as union1d,
+        unique as unique, unique_all as unique_all, unique_counts as unique_counts, unique_inverse as unique_inverse,
         unique_values as unique_values,
     )
     from harp.numpy.sorting import (
-        argsort as argsort,
-        lexsort as lexsort,
-        searchsorted as searchsorted,
-        sort as sort,
-        top_k as top_k,
+        argsort as argsort, lexsort as lexsort, searchsorted as searchsorted, sort as sort, top_k as top_k,
     )
+    # fmt: on
 
 bfloat16 = _dtypes.bf16
 bool = _dtypes.bool_
 complex64 = _dtypes.c64
 complex128 = _dtypes.c128
 concat = concatenate
+conjugate = conj
 float16 = _dtypes.f16
 float32 = _dtypes.f32
 float64 = _dtypes.f64
@@ -278,6 +301,9 @@ int8 = _dtypes.i8
 int16 = _dtypes.i16
 int32 = _dtypes.i32
 int64 = _dtypes.i64
+invert = bitwise_not
+left_shift = bitwise_left_shift
+right_shift = bitwise_right_shift
 uint8 = _dtypes.u8
 uint16 = _dtypes.u16
 uint32 = _dtypes.u32
@@ -293,15 +319,27 @@ _TABLE["namespace"] = lambda: _sys.modules[__name__]
 
 # Modules that are imported when a name of theirs is first asked for.
 _LATER = {
-    "quantiles": "median percentile quantile",
+    "choosing": "array_equal diag diag_indices diagflat fill_diagonal indices ix_ piecewise ravel_multi_index select "
+    "tril_indices triu_indices unravel_index",
+    "counting": "average bincount corrcoef cov digitize histogram histogram_bin_edges ptp",
+    "floats": "bitwise_count divmod fabs fix float_power fmax fmin frexp iscomplex isneginf isposinf isreal ldexp modf "
+    "rint",
+    "nans": "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar",
+    "numerical": "convolve correlate ediff1d geomspace gradient interp logspace polyval trapezoid unwrap vander",
+    "padding": "pad",
+    "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
     "sets": "argwhere count_nonzero extract flatnonzero intersect1d isin nonzero setdiff1d union1d unique "
     "unique_all unique_counts unique_inverse unique_values",
     "sorting": "argsort lexsort searchsorted sort top_k",
+    "stacking": "append array_split atleast_1d atleast_2d atleast_3d block column_stack dsplit dstack fliplr flipud "
+    "hsplit hstack kron rollaxis rot90 vsplit vstack",
 }
 _MODULES = {name: module for module, names in _LATER.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:
+    if name == "special":
+        return _import_module(f"{__name__}.special")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
@@ -309,4 +347,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES} - {"annotations"})
+    return sorted({*globals(), *_MODULES, "special"} - {"annotations"})

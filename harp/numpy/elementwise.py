@@ -17,6 +17,7 @@ from harp.trace.array import OPERATORS, Array, marked
 from harp.trace.dtypes import Kind, bool_, f64, real_of
 from harp.trace.expr import Expr, apply, cast, const
 from harp.trace.expr import select as _select
+from harp.trace.intervals import limits
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, as_integer, common_dtype, map_
 from harp.trace.sites import where as place
@@ -312,8 +313,8 @@ def trunc(x: object) -> Array:
 def round(x: object, decimals: int = 0) -> Array:
     """Elementwise rounding to so many decimals, halves to the even number, in the same dtype; integers stay.
 
-    Decimals scale by a power of ten before and after, as in NumPy; complex numbers are rounded by parts. Raises
-    DTypeError for bool, ArgumentError for negative decimals of integers.
+    Decimals scale by a power of ten before and after, as in NumPy; complex numbers are rounded by parts. Negative ones
+    round integers to tens, hundreds and so on, exactly; what does not fit wraps around. Raises DTypeError for bool.
 
     >>> round(as_array(2.5))
     Array(2.)
@@ -322,9 +323,7 @@ def round(x: object, decimals: int = 0) -> Array:
     require(dtype, "round", ARITHMETIC)
     places = as_integer("decimals", decimals)
     if not dtype.is_inexact:
-        if places < 0:
-            raise ArgumentError(f"round of integers has no decimals={places}; convert with .astype first{place()}")
-        return as_array(x)
+        return map_(lambda a: _to_tens(a, -places), x) if places < 0 else as_array(x)
     return map_(lambda a: complexes.of_parts(lambda part: _to_decimals(part, places), a), x)
 
 
@@ -334,6 +333,22 @@ def _to_decimals(a: Expr, places: int) -> Expr:
     power = const(10.0 ** min(builtins.abs(places), 308), a.dtype)
     into, back = (Op.MUL, Op.DIV) if places > 0 else (Op.DIV, Op.MUL)
     return apply(back, _half_to_even(apply(into, a, power)), power)
+
+
+def _to_tens(a: Expr, places: int) -> Expr:
+    """To the nearest multiple of 10**places, halves to even multiples; 0 where that is beyond all numbers."""
+    largest = limits(a.dtype).high
+    if 10**places > largest:
+        if 10**places <= 2 * largest + 2:
+            raise ArgumentError(f"round of {a.dtype.numpy} to {10**places} does not fit the dtype{place()}")
+        return const(0, a.dtype)
+    unit, one = const(10**places, a.dtype), const(1, a.dtype)
+    below = apply(Op.FLOORDIV, a, unit)
+    rest = apply(Op.MOD, a, unit)
+    left = apply(Op.ADD, unit, apply(Op.NEG, rest))
+    is_odd = apply(Op.EQ, apply(Op.AND, below, one), one)
+    up = apply(Op.OR, apply(Op.LT, left, rest), apply(Op.AND, apply(Op.EQ, left, rest), is_odd))
+    return apply(Op.MUL, _select(up, apply(Op.ADD, below, one), below), unit)
 
 
 def _half_to_even(a: Expr) -> Expr:

@@ -1,10 +1,11 @@
-"""Elements at places that are data: `take` and `take_along_axis`. `x[...]` and `x.at[...]` are in `harp.trace`."""
+"""Elements at places that are data: `take`, `take_along_axis`, `put_along_axis`. `x[...]` is in `harp.trace`."""
 
 from __future__ import annotations
 
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.elementwise import remainder
 from harp.numpy.manipulation import ravel
+from harp.trace.advanced import mode_of
 from harp.trace.array import Array, node_of
 from harp.trace.dtypes import i64, u64
 from harp.trace.expr import Position
@@ -14,7 +15,7 @@ from harp.trace.node import positions
 from harp.trace.primitives import as_array, from_positions, join_sizes, normalize_axis
 from harp.trace.sites import where
 from harp.trace.sizes import resolve
-from harp.trace.updates import get
+from harp.trace.updates import get, put
 
 
 def take(
@@ -37,6 +38,7 @@ def take(
         if places.kind is not u64:  # the size need not fit the dtype of the indices
             places = places.astype(i64)
         places, mode = remainder(places, array.shape[k]), "clip"
+    mode_of(mode, "wrap")
     return get(array, (*[slice(None)] * k, places), mode, fill_value)
 
 
@@ -56,6 +58,25 @@ def take_along_axis(
     array, places = as_array(x), _integers("take_along_axis", indices)
     k = normalize_axis(axis, array.ndim)
     return get(array, _along(array, places, k), mode, fill_value)
+
+
+def put_along_axis(
+    x: object, indices: object, values: object, axis: int = -1, *, inplace: bool = False, mode: str | None = None
+) -> Array:
+    """The array with values at the places that `take_along_axis` reads: arrays do not change, so it is returned.
+
+    Of several values for one place the last one stays; indices outside the axis are as in `x.at[...].set`. Raises
+    ArgumentError for `inplace=True`, IndexOutOfRangeError, ShapeError for another number of axes.
+
+    >>> import harp.numpy as hnp
+    >>> put_along_axis(hnp.zeros((2, 3)), hnp.asarray([[1], [2]]), 5.0, axis=1)
+    Array([[0., 5., 0.],
+           [0., 0., 5.]])
+    """
+    if inplace:
+        raise ArgumentError(f"arrays do not change: put_along_axis returns the new one; leave out inplace{where()}")
+    array, places = as_array(x), _integers("put_along_axis", indices)
+    return put(array, _along(array, places, normalize_axis(axis, array.ndim)), values, "set", mode, False)
 
 
 def _along(array: Array, places: Array, k: int) -> tuple[Array, ...]:

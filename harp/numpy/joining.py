@@ -27,7 +27,6 @@ from harp.trace.primitives import (
     emit,
     known_numbers,
     normalize_axis,
-    python_constant,
     to_shape,
 )
 from harp.trace.ranges import require_int64
@@ -224,43 +223,3 @@ def _repeat_each(array: Array, repeats: object, axis: int) -> Array:
         return from_numpy(np.repeat(array._value, times.astype(np.int64), axis), array.weak)
     places = np.repeat(np.arange(times.size), times.astype(np.int64))
     return array[(*[slice(None)] * axis, places)]
-
-
-def pad(x: object, pad_width: object, mode: str = "constant", constant_values: bool | int | float = 0) -> Array:
-    """A constant before and after each axis; `pad_width` is a number, a (before, after) pair, or one pair per axis.
-
-    Raises ArgumentError for other modes, ShapeError for negative widths or a wrong number of pairs.
-
-    >>> import harp.numpy as hnp
-    >>> hnp.pad(hnp.ones(2), (1, 2))
-    Array([0., 1., 1., 0., 0.])
-    """
-    if mode != "constant":
-        raise ArgumentError(f"pad has the mode 'constant' only, not {mode!r}{where()}")
-    if not isinstance(constant_values, (bool, int, float, complex, np.generic)):
-        raise ArgumentError(f"constant_values must be one number, not {type(constant_values).__name__}{where()}")
-    array = as_array(x)
-    pairs = _pad_pairs(pad_width, array.ndim)
-    low, high = to_shape([p[0] for p in pairs]), to_shape([p[1] for p in pairs])
-    plain = isinstance(constant_values, (bool, int, float, complex)) and not isinstance(constant_values, np.generic)
-    fill = python_constant(constant_values, array.kind) if plain else const(constant_values, array.kind)
-    return emit_like(array, view.pad(node_of(array), low, high, fill))
-
-
-def _pad_pairs(pad_width: object, rank: int) -> list[tuple[object, object]]:
-    entries = as_tuple(pad_width)
-    if all(isinstance(e, (tuple, list)) for e in entries):
-        pairs = [_pair(as_tuple(e)) for e in entries]
-    else:
-        pairs = [_pair(entries)]
-    if len(pairs) == 1:
-        pairs *= rank
-    if len(pairs) != rank:
-        raise ShapeError(f"pad_width has {len(pairs)} pairs for {rank} axes{where()}")
-    return pairs
-
-
-def _pair(entry: tuple[object, ...]) -> tuple[object, object]:
-    if len(entry) not in (1, 2):
-        raise ShapeError(f"pad_width takes (before, after), not {len(entry)} numbers{where()}")
-    return entry[0], entry[-1]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from harp.errors import DTypeError
 from harp.numpy.elementwise import float_map
 from harp.trace.array import Array, marked
-from harp.trace.dtypes import Kind, bool_, computing
+from harp.trace.dtypes import Kind, bool_, computing, real_of
 from harp.trace.expr import Expr, apply, cast, const
 from harp.trace.expr import select as _select
 from harp.trace.ops import Op
@@ -111,14 +111,15 @@ def _widened(build: Callable[..., Expr]) -> Callable[..., Expr]:
 
 
 def _larger_and_distance(a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """max(a, b) and -|a - b|, which is 0 for equal infinities. At a tie all derivatives are those from one side, on
-    which what is made of both is smooth."""
+    """max(a, b) and -|a - b|, which is 0 for equal infinities, that share the derivative. At other ties all derivatives
+    are those from one side, on which what is made of both is smooth."""
     is_less = apply(Op.LT, a, b)
     large, small = _select(is_less, b, a), _select(is_less, a, b)
-    zero = const(0, a.dtype)
     infinite = apply(Op.EQ, apply(Op.ABS, large), const(math.inf, a.dtype))
     both = apply(Op.AND, infinite, apply(Op.EQ, a, b))
-    return large, _select(both, zero, apply(Op.ADD, small, apply(Op.NEG, large)))
+    middle = apply(Op.MUL, apply(Op.ADD, a, b), const(0.5, a.dtype))
+    distance = _select(both, const(0, a.dtype), apply(Op.ADD, small, apply(Op.NEG, large)))
+    return _select(both, middle, large), distance
 
 
 def _logaddexp(a: Expr, b: Expr) -> Expr:
@@ -175,7 +176,7 @@ def sinc(x: object) -> Array:
 def _sinc(x: Expr) -> Expr:
     one = const(1, x.dtype)
     y = apply(Op.MUL, x, const(math.pi, x.dtype))
-    near = apply(Op.LT, apply(Op.ABS, y), one)
+    near = apply(Op.LT, apply(Op.ABS, y), const(1, real_of(x.dtype)))
     inside, outside = (
         _select(near, y, one),
         _select(near, one, y),

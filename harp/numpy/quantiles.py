@@ -1,23 +1,37 @@
-"""Quantiles and medians: sorted along an axis, and linear between neighbours (Hyndman and Fan, Sample Quantiles in
-Statistical Packages, The American Statistician 50, 1996: number 7)."""
+"""Quantiles and medians: sorted along an axis, and between neighbours by one of NumPy's methods, of which nine are by
+Hyndman and Fan (Sample Quantiles in Statistical Packages, The American Statistician 50, 1996)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
+
+import attrs
 
 from harp.errors import ArgumentError
 from harp.numpy.creation import asarray
-from harp.numpy.elementwise import clip, floor, isnan, logical_and
+from harp.numpy.elementwise import clip, floor, isnan, logical_and, logical_not
 from harp.numpy.elementwise import where as choose
-from harp.numpy.indexing import take
+from harp.numpy.indexing import take, take_along_axis
 from harp.numpy.manipulation import moveaxis, reshape
+from harp.numpy.reductions import sum as total
 from harp.numpy.sorting import row_wise
 from harp.trace import view
-from harp.trace.arithmetic import add, divide, greater_equal, less_equal_, minimum, multiply, subtract
+from harp.trace.arithmetic import (
+    add,
+    divide,
+    equal,
+    greater_equal,
+    less_equal_,
+    maximum,
+    minimum,
+    multiply,
+    subtract,
+)
 from harp.trace.array import Array, node_of
 from harp.trace.division import floordiv
-from harp.trace.dtypes import bool_, f64, i64, promote
+from harp.trace.dtypes import DType, bool_, f64, i64, promote
 from harp.trace.expr import Expr, Position, apply, const, select
 from harp.trace.index import Index
 from harp.trace.ops import Op
@@ -60,16 +74,21 @@ def _elements(ordered: Array, places: Array) -> Array:
 
 
 def _between(a: Expr, b: Expr, t: Expr) -> Expr:
-    """a + t*(b - a), from the nearer one, or from the infinite one; of two equal infinities, that."""
+    """a + t*(b - a), from the nearer one; beside an infinity (1-t)*a + t*b, without b where t is 0.
+
+    The derivatives are 1-t and t in both cases: what is not chosen is computed from zeros.
+    """
     one, zero = const(1, t.dtype), const(0, t.dtype)
-    low, high = (apply(Op.LT, apply(Op.ABS, e), const(math.inf, e.dtype)) for e in (a, b))
-    same = apply(Op.AND, apply(Op.NOT, low), apply(Op.EQ, a, b))
-    apart = select(same, zero, apply(Op.ADD, b, apply(Op.NEG, a)))
     left = apply(Op.ADD, one, apply(Op.NEG, t))
-    up = apply(Op.ADD, a, apply(Op.MUL, apart, t))
-    down = apply(Op.ADD, b, apply(Op.NEG, apply(Op.MUL, apart, left)))
-    nearer = apply(Op.AND, high, apply(Op.NOT, apply(Op.LT, t, const(0.5, t.dtype))))
-    return select(apply(Op.EQ, t, zero), a, select(apply(Op.OR, nearer, apply(Op.NOT, low)), down, up))
+    finite = apply(Op.AND, *(apply(Op.LT, apply(Op.ABS, e), const(math.inf, e.dtype)) for e in (a, b)))
+    low, high = (select(finite, e, zero) for e in (a, b))
+    apart = apply(Op.ADD, high, apply(Op.NEG, low))
+    up = apply(Op.ADD, low, apply(Op.MUL, apart, t))
+    down = apply(Op.ADD, high, apply(Op.NEG, apply(Op.MUL, apart, left)))
+    near = select(apply(Op.LT, t, const(0.5, t.dtype)), up, down)
+    share = select(apply(Op.EQ, t, zero), zero, b)
+    far = apply(Op.ADD, apply(Op.MUL, a, left), apply(Op.MUL, share, t))
+    return select(finite, near, far)
 
 
 def _kept(result: Array, axes: tuple[int, ...], first: int, keepdims: bool) -> Array:
@@ -89,36 +108,130 @@ def _parts(q: object) -> Array:
     return asarray(q) if isinstance(q, (list, tuple)) else as_array(q)
 
 
-def quantile(x: object, q: object, axis: object = None, *, method: str = "linear", keepdims: bool = False) -> Array:
-    """The numbers below which a part `q` of the elements lies, over axes: linear between the two nearest elements.
+@attrs.frozen
+class _Method:
+    """Where a quantile lies among n elements in order: n*q + (a + q*(1 - a - b)) - 1, and what is done in between.
 
-    The shape is that of `q`, then that of `x` without the axes. Integers give float64; NaN if there is one. A `q` that
-    is not in [0, 1] gives NaN inside a traced function, else it raises ArgumentError, and so does another method.
-    Raises ShapeError over no elements.
+    `share` is how much of the next element counts, from the fraction of that place and the whole number before it.
+    """
+
+    a: float
+    b: float
+    share: Callable[[Expr, Expr], Expr] = lambda t, low: t
+
+
+def _number(value: float) -> Expr:
+    return const(value, f64)
+
+
+def _if_any(t: Expr, low: Expr) -> Expr:
+    return select(apply(Op.LT, _number(0), t), _number(1), _number(0))
+
+
+def _none(t: Expr, low: Expr) -> Expr:
+    return _number(0)
+
+
+def _half_if_any(t: Expr, low: Expr) -> Expr:
+    return select(apply(Op.LT, _number(0), t), _number(0.5), _number(0))
+
+
+def _half_or_all(t: Expr, low: Expr) -> Expr:
+    return select(apply(Op.LT, _number(0), t), _number(1), _number(0.5))
+
+
+def _nearest(t: Expr, low: Expr) -> Expr:
+    """The nearer one, of two equally near ones the one with an even number."""
+    return _nearer(t, apply(Op.NOT, _is_even(low)))
+
+
+def _nearest_from_one(t: Expr, low: Expr) -> Expr:
+    """The nearer one, of two equally near ones the one with an even number, counted from 1."""
+    return _nearer(t, _is_even(low))
+
+
+def _nearer(t: Expr, tie_up: Expr) -> Expr:
+    up = apply(Op.OR, apply(Op.LT, _number(0.5), t), apply(Op.AND, apply(Op.EQ, t, _number(0.5)), tie_up))
+    return select(up, _number(1), _number(0))
+
+
+def _is_even(whole: Expr) -> Expr:
+    halved = apply(Op.MUL, whole, _number(0.5))
+    return apply(Op.EQ, apply(Op.FLOOR, halved), halved)
+
+
+_METHODS = {
+    "linear": _Method(1, 1),
+    "lower": _Method(1, 1, _none),
+    "higher": _Method(1, 1, _if_any),
+    "midpoint": _Method(1, 1, _half_if_any),
+    "nearest": _Method(1, 1, _nearest),
+    "inverted_cdf": _Method(0, 1, _if_any),
+    "averaged_inverted_cdf": _Method(0, 1, _half_or_all),
+    "closest_observation": _Method(0, 1, _nearest_from_one),
+    "interpolated_inverted_cdf": _Method(0, 1),
+    "hazen": _Method(0.5, 0.5),
+    "weibull": _Method(0, 0),
+    "median_unbiased": _Method(1 / 3, 1 / 3),
+    "normal_unbiased": _Method(3 / 8, 3 / 8),
+}
+
+
+def quantile(x: object, q: object, axis: object = None, *, method: str = "linear", keepdims: bool = False) -> Array:
+    """The numbers below which a part `q` of the elements lies, over axes: between the two nearest elements.
+
+    The methods are NumPy's: "linear" between both, "lower", "higher", "midpoint", "nearest", "inverted_cdf",
+    "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased",
+    "normal_unbiased". The shape is that of `q`, then that of `x` without the axes. Integers give float64; NaN if there
+    is one. A `q` that is not in [0, 1] gives NaN inside a traced function, else it raises ArgumentError, and so does
+    another method. Raises ShapeError over no elements.
 
     >>> import harp.numpy as hnp
     >>> hnp.quantile(hnp.asarray([1.0, 2.0, 4.0]), 0.75)
     Array(3.)
     """
-    if method != "linear":
-        raise ArgumentError(f"quantile has the method 'linear' only, not {method!r}{where()}")
-    array, parts = as_array(x), _parts(q)
+    array, parts = as_array(x), _checked_parts(q)
+    how = _method(method)
+    axes = normalize_axes(axis, array.ndim)
+    ordered = _ordered("quantile", array, axes)
+    valid = logical_and(greater_equal(parts.astype(f64), 0.0), less_equal_(parts.astype(f64), 1.0))
+    low, share = _place(how, choose(valid, parts.astype(f64), 0.0), wrap(_length(ordered)))
+    ends = [_elements(ordered, p) for p in (low, minimum(add(low, 1), wrap(_length(ordered) - 1)))]
+    spread = (*parts.shape, *(1,) * (ordered.ndim - 1))
+    share = reshape(choose(valid, share, math.nan), spread)
+    result = _or_nan(ordered, map_(_between, *ends, share, to=_dtype(ordered, parts)))
+    return _kept(result, axes, parts.ndim, keepdims)
+
+
+def _checked_parts(q: object) -> Array:
+    parts = _parts(q)
     numbers = known_numbers(parts)
     if numbers is not None and not ((numbers >= 0) & (numbers <= 1)).all():  # type: ignore[operator]
         raise ArgumentError(f"quantiles are asked for parts between 0 and 1, not {numbers}{where()}")
-    axes = normalize_axes(axis, array.ndim)
-    ordered = _ordered("quantile", array, axes)
-    exact = parts.astype(f64)
-    valid = logical_and(greater_equal(exact, 0.0), less_equal_(exact, 1.0))
-    last = wrap(_length(ordered) - 1)
-    place = multiply(choose(valid, exact, 0.0), last)
-    low = clip(floor(place).astype(i64), 0, last)
-    ends = [_elements(ordered, p) for p in (low, minimum(add(low, 1), last))]
-    spread = (*parts.shape, *(1,) * (ordered.ndim - 1))
-    share = reshape(choose(valid, subtract(place, low), math.nan), spread)
-    dtype = ordered.kind if parts.weak or not parts.kind.is_float else promote([ordered.kind, parts.kind])
-    result = _or_nan(ordered, map_(_between, *ends, share, to=dtype))
-    return _kept(result, axes, parts.ndim, keepdims)
+    return parts
+
+
+def _method(name: str) -> _Method:
+    if name not in _METHODS:
+        raise ArgumentError(f"quantile has the methods {', '.join(map(repr, _METHODS))}, not {name!r}{where()}")
+    return _METHODS[name]
+
+
+def _dtype(ordered: Array, parts: Array) -> DType:
+    return ordered.kind if parts.weak or not parts.kind.is_float else promote([ordered.kind, parts.kind])
+
+
+def _place(how: _Method, parts: Array, count: object) -> tuple[Array, Array]:
+    """The number of the element before the quantile among so many, and the share of the next one."""
+    if how.a == how.b == 1:
+        exact = multiply(parts, subtract(count, 1))
+    else:
+        exact = subtract(add(multiply(parts, count), add(multiply(parts, 1 - how.a - how.b), how.a)), 1)
+    below = floor(exact)
+    share = map_(lambda p, low: how.share(apply(Op.ADD, p, apply(Op.NEG, low)), low), exact, below, to=f64)
+    last = subtract(count, 1)
+    inside = logical_and(greater_equal(exact, 0.0), less_equal_(exact, last))
+    return clip(clip(below, None, last), 0).astype(i64), choose(inside, share, 0.0)
 
 
 def percentile(x: object, q: object, axis: object = None, *, method: str = "linear", keepdims: bool = False) -> Array:
@@ -152,3 +265,39 @@ def median(x: object, axis: object = None, keepdims: bool = False) -> Array:
 
     result = map_(middle, _element(ordered, low), _element(ordered, high))
     return _kept(_or_nan(ordered, result), axes, 0, keepdims)
+
+
+def nanquantile(x: object, q: object, axis: object = None, *, method: str = "linear", keepdims: bool = False) -> Array:
+    """`quantile` of what is not NaN; NaN if all are. Raises what that raises.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.nanquantile(hnp.asarray([1.0, float("nan"), 2.0, 4.0]), 0.75)
+    Array(3.)
+    """
+    array, parts, how = as_array(x), _checked_parts(q), _method(method)
+    axes = normalize_axes(axis, array.ndim)
+    ordered = _ordered("nanquantile", array, axes)  # NaN come last
+    counts = total(logical_not(isnan(ordered)), -1)
+    rank = ordered.ndim - 1
+    wanted = reshape(parts.astype(f64), (*parts.shape, *(1,) * rank))
+    valid = logical_and(greater_equal(wanted, 0.0), less_equal_(wanted, 1.0))
+    low, share = _place(how, choose(valid, wanted, 0.0), maximum(counts, 1))
+    flat = reshape(low, (parts.size, *low.shape[parts.ndim :]))
+    rows = ordered[None]
+    following = minimum(add(flat, 1), subtract(maximum(counts, 1), 1))
+    shape = low.shape
+    ends = [reshape(take_along_axis(rows, p[..., None], -1, mode="clip"), shape) for p in (flat, following)]
+    result = map_(_between, *ends, choose(valid, share, math.nan), to=_dtype(ordered, parts))
+    return _kept(choose(equal(counts, 0), math.nan, result), axes, parts.ndim, keepdims)
+
+
+def nanpercentile(
+    x: object, q: object, axis: object = None, *, method: str = "linear", keepdims: bool = False
+) -> Array:
+    """`nanquantile` with parts of 100. Raises what that raises."""
+    return nanquantile(x, divide(_parts(q), 100), axis, method=method, keepdims=keepdims)
+
+
+def nanmedian(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """The median of what is not NaN; NaN if all are. Raises ShapeError over no elements."""
+    return nanquantile(x, 0.5, axis, keepdims=keepdims)

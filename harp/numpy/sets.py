@@ -18,7 +18,8 @@ from harp.numpy.cumulative import cumsum
 from harp.numpy.elementwise import equal, floor_divide, isnan, less, logical_and, logical_not, logical_or, not_equal
 from harp.numpy.elementwise import where as choose
 from harp.numpy.joining import concatenate, stack
-from harp.numpy.manipulation import ravel, reshape
+from harp.numpy.manipulation import expand_dims, ravel, reshape
+from harp.numpy.reductions import any as any_
 from harp.numpy.reductions import sum as total
 from harp.numpy.sorting import of_one_shape, row_wise, search
 from harp.trace import view
@@ -311,6 +312,9 @@ def isin(elements: object, test_elements: object, /, *, invert: bool = False) ->
     Array([ True, False,  True])
     """
     dtype, _ = common_dtype((elements, test_elements))
+    if dtype.is_complex:  # there is no order to search in
+        found = any_(equal(expand_dims(as_array(elements), -1), ravel(test_elements)), -1)
+        return logical_not(found) if invert else found
     values, tests = (map_(lambda e: e, given, to=dtype) for given in (elements, test_elements))
     table = row_wise(RowOp.SORT, ravel(tests))
     found = less(search(table, values, right=False), search(table, values, right=True))

@@ -7,12 +7,18 @@ Array(0.52049988)
 
 from __future__ import annotations
 
+import math
+
+from harp.numpy.activation import sigmoid
 from harp.numpy.elementwise import float_map
+from harp.numpy.gammas import betaln, digamma, gammaln
 from harp.trace.array import Array
-from harp.trace.expr import apply
+from harp.trace.expr import Expr, apply, const, select
 from harp.trace.ops import Op
 
-__all__ = ["erf", "erfc", "erfinv"]
+__all__ = ["betaln", "digamma", "erf", "erfc", "erfinv", "expit", "gammaln", "logit", "xlog1py", "xlogy"]
+
+expit = sigmoid
 
 
 def erf(x: object) -> Array:
@@ -32,3 +38,46 @@ def erfc(x: object) -> Array:
 def erfinv(x: object) -> Array:
     """Elementwise inverse of erf; infinite at -1 and 1, NaN beyond."""
     return float_map(lambda a: apply(Op.ERFINV, a), x)
+
+
+def logit(x: object) -> Array:
+    """Elementwise log(x / (1 - x)), the inverse of `expit`; infinite at 0 and 1, NaN outside of them.
+
+    >>> logit(0.5)
+    Array(0.)
+    """
+
+    def build(a: Expr) -> Expr:
+        # near 1/2 by 1 - 2x, of which the result is an odd function: 2 atanh(2x - 1)
+        distance = apply(Op.ADD, apply(Op.ADD, a, const(-0.5, a.dtype)), apply(Op.ADD, a, const(-0.5, a.dtype)))
+        near = apply(Op.LT, apply(Op.ABS, distance), const(0.5, a.dtype))
+        middle = apply(Op.MUL, const(2, a.dtype), apply(Op.ATANH, select(near, distance, const(0, a.dtype))))
+        outside = select(near, const(0.25, a.dtype), a)
+        ends = apply(Op.ADD, apply(Op.LOG, outside), apply(Op.NEG, apply(Op.LOG1P, apply(Op.NEG, outside))))
+        return select(near, middle, ends)
+
+    return float_map(build, x)
+
+
+def _times_log(log: Op, x: Expr, y: Expr) -> Expr:
+    """x * log(y), and 0 where x is 0 and y a number; the derivative by x is log(y), there 0 if that is not finite."""
+    zero, one = const(0, x.dtype), const(1, x.dtype)
+    edge = zero if log is Op.LOG else const(-1, x.dtype)
+    finite = apply(Op.AND, apply(Op.LT, edge, y), apply(Op.LT, y, const(math.inf, y.dtype)))
+    lost = apply(Op.AND, apply(Op.EQ, x, zero), apply(Op.NOT, finite))
+    lost = apply(Op.AND, lost, apply(Op.EQ, y, y))
+    return select(lost, zero, apply(Op.MUL, x, apply(log, select(lost, one, y))))
+
+
+def xlogy(x: object, y: object) -> Array:
+    """Elementwise x * log(y), and 0 where x is 0, unless y is NaN.
+
+    >>> xlogy(0.0, 0.0)
+    Array(0.)
+    """
+    return float_map(lambda a, b: _times_log(Op.LOG, a, b), x, y)
+
+
+def xlog1py(x: object, y: object) -> Array:
+    """Elementwise x * log(1 + y), and 0 where x is 0, unless y is NaN."""
+    return float_map(lambda a, b: _times_log(Op.LOG1P, a, b), x, y)

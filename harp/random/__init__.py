@@ -13,6 +13,7 @@ from harp.random.exponential import exponential, gumbel
 from harp.random.gamma import beta, dirichlet, gamma, loggamma
 from harp.random.keys import fold_in, key, split
 from harp.random.normal import normal
+from harp.random.truncated import truncated_normal
 from harp.random.uniform import bernoulli, bits, randint, uniform
 
 __all__ = [
@@ -30,5 +31,6 @@ __all__ = [
     "normal",
     "randint",
     "split",
+    "truncated_normal",
     "uniform",
 ]

@@ -53,7 +53,7 @@ def _at_once(value: Buffer, keys: tuple[object, ...]) -> Buffer | None:
         if type(item) is slice:
             if not all(type(end) in _PLAIN for end in (item.start, item.stop, item.step)):
                 return None
-        elif type(item) not in _PLAIN and (type(item) is not np.ndarray or (item.dtype.kind == "b" and not item.ndim)):
+        elif type(item) not in _PLAIN and not (type(item) is np.ndarray and _is_plain(item)):
             return None
         items.append(item)
     try:
@@ -65,6 +65,11 @@ def _at_once(value: Buffer, keys: tuple[object, ...]) -> Buffer | None:
 _PLAIN = (int, type(None), type(Ellipsis), list)
 
 
+def _is_plain(item: Buffer) -> bool:
+    """Not a single bool, and not of a dtype whose largest numbers NumPy takes for negative ones."""
+    return bool(item.ndim) if item.dtype.kind == "b" else item.dtype != np.uint64
+
+
 def gather(array: Array, keys: tuple[object, ...], mode: str | None, fill: object = None) -> Array:
     """`array[keys]`, of which some are arrays."""
     node = node_of(array)
@@ -74,10 +79,10 @@ def gather(array: Array, keys: tuple[object, ...], mode: str | None, fill: objec
     return emit(found.result(Gather(found.source(node), found.indices, otherwise)), array.weak)
 
 
-def mode_of(mode: str | None) -> str | None:
-    """CLIP, FILL, or None for the default. Raises ArgumentError."""
+def mode_of(mode: str | None, *others: str) -> str | None:
+    """CLIP, FILL, or None for the default. Raises ArgumentError, which names the `others` that a function knows."""
     if mode not in MODES:
-        known = ", ".join(repr(m) for m in MODES if m)
+        known = ", ".join(repr(m) for m in (*MODES, *others) if m)
         raise ArgumentError(f"mode must be one of {known}, not {mode!r}{where()}")
     return MODES[mode]
 

@@ -185,10 +185,20 @@ def _strengthen(result: Array) -> Array:
 
 
 def _by_value(compare: _Build, a: object, b: object) -> Array:
-    """`compare` of a and b. int64 and uint64 would meet in float64, where neighbours are equal: they stay integers."""
-    if _are_integers(a) and _are_integers(b) and common_dtype((a, b))[0] is f64:
-        x, y = as_array(a), as_array(b)
-        return _strengthen(map_(compare, x, y, to=(x.kind, y.kind)))
+    """`compare` of a and b as the numbers that they are: int64 and uint64 would meet in float64, where neighbours are
+    equal, and a Python integer need not fit the dtype of what it meets."""
+    if _are_integers(a) and _are_integers(b):
+        if common_dtype((a, b))[0] is f64:
+            x, y = as_array(a), as_array(b)
+            return _strengthen(map_(compare, x, y, to=(x.kind, y.kind)))
+    elif _are_integers(a) or _are_integers(b):
+        far = _beyond(b, a) - _beyond(a, b)
+        if far:
+            ends = const(0, dtypes.i64), const(far, dtypes.i64)
+            return _strengthen(map_(lambda x: compare(*ends), a if _are_integers(a) else b))
+        if _may_be_beyond(a) or _may_be_beyond(b):
+            x, y = as_array(a), as_array(b)
+            return _strengthen(map_(compare, x, y, to=[u64 if v.kind is u64 else dtypes.i64 for v in (x, y)]))
     return _strengthen(map_(compare, a, b))
 
 
@@ -197,6 +207,19 @@ def _are_integers(value: object) -> bool:
     if isinstance(value, Array):
         return not value.weak and value.kind.is_integer
     return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "iu"
+
+
+def _beyond(value: object, array: object) -> int:
+    """1 for a Python integer above all numbers of the array's dtype, -1 for one below, else 0."""
+    if not isinstance(value, int) or 0 <= value < 128 or not _are_integers(array):
+        return 0
+    allowed = limits(as_array(array).kind)
+    return int(value > allowed.high) - int(value < allowed.low)
+
+
+def _may_be_beyond(value: object) -> bool:
+    """Whether it is an array that stands for a Python integer."""
+    return isinstance(value, Array) and value.weak and value.kind.is_integer
 
 
 @lru_cache(64)
@@ -240,24 +263,37 @@ def not_equal(a: object, b: object) -> Array:
     return _by_value(_not_equal, a, b)
 
 
+def _is_complex(value: object) -> bool:
+    if isinstance(value, Array):
+        return value.kind.is_complex
+    return isinstance(value, complex) or (isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind == "c")
+
+
+def _in_order(name: str, compare: _Build, a: object, b: object) -> Array:
+    if _is_complex(a) or _is_complex(b):
+        dtype = common_dtype((a, b))[0].numpy
+        raise DTypeError(f"{name} is not defined for {dtype}, which has no order; compare abs, real or imag{where()}")
+    return _by_value(compare, a, b)
+
+
 def less(a: object, b: object) -> Array:
     """Elementwise a < b."""
-    return _by_value(_less, a, b)
+    return _in_order("less", _less, a, b)
 
 
 def less_equal_(a: object, b: object) -> Array:
     """Elementwise a <= b."""
-    return _by_value(_less_equal, a, b)
+    return _in_order("less_equal", _less_equal, a, b)
 
 
 def greater(a: object, b: object) -> Array:
     """Elementwise a > b."""
-    return less(b, a)
+    return _in_order("greater", _less, b, a)
 
 
 def greater_equal(a: object, b: object) -> Array:
     """Elementwise a >= b."""
-    return less_equal_(b, a)
+    return _in_order("greater_equal", _less_equal, b, a)
 
 
 def negative(a: object) -> Array:

@@ -138,19 +138,23 @@ def map_reduce(
         result = np.broadcast_to(result, domain)
     if reduce is None:
         return result
-    initial = reduce.identity(computing(expr.dtype))[()]
+    initial: Buffer | None = reduce.identity(computing(expr.dtype))[()]
+    if expr.dtype.is_complex and reduce is Reduce.PROD and 0 not in domain:
+        initial = None  # the first factor, for 1 times an infinity has a NaN
     with np.errstate(all="ignore"):
         reduced = reduce.ufunc.reduce(result, axis=axes, dtype=inner, initial=initial)
         return np.asarray(reduced).astype(expr.dtype.numpy, copy=False)
 
 
 def _accumulate(run: Running, values: Buffer) -> Buffer:
-    """From the identity on: the sum of -0.0 is 0.0."""
+    """From the identity on, for the sum of -0.0 is 0.0; of products, which it may change, from the first factor on."""
     towards = (slice(None),) * run.axis + (slice(None, None, -1 if run.backward else 1),)
     inner = computing(run.values.dtype)
     with np.errstate(all="ignore"):
         result = run.reduce.ufunc.accumulate(values[towards], axis=run.axis, dtype=inner.numpy)[towards]
-        return np.asarray(run.reduce.ufunc(result, run.reduce.identity(inner))).astype(values.dtype, copy=False)
+        if run.reduce is not Reduce.PROD:
+            result = run.reduce.ufunc(result, run.reduce.identity(inner))
+        return np.asarray(result).astype(values.dtype, copy=False)
 
 
 def _factors(e: Expr) -> tuple[Operand, Operand] | None:

@@ -185,8 +185,9 @@ def _places(mask: Array, shape: Shape, axis: int) -> list[Array]:
     if known is None:
         raise ConcretizationError(
             "how many elements a mask selects is known only when the program runs, so the result has no size while a "
-            "function is traced; use harp.numpy.where(mask, x, other), x.at[mask].set(value) to change them, or "
-            f"harp.numpy.nonzero(mask, size=...) with a size of your own{where()}"
+            "function is traced; use harp.numpy.where(mask, x, other), x.at[mask].set(value) with one value for all of "
+            "them, x.at[:, mask].set(value) beside whole axes only, or harp.numpy.nonzero(mask, size=...) with a size "
+            f"of your own{where()}"
         )
     for k in range(mask.ndim):
         unify(shape[axis + k], node_of(mask).shape[k], lambda k=k: f"axis {k} of a mask is not axis {axis + k}")  # type: ignore[misc]

@@ -44,8 +44,9 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
     outside = mode_of(mode)
     updates = node_of(_converted(array, values, kind))
     node = node_of(array)
-    if len(keys) == 1 and is_data(keys[0]) and as_index_array(keys[0]).kind.kind is Kind.BOOL:
-        whole = _masked(node, node_of(as_index_array(keys[0])), updates, kind)
+    lead = _axes_before_a_mask(keys)
+    if lead is not None:
+        whole = _masked(node, node_of(as_index_array(keys[lead])), updates, kind, lead)
         if whole is not None:
             return emit(whole, array.weak)
     if not any(map(is_data, keys)):
@@ -138,22 +139,35 @@ def _all_hold(conditions: list[Index]) -> Expr:
 # --- masks
 
 
-def _masked(node: Node, mask: Node, updates: Node, kind: Put) -> Node | None:
-    """The array with updates where a mask holds, if it needs only those that are the same for all places of the mask.
+def _axes_before_a_mask(keys: tuple[object, ...]) -> int | None:
+    """How many whole axes stand before the mask, where a key has nothing but those and one mask."""
+    masks = [k for k, key in enumerate(keys) if is_data(key) and as_index_array(key).kind.kind is Kind.BOOL]
+    whole = all(isinstance(key, slice) and key == slice(None) for k, key in enumerate(keys) if k not in masks)
+    return masks[0] if len(masks) == 1 and whole else None
+
+
+def _masked(node: Node, mask: Node, updates: Node, kind: Put, lead: int) -> Node | None:
+    """The array with updates where a mask of the axes behind `lead` others holds, if it needs only those that are the
+    same for all places of the mask.
 
     Raises ShapeError if the mask does not fit.
     """
     rank, shape = len(mask.shape), list(node.shape)
-    if rank > len(shape):
-        raise ShapeError(f"a mask with {rank} axes does not fit an array with {len(shape)}{where()}")
-    rest = len(shape) - rank
+    rest = len(shape) - rank - lead
+    if rest < 0:
+        raise ShapeError(
+            f"a mask with {rank} axes behind {lead} others does not fit an array with {len(shape)}{where()}"
+            if lead
+            else f"a mask with {rank} axes does not fit an array with {len(shape)}{where()}"
+        )
     if len(updates.shape) > rest:
         return None
-    for axis in range(rank):
-        shape[axis] = unify(shape[axis], mask.shape[axis], lambda axis=axis: f"a mask does not fit axis {axis}")  # type: ignore[misc]
+    for axis in range(lead, lead + rank):
+        size = mask.shape[axis - lead]
+        shape[axis] = unify(shape[axis], size, lambda axis=axis: f"a mask does not fit axis {axis}")  # type: ignore[misc]
     whole = resolve_all(tuple(shape))
-    updates = expand_to(_fitted(updates, whole[rank:]), whole)
-    spread = view.view(mask, whole, positions(whole)[:rank])
+    updates = expand_to(_fitted(updates, whole[lead + rank :]), whole)
+    spread = view.view(mask, whole, positions(whole)[lead : lead + rank])
     before, update = Operand(node.dtype, 1), Operand(node.dtype, 2)
     expr = select(Operand(bool_, 0), _combine(kind, before, update), before)
     return MapReduce(whole, (spread, expand_to(node, whole), updates), expr)

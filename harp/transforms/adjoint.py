@@ -2,7 +2,7 @@
 
 A view reads src[p(i)] for every position i. Its adjoint at j is the sum of the cotangents of all i with p(i) = j:
 the equations p(i) = j are solved for the loops i (`harp.transforms.solving`), what they leave open is summed, and what
-they demand of j becomes conditions with fill 0.
+they demand of j becomes conditions with fill 0. Equations that are not solved leave a scatter, in the order of the i.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
-from harp.errors import MissingRuleError
 from harp.trace.division import Substitution
-from harp.trace.expr import Operand, const
-from harp.trace.graph import describe
+from harp.trace.expr import Operand, Position, const
 from harp.trace.index import ONE, Atom, Index, loop, loops_in, product
-from harp.trace.node import MapReduce, Node, Shape, View, at, positions
+from harp.trace.node import MapReduce, Node, Put, Scatter, Shape, View, at, positions
 from harp.trace.ops import Reduce
 from harp.trace.view import flatten_index, reshape, view
+from harp.transforms.by_data import constant
 from harp.transforms.solving import Solution, Unsolvable, solve
 
 
@@ -29,7 +28,7 @@ def sum_over(node: Node, axes: Sequence[int]) -> Node:
 
 
 def view_adjoint(node: View, cotangent: Node) -> Node:
-    """The cotangent of `node.src`, given that of `node`. Raises MissingRuleError naming the view."""
+    """The cotangent of `node.src`, given that of `node`."""
     index, conditions, cotangent = _sum_unused(node, cotangent)
     shape, source = cotangent.shape, node.src.shape
     zero = const(0, node.dtype)
@@ -46,11 +45,14 @@ def view_adjoint(node: View, cotangent: Node) -> Node:
             continue
         gathered = sum_over(*_gather(masked, sizes, solution))
         return reshape(gathered, source) if sizes != source else gathered
-    text = describe(node, repr)
-    raise MissingRuleError(
-        f"the gradient of {text} has no rule: its index map cannot be inverted; compose it from slices, pads and "
-        f"reshapes"
-    )
+    return _scattered(node, index, masked)
+
+
+def _scattered(node: View, index: Sequence[Index], masked: Node) -> Node:
+    """Where the equations are not solved: each cotangent is added to the place that was read, in the order of the
+    positions. What conditions keep from reading anything is 0, wherever its index points."""
+    places = tuple(MapReduce(masked.shape, (), Position(p)) for p in index)
+    return Scatter(constant(0, node.src), places, masked, Put.ADD, False)
 
 
 def _sum_unused(node: View, cotangent: Node) -> tuple[tuple[Index, ...], tuple[Index, ...], Node]:

@@ -88,17 +88,21 @@ def _power_exponent(ct: Expr, args: Args, out: Expr) -> Expr:
 
 
 def _tanh(ct: Expr, args: Args, out: Expr) -> Expr:
-    """4e / (1+e)^2 with e = exp(-2|x|): 1 - tanh(x)^2 has no digits left where tanh saturates.
-
-    |x| by a choice, whose derivative at 0 is 1: all higher derivatives are then those from the right.
-    """
+    """1 - tanh(x)^2 near 0, where its own derivative keeps all digits; else 4e / (1+e)^2 with e = exp(-2|x|): the
+    other has no digits left where tanh saturates."""
     (x,) = args
+    near = _add(_number(1, out), _neg(_mul(out, out)))
     if x.dtype.is_complex:
-        return _mul(ct, _add(_number(1, out), _neg(_mul(out, out))))
+        return _mul(ct, near)
     minus_double = _mul(x, select(apply(Op.LT, x, _number(0, x)), _number(2, x), _number(-2, x)))
     e = apply(Op.EXP, minus_double)
     root = _add(e, _number(1, x))
-    return _mul(ct, _div(_mul(_number(4, x), e), _mul(root, root)))
+    far = _div(_mul(_number(4, x), e), _mul(root, root))
+    return _mul(ct, select(_is_small(x), near, far))
+
+
+def _is_small(x: Expr) -> Expr:
+    return apply(Op.LT, apply(Op.ABS, x), _number(0.5, x))
 
 
 def _cast_back(ct: Expr, args: Args, out: Expr) -> Expr:
@@ -107,19 +111,30 @@ def _cast_back(ct: Expr, args: Args, out: Expr) -> Expr:
 
 
 def _circle(x: Expr) -> Expr:
-    """(1 - x) * (1 + x)"""
-    one = _number(1, x)
-    return _mul(_add(one, _neg(x)), _add(one, x))
+    """1 - x*x, with the digits that (1 - x) * (1 + x) has near 1; its derivative is the plain -2x, where the product's
+    would be a difference near 0, and a NaN beside the infinities at 1."""
+    one, plain = _number(1, x), _add(_number(1, x), _neg(_mul(x, x)))
+    exact = _mul(_add(one, _neg(x)), _add(one, x))
+    if x.dtype.is_complex:
+        return exact
+    lost = _add(exact, _neg(plain))
+    return _add(plain, select(apply(Op.LT, apply(Op.ABS, x), _number(2, x)), apply(Op.STOP, lost), _number(0, x)))
 
 
 def _leg(mine: int) -> Partial:
-    """ct * x / hypot(x, y), and half at the origin."""
+    """ct * x / hypot(x, y), and half at the origin, where all higher derivatives are 0."""
 
     def partial(ct: Expr, args: Args, out: Expr) -> Expr:
-        half = _number(0.5, ct)
-        return _mul(ct, select(apply(Op.EQ, out, _number(0, out)), half, _div(args[mine], out)))
+        half, origin = _number(0.5, ct), apply(Op.EQ, out, _number(0, out))
+        return _mul(ct, select(origin, half, _div(args[mine], select(origin, _number(1, out), out))))
 
     return partial
+
+
+def _cbrt(ct: Expr, args: Args, out: Expr) -> Expr:
+    """ct * (1/r)^2 / 3: no infinity meets a zero in its own derivatives."""
+    inverse = apply(Op.RECIP, out)
+    return _mul(ct, _mul(_number(1 / 3, out), _mul(inverse, inverse)))
 
 
 def _zero(like: Expr) -> Const:
@@ -140,8 +155,10 @@ def _asinh(ct: Expr, args: Args, out: Expr) -> Expr:
 
 
 def _acosh(ct: Expr, args: Args, out: Expr) -> Expr:
-    below, above = _add(args[0], _number(-1, ct)), _add(args[0], _number(1, ct))
-    return _div(ct, _mul(apply(Op.SQRT, below), apply(Op.SQRT, above)))
+    """ct / (sqrt(x - 1) * sqrt(x + 1)), by reciprocals: in its own derivative no infinity meets a zero at 1."""
+    roots = (apply(Op.SQRT, _add(args[0], _number(sign, ct))) for sign in (-1, 1))
+    below, above = (apply(Op.RECIP, root) for root in roots)
+    return _mul(ct, _mul(below, above))
 
 
 def _bell(ct: Expr, x: Expr) -> Expr:
@@ -238,7 +255,7 @@ RULES: dict[Op, tuple[Partial | None, ...]] = {
     Op.ATANH: (lambda ct, args, out: _div(ct, _circle(args[0])),),
     Op.HYPOT: (_leg(0), _leg(1)),
     # r = cbrt a -> ct / 3r^2
-    Op.CBRT: (lambda ct, args, out: _div(ct, _mul(_number(3, ct), _mul(out, out))),),
+    Op.CBRT: (_cbrt,),
     Op.ERF: (lambda ct, args, out: _bell(ct, args[0]),),
     Op.ERFC: (lambda ct, args, out: _neg(_bell(ct, args[0])),),
     Op.ERFINV: (_erfinv,),

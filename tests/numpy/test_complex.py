@@ -290,3 +290,27 @@ def test_an_imaginary_part_is_not_lost():
         with pytest.raises(DTypeError):
             lose()
     np.testing.assert_array_equal(np.asarray(hnp.asarray(np.array([0, 1j, 0.5])).astype(bool)), [False, True, True])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products_start_from_their_first_factor(dtype):
+    """1 times an infinity has a NaN: the product of one factor is that factor, in every lane and chunk."""
+    compiled = harp.jit(lambda z: (hnp.prod(z, axis=0), hnp.prod(z, axis=1), hnp.cumprod(z, axis=0)))
+    for size in (2, 3, 40):
+        z = np.full((1, size), np.inf, dtype)
+        rows = z.T
+        for f in (compiled, lambda z: (hnp.prod(z, 0), hnp.prod(z, 1), hnp.cumprod(z, 0))):
+            np.testing.assert_array_equal(f(z)[0], z[0])
+            np.testing.assert_array_equal(f(z)[2], z)
+            np.testing.assert_array_equal(f(rows)[1], z[0])
+            np.testing.assert_array_equal(np.asarray(f(rows)[2])[0], z[0, :1])
+
+
+def test_membership_and_sinc_of_complex_numbers():
+    z = np.array([1 + 2j, 1 - 2j, 0, np.nan, 3])
+    for find in (hnp.isin, harp.jit(hnp.isin)):
+        np.testing.assert_array_equal(find(z, np.array([3, 1 + 2j, np.nan])), [True, False, False, False, True])
+        np.testing.assert_array_equal(find(z[:, None], z[:0]), np.zeros((5, 1), bool))
+    w = np.array([0.3 + 0.1j, 2 - 1j, 0, 1e-9j, -0.2, 0.31831 + 0j])
+    for f in (hnp.sinc, harp.jit(hnp.sinc)):
+        np.testing.assert_allclose(f(w), np.sinc(w), rtol=1e-13, atol=1e-15)

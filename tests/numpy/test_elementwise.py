@@ -166,8 +166,6 @@ def test_round_takes_halves_to_the_even_number(dtype):
         same(result, np.round(x))
         np.testing.assert_array_equal(np.signbit(result)[x == x], np.signbit(x)[x == x])
     same(harp.grad(lambda x: hnp.sum(hnp.round(x)))(halves), np.zeros_like(halves))
-    with pytest.raises(ArgumentError, match="round of integers has no decimals=-1"):
-        hnp.round(np.array([15]), -1)
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.kind != "f"], ids=str)
@@ -300,3 +298,50 @@ def test_integers_with_and_without_sign_compare_by_value(name):
         expected = getattr(np, name)(x, y)
         np.testing.assert_array_equal(np.asarray(f(x, y)), expected)
         np.testing.assert_array_equal(np.asarray(harp.jit(f)(x, y)), expected)
+
+
+COMPARE = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+KNOWN = harp.jit(lambda x: [[f(x, v), f(v, x)] for v in (300, -300, 2) for f in COMPARE.values()])
+TOLD = harp.jit(lambda x, v: [[f(x, v), f(v, x)] for f in COMPARE.values()])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "uint64"])
+def test_comparisons_with_integers_that_do_not_fit(dtype):
+    x = np.array([1, 2, 3], dtype)
+    expected = [[[f(x, v), f(v, x)] for f in COMPARE.values()] for v in (300, -300, 2)]
+    y = hnp.asarray(x)
+    np.testing.assert_array_equal([[[f(y, v), f(v, y)] for f in COMPARE.values()] for v in (300, -300, 2)], expected)
+    np.testing.assert_array_equal(np.asarray(KNOWN(x)).reshape(np.shape(expected)), expected)
+    for v, wanted in zip((300, -300, 2), expected, strict=True):
+        np.testing.assert_array_equal(TOLD(x, v), wanted)
+    np.testing.assert_array_equal(y < 2**70, True)
+
+
+@pytest.mark.parametrize("name", ["less", "less_equal", "greater", "greater_equal"])
+def test_an_order_of_complex_numbers_is_refused_by_its_name(name):
+    with pytest.raises(DTypeError, match=rf"^{name} is not defined for complex128"):
+        getattr(hnp, name)(hnp.asarray([1j]), 1)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int64", "uint64"])
+def test_integers_are_rounded_to_tens(dtype):
+    limits = np.iinfo(dtype)
+    x = np.array([0, 4, 5, 6, 14, 15, 16, 25, 35, 44, 50, 99, 100, 120], dtype)
+    x = np.concatenate([x, -x.astype(np.int64)]).astype(dtype) if limits.min < 0 else x
+    for places in (1, 2, 3, 25):
+        unit = 10**places
+        halves = [int(v) // unit + (2 * (int(v) % unit) > unit or (2 * (int(v) % unit) == unit and int(v) // unit % 2))
+                  for v in x]  # fmt: skip
+        expected = np.array([int(h) * unit for h in halves], object)
+        expected = np.array([int(e) for e in expected], np.int64).astype(dtype) if places < 20 else np.zeros_like(x)
+        for found in (hnp.round(x, -places), harp.jit(lambda x, p=places: hnp.round(x, -p))(x)):
+            np.testing.assert_array_equal(found, expected, strict=True)
+    with pytest.raises(ArgumentError, match="does not fit the dtype"):
+        hnp.round(np.ones(1, np.int64), -19)

@@ -1,5 +1,7 @@
 """Quantiles and medians against NumPy; derivatives; NaN, infinities, sizes of 1."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -78,8 +80,57 @@ def test_gradients():
 def test_errors():
     with pytest.raises(ArgumentError, match="between 0 and 1"):
         hnp.quantile(np.ones(3), 1.5)
-    with pytest.raises(ArgumentError, match="'linear' only"):
-        hnp.quantile(np.ones(3), 0.5, method="lower")
     with pytest.raises(ShapeError, match="median over axis 1 of size 0 has no value"):
         hnp.median(np.ones((3, 0)), 1)
     assert np.isnan(QUANTILE(np.ones((1, 3)), 2.0)).all()
+
+
+def test_derivatives_beside_infinities_are_the_weights():
+    inf = np.inf
+    gradient = harp.jit(harp.grad(lambda x, q: hnp.quantile(x, q)))
+    for x in ([1.0, inf, inf], [-inf, -inf, -inf], [-inf, 1.0, 2.0], [1.0, 2.0, inf]):
+        np.testing.assert_allclose(gradient(np.array(x), 0.3), [0.4, 0.6, 0.0], rtol=1e-14)
+        np.testing.assert_allclose(gradient(np.array(x), 0.6), [0.0, 0.8, 0.2], rtol=1e-14)
+        np.testing.assert_allclose(gradient(np.array(x), 0.5), [0.0, 1.0, 0.0], rtol=1e-14)
+
+
+def test_derivative_by_the_part_at_an_element():
+    slope = harp.grad(lambda q, x: hnp.quantile(x, q))
+    np.testing.assert_allclose([slope(q, np.array([1.0, 2.0, 3.0])) for q in (0.0, 0.25, 0.5, 0.6)], 2.0, rtol=1e-14)
+
+
+METHODS = (
+    *("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf"),
+    *("closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased"),
+)
+BY_ALL = harp.jit(lambda x, q: {m: (hnp.quantile(x, q, method=m), hnp.nanquantile(x, q, method=m)) for m in METHODS})
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 10, 11])
+def test_methods(size):
+    x = np.random.default_rng(size).normal(size=size)
+    q = np.concatenate([np.linspace(0, 1, 2 * size + 1), np.arange(size + 1) / size, [0.123, 0.51, 0.999]])
+    compiled, holed = BY_ALL(x, q), BY_ALL(np.append(x, np.nan), q)
+    for method in METHODS:
+        expected = np.quantile(x, q, method=method)
+        np.testing.assert_allclose(hnp.quantile(x, q, method=method), expected, rtol=1e-12, atol=1e-12, err_msg=method)
+        for found in (*compiled[method], holed[method][1]):
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, err_msg=method)
+        np.testing.assert_array_equal(holed[method][0], np.nan)
+
+
+def test_quantiles_without_nan():
+    x = np.array([[1.0, np.nan, 3.0, 2.0], [np.nan] * 4, [5.0, 1.0, 2.0, 8.0]])
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+        for axis in (0, 1, None, (0, 1)):
+            for q in (0.3, [[0.1], [1.0]]):
+                expected = np.nanquantile(x, q, axis=axis, keepdims=True)
+                np.testing.assert_allclose(hnp.nanquantile(x, q, axis, keepdims=True), expected)
+        np.testing.assert_allclose(hnp.nanmedian(x, 1), np.nanmedian(x, 1))
+    slope = harp.grad(lambda x: hnp.sum(hnp.nanquantile(x, 0.25, 1)[::2]))(x)
+    np.testing.assert_allclose(slope, [[0.5, 0, 0, 0.5], [0] * 4, [0, 0.25, 0.75, 0]], atol=1e-15)
+
+
+def test_an_unknown_method_names_all_of_them():
+    with pytest.raises(ArgumentError, match=r"'linear', 'lower', .*, not 'some'"):
+        hnp.quantile(np.ones(2), 0.5, method="some")

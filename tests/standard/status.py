@@ -5,6 +5,9 @@ python tests/standard/status.py > docs/array-api.md
 
 from __future__ import annotations
 
+import textwrap
+import types
+
 import harp.numpy
 
 VERSION = "2024.12"
@@ -157,6 +160,40 @@ This list is generated from the namespace: `python tests/standard/status.py > do
 """
 
 
+BEYOND = """## Beyond the standard
+
+What NumPy has as well, and some names of SciPy and JAX, in `harp.numpy`:
+
+{names}.
+
+In `harp.numpy.special`, under SciPy's names:
+
+{special}.
+
+They follow NumPy, with these differences, which come from arrays that do not change and from programs for all sizes:
+
+- `put_along_axis` and `fill_diagonal` return the new array. `cov` of a matrix is a matrix, of one row too.
+- `bincount` inside a traced function takes `length=`. `nanargmax` and `nanargmin` of NaN alone are -1.
+- `pad` has the modes "constant", "edge", "reflect", "symmetric" and "wrap", each width at most what the axis has.
+- `gradient` has `edge_order=1` only; `histogram` takes a number of bins or their edges, but no rule by name.
+
+"""
+
+
+def beyond() -> str:
+    """The chapter of what is not in the standard."""
+    special = harp.numpy.special
+    known = {*names(), "annotations", "linalg", "special"}
+    public = [n for n in dir(harp.numpy) if not n.startswith("_") and n not in known]
+    more = [n for n in public if not isinstance(getattr(harp.numpy, n), types.ModuleType)]
+    listed = (", ".join(f"`{n}`" for n in found) for found in (more, special.__all__))
+    return BEYOND.format(**{k: _wrapped(text) for k, text in zip(("names", "special"), listed, strict=True)})
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, 120, break_long_words=False)
+
+
 def page() -> str:
     """docs/array-api.md"""
     lines = [HEAD]
@@ -167,7 +204,7 @@ def page() -> str:
             there = f"yes; {note}" if note else "yes"
             lines.append(f"| `{name}` | {there if has(name) else f'no: {MISSING.get(name)}'} |")
         lines.append("")
-    return "\n".join(lines)
+    return "\n".join([*lines, beyond().rstrip() + "\n"])
 
 
 if __name__ == "__main__":

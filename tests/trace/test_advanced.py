@@ -207,3 +207,16 @@ def test_errors(call, error, match):
 def test_item_assignment_points_to_at():
     with pytest.raises(MutationError, match=r"x.at\[index\].set\(value\)"):
         hnp.zeros(3)[np.array([1])] = 2.0
+
+
+def test_the_largest_unsigned_index_is_no_negative_one():
+    huge = np.array([2**64 - 1], np.uint64)
+    for read in (lambda x: x[huge], lambda x: x[hnp.asarray(huge)], lambda x: x.at[huge].set(0.0)):
+        with pytest.raises(IndexOutOfRangeError, match="18446744073709551615 is out of range"):
+            read(hnp.arange(3.0))
+    np.testing.assert_array_equal(hnp.arange(3.0)[np.array([2, 0], np.uint64)], [2.0, 0.0])
+
+
+def test_an_unknown_mode_of_take_names_all_of_them():
+    with pytest.raises(ArgumentError, match=r"'clip'.*'wrap', not 'bogus'"):
+        hnp.take(np.ones(3), np.array([0]), mode="bogus")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import harp
 import harp.numpy as hnp
-from harp.errors import DTypeError, IndexOutOfRangeError, ShapeError
+from harp.errors import ConcretizationError, DTypeError, IndexOutOfRangeError, ShapeError
 from harp.trace.dtypes import ALL, bool_
 from tests.trace.conftest import Program
 from tests.trace.test_advanced import KEYS, indexed
@@ -173,3 +173,21 @@ def test_the_array_itself_stays():
     x = hnp.asarray(X)
     x.at[0].set(1.0).at[[1]].add(2.0)
     np.testing.assert_array_equal(np.asarray(x), X)
+
+
+def test_masks_behind_whole_axes():
+    x, mask = np.arange(24.0).reshape(3, 4, 2), np.random.default_rng(0).random((4, 2)) < 0.5
+    columns = harp.jit(lambda x, m: x.at[:, m].set(-1.0))
+    pair = harp.jit(lambda x, m, v: x.at[:, m].add(v))
+    for lead in (3, 1, 0):
+        expected = x[:lead].copy()
+        expected[:, mask] = -1
+        for found in (columns(x[:lead], mask), hnp.asarray(x[:lead]).at[:, mask].set(-1.0)):
+            np.testing.assert_array_equal(found, expected)
+        expected = x[:lead].copy()
+        expected[:, mask[:, 0]] += np.array([1.0, 2.0])
+        np.testing.assert_array_equal(pair(x[:lead], mask[:, 0], np.array([1.0, 2.0])), expected)
+    with pytest.raises(ShapeError, match="a mask does not fit axis 1"):
+        columns(x, np.ones((5, 2), bool))
+    with pytest.raises(ConcretizationError, match=r"x\.at\[:, mask\]\.set\(value\) beside whole axes"):
+        harp.jit(lambda x, m: x.at[0, m].set(1.0))(x, mask)

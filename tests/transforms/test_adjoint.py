@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harp.errors import MissingRuleError
+import harp
+import harp.numpy as hnp
 from harp.trace import view as v
 from harp.trace.division import ceildiv, floordiv, maximum, minimum, mod, relu
 from harp.trace.dtypes import f64
@@ -16,7 +17,7 @@ from harp.trace.expr import const
 from harp.trace.graph import Graph
 from harp.trace.index import ONE, ZERO, Symbol, as_index, evaluate, loop, of
 from harp.trace.interpret import interpret
-from harp.trace.node import View, fresh_input, positions, walk
+from harp.trace.node import Scatter, View, fresh_input, positions, walk
 from harp.trace.verify import verify_graph
 from harp.transforms.adjoint import view_adjoint
 from harp.transforms.solving import certain
@@ -190,10 +191,30 @@ def test_disjoint_windows_are_gathered_without_a_sum():
         lambda i, j: K * i,  # k may be 0, and then all rows read the same element
     ],
 )
-def test_what_cannot_be_inverted_raises_and_names_the_view(index):
-    node = at(src(N * M * (K + 1) + 9), (N, M), lambda i, j: (index(i, j),))
-    with pytest.raises(MissingRuleError, match=r"view .*\[.*i0.*\]"):
-        view_adjoint(node, fresh_input("ct", node.shape, f64))
+@pytest.mark.parametrize("masked", [False, True])
+def test_what_cannot_be_inverted_is_scattered(index, masked):
+    node = at(src(N * M * (K + 1) + N * N + 9), (N, M), lambda i, j: (index(i, j),), ())
+    if masked:
+        node = View(node.src, node.shape, node.index, tuple(p - 1 for p in positions(node.shape)), OUTSIDE)
+    for sizes in SIZES:
+        assert any(isinstance(n, Scatter) for n in check(node, sizes).nodes())
+
+
+def test_a_long_chain_of_views_has_a_gradient():
+    """What repeat, tile, reshape and a strided slice compose to is not inverted."""
+
+    def sampled(x):
+        return hnp.sum(hnp.tile(hnp.repeat(x, 3, axis=0).T, 2).reshape(-1)[:30:7] ** 3)
+
+    once = harp.jit(harp.grad(sampled))
+    twice = harp.jit(harp.grad(lambda x: hnp.sum(harp.grad(sampled)(x) ** 2)))
+    for shape in [(3, 4), (5, 2), (1, 11)]:
+        x = np.random.default_rng(0).normal(size=shape)
+        count = np.zeros(x.size)
+        np.add.at(count, np.tile(np.repeat(np.arange(x.size).reshape(shape), 3, 0).T, 2).reshape(-1)[:30:7], 1)
+        count = count.reshape(shape)
+        npt.assert_allclose(once(x), 3 * count * x**2, rtol=1e-14)
+        npt.assert_allclose(twice(x), 2 * 3 * count * x**2 * 6 * count * x, rtol=1e-14)
 
 
 def test_bounds_of_a_division_at_the_ends_of_its_loops():

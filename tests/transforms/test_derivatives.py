@@ -173,20 +173,30 @@ SPECIAL = [
     (Op.RECIP, INF, 0, 0),
     (Op.LOG, INF, 0, 0),
     (Op.COS, 0.0, 0, -1),
-    (Op.ASIN, 1.0, INF, None),
-    (Op.ACOS, -1.0, -INF, None),
+    (Op.ASIN, 1.0, INF, INF),
+    (Op.ACOS, -1.0, -INF, INF),
     (Op.ATAN, 1e200, 0, 0),
     (Op.ATAN, INF, 0, None),
     (Op.ASINH, 1e200, 1e-200, None),
     (Op.ASINH, 0.0, 1, 0),
-    (Op.ACOSH, 1.0, INF, None),
+    (Op.ACOSH, 1.0, INF, -INF),
     (Op.ACOSH, 1e200, 1e-200, None),
-    (Op.ATANH, 1.0, INF, None),
+    (Op.ATANH, 1.0, INF, INF),
     (Op.ATANH, 0.0, 1, 0),
     (Op.SINH, 0.0, 1, 0),
     (Op.COSH, -0.0, 0, 1),
     (Op.CBRT, 0.0, INF, None),
     (Op.CBRT, -1e300, 1e-200 / 3, None),
+    (Op.TANH, 1e-9, 1, -2e-9),
+    (Op.TANH, -1e-160, 1, 2e-160),
+    (Op.ASIN, 1e-9, 1, 1e-9),
+    (Op.ASIN, -1e-300, 1, -1e-300),
+    (Op.ACOS, 1e-17, -1, -1e-17),
+    (Op.ATANH, -3e-12, 1, -6e-12),
+    (Op.CBRT, 0.0, INF, -INF),
+    (Op.CBRT, -0.0, INF, INF),
+    (Op.CBRT, INF, 0, 0),
+    (Op.CBRT, -INF, 0, 0),
     (Op.ERF, 0.0, 2 / math.sqrt(math.pi), 0),
     (Op.ERF, INF, 0, None),
     (Op.ERFC, 0.0, -2 / math.sqrt(math.pi), 0),
@@ -201,6 +211,19 @@ def test_special_points(op, x, first, second):
     npt.assert_allclose(value(once, x), first, rtol=1e-14)
     if second is not None:
         npt.assert_allclose(value(partial(once), x), second, rtol=1e-13)
+
+
+@pytest.mark.parametrize("op", [Op.TANH, Op.ASIN, Op.ACOS, Op.ATANH])
+def test_derivatives_agree_where_their_formula_changes(op):
+    e = apply(op, X[0])
+    for _ in range(3):
+        e = _without_seed(partial(e))
+        npt.assert_allclose(value(e, np.nextafter(0.5, 0)), value(e, 0.5), rtol=1e-13)
+
+
+def test_second_derivatives_of_hypot_at_the_origin_are_zero():
+    parts = [_without_seed(partial(apply(Op.HYPOT, *X[:2]), slot)) for slot in (0, 1)]
+    assert [value(partial(p, slot), 0.0, 0.0) for p in parts for slot in (0, 1)] == [0, 0, 0, 0]
 
 
 def test_third_derivative_of_tanh_at_zero():

@@ -18,7 +18,19 @@ from harp.trace.expr import Operand, Position, apply, cast, const, weight
 from harp.trace.graph import Graph, inline
 from harp.trace.index import Symbol, as_index, of
 from harp.trace.interpret import interpret
-from harp.trace.node import KINDS, Captured, Constant, Contiguous, Input, MapReduce, View, fresh_input, positions
+from harp.trace.node import (
+    KINDS,
+    Captured,
+    Constant,
+    Contiguous,
+    Input,
+    MapReduce,
+    Put,
+    Scatter,
+    View,
+    fresh_input,
+    positions,
+)
 from harp.trace.ops import INFO, Op, Reduce
 from harp.trace.verify import verify_graph
 from harp.transforms import derivatives
@@ -297,10 +309,10 @@ def test_nodes_get_the_line_of_what_they_were_made_for():
 
 def test_a_missing_rule_names_node_and_line():
     x = x_(N)
-    (i,) = positions((N,))
-    strange = View(x, (N,), (floordiv(i * i, N),))
-    with pytest.raises(MissingRuleError, match=r"view .*i0\*i0.*\n  at user\.py:12"):
-        vjp(Graph((x,), (strange,), {strange: ("user.py", 12)}), (x,))
+    index = MapReduce((M,), (), Position(positions((M,))[0]))
+    product = Scatter(x_(N), (index,), v.view(x, (M,), positions((M,))), Put.MULTIPLY, False)
+    with pytest.raises(MissingRuleError, match=r"multiply.*unique_indices=True.*\n  at user\.py:12"):
+        vjp(Graph((*product.base.inputs, x, product.base), (product,), {product: ("user.py", 12)}), (x,))
 
 
 def test_sums_of_expanded_arrays_need_no_view_of_the_cotangent():

@@ -8,7 +8,7 @@ from harp.backends.c import fill, panel, parts, rows, stream, update
 from harp.backends.c.arena import constant_count
 from harp.backends.c.function import parameter
 from harp.backends.c.index import IndexPrinter, division
-from harp.backends.c.scalar import TYPES, operation
+from harp.backends.c.scalar import TYPES, accumulation
 from harp.backends.c.values import Lines, ValuePrinter, bare
 from harp.errors import VerificationError
 from harp.lower.loops import (
@@ -215,7 +215,7 @@ class Body:
                 name = self._fresh("at")
                 self.lines.add(f"const int64_t {name} = {self._offset(stmt.buffer, stmt.index)};", name)
                 target = f"{self._buffers[stmt.buffer]}[{name}]"
-            value = operation(stmt.reduce.value, stmt.buffer.dtype, (target, value))
+            value = accumulation(stmt.reduce.value, stmt.buffer.dtype, target, value)
         self.lines.add(f"{target} = {bare(value)};")
 
     def _row(self, stmt: Row, block: bool) -> None:

@@ -247,6 +247,17 @@ static inline $T harp_mul_$s($T a, $T b)
                              harp_madd_$R(__real__ a, __imag__ b, __imag__ a*__real__ b));
 }
 """,
+    "prod": """\
+/* What a product accumulates, from 1: that times an infinity would have a NaN. */
+static inline $T harp_prod_$s($T a, $T b)
+{
+    if (__real__ a == 1 && __imag__ a == 0)
+        return b;
+    if (__real__ b == 1 && __imag__ b == 0)
+        return a;
+    return harp_mul_$s(a, b);
+}
+""",
 }
 _FAMILIES: Mapping[Kind, tuple[Mapping[str, str], ...]] = {
     Kind.BOOL: (),

@@ -144,6 +144,13 @@ def operation(op: Op, dtype: DType, args: Sequence[str]) -> str:
     return f"({TYPES[dtype]}){text}" if narrow else text
 
 
+def accumulation(op: Op, dtype: DType, accumulator: str, value: str) -> str:
+    """The operation of a reduction: a product of complex numbers starts from its first factor."""
+    if op is Op.MUL and dtype.is_complex:
+        return f"harp_prod_{dtype.name}({accumulator}, {value})"
+    return operation(op, dtype, (accumulator, value))
+
+
 def conversion(source: DType, target: DType, arg: str) -> str:
     """The cast, NumPy's where that is defined."""
     if source.is_half and target is not f32:

@@ -1,0 +1,270 @@
+"""Choosing among arrays, and arrays of positions: select, piecewise, diagonals, grids of indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from harp.errors import ArgumentError, ConcretizationError, IndexOutOfRangeError, ShapeError
+from harp.numpy.creation import arange, zeros
+from harp.numpy.elementwise import clip, logical_not, remainder
+from harp.numpy.elementwise import where as choose
+from harp.numpy.joining import stack
+from harp.numpy.linalg.products import diagonal
+from harp.numpy.manipulation import broadcast_to, ravel, reshape
+from harp.numpy.reductions import any as any_
+from harp.trace import view
+from harp.trace.arithmetic import add, floor_divide, multiply
+from harp.trace.array import Array, node_of
+from harp.trace.dtypes import Buffer, DTypeLike, i64
+from harp.trace.expr import Operand, Position, apply, const
+from harp.trace.expr import select as _select
+from harp.trace.index import loop
+from harp.trace.node import MapReduce
+from harp.trace.ops import Op
+from harp.trace.primitives import as_array, as_integer, emit, known_numbers, map_, to_shape
+from harp.trace.sites import where
+from harp.trace.sizes import resolve, wrap
+
+
+def select(conditions: Sequence[object], choices: Sequence[object], default: object = 0) -> Array:
+    """Elementwise the choice of the first condition that holds, else the default; all broadcast.
+
+    Raises ArgumentError where there are not as many conditions as choices.
+
+    >>> import harp.numpy as hnp
+    >>> x = hnp.arange(4)
+    >>> select([x < 1, x > 2], [x - 10, x * 10], x)
+    Array([-10,   1,   2,  30])
+    """
+    if len(conditions) != len(choices) or not conditions:
+        raise ArgumentError(
+            f"select takes a choice for each condition, at least one: {len(conditions)} conditions, {len(choices)} "
+            f"choices{where()}"
+        )
+    result = default
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        result = choose(condition, choice, result)
+    return as_array(result)
+
+
+def piecewise(x: object, conditions: Sequence[object], functions: Sequence[object], *args: object) -> Array:
+    """Elementwise the function of the last condition that holds; one function more is for where none does, else 0.
+
+    Functions are called with all of `x` and further arguments, or are numbers. The dtype is that of `x`. Raises
+    ArgumentError for another number of functions.
+
+    >>> import harp.numpy as hnp
+    >>> piecewise(hnp.asarray([-2.0, 3.0]), [hnp.asarray([True, False])], [lambda v: -v, lambda v: v * v])
+    Array([2., 9.])
+    """
+    array = as_array(x)
+    tests, pieces = list(conditions), list(functions)
+    if len(pieces) not in (len(tests), len(tests) + 1):
+        raise ArgumentError(
+            f"piecewise takes a function for each of {len(tests)} conditions, or one more, not {len(pieces)}{where()}"
+        )
+    otherwise = pieces.pop() if len(pieces) > len(tests) else 0
+
+    def value(piece: object) -> object:
+        found = piece(array, *args) if callable(piece) else piece
+        return map_(lambda e: e, found, to=array.kind)
+
+    result = value(otherwise)
+    for test, piece in zip(tests, pieces, strict=True):
+        result = choose(test, value(piece), result)
+    return broadcast_to(result, array.shape)
+
+
+def diag(x: object, k: int = 0) -> Array:
+    """A matrix with a vector on its k-th diagonal, or the k-th diagonal of a matrix. Raises ShapeError for others.
+
+    >>> import harp.numpy as hnp
+    >>> diag(hnp.asarray([1, 2]))
+    Array([[1, 0],
+           [0, 2]])
+    """
+    array, offset = as_array(x), as_integer("k", k)
+    if array.ndim == 2:
+        return diagonal(array, offset)
+    if array.ndim != 1:
+        raise ShapeError(f"diag takes a vector or a matrix, not {array.ndim} axes{where()}")
+    node = node_of(array)
+    size = resolve(resolve(node.shape[0]) + abs(offset))
+    row, column = loop(0, size), loop(1, size)
+    at = row if offset >= 0 else column
+    inside = (at, resolve(node.shape[0]) - 1 - at)
+    spread = view.view(node, (size, size), (at,), inside, const(0, node.dtype))
+    here = apply(Op.EQ, Position(column - row), const(offset, i64))
+    return emit(MapReduce((size, size), (spread,), _select(here, Operand(node.dtype, 0), const(0, node.dtype))))
+
+
+def diagflat(x: object, k: int = 0) -> Array:
+    """A matrix with all elements of an array on its k-th diagonal."""
+    return diag(ravel(x), k)
+
+
+def fill_diagonal(x: object, value: object, *, inplace: bool = False) -> Array:
+    """The array, of two equal axes, with this value on its diagonal: arrays do not change, so it is returned.
+
+    Raises ArgumentError for `inplace=True`, ShapeError for other than two axes.
+
+    >>> import harp.numpy as hnp
+    >>> fill_diagonal(hnp.zeros((2, 2)), 5.0)
+    Array([[5., 0.],
+           [0., 5.]])
+    """
+    _not_in_place("fill_diagonal", inplace)
+    array = as_array(x)
+    if array.ndim != 2:
+        raise ShapeError(f"fill_diagonal takes a matrix, not {array.ndim} axes{where()}")
+    rows, columns = array.shape
+    here = arange(rows)[:, None] == arange(columns)[None]
+    given = map_(lambda e: e, value, to=array.kind)
+    if given.ndim > 1:
+        raise ShapeError(f"fill_diagonal takes a number or a vector, not {given.ndim} axes{where()}")
+    return choose(here, given[:, None] if given.ndim else given, array)
+
+
+def _not_in_place(name: str, inplace: bool) -> None:
+    if inplace:
+        raise ArgumentError(f"arrays do not change: {name} returns the new one; leave out inplace=True{where()}")
+
+
+def indices(dimensions: object, dtype: DTypeLike = i64) -> Array:
+    """The positions along each axis of this shape, in one array with an axis for them in front.
+
+    >>> indices((2, 2)).shape
+    (2, 2, 2)
+    """
+    shape = to_shape(dimensions)
+    rank = len(shape)
+    whole = (*map(wrap, shape),)
+    parts = [
+        broadcast_to(reshape(arange(size, dtype=dtype), (-1, *(1,) * (rank - 1 - axis))), whole)
+        for axis, size in enumerate(whole)
+    ]
+    return stack(parts) if parts else zeros((0,), dtype)
+
+
+def ix_(*sequences: object) -> tuple[Array, ...]:
+    """Vectors as index arrays of a grid, each along an axis of its own: `x[ix_(rows, columns)]`. Masks as positions.
+
+    Raises ShapeError for arrays of more than one axis.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.arange(6).reshape(2, 3)[ix_(hnp.asarray([1]), hnp.asarray([0, 2]))]
+    Array([[3, 5]])
+    """
+    result = []
+    for k, sequence in enumerate(sequences):
+        array = as_array(np.asarray(sequence) if isinstance(sequence, (list, tuple)) else sequence)
+        if array.ndim != 1:
+            raise ShapeError(f"ix_ takes vectors, but array {k} has {array.ndim} axes{where()}")
+        if array.dtype == np.bool_:
+            array = as_array(np.nonzero(_known("ix_", array))[0])
+        result.append(reshape(array, (*(1,) * k, -1, *(1,) * (len(sequences) - 1 - k))))
+    return tuple(result)
+
+
+def _known(name: str, array: Array) -> Buffer:
+    numbers = known_numbers(array)
+    if numbers is None:
+        raise ConcretizationError(
+            f"how many positions a mask of {name} has is known only when the program runs; take harp.numpy.nonzero("
+            f"mask, size=...) with a size of your own{where()}"
+        )
+    return numbers
+
+
+def unravel_index(places: object, shape: object) -> tuple[Array, ...]:
+    """Positions in a flattened array of this shape, as positions along each axis.
+
+    Raises IndexOutOfRangeError for a known position outside; in traced functions it means the nearest element.
+
+    >>> import harp.numpy as hnp
+    >>> unravel_index(hnp.asarray([5, 0]), (2, 3))
+    (Array([1, 0]), Array([2, 0]))
+    """
+    sizes = [wrap(size) for size in to_shape(shape)]
+    flat, total = as_array(places), 1
+    for size in sizes:
+        total = total * size  # type: ignore[assignment]
+    known = known_numbers(flat)
+    if known is not None and known.size and isinstance(total, int) and not 0 <= known.min() <= known.max() < total:
+        raise IndexOutOfRangeError(f"a position is outside an array of {total} elements{where()}")
+    rest, result = clip(flat.astype(i64), 0, total - 1), []
+    for size in reversed(sizes):
+        result.append(remainder(rest, size))
+        rest = floor_divide(rest, size)
+    return tuple(reversed(result))
+
+
+def ravel_multi_index(positions: Sequence[object], dims: object, mode: str = "raise") -> Array:
+    """Positions along each axis, as positions in the flattened array of this shape.
+
+    `mode` says what positions outside mean: "clip" the nearest element, "wrap" counts around; "raise" is an error where
+    they are known, and clips in traced functions. Raises IndexOutOfRangeError, ArgumentError for other modes.
+
+    >>> import harp.numpy as hnp
+    >>> ravel_multi_index((hnp.asarray([1, 0]), hnp.asarray([2, 0])), (2, 3))
+    Array([5, 0])
+    """
+    sizes = [wrap(size) for size in to_shape(dims)]
+    if mode not in ("raise", "clip", "wrap"):
+        raise ArgumentError(f"mode is 'raise', 'clip' or 'wrap', not {mode!r}{where()}")
+    if len(positions) != len(sizes):
+        raise ShapeError(f"ravel_multi_index has positions for {len(positions)} axes of {len(sizes)}{where()}")
+    flat: object = 0
+    for axis, (place, size) in enumerate(zip(positions, sizes, strict=True)):
+        array = as_array(place)
+        known = known_numbers(array)
+        if mode == "raise" and known is not None and known.size and isinstance(size, int):
+            low, high = int(known.min()), int(known.max())
+            if low < 0 or high >= size:
+                raise IndexOutOfRangeError(
+                    f"index {low if low < 0 else high} is out of range for axis {axis} of size {size}{where()}"
+                )
+        inside = remainder(array, size) if mode == "wrap" else clip(array, 0, size - 1)
+        flat = add(multiply(flat, size), inside)
+    return as_array(flat)
+
+
+def diag_indices(n: object, ndim: int = 2) -> tuple[Array, ...]:
+    """The positions of the main diagonal of an array with `ndim` axes of n elements."""
+    return (arange(n),) * as_integer("ndim", ndim)
+
+
+def tril_indices(n: object, k: int = 0, m: object = None) -> tuple[Array, ...]:
+    """The positions of the lower triangle of an n by m matrix; in a traced function n and m are fixed, by a guard."""
+    return _triangle_indices(np.tril_indices, n, k, m)
+
+
+def triu_indices(n: object, k: int = 0, m: object = None) -> tuple[Array, ...]:
+    """The positions of the upper triangle of an n by m matrix; in a traced function n and m are fixed, by a guard."""
+    return _triangle_indices(np.triu_indices, n, k, m)
+
+
+def _triangle_indices(find: Callable[..., tuple[Buffer, ...]], n: object, k: int, m: object) -> tuple[Array, ...]:
+    rows = as_integer("n", n)
+    return tuple(map(as_array, find(rows, as_integer("k", k), rows if m is None else as_integer("m", m))))
+
+
+def array_equal(a: object, b: object, equal_nan: bool = False) -> Array:
+    """Whether both have the same shape and elements, as a 0-d bool; other shapes are not equal, and no error.
+
+    >>> import harp.numpy as hnp
+    >>> array_equal(hnp.ones(2), hnp.ones(3))
+    Array(False)
+    """
+    x, y = as_array(a), as_array(b)
+    same = x.ndim == y.ndim and all(m == n for m, n in zip(x.shape, y.shape, strict=True))
+    return _all_equal(x, y, equal_nan) if same else as_array(np.bool_(False))
+
+
+def _all_equal(x: Array, y: Array, equal_nan: bool) -> Array:
+    differ = x != y
+    if equal_nan:
+        differ = differ & ((x == x) | (y == y))
+    return logical_not(any_(differ))

@@ -1,0 +1,235 @@
+"""Statistics that count or weigh: averages, covariances, bins and histograms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from harp.errors import ArgumentError, ConcretizationError, ShapeError
+from harp.numpy.complexes import conj, imag, real
+from harp.numpy.creation import linspace, zeros
+from harp.numpy.cumulative import diff
+from harp.numpy.elementwise import clip, logical_and, sqrt
+from harp.numpy.elementwise import where as choose
+from harp.numpy.joining import concatenate
+from harp.numpy.linalg.products import diagonal, matmul, promoted
+from harp.numpy.manipulation import as_tuple, broadcast_to, flip, ravel, reshape
+from harp.numpy.reductions import max as max_
+from harp.numpy.reductions import mean
+from harp.numpy.reductions import min as min_
+from harp.numpy.reductions import sum as sum_
+from harp.numpy.sorting import searchsorted
+from harp.trace import dtypes
+from harp.trace.arithmetic import add, divide, equal, greater_equal, less, less_equal_, multiply, subtract
+from harp.trace.array import Array
+from harp.trace.dtypes import DTypeLike, as_dtype, bool_, i64
+from harp.trace.primitives import as_array, common_dtype, known_numbers, normalize_axes, to_shape
+from harp.trace.sites import where
+from harp.trace.sizes import wrap
+
+
+def ptp(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """The largest element minus the smallest over axes; NaN if there is one. Raises ShapeError over no elements.
+
+    >>> import harp.numpy as hnp
+    >>> ptp(hnp.asarray([4.0, 1.0, 2.0]))
+    Array(3.)
+    """
+    return subtract(max_(x, axis, keepdims), min_(x, axis, keepdims))
+
+
+def average(
+    x: object, axis: object = None, weights: object = None, returned: bool = False, *, keepdims: bool = False
+) -> Array | tuple[Array, Array]:
+    """The mean over axes, with weights: of the shape of `x`, or a vector along the one axis.
+
+    With `returned` also the sum of the weights. Raises ShapeError for weights that do not fit.
+
+    >>> import harp.numpy as hnp
+    >>> average(hnp.asarray([1.0, 4.0]), weights=hnp.asarray([2.0, 1.0]))
+    Array(2.)
+    """
+    array = as_array(x)
+    if weights is None:
+        result = mean(array, axis, keepdims=keepdims)
+        count = divide(array.size, result.size) if result.ndim else as_array(array.size).astype(result.kind)
+        return (result, broadcast_to(count.astype(result.kind), result.shape)) if returned else result
+    given = _spread(as_array(weights), array, axis)
+    dtype = common_dtype((array, given))[0]
+    dtype = dtype if dtype.is_inexact else dtypes.f64
+    total = sum_(given, axis, dtype, keepdims=keepdims)
+    result = divide(sum_(multiply(array.astype(dtype), given.astype(dtype)), axis, keepdims=keepdims), total)
+    return (result, broadcast_to(total, result.shape)) if returned else result
+
+
+def _spread(weights: Array, array: Array, axis: object) -> Array:
+    """The weights in the shape of the array, of which they may have the one axis only."""
+    axes = normalize_axes(axis, array.ndim)
+    if weights.ndim == array.ndim:
+        return broadcast_to(weights, array.shape)
+    if weights.ndim != 1 or len(axes) != 1:
+        raise ShapeError(
+            f"weights with {weights.ndim} axes do not fit an array with {array.ndim}: they have its shape, or are a "
+            f"vector along the one axis{where()}"
+        )
+    return broadcast_to(reshape(weights, (-1, *(1,) * (array.ndim - 1 - axes[0]))), array.shape)
+
+
+def cov(m: object, y: object = None, rowvar: bool = True, bias: bool = False, ddof: object = None) -> Array:
+    """The covariances of variables, which are rows (or columns, without `rowvar`), each a sequence of observations.
+
+    `y` has further variables. Sums are divided by n - 1, by n with `bias`, or by n - ddof. A vector is one variable.
+    Raises ShapeError for more than two axes.
+
+    >>> import harp.numpy as hnp
+    >>> cov(hnp.asarray([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]))
+    Array([[ 1. , -0.5],
+           [-0.5,  1. ]])
+    """
+    rows = _variables(m, rowvar)
+    if y is not None:
+        rows = concatenate(promoted((rows, _variables(y, rowvar))), 0)
+    if not rows.kind.is_inexact:
+        rows = rows.astype(dtypes.f64)
+    centred = subtract(rows, mean(rows, 1, keepdims=True))
+    less_than_n = (0 if bias else 1) if ddof is None else ddof
+    count = clip(subtract(rows.shape[1], less_than_n), 0)
+    products = matmul(centred, conj(centred).T)
+    result = divide(products, count.astype(dtypes.real_of(rows.kind)))
+    return reshape(result, ()) if as_array(m).ndim < 2 and y is None else result
+
+
+def _variables(m: object, rowvar: bool) -> Array:
+    array = as_array(m)
+    if array.ndim > 2:
+        raise ShapeError(f"cov takes vectors and matrices, not {array.ndim} axes{where()}")
+    if array.ndim < 2:
+        return reshape(array, (1, -1))
+    return array if rowvar else array.T
+
+
+def corrcoef(x: object, y: object = None, rowvar: bool = True) -> Array:
+    """The correlation coefficients of variables, given as in `cov`: between -1 and 1; NaN for a constant variable.
+
+    >>> import harp.numpy as hnp
+    >>> corrcoef(hnp.asarray([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+    Array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    c = cov(x, y, rowvar)
+    if not c.ndim:
+        return divide(c, c)
+    deviations = sqrt(real(diagonal(c)))
+    result = divide(divide(c, deviations[:, None]), deviations[None])
+    if result.kind.is_complex:
+        return add(clip(real(result), -1, 1), multiply(clip(imag(result), -1, 1), 1j))
+    return clip(result, -1, 1)
+
+
+def bincount(x: object, weights: object = None, minlength: object = 0, *, length: object = None) -> Array:
+    """How often each of the integers 0, 1, ... occurs in a vector, or the sums of weights at its places.
+
+    There are as many as the largest one needs, at least `minlength`. With `length`, which must be given in a traced
+    function, there are so many: other integers are left out. Raises ArgumentError for negative integers and for floats,
+    ConcretizationError where the number of results is not known.
+
+    >>> import harp.numpy as hnp
+    >>> bincount(hnp.asarray([0, 2, 2]))
+    Array([1, 0, 2])
+    """
+    places = as_array(x)
+    if places.ndim != 1 or not (places.kind.is_integer or places.kind is bool_):
+        raise ArgumentError(f"bincount takes a vector of integers, not {places.dtype} with {places.ndim} axes{where()}")
+    places = places.astype(i64) if not places.kind.is_integer else places
+    size = _bins(places, minlength) if length is None else wrap(to_shape(length)[0])
+    places = choose(less(places, 0), size, places)  # a negative index counts from the end
+    if weights is None:
+        return zeros((size,), i64).at[places].add(1, mode="drop")
+    given = as_array(weights)
+    given = given if given.kind.is_inexact else given.astype(dtypes.f64)
+    return zeros((size,), given.kind).at[places].add(broadcast_to(given, places.shape), mode="drop")
+
+
+def _bins(places: Array, minlength: object) -> int:
+    known = known_numbers(places)
+    if known is None:
+        raise ConcretizationError(
+            "how many results bincount has depends on numbers that are not known while a function is traced; say how "
+            f"many are wanted, bincount(..., length=n){where()}"
+        )
+    if known.size and int(known.min()) < 0:
+        raise ArgumentError(f"bincount counts integers from 0 on, not {int(known.min())}{where()}")
+    return max(int(known.max()) + 1 if known.size else 0, int(wrap(to_shape(minlength)[0])))
+
+
+def digitize(x: object, bins: object, right: bool = False) -> Array:
+    """Into which bin each element falls (int64): between bins[i-1] and bins[i], the lower end in it, or the upper one
+    if `right`. The bins increase or decrease.
+
+    >>> import harp.numpy as hnp
+    >>> digitize(hnp.asarray([0.5, 2.0]), hnp.asarray([0.0, 1.0, 2.0]))
+    Array([1, 3])
+    """
+    edges = as_array(bins)
+    if edges.ndim != 1:
+        raise ShapeError(f"digitize takes a vector of bins, not {edges.ndim} axes{where()}")
+    side = "left" if right else "right"
+    up = searchsorted(edges, x, side=side)
+    known = known_numbers(edges)
+    if known is not None and (known.size < 2 or known[0] <= known[-1]):
+        return up
+    down = subtract(edges.shape[0], searchsorted(flip(edges), x, side=side))
+    return down if known is not None else choose(less_equal_(edges[:1], edges[-1:]), up, down)
+
+
+def histogram_bin_edges(x: object, bins: object = 10, range: object = None, weights: object = None) -> Array:
+    """The edges of `bins` bins of equal width from the smallest to the largest element, or over a range (low, high).
+
+    An array of edges is returned as it is. Raises ShapeError for the range of no elements, ArgumentError for rules by
+    name.
+    """
+    if isinstance(bins, str):
+        raise ArgumentError(f"bins are a number, or an array of edges, not the rule {bins!r}{where()}")
+    array = as_array(x)
+    edges = as_array(np.asarray(bins) if isinstance(bins, (list, tuple)) else bins)
+    if edges.ndim == 1:
+        return edges
+    target = array.kind if array.kind.is_float else dtypes.f64
+    low, high = (min_(array), max_(array)) if range is None else as_tuple(range)
+    low, high = (as_array(end).astype(target) for end in (low, high))
+    same = equal(low, high)
+    low, high = choose(same, subtract(low, 0.5), low), choose(same, add(high, 0.5), high)
+    return linspace(low, high, _edges(bins))
+
+
+def _edges(bins: object) -> object:
+    """One edge more than bins."""
+    (count,) = to_shape(bins)
+    return wrap(count + 1)
+
+
+def histogram(
+    x: object, bins: object = 10, range: object = None, density: bool = False, weights: object = None
+) -> tuple[Array, Array]:
+    """How many elements fall into each bin, and the edges: the upper end of the last bin is in it.
+
+    See `histogram_bin_edges`. With weights their sums; with `density` divided by those of all and the widths. NaN are
+    in no bin.
+
+    >>> import harp.numpy as hnp
+    >>> histogram(hnp.asarray([1.0, 2.0, 2.5]), bins=2, range=(0.0, 4.0))
+    (Array([1, 2]), Array([0., 2., 4.]))
+    """
+    array, edges = ravel(x), histogram_bin_edges(x, bins, range)
+    (edge_count,) = to_shape(edges.shape)
+    count = wrap(edge_count - 1)
+    place = subtract(searchsorted(edges, array, side="right"), 1)
+    place = choose(equal(array, edges[-1]), count - 1, place)
+    inside = logical_and(greater_equal(array, edges[0]), less_equal_(array, edges[-1]))
+    place = choose(inside, place, count)
+    given = None if weights is None else ravel(weights)
+    dtype: DTypeLike = i64 if given is None else given.kind if given.kind.is_inexact else dtypes.f64
+    counts = zeros((count,), dtype).at[place].add(1 if given is None else given.astype(as_dtype(dtype)), mode="drop")
+    if density:
+        widths = diff(edges)
+        counts = divide(divide(counts, widths), sum_(counts))
+    return counts, edges

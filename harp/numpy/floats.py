@@ -1,0 +1,238 @@
+"""Elementwise functions that are not in the standard: parts of floating-point numbers, NumPy's other extrema and tests.
+
+All broadcast and promote as those of `harp.numpy.elementwise`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from harp.errors import DTypeError
+from harp.numpy.complexes import imag
+from harp.numpy.elementwise import float_map, floor_divide, isnan, maximum, minimum, remainder, round, trunc
+from harp.numpy.elementwise import where as choose
+from harp.trace import dtypes
+from harp.trace.arithmetic import INTEGERS, NUMBERS, equal, not_equal, power, require
+from harp.trace.array import Array, marked
+from harp.trace.dtypes import DType, Kind, bool_, computing, i32, i64, u64
+from harp.trace.expr import Expr, apply, cast, const, select
+from harp.trace.ops import Op
+from harp.trace.primitives import as_array, common_dtype, map_
+from harp.trace.sites import where
+
+# The exponents of powers of two that are normal numbers, and the shift that makes all numbers normal.
+_EXPONENTS = {dtypes.f32: (-126, 127, 64), dtypes.f64: (-1022, 1023, 128)}
+
+
+def _add(a: Expr, b: Expr) -> Expr:
+    return apply(Op.ADD, a, b)
+
+
+def _mul(a: Expr, b: Expr) -> Expr:
+    return apply(Op.MUL, a, b)
+
+
+def _power_of_two(exponent: Expr, dtype: DType) -> Expr:
+    return cast(apply(Op.EXP2, cast(exponent, dtypes.f64)), dtype)  # exact, rounded from double to float32
+
+
+def _scaled(x: Expr, exponent: Expr) -> Expr:
+    """x * 2**exponent, rounded once: the factors that may leave the normal numbers come last."""
+    low, high, _ = _EXPONENTS[x.dtype]
+    rest = exponent
+    factors = []
+    for _ in range(3):
+        part = apply(Op.MAX, apply(Op.MIN, rest, const(high, i64)), const(low, i64))
+        factors.append(_power_of_two(part, x.dtype))
+        rest = _add(rest, apply(Op.NEG, part))
+    for factor in reversed(factors):
+        x = _mul(x, factor)
+    return x
+
+
+def ldexp(x: object, exponent: object) -> Array:
+    """Elementwise x * 2**exponent for integers, exact but for numbers that are too large or too small.
+
+    The derivative by x is 2**exponent. Raises DTypeError for exponents that are no integers, and for complex x.
+
+    >>> ldexp(0.75, 4)
+    Array(12.)
+    """
+    require(common_dtype((exponent,))[0], "ldexp by this exponent", INTEGERS)
+    dtype, weak = common_dtype((x,))
+    require(dtype, "ldexp", NUMBERS)
+    target = dtypes.inexact(dtype)
+
+    def build(a: Expr, n: Expr) -> Expr:
+        inner = computing(target)
+        within = cast(apply(Op.MIN, n, const(1 << 20, n.dtype)), i64) if n.dtype is u64 else cast(n, i64)
+        return cast(_scaled(cast(a, inner), within), target)
+
+    kinds = [target, u64 if common_dtype((exponent,))[0] is u64 else i64]
+    return marked(map_(build, x, exponent, to=kinds), weak)
+
+
+def _parts(x: Expr) -> tuple[Expr, Expr]:
+    """A magnitude from 1/2 to below 1 with the sign of x, and its exponent; x itself where it has none."""
+    zero, one, half = (const(number, x.dtype) for number in (0, 1, 0.5))
+    lowest, _, shift = _EXPONENTS[x.dtype]
+    size = apply(Op.ABS, x)
+    regular = apply(Op.AND, apply(Op.LT, zero, size), apply(Op.LT, size, const(math.inf, x.dtype)))
+    small = apply(Op.LT, size, const(2.0**lowest, x.dtype))
+    scale = select(small, const(2.0**shift, x.dtype), one)
+    normal = select(regular, apply(Op.STOP, _mul(size, scale)), half)
+    # A logarithm beside an integer may be rounded to it: one step up or down.
+    guess = _add(cast(apply(Op.FLOOR, apply(Op.LOG2, normal)), i64), const(1, i64))
+    mantissa = _scaled(normal, apply(Op.NEG, guess))
+    up, down = apply(Op.NOT, apply(Op.LT, mantissa, one)), apply(Op.LT, mantissa, half)
+    step = select(up, const(1, i64), select(down, const(-1, i64), const(0, i64)))
+    exponent = _add(guess, _add(step, select(small, const(-shift, i64), const(0, i64))))
+    value = _scaled(x, apply(Op.NEG, exponent))
+    return select(regular, value, x), select(regular, exponent, const(0, i64))
+
+
+def frexp(x: object) -> tuple[Array, Array]:
+    """Elementwise (m, e) with x = m * 2**e and 1/2 <= |m| < 1, e as int32; (x, 0) for zeros, infinities and NaN.
+
+    The derivative of m is 2**-e. Raises DTypeError for complex numbers.
+
+    >>> frexp(12.0)
+    (Array(0.75), Array(4, dtype=int32))
+    """
+    dtype, weak = common_dtype((x,))
+    require(dtype, "frexp", NUMBERS)
+    target = dtypes.inexact(dtype)
+    wide = computing(target)
+    mantissa = map_(lambda a: cast(_parts(cast(a, wide))[0], target), x, to=target)
+    exponent = map_(lambda a: cast(_parts(cast(a, wide))[1], i32), x, to=target)
+    return marked(mantissa, weak), marked(exponent, False)
+
+
+def modf(x: object) -> tuple[Array, Array]:
+    """Elementwise the fraction and the whole part, both with the sign of x. Raises DTypeError for complex numbers.
+
+    >>> modf(-2.5)
+    (Array(-0.5), Array(-2.))
+    """
+    dtype, _ = common_dtype((x,))
+    require(dtype, "modf", NUMBERS)
+    array = as_array(x) if dtype.is_float else as_array(x).astype(dtypes.inexact(dtype))
+    whole = trunc(array)
+
+    def fraction(a: Expr, b: Expr) -> Expr:
+        rest = _add(a, apply(Op.NEG, b))
+        exact = select(apply(Op.EQ, apply(Op.ABS, a), const(math.inf, a.dtype)), const(0, a.dtype), rest)
+        return apply(Op.COPYSIGN, exact, apply(Op.STOP, a))
+
+    return map_(fraction, array, whole), whole
+
+
+def divmod(a: object, b: object) -> tuple[Array, Array]:
+    """Elementwise (a // b, a % b). Raises DTypeError for bool and complex numbers.
+
+    >>> divmod(7, 2)
+    (Array(3), Array(1))
+    """
+    return floor_divide(a, b), remainder(a, b)
+
+
+def rint(x: object) -> Array:
+    """Elementwise rounding to the nearest integer, halves to the even one; integers become floats, as in NumPy."""
+    dtype, _ = common_dtype((x,))
+    return round(x if dtype.is_inexact else as_array(x).astype(dtypes.inexact(dtype)))
+
+
+def fix(x: object) -> Array:
+    """Elementwise rounding towards zero: `trunc`."""
+    return trunc(x)
+
+
+def fabs(x: object) -> Array:
+    """Elementwise |x| in floating point. Raises DTypeError for complex numbers."""
+    require(common_dtype((x,))[0], "fabs", NUMBERS)
+    return float_map(lambda a: apply(Op.ABS, a), x)
+
+
+def fmax(a: object, b: object) -> Array:
+    """Elementwise maximum; the other one where one is NaN, and so is the derivative.
+
+    >>> fmax(float("nan"), 2.0)
+    Array(2.)
+    """
+    return choose(isnan(a), b, choose(isnan(b), a, maximum(a, b)))
+
+
+def fmin(a: object, b: object) -> Array:
+    """Elementwise minimum; the other one where one is NaN, and so is the derivative."""
+    return choose(isnan(a), b, choose(isnan(b), a, minimum(a, b)))
+
+
+def float_power(a: object, b: object) -> Array:
+    """Elementwise a ** b in float64 or complex128, also of integers to negative powers.
+
+    >>> float_power(2, -1)
+    Array(0.5)
+    """
+    dtype, _ = common_dtype((a, b))
+    target = dtypes.c128 if dtype.is_complex else dtypes.f64
+    return power(*(as_array(value).astype(target) for value in (a, b)))
+
+
+def bitwise_count(x: object) -> Array:
+    """Elementwise the number of ones among the bits of |x|, as uint8. Raises DTypeError for floats.
+
+    >>> bitwise_count(-7)
+    Array(3, dtype=uint8)
+    """
+    dtype, _ = common_dtype((x,))
+    require(dtype, "bitwise_count", {Kind.BOOL, *INTEGERS})
+    return marked(map_(lambda a: _count_bits(_size(a)), x), False)
+
+
+def _size(x: Expr) -> Expr:
+    """|x| as uint64, that of the lowest integer included."""
+    return cast(apply(Op.ABS, cast(x, i64)) if x.dtype.kind is Kind.INT else x, u64)
+
+
+def _count_bits(x: Expr) -> Expr:
+    """Sums of neighbours: of bits, of pairs, of fours; then of all bytes by a product."""
+
+    def masked(a: Expr, mask: int) -> Expr:
+        return apply(Op.AND, a, const(mask, u64))
+
+    def shifted(a: Expr, by: int) -> Expr:
+        return apply(Op.SHR, a, const(by, u64))
+
+    pairs = _add(masked(x, 0x5555555555555555), masked(shifted(x, 1), 0x5555555555555555))
+    fours = _add(masked(pairs, 0x3333333333333333), masked(shifted(pairs, 2), 0x3333333333333333))
+    eights = masked(_add(fours, shifted(fours, 4)), 0x0F0F0F0F0F0F0F0F)
+    return cast(shifted(_mul(eights, const(0x0101010101010101, u64)), 56), dtypes.u8)
+
+
+def _is_end(sign: int, name: str, x: object) -> Array:
+    dtype, _ = common_dtype((x,))
+    if dtype.is_complex:
+        raise DTypeError(f"{name} is not defined for {dtype.numpy}; take harp.numpy.real or imag{where()}")
+    if not dtype.is_float:
+        return marked(map_(lambda a: const(False, bool_), x), False)
+    return equal(x, sign * math.inf)
+
+
+def isposinf(x: object) -> Array:
+    """Elementwise: is it infinity, as bool. Raises DTypeError for complex numbers."""
+    return _is_end(1, "isposinf", x)
+
+
+def isneginf(x: object) -> Array:
+    """Elementwise: is it minus infinity, as bool. Raises DTypeError for complex numbers."""
+    return _is_end(-1, "isneginf", x)
+
+
+def isreal(x: object) -> Array:
+    """Elementwise: is the imaginary part 0, as bool."""
+    return equal(imag(x), 0)
+
+
+def iscomplex(x: object) -> Array:
+    """Elementwise: is the imaginary part not 0, as bool."""
+    return not_equal(imag(x), 0)

@@ -1,0 +1,139 @@
+"""Reductions that leave NaN out: each is the plain one, of what stands for a NaN, and of how many there are."""
+
+from __future__ import annotations
+
+import math
+
+from harp.numpy.complexes import square_of_magnitude
+from harp.numpy.cumulative import cumprod, cumsum
+from harp.numpy.elementwise import isnan, logical_not, logical_or, sqrt
+from harp.numpy.elementwise import where as choose
+from harp.numpy.reductions import all as all_
+from harp.numpy.reductions import argmax, argmin, prod, sum
+from harp.numpy.reductions import max as max_
+from harp.numpy.reductions import min as min_
+from harp.trace import dtypes
+from harp.trace.arithmetic import divide, equal, less, subtract
+from harp.trace.array import Array
+from harp.trace.dtypes import DTypeLike, as_dtype, real_of
+from harp.trace.expr import Expr, apply
+from harp.trace.ops import Op
+from harp.trace.primitives import as_array, map_
+
+
+def _replaced(x: object, value: float) -> Array:
+    array = as_array(x)
+    return choose(isnan(array), value, array) if array.kind.is_inexact else array
+
+
+def nansum(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
+    """The sum over axes of what is not NaN; of nothing, 0.
+
+    >>> import harp.numpy as hnp
+    >>> nansum(hnp.asarray([1.0, float("nan"), 2.0]))
+    Array(3.)
+    """
+    return sum(_replaced(x, 0), axis, dtype, keepdims)
+
+
+def nanprod(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
+    """The product over axes of what is not NaN; of nothing, 1."""
+    return prod(_replaced(x, 1), axis, dtype, keepdims)
+
+
+def nancumsum(x: object, axis: object = None, dtype: DTypeLike | None = None) -> Array:
+    """The sums of the elements up to each one along an axis, where NaN count as 0; see `cumsum`."""
+    return cumsum(_replaced(x, 0), axis, dtype)
+
+
+def nancumprod(x: object, axis: object = None, dtype: DTypeLike | None = None) -> Array:
+    """The products of the elements up to each one along an axis, where NaN count as 1; see `cumprod`."""
+    return cumprod(_replaced(x, 1), axis, dtype)
+
+
+def nanmax(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """The maximum over axes of what is not NaN; NaN if all are. Raises ShapeError over no elements.
+
+    >>> import harp.numpy as hnp
+    >>> nanmax(hnp.asarray([1.0, float("nan"), 2.0]))
+    Array(2.)
+    """
+    array = as_array(x)
+    if not array.kind.is_float:
+        return max_(array, axis, keepdims)
+    return choose(all_(isnan(array), axis, keepdims), math.nan, max_(_replaced(array, -math.inf), axis, keepdims))
+
+
+def nanmin(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """The minimum over axes of what is not NaN; NaN if all are. Raises ShapeError over no elements."""
+    array = as_array(x)
+    if not array.kind.is_float:
+        return min_(array, axis, keepdims)
+    return choose(all_(isnan(array), axis, keepdims), math.nan, min_(_replaced(array, math.inf), axis, keepdims))
+
+
+def nanargmax(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """The position (int64) of the first maximum of what is not NaN; -1 if all are. Raises ShapeError of nothing."""
+    return _position(argmax, -math.inf, x, axis, keepdims)
+
+
+def nanargmin(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """The position (int64) of the first minimum of what is not NaN; -1 if all are. Raises ShapeError of nothing."""
+    return _position(argmin, math.inf, x, axis, keepdims)
+
+
+def _position(find: object, worst: float, x: object, axis: object, keepdims: bool) -> Array:
+    assert callable(find)
+    array = as_array(x)
+    if not array.kind.is_float:
+        return find(array, axis, keepdims)  # type: ignore[no-any-return]
+    missing = isnan(array)
+    place = find(choose(missing, worst, array), axis, keepdims)
+    # Where the best there is stands for NaN, too, it is that of all numbers: the first one.
+    numbers = all_(logical_or(missing, equal(array, worst)), axis, keepdims)
+    place = choose(numbers, argmin(missing.astype(dtypes.i8), axis, keepdims), place)
+    return choose(all_(missing, axis, keepdims), -1, place)
+
+
+def _count(array: Array, axis: object, keepdims: bool, dtype: dtypes.DType) -> Array:
+    return sum(logical_not(isnan(array)), axis, keepdims=keepdims).astype(real_of(dtype))
+
+
+def nanmean(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
+    """The mean over axes of what is not NaN; NaN if all are. Integers and bool give float64.
+
+    >>> import harp.numpy as hnp
+    >>> nanmean(hnp.asarray([1.0, float("nan"), 2.0]))
+    Array(1.5)
+    """
+    array = as_array(x)
+    target = as_dtype(dtype) if dtype is not None else array.kind if array.kind.is_inexact else dtypes.f64
+    inner = dtypes.computing(target)
+    wide = array.astype(inner)
+    return divide(nansum(wide, axis, keepdims=keepdims), _count(wide, axis, keepdims, inner)).astype(target)
+
+
+def nanvar(
+    x: object, axis: object = None, dtype: DTypeLike | None = None, ddof: object = 0, keepdims: bool = False
+) -> Array:
+    """The variance over axes of what is not NaN, with n - ddof in place of its number n; NaN unless above 0."""
+    array = as_array(x)
+    target = as_dtype(dtype) if dtype is not None else array.kind if array.kind.is_inexact else dtypes.f64
+    inner = dtypes.computing(target)
+    wide = array.astype(inner)
+    distance = map_(_distance, _replaced(wide, 0), nanmean(wide, axis, keepdims=True))
+    squares = map_(square_of_magnitude, distance)
+    left = subtract(_count(wide, axis, keepdims, inner), ddof)
+    total = sum(choose(isnan(wide), 0, squares), axis, keepdims=keepdims)
+    return choose(less(0, left), divide(total, choose(less(0, left), left, 1)), math.nan).astype(real_of(target))
+
+
+def _distance(a: Expr, b: Expr) -> Expr:
+    return apply(Op.ADD, a, apply(Op.NEG, b))
+
+
+def nanstd(
+    x: object, axis: object = None, dtype: DTypeLike | None = None, ddof: object = 0, keepdims: bool = False
+) -> Array:
+    """The standard deviation over axes of what is not NaN, the square root of `nanvar`."""
+    return sqrt(nanvar(x, axis, dtype, ddof, keepdims))

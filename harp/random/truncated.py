@@ -1,0 +1,99 @@
+"""The normal distribution between two bounds, by its quantiles: exact in both tails.
+
+An interval that lies above 0 is turned over, for small probabilities have all digits and those near 1 have not. In the
+tail the quantile starts from formula 26.2.23 of Abramowitz and Stegun (Handbook of Mathematical Functions, 1964), and
+is made exact by Newton's method on the logarithm of the probability.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache, partial
+
+from harp.errors import ArgumentError
+from harp.random.direct import Build
+from harp.random.floats import add, float_dtype, mul, neg, number, unit
+from harp.random.parameters import is_number, sample_shape, spread
+from harp.random.streams import draw
+from harp.trace.array import Array
+from harp.trace.dtypes import DTypeLike, f64
+from harp.trace.expr import Expr, apply, cast, less_equal, select
+from harp.trace.ops import Op
+from harp.trace.primitives import map_
+from harp.trace.sites import where
+
+_TAIL = 0.02  # a probability from which on erfinv has all digits
+_START = ((0.010328, 0.802853, 2.515517), (0.001308, 0.189269, 1.432788, 1.0))
+
+
+def truncated_normal(key: object, lower: object, upper: object, shape: object = None, dtype: DTypeLike = f64) -> Array:
+    """Normal numbers given that they lie between the bounds, in float64 or float32.
+
+    The bounds are numbers or arrays that broadcast to the shape, or infinite; derivatives flow to them. NaN where an
+    array has lower > upper, and for bounds that both lie more than 37 standard deviations on one side. Raises
+    ArgumentError for such numbers, DTypeError for other dtypes.
+
+    >>> import harp
+    >>> sample = harp.random.truncated_normal(harp.random.key(0), 1.0, 2.0, 100)
+    >>> bool(((1.0 <= sample) & (sample <= 2.0)).all())
+    True
+    """
+    target, sizes = float_dtype("truncated_normal", dtype), sample_shape(shape, lower, upper)
+    if is_number(lower) and is_number(upper) and not (lower < upper and lower < 37 and upper > -37):  # type: ignore[operator]
+        raise ArgumentError(
+            f"truncated_normal draws from lower to a larger upper within 37 standard deviations, not {lower!r} to "
+            f"{upper!r}{where()}"
+        )
+    drawn = draw(key, sizes, _unit())
+    low, high = (spread(bound, target, sizes) for bound in (lower, upper))
+    return map_(lambda u, a, b: _bounded(cast(_between(u, cast(a, f64), cast(b, f64)), target), a, b), drawn, low, high,
+                to=(f64, target, target))  # fmt: skip
+
+
+@cache
+def _unit() -> Build:
+    return partial(unit, dtype=f64)
+
+
+def _bounded(x: Expr, low: Expr, high: Expr) -> Expr:
+    """Within the bounds, where rounding left them; NaN stays."""
+    inside = select(apply(Op.LT, x, low), low, select(apply(Op.LT, high, x), high, x))
+    return select(less_equal(low, high), inside, number(math.nan, x))
+
+
+def _between(u: Expr, low: Expr, high: Expr) -> Expr:
+    """The quantile of the share `u` of the probability between the bounds."""
+    over = apply(Op.LT, neg(low), high)  # more of the interval is above 0
+    a, b = select(over, neg(high), low), select(over, neg(low), high)
+    p, q = _below(a), _below(b)
+    share = select(over, add(number(1, f64), neg(u)), u)
+    x = _quantile(add(p, mul(share, add(q, neg(p)))))
+    return select(over, neg(x), x)
+
+
+def _below(x: Expr) -> Expr:
+    """The probability of a number below x."""
+    return mul(number(0.5, x), apply(Op.ERFC, mul(x, number(-math.sqrt(0.5), x))))
+
+
+def _quantile(p: Expr) -> Expr:
+    tail = apply(Op.LT, p, number(_TAIL, p))
+    small = select(tail, p, number(_TAIL, p))
+    log = apply(Op.LOG, small)
+    t = apply(Op.SQRT, apply(Op.STOP, mul(number(-2, p), log)))
+    x = add(apply(Op.DIV, _polynomial(t, _START[0]), _polynomial(t, _START[1])), neg(t))
+    for _ in range(3):
+        x = apply(Op.STOP, x)  # of the last step the derivative is that of the quantile
+        probability = _below(x)
+        density = mul(number(1 / math.sqrt(2 * math.pi), p), apply(Op.EXP, mul(number(-0.5, p), mul(x, x))))
+        x = add(x, mul(add(log, neg(apply(Op.LOG, probability))), apply(Op.DIV, probability, density)))
+    large = select(tail, number(0.5, p), p)
+    double = add(large, add(large, number(-1, p)))
+    return select(tail, x, mul(number(math.sqrt(2), p), apply(Op.ERFINV, double)))
+
+
+def _polynomial(x: Expr, coefficients: tuple[float, ...]) -> Expr:
+    value = number(coefficients[0], x)
+    for c in coefficients[1:]:
+        value = add(mul(value, x), number(c, x))
+    return value

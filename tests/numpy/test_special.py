@@ -1,0 +1,91 @@
+"""The functions of `harp.numpy.special` against SciPy and 40 digits, and gradients that are functions too."""
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.special
+
+import harp
+import harp.numpy as hnp
+
+special = hnp.special
+INF, NAN = np.inf, np.nan
+UNARY = ("gammaln", "digamma", "expit", "logit")
+program = harp.jit(lambda x: {name: getattr(special, name)(x) for name in UNARY})
+slopes = harp.jit(
+    lambda x: {name: harp.grad(lambda x, name=name: hnp.sum(getattr(special, name)(x)))(x) for name in UNARY[:2]}
+)
+
+
+def points(low=-40.0):
+    rng = np.random.default_rng(0)
+    near = [base + e for base in (0.5, 1.0, 1.5, 2.0, 2.5, 7.5, 8.0) for e in (-1e-9, 0.0, 1e-9, 3e-5, -1e-4)]
+    spread = [*rng.uniform(0, 10, 60), *rng.uniform(low, 0, 60), *np.exp(rng.uniform(-300, 300, 40))]
+    return np.array([*near, *spread])
+
+
+def exact(name, x):
+    with mpmath.workdps(40):
+        function = {"gammaln": lambda v: mpmath.re(mpmath.loggamma(v)), "digamma": mpmath.digamma}[name]
+        return np.array([float(function(mpmath.mpf(float(v)))) for v in x])
+
+
+@pytest.mark.parametrize("name", ["gammaln", "digamma"])
+def test_of_gamma(name):
+    x = points()
+    expected = exact(name, x)
+    for found in (program(x)[name], getattr(special, name)(x)):
+        allowed = np.maximum(np.abs(expected), np.where((x > 0) & (name == "gammaln"), 0, 1))
+        assert (np.abs(found - expected) <= 3e-15 * allowed * np.where(x < 0, 20, 1)).all()
+    single = x.astype(np.float32)
+    single = single[(single > 0) | (single != np.floor(single))]
+    with np.errstate(over="ignore"):
+        wanted = exact(name, single).astype(np.float32)
+    np.testing.assert_allclose(program(single)[name], wanted, rtol=2e-7, atol=2e-7)
+
+
+def test_gamma_at_special_points():
+    x = np.array([0.0, -0.0, -1.0, -7.0, INF, -INF, NAN, 1.0, 2.0, 1e308, -1e300])
+    np.testing.assert_allclose(program(x)["gammaln"], [INF, INF, INF, INF, INF, INF, NAN, 0, 0, INF, INF], rtol=1e-14)
+    np.testing.assert_array_equal(program(x)["digamma"][np.array([0, 1, 2, 3, 6])], NAN)
+    assert program(x)["digamma"][4] == INF
+    np.testing.assert_allclose(special.gammaln(np.float16(5)), np.float16(np.log(24)))
+
+
+def test_gradients_are_digamma_and_trigamma():
+    x = points(-9.0)
+    x = x[(np.abs(x) < 1e100) & (np.abs(x) > 1e-100) & (np.abs(x - np.round(x)) > 1e-6)]
+    np.testing.assert_allclose(slopes(x)["gammaln"], scipy.special.digamma(x), rtol=1e-11, atol=2e-13)
+    np.testing.assert_allclose(slopes(x)["digamma"], scipy.special.polygamma(1, np.where(x > 0, x, 1))
+                               * (x > 0) + np.where(x > 0, 0, _trigamma(x)), rtol=1e-10, atol=1e-12)  # fmt: skip
+    twice = harp.grad(lambda x: hnp.sum(harp.grad(lambda x: hnp.sum(special.gammaln(x)))(x)))
+    np.testing.assert_allclose(twice(x[x > 0]), scipy.special.polygamma(1, x[x > 0]), rtol=1e-9, atol=1e-12)
+    assert harp.grad(special.gammaln)(INF) == INF
+
+
+def _trigamma(x):
+    with mpmath.workdps(40):
+        return np.array([float(mpmath.polygamma(1, mpmath.mpf(float(v)))) for v in x])
+
+
+def test_logit_and_its_inverse():
+    x = np.array([0.0, 1.0, 0.5, 0.3, 0.25, 0.75, 1e-300, 0.5 + 1e-12, 1 - 1e-12, -0.1, 1.1, NAN])
+    np.testing.assert_allclose(program(x)["logit"], scipy.special.logit(x), rtol=2e-15)
+    np.testing.assert_allclose(program(x * 20 - 10)["expit"], scipy.special.expit(x * 20 - 10), rtol=4e-15)
+
+
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py"])
+def test_products_with_logarithms(name):
+    values = np.array([0.0, -0.0, 1.0, 0.5, 3.0, -1.0, -2.0, INF, NAN])
+    x, y = (a.ravel() for a in np.meshgrid(values, values))
+    expected = getattr(scipy.special, name)(x, y)
+    np.testing.assert_allclose(getattr(special, name)(x, y), expected, rtol=1e-15)
+    by_x, by_y = harp.grad(lambda x, y: getattr(special, name)(x, y), argnums=(0, 1))(0.0, 0.0)
+    assert (float(by_x), float(by_y)) == (0.0, 0.0)
+    by_x, by_y = harp.grad(lambda x, y: getattr(special, name)(x, y), argnums=(0, 1))(0.0, 2.0)
+    np.testing.assert_allclose((by_x, by_y), (np.log(2.0 + (name == "xlog1py")), 0.0))
+
+
+def test_beta():
+    a, b = np.array([0.5, 2.0, 3.0, 1e-3]), np.array([2.0, 0.1, 3.0, 5.0])
+    np.testing.assert_allclose(special.betaln(a, b), scipy.special.betaln(a, b), rtol=1e-14)
