@@ -8,9 +8,12 @@ import tempfile
 from hypothesis import HealthCheck, settings
 
 if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit the directory that the main process made
-    os.environ["HARP_CACHE_DIR"] = tempfile.mkdtemp(prefix="harp-tests-")
-    atexit.register(shutil.rmtree, os.environ["HARP_CACHE_DIR"], ignore_errors=True)
+    kept = os.environ.get("HARP_TESTS_CACHE")  # for the next run, which then needs the C compiler less
+    os.environ["HARP_CACHE_DIR"] = kept or tempfile.mkdtemp(prefix="harp-tests-")
+    if not kept:
+        atexit.register(shutil.rmtree, os.environ["HARP_CACHE_DIR"], ignore_errors=True)
 os.environ.setdefault("HARP_VERIFY", "1")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of the many processes that tests start compiles all of harp
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 # Compiling makes the first example slow and the next ones fast, so time limits say nothing.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple, cast
@@ -22,8 +21,6 @@ from harp.backends.toolchain import base_flags, find_toolchain
 from harp.config import log
 
 _SUFFIX = ".json"
-_KEY = re.compile("[0-9a-f]{64}")
-
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -71,7 +68,7 @@ def _checked(key: str, fields: object) -> Record:
         raise ValueError("it is no record")
     own, library, inputs, outputs, sizes, uses_scratch, pairs = fields
     record = Record(library, inputs, outputs, sizes, uses_scratch, _pairs(pairs))
-    if own != key or not _KEY.fullmatch(record.library):
+    if own != key or len(record.library) != 64 or not {*record.library} <= {*"0123456789abcdef"}:
         raise ValueError(f"it is about {own!r} and {record.library!r}")
     return record
 

@@ -5,10 +5,12 @@ Sizes for which an index would leave its array break a guard of the trace; they 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice, product
 from typing import cast
 
+import attrs
 import numpy as np
 
 from harp.errors import VerificationError
@@ -32,19 +34,18 @@ _TOLERANCES = {bf16: 3e-2, f16: 4e-3, f32: 1e-3, c64: 1e-3, f64: 1e-9, c128: 1e-
 
 def check_graph(before: Graph, after: Graph) -> None:
     """Raise VerificationError unless both graphs compute the same."""
-    for sizes in _cases(before):
-        arrays = [random_array(i.dtype, _numbers(i.shape, sizes), k) for k, i in enumerate(before.inputs)]
-        _compare(interpret(before, arrays, sizes), interpret(after, arrays, sizes), f"a pass over the graph\n{after}")
+    for case in _cases(before):
+        found = interpret(after, case.inputs, case.sizes)
+        _compare(case.outputs, found, lambda: f"a pass over the graph\n{after}")
 
 
 def check_program(graph: Graph, program: Program) -> None:
     """Raise VerificationError unless the program computes what the graph means."""
-    for sizes in _cases(graph):
-        if iterations(program, sizes) > _MOST_ITERATIONS:
-            continue
-        arrays = [random_array(i.dtype, _numbers(i.shape, sizes), k) for k, i in enumerate(graph.inputs)]
-        given = [*arrays, *(c.captured.array for c in graph.captured)]
-        _compare(interpret(graph, arrays, sizes), execute(program, given, sizes), f"the program of\n{graph}")
+    captured = [c.captured.array for c in graph.captured]
+    for case in _cases(graph):
+        if iterations(program, case.sizes) <= _MOST_ITERATIONS:
+            found = execute(program, [*case.inputs, *captured], case.sizes)
+            _compare(case.outputs, found, lambda: f"the program of\n{graph}")
 
 
 def random_array(dtype: DType, shape: tuple[int, ...], seed: int) -> Buffer:
@@ -58,7 +59,26 @@ def random_array(dtype: DType, shape: tuple[int, ...], seed: int) -> Buffer:
     return np.asarray((parts[0] + 1j * parts[1] if dtype.is_complex else parts[0]).astype(dtype.numpy))
 
 
-def _cases(graph: Graph) -> Iterator[Sizes]:
+@attrs.frozen
+class _Case:
+    """Sizes, data, and what the graph makes of it."""
+
+    sizes: Sizes
+    inputs: list[Buffer]
+    outputs: list[Buffer]
+
+
+@lru_cache(maxsize=2)  # all passes of one program are compared with the same
+def _cases(graph: Graph) -> tuple[_Case, ...]:
+    return tuple(_case(graph, sizes) for sizes in _sizes(graph))
+
+
+def _case(graph: Graph, sizes: Sizes) -> _Case:
+    arrays = [random_array(i.dtype, _numbers(i.shape, sizes), k) for k, i in enumerate(graph.inputs)]
+    return _Case(sizes, arrays, list(interpret(graph, arrays, sizes)))
+
+
+def _sizes(graph: Graph) -> Iterator[Sizes]:
     """Small sizes that the graph serves."""
     symbols = sizes_of(graph)
     generator = np.random.default_rng(len(symbols))
@@ -103,11 +123,11 @@ def _numbers(shape: tuple[Index, ...], sizes: Sizes) -> tuple[int, ...]:
     return tuple(evaluate(p, lambda atom: sizes[cast(Symbol, atom)]) for p in shape)
 
 
-def _compare(expected: Sequence[Buffer], found: Sequence[Buffer], what: str) -> None:
+def _compare(expected: Sequence[Buffer], found: Sequence[Buffer], what: Callable[[], str]) -> None:
     for number, (a, b) in enumerate(zip(expected, found, strict=True)):
         dtype = as_dtype(a.dtype)
         tolerance = _TOLERANCES.get(dtype, 0.0)
         if dtype.is_half:
             a, b = a.astype(np.float32), b.astype(np.float32)
         if a.shape != b.shape or not np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=dtype.is_inexact):
-            raise VerificationError(f"output {number} is\n{b}\ninstead of\n{a}\nafter {what}")
+            raise VerificationError(f"output {number} is\n{b}\ninstead of\n{a}\nafter {what()}")

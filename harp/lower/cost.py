@@ -66,10 +66,7 @@ class Nesting:
         return Place(self.root[: frame.depth] + frame.loops, bool(frame.loops))
 
 
-@lru_cache(maxsize=1 << 14)
-def mentioned(p: Index) -> frozenset[Loop]:
-    """The loops on which the value of `p` depends."""
-    return frozenset(loops_in(p))
+mentioned = loops_in  # the loops on which the value of an index depends
 
 
 def repeats(shape: Sequence[Index], index: Sequence[Index], loops: Sequence[Loop]) -> bool:

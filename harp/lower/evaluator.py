@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from types import CodeType
 from typing import cast
 
 import numpy as np
@@ -87,7 +89,7 @@ class Evaluator:
         found = self._numbers.get(p)
         if found is None:
             names = {"v": self._values, "divide": divide, "max": max, "pick": self._picks}
-            found = self._numbers[p] = eval(f"lambda: {self._source(p)}", names)
+            found = self._numbers[p] = eval(_compiled(self._source(p)), names)
         return found
 
     def _source(self, p: Index) -> str:
@@ -135,12 +137,15 @@ class Evaluator:
             args = tuple(places[a] for a in e.args)
             steps.append((self._step(e), args, e.dtype.numpy.type))
 
+        if len(steps) == 1:
+            (function, _, kind), *_ = steps
+            return lambda: _exactly(function(), kind)
+
         def run() -> np.generic:
             values: list[np.generic] = []
             for function, args, kind in steps:
                 result = function(*[values[a] for a in args])
-                exact = result if type(result) is kind else np.asarray(result).astype(kind)[()]
-                values.append(cast(np.generic, exact))
+                values.append(result if type(result) is kind else _exactly(result, kind))
             return values[-1]
 
         return run
@@ -183,7 +188,8 @@ class Evaluator:
             return buffer.dtype.numpy.type(_GARBAGE)
         if memory.written is not None and not memory.written[position]:
             raise self.error(f"reads {buffer.name}{list(index)} at {position} before it was written")
-        return cast(np.generic, memory.flat[position])
+        element: np.generic = memory.flat[position]
+        return element
 
     def read_row(self, buffer: Buffer, at: tuple[int, ...]) -> Array:
         """A row along the last axis, which must have been written."""
@@ -234,6 +240,16 @@ class Evaluator:
         flat = np.full(size, _GARBAGE, buffer.dtype.numpy)
         self.memory(buffer).set(flat, np.zeros(size, bool), shape, buffer.slack)
         return flat
+
+
+def _exactly(value: object, kind: type[np.generic]) -> np.generic:
+    return value if type(value) is kind else cast(np.generic, np.asarray(value).astype(kind)[()])
+
+
+@lru_cache(maxsize=1 << 12)
+def _compiled(source: str) -> CodeType:
+    """The same expressions come again after every pass."""
+    return compile(f"lambda: {source}", "<index>", "eval")
 
 
 def divide(a: int, b: int) -> int:

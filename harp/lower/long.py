@@ -19,7 +19,7 @@ import attrs
 from harp.lower.build import Built
 from harp.lower.collapse import collapsed
 from harp.lower.cost import mentioned
-from harp.lower.loops import Alloc, Buffer, Digits, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loops import Alloc, Buffer, Digits, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.products import is_contraction
 from harp.lower.rewrite import Numbers, Renaming, accumulation, is_plain, loads, nest, rebuilt, score, sequence
 from harp.lower.scan import cut_scan
@@ -48,13 +48,13 @@ class Row:
 def long_rows(built: Built) -> Built:
     """The kernels with the rule applied, and the scratch buffers that it takes."""
     scratch = list(built.scratch)
-    kernels = tuple(Kernel(k.name, _outermost(Numbers(k), k.body, scratch)) for k in built.kernels)
+    kernels = tuple(k.with_body(_outermost(Numbers(k), k.body, scratch)) for k in built.kernels)
     return attrs.evolve(built, kernels=kernels, scratch=tuple(scratch))
 
 
 def _outermost(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt:
     if isinstance(s, Seq):
-        return sequence(_outermost(numbers, part, scratch) for part in s.parts)
+        return rebuilt(s, lambda part: _outermost(numbers, part, scratch))
     scan = cut_scan(numbers, s, scratch)
     if scan is not None:
         return scan

@@ -28,7 +28,8 @@ its array.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import attrs
 
@@ -271,20 +272,30 @@ class Kernel:
     name: str
     body: Stmt
 
+    def with_body(self, body: Stmt) -> Kernel:
+        """The kernel with this body: itself, if that is its own."""
+        return self if body is self.body else Kernel(self.name, body)
+
+
+_PARTS: dict[type[Stmt], Callable[[Any], tuple[Stmt, ...]]] = {
+    Nest: lambda s: (s.body,),
+    Alloc: lambda s: (s.body,),
+    Region: lambda s: (s.body,),
+    Seq: lambda s: s.parts,
+    If: lambda s: (s.yes,) if s.no is None else (s.yes, s.no),
+}
+
 
 def parts(stmt: Stmt) -> tuple[Stmt, ...]:
     """The statements directly inside a statement."""
-    if isinstance(stmt, (Nest, Alloc, Region)):
-        return (stmt.body,)
-    if isinstance(stmt, Seq):
-        return stmt.parts
-    if isinstance(stmt, If):
-        return (stmt.yes,) if stmt.no is None else (stmt.yes, stmt.no)
-    return ()
+    found = _PARTS.get(type(stmt))
+    return () if found is None else found(stmt)
 
 
 def walk(stmt: Stmt) -> Iterator[Stmt]:
     """The statement and everything inside it, in order of execution."""
-    yield stmt
-    for part in parts(stmt):
-        yield from walk(part)
+    stack = [stmt]
+    while stack:
+        s = stack.pop()
+        yield s
+        stack.extend(reversed(parts(s)))

@@ -25,7 +25,7 @@ def named(kernel: Kernel) -> Kernel:
     if not any(_picks(part) for part in walk(kernel.body)):
         return kernel
     stored = frozenset(part.buffer for part in walk(kernel.body) if isinstance(part, Store))
-    return Kernel(kernel.name, _Names(stored).statement(kernel.body, frozenset()))
+    return kernel.with_body(_Names(stored).statement(kernel.body, frozenset()))
 
 
 def _picks(s: Stmt) -> set[Pick]:

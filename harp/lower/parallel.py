@@ -26,7 +26,7 @@ _STRIP = 128
 
 def parallel(kernel: Kernel) -> Kernel:
     """The kernel with parallel loops, and with names for elements of index arrays."""
-    return named(Kernel(kernel.name, _parallel(Numbers(kernel), kernel.body)))
+    return named(kernel.with_body(_parallel(Numbers(kernel), kernel.body)))
 
 
 def _parallel(numbers: Numbers, s: Stmt) -> Stmt:

@@ -31,7 +31,7 @@ ROWS = 8
 
 def prefix(kernel: Kernel) -> Kernel:
     """The kernel, with running reductions in linear time."""
-    return Kernel(kernel.name, _once(kernel.body))
+    return kernel.with_body(_once(kernel.body))
 
 
 def _once(s: Stmt) -> Stmt:

@@ -54,7 +54,8 @@ def check_parallel(head: For, inner: Sequence[Head], body: Stmt, lets: Mapping[A
         known[let.symbol] = Substitution(known)(let.index)
     expand = Substitution(known)
     loop = expand(of(head.loop)).atom
-    assert loop is not None
+    if loop is None:  # of one iteration, as the derived sizes show
+        return Report([], [])
     names = [name for h in heads for name in head_names(h)]
     names += [row.lane for row in walk(body) if isinstance(row, Row)]
     inside = {a for name in names if (a := expand(of(name)).atom) is not None}

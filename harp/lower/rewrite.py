@@ -100,16 +100,22 @@ class _Moved(Substitution):
 
 
 def rebuilt(s: Stmt, part: Callable[[Stmt], Stmt]) -> Stmt:
-    """The statement with `part` of what is directly inside it, for statements that `is_plain` accepts."""
+    """The statement with `part` of what is directly inside it, for statements that `is_plain` accepts.
+
+    It is the same object where all parts are, so that what a pass left alone can be told by identity.
+    """
+    inside = parts(s)
+    new = tuple(map(part, inside))
+    if all(a is b for a, b in zip(inside, new, strict=True)):
+        return s
     if isinstance(s, Seq):
-        return sequence(map(part, s.parts))
+        return sequence(new)
     if isinstance(s, Alloc):
-        return Alloc(s.buffer, part(s.body))
+        return Alloc(s.buffer, *new)
     if isinstance(s, Nest):
-        return nest(s.heads, part(s.body))
-    if isinstance(s, If):
-        return If(s.conditions, part(s.yes), None if s.no is None else part(s.no))
-    return s
+        return nest(s.heads, *new)
+    assert isinstance(s, If)
+    return If(s.conditions, *new)
 
 
 def renamed(s: Stmt, loops: Mapping[Atom, Index]) -> Stmt:

@@ -68,12 +68,19 @@ def tile(kernel: Kernel, target: Target) -> Kernel:
     body = kernel.body
     for rule in RULES:
         body = _everywhere(context, rule, body)
-    return Kernel(kernel.name, body)
+    return kernel.with_body(body)
 
 
 def _everywhere(context: Context, rule: Rule, s: Stmt) -> Stmt:
-    found = rule(context, s) if is_plain(s) else None
-    return found if found is not None else rebuilt(s, lambda part: _everywhere(context, rule, part))
+    if is_plain(s):
+        return _in_plain(context, rule, s)
+    return rebuilt(s, lambda part: _everywhere(context, rule, part))
+
+
+def _in_plain(context: Context, rule: Rule, s: Stmt) -> Stmt:
+    """The same in a plain statement, all of whose parts are plain."""
+    found = rule(context, s)
+    return found if found is not None else rebuilt(s, lambda part: _in_plain(context, rule, part))
 
 
 def inner_unit(context: Context, s: Stmt) -> Stmt | None:

@@ -7,6 +7,7 @@ order of first use, then its sizes and loops, in order of first use. Arguments s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from harp.errors import VerificationError
@@ -60,15 +61,16 @@ def loads(stmt: Stmt) -> Iterator[Load]:
         yield from picked(head.index for head in stmt.heads if isinstance(head, Let))
 
 
-def value_loads(value: expr.Expr) -> Iterator[Load]:
+@lru_cache(maxsize=1 << 12)
+def value_loads(value: expr.Expr) -> tuple[Load, ...]:
     """The loads of a value, those in index expressions included."""
+    found: list[Load] = []
     for x in expr.walk((value,)):
         if isinstance(x, Load):
-            yield x
-            yield from picked(x.index, x.conditions)
-            yield from _tests(x.conditions)
+            found += (x, *picked(x.index, x.conditions), *_tests(x.conditions))
         elif isinstance(x, Position):
-            yield from picked((x.index,))
+            found += picked((x.index,))
+    return tuple(found)
 
 
 def _tests(conditions: Sequence[Index]) -> Iterator[Load]:

@@ -203,8 +203,8 @@ class _Checker:
 
     def names(self, p: Index, scope: Scope) -> None:
         for atom in value_atoms(p):
-            if isinstance(atom, (Loop, Symbol)):
-                self.require(atom in scope.names, f"{atom} in {p} is used where nothing binds it")
+            if isinstance(atom, (Loop, Symbol)) and atom not in scope.names:
+                self.require(False, f"{atom} in {p} is used where nothing binds it")
 
     def proved(self, p: Index, scope: Scope) -> bool:
         """Whether `p >= 0` follows from the loops and facts round it."""
@@ -219,10 +219,10 @@ class _Checker:
     def access(self, buffer: Buffer, index: tuple[Index, ...], scope: Scope, slack: int) -> None:
         """Rank and bounds. A pointer that was moved, or slack, leaves the sum of the offsets to be proved."""
         self.require(buffer in scope.buffers, f"{buffer.name} is used where it is not allocated")
-        at = f"{buffer.name}[{', '.join(map(repr, index))}]"
-        self.require(len(index) == len(buffer.shape), f"{at}, but {buffer.name} has rank {len(buffer.shape)}")
+        if len(index) != len(buffer.shape):
+            self.require(False, f"{_at(buffer, index)}, but {buffer.name} has rank {len(buffer.shape)}")
         if buffer in scope.bumped:
-            self.unproven(f"{at} is inside, for its pointer moves")
+            self.unproven(f"{_at(buffer, index)} is inside, for its pointer moves")
             return
         inside = [
             self.proved(p, scope) and self.proved(extent - 1 - p, scope)
@@ -235,7 +235,7 @@ class _Checker:
             whole = offset(buffer, index)
         if whole is not None and self.proved(whole, scope) and self.proved(room - 1 - whole, scope):
             return
-        self.unproven(f"{at} is inside {buffer.name}[{', '.join(map(repr, buffer.shape))}]")
+        self.unproven(f"{_at(buffer, index)} is inside {buffer.name}[{', '.join(map(repr, buffer.shape))}]")
 
     # --- statements
 
@@ -364,6 +364,10 @@ class _Checker:
             of(head.length) - 1,
         )
         return _with_let(scope._replace(facts=scope.facts + facts), head.offset, of(head.loop))
+
+
+def _at(buffer: Buffer, index: tuple[Index, ...]) -> str:
+    return f"{buffer.name}[{', '.join(map(repr, index))}]"
 
 
 def _with_let(scope: Scope, symbol: Symbol, value: Index) -> Scope:

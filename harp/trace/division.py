@@ -22,6 +22,7 @@ from harp.trace.index import (
     Pick,
     Relu,
     as_index,
+    atoms_in,
     content,
     divide_term,
     from_terms,
@@ -167,8 +168,13 @@ class Substitution:
     def __call__(self, p: Index) -> Index:
         found = self._memo.get(p)
         if found is None:
-            found = self._memo[p] = self._rebuild(p)
+            found = self._memo[p] = self._rebuild(p) if self._concerns(p) else p
         return found
+
+    def _concerns(self, p: Index) -> bool:
+        """Whether an atom in `p` is replaced, or may be by a subclass."""
+        atoms = atoms_in(p)
+        return not self.mapping.keys().isdisjoint(atoms) or any(isinstance(atom, Pick) for atom in atoms)
 
     def each(self, shape: tuple[Index, ...]) -> tuple[Index, ...]:
         return tuple(map(self, shape))

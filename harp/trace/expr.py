@@ -248,8 +248,12 @@ def walk(roots: Iterable[Expr]) -> Iterator[Expr]:
             yield e
         elif e not in seen:
             seen.add(e)
+            args = e.args
+            if not args:
+                yield e
+                continue
             stack.append((e, True))
-            stack.extend((a, False) for a in reversed(e.args) if a not in seen)
+            stack += [(a, False) for a in reversed(args) if a not in seen]
 
 
 def rewrite(roots: Iterable[Expr], leaf: Callable[[Expr], Expr]) -> tuple[Expr, ...]:

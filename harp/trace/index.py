@@ -16,6 +16,7 @@ process. Element values never go through this file: floats do not associate and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from math import gcd
 from typing import Protocol
 
@@ -167,10 +168,7 @@ class Index(InternedBase, metaclass=Interned):
             return self
         if not self.terms:
             return other
-        sums = dict(self.terms)
-        for monomial, coefficient in other.terms:
-            sums[monomial] = sums.get(monomial, 0) + coefficient
-        return from_terms(sums)
+        return _sum(self, other)
 
     def __mul__(self, other: IndexLike) -> Index:
         other = as_index(other)
@@ -178,12 +176,7 @@ class Index(InternedBase, metaclass=Interned):
             return self
         if self is ONE or other is ZERO:
             return other
-        sums: dict[Monomial, int] = {}
-        for m1, c1 in self.terms:
-            for m2, c2 in other.terms:
-                product = tuple(sorted(m1 + m2, key=_atom_key)) if m1 and m2 else m1 or m2
-                sums[product] = sums.get(product, 0) + c1 * c2
-        return from_terms(sums)
+        return _product(self, other)
 
     def __neg__(self) -> Index:
         return Index(tuple((m, -c) for m, c in self.terms))
@@ -205,6 +198,24 @@ class Index(InternedBase, metaclass=Interned):
 
 
 IndexLike = Index | int
+
+
+@lru_cache(maxsize=1 << 14)
+def _sum(a: Index, b: Index) -> Index:
+    sums = dict(a.terms)
+    for monomial, coefficient in b.terms:
+        sums[monomial] = sums.get(monomial, 0) + coefficient
+    return from_terms(sums)
+
+
+@lru_cache(maxsize=1 << 14)
+def _product(a: Index, b: Index) -> Index:
+    sums: dict[Monomial, int] = {}
+    for m1, c1 in a.terms:
+        for m2, c2 in b.terms:
+            product = tuple(sorted(m1 + m2, key=_atom_key)) if m1 and m2 else m1 or m2
+            sums[product] = sums.get(product, 0) + c1 * c2
+    return from_terms(sums)
 
 
 def _atom_key(atom: Atom) -> Key:
@@ -231,6 +242,7 @@ def as_index(value: IndexLike) -> Index:
     return Index((((), number),)) if number else ZERO
 
 
+@lru_cache(maxsize=1 << 12)
 def of(atom: Atom) -> Index:
     """An atom as a polynomial."""
     return Index((((atom,), 1),))
@@ -315,23 +327,28 @@ def value_atoms(p: Index) -> Iterator[Atom]:
                     yield from value_atoms(child)
 
 
-def loops_in(p: Index) -> set[Loop]:
-    return {a for a in value_atoms(p) if isinstance(a, Loop)}
+@lru_cache(maxsize=1 << 14)
+def atoms_in(p: Index) -> frozenset[Atom]:
+    """All atoms in `p`, those in the extents of its loops included."""
+    direct = {atom for monomial, _ in p.terms for atom in monomial}
+    return frozenset(direct).union(*(atoms_in(child) for atom in direct for child in children(atom)))
 
 
-def picks_in(p: Index) -> set[Pick]:
-    return {a for a in value_atoms(p) if isinstance(a, Pick)}
+@lru_cache(maxsize=1 << 14)
+def loops_in(p: Index) -> frozenset[Loop]:
+    """The loops on which the value of `p` depends."""
+    return frozenset(a for a in value_atoms(p) if isinstance(a, Loop))
+
+
+@lru_cache(maxsize=1 << 14)
+def picks_in(p: Index) -> frozenset[Pick]:
+    """The elements of index arrays on which the value of `p` depends."""
+    return frozenset(a for a in value_atoms(p) if isinstance(a, Pick))
 
 
 def symbols_in(p: Index) -> set[Symbol]:
     """The sizes in `p`, those in the extents of its loops included."""
-    found: set[Symbol] = set()
-    for atom in value_atoms(p):
-        if isinstance(atom, Symbol):
-            found.add(atom)
-        elif isinstance(atom, Loop):
-            found |= symbols_in(atom.extent)
-    return found
+    return {atom for atom in atoms_in(p) if isinstance(atom, Symbol)}
 
 
 def evaluate(p: Index, value: Callable[[Atom], int]) -> int:

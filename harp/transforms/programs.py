@@ -192,9 +192,11 @@ def body(
 def _output(program: Program, number: int) -> str:
     """The line that makes room for an output. Whether that is a large one is asked only where it can be."""
     node = program.graph.outputs[number]
-    shape = names([python_source(p) for p in node.shape])
+    extents = [python_source(p) for p in node.shape]
+    shape = names(extents)
     least = -(-memory.LARGE // node.dtype.itemsize)
-    plain, count = f"empty({shape}, d{number})", product(node.shape)
+    # NumPy takes a number in less time than a tuple of one.
+    plain, count = f"empty({extents[0] if len(extents) == 1 else shape}, d{number})", product(node.shape)
     if count.constant is not None and count.constant < least:
         return f"    o{number} = {plain}"
     return f"    o{number} = {plain} if {python_source(count)} < {least} else large({shape}, d{number})"

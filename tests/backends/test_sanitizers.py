@@ -13,14 +13,17 @@ from pathlib import Path
 import pytest
 
 GCC = shutil.which("gcc") or ""
-LIBRARIES = {"address": "libasan.so", "undefined": "libubsan.so", "thread": "libtsan.so"}
+# The library that a process loads first for each sanitizer; what the second one links is found by itself.
+LIBRARIES = {"address,undefined": "libasan.so", "thread": "libtsan.so"}
+MISTAKES = {mistake: sanitizer for sanitizer in LIBRARIES for mistake in sanitizer.split(",")}
 SCRIPT = Path(__file__).with_name("sanitized.py")
 
 
 def run(what: str, compiler: str, directory: Path, **more: str) -> subprocess.CompletedProcess[str]:
     """The script in a process that compiles with `compiler`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("COV_", "COVERAGE"))}
-    environment = {**kept, "HARP_CC": compiler, "HARP_CACHE_DIR": str(directory), **more}
+    # What the passes make is verified elsewhere; here it is the C that is looked at.
+    environment = {**kept, "HARP_CC": compiler, "HARP_CACHE_DIR": str(directory), "HARP_VERIFY": "0", **more}
     command = [sys.executable, str(SCRIPT), what]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500)
 
@@ -44,9 +47,9 @@ def sanitized(sanitizer: str, what: str, directory: Path) -> subprocess.Complete
     )
 
 
-@pytest.mark.parametrize("sanitizer", LIBRARIES)
-def test_mistakes_are_found(sanitizer, tmp_path):
-    done = sanitized(sanitizer, sanitizer, tmp_path)
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_found(mistake, tmp_path):
+    done = sanitized(MISTAKES[mistake], mistake, tmp_path)
     assert done.returncode and ("Sanitizer" in done.stderr or "runtime error" in done.stderr), done.stderr
 
 

@@ -117,6 +117,17 @@ def test_four_axes_merge_and_split_again():
         assert onto.each(back) == positions(shape)
 
 
+def test_substitution_reaches_what_is_inside_of_atoms_and_the_extents_of_loops():
+    """And leaves the rest as it is."""
+    position = loop(0, loop(1, n) + 1)
+    inside = (floordiv(m * 3 + 1, 2), relu(m - 4), loop(2, m), position + m)
+    moved = Substitution({SYMBOLS[0]: k, SYMBOLS[1]: b})
+    there = loop(0, loop(1, k) + 1)
+    assert moved.each(inside) == (floordiv(b * 3 + 1, 2), relu(b - 4), loop(2, b), there + b)
+    assert moved(s * h + floordiv(s, 3)) is s * h + floordiv(s, 3)
+    assert symbols_in(position + m) == {SYMBOLS[0], SYMBOLS[1]}
+
+
 def test_nothing_wraps():
     huge = (n + 2**70) * 2**70
     assert evaluate(huge, {SYMBOLS[0]: 3}.__getitem__) == (3 + 2**70) * 2**70

@@ -253,7 +253,7 @@ class Body:
         self._declare_strides(buffer, share=False)
         count = constant_count(buffer)
         if count is not None and count * buffer.dtype.itemsize <= _STACK_BYTES:
-            bumped = buffer in uses(stmt.body, self._functions).bumps
+            bumped = any(isinstance(part, Bump) and part.buffer is buffer for part in walk(stmt.body))
             array = self._fresh(f"{name}_data") if bumped else name
             self.lines.add(f"_Alignas(64) {ctype} {array}[{max(count, 1)}];", array)
             if bumped:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from string import Template
 
@@ -310,9 +310,9 @@ def helpers() -> Mapping[str, str]:
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def words(text: str) -> Iterator[str]:
+def words(text: str) -> list[str]:
     """The identifiers in a piece of C."""
-    return (match.group() for match in _WORD.finditer(text))
+    return _WORD.findall(text)
 
 
 def header(body: str) -> str:

@@ -72,9 +72,7 @@ class _Renderer:
         kernels = [self.kernel(number, kernel) for number, kernel in enumerate(self.program.kernels)]
         scratch, run = self.scratch(), self.run(kernels)
         packed = [self.packed(scratch), self.packed(run)] if interface(self.program).packed else []
-        runner = (
-            [parts.DEFINITION] if any("harp_parallel" in words(kernel.definition("")) for kernel in kernels) else []
-        )
+        runner = [parts.DEFINITION] if any("harp_parallel" in k.definition("") for k in kernels) else []
         exported = [*runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
         groups = _partition(kernels, sum(f.lines for f in (scratch, run, *packed)))
         if len(groups) == 1:
