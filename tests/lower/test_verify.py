@@ -29,6 +29,7 @@ from harp.lower.loops import (
     Store,
 )
 from harp.lower.program import Program, Slot
+from harp.lower.races import check_parallel
 from harp.lower.text import program_text
 from harp.lower.verify import verify_kernel, verify_program
 from harp.trace.division import ceildiv, floordiv, minimum
@@ -106,6 +107,13 @@ def test_a_parallel_read_of_what_others_store() -> None:
     total = Store(OUT, (AT_I,), Load(OUT, (as_index(0),)))
     with pytest.raises(VerificationError, match=r"meet at out\[0\]"):
         verify(rows(total, LoopKind.PARALLEL))
+
+
+def test_a_parallel_loop_of_one_iteration_by_a_derived_size() -> None:
+    alone = Loop(3, of(HEIGHT))
+    stored = Store(OUT, (as_index(0),), ZERO)
+    assert check_parallel(For(alone, LoopKind.PARALLEL), (), stored, {HEIGHT: as_index(1)}) == ([], [])
+    assert check_parallel(For(alone, LoopKind.PARALLEL), (), stored, {HEIGHT: N}).errors
 
 
 # --- bounds: proved, and reported where not
