@@ -1,5 +1,7 @@
 """Normal numbers between bounds: so distributed, also far in the tails; inside the bounds; derivatives by them."""
 
+import itertools
+
 import numpy as np
 import numpy.testing as npt
 import pytest
@@ -47,9 +49,27 @@ def test_derivatives_of_the_bounds():
         npt.assert_allclose(by_high, (program(low, high + step) - program(low, high - step)) / (2 * step), rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("low", "high"), [(5.0, INF), (-7.0, -6.0), (5.0, 6.0), (20.0, 21.0), (-INF, -4.0), (-1.0, 2.0)]
+)
+def test_second_and_third_derivatives(low, high):
+    def of_bound(bound):
+        return hnp.sum(truncated_normal(K, *((bound, high) if low > -INF else (low, bound)), (3,)))
+
+    at, step = low if low > -INF else high, 1e-4
+    slopes = [harp.grad(of_bound)]
+    for _ in range(2):
+        slopes.append(harp.grad(slopes[-1]))
+    for before, slope in itertools.pairwise(slopes):
+        expected = (float(before(at + step)) - float(before(at - step))) / (2 * step)
+        npt.assert_allclose(slope(at), expected, rtol=1e-5, atol=1e-7)
+
+
 def test_bounds_that_are_none():
-    for low, high in ((1.0, 1.0), (2.0, 1.0), (38.0, INF), (float("nan"), 1.0)):
+    for low, high in ((1.0, 1.0), (2.0, 1.0), (37.0, INF), (-INF, -37.0), (float("nan"), 1.0)):
         with pytest.raises(errors.ArgumentError, match="from lower to a larger upper"):
             truncated_normal(K, low, high)
     found = np.asarray(truncated_normal(K, np.array([1.0, 2.0, 40.0]), np.array([1.0, 1.0, 41.0])))
     npt.assert_array_equal(np.isnan(found), [False, True, True])
+    far = truncated_normal(K, np.array([36.9, 37.0, 38.4, -INF, -40.0]), np.array([40.0, INF, INF, -38.4, -36.9]))
+    npt.assert_array_equal(np.isnan(np.asarray(far)), [False, True, True, True, False])
