@@ -21,7 +21,7 @@ def points(low=-40.0):
     rng = np.random.default_rng(0)
     near = [base + e for base in (0.5, 1.0, 1.5, 2.0, 2.5, 7.5, 8.0) for e in (-1e-9, 0.0, 1e-9, 3e-5, -1e-4)]
     spread = [*rng.uniform(0, 10, 60), *rng.uniform(low, 0, 60), *np.exp(rng.uniform(-300, 300, 40))]
-    return np.array([*near, *spread])
+    return np.array([*near, *spread, -1e-13, -1e-17, -1e-20, -1e-300, -1 - 1e-13])
 
 
 def exact(name, x):
@@ -87,5 +87,28 @@ def test_products_with_logarithms(name):
 
 
 def test_beta():
-    a, b = np.array([0.5, 2.0, 3.0, 1e-3]), np.array([2.0, 0.1, 3.0, 5.0])
-    np.testing.assert_allclose(special.betaln(a, b), scipy.special.betaln(a, b), rtol=1e-14)
+    rng = np.random.default_rng(3)
+    a, b = (np.array([0.5, 2.0, 8.0, 7.9, 1e15, 3.0, 0.5, 1e-20, 1e308, *10 ** rng.uniform(-12, 16, 40)]),
+            np.array([2.0, 0.1, 8.0, 8.0, 2.5, 1e12, 1e8, 1e30, 1e308, *10 ** rng.uniform(-12, 16, 40)]))  # fmt: skip
+    with mpmath.workdps(350):
+        log = mpmath.loggamma
+        expected = np.array([float(log(p) + log(q) - log(p + q)) for p, q in zip(*map(_exactly, (a, b)), strict=True)])
+        psi = [[float(mpmath.psi(0, x) - mpmath.psi(0, x + y)) for x, y in ((p, q), (q, p))]
+               for p, q in zip(*map(_exactly, (a[:8], b[:8])), strict=True)]  # fmt: skip
+    for found in (special.betaln(a, b), special.betaln(b, a)):
+        np.testing.assert_allclose(found, expected, rtol=3e-15, atol=3e-15)
+    slopes = harp.grad(lambda a, b: hnp.sum(special.betaln(a, b)), argnums=(0, 1))(a[:8], b[:8])
+    np.testing.assert_allclose(np.transpose(slopes), psi, rtol=1e-13)
+
+
+def _exactly(x):
+    return [mpmath.mpf(float(v)) for v in x]
+
+
+def test_beta_at_special_points():
+    points = [(INF, 1.0), (1.0, INF), (INF, INF), (NAN, 1.0), (1.0, NAN), (NAN, INF), (0.0, 20.0), (-0.5, INF)]
+    a, b = np.array(points).T
+    np.testing.assert_array_equal(special.betaln(a, b), [-INF, -INF, -INF, NAN, NAN, NAN, INF, INF])
+    a, b = np.array([-0.5, -10.5, -2.5]), np.array([1e15, 30.0, 4.0])
+    np.testing.assert_allclose(special.betaln(a, b), scipy.special.betaln(a, b), rtol=1e-13)
+    assert list(map(float, harp.grad(special.betaln, argnums=(0, 1))(3.0, INF))) == [-INF, 0.0]
