@@ -9,7 +9,7 @@ from harp.numpy.cumulative import cumprod, cumsum
 from harp.numpy.elementwise import isnan, logical_not, logical_or, sqrt
 from harp.numpy.elementwise import where as choose
 from harp.numpy.reductions import all as all_
-from harp.numpy.reductions import argmax, argmin, prod, sum
+from harp.numpy.reductions import argmax, argmin, prod, require_elements, sum
 from harp.numpy.reductions import max as max_
 from harp.numpy.reductions import min as min_
 from harp.trace import dtypes
@@ -18,12 +18,18 @@ from harp.trace.array import Array
 from harp.trace.dtypes import DTypeLike, as_dtype, real_of
 from harp.trace.expr import Expr, apply
 from harp.trace.ops import Op
-from harp.trace.primitives import as_array, map_
+from harp.trace.primitives import as_array, map_, normalize_axes
 
 
 def _replaced(x: object, value: float) -> Array:
     array = as_array(x)
     return choose(isnan(array), value, array) if array.kind.is_inexact else array
+
+
+def _with_elements(name: str, x: object, axis: object) -> Array:
+    array = as_array(x)
+    require_elements(name, array, normalize_axes(axis, array.ndim))
+    return array
 
 
 def nansum(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
@@ -58,7 +64,7 @@ def nanmax(x: object, axis: object = None, keepdims: bool = False) -> Array:
     >>> nanmax(hnp.asarray([1.0, float("nan"), 2.0]))
     Array(2.)
     """
-    array = as_array(x)
+    array = _with_elements("nanmax", x, axis)
     if not array.kind.is_float:
         return max_(array, axis, keepdims)
     return choose(all_(isnan(array), axis, keepdims), math.nan, max_(_replaced(array, -math.inf), axis, keepdims))
@@ -66,7 +72,7 @@ def nanmax(x: object, axis: object = None, keepdims: bool = False) -> Array:
 
 def nanmin(x: object, axis: object = None, keepdims: bool = False) -> Array:
     """The minimum over axes of what is not NaN; NaN if all are. Raises ShapeError over no elements."""
-    array = as_array(x)
+    array = _with_elements("nanmin", x, axis)
     if not array.kind.is_float:
         return min_(array, axis, keepdims)
     return choose(all_(isnan(array), axis, keepdims), math.nan, min_(_replaced(array, math.inf), axis, keepdims))
@@ -74,17 +80,16 @@ def nanmin(x: object, axis: object = None, keepdims: bool = False) -> Array:
 
 def nanargmax(x: object, axis: object = None, keepdims: bool = False) -> Array:
     """The position (int64) of the first maximum of what is not NaN; -1 if all are. Raises ShapeError of nothing."""
-    return _position(argmax, -math.inf, x, axis, keepdims)
+    return _position(argmax, -math.inf, _with_elements("nanargmax", x, axis), axis, keepdims)
 
 
 def nanargmin(x: object, axis: object = None, keepdims: bool = False) -> Array:
     """The position (int64) of the first minimum of what is not NaN; -1 if all are. Raises ShapeError of nothing."""
-    return _position(argmin, math.inf, x, axis, keepdims)
+    return _position(argmin, math.inf, _with_elements("nanargmin", x, axis), axis, keepdims)
 
 
-def _position(find: object, worst: float, x: object, axis: object, keepdims: bool) -> Array:
+def _position(find: object, worst: float, array: Array, axis: object, keepdims: bool) -> Array:
     assert callable(find)
-    array = as_array(x)
     if not array.kind.is_float:
         return find(array, axis, keepdims)  # type: ignore[no-any-return]
     missing = isnan(array)

@@ -190,10 +190,13 @@ def quantile(x: object, q: object, axis: object = None, *, method: str = "linear
     >>> hnp.quantile(hnp.asarray([1.0, 2.0, 4.0]), 0.75)
     Array(3.)
     """
-    array, parts = as_array(x), _checked_parts(q)
-    how = _method(method)
+    return _quantile("quantile", x, _checked_parts(q), axis, method, keepdims)
+
+
+def _quantile(name: str, x: object, parts: Array, axis: object, method: str, keepdims: bool) -> Array:
+    array, how = as_array(x), _method(name, method)
     axes = normalize_axes(axis, array.ndim)
-    ordered = _ordered("quantile", array, axes)
+    ordered = _ordered(name, array, axes)
     valid = logical_and(greater_equal(parts.astype(f64), 0.0), less_equal_(parts.astype(f64), 1.0))
     low, share = _place(how, choose(valid, parts.astype(f64), 0.0), wrap(_length(ordered)))
     ends = [_elements(ordered, p) for p in (low, minimum(add(low, 1), wrap(_length(ordered) - 1)))]
@@ -203,18 +206,20 @@ def quantile(x: object, q: object, axis: object = None, *, method: str = "linear
     return _kept(result, axes, parts.ndim, keepdims)
 
 
-def _checked_parts(q: object) -> Array:
+def _checked_parts(q: object, whole: int = 1) -> Array:
+    """Parts of 1 from those of a whole."""
     parts = _parts(q)
     numbers = known_numbers(parts)
-    if numbers is not None and not ((numbers >= 0) & (numbers <= 1)).all():  # type: ignore[operator]
-        raise ArgumentError(f"quantiles are asked for parts between 0 and 1, not {numbers}{where()}")
-    return parts
+    if numbers is not None and not ((numbers >= 0) & (numbers <= whole)).all():  # type: ignore[operator]
+        name = "quantiles" if whole == 1 else "percentiles"
+        raise ArgumentError(f"{name} are asked for parts between 0 and {whole}, not {numbers}{where()}")
+    return parts if whole == 1 else divide(parts, whole)
 
 
-def _method(name: str) -> _Method:
-    if name not in _METHODS:
-        raise ArgumentError(f"quantile has the methods {', '.join(map(repr, _METHODS))}, not {name!r}{where()}")
-    return _METHODS[name]
+def _method(name: str, method: object) -> _Method:
+    if not isinstance(method, str) or method not in _METHODS:
+        raise ArgumentError(f"{name} has the methods {', '.join(map(repr, _METHODS))}, not {method!r}{where()}")
+    return _METHODS[method]
 
 
 def _dtype(ordered: Array, parts: Array) -> DType:
@@ -241,7 +246,7 @@ def percentile(x: object, q: object, axis: object = None, *, method: str = "line
     >>> hnp.percentile(hnp.asarray([1.0, 2.0, 4.0]), 50)
     Array(2.)
     """
-    return quantile(x, divide(_parts(q), 100), axis, method=method, keepdims=keepdims)
+    return _quantile("percentile", x, _checked_parts(q, 100), axis, method, keepdims)
 
 
 def median(x: object, axis: object = None, keepdims: bool = False) -> Array:
@@ -274,9 +279,13 @@ def nanquantile(x: object, q: object, axis: object = None, *, method: str = "lin
     >>> hnp.nanquantile(hnp.asarray([1.0, float("nan"), 2.0, 4.0]), 0.75)
     Array(3.)
     """
-    array, parts, how = as_array(x), _checked_parts(q), _method(method)
+    return _nanquantile("nanquantile", x, _checked_parts(q), axis, method, keepdims)
+
+
+def _nanquantile(name: str, x: object, parts: Array, axis: object, method: str, keepdims: bool) -> Array:
+    array, how = as_array(x), _method(name, method)
     axes = normalize_axes(axis, array.ndim)
-    ordered = _ordered("nanquantile", array, axes)  # NaN come last
+    ordered = _ordered(name, array, axes)  # NaN come last
     counts = total(logical_not(isnan(ordered)), -1)
     rank = ordered.ndim - 1
     wanted = reshape(parts.astype(f64), (*parts.shape, *(1,) * rank))
@@ -295,9 +304,9 @@ def nanpercentile(
     x: object, q: object, axis: object = None, *, method: str = "linear", keepdims: bool = False
 ) -> Array:
     """`nanquantile` with parts of 100. Raises what that raises."""
-    return nanquantile(x, divide(_parts(q), 100), axis, method=method, keepdims=keepdims)
+    return _nanquantile("nanpercentile", x, _checked_parts(q, 100), axis, method, keepdims)
 
 
 def nanmedian(x: object, axis: object = None, keepdims: bool = False) -> Array:
     """The median of what is not NaN; NaN if all are. Raises ShapeError over no elements."""
-    return nanquantile(x, 0.5, axis, keepdims=keepdims)
+    return _nanquantile("nanmedian", x, as_array(0.5), axis, "linear", keepdims)

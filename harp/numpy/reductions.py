@@ -88,7 +88,8 @@ def all(x: object, axis: object = None, keepdims: bool = False) -> Array:
     return _truth(Reduce.MIN, x, axis, keepdims)
 
 
-def _require_elements(name: str, array: Array, axes: Sequence[int]) -> None:
+def require_elements(name: str, array: Array, axes: Sequence[int]) -> None:
+    """A guard, or a ShapeError that says what has no value over no elements."""
     for axis in axes:
         size = node_of(array).shape[axis]
         require_at_least_one(size, partial(_no_value, name, axis, size))
@@ -102,7 +103,7 @@ def _first(reduce: Reduce, name: str, x: object, axis: object, keepdims: bool) -
     """The smallest position that holds the extremum, or the first NaN: the minimum of candidate positions."""
     array = as_array(x)
     axes = tuple(range(array.ndim)) if axis is None else (normalize_axis(axis, array.ndim),)
-    _require_elements(name, array, axes)
+    require_elements(name, array, axes)
     best = reduce_(reduce, array, axes, keepdims=True)
     node = node_of(array)
     shape = resolve_all(node.shape)
@@ -278,7 +279,7 @@ def logsumexp(x: object, axis: object = None, keepdims: bool = False) -> Array:
     """log(sum(exp(x))) over axes, without overflow; of -inf only, -inf. Raises ShapeError over no elements."""
     array, dtype = _as_float(x)
     axes = normalize_axes(axis, array.ndim)
-    _require_elements("logsumexp", array, axes)
+    require_elements("logsumexp", array, axes)
     shift = _shift(array, axes)
     total = sum(exp(subtract(array, shift)), axes, keepdims=True)
     result = _as(add(log(total), shift), dtype)

@@ -80,6 +80,14 @@ def test_gradients():
 def test_errors():
     with pytest.raises(ArgumentError, match="between 0 and 1"):
         hnp.quantile(np.ones(3), 1.5)
+    for function in (hnp.percentile, hnp.nanpercentile):
+        with pytest.raises(ArgumentError, match="percentiles are asked for parts between 0 and 100, not 150"):
+            function(np.ones(3), 150)
+    with pytest.raises(ArgumentError, match=r"nanquantile has the methods 'linear'.*not \['x'\]"):
+        hnp.nanquantile(np.ones(3), 0.5, method=["x"])
+    for name in ("nanmedian", "nanmax", "nanmin", "nanargmax", "nanargmin"):
+        with pytest.raises(ShapeError, match=f"^{name} over axis 1 of size 0 has no value"):
+            getattr(hnp, name)(np.ones((3, 0)), 1)
     with pytest.raises(ShapeError, match="median over axis 1 of size 0 has no value"):
         hnp.median(np.ones((3, 0)), 1)
     assert np.isnan(QUANTILE(np.ones((1, 3)), 2.0)).all()
