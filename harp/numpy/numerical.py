@@ -9,7 +9,7 @@ from harp.numpy.complexes import conj
 from harp.numpy.creation import arange, linspace
 from harp.numpy.cumulative import cumsum, diff
 from harp.numpy.elementwise import abs as magnitude
-from harp.numpy.elementwise import clip, log10, logical_and
+from harp.numpy.elementwise import clip, isfinite, isnan, log10, logical_and, logical_not, logical_or
 from harp.numpy.elementwise import where as choose
 from harp.numpy.indexing import take
 from harp.numpy.joining import concatenate
@@ -26,7 +26,7 @@ from harp.trace.expr import apply, const
 from harp.trace.index import ZERO, Index, loop
 from harp.trace.node import Node
 from harp.trace.ops import Op, Reduce
-from harp.trace.primitives import as_array, map_reduce, normalize_axis
+from harp.trace.primitives import as_array, known_numbers, map_reduce, normalize_axes, normalize_axis
 from harp.trace.scope import Relation
 from harp.trace.sites import where
 from harp.trace.sizes import ask, describe, require_at_least_one, resolve, to_index, unify
@@ -47,8 +47,8 @@ def _inexact(value: object) -> Array:
 def interp(x: object, xp: object, fp: object, left: object = None, right: object = None) -> Array:
     """The piecewise linear function through the points (xp, fp), at x; beyond them `left`, `right`, or the end values.
 
-    `xp` increases; of equal ones the last counts. NaN gives NaN. Raises ShapeError unless `xp` and `fp` have one axis,
-    of the same size, at least one.
+    `xp` increases; of equal ones the last counts. NaN gives NaN. The derivative at a point is that to its right, at the
+    last one that to its left. Raises ShapeError unless `xp` and `fp` have one axis, of the same size, at least one.
 
     >>> import harp.numpy as hnp
     >>> interp(hnp.asarray([0.5, 9.0]), hnp.asarray([0.0, 1.0, 2.0]), hnp.asarray([5.0, 7.0, 8.0]))
@@ -62,14 +62,26 @@ def interp(x: object, xp: object, fp: object, left: object = None, right: object
     above = clip(clip(searchsorted(nodes, at, side="right"), 1), None, nodes.shape[0] - 1)
     below = clip(subtract(above, 1), 0)
     x0, x1, f0, f1 = (take(row, place, mode="clip") for row in (nodes, values) for place in (below, above))
+    result = choose(less(at, nodes[0]), values[0] if left is None else left, _on_segment(at, x0, x1, f0, f1))
+    outside = choose(less(nodes[-1], at), values[-1] if right is None else right, result)
+    return choose(equal(at, at), outside, at)
+
+
+def _on_segment(at: Array, x0: Array, x1: Array, f0: Array, f1: Array) -> Array:
+    """The line through two points, at their places exactly, whose ends may be infinite.
+
+    It starts from the left end, or from the right one where that gives no number or is the place.
+    """
     wide = subtract(x1, x0)
     flat = equal(wide, 0)
-    result = add(f0, multiply(subtract(at, x0), divide(subtract(f1, f0), choose(flat, 1, wide))))
-    result = choose(flat, f1, result)
-    result = choose(less(at, nodes[0]), values[0] if left is None else left, result)
-    outside = choose(less(nodes[-1], at), values[-1] if right is None else right, result)
-    exact_end = choose(equal(at, nodes[-1]), values[-1], outside)
-    return choose(equal(at, at), exact_end, at)
+    slope = choose(flat, 0, divide(subtract(f1, f0), choose(flat, 1, wide)))
+    lost = logical_and(isnan(add(f0, multiply(slope, subtract(at, x0)))), logical_not(equal(at, x0)))
+    from_right = logical_or(equal(at, x1), lost)
+    place, value = choose(from_right, x1, x0), choose(from_right, f1, f0)
+    here = equal(at, place)
+    vague = logical_and(here, logical_not(logical_and(isfinite(slope), isfinite(at))))
+    result = add(value, multiply(choose(vague, 0, slope), choose(vague, 0, subtract(at, place))))
+    return choose(logical_and(isnan(result), equal(f0, f1)), f0, result)
 
 
 def gradient(f: object, *spacing: object, axis: object = None, edge_order: int = 1) -> Array | list[Array]:
@@ -77,13 +89,16 @@ def gradient(f: object, *spacing: object, axis: object = None, edge_order: int =
 
     Without an axis along all of them, as a list if there are several. The spacing is 1, a number for all axes, or one
     for each: a number, or a vector of coordinates, between which the slope is that of a parabola. Raises ArgumentError
-    for another number of spacings or `edge_order`, ShapeError for an axis with fewer than two elements.
+    for another number of spacings or `edge_order`, AxisError for an axis that is named twice, ShapeError for one with
+    fewer than two elements.
 
     >>> import harp.numpy as hnp
     >>> gradient(hnp.asarray([1.0, 2.0, 4.0, 7.0]))
     Array([1. , 1.5, 2.5, 3. ])
     """
     array = _inexact(f)
+    if axis is not None:
+        normalize_axes(axis, array.ndim)
     if edge_order != 1:
         raise ArgumentError(f"gradient has edge_order=1 only, not {edge_order!r}{where()}")
     axes = range(array.ndim) if axis is None else [normalize_axis(a, array.ndim) for a in as_tuple(axis)]
@@ -165,13 +180,15 @@ def ediff1d(x: object, to_end: object = None, to_begin: object = None) -> Array:
 # --- convolution
 
 
-def _longer_first(name: str, a: object, v: object) -> tuple[Array, Array]:
-    """Two vectors in their common dtype. Raises ShapeError for no elements."""
+def _longer_first(name: str, a: object, v: object) -> tuple[Array, Array, bool]:
+    """Two vectors in their common dtype, and whether they were turned. Raises ShapeError for no elements."""
     x, y = promoted((_row(name, "vectors", a), _row(name, "vectors", v)))
     n, m = (resolve(node_of(row).shape[0]) for row in (x, y))
     for size in (n, m):
         require_at_least_one(size, lambda: f"{name} needs vectors with at least one element")
-    return (x, y) if ask(Relation.NONNEGATIVE, resolve(n) - resolve(m), "which vector is longer") else (y, x)
+    if ask(Relation.NONNEGATIVE, resolve(n) - resolve(m), "which vector is longer"):
+        return x, y, False
+    return y, x, True
 
 
 def convolve(a: object, v: object, mode: str = "full") -> Array:
@@ -184,13 +201,18 @@ def convolve(a: object, v: object, mode: str = "full") -> Array:
     >>> convolve(hnp.asarray([1.0, 2.0, 3.0]), hnp.asarray([0.0, 1.0, 0.5]))
     Array([0. , 1. , 2.5, 4. , 1.5])
     """
+    x, y, _ = _longer_first("convolve", a, v)
+    return _overlaps(x, y, mode, 1)
+
+
+def _overlaps(x: Array, y: Array, mode: str, less: int) -> Array:
+    """The convolution with the shorter y, of which "same" leaves out (m - less)//2 elements at the front."""
     if mode not in ("full", "same", "valid"):
         raise ArgumentError(f"the mode is 'full', 'same' or 'valid', not {mode!r}{where()}")
-    x, y = _longer_first("convolve", a, v)
     n, m = (resolve(node_of(row).shape[0]) for row in (x, y))
     start, length = {
         "full": (ZERO, n + m - 1),
-        "same": (floordiv(m - 1, to_index(2)), n),
+        "same": (floordiv(m - less, to_index(2)), n),
         "valid": (m - 1, n - m + 1),
     }[mode]
     length = resolve(length)
@@ -214,7 +236,8 @@ def correlate(a: object, v: object, mode: str = "valid") -> Array:
     >>> correlate(hnp.asarray([1.0, 2.0, 3.0]), hnp.asarray([0.0, 1.0, 0.5]))
     Array([3.5])
     """
-    return convolve(a, flip(conj(_row("correlate", "vectors", v))), mode)
+    x, y, turned = _longer_first("correlate", a, flip(conj(_row("correlate", "vectors", v))))
+    return _overlaps(x, y, mode, 0 if turned else 1)  # NumPy correlates a longer v with a, and turns the result
 
 
 # --- polynomials and scales
@@ -276,13 +299,17 @@ def geomspace(
 ) -> Array:
     """`num` numbers from start to stop, each the one before times the same factor; both ends have the same sign.
 
-    Real numbers only: complex ones raise DTypeError.
+    Real numbers only: complex ones raise DTypeError. Ends of different signs, or 0, raise ArgumentError, and give NaN
+    inside a traced function.
 
     >>> geomspace(1.0, 8.0, 4)
     Array([1., 2., 4., 8.])
     """
     first, last = (_inexact(v) for v in (start, stop))
     sign = choose(less(first, 0), -1, 1)
+    a, b = known_numbers(first), known_numbers(last)
+    if a is not None and b is not None and (((a <= 0) & (b >= 0)) | ((a >= 0) & (b <= 0))).any():  # type: ignore[operator]
+        raise ArgumentError(f"geomspace needs two ends above 0 or two below, not {start!r} and {stop!r}{where()}")
     low, high = log10(multiply(first, sign)), log10(multiply(last, sign))
     result = multiply(sign, power(10.0, linspace(low, high, num, endpoint)))
     (count,) = result.shape
