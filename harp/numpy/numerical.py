@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from harp.errors import ArgumentError, ShapeError
-from harp.numpy.complexes import conj
+from harp.numpy.complexes import conj, imag, real
 from harp.numpy.creation import arange, linspace
 from harp.numpy.cumulative import cumsum, diff
 from harp.numpy.elementwise import abs as magnitude
@@ -26,7 +26,7 @@ from harp.trace.expr import apply, const
 from harp.trace.index import ZERO, Index, loop
 from harp.trace.node import Node
 from harp.trace.ops import Op, Reduce
-from harp.trace.primitives import as_array, known_numbers, map_reduce, normalize_axes, normalize_axis
+from harp.trace.primitives import as_array, known_numbers, map_, map_reduce, normalize_axes, normalize_axis
 from harp.trace.scope import Relation
 from harp.trace.sites import where
 from harp.trace.sizes import ask, describe, require_at_least_one, resolve, to_index, unify
@@ -70,8 +70,12 @@ def interp(x: object, xp: object, fp: object, left: object = None, right: object
 def _on_segment(at: Array, x0: Array, x1: Array, f0: Array, f1: Array) -> Array:
     """The line through two points, at their places exactly, whose ends may be infinite.
 
-    It starts from the left end, or from the right one where that gives no number or is the place.
+    It starts from the left end, or from the right one where that gives no number or is the place; of complex ends each
+    part for itself.
     """
+    if f0.kind.is_complex:
+        parts = (_on_segment(at, x0, x1, part(f0), part(f1)) for part in (real, imag))
+        return map_(lambda a, b: apply(Op.COMPLEX, a, b), *parts)
     wide = subtract(x1, x0)
     flat = equal(wide, 0)
     slope = choose(flat, 0, divide(subtract(f1, f0), choose(flat, 1, wide)))

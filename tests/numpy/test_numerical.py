@@ -18,13 +18,15 @@ SEGMENTS = [
     ([-INF, 1.0, INF], [3.0, 5.0, 6.0]),
     ([0.0, 1.0, 1.0], [3.0, 5.0, 6.0]),
     ([1.0], [INF]),
+    ([0.0, 1.0, 2.0], [0.0, 1 + 1j, complex(INF, 2)]),
 ]
 
 
 @pytest.mark.parametrize(("xp", "fp"), SEGMENTS)
 def test_interpolation_beside_infinities(xp, fp):
     x = np.array([-INF, -5.0, 0.0, 0.5, 1.0, 1.5, 2.0, 7.0, INF, np.nan])
-    expected = np.where(np.isnan(x), x, np.interp(x, xp, fp))  # for one point NumPy has its value at NaN, too
+    x = x[: x.size - (len(xp) == 1)]  # for one point NumPy has its value at NaN, too
+    expected = np.interp(x, xp, fp)
     for f in (hnp.interp, program):
         np.testing.assert_array_equal(f(x, np.array(xp), np.array(fp)), expected)
 
