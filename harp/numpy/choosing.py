@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from harp.errors import ArgumentError, ConcretizationError, IndexOutOfRangeError, ShapeError
+from harp.numpy.checks import as_positions, require_held
 from harp.numpy.creation import arange, zeros
 from harp.numpy.elementwise import clip, logical_not, remainder
 from harp.numpy.elementwise import where as choose
@@ -14,16 +16,18 @@ from harp.numpy.joining import stack
 from harp.numpy.linalg.products import diagonal
 from harp.numpy.manipulation import broadcast_to, ravel, reshape
 from harp.numpy.reductions import any as any_
+from harp.numpy.sorting import of_one_shape
 from harp.trace import view
 from harp.trace.arithmetic import add, floor_divide, multiply
 from harp.trace.array import Array, node_of
-from harp.trace.dtypes import Buffer, DTypeLike, i64
+from harp.trace.dtypes import Buffer, DTypeLike, i64, u64
 from harp.trace.expr import Operand, Position, apply, const
 from harp.trace.expr import select as _select
 from harp.trace.index import loop
+from harp.trace.intervals import limits
 from harp.trace.node import MapReduce
 from harp.trace.ops import Op
-from harp.trace.primitives import as_array, as_integer, emit, known_numbers, map_, to_shape
+from harp.trace.primitives import as_array, as_integer, emit, join_sizes, known_numbers, map_, to_shape
 from harp.trace.sites import where
 from harp.trace.sizes import resolve, wrap
 
@@ -49,18 +53,31 @@ def select(conditions: Sequence[object], choices: Sequence[object], default: obj
     return as_array(result)
 
 
-def piecewise(x: object, conditions: Sequence[object], functions: Sequence[object], *args: object) -> Array:
+def _conditions(x: Array, given: object) -> list[Array]:
+    """The conditions of piecewise: bools without axes in a row are one condition, unless `x` has no axes either."""
+    if isinstance(given, (list, tuple)):
+        if x.ndim and len(given) > 1 and all(isinstance(one, (bool, np.bool_)) for one in given):
+            given = (as_array(np.asarray(given)),)
+        tests = [as_array(one) for one in given]
+    else:
+        whole = as_array(given)
+        tests = [whole] if whole.ndim == 0 or (whole.ndim == 1 and x.ndim) else list(whole)
+    return [of_one_shape("piecewise", x, test)[1] if test.ndim else test for test in tests]
+
+
+def piecewise(x: object, conditions: object, functions: Sequence[object], *args: object) -> Array:
     """Elementwise the function of the last condition that holds; one function more is for where none does, else 0.
 
-    Functions are called with all of `x` and further arguments, or are numbers. The dtype is that of `x`. Raises
-    ArgumentError for another number of functions.
+    Conditions have the shape of `x`, or no axes; one need not be in a list. Functions are called with all of `x` and
+    further arguments, or are numbers. The dtype is that of `x`. Raises ArgumentError for another number of functions,
+    ShapeError for conditions of another shape, IntegerRangeError for NaN among integers.
 
     >>> import harp.numpy as hnp
     >>> piecewise(hnp.asarray([-2.0, 3.0]), [hnp.asarray([True, False])], [lambda v: -v, lambda v: v * v])
     Array([2., 9.])
     """
     array = as_array(x)
-    tests, pieces = list(conditions), list(functions)
+    tests, pieces = _conditions(array, conditions), list(functions)
     if len(pieces) not in (len(tests), len(tests) + 1):
         raise ArgumentError(
             f"piecewise takes a function for each of {len(tests)} conditions, or one more, not {len(pieces)}{where()}"
@@ -68,6 +85,8 @@ def piecewise(x: object, conditions: Sequence[object], functions: Sequence[objec
     otherwise = pieces.pop() if len(pieces) > len(tests) else 0
 
     def value(piece: object) -> object:
+        if not callable(piece):
+            require_held("a number of piecewise", piece, array.kind)
         found = piece(array, *args) if callable(piece) else piece
         return map_(lambda e: e, found, to=array.kind)
 
@@ -108,7 +127,8 @@ def diagflat(x: object, k: int = 0) -> Array:
 def fill_diagonal(x: object, value: object, *, inplace: bool = False) -> Array:
     """The array, of two equal axes, with this value on its diagonal: arrays do not change, so it is returned.
 
-    Raises ArgumentError for `inplace=True`, ShapeError for other than two axes.
+    A vector has one value for each row. Raises ArgumentError for `inplace=True`, ShapeError for other than two axes and
+    for vectors of another length, IntegerRangeError for NaN among integers.
 
     >>> import harp.numpy as hnp
     >>> fill_diagonal(hnp.zeros((2, 2)), 5.0)
@@ -121,9 +141,13 @@ def fill_diagonal(x: object, value: object, *, inplace: bool = False) -> Array:
         raise ShapeError(f"fill_diagonal takes a matrix, not {array.ndim} axes{where()}")
     rows, columns = array.shape
     here = arange(rows)[:, None] == arange(columns)[None]
+    require_held("the value of fill_diagonal", value, array.kind)
     given = map_(lambda e: e, value, to=array.kind)
     if given.ndim > 1:
         raise ShapeError(f"fill_diagonal takes a number or a vector, not {given.ndim} axes{where()}")
+    if given.ndim:
+        sizes = node_of(given).shape[0], node_of(array).shape[0]
+        join_sizes(*sizes, lambda: "the values of fill_diagonal are one, or one for each row of x")
     return choose(here, given[:, None] if given.ndim else given, array)
 
 
@@ -151,7 +175,7 @@ def indices(dimensions: object, dtype: DTypeLike = i64) -> Array:
 def ix_(*sequences: object) -> tuple[Array, ...]:
     """Vectors as index arrays of a grid, each along an axis of its own: `x[ix_(rows, columns)]`. Masks as positions.
 
-    Raises ShapeError for arrays of more than one axis.
+    Raises ShapeError for arrays of more than one axis, DTypeError for floats.
 
     >>> import harp.numpy as hnp
     >>> hnp.arange(6).reshape(2, 3)[ix_(hnp.asarray([1]), hnp.asarray([0, 2]))]
@@ -164,6 +188,10 @@ def ix_(*sequences: object) -> tuple[Array, ...]:
             raise ShapeError(f"ix_ takes vectors, but array {k} has {array.ndim} axes{where()}")
         if array.dtype == np.bool_:
             array = as_array(np.nonzero(_known("ix_", array))[0])
+        elif not array.kind.is_integer:
+            known = known_numbers(array)  # no positions are float64 in NumPy
+            array = as_array(np.zeros(0, np.int64)) if known is not None and not known.size else array
+            array = as_positions(f"array {k} of ix_", array)
         result.append(reshape(array, (*(1,) * k, -1, *(1,) * (len(sequences) - 1 - k))))
     return tuple(result)
 
@@ -181,7 +209,8 @@ def _known(name: str, array: Array) -> Buffer:
 def unravel_index(places: object, shape: object) -> tuple[Array, ...]:
     """Positions in a flattened array of this shape, as positions along each axis.
 
-    Raises IndexOutOfRangeError for a known position outside; in traced functions it means the nearest element.
+    Raises IndexOutOfRangeError for a known position outside; in traced functions it means the nearest element. Raises
+    DTypeError for floats.
 
     >>> import harp.numpy as hnp
     >>> unravel_index(hnp.asarray([5, 0]), (2, 3))
@@ -194,7 +223,7 @@ def unravel_index(places: object, shape: object) -> tuple[Array, ...]:
     known = known_numbers(flat)
     if known is not None and known.size and isinstance(total, int) and not 0 <= known.min() <= known.max() < total:
         raise IndexOutOfRangeError(f"a position is outside an array of {total} elements{where()}")
-    rest, result = clip(flat.astype(i64), 0, total - 1), []
+    rest, result = clip(as_positions("the positions of unravel_index", flat), 0, total - 1), []
     for size in reversed(sizes):
         result.append(remainder(rest, size))
         rest = floor_divide(rest, size)
@@ -205,17 +234,20 @@ def ravel_multi_index(positions: Sequence[object], dims: object, mode: str = "ra
     """Positions along each axis, as positions in the flattened array of this shape.
 
     `mode` says what positions outside mean: "clip" the nearest element, "wrap" counts around; "raise" is an error where
-    they are known, and clips in traced functions. Raises IndexOutOfRangeError, ArgumentError for other modes.
+    they are known, and clips in traced functions. Raises IndexOutOfRangeError, ArgumentError for other modes,
+    DTypeError for floats, ShapeError for a shape with more elements than int64 counts.
 
     >>> import harp.numpy as hnp
     >>> ravel_multi_index((hnp.asarray([1, 0]), hnp.asarray([2, 0])), (2, 3))
     Array([5, 0])
     """
     sizes = [wrap(size) for size in to_shape(dims)]
-    if mode not in ("raise", "clip", "wrap"):
+    if not isinstance(mode, str) or mode not in ("raise", "clip", "wrap"):
         raise ArgumentError(f"mode is 'raise', 'clip' or 'wrap', not {mode!r}{where()}")
     if len(positions) != len(sizes):
         raise ShapeError(f"ravel_multi_index has positions for {len(positions)} axes of {len(sizes)}{where()}")
+    if math.prod(size for size in sizes if isinstance(size, int)) > limits(i64).high:
+        raise ShapeError(f"the shape of ravel_multi_index, {dims!r}, has more elements than int64 counts{where()}")
     flat: object = 0
     for axis, (place, size) in enumerate(zip(positions, sizes, strict=True)):
         array = as_array(place)
@@ -226,7 +258,11 @@ def ravel_multi_index(positions: Sequence[object], dims: object, mode: str = "ra
                 raise IndexOutOfRangeError(
                     f"index {low if low < 0 else high} is out of range for axis {axis} of size {size}{where()}"
                 )
-        inside = remainder(array, size) if mode == "wrap" else clip(array, 0, size - 1)
+        exact = as_positions(f"the positions of ravel_multi_index along axis {axis}", array)
+        if mode == "wrap":
+            inside = remainder(array if array.kind is u64 else exact, size).astype(i64)
+        else:
+            inside = clip(exact, 0, size - 1)
         flat = add(multiply(flat, size), inside)
     return as_array(flat)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from harp.errors import ArgumentError, ConcretizationError, ShapeError
+from harp.numpy.checks import as_count
 from harp.numpy.complexes import conj, imag, real
 from harp.numpy.creation import linspace, zeros
 from harp.numpy.cumulative import diff
@@ -13,18 +14,19 @@ from harp.numpy.elementwise import where as choose
 from harp.numpy.joining import concatenate
 from harp.numpy.linalg.products import diagonal, matmul, promoted
 from harp.numpy.manipulation import as_tuple, broadcast_to, flip, ravel, reshape
+from harp.numpy.reductions import any as any_
 from harp.numpy.reductions import max as max_
 from harp.numpy.reductions import mean
 from harp.numpy.reductions import min as min_
 from harp.numpy.reductions import sum as sum_
-from harp.numpy.sorting import searchsorted
+from harp.numpy.sorting import of_one_shape, searchsorted
 from harp.trace import dtypes
 from harp.trace.arithmetic import add, divide, equal, greater_equal, less, less_equal_, multiply, subtract
-from harp.trace.array import Array
+from harp.trace.array import Array, node_of
 from harp.trace.dtypes import DTypeLike, as_dtype, bool_, i64
 from harp.trace.primitives import as_array, common_dtype, known_numbers, normalize_axes, to_shape
 from harp.trace.sites import where
-from harp.trace.sizes import wrap
+from harp.trace.sizes import unify, wrap
 
 
 def ptp(x: object, axis: object = None, keepdims: bool = False) -> Array:
@@ -65,12 +67,14 @@ def _spread(weights: Array, array: Array, axis: object) -> Array:
     """The weights in the shape of the array, of which they may have the one axis only."""
     axes = normalize_axes(axis, array.ndim)
     if weights.ndim == array.ndim:
-        return broadcast_to(weights, array.shape)
+        return of_one_shape("average, for x and weights,", array, weights)[1]
     if weights.ndim != 1 or len(axes) != 1:
         raise ShapeError(
-            f"weights with {weights.ndim} axes do not fit an array with {array.ndim}: they have its shape, or are a "
-            f"vector along the one axis{where()}"
+            f"the weights of average, with {weights.ndim} axes, do not fit an array with {array.ndim}: they have its "
+            f"shape, or are a vector along the one axis{where()}"
         )
+    sizes = node_of(weights).shape[0], node_of(array).shape[axes[0]]
+    unify(*sizes, lambda: f"average needs as many weights as elements along axis {axes[0]}")
     return broadcast_to(reshape(weights, (-1, *(1,) * (array.ndim - 1 - axes[0]))), array.shape)
 
 
@@ -130,7 +134,7 @@ def bincount(x: object, weights: object = None, minlength: object = 0, *, length
 
     There are as many as the largest one needs, at least `minlength`. With `length`, which must be given in a traced
     function, there are so many: other integers are left out. Raises ArgumentError for negative integers and for floats,
-    ConcretizationError where the number of results is not known.
+    ShapeError unless there is a weight for each, ConcretizationError where the number of results is not known.
 
     >>> import harp.numpy as hnp
     >>> bincount(hnp.asarray([0, 2, 2]))
@@ -139,14 +143,15 @@ def bincount(x: object, weights: object = None, minlength: object = 0, *, length
     places = as_array(x)
     if places.ndim != 1 or not (places.kind.is_integer or places.kind is bool_):
         raise ArgumentError(f"bincount takes a vector of integers, not {places.dtype} with {places.ndim} axes{where()}")
-    places = places.astype(i64) if not places.kind.is_integer else places
-    size = _bins(places, minlength) if length is None else wrap(to_shape(length)[0])
+    size = _bins(places, minlength) if length is None else wrap(as_count("the length of bincount", length))
+    places = places.astype(i64)  # in which the size fits
     places = choose(less(places, 0), size, places)  # a negative index counts from the end
     if weights is None:
         return zeros((size,), i64).at[places].add(1, mode="drop")
     given = as_array(weights)
     given = given if given.kind.is_inexact else given.astype(dtypes.f64)
-    return zeros((size,), given.kind).at[places].add(broadcast_to(given, places.shape), mode="drop")
+    places, given = of_one_shape("bincount, for x and weights,", places, given)
+    return zeros((size,), given.kind).at[places].add(given, mode="drop")
 
 
 def _bins(places: Array, minlength: object) -> int:
@@ -158,7 +163,7 @@ def _bins(places: Array, minlength: object) -> int:
         )
     if known.size and int(known.min()) < 0:
         raise ArgumentError(f"bincount counts integers from 0 on, not {int(known.min())}{where()}")
-    return max(int(known.max()) + 1 if known.size else 0, int(wrap(to_shape(minlength)[0])))
+    return max(int(known.max()) + 1 if known.size else 0, int(wrap(as_count("the minlength of bincount", minlength))))
 
 
 def digitize(x: object, bins: object, right: bool = False) -> Array:
@@ -178,33 +183,53 @@ def digitize(x: object, bins: object, right: bool = False) -> Array:
     if known is not None and (known.size < 2 or known[0] <= known[-1]):
         return up
     down = subtract(edges.shape[0], searchsorted(flip(edges), x, side=side))
-    return down if known is not None else choose(less_equal_(edges[:1], edges[-1:]), up, down)
+    if known is not None:
+        return down
+    return choose(any_(less_equal_(edges[:1], edges[-1:])), up, down)  # any, as there may be no edges
 
 
 def histogram_bin_edges(x: object, bins: object = 10, range: object = None, weights: object = None) -> Array:
     """The edges of `bins` bins of equal width from the smallest to the largest element, or over a range (low, high).
 
-    An array of edges is returned as it is. Raises ShapeError for the range of no elements, ArgumentError for rules by
-    name.
+    An array of edges is returned as it is. Raises ShapeError for the range of no elements and for no bins,
+    ArgumentError for rules by name; where they are known, for a range that is not finite or decreases, for edges that
+    decrease, and for more bins than there are numbers for their edges. Edges from unknown NaN are NaN.
     """
     if isinstance(bins, str):
         raise ArgumentError(f"bins are a number, or an array of edges, not the rule {bins!r}{where()}")
     array = as_array(x)
     edges = as_array(np.asarray(bins) if isinstance(bins, (list, tuple)) else bins)
     if edges.ndim == 1:
+        _require_rising(edges, False, "the edges of histogram increase: sort them")
         return edges
+    number = wrap(as_count("the bins of histogram", bins, 1) + 1)
     target = array.kind if array.kind.is_float else dtypes.f64
-    low, high = (min_(array), max_(array)) if range is None else as_tuple(range)
-    low, high = (as_array(end).astype(target) for end in (low, high))
+    low, high = (end.astype(target) for end in ((min_(array), max_(array)) if range is None else _range(range)))
+    first, last = known_numbers(low), known_numbers(high)
+    if not all(end is None or np.isfinite(end) for end in (first, last)):
+        raise ArgumentError(f"histogram needs a finite range, not ({low}, {high}); give range=(low, high){where()}")
+    if first is not None and last is not None and float(first) > float(last):
+        raise ArgumentError(f"the range of histogram, ({low}, {high}), decreases{where()}")
     same = equal(low, high)
     low, high = choose(same, subtract(low, 0.5), low), choose(same, add(high, 0.5), high)
-    return linspace(low, high, _edges(bins))
+    edges = linspace(low, high, number)
+    _require_rising(edges, True, f"{edges.dtype} has too few numbers from {low} to {high} for {bins} bins of histogram")
+    return edges
 
 
-def _edges(bins: object) -> object:
-    """One edge more than bins."""
-    (count,) = to_shape(bins)
-    return wrap(count + 1)
+def _range(range: object) -> tuple[Array, Array]:
+    ends = tuple(as_array(range)) if isinstance(range, (np.ndarray, Array)) else as_tuple(range)
+    if len(ends) != 2:
+        raise ArgumentError(f"the range of histogram is (low, high), not {range!r}{where()}")
+    return as_array(ends[0]), as_array(ends[1])
+
+
+def _require_rising(edges: Array, strictly: bool, complaint: str) -> None:
+    """Raise ArgumentError for known edges that are not in order, or where there are equal ones."""
+    known = known_numbers(edges)
+    compare = np.less if strictly else np.less_equal
+    if known is not None and not np.all(compare(known[:-1], known[1:])):
+        raise ArgumentError(f"{complaint}{where()}")
 
 
 def histogram(
@@ -212,8 +237,8 @@ def histogram(
 ) -> tuple[Array, Array]:
     """How many elements fall into each bin, and the edges: the upper end of the last bin is in it.
 
-    See `histogram_bin_edges`. With weights their sums; with `density` divided by those of all and the widths. NaN are
-    in no bin.
+    See `histogram_bin_edges`, also for what it raises. With weights, of the shape of `x`, their sums; with `density`
+    divided by those of all and the widths. NaN are in no bin. Raises ShapeError for weights of another shape.
 
     >>> import harp.numpy as hnp
     >>> histogram(hnp.asarray([1.0, 2.0, 2.5]), bins=2, range=(0.0, 4.0))
@@ -221,14 +246,18 @@ def histogram(
     """
     array, edges = ravel(x), histogram_bin_edges(x, bins, range)
     (edge_count,) = to_shape(edges.shape)
-    count = wrap(edge_count - 1)
+    bin_count = wrap(edge_count - 1)
     place = subtract(searchsorted(edges, array, side="right"), 1)
-    place = choose(equal(array, edges[-1]), count - 1, place)
+    place = choose(equal(array, edges[-1]), bin_count - 1, place)
     inside = logical_and(greater_equal(array, edges[0]), less_equal_(array, edges[-1]))
-    place = choose(inside, place, count)
-    given = None if weights is None else ravel(weights)
+    place = choose(inside, place, bin_count)
+    given = None
+    if weights is not None:
+        given = ravel(of_one_shape("histogram, for x and weights,", as_array(x), as_array(weights))[1])
     dtype: DTypeLike = i64 if given is None else given.kind if given.kind.is_inexact else dtypes.f64
-    counts = zeros((count,), dtype).at[place].add(1 if given is None else given.astype(as_dtype(dtype)), mode="drop")
+    counts = (
+        zeros((bin_count,), dtype).at[place].add(1 if given is None else given.astype(as_dtype(dtype)), mode="drop")
+    )
     if density:
         widths = diff(edges)
         counts = divide(divide(counts, widths), sum_(counts))

@@ -152,14 +152,21 @@ def stack(arrays: Sequence[object], axis: int = 0) -> Array:
     return concatenate([expand_dims(p, at) for p in parts], at)
 
 
+def known_integers(value: object) -> object:
+    """An array of known integers as a number or lists of them; all else as it is."""
+    numbers = known_numbers(value)
+    return numbers.tolist() if numbers is not None and numbers.dtype.kind in "iu" else value
+
+
 def split(x: object, sections: object, axis: int = 0) -> list[Array]:
-    """Pieces along an axis: `sections` of equal size, or, from a list, cut at these positions.
+    """Pieces along an axis: `sections` of equal size, or, from a list or an array, cut at these positions.
 
     Raises ShapeError if the axis does not divide evenly.
     """
     array = as_array(x)
     k = normalize_axis(axis, array.ndim)
     before = (slice(None),) * k
+    sections = known_integers(sections)
     if isinstance(sections, (list, tuple)):
         bounds = [None, *sections, None]
         return [getitem(array, (*before, slice(a, b))) for a, b in pairwise(bounds)]

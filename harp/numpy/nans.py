@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from harp.errors import DTypeError
 from harp.numpy.complexes import square_of_magnitude
 from harp.numpy.cumulative import cumprod, cumsum
 from harp.numpy.elementwise import isnan, logical_not, logical_or, sqrt
@@ -19,6 +20,7 @@ from harp.trace.dtypes import DTypeLike, as_dtype, real_of
 from harp.trace.expr import Expr, apply
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, map_, normalize_axes
+from harp.trace.sites import where
 
 
 def _replaced(x: object, value: float) -> Array:
@@ -104,15 +106,27 @@ def _count(array: Array, axis: object, keepdims: bool, dtype: dtypes.DType) -> A
     return sum(logical_not(isnan(array)), axis, keepdims=keepdims).astype(real_of(dtype))
 
 
+def _target(name: str, array: Array, dtype: DTypeLike | None) -> dtypes.DType:
+    """The dtype of a result that has fractions, and may be NaN."""
+    if dtype is None:
+        return array.kind if array.kind.is_inexact else dtypes.f64
+    target = as_dtype(dtype)
+    if not target.is_inexact:
+        raise DTypeError(f"{name} gives fractions, {target.numpy} has none; convert it with .astype{where()}")
+    return target
+
+
 def nanmean(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
     """The mean over axes of what is not NaN; NaN if all are. Integers and bool give float64.
+
+    Raises DTypeError for a dtype of integers.
 
     >>> import harp.numpy as hnp
     >>> nanmean(hnp.asarray([1.0, float("nan"), 2.0]))
     Array(1.5)
     """
     array = as_array(x)
-    target = as_dtype(dtype) if dtype is not None else array.kind if array.kind.is_inexact else dtypes.f64
+    target = _target("nanmean", array, dtype)
     inner = dtypes.computing(target)
     wide = array.astype(inner)
     return divide(nansum(wide, axis, keepdims=keepdims), _count(wide, axis, keepdims, inner)).astype(target)
@@ -121,9 +135,12 @@ def nanmean(x: object, axis: object = None, dtype: DTypeLike | None = None, keep
 def nanvar(
     x: object, axis: object = None, dtype: DTypeLike | None = None, ddof: object = 0, keepdims: bool = False
 ) -> Array:
-    """The variance over axes of what is not NaN, with n - ddof in place of its number n; NaN unless above 0."""
+    """The variance over axes of what is not NaN, with n - ddof in place of its number n; NaN unless above 0.
+
+    Raises DTypeError for a dtype of integers.
+    """
     array = as_array(x)
-    target = as_dtype(dtype) if dtype is not None else array.kind if array.kind.is_inexact else dtypes.f64
+    target = _target("nanvar or nanstd", array, dtype)
     inner = dtypes.computing(target)
     wide = array.astype(inner)
     distance = map_(_distance, _replaced(wide, 0), nanmean(wide, axis, keepdims=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from harp.errors import ArgumentError, ShapeError
+from harp.numpy.checks import require_kind
 from harp.numpy.complexes import conj, imag, real
 from harp.numpy.creation import arange, linspace
 from harp.numpy.cumulative import cumsum, diff
@@ -18,10 +19,10 @@ from harp.numpy.manipulation import as_tuple, broadcast_to, flip, moveaxis, rave
 from harp.numpy.reductions import sum as sum_
 from harp.numpy.sorting import searchsorted
 from harp.trace import dtypes, view
-from harp.trace.arithmetic import add, divide, equal, less, multiply, power, remainder, subtract
+from harp.trace.arithmetic import add, divide, equal, in_common, less, multiply, power, remainder, subtract
 from harp.trace.array import Array, node_of
 from harp.trace.division import floordiv
-from harp.trace.dtypes import DTypeLike, Kind, bool_
+from harp.trace.dtypes import DTypeLike, bool_
 from harp.trace.expr import apply, const
 from harp.trace.index import ZERO, Index, loop
 from harp.trace.node import Node
@@ -174,11 +175,25 @@ def unwrap(p: object, discont: object = None, axis: object = -1, *, period: obje
 
 
 def ediff1d(x: object, to_end: object = None, to_begin: object = None) -> Array:
-    """The differences of neighbours in the flattened array, between other elements if they are given."""
+    """The differences of neighbours in the flattened array, between other elements if they are given.
+
+    Raises DTypeError for elements that are floats between integers, or complex between real numbers.
+
+    >>> import harp.numpy as hnp
+    >>> ediff1d(hnp.asarray([1, 2, 4]), to_end=9)
+    Array([1, 2, 9])
+    """
     array = ravel(x)
-    ends = [None if end is None else ravel(end).astype(array.kind) for end in (to_begin, to_end)]
-    parts = [ends[0], diff(array), ends[1]]
-    return concatenate([part for part in parts if part is not None])
+    first, last = (_end(*given, array.kind) for given in (("to_begin", to_begin), ("to_end", to_end)))
+    return concatenate([*first, diff(array), *last])
+
+
+def _end(name: str, end: object, dtype: dtypes.DType) -> list[Array]:
+    if end is None:
+        return []
+    row = ravel(end)
+    require_kind(f"{name} of ediff1d", row, dtype)
+    return [in_common(row, dtype) if row.weak else row.astype(dtype)]
 
 
 # --- convolution
@@ -265,6 +280,8 @@ def polyval(p: object, x: object) -> Array:
 def vander(x: object, N: object = None, increasing: bool = False) -> Array:
     """The powers of a vector's elements as columns, the highest first, or the other way if `increasing`.
 
+    Integers and bool give int64, uint64 gives float64, as in NumPy.
+
     >>> import harp.numpy as hnp
     >>> vander(hnp.asarray([2, 3]), 3)
     Array([[4, 2, 1],
@@ -272,11 +289,9 @@ def vander(x: object, N: object = None, increasing: bool = False) -> Array:
     """
     row = _row("vander", "a vector", x)
     exponents = arange(row.shape[0] if N is None else N)
-    exact = row if row.kind.kind is not Kind.BOOL else row.astype(dtypes.i64)
+    exact = row if row.kind.is_inexact else row.astype(dtypes.promote([row.kind, dtypes.i64]))
     if exact.kind.is_inexact:
         exponents = exponents.astype(dtypes.real_of(exact.kind))
-    elif not exact.weak:
-        exponents = exponents.astype(exact.kind)
     powers = power(exact[:, None], exponents[None])
     return powers if increasing else flip(powers, 1)
 

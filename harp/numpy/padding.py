@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from harp.errors import ArgumentError, ShapeError
-from harp.numpy.joining import concatenate, repeat, take
+from harp.numpy.checks import require_held
+from harp.numpy.joining import concatenate, known_integers, repeat, take
 from harp.numpy.manipulation import as_tuple, emit_like, flip
 from harp.trace import view
 from harp.trace.array import Array, node_of
@@ -35,9 +36,9 @@ def pad(x: object, pad_width: object, mode: str = "constant", constant_values: b
     array = as_array(x)
     pairs = _pad_pairs(pad_width, array.ndim)
     low, high = to_shape([p[0] for p in pairs]), to_shape([p[1] for p in pairs])
-    if mode == "constant":
+    if isinstance(mode, str) and mode == "constant":
         return _by_constant(array, low, high, constant_values)
-    if mode not in _MODES:
+    if not isinstance(mode, str) or mode not in _MODES:
         known = ", ".join(map(repr, ("constant", *_MODES)))
         raise ArgumentError(f"pad has the modes {known}, not {mode!r}{where()}")
     for axis, widths in enumerate(zip(low, high, strict=True)):
@@ -49,6 +50,7 @@ def pad(x: object, pad_width: object, mode: str = "constant", constant_values: b
 def _by_constant(array: Array, low: tuple[Index, ...], high: tuple[Index, ...], value: object) -> Array:
     if not isinstance(value, (bool, int, float, complex, np.generic)):
         raise ArgumentError(f"constant_values must be one number, not {type(value).__name__}{where()}")
+    require_held("constant_values of pad", value, array.kind)
     plain = isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
     fill = python_constant(value, array.kind) if plain else const(value, array.kind)  # type: ignore[arg-type]
     return emit_like(array, view.pad(node_of(array), low, high, fill))
@@ -101,7 +103,7 @@ def _around(mode: str, array: Array, axis: int, low: Index, high: Index) -> list
 
 
 def _pad_pairs(pad_width: object, rank: int) -> list[tuple[object, object]]:
-    entries = as_tuple(pad_width)
+    entries = as_tuple(known_integers(pad_width))
     if all(isinstance(e, (tuple, list)) for e in entries):
         pairs = [_pair(as_tuple(e)) for e in entries]
     else:
@@ -115,5 +117,5 @@ def _pad_pairs(pad_width: object, rank: int) -> list[tuple[object, object]]:
 
 def _pair(entry: tuple[object, ...]) -> tuple[object, object]:
     if len(entry) not in (1, 2):
-        raise ShapeError(f"pad_width takes (before, after), not {len(entry)} numbers{where()}")
+        raise ShapeError(f"a pad_width of pad is (before, after), not {len(entry)} numbers{where()}")
     return entry[0], entry[-1]

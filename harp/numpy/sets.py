@@ -15,7 +15,17 @@ import numpy as np
 from harp.errors import ArgumentError, ConcretizationError, ShapeError
 from harp.numpy.creation import arange
 from harp.numpy.cumulative import cumsum
-from harp.numpy.elementwise import equal, floor_divide, isnan, less, logical_and, logical_not, logical_or, not_equal
+from harp.numpy.elementwise import (
+    equal,
+    floor_divide,
+    greater_equal,
+    isnan,
+    less,
+    logical_and,
+    logical_not,
+    logical_or,
+    not_equal,
+)
 from harp.numpy.elementwise import where as choose
 from harp.numpy.joining import concatenate, stack
 from harp.numpy.manipulation import expand_dims, ravel, reshape
@@ -25,7 +35,7 @@ from harp.numpy.sorting import of_one_shape, row_wise, search
 from harp.trace import view
 from harp.trace.arithmetic import subtract
 from harp.trace.array import Array, node_of
-from harp.trace.dtypes import Buffer
+from harp.trace.dtypes import Buffer, i64, u64
 from harp.trace.expr import const
 from harp.trace.index import ONE, Index, loop, product
 from harp.trace.primitives import as_array, common_dtype, emit, known_numbers, map_, to_shape
@@ -315,10 +325,18 @@ def isin(elements: object, test_elements: object, /, *, invert: bool = False) ->
     if dtype.is_complex:  # there is no order to search in
         found = any_(equal(expand_dims(as_array(elements), -1), ravel(test_elements)), -1)
         return logical_not(found) if invert else found
-    values, tests = (map_(lambda e: e, given, to=dtype) for given in (elements, test_elements))
+    values, tests = as_array(elements), as_array(test_elements)
+    if dtype.is_float and values.kind.is_integer and tests.kind.is_integer:
+        # int64 and uint64 meet in float64, where neighbours are equal. The same 64 bits are the same number, unless
+        # one of the two is negative, and then the other is not.
+        values, tests = values.astype(u64), tests.astype(u64)
+        valid = greater_equal(values.astype(i64), 0)
+    else:
+        values, tests = (map_(lambda e: e, given, to=dtype) for given in (values, tests))
+        valid = equal(values, values)
     table = row_wise(RowOp.SORT, ravel(tests))
     found = less(search(table, values, right=False), search(table, values, right=True))
-    found = logical_and(found, equal(values, values))
+    found = logical_and(found, valid)
     return logical_not(found) if invert else found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from harp.errors import ArgumentError, AxisError, ShapeError
-from harp.numpy.joining import concatenate, split, take
+from harp.numpy.joining import concatenate, known_integers, split, take
 from harp.numpy.manipulation import as_tuple, expand_dims, flip, moveaxis, ravel, reshape, swapaxes
 from harp.trace.arithmetic import multiply
 from harp.trace.array import Array, node_of
@@ -144,6 +144,7 @@ def array_split(x: object, sections: object, axis: int = 0) -> list[Array]:
     >>> array_split(hnp.arange(5), 2)
     [Array([0, 1, 2]), Array([3, 4])]
     """
+    sections = known_integers(sections)
     if isinstance(sections, (list, tuple)):
         return split(x, sections, axis)
     array, count = as_array(x), as_integer("sections of array_split", sections)

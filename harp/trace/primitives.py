@@ -88,14 +88,15 @@ def _python_kind(value: bool | int | float | complex) -> Kind:
 
 
 def python_constant(value: bool | int | float | complex, dtype: DType) -> Const:
-    """A Python number as a constant of this dtype. Raises IntegerRangeError if an integer does not fit, DTypeError for
-    a complex number where the dtype is not complex."""
+    """A Python number as a constant of this dtype. Raises IntegerRangeError if an integer does not fit, or where a
+    float (NaN, an infinity) has no integer, DTypeError for a complex number where the dtype is not complex."""
     if isinstance(value, complex) and not isinstance(value, np.generic) and not dtype.is_complex:
         raise DTypeError(f"{value!r} is complex, but its dtype is to be {dtype.numpy}; use its .real{where()}")
-    if dtype.is_integer and isinstance(value, int):
+    if dtype.is_integer and isinstance(value, (int, float)):
         limits = np.iinfo(dtype.numpy.name)
-        if not limits.min <= value <= limits.max:
-            raise IntegerRangeError(f"{short(value)} does not fit {dtype.numpy}; convert the array first{where()}")
+        if not limits.min - 1 < value < limits.max + 1:  # floats are truncated
+            shown = short(value) if isinstance(value, int) else repr(value)
+            raise IntegerRangeError(f"{shown} does not fit {dtype.numpy}; convert the array first{where()}")
     if isinstance(value, int) and not -_FLOAT_END < value < _FLOAT_END:
         raise IntegerRangeError(f"{short(value)} does not fit {dtype.numpy}, which ends at about 1e308{where()}")
     return const(value, dtype)

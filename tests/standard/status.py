@@ -173,9 +173,20 @@ In `harp.numpy.special`, under SciPy's names:
 They follow NumPy, with these differences, which come from arrays that do not change and from programs for all sizes:
 
 - `put_along_axis` and `fill_diagonal` return the new array. `cov` of a matrix is a matrix, of one row too.
+- Lists in the place of an array are refused, as everywhere in harp (`interp`, `convolve`, `polyval`, `digitize`,
+  `weights=`, `nansum`, the rows of `vstack`, ...): wrap them in `asarray`. Lists of arrays, of conditions, of edges of
+  bins, and of positions in `ix_`, `split` and `pad` are taken.
 - `bincount` inside a traced function takes `length=`. `nanargmax` and `nanargmin` of NaN alone are -1.
-- `pad` has the modes "constant", "edge", "reflect", "symmetric" and "wrap", each width at most what the axis has.
-- `gradient` has `edge_order=1` only; `histogram` takes a number of bins or their edges, but no rule by name.
+- `pad` has the modes "constant", "edge", "reflect", "symmetric" and "wrap", each width at most what the axis has, and
+  one number as `constant_values`.
+- `gradient` has `edge_order=1` only; `histogram` takes a number of bins or their edges, but no rule by name. What
+  `histogram` asks of the range and of edges (finite, increasing) is checked where numbers are known: outside of traced
+  functions. `histogram`, `median` and quantiles of no elements raise an error.
+- `interp` has no `period`, `angle` no `deg`, `put_along_axis` no `axis=None`; `average` takes weights of the shape of
+  `x` or along one axis, not over several; `ravel_multi_index` has one `mode` for all axes; `logspace` and `geomspace`
+  go between numbers; `fill_diagonal` takes matrices, with one value or one for each row, and has no `wrap`.
+- `ix_` and `unravel_index` refuse floats. `vander` of float32 stays float32.
+- `heaviside` of integers stays an integer; `unwrap` of integers is float64.
 
 """
 
