@@ -175,6 +175,11 @@ ALL = (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, c64, c1
 # By the native dtypes of NumPy; bfloat16 is there from its first use on.
 OF_NUMPY: dict[np.dtype[np.generic], DType] = {d.numpy: d for d in ALL if d is not bf16}
 _by_python: dict[object, DType] = {bool: bool_, int: i64, float: f64, complex: c128}
+# The types of numbers: the dtype as arrays, and whether that is weak.
+NUMBERS: dict[type, tuple[DType, bool]] = {
+    **{d.numpy.type: (d, False) for d in OF_NUMPY.values()}, bool: (bool_, True), int: (i64, True),
+    float: (f64, True), complex: (c128, True),
+}  # fmt: skip
 _REAL = {c64: f32, c128: f64}
 _TINY = {f16: 2.0**-14, bf16: 2.0**-126, f32: 2.0**-126, f64: 2.0**-1022}
 _COMPLEX = {f16: c64, bf16: c64, f32: c64, f64: c128}

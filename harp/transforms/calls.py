@@ -15,7 +15,7 @@ import numpy as np
 
 from harp.trace.array import Array
 from harp.trace.demands import Inspect
-from harp.trace.dtypes import Buffer
+from harp.trace.dtypes import NUMBERS, Buffer
 from harp.trace.signature import GraphSignature
 from harp.trace.trees import Tree, TreeSpec, children, ordered, unflatten
 
@@ -133,8 +133,8 @@ def short_way(spec: TreeSpec, leaves: Sequence[Leaf], signature: GraphSignature,
         "def short_way(args):",
         "    try:",
         *(f"        {line}" for line in taking),
-        # another number of arguments, parts or axes; an array that belongs to a trace
-        "    except (ValueError, AttributeError):",
+        # another number of arguments, parts or axes; an array that belongs to a trace; an integer that does not fit
+        "    except (ValueError, AttributeError, OverflowError):",
         "        return MISS",
         *(f"    {line}" for line in checks),
         *(f"    {name} = {size}" for name, size in zip(body.sizes, sizes, strict=True)),
@@ -179,13 +179,15 @@ def _taking(
 def _taking_leaf(name: str, b: str, leaf: Leaf, namespace: Namespace) -> Iterator[str]:
     dtype = _constant(leaf.dtype, namespace)
     handle = [f"if {name}._weak is not {leaf.weak}: return MISS", f"{b} = {name}._value"]
-    if leaf.weak:  # NumPy's arrays never are
-        yield f"if type({name}) is not Array: return MISS"
-        yield from handle
-    else:
-        yield f"if type({name}) is ndarray: {b} = {name}"
-        yield f"elif type({name}) is not Array: return MISS"
-        yield "else:"
-        yield from (f"    {line}" for line in handle)
+    taken = [] if leaf.weak else [("ndarray", name)]  # NumPy's arrays are never weak
+    for number, (known, weak) in NUMBERS.items():
+        if leaf.ndim == 0 and known.numpy is leaf.dtype and weak is leaf.weak:
+            namespace["asarray"] = np.asarray
+            taken.append((_constant(number, namespace), f"asarray({name}, {dtype})"))
+    for word, (kind, value) in zip(["if", *["elif"] * len(taken)], taken, strict=False):
+        yield f"{word} type({name}) is {kind}: {b} = {value}"
+    yield f"{'elif' if taken else 'if'} type({name}) is not Array: return MISS"
+    yield "else:"
+    yield from (f"    {line}" for line in handle)
     # NumPy has one object for each native dtype, but for those that were pickled or have metadata
     yield f"if {b}.dtype is not {dtype} or {b}.flags.num & {_BEHAVED} != {_BEHAVED}: return MISS"

@@ -24,7 +24,7 @@ from harp.config import MOST_THREADS, log
 from harp.errors import ArgumentError
 from harp.trace.array import Array, Donation
 from harp.trace.demands import compile_demands
-from harp.trace.dtypes import OF_NUMPY, Buffer, plain
+from harp.trace.dtypes import NUMBERS, OF_NUMPY, Buffer, plain
 from harp.trace.levels import STATE
 from harp.trace.scope import Scope
 from harp.trace.signature import Check, GraphSignature, signature_of
@@ -296,7 +296,8 @@ class JitFunction:
 
 
 def _buffers(leaves: Sequence[object], key: list[Hashable]) -> tuple[list[Buffer], list[int]] | None:
-    """The leaves as C-contiguous buffers, and all their sizes, if they are arrays; puts what they are into the key."""
+    """The leaves as C-contiguous buffers, and all their sizes, if they are arrays or numbers; puts what they are into
+    the key."""
     buffers: list[Buffer] = []
     sizes: list[int] = []
     for leaf in leaves:
@@ -304,6 +305,12 @@ def _buffers(leaves: Sequence[object], key: list[Hashable]) -> tuple[list[Buffer
             buffer, weak = leaf, False
         elif type(leaf) is Array and leaf._value is not None:
             buffer, weak = leaf._value, leaf._weak
+        elif (number := NUMBERS.get(type(leaf))) is not None:
+            dtype, weak = number
+            try:
+                buffer = np.asarray(leaf, dtype.numpy)
+            except OverflowError:
+                return None
         else:
             return None
         flags = buffer.flags

@@ -225,3 +225,33 @@ def test_demands_are_checked():
     for _ in range(2):
         with pytest.raises(errors.IntegerRangeError):
             f(x, number(300))
+
+
+NUMBERS = [2, 2.5, True, 1j, np.float32(2), np.float64(2), np.int8(3), np.uint64(3), np.bool_(True), np.complex64(1j)]
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda n: f"{type(n).__name__}")
+@pytest.mark.parametrize("dtype", [np.float64, np.int8])
+def test_numbers_go_the_short_way(number, dtype):
+    f = harp.jit(lambda x, n: (x * n, [n + n]))
+    x = np.arange(3).astype(dtype)
+    found = warm(f, x, number)
+    assert served(f, x, number) and f.compilations == 1
+    for n in (number, type(number)(0)):
+        product, (double,) = f(x, n)
+        np.testing.assert_array_equal(np.asarray(product), x * n)
+        np.testing.assert_array_equal(np.asarray(double), np.asarray(n) + n if type(n) is not bool else n + n > 0)
+        assert product.dtype == found[0].dtype
+
+
+def test_numbers_of_other_kinds_leave_it():
+    f = harp.jit(lambda x, n: x * n)
+    x = np.arange(3, dtype=F32)
+    assert warm(f, x, 2).dtype == F32 and served(f, x, 3)
+    for other in (2.5, True, np.float32(2), np.array(2), np.float64(2)):
+        assert not served(f, x, other)
+        np.testing.assert_array_equal(np.asarray(f(x, other)), x * other)
+        warm(f, x, 2)
+    with pytest.raises(errors.ArgumentError, match="does not fit 64 bits"):
+        f(x, 2**70)
+    assert not served(f, x, np.ones(3, F32))
