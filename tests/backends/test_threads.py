@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -65,6 +66,37 @@ def test_bits_do_not_depend_on_threads(name):
 
 def flat(result):
     return list(result) if isinstance(result, tuple) else [result]
+
+
+def layer_norm(x):
+    centred = x - hnp.mean(x, axis=1, keepdims=True)
+    return centred / hnp.sqrt(hnp.mean(centred * centred, axis=1, keepdims=True) + 1e-5)
+
+
+def scores(x):
+    return hnp.sum(hnp.logsumexp(hnp.tanh(x @ B) @ B[:130, :10], axis=1))
+
+
+BATCHED = {
+    "matmul": lambda x: x @ B,
+    "one column": lambda x: x @ B[:, :1],
+    "softmax": lambda x: hnp.softmax(x, axis=1),
+    "layer norm": layer_norm,
+    "gradient of an MLP": harp.grad(scores),
+}
+
+
+@pytest.mark.parametrize("name", BATCHED)
+def test_a_row_has_the_same_bits_at_every_batch_size_and_number_of_threads(name):
+    f = harp.jit(BATCHED[name])
+    harp.set_threads(1)
+    whole = np.asarray(f(A))
+    for count, size in itertools.product((1, 2, 3), (1, 2, 3, 8, 17, 64, 511, 513, 700)):
+        harp.set_threads(count)
+        for first in {0, len(A) - size}:
+            found = np.asarray(f(A[first : first + size]))
+            np.testing.assert_array_equal(found, whole[first : first + size])
+    assert f.compilations == 1
 
 
 def test_threads_of_one_function():
