@@ -5,6 +5,7 @@ Types are parsed by cffi's compiled parser (`_cffi_backend`), not by pycparser, 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
@@ -56,6 +57,10 @@ class Library:
         except AttributeError:
             return False
         return True
+
+    def keep(self) -> None:
+        """Never unload it, also not when Python ends: threads that it has started run its code."""
+        _cffi_backend.load_library(str(self.path), os.RTLD_NOW | getattr(os, "RTLD_NODELETE", 0))
 
     def close(self) -> None:
         """Unload it: the loader would give the same library again for another file with this name."""

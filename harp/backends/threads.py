@@ -32,7 +32,9 @@ def pool() -> Library | None:
             unit = Unit(f"#define HARP_POOL_LEAST_WORK {_LEAST_WORK}.0\n{_source()}", ("-pthread",), shared=True)
             names = ["harp_pool_run", "harp_pool_set_threads", "harp_pool_set_mine"]
             try:
-                _pool.append(build_and_load(Source((unit,)), CompileOptions(), names=names))
+                library = build_and_load(Source((unit,)), CompileOptions(), names=names)
+                library.keep()
+                _pool.append(library)
             except ToolchainError as error:
                 log.warning("programs run in one thread, for the pool of threads cannot be made: %s", error)
                 _pool.append(None)

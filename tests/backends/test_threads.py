@@ -197,3 +197,18 @@ def test_numbers_of_threads_that_make_no_sense(count):
         harp.set_threads(count)
     with pytest.raises(errors.ArgumentError, match="threads is a number"):
         harp.jit(lambda x: x, threads=count)
+
+
+def test_the_code_of_threads_is_never_unloaded():
+    """A thread that still waits for work when Python ends would run into nothing."""
+    program = """
+import numpy as np, harp, harp.numpy as hnp
+from harp.backends import threads
+harp.set_threads(2)
+harp.jit(lambda x: hnp.tanh(x))(np.ones(300_000))
+pool = threads.pool()
+pool.close()
+assert str(pool.path) in open("/proc/self/maps").read()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

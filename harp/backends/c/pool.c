@@ -8,7 +8,6 @@
  * compare-and-swap of this word, so a thread that has read the fields of an old job cannot claim a chunk of a new one.
  */
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -17,10 +16,8 @@
 #define CLOSED 0xffffffffu
 #define MOST_THREADS 256
 #define CHUNKS_PER_THREAD 4
-/* Rounds of waiting before a thread sleeps, for to wake it takes longer than many a job: some tens of microseconds, and
- * then about half a millisecond in which it makes room for whoever wants to run. */
+/* Rounds of waiting before a thread sleeps: some tens of microseconds. */
 #define SPINS 2000
-#define YIELDS 1000
 
 typedef void part_function(void *given, int64_t begin, int64_t end);
 
@@ -76,9 +73,8 @@ static void *live(void *unused)
     inside = 1;
     for (;;) {
         for (int spins = 0; !is_open(atomic_load_explicit(&state, memory_order_acquire), seen); ++spins) {
-            if (spins < SPINS + YIELDS) {
-                if (spins < SPINS) relax();
-                else sched_yield();
+            if (spins < SPINS) {
+                relax();
                 continue;
             }
             pthread_mutex_lock(&mutex);
