@@ -212,3 +212,27 @@ assert str(pool.path) in open("/proc/self/maps").read()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@needs_proc
+@pytest.mark.skipif(threads.usable_cores() < 2, reason="there is one core")
+def test_threads_keep_off_the_core_of_the_caller():
+    """The kernel wakes them there else, where they wait until the caller has done all the work."""
+    code = CALL + (
+        "mine = os.sched_getaffinity(0)\n"
+        "def helpers():\n"
+        "    return [os.sched_getaffinity(int(t)) for t in os.listdir('/proc/self/task') if int(t) not in others]\n"
+        "for core in mine:\n"
+        "    time.sleep(0.1)\n"  # until they sleep
+        "    os.sched_setaffinity(0, {core})\n"
+        "    os.sched_setaffinity(0, mine)\n"  # still on that core, most likely
+        "    assert np.array_equal(np.asarray(f(x)), r)\n"
+        "    assert all(len(c) == len(mine) - 1 and c < mine for c in helpers()), helpers()\n"
+        "time.sleep(0.05)\n"
+        "before = helpers()\n"
+        "os.sched_setaffinity(0, {min(mine)})\n"
+        "assert np.array_equal(np.asarray(f(x)), r) and helpers() == before\n"
+        "print(len(before))"
+    )
+    listed = "others = [int(t) for t in os.listdir('/proc/self/task')]\n"
+    assert run(listed + code, HARP_THREADS="3") == "2"

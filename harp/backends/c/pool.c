@@ -7,6 +7,10 @@
  * A job is published by the word `state`: its number in the high half, the next chunk in the low half. Claiming is a
  * compare-and-swap of this word, so a thread that has read the fields of an old job cannot claim a chunk of a new one.
  */
+#ifdef __linux__
+#define _GNU_SOURCE
+#include <sched.h>
+#endif
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -18,6 +22,8 @@
 #define CHUNKS_PER_THREAD 4
 /* Rounds of waiting before a thread sleeps: some tens of microseconds. */
 #define SPINS 2000
+/* So many threads are kept off the caller's core; machines with more cores have idle ones that are found anyway. */
+#define MOST_MOVED 16
 
 typedef void part_function(void *given, int64_t begin, int64_t end);
 
@@ -32,6 +38,10 @@ static atomic_flag busy = ATOMIC_FLAG_INIT;
 static _Thread_local int inside, mine;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
+static pthread_t helpers[MOST_THREADS]; /* it and its cores belong to whoever has set `busy` */
+#ifdef __linux__
+static cpu_set_t cores_of_helpers; /* empty: not all have been told yet */
+#endif
 
 static inline void relax(void)
 {
@@ -88,6 +98,21 @@ static void *live(void *unused)
     return unused;
 }
 
+/* Let the threads run where the caller may, but on other cores than the caller: Linux likes to wake a thread on the
+ * core of whoever wakes it, where it waits until the caller has done all the work. */
+static void keep_off_this_core(void)
+{
+#ifdef __linux__
+    const int core = sched_getcpu(), count = atomic_load(&started);
+    cpu_set_t cores;
+    if (core < 0 || core >= CPU_SETSIZE || sched_getaffinity(0, sizeof cores, &cores) != 0) return;
+    CPU_CLR(core, &cores);
+    if (CPU_COUNT(&cores) == 0 || CPU_EQUAL(&cores, &cores_of_helpers)) return;
+    for (int i = 0; i < count && i < MOST_MOVED; ++i) pthread_setaffinity_np(helpers[i], sizeof cores, &cores);
+    cores_of_helpers = cores;
+#endif
+}
+
 static void start(int wanted)
 {
     sigset_t all, old;
@@ -101,8 +126,11 @@ static void start(int wanted)
         const int failed = pthread_create(&thread, &attributes, live, NULL);
         pthread_attr_destroy(&attributes);
         if (failed) break; /* fewer helpers, the same results */
-        atomic_fetch_add(&started, 1);
+        helpers[atomic_fetch_add(&started, 1)] = thread;
     }
+#ifdef __linux__
+    CPU_ZERO(&cores_of_helpers);
+#endif
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
@@ -159,6 +187,7 @@ EXPORT void harp_pool_run(part_function *part, void *given, int64_t count, doubl
     atomic_store_explicit(&finished, 0, memory_order_relaxed);
     atomic_store(&state, number << 32);
     if (atomic_load(&asleep) > 0) {
+        keep_off_this_core();
         pthread_mutex_lock(&mutex);
         pthread_cond_broadcast(&wake);
         pthread_mutex_unlock(&mutex);
