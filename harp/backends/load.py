@@ -21,18 +21,12 @@ from harp.errors import ToolchainError
 from harp.trace.dtypes import Buffer
 
 _ffi = _cffi_backend.FFI()
-BYTES = _ffi.typeof("char[]")
 _TYPE_ANY = "void(*)(void)"
 _ANY, _POINTER = _ffi.typeof(_TYPE_ANY), _ffi.typeof("void *")
 
 
-# `pointer(array)` with a call less: `from_buffer(BYTES, array)`.
-from_buffer: Callable[[object, Buffer], object] = _ffi.from_buffer
-
-
-def pointer(array: Buffer) -> object:
-    """The address of a C-contiguous array for a call; it keeps the array alive."""
-    return from_buffer(BYTES, array)
+# The address of a C-contiguous array for a call; it keeps the array alive.
+pointer: Callable[[Buffer], object] = _ffi.from_buffer
 
 
 class Library:

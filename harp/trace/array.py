@@ -129,6 +129,7 @@ class Array(Conversions, Operators):
     # -- its numbers
 
     def _concrete(self, what: str) -> Buffer:
+        """The buffer for those who may show it to others: nobody can write to it from now on."""
         value = self._value
         if value is None:
             node_of(self)
@@ -137,6 +138,7 @@ class Array(Conversions, Operators):
                 f"use harp.numpy.where instead of `if` on an array, harp.numpy functions instead of NumPy's, and "
                 f"static_argnums for arguments that steer Python{where()}"
             )
+        value.setflags(write=False)  # what a program has made is not closed yet
         return value
 
     def __len__(self) -> int:

@@ -255,3 +255,37 @@ def test_numbers_of_other_kinds_leave_it():
     with pytest.raises(errors.ArgumentError, match="does not fit 64 bits"):
         f(x, 2**70)
     assert not served(f, x, np.ones(3, F32))
+
+
+EXPORTS = {
+    "asarray": np.asarray,
+    "buffer": lambda h: np.asarray(memoryview(np.asarray(h))),
+    "dlpack": np.from_dlpack,
+    "pickle": lambda h: np.asarray(pickle.loads(pickle.dumps(h))),
+    "harp's dlpack": lambda h: np.asarray(hnp.from_dlpack(h)),
+    "transpose": lambda h: np.asarray(h.T),
+    "part": lambda h: np.asarray(h[1:]),
+    "reshape": lambda h: np.asarray(h.reshape(3, 2)),
+    "captured": lambda h: np.asarray(harp.jit(lambda: (h, h + 1))()[0]),
+}
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_what_a_result_shows_cannot_be_written_to(name, pair):
+    """Results are made writable: they are closed before anyone sees their memory."""
+    x = np.arange(6, dtype=F32).reshape(2, 3)
+    for _ in range(2):
+        result = pair(x, x)
+        shown = EXPORTS[name](result)
+        with pytest.raises(ValueError):
+            shown.flags.writeable = True
+        while isinstance(shown, np.ndarray):
+            assert not shown.flags.writeable
+            shown = shown.base
+        npt.assert_array_equal(result, 3 * x)
+
+
+def test_results_are_made_as_the_constructor_makes_them(pair):
+    made, ours = pair(np.ones((2, 3), F32), np.ones((2, 3), F32)), hnp.ones((2, 3))
+    for slot in harp.Array.__slots__:
+        assert type(getattr(made, slot)) is type(getattr(ours, slot))
