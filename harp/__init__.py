@@ -37,11 +37,11 @@ from harp.trace.graph import Graph
 from harp.trace.signature import GraphSignature
 from harp.trace.sizes import Size
 from harp.trace.tracer import trace
-from harp.transforms.grad import grad, stop_gradient, value_and_grad, vjp
 from harp.transforms.jit import JitFunction, jit
 
 if TYPE_CHECKING:
     from harp import random
+    from harp.transforms.grad import grad, stop_gradient, value_and_grad, vjp
 
 __version__ = "0.1.0"
 
@@ -83,10 +83,18 @@ __all__ = [
     "vjp",
 ]
 
-_LAZY = ("random",)  # imported when first used: not every program needs them
+# Functions whose module is imported when one of them is first used, as `random` is: not every program needs them.
+_LATER = dict.fromkeys(("grad", "stop_gradient", "value_and_grad", "vjp"), "harp.transforms.grad")
 
 
 def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        return import_module(f"harp.{name}")
-    raise AttributeError(f"module 'harp' has no attribute {name!r}")
+    if name == "random":
+        return import_module("harp.random")
+    if name not in _LATER:
+        raise AttributeError(f"module 'harp' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_LATER[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

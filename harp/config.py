@@ -8,14 +8,35 @@ Neither changes any result, so neither is part of a cache key.
 
 from __future__ import annotations
 
-import logging
 import os
+import sys
 import threading
 from collections.abc import Callable
+from importlib import import_module
 
 from harp.errors import ArgumentError
 
-log = logging.getLogger("harp")
+
+class _Log:
+    """The logger "harp". Where `logging` has not been imported nobody listens, and only a warning imports it."""
+
+    def debug(self, text: str, *values: object) -> None:
+        self._write("debug", text, values)
+
+    def info(self, text: str, *values: object) -> None:
+        self._write("info", text, values)
+
+    def warning(self, text: str, *values: object) -> None:
+        import_module("logging")
+        self._write("warning", text, values)
+
+    def _write(self, level: str, text: str, values: tuple[object, ...]) -> None:
+        logging = sys.modules.get("logging")
+        if logging is not None:
+            getattr(logging.getLogger("harp"), level)(text, *values, stacklevel=3)
+
+
+log = _Log()
 
 
 def _level(name: str, highest: int) -> int:

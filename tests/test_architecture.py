@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import logging
 import pathlib
 import re
 import types
@@ -12,7 +13,6 @@ import pytest
 import harp
 import harp.numpy
 import harp.random
-from harp.config import log
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = sorted((ROOT / "harp").rglob("*.py"))
@@ -133,6 +133,6 @@ def test_text_is_about_harp():
 def test_imports_go_one_way(capsys, monkeypatch):
     cli = pytest.importorskip("importlinter.cli")
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(log, "disabled", False)  # the command silences all loggers
+    monkeypatch.setattr(logging.getLogger("harp"), "disabled", False)  # the command silences all loggers
     status = cli.lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True, no_logo=True)
     assert status == cli.EXIT_STATUS_SUCCESS, capsys.readouterr().out

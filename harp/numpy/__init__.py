@@ -21,13 +21,6 @@ from harp.numpy.activation import (
     sigmoid as sigmoid,
     softplus as softplus,
 )
-from harp.numpy.closeness import (
-    allclose as allclose,
-    fmod as fmod,
-    heaviside as heaviside,
-    isclose as isclose,
-    nan_to_num as nan_to_num,
-)
 from harp.numpy.complexes import (
     angle as angle,
     conj as conj,
@@ -124,11 +117,6 @@ from harp.numpy.elementwise import (
     trunc as trunc,
     where as where,
 )
-from harp.numpy.interchange import (
-    __array_api_version__ as __array_api_version__,
-    __array_namespace_info__ as __array_namespace_info__,
-    from_dlpack as from_dlpack,
-)
 from harp.numpy.indexing import (
     put_along_axis as put_along_axis,
     take as take,
@@ -175,36 +163,6 @@ from harp.numpy.manipulation import (
     transpose as transpose,
     unstack as unstack,
 )
-from harp.numpy.mathematical import (
-    acos as acos,
-    acosh as acosh,
-    arccos as arccos,
-    arccosh as arccosh,
-    arcsin as arcsin,
-    arcsinh as arcsinh,
-    arctan as arctan,
-    arctan2 as arctan2,
-    arctanh as arctanh,
-    asin as asin,
-    asinh as asinh,
-    atan as atan,
-    atan2 as atan2,
-    atanh as atanh,
-    cbrt as cbrt,
-    copysign as copysign,
-    cosh as cosh,
-    deg2rad as deg2rad,
-    degrees as degrees,
-    hypot as hypot,
-    logaddexp as logaddexp,
-    logaddexp2 as logaddexp2,
-    nextafter as nextafter,
-    rad2deg as rad2deg,
-    radians as radians,
-    signbit as signbit,
-    sinc as sinc,
-    sinh as sinh,
-)
 from harp.numpy.reductions import (
     all as all,
     amax as amax,
@@ -223,13 +181,6 @@ from harp.numpy.reductions import (
     sum as sum,
     var as var,
 )
-from harp.numpy.types import (
-    astype as astype,
-    can_cast as can_cast,
-    finfo as finfo,
-    iinfo as iinfo,
-    isdtype as isdtype,
-)
 from harp.trace.dtypes import (
     bool_ as bool_,
 )
@@ -245,6 +196,9 @@ if _TYPE_CHECKING:
         ravel_multi_index as ravel_multi_index, select as select, tril_indices as tril_indices,
         triu_indices as triu_indices, unravel_index as unravel_index,
     )
+    from harp.numpy.closeness import (
+        allclose as allclose, fmod as fmod, heaviside as heaviside, isclose as isclose, nan_to_num as nan_to_num,
+    )
     from harp.numpy.counting import (
         average as average, bincount as bincount, corrcoef as corrcoef, cov as cov, digitize as digitize,
         histogram as histogram, histogram_bin_edges as histogram_bin_edges, ptp as ptp,
@@ -253,6 +207,17 @@ if _TYPE_CHECKING:
         bitwise_count as bitwise_count, divmod as divmod, fabs as fabs, fix as fix, float_power as float_power,
         fmax as fmax, fmin as fmin, frexp as frexp, iscomplex as iscomplex, isneginf as isneginf,
         isposinf as isposinf, isreal as isreal, ldexp as ldexp, modf as modf, rint as rint,
+    )
+    from harp.numpy.interchange import (
+        __array_api_version__ as __array_api_version__, __array_namespace_info__ as __array_namespace_info__,
+        from_dlpack as from_dlpack,
+    )
+    from harp.numpy.mathematical import (
+        acos as acos, acosh as acosh, arccos as arccos, arccosh as arccosh, arcsin as arcsin, arcsinh as arcsinh,
+        arctan as arctan, arctan2 as arctan2, arctanh as arctanh, asin as asin, asinh as asinh, atan as atan,
+        atan2 as atan2, atanh as atanh, cbrt as cbrt, copysign as copysign, cosh as cosh, deg2rad as deg2rad,
+        degrees as degrees, hypot as hypot, logaddexp as logaddexp, logaddexp2 as logaddexp2, nextafter as nextafter,
+        rad2deg as rad2deg, radians as radians, signbit as signbit, sinc as sinc, sinh as sinh,
     )
     from harp.numpy.nans import (
         nanargmax as nanargmax, nanargmin as nanargmin, nancumprod as nancumprod, nancumsum as nancumsum,
@@ -285,6 +250,9 @@ if _TYPE_CHECKING:
     )
     from harp.numpy.sorting import (
         argsort as argsort, lexsort as lexsort, searchsorted as searchsorted, sort as sort, top_k as top_k,
+    )
+    from harp.numpy.types import (
+        astype as astype, can_cast as can_cast, finfo as finfo, iinfo as iinfo, isdtype as isdtype,
     )
     # fmt: on
 
@@ -321,9 +289,13 @@ _TABLE["namespace"] = lambda: _sys.modules[__name__]
 _LATER = {
     "choosing": "array_equal diag diag_indices diagflat fill_diagonal indices ix_ piecewise ravel_multi_index select "
     "tril_indices triu_indices unravel_index",
+    "closeness": "allclose fmod heaviside isclose nan_to_num",
     "counting": "average bincount corrcoef cov digitize histogram histogram_bin_edges ptp",
     "floats": "bitwise_count divmod fabs fix float_power fmax fmin frexp iscomplex isneginf isposinf isreal ldexp modf "
     "rint",
+    "interchange": "__array_api_version__ __array_namespace_info__ from_dlpack",
+    "mathematical": "acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh cbrt "
+    "copysign cosh deg2rad degrees hypot logaddexp logaddexp2 nextafter rad2deg radians signbit sinc sinh",
     "nans": "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar",
     "numerical": "convolve correlate ediff1d geomspace gradient interp logspace polyval trapezoid unwrap vander",
     "padding": "pad",
@@ -333,6 +305,7 @@ _LATER = {
     "sorting": "argsort lexsort searchsorted sort top_k",
     "stacking": "append array_split atleast_1d atleast_2d atleast_3d block column_stack dsplit dstack fliplr flipud "
     "hsplit hstack kron rollaxis rot90 vsplit vstack",
+    "types": "astype can_cast finfo iinfo isdtype",
 }
 _MODULES = {name: module for module, names in _LATER.items() for name in names.split()}
 
