@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import attrs
-
+from harp.fields import frozen
 from harp.lower.chunks import in_chunks
 from harp.lower.complex import split
 from harp.lower.cost import Frame, Nesting, Use, count_users, weigh
@@ -36,7 +35,7 @@ _WORTH_KEEPING = 4
 _MOST_SCALARS = 32
 
 
-@attrs.frozen
+@frozen(eq=True)
 class Built:
     """Kernels in order, and the buffers that they use. `inputs` are the parameters, then the captured arrays.
 

@@ -22,8 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-import attrs
-
+from harp.fields import frozen
 from harp.lower.cost import weigh
 from harp.lower.loops import Alloc, Buffer, Digits, For, Head, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
 from harp.lower.products import Match, Product, is_direct, match, moves_by_one
@@ -72,7 +71,7 @@ def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
     return nest(heads, rows)
 
 
-@attrs.frozen
+@frozen(eq=True)
 class Panel:
     """Where a product is summed: `height` rows and `width` columns from `top` and `start` on, of which `rows` and
     `columns` are there. `packed` is memory for a part of `b`, unless backends read that where it is."""

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-import attrs
-
+from harp.fields import frozen
 from harp.lower.loops import Alloc, Buffer, Space, Stmt, parts
 from harp.lower.memory import size_in_bytes
 from harp.lower.program import Program, Slot
@@ -21,7 +20,7 @@ from harp.trace.index import Atom, FloorDiv, Index, Loop, Relu, Symbol, evaluate
 _LINE = 64
 
 
-@attrs.frozen
+@frozen(eq=True)
 class Memory:
     """The memory of one call, in bytes.
 

@@ -31,8 +31,7 @@ import enum
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import attrs
-
+from harp.fields import frozen
 from harp.trace.dtypes import DType
 from harp.trace.expr import Const, Expr, const
 from harp.trace.index import ZERO, Atom, FloorDiv, Index, Loop, Symbol, of, picks_in, product, value_atoms
@@ -71,7 +70,7 @@ class Scope(enum.Enum):
     THREADS = "threads"
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Buffer:
     """Memory for `shape` elements, row-major; `slack` elements more may be read after the end."""
 
@@ -107,7 +106,7 @@ def place(buffer: Buffer, index: tuple[Index, ...]) -> str:
     return f"{buffer.name}[{', '.join(map(repr, index))}]" if whole is None else f"{buffer.name}.flat[{whole}]"
 
 
-@attrs.frozen(eq=False, slots=True, weakref_slot=False)
+@frozen
 class Load(Expr):
     """An element of a buffer: a leaf of the value language. Conditions are checked before memory is touched."""
 
@@ -141,25 +140,25 @@ class Head:
     __slots__ = ()
 
 
-@attrs.frozen(eq=False)
+@frozen
 class For(Head):
     loop: Loop
     kind: LoopKind = LoopKind.SERIAL
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Let(Head):
     symbol: Symbol
     index: Index
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Digits(Head):
     loops: tuple[Loop, ...]
     flat: Index
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Segments(Head):
     loop: Loop
     offset: Symbol
@@ -173,18 +172,18 @@ class Stmt:
     __slots__ = ()
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Nest(Stmt):
     heads: tuple[Head, ...]
     body: Stmt
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Seq(Stmt):
     parts: tuple[Stmt, ...]
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Store(Stmt):
     buffer: Buffer
     index: tuple[Index, ...]
@@ -192,7 +191,7 @@ class Store(Stmt):
     reduce: Reduce | None = None
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Row(Stmt):
     """target[index] for all positions of `lane`, which runs in the last entry = function(sources[the same row]).
 
@@ -223,49 +222,49 @@ class Row(Stmt):
         return self.index[-1] - of(self.lane)
 
 
-@attrs.frozen(eq=False)
+@frozen
 class If(Stmt):
     conditions: tuple[Index, ...]
     yes: Stmt
     no: Stmt | None = None
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Alloc(Stmt):
     buffer: Buffer
     body: Stmt
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Call(Stmt):
     function: str
     arguments: tuple[Buffer | Index, ...]
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Region(Stmt):
     name: str
     body: Stmt
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Barrier(Stmt):
     scope: Scope
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Prefetch(Stmt):
     buffer: Buffer
     index: tuple[Index, ...]
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Bump(Stmt):
     buffer: Buffer
     step: Index
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Kernel:
     """One function of the program: it reads and writes buffers of the spaces input, output and scratch only."""
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import attrs
-
+from harp.fields import frozen
 from harp.lower.cost import mentioned
 from harp.lower.loops import Alloc, Buffer, For, If, Load, Nest, Seq, Space, Stmt, Store
 from harp.lower.rewrite import accumulation, accumulations, rebuilt, sequence, stride
@@ -22,7 +21,7 @@ from harp.trace.ops import Op
 _MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 
 
-@attrs.frozen
+@frozen(eq=True)
 class Product:
     """One accumulation: acc = fma(a, b, acc) over `loops`, where only `b` moves with the columns."""
 
@@ -32,7 +31,7 @@ class Product:
     b: Expr
 
 
-@attrs.frozen
+@frozen(eq=True)
 class Match:
     """Products over the same rows and columns; `body` is what is computed of their sums."""
 

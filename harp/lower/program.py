@@ -7,13 +7,12 @@ a slot.
 
 from __future__ import annotations
 
-import attrs
-
+from harp.fields import frozen
 from harp.lower.loops import Buffer, Kernel, Let
 from harp.trace.index import Index, Symbol
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Slot:
     """A part of the arena: as many bytes as the largest of the buffers that take turns in it."""
 
@@ -21,7 +20,7 @@ class Slot:
     sizes: tuple[Index, ...]  # in bytes, one for each buffer
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Program:
     """`inputs` are the parameters, then the captured arrays; `lets` name derived sizes, in order, for all kernels.
 

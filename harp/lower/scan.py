@@ -17,8 +17,7 @@ of floats are not cut: a part may overflow where the product of all is 0.
 
 from __future__ import annotations
 
-import attrs
-
+from harp.fields import frozen
 from harp.lower.cost import count_operations
 from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.prefix import ROWS
@@ -36,7 +35,7 @@ _TWICE = 8
 _MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 
 
-@attrs.frozen
+@frozen(eq=True)
 class Scan:
     """A running reduction: the loops of the rows, the loop along a row with its body, and the step in that."""
 

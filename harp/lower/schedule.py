@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import attrs
-
 from harp.errors import VerificationError
+from harp.fields import frozen
 from harp.lower.cost import (
     Frame,
     Nesting,
@@ -58,7 +57,7 @@ _OPERATIONS = 400
 _REDUCTIONS = 16
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Step:
     """The evaluation of `node` at `use` inside a kernel: it reads its inputs at `read`, reducing over `loops`.
 
@@ -77,7 +76,7 @@ class Step:
         return self.apart or (self.read,) * len(self.node.inputs)
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Group:
     """One kernel: `steps` in order of evaluation, the last being `root`, whose value is stored."""
 
@@ -87,7 +86,7 @@ class Group:
     steps: tuple[Step, ...]
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Schedule:
     """Kernels in an order in which inputs come first. Outputs that have no kernel are copied in the end.
 
@@ -96,7 +95,7 @@ class Schedule:
 
     graph: Graph
     groups: tuple[Group, ...]
-    arrays: Mapping[Node, Buffer] = attrs.field(factory=dict)
+    arrays: Mapping[Node, Buffer]
 
     def __repr__(self) -> str:
         return _text(self)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
-
+from harp.fields import frozen
 from harp.lower.loops import LoopKind, Stmt
 from harp.lower.rewrite import Numbers, Tile, distribute, nest, renamed
 from harp.lower.target import Target
@@ -14,7 +13,7 @@ from harp.trace.index import Loop, as_index
 _STRIP = 512
 
 
-@attrs.frozen
+@frozen(eq=True)
 class Context:
     """What the rules know besides the statement."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import attrs
+from harp.fields import frozen
 
 
-@attrs.frozen
+@frozen(eq=True)
 class Target:
     """Vector width in bytes, whether a fused multiply-add is one instruction, cores, and cache sizes in bytes."""
 

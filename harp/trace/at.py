@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-import attrs
-
+from harp.fields import frozen
 from harp.trace.operators import TABLE
 
 T = TypeVar("T")
 
 
-@attrs.frozen
+@frozen(eq=True)
 class At(Generic[T]):
     """`x.at`: takes an index, as `x` itself does."""
 
@@ -21,7 +20,7 @@ class At(Generic[T]):
         return Updates(self.array, key)
 
 
-@attrs.frozen
+@frozen(eq=True)
 class Updates(Generic[T]):
     """`x.at[index]`: what can be done with the elements that the index selects. The array itself does not change.
 

@@ -9,8 +9,7 @@ other. Taken literally they take quadratic time; `harp.trace.interpret` and `har
 
 from __future__ import annotations
 
-import attrs
-
+from harp.fields import frozen
 from harp.trace.division import Substitution
 from harp.trace.expr import Expr, Operand, Position, const, substitute, walk
 from harp.trace.index import Index, Loop, loop, loops_in
@@ -19,7 +18,7 @@ from harp.trace.ops import Reduce
 from harp.trace.view import view
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Running:
     """`values`, of the result's shape, are accumulated along `axis`: from the back, if `backward`."""
 

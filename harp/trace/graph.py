@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import attrs
-
+from harp.fields import frozen
 from harp.trace import expr as expression
 from harp.trace.division import Substitution
 from harp.trace.index import Index
@@ -28,13 +27,13 @@ from harp.trace.node import (
 from harp.trace.sites import Site
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class Graph:
     """A pure program. `sites` says which line of the user made a node; the first to make it is named."""
 
     inputs: tuple[Input, ...]
     outputs: tuple[Node, ...]
-    sites: Mapping[Node, Site] = attrs.field(factory=dict)
+    sites: Mapping[Node, Site] = {}  # a Mapping: nobody writes to it
 
     def nodes(self) -> list[Node]:
         """Every live node once, inputs before their users."""

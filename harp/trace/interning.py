@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar, cast
 
-import attrs
+from harp.fields import names_of, values_of
 
 T = TypeVar("T")
 
@@ -34,7 +34,8 @@ os.register_at_fork(after_in_child=_after_fork)
 
 def _padding(cls: type) -> tuple[Hashable, ...]:
     """For each field the value that it has when it is left out, so that leaving it out makes no other key."""
-    found = _defaults[cls] = tuple(cast(Hashable, a.default) for a in attrs.fields(cls) if a.init)
+    defaults: tuple[Hashable, ...] = cast(Any, cls).__init__.__defaults__ or ()
+    found = _defaults[cls] = (None,) * (len(names_of(cls)) - len(defaults)) + defaults
     return found
 
 
@@ -73,5 +74,4 @@ class InternedBase:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        fields = [a.name for a in type(self).__attrs_attrs__ if a.init]  # type: ignore[attr-defined]
-        return type(self), tuple(getattr(self, name) for name in fields)
+        return type(self), values_of(self)

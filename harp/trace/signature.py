@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import attrs
-
+from harp.fields import frozen
 from harp.trace.division import Substitution
 from harp.trace.dtypes import ArraySignature
 from harp.trace.expr import Position
@@ -23,7 +22,7 @@ from harp.trace.scope import Guard, Relation, Scope
 Check = Callable[..., "tuple[int, ...] | None"]
 
 
-@attrs.frozen(eq=False, repr=False)
+@frozen
 class GraphSignature:
     """The axes' sizes in order, what is derived of them, the guards, and the arrays that go in and come out."""
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import cast
 
-import attrs
 import numpy as np
 
 from harp.backends import memory
@@ -28,6 +27,7 @@ from harp.backends.threads import threads_of_this_thread
 from harp.backends.toolchain import find_toolchain, problem
 from harp.config import counters, log, settings, show
 from harp.errors import OutOfMemoryError
+from harp.fields import frozen
 from harp.trace.array import Array, Donation, give_up
 from harp.trace.digest import digest
 from harp.trace.dtypes import Buffer
@@ -56,7 +56,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-@attrs.frozen(eq=False)
+@frozen
 class Program:
     """A graph in canonical form with the kernel that computes it.
 
