@@ -19,7 +19,7 @@ from harp.lower.complex import split
 from harp.lower.cost import Frame, Nesting, Use, count_users, weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Space, Stmt, Store
 from harp.lower.picks import Binding
-from harp.lower.rewrite import nest, sequence
+from harp.lower.rewrite import nest, sequence, start
 from harp.lower.rows import row_kernel
 from harp.lower.schedule import Group, Schedule, Step
 from harp.lower.target import Target
@@ -216,8 +216,7 @@ class _Builder:
         """acc = identity; for the step's loops: acc reduce= value."""
 
         def fill(acc: Buffer) -> Stmt:
-            start = Store(acc, (), const(reduce.identity(value.dtype), value.dtype))
-            return sequence((start, nest(map(For, step.loops), self.accumulate(acc, reduce, value))))
+            return sequence((start(acc, reduce), nest(map(For, step.loops), self.accumulate(acc, reduce, value))))
 
         return self.variable(self.depth(step), value.dtype, fill)
 

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from harp.lower.collapse import collapsed
 from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, Seq, Space, Stmt, Store
-from harp.lower.rewrite import Numbers, Renaming, accumulation, loads, nest, score, sequence
+from harp.lower.rewrite import Numbers, Renaming, accumulation, loads, nest, score, sequence, start
 from harp.trace.division import Substitution, ceildiv, minimum
-from harp.trace.expr import const
 from harp.trace.ops import Reduce
 
 # Elements of a chunk: a few microseconds of work. Rounds of a loop round other loops: enough to make light of a part.
@@ -90,4 +89,4 @@ def _total(numbers: Numbers, parts: Buffer, acc: Buffer, reduce: Reduce) -> Stmt
 
 
 def _reduced(acc: Buffer, reduce: Reduce, loops: Stmt) -> tuple[Stmt, Stmt]:
-    return Store(acc, (), const(reduce.identity(acc.dtype), acc.dtype)), loops
+    return start(acc, reduce), loops

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from harp.lower.loops import Buffer, For, If, LoopKind, Nest, Space, Stmt, Store, offset, walk
+from harp.lower.loops import MEMORY, Buffer, For, If, LoopKind, Nest, Stmt, Store, offset, walk
 from harp.lower.rewrite import Numbers, is_plain, nest, renamed
 from harp.lower.strips import Context
 from harp.lower.uses import loads
@@ -18,8 +18,6 @@ from harp.trace.division import Substitution, floordiv
 from harp.trace.expr import Position
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import ZERO, Atom, Index, Loop, picks_in, split_linear, value_atoms
-
-_MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 
 
 def collapse(context: Context, s: Stmt) -> Stmt | None:
@@ -51,7 +49,7 @@ def _one_direction(body: Stmt, a: Loop, b: Loop) -> bool:
         return False
     whole: list[Index] = []
     for buffer, index in _accesses(body):
-        if buffer.space not in _MEMORY:
+        if buffer.space not in MEMORY:
             if any(loop in value_atoms(p) for p in index for loop in (a, b)):
                 return False
             continue

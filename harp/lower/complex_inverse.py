@@ -10,28 +10,30 @@ import math
 from harp.lower.complex_math import log_magnitude, sqrt
 from harp.lower.complex_parts import (
     Parts,
-    absolute,
-    add,
-    both,
     choose,
-    div,
-    either,
-    equals,
     hypot,
-    is_infinite,
-    is_nan,
-    less,
-    mul,
-    neg,
-    number,
     signed,
-    sub,
     to_narrow,
     to_wide,
     turned,
     turned_back,
 )
 from harp.trace.expr import Expr, apply, select
+from harp.trace.formulas import (
+    absolute,
+    add,
+    both,
+    div,
+    either,
+    equals,
+    is_infinite,
+    is_nan,
+    less,
+    mul,
+    neg,
+    number,
+    sub,
+)
 from harp.trace.ops import Op
 
 

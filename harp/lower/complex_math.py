@@ -10,26 +10,11 @@ import math
 
 from harp.lower.complex_parts import (
     Parts,
-    absolute,
-    add,
-    both,
     choose,
-    div,
-    either,
-    equals,
     hypot,
-    is_finite,
-    is_infinite,
-    is_nan,
     larger_first,
-    less,
-    mul,
-    neg,
-    negation,
-    number,
     ratio_of,
     signed,
-    sub,
     to_narrow,
     to_wide,
     turned,
@@ -37,6 +22,23 @@ from harp.lower.complex_parts import (
 )
 from harp.trace.dtypes import f32
 from harp.trace.expr import Expr, apply, cast, select
+from harp.trace.formulas import (
+    absolute,
+    add,
+    both,
+    div,
+    either,
+    equals,
+    is_finite,
+    is_infinite,
+    is_nan,
+    less,
+    mul,
+    neg,
+    negation,
+    number,
+    sub,
+)
 from harp.trace.ops import Op
 
 # --- arithmetic, as NumPy's

@@ -5,73 +5,11 @@ from __future__ import annotations
 import math
 
 from harp.trace.dtypes import DType, f32, f64
-from harp.trace.expr import Expr, apply, cast, const, select
+from harp.trace.expr import Expr, apply, cast, select
+from harp.trace.formulas import absolute, add, both, div, either, equals, is_infinite, less, mul, neg, number
 from harp.trace.ops import Op
 
 Parts = tuple[Expr, Expr]
-
-
-def add(a: Expr, b: Expr) -> Expr:
-    return apply(Op.ADD, a, b)
-
-
-def sub(a: Expr, b: Expr) -> Expr:
-    return apply(Op.ADD, a, apply(Op.NEG, b))
-
-
-def mul(*factors: Expr) -> Expr:
-    result = factors[0]
-    for factor in factors[1:]:
-        result = apply(Op.MUL, result, factor)
-    return result
-
-
-def div(a: Expr, b: Expr) -> Expr:
-    return apply(Op.DIV, a, b)
-
-
-def neg(a: Expr) -> Expr:
-    return apply(Op.NEG, a)
-
-
-def absolute(a: Expr) -> Expr:
-    return apply(Op.ABS, a)
-
-
-def number(value: float, like: Expr) -> Expr:
-    return const(value, like.dtype)
-
-
-def less(a: Expr, b: Expr) -> Expr:
-    return apply(Op.LT, a, b)
-
-
-def equals(a: Expr, value: float) -> Expr:
-    return apply(Op.EQ, a, number(value, a))
-
-
-def negation(a: Expr) -> Expr:
-    return apply(Op.NOT, a)
-
-
-def both(a: Expr, b: Expr) -> Expr:
-    return apply(Op.AND, a, b)
-
-
-def either(a: Expr, b: Expr) -> Expr:
-    return apply(Op.OR, a, b)
-
-
-def is_infinite(a: Expr) -> Expr:
-    return equals(absolute(a), math.inf)
-
-
-def is_finite(a: Expr) -> Expr:
-    return less(absolute(a), number(math.inf, a))
-
-
-def is_nan(a: Expr) -> Expr:
-    return negation(apply(Op.EQ, a, a))
 
 
 def signed(size: Expr, like: Expr) -> Expr:

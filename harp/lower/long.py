@@ -18,12 +18,12 @@ from harp.fields import evolve, frozen
 from harp.lower.build import Built
 from harp.lower.collapse import collapsed
 from harp.lower.cost import mentioned
-from harp.lower.loops import Alloc, Buffer, Digits, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loops import MEMORY, Alloc, Buffer, Digits, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.products import is_contraction
-from harp.lower.rewrite import Numbers, Renaming, accumulation, is_plain, loads, nest, rebuilt, score, sequence
+from harp.lower.rewrite import Numbers, Renaming, accumulation, is_plain, loads, nest, rebuilt, score, sequence, start
 from harp.lower.scan import cut_scan
 from harp.trace.division import Substitution, floordiv
-from harp.trace.expr import Expr, const
+from harp.trace.expr import Expr
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import Index, Loop, of
 from harp.trace.index import product as product_of
@@ -31,7 +31,6 @@ from harp.trace.ops import Reduce
 
 # Elements of a chunk, enough to make light of its lanes; and of the shortest row that is cut.
 CHUNK, LONG = 1 << 15, 1 << 16
-_MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 
 
 @frozen(eq=True)
@@ -103,7 +102,7 @@ def _once(s: Stmt) -> Iterator[Stmt]:
 def _is_there(value: Expr, acc: Buffer, made: Set[Buffer]) -> bool:
     """Whether all that is added is in memory before the nest begins."""
     loaded = {e.buffer for e in walk_expr((value,)) if isinstance(e, Load)} - {acc}
-    return not loaded & made and all(buffer.space in _MEMORY for buffer in loaded)
+    return not loaded & made and all(buffer.space in MEMORY for buffer in loaded)
 
 
 def _chunks(numbers: Numbers, row: Row, parts: Buffer) -> Stmt:
@@ -114,7 +113,7 @@ def _chunks(numbers: Numbers, row: Row, parts: Buffer) -> Stmt:
     renaming = Renaming(Substitution({row.loop: c * CHUNK + k}), {row.store.buffer: (part, ())})
     place = (*(of(h.loop) for h in row.heads), c)
     statements = (
-        Store(part, (), const(_reduce(row).identity(part.dtype), part.dtype)),
+        start(part, _reduce(row)),
         nest(head, renaming.statement(row.store)),
         Store(parts, place, Load(part, ())),
     )

@@ -51,6 +51,10 @@ class Space(enum.Enum):
     SHARED = "shared"
 
 
+# Arrays of the whole program, unlike what belongs to a thread or a kernel.
+MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
+
+
 class LoopKind(enum.Enum):
     """How a loop runs."""
 

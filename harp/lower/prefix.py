@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from harp.lower.cost import mentioned
 from harp.lower.loops import Alloc, For, Kernel, Load, Nest, Seq, Space, Stmt, Store, walk
-from harp.lower.rewrite import Tile, distribute, is_plain, loads, nest, rebuilt, renamed, score, sequence
+from harp.lower.rewrite import Tile, distribute, is_plain, loads, nest, rebuilt, renamed, score, sequence, start
 from harp.lower.strips import Context, strips
 from harp.trace.division import floordiv
 from harp.trace.expr import Apply, Const, Expr, Position, const, rewrite
@@ -52,13 +52,9 @@ def _run(body: Stmt, head: For, backward: bool, sums: list[Store]) -> Stmt:
         body = renamed(body, {head.loop: head.loop.extent - 1 - of(head.loop)})
     result = nest((head,), body)
     for step in reversed(sums):
-        result = Alloc(step.buffer, sequence((_start(step), result)))
+        assert step.reduce is not None
+        result = Alloc(step.buffer, sequence((start(step.buffer, step.reduce), result)))
     return result
-
-
-def _start(step: Store) -> Store:
-    assert step.reduce is not None
-    return Store(step.buffer, (), const(step.reduce.identity(step.buffer.dtype), step.buffer.dtype))
 
 
 def _steps(s: Stmt, i: Loop, backward: bool, sums: list[Store]) -> Stmt:

@@ -11,14 +11,12 @@ from collections.abc import Iterator, Sequence
 
 from harp.fields import frozen
 from harp.lower.cost import mentioned
-from harp.lower.loops import Alloc, Buffer, For, If, Load, Nest, Seq, Space, Stmt, Store
+from harp.lower.loops import MEMORY, Alloc, Buffer, For, If, Load, Nest, Seq, Stmt, Store
 from harp.lower.rewrite import accumulation, accumulations, rebuilt, sequence, stride
 from harp.trace.expr import Apply, Const, Expr, Position
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import Index, Loop, split_linear
 from harp.trace.ops import Op
-
-_MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 
 
 @frozen(eq=True)
@@ -103,7 +101,7 @@ def _reaches(product: Product, loops: tuple[Loop, Loop]) -> bool:
 
 
 def _reads_memory_only(e: Expr) -> bool:
-    return all(part.buffer.space in _MEMORY for part in walk_expr((e,)) if isinstance(part, Load))
+    return all(part.buffer.space in MEMORY for part in walk_expr((e,)) if isinstance(part, Load))
 
 
 def is_direct(a: Expr) -> bool:

@@ -28,9 +28,10 @@ from harp.lower.loops import (
 )
 from harp.lower.uses import loads as all_loads
 from harp.trace.division import Substitution
-from harp.trace.expr import Expr, Position, rewrite
+from harp.trace.expr import Expr, Position, const, rewrite
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import ONE, ZERO, Atom, Index, Loop, Pick, as_index, of, split_linear
+from harp.trace.ops import Reduce
 
 _MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH, Space.THREAD)
 
@@ -133,6 +134,11 @@ def sequence(statements: Iterable[Stmt]) -> Stmt:
     """One statement after the other."""
     flat = [s for part in statements for s in (part.parts if isinstance(part, Seq) else (part,))]
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+
+
+def start(acc: Buffer, reduce: Reduce) -> Store:
+    """acc = what the reduction of nothing is."""
+    return Store(acc, (), const(reduce.identity(acc.dtype), acc.dtype))
 
 
 class Numbers:

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from harp.fields import frozen
 from harp.lower.cost import count_operations
-from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loops import MEMORY, Alloc, Buffer, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.prefix import ROWS
-from harp.lower.rewrite import Numbers, Renaming, loads, nest, rebuilt, score, sequence, stride
+from harp.lower.rewrite import Numbers, Renaming, loads, nest, rebuilt, score, sequence, start, stride
 from harp.trace.division import Substitution, floordiv
-from harp.trace.expr import Expr, apply, const, rewrite
+from harp.trace.expr import Expr, apply, rewrite
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import Index, Loop, of
 from harp.trace.ops import Reduce
@@ -32,7 +32,6 @@ from harp.trace.ops import Reduce
 CHUNK, LONG = (1 << 12) + 16, 1 << 16
 # Operations of a value that may be computed twice.
 _TWICE = 8
-_MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 
 
 @frozen(eq=True)
@@ -52,7 +51,7 @@ class Scan:
     @property
     def backward(self) -> bool:
         """Whether what it stores goes against the order of memory."""
-        stores = (part for part in walk(self.body) if isinstance(part, Store) and part.buffer.space in _MEMORY)
+        stores = (part for part in walk(self.body) if isinstance(part, Store) and part.buffer.space in MEMORY)
         return any(stride(Load(store.buffer, store.index), self.loop) == -1 for store in stores)
 
 
@@ -112,11 +111,7 @@ def _is_there(scan: Scan) -> bool:
     """Whether what is added is in memory before, or is replaced by what the same step stores in its place."""
     stored = {part.buffer: part.index for part in walk(scan.body) if isinstance(part, Store) and part.reduce is None}
     found = [e for e in walk_expr((scan.step.value,)) if isinstance(e, Load)]
-    return all(e.buffer.space in _MEMORY and stored.get(e.buffer, e.index) == e.index for e in found)
-
-
-def _start(buffer: Buffer, reduce: Reduce) -> Store:
-    return Store(buffer, (), const(reduce.identity(buffer.dtype), buffer.dtype))
+    return all(e.buffer.space in MEMORY and stored.get(e.buffer, e.index) == e.index for e in found)
 
 
 def _place(scan: Scan, at: Index) -> tuple[Index, ...]:
@@ -148,7 +143,7 @@ def _totals(numbers: Numbers, scan: Scan, parts: Buffer) -> Stmt:
     part, along, renaming = _of_chunk(numbers, scan, first)
     kept = Store(parts, _place(scan, chunk), Load(part, ()))
     loop = nest(along, sequence((renaming.statement(scan.step), kept)))
-    return nest(heads, Alloc(part, sequence((_start(part, scan.reduce), loop))))
+    return nest(heads, Alloc(part, sequence((start(part, scan.reduce), loop))))
 
 
 def _carries(numbers: Numbers, scan: Scan, parts: Buffer, carries: Buffer) -> Stmt:
@@ -159,7 +154,7 @@ def _carries(numbers: Numbers, scan: Scan, parts: Buffer, carries: Buffer) -> St
     place = _place(scan, (count - 1 - k if scan.backward else k) * ROWS + r)
     step = (Store(carries, place, Load(acc, ())), Store(acc, (), Load(parts, place), scan.reduce))
     last = Store(carries, _place(scan, count * ROWS), Load(acc, ()))
-    return nest(scan.heads, Alloc(acc, sequence((_start(acc, scan.reduce), nest((*group, *row), Seq(step)), last))))
+    return nest(scan.heads, Alloc(acc, sequence((start(acc, scan.reduce), nest((*group, *row), Seq(step)), last))))
 
 
 def _results(numbers: Numbers, scan: Scan, carries: Buffer) -> Stmt:
@@ -177,7 +172,7 @@ def _results(numbers: Numbers, scan: Scan, carries: Buffer) -> Stmt:
         return rebuilt(s, statement)
 
     loop = nest(along, renaming.statement(statement(scan.body)))
-    return nest(heads, Alloc(part, sequence((_start(part, scan.reduce), loop))))
+    return nest(heads, Alloc(part, sequence((start(part, scan.reduce), loop))))
 
 
 def _left(numbers: Numbers, scan: Scan, carries: Buffer) -> Stmt:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from harp.errors import VerificationError
 from harp.lower.loops import (
+    MEMORY,
     Alloc,
     Buffer,
     Bump,
@@ -178,7 +179,7 @@ class _Checker:
 
     def check(self, scope: Scope) -> None:
         for buffer in uses(self.kernel.body, self.functions).touched:
-            outside = buffer.space in (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
+            outside = buffer.space in MEMORY
             self.require(outside and buffer in scope.buffers, f"{buffer.name} is used where it is not allocated")
         self.statement(self.kernel.body, scope)
 

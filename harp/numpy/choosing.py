@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from harp.errors import ArgumentError, ConcretizationError, IndexOutOfRangeError, ShapeError
+from harp.errors import ArgumentError, IndexOutOfRangeError, ShapeError
 from harp.numpy.checks import as_positions, require_held
 from harp.numpy.creation import arange, zeros
 from harp.numpy.elementwise import clip, logical_not, remainder
@@ -27,7 +27,7 @@ from harp.trace.index import loop
 from harp.trace.intervals import limits
 from harp.trace.node import MapReduce
 from harp.trace.ops import Op
-from harp.trace.primitives import as_array, as_integer, emit, join_sizes, known_numbers, map_, to_shape
+from harp.trace.primitives import as_array, as_integer, emit, join_sizes, known_numbers, map_, require_known, to_shape
 from harp.trace.sites import where
 from harp.trace.sizes import resolve, wrap
 
@@ -187,7 +187,7 @@ def ix_(*sequences: object) -> tuple[Array, ...]:
         if array.ndim != 1:
             raise ShapeError(f"ix_ takes vectors, but array {k} has {array.ndim} axes{where()}")
         if array.dtype == np.bool_:
-            array = as_array(np.nonzero(_known("ix_", array))[0])
+            array = as_array(np.nonzero(require_known(array, _UNKNOWN))[0])
         elif not array.kind.is_integer:
             known = known_numbers(array)  # no positions are float64 in NumPy
             array = as_array(np.zeros(0, np.int64)) if known is not None and not known.size else array
@@ -196,14 +196,10 @@ def ix_(*sequences: object) -> tuple[Array, ...]:
     return tuple(result)
 
 
-def _known(name: str, array: Array) -> Buffer:
-    numbers = known_numbers(array)
-    if numbers is None:
-        raise ConcretizationError(
-            f"how many positions a mask of {name} has is known only when the program runs; take harp.numpy.nonzero("
-            f"mask, size=...) with a size of your own{where()}"
-        )
-    return numbers
+_UNKNOWN = (
+    "how many positions a mask of ix_ has is known only when the program runs; take harp.numpy.nonzero(mask, size=...) "
+    "with a size of your own"
+)
 
 
 def unravel_index(places: object, shape: object) -> tuple[Array, ...]:

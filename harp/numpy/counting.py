@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harp.errors import ArgumentError, ConcretizationError, ShapeError
+from harp.errors import ArgumentError, ShapeError
 from harp.numpy.checks import as_count
 from harp.numpy.complexes import conj, imag, real
 from harp.numpy.creation import linspace, zeros
@@ -24,7 +24,7 @@ from harp.trace import dtypes
 from harp.trace.arithmetic import add, divide, equal, greater_equal, less, less_equal_, multiply, subtract
 from harp.trace.array import Array, node_of
 from harp.trace.dtypes import DTypeLike, as_dtype, bool_, i64
-from harp.trace.primitives import as_array, common_dtype, known_numbers, normalize_axes, to_shape
+from harp.trace.primitives import as_array, common_dtype, known_numbers, normalize_axes, require_known, to_shape
 from harp.trace.sites import where
 from harp.trace.sizes import unify, wrap
 
@@ -155,12 +155,11 @@ def bincount(x: object, weights: object = None, minlength: object = 0, *, length
 
 
 def _bins(places: Array, minlength: object) -> int:
-    known = known_numbers(places)
-    if known is None:
-        raise ConcretizationError(
-            "how many results bincount has depends on numbers that are not known while a function is traced; say how "
-            f"many are wanted, bincount(..., length=n){where()}"
-        )
+    known = require_known(
+        places,
+        "how many results bincount has depends on numbers that are not known while a function is traced; say how many "
+        "are wanted, bincount(..., length=n)",
+    )
     if known.size and int(known.min()) < 0:
         raise ArgumentError(f"bincount counts integers from 0 on, not {int(known.min())}{where()}")
     return max(int(known.max()) + 1 if known.size else 0, int(wrap(as_count("the minlength of bincount", minlength))))

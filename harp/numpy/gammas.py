@@ -16,6 +16,7 @@ from harp.numpy.elementwise import float_map
 from harp.trace.array import Array
 from harp.trace.dtypes import f64
 from harp.trace.expr import Expr, apply, cast, const, select
+from harp.trace.formulas import add, mul, sub
 from harp.trace.ops import Op
 
 # log(Gamma(2 + d)) / d for |d| <= 1/2, the highest power first: near-minimax, by interpolation at Chebyshev's points.
@@ -42,21 +43,6 @@ def _number(value: float) -> Expr:
     return const(value, f64)
 
 
-def _add(*terms: Expr) -> Expr:
-    result = terms[0]
-    for term in terms[1:]:
-        result = apply(Op.ADD, result, term)
-    return result
-
-
-def _sub(a: Expr, b: Expr) -> Expr:
-    return apply(Op.ADD, a, apply(Op.NEG, b))
-
-
-def _mul(a: Expr, b: Expr) -> Expr:
-    return apply(Op.MUL, a, b)
-
-
 def _less(a: Expr, b: float) -> Expr:
     return apply(Op.LT, a, _number(b))
 
@@ -64,7 +50,7 @@ def _less(a: Expr, b: float) -> Expr:
 def _polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
     value = _number(coefficients[0])
     for c in coefficients[1:]:
-        value = _add(_mul(value, x), _number(c))
+        value = add(mul(value, x), _number(c))
     return value
 
 
@@ -115,7 +101,7 @@ def betaln(a: object, b: object) -> Array:
 
 def _betaln(low: Expr, high: Expr) -> Expr:
     """Of arguments in order."""
-    total = _add(low, high)
+    total = add(low, high)
     far = apply(Op.NOT, apply(Op.OR, _less(high, _FAR), _less(total, _FAR)))
     endless = apply(Op.EQ, high, _number(math.inf))
     far = apply(Op.AND, far, apply(Op.NOT, endless))
@@ -123,44 +109,44 @@ def _betaln(low: Expr, high: Expr) -> Expr:
     a, b = select(far, low, _number(1)), select(far, high, _number(_FAR))
     skipped = apply(Op.OR, far, endless)
     one, other = select(skipped, _number(1), high), select(skipped, _number(1), total)
-    plain = _sub(_gammaln(one), _gammaln(other))
-    value = _add(_gammaln(select(apply(Op.OR, both, endless), _number(1), low)), select(far, _difference(a, b), plain))
+    plain = sub(_gammaln(one), _gammaln(other))
+    value = add(_gammaln(select(apply(Op.OR, both, endless), _number(1), low)), select(far, _difference(a, b), plain))
     value = select(both, _both_far(select(both, a, _number(_FAR)), b), value)
     # B(a, b) goes as b**-a, whose derivative by a is the same infinity
-    return select(endless, apply(Op.NEG, _mul(low, apply(Op.STOP, high))), value)
+    return select(endless, apply(Op.NEG, mul(low, apply(Op.STOP, high))), value)
 
 
 def _difference(a: Expr, b: Expr) -> Expr:
     """gammaln(b) - gammaln(a + b), for b and a + b from 8 on."""
-    total = _add(a, b)
-    grown = _mul(_sub(total, _number(0.5)), apply(Op.LOG1P, apply(Op.DIV, a, b)))
-    main = _add(grown, _mul(a, _sub(apply(Op.LOG, b), _number(1))))
-    return _sub(_sub(_rest(b), _rest(total)), main)
+    total = add(a, b)
+    grown = mul(sub(total, _number(0.5)), apply(Op.LOG1P, apply(Op.DIV, a, b)))
+    main = add(grown, mul(a, sub(apply(Op.LOG, b), _number(1))))
+    return sub(sub(_rest(b), _rest(total)), main)
 
 
 def _both_far(a: Expr, b: Expr) -> Expr:
     """The logarithm of the beta function for 8 <= a <= b: all large terms are negative."""
-    large = _add(
-        _mul(_sub(a, _number(0.5)), apply(Op.LOG1P, apply(Op.DIV, b, a))),
-        _mul(b, apply(Op.LOG1P, apply(Op.DIV, a, b))),
-        _mul(_number(0.5), apply(Op.LOG, b)),
+    large = add(
+        mul(sub(a, _number(0.5)), apply(Op.LOG1P, apply(Op.DIV, b, a))),
+        mul(b, apply(Op.LOG1P, apply(Op.DIV, a, b))),
+        mul(_number(0.5), apply(Op.LOG, b)),
     )
-    rest = _sub(_add(_rest(a), _rest(b)), _rest(_add(a, b)))
-    return _sub(_add(_number(_HALF_LOG_TWO_PI), rest), large)
+    rest = sub(add(_rest(a), _rest(b)), _rest(add(a, b)))
+    return sub(add(_number(_HALF_LOG_TWO_PI), rest), large)
 
 
 def _rest(x: Expr) -> Expr:
     """1/(12x) - ...: what Stirling's series adds to the logarithms."""
     inverse = apply(Op.RECIP, x)
-    return _mul(inverse, _polynomial(_mul(inverse, inverse), _STIRLING))
+    return mul(inverse, _polynomial(mul(inverse, inverse), _STIRLING))
 
 
 def _reflected(x: Expr) -> tuple[Expr, Expr, Expr]:
     """Whether x is below 0, x or 1 - x, and how far x is above the nearest integer, exactly."""
-    down = _sub(x, apply(Op.FLOOR, x))
-    up = _add(x, apply(Op.FLOOR, apply(Op.NEG, x)))  # less the integer above
+    down = sub(x, apply(Op.FLOOR, x))
+    up = add(x, apply(Op.FLOOR, apply(Op.NEG, x)))  # less the integer above
     below = _less(x, 0)
-    return below, select(below, _sub(_number(1), x), x), select(_less(down, 0.5), down, up)
+    return below, select(below, sub(_number(1), x), x), select(_less(down, 0.5), down, up)
 
 
 def _gammaln(x: Expr) -> Expr:
@@ -169,10 +155,10 @@ def _gammaln(x: Expr) -> Expr:
     value = _positive(size)
     # |sin(pi x)| by the distance from the nearest integer
     distance = apply(Op.ABS, fraction)
-    sine = apply(Op.SIN, _mul(_number(math.pi), select(below, distance, _number(0.5))))
-    mirrored = _sub(_sub(_number(math.log(math.pi)), apply(Op.LOG, sine)), value)
+    sine = apply(Op.SIN, mul(_number(math.pi), select(below, distance, _number(0.5))))
+    mirrored = sub(sub(_number(math.log(math.pi)), apply(Op.LOG, sine)), value)
     # Its derivative at infinity is x itself, of which there is none.
-    return select(endless, _mul(x, apply(Op.STOP, x)), select(below, mirrored, value))
+    return select(endless, mul(x, apply(Op.STOP, x)), select(below, mirrored, value))
 
 
 def _positive(x: Expr) -> Expr:
@@ -182,8 +168,8 @@ def _positive(x: Expr) -> Expr:
 
 def _stirling(x: Expr) -> Expr:
     """(x - 1/2) (log x - 1) + log(2 pi)/2 - 1/2 + 1/(12x) - ..."""
-    main = _mul(_sub(x, _number(0.5)), _sub(apply(Op.LOG, x), _number(1)))
-    return _add(main, _add(_number(_HALF_LOG_TWO_PI - 0.5), _rest(x)))
+    main = mul(sub(x, _number(0.5)), sub(apply(Op.LOG, x), _number(1)))
+    return add(main, add(_number(_HALF_LOG_TWO_PI - 0.5), _rest(x)))
 
 
 def _near(x: Expr) -> Expr:
@@ -192,29 +178,29 @@ def _near(x: Expr) -> Expr:
     rest = x
     for _ in range(_FAR - 2):  # 7.9 -> 1.9
         above = apply(Op.NOT, _less(rest, 2.5))
-        lower = _sub(rest, _number(1))
-        up, rest = select(above, _mul(up, lower), up), select(above, lower, rest)
+        lower = sub(rest, _number(1))
+        up, rest = select(above, mul(up, lower), up), select(above, lower, rest)
     least, less_than_most = _less(x, 0.5), _less(x, 1.5)
-    distance = select(least, x, select(less_than_most, _sub(x, _number(1)), _sub(rest, _number(2))))
-    down = select(least, _mul(x, _add(x, _number(1))), select(less_than_most, x, _number(1)))
-    value = _mul(distance, _polynomial(distance, [float.fromhex(c) for c in _NEAR_TWO]))
-    return _add(value, select(less_than_most, apply(Op.NEG, apply(Op.LOG, down)), apply(Op.LOG, up)))
+    distance = select(least, x, select(less_than_most, sub(x, _number(1)), sub(rest, _number(2))))
+    down = select(least, mul(x, add(x, _number(1))), select(less_than_most, x, _number(1)))
+    value = mul(distance, _polynomial(distance, [float.fromhex(c) for c in _NEAR_TWO]))
+    return add(value, select(less_than_most, apply(Op.NEG, apply(Op.LOG, down)), apply(Op.LOG, up)))
 
 
 def _digamma(x: Expr) -> Expr:
     below, size, fraction = _reflected(x)
     near = _less(size, _FAR)
     small = select(near, size, _number(1))
-    shifted = select(near, _add(size, _number(_FAR)), size)
+    shifted = select(near, add(size, _number(_FAR)), size)
     inverse = apply(Op.RECIP, shifted)
-    square = _mul(inverse, inverse)
-    series = _mul(square, _polynomial(square, _SLOPES))
-    value = _sub(_sub(apply(Op.LOG, shifted), _mul(_number(0.5), inverse)), series)
-    steps = _add(*(apply(Op.RECIP, _add(small, _number(k))) for k in range(_FAR)))
-    value = select(near, _sub(value, steps), value)
+    square = mul(inverse, inverse)
+    series = mul(square, _polynomial(square, _SLOPES))
+    value = sub(sub(apply(Op.LOG, shifted), mul(_number(0.5), inverse)), series)
+    steps = add(*(apply(Op.RECIP, add(small, _number(k))) for k in range(_FAR)))
+    value = select(near, sub(value, steps), value)
     # pi / tan(pi x), by the distance from the nearest integer
-    angle = _mul(_number(math.pi), select(below, fraction, _number(0.25)))
+    angle = mul(_number(math.pi), select(below, fraction, _number(0.25)))
     tangent = apply(Op.TAN, angle)
-    mirrored = _sub(value, apply(Op.DIV, _number(math.pi), tangent))
+    mirrored = sub(value, apply(Op.DIV, _number(math.pi), tangent))
     pole = apply(Op.AND, apply(Op.EQ, fraction, _number(0)), _less(x, 0.5))
     return select(pole, _number(math.nan), select(below, mirrored, value))

@@ -17,8 +17,7 @@ from harp.trace import dtypes
 from harp.trace.arithmetic import divide, equal, less, subtract
 from harp.trace.array import Array
 from harp.trace.dtypes import DTypeLike, as_dtype, real_of
-from harp.trace.expr import Expr, apply
-from harp.trace.ops import Op
+from harp.trace.formulas import sub
 from harp.trace.primitives import as_array, map_, normalize_axes
 from harp.trace.sites import where
 
@@ -143,15 +142,11 @@ def nanvar(
     target = _target("nanvar or nanstd", array, dtype)
     inner = dtypes.computing(target)
     wide = array.astype(inner)
-    distance = map_(_distance, _replaced(wide, 0), nanmean(wide, axis, keepdims=True))
+    distance = map_(sub, _replaced(wide, 0), nanmean(wide, axis, keepdims=True))
     squares = map_(square_of_magnitude, distance)
     left = subtract(_count(wide, axis, keepdims, inner), ddof)
     total = sum(choose(isnan(wide), 0, squares), axis, keepdims=keepdims)
     return choose(less(0, left), divide(total, choose(less(0, left), left, 1)), math.nan).astype(real_of(target))
-
-
-def _distance(a: Expr, b: Expr) -> Expr:
-    return apply(Op.ADD, a, apply(Op.NEG, b))
 
 
 def nanstd(

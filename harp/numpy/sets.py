@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harp.errors import ArgumentError, ConcretizationError, ShapeError
+from harp.errors import ArgumentError, ShapeError
 from harp.fields import frozen
 from harp.numpy.creation import arange
 from harp.numpy.cumulative import cumsum
@@ -38,7 +38,7 @@ from harp.trace.array import Array, node_of
 from harp.trace.dtypes import Buffer, i64, u64
 from harp.trace.expr import const
 from harp.trace.index import ONE, Index, loop, product
-from harp.trace.primitives import as_array, common_dtype, emit, known_numbers, map_, to_shape
+from harp.trace.primitives import as_array, common_dtype, emit, map_, require_known, to_shape
 from harp.trace.rows import RowOp
 from harp.trace.sites import where
 from harp.trace.sizes import resolve, resolve_all, wrap
@@ -69,14 +69,12 @@ class UniqueInverse(NamedTuple):
 
 def _known(name: str, array: Array) -> Buffer:
     """The numbers on which the number of results depends. Raises ConcretizationError."""
-    numbers = known_numbers(array)
-    if numbers is None:
-        raise ConcretizationError(
-            f"how many results {name} has depends on numbers that are not known while a function is traced; say how "
-            f"many are wanted, {name}(..., size=n), keep all elements and mask them with harp.numpy.where(mask, x, "
-            f"other), or call {name} outside the function{where()}"
-        )
-    return numbers
+    return require_known(
+        array,
+        f"how many results {name} has depends on numbers that are not known while a function is traced; say how many "
+        f"are wanted, {name}(..., size=n), keep all elements and mask them with harp.numpy.where(mask, x, other), or "
+        f"call {name} outside the function",
+    )
 
 
 def _numbers(name: str, array: Array) -> Buffer:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import cache, partial
 
 from harp.random.direct import Build
-from harp.random.floats import float_dtype, minus_log, neg
+from harp.random.floats import float_dtype, minus_log
 from harp.random.streams import draw
 from harp.trace.array import Array
 from harp.trace.dtypes import DType, DTypeLike, f64
 from harp.trace.expr import apply
+from harp.trace.formulas import neg
 from harp.trace.ops import Op
 from harp.trace.primitives import to_shape
 

@@ -9,6 +9,7 @@ from harp.errors import DTypeError
 from harp.random.threefry import word
 from harp.trace.dtypes import DType, as_dtype, f32, f64, i32
 from harp.trace.expr import Expr, apply, cast, const, select
+from harp.trace.formulas import add, mul, neg, number
 from harp.trace.ops import Op
 from harp.trace.sites import where
 
@@ -21,26 +22,6 @@ def float_dtype(name: str, dtype: object) -> DType:
             f"{name} draws float32 or float64, not {found.numpy}; convert the result with .astype{where()}"
         )
     return found
-
-
-def add(a: Expr, b: Expr) -> Expr:
-    """a + b"""
-    return apply(Op.ADD, a, b)
-
-
-def mul(a: Expr, b: Expr) -> Expr:
-    """a * b"""
-    return apply(Op.MUL, a, b)
-
-
-def neg(a: Expr) -> Expr:
-    """-a"""
-    return apply(Op.NEG, a)
-
-
-def number(value: float, like: Expr | DType) -> Expr:
-    """A number in the dtype of an expression."""
-    return const(value, like if isinstance(like, DType) else like.dtype)
 
 
 def unit(a: Expr, b: Expr, dtype: DType) -> Expr:

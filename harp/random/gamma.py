@@ -15,13 +15,14 @@ import numpy as np
 from harp.numpy import arange, broadcast_to, expand_dims, sigmoid, softmax, subtract
 from harp.random.direct import Build
 from harp.random.exponential import waiting
-from harp.random.floats import add, mul, neg, number, unit
+from harp.random.floats import unit
 from harp.random.normal import LANES, deviate
 from harp.random.parameters import common_float, sample_shape, spread
 from harp.random.streams import checked, derived, draw, key_numbers
 from harp.trace.array import Array, from_numpy
 from harp.trace.dtypes import DType, i64
 from harp.trace.expr import Expr, apply, const, less_equal, select
+from harp.trace.formulas import add, mul, neg, number
 from harp.trace.index import as_index
 from harp.trace.node import Shape
 from harp.trace.ops import Op, Reduce

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from functools import cache, reduce
 
 from harp.random.direct import Build
-from harp.random.floats import add, float_dtype, mul, number, positive, symmetric
+from harp.random.floats import float_dtype, positive, symmetric
 from harp.random.streams import draw
 from harp.trace.array import Array
 from harp.trace.dtypes import DType, DTypeLike, f32, f64
 from harp.trace.expr import Expr, apply
+from harp.trace.formulas import add, mul, number
 from harp.trace.ops import Op
 from harp.trace.primitives import to_shape
 

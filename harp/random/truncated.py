@@ -12,12 +12,13 @@ from functools import cache, partial
 
 from harp.errors import ArgumentError
 from harp.random.direct import Build
-from harp.random.floats import add, float_dtype, mul, neg, number, unit
+from harp.random.floats import float_dtype, unit
 from harp.random.parameters import is_number, sample_shape, spread
 from harp.random.streams import draw
 from harp.trace.array import Array
 from harp.trace.dtypes import DTypeLike, f64
 from harp.trace.expr import Expr, apply, cast, less_equal, select
+from harp.trace.formulas import add, mul, neg, number
 from harp.trace.ops import Op
 from harp.trace.primitives import map_
 from harp.trace.sites import where

@@ -9,7 +9,7 @@ import numpy as np
 
 from harp.errors import ArgumentError, DTypeError, IntegerRangeError
 from harp.random.direct import Build
-from harp.random.floats import add, float_dtype, mul, neg, unit
+from harp.random.floats import float_dtype, unit
 from harp.random.parameters import common_float, is_number, sample_shape, spread
 from harp.random.streams import draw
 from harp.random.threefry import word
@@ -17,6 +17,7 @@ from harp.random.wide import scaled
 from harp.trace.array import Array
 from harp.trace.dtypes import DType, DTypeLike, Kind, as_dtype, f64, i64, u32, u64
 from harp.trace.expr import Expr, apply, cast, const, less_equal, select
+from harp.trace.formulas import add, mul, neg
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, map_, to_shape
 from harp.trace.sites import short, where

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from harp.trace.dtypes import u64
 from harp.trace.expr import Expr, apply, cast, const
+from harp.trace.formulas import add, mul
 from harp.trace.ops import Op
 
 
@@ -16,22 +17,14 @@ def scaled(words: Sequence[Expr], last: Expr) -> Expr:
     """
     wide = [cast(word, u64) for word in words]
     if len(wide) == 2:
-        count = _add(last, const(1, u64))
-        return _high(_add(_mul(wide[0], count), _high(_mul(wide[1], count))))
+        count = add(last, const(1, u64))
+        return _high(add(mul(wide[0], count), _high(mul(wide[1], count))))
     first, second = (_join(*wide[k : k + 2]) for k in (0, 2))
     # x*(last + 1) = x*last + x, from the lowest 64 bits up
-    carry = _add(_product_high(second, last), _carry(_mul(second, last), second))
-    low = _mul(first, last)
-    total = _add(low, first)
-    return _add(_add(_product_high(first, last), _carry(low, first)), _carry(total, carry))
-
-
-def _add(a: Expr, b: Expr) -> Expr:
-    return apply(Op.ADD, a, b)
-
-
-def _mul(a: Expr, b: Expr) -> Expr:
-    return apply(Op.MUL, a, b)
+    carry = add(_product_high(second, last), _carry(mul(second, last), second))
+    low = mul(first, last)
+    total = add(low, first)
+    return add(add(_product_high(first, last), _carry(low, first)), _carry(total, carry))
 
 
 def _high(a: Expr) -> Expr:
@@ -48,11 +41,11 @@ def _join(high: Expr, low: Expr) -> Expr:
 
 def _carry(a: Expr, b: Expr) -> Expr:
     """1 where a + b does not fit 64 bits."""
-    return cast(apply(Op.LT, _add(a, b), b), u64)
+    return cast(apply(Op.LT, add(a, b), b), u64)
 
 
 def _product_high(a: Expr, b: Expr) -> Expr:
     """The upper 64 bits of a*b, by the school's method on halves."""
-    cross, other = _mul(_low(a), _high(b)), _mul(_high(a), _low(b))
-    middle = _add(_add(_high(_mul(_low(a), _low(b))), _low(cross)), _low(other))
-    return _add(_add(_mul(_high(a), _high(b)), _high(cross)), _add(_high(other), _high(middle)))
+    cross, other = mul(_low(a), _high(b)), mul(_high(a), _low(b))
+    middle = add(add(_high(mul(_low(a), _low(b))), _low(cross)), _low(other))
+    return add(add(mul(_high(a), _high(b)), _high(cross)), add(_high(other), _high(middle)))

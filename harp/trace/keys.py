@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harp.errors import ArgumentError, ConcretizationError, IndexOutOfRangeError
+from harp.errors import ArgumentError, IndexOutOfRangeError
 from harp.trace import dtypes, view
 from harp.trace.array import Array, node_of
 from harp.trace.bounds import is_zero
@@ -23,7 +23,7 @@ from harp.trace.indexing import Selection, select
 from harp.trace.levels import current
 from harp.trace.node import Node, Shape
 from harp.trace.ops import Op
-from harp.trace.primitives import as_array, broadcast_shapes, expand_to, known_numbers, map_
+from harp.trace.primitives import as_array, broadcast_shapes, expand_to, known_numbers, map_, require_known
 from harp.trace.scope import Relation
 from harp.trace.sites import where
 from harp.trace.sizes import ask, describe, resolve, unify
@@ -181,14 +181,13 @@ def _places(mask: Array, shape: Shape, axis: int) -> list[Array]:
         )
     if axis + mask.ndim > len(shape):
         raise IndexOutOfRangeError(f"a mask with {mask.ndim} axes is too much for axis {axis} and behind it{where()}")
-    known = known_numbers(mask)
-    if known is None:
-        raise ConcretizationError(
-            "how many elements a mask selects is known only when the program runs, so the result has no size while a "
-            "function is traced; use harp.numpy.where(mask, x, other), x.at[mask].set(value) with one value for all of "
-            "them, x.at[:, mask].set(value) beside whole axes only, or harp.numpy.nonzero(mask, size=...) with a size "
-            f"of your own{where()}"
-        )
+    known = require_known(
+        mask,
+        "how many elements a mask selects is known only when the program runs, so the result has no size while a "
+        "function is traced; use harp.numpy.where(mask, x, other), x.at[mask].set(value) with one value for all of "
+        "them, x.at[:, mask].set(value) beside whole axes only, or harp.numpy.nonzero(mask, size=...) with a size of "
+        "your own",
+    )
     for k in range(mask.ndim):
         unify(shape[axis + k], node_of(mask).shape[k], lambda k=k: f"axis {k} of a mask is not axis {axis + k}")  # type: ignore[misc]
     return [as_array(np.asarray(places)) for places in np.nonzero(known)]

@@ -11,7 +11,15 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from harp.errors import ArgumentError, AxisError, DTypeError, HarpError, IntegerRangeError, ShapeError
+from harp.errors import (
+    ArgumentError,
+    AxisError,
+    ConcretizationError,
+    DTypeError,
+    HarpError,
+    IntegerRangeError,
+    ShapeError,
+)
 from harp.trace import direct, dtypes, interpret, intervals, view
 from harp.trace.array import Array, from_numpy, node_of, traced
 from harp.trace.demands import Demand
@@ -58,7 +66,7 @@ def as_array(value: object) -> Array:
     if isinstance(value, np.generic):
         return from_numpy(np.asarray(value, as_dtype(value.dtype).numpy))
     if isinstance(value, (bool, int, float, complex)):
-        return emit(MapReduce((), (), python_constant(value, dtypes.default_of(_python_kind(value)))), weak=True)
+        return emit(MapReduce((), (), python_constant(value, dtypes.default_of(python_kind(value)))), weak=True)
     if isinstance(value, Size):
         return emit(MapReduce((), (), size_value(value.index, dtypes.i64)), weak=True)
     raise ArgumentError(
@@ -79,7 +87,8 @@ def _capture(value: Buffer) -> Array:
     return emit(Constant(known[1]))
 
 
-def _python_kind(value: bool | int | float | complex) -> Kind:
+def python_kind(value: bool | int | float | complex) -> Kind:
+    """What sort of number it is, also for subclasses of Python's types."""
     if isinstance(value, bool):
         return Kind.BOOL
     if isinstance(value, complex):
@@ -118,7 +127,7 @@ def common_dtype(values: Sequence[object]) -> tuple[DType, bool]:
         if isinstance(value, Size):
             weak.append(Kind.INT)
         elif isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
-            weak.append(_python_kind(value))
+            weak.append(python_kind(value))
         else:
             array = value if isinstance(value, Array) else as_array(value)
             (weak if array.weak else strong).append(array.kind.kind if array.weak else array.kind)  # type: ignore[arg-type]
@@ -138,6 +147,14 @@ def known_numbers(value: object) -> Buffer | None:
         node = node_of(value)
         return node.captured.array if isinstance(node, Constant) else None
     return np.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else None
+
+
+def require_known(array: Array, unknown: str) -> Buffer:
+    """The elements of an array. Raises ConcretizationError, which says `unknown`, where they are not known yet."""
+    numbers = known_numbers(array)
+    if numbers is None:
+        raise ConcretizationError(f"{unknown}{where()}")
+    return numbers
 
 
 def require_fits(array: Array, dtype: DType) -> None:

@@ -17,7 +17,7 @@ from harp.trace.graph import Graph, inline
 from harp.trace.index import Index, Symbol, as_index, of
 from harp.trace.levels import enter
 from harp.trace.node import Shape, fresh_input
-from harp.trace.primitives import as_array
+from harp.trace.primitives import as_array, python_kind
 from harp.trace.scope import Relation, Scope
 from harp.trace.sites import short, where
 from harp.trace.sizes import Size
@@ -77,7 +77,7 @@ def leaf_array(leaf: object, name: str) -> tuple[Buffer, bool]:
         return leaf._concrete("a NumPy array of the values"), leaf.weak
     if isinstance(leaf, (bool, int, float, complex)) and not isinstance(leaf, np.generic):
         try:
-            return np.asarray(leaf, dtypes.as_dtype(type(leaf)).numpy), True
+            return np.asarray(leaf, dtypes.default_of(python_kind(leaf)).numpy), True
         except OverflowError:
             raise ArgumentError(
                 f"argument {name}: the integer {short(leaf)} does not fit 64 bits{where()}"  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import enum
 import pickle
 import subprocess
 import sys
@@ -299,3 +300,24 @@ def test_a_function_without_arrays():
     """Nothing goes in, nothing comes out, and nothing fails."""
     assert harp.jit(lambda x: x)(None) is None
     assert harp.jit(lambda x: ())(np.ones(3)) == ()
+
+
+class Colour(enum.IntEnum):
+    RED = 3
+
+
+class Metres(float):
+    pass
+
+
+@pytest.mark.parametrize("number", [Colour.RED, Metres(2.5)])
+def test_numbers_of_a_subclass(number):
+    """They are what Python's own are: weak, in one program with these."""
+    f = harp.jit(lambda x, n: x * n)
+    x = np.arange(3, dtype=np.float32)
+    for _ in range(3):
+        result = f(x, number)
+        npt.assert_array_equal(result, x * np.float32(number))
+        assert result.dtype == np.float32
+    f(x, number.__pos__())
+    assert f.compilations == 1
