@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Callable
 from importlib import import_module
 
 from harp.errors import ArgumentError
+from harp.locks import forkable_lock
 
 
 class _Log:
@@ -95,13 +95,8 @@ class Counters:
     NAMES = ("traces", "programs", "compiler_runs", "cache_hits", "cache_misses", "scratch_bytes")
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = forkable_lock(self)
         self._values = dict.fromkeys(self.NAMES, 0)
-        os.register_at_fork(after_in_child=self._after_fork)
-
-    def _after_fork(self) -> None:
-        """The thread that held the lock is not in the child."""
-        self._lock = threading.Lock()
 
     def add(self, name: str, amount: int = 1) -> None:
         """Count something that happened."""

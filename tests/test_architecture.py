@@ -5,6 +5,8 @@ import inspect
 import logging
 import pathlib
 import re
+import sys
+import tomllib
 import types
 from collections.abc import Iterator
 
@@ -78,6 +80,17 @@ def test_harp_is_imported_at_the_top_of_a_file_only():
         if any(m.split(".")[0] == "harp" and m not in lazy for node in inner for m in imported(node)):
             problems.append(f"{where}: {function.name}")
     report(problems)
+
+
+def test_imports_of_other_packages_are_declared():
+    """dataclasses counts as another one, for what it costs an import: see harp/fields.py."""
+    packages = {"_cffi_backend": "cffi"}
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        project = tomllib.load(file)["project"]
+    declared = [*project["dependencies"], *project["optional-dependencies"]["bfloat16"]]
+    known = {re.match(r"[\w-]+", text).group() for text in declared} | (sys.stdlib_module_names - {"dataclasses"})
+    found = ((where, name.split(".")[0]) for where, node in walk(*IMPORTS) for name in imported(node))
+    report([f"{where}: {name}" for where, name in found if name != "harp" and packages.get(name, name) not in known])
 
 
 def test_no_star_imports():

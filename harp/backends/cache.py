@@ -14,27 +14,19 @@ import hashlib
 import os
 import shutil
 import stat
+import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 from harp.config import log
+from harp.locks import forkable_lock
 
 _DIGEST = 32
 _LINKS = 10
 _MEMORY = Path("/proc/self/fd")
-_lock = threading.Lock()
+_lock = forkable_lock(sys.modules[__name__])
 _private: list[Path] = []
-
-
-def _after_fork() -> None:
-    """The thread that held the lock is not in the child."""
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork)
 
 
 def places() -> Iterator[Path]:

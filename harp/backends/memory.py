@@ -7,12 +7,11 @@ filling them.
 from __future__ import annotations
 
 import math
-import os
 import sys
-import threading
 
 import numpy as np
 
+from harp.locks import forkable_lock
 from harp.trace.dtypes import Buffer
 
 # Results of at least so many bytes come from here.
@@ -22,18 +21,9 @@ _MOST_FREE = 1 << 29
 _ALIGNMENT = 64
 _GRAIN = 1 << 16
 
-_lock = threading.Lock()
+_lock = forkable_lock(sys.modules[__name__])
 _free: dict[int, list[_Memory]] = {}  # by size
 _free_bytes = 0
-
-
-def _after_fork() -> None:
-    """The thread that held the lock is not in the child."""
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork)
 
 
 class _Memory(np.ndarray):

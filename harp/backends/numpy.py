@@ -29,10 +29,6 @@ class NumpyKernel:
         self._sizes = sizes_of(graph)
         self._graph = _open(graph)
 
-    def pointer(self, array: Buffer, /) -> object:
-        """The address, for symmetry with compiled kernels."""
-        return array.ctypes.data
-
     def __call__(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], sizes: Sequence[int], /) -> int:
         try:
             results = interpret(self._graph, inputs, dict(zip(self._sizes, sizes, strict=True)))

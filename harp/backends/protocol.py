@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from harp.backends.options import CompileOptions
@@ -31,31 +30,16 @@ class Source(NamedTuple):
         return "\n".join(unit.text for unit in self.units if not unit.shared)
 
 
-class Renderer(Protocol):
-    """Prints a program as source: the same bytes for the same program."""
-
-    def __call__(self, program: Program, /) -> Source: ...
-
-
-class Compiler(Protocol):
-    """Makes a library of a source, or finds the one that was made before."""
-
-    def __call__(self, source: Source, options: CompileOptions, /) -> Path: ...
-
-
 class Kernel(Protocol):
     """A program that runs.
 
     A call takes the arrays of the inputs and captured arrays, C-contiguous and of native byte order, fills the
     preallocated outputs, and returns 0, or 1 when there is no memory for scratch. `function` does the same with
-    pointers and sizes as its arguments, one after the other; it is None where only the call can be used. `pointer`
-    gives the pointer of an array, which must stay alive.
+    pointers and sizes as its arguments, one after the other; it is None where only the call can be used.
     """
 
     @property
     def function(self) -> Callable[..., int] | None: ...
-
-    def pointer(self, array: Buffer, /) -> object: ...
 
     def __call__(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], sizes: Sequence[int], /) -> int: ...
 

@@ -7,7 +7,7 @@ Results do not depend on it. `HARP_THREADS` says how many at the start, else as 
 from __future__ import annotations
 
 import os
-import threading
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol, cast
@@ -17,11 +17,12 @@ from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
 from harp.config import log, on_threads, settings
 from harp.errors import ToolchainError
+from harp.locks import forkable_lock
 
 # Scalar operations, about: what takes as long as waking a thread, some microseconds.
 _LEAST_WORK = 65536
 
-_lock = threading.Lock()
+_lock = forkable_lock(sys.modules[__name__])
 _pool: list[Library | None] = []
 
 
@@ -78,12 +79,3 @@ def usable_cores() -> int:
     """The cores that this process may run on."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-
-
-def _after_fork() -> None:
-    """A forked child has a lock of its own: nobody there would release the parent's."""
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork)

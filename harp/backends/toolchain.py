@@ -19,7 +19,6 @@ import shlex
 import shutil
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +28,7 @@ import _cffi_backend
 
 from harp.backends import cache, elf, process
 from harp.config import log
+from harp.locks import forkable_lock
 
 _PROBE = "int harp_probe(int x) { return x + 1; }\n"
 _PROBE_SECONDS = 60.0
@@ -62,20 +62,11 @@ class Attempt(NamedTuple):
     reason: str
 
 
-_lock = threading.Lock()
+_lock = forkable_lock(sys.modules[__name__])
 _found: list[Toolchain | None] = []
 _attempts: list[Attempt] = []
 _recalled: set[tuple[str, ...]] = set()  # commands of which an earlier process found out what they are
 _refused: set[str] = set()  # values of HARP_CC_TIMEOUT, each named once
-
-
-def _after_fork() -> None:
-    """The thread that held the lock is not in the child."""
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork)
 
 
 def find_toolchain() -> Toolchain | None:

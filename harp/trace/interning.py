@@ -6,30 +6,21 @@ threads could otherwise both insert.
 
 from __future__ import annotations
 
-import os
-import threading
+import sys
 import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar, cast
 
 from harp.fields import names_of, values_of
+from harp.locks import forkable_lock
 
 T = TypeVar("T")
 
 _table: weakref.WeakValueDictionary[tuple[Hashable, ...], Any] = weakref.WeakValueDictionary()
 # What `_table.get` looks at, a call less; a trace asks some thousand times.
 _references: dict[tuple[Hashable, ...], Callable[[], Any]] = _table.data  # type: ignore[attr-defined]
-_lock = threading.Lock()
+_lock = forkable_lock(sys.modules[__name__])
 _defaults: dict[type, tuple[Hashable, ...]] = {}
-
-
-def _after_fork() -> None:
-    """The thread that held the lock is not in the child."""
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork)
 
 
 def _padding(cls: type) -> tuple[Hashable, ...]:

@@ -52,7 +52,7 @@ def _scattered(node: View, index: Sequence[Index], masked: Node) -> Node:
     """Where the equations are not solved: each cotangent is added to the place that was read, in the order of the
     positions. What conditions keep from reading anything is 0, wherever its index points."""
     places = tuple(MapReduce(masked.shape, (), Position(p)) for p in index)
-    return Scatter(constant(0, node.src), places, masked, Put.ADD, False)
+    return Scatter(constant(0, node.src), places, masked, Put.ADD)
 
 
 def _sum_unused(node: View, cotangent: Node) -> tuple[tuple[Index, ...], tuple[Index, ...], Node]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Container
 from harp.errors import MissingRuleError
 from harp.trace.dtypes import real_of, tiny_of
 from harp.trace.expr import Apply, Const, Expr, Operand, apply, cast, const, select, walk
-from harp.trace.formulas import add, div, mul, neg, number
+from harp.trace.formulas import add, div, mul, neg, number, sub
 from harp.trace.ops import Op
 
 Args = tuple[Expr, ...]
@@ -72,7 +72,7 @@ def _tanh(ct: Expr, args: Args, out: Expr) -> Expr:
     """1 - tanh(x)^2 near 0, where its own derivative keeps all digits; else 4e / (1+e)^2 with e = exp(-2|x|): the
     other has no digits left where tanh saturates."""
     (x,) = args
-    near = add(number(1, out), neg(mul(out, out)))
+    near = sub(number(1, out), mul(out, out))
     if x.dtype.is_complex:
         return mul(ct, near)
     minus_double = mul(x, select(apply(Op.LT, x, number(0, x)), number(2, x), number(-2, x)))
@@ -94,11 +94,11 @@ def _cast_back(ct: Expr, args: Args, out: Expr) -> Expr:
 def _circle(x: Expr) -> Expr:
     """1 - x*x, with the digits that (1 - x) * (1 + x) has near 1; its derivative is the plain -2x, where the product's
     would be a difference near 0, and a NaN beside the infinities at 1."""
-    one, plain = number(1, x), add(number(1, x), neg(mul(x, x)))
-    exact = mul(add(one, neg(x)), add(one, x))
+    one, plain = number(1, x), sub(number(1, x), mul(x, x))
+    exact = mul(sub(one, x), add(one, x))
     if x.dtype.is_complex:
         return exact
-    lost = add(exact, neg(plain))
+    lost = sub(exact, plain)
     return add(plain, select(apply(Op.LT, apply(Op.ABS, x), number(2, x)), apply(Op.STOP, lost), number(0, x)))
 
 

@@ -22,7 +22,7 @@ from harp.errors import (
 from harp.trace.array import Array
 from harp.trace.expr import apply, const
 from harp.trace.graph import Graph
-from harp.trace.node import MapReduce, Shape
+from harp.trace.node import Shape
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, map_
 from harp.trace.sites import where
@@ -120,10 +120,10 @@ def value_and_grad(
         value_only = Graph(graph.inputs, graph.outputs[:1], graph.sites)
         _check_scalar(staged.traced, function_name(function), has_aux, holomorphic)
         backward = vjp_graph(value_only, graph.inputs)
-        one = MapReduce((), (), const(1.0, value_only.outputs[0].dtype))
+        one = const(1.0, value_only.outputs[0].dtype)
         # One run for values and gradients, so that they share their nodes: the cotangent of the value is 1.
         both = Graph(backward.inputs, (*graph.outputs, *backward.outputs), {**graph.sites, **backward.sites})
-        with_seed = run(both, [*staged.primals, _constant(one)])
+        with_seed = run(both, [*staged.primals, map_(lambda: one, to=one.dtype)])
         values, gradients = with_seed[: len(graph.outputs)], with_seed[len(graph.outputs) :]
         result = unflatten(treedef, values)
         trees: tuple[Tree, ...] = unflatten(staged.treedef, gradients)
@@ -138,11 +138,6 @@ def _argument_numbers(argnums: object) -> tuple[int, ...]:
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool):
             raise ArgumentError(f"argnums must be a number or a tuple of numbers, not {argnums!r}{where()}")
     return tuple(map(int, listed))
-
-
-def _constant(node: MapReduce) -> Array:
-    """A constant as an array of the current level."""
-    return map_(lambda: node.expr, to=node.dtype)
 
 
 def _check_scalar(traced: Traced, name: str, has_aux: bool, holomorphic: bool) -> None:

@@ -8,6 +8,7 @@ the program. Where there is no compiler, the NumPy interpreter runs the graph.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -28,6 +29,7 @@ from harp.backends.toolchain import find_toolchain, problem
 from harp.config import counters, log, settings, show
 from harp.errors import OutOfMemoryError
 from harp.fields import frozen
+from harp.locks import forkable_lock
 from harp.trace.array import Array, Donation, give_up
 from harp.trace.digest import digest
 from harp.trace.dtypes import Buffer
@@ -40,20 +42,13 @@ from harp.transforms.calls import Body, assembly, names
 
 _Key = tuple[bytes, str, CompileOptions, tuple[int, ...]]
 
-_lock = threading.Lock()  # of `_making`
+_lock = forkable_lock(sys.modules[__name__])  # of `_making`
 _making: dict[_Key, threading.Lock] = {}
 _programs: dict[_Key, Program] = {}
 _warned: set[str] = set()
 
 
-def _after_fork() -> None:
-    """The threads that held locks are not in the child."""
-    global _lock
-    _lock = threading.Lock()
-    _making.clear()
-
-
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(after_in_child=_making.clear)
 
 
 @frozen
@@ -244,7 +239,7 @@ def _namespace(program: Program, captured: Sequence[Buffer]) -> dict[str, object
     if isinstance(kernel, CKernel):
         found |= {"count": partial(counters.raise_to, "scratch_bytes"), "scratch": kernel.scratch_bytes}
     found |= {f"d{k}": output.dtype.numpy for k, output in enumerate(program.graph.outputs)}
-    return found | {f"c{k}": kernel.pointer(array) if compiled else array for k, array in enumerate(captured)}
+    return found | {f"c{k}": pointer(array) if compiled else array for k, array in enumerate(captured)}
 
 
 def _copied(buffer: Buffer) -> Buffer:

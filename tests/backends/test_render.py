@@ -22,6 +22,7 @@ from harp import backends
 from harp.backends.c import scalar
 from harp.backends.c.header import helpers, words
 from harp.backends.c.render import render
+from harp.backends.load import pointer
 from harp.backends.options import CompileOptions
 from harp.errors import HarpError, VerificationError
 from harp.lower import complex as by_parts
@@ -416,7 +417,7 @@ def test_the_c_backend_compiles_and_calls() -> None:
     np.testing.assert_allclose(out, np.exp(x) + np.log(x), rtol=1e-15)
     assert kernel.function is not None
     again = np.zeros((2, 2))
-    assert kernel.function(kernel.pointer(x), kernel.pointer(again), 2) == 0
+    assert kernel.function(pointer(x), pointer(again), 2) == 0
     np.testing.assert_array_equal(again, out)
     empty = np.zeros((0, 0))
     assert kernel([empty], [empty.copy()], [0]) == 0

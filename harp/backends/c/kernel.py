@@ -30,10 +30,6 @@ class CKernel:
         """What can be called with pointers and sizes one after the other."""
         return None if self._packed else self._run
 
-    def pointer(self, array: Buffer, /) -> object:
-        """The address of an array, which the pointer keeps alive."""
-        return pointer(array)
-
     def scratch_bytes(self, sizes: Sequence[int]) -> int:
         """The scratch memory of a call with these sizes; -1 if it is too much to count."""
         return self._scratch(sizes) if self._packed else self._scratch(*sizes)
