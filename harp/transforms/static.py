@@ -37,14 +37,16 @@ class StaticParameters(NamedTuple):
         return bool(self.numbers or self.names)
 
     def split(
-        self, function: str, args: tuple[Tree, ...], kwargs: dict[str, Tree]
+        self, function: Callable[..., object], args: tuple[Tree, ...], kwargs: dict[str, Tree]
     ) -> tuple[Static, tuple[Tree, ...], dict[str, Tree]]:
         """The static arguments of a call, the other positional ones, and the other named ones."""
-        values: dict[int | str, object] = {k: args[k] for k in sorted(self.numbers) if k < len(args)}
-        values |= {name: kwargs[name] for name in sorted(kwargs) if name in self.names}
-        key = tuple((name, _checked_key(name, value, function)) for name, value in values.items())
-        dynamic = tuple(a for k, a in enumerate(args) if k not in self.numbers)
-        return Static(key, values), dynamic, {n: v for n, v in kwargs.items() if n not in self.names}
+        values: dict[int | str, object] = {k: value for k, value in enumerate(args) if k in self.numbers}
+        dynamic = tuple([value for k, value in enumerate(args) if k not in values]) if values else args
+        if kwargs:
+            values |= {name: kwargs[name] for name in sorted(kwargs) if name in self.names}
+            kwargs = {name: value for name, value in kwargs.items() if name not in self.names}
+        key = tuple([(name, _checked_key(name, value, function)) for name, value in values.items()])
+        return Static(key, values), dynamic, kwargs
 
 
 def static_parameters(function: Callable[..., object], numbers: object, names: object) -> StaticParameters:
@@ -107,11 +109,11 @@ def _listed(option: str, value: object, kinds: tuple[type, ...], what: str) -> S
     return listed
 
 
-def _checked_key(name: int | str, value: object, function: str) -> Hashable:
+def _checked_key(name: int | str, value: object, function: Callable[..., object]) -> Hashable:
     try:
         return identity(value)
     except (TypeError, ValueError):
         raise StaticArgumentError(
-            f"static argument {name!r} of {function!r} is a {type(value).__name__}, which cannot be hashed and "
-            f"compared; pass a tuple or another hashable value, or make it a traced argument{where()}"
+            f"static argument {name!r} of {function_name(function)!r} is a {type(value).__name__}, which cannot be "
+            f"hashed and compared; pass a tuple or another hashable value, or make it a traced argument{where()}"
         ) from None

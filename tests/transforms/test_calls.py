@@ -26,8 +26,10 @@ def warm(f, *args):
     return result
 
 
-def served(f, *args) -> bool:
-    return f._short_way is not None and f._short_way(args) is not MISS
+def served(f, *args, **kwargs) -> bool:
+    """For functions without static arguments."""
+    short_way = f._short_ways.get(())
+    return short_way is not None and short_way((args, kwargs) if kwargs else args) is not MISS
 
 
 def add(x, y):
@@ -164,7 +166,7 @@ def test_trees_in_and_out(tree):
         for a, b in zip(optree.tree_leaves(got), optree.tree_leaves(arrays(tree, factor)), strict=True):
             npt.assert_array_equal(a, b * 2.0)
     assert f.compilations == 1 and len(f.signatures) == 1
-    assert (f._short_way is None) == any(isinstance(part, (Point, OrderedDict)) for part in (tree, *tree))
+    assert (f._short_ways[()] is None) == any(isinstance(part, (Point, OrderedDict)) for part in (tree, *tree))
 
 
 def test_trees_that_differ():
@@ -204,9 +206,44 @@ def test_no_arguments_and_no_results():
 
 def test_static_arguments():
     f = harp.jit(lambda x, n: x * n, static_argnums=1)
-    for n in (2, 3, 2, 3):
-        npt.assert_array_equal(f(np.ones(2), n), np.full(2, n))
-    assert f._short_way is None
+    x = np.ones(2)
+    for n in (2, 3, 2, 3, 2.0, 3, True, 1, 1.0, True):
+        result = f(x, n)
+        npt.assert_array_equal(result, np.full(2, n))
+        assert result.dtype == np.float64
+    assert [*f._short_ways] == [((1, (int, 2)),), ((1, (int, 3)),), ((1, (bool, True)),)]
+    for short_way in f._short_ways.values():
+        assert short_way((x,)) is not MISS and short_way((x, 2)) is MISS and short_way(((x,), {"n": x})) is MISS
+
+
+def test_static_arguments_by_name():
+    f = harp.jit(lambda x, *, n, y: x * n + y, static_argnames="n")
+    x = np.arange(3.0)
+    for n, y in ((2, x), (3, x), (2, 2 * x), (3, 3 * x), (2, np.ones((2, 1))), (3, x)):
+        npt.assert_array_equal(f(x, n=n, y=y), x * n + y)
+        npt.assert_array_equal(f(x, y=y, n=n), x * n + y)
+
+
+def test_named_arguments():
+    """In any order and number, and after calls without names: none is taken for the one before."""
+    f, x, y = harp.jit(lambda x, y: x - y), np.ones(3), np.arange(3.0)
+    for _ in range(3):
+        for result in (f(x=x, y=y), f(y=y, x=x), f(x, y=y), f(x, y)):
+            npt.assert_array_equal(result, x - y)
+    warm(lambda: f(x, y=y))
+    assert served(f, x, y=y) and not served(f, x=x, y=y) and not served(f, x, y) and not served(f, x, z=y)
+    for wrong in (lambda: f(x, z=y), lambda: f(x, y, y=y), lambda: f(x)):
+        with pytest.raises(TypeError):
+            wrong()
+
+
+def test_named_arguments_are_donated():
+    f = harp.jit(lambda x, y: x + y, donate_argnames="y")
+    for _ in range(4):
+        y = hnp.ones(3) * 1
+        npt.assert_array_equal(f(np.ones(3), y=y), np.full(3, 2.0))
+        with pytest.raises(errors.DonatedError):
+            y + 1
 
 
 def test_results_that_do_not_fit():
