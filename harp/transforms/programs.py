@@ -164,7 +164,7 @@ def body(
     assembled, result = assembly(treedef, results, namespace)
     lines = [
         "try:",
-        "    pass",
+        "    pass",  # there may be nothing to make room for
         *(_output(program, k) for k in range(len(outputs)) if k not in taken),
         # First nobody can get at a donated array any more, then it is asked who has its memory.
         *(f"    if type(h{k}) is Array: give_up(h{k}, g{k})" for k in program.donated),
@@ -174,7 +174,7 @@ def body(
         f"if {_call(program, inputs, outputs, sizes, len(captured))}:",
         f"    raise no_memory({names(sizes)})",
         *([f"count(scratch({names(sizes)}))"] if isinstance(kernel, CKernel) and kernel.uses_scratch else []),
-        *(_handle(*names) for names in zip(results, outputs, weak, strict=True)),
+        *map(_handle, results, outputs, weak),
         *assembled,
         f"return {result}",
     ]
