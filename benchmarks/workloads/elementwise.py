@@ -30,6 +30,15 @@ def axpby(xp: ModuleType, x, z):
     return A * x + B * z
 
 
+def _crossed(rng: np.random.Generator, rows: int, columns: int) -> Arguments:
+    return tuple(rng.standard_normal(shape, np.float32) for shape in ((rows, columns), (columns, rows)))
+
+
+def transposed(xp: ModuleType, x, y):
+    """A matrix, and one that lies across it."""
+    return x.T * A + y
+
+
 def horner(xp: ModuleType, x):
     """A polynomial of 200 terms: 398 operations on each element."""
     total = x * COEFFICIENTS[0] + COEFFICIENTS[1]
@@ -65,5 +74,6 @@ WORKLOADS = (
     Comparison("elementwise/tanh-1M", Goal(1.5), vectors, (1_000_000,), (1000,), tanh_exp, TANH),
     Comparison("elementwise/axpby-10M", Goal(1.5), vectors, (10_000_000,), (1000,), axpby, AXPBY),
     Comparison("elementwise/axpby-1M", Goal(1.5), vectors, (1_000_000,), (1000,), axpby, AXPBY),
+    Comparison("elementwise/transposed-1M", Goal(1.5), _crossed, (1024, 1024), (33, 17), transposed, {}),
     Comparison("elementwise/polynomial-1M", Goal(1.5), _points, (1_000_000,), (1000,), horner, {"numba": "horner"}),
 )

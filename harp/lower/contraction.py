@@ -24,16 +24,15 @@ from functools import partial
 
 from harp.fields import frozen
 from harp.lower.cost import weigh
-from harp.lower.loops import Alloc, Buffer, Digits, For, Head, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
+from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
 from harp.lower.products import Match, Product, is_direct, match, moves_by_one
 from harp.lower.rewrite import Renaming, Tile, distribute, nest, sequence
-from harp.lower.strips import Context, strips
+from harp.lower.strips import Context, flat, strips
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution, ceildiv, maximum, minimum
 from harp.trace.dtypes import f32, f64
 from harp.trace.expr import Expr, apply, const
 from harp.trace.index import ZERO, Atom, Index, Loop, as_index, of
-from harp.trace.index import product as product_of
 from harp.trace.ops import Op
 
 # Rows of a panel: with its width of two vectors, a panel stays in the first cache.
@@ -67,7 +66,7 @@ def contraction(context: Context, s: Stmt) -> Stmt | None:
 def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
     """Rows of strips in one loop, for there may be few rows."""
     if isinstance(rows, Nest) and isinstance(rows.heads[0], For) and rows.heads[0].kind is LoopKind.SERIAL:
-        return nest(_flat(context, (*heads, rows.heads[0])), nest(rows.heads[1:], rows.body))
+        return nest(flat(context, (*heads, rows.heads[0])), nest(rows.heads[1:], rows.body))
     return nest(heads, rows)
 
 
@@ -120,11 +119,11 @@ def _panels(context: Context, found: Match) -> Stmt:
     for buffer in reversed(buffers):
         result = Alloc(buffer, result)
     if not copies:
-        return nest(_flat(context, (*found.outer, *rows_head, *columns_head)), result)
+        return nest(flat(context, (*found.outer, *rows_head, *columns_head)), result)
     result = sequence([*(fill for _, fill in copies), nest(columns_head, result)])
     for buffer, _ in reversed(copies):
         result = Alloc(buffer, result)
-    return nest(_flat(context, (*found.outer, *rows_head)), result)
+    return nest(flat(context, (*found.outer, *rows_head)), result)
 
 
 def _whole(panel: Panel, values: Iterable[Expr], ragged: Stmt, whole: Callable[[Index], Stmt]) -> Stmt:
@@ -143,14 +142,6 @@ def _results(context: Context, panel: Panel, body: Stmt, sums: Mapping[Buffer, B
     inner = Renaming(Substitution({panel.row: panel.top + i, panel.column: panel.start + lane}), places).statement(body)
     width = panel.sums.shape[1].constant or 1
     return nest(i_head, distribute(inner, Tile(l_head, (width,))) if l_head else inner)
-
-
-def _flat(context: Context, heads: tuple[For, ...]) -> tuple[Head, ...]:
-    """One loop in place of several, so that threads can share the iterations of all of them."""
-    if len(heads) < 2:
-        return heads
-    head, flat = context.numbers.loop(product_of(h.loop.extent for h in heads))
-    return (*head, Digits(tuple(h.loop for h in heads), flat))
 
 
 def _rows(context: Context, panel: Panel) -> tuple[Buffer, Stmt]:

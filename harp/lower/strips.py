@@ -1,13 +1,17 @@
-"""The loop along memory goes innermost, in strips of constant length: what every other schedule falls back on."""
+"""What the rules for loop nests share: strips of constant length, on which every other schedule falls back, and one
+loop in place of several."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harp.fields import frozen
-from harp.lower.loops import LoopKind, Stmt
+from harp.lower.loops import Digits, For, Head, LoopKind, Stmt
 from harp.lower.rewrite import Numbers, Tile, distribute, nest, renamed
 from harp.lower.target import Target
 from harp.trace.division import ceildiv, minimum
 from harp.trace.index import Loop, as_index
+from harp.trace.index import product as product_of
 
 # Columns that one row of accumulators serves while it streams through memory.
 _STRIP = 512
@@ -31,3 +35,11 @@ def strips(context: Context, body: Stmt, column: Loop, width: int = _STRIP) -> S
     head, lane = context.numbers.loop(minimum(room, extent - start), LoopKind.SIMD)
     inner = renamed(body, {column: start + lane})
     return nest(block, distribute(inner, Tile(head, (room,))) if head else inner)
+
+
+def flat(context: Context, heads: Sequence[For]) -> tuple[Head, ...]:
+    """One loop in place of several, so that threads can share the iterations of all of them."""
+    if len(heads) < 2:
+        return tuple(heads)
+    head, flat = context.numbers.loop(product_of(h.loop.extent for h in heads))
+    return (*head, Digits(tuple(h.loop for h in heads), flat))

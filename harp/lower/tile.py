@@ -34,6 +34,7 @@ from harp.lower.rewrite import (
 )
 from harp.lower.searches import few_at_a_time
 from harp.lower.short import short_rows
+from harp.lower.squares import squares
 from harp.lower.strips import Context, strips
 from harp.lower.target import Target
 from harp.trace.bounds import nonnegative
@@ -311,6 +312,7 @@ def _moves(store: Store, loop: Loop) -> bool:
 RULES: tuple[Rule, ...] = (
     side_by_side,
     contraction,
+    squares,
     collapse,
     narrow_rows,
     inner_unit,

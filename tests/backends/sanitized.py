@@ -34,6 +34,7 @@ FUNCTIONS = {
     "elementwise": (lambda a, b: (hnp.exp(b) * 2, hnp.tanh(b) - hnp.sin(b)), None),
     "gathered": (lambda a, b: a[:, _places(a.shape[1])] @ b, None),
     "scattered": (lambda a, b: hnp.exp(b).at[_places(b.shape[0])].add(b)[_places(b.shape[0])], None),
+    "across": (lambda a, b: (a.T + 1, b[::-1].T * 2), None),
     "joined": (lambda a, b: hnp.concatenate([a, a[::-1]], axis=0), lambda a, b: np.concatenate([a, a[::-1]])),
 }
 

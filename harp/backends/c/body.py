@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.backends.c import fill, panel, parts, rows, stream, update
+from harp.backends.c import fill, panel, parts, rows, stream, turned, update
 from harp.backends.c.arena import constant_count
 from harp.backends.c.function import parameter, plain
 from harp.backends.c.index import IndexPrinter, division, times
@@ -189,6 +189,8 @@ class Body:
             return update.call(found, prints) if update.is_packed(found) else panel.call(found, prints)
         if (row := stream.match(stmt)) is not None:
             return stream.call(row, prints)
+        if (square := turned.match(stmt)) is not None:
+            return turned.call(square, prints)
         zeros = fill.match(stmt)
         if zeros is None or zeros.buffer in self._scalars:
             return None

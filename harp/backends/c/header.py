@@ -7,7 +7,20 @@ from collections.abc import Mapping
 from functools import cache
 from string import Template
 
-from harp.backends.c import dots, halves, math, math_double, math_power, math_wide, panel, rows, sorting, stream, update
+from harp.backends.c import (
+    dots,
+    halves,
+    math,
+    math_double,
+    math_power,
+    math_wide,
+    panel,
+    rows,
+    sorting,
+    stream,
+    turned,
+    update,
+)
 from harp.backends.c.scalar import TYPES
 from harp.trace.dtypes import ALL, DType, Kind, f32, real_of
 
@@ -285,7 +298,7 @@ def _fields(dtype: DType) -> dict[str, str]:
 
 
 # What programs share, by name.
-LIBRARY = {**panel.SHARED, **update.SHARED, **stream.SHARED, **dots.SHARED, **sorting.SHARED}
+LIBRARY = {**panel.SHARED, **update.SHARED, **stream.SHARED, **dots.SHARED, **turned.SHARED, **sorting.SHARED}
 
 
 @cache

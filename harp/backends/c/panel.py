@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 from string import Template
 
-from harp.backends.c import dots, stream, turn, update
+from harp.backends.c import dots, stream, turned, update
 from harp.backends.c.scalar import TYPES
 from harp.backends.c.shared import Shared
 from harp.backends.c.update import KINDS, Print, Products
@@ -47,17 +47,9 @@ _UNIT = Template("""\
 
 /* Rows of a packed panel, which stays in the first cache; rows up to which packing costs more than it saves, and
    elements of b up to which it is in the first cache anyway; rows of one column at a time. */
-enum { WIDTH = $width, DEPTH = 256, FEW = 16, NEAR = 4096, ROWS = 512 };
+enum { WIDTH = $width, LANES = WIDTH/2, DEPTH = 256, FEW = 16, NEAR = 4096, ROWS = 512 };
 
 $declarations
-
-$turn
-/* Rows from `first` to `last` of one column of b. */
-static inline void part(
-    int64_t first, int64_t last, const $t *restrict b, int64_t b_step, $t *restrict panel, int64_t width)
-{
-    for (int64_t k = first; k < last; ++k) panel[k*width] = b[k*b_step];
-}
 
 /* Rows of b as whole vectors, `width` elements; columns that are not there become zero. */
 static void pack(int64_t width, int64_t columns, int64_t depth,
@@ -76,16 +68,12 @@ static void pack(int64_t width, int64_t columns, int64_t depth,
             for (l = 0; l < columns; ++l) panel[k*width + l] = b[k*b_step + l];
         return;
     }
-    for (; b_step == 1 && l + LANES <= columns; l += LANES) {
-        int64_t k = 0;
-        for (; k + LANES <= depth; k += LANES) {
-            vector turned[LANES];
-            turn(b + l*b_column + k, b_column, turned);
-            for (int64_t r = 0; r < LANES; ++r) *(vector *)(panel + (k + r)*width + l) = turned[r];
-        }
-        for (int64_t r = l; r < l + LANES; ++r) part(k, depth, b + r*b_column, 1, panel + r, width);
+    if (b_step == 1) {
+        $turned(columns, depth, b, b_column, panel, width);
+        return;
     }
-    for (; l < columns; ++l) part(0, depth, b + l*b_column, b_step, panel + l, width);
+    for (; l < columns; ++l)
+        for (int64_t k = 0; k < depth; ++k) panel[k*width + l] = b[l*b_column + k*b_step];
 }
 
 /* Rows of b, one after the other, that have `width` elements before the end of the last one. */
@@ -140,9 +128,10 @@ $declaration
 
 def _unit(dtype: DType, lanes: int) -> Unit:
     called = {"update": update.name(dtype, lanes), "stream": stream.name(dtype), "dots": dots.name(dtype, lanes)}
-    declared = {**update.SHARED, **stream.SHARED, **dots.SHARED}
+    called["turned"] = turned.name(dtype, lanes)
+    declared = {**update.SHARED, **stream.SHARED, **dots.SHARED, **turned.SHARED}
     fields = {
-        "t": TYPES[dtype], "width": 2 * lanes, "turn": turn.text(dtype, lanes),
+        "t": TYPES[dtype], "width": 2 * lanes,
         "declaration": _declaration(dtype, lanes),
         "declarations": "".join(f"{declared[name].declaration};\n" for name in called.values()),
     }  # fmt: skip

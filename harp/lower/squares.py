@@ -1,0 +1,132 @@
+"""What lies across the vector loop is turned over by squares, so that each line of memory is read once.
+
+    for i, j: out[i, j] = f(x[j, i], y[i, j])
+        ->  for ib, jb { square[W, W]; for j, i: square[i, j] = x[jb*W + j, ib*W + i];
+                         for i, j: out[ib*W + i, jb*W + j] = f(square[i, j], y[ib*W + i, jb*W + j]) }
+
+where loops end with the arrays. W is two vectors; backends turn a square over in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from harp.fields import frozen
+from harp.lower.cost import mentioned, weigh
+from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
+from harp.lower.rewrite import Numbers, Renaming, is_straight, loads, nest, rebuilt, sequence, stride
+from harp.lower.strips import Context, flat
+from harp.trace.bounds import nonnegative
+from harp.trace.division import Substitution, ceildiv, minimum
+from harp.trace.expr import Expr, rewrite
+from harp.trace.index import ONE, Index, Loop, as_index, split_linear
+
+# The least rows and columns that are worth it, and operations of what is printed in two versions.
+_LEAST, _REPEATED = 8, 64
+# Operands that are turned over: each has a square in the first cache.
+_TURNED = 4
+_RESULTS = (Space.OUTPUT, Space.SCRATCH)
+
+
+def squares(context: Context, s: Stmt) -> Stmt | None:
+    """The rule; see the top of the file."""
+    if not isinstance(s, Nest) or len(s.heads) < 2 or not is_straight(s.body):
+        return None
+    heads = [h for h in s.heads if isinstance(h, For) and h.kind is LoopKind.SERIAL and not mentioned(h.loop.extent)]
+    if len(heads) < len(s.heads):
+        return None
+    *outer, column = heads
+    for row in reversed(outer):
+        turned = _turned(s.body, row.loop, column.loop)
+        room = [head.loop.extent - _LEAST for head in (row, column)]
+        if not 0 < len(turned) <= _TURNED or any(r.constant is not None and r.constant < 0 for r in room):
+            continue
+        made = _by_squares(context, [h for h in outer if h is not row], s.body, row.loop, column.loop, turned)
+        conditions = tuple(r for r in room if not nonnegative(r))
+        much = sum(weigh(part.value) for part in walk(s.body) if isinstance(part, Store)) > _REPEATED
+        return If(conditions, made, s) if conditions and not much else made
+    return None
+
+
+def _turned(body: Stmt, row: Loop, column: Loop) -> list[Load]:
+    """The loads that lie along the rows and across the columns; none if iterations may not change places."""
+    stores = [part for part in walk(body) if isinstance(part, Store)]
+    stored = {store.buffer: store.index for store in stores}
+    for buffer, index in stored.items():
+        if buffer.space is not Space.REG and not (buffer.space in _RESULTS and _lies(index, column, row)):
+            return []
+    read = [load for store in stores for load in loads(store.value)]
+    if any(stored.get(load.buffer, load.index) != load.index for load in read):
+        return []
+    across = [load for load in read if not load.conditions and stride(load, column) not in (-1, 0, 1)]
+    return list(dict.fromkeys(load for load in across if _lies(load.index, row, column)))
+
+
+def _lies(index: Sequence[Index], along: Loop, across: Loop) -> bool:
+    """Whether the last axis moves by one with `along`, and one other axis evenly with `across`."""
+    *before, last = index
+    moving = [p for p in before if across in mentioned(p)]
+    if len(moving) != 1 or across in mentioned(last) or any(along in mentioned(p) for p in before):
+        return False
+    split, steps = split_linear(last, along), split_linear(moving[0], across)
+    return split is not None and split[0] is ONE and steps is not None and steps[0].constant is not None
+
+
+@frozen(eq=True)
+class _Square:
+    """`rows` and `columns` from `top` and `start` on, in the loops of the nest."""
+
+    row: Loop
+    column: Loop
+    top: Index
+    start: Index
+    rows: Index
+    columns: Index
+
+    def nest(self, numbers: Numbers, across: bool, make: Callable[[Index, Index], Stmt]) -> Stmt:
+        """Loops over the square round what is made for a row and a column, the vector running `across` or along."""
+        i_head, i = numbers.loop(self.rows)
+        j_head, j = numbers.loop(self.columns)
+        places = Substitution({self.row: self.top + i, self.column: self.start + j})
+        return nest(j_head + i_head if across else i_head + j_head, Renaming(places, {}).statement(make(i, j)))
+
+
+def _by_squares(
+    context: Context, outer: Sequence[For], body: Stmt, row: Loop, column: Loop, turned: Sequence[Load]
+) -> Stmt:
+    numbers = context.numbers
+    width = max(2 * context.target.vector_bytes // turned[0].dtype.itemsize, 2)
+    row_blocks, ib = numbers.loop(ceildiv(row.extent, width))
+    column_blocks, jb = numbers.loop(ceildiv(column.extent, width))
+    top, start = ib * width, jb * width
+    rows, columns = minimum(width, row.extent - top), minimum(width, column.extent - start)
+    square = _Square(row, column, top, start, rows, columns)
+    blocks = flat(context, (*outer, *row_blocks, *column_blocks))
+    shape = (as_index(width), as_index(width))
+    copies = {load: Buffer(f"square{n}", load.dtype, shape, Space.TILE) for n, load in enumerate(turned)}
+    inside = [square.nest(numbers, True, _copy(load, copy)) for load, copy in copies.items()]
+    made = sequence((*inside, square.nest(numbers, False, _reading(body, copies))))
+    for copy in copies.values():
+        made = Alloc(copy, made)
+    return nest(blocks, made)
+
+
+def _copy(load: Load, copy: Buffer) -> Callable[[Index, Index], Stmt]:
+    return lambda i, j: Store(copy, (i, j), load)
+
+
+def _reading(body: Stmt, copies: Mapping[Load, Buffer]) -> Callable[[Index, Index], Stmt]:
+    """The body, given a row and a column, with elements of the copies in place of loads."""
+
+    def at(i: Index, j: Index) -> Stmt:
+        def leaf(e: Expr) -> Expr:
+            return Load(copies[e], (i, j)) if isinstance(e, Load) and e in copies else e
+
+        def statement(s: Stmt) -> Stmt:
+            if isinstance(s, Store):
+                return Store(s.buffer, s.index, rewrite((s.value,), leaf)[0])
+            return rebuilt(s, statement)
+
+        return statement(body)
+
+    return at
