@@ -83,7 +83,7 @@ def test_harp_is_imported_at_the_top_of_a_file_only():
 
 
 def test_imports_of_other_packages_are_declared():
-    """dataclasses counts as another one, for what it costs an import: see harp/fields.py."""
+    """dataclasses counts as another one, for what it costs an import: attrs makes such classes here."""
     packages = {"_cffi_backend": "cffi"}
     with open(ROOT / "pyproject.toml", "rb") as file:
         project = tomllib.load(file)["project"]

@@ -28,7 +28,7 @@ def main() -> int:
 def examine() -> tuple[list[str], bool]:
     """The lines of the report, and whether compiled programs work."""
     lines = [f"python     {platform.python_version()} on {platform.platform()}"]
-    lines += [f"{name:<10} {version(name)}" for name in ("numpy", "cffi", "optree")]
+    lines += [f"{name:<10} {version(name)}" for name in ("numpy", "cffi", "optree", "attrs")]
     found = toolchain.find_toolchain()
     for attempt in toolchain.attempts():
         lines.append(f"compiler   {attempt.command}: {attempt.reason or 'chosen'}")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import cast
 
+import attrs
+
 from harp.errors import ArgumentError
-from harp.fields import frozen
 
 
-def _check_optimize(value: object) -> None:
+def _check_optimize(_: object, __: object, value: object) -> None:
     if type(value) is not int or not 0 <= value <= 3:
         raise ArgumentError(f"CompileOptions: optimize is 0, 1, 2 or 3, not {value!r}")
 
 
-def _check_debug(value: object) -> None:
+def _check_debug(_: object, __: object, value: object) -> None:
     if not isinstance(value, bool):
         raise ArgumentError(f"CompileOptions: debug is True or False, not {value!r}")
 
@@ -24,7 +25,7 @@ _UNSAFE = frozenset(("-ffast-math", "-Ofast", "-funsafe-math-optimizations", "-m
 _OURS = frozenset(("-c", "-S", "-E", "--compile", "--assemble", "--preprocess", "--output"))
 
 
-def _check_flags(value: object) -> None:
+def _check_flags(_: object, __: object, value: object) -> None:
     if not isinstance(value, tuple) or not all(isinstance(flag, str) for flag in cast(tuple[object, ...], value)):
         raise ArgumentError(f'CompileOptions: extra_flags is a tuple of str, as in ("-funroll-loops",), not {value!r}')
     for flag in cast(tuple[str, ...], value):
@@ -44,21 +45,16 @@ def _check_flags(value: object) -> None:
             )
 
 
-@frozen(eq=True)
+@attrs.frozen
 class CompileOptions:
     """Optimisation level (0 to 3), debug information, and further flags for the compiler. Part of the cache key.
 
     Raises ArgumentError for anything else.
     """
 
-    optimize: int = 2
-    debug: bool = False
-    extra_flags: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        _check_optimize(self.optimize)
-        _check_debug(self.debug)
-        _check_flags(self.extra_flags)
+    optimize: int = attrs.field(default=2, validator=_check_optimize)
+    debug: bool = attrs.field(default=False, validator=_check_debug)
+    extra_flags: tuple[str, ...] = attrs.field(default=(), validator=_check_flags)
 
     def flags(self) -> tuple[str, ...]:
         """The compiler's flags for these options."""

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from harp.fields import frozen
+import attrs
+
 from harp.lower.chunks import in_chunks
 from harp.lower.complex import split
 from harp.lower.cost import Frame, Nesting, Use, count_users, weigh
@@ -35,7 +36,7 @@ _WORTH_KEEPING = 4
 _MOST_SCALARS = 32
 
 
-@frozen(eq=True)
+@attrs.frozen
 class Built:
     """Kernels in order, and the buffers that they use. `inputs` are the parameters, then the captured arrays.
 

@@ -10,10 +10,10 @@ from functools import lru_cache
 from itertools import islice, product
 from typing import cast
 
+import attrs
 import numpy as np
 
 from harp.errors import VerificationError
-from harp.fields import frozen
 from harp.lower.execute import execute, iterations
 from harp.lower.program import Program
 from harp.trace.dtypes import Buffer, DType, Kind, as_dtype, bf16, c64, c128, f16, f32, f64
@@ -59,7 +59,7 @@ def random_array(dtype: DType, shape: tuple[int, ...], seed: int) -> Buffer:
     return np.asarray((parts[0] + 1j * parts[1] if dtype.is_complex else parts[0]).astype(dtype.numpy))
 
 
-@frozen(eq=True)
+@attrs.frozen
 class _Case:
     """Sizes, data, and what the graph makes of it."""
 

@@ -22,7 +22,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
-from harp.fields import frozen
+import attrs
+
 from harp.lower.cost import weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
 from harp.lower.products import Match, Product, is_direct, match, moves_by_one
@@ -70,7 +71,7 @@ def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
     return nest(heads, rows)
 
 
-@frozen(eq=True)
+@attrs.frozen
 class Panel:
     """Where a product is summed: `height` rows and `width` columns from `top` and `start` on, of which `rows` and
     `columns` are there. `packed` is memory for a part of `b`, unless backends read that where it is."""

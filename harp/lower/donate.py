@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harp.fields import evolve
+import attrs
+
 from harp.lower.build import Built
 from harp.lower.loops import Buffer, For, If, Kernel, Load, Nest, Stmt, Store, parts, walk
 from harp.lower.rewrite import Renaming, is_plain, reads
@@ -45,7 +46,7 @@ def donate(built: Built, donated: Sequence[int]) -> Built:
                 pairs.append((candidate, number))
                 break
     kept = tuple(kernel for kernel in kernels if not _does_nothing(kernel.body))
-    return evolve(built, kernels=kept, donated=tuple(pairs))
+    return attrs.evolve(built, kernels=kept, donated=tuple(pairs))
 
 
 def _fits(source: Buffer, target: Buffer) -> bool:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from harp.fields import frozen
+import attrs
+
 from harp.lower.loops import Alloc, Buffer, Space, Stmt, parts
 from harp.lower.memory import size_in_bytes
 from harp.lower.program import Program, Slot
@@ -20,7 +21,7 @@ from harp.trace.index import Atom, FloorDiv, Index, Loop, Relu, Symbol, evaluate
 _LINE = 64
 
 
-@frozen(eq=True)
+@attrs.frozen
 class Memory:
     """The memory of one call, in bytes.
 

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from harp.fields import evolve, frozen
+import attrs
+
 from harp.lower.build import Built
 from harp.lower.cost import count_operations, mentioned
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Nest, Seq, Space, Stmt, Store, walk
@@ -62,7 +63,7 @@ def fuse(built: Built) -> Built:
             scratch.append(buffer)
         else:
             joined[users[0]] = Kernel(joined[users[0]].name, kept)
-    return evolve(built, kernels=tuple(joined), scratch=tuple(scratch))
+    return attrs.evolve(built, kernels=tuple(joined), scratch=tuple(scratch))
 
 
 def _add(kernels: list[Kernel], kernel: Kernel) -> None:
@@ -81,7 +82,7 @@ def _add(kernels: list[Kernel], kernel: Kernel) -> None:
 # --- joining two kernels
 
 
-@frozen(eq=True)
+@attrs.frozen
 class _Form:
     """A kernel's parts: variables that are computed once, with the statements that fill them, and nested loops."""
 
@@ -94,7 +95,7 @@ def _form(s: Stmt) -> _Form:
     """v = a; for i: b  ->  its parts"""
     if isinstance(s, Alloc) and isinstance(s.body, Seq) and not isinstance(s.body.parts[-1], Store):
         rest = _form(s.body.parts[-1])
-        return evolve(rest, variables=((s.buffer, sequence(s.body.parts[:-1])), *rest.variables))
+        return attrs.evolve(rest, variables=((s.buffer, sequence(s.body.parts[:-1])), *rest.variables))
     heads = tuple(h for h in s.heads if isinstance(h, For)) if isinstance(s, Nest) else ()
     return _Form((), heads, s.body if isinstance(s, Nest) else s)
 
@@ -196,7 +197,7 @@ def _with_loops(numbers: Numbers, s: Stmt, places: Mapping[Atom, Index]) -> Stmt
         return Renaming(Substitution(places), {}).statement(s)
     inner = rebuilt(s, lambda part: _with_loops(numbers, part, places))
     conditions = Substitution(places).each(inner.conditions) if isinstance(inner, If) else ()
-    return evolve(inner, conditions=conditions) if isinstance(inner, If) else inner
+    return attrs.evolve(inner, conditions=conditions) if isinstance(inner, If) else inner
 
 
 # --- what a statement reads and stores
@@ -265,11 +266,11 @@ def _kept_inside(body: Stmt, buffer: Buffer) -> Stmt | None:
     def statement(s: Stmt) -> Stmt:
         if isinstance(s, Store):
             (result,) = rewrite((s.value,), value)
-            return Store(kept, s.index[axes:], result) if s.buffer is buffer else evolve(s, value=result)
+            return Store(kept, s.index[axes:], result) if s.buffer is buffer else attrs.evolve(s, value=result)
         return rebuilt(s, statement)
 
     form = _form(body)
     picks = {pick for part in walk(body) for p in indices(part) for pick in picks_in(p) if buffer == pick.array}
     inner: dict[Atom, Index] = {pick: of(Pick(kept, pick.at[axes:], pick.size, pick.misses)) for pick in picks}
     inside = Alloc(kept, statement(renamed(form.body, inner)))
-    return None if shape and _interchanges(nest(form.heads, inside)) else _whole(evolve(form, body=inside))
+    return None if shape and _interchanges(nest(form.heads, inside)) else _whole(attrs.evolve(form, body=inside))

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 
-from harp.fields import evolve, frozen
+import attrs
+
 from harp.lower.build import Built
 from harp.lower.collapse import collapsed
 from harp.lower.cost import mentioned
@@ -33,7 +34,7 @@ from harp.trace.ops import Reduce
 CHUNK, LONG = 1 << 15, 1 << 16
 
 
-@frozen(eq=True)
+@attrs.frozen
 class Row:
     """A sum along a row: the loops of the rows, and the nest that adds."""
 
@@ -47,7 +48,7 @@ def long_rows(built: Built) -> Built:
     """The kernels with the rule applied, and the scratch buffers that it takes."""
     scratch = list(built.scratch)
     kernels = tuple(k.with_body(_outermost(Numbers(k), k.body, scratch)) for k in built.kernels)
-    return evolve(built, kernels=kernels, scratch=tuple(scratch))
+    return attrs.evolve(built, kernels=kernels, scratch=tuple(scratch))
 
 
 def _outermost(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt:

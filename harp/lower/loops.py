@@ -31,7 +31,8 @@ import enum
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from harp.fields import frozen
+import attrs
+
 from harp.trace.dtypes import DType
 from harp.trace.expr import Const, Expr, const
 from harp.trace.index import ZERO, Atom, FloorDiv, Index, Loop, Symbol, of, picks_in, product, value_atoms
@@ -74,7 +75,7 @@ class Scope(enum.Enum):
     THREADS = "threads"
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Buffer:
     """Memory for `shape` elements, row-major; `slack` elements more may be read after the end."""
 
@@ -110,7 +111,7 @@ def place(buffer: Buffer, index: tuple[Index, ...]) -> str:
     return f"{buffer.name}[{', '.join(map(repr, index))}]" if whole is None else f"{buffer.name}.flat[{whole}]"
 
 
-@frozen
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class Load(Expr):
     """An element of a buffer: a leaf of the value language. Conditions are checked before memory is touched."""
 
@@ -144,25 +145,25 @@ class Head:
     __slots__ = ()
 
 
-@frozen
+@attrs.frozen(eq=False)
 class For(Head):
     loop: Loop
     kind: LoopKind = LoopKind.SERIAL
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Let(Head):
     symbol: Symbol
     index: Index
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Digits(Head):
     loops: tuple[Loop, ...]
     flat: Index
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Segments(Head):
     loop: Loop
     offset: Symbol
@@ -176,18 +177,18 @@ class Stmt:
     __slots__ = ()
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Nest(Stmt):
     heads: tuple[Head, ...]
     body: Stmt
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Seq(Stmt):
     parts: tuple[Stmt, ...]
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Store(Stmt):
     buffer: Buffer
     index: tuple[Index, ...]
@@ -195,7 +196,7 @@ class Store(Stmt):
     reduce: Reduce | None = None
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Row(Stmt):
     """target[index] for all positions of `lane`, which runs in the last entry = function(sources[the same row]).
 
@@ -226,49 +227,49 @@ class Row(Stmt):
         return self.index[-1] - of(self.lane)
 
 
-@frozen
+@attrs.frozen(eq=False)
 class If(Stmt):
     conditions: tuple[Index, ...]
     yes: Stmt
     no: Stmt | None = None
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Alloc(Stmt):
     buffer: Buffer
     body: Stmt
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Call(Stmt):
     function: str
     arguments: tuple[Buffer | Index, ...]
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Region(Stmt):
     name: str
     body: Stmt
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Barrier(Stmt):
     scope: Scope
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Prefetch(Stmt):
     buffer: Buffer
     index: tuple[Index, ...]
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Bump(Stmt):
     buffer: Buffer
     step: Index
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Kernel:
     """One function of the program: it reads and writes buffers of the spaces input, output and scratch only."""
 

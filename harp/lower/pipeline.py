@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import attrs
+
 from harp.config import settings, show
-from harp.fields import evolve, frozen
 from harp.lower.build import Built, build
 from harp.lower.check import check_graph, check_program
 from harp.lower.donate import donate
@@ -31,7 +32,7 @@ from harp.trace.signature import sizes_of
 from harp.trace.verify import verify_graph
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Lowered:
     """A graph on its way to a program: what a pass has not made yet is empty. `donated` are inputs given up."""
 
@@ -49,7 +50,7 @@ class Lowered:
         return program_text(self.program)
 
 
-@frozen(eq=True)
+@attrs.frozen
 class Pass:
     """A function from state to state, what must hold after it, and how to run and print what it made."""
 
@@ -63,47 +64,47 @@ class Pass:
 
 
 def _represent(s: Lowered) -> Lowered:
-    return evolve(s, graph=represent(s.graph))
+    return attrs.evolve(s, graph=represent(s.graph))
 
 
 def _simplify(s: Lowered) -> Lowered:
-    return evolve(s, graph=simplify(s.graph))
+    return attrs.evolve(s, graph=simplify(s.graph))
 
 
 def _schedule(s: Lowered) -> Lowered:
-    return evolve(s, schedule=schedule(s.graph))
+    return attrs.evolve(s, schedule=schedule(s.graph))
 
 
 def _build(s: Lowered) -> Lowered:
-    return evolve(s, built=build(s.schedule, s.source.captured, s.target))
+    return attrs.evolve(s, built=build(s.schedule, s.source.captured, s.target))
 
 
 def _prefix(s: Lowered) -> Lowered:
-    return evolve(s, built=evolve(s.built, kernels=tuple(map(prefix, s.built.kernels))))
+    return attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(map(prefix, s.built.kernels))))
 
 
 def _fuse(s: Lowered) -> Lowered:
-    return evolve(s, built=fuse(s.built))
+    return attrs.evolve(s, built=fuse(s.built))
 
 
 def _donate(s: Lowered) -> Lowered:
-    return evolve(s, built=donate(s.built, s.donated)) if s.donated else s
+    return attrs.evolve(s, built=donate(s.built, s.donated)) if s.donated else s
 
 
 def _long(s: Lowered) -> Lowered:
-    return evolve(s, built=long_rows(s.built))
+    return attrs.evolve(s, built=long_rows(s.built))
 
 
 def _tile(s: Lowered) -> Lowered:
-    return evolve(s, built=evolve(s.built, kernels=tuple(tile(k, s.target) for k in s.built.kernels)))
+    return attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(tile(k, s.target) for k in s.built.kernels)))
 
 
 def _parallel(s: Lowered) -> Lowered:
-    return evolve(s, built=evolve(s.built, kernels=tuple(map(parallel, s.built.kernels))))
+    return attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(map(parallel, s.built.kernels))))
 
 
 def _plan(s: Lowered) -> Lowered:
-    return evolve(s, program=_assembled(s))
+    return attrs.evolve(s, program=_assembled(s))
 
 
 def _assembled(s: Lowered) -> Program:
@@ -178,7 +179,7 @@ def lower(graph: Graph, target: Target, donated: Sequence[int] = ()) -> Lowered:
     if settings.verify >= 1:
         verify_graph(graph)
     empty = Program((), (), (), (), (), ())
-    state = Lowered(graph, target, graph, Schedule(graph, (), {}), Built((), (), (), ()), empty, tuple(donated))
+    state = Lowered(graph, target, graph, Schedule(graph, ()), Built((), (), (), ()), empty, tuple(donated))
     for step in PASSES:
         before, state = state, step.run(state)
         if settings.debug >= step.level:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harp.fields import frozen
+import attrs
+
 from harp.lower.cost import mentioned
 from harp.lower.loops import MEMORY, Alloc, Buffer, For, If, Load, Nest, Seq, Stmt, Store
 from harp.lower.rewrite import accumulation, accumulations, rebuilt, sequence, stride
@@ -19,7 +20,7 @@ from harp.trace.index import Index, Loop, split_linear
 from harp.trace.ops import Op
 
 
-@frozen(eq=True)
+@attrs.frozen
 class Product:
     """One accumulation: acc = fma(a, b, acc) over `loops`, where only `b` moves with the columns."""
 
@@ -29,7 +30,7 @@ class Product:
     b: Expr
 
 
-@frozen(eq=True)
+@attrs.frozen
 class Match:
     """Products over the same rows and columns; `body` is what is computed of their sums."""
 

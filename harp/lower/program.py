@@ -7,12 +7,13 @@ a slot.
 
 from __future__ import annotations
 
-from harp.fields import frozen
+import attrs
+
 from harp.lower.loops import Buffer, Kernel, Let
 from harp.trace.index import Index, Symbol
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Slot:
     """A part of the arena: as many bytes as the largest of the buffers that take turns in it."""
 
@@ -20,7 +21,7 @@ class Slot:
     sizes: tuple[Index, ...]  # in bytes, one for each buffer
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Program:
     """`inputs` are the parameters, then the captured arrays; `lets` name derived sizes, in order, for all kernels.
 

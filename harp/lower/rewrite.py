@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from harp.fields import evolve, field, frozen, put
+import attrs
+
 from harp.lower.cost import mentioned
 from harp.lower.loops import (
     Alloc,
@@ -36,7 +37,7 @@ from harp.trace.ops import Reduce
 _MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH, Space.THREAD)
 
 
-@frozen(eq=True)
+@attrs.frozen
 class Renaming:
     """Puts index expressions for loops, and a part of a larger array for a variable: the array and where it is.
 
@@ -46,10 +47,11 @@ class Renaming:
     loops: Substitution
     variables: Mapping[Buffer, tuple[Buffer, tuple[Index, ...]]]
 
-    indices: Substitution = field(init=False)
+    indices: Substitution = attrs.field(init=False)
 
-    def __post_init__(self) -> None:
-        put(self, "indices", _Moved(self.loops, self._place) if self.variables else self.loops)
+    @indices.default
+    def _indices(self) -> Substitution:
+        return _Moved(self.loops, self._place) if self.variables else self.loops
 
     def value(self, e: Expr) -> Expr:
         return rewrite((e,), self._leaf)[0]
@@ -81,9 +83,9 @@ class Renaming:
             lane = Loop(s.lane.axis, self.indices(s.lane.extent))
             index = (*self.indices.each(s.at), self.indices(s.start) + of(lane))
             target, *sources = (self._whole(buffer) for buffer in (s.target, *s.sources))
-            return evolve(s, lane=lane, index=index, target=target, sources=tuple(sources))
+            return attrs.evolve(s, lane=lane, index=index, target=target, sources=tuple(sources))
         inner = rebuilt(s, self.statement)
-        return evolve(inner, conditions=self.indices.each(inner.conditions)) if isinstance(inner, If) else inner
+        return attrs.evolve(inner, conditions=self.indices.each(inner.conditions)) if isinstance(inner, If) else inner
 
 
 class _Moved(Substitution):
@@ -217,7 +219,7 @@ def score(accesses: Iterable[Load], loop: Loop) -> int:
     return sum(1 if s in (1, -1) else 0 if s == 0 else -1 for s in strides)
 
 
-@frozen(eq=True)
+@attrs.frozen
 class Tile:
     """Loops with independent iterations that go inside; `room` bounds the positions of each."""
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from harp.fields import evolve
+import attrs
+
 from harp.lower.loops import Alloc, Buffer, Digits, For, Head, Kernel, Row, Space, Stmt, walk
 from harp.lower.rewrite import nest
 from harp.trace.division import ceildiv, floordiv, minimum
@@ -46,7 +47,7 @@ def row_kernel(node: RowWise, memory: Mapping[Node, Buffer]) -> Kernel:
     body: Stmt = row
     if work is not None:
         room = Buffer("work", u64, (work(length, node.operands[0].dtype.itemsize),), Space.THREAD)
-        body = Alloc(room, evolve(row, work=room))
+        body = Alloc(room, attrs.evolve(row, work=room))
     return Kernel(node.function.value, nest(heads, body))
 
 

@@ -17,7 +17,8 @@ of floats are not cut: a part may overflow where the product of all is 0.
 
 from __future__ import annotations
 
-from harp.fields import frozen
+import attrs
+
 from harp.lower.cost import count_operations
 from harp.lower.loops import MEMORY, Alloc, Buffer, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.prefix import ROWS
@@ -34,7 +35,7 @@ CHUNK, LONG = (1 << 12) + 16, 1 << 16
 _TWICE = 8
 
 
-@frozen(eq=True)
+@attrs.frozen
 class Scan:
     """A running reduction: the loops of the rows, the loop along a row with its body, and the step in that."""
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import attrs
+
 from harp.errors import VerificationError
-from harp.fields import frozen
 from harp.lower.cost import (
     Frame,
     Nesting,
@@ -57,7 +58,7 @@ _OPERATIONS = 400
 _REDUCTIONS = 16
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Step:
     """The evaluation of `node` at `use` inside a kernel: it reads its inputs at `read`, reducing over `loops`.
 
@@ -76,7 +77,7 @@ class Step:
         return self.apart or (self.read,) * len(self.node.inputs)
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Group:
     """One kernel: `steps` in order of evaluation, the last being `root`, whose value is stored."""
 
@@ -86,7 +87,7 @@ class Group:
     steps: tuple[Step, ...]
 
 
-@frozen
+@attrs.frozen(eq=False, repr=False)
 class Schedule:
     """Kernels in an order in which inputs come first. Outputs that have no kernel are copied in the end.
 
@@ -95,7 +96,7 @@ class Schedule:
 
     graph: Graph
     groups: tuple[Group, ...]
-    arrays: Mapping[Node, Buffer]
+    arrays: Mapping[Node, Buffer] = attrs.field(factory=dict)
 
     def __repr__(self) -> str:
         return _text(self)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from harp.fields import frozen
+import attrs
+
 from harp.lower.cost import mentioned, weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
 from harp.lower.rewrite import Numbers, Renaming, is_straight, loads, nest, rebuilt, sequence, stride
@@ -72,7 +73,7 @@ def _lies(index: Sequence[Index], along: Loop, across: Loop) -> bool:
     return split is not None and split[0] is ONE and steps is not None and steps[0].constant is not None
 
 
-@frozen(eq=True)
+@attrs.frozen
 class _Square:
     """`rows` and `columns` from `top` and `start` on, in the loops of the nest."""
 

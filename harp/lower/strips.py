@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harp.fields import frozen
+import attrs
+
 from harp.lower.loops import Digits, For, Head, LoopKind, Stmt
 from harp.lower.rewrite import Numbers, Tile, distribute, nest, renamed
 from harp.lower.target import Target
@@ -17,7 +18,7 @@ from harp.trace.index import product as product_of
 _STRIP = 512
 
 
-@frozen(eq=True)
+@attrs.frozen
 class Context:
     """What the rules know besides the statement."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harp.fields import frozen
+import attrs
 
 
-@frozen(eq=True)
+@attrs.frozen
 class Target:
     """Vector width in bytes, whether a fused multiply-add is one instruction, cores, and cache sizes in bytes."""
 

@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable
 from functools import partial
 
+import attrs
+
 from harp.errors import ArgumentError
-from harp.fields import frozen
 from harp.numpy.creation import asarray
 from harp.numpy.elementwise import clip, floor, isnan, logical_and, logical_not
 from harp.numpy.elementwise import where as choose
@@ -107,7 +108,7 @@ def _parts(q: object) -> Array:
     return asarray(q) if isinstance(q, (list, tuple)) else as_array(q)
 
 
-@frozen(eq=True)
+@attrs.frozen
 class _Method:
     """Where a quantile lies among n elements in order: n*q + (a + q*(1 - a - b)) - 1, and what is done in between.
 

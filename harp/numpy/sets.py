@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import attrs
 import numpy as np
 
 from harp.errors import ArgumentError, ShapeError
-from harp.fields import frozen
 from harp.numpy.creation import arange
 from harp.numpy.cumulative import cumsum
 from harp.numpy.elementwise import (
@@ -190,7 +190,7 @@ def extract(condition: object, x: object, /, *, size: object = None, fill_value:
 # --- distinct elements
 
 
-@frozen(eq=True)
+@attrs.frozen
 class _Runs:
     """The elements in order, their places, and whether each is the first of equal ones."""
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import attrs
 import numpy as np
 
 from harp.errors import ArgumentError, DTypeError
-from harp.fields import frozen
 from harp.trace import arithmetic
 from harp.trace.array import Array
 from harp.trace.dtypes import DType, Kind, as_dtype, bf16, promote, real_of
 from harp.trace.sites import where
 
 
-@frozen(eq=True)
+@attrs.frozen
 class FloatInfo:
     """The limits of a floating dtype; of a complex one, those of its parts."""
 
@@ -29,7 +29,7 @@ class FloatInfo:
     dtype: np.dtype[np.generic]
 
 
-@frozen(eq=True)
+@attrs.frozen
 class IntegerInfo:
     """The limits of an integer dtype."""
 

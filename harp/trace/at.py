@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
-from harp.fields import frozen
+import attrs
+
 from harp.trace.operators import TABLE
 
 T = TypeVar("T")
 
 
-@frozen(eq=True)
+@attrs.frozen
 class At(Generic[T]):
     """`x.at`: takes an index, as `x` itself does."""
 
@@ -20,7 +21,7 @@ class At(Generic[T]):
         return Updates(self.array, key)
 
 
-@frozen(eq=True)
+@attrs.frozen
 class Updates(Generic[T]):
     """`x.at[index]`: what can be done with the elements that the index selects. The array itself does not change.
 

@@ -9,7 +9,8 @@ other. Taken literally they take quadratic time; `harp.trace.interpret` and `har
 
 from __future__ import annotations
 
-from harp.fields import frozen
+import attrs
+
 from harp.trace.division import Substitution
 from harp.trace.expr import Expr, Operand, Position, const, substitute, walk
 from harp.trace.index import Index, Loop, loop, loops_in
@@ -18,7 +19,7 @@ from harp.trace.ops import Reduce
 from harp.trace.view import view
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Running:
     """`values`, of the result's shape, are accumulated along `axis`: from the back, if `backward`."""
 

@@ -19,11 +19,11 @@ from collections.abc import Iterable
 from functools import lru_cache, reduce
 from typing import NamedTuple
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
 from harp.errors import ArgumentError, MissingPackageError, OutOfMemoryError, UnsupportedDTypeError
-from harp.fields import field, frozen, put
 from harp.trace.index import Index
 from harp.trace.interning import InternedBase
 from harp.trace.sites import where
@@ -42,25 +42,25 @@ class Kind(enum.IntEnum):
     COMPLEX = 4
 
 
-@frozen
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class DType(InternedBase):
     """An element type; one object each, compared with `is`. `np.dtype(harp.f32)` works."""
 
     name: str
     kind: Kind
     numpy_name: str
-    numpy: np.dtype[np.generic] = field(init=False)
+    numpy: np.dtype[np.generic] = attrs.field(init=False)
 
-    def __post_init__(self) -> None:
+    def __attrs_post_init__(self) -> None:
         if self.numpy_name != "bfloat16":
-            put(self, "numpy", np.dtype(self.numpy_name))
+            object.__setattr__(self, "numpy", np.dtype(self.numpy_name))
 
     def __getattr__(self, name: str) -> np.dtype[np.generic]:
         """Called for what is not there: `numpy` of bfloat16, until it is asked for."""
         if name != "numpy":
             raise AttributeError(name)
         found = _load_bfloat16()
-        put(self, "numpy", found)
+        object.__setattr__(self, "numpy", found)
         return found
 
     @property

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import NamedTuple
 
+import attrs
 import numpy as np
 
-from harp.fields import field, frozen, put
 from harp.trace import ops
 from harp.trace.dtypes import Buffer, DType, as_dtype, bool_, i64
 from harp.trace.index import Index
@@ -38,7 +38,7 @@ class Expr(InternedBase, metaclass=Interned):
         return ()
 
 
-@frozen
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class Const(Expr):
     """A number. Bits, not a float, so that NaN equals itself and -0.0 is not 0.0."""
 
@@ -54,7 +54,7 @@ class Const(Expr):
         return f"{self.value.item()!r}:{self.dtype}"
 
 
-@frozen
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class Operand(Expr):
     """The current element of input number `slot`."""
 
@@ -65,7 +65,7 @@ class Operand(Expr):
         return f"x{self.slot}"
 
 
-@frozen
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class Position(Expr):
     """The value of an index expression, as int64."""
 
@@ -80,17 +80,18 @@ class Position(Expr):
         return f"[{self.index}]"
 
 
-@frozen
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class Apply(Expr):
     """op(*args); `dtype` follows from the op's row, but for a cast, where it is the target."""
 
     op: Op
     dtype: DType
     operands: tuple[Expr, ...]
-    positional: bool = field(init=False)
+    positional: bool = attrs.field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        put(self, "positional", any(a.positional for a in self.operands))
+    @positional.default
+    def _positional(self) -> bool:
+        return any(a.positional for a in self.operands)
 
     @property
     def args(self) -> tuple[Expr, ...]:

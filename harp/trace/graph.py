@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.fields import frozen
+import attrs
+
 from harp.trace import expr as expression
 from harp.trace.division import Substitution
 from harp.trace.index import Index
@@ -27,13 +28,13 @@ from harp.trace.node import (
 from harp.trace.sites import Site
 
 
-@frozen
+@attrs.frozen(eq=False, repr=False)
 class Graph:
     """A pure program. `sites` says which line of the user made a node; the first to make it is named."""
 
     inputs: tuple[Input, ...]
     outputs: tuple[Node, ...]
-    sites: Mapping[Node, Site] = {}  # a Mapping: nobody writes to it
+    sites: Mapping[Node, Site] = attrs.field(factory=dict)
 
     def nodes(self) -> list[Node]:
         """Every live node once, inputs before their users."""

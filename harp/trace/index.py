@@ -20,7 +20,8 @@ from functools import lru_cache
 from math import gcd
 from typing import Protocol
 
-from harp.fields import field, frozen, put
+import attrs
+
 from harp.trace.interning import Interned, InternedBase
 
 Key = tuple[object, ...]
@@ -34,61 +35,65 @@ class Atom(InternedBase, metaclass=Interned):
     key: Key
 
 
-@frozen
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class Symbol(Atom):
     """A size: a non-negative integer known at the call. `scope` keeps the sizes of different traces apart."""
 
     scope: int
     number: int
     name: str
-    key: Key = field(init=False)
+    key: Key = attrs.field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        put(self, "key", (0, self.number, self.scope))
+    @key.default
+    def _key(self) -> Key:
+        return (0, self.number, self.scope)
 
     def __repr__(self) -> str:
         return self.name
 
 
-@frozen
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class Loop(Atom):
     """The position along an axis (of a graph node) or of a loop (of a loop nest), below `extent`."""
 
     axis: int
     extent: Index
-    key: Key = field(init=False)
+    key: Key = attrs.field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        put(self, "key", (1, self.axis, self.extent.key))
+    @key.default
+    def _key(self) -> Key:
+        return (1, self.axis, self.extent.key)
 
     def __repr__(self) -> str:
         return f"i{self.axis}"
 
 
-@frozen
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class FloorDiv(Atom):
     """num // den, in lowest terms; made only by `harp.trace.division`."""
 
     num: Index
     den: Index
-    key: Key = field(init=False)
+    key: Key = attrs.field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        put(self, "key", (2, self.num.key, self.den.key))
+    @key.default
+    def _key(self) -> Key:
+        return (2, self.num.key, self.den.key)
 
     def __repr__(self) -> str:
         return f"{_group(self.num)}//{_group(self.den)}"
 
 
-@frozen
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class Relu(Atom):
     """max(arg, 0); made only by `harp.trace.division`."""
 
     arg: Index
-    key: Key = field(init=False)
+    key: Key = attrs.field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        put(self, "key", (3, self.arg.key))
+    @key.default
+    def _key(self) -> Key:
+        return (3, self.arg.key)
 
     def __repr__(self) -> str:
         return f"max({self.arg}, 0)"
@@ -101,7 +106,7 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
-@frozen
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class Pick(Atom):
     """The element array[at] as a position along an axis of this size; negative ones count from the end.
 
@@ -113,10 +118,11 @@ class Pick(Atom):
     at: tuple[Index, ...]
     size: Index
     misses: bool = False
-    key: Key = field(init=False)
+    key: Key = attrs.field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        put(self, "key", (4, self.array.name, tuple(p.key for p in self.at), self.size.key, self.misses))
+    @key.default
+    def _key(self) -> Key:
+        return (4, self.array.name, tuple(p.key for p in self.at), self.size.key, self.misses)
 
     @property
     def extent(self) -> Index:
@@ -127,15 +133,16 @@ class Pick(Atom):
         return f"{self.array.name}[{', '.join(map(repr, self.at))}]"
 
 
-@frozen
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class Index(InternedBase, metaclass=Interned):
     """A canonical polynomial. Equal polynomials are the same object: compare with `is`."""
 
     terms: tuple[tuple[Monomial, int], ...]
-    key: Key = field(init=False)
+    key: Key = attrs.field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        put(self, "key", tuple((tuple(a.key for a in m), c) for m, c in self.terms))
+    @key.default
+    def _key(self) -> Key:
+        return tuple((tuple(a.key for a in m), c) for m, c in self.terms)
 
     @property
     def constant(self) -> int | None:

@@ -11,7 +11,8 @@ import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar, cast
 
-from harp.fields import names_of, values_of
+import attrs
+
 from harp.locks import forkable_lock
 
 T = TypeVar("T")
@@ -25,8 +26,7 @@ _defaults: dict[type, tuple[Hashable, ...]] = {}
 
 def _padding(cls: type) -> tuple[Hashable, ...]:
     """For each field the value that it has when it is left out, so that leaving it out makes no other key."""
-    defaults: tuple[Hashable, ...] = cast(Any, cls).__init__.__defaults__ or ()
-    found = _defaults[cls] = (None,) * (len(names_of(cls)) - len(defaults)) + defaults
+    found = _defaults[cls] = tuple(cast(Hashable, a.default) for a in attrs.fields(cls) if a.init)
     return found
 
 
@@ -65,4 +65,5 @@ class InternedBase:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), values_of(self)
+        fields = [a.name for a in type(self).__attrs_attrs__ if a.init]  # type: ignore[attr-defined]
+        return type(self), tuple(getattr(self, name) for name in fields)

@@ -28,9 +28,9 @@ import enum
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
+import attrs
 import numpy as np
 
-from harp.fields import field, frozen, put
 from harp.trace.division import Substitution
 from harp.trace.dtypes import Buffer, DType, as_dtype, i64
 from harp.trace.expr import Const, Expr, substitute
@@ -60,7 +60,7 @@ class Node(InternedBase, metaclass=Interned):
 _uids = count()
 
 
-@frozen
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class Input(Node):
     """A parameter. Two parameters are never the same node, whatever their shapes: `uid` tells them apart."""
 
@@ -87,20 +87,24 @@ class Captured:
         return Captured, (self.array,)
 
 
-@frozen
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class Constant(Node):
     """A captured array: a hidden input of the program, not part of its source."""
 
     captured: Captured
-    shape: Shape = field(init=False)
-    dtype: DType = field(init=False)
+    shape: Shape = attrs.field(init=False)
+    dtype: DType = attrs.field(init=False)
 
-    def __post_init__(self) -> None:
-        put(self, "shape", tuple(map(as_index, self.captured.array.shape)))
-        put(self, "dtype", as_dtype(self.captured.array.dtype))
+    @shape.default
+    def _shape(self) -> Shape:
+        return tuple(map(as_index, self.captured.array.shape))
+
+    @dtype.default
+    def _dtype(self) -> DType:
+        return as_dtype(self.captured.array.dtype)
 
 
-@frozen
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class MapReduce(Node):
     """All arithmetic. The shape is the domain without the reduced axes."""
 
@@ -109,10 +113,11 @@ class MapReduce(Node):
     expr: Expr
     reduce: Reduce | None = None
     axes: tuple[int, ...] = ()
-    shape: Shape = field(init=False)
+    shape: Shape = attrs.field(init=False)
 
-    def __post_init__(self) -> None:
-        put(self, "shape", tuple(extent for axis, extent in enumerate(self.domain) if axis not in self.axes))
+    @shape.default
+    def _shape(self) -> Shape:
+        return tuple(extent for axis, extent in enumerate(self.domain) if axis not in self.axes)
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]
@@ -123,7 +128,7 @@ class MapReduce(Node):
         return self.operands
 
 
-@frozen
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class View(Node):
     """Another way to index `src`. `fill` is there exactly if there are conditions."""
 
@@ -142,17 +147,18 @@ class View(Node):
         return (self.src,)
 
 
-@frozen
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class Gather(Node):
     """Elements of `src` at places that are data. The shape is that of the indices, then the axes that they leave."""
 
     src: Node
     indices: tuple[Node, ...]
     fill: Const | None = None
-    shape: Shape = field(init=False)
+    shape: Shape = attrs.field(init=False)
 
-    def __post_init__(self) -> None:
-        put(self, "shape", self.indices[0].shape + self.src.shape[len(self.indices) :])
+    @shape.default
+    def _shape(self) -> Shape:
+        return self.indices[0].shape + self.src.shape[len(self.indices) :]
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]
@@ -173,7 +179,7 @@ class Put(enum.Enum):
     MAX = Op.MAX
 
 
-@frozen
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class Scatter(Node):
     """`base` with updates at places that are data. Updates of one place take turns in row-major order of the indices;
     so of those that are set the last one is there in the end. `unique` says that no place has two."""
@@ -198,7 +204,7 @@ class Scatter(Node):
         return (self.base, *self.indices, self.updates)
 
 
-@frozen
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class Contiguous(Node):
     """The materialisation point: `src` is computed once, here, and stored."""
 
@@ -217,7 +223,7 @@ class Contiguous(Node):
         return (self.src,)
 
 
-@frozen
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class RowWise(Node):
     """A function of whole rows: sorting, searching. It has the shape of its last operand, with the same rows in all."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 
+import attrs
 import numpy as np
 
 from harp.errors import DTypeError
-from harp.fields import frozen
 from harp.trace import special
 from harp.trace.dtypes import Buffer, DType, Kind, as_dtype, bool_, complex_of, real_of
 from harp.trace.sites import where
@@ -96,7 +96,7 @@ class Op(enum.Enum):
     __hash__ = object.__hash__  # members are unique; Enum's own, in Python, is most of a look-up
 
 
-@frozen(eq=True)
+@attrs.frozen
 class OpInfo:
     """One row: operand count, accepted kinds, dtype of the result, NumPy's function, and a rough cost (add is 1)."""
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 
+import attrs
 import numpy as np
 import numpy.typing as npt
 
-from harp.fields import frozen
 from harp.trace.dtypes import Buffer
 
 
@@ -30,7 +30,7 @@ class RowOp(enum.Enum):
     SEARCH = "search"
 
 
-@frozen(eq=True)
+@attrs.frozen
 class RowInfo:
     """One row: operand count, whether results are positions (int64), whether rows of operands are of one length, and
     the meaning in NumPy, given the operands and `reverse`. The result has the shape of the last operand."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harp.fields import frozen
+import attrs
+
 from harp.trace.division import Substitution
 from harp.trace.dtypes import ArraySignature
 from harp.trace.expr import Position
@@ -22,7 +23,7 @@ from harp.trace.scope import Guard, Relation, Scope
 Check = Callable[..., "tuple[int, ...] | None"]
 
 
-@frozen
+@attrs.frozen(eq=False, repr=False)
 class GraphSignature:
     """The axes' sizes in order, what is derived of them, the guards, and the arrays that go in and come out."""
 

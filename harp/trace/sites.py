@@ -11,7 +11,7 @@ Site = tuple[str, int]  # the user's file and line
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # ends in a separator: not "harp_demo.py"
 _NUMPY = os.path.join(os.path.dirname(np.__file__), "")  # np.sum(x) calls x.sum()
-_FRAMEWORKS = (_PACKAGE, _NUMPY, "<harp.fields>", "<__array_function__")
+_FRAMEWORKS = (_PACKAGE, _NUMPY, "<attrs", "<__array_function__")
 
 
 def user_site() -> Site | None:

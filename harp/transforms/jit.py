@@ -16,12 +16,12 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
+import attrs
 import numpy as np
 
 from harp.backends.options import CompileOptions
 from harp.config import MOST_THREADS, log
 from harp.errors import ArgumentError
-from harp.fields import frozen
 from harp.trace.array import Array, Donation
 from harp.trace.demands import compile_demands
 from harp.trace.dtypes import NUMBERS, OF_NUMPY, Buffer, plain
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from harp.transforms.programs import Program
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Entry:
     """One trace of the function: for which sizes it holds, and how to run it."""
 
@@ -60,14 +60,14 @@ class Entry:
     body: Body
     signature: GraphSignature
     program: Program
-    made: list[ShortWay | None]  # the short way, once it was asked for
+    _short: list[ShortWay | None] = attrs.field(factory=list)
 
     @property
     def short_way(self) -> ShortWay | None:
         """For the calls that are like the one before; made at the second call."""
-        if not self.made:
-            self.made.append(short_way(self.treedef, self.leaves, self.signature, self.body))
-        return self.made[0]
+        if not self._short:
+            self._short.append(short_way(self.treedef, self.leaves, self.signature, self.body))
+        return self._short[0]
 
 
 class _Call(NamedTuple):
@@ -234,7 +234,6 @@ class JitFunction:
             code,
             signature,
             program,
-            [],
         )
 
     def _traced(self, call: _Call, has_named: bool) -> tuple[Scope, list[Argument], Traced, GraphSignature]:

@@ -9,6 +9,8 @@ import operator
 import os
 from collections.abc import Sequence
 
+import attrs
+
 from harp import backends
 from harp.backends.c.render import render
 from harp.backends.options import CompileOptions
@@ -17,7 +19,6 @@ from harp.backends.threads import usable_cores
 from harp.backends.toolchain import find_toolchain
 from harp.config import settings
 from harp.errors import ArgumentError
-from harp.fields import frozen
 from harp.lower.footprint import Memory, footprint
 from harp.lower.pipeline import lower
 from harp.lower.program import Program
@@ -28,7 +29,7 @@ from harp.trace.signature import canonical
 from harp.trace.sites import where
 
 
-@frozen
+@attrs.frozen(eq=False, repr=False)
 class Stages:
     """What became of a function, stage by stage: print it, or print one of its parts.
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import cast
 
+import attrs
 import numpy as np
 
 from harp.backends import memory
@@ -28,7 +29,6 @@ from harp.backends.threads import threads_of_this_thread
 from harp.backends.toolchain import find_toolchain, problem
 from harp.config import counters, log, settings, show
 from harp.errors import OutOfMemoryError
-from harp.fields import frozen
 from harp.locks import forkable_lock
 from harp.trace.array import Array, Donation, give_up
 from harp.trace.digest import digest
@@ -51,7 +51,7 @@ _warned: set[str] = set()
 os.register_at_fork(after_in_child=_making.clear)
 
 
-@frozen
+@attrs.frozen(eq=False)
 class Program:
     """A graph in canonical form with the kernel that computes it.
 

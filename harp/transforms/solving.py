@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
-from harp.fields import frozen
+import attrs
+
 from harp.trace.bounds import divmod_polynomial, exact_quotient, nonnegative
 from harp.trace.division import Substitution, ceildiv, floordiv
 from harp.trace.index import (
@@ -44,7 +45,7 @@ class Unsolvable(Exception):
     """The equations are not affine in mixed-radix digits."""
 
 
-@frozen(eq=True)
+@attrs.frozen
 class Solution:
     """The loops of the view as expressions of the targets' loops and of the unknowns, valid where conditions >= 0."""
 
@@ -53,17 +54,17 @@ class Solution:
     unknowns: tuple[Loop, ...]
 
 
+@attrs.define
 class _System:
     """What is left to solve. Unknowns have axis numbers that no target has."""
 
-    def __init__(self, shape: Shape, running: Shape, numbers: count[int]) -> None:
-        self.equations: list[tuple[Index, Index]] = []  # (p, target): p == target
-        self.index = list(_loops(shape))
-        self.conditions: list[Index] = []
-        self.unknowns: dict[Loop, None] = {}
-        self.shape = shape  # of the view: inside its loops these are >= 1
-        self.running = running  # of the targets: where the solution is used these are >= 1
-        self.numbers = numbers
+    equations: list[tuple[Index, Index]]  # (p, target): p == target
+    index: list[Index]
+    conditions: list[Index]
+    unknowns: dict[Loop, None]
+    shape: Shape  # of the view: inside its loops these are >= 1
+    running: Shape  # of the targets: where the solution is used these are >= 1
+    numbers: count[int]
 
     def substitute(self, mapping: Mapping[Atom, Index]) -> None:
         replace = Substitution(mapping)
@@ -151,7 +152,7 @@ def solve(index: Sequence[Index], targets: Sequence[Index], shape: Shape, runnin
     Raises Unsolvable.
     """
     numbers = count(len(targets))
-    system = _System(shape, running, numbers)
+    system = _System([], list(_loops(shape)), [], {}, shape, running, numbers)
     fresh: dict[Atom, Index] = {}
     for axis, extent in enumerate(shape):
         fresh[Loop(axis, extent)] = system.new_unknown(extent)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 import harp
 import harp.numpy as hnp
 from harp.config import settings
 from harp.errors import VerificationError
-from harp.fields import evolve
 from harp.lower import pipeline
 from harp.lower.loops import Kernel, Stmt, Store
 from harp.lower.pipeline import PASSES, lower
@@ -34,13 +34,13 @@ def graph():
 def shifted(s: Stmt) -> Stmt:
     """One more in each store."""
     if isinstance(s, Store):
-        return evolve(s, value=apply(Op.ADD, s.value, const(1, s.value.dtype)))
+        return attrs.evolve(s, value=apply(Op.ADD, s.value, const(1, s.value.dtype)))
     return rebuilt(s, shifted)
 
 
 def broken(state: pipeline.Lowered) -> pipeline.Lowered:
     kernels = tuple(Kernel(kernel.name, shifted(kernel.body)) for kernel in state.built.kernels)
-    return evolve(state, built=evolve(state.built, kernels=kernels))
+    return attrs.evolve(state, built=attrs.evolve(state.built, kernels=kernels))
 
 
 def test_sound_passes_are_accepted():
@@ -49,7 +49,7 @@ def test_sound_passes_are_accepted():
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_pass_that_breaks_kernels_is_found(monkeypatch, name):
-    steps = [evolve(p, run=lambda s, p=p: broken(p.run(s))) if p.name == name else p for p in PASSES]
+    steps = [attrs.evolve(p, run=lambda s, p=p: broken(p.run(s))) if p.name == name else p for p in PASSES]
     monkeypatch.setattr(pipeline, "PASSES", tuple(steps))
     with pytest.raises(VerificationError, match="output 0 is"):
         lower(graph(), Target())
@@ -59,8 +59,8 @@ def test_a_pass_that_breaks_kernels_is_found(monkeypatch, name):
 def test_a_pass_that_breaks_the_graph_is_found(monkeypatch, name):
     other = canonical(harp.trace(lambda x, w: (hnp.tanh(x @ w) * 2, hnp.sum(x, axis=0)),
                                  harp.f32["n", "k"], harp.f32["k", "m"]))  # fmt: skip
-    run = lambda s: evolve(s, graph=other)
-    monkeypatch.setattr(pipeline, "PASSES", tuple(evolve(p, run=run) if p.name == name else p for p in PASSES))
+    run = lambda s: attrs.evolve(s, graph=other)
+    monkeypatch.setattr(pipeline, "PASSES", tuple(attrs.evolve(p, run=run) if p.name == name else p for p in PASSES))
     with pytest.raises(VerificationError):
         lower(graph(), Target())
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import attrs
 import numpy as np
 import pytest
 from graphs import FUSED, K, M, N, arrays, binary, graph, parameter, scale, sized, transpose
 
 from harp.errors import VerificationError
-from harp.fields import evolve
 from harp.lower.check import check_program
 from harp.lower.execute import execute
 from harp.lower.footprint import footprint
@@ -150,12 +150,12 @@ def _row(kernel: Kernel, change: Callable[[Row], Row]) -> Kernel:
 
 
 BROKEN: dict[str, Callable[[Row], Row]] = {
-    "while its row is read": lambda row: evolve(row, sources=(row.target,)),
-    "no rows of": lambda row: evolve(row, sources=(Buffer("other", f32, (N,), Space.INPUT),)),
-    "operands of sort": lambda row: evolve(row, sources=()),
-    "the input": lambda row: evolve(row, target=row.sources[0], sources=(row.target,)),
-    "no memory of": lambda row: evolve(row, work=Buffer("mem0", i64, (N,), Space.SCRATCH)),
-    "meet at": lambda row: evolve(row, index=(row.index[0] * 0, row.index[1])),
+    "while its row is read": lambda row: attrs.evolve(row, sources=(row.target,)),
+    "no rows of": lambda row: attrs.evolve(row, sources=(Buffer("other", f32, (N,), Space.INPUT),)),
+    "operands of sort": lambda row: attrs.evolve(row, sources=()),
+    "the input": lambda row: attrs.evolve(row, target=row.sources[0], sources=(row.target,)),
+    "no memory of": lambda row: attrs.evolve(row, work=Buffer("mem0", i64, (N,), Space.SCRATCH)),
+    "meet at": lambda row: attrs.evolve(row, index=(row.index[0] * 0, row.index[1])),
 }
 
 
@@ -169,7 +169,7 @@ def test_kernels_are_verified(message: str) -> None:
 def test_a_row_outside_cannot_be_proved() -> None:
     (kernel,) = lower(graph(sort(X)), FUSED).program.kernels
     assert verify_kernel(kernel) == []
-    assert verify_kernel(_row(kernel, lambda row: evolve(row, index=(row.index[0], row.index[1] + 1)))) != []
+    assert verify_kernel(_row(kernel, lambda row: attrs.evolve(row, index=(row.index[0], row.index[1] + 1)))) != []
 
 
 def test_rows_are_read_after_they_are_written() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import attrs
 import pytest
 from graphs import (
     K,
@@ -34,7 +35,6 @@ from graphs import (
 from hypothesis import given
 
 from harp.errors import VerificationError
-from harp.fields import evolve
 from harp.lower.build import build
 from harp.lower.pipeline import lower
 from harp.lower.schedule import schedule, verify_schedule
@@ -240,13 +240,13 @@ def test_many_readers_do_not_multiply():
 def test_verifier_finds_what_is_missing():
     result = scheduled(softmax(parameter(N, M)))
     with pytest.raises(VerificationError, match="before it is computed"):
-        verify_schedule(evolve(result, groups=result.groups[1:]))
+        verify_schedule(attrs.evolve(result, groups=result.groups[1:]))
     with pytest.raises(VerificationError, match="before it is computed"):
-        verify_schedule(evolve(result, groups=result.groups[::-1]))
+        verify_schedule(attrs.evolve(result, groups=result.groups[::-1]))
     with pytest.raises(VerificationError, match="two kernels"):
-        verify_schedule(evolve(result, groups=(*result.groups, result.groups[-1])))
+        verify_schedule(attrs.evolve(result, groups=(*result.groups, result.groups[-1])))
     with pytest.raises(VerificationError, match="never"):
-        verify_schedule(evolve(result, groups=result.groups[:-1]))
+        verify_schedule(attrs.evolve(result, groups=result.groups[:-1]))
 
 
 @given(random_graphs())
