@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from harp.lower.across import turn_over
 from harp.lower.chains import in_segments
 from harp.lower.collapse import beside_picks, collapse
 from harp.lower.contraction import contraction
@@ -34,7 +35,6 @@ from harp.lower.rewrite import (
 )
 from harp.lower.searches import few_at_a_time
 from harp.lower.short import short_rows
-from harp.lower.squares import squares
 from harp.lower.strips import Context, strips
 from harp.lower.target import Target
 from harp.trace.bounds import nonnegative
@@ -312,7 +312,7 @@ def _moves(store: Store, loop: Loop) -> bool:
 RULES: tuple[Rule, ...] = (
     side_by_side,
     contraction,
-    squares,
+    turn_over,
     collapse,
     narrow_rows,
     inner_unit,

@@ -35,7 +35,7 @@ def test_outermost_loops_of_independent_iterations():
     assert counts(graph(fold(Reduce.SUM, X, 0))) == [2], "wide strips of columns, or narrow ones"
     assert counts(graph(matmul(X, W))) == [2], "panels, and rows where there are few"
     assert counts(graph(softmax(X))) == [2]
-    assert counts(graph(transpose(unary(Op.EXP, X)))) == [2], "squares, and rows where there are few"
+    assert counts(graph(transpose(unary(Op.EXP, X)))) == [2], "pieces that are turned over, and what is narrow"
 
 
 def test_sums_of_everything_go_by_chunks():

@@ -189,8 +189,8 @@ class Body:
             return update.call(found, prints) if update.is_packed(found) else panel.call(found, prints)
         if (row := stream.match(stmt)) is not None:
             return stream.call(row, prints)
-        if (square := turned.match(stmt)) is not None:
-            return turned.call(square, prints)
+        if (piece := turned.match(stmt)) is not None:
+            return turned.call(piece, prints)
         zeros = fill.match(stmt)
         if zeros is None or zeros.buffer in self._scalars:
             return None

@@ -1,6 +1,6 @@
 """A part of a matrix turned over: which loop nests are that, and the function behind the call.
 
-    for r, k: square[k, r] = b[r, k]  ->  harp_turned_32_x16(rows, columns, &b, b_row, &square, width)
+    for r, k: piece[k, r] = b[r, k]  ->  harp_turned_32_x16(rows, columns, &b, b_row, &piece, width)
 
 Elements are moved as they are, so there is one function for all dtypes of a size. Like that of
 `harp.backends.c.update` it is compiled once for a machine.
@@ -17,6 +17,7 @@ from harp.backends.c.scalar import TYPES
 from harp.backends.c.shared import Shared
 from harp.backends.c.update import LANES, Access, Print, access
 from harp.backends.protocol import Unit
+from harp.lower.across import VECTORS
 from harp.lower.loops import For, Load, Nest, Space, Store
 from harp.trace.dtypes import DType
 from harp.trace.index import ONE, ZERO, Index
@@ -40,14 +41,14 @@ def match(stmt: Nest) -> Turned | None:
     store, loops = stmt.body, [head.loop for head in stmt.heads if isinstance(head, For)]
     if not isinstance(store, Store) or len(loops) != 2 or len(stmt.heads) != 2 or store.reduce is not None:
         return None
-    value, square = store.value, store.buffer
-    if not isinstance(value, Load) or value.conditions or square.space is not Space.TILE or len(square.shape) != 2:
+    value, piece = store.value, store.buffer
+    if not isinstance(value, Load) or value.conditions or piece.space is not Space.TILE or len(piece.shape) != 2:
         return None
-    dtype, lanes = _BY_SIZE.get(square.dtype.itemsize), (square.shape[-1].constant or 0) // 2
-    if dtype is None or lanes not in LANES[dtype] or value.buffer is square:
+    dtype, lanes = _BY_SIZE.get(piece.dtype.itemsize), (piece.shape[-1].constant or 0) // VECTORS
+    if dtype is None or lanes not in LANES[dtype] or value.buffer is piece:
         return None
     r, k = loops
-    b, c = access(value, loops, r, k), access(Load(square, store.index), loops, k, r)
+    b, c = access(value, loops, r, k), access(Load(piece, store.index), loops, k, r)
     if b is None or c is None or any(x.step[-1] is not ONE or any(p is not ZERO for p in x.step[:-1]) for x in (b, c)):
         return None
     return Turned(name(dtype, lanes), r.extent, k.extent, b, c)

@@ -1,10 +1,11 @@
-"""What lies across the vector loop is turned over by squares, so that each line of memory is read once.
+"""What lies across the vector loop is turned over piece by piece, so that each line of memory is read once.
 
     for i, j: out[i, j] = f(x[j, i], y[i, j])
-        ->  for ib, jb { square[W, W]; for j, i: square[i, j] = x[jb*W + j, ib*W + i];
-                         for i, j: out[ib*W + i, jb*W + j] = f(square[i, j], y[ib*W + i, jb*W + j]) }
+        ->  for ib, jb { piece[H, W]; for j, i: piece[i, j] = x[jb*W + j, ib*H + i];
+                         for i, j: out[ib*H + i, jb*W + j] = f(piece[i, j], y[ib*H + i, jb*W + j]) }
 
-where loops end with the arrays. W is two vectors; backends turn a square over in registers.
+where loops end with the arrays. H is a line of the cache, and W several vectors, for memory is written faster in long
+runs; backends turn squares over in registers.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from harp.trace.index import ONE, Index, Loop, as_index, split_linear
 
 # The least rows and columns that are worth it, and operations of what is printed in two versions.
 _LEAST, _REPEATED = 8, 64
-# Operands that are turned over: each has a square in the first cache.
+# Operands that are turned over: each has a piece in the first cache.
 _TURNED = 4
+# Bytes of a line of the cache; vectors of a row of a piece, and the most elements.
+_LINE, VECTORS, _MOST = 64, 8, 128
 _RESULTS = (Space.OUTPUT, Space.SCRATCH)
 
 
-def squares(context: Context, s: Stmt) -> Stmt | None:
+def turn_over(context: Context, s: Stmt) -> Stmt | None:
     """The rule; see the top of the file."""
     if not isinstance(s, Nest) or len(s.heads) < 2 or not is_straight(s.body):
         return None
@@ -42,7 +45,7 @@ def squares(context: Context, s: Stmt) -> Stmt | None:
         room = [head.loop.extent - _LEAST for head in (row, column)]
         if not 0 < len(turned) <= _TURNED or any(r.constant is not None and r.constant < 0 for r in room):
             continue
-        made = _by_squares(context, [h for h in outer if h is not row], s.body, row.loop, column.loop, turned)
+        made = _by_pieces(context, [h for h in outer if h is not row], s.body, row.loop, column.loop, turned)
         conditions = tuple(r for r in room if not nonnegative(r))
         much = sum(weigh(part.value) for part in walk(s.body) if isinstance(part, Store)) > _REPEATED
         return If(conditions, made, s) if conditions and not much else made
@@ -74,7 +77,7 @@ def _lies(index: Sequence[Index], along: Loop, across: Loop) -> bool:
 
 
 @attrs.frozen
-class _Square:
+class _Piece:
     """`rows` and `columns` from `top` and `start` on, in the loops of the nest."""
 
     row: Loop
@@ -85,28 +88,29 @@ class _Square:
     columns: Index
 
     def nest(self, numbers: Numbers, across: bool, make: Callable[[Index, Index], Stmt]) -> Stmt:
-        """Loops over the square round what is made for a row and a column, the vector running `across` or along."""
+        """Loops over the piece round what is made for a row and a column, the vector running `across` or along."""
         i_head, i = numbers.loop(self.rows)
         j_head, j = numbers.loop(self.columns)
         places = Substitution({self.row: self.top + i, self.column: self.start + j})
         return nest(j_head + i_head if across else i_head + j_head, Renaming(places, {}).statement(make(i, j)))
 
 
-def _by_squares(
+def _by_pieces(
     context: Context, outer: Sequence[For], body: Stmt, row: Loop, column: Loop, turned: Sequence[Load]
 ) -> Stmt:
     numbers = context.numbers
-    width = max(2 * context.target.vector_bytes // turned[0].dtype.itemsize, 2)
-    row_blocks, ib = numbers.loop(ceildiv(row.extent, width))
+    itemsize = turned[0].dtype.itemsize
+    height, width = _LINE // itemsize, min(VECTORS * max(context.target.vector_bytes // itemsize, 1), _MOST)
+    row_blocks, ib = numbers.loop(ceildiv(row.extent, height))
     column_blocks, jb = numbers.loop(ceildiv(column.extent, width))
-    top, start = ib * width, jb * width
-    rows, columns = minimum(width, row.extent - top), minimum(width, column.extent - start)
-    square = _Square(row, column, top, start, rows, columns)
+    top, start = ib * height, jb * width
+    rows, columns = minimum(height, row.extent - top), minimum(width, column.extent - start)
+    piece = _Piece(row, column, top, start, rows, columns)
     blocks = flat(context, (*outer, *row_blocks, *column_blocks))
-    shape = (as_index(width), as_index(width))
-    copies = {load: Buffer(f"square{n}", load.dtype, shape, Space.TILE) for n, load in enumerate(turned)}
-    inside = [square.nest(numbers, True, _copy(load, copy)) for load, copy in copies.items()]
-    made = sequence((*inside, square.nest(numbers, False, _reading(body, copies))))
+    shape = (as_index(height), as_index(width))
+    copies = {load: Buffer(f"piece{n}", load.dtype, shape, Space.TILE) for n, load in enumerate(turned)}
+    inside = [piece.nest(numbers, True, _copy(load, copy)) for load, copy in copies.items()]
+    made = sequence((*inside, piece.nest(numbers, False, _reading(body, copies))))
     for copy in copies.values():
         made = Alloc(copy, made)
     return nest(blocks, made)

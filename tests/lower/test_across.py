@@ -15,7 +15,7 @@ DTYPES = ["?", "i1", "u2", "f2", "i4", "u4", "f4", "i8", "f8", "c8", "c16"]
 
 
 def is_turned(function, *given) -> bool:
-    return "square0" in harp.jit(function).lower(*given).loops
+    return "piece0" in harp.jit(function).lower(*given).loops
 
 
 def numbers(shape, dtype="f8", seed=0):
@@ -64,7 +64,7 @@ compiled = {name: harp.jit(f) for name, (f, _) in MIXED.items()}
 @pytest.mark.parametrize("name", MIXED)
 def test_with_other_operands(name):
     _, turned = MIXED[name]
-    assert ("square0" in compiled[name].lower(numbers((4, 5)), numbers((5, 4))).loops) == turned
+    assert ("piece0" in compiled[name].lower(numbers((4, 5)), numbers((5, 4))).loops) == turned
     for n, m in [(4, 5), (3, 90), (70, 3), (8, 8), (64, 32), (33, 65), (100, 47)]:
         x, y = numbers((n, m)), numbers((m, n), seed=1)
         found, wanted = compiled[name](x, y), _by_numpy(name, x, y)
@@ -104,7 +104,7 @@ def test_three_axes(axes):
 
 def test_known_sizes():
     f = harp.jit(lambda x: x.T + 1, signature=harp.f32["n", 3])
-    assert "square0" not in f.lower(numbers((50, 3), "f4")).loops, "three columns are not worth it"
+    assert "piece0" not in f.lower(numbers((50, 3), "f4")).loops, "three columns are not worth it"
     g = harp.jit(lambda x: x.T + 1, signature=harp.f32[40, 50])
     np.testing.assert_array_equal(np.asarray(g(numbers((40, 50), "f4"))), numbers((40, 50), "f4").T + 1)
 
