@@ -24,7 +24,7 @@ from harp.trace.expr import Expr, rewrite
 from harp.trace.index import ONE, Index, Loop, as_index, split_linear
 
 # The least rows and columns that are worth it, and operations of what is printed in two versions.
-_LEAST, _REPEATED = 8, 64
+_LEAST, _REPEATED = 16, 64
 # Operands that are turned over: each has a piece in the first cache.
 _TURNED = 4
 # Bytes of a line of the cache; vectors of a row of a piece, and the most elements.

@@ -72,33 +72,29 @@ def _declaration(dtype: DType, lanes: int) -> str:
 
 
 _UNIT = Template("""\
-/* c[k, r] = b[r, k] for all rows and columns of b: by squares in registers as far as there are whole ones. */
+/* c[k, r] = b[r, k] for all rows and columns of b, by squares in registers; the last ones overlap those before. */
 #include <stdint.h>
 
 $turn
 typedef $element element __attribute__((may_alias));
 
-static inline void ones(
-    int64_t rows, int64_t columns, const element *b, int64_t b_row, element *c, int64_t c_row)
-{
-    for (int64_t k = 0; k < columns; ++k)
-        for (int64_t r = 0; r < rows; ++r) c[k*c_row + r] = b[r*b_row + k];
-}
-
 $declaration
 {
-    const element *from = b;
-    element *to = c;
-    for (; rows >= LANES; rows -= LANES, from += LANES*b_row, to += LANES) {
-        int64_t k = 0;
-        for (; k + LANES <= columns; k += LANES) {
-            vector columns_of_b[LANES];
-            turn((const $t *)(from + k), b_row, columns_of_b);
-            for (int64_t j = 0; j < LANES; ++j) *(vector *)(to + (k + j)*c_row) = columns_of_b[j];
-        }
-        ones(LANES, columns - k, from + k, b_row, to + k*c_row, c_row);
+    const element *const from = b;
+    element *const to = c;
+    if (rows < LANES || columns < LANES) {
+        for (int64_t k = 0; k < columns; ++k)
+            for (int64_t r = 0; r < rows; ++r) to[k*c_row + r] = from[r*b_row + k];
+        return;
     }
-    ones(rows, columns, from, b_row, to, c_row);
+    for (int64_t row = 0; row < rows; row += LANES)
+        for (int64_t column = 0; column < columns; column += LANES) {
+            const int64_t r = row < rows - LANES ? row : rows - LANES;
+            const int64_t k = column < columns - LANES ? column : columns - LANES;
+            vector turned[LANES];
+            turn((const $t *)(from + r*b_row + k), b_row, turned);
+            for (int64_t j = 0; j < LANES; ++j) *(vector *)(to + (k + j)*c_row + r) = turned[j];
+        }
 }
 """)
 
