@@ -15,7 +15,7 @@ from harp.backends.options import CompileOptions
 from harp.backends.process import Group, TimedOut
 from harp.backends.progress import announced
 from harp.backends.protocol import Source, Unit
-from harp.backends.toolchain import Family, Toolchain, base_flags, examine_again, find_toolchain, run
+from harp.backends.toolchain import Family, Toolchain, base_flags, examine_again, find_toolchain, program_flags, run
 from harp.config import counters, log, show
 from harp.errors import ToolchainError
 
@@ -33,7 +33,7 @@ class Built(NamedTuple):
 def cache_key(units: Iterable[Unit], flags: tuple[str, ...], toolchain: Toolchain) -> str:
     """Covers everything that the library depends on."""
     texts = [word for unit in units for word in (unit.text, *unit.flags)]
-    facts = [*texts, *flags, toolchain.family.value, toolchain.version, *toolchain.command]
+    facts = [*texts, *flags, *program_flags(toolchain), toolchain.family.value, toolchain.version, *toolchain.command]
     return hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
 
 
@@ -92,7 +92,7 @@ def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, director
     library = directory / "program.so"
     if len(source.units) == 1:
         files = [_written(source.units[0], directory / "unit0.c")]
-        flags = (*flags, *_own_flags(source.units[0], toolchain))
+        flags = _all_flags(source.units[0], flags, toolchain)
     else:
         places = [directory / f"unit{number}" for number in range(len(source.units))]
         with Group() as group:
@@ -115,15 +115,16 @@ def _object(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain, place: Pat
         result.write_bytes(cache.read(kept))
         return result
     code = _written(unit, place.with_suffix(".c"))
-    _run((*toolchain.command, *flags, *_own_flags(unit, toolchain), "-c", "-o", str(result), str(code)), result, group)
+    _run((*toolchain.command, *_all_flags(unit, flags, toolchain), "-c", "-o", str(result), str(code)), result, group)
     if unit.shared and elf.damage(result, elf.OBJECT) is None:
         cache.put(key, ".o", result.read_bytes())
     return result
 
 
-def _own_flags(unit: Unit, toolchain: Toolchain) -> tuple[str, ...]:
-    """The flags of a unit, without gcc's parameters where they mean nothing."""
-    return tuple(f for f in unit.flags if toolchain.family is Family.GCC or not f.startswith("--param"))
+def _all_flags(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain) -> tuple[str, ...]:
+    """Those of a unit too, without gcc's parameters where they mean nothing. What the user says comes later, and wins."""
+    own = (f for f in unit.flags if toolchain.family is Family.GCC or not f.startswith("--param"))
+    return (*(() if unit.shared else program_flags(toolchain)), *flags, *own)
 
 
 def _written(unit: Unit, path: Path) -> Path:

@@ -17,7 +17,7 @@ import numpy as np
 from harp import sources
 from harp.backends import cache
 from harp.backends.options import CompileOptions
-from harp.backends.toolchain import base_flags, find_toolchain
+from harp.backends.toolchain import base_flags, find_toolchain, program_flags
 from harp.config import log
 
 _SUFFIX = ".json"
@@ -45,7 +45,7 @@ def record_key(graph: bytes, options: CompileOptions, donated: Sequence[int] = (
     if toolchain is None or not sources.LOADED:
         return None
     compiler = [*toolchain.command, toolchain.family.value, toolchain.version, str(toolchain.vector_bytes)]
-    flags = [*base_flags(toolchain), *options.flags(), str(toolchain.fma)]
+    flags = [*base_flags(toolchain), *program_flags(toolchain), *options.flags(), str(toolchain.fma)]
     # NumPy computes with numbers that are folded.
     facts = [graph.hex(), repr([*donated]), sources.LOADED, sys.version, np.__version__, *compiler, *flags]
     return "program-" + hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()

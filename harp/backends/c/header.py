@@ -25,9 +25,8 @@ from harp.backends.c.scalar import TYPES
 from harp.trace.dtypes import ALL, DType, Kind, f32, real_of
 
 _PREAMBLE = """\
-#include <math.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 #if defined(_WIN32)
 #define HARP_EXPORT __declspec(dllexport)
@@ -50,6 +49,15 @@ _PREAMBLE = """\
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
 """
 
+# What functions of double and of float end with.
+_REALS = (("", "double"), ("f", "float"))
+# What is called of the C library. Its own headers take longer to compile than a kernel.
+_OF_C: Mapping[str, str] = {
+    "aligned_alloc": "void *aligned_alloc(size_t alignment, size_t size);\n",
+    "free": "void free(void *memory);\n",
+    **{f"{name}{f}": f"{t} {name}{f}({t});\n" for name in ("fabs", "floor", "sqrt") for f, t in _REALS},
+    **{f"{name}{f}": f"{t} {name}{f}({t}, {t});\n" for name in ("copysign", "fmod") for f, t in _REALS},
+}
 _PLAIN: Mapping[str, str] = {
     "harp_relu": """\
 static inline int64_t harp_relu(int64_t a) { return a > 0 ? a : 0; }
@@ -306,7 +314,7 @@ def helpers() -> Mapping[str, str]:
     """Every helper by name, each after those that it calls."""
     declared = {name: f"{function.declaration};\n" for name, function in LIBRARY.items()}
     declared |= {"harp_parallel": _PARALLEL, "harp_take_row": rows.TAKE}
-    found = {**_PLAIN, **declared, **math.PLAIN, **math_wide.tables()}
+    found = {**_OF_C, **_PLAIN, **declared, **math.PLAIN, **math_wide.tables()}
     # float32's functions call those of float64
     floats = [dtype for dtype in reversed(ALL) if dtype.is_float and not dtype.is_half]
     families = [(dtype, family) for dtype in ALL if not dtype.is_half for family in _FAMILIES[dtype.kind]]
