@@ -74,13 +74,21 @@ static __attribute__((noinline)) vector rest(
     return sums;
 }
 
+/* Whole squares, one after the other. */
+static __attribute__((noinline)) vector squares(
+    int64_t from, int64_t to, const $t *b, int64_t b_row, const $t *a, vector sums)
+{
+    for (int64_t k = from; k < to; k += LANES) sums = add(b + k, b_row, a + k, sums);
+    return sums;
+}
+
 /* As many rows as a vector has room for. */
 static __attribute__((noinline)) void one(
     int64_t depth, const $t *b, int64_t b_row, const $t *a, $t *c, const $t *end)
 {
     const int64_t head = ahead(depth, b, b_row), whole = head + (depth - head)/LANES*LANES;
     vector sums = rest(head, b, b_row, a, *(const vector *)c, end);
-    for (int64_t k = head; k < whole; k += LANES) sums = add(b + k, b_row, a + k, sums);
+    sums = squares(head, whole, b, b_row, a, sums);
     *(vector *)c = rest(depth - whole, b + whole, b_row, a + whole, sums, end);
 }
 
@@ -94,12 +102,12 @@ static __attribute__((noinline)) void two(
     const $t *const other = b + LANES*b_row;
     vector sums = rest(head, b, b_row, a, *(const vector *)c, end);
     vector others = rest(head, other, b_row, a, *(const vector *)(c + LANES), end);
-    for (int64_t k = head; k < behind; k += LANES) sums = add(b + k, b_row, a + k, sums);
+    sums = squares(head, behind, b, b_row, a, sums);
     for (int64_t k = behind, next = head; k < whole; k += LANES, next += LANES) {
         sums = add(b + k, b_row, a + k, sums);
         others = add(other + next, b_row, a + next, others);
     }
-    for (int64_t k = whole - behind + head; k < whole; k += LANES) others = add(other + k, b_row, a + k, others);
+    others = squares(whole - behind + head, whole, other, b_row, a, others);
     *(vector *)c = rest(depth - whole, b + whole, b_row, a + whole, sums, end);
     *(vector *)(c + LANES) = rest(depth - whole, other + whole, b_row, a + whole, others, end);
 }
@@ -119,7 +127,7 @@ static __attribute__((noinline)) void few(
     for (int64_t r = 0; r < rows; ++r) c[r] = sums[r];
 }
 
-static void all(int64_t rows, int64_t depth, const $t *b, int64_t b_row, const $t *a, $t *c)
+static __attribute__((noinline)) void all(int64_t rows, int64_t depth, const $t *b, int64_t b_row, const $t *a, $t *c)
 {
     const $t *const end = b + (rows - 1)*b_row + depth;
     int64_t row = 0;

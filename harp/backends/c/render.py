@@ -34,8 +34,8 @@ from harp.lower.program import Program
 from harp.lower.uses import Uses, arguments, parameters, regions, uses
 from harp.trace.index import Atom, Loop
 
-# Lines in a unit, about: what costs a compiler several times more than starting it.
-_UNIT_LINES = 420
+# Loops in a unit, about: what costs a compiler several times more than starting it.
+_UNIT_LOOPS = 42
 
 
 def interface(program: Program) -> Interface:
@@ -74,7 +74,7 @@ class _Renderer:
         packed = [self.packed(scratch), self.packed(run)] if interface(self.program).packed else []
         runner = [parts.DEFINITION] if any("harp_parallel" in k.definition("") for k in kernels) else []
         exported = [*runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
-        groups = _partition(kernels, sum(f.lines for f in (scratch, run, *packed)))
+        groups = _partition(kernels)
         if len(groups) == 1:
             return _source([self.unit([*called, *(k.definition(STATIC) for k in kernels), *exported])])
         first, *others = [[kernel.definition(SHARED) for kernel in group] for group in groups]
@@ -239,16 +239,13 @@ def _source(texts: Sequence[str]) -> Source:
     return Source((*shared.values(), *(Unit(text, halves.flags(text)) for text in texts)))
 
 
-def _partition(kernels: Sequence[Function], exported: int) -> list[list[Function]]:
-    """Groups of about equal length: the longest kernel that is left goes to the shortest group.
-
-    The first group comes with so many lines of exported functions.
-    """
-    total = exported + sum(kernel.lines for kernel in kernels)
-    groups: list[list[Function]] = [[] for _ in range(min(max(round(total / _UNIT_LINES), 1), max(len(kernels), 1)))]
-    lengths = [exported, *[0] * (len(groups) - 1)]
-    for kernel in sorted(kernels, key=lambda kernel: -kernel.lines):
-        shortest = lengths.index(min(lengths))
-        groups[shortest].append(kernel)
-        lengths[shortest] += kernel.lines
+def _partition(kernels: Sequence[Function]) -> list[list[Function]]:
+    """Groups that take about as long to compile: the largest kernel that is left goes to the smallest group."""
+    count = round(sum(kernel.loops for kernel in kernels) / _UNIT_LOOPS)
+    groups: list[list[Function]] = [[] for _ in range(min(max(count, 1), max(len(kernels), 1)))]
+    sizes = [0] * len(groups)
+    for kernel in sorted(kernels, key=lambda kernel: -kernel.loops):
+        smallest = sizes.index(min(sizes))
+        groups[smallest].append(kernel)
+        sizes[smallest] += kernel.loops
     return groups
