@@ -20,6 +20,8 @@ from harp.config import counters, log, show
 from harp.errors import ToolchainError
 
 _SECONDS = 300.0
+# How flags begin that only gcc knows.
+_OF_GCC = ("--param", "-fno-ivopts")
 _ADVICE = "`python -m harp doctor` says what was found; set HARP_CC to another compiler, or to none for NumPy"
 
 
@@ -122,8 +124,8 @@ def _object(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain, place: Pat
 
 
 def _all_flags(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain) -> tuple[str, ...]:
-    """Those of a unit too, without gcc's parameters where they mean nothing. What the user says comes later, and wins."""
-    own = (f for f in unit.flags if toolchain.family is Family.GCC or not f.startswith("--param"))
+    """Those of a unit too, without gcc's own where they mean nothing. What the user says comes later, and wins."""
+    own = (f for f in unit.flags if toolchain.family is Family.GCC or not f.startswith(_OF_GCC))
     return (*(() if unit.shared else program_flags(toolchain)), *flags, *own)
 
 

@@ -172,7 +172,7 @@ def _unit(dtype: DType, lanes: int) -> Unit:
         "add": "\n".join(f"    sums += columns[{k}]*a[{k}];" for k in range(lanes)),
         "declaration": _declaration(dtype, lanes),
     }  # fmt: skip
-    return Unit(_UNIT.substitute(fields), ("-ffp-contract=fast",), shared=True)
+    return Unit(_UNIT.substitute(fields), ("-ffp-contract=fast", *turn.FLAGS), shared=True)
 
 
 SHARED = {name(*kind): Shared(_declaration(*kind), partial(_unit, *kind)) for kind in KINDS}

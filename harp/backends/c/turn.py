@@ -11,6 +11,8 @@ from string import Template
 from harp.backends.c.scalar import TYPES
 from harp.trace.dtypes import DType, f32, f64
 
+# For units with squares: gcc would have a pointer for each row of a square, which are more than there are registers.
+FLAGS = ("-fno-ivopts",)
 # An integer as wide as an element.
 _PICKS = {f32: "int32_t", f64: "int64_t"}
 

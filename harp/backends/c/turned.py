@@ -104,7 +104,7 @@ def _unit(dtype: DType, lanes: int) -> Unit:
         "t": TYPES[dtype], "element": f"int{8 * dtype.itemsize}_t", "turn": turn.text(dtype, lanes),
         "declaration": _declaration(dtype, lanes),
     }  # fmt: skip
-    return Unit(_UNIT.substitute(fields), shared=True)
+    return Unit(_UNIT.substitute(fields), turn.FLAGS, shared=True)
 
 
 _KINDS = [(dtype, lanes) for dtype in _BY_SIZE.values() for lanes in LANES[dtype]]

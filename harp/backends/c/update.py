@@ -3,7 +3,8 @@
     for k, i, l: c[i, l] = fma(a[i, k], b[k, l], c[i, l])
         ->  harp_update_f32_x16(rows, columns, depth, &a, a_row, a_step, &b, b_step, &c, c_row)
 
-The function keeps up to 14 rows of two vectors in registers, as many as AVX-512 has room for. It may compute more
+The function keeps up to 10 rows of two vectors in registers. AVX-512 has room for 14, which were slower where rows of `a`
+are a power of two apart, and share few lines of the first cache. It may compute more
 columns than it is asked for, up to two vectors: a nest qualifies where rows of b and c have room for that. (Others are
 for `harp.backends.c.panel`.) It is the same text for all programs, and compiled once for a machine.
 """
@@ -28,8 +29,8 @@ from harp.trace.ops import Op
 # By dtype, the elements of a vector.
 LANES = {f32: (4, 8, 16), f64: (2, 4, 8)}
 KINDS = [(dtype, lanes) for dtype in LANES for lanes in LANES[dtype]]
-# Rows by the bytes of a vector: two vectors a row, two of b and one of a fill the registers that come with the width.
-_ROWS = {16: 6, 32: 6, 64: 14}
+# Rows by the bytes of a vector: two vectors a row, two of b and one of a, in the registers that come with the width.
+_ROWS = {16: 6, 32: 6, 64: 10}
 
 
 class Access(NamedTuple):
