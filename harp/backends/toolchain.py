@@ -330,8 +330,8 @@ def base_flags(toolchain: Toolchain) -> tuple[str, ...]:
 def program_flags(toolchain: Toolchain) -> tuple[str, ...]:
     """Those of the units that are a program's own: many loops, most of them run rarely, and nothing but loops.
 
-    Vectors come from loops, not from statements side by side; registers are chosen for a function as a whole; loops with
-    many references are left to move as they are. That is a sixth of the compiling time, and as fast.
+    Vectors come from loops, not from statements side by side; registers are chosen for a function as a whole; loops
+    with many references are left to move as they are. That is a sixth of the compiling time, and as fast.
     """
     if toolchain.family is not Family.GCC:
         return ()

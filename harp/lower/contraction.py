@@ -37,7 +37,7 @@ from harp.trace.index import ZERO, Atom, Index, Loop, as_index, of
 from harp.trace.ops import Op
 
 # Rows of a panel: with its width of two vectors, a panel stays in the first cache.
-_DEPTH = 192
+_DEPTH = 256
 # Rows of `a` that are multiplied by one panel: enough to make light of packing it, few enough to deal out to threads.
 _ROWS = 512
 # With fewer rows than this, or elements in all, packing costs more than it saves where memory is read in order anyway.

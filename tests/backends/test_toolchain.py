@@ -227,6 +227,8 @@ def test_flags_of_each_family():
             assert ("-mprefer-vector-width=512" in flags) == (width == 64)
             assert ("-g0" in flags) == (family is Family.ZIG)
             assert not any("fast-math" in flag or flag == "-Ofast" for flag in flags)
+            own = toolchain.program_flags(Toolchain(("cc",), family, "", ("-mavx",), width, True))
+            assert (own != ()) == (family is Family.GCC) and not {*own} & {*flags}
 
 
 def answer(monkeypatch, machine: str, stderr: str) -> None:

@@ -47,7 +47,7 @@ _UNIT = Template("""\
 
 /* Rows of a packed panel, which stays in the first cache; rows up to which packing costs more than it saves, and
    elements of b up to which it is in the first cache anyway; rows of one column at a time. */
-enum { WIDTH = $width, LANES = WIDTH/2, DEPTH = 192, FEW = 16, NEAR = 4096, ROWS = 512 };
+enum { WIDTH = $width, LANES = WIDTH/2, DEPTH = 256, FEW = 16, NEAR = 4096, ROWS = 512 };
 
 $declarations
 

@@ -3,10 +3,10 @@
     for k, i, l: c[i, l] = fma(a[i, k], b[k, l], c[i, l])
         ->  harp_update_f32_x16(rows, columns, depth, &a, a_row, a_step, &b, b_step, &c, c_row)
 
-The function keeps up to 10 rows of two vectors in registers. AVX-512 has room for 14, which were slower where rows of `a`
-are a power of two apart, and share few lines of the first cache. It may compute more
-columns than it is asked for, up to two vectors: a nest qualifies where rows of b and c have room for that. (Others are
-for `harp.backends.c.panel`.) It is the same text for all programs, and compiled once for a machine.
+The function keeps up to 10 rows of two vectors in registers. AVX-512 has room for 14, which were slower where rows of
+`a` are a power of two apart, for those share few lines of the first cache. It may compute more columns than it is asked
+for, up to two vectors: a nest qualifies where rows of b and c have room for that. (Others are for
+`harp.backends.c.panel`.) It is the same text for all programs, and compiled once for a machine.
 """
 
 from __future__ import annotations
