@@ -58,7 +58,9 @@ def _take(size: int) -> _Memory:
         blocks = _free.get(size)
         if blocks:
             _free_bytes -= size
-            return blocks.pop()
+            memory = blocks.pop()
+            memory.setflags(write=True)  # whoever had it may have closed it
+            return memory
     memory = _Memory(size, np.uint8)
     memory.start = -memory.ctypes.data % _ALIGNMENT
     return memory

@@ -22,11 +22,12 @@ from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution, ceildiv, minimum
 from harp.trace.expr import Expr, rewrite
 from harp.trace.index import ONE, Index, Loop, as_index, split_linear
+from harp.trace.index import product as product_of
 
 # The least rows and columns that are worth it, and operations of what is printed in two versions.
 _LEAST, _REPEATED = 16, 64
-# Operands that are turned over: each has a piece in the first cache.
-_TURNED = 4
+# Operands that are turned over: each has a piece in the first cache. Elements of that many bytes have squares.
+_TURNED, _SIZES = 4, (4, 8)
 # Bytes of a line of the cache; vectors of a row of a piece, and the most elements.
 _LINE, VECTORS, _MOST = 64, 8, 128
 _RESULTS = (Space.OUTPUT, Space.SCRATCH)
@@ -42,13 +43,18 @@ def turn_over(context: Context, s: Stmt) -> Stmt | None:
     *outer, column = heads
     for row in reversed(outer):
         turned = _turned(s.body, row.loop, column.loop)
-        room = [head.loop.extent - _LEAST for head in (row, column)]
-        if not 0 < len(turned) <= _TURNED or any(r.constant is not None and r.constant < 0 for r in room):
+        if not 0 < len(turned) <= _TURNED:
+            continue
+        itemsize = max(load.dtype.itemsize for load in turned)
+        # What all positions of a row read is found in the cache for the next row if it fits there.
+        read = product_of(head.loop.extent for head in heads[heads.index(row) :]) * itemsize
+        room = [read - context.target.l2, *(head.loop.extent - _LEAST for head in (row, column))]
+        if any(r.constant is not None and r.constant < 0 for r in room):
             continue
         made = _by_pieces(context, [h for h in outer if h is not row], s.body, row.loop, column.loop, turned)
         conditions = tuple(r for r in room if not nonnegative(r))
-        much = sum(weigh(part.value) for part in walk(s.body) if isinstance(part, Store)) > _REPEATED
-        return If(conditions, made, s) if conditions and not much else made
+        dear = sum(weigh(part.value) for part in walk(s.body) if isinstance(part, Store)) > _REPEATED
+        return If(conditions, made, s) if conditions and not dear else made
     return None
 
 
@@ -62,12 +68,15 @@ def _turned(body: Stmt, row: Loop, column: Loop) -> list[Load]:
     read = [load for store in stores for load in loads(store.value)]
     if any(stored.get(load.buffer, load.index) != load.index for load in read):
         return []
-    across = [load for load in read if not load.conditions and stride(load, column) not in (-1, 0, 1)]
-    return list(dict.fromkeys(load for load in across if _lies(load.index, row, column)))
+    read = [load for load in read if not load.conditions and load.dtype.itemsize in _SIZES]
+    across = [load for load in read if stride(load, column) not in (-1, 0, 1) and _lies(load.index, row, column)]
+    return list(dict.fromkeys(across))
 
 
 def _lies(index: Sequence[Index], along: Loop, across: Loop) -> bool:
     """Whether the last axis moves by one with `along`, and one other axis evenly with `across`."""
+    if not index:
+        return False
     *before, last = index
     moving = [p for p in before if across in mentioned(p)]
     if len(moving) != 1 or across in mentioned(last) or any(along in mentioned(p) for p in before):
@@ -99,7 +108,7 @@ def _by_pieces(
     context: Context, outer: Sequence[For], body: Stmt, row: Loop, column: Loop, turned: Sequence[Load]
 ) -> Stmt:
     numbers = context.numbers
-    itemsize = turned[0].dtype.itemsize
+    itemsize = max(load.dtype.itemsize for load in turned)
     height, width = _LINE // itemsize, min(VECTORS * max(context.target.vector_bytes // itemsize, 1), _MOST)
     row_blocks, ib = numbers.loop(ceildiv(row.extent, height))
     column_blocks, jb = numbers.loop(ceildiv(column.extent, width))

@@ -310,13 +310,17 @@ _LATER = {
 _MODULES = {name: module for module, names in _LATER.items() for name in names.split()}
 
 
-def __getattr__(name: str) -> object:
-    if name == "special":
-        return _import_module(f"{__name__}.special")
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
-    return value
+if not _TYPE_CHECKING:  # for whom there is no other name than those above
+
+    def __getattr__(name: str) -> object:
+        if name == "special":
+            return _import_module(f"{__name__}.special")
+        if name == "__all__":
+            return [name for name in __dir__() if not name.startswith("_")]
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return value
 
 
 def __dir__() -> list[str]:

@@ -156,7 +156,7 @@ class Array(Conversions, Operators):
 
     def __repr__(self) -> str:
         if self._value is not None:
-            return np.array_repr(self._value).replace("array(", "Array(", 1)
+            return np.array_repr(self._concrete("repr")).replace("array(", "Array(", 1)
         if self._node is None:  # a debugger may ask
             return "Array(donated)"
         sizes = ", ".join(map(repr, resolve_all(self._node.shape)))
@@ -166,7 +166,7 @@ class Array(Conversions, Operators):
         return format(self.item() if spec else str(self), spec) if self.ndim == 0 or not spec else repr(self)
 
     def __str__(self) -> str:
-        return str(self._value) if self._value is not None else repr(self)
+        return str(self._concrete("str")) if self._value is not None else repr(self)
 
     def __reduce__(self) -> tuple[object, ...]:
         return from_numpy, (self._concrete("pickling"), self.weak)

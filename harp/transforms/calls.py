@@ -22,7 +22,7 @@ from harp.trace.trees import Tree, TreeSpec, children, ordered, unflatten
 Namespace = dict[str, object]
 # From input buffers, the sizes of a program, and the leaves that the buffers are of, to the tree of its results.
 Runner = Callable[[list[Buffer], tuple[int, ...], Sequence[object]], Tree]
-# From the arguments of a call that are not static, in a pair with those that are named, to its results, or MISS.
+# From the arguments of a call that are not static, in a list with those that are named, to its results, or MISS.
 ShortWay = Callable[[Tree], Tree]
 
 MISS = object()

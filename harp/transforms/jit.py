@@ -127,7 +127,8 @@ class JitFunction:
         static, dynamic, named = NO_STATIC, args, kwargs
         if self._has_static:
             static, dynamic, named = self._static.split(self._function, args, kwargs)
-        given = (dynamic, named) if named else dynamic
+        # A list: positional arguments may be such a tuple, too.
+        given: Tree = [dynamic, named] if named else dynamic
         short_way = self._short_ways.get(static[0])
         if short_way is not None:
             result = short_way(given)
@@ -176,7 +177,7 @@ class JitFunction:
         return name
 
     def _take_apart(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> _Call:
-        leaves, treedef = flatten((dynamic, named) if named else dynamic)
+        leaves, treedef = flatten([dynamic, named] if named else dynamic)
         parameters = parameter_names(self._function, len(dynamic) + len(static.values))
         free = [name for k, name in enumerate(parameters) if k not in static.values]
         given = [*zip(free, dynamic, strict=False), *sorted(named.items())]

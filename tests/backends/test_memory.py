@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -135,3 +137,36 @@ def test_a_forked_child_has_a_lock_of_its_own():
         os.waitpid(child, 0)
         pytest.fail("the child hangs")
     assert status == 0
+
+
+@pytest.mark.parametrize("donated", [(), (0,)])
+def test_memory_that_was_closed_is_open_when_it_is_used_again(donated):
+    make, f = harp.jit(lambda x: x * 1), harp.jit(lambda x: x + 1, donate_argnums=donated)
+    for _ in range(3):
+        result = make(np.zeros(300_000))
+        part = result[1:]  # outside of traces a view, for which the memory below it is closed
+        del result, part
+        np.testing.assert_array_equal(np.asarray(f(np.zeros(300_000))), 1)
+        held, given = make(np.zeros(300_000)), make(np.zeros(300_000))
+        shown = np.asarray(given)
+        np.testing.assert_array_equal(np.asarray(f(given)), 1)
+        np.testing.assert_array_equal(shown, 0)
+        np.testing.assert_array_equal(np.asarray(held), 0)
+
+
+def test_memory_that_was_closed_without_a_compiler():
+    code = """
+import numpy as np, harp
+f = harp.jit(lambda x: x * 1)
+for _ in range(4):
+    result = f(np.ones(300_000)); part = result[1:]; del result, part
+    assert np.asarray(f(np.ones(300_000)) + 1).sum() == 600_000
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env={**os.environ, "HARP_CC": "none"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr

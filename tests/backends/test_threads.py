@@ -220,19 +220,20 @@ def test_threads_keep_off_the_core_of_the_caller():
     """The kernel wakes them there else, where they wait until the caller has done all the work."""
     code = CALL + (
         "mine = os.sched_getaffinity(0)\n"
-        "def helpers():\n"
-        "    return [os.sched_getaffinity(int(t)) for t in os.listdir('/proc/self/task') if int(t) not in others]\n"
-        "for core in mine:\n"
+        "pool = [t for t in map(int, os.listdir('/proc/self/task')) if t not in others]\n"
+        "def cores_of_helpers(core, then):\n"
         "    time.sleep(0.1)\n"  # until they sleep
         "    os.sched_setaffinity(0, {core})\n"
-        "    os.sched_setaffinity(0, mine)\n"  # still on that core, most likely
+        "    os.sched_setaffinity(0, then)\n"
         "    assert np.array_equal(np.asarray(f(x)), r)\n"
-        "    assert all(len(c) == len(mine) - 1 and c < mine for c in helpers()), helpers()\n"
-        "time.sleep(0.05)\n"
-        "before = helpers()\n"
-        "os.sched_setaffinity(0, {min(mine)})\n"
-        "assert np.array_equal(np.asarray(f(x)), r) and helpers() == before\n"
-        "print(len(before))"
+        "    found.append([os.sched_getaffinity(t) for t in pool])\n"
+        "for core in sorted(mine)[:4]:\n"
+        "    found = []\n"
+        "    cores_of_helpers(core, mine)\n"  # still on that core, most likely
+        "    assert all(len(c) == len(mine) - 1 and c < mine for c in found[0]), found\n"
+        "    bound = threading.Thread(target=cores_of_helpers, args=(core, {core})); bound.start(); bound.join()\n"
+        "    assert found[1] == [mine - {core}] * 2, found\n"
+        "print(len(pool))"
     )
     listed = "others = [int(t) for t in os.listdir('/proc/self/task')]\n"
     assert run(listed + code, HARP_THREADS="3") == "2"

@@ -9,8 +9,11 @@ from hypothesis import strategies as st
 
 import harp
 import harp.numpy as hnp
+from harp.lower.target import Target
 
-SIZES = st.sampled_from([0, 1, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 63, 65, 100])
+SIZES = st.sampled_from([0, 1, 3, 15, 16, 17, 31, 32, 33, 48, 63, 65, 100, 129])
+# Bytes from which on a matrix is turned over.
+MUCH = Target().l2
 DTYPES = ["?", "i1", "u2", "f2", "i4", "u4", "f4", "i8", "f8", "c8", "c16"]
 
 
@@ -26,9 +29,10 @@ transposed = harp.jit(lambda x: hnp.transpose(x))
 
 
 @settings(max_examples=100)
-@given(st.sampled_from(DTYPES), SIZES, SIZES)
-def test_transposes_of_all_dtypes(dtype, n, m):
-    x = numbers((n, m), dtype)
+@given(st.sampled_from(DTYPES), SIZES, st.integers(-1, 130), st.booleans())
+def test_transposes_of_all_dtypes(dtype, n, more, wide):
+    m = -(-MUCH // (max(n, 16) * np.dtype(dtype).itemsize)) + more
+    x = numbers((n, m) if wide else (m, n), dtype)
     np.testing.assert_array_equal(np.asarray(transposed(x)), x.T)
     assert transposed.compilations <= len(DTYPES)
 
@@ -36,13 +40,13 @@ def test_transposes_of_all_dtypes(dtype, n, m):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_rule_fits_all_dtypes(dtype):
     x = numbers((3, 4), dtype)
-    assert is_turned(lambda x: hnp.transpose(x), x)
+    assert is_turned(lambda x: hnp.transpose(x), x) == (x.itemsize in (4, 8)), "there are squares of these"
     assert not is_turned(lambda x: x[::-1], x)
 
 
 def test_bits_are_moved_as_they_are():
     odd = np.array([0x7F800001, 0xFFC00001, 0x80000000, 1, 0x7FC00000], np.uint32)
-    x = np.resize(odd, (40, 37)).view(np.float32)
+    x = np.resize(odd, (400, 337)).view(np.float32)
     np.testing.assert_array_equal(np.asarray(transposed(x)).view(np.uint32), x.T.copy().view(np.uint32))
 
 
@@ -65,7 +69,7 @@ compiled = {name: harp.jit(f) for name, (f, _) in MIXED.items()}
 def test_with_other_operands(name):
     _, turned = MIXED[name]
     assert ("piece0" in compiled[name].lower(numbers((4, 5)), numbers((5, 4))).loops) == turned
-    for n, m in [(4, 5), (3, 90), (70, 3), (8, 8), (64, 32), (33, 65), (100, 47)]:
+    for n, m in [(4, 5), (3, 90), (70, 3), (16, 4200), (1100, 64), (300, 257)]:
         x, y = numbers((n, m)), numbers((m, n), seed=1)
         found, wanted = compiled[name](x, y), _by_numpy(name, x, y)
         for a, b in zip(_flat(found), _flat(wanted), strict=True):
@@ -96,7 +100,16 @@ def _flat(found):
 @pytest.mark.parametrize("axes", [(0, 2, 1), (1, 2, 0), (2, 0, 1), (2, 1, 0), (1, 0, 2)])
 def test_three_axes(axes):
     f = harp.jit(lambda x, axes=axes: hnp.permute_dims(x, axes) + 1)
-    for shape in [(0, 3, 4), (1, 1, 1), (2, 9, 33), (40, 3, 17), (17, 40, 3), (20, 33, 18)]:
+    for shape in [
+        (0, 3, 4),
+        (1, 1, 1),
+        (2, 9, 33),
+        (40, 3, 17),
+        (17, 40, 3),
+        (20, 90, 75),
+        (3, 390, 350),
+        (350, 3, 390),
+    ]:
         x = numbers(shape, "f4")
         np.testing.assert_array_equal(np.asarray(f(x)), np.transpose(x, axes) + 1)
     assert f.compilations == 1
@@ -105,18 +118,20 @@ def test_three_axes(axes):
 def test_known_sizes():
     f = harp.jit(lambda x: x.T + 1, signature=harp.f32["n", 3])
     assert "piece0" not in f.lower(numbers((50, 3), "f4")).loops, "three columns are not worth it"
-    g = harp.jit(lambda x: x.T + 1, signature=harp.f32[40, 50])
-    np.testing.assert_array_equal(np.asarray(g(numbers((40, 50), "f4"))), numbers((40, 50), "f4").T + 1)
+    for shape in [(40, 50), (400, 350)]:
+        g, x = harp.jit(lambda x: x.T + 1, signature=harp.f32[shape]), numbers(shape, "f4")
+        assert ("piece0" in g.lower(x).loops) == (x.nbytes >= MUCH), "what fits into a cache stays as it is"
+        np.testing.assert_array_equal(np.asarray(g(x)), x.T + 1)
 
 
 def test_donated_memory_is_not_written_before_it_is_read():
     f = harp.jit(lambda x, y: x.T + y, donate_argnums=(0, 1))
-    x, y = numbers((70, 70)), numbers((70, 70), seed=1)
+    x, y = numbers((300, 300)), numbers((300, 300), seed=1)
     np.testing.assert_array_equal(np.asarray(f(hnp.array(x), hnp.array(y))), x.T + y)
 
 
 def test_gradients_and_threads():
     f = harp.grad(lambda x, y: hnp.sum(hnp.sin(x.T) * y))
-    x, y = numbers((300, 200)), numbers((200, 300), seed=1)
+    x, y = numbers((300, 250)), numbers((250, 300), seed=1)
     for threads in (1, 3):
         np.testing.assert_allclose(np.asarray(harp.jit(f, threads=threads)(x, y)), np.cos(x) * y.T, rtol=1e-12)

@@ -345,3 +345,11 @@ def test_interpolation_is_differentiable_by_everything():
         e = step * (np.arange(3) == k)
         slope = (np.interp(x, xp + e, fp).sum() - np.interp(x, xp - e, fp).sum()) / (2 * step)
         np.testing.assert_allclose(np.asarray(by_xp)[k], slope, atol=1e-6)
+
+
+def test_a_star_imports_all_names():
+    found: dict[str, object] = {}
+    exec("from harp.numpy import *", found)
+    public = [name for name in dir(hnp) if not name.startswith("_")]
+    assert {"sinh", "finfo", "pad", "sort", "sum", "special"} <= {*public} <= {*found}
+    assert not hasattr(hnp, "nonsense")

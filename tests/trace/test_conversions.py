@@ -210,3 +210,14 @@ def test_in_place_operators_bind_a_new_array():
     assert before.tolist() == [[1, 2], [3, 4]] and x.dtype == np.int64
     with pytest.raises(MutationError, match=r"x\.at\[index\]\.set"):
         x[0] = 1
+
+
+def test_what_prints_numbers_cannot_change_them():
+    given = []
+    result = harp.jit(lambda x: x + 1)(np.zeros(3))
+    np.set_printoptions(override_repr=lambda a: given.append(a) or "numbers")
+    try:
+        repr(result), str(result)
+    finally:
+        np.set_printoptions(override_repr=None)
+    assert given and not any(a.flags.writeable for a in given)

@@ -29,7 +29,7 @@ def warm(f, *args):
 def served(f, *args, **kwargs) -> bool:
     """For functions without static arguments."""
     short_way = f._short_ways.get(())
-    return short_way is not None and short_way((args, kwargs) if kwargs else args) is not MISS
+    return short_way is not None and short_way([args, kwargs] if kwargs else args) is not MISS
 
 
 def add(x, y):

@@ -321,3 +321,12 @@ def test_numbers_of_a_subclass(number):
         assert result.dtype == np.float32
     f(x, number.__pos__())
     assert f.compilations == 1
+
+
+def test_named_arguments_are_not_a_positional_pair():
+    f = harp.jit(lambda a, y=None: a[0] * 100 + y["y"] if isinstance(a, tuple) else a + y)
+    x, z = np.arange(3.0), np.ones(3)
+    for _ in range(3):
+        np.testing.assert_array_equal(np.asarray(f(x, y=z)), x + z)
+        np.testing.assert_array_equal(np.asarray(f((x,), {"y": z})), x * 100 + z)
+    assert f.compilations == 2

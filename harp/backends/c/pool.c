@@ -10,6 +10,7 @@
 #ifdef __linux__
 #define _GNU_SOURCE
 #include <sched.h>
+#include <unistd.h>
 #endif
 #include <pthread.h>
 #include <signal.h>
@@ -99,7 +100,8 @@ static void *live(void *unused)
 }
 
 /* Let the threads run where the caller may, but on other cores than the caller: Linux likes to wake a thread on the
- * core of whoever wakes it, where it waits until the caller has done all the work. */
+ * core of whoever wakes it, where it waits until the caller has done all the work. Where a caller is bound to one core,
+ * they may run where the main thread may. */
 static void keep_off_this_core(void)
 {
 #ifdef __linux__
@@ -107,6 +109,7 @@ static void keep_off_this_core(void)
     cpu_set_t cores;
     if (core < 0 || core >= CPU_SETSIZE || sched_getaffinity(0, sizeof cores, &cores) != 0) return;
     CPU_CLR(core, &cores);
+    if (CPU_COUNT(&cores) == 0 && sched_getaffinity(getpid(), sizeof cores, &cores) == 0) CPU_CLR(core, &cores);
     if (CPU_COUNT(&cores) == 0 || CPU_EQUAL(&cores, &cores_of_helpers)) return;
     for (int i = 0; i < count && i < MOST_MOVED; ++i) pthread_setaffinity_np(helpers[i], sizeof cores, &cores);
     cores_of_helpers = cores;
@@ -116,6 +119,9 @@ static void keep_off_this_core(void)
 static void start(int wanted)
 {
     sigset_t all, old;
+#ifdef __linux__
+    CPU_ZERO(&cores_of_helpers);
+#endif
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
     while (atomic_load(&started) < wanted) {
@@ -128,9 +134,6 @@ static void start(int wanted)
         if (failed) break; /* fewer helpers, the same results */
         helpers[atomic_fetch_add(&started, 1)] = thread;
     }
-#ifdef __linux__
-    CPU_ZERO(&cores_of_helpers);
-#endif
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
