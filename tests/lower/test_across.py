@@ -38,7 +38,7 @@ def test_transposes_of_all_dtypes(dtype, n, more, wide):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_rule_fits_all_dtypes(dtype):
+def test_elements_of_four_and_eight_bytes_are_turned_over(dtype):
     x = numbers((3, 4), dtype)
     assert is_turned(lambda x: hnp.transpose(x), x) == (x.itemsize in (4, 8)), "there are squares of these"
     assert not is_turned(lambda x: x[::-1], x)
