@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from harp.trace.primitives import (
     as_array,
     broadcast,
     emit,
+    expand_to,
+    join_sizes,
     normalize_axes,
     normalize_axis,
     to_shape,
@@ -244,21 +247,15 @@ def broadcast_to(x: object, shape: object) -> Array:
     if offset < 0:
         raise ShapeError(f"broadcast_to {len(target)} axes from {array.ndim}: axes cannot go{where()}")
     node = node_of(array)
-    stretched = [_stretches(size, target[offset + axis], axis) for axis, size in enumerate(node.shape)]
-    if not offset and not any(stretched):
-        return array
-    return emit_like(array, view.expand(node, resolve_all(target), stretched))
+    for axis, (size, wanted) in enumerate(zip(node.shape, target[offset:], strict=True)):
+        joined = join_sizes(size, wanted, partial(_no_broadcast, axis))
+        unify(joined, wanted, partial(_no_broadcast, axis))  # what is wanted to be 1 is not stretched
+    expanded = expand_to(node, resolve_all(target))
+    return array if expanded is node else emit_like(array, expanded)
 
 
-def _stretches(size: Index, wanted: Index, axis: int) -> bool:
-    """Whether an axis of one element is repeated; otherwise the sizes are equal, by a guard if need be."""
-    size, wanted = resolve(size), resolve(wanted)
-    if size is wanted:
-        return False
-    if size is not ONE and not (hint(size) == 1 and hint(wanted) != 1 and ask(Relation.ZERO, size - 1, "broadcast")):
-        unify(size, wanted, lambda: f"broadcast_to does not fit along axis {axis}")
-        return False
-    return True
+def _no_broadcast(axis: int) -> str:
+    return f"broadcast_to does not fit along axis {axis}"
 
 
 def broadcast_arrays(*arrays: object) -> tuple[Array, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from harp.errors import ArgumentError, IndexOutOfRangeError
 from harp.trace import dtypes, view
 from harp.trace.array import Array, node_of
-from harp.trace.bounds import is_zero
+from harp.trace.bounds import at_least_zero
 from harp.trace.division import relu
 from harp.trace.dtypes import Buffer, Kind
 from harp.trace.expr import apply, cast, const
@@ -207,12 +207,13 @@ def _require_inside(known: Buffer, size: Index, axis: int) -> None:
 def _require_element(size: Index, count: Index, axis: int) -> None:
     """The axis has an element, or there are no indices: a guard where neither is certain."""
     level = current()
-    p = relu(ONE - size) * (count if count.constant is None else min(count.constant, 1))
-    holds = is_zero(p) if level is None else level.scope.decide(Relation.ZERO, p, _HAS_ONE)
+    # Never above 0, and 0 if either holds. As an equality it would be solved for one of the two.
+    p = -relu(ONE - size) * (count if count.constant is None else min(count.constant, 1))
+    holds = at_least_zero(p) if level is None else level.scope.decide(Relation.NONNEGATIVE, p, _HAS_ONE)
     if holds is False:
         raise IndexOutOfRangeError(f"axis {axis} has no element that an index could mean{where()}")
     if holds is None and level is not None:
-        level.scope.equate(p, _HAS_ONE)  # declared sizes only: the calls to come are held to it
+        level.scope.guard(Relation.NONNEGATIVE, p, _HAS_ONE)  # declared sizes: the calls to come are held to it
 
 
 def _signed(array: Array) -> Array:

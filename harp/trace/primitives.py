@@ -33,7 +33,7 @@ from harp.trace.ops import Reduce, result_dtype
 from harp.trace.ranges import size_value
 from harp.trace.scope import Relation
 from harp.trace.sites import short, user_site, where
-from harp.trace.sizes import Size, ask, describe, hint, require_at_least_one, resolve, to_index, unify
+from harp.trace.sizes import Size, ask, describe, hint, is_one, require_at_least_one, resolve, to_index, unify
 
 ArrayLike = Array | Buffer | np.generic | bool | int | float | complex | Size
 Scalar = (bool, int, float, complex, Size)
@@ -273,20 +273,25 @@ def join_sizes(a: Index, b: Index, what: Callable[[], str]) -> Index:
         return a
     if a is ONE:
         return b
-    value_a, value_b = hint(a), hint(b)
-    if value_a != value_b and value_a == 1:
-        ask(Relation.ZERO, a - 1, "this axis is broadcast")
-        return b
-    if value_a != value_b and value_b == 1:
-        ask(Relation.ZERO, b - 1, "this axis is broadcast")
-        return a
+    if hint(a) != hint(b):
+        # Where neither is 1 both questions are asked: the error holds for calls in which neither is, and they differ.
+        if hint(b) != 1 and ask(Relation.ZERO, a - 1, _BROADCAST):
+            return b
+        if ask(Relation.ZERO, b - 1, _BROADCAST):
+            return a
     return unify(a, b, what)
 
 
+_BROADCAST = "this axis is broadcast"
+
+
 def expand_to(node: Node, shape: Shape) -> Node:
-    """Broadcast one node to a shape that it fits; whether an axis is stretched was decided before."""
+    """Broadcast one node to a shape that it fits; which sizes are 1, and so repeated, was decided before.
+
+    A guard that says so need not have a solution: such an axis is read at 0 like any other of one element.
+    """
     offset = len(shape) - len(node.shape)
-    stretched = [resolve(size) is ONE and shape[offset + axis] is not ONE for axis, size in enumerate(node.shape)]
+    stretched = [is_one(size) and not is_one(shape[offset + axis]) for axis, size in enumerate(node.shape)]
     # Sizes that a guard holds equal without solving it stay two expressions: the view then spans the common one.
     same = all(resolve(size) is wanted for size, wanted in zip(node.shape, shape[offset:], strict=True))
     if not offset and same and not any(stretched):

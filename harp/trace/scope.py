@@ -1,10 +1,13 @@
 """The sizes of one outermost trace: what they are called, what the call at hand makes them, what was learnt of them.
 
-A question about sizes is answered by proof where there is one. Where there is none, the call being traced answers it
-(its `hints`), and the answer becomes a guard that later calls check, in order. A fact is never used without a guard.
+A question about sizes is answered by proof where there is one, from intrinsic facts or from earlier guards. Where there
+is none, the call being traced answers it (its `hints`), and the answer becomes a guard that later calls check, in
+order. A fact is never used without a guard.
 
-An equality is also solved for one of its atoms. The result is an idempotent substitution: every shape is read through
-it, and at the end of the trace the whole graph is rebuilt with it, so that equal sizes are one symbol.
+An equality is first taken apart into the strongest simple facts that imply it (`harp.trace.equations`): factors that
+are not 0 are cancelled, so that 64*n == n*m becomes m == 64. Each is then solved for one of its atoms. The result is an
+idempotent substitution: every shape is read through it, and at the end of the trace the whole graph is rebuilt with it,
+so that equal sizes are one symbol. An equality that has no solution yet is tried again when more is known.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from typing import NamedTuple
 from harp.trace import bounds
 from harp.trace.demands import Demand
 from harp.trace.division import Substitution, floordiv
+from harp.trace.equations import Facts, take_apart
 from harp.trace.index import (
     ZERO,
     Atom,
@@ -75,7 +79,8 @@ class Scope:
         self.guards: list[Guard] = []
         self.shapes: list[tuple[Index, ...]] = []  # of the arrays that the trace was given
         self.demands: dict[tuple[Node, Interval], Demand] = {}  # of Python integers among the arguments
-        self._facts: set[tuple[Relation, Index]] = set()
+        self._facts: dict[tuple[Relation, Index], str] = {}  # what the guards say, of the sizes as they are known now
+        self._unsolved: list[tuple[Index, str]] = []
         self._solved: dict[Atom, Index] = {}
         self._resolve = Substitution(self._solved)
 
@@ -107,66 +112,100 @@ class Scope:
     def decide(self, relation: Relation, p: Index, reason: str) -> bool | None:
         """Whether `p` stands in this relation: by proof, by an earlier guard, or by a new one. None: no way to know."""
         p = self.resolve(p)
-        if relation is Relation.NONNEGATIVE:
-            return self._decide_sign(p, reason)
-        known = bounds.is_zero(p)
-        if known is None and (Relation.NONZERO, p) in self._facts:
-            known = False
-        if known is None:
-            value = self.hint(p)
-            if value is None:
-                return None
-            known = value == 0
-            if known:
-                self.equate(p, reason)
-            else:
-                self._learn(Relation.NONZERO, p, reason)
-        return known is (relation is Relation.ZERO)
-
-    def _decide_sign(self, p: Index, reason: str) -> bool | None:
-        known = bounds.at_least_zero(p)
-        if known is not None:
-            return known
-        if (Relation.NONNEGATIVE, p) in self._facts:
-            return True
-        if (Relation.NONNEGATIVE, -p - 1) in self._facts:
-            return False
+        answer = self.known(relation, p)
+        if answer is not None:
+            return answer
         value = self.hint(p)
         if value is None:
             return None
-        self._learn(Relation.NONNEGATIVE, p if value >= 0 else -p - 1, reason)
-        return value >= 0
+        if relation is Relation.NONNEGATIVE:
+            self.guard(relation, p if value >= 0 else -p - 1, reason)
+            return value >= 0
+        if value == 0:
+            self.equate(p, reason)
+        else:
+            self.guard(Relation.NONZERO, p, reason)
+        return (value == 0) is (relation is Relation.ZERO)
 
-    def _learn(self, relation: Relation, p: Index, reason: str) -> None:
-        self._facts.add((relation, p))
+    def known(self, relation: Relation, p: Index) -> bool | None:
+        """Whether `p` stands in this relation, by proof or by an earlier guard. None: nothing shows it yet."""
+        p = self.resolve(p)
+        if relation is Relation.NONNEGATIVE:
+            return self._known_sign(p)
+        zero = bounds.is_zero(p)
+        if zero is None:
+            if (Relation.ZERO, p) in self._facts or (Relation.ZERO, -p) in self._facts:
+                zero = True
+            elif any((Relation.NONZERO, q) in self._facts or self._follows(q - 1) for q in (p, -p)):
+                zero = False
+        return None if zero is None else zero is (relation is Relation.ZERO)
+
+    def _known_sign(self, p: Index) -> bool | None:
+        sign = bounds.at_least_zero(p)
+        if sign is None and self._follows(p):
+            return True
+        if sign is None and self._follows(-p - 1):
+            return False
+        return sign
+
+    def _follows(self, p: Index) -> bool:
+        """Whether `p >= 0` follows from one earlier guard."""
+        sizes = symbols_in(p)
+        return any(
+            relation is Relation.NONNEGATIVE and not sizes.isdisjoint(symbols_in(q)) and bounds.nonnegative(p - q)
+            for relation, q in self._facts
+        )
+
+    def guard(self, relation: Relation, p: Index, reason: str) -> None:
+        """Record a fact that every call must share, as it is: an equality is not solved."""
+        if relation is Relation.NONZERO and bounds.nonnegative(p):
+            relation, p = Relation.NONNEGATIVE, p - 1
+        self._facts[relation, p] = reason
         self.guards.append(Guard(relation, p, reason))
 
-    def equate(self, p: Index, reason: str) -> None:
-        """Record `0 == p`, which the call at hand shows or the declarations demand, and solve it."""
+    def equate(self, p: Index, reason: str, guarded: bool = False) -> None:
+        """Record `0 == p`, which the call at hand shows or the declarations demand, and solve it.
+
+        `guarded` says that the guards imply it.
+        """
         p = self.resolve(p)
         if p is ZERO:
             return
-        self._learn(Relation.ZERO, p, reason)
-        self._solve(p)
+        facts = take_apart(p, self._hinted) if self.concrete else Facts((p,))
+        for q in facts.zeros:
+            if q is p or not self.concrete:
+                self._solve(q, reason, guarded)
+            else:
+                self.equate(q, reason, guarded and not facts.stronger)
 
-    def _solve(self, p: Index) -> None:
+    def _hinted(self, p: Index) -> int:
+        return evaluate(p, self.hints.__getitem__)
+
+    def _solve(self, p: Index, reason: str, guarded: bool) -> None:
+        if not guarded:
+            self.guard(Relation.ZERO, p, reason)
         solution = self._divisibility(p) or self._newest_size(p) or self._any_atom(p)
-        if solution is not None:
-            self._substitute(*solution)
+        if solution is None:
+            self._unsolved.append((p, reason))
+        else:
+            self._substitute(*solution, reason)
 
-    def _substitute(self, atom: Atom, value: Index) -> None:
+    def _substitute(self, atom: Atom, value: Index, reason: str) -> None:
         """Put `value` for the atom everywhere. What is known of m//2 is then known of n//2, for m := n."""
         step = Substitution({atom: value})
-        renamed: list[Index] = []
+        learnt: list[tuple[Index, str]] = []
         for known, answer in list(self._solved.items()):
             self._solved[known] = step(answer)
             image = step(of(known))
             if image.atom is not known:
-                renamed.append(image - self._solved[known])
+                learnt.append((image - self._solved[known], reason))
         self._solved[atom] = value
         self._resolve = Substitution(self._solved)
-        for p in renamed:
-            self._solve(self.resolve(p))
+        self._facts = {(relation, step(p)): why for (relation, p), why in self._facts.items()}
+        learnt += [known for known in self._unsolved if step(known[0]) is not known[0]]
+        self._unsolved = [known for known in self._unsolved if step(known[0]) is known[0]]
+        for p, why in learnt:
+            self.equate(p, why, guarded=True)
 
     def _divisibility(self, p: Index) -> tuple[Atom, Index] | None:
         """x - k*(x//k) == 0  ->  x := k*t with a new size t, so that splitting and merging an axis cancel."""

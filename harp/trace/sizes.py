@@ -22,7 +22,7 @@ from harp.errors import (
 )
 from harp.trace import bounds
 from harp.trace.division import floordiv, mod
-from harp.trace.index import ZERO, Index, as_index, product
+from harp.trace.index import ONE, ZERO, Index, as_index, product
 from harp.trace.levels import current
 from harp.trace.scope import Relation, Scope
 from harp.trace.sites import short, where
@@ -343,6 +343,12 @@ def describe(p: Index) -> str:
     """A size as an error message names it."""
     level = current()
     return repr(p) if level is None else level.scope.describe(level.scope.resolve(p))
+
+
+def is_one(p: Index) -> bool:
+    """Whether this size is 1 for certain, or by a guard, also one that is not solved. Asks nothing."""
+    level, p = current(), resolve(p)
+    return p is ONE or (level is not None and level.scope.known(Relation.ZERO, p - 1) is True)
 
 
 def unify(a: Index, b: Index, what: Callable[[], str]) -> Index:
