@@ -391,5 +391,11 @@ OPERATORS.update(
     astype=astype,
 )
 ARRAY_OPERATORS.update(
-    {name: OPERATORS[name] for name in ("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power")}
+    {
+        name: OPERATORS[name]
+        for name in (
+            *("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power"),
+            *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
+        )
+    }
 )

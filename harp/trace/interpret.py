@@ -308,9 +308,10 @@ def _on_grid(p: Index, shape: tuple[int, ...], sizes: Sizes) -> Buffer:
 
 
 def _grid(p: Index, value: Callable[[Atom], int]) -> Buffer:
+    """Modulo 2**64, as in a compiled program: what fits is exact, whatever the terms are."""
     total = np.asarray(0, np.int64)
     for monomial, coefficient in p.terms:
-        term = np.asarray(coefficient, np.int64)
+        term = np.asarray((coefficient + 2**63) % 2**64 - 2**63, np.int64)
         for atom in monomial:
             term = np.asarray(np.multiply(term, _grid_atom(atom, value)))
         total = np.asarray(np.add(total, term))

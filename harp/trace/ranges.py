@@ -1,7 +1,11 @@
 """Sizes as numbers: that the exact value of an index expression fits the integers that the program computes with.
 
 An `Index` never wraps, but a program holds it as an int64, and an array that it meets gives it its own dtype. Where
-bounds do not show that it fits, the call at hand does: a guard, or an IntegerRangeError.
+bounds do not show that it fits, the call at hand does: a guard, or an IntegerRangeError. Sums and products of the
+program's integers are exact modulo 2**64, so it is enough that the result fits, and all that is divided or compared.
+
+What bounds know: the bytes of an array are an int64, where axes of no elements are left out of the product, so any
+product of axes of one array of float64 is below 2**60.
 """
 
 from __future__ import annotations
@@ -9,83 +13,148 @@ from __future__ import annotations
 import numpy as np
 
 from harp.errors import IntegerRangeError
-from harp.trace.dtypes import DType, i64
-from harp.trace.expr import Expr, Position, cast
-from harp.trace.index import ZERO, Atom, FloorDiv, Index, Loop, Monomial, Relu, as_index, divide_term, product
+from harp.trace.dtypes import DType, f64, i64
+from harp.trace.expr import Expr, Position, apply, cast, const
+from harp.trace.index import (
+    Atom,
+    FloorDiv,
+    Index,
+    Loop,
+    Monomial,
+    Relu,
+    as_index,
+    children,
+    divide_term,
+    of,
+    split_linear,
+    value_atoms,
+)
+from harp.trace.intervals import Interval
 from harp.trace.levels import current
+from harp.trace.ops import Op
 from harp.trace.scope import Relation, Scope
 from harp.trace.sites import where
 from harp.trace.sizes import ask, describe, hint, resolve
 
-_INT64 = 2**63 - 1
-# Elements of one array: more than any machine can address, and few enough that small multiples fit an int64.
-_LARGEST_ARRAY = 2**48
+_INT64 = Interval(-(2**63), 2**63 - 1)
 _REASON = "fits the integers"
 
 
 def size_value(p: Index, dtype: DType) -> Expr:
     """The value of an index expression in a dtype. Raises IntegerRangeError if it does not fit there."""
-    p = require_int64(p)
-    if dtype.is_integer and dtype is not i64:
-        limits = np.iinfo(dtype.numpy.name)
-        for room in (as_index(int(limits.max)) - p, p - int(limits.min)):
-            if hint(room) is not None and not ask(Relation.NONNEGATIVE, room, f"{_REASON} of {dtype.numpy}"):
+    p = resolve(p)
+    if dtype.is_integer:
+        p = require_int64(p)
+        if dtype is not i64:
+            limits = np.iinfo(dtype.numpy.name)
+            if not _within(p, Interval(int(limits.min), int(limits.max)), str(dtype.numpy)):
                 raise IntegerRangeError(f"{describe(p)} does not fit {dtype.numpy}; convert the array first{where()}")
+    elif not _fits(p) and _only_adds(p):
+        return cast(_as_float(p), dtype)
+    else:
+        p = require_int64(p)
     return cast(Position(p), dtype)
 
 
 def require_int64(p: Index) -> Index:
-    """`p`, which fits an int64, and so does what it is computed from."""
+    """`p`, which fits an int64, and so does what it is computed from. Raises IntegerRangeError."""
     p = resolve(p)
-    level = current()
-    if _bound(p, None if level is None else level.scope) <= _INT64:
-        return p
-    room = as_index(_INT64) - _magnitude(p)
-    if hint(room) is not None and not ask(Relation.NONNEGATIVE, room, f"{_REASON} of int64"):
+    if not _fits(p):
         way_out = "" if p.constant is not None else "; make a float of it before it grows, as in 1.0 * x.shape[0]"
         raise IntegerRangeError(f"{describe(p)} does not fit int64{way_out}{where()}")
     return p
 
 
-def _bound(p: Index, scope: Scope | None) -> int:
-    """What neither |p| nor anything that it is computed from exceeds, for all sizes that arrays can have."""
-    return sum(abs(c) * _bound_of_product(m, scope) for m, c in p.terms)
+def _fits(p: Index) -> bool:
+    """Whether `p`, and all that is divided or compared on the way to it, fits an int64: by a guard if need be."""
+    inside = [q for atom in value_atoms(p) if isinstance(atom, (FloorDiv, Relu)) for q in children(atom)]
+    return all(_within(q, _INT64, "int64") for q in (*dict.fromkeys(inside), p))
 
 
-def _bound_of_product(monomial: Monomial, scope: Scope | None) -> int:
-    if len(monomial) > 1 and scope is not None:
-        # Axes of one array together count its elements.
-        for shape in scope.shapes:
-            whole = scope.resolve(product(shape))
-            if len(whole.terms) == 1 and divide_term(whole.terms[0], (monomial, 1)) is not None:
-                return _LARGEST_ARRAY
-    result = 1
-    for atom in monomial:
-        result *= max(_bound_of_atom(atom, scope), 1)
-    return result
+def _within(p: Index, allowed: Interval, integers: str) -> bool:
+    level = current()
+    if p.constant is not None:
+        return allowed.low <= p.constant <= allowed.high
+    low, high = _interval(p, None if level is None else level.scope)
+    for certain, room in ((low >= allowed.low, p - allowed.low), (high <= allowed.high, as_index(allowed.high) - p)):
+        if certain:
+            continue
+        if hint(room) is None:  # declared sizes: the calls to come are held to it
+            if level is not None:
+                level.scope.guard(Relation.NONNEGATIVE, room, f"{_REASON} of {integers}")
+        elif not ask(Relation.NONNEGATIVE, room, f"{_REASON} of {integers}"):
+            return False
+    return True
 
 
-def _bound_of_atom(atom: Atom, scope: Scope | None) -> int:
-    if isinstance(atom, FloorDiv):  # divisors are at least 1
-        return max(_bound(atom.num, scope), _bound(atom.den, scope))
-    if isinstance(atom, Relu):
-        return _bound(atom.arg, scope)
-    return _bound(atom.extent, scope) if isinstance(atom, Loop) else _LARGEST_ARRAY
+# -- floats: any size fits
 
 
-def _magnitude(p: Index) -> Index:
-    """The same bound as an expression of the sizes."""
-    result = ZERO
+def _only_adds(p: Index) -> bool:
+    """Whether a sum of floats is as accurate as the exact sum: no two terms cancel."""
+    return len({c > 0 for _, c in p.terms}) == 1
+
+
+def _as_float(p: Index) -> Expr:
+    total: Expr | None = None
     for monomial, coefficient in p.terms:
-        factor = product(map(_magnitude_of_atom, monomial))
-        # A coefficient that is no int64 cannot be multiplied with, not even by 0.
-        result += (factor if abs(coefficient) <= _INT64 else factor + 1) * abs(coefficient)
-    return result
+        term: Expr = const(coefficient, f64)
+        for atom in monomial:
+            term = apply(Op.MUL, term, cast(Position(require_int64(of(atom))), f64))
+        total = term if total is None else apply(Op.ADD, total, term)
+    assert total is not None, "zero fits an int64"
+    return total
 
 
-def _magnitude_of_atom(atom: Atom) -> Index:
-    if isinstance(atom, FloorDiv):
-        return _magnitude(atom.num) + _magnitude(atom.den)
+# -- bounds for all sizes that arrays can have
+
+
+def _interval(p: Index, scope: Scope | None) -> Interval:
+    """What `p` is never below and never above."""
+    remainder = _remainder(p)
+    if remainder is not None:
+        multiple, den, rest = remainder
+        ends = sorted((0, multiple * (_interval(den, scope).high - 1)))
+        below = _interval(rest, scope)
+        return Interval(below.low + min(ends[0], 0), below.high + max(ends[1], 0))
+    low = high = 0
+    for monomial, coefficient in p.terms:
+        ends = sorted(coefficient * end for end in _interval_of_product(monomial, scope))
+        low, high = low + ends[0], high + ends[1]
+    return Interval(low, high)
+
+
+def _remainder(p: Index) -> tuple[int, Index, Index] | None:
+    """(k, den, rest) with p == k * (num % den) + rest, for a remainder is num - den * (num // den)."""
+    for monomial, _ in p.terms:
+        for atom in monomial:
+            parts = split_linear(p, atom) if isinstance(atom, FloorDiv) else None
+            if isinstance(atom, FloorDiv) and parts is not None:
+                slope, rest = parts
+                multiple = -dict(slope.terms).get(atom.den.terms[-1][0], 0) // atom.den.terms[-1][1]
+                if multiple and slope is -multiple * atom.den:
+                    return multiple, atom.den, rest - multiple * atom.num
+    return None
+
+
+def _interval_of_product(monomial: Monomial, scope: Scope | None) -> Interval:
+    if scope is not None and monomial:
+        for whole, limit in scope.limits():
+            if divide_term(whole, (monomial, 1)) is not None:
+                return Interval(0, limit)
+    low = high = 1
+    for atom in monomial:
+        ends = [a * b for a in (low, high) for b in _interval_of_atom(atom, scope)]
+        low, high = min(ends), max(ends)
+    return Interval(low, high)
+
+
+def _interval_of_atom(atom: Atom, scope: Scope | None) -> Interval:
+    if isinstance(atom, FloorDiv):  # divisors are at least 1
+        num = _interval(atom.num, scope)
+        return Interval(min(num.low, 0), max(num.high, 0))
     if isinstance(atom, Relu):
-        return _magnitude(atom.arg)
-    return _magnitude(atom.extent) if isinstance(atom, Loop) else Index((((atom,), 1),))
+        return Interval(0, max(_interval(atom.arg, scope).high, 0))
+    if isinstance(atom, Loop):
+        return Interval(0, max(_interval(atom.extent, scope).high - 1, 0))
+    return Interval(0, _INT64.high)

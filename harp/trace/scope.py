@@ -13,7 +13,7 @@ so that equal sizes are one symbol. An equality that has no solution yet is trie
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import NamedTuple
 
@@ -26,10 +26,12 @@ from harp.trace.index import (
     Atom,
     FloorDiv,
     Index,
+    Monomial,
     Relu,
     Symbol,
     evaluate,
     of,
+    product,
     split_linear,
     symbols_in,
     value_atoms,
@@ -64,6 +66,7 @@ class Guard(NamedTuple):
 
 
 _scopes = count(1)
+_MOST_BYTES = 2**63 - 1
 
 
 class Scope:
@@ -77,7 +80,9 @@ class Scope:
         self.origins: dict[Symbol, str] = {}
         self.quotients: list[tuple[Symbol, Index]] = []
         self.guards: list[Guard] = []
-        self.shapes: list[tuple[Index, ...]] = []  # of the arrays that the trace was given
+        self.arrays: list[
+            tuple[tuple[Index, ...], int]
+        ] = []  # shape and bytes of an element, of what the trace is given
         self.demands: dict[tuple[Node, Interval], Demand] = {}  # of Python integers among the arguments
         self._facts: dict[tuple[Relation, Index], str] = {}  # what the guards say, of the sizes as they are known now
         self._unsolved: list[tuple[Index, str]] = []
@@ -94,6 +99,13 @@ class Scope:
         if hint is not None:
             self.hints[fresh] = hint
         return fresh
+
+    def limits(self) -> Iterator[tuple[tuple[Monomial, int], int]]:
+        """Products of sizes, as terms, of which no part exceeds a number: no array has more bytes than an int64."""
+        for shape, itemsize in self.arrays:
+            whole = self.resolve(product(shape))
+            if len(whole.terms) == 1:
+                yield whole.terms[0], _MOST_BYTES // itemsize
 
     @property
     def substitution(self) -> Substitution:

@@ -7,8 +7,10 @@ number (`int(n)`, `range(n)`, a set or dict key) pins the size: the program then
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -89,18 +91,18 @@ class Size:
         return other // self, other % self
 
     def __truediv__(self, other: object) -> object:
-        return ARRAY_OPERATORS["divide"](self, _nonzero(other))
+        return _on_arrays("divide", self, _nonzero(other))
 
     def __rtruediv__(self, other: object) -> object:
-        return ARRAY_OPERATORS["divide"](other, self)
+        return _on_arrays("divide", other, self)
 
     def __pow__(self, other: object) -> object:
         if isinstance(other, (int, np.integer)) and other >= 0:
             return _power(self.index, int(other))
-        return ARRAY_OPERATORS["power"](self, _real(other))
+        return _on_arrays("power", self, _real(other))
 
     def __rpow__(self, other: object) -> object:
-        return ARRAY_OPERATORS["power"](_real(other), self)
+        return _on_arrays("power", _real(other), self)
 
     def __lshift__(self, other: object) -> object:
         return self * 2 ** _shift(other)
@@ -138,22 +140,23 @@ class Size:
     def __abs__(self) -> object:
         return self if self >= 0 else -self
 
-    def __eq__(self, other: object) -> bool:
+    # A bool for numbers; for an array a traced array, as NumPy's integers do.
+    def __eq__(self, other: object) -> Any:
         return _equal(self, other, Relation.ZERO)
 
-    def __ne__(self, other: object) -> bool:
+    def __ne__(self, other: object) -> Any:
         return _equal(self, other, Relation.NONZERO)
 
-    def __lt__(self, other: object) -> bool:
+    def __lt__(self, other: object) -> Any:
         return _order(self, other, operator.lt)
 
-    def __le__(self, other: object) -> bool:
+    def __le__(self, other: object) -> Any:
         return _order(self, other, operator.le)
 
-    def __gt__(self, other: object) -> bool:
+    def __gt__(self, other: object) -> Any:
         return _order(self, other, operator.gt)
 
-    def __ge__(self, other: object) -> bool:
+    def __ge__(self, other: object) -> Any:
         return _order(self, other, operator.ge)
 
     def __bool__(self) -> bool:
@@ -170,8 +173,8 @@ class Size:
     def __float__(self) -> float:
         return float(int(self))
 
-    def __round__(self, digits: int | None = None) -> Size:
-        return self
+    def __round__(self, digits: int | None = None) -> object:
+        return self if digits is None or digits >= 0 else round(int(self), digits)
 
     def __hash__(self) -> int:
         return hash(int(self))
@@ -196,38 +199,105 @@ def check_scope(scope: Scope) -> None:
 def _integer(value: object) -> Index | None:
     if isinstance(value, Size):
         return value.index
-    return as_index(int(value)) if isinstance(value, (int, np.integer)) else None
+    return as_index(int(value)) if isinstance(value, (int, np.integer, np.bool_)) else None
 
 
-def _equal(size: Size, other: object, relation: Relation) -> bool:
-    if isinstance(other, (float, np.floating)):
-        if not float(other).is_integer():
-            return relation is Relation.NONZERO
-        other = int(other)
-    p = _integer(other)
-    return NotImplemented if p is None else ask(relation, size.index - p)
+def _whole(number: Any) -> int | None:
+    """The integer that a number equals, if it does: of floats, fractions, decimals, complex numbers."""
+    if number != number or number.imag != 0:
+        return None
+    real = number.real
+    if real in (math.inf, -math.inf):
+        return None
+    return int(real) if real == int(real) else None
 
 
-def _order(size: Size, other: object, compare: Callable[[float, float], bool]) -> bool:
-    """size < other, or another of the four. With a fraction: n < 2.5 is n < 3, and n <= 2.5 is n <= 2."""
-    if isinstance(other, (float, np.floating)):
-        if not math.isfinite(other):
-            return bool(compare(0.0, float(other)))  # every integer compares so
-        other = math.ceil(other) if compare in (operator.lt, operator.ge) else math.floor(other)
+def _is_array(value: object) -> bool:
+    """Whether it is an array, or something that only knows how to become one."""
+    return hasattr(value, "__array__") and not isinstance(value, (Size, np.generic))
+
+
+def _equal(size: Size, other: object, relation: Relation) -> object:
+    """A bool, which is guarded; for an array a traced array. What is no number is not equal to any size."""
+    if _is_array(other):
+        return ARRAY_OPERATORS["equal" if relation is Relation.ZERO else "not_equal"](size, other)
     p = _integer(other)
     if p is None:
-        return NotImplemented  # type: ignore[no-any-return]
+        if not isinstance(other, numbers.Number):
+            return NotImplemented
+        whole = _whole(other)
+        if whole is None:
+            return relation is Relation.NONZERO
+        p = as_index(whole)
+    return ask(relation, size.index - p)
+
+
+def _has_order(value: object) -> bool:
+    """Whether it is a number that is no complex one."""
+    is_complex = isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real)
+    return isinstance(value, numbers.Number) and not is_complex
+
+
+def _nearest(number: Any, whole: Callable[[Any], int]) -> int | None:
+    """The number rounded up or down, if it is finite."""
+    return None if number != number or number in (math.inf, -math.inf) else whole(number)
+
+
+_ORDERS = {operator.lt: "less", operator.le: "less_equal", operator.gt: "greater", operator.ge: "greater_equal"}
+
+
+def _order(size: Size, other: object, compare: Callable[[Any, Any], Any]) -> object:
+    """size < other, or another of the four. With a fraction: n < 2.5 is n < 3, and n <= 2.5 is n <= 2."""
+    if _is_array(other):
+        return ARRAY_OPERATORS[_ORDERS[compare]](size, other)
+    p = _integer(other)
+    if p is None:
+        if not _has_order(other):
+            return NotImplemented
+        whole = _nearest(other, math.ceil if compare in (operator.lt, operator.ge) else math.floor)
+        if whole is None:
+            return bool(compare(0, other))  # infinite, or NaN: every integer compares so
+        p = as_index(whole)
     above = size.index - p if compare in (operator.gt, operator.ge) else p - size.index
     return ask(Relation.NONNEGATIVE, above if compare in (operator.le, operator.ge) else above - 1)
+
+
+def _of_exact_numbers(function: Callable[[Any, Any], object], a: object, b: object) -> object:
+    """Arithmetic with a fraction, a decimal, or a number of the user's own, which no array holds: of the number."""
+    return function(*(int(value) if isinstance(value, Size) else value for value in (a, b)))
+
+
+def _is_exact_number(value: object) -> bool:
+    return isinstance(value, numbers.Number) and not isinstance(value, (int, float, complex, np.generic))
 
 
 def _combine(name: str, a: object, b: object, exact: Callable[[Index, Index], Index]) -> object:
     """Exact for integers and sizes; with anything else (a float, an array) the operator of arrays."""
     if isinstance(a, (Size, int, np.integer)) and isinstance(b, (Size, int, np.integer)):
         return wrap(exact(to_index(a), to_index(b)))
+    if _is_exact_number(a) or _is_exact_number(b):
+        return _of_exact_numbers(_EXACT[name], a, b)
     if all(isinstance(value, (Size, int, float, complex)) or hasattr(value, "__array__") for value in (a, b)):
         return ARRAY_OPERATORS[name](a, b)
     return NotImplemented
+
+
+_EXACT: dict[str, Callable[[Any, Any], object]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "divide": operator.truediv,
+    "power": operator.pow,
+}
+
+
+def _on_arrays(name: str, a: object, b: object) -> object:
+    """What is no integer: a floating-point array."""
+    if _is_exact_number(a) or _is_exact_number(b):
+        return _of_exact_numbers(_EXACT[name], a, b)
+    return ARRAY_OPERATORS[name](a, b)
 
 
 def _power(p: Index, exponent: int) -> Size | int:

@@ -131,8 +131,9 @@ def size_arguments(names: Sequence[str], arrays: Sequence[tuple[Buffer, bool]], 
         shape = tuple(
             of(scope.symbol(f"{short}_{axis}", f"{name}.shape[{axis}]", size)) for axis, size in enumerate(array.shape)
         )
-        scope.shapes.append(shape)
-        result.append(Argument(name, as_dtype(array.dtype), shape, weak))
+        dtype = as_dtype(array.dtype)
+        scope.arrays.append((shape, dtype.itemsize))
+        result.append(Argument(name, dtype, shape, weak))
     return result
 
 
@@ -168,7 +169,7 @@ def declared_arguments(names: Sequence[str], signatures: Sequence[ArraySignature
                 shape.append(of(named[dim]))
             else:
                 shape.append(as_index(dim))
-        scope.shapes.append(tuple(shape))
+        scope.arrays.append((tuple(shape), signature.dtype.itemsize))
         result.append(Argument(name, signature.dtype, tuple(shape)))
     return result
 

@@ -254,17 +254,63 @@ def test_exponents_are_bounded():
 
 @pytest.mark.parametrize(
     "grow",
-    [lambda n: n * 2**70, lambda n: n**50, lambda n: n * 10**20 / 1e20, lambda n: n * 2**62, lambda n: 5 - n * 2**70],
+    [lambda n: n * 2**70, lambda n: n**50, lambda n: n * 2**62, lambda n: 5 - n * 2**70],
 )
-def test_a_number_beyond_int64_raises(grow):
+@pytest.mark.parametrize("count", [0, 3])
+def test_a_number_beyond_int64_raises(grow, count):
     with pytest.raises(IntegerRangeError, match="does not fit int64") as caught:
-        trace(lambda x: x * grow(x.shape[0]), np.ones(3))
+        trace(lambda x: x[0] * grow(x.shape[1]), np.ones((1, 3), np.int64))
     assert __file__ in str(caught.value)
 
 
-def test_a_coefficient_beyond_int64_raises_for_no_elements_too():
-    with pytest.raises(IntegerRangeError):
-        trace(lambda x: x * (x.shape[0] * 2**70), np.ones(0))
+@pytest.mark.parametrize(
+    "grow",
+    [lambda n: n * 2**70, lambda n: n**50, lambda n: n * 10**20 / 1e20, lambda n: n**40 + n * 3, lambda n: -(n**45)],
+)
+def test_floats_take_numbers_beyond_int64(grow, program):
+    p = program(lambda x: x * grow(x.shape[0]), np.ones(3))
+    for n in (3, 9, 1, 0, 4):
+        found = p(np.ones(n)) if p.accepts((n,)) else program(lambda x: x * grow(x.shape[0]), np.ones(n))(np.ones(n))
+        np.testing.assert_allclose(found, np.ones(n) * float(grow(n)), rtol=1e-15)
+
+
+def test_floats_do_not_take_differences_beyond_int64():
+    """They would cancel."""
+    with pytest.raises(IntegerRangeError, match="does not fit int64"):
+        trace(lambda x: x * (x.shape[0] ** 50 - x.shape[0] ** 49), np.ones(3))
+
+
+HUGE = np.empty((0, 2**62), np.int8)
+
+
+@pytest.mark.parametrize(
+    ("function", "small"),
+    [
+        (lambda n: 2 * n, False),
+        (lambda n: n + 2**62, False),
+        (lambda n: -3 * n, False),
+        (lambda n: -2 * n, True),
+        (lambda n: n - 2**62, True),
+        (lambda n: (3 * n) // 4, False),
+        (lambda n: n // 4 * 3, True),
+        (lambda n: n % (n - 5), True),
+        (lambda n: n * n - n * n + 1, True),
+    ],
+)
+def test_sizes_near_the_end_of_int64(function, small, program):
+    n = HUGE.shape[1]
+    if small:
+        assert int(program(lambda x: hnp.asarray(function(x.shape[1])), HUGE)(HUGE)) == function(n)
+    else:
+        with pytest.raises(IntegerRangeError, match="does not fit int64"):
+            trace(lambda x: hnp.asarray(function(x.shape[1])), HUGE)
+    p = program(lambda x: hnp.asarray(function(x.shape[1])), np.ones((1, 7), np.int8))
+    assert p.accepts((1, 9)) and p.accepts(HUGE.shape) <= small
+
+
+def test_a_remainder_fits_where_its_divisor_does(program):
+    p = program(lambda x, y: hnp.asarray(x.shape[0] % y.shape[0]), np.ones(7), np.ones(4))
+    assert not any("int64" in g.reason for g in p.signature.guards) and int(p(np.ones(11), np.ones(4))) == 3
 
 
 def test_products_of_sizes_are_guarded(program):
@@ -279,7 +325,7 @@ def test_products_of_sizes_are_guarded(program):
     [
         lambda x: x * (x.shape[0] * x.shape[1]),
         lambda x: x / x.size + x.shape[1] * x.shape[0],
-        lambda x: hnp.mean(x) + x.shape[0] * 1000 - x.shape[1] // 2,
+        lambda x: hnp.mean(x) + x.shape[0] * 3 - x.shape[1] // 2,
         lambda x: x * (x.shape[0] - 5 * x.shape[1] + 7),
     ],
 )
