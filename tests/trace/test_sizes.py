@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -422,3 +425,74 @@ def test_diagonals_beyond_int64():
         trace(lambda x: hnp.eye(3, k=x.shape[0] * 2**70), np.ones(2))
     with pytest.raises(ArgumentError):
         hnp.eye(2, k=1.5)
+
+
+OTHERS = [
+    np.arange(5),
+    np.arange(5) * 1.5,
+    Fraction(6, 2),
+    Fraction(5, 2),
+    Decimal(3),
+    Decimal("2.5"),
+    Decimal("Infinity"),
+    3 + 0j,
+    3 + 1j,
+    np.True_,
+    np.float32(2.5),
+    np.complex64(3),
+    np.int8(3),
+    2.5,
+    float("inf"),
+    float("nan"),
+    True,
+    "three",
+    None,
+    [1, 2],
+]
+OPERATIONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
+OPERATIONS += [operator.add, operator.sub, operator.mul, operator.truediv]
+OPERATIONS += [operator.floordiv, operator.mod, operator.pow]
+
+
+def _outcome(function, n):
+    """As an array, or the type of the error; NumPy compares complex numbers in some order, Python and harp do not."""
+    try:
+        result = function(n)
+    except (TypeError, ArithmeticError) as error:
+        return type(error)
+    found = np.asarray(float(result) if isinstance(result, (Fraction, Decimal)) else result)
+    return TypeError if found.dtype.kind in "OU" else found
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=repr)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: o.__name__)
+def test_a_size_beside_any_value(operation, other, program):
+    """A guard, a traced array, or a TypeError: as the number would do, at every size."""
+    if isinstance(other, np.complexfloating) and operation in OPERATIONS[2:6]:
+        pytest.skip("complex numbers have no order")
+
+    def traced(function, programs, n):
+        """By a program that was traced at another size, if its guards hold."""
+        served = next((p for p in programs if p.accepts((n,))), None)
+        if served is None:
+            served = program(lambda x: hnp.asarray(_as_number(function(x.shape[0]))), np.ones(n))
+            programs.append(served)
+        return served(np.ones(n))
+
+    for function in (lambda n: operation(n, other), lambda n: operation(other, n)):
+        programs = []
+        for n in (3, 1, 4, 2, 3):
+            expected, found = _outcome(function, n), _outcome(partial(traced, function, programs), n)
+            if isinstance(expected, type):
+                assert isinstance(found, type) and issubclass(found, (expected, TypeError))
+            else:
+                np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def _as_number(value):
+    return float(value) if isinstance(value, (Fraction, Decimal)) else value
+
+
+def test_rounding_to_tens(program):
+    p = program(lambda x: hnp.asarray(round(x.shape[0], -1) + round(x.shape[0], 2) + round(x.shape[0])), np.ones(14))
+    assert int(p(np.ones(14))) == 38

@@ -118,3 +118,126 @@ def test_sizes_that_are_equal_by_a_guard_alone():
     for n in (0, 1, 0):
         x = np.ones((n, n))
         npt.assert_array_equal(square(x), np.outer(x, x) + x)
+
+
+# Axes that are 1 by a guard on a product, a square or a multiple of sizes.
+ONES = {
+    "product": (lambda xp, a, b: a.reshape(-1) + b, ((1, 1), (5,)), ((2, 3), (6,)), ((3, 1), (1,)), ((0, 1), (1,))),
+    "two products": (
+        lambda xp, a, b, c: (a.reshape(-1) + c.reshape(-1)) * b,
+        ((1, 1), (5,), (1, 1)),
+        ((2, 1), (2,), (1, 2)),
+        ((1, 1), (1,), (2, 2)),
+    ),
+    "convolve": (lambda xp, a, b: xp.convolve(a, a) + b, ((1,), (5,)), ((3,), (5,)), ((3,), (1,))),
+    "where": (lambda xp, a, b: xp.where(b > 1, a.reshape(-1), b), ((1, 1), (5,)), ((2, 2), (4,)), ((2, 2), (1,))),
+    "square": (lambda xp, a, b: xp.outer(a, a).reshape(-1) + b, ((1,), (5,)), ((2,), (4,)), ((2,), (1,))),
+    "multiple": (lambda xp, a, b: xp.concatenate([a, a])[1:] + b, ((1,), (5,)), ((2,), (3,)), ((2,), (1,))),
+    "einsum": (lambda xp, a, b: xp.einsum("i,ij->j", a.reshape(-1), b), ((1, 1), (5, 3)), ((2, 2), (4, 3))),
+    "outer": (lambda xp, a, b: xp.outer(a, a) + b, ((1, 1), (2, 5)), ((1, 2), (2, 2)), ((2, 2), (4, 1))),
+    "repeat": (lambda xp, a, b: xp.repeat(a, a.shape[0]) + b, ((1,), (5,)), ((2,), (4,)), ((3,), (1,))),
+    "ravel": (lambda xp, a, b: xp.ravel(a) * b, ((1, 1, 1), (5,)), ((1, 2, 1), (2,)), ((1, 2, 3), (1,))),
+    "quotient": (lambda xp, a, b: a[: a.shape[0] // 2] + b, ((2,), (5,)), ((3,), (4,)), ((9,), (4,)), ((9,), (1,))),
+}
+
+
+def arrays_of(shapes, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=shape) for shape in shapes]
+
+
+@pytest.mark.parametrize("name", ONES)
+def test_axes_that_are_one_by_a_guard(name):
+    function, *calls = ONES[name]
+    for order in (calls, calls[::-1]):
+        compiled = harp.jit(lambda *arrays: function(hnp, *arrays))
+        for shapes in (*order, *order):
+            arrays = arrays_of(shapes)
+            npt.assert_allclose(compiled(*arrays), function(np, *arrays), rtol=1e-12)
+
+
+def test_gradients_along_axes_that_are_one_by_a_guard():
+    gradient = harp.jit(harp.grad(lambda a, b: hnp.sum((a.reshape(-1) + b) * b)))
+    for n in (5, 1):
+        b = np.arange(float(n))
+        npt.assert_allclose(gradient(np.full((1, 1), 7.0), b), [[b.sum()]])
+    npt.assert_allclose(gradient(np.ones((2, 3)), np.arange(6.0)), np.arange(6.0).reshape(2, 3))
+
+
+def test_an_update_with_one_value_by_a_guard():
+    put = harp.jit(lambda a, b: b.at[:].set(a.reshape(-1)))
+    for shapes in (((1, 1), (5,)), ((2, 2), (4,)), ((1, 1), (1,))):
+        a, b = arrays_of(shapes)
+        npt.assert_array_equal(put(a, b), np.broadcast_to(a.reshape(-1), b.shape))
+
+
+def test_a_common_factor_is_cancelled():
+    """64*n == n*m teaches m == 64, so that the view has an inverse; no elements at all are another case."""
+    split = harp.jit(lambda x: x.reshape(x.shape[0], 4, 16) * 2.0)
+    for n in (3, 0, 10):
+        assert split(np.ones((n, 64))).shape == (n, 4, 16)
+    assert split(np.ones((0, 5))).shape == (0, 4, 16)
+    assert split.compilations == 2
+    heads = harp.jit(lambda x: x.reshape(x.shape[0], 12, x.shape[1] // 12) * 2.0)
+    for n, d in ((3, 24), (0, 12), (1, 0)):
+        assert heads(np.ones((n, d))).shape == (n, 12, d // 12)
+    assert heads.compilations == 1
+
+
+def caught(function):
+    def guarded(xp, *arrays):
+        try:
+            return function(xp, *arrays)
+        except (ValueError, IndexError):
+            return xp.zeros(3)
+
+    return guarded
+
+
+CAUGHT = {
+    "add": (lambda xp, a, b: a + b, ((2,), (3,)), ((4,), (1,)), ((1,), (4,)), ((3,), (3,)), ((5,), (2,))),
+    "where": (lambda xp, a, b: xp.where(a > 0, a, b), ((2,), (3,)), ((4,), (1,)), ((1,), (2,)), ((2,), (2,))),
+    "einsum": (
+        lambda xp, a, b: xp.einsum("i,i->", a, b),
+        ((2,), (3,)),
+        ((4,), (4,)),
+        ((5,), (4,)),
+    ),
+    "broadcast_to": (
+        lambda xp, a, b: xp.broadcast_to(a, b.shape),
+        ((2,), (3,)),
+        ((1,), (4,)),
+        ((4,), (4,)),
+        ((4,), (1,)),
+    ),
+    "broadcast_arrays": (lambda xp, a, b: xp.broadcast_arrays(a, b)[0], ((2,), (3,)), ((1,), (4,)), ((4,), (1,))),
+    "matmul": (
+        lambda xp, a, b: a @ b,
+        ((2, 3, 4), (3, 4, 2)),
+        ((1, 3, 4), (5, 4, 2)),
+        ((3, 3, 4), (1, 4, 2)),
+        ((2, 3, 4), (2, 5, 2)),
+        ((2, 3, 4), (2, 4, 2)),
+    ),
+    "concatenate": (
+        lambda xp, a, b: xp.concatenate([a, b]),
+        ((2, 2), (2, 3)),
+        ((2, 4), (3, 4)),
+        ((2, 1), (2, 4)),
+    ),
+    "index": (lambda xp, a, b: a[3] + b, ((3,), (1,)), ((4,), (1,)), ((0,), (2,)), ((9,), (3,))),
+    "indices": (lambda xp, a, b: a[np.array([0, 3])] + b, ((3,), (1,)), ((4,), (1,)), ((0,), (2,)), ((9,), (3,))),
+    "reshape": (lambda xp, a, b: a.reshape(2, -1) + b, ((3,), (1,)), ((4,), (1,)), ((0,), (1,)), ((9,), (3,))),
+    "max": (lambda xp, a, b: xp.max(a) + b, ((0,), (1,)), ((4,), (1,)), ((1,), (2,))),
+}
+
+
+@pytest.mark.parametrize("name", CAUGHT)
+def test_a_caught_error_serves_only_calls_that_raise_it(name):
+    function, *calls = CAUGHT[name]
+    function = caught(function)
+    for order in (calls, calls[::-1]):
+        compiled = harp.jit(lambda *arrays: function(hnp, *arrays))
+        for shapes in (*order, *order):
+            arrays = arrays_of(shapes)
+            npt.assert_allclose(compiled(*arrays), function(np, *arrays), rtol=1e-12)
