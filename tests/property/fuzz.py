@@ -17,17 +17,14 @@ import sys
 import tempfile
 import time
 
+from sizes.case import Case
+from sizes.grammar import generate
+from sizes.oracle import Finding
+from sizes.saved import save
+from sizes.shrink import shrink
+from sizes.worker import Worker
+
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parents[1]), str(HERE)]
-os.environ.setdefault("HARP_CACHE_DIR", tempfile.mkdtemp(prefix="harp-fuzz-"))
-
-from sizes.case import Case  # noqa: E402
-from sizes.grammar import generate  # noqa: E402
-from sizes.oracle import Finding  # noqa: E402
-from sizes.saved import save  # noqa: E402
-from sizes.shrink import shrink  # noqa: E402
-from sizes.worker import Worker  # noqa: E402
-
 COMPILED_SHARE = 0.1  # of the functions with --backend both; the interpreter asks the same questions and is faster
 PROPERTY_SHARE = 0.25  # of the time of --all
 PROPERTY_TESTS = ("test_programs.py", "test_gradients.py")
@@ -117,6 +114,13 @@ def main() -> int:
     chosen = options()
     if chosen.check:
         os.environ["HARP_VERIFY"] = "2"
+    with tempfile.TemporaryDirectory(prefix="harp-fuzz-") as cache:
+        os.environ.setdefault("HARP_CACHE_DIR", cache)  # of the processes that are started
+        return run(chosen)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Both searches. 0 if nothing was found."""
     seconds = chosen.minutes * 60
     passed = property_tests(seconds * PROPERTY_SHARE) if chosen.all else True
     first = random.randrange(10**9) if chosen.seed is None else chosen.seed

@@ -65,7 +65,8 @@ class Case(NamedTuple):
     def given(self, call: Call) -> tuple[list[np.ndarray], dict[str, object]]:
         """The arguments of a call: numbers that depend on seed and shape alone."""
         arrays = [
-            values(self.seed + k, a.dtype, shape) for k, (a, shape) in enumerate(zip(self.arguments, call.shapes))
+            values(self.seed + k, a.dtype, shape)
+            for k, (a, shape) in enumerate(zip(self.arguments, call.shapes, strict=True))
         ]
         named: dict[str, object] = {"flag": call.flag}
         if call.named and len(arrays) > 1:

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import pathlib
 import re
 from collections.abc import Sequence
 
 from . import shims
-from .case import Case
+from .case import Case, values
 from .oracle import Finding
 
 TEMPLATE = '''# {kind}. Found with seed {seed}, backend {backend!r}; from: {rows}
 #
 {text}
-import os
-
-{environment}
 {shims}
 
 SOURCE = """
 {source}"""
 
 
-def values(seed, dtype, shape):
-    numbers = np.random.default_rng(seed).integers(-12, 13, size=shape)
-    kind = np.dtype(dtype).kind
-    return np.asarray(numbers / 4 if kind == "f" else numbers > 0 if kind == "b" else numbers // 4, dtype)
-
+{values}
 
 def function(names):
     space = dict(vars(names))
@@ -50,6 +44,7 @@ for arrays, named in (
     print("harp:   ", shown(jitted, arrays, named))
     print("afresh: ", shown(harp.jit(function(HARP), static_argnames="flag"), arrays, named), "\\n")
 '''
+INTERPRETER = 'import os\n\nos.environ["HARP_CC"] = "none"\n\n'
 
 
 def save(
@@ -61,6 +56,7 @@ def save(
     if path.exists():
         return None
     directory.mkdir(parents=True, exist_ok=True)
+    own = pathlib.Path(shims.__file__).read_text()
     path.write_text(
         TEMPLATE.format(
             kind=finding.kind,
@@ -68,9 +64,9 @@ def save(
             backend=backend,
             rows=", ".join(rows),
             text="\n".join(f"# {line}" for line in finding.text.splitlines()),
-            environment='os.environ["HARP_CC"] = "none"' if backend == "numpy" else "os.environ.pop('HARP_CC', None)",
-            shims=pathlib.Path(shims.__file__).read_text(),
-            source=case.source.replace("\\", "\\\\"),
+            shims=own.replace("import numpy", f"{INTERPRETER}import numpy", 1) if backend == "numpy" else own,
+            source=case.source,
+            values=inspect.getsource(values).replace(": int", "").replace(": str", "").replace(": Shape", ""),
             calls="\n".join(f"    {_call(case, k)}," for k in range(len(case.calls))),
         )
     )

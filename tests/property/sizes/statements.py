@@ -2,11 +2,12 @@
 
 A hole `{x:12f}` takes a value from those that the function has so far; the letter says what it takes:
 
-- x y z: arrays. After the colon: ranks that fit (none: any), and marks: `f` floats, `i` integers, `b` bools, `n` numbers
-  of either kind, `e` values that are exact, so that a comparison of them is no matter of rounding;
+- x y z: arrays. After the colon: ranks that fit (none: any), and marks: `f` floats, `i` integers, `b` bools, `n`
+  numbers of either kind, `e` values that are exact, so that a comparison of them is no matter of rounding;
 - n m k: expressions of sizes;
 - c: a small number, also negative; p: a small positive number;
-- j: an axis of the array that is named after the colon; w: one of the words after the colon; q: a condition; s: a slice;
+- j: an axis of the array that is named after the colon; w: one of the words after the colon; q: a condition;
+- s: a slice;
 - E: an expression of another row; L: one that is linear in the variable p, of the array named after the colon.
 
 The same letter is the same value wherever it stands in a row, except for E, L, c, q, s and w.
