@@ -23,7 +23,7 @@ from .case import Call, Case
 from .differences import ANOTHER_TYPE, ONLY_HARP_RAISES, is_known
 from .shims import HARP, NUMPY
 
-SLOW = 1.0  # seconds of processor time for one trace
+SLOW = 1.0  # seconds for one trace, also when it is tried again
 TOLERANCE = 1e-9
 LARGEST = 1e12  # sums of larger numbers have lost too many digits to be compared
 COMMON = (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError, AttributeError, RuntimeError)
@@ -63,11 +63,11 @@ def timed_traces(times: list[float]) -> Iterator[None]:
     usual = jit_module.JitFunction._traced
 
     def traced(self: object, *arguments: object) -> object:
-        start = time.thread_time()
+        start = time.perf_counter()
         try:
             return usual(self, *arguments)
         finally:
-            times.append(time.thread_time() - start)
+            times.append(time.perf_counter() - start)
 
     jit_module.JitFunction._traced = traced
     try:
@@ -90,21 +90,33 @@ def attempt(function: Callable, case: Case, call: Call) -> tuple[np.ndarray, ...
 def check(case: Case, name: str = "numpy") -> Report:
     """Run all calls of the case on the backend of this name, and compare."""
     truth = case.function(NUMPY)
-    shared = harp.jit(case.function(HARP), static_argnames="flag")
+    shared = _jitted(case)
     times: list[float] = []
     agreed = 0
     with backend(name), timed_traces(times):
         for number, call in enumerate(case.calls):
             expected = attempt(truth, case, call)
-            for which, function in (("", shared), ("alone ", harp.jit(case.function(HARP), static_argnames="flag"))):
-                found = attempt(function, case, call)
-                problem = compare(case, found, expected)
-                if problem is None and times and max(times) > SLOW:
-                    problem = "slow trace", f"a trace took {max(times):.1f} s"
+            for which, function in (("", shared), ("alone ", _jitted(case))):
+                traces = len(times)
+                problem = compare(case, attempt(function, case, call), expected)
+                if problem is None and max(times[traces:], default=0.0) > SLOW:
+                    problem = _slow(case, call)
                 if problem is not None:
                     return Report(Finding(which + problem[0], number, problem[1]), number + 1, len(times), agreed)
             agreed += isinstance(expected, Exception)
     return Report(None, len(case.calls), len(times), agreed)
+
+
+def _jitted(case: Case) -> Callable:
+    return harp.jit(case.function(HARP), static_argnames="flag")
+
+
+def _slow(case: Case, call: Call) -> tuple[str, str] | None:
+    """Whether the trace at these sizes is slow once more: the machine may have been busy."""
+    times: list[float] = []
+    with timed_traces(times):
+        attempt(_jitted(case), case, call)
+    return ("slow trace", f"a trace took {times[-1]:.1f} s") if times[-1] > SLOW else None
 
 
 def compare(case: Case, found: tuple | Exception, expected: tuple | Exception) -> tuple[str, str] | None:
@@ -125,7 +137,7 @@ def _compare_errors(found: Exception, expected: tuple | Exception) -> tuple[str,
     if isinstance(expected, Exception):
         if any(isinstance(found, kind) and isinstance(expected, kind) for kind in COMMON):
             return None
-        if is_known(found, ANOTHER_TYPE):
+        if is_known(found, ONLY_HARP_RAISES + ANOTHER_TYPE):
             return None
         return f"{type(found).__name__} for {type(expected).__name__}", f"harp: {found!r}\nNumPy: {expected!r}"
     if is_known(found, ONLY_HARP_RAISES):
