@@ -94,10 +94,10 @@ class _Drawing:
                 bound[letter] = self._array(marks, digits)
                 return bound[letter]
             if letter in "nmk":
-                bound[letter] = self._atom() if marks == "a" else self._size(bound, rows, digits)
+                bound[letter] = self._atom() if marks == "a" else self._size()
                 return bound[letter]
             if letter == "a":
-                return self._atom()
+                return f"({self._size()})" if self.rng.random() < 0.15 else self._atom()
             text = self._choice(letter, marks, bound, rows, digits)
             if letter in "jp":
                 bound[letter] = text
@@ -154,8 +154,8 @@ class _Drawing:
         axis = self.rng.randrange(self.variables[name].rank)
         return self.rng.choice((f"{name}.shape[{axis}]",) * 6 + (f"{name}.shape[-1]", f"len({name})", f"{name}.size"))
 
-    def _size(self, bound: dict[str, str], rows: list[str], digits: list[int]) -> str:
-        return self.fill(self.rng.choice(table.SIZES), {}, rows, digits)
+    def _size(self) -> str:
+        return self.fill(self.rng.choice(table.SIZES), {}, [], [])
 
     # Statements.
 
@@ -214,9 +214,9 @@ def _executed(code: object, space: dict[str, object]) -> dict[str, object] | Non
 def generate(seed: int) -> Case:
     """The case of this seed."""
     drawing = _Drawing(seed)
-    for _ in range(drawing.rng.randint(2, 8)):
+    for _ in range(drawing.rng.randint(2, 10)):
         drawing.grow()
     names = [s.target for s in drawing.statements]
-    kept = [name for name in names if drawing.rng.random() < 0.5]
+    kept = [name for name in names if drawing.rng.random() < 0.4]
     returned = tuple(dict.fromkeys([*kept, *names[-1:]])) or (drawing.arguments[0].name,)
     return Case(seed, drawing.arguments, tuple(drawing.statements), returned, drawing.calls)
