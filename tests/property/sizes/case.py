@@ -22,12 +22,16 @@ class Argument(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """Lines that define one variable. `rows` says which rows of the tables they come from."""
+    """Lines that define one variable. `rows` says which rows of the tables they come from.
+
+    `kind` is what the value is: "s" for a size, or the kind of its dtype.
+    """
 
     target: str
     text: str
     rows: tuple[str, ...] = ()
     exact: bool = True  # the value has no rounding errors
+    kind: str = "f"
 
 
 class Call(NamedTuple):
@@ -58,6 +62,11 @@ class Case(NamedTuple):
         space = dict(vars(names))
         exec(compile(self.source, f"<case {self.seed}>", "exec"), space)
         return space["f"]
+
+    def kinds(self) -> dict[str, str]:
+        """What each variable is, as of `Statement`."""
+        given = {a.name: np.dtype(a.dtype).kind for a in self.arguments}
+        return given | {s.target: s.kind for s in self.statements}
 
     def exact(self, name: str) -> bool:
         return all(s.exact for s in self.statements if s.target == name)

@@ -25,6 +25,10 @@ ONLY_HARP_RAISES = (
         r"^axis .* is out of range for an array with 0 axes", "NumPy's argmin takes a number as an array of one"
     ),
     Difference(r"^tril and triu need at least two axes", "NumPy makes a matrix of a vector"),
+    Difference(
+        r"^index -?\d+ is out of range for axis \d of size .* = 0\b", "NumPy's take of nothing asks for no index"
+    ),
+    Difference(r"^values of \w+ do not fit an array of", "docs/indexing.md: no floats are written into integers"),
     Difference(r"^values with \d axes do not fit \d axes", "NumPy drops leading axes of size 1 in an assignment"),
 )
 ANOTHER_TYPE = (

@@ -193,10 +193,10 @@ class _Drawing:
         if best is None:
             return
         _, statement, weight, self.spaces = best
-        self.statements.append(statement)
         self.growing += sum(name in table.EXPRESSIONS and table.EXPRESSIONS[name].grows for name in statement.rows)
         value = next(space[statement.target] for space in self.spaces if space is not None)
-        self.variables[statement.target] = _Variable(value, weight)
+        variable = self.variables[statement.target] = _Variable(value, weight)
+        self.statements.append(statement._replace(kind=variable.kind))
 
 
 def _executed(code: object, space: dict[str, object]) -> dict[str, object] | None:

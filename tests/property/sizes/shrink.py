@@ -63,14 +63,17 @@ def _fewer_calls(case: Case) -> Iterator[Case]:
 
 
 def _fewer_statements(case: Case) -> Iterator[Case]:
+    """Without one of the statements; an earlier value of its kind stands for its own."""
+    kinds = case.kinds()
     for k in reversed(range(len(case.statements))):
         rest = case.statements[:k] + case.statements[k + 1 :]
         target = case.statements[k].target
         returned = tuple(name for name in case.returned if name != target)
         yield case._replace(statements=rest, returned=returned)
         for name in [a.name for a in case.arguments] + [s.target for s in case.statements[:k]]:
-            renamed = tuple(s._replace(text=re.sub(rf"\b{target}\b", name, s.text)) for s in rest)
-            yield case._replace(statements=renamed, returned=tuple(dict.fromkeys([*returned, name])))
+            if kinds[name] == kinds[target]:
+                renamed = tuple(s._replace(text=re.sub(rf"\b{target}\b", name, s.text)) for s in rest)
+                yield case._replace(statements=renamed, returned=tuple(dict.fromkeys([*returned, name])))
 
 
 def _fewer_results(case: Case) -> Iterator[Case]:
@@ -125,17 +128,13 @@ def _is_complete(case: Case) -> bool:
     if not case.calls or not case.returned:
         return False
     names = {a.name for a in case.arguments} | {"flag"}
-    own = {s.target for s in case.statements}
     for statement in case.statements:
-        if any(
-            uses(statement.text, name)
-            for name in ("a", "b", "c", *(f"v{k}" for k in range(12)))
-            if name not in names and name != statement.target
-        ):
+        used = set(re.findall(r"\b(?:[abc]|v\d+)\b", statement.text))
+        if not used <= names | {statement.target}:
             return False
         names.add(statement.target)
     try:
         compile(case.source, "", "exec")
     except (SyntaxError, ValueError):
         return False
-    return set(case.returned) <= names and len(own) == len(case.statements)
+    return set(case.returned) <= names
