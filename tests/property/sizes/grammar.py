@@ -68,7 +68,10 @@ class _Drawing:
 
     def _arguments(self) -> tuple[Argument, ...]:
         names = "abc"[: self.rng.randint(1, 3)]
-        return tuple(Argument(n, self.rng.choice((1, 1, 2, 2, 3)), self.rng.choice(DTYPES)) for n in names)
+        ranks = (1, 1, 1, 1, 2, 2, 2, 2, 3, 3)
+        return tuple(
+            Argument(n, self.rng.choice(ranks if n == "a" else (*ranks, 0)), self.rng.choice(DTYPES)) for n in names
+        )
 
     def _calls(self) -> tuple[Call, ...]:
         few = [self.rng.choice(LENGTHS) for _ in range(2)] + [1]  # so that some are equal

@@ -20,6 +20,8 @@ def _inside(i, size):
 
 
 def _gather(x, i):
+    if not np.ndim(x):
+        raise IndexError("a number has no positions")
     return x[_inside(i, len(x))]
 
 
@@ -38,6 +40,8 @@ def _add(x, key, values):
 def _scatter(x, i, values):
     """Adds at positions that are data; those outside are dropped."""
     result, i = np.array(x), np.asarray(i)
+    if not result.ndim:
+        raise IndexError("a number has no positions")
     values = np.broadcast_to(values, i.shape + result.shape[1:])
     i = np.where(i < 0, i + len(x), i)
     kept = (i >= 0) & (i < len(x))
