@@ -100,7 +100,8 @@ def _simpler_texts(statement: Statement) -> Iterator[str]:
     for pattern, simple in SIMPLER:
         for match in re.finditer(pattern, statement.text):
             text = statement.text[: match.start()] + match.expand(simple) + statement.text[match.end() :]
-            if text != statement.text:
+            balanced = match[0].count("(") == match[0].count(")")
+            if balanced and text != statement.text:
                 yield text
 
 
