@@ -17,8 +17,8 @@ from sizes.shrink import shrink
 
 from harp.trace.scope import Scope
 
-INTERPRETED = range(0, 50, 10)  # the first of ten seeds
-COMPILED = range(1000, 1005)
+INTERPRETED = range(0, 100, 10)  # the first of ten seeds
+COMPILED = range(1000, 1008)
 
 
 def agrees(seed: int, backend: str) -> None:
