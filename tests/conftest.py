@@ -17,7 +17,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of the many processes
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 # Compiling makes the first example slow and the next ones fast, so time limits say nothing.
-# The tests say the same at each run; `make fuzz` looks for something new, with twice as many examples in tests/property.
+# The tests say the same at each run; `make fuzz` looks for something new, with twice as many of tests/property.
 settings.register_profile(
     "tests", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, print_blob=True
 )
