@@ -7,11 +7,12 @@ BIN := $(VENV)/bin
 comma := ,
 ZIG := $(if $(HARP_CC)$(shell command -v cc || command -v gcc || command -v clang),,$(comma)zig)
 
-.PHONY: help demo test lint wheel clean
+.PHONY: help demo test fuzz lint wheel clean
 
 help:
 	@echo "make demo    train a classifier of handwritten digits; writes a picture"
 	@echo "make test    run the tests"
+	@echo "make fuzz    search for sizes at which harp is wrong, for an hour; FUZZ_ARGS='--minutes 5', '--help'"
 	@echo "make lint    formatting, lint, types, layers"
 	@echo "make wheel   build dist/*.whl"
 	@echo "make clean   remove .venv and all that was built"
@@ -21,6 +22,9 @@ demo: $(VENV)/demo.stamp
 
 test: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+fuzz: $(VENV)/test.stamp
+	$(BIN)/python tests/property/fuzz.py --all $(FUZZ_ARGS)
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
@@ -34,7 +38,7 @@ wheel: $(VENV)/dev.stamp
 
 clean:
 	rm -rf $(VENV) build dist .coverage .coverage.* htmlcov
-	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf fuzz-findings .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }

@@ -17,6 +17,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of the many processes
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 # Compiling makes the first example slow and the next ones fast, so time limits say nothing.
-settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+# The tests say the same at each run; `make fuzz` looks for something new, with twice as many of tests/property.
+settings.register_profile(
+    "tests", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, print_blob=True
+)
+settings.register_profile("fuzz", settings.get_profile("tests"), derandomize=False, max_examples=200)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "tests"))

@@ -9,11 +9,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from hypothesis import settings
 
 import harp.numpy as hnp
 
 ANY, NUMBERS, FLOATS, INTEGERS = "biuf", "iuf", "f", "iu"
 EVERY, FIELDS = ANY + "c", NUMBERS + "c"  # complex numbers have no order
+
+
+def examples(percent: int) -> settings:
+    """So many of each hundred examples that the profile asks for."""
+    return settings(max_examples=settings().max_examples * percent // 100)
 
 
 class Step(NamedTuple):

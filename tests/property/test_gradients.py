@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from steps import BINARY, UNARY, both
+from steps import BINARY, UNARY, both, examples
 from test_programs import SIZES, Program
 
 import harp
@@ -50,7 +50,7 @@ def agree(function, x: np.ndarray, direction: np.ndarray, gradient: np.ndarray, 
         assert abs(np.sum(gradient * direction) - expected) < tolerance * scale
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(smooth_programs(), st.lists(SIZES.filter(lambda n: n < 9), min_size=3, max_size=3), st.integers(0, 99))
 def test_gradients_are_the_slopes(program, sizes, seed):
     rng = np.random.default_rng(seed)

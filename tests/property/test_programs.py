@@ -9,9 +9,9 @@ from collections.abc import Collection
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from steps import BINARY, UNARY, Step
+from steps import BINARY, UNARY, Step, examples
 
 import harp
 import harp.numpy as hnp
@@ -94,7 +94,7 @@ def agree(actual: object, expected: np.ndarray, exact: bool) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "bool"])
 def test_donated_arguments_change_no_bit(dtype):
-    @settings(max_examples=15)
+    @examples(15)
     @given(
         program=programs(np.dtype(dtype).kind), sizes=st.lists(SIZES, min_size=3, max_size=4), seed=st.integers(0, 99)
     )
@@ -116,7 +116,7 @@ def test_donated_arguments_change_no_bit(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_compiled_interpreted_and_numpy_agree(dtype):
-    @settings(max_examples=30)
+    @examples(30)
     @given(
         program=programs(np.dtype(dtype).kind), sizes=st.lists(SIZES, min_size=3, max_size=6), seed=st.integers(0, 99)
     )
