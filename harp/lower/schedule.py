@@ -238,6 +238,13 @@ class _Scheduler:
         fresh = [c for c in inner.each(node.conditions) if not nonnegative(c)]
         return Use(inner.each(node.index), tuple(dict.fromkeys((*use.conditions, *fresh))))
 
+    def asks_index_arrays(self, node: View | Gather, use: Use) -> bool:
+        """Whether the node's own conditions hold elements of index arrays, which are there only where those of the use
+        hold. In a load all conditions take turns; as a value, what is read from a view would be chosen by them alone."""
+        read = self.by_data(node, use)[0] if isinstance(node, Gather) else self.through(node, use)
+        own = read.conditions[len(use.conditions) :]
+        return bool(use.conditions) and any(picks_in(c) for c in own)
+
     def over_domain(self, kernel: _Kernel, node: MapReduce, use: Use) -> tuple[Use, tuple[Loop, ...]]:
         """The use of a map's operands, and the loops of a reduction, which get numbers of the kernel."""
         if node.reduce is None:
@@ -307,6 +314,10 @@ def _is_read_again_in_reduction(s: _Scheduler, node: Gather, uses: Debts) -> boo
     return s.repeated(node, uses, reduces=True)
 
 
+def _asks_index_arrays(s: _Scheduler, node: View | Gather, uses: Debts) -> bool:
+    return isinstance(node.src, (View, Gather)) and any(s.asks_index_arrays(node, use) for _, use in uses)
+
+
 def _costs_too_much(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
     return s.debt(node, uses) > _DEBT and (bool(node.operands) or weight(node.expr) > _DEBT)
 
@@ -327,10 +338,14 @@ _COMMON: tuple[tuple[str, Keep], ...] = (
     ("read by rows", _is_read_by_rows),
 )
 KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
-    View: _COMMON,
+    View: (*_COMMON, ("chosen by data under conditions", _asks_index_arrays)),
     RowWise: (*_COMMON, ("function of rows", _is_wanted)),
     Contiguous: (*_COMMON, ("contiguous", _is_wanted)),
-    Gather: (*_COMMON, ("read again in a reduction", _is_read_again_in_reduction)),
+    Gather: (
+        *_COMMON,
+        ("read again in a reduction", _is_read_again_in_reduction),
+        ("chosen by data under conditions", _asks_index_arrays),
+    ),
     Scatter: (*_COMMON, ("scatter", _is_wanted)),
     MapReduce: (
         *_COMMON,
