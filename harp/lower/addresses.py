@@ -126,8 +126,9 @@ class _Checked:
         value = rewrite((s.value,), leaf)[0]
         always += self.inside(Load(s.buffer, s.index), self.origins.of_store(s.buffer), stores=True)
         checked = s if value is s.value else Store(s.buffer, s.index, value, s.reduce)
-        # A variable has a value in any case.
-        fallback = Store(s.buffer, (), const(0, s.buffer.dtype)) if s.buffer.space is Space.REG else None
+        # A variable gets a value in any case.
+        starts = s.buffer.space is Space.REG and s.reduce is None
+        fallback = Store(s.buffer, (), const(0, s.buffer.dtype)) if starts else None
         whole = self.chain(_needed(always), checked, fallback)
         return sequence((*before, whole)) if before else whole
 

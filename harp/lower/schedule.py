@@ -239,8 +239,10 @@ class _Scheduler:
         return Use(inner.each(node.index), tuple(dict.fromkeys((*use.conditions, *fresh))))
 
     def asks_index_arrays(self, node: View | Gather, use: Use) -> bool:
-        """Whether the node's own conditions hold elements of index arrays, which are there only where those of the use
-        hold. In a load all conditions take turns; as a value, what is read from a view would be chosen by them alone."""
+        """Whether the node's own conditions hold elements of index arrays, which are there where those of the use hold.
+
+        In a load one condition is evaluated after the other. What chooses between values is evaluated everywhere.
+        """
         read = self.by_data(node, use)[0] if isinstance(node, Gather) else self.through(node, use)
         own = read.conditions[len(use.conditions) :]
         return bool(use.conditions) and any(picks_in(c) for c in own)
