@@ -13,17 +13,7 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from harp.errors import VerificationError
-from harp.lower.cost import (
-    Frame,
-    Nesting,
-    Use,
-    count_users,
-    is_reduction,
-    operations,
-    repeats,
-    tails,
-    weight,
-)
+from harp.lower.cost import Frame, Nesting, Use, count_users, is_reduction, operations, repeats, tails, weight
 from harp.lower.loops import Buffer
 from harp.lower.picks import Picks
 from harp.trace.bounds import nonnegative
@@ -238,15 +228,6 @@ class _Scheduler:
         fresh = [c for c in inner.each(node.conditions) if not nonnegative(c)]
         return Use(inner.each(node.index), tuple(dict.fromkeys((*use.conditions, *fresh))))
 
-    def asks_index_arrays(self, node: View | Gather, use: Use) -> bool:
-        """Whether the node's own conditions hold elements of index arrays, which are there where those of the use hold.
-
-        In a load one condition is evaluated after the other. What chooses between values is evaluated everywhere.
-        """
-        read = self.by_data(node, use)[0] if isinstance(node, Gather) else self.through(node, use)
-        own = read.conditions[len(use.conditions) :]
-        return bool(use.conditions) and any(picks_in(c) for c in own)
-
     def over_domain(self, kernel: _Kernel, node: MapReduce, use: Use) -> tuple[Use, tuple[Loop, ...]]:
         """The use of a map's operands, and the loops of a reduction, which get numbers of the kernel."""
         if node.reduce is None:
@@ -317,7 +298,11 @@ def _is_read_again_in_reduction(s: _Scheduler, node: Gather, uses: Debts) -> boo
 
 
 def _asks_index_arrays(s: _Scheduler, node: View | Gather, uses: Debts) -> bool:
-    return isinstance(node.src, (View, Gather)) and any(s.asks_index_arrays(node, use) for _, use in uses)
+    """Whether its own conditions hold elements of index arrays that are there only where those of a use hold. A load
+    evaluates one after the other; what chooses between values of another view is evaluated everywhere."""
+    reads = [(use, s.by_data(node, use)[0] if isinstance(node, Gather) else s.through(node, use)) for _, use in uses]
+    own = [c for use, read in reads if use.conditions for c in read.conditions[len(use.conditions) :]]
+    return isinstance(node.src, (View, Gather)) and any(map(picks_in, own))
 
 
 def _costs_too_much(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
@@ -339,15 +324,12 @@ _COMMON: tuple[tuple[str, Keep], ...] = (
     ("base of a scatter", _is_base),
     ("read by rows", _is_read_by_rows),
 )
+_BY_DATA = ("chosen by data under conditions", _asks_index_arrays)
 KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
-    View: (*_COMMON, ("chosen by data under conditions", _asks_index_arrays)),
+    View: (*_COMMON, _BY_DATA),
     RowWise: (*_COMMON, ("function of rows", _is_wanted)),
     Contiguous: (*_COMMON, ("contiguous", _is_wanted)),
-    Gather: (
-        *_COMMON,
-        ("read again in a reduction", _is_read_again_in_reduction),
-        ("chosen by data under conditions", _asks_index_arrays),
-    ),
+    Gather: (*_COMMON, ("read again in a reduction", _is_read_again_in_reduction), _BY_DATA),
     Scatter: (*_COMMON, ("scatter", _is_wanted)),
     MapReduce: (
         *_COMMON,
