@@ -1,9 +1,10 @@
 """What the environment says, the counters behind `harp.stats()`, and the log.
 
 HARP_VERIFY  0 off, 1 between stages, 2 after each pass, 3 also runs the program before and after each pass
+HARP_CHECK   1 compiles every function as with `harp.jit(f, check=True)`
 HARP_THREADS how many threads run parallel loops; 0 for as many as there are cores
 HARP_DEBUG   0 quiet, 1 what is compiled, 2 graphs, 3 schedules and loop nests, 4 C source, 5 every pass
-Neither changes any result, so neither is part of a cache key.
+None changes any result. A checked program is another program, with a cache key of its own.
 """
 
 from __future__ import annotations
@@ -53,11 +54,12 @@ MOST_THREADS = 256
 class Settings:
     """Levels read from the environment at import; tests and users may set them at run time."""
 
-    __slots__ = ("debug", "threads", "verify")
+    __slots__ = ("check", "debug", "threads", "verify")
 
     def __init__(self) -> None:
         self.verify = _level("HARP_VERIFY", 3)
         self.debug = _level("HARP_DEBUG", 5)
+        self.check = bool(_level("HARP_CHECK", 1))
         self.threads = _level("HARP_THREADS", MOST_THREADS)
 
 

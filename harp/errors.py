@@ -117,3 +117,7 @@ class ToolchainError(HarpError, RuntimeError):
 
 class VerificationError(HarpError, AssertionError):
     """An intermediate program broke one of harp's own invariants: a bug in harp, please report it."""
+
+
+class AddressError(VerificationError):
+    """A checked program would have left an array: a bug in harp, please report it."""

@@ -25,13 +25,14 @@ class NumpyKernel:
 
     function: Callable[..., int] | None = None
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, check: bool = False) -> None:
+        self._check = check
         self._sizes = sizes_of(graph)
         self._graph = _open(graph)
 
     def __call__(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], sizes: Sequence[int], /) -> int:
         try:
-            results = interpret(self._graph, inputs, dict(zip(self._sizes, sizes, strict=True)))
+            results = interpret(self._graph, inputs, dict(zip(self._sizes, sizes, strict=True)), self._check)
         except OutOfMemoryError:
             return 1
         for out, result in zip(outputs, results, strict=True):
@@ -44,8 +45,8 @@ class NumpyBackend:
 
     name = "numpy"
 
-    def compile(self, program: Program | None, graph: Graph, options: CompileOptions) -> Kernel:
-        return NumpyKernel(graph)
+    def compile(self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False) -> Kernel:
+        return NumpyKernel(graph, check)
 
 
 BACKEND = NumpyBackend()

@@ -45,8 +45,10 @@ class Kernel(Protocol):
 
 
 class Backend(Protocol):
-    """One way to run programs."""
+    """One way to run programs. `check` is for those that run the graph; a program has tests of its own."""
 
     name: str
 
-    def compile(self, program: Program | None, graph: Graph, options: CompileOptions) -> Kernel: ...
+    def compile(
+        self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
+    ) -> Kernel: ...

@@ -19,6 +19,7 @@ from harp.lower.chunks import in_chunks
 from harp.lower.complex import split
 from harp.lower.cost import Frame, Nesting, Use, count_users, weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Space, Stmt, Store
+from harp.lower.origin import Origins
 from harp.lower.picks import Binding
 from harp.lower.rewrite import nest, sequence, start
 from harp.lower.rows import row_kernel
@@ -27,6 +28,7 @@ from harp.lower.target import Target
 from harp.trace.dtypes import DType
 from harp.trace.expr import Apply, Const, Expr, Position, apply, const, select, substitute, walk
 from harp.trace.index import Index, Loop
+from harp.trace.inside import Access
 from harp.trace.node import Constant, Contiguous, Gather, MapReduce, Node, RowWise, Scatter, View, at, positions
 from harp.trace.ops import Op, Reduce
 
@@ -40,7 +42,8 @@ _MOST_SCALARS = 32
 class Built:
     """Kernels in order, and the buffers that they use. `inputs` are the parameters, then the captured arrays.
 
-    `donated` are pairs of an input and the output that lives in its memory, by their numbers.
+    `donated` are pairs of an input and the output that lives in its memory, by their numbers. `origins` say from which
+    lines loads and stores come, `accesses` what a checked program can complain about; see `harp.lower.addresses`.
     """
 
     kernels: tuple[Kernel, ...]
@@ -48,6 +51,8 @@ class Built:
     outputs: tuple[Buffer, ...]
     scratch: tuple[Buffer, ...]
     donated: tuple[tuple[int, int], ...] = ()
+    origins: Origins = attrs.field(factory=lambda: Origins({}))
+    accesses: tuple[Access, ...] = ()
 
 
 def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> Built:
@@ -75,18 +80,20 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> B
         memory[group.root] = memory[owner]
     binding = Binding({stand_in: memory[node] for node, stand_in in schedule.arrays.items()})
     kernels: list[Kernel] = []
+    origins = Origins(graph.sites)
     for group in schedule.groups:
         root = group.root
+        origins.note_store(memory[root], root)
         if isinstance(root, RowWise):
             kernels.append(row_kernel(root, memory))
             continue
         if isinstance(root, Scatter) and memory[root.base] is not memory[root]:
             kernels.append(_copy(memory[root], memory[root.base]))
-        kernel, parts = in_chunks(_Builder(group, memory, binding, target).kernel(), len(scratch))
+        kernel, parts = in_chunks(_Builder(group, memory, binding, target, origins).kernel(), len(scratch))
         kernels.append(kernel)
         scratch += parts
     kernels += [_copy(buffer, memory[node]) for buffer, node in copies]
-    return Built(tuple(kernels), inputs, outputs, tuple(scratch))
+    return Built(tuple(kernels), inputs, outputs, tuple(scratch), origins=origins)
 
 
 def bases(schedule: Schedule) -> dict[Node, Scatter]:
@@ -114,8 +121,11 @@ def _copy(target: Buffer, source: Buffer) -> Kernel:
 class _Builder:
     """One kernel: values of its steps, and what stands at each depth of the root's loops."""
 
-    def __init__(self, group: Group, memory: Mapping[Node, Buffer], binding: Binding, target: Target) -> None:
+    def __init__(
+        self, group: Group, memory: Mapping[Node, Buffer], binding: Binding, target: Target, origins: Origins
+    ) -> None:
         self.group = group
+        self.origins = origins
         self.memory = memory
         self.binding = binding
         self.target = target
@@ -150,7 +160,7 @@ class _Builder:
         """The value of an input of the step, which may be a variable at an outer depth."""
         node, use = step.node.inputs[slot], step.reads[slot]
         if node in self.memory:
-            return self.load(node, use, const(0, node.dtype))
+            return self.load(step, node, use, const(0, node.dtype))
         value = self.values[node, use]
         outer = self.nesting.frame((*use.at, *use.conditions))
         if outer.loops or outer == self.inside(step) or self.scalars >= _MOST_SCALARS or weigh(value) < _WORTH_KEEPING:
@@ -159,10 +169,12 @@ class _Builder:
         found = self.values[node, use] = self.variable(outer.depth, value.dtype, lambda v: Store(v, (), value))
         return found
 
-    def load(self, node: Node, use: Use, fill: Const) -> Load:
-        """An element in memory, `fill` outside the conditions."""
+    def load(self, step: Step, node: Node, use: Use, fill: Const) -> Load:
+        """An element in memory that the step reads, `fill` outside the conditions."""
         conditions = self.binding.each(use.conditions)
-        return Load(self.memory[node], self.binding.each(use.at), conditions, fill if conditions else None)
+        found = Load(self.memory[node], self.binding.each(use.at), conditions, fill if conditions else None)
+        self.origins.note_load(found, step.node, node, self.group.root)
+        return found
 
     def inside(self, step: Step) -> Frame:
         """Where the step's expression is evaluated; a root is evaluated inside all of its loops."""
@@ -188,7 +200,7 @@ class _Builder:
         if not own or node.fill is None:
             return self.read(step, 0)
         if node.src in self.memory:
-            return self.load(node.src, step.reads[0], node.fill)
+            return self.load(step, node.src, step.reads[0], node.fill)
         return select(holds(self.binding.each(own)), self.read(step, 0), node.fill)
 
     def scatter(self, step: Step) -> Expr:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from harp.config import settings, show
+from harp.lower.addresses import check_addresses, verify_checked
 from harp.lower.build import Built, build
 from harp.lower.check import check_graph, check_program
 from harp.lower.donate import donate
@@ -34,7 +35,10 @@ from harp.trace.verify import verify_graph
 
 @attrs.frozen(eq=False)
 class Lowered:
-    """A graph on its way to a program: what a pass has not made yet is empty. `donated` are inputs given up."""
+    """A graph on its way to a program: what a pass has not made yet is empty.
+
+    `donated` are inputs given up; the program `checks` its addresses, or not.
+    """
 
     source: Graph
     target: Target
@@ -43,6 +47,7 @@ class Lowered:
     built: Built
     program: Program
     donated: tuple[int, ...] = ()
+    checks: bool = False
 
     @property
     def loops(self) -> str:
@@ -91,6 +96,15 @@ def _donate(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=donate(s.built, s.donated)) if s.donated else s
 
 
+def _addresses(s: Lowered) -> Lowered:
+    return attrs.evolve(s, built=check_addresses(s.built, s.graph)) if s.checks else s
+
+
+def _unless_checked(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lowered]:
+    """The pass for programs that do not check their addresses."""
+    return lambda s: s if s.checks else run(s)
+
+
 def _long(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=long_rows(s.built))
 
@@ -110,7 +124,9 @@ def _plan(s: Lowered) -> Lowered:
 def _assembled(s: Lowered) -> Program:
     built = s.built
     slots = plan(built.kernels, built.scratch)
-    return Program(built.inputs, built.outputs, sizes_of(s.source), (), slots, built.kernels, built.donated)
+    return Program(
+        built.inputs, built.outputs, sizes_of(s.source), (), slots, built.kernels, built.donated, built.accesses
+    )
 
 
 def _verify_kernels(before: Lowered, after: Lowered) -> None:
@@ -118,6 +134,12 @@ def _verify_kernels(before: Lowered, after: Lowered) -> None:
     for kernel in after.built.kernels:
         if kernel not in before.built.kernels:
             verify_kernel(kernel)
+
+
+def _verify_addresses(before: Lowered, after: Lowered) -> None:
+    _verify_kernels(before, after)
+    if after.checks:
+        verify_checked(after.built.kernels)
 
 
 def _check_graph(before: Lowered, after: Lowered) -> None:
@@ -162,24 +184,26 @@ PASSES = (
     Pass("schedule", 3, _schedule, _verify_schedule, _no_check, lambda s: repr(s.schedule), ends_stage=True),
     Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),
     Pass("prefix", 5, _prefix, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("fuse", 5, _fuse, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("fuse", 5, _unless_checked(_fuse), _verify_kernels, _check_kernels, _kernels_text),
     Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("long rows", 5, _long, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("tile", 5, _tile, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("parallel", 5, _parallel, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("addresses", 5, _addresses, _verify_addresses, _check_kernels, _kernels_text),
+    Pass("long rows", 5, _unless_checked(_long), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("tile", 5, _unless_checked(_tile), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("parallel", 5, _unless_checked(_parallel), _verify_kernels, _check_kernels, _kernels_text),
     Pass("plan memory", 3, _plan, _verify_program, _check_kernels, lambda s: s.loops, ends_stage=True),
 )
 
 
-def lower(graph: Graph, target: Target, donated: Sequence[int] = ()) -> Lowered:
+def lower(graph: Graph, target: Target, donated: Sequence[int] = (), check: bool = False) -> Lowered:
     """The program that computes a graph in canonical form, with what each pass made on the way.
 
-    Outputs may live in the memory of those inputs whose numbers are in `donated`.
+    Outputs may live in the memory of those inputs whose numbers are in `donated`. With `check` the program compares
+    every index with its axis, as in `harp.lower.addresses`, and the passes that make loops fast are left out.
     """
     if settings.verify >= 1:
         verify_graph(graph)
     empty = Program((), (), (), (), (), ())
-    state = Lowered(graph, target, graph, Schedule(graph, ()), Built((), (), (), ()), empty, tuple(donated))
+    state = Lowered(graph, target, graph, Schedule(graph, ()), Built((), (), (), ()), empty, tuple(donated), check)
     for step in PASSES:
         before, state = state, step.run(state)
         if settings.debug >= step.level:

@@ -11,6 +11,7 @@ import attrs
 
 from harp.lower.loops import Buffer, Kernel, Let
 from harp.trace.index import Index, Symbol
+from harp.trace.inside import Access
 
 
 @attrs.frozen(eq=False)
@@ -27,6 +28,9 @@ class Program:
 
     `donated` are pairs (input, output) by number: the output holds the input's elements when the program starts, and no
     kernel touches the input itself.
+
+    A checked program has `accesses`, and one more output than its graph, of three numbers: 0, or which of them was
+    outside, counted from 1; the index; and the size of the axis.
     """
 
     inputs: tuple[Buffer, ...]
@@ -36,3 +40,4 @@ class Program:
     scratch: tuple[Slot, ...]
     kernels: tuple[Kernel, ...]
     donated: tuple[tuple[int, int], ...] = ()
+    accesses: tuple[Access, ...] = ()

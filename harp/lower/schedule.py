@@ -13,17 +13,7 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from harp.errors import VerificationError
-from harp.lower.cost import (
-    Frame,
-    Nesting,
-    Use,
-    count_users,
-    is_reduction,
-    operations,
-    repeats,
-    tails,
-    weight,
-)
+from harp.lower.cost import Frame, Nesting, Use, count_users, is_reduction, operations, repeats, tails, weight
 from harp.lower.loops import Buffer
 from harp.lower.picks import Picks
 from harp.trace.bounds import nonnegative
@@ -307,6 +297,14 @@ def _is_read_again_in_reduction(s: _Scheduler, node: Gather, uses: Debts) -> boo
     return s.repeated(node, uses, reduces=True)
 
 
+def _asks_index_arrays(s: _Scheduler, node: View | Gather, uses: Debts) -> bool:
+    """Whether its own conditions hold elements of index arrays that are there only where those of a use hold. A load
+    evaluates one after the other; what chooses between values of another view is evaluated everywhere."""
+    reads = [(use, s.by_data(node, use)[0] if isinstance(node, Gather) else s.through(node, use)) for _, use in uses]
+    own = [c for use, read in reads if use.conditions for c in read.conditions[len(use.conditions) :]]
+    return isinstance(node.src, (View, Gather)) and any(map(picks_in, own))
+
+
 def _costs_too_much(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
     return s.debt(node, uses) > _DEBT and (bool(node.operands) or weight(node.expr) > _DEBT)
 
@@ -326,11 +324,12 @@ _COMMON: tuple[tuple[str, Keep], ...] = (
     ("base of a scatter", _is_base),
     ("read by rows", _is_read_by_rows),
 )
+_BY_DATA = ("chosen by data under conditions", _asks_index_arrays)
 KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
-    View: _COMMON,
+    View: (*_COMMON, _BY_DATA),
     RowWise: (*_COMMON, ("function of rows", _is_wanted)),
     Contiguous: (*_COMMON, ("contiguous", _is_wanted)),
-    Gather: (*_COMMON, ("read again in a reduction", _is_read_again_in_reduction)),
+    Gather: (*_COMMON, ("read again in a reduction", _is_read_again_in_reduction), _BY_DATA),
     Scatter: (*_COMMON, ("scatter", _is_wanted)),
     MapReduce: (
         *_COMMON,

@@ -13,14 +13,17 @@ from typing import cast
 
 import numpy as np
 
+from harp.config import settings
 from harp.errors import OutOfMemoryError
 from harp.trace import expr as expression
 from harp.trace.cumulative import Running, running
 from harp.trace.dtypes import Buffer, computing
 from harp.trace.expr import Apply, Expr, Operand, Position
 from harp.trace.graph import Graph
+from harp.trace.grid import Sizes, numbers, on_grid
 from harp.trace.halves import rounded, widened
-from harp.trace.index import Atom, FloorDiv, Index, Loop, Relu, Symbol, evaluate, value_atoms
+from harp.trace.index import FloorDiv, Index, Loop, Relu, Symbol, evaluate, value_atoms
+from harp.trace.inside import require_inside
 from harp.trace.node import (
     Constant,
     Contiguous,
@@ -31,32 +34,41 @@ from harp.trace.node import (
     Put,
     RowWise,
     Scatter,
-    Shape,
     View,
     walk,
 )
 from harp.trace.ops import Op, Reduce
 from harp.trace.rows import ROWS
-from harp.trace.sites import where
+from harp.trace.sites import Site, where
 
-Sizes = Callable[[Atom], int]
+NO_SITES: Mapping[Node, Site] = {}
 
 
-def interpret(graph: Graph, arrays: Sequence[Buffer], sizes: Mapping[Symbol, int]) -> list[Buffer]:
-    """The outputs for these inputs. Each output is a fresh, contiguous array."""
-    values = evaluate_nodes(graph.outputs, dict(zip(graph.inputs, arrays, strict=True)), sizes)
+def interpret(graph: Graph, arrays: Sequence[Buffer], sizes: Mapping[Symbol, int], check: bool = False) -> list[Buffer]:
+    """The outputs for these inputs. Each output is a fresh, contiguous array.
+
+    `check` asks of each view first whether it stays inside its source. Raises AddressError where it does not.
+    """
+    values = evaluate_nodes(graph.outputs, dict(zip(graph.inputs, arrays, strict=True)), sizes, check, graph.sites)
     return [np.array(values[o], order="C", copy=True) for o in graph.outputs]
 
 
 def evaluate_nodes(
-    roots: Sequence[Node], values: dict[Node, Buffer], sizes: Mapping[Symbol, int]
+    roots: Sequence[Node],
+    values: dict[Node, Buffer],
+    sizes: Mapping[Symbol, int],
+    check: bool = False,
+    sites: Mapping[Node, Site] = NO_SITES,
 ) -> Mapping[Node, Buffer]:
     """`values` with those of the roots, and without those that are not needed any more."""
+    check = check or settings.check or settings.verify >= 3
     order = list(walk(roots, _reads))
     last_use = {i: k for k, node in enumerate(order) for i in _reads(node)}
     keep = set(roots)
     for k, node in enumerate(order):
         if node not in values:
+            if check:
+                require_inside(node, sizes, sites.get(node))
             values[node] = evaluate_node(node, values, sizes)
         for i in set(_reads(node)):
             if last_use[i] == k and i not in keep:
@@ -75,7 +87,7 @@ def evaluate_node(node: Node, values: Mapping[Node, Buffer], sizes: Mapping[Symb
     try:
         return _EVALUATE[type(node)](node, values, cast(Sizes, sizes.__getitem__))
     except (MemoryError, ValueError, OverflowError) as error:
-        shape = _numbers(node.shape, cast(Sizes, sizes.__getitem__))
+        shape = numbers(node.shape, cast(Sizes, sizes.__getitem__))
         if not isinstance(error, MemoryError) and prod(shape) * node.dtype.itemsize < 2**63:  # NumPy's end of sizes
             raise
         raise OutOfMemoryError(
@@ -83,16 +95,12 @@ def evaluate_node(node: Node, values: Mapping[Node, Buffer], sizes: Mapping[Symb
         ) from None
 
 
-def _numbers(shape: Shape, sizes: Sizes) -> tuple[int, ...]:
-    return tuple(evaluate(p, sizes) for p in shape)
-
-
 def _constant(node: Constant, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
     return node.captured.array
 
 
 def _contiguous(node: Contiguous, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
-    return np.ascontiguousarray(values[node.src]).reshape(_numbers(node.shape, sizes))
+    return np.ascontiguousarray(values[node.src]).reshape(numbers(node.shape, sizes))
 
 
 def _row_wise(node: RowWise, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
@@ -103,10 +111,10 @@ def _map_reduce(node: MapReduce, values: Mapping[Node, Buffer], sizes: Sizes) ->
     found = running(node)
     if found is not None:
         return _accumulate(found, values[found.values])
-    domain = _numbers(node.domain, sizes)
+    domain = numbers(node.domain, sizes)
 
     def position(index: Index) -> Buffer:
-        return np.asarray(_on_grid(index, domain, sizes), np.int64)
+        return np.asarray(on_grid(index, domain, sizes), np.int64)
 
     return map_reduce(node.expr, [values[o] for o in node.operands], domain, node.reduce, node.axes, position)
 
@@ -191,15 +199,15 @@ def _without_repeats(a: Buffer) -> tuple[Buffer, list[int]]:
 
 
 def _view(node: View, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
-    src, shape = values[node.src], _numbers(node.shape, sizes)
+    src, shape = values[node.src], numbers(node.shape, sizes)
     if not node.conditions:
         strided = _strided(src, node.index, shape, sizes)
         if strided is not None:
             return strided
-    index = tuple(_on_grid(p, shape, sizes) for p in node.index)
+    index = tuple(on_grid(p, shape, sizes) for p in node.index)
     valid = np.asarray(True)
     for condition in node.conditions:
-        valid = np.logical_and(valid, np.greater_equal(_on_grid(condition, shape, sizes), 0))
+        valid = np.logical_and(valid, np.greater_equal(on_grid(condition, shape, sizes), 0))
     if 0 in src.shape or 0 in shape:
         assert 0 in shape or not valid.any()
         return np.broadcast_to(_fill(node, src), shape)
@@ -214,7 +222,7 @@ def _gather(node: Gather, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer
     src = values[node.src]
     at, inside = _places([values[i] for i in node.indices], src.shape)
     if 0 in src.shape[: len(at)]:  # nothing is inside
-        return np.broadcast_to(_fill(node, src), _numbers(node.shape, sizes))
+        return np.broadcast_to(_fill(node, src), numbers(node.shape, sizes))
     taken = np.asarray(src[at])
     if node.fill is None:
         return taken
@@ -291,40 +299,6 @@ def _affine(p: Index, rank: int, sizes: Sizes) -> tuple[int, list[int]] | None:
         else:
             start += factor
     return start, slopes
-
-
-def _on_grid(p: Index, shape: tuple[int, ...], sizes: Sizes) -> Buffer:
-    """The values of an index expression at all positions, as an array that broadcasts to the shape."""
-
-    def value(atom: Atom) -> int:
-        if isinstance(atom, Loop):
-            ends = [1] * len(shape)
-            ends[atom.axis] = shape[atom.axis]
-            # Arrays go through the same arithmetic as numbers.
-            return cast(int, np.arange(shape[atom.axis], dtype=np.int64).reshape(ends))
-        return sizes(atom)
-
-    return np.asarray(_grid(p, value))
-
-
-def _grid(p: Index, value: Callable[[Atom], int]) -> Buffer:
-    """Modulo 2**64, as in a compiled program: what fits is exact, whatever the terms are."""
-    total = np.asarray(0, np.int64)
-    for monomial, coefficient in p.terms:
-        term = np.asarray((coefficient + 2**63) % 2**64 - 2**63, np.int64)
-        for atom in monomial:
-            term = np.asarray(np.multiply(term, _grid_atom(atom, value)))
-        total = np.asarray(np.add(total, term))
-    return total
-
-
-def _grid_atom(atom: Atom, value: Callable[[Atom], int]) -> Buffer:
-    if isinstance(atom, FloorDiv):
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.floor_divide(_grid(atom.num, value), _grid(atom.den, value)))
-    if isinstance(atom, Relu):
-        return np.asarray(np.maximum(_grid(atom.arg, value), 0))
-    return np.asarray(value(atom))
 
 
 def _input(node: Input, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:

@@ -20,7 +20,7 @@ import attrs
 import numpy as np
 
 from harp.backends.options import CompileOptions
-from harp.config import MOST_THREADS, log
+from harp.config import MOST_THREADS, log, settings
 from harp.errors import ArgumentError
 from harp.trace.array import Array, Donation
 from harp.trace.demands import compile_demands
@@ -106,6 +106,7 @@ class JitFunction:
         signature: Declared | None,
         options: CompileOptions,
         threads: int | None,
+        check: bool,
     ) -> None:
         update_wrapper(self, function)
         self._function = function
@@ -115,6 +116,7 @@ class JitFunction:
         self._declared = signature
         self._options = options
         self._threads = threads
+        self._check = check
         self._short_ways: dict[Hashable, ShortWay | None] = {}  # of the latest entry for each key of static values
         self._entries: dict[tuple[Hashable, ...], list[Entry]] = {}
         self._lock = threading.RLock()
@@ -216,7 +218,7 @@ class JitFunction:
         from harp.transforms.programs import body, program_for  # not before a program is made
 
         scope, arguments, traced, signature = self._traced(call, has_named)
-        program = program_for(traced.graph, self._options, call.donated)
+        program = program_for(traced.graph, self._options, call.donated, self._check)
         # Not those of the program's graph: another function with other captured arrays may have made the program.
         captured = [node.captured.array for node in traced.graph.captured]
         log.info("%s: program %d, %r", function_name(self._function), self.compilations + 1, signature)
@@ -294,7 +296,8 @@ class JitFunction:
         scope, _, traced, signature = self._traced(call, bool(named))
         given = signature.compile_check()(*(size for array, _ in call.arrays for size in array.shape))
         assert given is not None, "the guards of a trace hold for the call that was traced"
-        return stages_of(traced.graph, call.donated, [scope.origins[s] for s in signature.sizes], given, self._threads)
+        sizes = [scope.origins[s] for s in signature.sizes]
+        return stages_of(traced.graph, call.donated, sizes, given, self._threads, self._check)
 
     def __repr__(self) -> str:
         return f"<jit of {function_name(self._function)}, {self.compilations} programs>"
@@ -337,6 +340,7 @@ def jit(
     signature: Sequence[Tree] | None = None,
     options: CompileOptions | None = None,
     threads: int | None = None,
+    check: bool | None = None,
 ) -> JitFunction | Callable[[Callable[..., Tree]], JitFunction]:
     """Compile a function of trees of arrays; use it as `@harp.jit`.
 
@@ -346,10 +350,12 @@ def jit(
     own. The caller gives up the harp arrays in arguments named by `donate_argnums` or `donate_argnames`: results may
     take over their memory, and to use them again is an error. `signature` declares sizes, one entry for each argument,
     as in `jit(f, signature=(harp.f32["n", 3], None))`. `threads` is how many threads run this function's loops, if not
-    as many as `harp.set_threads` says.
+    as many as `harp.set_threads` says. With `check` every index is compared with its array before memory is touched, so
+    that a mistake of harp is an AddressError instead of a wrong result or a crash; such a program is slow. Where it is
+    None, the environment variable HARP_CHECK decides.
 
     Raises, at a call: ArgumentError, UnsupportedDTypeError, SignatureError, ShapeError, StaticArgumentError,
-    OutputError, LeakedTracerError, DonatedError, OutOfMemoryError, ToolchainError.
+    OutputError, LeakedTracerError, DonatedError, OutOfMemoryError, ToolchainError, AddressError.
 
     >>> f = jit(lambda x: x * 2 + 1)
     >>> f(np.arange(3.0)), f(np.arange(5.0)), f.compilations
@@ -359,6 +365,9 @@ def jit(
         raise ArgumentError(f"options must be a harp.CompileOptions, not a {type(options).__name__}{where()}")
     if threads is not None and (type(threads) is not int or not 1 <= threads <= MOST_THREADS):
         raise ArgumentError(f"threads is a number from 1 to {MOST_THREADS}, not {threads!r}{where()}")
+    if check is not None and type(check) is not bool:
+        raise ArgumentError(f"check is True, False or None, not {check!r}{where()}")
+    checked = settings.check if check is None else check
 
     def decorate(f: Callable[..., Tree]) -> JitFunction:
         if isinstance(f, classmethod):
@@ -367,6 +376,6 @@ def jit(
         static = static_parameters(f, static_argnums, static_argnames)
         donated = donated_parameters(f, donate_argnums, donate_argnames, static)
         declared = None if signature is None else declared_signature(f, signature, static)
-        return JitFunction(f, static, donated, declared, options or CompileOptions(), threads)
+        return JitFunction(f, static, donated, declared, options or CompileOptions(), threads, checked)
 
     return decorate if function is None else decorate(function)

@@ -25,6 +25,7 @@ from harp.lower.program import Program
 from harp.lower.schedule import Schedule
 from harp.lower.target import Target
 from harp.trace.graph import Graph
+from harp.trace.inside import Access
 from harp.trace.signature import canonical
 from harp.trace.sites import where
 
@@ -84,10 +85,15 @@ class Stages:
 
 
 def stages_of(
-    graph: Graph, donated: Sequence[int], names: Sequence[str], given: Sequence[int], threads: int | None
+    graph: Graph,
+    donated: Sequence[int],
+    names: Sequence[str],
+    given: Sequence[int],
+    threads: int | None,
+    check: bool = False,
 ) -> Stages:
     """Lower a graph and print it as C, without compiling. `names` and values of its sizes stand in its order."""
-    lowered = lower(canonical(graph), target(), donated)
+    lowered = lower(canonical(graph), target(), donated, check)
     text = str(render(lowered.program))
     workers = threads or settings.threads or usable_cores()
     return Stages(
@@ -105,9 +111,10 @@ def target() -> Target:
 
 
 def compiled(
-    graph: Graph, name: str, options: CompileOptions, donated: Sequence[int] = ()
-) -> tuple[Kernel, tuple[tuple[int, int], ...]]:
-    """What the backend of this name makes of a graph in canonical form, and which outputs live in donated inputs."""
-    lowered = lower(graph, target(), donated) if name == "c" else None
-    kernel = backends.get(name).compile(lowered.program if lowered else None, graph, options)
-    return kernel, lowered.program.donated if lowered else ()
+    graph: Graph, name: str, options: CompileOptions, donated: Sequence[int] = (), check: bool = False
+) -> tuple[Kernel, tuple[tuple[int, int], ...], tuple[Access, ...]]:
+    """What the backend of this name makes of a graph in canonical form, which outputs live in donated inputs, and
+    which accesses the program reports."""
+    program = lower(graph, target(), donated, check).program if name == "c" else None
+    kernel = backends.get(name).compile(program, graph, options, check)
+    return (kernel, program.donated, program.accesses) if program else (kernel, (), ())

@@ -28,19 +28,23 @@ from harp.backends.records import Pairs, Record, recall, record_key, remember
 from harp.backends.threads import threads_of_this_thread
 from harp.backends.toolchain import find_toolchain, problem
 from harp.config import counters, log, settings, show
-from harp.errors import OutOfMemoryError
+from harp.errors import AddressError, OutOfMemoryError
 from harp.locks import forkable_lock
 from harp.trace.array import Array, Donation, give_up
 from harp.trace.digest import digest
 from harp.trace.dtypes import Buffer
-from harp.trace.graph import Graph
+from harp.trace.graph import Graph, inline
 from harp.trace.index import product
+from harp.trace.inside import Access
+from harp.trace.node import Input
 from harp.trace.signature import canonical, python_source, sizes_of
-from harp.trace.sites import user_site
+from harp.trace.sites import Site, user_site
 from harp.trace.trees import TreeSpec
 from harp.transforms.calls import Body, assembly, names
 
-_Key = tuple[bytes, str, CompileOptions, tuple[int, ...]]
+# The names of the arguments and the lines of the nodes, which the errors of a checked program tell.
+_Origin = tuple[tuple[str, ...], tuple[Site | None, ...]]
+_Key = tuple[bytes, str, CompileOptions, tuple[int, ...], _Origin | None]
 
 _lock = forkable_lock(sys.modules[__name__])  # of `_making`
 _making: dict[_Key, threading.Lock] = {}
@@ -56,6 +60,7 @@ class Program:
     """A graph in canonical form with the kernel that computes it.
 
     `donated` are the inputs that are given up, `taken` pairs of one of them and the output that lives in its memory.
+    `checked` says whether a call checks its addresses; a kernel with `accesses` has an output for what it finds.
     """
 
     graph: Graph
@@ -63,6 +68,8 @@ class Program:
     sizes: int  # how many the kernel takes
     donated: tuple[int, ...] = ()
     taken: Pairs = ()
+    checked: bool = False
+    accesses: tuple[Access, ...] = ()
 
 
 def backend_name() -> str:
@@ -75,11 +82,12 @@ def backend_name() -> str:
     return "numpy" if find_toolchain() is None else "c"
 
 
-def program_for(graph: Graph, options: CompileOptions, donated: tuple[int, ...] = ()) -> Program:
+def program_for(graph: Graph, options: CompileOptions, donated: tuple[int, ...] = (), check: bool = False) -> Program:
     """The process's program for this graph; made at most once. Different programs are made at the same time."""
     renamed = canonical(graph)
     name = backend_name()
-    key = digest(renamed), name, options, donated
+    origin = _origin(graph, renamed) if check else None
+    key = digest(renamed), name, options, donated, origin
     found = _programs.get(key)
     if found is not None:
         return found
@@ -93,24 +101,43 @@ def program_for(graph: Graph, options: CompileOptions, donated: tuple[int, ...] 
     return found
 
 
+def _origin(graph: Graph, renamed: Graph) -> _Origin:
+    """Where a graph comes from: equal graphs of other lines have the same form otherwise."""
+    return tuple(i.name for i in graph.inputs), tuple(map(renamed.sites.get, renamed.nodes()))
+
+
+def _named(graph: Graph, names: Sequence[str]) -> Graph:
+    """The graph in canonical form, but for the names of its inputs."""
+    made: dict[Input, Input] = {
+        node: Input(node.uid, name, node.shape, node.dtype) for node, name in zip(graph.inputs, names, strict=True)
+    }
+    renamed = inline(graph, made)
+    return Graph(tuple(made.values()), renamed.outputs, renamed.sites)
+
+
 def _make(graph: Graph, key: _Key) -> Program:
     show(2, "graph", graph)
-    content, name, options, donated = key
+    content, name, options, donated, origin = key
+    check = origin is not None
+    if origin is not None:
+        graph = _named(graph, origin[0])
     sizes = len(sizes_of(graph))
-    # Those who watch the compiler want it to run.
-    named = name == "c" and not (settings.verify or settings.debug)
+    # Those who watch the compiler want it to run. The table of accesses is not part of a record.
+    named = name == "c" and not (settings.verify or settings.debug or check)
     record = record_key(content, options, donated) if named else None
-    found = _recalled(graph, sizes, donated, record) if record else None
-    if found is None:
+    recalled = _recalled(graph, sizes, donated, record) if record else None
+    accesses: tuple[Access, ...] = ()
+    if recalled is not None:
+        kernel, taken = recalled
+    else:
         from harp.transforms.lowering import compiled  # the compiler: not before it is used
 
-        found = kernel, taken = compiled(graph, name, options, donated)
+        kernel, taken, accesses = compiled(graph, name, options, donated, check)
         # The compiler may have turned out to be another one than was thought.
         if record and record == record_key(content, options, donated) and isinstance(kernel, CKernel):
             remember(record, Record(kernel.library.key, *kernel.interface, kernel.uses_scratch, taken))
     counters.add("programs")
-    kernel, taken = found
-    return Program(graph, kernel, sizes, donated, taken)
+    return Program(graph, kernel, sizes, donated, taken, check, accesses)
 
 
 def _recalled(graph: Graph, sizes: int, donated: tuple[int, ...], key: str) -> tuple[Kernel, Pairs] | None:
@@ -161,18 +188,22 @@ def body(
     namespace |= {f"g{k}": donation for k, donation in zip(program.donated, donations, strict=True)}
     taken = {output: number for number, output in program.taken}
     results = [f"r{k}" for k in range(len(outputs))]
+    filled = [*outputs, "fault"] if program.accesses else outputs
     assembled, result = assembly(treedef, results, namespace)
     lines = [
+        *(_fits(program, k) for k in range(len(inputs)) if program.checked),
         "try:",
         "    pass",  # there may be nothing to make room for
+        *["    fault = empty(3, int64)"] * bool(program.accesses),
         *(_output(program, k) for k in range(len(outputs)) if k not in taken),
         # First nobody can get at a donated array any more, then it is asked who has its memory.
         *(f"    if type(h{k}) is Array: give_up(h{k}, g{k})" for k in program.donated),
         *(f"    o{o} = b{k} if type(h{k}) is Array and alone(b{k}) else copied(b{k})" for k, o in program.taken),
         "except (MemoryError, ValueError, OverflowError) as error:",
         f"    raise too_large({names(sizes)}, error) from None",
-        f"if {_call(program, inputs, outputs, sizes, len(captured))}:",
+        f"if {_call(program, inputs, filled, sizes, len(captured))}:",
         f"    raise no_memory({names(sizes)})",
+        *["if fault[0]: raise outside(*fault.tolist())"] * bool(program.accesses),
         *([f"count(scratch({names(sizes)}))"] if isinstance(kernel, CKernel) and kernel.uses_scratch else []),
         *map(_handle, results, outputs, weak),
         *assembled,
@@ -194,6 +225,12 @@ def _output(program: Program, number: int) -> str:
     if count.constant is not None and count.constant < least:
         return f"    o{number} = {plain}"
     return f"    o{number} = {plain} if {python_source(count)} < {least} else large({shape}, d{number})"
+
+
+def _fits(program: Program, number: int) -> str:
+    """The line of a checked program that asks whether an argument has the shape that was assumed."""
+    shape = names([python_source(p) for p in program.graph.inputs[number].shape])
+    return f"if b{number}.shape != {shape}: raise misfit({number}, b{number}.shape, {shape})"
 
 
 def _handle(name: str, buffer: str, weak: bool) -> str:
@@ -238,6 +275,8 @@ def _namespace(program: Program, captured: Sequence[Buffer]) -> dict[str, object
     }
     if isinstance(kernel, CKernel):
         found |= {"count": partial(counters.raise_to, "scratch_bytes"), "scratch": kernel.scratch_bytes}
+    if program.checked:
+        found |= {"int64": np.int64, "misfit": partial(_misfit, program), "outside": partial(_outside, program)}
     found |= {f"d{k}": output.dtype.numpy for k, output in enumerate(program.graph.outputs)}
     return found | {f"c{k}": pointer(array) if compiled else array for k, array in enumerate(captured)}
 
@@ -248,6 +287,17 @@ def _copied(buffer: Buffer) -> Buffer:
     result = make(buffer.shape, buffer.dtype)
     np.copyto(result, buffer)
     return result
+
+
+def _misfit(program: Program, number: int, found: tuple[int, ...], assumed: tuple[int, ...]) -> AddressError:
+    return AddressError(
+        f"argument {program.graph.inputs[number].name} has the shape {found}, and the program was made for {assumed}: "
+        "a bug in harp; please report it, with the function and the shapes and dtypes of its arguments"
+    )
+
+
+def _outside(program: Program, number: int, index: int, size: int) -> AddressError:
+    return program.accesses[number - 1].error(index, size)
 
 
 def _no_memory(sizes: tuple[int, ...]) -> OutOfMemoryError:

@@ -1,9 +1,10 @@
 """Run by test_sanitizers.py: programs of many kinds at ragged sizes in several threads, or code with one mistake.
 
-python sanitized.py sound | address | undefined | thread
+python sanitized.py sound | checked | outside | address | undefined | thread
 """
 
 import sys
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -14,6 +15,11 @@ from harp.backends.load import build_and_load, pointer
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
 from harp.backends.threads import pool
+from harp.config import settings
+from harp.errors import AddressError
+from harp.trace.index import Loop, of
+from harp.trace.node import Put, Scatter, View
+from harp.trace.primitives import emit
 
 SIZES = ((1, 1, 1), (0, 3, 2), (3, 0, 7), (33, 17, 16), (70, 300, 65), (600, 64, 40), (2, 700, 129))
 SIZES += ((35, 17, 1), (90, 300, 1))
@@ -79,6 +85,32 @@ def sound() -> None:
     assert harp.stats()["compiler_runs"] and pool() is not None
 
 
+def checked() -> None:
+    """The same programs, which compare every index with its array."""
+    settings.check = True
+    assert "fault" in harp.jit(FUNCTIONS["joined"][0]).lower(np.ones((2, 3)), np.ones((3, 1))).loops
+    sound()
+
+
+def outside() -> None:
+    """Programs that would leave their arrays, by mistake: the first two are checked, the last one is not."""
+
+    def beyond(x):
+        n = x._node.shape[0]
+        return emit(View(x._node, (n,), (of(Loop(0, n)) + 1,)))
+
+    def nearest(x, places):
+        return emit(Scatter(x._node, (places._node,), places.astype(x.dtype)._node, Put.SET, True))
+
+    for f, arguments in ((beyond, [np.ones(2000)]), (nearest, [np.ones(0), np.arange(3)])):
+        try:
+            harp.jit(f, check=True)(*arguments)
+        except AddressError as error:
+            print(error)
+    print("unchecked", flush=True)
+    harp.jit(beyond, check=False)(np.ones(2000))
+
+
 MISTAKES = {
     "address": "int f(float *a, int64_t n) { a[n] = 1; return 0; }",
     "undefined": "int f(float *a, int64_t n) { return 1 << (n + 30); }",
@@ -106,4 +138,5 @@ def broken(mistake: str) -> None:
 
 
 if __name__ == "__main__":
-    sound() if sys.argv[1] == "sound" else broken(sys.argv[1])
+    RUNS = {"sound": sound, "checked": checked, "outside": outside}
+    RUNS.get(sys.argv[1], partial(broken, sys.argv[1]))()

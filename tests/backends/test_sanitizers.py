@@ -59,9 +59,23 @@ def test_programs_of_many_kinds(sanitizer, tmp_path):
     assert done.returncode == 0 and "Sanitizer" not in done.stderr, done.stderr[-4000:]
 
 
+def test_checked_programs_of_many_kinds(tmp_path):
+    done = sanitized("address,undefined", "checked", tmp_path)
+    assert done.returncode == 0 and "Sanitizer" not in done.stderr, done.stderr[-4000:]
+
+
+def test_checked_programs_touch_nothing_outside(tmp_path):
+    """And the sanitizer sees the same mistake in a program that is not checked."""
+    done = sanitized("address,undefined", "outside", tmp_path)
+    read, stored = "x is read at [i0 + 1]", "is stored to at"
+    assert done.stdout.count("a bug in harp") == 2 and read in done.stdout and stored in done.stdout, done.stdout
+    assert done.stdout.endswith("unchecked\n") and done.returncode and "AddressSanitizer" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("what", ["sound", "checked"])
 @pytest.mark.parametrize("compiler", [GCC, f"{sys.executable} -m ziglang cc"], ids=["gcc", "clang"])
-def test_no_compiler_warns(compiler, tmp_path):
+def test_no_compiler_warns(compiler, what, tmp_path):
     if not compiler or ("ziglang" in compiler and importlib.util.find_spec("ziglang") is None):
         pytest.skip("is not installed")
-    done = run("sound", f"{compiler} -Wall -Wextra -Werror", tmp_path)
+    done = run(what, f"{compiler} -Wall -Wextra -Werror", tmp_path)
     assert done.returncode == 0, done.stderr[-4000:]

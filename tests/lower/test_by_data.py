@@ -52,6 +52,17 @@ GRAPHS = {
     "sum of rows": MapReduce((K, M), (Gather(TABLE, (AT,)),), Operand(f32, 0), Reduce.SUM, (1,)),
     "sum of columns": MapReduce((K, M), (Gather(TABLE, (AT,)),), Operand(f32, 0), Reduce.SUM, (0,)),
     "inside a pad": pad(Gather(X, (AT,)), [1], [1], ZERO_FILL),
+    "of a view, inside a pad": pad(
+        Gather(view(X, (N,), (N - 1 - loop(0, N),)), (AT,), ZERO_FILL), [2], [1], const(1, f32)
+    ),
+    "of a pad in a pad, inside a pad": pad(
+        Gather(pad(pad(X, [1], [1], const(1, f32)), [1], [1], const(2, f32)), (AT,)), [1], [1], const(3, f32)
+    ),
+    "of a view of what is gathered": Gather(
+        view(Gather(view(X, (N,), (N - 1 - loop(0, N),)), (AT,), ZERO_FILL), (K,), (K - 1 - loop(0, K),)),
+        (AT,),
+        const(2, f32),
+    ),
     "read by an expression": unary(Op.SIN, Gather(X, (AT,), ZERO_FILL)),
     "of a padded array": Gather(pad(X, [1], [0], ZERO_FILL), (AT,)),
     **{f"scatter {kind.name}": Scatter(TABLE, (AT,), UPDATES, kind) for kind in Put},

@@ -114,6 +114,29 @@ def test_donated_arguments_change_no_bit(dtype):
     check()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "bool", "complex64"])
+def test_checked_programs_agree_with_numpy(dtype):
+    @settings(max_examples=10)
+    @given(
+        program=programs(np.dtype(dtype).kind), sizes=st.lists(SIZES, min_size=3, max_size=4), seed=st.integers(0, 99)
+    )
+    def check(program, sizes, seed):
+        rng = np.random.default_rng(seed)
+        checked = harp.jit(lambda x, y: program.run([x, y], 0), check=True)
+        for start in range(3):
+            shape = tuple((sizes + sizes)[start : start + program.rank])
+            inputs = [fill(rng, shape, dtype, not program.exact) for _ in range(2)]
+            with np.errstate(all="ignore"):
+                expected = program.run(inputs, 1)
+            exact = program.exact and inputs[0].dtype.kind != "c"
+            found = checked(*inputs)  # no index is outside
+            if exact or all(np.isfinite(e).all() for e in expected if e.dtype.kind in "fc"):
+                for value, wanted in zip(found, expected, strict=True):
+                    agree(value, wanted, exact)
+
+    check()
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_compiled_interpreted_and_numpy_agree(dtype):
     @examples(30)

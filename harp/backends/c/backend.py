@@ -18,7 +18,7 @@ class CBackend:
 
     name = "c"
 
-    def compile(self, program: Program | None, graph: Graph, options: CompileOptions) -> Kernel:
+    def compile(self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False) -> Kernel:
         if program is None:
             raise HarpError("the C backend compiles lowered programs, and was given a graph only")
         source = render(program)
