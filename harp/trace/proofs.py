@@ -1,46 +1,61 @@
 """That views stay inside their sources: no index of a view, where its conditions hold, lies outside of an axis.
 
 Most views show it by their expressions, some by a guard of the trace. What neither shows is asked at each call, of its
-sizes: a size fact that was assumed without a guard ends there in an error, not in a wrong number.
+sizes: a fact about sizes that was assumed without a guard ends there in an error, not in a wrong number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from harp.trace.bounds import nonnegative
+from harp.trace.division import Substitution
 from harp.trace.graph import Graph
-from harp.trace.index import ONE, ZERO, Index, Loop, symbols_in
-from harp.trace.node import View, walk
+from harp.trace.index import Atom, Index, Symbol, as_index, symbols_in
+from harp.trace.inside import is_plain, require_inside
+from harp.trace.node import Node, View, walk
 from harp.trace.scope import Guard, Relation
 from harp.trace.sites import Site
 
+# Raises AddressError where a view leaves its source, for these values of the program's sizes.
+Inspect = Callable[..., None]
+
 
 class Claim(NamedTuple):
-    """`room >= 0` at every position of the view where its conditions hold: its index is inside an axis of its source."""
+    """`room >= 0` at every position of the view where its conditions hold: an index is inside an axis of its source."""
 
     view: View
-    axis: int
     room: Index
     site: Site | None
 
 
 def claims(graph: Graph) -> Iterator[Claim]:
-    """What must hold of the views of a graph, but for axes that are read from one end to the other."""
+    """What must hold of the views of a graph, but for axes that are plainly read from one end to the other."""
+    users: dict[Node, Node] = {}
+    for node in walk(graph.outputs):
+        users.update(dict.fromkeys(node.inputs, node))
     for node in walk(graph.outputs):
         if isinstance(node, View):
-            for axis, (p, size) in enumerate(zip(node.index, node.src.shape, strict=True)):
-                whole = isinstance(p.atom, Loop) and p.atom.extent is size
-                if not whole and not (p is ZERO and size is ONE):
-                    yield Claim(node, axis, p, graph.sites.get(node))
-                    yield Claim(node, axis, size - 1 - p, graph.sites.get(node))
+            for p, size in zip(node.index, node.src.shape, strict=True):
+                if not is_plain(p, size):
+                    site = _site(node, graph, users)
+                    yield Claim(node, p, site)
+                    yield Claim(node, size - 1 - p, site)
+
+
+def _site(node: Node, graph: Graph, users: Mapping[Node, Node]) -> Site | None:
+    """The line of a node, or of what reads it: a view by which an operand is broadcast has none of its own."""
+    while node not in graph.sites and node in users:
+        node = users[node]
+    return graph.sites.get(node)
 
 
 def unproved(graph: Graph, guards: Iterable[Guard]) -> tuple[Claim, ...]:
     """The claims that follow neither from the expressions nor from a guard."""
     known = [fact for guard in guards for fact in _facts(guard)]
-    return tuple(claim for claim in claims(graph) if not _proved(claim, known))
+    return tuple(claim for claim in claims(graph) if not _is_proved(claim, known))
 
 
 def _facts(guard: Guard) -> tuple[Index, ...]:
@@ -50,13 +65,33 @@ def _facts(guard: Guard) -> tuple[Index, ...]:
     return (guard.index,) if guard.relation is Relation.NONNEGATIVE else ()
 
 
-def _proved(claim: Claim, known: Sequence[Index]) -> bool:
+def _is_proved(claim: Claim, known: Sequence[Index]) -> bool:
     view, room = claim.view, claim.room
     if room in view.conditions or nonnegative(room):
         return True
     sizes = symbols_in(room)
-    running = (extent - 1 for extent in view.shape)  # there is a position, so all extents are at least 1
+    running = (extent - 1 for extent in view.shape)  # at a position all extents are at least 1
     related = (fact for fact in known if not sizes.isdisjoint(symbols_in(fact)))
     return any(nonnegative(room - fact) for fact in (*view.conditions, *running, *related))
 
 
+def inspection(claims: Sequence[Claim], sizes: Sequence[Symbol]) -> Inspect:
+    """A function that looks at these claims for the sizes of a call; it remembers those that it has seen."""
+
+    @lru_cache(maxsize=1 << 10)
+    def inspect(*values: int) -> None:
+        known = dict(zip(sizes, values, strict=True))
+        for claim in claims:
+            if not _holds(claim, known):
+                require_inside(claim.view, known, claim.site)
+
+    return inspect
+
+
+def _holds(claim: Claim, sizes: Mapping[Symbol, int]) -> bool:
+    """Whether the claim is proved with sizes as numbers; the positions need not be looked at then."""
+    numbers: dict[Atom, Index] = {symbol: as_index(value) for symbol, value in sizes.items()}
+    known = Substitution(numbers)
+    view = claim.view
+    conditions, room = known.each(view.conditions), known(claim.room)
+    return room in conditions or any(nonnegative(room - fact) for fact in (as_index(0), *conditions))

@@ -14,7 +14,6 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from harp.trace.array import Array
-from harp.trace.demands import Inspect
 from harp.trace.dtypes import NUMBERS, Buffer
 from harp.trace.signature import GraphSignature
 from harp.trace.trees import Tree, TreeSpec, children, ordered, unflatten
@@ -101,10 +100,10 @@ def _constant(value: object, namespace: Namespace) -> str:
     return name
 
 
-def inspected(body: Body, inspect: Inspect) -> Body:
-    """The body of a program that demands something of Python integers; the others pay nothing for it."""
-    lines = [f"inspect({names(body.inputs)})", *body.lines]
-    return body._replace(lines=lines, namespace={**body.namespace, "inspect": inspect})
+def preceded(body: Body, name: str, function: Callable[..., None], arguments: Sequence[str]) -> Body:
+    """The body of a program after a call of a function, which may raise; programs that need none pay nothing for it."""
+    lines = [f"{name}({', '.join(arguments)})", *body.lines]
+    return body._replace(lines=lines, namespace={**body.namespace, name: function})
 
 
 def runner(body: Body) -> Runner:

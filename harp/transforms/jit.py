@@ -26,6 +26,7 @@ from harp.trace.array import Array, Donation
 from harp.trace.demands import compile_demands
 from harp.trace.dtypes import NUMBERS, OF_NUMPY, Buffer, plain
 from harp.trace.levels import STATE
+from harp.trace.proofs import inspection, unproved
 from harp.trace.scope import Scope
 from harp.trace.signature import Check, GraphSignature, signature_of
 from harp.trace.sites import where
@@ -40,7 +41,7 @@ from harp.trace.tracer import (
     trace_function,
 )
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
-from harp.transforms.calls import MISS, Body, Leaf, Runner, ShortWay, inspected, runner, short_way
+from harp.transforms.calls import MISS, Body, Leaf, Runner, ShortWay, names, preceded, runner, short_way
 from harp.transforms.declared import Declared, declare_all, declared_signature
 from harp.transforms.static import NO_STATIC, Static, StaticParameters, donated_parameters, static_parameters
 
@@ -228,7 +229,10 @@ class JitFunction:
             demands = tuple(scope.demands.values())
             weak = [a.weak for a in arguments]
             inspect = compile_demands(demands, traced.graph.inputs, weak, signature.axes, signature.quotients)
-            code = inspected(code, inspect)
+            code = preceded(code, "inspect", inspect, [names(code.inputs)])
+        open_claims = unproved(traced.graph, [g._replace(index=scope.resolve(g.index)) for g in signature.guards])
+        if open_claims:
+            code = preceded(code, "require_inside", inspection(open_claims, signature.sizes), code.sizes)
         return Entry(
             signature.compile_check(),
             runner(code),

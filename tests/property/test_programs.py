@@ -116,7 +116,7 @@ def test_donated_arguments_change_no_bit(dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "bool", "complex64"])
 def test_checked_programs_agree_with_numpy(dtype):
-    @settings(max_examples=10)
+    @examples(10)
     @given(
         program=programs(np.dtype(dtype).kind), sizes=st.lists(SIZES, min_size=3, max_size=4), seed=st.integers(0, 99)
     )
