@@ -183,6 +183,16 @@ def picks_its_own(s: Stmt) -> bool:
     return any(pick.array in stored for part in walk(s) for p in indices(part) for pick in picks_in(p))
 
 
+def carries(s: Stmt) -> bool:
+    """Whether it adds to a variable from outside of it, as a step of a running sum does: what follows the addition
+    needs the sum as it is then, so that iterations of it neither change places nor go side by side."""
+    own = {part.buffer for part in walk(s) if isinstance(part, Alloc)}
+    stores = (part for part in walk(s) if isinstance(part, Store))
+    return any(
+        store.reduce is not None and store.buffer not in own and store.buffer.space not in _MEMORY for store in stores
+    )
+
+
 def accumulation(s: Stmt) -> tuple[tuple[For, ...], Store] | None:
     """(loops, store) of a reduce nest: loops whose body only adds to a scalar variable."""
     if not isinstance(s, Nest) or not isinstance(s.body, Store) or s.body.index or s.body.buffer.space is not Space.REG:
