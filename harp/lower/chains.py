@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from harp.lower import loops
 from harp.lower.loops import Alloc, Buffer, Load, LoopKind, Seq, Space, Stmt, Store
 from harp.lower.rewrite import nest, picks_its_own, renamed, sequence
 from harp.lower.strips import Context

@@ -57,10 +57,10 @@ class Scan:
         made: dict[tuple[Buffer, tuple[Index, ...]], Expr] = {}
 
         def leaf(e: Expr) -> Expr:
-            value = made.get((e.buffer, e.index)) if isinstance(e, Load) else None
-            if value is None:
+            if not isinstance(e, Load) or (e.buffer, e.index) not in made:
                 return e
-            return select(holds(e.conditions), value, e.fill) if e.conditions and e.fill is not None else value
+            value = made[e.buffer, e.index]
+            return value if e.fill is None else select(holds(e.conditions), value, e.fill)
 
         for store in (part for part in walk(self.body) if isinstance(part, Store)):
             (value,) = rewrite((store.value,), leaf)
