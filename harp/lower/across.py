@@ -16,7 +16,7 @@ import attrs
 
 from harp.lower.cost import mentioned, weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
-from harp.lower.rewrite import Numbers, Renaming, is_straight, loads, nest, rebuilt, sequence, stride
+from harp.lower.rewrite import Numbers, Renaming, is_straight, loads, nest, picks_its_own, rebuilt, sequence, stride
 from harp.lower.strips import Context, flat
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution, ceildiv, minimum
@@ -35,7 +35,7 @@ _RESULTS = (Space.OUTPUT, Space.SCRATCH)
 
 def turn_over(context: Context, s: Stmt) -> Stmt | None:
     """The rule; see the top of the file."""
-    if not isinstance(s, Nest) or len(s.heads) < 2 or not is_straight(s.body):
+    if not isinstance(s, Nest) or len(s.heads) < 2 or not is_straight(s.body) or picks_its_own(s.body):
         return None
     heads = [h for h in s.heads if isinstance(h, For) and h.kind is LoopKind.SERIAL and not mentioned(h.loop.extent)]
     if len(heads) < len(s.heads):

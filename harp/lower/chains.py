@@ -12,14 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from harp.lower import loops
 from harp.lower.loops import Alloc, Buffer, Load, LoopKind, Seq, Space, Stmt, Store
-from harp.lower.rewrite import nest, renamed, sequence
+from harp.lower.rewrite import nest, picks_its_own, renamed, sequence
 from harp.lower.strips import Context
-from harp.lower.uses import indices
 from harp.trace.division import ceildiv, minimum
 from harp.trace.expr import Apply, Expr, apply, rewrite, walk
-from harp.trace.index import Loop, as_index, picks_in
+from harp.trace.index import Loop, as_index
 from harp.trace.ops import INFO
 
 # Operations of a segment that wait for each other, at least; and elements of a strip.
@@ -34,7 +32,7 @@ _KEPT = 6
 
 def in_segments(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
     """The loop over straight code in segments; None where the code has no long chain."""
-    if _indexes_by_what_it_stores(body):
+    if picks_its_own(body):
         return None
     stores = _inlined(body)
     depths = _depths([store.value for store in stores])
@@ -59,13 +57,6 @@ def in_segments(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
     for tile in tiles.values():
         whole = Alloc(tile, whole)
     return nest(block, whole)
-
-
-def _indexes_by_what_it_stores(body: Stmt) -> bool:
-    """Whether an index array is made here: its element is named by where it is stored, and not by its value."""
-    stored = {part.buffer for part in loops.walk(body) if isinstance(part, Store)}
-    picks = (pick for part in loops.walk(body) for p in indices(part) for pick in picks_in(p))
-    return any(pick.array in stored for pick in picks)
 
 
 def _inlined(body: Stmt) -> list[Store]:

@@ -23,9 +23,9 @@ from harp.lower.loops import MEMORY, Alloc, Buffer, Digits, For, If, Load, LoopK
 from harp.lower.products import is_contraction
 from harp.lower.rewrite import Numbers, Renaming, accumulation, is_plain, loads, nest, rebuilt, score, sequence, start
 from harp.lower.scan import cut_scan
+from harp.lower.uses import value_loads
 from harp.trace.division import Substitution, floordiv
 from harp.trace.expr import Expr
-from harp.trace.expr import walk as walk_expr
 from harp.trace.index import Index, Loop, of
 from harp.trace.index import product as product_of
 from harp.trace.ops import Reduce
@@ -102,7 +102,7 @@ def _once(s: Stmt) -> Iterator[Stmt]:
 
 def _is_there(value: Expr, acc: Buffer, made: Set[Buffer]) -> bool:
     """Whether all that is added is in memory before the nest begins."""
-    loaded = {e.buffer for e in walk_expr((value,)) if isinstance(e, Load)} - {acc}
+    loaded = {load.buffer for load in value_loads(value)} - {acc}
     return not loaded & made and all(buffer.space in MEMORY for buffer in loaded)
 
 

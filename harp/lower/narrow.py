@@ -18,7 +18,7 @@ from typing import NamedTuple
 from harp.lower.collapse import steps
 from harp.lower.cost import mentioned
 from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store, offset, walk
-from harp.lower.rewrite import Renaming, is_straight, nest, rebuilt, sequence
+from harp.lower.rewrite import Renaming, is_straight, nest, picks_its_own, rebuilt, sequence
 from harp.lower.strips import Context
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution, ceildiv, floordiv, minimum
@@ -44,7 +44,7 @@ class _Leaves(NamedTuple):
 
 def narrow_rows(context: Context, s: Stmt) -> Stmt | None:
     """The rule; see the top of the file."""
-    if not isinstance(s, Nest) or len(s.heads) < 2 or not is_straight(s.body):
+    if not isinstance(s, Nest) or len(s.heads) < 2 or not is_straight(s.body) or picks_its_own(s.body):
         return None
     *outer, row, column = [h for h in s.heads if isinstance(h, For)]
     if row.kind is not LoopKind.SERIAL or column.kind is not LoopKind.SERIAL or mentioned(column.loop.extent):

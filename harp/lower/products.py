@@ -13,7 +13,7 @@ import attrs
 
 from harp.lower.cost import mentioned
 from harp.lower.loops import MEMORY, Alloc, Buffer, For, If, Load, Nest, Seq, Stmt, Store
-from harp.lower.rewrite import accumulation, accumulations, rebuilt, sequence, stride
+from harp.lower.rewrite import accumulation, accumulations, carries, rebuilt, sequence, stride
 from harp.trace.expr import Apply, Const, Expr, Position
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import Index, Loop, split_linear
@@ -48,7 +48,7 @@ def is_contraction(s: Stmt) -> bool:
 
 def match(s: Stmt) -> Match | None:
     """The products that a nest is, if it is that."""
-    if not isinstance(s, Nest) or isinstance(s.body, Nest):
+    if not isinstance(s, Nest) or isinstance(s.body, Nest) or carries(s.body):
         return None
     heads = [h for h in s.heads if isinstance(h, For)]
     column = heads[-1].loop

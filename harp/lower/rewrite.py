@@ -27,11 +27,12 @@ from harp.lower.loops import (
     parts,
     walk,
 )
+from harp.lower.uses import indices
 from harp.lower.uses import loads as all_loads
 from harp.trace.division import Substitution
 from harp.trace.expr import Expr, Position, const, rewrite
 from harp.trace.expr import walk as walk_expr
-from harp.trace.index import ONE, ZERO, Atom, Index, Loop, Pick, as_index, of, split_linear
+from harp.trace.index import ONE, ZERO, Atom, Index, Loop, Pick, as_index, of, picks_in, split_linear
 from harp.trace.ops import Reduce
 
 _MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH, Space.THREAD)
@@ -173,6 +174,23 @@ def is_straight(s: Stmt) -> bool:
     stores = [part for part in inside if isinstance(part, Store)]
     plain = all(isinstance(part, (Store, Alloc, Seq)) for part in inside) and not any(store.reduce for store in stores)
     return plain and len({store.buffer for store in stores}) == len(stores)
+
+
+def picks_its_own(s: Stmt) -> bool:
+    """Whether an index array is made here: its element is named by where it is stored, and not by its value, so that
+    it may depend on loops that the index does not mention."""
+    stored = {part.buffer for part in walk(s) if isinstance(part, Store)}
+    return any(pick.array in stored for part in walk(s) for p in indices(part) for pick in picks_in(p))
+
+
+def carries(s: Stmt) -> bool:
+    """Whether it adds to a variable from outside of it, as a step of a running sum does: what follows the addition
+    needs the sum as it is then, so that iterations of it neither change places nor go side by side."""
+    own = {part.buffer for part in walk(s) if isinstance(part, Alloc)}
+    stores = (part for part in walk(s) if isinstance(part, Store))
+    return any(
+        store.reduce is not None and store.buffer not in own and store.buffer.space not in _MEMORY for store in stores
+    )
 
 
 def accumulation(s: Stmt) -> tuple[tuple[For, ...], Store] | None:

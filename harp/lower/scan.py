@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import attrs
 
+from harp.lower.build import holds
 from harp.lower.cost import count_operations
 from harp.lower.loops import MEMORY, Alloc, Buffer, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.prefix import ROWS
 from harp.lower.rewrite import Numbers, Renaming, loads, nest, rebuilt, score, sequence, start, stride
+from harp.lower.uses import value_loads
 from harp.trace.division import Substitution, floordiv
-from harp.trace.expr import Expr, apply, rewrite
-from harp.trace.expr import walk as walk_expr
+from harp.trace.expr import Expr, apply, rewrite, select
 from harp.trace.index import Index, Loop, of
 from harp.trace.ops import Reduce
 
@@ -48,6 +49,25 @@ class Scan:
     @property
     def acc(self) -> Buffer:
         return self.step.buffer
+
+    @property
+    def added(self) -> Expr:
+        """What the step adds, computed from what is there before the loop: the values that the body stores, in place
+        of loads that follow the stores."""
+        made: dict[tuple[Buffer, tuple[Index, ...]], Expr] = {}
+
+        def leaf(e: Expr) -> Expr:
+            if not isinstance(e, Load) or (e.buffer, e.index) not in made:
+                return e
+            value = made[e.buffer, e.index]
+            return value if e.fill is None else select(holds(e.conditions), value, e.fill)
+
+        for store in (part for part in walk(self.body) if isinstance(part, Store)):
+            (value,) = rewrite((store.value,), leaf)
+            if store is self.step:
+                return value
+            made[store.buffer, store.index] = value
+        raise AssertionError("the step is in the body")
 
     @property
     def backward(self) -> bool:
@@ -100,19 +120,22 @@ def _match(s: Stmt) -> Scan | None:
 
 def _pays(scan: Scan) -> bool:
     """Whether it goes along memory, and is worth being done by parts."""
-    accesses = loads(scan.step.value)
+    value = scan.added
+    accesses = loads(value)
     if score(accesses, scan.loop) <= 0 or any(score(accesses, head.loop) > 0 for head in scan.heads):
         return False
     if scan.reduce is Reduce.PROD and not scan.acc.dtype.is_integer:
         return False
-    return count_operations(scan.step.value) <= _TWICE
+    return count_operations(value) <= _TWICE
 
 
 def _is_there(scan: Scan) -> bool:
-    """Whether what is added is in memory before, or is replaced by what the same step stores in its place."""
+    """Whether what is added is in memory before the loop; an element of it may be stored to at its own position."""
     stored = {part.buffer: part.index for part in walk(scan.body) if isinstance(part, Store) and part.reduce is None}
-    found = [e for e in walk_expr((scan.step.value,)) if isinstance(e, Load)]
-    return all(e.buffer.space in MEMORY and stored.get(e.buffer, e.index) == e.index for e in found)
+    return all(
+        load.buffer.space in MEMORY and stored.get(load.buffer, load.index) == load.index
+        for load in value_loads(scan.added)
+    )
 
 
 def _place(scan: Scan, at: Index) -> tuple[Index, ...]:
@@ -143,7 +166,8 @@ def _totals(numbers: Numbers, scan: Scan, parts: Buffer) -> Stmt:
     heads, chunk, first = _chunks(numbers, scan)
     part, along, renaming = _of_chunk(numbers, scan, first)
     kept = Store(parts, _place(scan, chunk), Load(part, ()))
-    loop = nest(along, sequence((renaming.statement(scan.step), kept)))
+    step = attrs.evolve(scan.step, value=scan.added)
+    loop = nest(along, sequence((renaming.statement(step), kept)))
     return nest(heads, Alloc(part, sequence((start(part, scan.reduce), loop))))
 
 

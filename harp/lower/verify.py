@@ -48,7 +48,7 @@ from harp.lower.uses import arguments, head_indices, head_names, indices, loads,
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution
 from harp.trace.expr import Operand, walk
-from harp.trace.index import Atom, Index, Loop, Symbol, of, product, value_atoms
+from harp.trace.index import ZERO, Atom, Index, Loop, Symbol, of, product, value_atoms
 from harp.trace.ops import INFO
 from harp.trace.rows import ROWS
 
@@ -142,16 +142,17 @@ def _check_donated(program: Program) -> None:
 
 
 def _check_order(program: Program) -> None:
-    """Outputs are stored, and nothing is read before a kernel wrote it."""
+    """Outputs are stored, and nothing is read before a kernel wrote it; arrays without elements need not be."""
     functions = regions(program.kernels)
     written: set[Buffer] = {*program.inputs, *(program.outputs[output] for _, output in program.donated)}
     for kernel in program.kernels:
         used = uses(kernel.body, functions)
-        for buffer in sorted(used.reads - used.writes - written, key=lambda b: b.name):
+        unwritten = (buffer for buffer in used.reads - used.writes - written if ZERO not in buffer.shape)
+        for buffer in sorted(unwritten, key=lambda b: b.name):
             raise VerificationError(f"reads {buffer.name} before any kernel wrote it\n{kernel_text(kernel)}")
         written |= used.writes
     for buffer in program.outputs:
-        _require(buffer in written, f"output {buffer.name} is never stored")
+        _require(buffer in written or ZERO in buffer.shape, f"output {buffer.name} is never stored")
 
 
 def _check_slots(program: Program) -> list[str]:

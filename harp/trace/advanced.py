@@ -58,7 +58,7 @@ def _at_once(value: Buffer, keys: tuple[object, ...]) -> Buffer | None:
         items.append(item)
     try:
         return np.asarray(value[tuple(items)])  # type: ignore[arg-type]
-    except (IndexError, ValueError):
+    except (IndexError, ValueError, MemoryError):
         return None
 
 

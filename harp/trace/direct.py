@@ -47,10 +47,13 @@ def _is_plain(item: slice) -> bool:
     return all(bound is None or type(bound) is int for bound in (item.start, item.stop, item.step))
 
 
-def aligned(expr: Expr, operands: Sequence[Buffer], reduce: Reduce | None, axes: tuple[int, ...]) -> Buffer | None:
-    """The expression for each element of operands of one shape, then reduced over the axes."""
+def aligned(
+    expr: Expr, operands: Sequence[Buffer], domain: tuple[int, ...], reduce: Reduce | None, axes: tuple[int, ...]
+) -> Buffer | None:
+    """The expression at every index of the domain, over which operands are repeated, then reduced over the axes."""
     try:
-        return interpret.map_reduce(expr, operands, operands[0].shape, reduce, axes)
+        spread = [np.broadcast_to(o, domain) for o in operands]
+        return interpret.map_reduce(expr, spread, domain, reduce, axes)
     except (ValueError, MemoryError):
         return None
 

@@ -17,7 +17,7 @@ from harp.config import settings
 from harp.errors import OutOfMemoryError
 from harp.trace import expr as expression
 from harp.trace.cumulative import Running, running
-from harp.trace.dtypes import Buffer, computing
+from harp.trace.dtypes import Buffer, DType, computing
 from harp.trace.expr import Apply, Expr, Operand, Position
 from harp.trace.graph import Graph
 from harp.trace.grid import Sizes, numbers, on_grid
@@ -42,6 +42,9 @@ from harp.trace.rows import ROWS
 from harp.trace.sites import Site, where
 
 NO_SITES: Mapping[Node, Site] = {}
+
+# Bytes of an element of the widest dtype.
+_WIDEST = 16
 
 
 def interpret(graph: Graph, arrays: Sequence[Buffer], sizes: Mapping[Symbol, int], check: bool = False) -> list[Buffer]:
@@ -83,16 +86,28 @@ def _reads(node: Node) -> tuple[Node, ...]:
 
 
 def evaluate_node(node: Node, values: Mapping[Node, Buffer], sizes: Mapping[Symbol, int]) -> Buffer:
-    """One node's array, given those of the nodes that it reads."""
+    """One node's array, given those of the nodes that it reads. For one without elements nothing is computed, not even
+    positions along its other axes, which may be as long as they like."""
+    value = cast(Sizes, sizes.__getitem__)
+    shape = numbers(node.shape, value)
     try:
-        return _EVALUATE[type(node)](node, values, cast(Sizes, sizes.__getitem__))
+        if 0 in shape and not isinstance(node, Input):
+            return np.empty(shape, node.dtype.numpy)
+        return _EVALUATE[type(node)](node, values, value)
     except (MemoryError, ValueError, OverflowError) as error:
-        shape = numbers(node.shape, cast(Sizes, sizes.__getitem__))
-        if not isinstance(error, MemoryError) and prod(shape) * node.dtype.itemsize < 2**63:  # NumPy's end of sizes
+        shapes = [shape, *(values[i].shape for i in _reads(node) if i in values)]
+        if isinstance(node, MapReduce):
+            shapes.append(numbers(node.domain, value))
+        if not isinstance(error, MemoryError) and not any(map(_is_beyond_numpy, shapes)):
             raise
         raise OutOfMemoryError(
             f"an intermediate array of shape {shape} does not fit into memory: {error}{where()}"
         ) from None
+
+
+def _is_beyond_numpy(shape: tuple[int, ...]) -> bool:
+    """Whether NumPy has no array of this shape for some dtype: it multiplies the sizes that are not 0."""
+    return prod(filter(None, shape)) * _WIDEST >= 2**63
 
 
 def _constant(node: Constant, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
@@ -128,6 +143,8 @@ def map_reduce(
     position: Callable[[Index], Buffer] | None = None,
 ) -> Buffer:
     """The expression at every index of the domain, whose shape the operands have, then reduced over the axes."""
+    if 0 in domain:
+        return _of_nothing(expr.dtype, domain, reduce, axes)
     inner = computing(expr.dtype).numpy
     factors = _factors(expr) if reduce is Reduce.SUM else None
     if factors is not None:
@@ -147,11 +164,19 @@ def map_reduce(
     if reduce is None:
         return result
     initial: Buffer | None = reduce.identity(computing(expr.dtype))[()]
-    if expr.dtype.is_complex and reduce is Reduce.PROD and 0 not in domain:
+    if expr.dtype.is_complex and reduce is Reduce.PROD:
         initial = None  # the first factor, for 1 times an infinity has a NaN
     with np.errstate(all="ignore"):
         reduced = reduce.ufunc.reduce(result, axis=axes, dtype=inner, initial=initial)
         return np.asarray(reduced).astype(expr.dtype.numpy, copy=False)
+
+
+def _of_nothing(dtype: DType, domain: tuple[int, ...], reduce: Reduce | None, axes: tuple[int, ...]) -> Buffer:
+    """What `map_reduce` makes of a domain without elements."""
+    if reduce is None:
+        return np.empty(domain, dtype.numpy)
+    kept = [size for axis, size in enumerate(domain) if axis not in axes]
+    return np.full(kept, reduce.identity(computing(dtype))[()]).astype(dtype.numpy, copy=False)
 
 
 def _accumulate(run: Running, values: Buffer) -> Buffer:

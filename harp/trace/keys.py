@@ -18,7 +18,7 @@ from harp.trace.bounds import at_least_zero
 from harp.trace.division import relu
 from harp.trace.dtypes import Buffer, Kind
 from harp.trace.expr import apply, cast, const
-from harp.trace.index import ONE, ZERO, Index, product
+from harp.trace.index import ONE, ZERO, Index, as_index, product
 from harp.trace.indexing import Selection, select
 from harp.trace.levels import current
 from harp.trace.node import Node, Shape
@@ -96,17 +96,19 @@ def plan(node: Node, keys: Sequence[object], checks: bool, reaches: bool) -> Pla
         if item is not None and item is not Ellipsis:
             basic.append(slice(None) if isinstance(item, Array) else item)
     selection = select(node, basic)
+    indices = [node_of(_signed(array)) for array in arrays.values()]
+    shape = broadcast_shapes([index.shape for index in indices])
+    count = _at_most_one(resolve(product(shape)))
     for axis, array in arrays.items():
         size, known = resolve(node.shape[axis]), known_numbers(array)
+        needed = count if array.ndim else ONE  # a single integer is held to its axis in any case, as in NumPy
         if checks and known is not None:
-            _require_inside(known, size, axis)
+            _require_inside(known, size, axis, needed)
         elif reaches:
-            _require_element(size, resolve(product(node_of(array).shape)), axis)
+            _require_element(size, needed, axis)
     kept = [axis for axis in range(len(node.shape)) if axis not in selection.fixed]
     order = [kept.index(axis) for axis in arrays]
     order += [k for k, axis in enumerate(kept) if axis not in arrays]
-    indices = [node_of(_signed(array)) for array in arrays.values()]
-    shape = broadcast_shapes([index.shape for index in indices])
     moved, inserted = _arrangement(items, len(shape), len(kept) - len(arrays))
     return Plan(selection, tuple(order), tuple(expand_to(i, shape) for i in indices), moved, inserted)
 
@@ -193,12 +195,17 @@ def _places(mask: Array, shape: Shape, axis: int) -> list[Array]:
     return [as_array(np.asarray(places)) for places in np.nonzero(known)]
 
 
-def _require_inside(known: Buffer, size: Index, axis: int) -> None:
-    """Known indices are inside the axis: by a guard where the size does not show it."""
+def _at_most_one(count: Index) -> Index:
+    return count if count.constant is None else as_index(min(count.constant, 1))
+
+
+def _require_inside(known: Buffer, size: Index, axis: int, count: Index) -> None:
+    """Known indices are inside the axis, or with others they are none: by a guard where the sizes do not show it."""
     if known.size:
         low, high = int(known.min()), int(known.max())
         for index, room in ((low, size + low), (high, size - 1 - high)):
-            if not ask(Relation.NONNEGATIVE, room, f"an index is inside axis {axis}"):
+            p = room if count is ONE else -relu(-room) * count  # 0 or below, and 0 if either holds
+            if not ask(Relation.NONNEGATIVE, p, f"an index is inside axis {axis}"):
                 raise IndexOutOfRangeError(
                     f"index {index} is out of range for axis {axis} of size {describe(size)}{where()}"
                 )
@@ -207,8 +214,7 @@ def _require_inside(known: Buffer, size: Index, axis: int) -> None:
 def _require_element(size: Index, count: Index, axis: int) -> None:
     """The axis has an element, or there are no indices: a guard where neither is certain."""
     level = current()
-    # Never above 0, and 0 if either holds. As an equality it would be solved for one of the two.
-    p = -relu(ONE - size) * (count if count.constant is None else min(count.constant, 1))
+    p = -relu(ONE - size) * count  # as above
     holds = at_least_zero(p) if level is None else level.scope.decide(Relation.NONNEGATIVE, p, _HAS_ONE)
     if holds is False:
         raise IndexOutOfRangeError(f"axis {axis} has no element that an index could mean{where()}")

@@ -135,3 +135,11 @@ def test_gradients_and_threads():
     x, y = numbers((300, 250)), numbers((250, 300), seed=1)
     for threads in (1, 3):
         np.testing.assert_allclose(np.asarray(harp.jit(f, threads=threads)(x, y)), np.cos(x) * y.T, rtol=1e-12)
+
+
+def test_rows_that_the_loop_chooses_stay_where_they_are():
+    """Which column is read is known inside the loop only, so that no piece can be turned over before it."""
+    f = harp.jit(lambda x, i, y: x.T[hnp.arange(x.shape[1])[:, None], i * 2 // 2] + y)
+    rng = np.random.default_rng(0)
+    x, i, y = rng.random((300, 500)), rng.integers(0, 300, (500, 300)), rng.random((500, 300))
+    np.testing.assert_array_equal(np.asarray(f(x, i, y)), np.take_along_axis(x.T, i, 1) + y)

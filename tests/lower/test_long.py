@@ -149,3 +149,12 @@ def test_memory_only_where_rows_are_long():
     memory = harp.jit(lambda x: hnp.sum(x, axis=1)).lower(np.ones((3, 4), np.float32)).memory
     assert memory(1000, 400).scratch == 0
     assert 0 < memory(4, 10 * C).scratch <= 4 * 10 * 4 + 64
+
+
+def test_rows_that_the_loop_chooses_are_not_cut():
+    """The row is known inside the loop only."""
+    f = harp.jit(lambda c, i: hnp.sum(c[i // 2], axis=1))
+    for shape in ((6, 5), (3, 0), (3, long.LONG + 3)):
+        c = np.random.default_rng(0).random(shape)
+        i = np.array([0, 5, 3, 2, 2])
+        np.testing.assert_allclose(np.asarray(f(c, i)), c[i // 2].sum(1))

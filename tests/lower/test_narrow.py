@@ -89,3 +89,13 @@ def test_what_is_wide_for_all_sizes_stays_as_it_is():
     wide = harp.f64["n", 30], harp.f64[30], harp.f64["n", 1]
     assert "row0" not in harp.jit(scaled, signature=wide).lower(*arguments(3, 30)).loops
     assert not is_laid_out(lambda x, w: x.T * w, x, np.ones(3)), "not along memory"
+
+
+@pytest.mark.parametrize("d", [1, 3, NARROW, 40])
+def test_rows_that_the_loop_chooses(d):
+    """Which row is read depends on the row and the column, though the index has no more than a variable."""
+    f = harp.jit(lambda x, i, w: hnp.take_along_axis(x, i * 2 // 2, axis=0) * w)
+    for n in (1, 10, 700):
+        rng = np.random.default_rng(n)
+        x, i, w = rng.random((n, d)), rng.integers(0, n, (n, d)), rng.random(d)
+        np.testing.assert_array_equal(np.asarray(f(x, i, w)), np.take_along_axis(x, i, 0) * w)

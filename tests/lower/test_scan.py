@@ -111,3 +111,23 @@ def test_a_product_that_is_0_stays_so():
     assert not found[0, 5:].any()
     whole = np.ones((1, 3 * SPAN), np.int64) * 3
     np.testing.assert_array_equal(np.asarray(harp.jit(lambda x: hnp.cumprod(x, axis=1))(whole)), np.cumprod(whole, 1))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [lambda x: x * 2 + 1, lambda x: x[::-1], lambda x: x[hnp.arange(x.shape[0]) // 2]],
+    ids=["map", "flip", "gather"],
+)
+def test_what_is_summed_may_be_a_result_of_the_same_loop(made):
+    """The sums of the chunks come before the loop that stores it."""
+
+    def f(x):
+        v = made(x)
+        return v, hnp.cumsum(v)
+
+    for n in (5, scan.LONG + 17):
+        x = np.random.default_rng(n).random(n)
+        known = np.asarray(made(hnp.asarray(x)))
+        found = harp.jit(f)(x)
+        np.testing.assert_array_equal(np.asarray(found[0]), known)
+        np.testing.assert_allclose(np.asarray(found[1]), np.cumsum(known))

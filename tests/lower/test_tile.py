@@ -33,6 +33,8 @@ from graphs import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+import harp
+import harp.numpy as hnp
 from harp.lower.build import build
 from harp.lower.execute import execute
 from harp.lower.loops import Buffer, For, Load, LoopKind, Nest, Space, walk
@@ -241,3 +243,19 @@ def test_several_terms_at_a_time_keep_their_order(rows, reduce):
         np.testing.assert_array_equal(a, b)
     assert "n//4" in text(g)
     assert "n//4" not in text(graph(fold(reduce, unary(Op.EXP, X), 0))), "the terms cost more than reading the sum"
+
+
+def test_a_loop_that_carries_a_sum_is_not_cut_into_strips():
+    """One sum runs backwards and is carried from step to step; the other one is reduced anew in each step."""
+
+    def loss(b, i, xp):
+        v = b[i // 2] * 2
+        sums = xp.cumsum(v[::-1]), xp.cumsum(xp.cumsum(v))
+        return sum(xp.sum(s * xp.cos(s)) for s in sums)
+
+    rng = np.random.default_rng(0)
+    b, i = rng.standard_normal(7), rng.integers(0, 7, 9)
+    found = np.asarray(harp.jit(harp.grad(lambda b, i: loss(b, i, hnp)))(b, i))
+
+    exact = [(loss(b + h, i, np) - loss(b - h, i, np)) / 2e-6 for h in np.eye(7) * 1e-6]
+    np.testing.assert_allclose(found, exact, rtol=1e-6, atol=1e-7)

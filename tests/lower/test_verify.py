@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
+import harp
 from harp.errors import VerificationError
 from harp.lower.loops import (
     Alloc,
@@ -321,3 +323,10 @@ def test_it_is_like_the_input_and_used_in_its_place() -> None:
 
 
 IN0 = buffer("in0", N)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i4"])
+def test_arrays_without_elements_need_not_be_stored(dtype):
+    f = harp.jit(lambda a, b: ((a[:0, :2] @ b[:2, :1]).sum(axis=1) * 2, (a[:0, :2] + 1) @ b[:2]))
+    first, second = f(np.ones((6, 6), dtype), np.ones((6, 5), dtype))
+    assert first.shape == (0,) and second.shape == (0, 5)

@@ -220,3 +220,37 @@ def test_the_largest_unsigned_index_is_no_negative_one():
 def test_an_unknown_mode_of_take_names_all_of_them():
     with pytest.raises(ArgumentError, match=r"'clip'.*'wrap', not 'bogus'"):
         hnp.take(np.ones(3), np.array([0]), mode="bogus")
+
+
+def test_indices_that_others_broadcast_to_nothing():
+    """As in NumPy: four rows and no columns are no positions, and no element is asked for."""
+    rows, columns = np.full((4, 1), 2), np.zeros((1, 0), int)
+    f = harp.jit(lambda x, i, j: x[i, j])
+    known = harp.jit(lambda x, j: x[rows, j])
+    x = np.arange(9.0).reshape(3, 3)
+    for source, j in ((x, np.array([[0, 1]])), (x[:0], columns), (x[:, :0], columns), (x, columns)):
+        np.testing.assert_array_equal(np.asarray(f(source, rows, j)), source[rows, j], strict=True)
+        np.testing.assert_array_equal(np.asarray(known(source, j)), source[rows, j], strict=True)
+        np.testing.assert_array_equal(np.asarray(hnp.asarray(source)[rows, j]), source[rows, j], strict=True)
+        gradient = harp.grad(lambda x, i, j: hnp.sum(x[i, j]))(source, rows, j)
+        exact = np.zeros(source.shape)
+        np.add.at(exact, (rows, j), 1.0)
+        np.testing.assert_array_equal(np.asarray(gradient), exact)
+    assert f.compilations <= 2  # where an axis is broadcast
+    for wrong in (f, lambda x, i, j: known(x, j)):
+        with pytest.raises(IndexOutOfRangeError, match="axis 0"):
+            wrong(x[:0], rows, np.array([[0, 1]]))
+
+
+def test_a_single_integer_is_held_to_its_axis_beside_no_indices():
+    """NumPy raises as well: an integer is a position of its own."""
+    with pytest.raises(IndexError):
+        X[:0][0, ROWS[:0]]
+    for index in (0, np.array(0)):
+        with pytest.raises(IndexOutOfRangeError, match="axis 0"):
+            harp.jit(lambda x, i, j: x[i, j])(X[:0], index, ROWS[:0])
+
+
+def test_known_indices_for_which_there_is_no_memory():
+    with pytest.raises(IndexOutOfRangeError, match="axis 1"):
+        hnp.asarray(np.empty((2**60, 0), np.int8))[:, np.arange(3)]

@@ -13,7 +13,7 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.errors import DTypeError, HarpError, IntegerRangeError, ShapeError
+from harp.errors import DTypeError, HarpError, IntegerRangeError, OutOfMemoryError, ShapeError
 from harp.trace import direct
 from harp.trace.array import Array
 from harp.trace.dtypes import ALL
@@ -235,3 +235,25 @@ def test_it_is_short():
 def test_realize_costs_nothing():
     tree = {"a": hnp.ones(2), "b": [hnp.zeros(1), 3]}
     assert harp.realize(tree) is tree and tree["a"].realize() is tree["a"]
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.float64])
+def test_huge_arrays_without_elements(dtype):
+    """What NumPy can hold is computed, and what it cannot raises harp's own error, in jit and outside."""
+    shape = (0, 2**60 if np.dtype(dtype).itemsize == 1 else 2**59)
+    x = np.empty(shape, dtype)
+    works = [
+        (lambda m, x: m.sum(x), ()),
+        (lambda m, x: m.sum(x, axis=1), (0,)),
+        (lambda m, x: m.prod(x, axis=1, keepdims=True), (0, 1)),
+        (lambda m, x: m.any(x), ()),
+        (lambda m, x: m.sum(x * x, axis=1), (0,)),
+        (lambda m, x: m.concatenate([x, x]), shape),
+        (lambda m, x: x[:, ::-1] == x, shape),
+    ]
+    for function, known in works:
+        assert np.shape(function(np, x)) == known
+        assert function(hnp, hnp.asarray(x)).shape == known
+        assert np.asarray(harp.jit(lambda x, function=function: function(hnp, x))(x)).shape == known
+    with pytest.raises(OutOfMemoryError):
+        hnp.asarray(x).T @ hnp.asarray(x)

@@ -216,3 +216,27 @@ def test_positions_of_a_shape():
     assert positions((n, ONE)) == (loop(0, n), ZERO)
     with pytest.raises(KeyError):
         run(fresh_input("x", (), f64))
+
+
+@pytest.mark.parametrize("reduce", Reduce)
+def test_reductions_of_nothing_need_no_room(reduce):
+    """The terms would be too large for NumPy, which multiplies the sizes that are not 0."""
+    x = fresh_input("x", (n, m), as_dtype(np.int8))
+    huge = np.empty((0, 2**60), np.int8)
+    for axes, shape in (((0, 1), ()), ((1,), (0,)), ((0,), (2**60,))):
+        node = MapReduce((n, m), (x,), cast(Operand(x.dtype, 0), f64), reduce, axes)
+        if shape == (2**60,):
+            with pytest.raises(OutOfMemoryError, match="does not fit into memory"):
+                run(node, (x, huge), n=0, m=2**60)
+            continue
+        known = np.full(shape, reduce.identity(f64))
+        np.testing.assert_array_equal(run(node, (x, huge), n=0, m=2**60), known, strict=True)
+
+
+def test_what_has_no_elements_computes_no_positions():
+    x = fresh_input("x", (n, m), as_dtype(np.int8))
+    inner = View(x, (n, m), positions((n, m)), (positions((n, m))[1] - 3,), const(0, x.dtype))
+    assert run(inner, (x, np.empty((0, 2**62), np.int8)), n=0, m=2**62).shape == (0, 2**62)
+    wide = MapReduce((n, m), (x,), cast(Operand(x.dtype, 0), f64))
+    with pytest.raises(OutOfMemoryError, match=r"\(0, 4611686018427387904\)"):
+        run(wide, (x, np.empty((0, 2**62), np.int8)), n=0, m=2**62)

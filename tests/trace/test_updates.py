@@ -191,3 +191,11 @@ def test_masks_behind_whole_axes():
         columns(x, np.ones((5, 2), bool))
     with pytest.raises(ConcretizationError, match=r"x\.at\[:, mask\]\.set\(value\) beside whole axes"):
         harp.jit(lambda x, m: x.at[0, m].set(1.0))(x, mask)
+
+
+def test_updates_that_are_broadcast_to_nothing():
+    rows, columns, x = np.full((4, 1), 2), np.zeros((1, 0), int), np.zeros((0, 3))
+    for f in (lambda x, i, j: x.at[i, j].set(2.0), lambda x, i, j: x.at[i, j].add(2.0, mode="clip")):
+        for base in (x, x.T, np.ones((3, 3))):
+            np.testing.assert_array_equal(np.asarray(f(hnp.asarray(base), rows, columns)), base)
+            np.testing.assert_array_equal(np.asarray(harp.jit(f)(base, rows, columns)), base)

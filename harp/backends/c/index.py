@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from harp.lower.loops import Buffer, Digits
 from harp.trace.bounds import exact_quotient, nonnegative
-from harp.trace.index import Atom, FloorDiv, Index, Loop, Monomial, Pick, Relu, from_terms
+from harp.trace.index import Atom, FloorDiv, Index, Loop, Monomial, Pick, Relu, from_terms, picks_in
 
 _SIGN = 1 << 63
 
@@ -33,7 +33,9 @@ class IndexPrinter:
         """The value: a sum, not in parentheses."""
         found = self._texts.get(p)
         if found is None:
-            found = self._texts[p] = self._sum(p)
+            found = self._sum(p)
+            if not picks_in(p):  # elements are printed anew: each place that allocates a buffer has a name of its own
+                self._texts[p] = found
         return found
 
     def factor(self, p: Index) -> str:

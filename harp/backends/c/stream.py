@@ -19,7 +19,7 @@ from harp.lower.cost import mentioned
 from harp.lower.loops import For, Load, Nest, Store
 from harp.trace.dtypes import DType, f32, f64
 from harp.trace.expr import Apply
-from harp.trace.index import ONE, ZERO, Index
+from harp.trace.index import Index
 from harp.trace.ops import Op
 
 _DTYPES = (f32, f64)
@@ -54,7 +54,7 @@ def match(stmt: Nest) -> Stream | None:
     a, b, c = access(left, loops, k, k), access(right, loops, k, lane), access(sums, loops, lane, lane)
     if a is None or b is None or c is None or store.buffer in (a.buffer, b.buffer):
         return None
-    if any(x.step[-1] is not ONE or any(p is not ZERO for p in x.step[:-1]) for x in (b, c)):
+    if not (b.is_along and c.is_along):
         return None
     return Stream(name(dtype), lane.extent, k.extent, a, b, c)
 

@@ -20,7 +20,7 @@ from harp.backends.protocol import Unit
 from harp.lower.across import VECTORS
 from harp.lower.loops import For, Load, Nest, Space, Store
 from harp.trace.dtypes import DType
-from harp.trace.index import ONE, ZERO, Index
+from harp.trace.index import Index
 
 # By bytes of an element, a dtype of that size.
 _BY_SIZE = {dtype.itemsize: dtype for dtype in LANES}
@@ -49,7 +49,7 @@ def match(stmt: Nest) -> Turned | None:
         return None
     r, k = loops
     b, c = access(value, loops, r, k), access(Load(piece, store.index), loops, k, r)
-    if b is None or c is None or any(x.step[-1] is not ONE or any(p is not ZERO for p in x.step[:-1]) for x in (b, c)):
+    if b is None or c is None or not (b.is_along and c.is_along):
         return None
     return Turned(name(dtype, lanes), r.extent, k.extent, b, c)
 

@@ -41,6 +41,11 @@ class Access(NamedTuple):
     row: tuple[Index, ...]
     step: tuple[Index, ...]
 
+    @property
+    def is_along(self) -> bool:
+        """Whether it moves along memory with its step, by one: not so a variable, which has no axis to move along."""
+        return self.step[-1:] == (ONE,) and all(p is ZERO for p in self.step[:-1])
+
 
 class Print(NamedTuple):
     """How an index, an element of a buffer, and its distance from the first one are printed."""
@@ -90,17 +95,17 @@ def products(stmt: Nest) -> Products | None:
     a, b, c = map(access, found, [loops] * 3, (i, k, i), (k, lane, lane))
     if a is None or b is None or c is None or store.buffer in (a.buffer, b.buffer):
         return None
-    width = c.buffer.shape[-1].constant or 0
-    if width // 2 not in LANES[dtype] or not nonnegative(width - lane.extent):
+    if not c.is_along:
         return None
-    if not (_moves_by_one(c) and _has_room(c, width)):
+    width = c.buffer.shape[-1].constant or 0
+    if width // 2 not in LANES[dtype] or not nonnegative(width - lane.extent) or not _has_room(c, width):
         return None
     return Products(i.extent, lane.extent, k.extent, a, b, c, width)
 
 
 def is_packed(found: Products) -> bool:
     """Whether the function is the one for it, which reads whole rows of b."""
-    return _moves_by_one(found.b) and _has_room(found.b, found.width)
+    return found.b.is_along and _has_room(found.b, found.width)
 
 
 def access(load: Load, loops: Sequence[Loop], row: Loop, step: Loop) -> Access | None:
@@ -118,12 +123,8 @@ def access(load: Load, loops: Sequence[Loop], row: Loop, step: Loop) -> Access |
     return Access(load.buffer, first, slopes[row], slopes[step])
 
 
-def _moves_by_one(access: Access) -> bool:
-    return access.step[-1] is ONE and all(p is ZERO for p in access.step[:-1])
-
-
 def _has_room(access: Access, width: int) -> bool:
-    """Whether whole rows may be read and written."""
+    """Whether whole rows may be read and written, of an access that is along them."""
     return access.buffer.shape[-1].constant == width and access.first[-1] is ZERO
 
 

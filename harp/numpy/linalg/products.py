@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from functools import reduce as fold
 
-import numpy as np
-
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.complexes import conj
 from harp.numpy.manipulation import ravel
@@ -52,9 +50,10 @@ def contract(nodes: Sequence[Node], labels: Sequence[Labels], sizes: dict[str, I
         return fold(lambda a, b: apply(Op.AND if is_bool else Op.MUL, a, b), factors)
 
     if current() is None and all(isinstance(node, Constant) for node in nodes):
-        operands = [_aligned(node, each, order, domain) for node, each in zip(nodes, labels, strict=True)]
+        operands = [_aligned(node, each, order) for node, each in zip(nodes, labels, strict=True)]
         expr = build(*(Operand(node.dtype, slot) for slot, node in enumerate(nodes)))
-        result = direct.aligned(expr, operands, reduce if axes else None, axes)
+        numbers = tuple(int(wrap(size)) for size in domain)
+        result = direct.aligned(expr, operands, numbers, reduce if axes else None, axes)
         if result is not None:
             return from_numpy(result)
     aligned = [_align(node, each, order, domain) for node, each in zip(nodes, labels, strict=True)]
@@ -63,12 +62,11 @@ def contract(nodes: Sequence[Node], labels: Sequence[Labels], sizes: dict[str, I
     return map_reduce(build, aligned, domain, reduce, axes)
 
 
-def _aligned(node: Node, labels: Labels, order: Labels, domain: Shape) -> Buffer:
-    """What `_align` is of numbers: a view of them."""
+def _aligned(node: Node, labels: Labels, order: Labels) -> Buffer:
+    """What `_align` is of numbers: a view of them, not yet repeated along the labels that it lacks."""
     assert isinstance(node, Constant)
     value = node.captured.array.transpose(sorted(range(len(labels)), key=lambda k: order.index(labels[k])))
-    spread = value[tuple(slice(None) if name in labels else None for name in order)]
-    return np.broadcast_to(spread, [int(wrap(size)) for size in domain])
+    return value[tuple(slice(None) if name in labels else None for name in order)]
 
 
 def _align(node: Node, labels: Labels, order: Labels, domain: Shape) -> Node:
