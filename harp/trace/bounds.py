@@ -29,11 +29,15 @@ from harp.trace.index import (
 # How many atoms a proof may eliminate one inside the other; proofs that succeed need few.
 _DEPTH = 12
 # How many terms a proof may look at, in all its branches together. The longest of 20,000 proofs that succeed in the
-# tests looks at 640; a proof that fails could go on for exponential time.
-_STEPS = 2_000
+# tests looks at 2,600; a proof that fails could go on for exponential time.
+_STEPS = 8_000
+# Answers of parts of proofs, with the steps that they take. Those count again wherever the answer is used, so whether a
+# proof is given up never depends on what was asked before.
+_known: dict[tuple[Index, int], tuple[bool, int]] = {}
+_MOST_KNOWN = 1 << 15
 
 
-@lru_cache(maxsize=1 << 15)
+@lru_cache(maxsize=1 << 14)
 def nonnegative(p: Index) -> bool:
     """Whether `p >= 0` is certain. False means unknown, not negative: also where a proof would take too many steps."""
     try:
@@ -47,21 +51,24 @@ class _OutOfSteps(Exception):
 
 
 class _Proof:
-    """One search for a proof. What it remembers is its own, so the answer never depends on what was asked before."""
+    """One search for a proof, with the steps that it has taken."""
 
     def __init__(self) -> None:
-        self._left = _STEPS
-        self._known: dict[tuple[Index, int], bool] = {}
+        self._steps = 0
 
     def nonnegative(self, p: Index, depth: int) -> bool:
         """Whether p >= 0, eliminating at most `depth` atoms one inside the other. Raises _OutOfSteps."""
-        found = self._known.get((p, depth))
-        if found is None:
-            self._left -= 1 + len(p.terms)
-            if self._left < 0:
-                raise _OutOfSteps
-            found = self._known[p, depth] = self._search(p, depth)
-        return found
+        before, found = self._steps, _known.get((p, depth))
+        self._steps += 1 + len(p.terms) if found is None else found[1]
+        if self._steps > _STEPS:
+            raise _OutOfSteps
+        if found is not None:
+            return found[0]
+        answer = self._search(p, depth)
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[p, depth] = answer, self._steps - before
+        return answer
 
     def _search(self, p: Index, depth: int) -> bool:
         if all(c >= 0 and all(self._atom_nonnegative(a, depth) for a in m) for m, c in p.terms):

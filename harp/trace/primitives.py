@@ -290,8 +290,13 @@ def expand_to(node: Node, shape: Shape) -> Node:
 
     A guard that says so need not have a solution: such an axis is read at 0 like any other of one element.
     """
+    if node.shape == shape:
+        return node
     offset = len(shape) - len(node.shape)
-    stretched = [is_one(size) and not is_one(shape[offset + axis]) for axis, size in enumerate(node.shape)]
+    stretched = [
+        size is not wanted and is_one(size) and not is_one(wanted)
+        for size, wanted in zip(node.shape, shape[offset:], strict=True)
+    ]
     # Sizes that a guard holds equal without solving it stay two expressions: the view then spans the common one.
     same = all(resolve(size) is wanted for size, wanted in zip(node.shape, shape[offset:], strict=True))
     if not offset and same and not any(stretched):

@@ -28,21 +28,27 @@ class Claim(NamedTuple):
 
     view: View
     room: Index
-    site: Site | None
+    site: Site | None = None
 
 
 def claims(graph: Graph) -> Iterator[Claim]:
     """What must hold of the views of a graph, but for axes that are plainly read from one end to the other."""
-    users: dict[Node, Node] = {}
-    for node in walk(graph.outputs):
-        users.update(dict.fromkeys(node.inputs, node))
     for node in walk(graph.outputs):
         if isinstance(node, View):
             for p, size in zip(node.index, node.src.shape, strict=True):
                 if not is_plain(p, size):
-                    site = _site(node, graph, users)
-                    yield Claim(node, p, site)
-                    yield Claim(node, size - 1 - p, site)
+                    yield Claim(node, p)
+                    yield Claim(node, size - 1 - p)
+
+
+def unproved(graph: Graph, guards: Iterable[Guard]) -> tuple[Claim, ...]:
+    """The claims that follow neither from the expressions nor from a guard, with the user's lines."""
+    known = [fact for guard in guards for fact in _facts(guard)]
+    found = [claim for claim in claims(graph) if not _is_proved(claim, known)]
+    if not found:
+        return ()
+    users = {i: node for node in walk(graph.outputs) for i in node.inputs}
+    return tuple(claim._replace(site=_site(claim.view, graph, users)) for claim in found)
 
 
 def _site(node: Node, graph: Graph, users: Mapping[Node, Node]) -> Site | None:
@@ -50,12 +56,6 @@ def _site(node: Node, graph: Graph, users: Mapping[Node, Node]) -> Site | None:
     while node not in graph.sites and node in users:
         node = users[node]
     return graph.sites.get(node)
-
-
-def unproved(graph: Graph, guards: Iterable[Guard]) -> tuple[Claim, ...]:
-    """The claims that follow neither from the expressions nor from a guard."""
-    known = [fact for guard in guards for fact in _facts(guard)]
-    return tuple(claim for claim in claims(graph) if not _is_proved(claim, known))
 
 
 def _facts(guard: Guard) -> tuple[Index, ...]:

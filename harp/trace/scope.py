@@ -146,11 +146,15 @@ class Scope:
             return self._known_sign(p)
         zero = bounds.is_zero(p)
         if zero is None:
-            if (Relation.ZERO, p) in self._facts or (Relation.ZERO, -p) in self._facts:
+            if self.has_equation(p):
                 zero = True
             elif any((Relation.NONZERO, q) in self._facts or self._follows(q - 1) for q in (p, -p)):
                 zero = False
         return None if zero is None else zero is (relation is Relation.ZERO)
+
+    def has_equation(self, p: Index) -> bool:
+        """Whether a guard says that `p == 0`, solved or not."""
+        return (Relation.ZERO, p) in self._facts or (Relation.ZERO, -p) in self._facts
 
     def _known_sign(self, p: Index) -> bool | None:
         sign = bounds.at_least_zero(p)

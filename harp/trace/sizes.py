@@ -418,7 +418,7 @@ def describe(p: Index) -> str:
 def is_one(p: Index) -> bool:
     """Whether this size is 1 for certain, or by a guard, also one that is not solved. Asks nothing."""
     level, p = current(), resolve(p)
-    return p is ONE or (level is not None and level.scope.known(Relation.ZERO, p - 1) is True)
+    return p is ONE or (level is not None and level.scope.has_equation(p - 1))
 
 
 def unify(a: Index, b: Index, what: Callable[[], str]) -> Index:
