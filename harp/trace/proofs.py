@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from harp.trace.assumptions import Assumptions
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution
 from harp.trace.graph import Graph
-from harp.trace.index import Atom, Index, Symbol, as_index, symbols_in
+from harp.trace.index import Atom, Index, Symbol, as_index
 from harp.trace.inside import is_plain, require_inside
 from harp.trace.node import Node, View, walk
-from harp.trace.scope import Guard, Relation
+from harp.trace.scope import Guard
 from harp.trace.sites import Site
 
 # Raises AddressError where a view leaves its source, for these values of the program's sizes.
@@ -43,7 +44,7 @@ def claims(graph: Graph) -> Iterator[Claim]:
 
 def unproved(graph: Graph, guards: Iterable[Guard]) -> tuple[Claim, ...]:
     """The claims that follow neither from the expressions nor from a guard, with the user's lines."""
-    known = [fact for guard in guards for fact in _facts(guard)]
+    known = Assumptions(fact for guard in guards for fact in guard.bounds)
     found = [claim for claim in claims(graph) if not _is_proved(claim, known)]
     if not found:
         return ()
@@ -58,21 +59,12 @@ def _site(node: Node, graph: Graph, users: Mapping[Node, Node]) -> Site | None:
     return graph.sites.get(node)
 
 
-def _facts(guard: Guard) -> tuple[Index, ...]:
-    """What is >= 0 by a guard."""
-    if guard.relation is Relation.ZERO:
-        return guard.index, -guard.index
-    return (guard.index,) if guard.relation is Relation.NONNEGATIVE else ()
-
-
-def _is_proved(claim: Claim, known: Sequence[Index]) -> bool:
+def _is_proved(claim: Claim, known: Assumptions) -> bool:
     view, room = claim.view, claim.room
     if room in view.conditions or nonnegative(room):
         return True
-    sizes = symbols_in(room)
     running = (extent - 1 for extent in view.shape)  # at a position all extents are at least 1
-    related = (fact for fact in known if not sizes.isdisjoint(symbols_in(fact)))
-    return any(nonnegative(room - fact) for fact in (*view.conditions, *running, *related))
+    return any(nonnegative(room - fact) for fact in (*view.conditions, *running)) or known.imply(room)
 
 
 def inspection(claims: Sequence[Claim], sizes: Sequence[Symbol]) -> Inspect:

@@ -18,6 +18,7 @@ from itertools import count
 from typing import NamedTuple
 
 from harp.trace import bounds
+from harp.trace.assumptions import Assumptions
 from harp.trace.demands import Demand
 from harp.trace.division import Substitution, floordiv
 from harp.trace.equations import Facts, take_apart
@@ -61,6 +62,13 @@ class Guard(NamedTuple):
             return number >= 0
         return (number == 0) is (self.relation is Relation.ZERO)
 
+    @property
+    def bounds(self) -> tuple[Index, ...]:
+        """What is at least 0 by this guard."""
+        if self.relation is Relation.ZERO:
+            return self.index, -self.index
+        return (self.index,) if self.relation is Relation.NONNEGATIVE else ()
+
     def __str__(self) -> str:
         return f"{self.index} {self.relation.value}  ({self.reason})"
 
@@ -84,7 +92,8 @@ class Scope:
             tuple[tuple[Index, ...], int]
         ] = []  # shape and bytes of an element, of what the trace is given
         self.demands: dict[tuple[Node, Interval], Demand] = {}  # of Python integers among the arguments
-        self._facts: dict[tuple[Relation, Index], str] = {}  # what the guards say, of the sizes as they are known now
+        self._facts: set[tuple[Relation, Index]] = set()  # what the guards say, of the sizes as they are known now
+        self._assumed = Assumptions()  # of these, what is at least 0
         self._unsolved: list[tuple[Index, str]] = []
         self._solved: dict[Atom, Index] = {}
         self._resolve = Substitution(self._solved)
@@ -148,7 +157,7 @@ class Scope:
         if zero is None:
             if self.has_equation(p):
                 zero = True
-            elif any((Relation.NONZERO, q) in self._facts or self._follows(q - 1) for q in (p, -p)):
+            elif any((Relation.NONZERO, q) in self._facts or self._assumed.imply(q - 1) for q in (p, -p)):
                 zero = False
         return None if zero is None else zero is (relation is Relation.ZERO)
 
@@ -158,26 +167,20 @@ class Scope:
 
     def _known_sign(self, p: Index) -> bool | None:
         sign = bounds.at_least_zero(p)
-        if sign is None and self._follows(p):
+        if sign is None and self._assumed.imply(p):
             return True
-        if sign is None and self._follows(-p - 1):
+        if sign is None and self._assumed.imply(-p - 1):
             return False
         return sign
-
-    def _follows(self, p: Index) -> bool:
-        """Whether `p >= 0` follows from one earlier guard."""
-        sizes = symbols_in(p)
-        return any(
-            relation is Relation.NONNEGATIVE and not sizes.isdisjoint(symbols_in(q)) and bounds.nonnegative(p - q)
-            for relation, q in self._facts
-        )
 
     def guard(self, relation: Relation, p: Index, reason: str) -> None:
         """Record a fact that every call must share, as it is: an equality is not solved."""
         if relation is Relation.NONZERO and bounds.nonnegative(p):
             relation, p = Relation.NONNEGATIVE, p - 1
-        self._facts[relation, p] = reason
+        self._facts.add((relation, p))
         self.guards.append(Guard(relation, p, reason))
+        for q in self.guards[-1].bounds:
+            self._assumed.add(q)
 
     def equate(self, p: Index, reason: str, guarded: bool = False) -> None:
         """Record `0 == p`, which the call at hand shows or the declarations demand, and solve it.
@@ -217,7 +220,8 @@ class Scope:
                 learnt.append((image - self._solved[known], reason))
         self._solved[atom] = value
         self._resolve = Substitution(self._solved)
-        self._facts = {(relation, step(p)): why for (relation, p), why in self._facts.items()}
+        self._facts = {(relation, step(p)) for relation, p in self._facts}
+        self._assumed = self._assumed.substituted(step)
         learnt += [known for known in self._unsolved if step(known[0]) is not known[0]]
         self._unsolved = [known for known in self._unsolved if step(known[0]) is known[0]]
         for p, why in learnt:

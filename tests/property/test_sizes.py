@@ -53,7 +53,7 @@ def broken(seed: int = 0) -> Case:
 
 def test_forgotten_guards_are_found_and_made_small(monkeypatch, tmp_path):
     assert check(broken()).finding is None
-    monkeypatch.setattr(Scope, "guard", lambda scope, relation, p, reason: scope._facts.update({(relation, p): reason}))
+    monkeypatch.setattr(Scope, "guard", lambda scope, relation, p, reason: scope._facts.add((relation, p)))
     finding = check(broken()).finding
     assert finding is not None and finding.kind == "wrong values"
 

@@ -36,6 +36,7 @@ ONLY_HARP_RAISES = (
 )
 ANOTHER_TYPE = (
     Difference(r"^einsum '.*' does not fit an operand with", "docs/errors.md: ArgumentError for wrong arguments"),
+    Difference(r"^an array of \w+ is not supported as an index", "docs/errors.md: ArgumentError for wrong arguments"),
     Difference(r"^the step of a slice is 0", "docs/errors.md: ArgumentError for wrong arguments"),
 )
 
