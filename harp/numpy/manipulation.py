@@ -8,10 +8,9 @@ from functools import partial
 import numpy as np
 
 from harp.errors import ArgumentError, AxisError, InterchangeError, ShapeError
+from harp.numpy.reshaping import new_shape
 from harp.trace import view
 from harp.trace.array import OPERATORS, Array, from_numpy, node_of
-from harp.trace.bounds import exact_quotient
-from harp.trace.division import floordiv
 from harp.trace.dtypes import Buffer
 from harp.trace.index import ONE, ZERO, Index, as_index, product
 from harp.trace.levels import current
@@ -33,8 +32,6 @@ from harp.trace.sizes import (
     Size,
     ask,
     describe,
-    hint,
-    require_at_least_one,
     resolve,
     resolve_all,
     to_index,
@@ -140,17 +137,13 @@ def reshape(x: object, shape: object, *, copy: bool | None = None) -> Array:
         raise ShapeError(f"reshape to {tuple(wanted)}: only one size can be -1{where()}")
     for k in free:
         wanted[k] = 1
-    sizes = list(to_shape(wanted))
-    total = resolve(product(resolve_all(old_shape)))
+    sizes = to_shape(wanted)
 
     def what() -> str:
         old, new = ", ".join(map(describe, old_shape)), ", ".join(map(str, as_tuple(shape)))
         return f"reshape from ({old}) to ({new}) changes the number of elements"
 
-    for k in free:
-        sizes[k] = _rest(total, product(sizes), what)
-    unify(total, product(resolve_all(tuple(sizes))), what)
-    result = _in_order(array, resolve_all(tuple(sizes)))
+    result = _in_order(array, new_shape(old_shape, sizes, free[0] if free else None, what))
     return result if copy is None else _copied(result, array, copy)
 
 
@@ -176,26 +169,6 @@ def _copied(result: Array, source: Array, copy: bool) -> Array:
 
 def _is_minus_one(size: object) -> bool:
     return hasattr(size, "__index__") and size.__index__() == -1
-
-
-def _rest(total: Index, known: Index, what: object) -> Index:
-    """total / known, exactly; by a guard where the expressions do not show that it comes out even.
-
-    Where `known` is 0 any size would do, so there is none, as in NumPy: `x.reshape(n, -1)` of a program for all sizes
-    must not have an answer that the same line has not for a number n. Declared sizes are taken not to be 0.
-    """
-    assert callable(what)
-    quotient = None if known is ZERO else exact_quotient(total, known)
-    if quotient is None or hint(known) is not None:
-        require_at_least_one(
-            known, lambda: f"{what()}: where another size is 0, -1 could be any; write the size itself"
-        )
-    if quotient is not None:
-        return resolve(quotient)
-    known = resolve(known)
-    rest = floordiv(resolve(total), known)
-    unify(resolve(total), rest * known, what)
-    return resolve(rest)
 
 
 def ravel(x: object) -> Array:

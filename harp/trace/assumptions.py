@@ -12,6 +12,9 @@ from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution
 from harp.trace.index import Index, Symbol, symbols_in
 
+# There may be many of them for one question, and a proof that is missed costs no more than another guard.
+_STEPS = 100
+
 
 class Assumptions:
     """A set of facts `p >= 0`."""
@@ -36,7 +39,7 @@ class Assumptions:
             return True
         sizes = symbols_in(p)
         return any(
-            nonnegative(p - known + lowest)
+            nonnegative(p - known + lowest, _STEPS)
             for known, lowest in self._lowest.items()
             if known is not varying and not sizes.isdisjoint(self._sizes[known])
         )

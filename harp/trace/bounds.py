@@ -20,10 +20,10 @@ from harp.trace.index import (
     Relu,
     Symbol,
     content,
+    depends_on,
     from_terms,
     of,
     split_linear,
-    value_atoms,
 )
 
 # How many atoms a proof may eliminate one inside the other; proofs that succeed need few.
@@ -38,10 +38,10 @@ _MOST_KNOWN = 1 << 15
 
 
 @lru_cache(maxsize=1 << 14)
-def nonnegative(p: Index) -> bool:
+def nonnegative(p: Index, steps: int = _STEPS) -> bool:
     """Whether `p >= 0` is certain. False means unknown, not negative: also where a proof would take too many steps."""
     try:
-        return _Proof().nonnegative(p, _DEPTH)
+        return _Proof(steps).nonnegative(p, _DEPTH)
     except _OutOfSteps:
         return False
 
@@ -53,14 +53,15 @@ class _OutOfSteps(Exception):
 class _Proof:
     """One search for a proof, with the steps that it has taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         self._steps = 0
+        self._most = most
 
     def nonnegative(self, p: Index, depth: int) -> bool:
         """Whether p >= 0, eliminating at most `depth` atoms one inside the other. Raises _OutOfSteps."""
         before, found = self._steps, _known.get((p, depth))
         self._steps += 1 + len(p.terms) if found is None else found[1]
-        if self._steps > _STEPS:
+        if self._steps > self._most:
             raise _OutOfSteps
         if found is not None:
             return found[0]
@@ -88,7 +89,7 @@ class _Proof:
         Those of arrays go first, for loops stand in them; then the loop with the highest number: loops made by
         splitting have extents that hold earlier loops.
         """
-        atoms = {a for a in value_atoms(p) if isinstance(a, (Loop, Pick))}
+        atoms = {a for a in depends_on(p) if isinstance(a, (Loop, Pick))}
         for loop in sorted(atoms, key=lambda a: a.key, reverse=True):
             parts = split_linear(p, loop)
             if parts is None:

@@ -310,11 +310,13 @@ def children(atom: Atom) -> tuple[Index, ...]:
 
 def occurs(needle: Atom, hay: Atom) -> bool:
     """Whether the value of `hay` depends on `needle` (a loop's extent is not its value)."""
-    if needle is hay:
-        return True
-    if isinstance(hay, (Loop, Symbol)):
-        return False
-    return any(needle is a for p in children(hay) for a in value_atoms(p))
+    return needle is hay or (isinstance(hay, (FloorDiv, Relu, Pick)) and needle in _below(hay))
+
+
+@lru_cache(maxsize=1 << 14)
+def _below(atom: Atom) -> frozenset[Atom]:
+    """The atoms on which the value of a compound one depends."""
+    return frozenset(a for p in children(atom) for a in value_atoms(p))
 
 
 def value_atoms(p: Index) -> Iterator[Atom]:
@@ -337,7 +339,13 @@ def atoms_in(p: Index) -> frozenset[Atom]:
 @lru_cache(maxsize=1 << 14)
 def loops_in(p: Index) -> frozenset[Loop]:
     """The loops on which the value of `p` depends."""
-    return frozenset(a for a in value_atoms(p) if isinstance(a, Loop))
+    return frozenset(a for a in depends_on(p) if isinstance(a, Loop))
+
+
+def depends_on(p: Index) -> set[Atom]:
+    """The atoms on which the value of `p` depends, each once."""
+    direct = {atom for monomial, _ in p.terms for atom in monomial}
+    return direct.union(*(_below(atom) for atom in direct if isinstance(atom, (FloorDiv, Relu, Pick))))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -203,11 +203,24 @@ class Scope:
     def _solve(self, p: Index, reason: str, guarded: bool) -> None:
         if not guarded:
             self.guard(Relation.ZERO, p, reason)
-        solution = self._divisibility(p) or self._newest_size(p) or self._any_atom(p)
+        division = self._divisibility(p)
+        solution = self._newest_size(p) or self._any_atom(p) if division is None else self._multiple(division)
         if solution is None:
             self._unsolved.append((p, reason))
         else:
             self._substitute(*solution, reason)
+
+    def is_solvable(self, p: Index) -> bool:
+        """Whether `0 == p`, taken apart, would be solved."""
+        p = self.resolve(p)
+        return all(
+            q is ZERO
+            or (q is not p and self.is_solvable(q))
+            or self._divisibility(q) is not None
+            or self._newest_size(q) is not None
+            or self._any_atom(q) is not None
+            for q in take_apart(p, self._hinted).zeros
+        )
 
     def _substitute(self, atom: Atom, value: Index, reason: str) -> None:
         """Put `value` for the atom everywhere. What is known of m//2 is then known of n//2, for m := n."""
@@ -227,17 +240,21 @@ class Scope:
         for p, why in learnt:
             self.equate(p, why, guarded=True)
 
-    def _divisibility(self, p: Index) -> tuple[Atom, Index] | None:
-        """x - k*(x//k) == 0  ->  x := k*t with a new size t, so that splitting and merging an axis cancel."""
+    def _divisibility(self, p: Index) -> FloorDiv | None:
+        """The x//k of x - k*(x//k) == 0, for a size x."""
         for monomial, _ in p.terms:
             for atom in monomial:
-                if not isinstance(atom, FloorDiv) or not isinstance(atom.num.atom, Symbol):
-                    continue
-                x = atom.num.atom
-                remainder = atom.num - atom.den * of(atom)
-                if (p is remainder or p is -remainder) and x not in symbols_in(atom.den):
-                    return x, atom.den * self._quotient(x, atom)
+                if isinstance(atom, FloorDiv) and isinstance(atom.num.atom, Symbol):
+                    remainder = atom.num - atom.den * of(atom)
+                    if (p is remainder or p is -remainder) and atom.num.atom not in symbols_in(atom.den):
+                        return atom
         return None
+
+    def _multiple(self, division: FloorDiv) -> tuple[Atom, Index]:
+        """x := k*t with a new size t, so that splitting and merging an axis cancel."""
+        x = division.num.atom
+        assert isinstance(x, Symbol)
+        return x, division.den * self._quotient(x, division)
 
     def _quotient(self, x: Symbol, division: FloorDiv) -> Index:
         hint = self.hint(of(division))

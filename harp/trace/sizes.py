@@ -421,6 +421,12 @@ def is_one(p: Index) -> bool:
     return p is ONE or (level is not None and level.scope.has_equation(p - 1))
 
 
+def is_solvable(p: Index) -> bool:
+    """Whether the equation `0 == p` would be solved, if the call at hand shows that it holds."""
+    level = current()
+    return level is None or not level.scope.concrete or hint(p) != 0 or level.scope.is_solvable(p)
+
+
 def unify(a: Index, b: Index, what: Callable[[], str]) -> Index:
     """Require a == b, by a guard where it is not certain. Raises ShapeError, with `what()`, where it is not so."""
     a, b = resolve(a), resolve(b)
