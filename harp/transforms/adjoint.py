@@ -12,7 +12,7 @@ from itertools import combinations, pairwise
 
 from harp.trace.division import Substitution
 from harp.trace.expr import Operand, Position, const
-from harp.trace.index import ONE, Atom, Index, loop, loops_in, product
+from harp.trace.index import ONE, Atom, Index, loop, loops_in, of, product
 from harp.trace.node import MapReduce, Node, Put, Scatter, Shape, View, at, positions
 from harp.trace.ops import Reduce
 from harp.trace.view import flatten_index, reshape, view
@@ -43,7 +43,7 @@ def view_adjoint(node: View, cotangent: Node) -> Node:
             solution = solve(equations, positions(sizes), shape, sizes)
         except Unsolvable:
             continue
-        gathered = sum_over(*_gather(masked, sizes, solution))
+        gathered = _gathered(masked, sizes, solution)
         return reshape(gathered, source) if sizes != source else gathered
     return _scattered(node, index, masked)
 
@@ -77,15 +77,28 @@ def _groupings(rank: int) -> Iterator[list[range]]:
             yield [range(a, b) for a, b in pairwise(ends)] if rank else []
 
 
-def _gather(masked: Node, sizes: Shape, solution: Solution) -> tuple[Node, tuple[int, ...]]:
-    """The view of the cotangent over the source's axes and, behind them, the axes to sum, which are returned too."""
+def _gathered(masked: Node, sizes: Shape, solution: Solution) -> Node:
+    """The sum of the cotangents that the solution names for each position of the source.
+
+    Axes of the source that only conditions mention, and none of the summed axes with them, are put in after the sum: of
+    a view that reads one place many times, the cotangents are summed once, and the sum is put at that place.
+    """
+    read = {axis: atom for axis, p in enumerate(positions(sizes)) if (atom := p.atom) and _is_read(atom, solution)}
     left = sorted(solution.unknowns, key=lambda unknown: unknown.axis)
-    shape = (*sizes, *(unknown.extent for unknown in left))
-    numbered: dict[Atom, Index] = {
-        unknown: loop(len(sizes) + place, unknown.extent) for place, unknown in enumerate(left)
-    }
+    shape = (*(sizes[axis] for axis in read), *(unknown.extent for unknown in left))
+    numbered = {atom: loop(place, shape[place]) for place, atom in enumerate((*read.values(), *left))}
     renumber = Substitution(numbered)
-    gathered = view(
-        masked, shape, renumber.each(solution.index), renumber.each(solution.conditions), const(0, masked.dtype)
+    placing = {c for c in solution.conditions if any(a.axis < len(sizes) and a.axis not in read for a in loops_in(c))}
+    selecting = tuple(c for c in solution.conditions if c not in placing)
+    zero = const(0, masked.dtype)
+    gathered = view(masked, shape, renumber.each(solution.index), renumber.each(selecting), zero)
+    total = sum_over(gathered, range(len(read), len(shape)))
+    outer = tuple(c for c in solution.conditions if c in placing)
+    return view(total, sizes, tuple(map(of, read.values())), outer, zero)
+
+
+def _is_read(position: Atom, solution: Solution) -> bool:
+    """Whether the place in the cotangent, or what is summed there, depends on this position along the source."""
+    return any(position in loops_in(p) for p in solution.index) or any(
+        position in loops_in(c) and not loops_in(c).isdisjoint(solution.unknowns) for c in solution.conditions
     )
-    return gathered, tuple(range(len(sizes), len(shape)))

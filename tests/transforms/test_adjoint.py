@@ -17,7 +17,7 @@ from harp.trace.expr import const
 from harp.trace.graph import Graph
 from harp.trace.index import ONE, ZERO, Symbol, as_index, evaluate, loop, of
 from harp.trace.interpret import interpret
-from harp.trace.node import Scatter, View, fresh_input, positions, walk
+from harp.trace.node import MapReduce, Scatter, View, fresh_input, positions, walk
 from harp.trace.verify import verify_graph
 from harp.transforms.adjoint import view_adjoint
 from harp.transforms.solving import certain
@@ -288,3 +288,23 @@ def test_random_compositions(data):
         inner = View(fresh_input("x", node.src.shape, f64), node.shape, node.index, node.conditions, node.fill)
         check(inner, {N.atom: n, M.atom: m, K.atom: 0})
         node = node.src
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        at(src(N), (M,), lambda i: (ZERO,)),
+        at(src(N), (N + 6,), lambda i: (ZERO,), lambda i: (2 - i,)),
+        at(src(N), (N + 6,), lambda i: (N - 1,), lambda i: (i - N - 3,)),
+        at(src(N, M), (N, K), lambda i, j: (i, ZERO)),
+        at(src(N, M), (M, K), lambda i, j: (N - 1, i), lambda i, j: (j - 2,)),
+    ],
+    ids=repr,
+)
+def test_what_is_read_many_times_is_summed_once(view):
+    """No sum has more iterations than source and cotangent have elements."""
+    graph = Graph((), (view_adjoint(view, fresh_input("ct", view.shape, f64)),))
+    rank = max(len(view.shape), len(view.src.shape))
+    assert all(len(node.domain) <= rank for node in graph.nodes() if isinstance(node, MapReduce))
+    for n, m, k in ((3, 4, 2), (1, 1, 1), (5, 2, 3)):
+        check(view, {N.atom: n, M.atom: m, K.atom: k})
