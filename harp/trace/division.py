@@ -28,6 +28,7 @@ from harp.trace.index import (
     from_terms,
     loop,
     of,
+    product,
 )
 
 
@@ -202,11 +203,16 @@ class Substitution:
         if found is None:
             found = self.mapping.get(atom)
             if found is None:
-                rebuilt = self._rebuild_atom(atom)
-                same = rebuilt.atom
-                found = self.mapping.get(same, rebuilt) if same is not None else rebuilt
+                found = self._replace(self._rebuild_atom(atom))
             self._atoms[atom] = found
         return found
+
+    def _replace(self, p: Index) -> Index:
+        """What was rebuilt, with atoms replaced that came about: max(1 - n - m, 0) has max(2*n - 1, 0) for m := n."""
+        if not any(atom in self.mapping for monomial, _ in p.terms for atom in monomial):
+            return p
+        terms = (product((c, *(self.mapping.get(a, of(a)) for a in monomial))) for monomial, c in p.terms)
+        return sum(terms, ZERO)
 
     def _rebuild_atom(self, atom: Atom) -> Index:
         if isinstance(atom, Loop):

@@ -393,3 +393,11 @@ def test_sizes_that_do_not_fit(program):
 
 def test_inconclusive_is_an_error_of_its_own():
     assert issubclass(InconclusiveSizeError, ValueError)
+
+
+def test_what_comes_about_by_a_substitution_is_substituted():
+    """max(1 - n - m, 0) has max(2*n - 1, 0) in it once m is n."""
+    scope, n, m = scope_of(0, 0)
+    waiting = relu(1 - n - m)
+    assert scope.decide(Relation.ZERO, relu(2 * n - 1) - n, "") and scope.decide(Relation.ZERO, m - n, "")
+    assert scope.resolve(waiting) is scope.resolve(scope.resolve(waiting)) is 1 - n
