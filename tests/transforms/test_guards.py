@@ -241,3 +241,21 @@ def test_a_caught_error_serves_only_calls_that_raise_it(name):
         for shapes in (*order, *order):
             arrays = arrays_of(shapes)
             npt.assert_allclose(compiled(*arrays), function(np, *arrays), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("function", "count"),
+    [
+        (lambda x: hnp.max(x) if x.shape[0] != 0 else hnp.sum(x), 1),
+        (lambda x: hnp.max(x) + hnp.min(x) + x[0] + x[x.shape[0] - 1] + x[-1], 1),
+        (lambda x: x[5] + x[2] + (x[0] if x.shape[0] > 3 else x[1]), 1),
+        (lambda x: x * 1.0 if x.shape[0] > 2 and x.shape[0] >= 2 and 2 * x.shape[0] != 1 else x, 1),
+        (lambda x: sum(x[k] for k in range(x.shape[0])), 1),
+        (lambda x: (x[1:][2:], x[:3][-2:], x[2:-1][::-1], x[5:2:-1], hnp.diff(x)[:3]), 0),
+        (lambda x: (hnp.roll(x, 2), x.at[-2:].set(0.0), hnp.split(x, [1, 2])[1], hnp.pad(x, 2)), 0),
+    ],
+)
+def test_no_guard_says_what_others_say(function, count):
+    compiled = harp.jit(function)
+    compiled(np.arange(8.0))
+    assert len(compiled.signatures[0].guards) == count
