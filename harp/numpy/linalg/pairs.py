@@ -92,9 +92,12 @@ def multiply_pair(x: Term, y: Term, sizes: Sizes, out: Labels) -> Term:
     summed = tuple(name for name in x.labels if name in y.labels and name not in out)
     if current() is not None and summed:
         if _is_often(x, y, sizes) and _is_often(y, x, sizes):
-            x, y, out, sizes = _matrices(x, y, summed, sizes, out)
-        else:
-            x, y = _vector(x, y, summed, sizes), _vector(y, x, summed, sizes)
+            return _matrices(x, y, summed, sizes, out)
+        x, y = _vector(x, y, summed, sizes), _vector(y, x, summed, sizes)
+    return _contracted(x, y, sizes, out)
+
+
+def _contracted(x: Term, y: Term, sizes: Sizes, out: Labels) -> Term:
     return Term(node_of(contract((x.node, y.node), (x.labels, y.labels), sizes, out)), out)
 
 
@@ -109,35 +112,64 @@ def _free(x: Term, y: Term) -> Labels:
 
 def _is_often(x: Term, y: Term, sizes: Sizes) -> bool:
     """Whether a product with `x` reads each element of `y` often."""
-    free = _free(x, y)
-    count = product(resolve(sizes[name]) for name in free).constant
-    return bool(free) and (count is None or count >= _OFTEN)
+    return _are_many(_free(x, y), sizes)
 
 
-def _matrices(x: Term, y: Term, summed: Labels, sizes: Sizes, out: Labels) -> tuple[Term, Term, Labels, Sizes]:
-    """The operands and the result of a product of matrices, with one summed axis, as they are best computed."""
+def _are_many(labels: Labels, sizes: Sizes) -> bool:
+    count = product(resolve(sizes[name]) for name in labels).constant
+    return bool(labels) and (count is None or count >= _OFTEN)
+
+
+def _matrices(x: Term, y: Term, summed: Labels, sizes: Sizes, out: Labels) -> Term:
+    """A product of matrices: with one summed axis and, where that takes no copy, one of rows and one of columns.
+
+    So the products of its derivatives have one summed axis, too.
+    """
     batch = tuple(name for name in out if name in x.labels and name in y.labels)
     if out[-1] in batch:
         out = (*batch, *(name for name in out if name not in batch))
-    # Two candidates: as the summed axes lie in either operand. The one that copies fewer elements is taken.
-    candidates = [_along_memory(x, summed), _along_memory(y, summed)]
-    copied = [[term for term in (x, y) if _is_scattered(term, batch, each)] for each in candidates]
-    elements = [sum(_estimate(term.labels, sizes) for term in each) for each in copied]
+    x, y, summed = _laid_out(x, y, summed, sizes, out)
+    free = [tuple(name for name in memory_order(a) if name not in b.labels) for a, b in ((x, y), (y, x))]
+    single = [_is_one_axis(term, each) for term, each in zip((x, y), free, strict=True)]
+    groups = [each for each, one in zip(free, single, strict=True) if one and len(each) > 1]
+    if not _are_many(summed, sizes):
+        groups = []
+    computed = out
+    if groups:
+        rows, columns = free if out[-1] in y.labels else reversed(free)
+        computed = (*batch, *rows, *columns)
+    for group in (*groups, *([summed] if len(summed) > 1 else ())):
+        sizes = {**sizes, _name(group): product(resolve(sizes[name]) for name in group)}
+        x, y = (_merge(term, group) if group[0] in term.labels else term for term in (x, y))
+    labels = computed
+    for group in groups:
+        place = labels.index(group[0])
+        labels = (*labels[:place], _name(group), *labels[place + len(group) :])
+    result = _contracted(x, y, sizes, labels)
+    return Term(view.reshape(result.node, tuple(resolve(sizes[n]) for n in computed)), computed) if groups else result
+
+
+def _laid_out(x: Term, y: Term, summed: Labels, sizes: Sizes, out: Labels) -> tuple[Term, Term, Labels]:
+    """The operands, copied where need be, and the summed axes in the order in which they lie in memory in both.
+
+    Of the orders in which they lie in either operand, the one that copies fewer elements is taken.
+    """
+    batch = tuple(name for name in out if name in x.labels and name in y.labels)
+    orders = [tuple(name for name in memory_order(term) if name in summed) for term in (x, y)]
+    copied = [[_is_scattered(term, batch, order) for term in (x, y)] for order in orders]
+    elements = [sum(_estimate(t.labels, sizes) for t, c in zip((x, y), each, strict=True) if c) for each in copied]
     best = 1 if elements[1] < elements[0] else 0
-    x, y = (_copy(term, batch, candidates[best], out) if term in copied[best] else term for term in (x, y))
-    if len(summed) == 1:
-        return x, y, out, sizes
-    merged = "*".join(summed)
-    size = product(resolve(sizes[name]) for name in summed)
-    x, y = (_merge(term, candidates[best], merged) for term in (x, y))
-    return x, y, out, {**sizes, merged: size}
+    terms = zip((x, y), copied[best], strict=True)
+    x, y = (_copy(term, batch, orders[best], out) if is_copied else term for term, is_copied in terms)
+    return x, y, orders[best]
 
 
 def _vector(x: Term, y: Term, summed: Labels, sizes: Sizes) -> Term:
     """A vector whose axes lie in memory in the order of those of the matrix, along which both are read."""
     memory = memory_order(y)
     wanted = tuple(name for name in memory if name in summed)
-    if not _is_often(y, x, sizes) or memory[-1] not in summed or _along_memory(x, summed) == wanted:
+    own = tuple(name for name in memory_order(x) if name in summed)
+    if not _is_often(y, x, sizes) or memory[-1] not in summed or own == wanted:
         return x
     return _copy(x, tuple(name for name in x.labels if name not in summed), wanted, ())
 
@@ -155,24 +187,20 @@ def memory_order(term: Term) -> Labels:
     return (*(name for name in term.labels if name not in moved), *moved)
 
 
-def _along_memory(term: Term, summed: Labels) -> Labels:
-    return tuple(name for name in memory_order(term) if name in summed)
-
-
 def _is_scattered(term: Term, batch: Labels, summed: Labels) -> bool:
     """Whether no row or column of the operand lies in memory, or its summed axes are not one there."""
     return memory_order(term)[-1] in batch or not _is_one_axis(term, summed)
 
 
-def _is_one_axis(term: Term, summed: Labels) -> bool:
+def _is_one_axis(term: Term, labels: Labels) -> bool:
     """Whether a step along each of the axes is as long as all steps along the next."""
     node = term.node
-    if len(summed) == 1 or (isinstance(node, View) and node.conditions):  # these are computed into a copy anyway
+    if len(labels) == 1 or (isinstance(node, View) and node.conditions):  # these are computed into a copy anyway
         return True
     source, index = (node.src.shape, node.index) if isinstance(node, View) else (node.shape, positions(node.shape))
     at = view.flatten_index(index, source)
     steps = []
-    for name in summed:
+    for name in labels:
         axis = term.labels.index(name)
         atom = positions(node.shape)[axis].atom
         if atom is None:  # one element
@@ -192,10 +220,14 @@ def _copy(term: Term, batch: Labels, summed: Labels, out: Labels) -> Term:
     return Term(node_of(contiguous(emit(in_order(term, labels)))), labels)
 
 
-def _merge(term: Term, summed: Labels, merged: str) -> Term:
-    """The summed axes as one axis, the last."""
-    kept = tuple(name for name in term.labels if name not in summed)
-    node = in_order(term, (*kept, *summed))
+def _merge(term: Term, group: Labels) -> Term:
+    """Some axes as one axis, the last."""
+    kept = tuple(name for name in term.labels if name not in group)
+    node = in_order(term, (*kept, *group))
     shape = tuple(map(resolve, node.shape))
-    size = product(shape[len(kept) :])
-    return Term(view.reshape(node, (*shape[: len(kept)], size)), (*kept, merged))
+    merged = (*shape[: len(kept)], product(shape[len(kept) :]))
+    return Term(view.reshape(node, merged), (*kept, _name(group)))
+
+
+def _name(group: Labels) -> str:
+    return "*".join(group)
