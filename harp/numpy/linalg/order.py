@@ -3,7 +3,7 @@
     ab, bc, c -> a      (0, 1), 2 takes a*b*c + a*c operations;  0, (1, 2) takes b*c + a*b
 
 Up to `_EXHAUSTIVE` operands the best of all orders is found by dynamic programming over sets of operands; above, pairs
-are chosen one after the other, the pair that makes the arrays smallest first.
+are chosen one after the other, the pair that takes the fewest operations first.
 
 Costs are polynomials in the sizes. An order that is proved to be cheaper at all sizes is taken; where no proof decides,
 the sizes of the call being traced do. No guard records them, for every order gives the right numbers at all sizes.
@@ -42,9 +42,6 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         known = self.estimate is not None and other.estimate is not None
         return Cost(self.exact + other.exact, self.estimate + other.estimate if known else None)  # type: ignore[operator]
-
-    def __sub__(self, other: Cost) -> Cost:
-        return self + Cost(-other.exact, None if other.estimate is None else -other.estimate)
 
     def is_less(self, other: Cost) -> bool:
         """Whether it is less in the call being traced, by proof, or by its degree.
@@ -107,23 +104,20 @@ class Orders:
         return best[self._all][1]
 
     def greedy(self) -> Order:
-        """A good order: of all pairs, the one that makes the arrays smallest comes first."""
+        """A good order: of all pairs, the one that takes the fewest operations comes first."""
         left: list[_Part] = [(1 << k, k) for k in range(len(self._terms))]
         while len(left) > 1:
-            a, b = self._smallest([(a, b) for k, a in enumerate(left) for b in left[k + 1 :]])
+            a, b = self._cheapest([(a, b) for k, a in enumerate(left) for b in left[k + 1 :]])
             left = [entry for entry in left if entry is not a and entry is not b] + [(a[0] | b[0], (a[1], b[1]))]
         return left[0][1]
 
-    def _smallest(self, pairs: Sequence[tuple[_Part, _Part]]) -> tuple[_Part, _Part]:
-        costs = [self._growth(a[0], b[0]) for a, b in pairs]
+    def _cheapest(self, pairs: Sequence[tuple[_Part, _Part]]) -> tuple[_Part, _Part]:
+        """The pair that takes the fewest operations."""
+        costs = [self._operations(a[0], b[0]) for a, b in pairs]
         best = 0
         for k, cost in enumerate(costs):
             best = k if cost.is_less(costs[best]) else best
         return pairs[best]
-
-    def _growth(self, a: int, b: int) -> Cost:
-        """By how many elements a product is larger than its factors."""
-        return self._elements(self._labels(a | b)) - self._elements(self._labels(a)) - self._elements(self._labels(b))
 
     def _operations(self, a: int, b: int) -> Cost:
         return self._elements(self._labels(a) | self._labels(b))

@@ -126,7 +126,8 @@ def _matrices(x: Term, y: Term, summed: Labels, sizes: Sizes, out: Labels) -> Te
     So the products of its derivatives have one summed axis, too.
     """
     batch = tuple(name for name in out if name in x.labels and name in y.labels)
-    if out[-1] in batch:
+    last = out[-1]
+    if last in batch:
         out = (*batch, *(name for name in out if name not in batch))
     x, y, summed = _laid_out(x, y, summed, sizes, out)
     free = [tuple(name for name in memory_order(a) if name not in b.labels) for a, b in ((x, y), (y, x))]
@@ -145,8 +146,10 @@ def _matrices(x: Term, y: Term, summed: Labels, sizes: Sizes, out: Labels) -> Te
     for group in groups:
         place = labels.index(group[0])
         labels = (*labels[:place], _name(group), *labels[place + len(group) :])
-    result = _contracted(x, y, sizes, labels)
-    return Term(view.reshape(result.node, tuple(resolve(sizes[n]) for n in computed)), computed) if groups else result
+    node = _contracted(x, y, sizes, labels).node
+    if last in batch:  # or it would be computed where its axes are put in order, one element of the batch by another
+        node = node_of(contiguous(emit(node)))
+    return Term(view.reshape(node, tuple(resolve(sizes[n]) for n in computed)) if groups else node, computed)
 
 
 def _laid_out(x: Term, y: Term, summed: Labels, sizes: Sizes, out: Labels) -> tuple[Term, Term, Labels]:
