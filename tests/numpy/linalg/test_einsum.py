@@ -140,7 +140,7 @@ def test_gradients_are_those_of_one_sum(subscripts):
 
 
 def degrees(function, *arrays):
-    """Over how many loops the sums of a function run, of its gradient too."""
+    """Over how many loops the sums of a function run."""
     nodes = harp.jit(function).lower(*arrays).graph.nodes()
     return sorted(len(n.domain) for n in nodes if isinstance(n, MapReduce) and n.reduce is not None)
 
@@ -174,7 +174,7 @@ def test_no_sum_has_more_loops_than_it_needs(subscripts, most):
     "subscripts", ["ijk,lkj->il", "ijk,jkl->il", "jki,ljk->il", "aibj,jbc->cia", "ijb,kjb->ikb", "bhqd,bhkd->bhqk"]
 )
 def test_products_of_matrices_are_computed_as_such(subscripts):
-    """By the one function for them: once, and in the gradient by one more for each operand."""
+    """By the function for them, which the source declares, and calls where it is in the same file."""
     arrays = operands(shapes_of(subscripts, dict.fromkeys(subscripts, 5)), "float32")
     f = harp.jit(lambda *xs: hnp.einsum(subscripts, *xs))
     assert str(f.lower(*arrays).source).count(" harp_panel_f32_x16(") in (1, 2)
