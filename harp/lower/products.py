@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from harp.lower.cost import mentioned
-from harp.lower.loops import MEMORY, Alloc, Buffer, For, If, Load, Nest, Seq, Stmt, Store
+from harp.lower.loops import MEMORY, Alloc, Buffer, For, If, Load, Nest, Seq, Stmt, Store, flat
 from harp.lower.rewrite import accumulation, accumulations, carries, rebuilt, sequence, stride
 from harp.trace.expr import Apply, Const, Expr, Position
 from harp.trace.expr import walk as walk_expr
@@ -106,10 +106,12 @@ def _reads_memory_only(e: Expr) -> bool:
 
 
 def is_direct(a: Expr) -> bool:
-    """Whether a backend can read the operand where it is, by strides."""
+    """Whether a backend can read the operand where it is, by strides: of its axes, or of axes that were merged."""
     if not isinstance(a, Load) or a.conditions:
         return False
-    return all(split_linear(p, loop) is not None for p in a.index for loop in mentioned(p))
+    whole = flat(a.buffer, a.index)
+    places = a.index if whole is None else (whole,)
+    return all(split_linear(p, loop) is not None for p in places for loop in mentioned(p))
 
 
 def moves_by_one(e: Expr, loop: Loop) -> bool:

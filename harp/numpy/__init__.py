@@ -130,6 +130,7 @@ from harp.numpy.joining import (
     stack as stack,
     tile as tile,
 )
+from harp.numpy.linalg.einsum import einsum as einsum
 from harp.numpy.linalg.matrices import (
     cross as cross,
     vecdot as vecdot,
@@ -137,7 +138,6 @@ from harp.numpy.linalg.matrices import (
 from harp.numpy.linalg.products import (
     diagonal as diagonal,
     dot as dot,
-    einsum as einsum,
     inner as inner,
     matmul as matmul,
     outer as outer,

@@ -242,7 +242,8 @@ def _scatter(node: Scatter, ct: Node, active: Active) -> Cotangents:
 
 
 def _contiguous(node: Contiguous, ct: Node, active: Active) -> Cotangents:
-    return [(node.src, ct)]
+    """An array is kept for the order of its axes in memory, in which its cotangent is read, too."""
+    return [(node.src, Contiguous(ct))]
 
 
 def _row_wise(node: RowWise, ct: Node, active: Active) -> Cotangents:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from harp.backends.c.scalar import TYPES
 from harp.backends.c.shared import Shared
 from harp.backends.protocol import Unit
-from harp.lower.loops import Buffer, For, Load, Nest, Store
+from harp.lower.loops import Buffer, For, Load, Nest, Store, flat
 from harp.trace.bounds import nonnegative
 from harp.trace.dtypes import DType, f32, f64
 from harp.trace.expr import Apply
@@ -109,8 +109,12 @@ def is_packed(found: Products) -> bool:
 
 
 def access(load: Load, loops: Sequence[Loop], row: Loop, step: Loop) -> Access | None:
-    """None where the element moves with another one of the loops, or not in proportion."""
-    first = load.index
+    """None where the element moves with another one of the loops, or not in proportion.
+
+    Where axes were merged, the element is counted along the last axis, from the start of the buffer.
+    """
+    whole = flat(load.buffer, load.index)
+    first = load.index if whole is None else (*(ZERO for _ in load.index[1:]), whole)
     slopes: dict[Loop, tuple[Index, ...]] = {}
     for loop in loops:
         split = [split_linear(p, loop) for p in first]

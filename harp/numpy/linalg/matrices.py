@@ -7,7 +7,8 @@ from harp.numpy.complexes import conj
 from harp.numpy.creation import eye
 from harp.numpy.joining import stack
 from harp.numpy.linalg import products
-from harp.numpy.linalg.products import contract, matmul, promoted
+from harp.numpy.linalg.pairs import contract
+from harp.numpy.linalg.products import matmul, promoted
 from harp.numpy.manipulation import broadcast_to, moveaxis
 from harp.numpy.reductions import sum as sum_
 from harp.trace.arithmetic import multiply, subtract

@@ -1,83 +1,30 @@
-"""Sums of products: matmul, dot, tensordot, einsum. Each is one map, reduced at once, over views of its operands."""
+"""Sums of products of two arrays: matmul, dot, tensordot and others. Each is one map, reduced at once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from functools import reduce as fold
 
-from harp.errors import ArgumentError, ShapeError
+from harp.errors import ShapeError
 from harp.numpy.complexes import conj
+from harp.numpy.linalg.pairs import Term, contract, in_order, multiply_pair
 from harp.numpy.manipulation import ravel
 from harp.numpy.reductions import sum as sum_
-from harp.trace import direct, view
+from harp.trace import view
 from harp.trace.arithmetic import in_common, multiply
-from harp.trace.array import OPERATORS, Array, from_numpy, node_of
+from harp.trace.array import OPERATORS, Array, node_of
 from harp.trace.division import minimum, relu
-from harp.trace.dtypes import Buffer, bool_
-from harp.trace.expr import Expr, Operand, apply
 from harp.trace.index import Index
-from harp.trace.levels import current
-from harp.trace.node import Constant, Node, Shape, positions
-from harp.trace.ops import Op, Reduce
+from harp.trace.node import positions
 from harp.trace.primitives import (
     as_array,
     as_integer,
     broadcast_shapes,
     common_dtype,
     emit,
-    expand_to,
-    join_sizes,
-    map_reduce,
     normalize_axis,
 )
 from harp.trace.sites import where
-from harp.trace.sizes import resolve, resolve_all, unify, wrap
-
-Labels = tuple[str, ...]
-
-
-def contract(nodes: Sequence[Node], labels: Sequence[Labels], sizes: dict[str, Index], out: Labels) -> Array:
-    """The sum of products over all labels that are not in `out`; for bool, any of `and`. Dtypes agree."""
-    summed = tuple(dict.fromkeys(name for each in labels for name in each if name not in out))
-    order = (*out, *summed)
-    domain = tuple(resolve(sizes[name]) for name in order)
-    is_bool = nodes[0].dtype is bool_
-    reduce = Reduce.MAX if is_bool else Reduce.SUM
-    axes = tuple(range(len(out), len(order)))
-
-    def build(*factors: Expr) -> Expr:
-        return fold(lambda a, b: apply(Op.AND if is_bool else Op.MUL, a, b), factors)
-
-    if current() is None and all(isinstance(node, Constant) for node in nodes):
-        operands = [_aligned(node, each, order) for node, each in zip(nodes, labels, strict=True)]
-        expr = build(*(Operand(node.dtype, slot) for slot, node in enumerate(nodes)))
-        numbers = tuple(int(wrap(size)) for size in domain)
-        result = direct.aligned(expr, operands, numbers, reduce if axes else None, axes)
-        if result is not None:
-            return from_numpy(result)
-    aligned = [_align(node, each, order, domain) for node, each in zip(nodes, labels, strict=True)]
-    if len(aligned) == 1 and not summed:
-        return emit(aligned[0])
-    return map_reduce(build, aligned, domain, reduce, axes)
-
-
-def _aligned(node: Node, labels: Labels, order: Labels) -> Buffer:
-    """What `_align` is of numbers: a view of them, not yet repeated along the labels that it lacks."""
-    assert isinstance(node, Constant)
-    value = node.captured.array.transpose(sorted(range(len(labels)), key=lambda k: order.index(labels[k])))
-    return value[tuple(slice(None) if name in labels else None for name in order)]
-
-
-def _align(node: Node, labels: Labels, order: Labels, domain: Shape) -> Node:
-    """A node as a view over the whole domain: its axes in order, and repeated along the labels that it lacks."""
-    places = sorted(range(len(labels)), key=lambda k: order.index(labels[k]))
-    if places != list(range(len(labels))):
-        node = view.permute(node, places)
-    missing = [k for k, name in enumerate(order) if name not in labels]
-    if missing:
-        node = view.insert_axes(node, missing)
-    return expand_to(node, domain)
+from harp.trace.sizes import resolve_all, unify
 
 
 def promoted(values: Sequence[object]) -> list[Array]:
@@ -152,7 +99,8 @@ def tensordot(a: object, b: object, axes: object = 2) -> Array:
     for names, node in ((names_left, x), (names_right, y)):
         for name, size in zip(names, node.shape, strict=True):
             sizes.setdefault(name, size)
-    return contract((x, y), (tuple(names_left), tuple(names_right)), sizes, tuple(out))
+    result = multiply_pair(Term(x, tuple(names_left)), Term(y, tuple(names_right)), sizes, tuple(out))
+    return emit(in_order(result, tuple(out)))
 
 
 def dot(a: object, b: object) -> Array:
@@ -201,108 +149,6 @@ def diagonal(x: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Arra
 def trace(x: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The sum of the diagonal of two axes."""
     return sum_(diagonal(x, offset, axis1, axis2), -1)
-
-
-def einsum(subscripts: str, *operands: object) -> Array:
-    """Einstein summation, by NumPy's notation: explicit or implicit output, `...`, and repeated labels as diagonals.
-
-    Operands are multiplied in pairs from left to right, and broadcast where one of them has one element along a label.
-    Raises ArgumentError for subscripts that make no sense,
-    ShapeError for sizes that do not fit.
-
-    >>> import harp.numpy as hnp
-    >>> hnp.einsum("ij,j->i", hnp.ones((2, 3)), hnp.ones(3))
-    Array([3., 3.])
-    """
-    if not isinstance(subscripts, str):
-        raise ArgumentError(
-            f"einsum takes subscripts such as 'ij,jk->ik' first, not a {type(subscripts).__name__}{where()}"
-        )
-    if not operands:
-        raise ArgumentError(f"einsum needs at least one operand{where()}")
-    arrays = promoted(operands)
-    labels, out = _parse(subscripts, [a.ndim for a in arrays])
-    nodes = [node_of(a) for a in arrays]
-    sizes = _label_sizes(labels, nodes, subscripts)
-    terms = [_take_diagonals(node, each, sizes) for node, each in zip(nodes, labels, strict=True)]
-    while len(terms) > 2:
-        later = {name for _, each in terms[2:] for name in each}
-        terms = [_multiply(terms[:2], sizes, later, out), *terms[2:]]
-    if len(terms) == 2:
-        terms = [_sum_alone(terms, k, sizes, out) for k in range(2)]
-    return contract([node for node, _ in terms], [each for _, each in terms], sizes, out)
-
-
-Term = tuple[Node, Labels]
-
-
-def _multiply(pair: Sequence[Term], sizes: dict[str, Index], later: set[str], out: Labels) -> Term:
-    kept = tuple(dict.fromkeys(name for _, each in pair for name in each if name in later or name in out))
-    pair = [_sum_alone(pair, k, sizes, kept) for k in range(2)]
-    result = contract([node for node, _ in pair], [each for _, each in pair], sizes, kept)
-    return node_of(result), kept
-
-
-def _sum_alone(pair: Sequence[Term], k: int, sizes: dict[str, Index], out: Labels) -> Term:
-    """A factor with the labels summed that only it has: before the product, which is then smaller."""
-    node, labels = pair[k]
-    kept = tuple(name for name in labels if name in out or name in pair[1 - k][1])
-    return (node, labels) if kept == labels else (node_of(contract([node], [labels], sizes, kept)), kept)
-
-
-def _parse(subscripts: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]:
-    text = subscripts.replace(" ", "")
-    left, arrow, right = text.partition("->")
-    terms = left.split(",")
-    if len(terms) != len(ranks):
-        raise ArgumentError(f"einsum {subscripts!r} has {len(terms)} terms for {len(ranks)} operands{where()}")
-    labels = [_expand(term, rank, subscripts) for term, rank in zip(terms, ranks, strict=True)]
-    dots = sorted({n for each in labels for n in each if n.startswith(".")}, key=lambda n: -int(n[1:]))
-    if not arrow:
-        counts = [n for each in labels for n in each]
-        return labels, (*dots, *sorted(n for n in set(counts) if counts.count(n) == 1 and not n.startswith(".")))
-    head, ellipsis, tail = right.partition("...")
-    out = (*head, *(dots if ellipsis else ()), *tail)
-    known = {n for each in labels for n in each}
-    if len(set(out)) != len(out) or not set(out) <= known or (dots and not ellipsis):
-        raise ArgumentError(
-            f"einsum {subscripts!r}: the output has labels of the inputs, each once, and `...` if they do{where()}"
-        )
-    return labels, out
-
-
-def _expand(term: str, rank: int, subscripts: str) -> Labels:
-    """The labels of a term; the axes of `...` are numbered from the right, where they align."""
-    head, ellipsis, tail = term.partition("...")
-    free = rank - len(head) - len(tail)
-    if any(not c.isalpha() for c in head + tail) or free < 0 or (free and not ellipsis):
-        raise ArgumentError(f"einsum {subscripts!r}: {term!r} does not fit an operand with {rank} axes{where()}")
-    return (*head, *(f".{k}" for k in range(free, 0, -1)), *tail)
-
-
-def _label_sizes(labels: Sequence[Labels], nodes: Sequence[Node], subscripts: str) -> dict[str, Index]:
-    """The size of each label: operands broadcast along all of them, but a diagonal has its sizes equal."""
-    sizes: dict[str, Index] = {}
-    for each, node in zip(labels, nodes, strict=True):
-        own: dict[str, Index] = {}
-        for name, size in zip(each, node.shape, strict=True):
-            own[name] = unify(own.get(name, size), size, partial(_mismatch, subscripts, name))
-        for name, size in own.items():
-            sizes[name] = join_sizes(sizes.get(name, size), size, partial(_mismatch, subscripts, name))
-    return sizes
-
-
-def _mismatch(subscripts: str, name: str) -> str:
-    return f"einsum {subscripts!r}: sizes of {'`...`' if name.startswith('.') else f'label {name!r}'}"
-
-
-def _take_diagonals(node: Node, labels: Labels, sizes: dict[str, Index]) -> Term:
-    unique = tuple(dict.fromkeys(labels))
-    if len(unique) == len(labels):
-        return node, labels
-    shape = tuple(resolve(node.shape[labels.index(name)]) for name in unique)
-    loops = dict(zip(unique, positions(shape), strict=True))
-    return view.view(node, shape, tuple(loops[name] for name in labels)), unique
 
 
 OPERATORS.update(matmul=matmul, dot=dot)

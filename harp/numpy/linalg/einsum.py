@@ -1,0 +1,142 @@
+"""Einstein summation: subscripts, diagonals, and products of pairs in the order with the fewest operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import permutations
+
+from harp.errors import ArgumentError
+from harp.numpy.linalg.order import Labels, Order, Orders, numbers
+from harp.numpy.linalg.pairs import Sizes, Term, contract, multiply_pair
+from harp.numpy.linalg.products import promoted
+from harp.trace import view
+from harp.trace.array import Array, node_of
+from harp.trace.index import ZERO, Index
+from harp.trace.levels import current
+from harp.trace.node import Node, positions
+from harp.trace.primitives import join_sizes
+from harp.trace.sites import where
+from harp.trace.sizes import is_one, resolve, unify
+
+# What `optimize` chooses: the order for so many operands.
+_ORDERS: dict[object, Callable[[Orders], Order]] = {
+    True: Orders.best,
+    "optimal": Orders.optimal,
+    "greedy": Orders.greedy,
+    False: Orders.written,
+}
+
+
+def einsum(subscripts: str, *operands: object, optimize: bool | str = True) -> Array:
+    """Einstein summation, by NumPy's notation: explicit or implicit output, `...`, and repeated labels as diagonals.
+
+    Operands are multiplied in pairs, in the order with the fewest operations: `optimize=False` asks for that of the
+    subscripts instead, "greedy" and "optimal" for the search that NumPy calls so. What only one operand has is summed
+    first, and operands broadcast where they have one element along a label. Sums of floats in another order differ in
+    their last bits. One program uses one order: a row of a batch has the same bits in batches of all sizes.
+
+    Raises ArgumentError for subscripts that make no sense and for other values of `optimize`, ShapeError for sizes that
+    do not fit.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.einsum("ij,j->i", hnp.ones((2, 3)), hnp.ones(3))
+    Array([3., 3.])
+    """
+    if not isinstance(subscripts, str):
+        raise ArgumentError(
+            f"einsum takes subscripts such as 'ij,jk->ik' first, not a {type(subscripts).__name__}{where()}"
+        )
+    if not operands:
+        raise ArgumentError(f"einsum needs at least one operand{where()}")
+    if not isinstance(optimize, (bool, str)) or optimize not in _ORDERS:
+        raise ArgumentError(f"einsum: optimize is True, False, 'greedy' or 'optimal', not {optimize!r}{where()}")
+    arrays = promoted(operands)
+    labels, out = _parse(subscripts, [a.ndim for a in arrays])
+    nodes = [node_of(a) for a in arrays]
+    sizes = _label_sizes(labels, nodes, subscripts)
+    terms = [_distinct(Term(node, each), sizes) for node, each in zip(nodes, labels, strict=True)]
+    orders = Orders([term.labels for term in terms], out, sizes)
+    if len(terms) == 1:
+        result = terms[0]
+    else:
+        result = _multiplied(_ORDERS[optimize](orders), terms, sizes, out)
+    return contract([result.node], [result.labels], sizes, out)
+
+
+def _multiplied(order: Order, terms: Sequence[Term], sizes: Sizes, wanted: Labels) -> Term:
+    """The product of some operands, with those of the wanted labels that they have."""
+    if isinstance(order, int):
+        return _summed_alone(terms[order], sizes, wanted)
+    inside = [{name for k in numbers(part) for name in terms[k].labels} for part in order]
+    every = tuple(dict.fromkeys(name for term in terms for name in term.labels))
+    kept = [tuple(n for n in every if n in own and (n in wanted or n in other)) for own, other in permutations(inside)]
+    x, y = (_multiplied(part, terms, sizes, each) for part, each in zip(order, kept, strict=True))
+    return multiply_pair(x, y, sizes, tuple(n for n in wanted if n in x.labels or n in y.labels))
+
+
+def _summed_alone(term: Term, sizes: Sizes, wanted: Labels) -> Term:
+    """An operand with the labels summed that only it has: before the product, which is then smaller."""
+    kept = tuple(name for name in term.labels if name in wanted)
+    return term if kept == term.labels else Term(node_of(contract([term.node], [term.labels], sizes, kept)), kept)
+
+
+def _distinct(term: Term, sizes: Sizes) -> Term:
+    """An operand whose axes have different labels, of which none repeats its one element."""
+    node, labels = term
+    unique = tuple(dict.fromkeys(labels))
+    if len(unique) < len(labels):
+        shape = tuple(resolve(node.shape[labels.index(name)]) for name in unique)
+        loops = dict(zip(unique, positions(shape), strict=True))
+        node = view.view(node, shape, tuple(loops[name] for name in labels))
+    if current() is None:
+        return Term(node, unique)
+    repeated = {k: ZERO for k, n in enumerate(unique) if is_one(node.shape[k]) and not is_one(sizes[n])}
+    kept = tuple(name for k, name in enumerate(unique) if k not in repeated)
+    return Term(view.drop_axes(node, repeated), kept) if repeated else Term(node, unique)
+
+
+def _parse(subscripts: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]:
+    text = subscripts.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise ArgumentError(f"einsum {subscripts!r} has {len(terms)} terms for {len(ranks)} operands{where()}")
+    labels = [_expand(term, rank, subscripts) for term, rank in zip(terms, ranks, strict=True)]
+    dots = sorted({n for each in labels for n in each if n.startswith(".")}, key=lambda n: -int(n[1:]))
+    if not arrow:
+        counts = [n for each in labels for n in each]
+        return labels, (*dots, *sorted(n for n in set(counts) if counts.count(n) == 1 and not n.startswith(".")))
+    head, ellipsis, tail = right.partition("...")
+    out = (*head, *(dots if ellipsis else ()), *tail)
+    known = {n for each in labels for n in each}
+    if len(set(out)) != len(out) or not set(out) <= known or (dots and not ellipsis):
+        raise ArgumentError(
+            f"einsum {subscripts!r}: the output has labels of the inputs, each once, and `...` if they do{where()}"
+        )
+    return labels, out
+
+
+def _expand(term: str, rank: int, subscripts: str) -> Labels:
+    """The labels of a term; the axes of `...` are numbered from the right, where they align."""
+    head, ellipsis, tail = term.partition("...")
+    free = rank - len(head) - len(tail)
+    if any(not c.isalpha() for c in head + tail) or free < 0 or (free and not ellipsis):
+        raise ArgumentError(f"einsum {subscripts!r}: {term!r} does not fit an operand with {rank} axes{where()}")
+    return (*head, *(f".{k}" for k in range(free, 0, -1)), *tail)
+
+
+def _label_sizes(labels: Sequence[Labels], nodes: Sequence[Node], subscripts: str) -> dict[str, Index]:
+    """The size of each label: operands broadcast along all of them, but a diagonal has its sizes equal."""
+    sizes: dict[str, Index] = {}
+    for each, node in zip(labels, nodes, strict=True):
+        own: dict[str, Index] = {}
+        for name, size in zip(each, node.shape, strict=True):
+            own[name] = unify(own.get(name, size), size, partial(_mismatch, subscripts, name))
+        for name, size in own.items():
+            sizes[name] = join_sizes(sizes.get(name, size), size, partial(_mismatch, subscripts, name))
+    return sizes
+
+
+def _mismatch(subscripts: str, name: str) -> str:
+    return f"einsum {subscripts!r}: sizes of {'`...`' if name.startswith('.') else f'label {name!r}'}"
