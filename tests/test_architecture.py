@@ -25,7 +25,7 @@ TEXTS = [
     *(ROOT / file for file in ("CHANGELOG.md", "Makefile", "README.md", "pyproject.toml")),
 ]
 
-MAX_LINES = 400
+MAX_LINES = 600  # a file is an idea, mostly of 100 to 400 lines
 MAX_FUNCTION_LINES = 60
 
 # Text describes the program as it is: not its making, its makers, or what is still to do.
