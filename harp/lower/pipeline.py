@@ -14,6 +14,7 @@ from harp.config import settings, show
 from harp.lower.addresses import check_addresses, verify_checked
 from harp.lower.build import Built, build
 from harp.lower.check import check_graph, check_program
+from harp.lower.chunks import chunks
 from harp.lower.donate import donate
 from harp.lower.fuse import fuse
 from harp.lower.long import long_rows
@@ -94,6 +95,10 @@ def _fuse(s: Lowered) -> Lowered:
 
 def _donate(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=donate(s.built, s.donated)) if s.donated else s
+
+
+def _chunks(s: Lowered) -> Lowered:
+    return attrs.evolve(s, built=chunks(s.built))
 
 
 def _addresses(s: Lowered) -> Lowered:
@@ -186,6 +191,7 @@ PASSES = (
     Pass("prefix", 5, _prefix, _verify_kernels, _check_kernels, _kernels_text),
     Pass("fuse", 5, _unless_checked(_fuse), _verify_kernels, _check_kernels, _kernels_text),
     Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("chunks", 5, _chunks, _verify_kernels, _check_kernels, _kernels_text),
     Pass("addresses", 5, _addresses, _verify_addresses, _check_kernels, _kernels_text),
     Pass("long rows", 5, _unless_checked(_long), _verify_kernels, _check_kernels, _kernels_text),
     Pass("tile", 5, _unless_checked(_tile), _verify_kernels, _check_kernels, _kernels_text),
