@@ -16,7 +16,7 @@ import attrs
 
 from harp.lower.build import Built
 from harp.lower.collapse import collapsed
-from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, Seq, Space, Stmt, Store
+from harp.lower.loops import Alloc, Buffer, For, Load, Seq, Space, Stmt, Store
 from harp.lower.rewrite import Numbers, Renaming, accumulation, loads, nest, score, sequence, start
 from harp.trace.division import Substitution, ceildiv, minimum
 from harp.trace.ops import Reduce

@@ -38,7 +38,8 @@ from harp.trace.verify import verify_graph
 class Lowered:
     """A graph on its way to a program: what a pass has not made yet is empty.
 
-    `donated` are inputs given up; the program `checks` its addresses, or not.
+    `donated` are inputs given up; the program `checks` its addresses, or not. `algorithm` are the loop nests before the
+    first pass that splits loops: what the program computes, however fast.
     """
 
     source: Graph
@@ -49,6 +50,7 @@ class Lowered:
     program: Program
     donated: tuple[int, ...] = ()
     checks: bool = False
+    algorithm: Built = attrs.field(factory=lambda: Built((), (), (), ()))
 
     @property
     def loops(self) -> str:
@@ -98,7 +100,7 @@ def _donate(s: Lowered) -> Lowered:
 
 
 def _chunks(s: Lowered) -> Lowered:
-    return attrs.evolve(s, built=chunks(s.built))
+    return attrs.evolve(s, algorithm=s.built, built=chunks(s.built))
 
 
 def _addresses(s: Lowered) -> Lowered:
