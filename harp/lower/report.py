@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Mapping, Sequence
-from itertools import count
+from itertools import count, islice
 
 import attrs
 
@@ -15,7 +15,7 @@ from harp.lower.counts import Count, ratio, total
 from harp.lower.memory import plan
 from harp.lower.operations import QUANTITIES, KernelCost, Q, Work, kernel_costs
 from harp.trace.division import Substitution, maximum
-from harp.trace.index import ZERO, Symbol, of
+from harp.trace.index import ZERO, Symbol, of, product
 from harp.trace.sites import Site, where
 
 _LETTERS = "nmkpqrstuvw"
@@ -30,7 +30,8 @@ _COLUMNS = ("operations", "special", "comparisons", "reads", "writes")
 class Cost(Work[Q]):
     """The work of a program in all, and of its kernels in order.
 
-    `scratch` is in bytes. `names` are what the sizes are called here, in the order of the program, with what they are.
+    `scratch` is in bytes; `elements` are those of arguments, captured arrays and results together. `names` are what the
+    sizes are called here, in the order of the program, with what they are.
 
     >>> import harp, numpy as np
     >>> cost = harp.jit(lambda x, w: x @ w).lower(np.ones((2, 3)), np.ones((3, 4))).cost()
@@ -41,6 +42,7 @@ class Cost(Work[Q]):
     """
 
     scratch: Q
+    elements: Q
     kernels: tuple[KernelCost[Q], ...]
     names: Mapping[str, str]
     _given: tuple[int, ...]
@@ -60,8 +62,14 @@ class Cost(Work[Q]):
         kernels = tuple(
             KernelCost(**_numbers(k, by_symbol), name=k.name, site=k.site, exact=k.exact) for k in self.kernels
         )
-        scratch = _number(self.scratch, by_symbol)
-        return Cost(**_numbers(self, by_symbol), scratch=scratch, kernels=kernels, names=self.names, given=self._given)
+        return Cost(
+            **_numbers(self, by_symbol),
+            scratch=_number(self.scratch, by_symbol),
+            elements=_number(self.elements, by_symbol),
+            kernels=kernels,
+            names=self.names,
+            given=self._given,
+        )
 
     def __str__(self) -> str:
         return _text(self)
@@ -71,9 +79,10 @@ class Cost(Work[Q]):
 
 def report(built: Built, sizes: Sequence[Symbol], names: Sequence[str], given: Sequence[int]) -> Cost[Count]:
     """The cost of kernels over these sizes, which have long names such as "x.shape[0]", and values at hand."""
-    short = _short(names)
+    short = _short(len(names))
     naming = Substitution({size: of(_symbol(name, k)) for k, (size, name) in enumerate(zip(sizes, short, strict=True))})
     kernels = kernel_costs(built, naming)
+    elements = sum((product(buffer.shape) for buffer in (*built.inputs, *built.outputs)), ZERO)
     scratch = ZERO
     for slot in plan(built.kernels, built.scratch):
         most = ZERO
@@ -81,8 +90,14 @@ def report(built: Built, sizes: Sequence[Symbol], names: Sequence[str], given: S
             most = maximum(most, size)
         scratch += most
     sums = {quantity: total(getattr(kernel, quantity) for kernel in kernels) for quantity in QUANTITIES}
-    legend = dict(zip(short, names, strict=True))
-    return Cost(**sums, scratch=ratio(naming(scratch)), kernels=kernels, names=legend, given=tuple(given))
+    return Cost(
+        **sums,
+        scratch=ratio(naming(scratch)),
+        elements=ratio(naming(elements)),
+        kernels=kernels,
+        names=dict(zip(short, names, strict=True)),
+        given=tuple(given),
+    )
 
 
 def given_sizes(what: str, names: Sequence[str], sizes: Sequence[object], default: tuple[int, ...]) -> tuple[int, ...]:
@@ -111,12 +126,9 @@ def _symbol(name: str, number: int) -> Symbol:
     return Symbol(0, number, name)
 
 
-def _short(names: Sequence[str]) -> list[str]:
-    """A short name for each size: the one that the user declared, else a letter, else a letter and a number."""
-    declared = {name for name in names if name.isidentifier()}
-    fresh = (letter + str(k or "") for k in count() for letter in _LETTERS)
-    unused = (name for name in fresh if name not in declared)
-    return [name if name in declared else next(unused) for name in names]
+def _short(number: int) -> list[str]:
+    """So many short names: letters, then letters with numbers."""
+    return list(islice((letter + str(k or "") for k in count() for letter in _LETTERS), number))
 
 
 def _number(quantity: Count | int, sizes: Mapping[Symbol, int]) -> int:
@@ -140,7 +152,7 @@ def _text(cost: Cost[Count] | Cost[int]) -> str:
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines.append(f"bytes read {cost.bytes_read}, written {cost.bytes_written}, scratch {cost.scratch}")
-    legend = ", ".join(f"{short} = {name}" for short, name in cost.names.items() if short != name)
+    legend = ", ".join(f"{short} = {name}" for short, name in cost.names.items())
     lines += [f"where {legend}"] if legend else []
     lines += [] if cost.exact else ["some of these are upper bounds"]
     return "\n".join(lines)

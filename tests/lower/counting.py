@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from unittest import mock
 
 import numpy as np
-import pytest
 
+import harp
 from harp.lower import execute
 from harp.lower.build import Built
 from harp.lower.evaluator import Memory
-from harp.lower.loops import Buffer, Load, Row, Space, Stmt, Store
+from harp.lower.loops import Buffer, Kernel, Load, Row, Space, Stmt, Store, walk
 from harp.lower.machine import Machine
 from harp.lower.memory import plan
 from harp.lower.program import Program
+from harp.lower.report import report
+from harp.lower.uses import indices
 from harp.trace.dtypes import bool_
-from harp.trace.expr import Apply, Expr, walk
-from harp.trace.index import Index, Symbol
+from harp.trace.expr import Apply, Expr
+from harp.trace.expr import walk as walk_expr
+from harp.trace.index import Index, Symbol, picks_in
 
 FREE = {"cast", "stop_gradient", "opaque", "complex", "real", "imag"}
 SPECIAL = {
@@ -40,6 +44,7 @@ SPECIAL = {
     ),
     *("cosh", "asinh", "acosh", "atanh", "cbrt", "erf", "erfc", "erfinv", "atan2", "hypot"),
 }
+COUNTED = ("operations", "special", "reads", "writes", "bytes_read", "bytes_written")
 ARRAYS = {Space.INPUT, Space.OUTPUT, Space.SCRATCH}
 
 
@@ -96,8 +101,8 @@ class Counting(Machine):
 
     def value(self, root: Expr) -> Callable[[], np.generic]:
         run = super().value(root)
-        parts = [e for e in walk((root,)) if isinstance(e, Apply) and e.op.value not in FREE]
-        parts = [e for e in parts if e.dtype is not bool_ or any(isinstance(x, Load) for x in walk((e,)))]
+        parts = [e for e in walk_expr((root,)) if isinstance(e, Apply) and e.op.value not in FREE]
+        parts = [e for e in parts if e.dtype is not bool_ or any(isinstance(x, Load) for x in walk_expr((e,)))]
         operations = sum(2 if e.op.value == "fma" else 1 for e in parts)
         special = sum(e.op.value in SPECIAL for e in parts)
 
@@ -116,7 +121,6 @@ class Counting(Machine):
 
 
 def counted(
-    monkeypatch: pytest.MonkeyPatch,
     built: Built,
     symbols: Sequence[Symbol],
     inputs: Sequence[np.ndarray],
@@ -132,6 +136,32 @@ def counted(
         built.kernels,
         built.donated,
     )
-    monkeypatch.setattr(execute, "Machine", Counting)
-    execute.execute(program, inputs, sizes)
+    with mock.patch.object(execute, "Machine", Counting):
+        execute.execute(program, inputs, sizes)
     return Counting.latest.counts
+
+
+def compare(built, symbols, inputs, sizes) -> bool:
+    """Costs are the counts, or not below them where they are upper bounds; whether they are exact."""
+    cost = report(built, symbols, [f"size {s.name}" for s in symbols], [sizes[s] for s in symbols]).at()
+    truth = counted(built, symbols, inputs, sizes)
+    for name in COUNTED:
+        number = getattr(cost, name)
+        if "read" in name and any(map(reads_places, built.kernels)):
+            continue
+        assert number == truth[name] if cost.exact else number >= truth[name], (name, number, truth[name])
+    return cost.exact
+
+
+def reads_places(kernel: Kernel) -> bool:
+    """Whether it reads elements of index arrays, which the machine reads once for each place where they are named."""
+    return any(picks_in(p) for s in walk(kernel.body) for p in indices(s))
+
+
+def compare_function(function, arguments) -> bool:
+    """The same for a function of arrays."""
+    stages = harp.jit(function).lower(*arguments)
+    inputs = [*map(np.asarray, arguments), *(c.captured.array for c in stages.graph.captured)]
+    symbols = stages._program.sizes
+    sizes = dict(zip(symbols, stages._given, strict=True))
+    return compare(stages._algorithm, symbols, inputs, sizes)

@@ -7,19 +7,15 @@ import pathlib
 
 import numpy as np
 import pytest
-from counting import counted
+from counting import compare, compare_function
 from graphs import FUSED, SMALL, arrays, random_graphs, sized
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import harp
 import harp.numpy as hnp
-from harp.lower.loops import Kernel, walk
 from harp.lower.pipeline import lower
-from harp.lower.report import report
-from harp.lower.uses import indices
 from harp.trace.graph import Graph
-from harp.trace.index import picks_in
 from harp.trace.signature import sizes_of
 
 F32 = np.float32
@@ -28,32 +24,14 @@ SPEC = importlib.util.spec_from_file_location("checked_gradients", PATH)
 assert SPEC is not None and SPEC.loader is not None
 TABLE = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(TABLE)
-COUNTED = ("operations", "special", "reads", "writes", "bytes_read", "bytes_written")
 
 
-def compare(monkeypatch, built, symbols, inputs, sizes) -> bool:
-    """Costs are the counts, or not below them where they are upper bounds; whether they are exact."""
-    cost = report(built, symbols, [f"size {s.name}" for s in symbols], [sizes[s] for s in symbols]).at()
-    truth = counted(monkeypatch, built, symbols, inputs, sizes)
-    for name in COUNTED:
-        number = getattr(cost, name)
-        if "read" in name and any(map(reads_places, built.kernels)):
-            continue
-        assert number == truth[name] if cost.exact else number >= truth[name], (name, number, truth[name])
-    return cost.exact
-
-
-def reads_places(kernel: Kernel) -> bool:
-    """Whether it reads elements of index arrays, which the machine reads once for each place where they are named."""
-    return any(picks_in(p) for s in walk(kernel.body) for p in indices(s))
-
-
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(random_graphs(), st.sampled_from([(0, 3), (1, 1), (3, 5), (6, 2)]), st.sampled_from([SMALL, FUSED]))
-def test_random_graphs_cost_what_they_do(monkeypatch, g: Graph, values, target):
+def test_random_graphs_cost_what_they_do(g: Graph, values, target):
     sizes = sized(g, values)
     inputs = [*arrays(g, sizes), *(c.captured.array for c in g.captured)]
-    compare(monkeypatch, lower(g, target).algorithm, sizes_of(g), inputs, sizes)
+    compare(lower(g, target).algorithm, sizes_of(g), inputs, sizes)
 
 
 # Functions, or gradients of functions, of which something is an upper bound only: conditions on data, and on the digits
@@ -66,7 +44,7 @@ BOUNDS = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", TABLE.CASES)
-def test_functions_and_their_gradients_cost_what_they_do(monkeypatch, name):
+def test_functions_and_their_gradients_cost_what_they_do(name):
     function, *arguments = TABLE.CASES[name]
 
     def loss(*given):
@@ -75,12 +53,7 @@ def test_functions_and_their_gradients_cost_what_they_do(monkeypatch, name):
 
     gradient = harp.grad(loss, argnums=tuple(range(len(arguments))))
     for which, f in (("function", function), ("gradient", gradient)):
-        stages = harp.jit(f).lower(*arguments)
-        symbols = stages._program.sizes
-        captured = [c.captured.array for c in stages.graph.captured]
-        inputs = [*map(np.asarray, arguments), *captured]
-        sizes = dict(zip(symbols, stages._given, strict=True))
-        exact = compare(monkeypatch, stages._algorithm, symbols, inputs, sizes)
+        exact = compare_function(f, arguments)
         assert exact is ((name, which) not in BOUNDS), which
 
 

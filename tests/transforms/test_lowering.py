@@ -113,12 +113,6 @@ def test_wrong_sizes_of_a_cost(wrong):
         cost(layer, (2, 3), (3, 4)).at(*wrong)
 
 
-def test_declared_names_are_kept():
-    f = harp.jit(lambda x: x + 1, signature=(harp.f32["rows", 3],))
-    found = f.lower(np.ones((2, 3), F32)).cost()
-    assert repr(found.operations) == "3*rows" and dict(found.names) == {"rows": "rows"}
-
-
 def test_costs_as_text():
     text = str(cost(layer, (2, 3), (3, 4))).splitlines()
     assert text[0].split() == ["kernel", "line", "operations", "special", "reads", "writes"]
