@@ -4,17 +4,20 @@
     n*log2(n)       the comparisons of a sort
 
 A `Count` is an index expression over a common denominator, so that equal counts are equal objects. It stands for an
-integer wherever it is exact; as an upper bound it is rounded up.
+integer wherever it is exact; as an upper bound it is rounded up. The number is right for sizes of 0, too; the text is
+that for sizes of 1 or more, which is often much simpler.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from math import gcd
 
 import attrs
 
+from harp.trace.division import Substitution
 from harp.trace.index import (
     ONE,
     ZERO,
@@ -31,7 +34,11 @@ from harp.trace.index import (
     evaluate,
     from_terms,
     of,
+    symbols_in,
+    value_atoms,
 )
+
+_ABOVE_ONE = -2  # a scope of sizes that no trace has
 
 
 @attrs.frozen(eq=False, slots=True, weakref_slot=False)
@@ -69,26 +76,35 @@ class Count:
     @property
     def degree(self) -> int:
         """The highest number of sizes that are multiplied with each other. Logarithms do not count."""
-        return _degree(self.numerator)
+        return _degree(_where_positive(self.numerator))
 
     @property
     def terms(self) -> tuple[tuple[Fraction, tuple[str, ...]], ...]:
-        """Coefficients with the names of what they are multiplied with, highest degree first."""
+        """Coefficients and the names of their factors, highest degree first, for sizes of 1 or more."""
         return tuple((Fraction(c, self.denominator), tuple(map(repr, m))) for m, c in self._ordered())
 
     def at(self, sizes: Mapping[Symbol, int]) -> int:
         """The number for these sizes."""
         return -(-evaluate(self.numerator, _valued(sizes)) // self.denominator)
 
-    def _ordered(self) -> list[tuple[Monomial, int]]:
-        return sorted(self.numerator.terms, key=lambda term: (-_degree_of(term[0]), term[1] < 0))
+    def text(self, width: int | None = None) -> str:
+        """The polynomial for sizes of 1 or more, without the lowest terms where it is longer than `width`."""
+        found = ""
+        for monomial, c in self._ordered():
+            term = _term_text(monomial, Fraction(abs(c), self.denominator))
+            sign = "-" if c < 0 else "+"
+            longer = f"{found} {sign} {term}" if found else term if c > 0 else f"-{term}"
+            if found and width is not None and len(longer) > width:
+                return f"{found} + ..."
+            found = longer
+        return found or "0"
 
     def __repr__(self) -> str:
-        signed = [
-            f"{'-' if c < 0 else '+'} {_term_text(m, Fraction(abs(c), self.denominator))}" for m, c in self._ordered()
-        ]
-        text = " ".join(signed)
-        return (text.removeprefix("+ ") if text[:1] == "+" else text.replace("- ", "-", 1)) or "0"
+        return self.text()
+
+    def _ordered(self) -> list[tuple[Monomial, int]]:
+        terms = _where_positive(self.numerator).terms
+        return sorted(terms, key=lambda term: (-_degree_of(term[0]), term[1] < 0))
 
 
 def ratio(numerator: Index | int, denominator: int = 1) -> Count:
@@ -130,6 +146,21 @@ def _valued(sizes: Mapping[Symbol, int]) -> Callable[[Atom], int]:
         return sizes[atom]
 
     return value
+
+
+@lru_cache(maxsize=1 << 12)
+def _where_positive(p: Index) -> Index:
+    """What is the same for sizes of 1 or more, if it is simpler: max(n - 1, 0) is n - 1 there."""
+    if not any(isinstance(a, (Relu, FloorDiv)) for a in value_atoms(p)):
+        return p
+    above = {size: Symbol(_ABOVE_ONE, size.number, size.name) for size in symbols_in(p)}  # size - 1
+    shifted = Substitution({size: of(more) + 1 for size, more in above.items()})(p)
+    simpler = Substitution({more: of(size) - 1 for size, more in above.items()})(shifted)
+    return min(p, simpler, key=_complexity)
+
+
+def _complexity(p: Index) -> int:
+    return len(p.terms) + 2 * sum(not isinstance(a, (Symbol, Log2)) for a in value_atoms(p))
 
 
 def _degree(p: Index) -> int:

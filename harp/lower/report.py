@@ -18,9 +18,12 @@ from harp.trace.division import Substitution, maximum
 from harp.trace.index import ZERO, Symbol, of, product
 from harp.trace.sites import Site, where
 
+_USER = -1  # a scope of sizes that no trace has
 _LETTERS = "nmkpqrstuvw"
 # Kernels that are printed, and the quantities that are, unless there is nothing of them.
 _MOST_LINES = 12
+# Characters of a polynomial in the table; its lowest terms are left out.
+_WIDEST = 50
 # Kernels are ordered by their steps where all sizes are this.
 _TYPICAL = 1000
 _COLUMNS = ("operations", "special", "comparisons", "reads", "writes")
@@ -123,7 +126,7 @@ def _checked(what: str, name: str, value: object) -> int:
 
 
 def _symbol(name: str, number: int) -> Symbol:
-    return Symbol(0, number, name)
+    return Symbol(_USER, number, name)
 
 
 def _short(number: int) -> list[str]:
@@ -151,7 +154,8 @@ def _text(cost: Cost[Count] | Cost[int]) -> str:
     rows.append(("in all", "", *_cells(cost, columns)))
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    lines.append(f"bytes read {cost.bytes_read}, written {cost.bytes_written}, scratch {cost.scratch}")
+    amounts = {"bytes read": cost.bytes_read, "written": cost.bytes_written, "scratch": cost.scratch}
+    lines.append(", ".join(f"{name} {_cell(amount, 2 * _WIDEST)}" for name, amount in amounts.items()))
     legend = ", ".join(f"{short} = {name}" for short, name in cost.names.items())
     lines += [f"where {legend}"] if legend else []
     lines += [] if cost.exact else ["some of these are upper bounds"]
@@ -159,7 +163,11 @@ def _text(cost: Cost[Count] | Cost[int]) -> str:
 
 
 def _cells(work: Work[Count] | Work[int], columns: Sequence[str]) -> list[str]:
-    return [repr(getattr(work, name)) for name in columns]
+    return [_cell(getattr(work, name)) for name in columns]
+
+
+def _cell(quantity: Count | int, width: int = _WIDEST) -> str:
+    return str(quantity) if isinstance(quantity, int) else quantity.text(width)
 
 
 def _line(site: Site | None) -> str:

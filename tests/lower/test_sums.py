@@ -38,7 +38,7 @@ EXACT = {
     "weighted tiles": ([TILES, Loop(1, minimum(8, N - 8 * of(TILES))), Loop(2, M)], [], "n*m"),
     "pyramid": ([I, J, Loop(2, N)], [of(I) - of(J), of(J) - of(Loop(2, N))], "n*n*n/6 + n*n/2 + n/3"),
     "every second": ([Loop(0, N)], [N - 1 - 2 * of(I)], "((n + 1)//2)"),
-    "quotient": ([Loop(0, N * 3)], [floordiv(of(Loop(0, N * 3)), 3) - 1], "3*max(n - 1, 0)"),
+    "quotient": ([Loop(0, N * 3)], [floordiv(of(Loop(0, N * 3)), 3) - 1], "3*n - 3"),
     "triangle of growing rows": ([I, Loop(1, of(I) + 1)], [], "n*n/2 + n/2"),
 }
 
@@ -103,3 +103,16 @@ def test_counts_as_text_and_numbers():
     assert [log2(N).at({n: k}) for k in (0, 1, 2, 3, 4, 5, 1024)] == [0, 0, 1, 2, 2, 3, 10]
     assert (ratio(N * M) * log2(N)).degree == 2
     assert ratio(floordiv(N * M, 8)).degree == 2
+
+
+def test_text_is_for_sizes_of_one_or_more_and_numbers_for_all():
+    rest = ratio(maximum(N - 1, 0) * M + maximum(maximum(N - 1, 0) - N - M + 1, 0))
+    assert repr(rest) == "n*m - m" and rest.degree == 2
+    assert [rest.at({n: k, m: 3}) for k in (0, 1, 2)] == [0, 0, 3]
+    assert repr(ratio(maximum(N - 5, 0))) == "max(n - 5, 0)"
+
+
+def test_long_text_is_cut():
+    count = ratio(N * N + 2 * N * M - 7 * M + 4)
+    assert count.text() == repr(count) == "n*n + 2*n*m - 7*m + 4"
+    assert count.text(12) == "n*n + 2*n*m + ..." and count.text(1) == "n*n + ..."
