@@ -5,8 +5,7 @@ A kernel with root loops i, j is
     (what depends on no loop) for i { (what depends on i) for j { (what depends on i and j) store root } }
 
 where each bracket holds the reductions at that depth, `acc = identity; for k: acc reduce= value`, and scalars that are
-worth computing once. Everything else is one expression over loads. What depends on no loop goes by chunks; see
-`harp.lower.chunks`.
+worth computing once. Everything else is one expression over loads.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
-from harp.lower.chunks import in_chunks
 from harp.lower.complex import split
 from harp.lower.cost import Frame, Nesting, Use, count_users, weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Space, Stmt, Store
@@ -89,9 +87,7 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> B
             continue
         if isinstance(root, Scatter) and memory[root.base] is not memory[root]:
             kernels.append(_copy(memory[root], memory[root.base]))
-        kernel, parts = in_chunks(_Builder(group, memory, binding, target, origins).kernel(), len(scratch))
-        kernels.append(kernel)
-        scratch += parts
+        kernels.append(_Builder(group, memory, binding, target, origins).kernel())
     kernels += [_copy(buffer, memory[node]) for buffer, node in copies]
     return Built(tuple(kernels), inputs, outputs, tuple(scratch), origins=origins)
 

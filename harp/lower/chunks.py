@@ -12,8 +12,11 @@ reduction inside other loops, such as that of the rows of a batch, stays as it i
 
 from __future__ import annotations
 
+import attrs
+
+from harp.lower.build import Built
 from harp.lower.collapse import collapsed
-from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, Seq, Space, Stmt, Store
+from harp.lower.loops import Alloc, Buffer, For, Load, Seq, Space, Stmt, Store
 from harp.lower.rewrite import Numbers, Renaming, accumulation, loads, nest, score, sequence, start
 from harp.trace.division import Substitution, ceildiv, minimum
 from harp.trace.ops import Reduce
@@ -24,25 +27,26 @@ _CHUNK, _ROUNDS = 8192, 16
 _GROUP = 32
 
 
-def in_chunks(kernel: Kernel, first: int) -> tuple[Kernel, tuple[Buffer, ...]]:
-    """The kernel with its outermost reductions in chunks, and the scratch buffers for their parts, numbered from
-    `first`."""
+def chunks(built: Built) -> Built:
+    """The kernels with their outermost reductions in chunks, and scratch buffers for the partial results."""
     scratch: list[Buffer] = []
-    body = _outermost(Numbers(kernel), kernel.body, scratch, first)
-    return (Kernel(kernel.name, body), tuple(scratch)) if scratch else (kernel, ())
+    kernels = tuple(kernel.with_body(_outermost(Numbers(kernel), kernel.body, scratch)) for kernel in built.kernels)
+    return attrs.evolve(built, kernels=kernels, scratch=(*built.scratch, *scratch)) if scratch else built
 
 
-def _outermost(numbers: Numbers, s: Stmt, scratch: list[Buffer], first: int) -> Stmt:
+def _outermost(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt:
     """Reductions in sequences and variables are outermost; there are no others outside of loops."""
     if isinstance(s, Alloc):
-        return Alloc(s.buffer, _outermost(numbers, s.body, scratch, first))
+        body = _outermost(numbers, s.body, scratch)
+        return s if body is s.body else Alloc(s.buffer, body)
     if isinstance(s, Seq):
-        return sequence(_outermost(numbers, part, scratch, first) for part in s.parts)
+        parts = tuple(_outermost(numbers, part, scratch) for part in s.parts)
+        return s if all(a is b for a, b in zip(parts, s.parts, strict=True)) else sequence(parts)
     found = accumulation(s)
     if found is None:
         return s
     heads, store = _ordered(numbers, *found)
-    made = _parts(numbers, heads, store, f"mem{first + len(scratch)}")
+    made = _parts(numbers, heads, store, f"parts{len(scratch)}")
     if made is None:
         return s
     scratch.append(made[0])

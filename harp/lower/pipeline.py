@@ -14,6 +14,7 @@ from harp.config import settings, show
 from harp.lower.addresses import check_addresses, verify_checked
 from harp.lower.build import Built, build
 from harp.lower.check import check_graph, check_program
+from harp.lower.chunks import chunks
 from harp.lower.donate import donate
 from harp.lower.fuse import fuse
 from harp.lower.long import long_rows
@@ -37,7 +38,8 @@ from harp.trace.verify import verify_graph
 class Lowered:
     """A graph on its way to a program: what a pass has not made yet is empty.
 
-    `donated` are inputs given up; the program `checks` its addresses, or not.
+    `donated` are inputs given up; the program `checks` its addresses, or not. `algorithm` are the loop nests before the
+    first pass that splits loops: what the program computes, however fast.
     """
 
     source: Graph
@@ -48,6 +50,7 @@ class Lowered:
     program: Program
     donated: tuple[int, ...] = ()
     checks: bool = False
+    algorithm: Built = attrs.field(factory=lambda: Built((), (), (), ()))
 
     @property
     def loops(self) -> str:
@@ -94,6 +97,10 @@ def _fuse(s: Lowered) -> Lowered:
 
 def _donate(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=donate(s.built, s.donated)) if s.donated else s
+
+
+def _chunks(s: Lowered) -> Lowered:
+    return attrs.evolve(s, algorithm=s.built, built=chunks(s.built))
 
 
 def _addresses(s: Lowered) -> Lowered:
@@ -186,6 +193,7 @@ PASSES = (
     Pass("prefix", 5, _prefix, _verify_kernels, _check_kernels, _kernels_text),
     Pass("fuse", 5, _unless_checked(_fuse), _verify_kernels, _check_kernels, _kernels_text),
     Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("chunks", 5, _chunks, _verify_kernels, _check_kernels, _kernels_text),
     Pass("addresses", 5, _addresses, _verify_addresses, _check_kernels, _kernels_text),
     Pass("long rows", 5, _unless_checked(_long), _verify_kernels, _check_kernels, _kernels_text),
     Pass("tile", 5, _unless_checked(_tile), _verify_kernels, _check_kernels, _kernels_text),

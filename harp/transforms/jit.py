@@ -288,7 +288,8 @@ class JitFunction:
     def lower(self, *args: Tree, **kwargs: Tree) -> Stages:
         """The stages of the program for these arguments, as text: `.graph`, `.schedule`, `.loops`, `.source`.
 
-        Nothing is compiled or run. `.memory(*sizes)` says how much memory a call takes. Raises what tracing does.
+        Nothing is compiled or run. `.memory(*sizes)` says how much memory a call takes, `.cost()` how much it computes
+        and moves. Raises what tracing does.
 
         >>> "x0" in str(jit(lambda x: x + 1).lower(np.ones(3)).graph)
         True

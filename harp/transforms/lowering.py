@@ -5,7 +5,6 @@ It is half of harp, and a process that finds all its programs in the cache never
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Sequence
 
@@ -18,16 +17,17 @@ from harp.backends.protocol import Kernel
 from harp.backends.threads import usable_cores
 from harp.backends.toolchain import find_toolchain
 from harp.config import settings
-from harp.errors import ArgumentError
+from harp.lower.build import Built
+from harp.lower.counts import Count
 from harp.lower.footprint import Memory, footprint
 from harp.lower.pipeline import lower
 from harp.lower.program import Program
+from harp.lower.report import Cost, given_sizes, report
 from harp.lower.schedule import Schedule
 from harp.lower.target import Target
 from harp.trace.graph import Graph
 from harp.trace.inside import Access
 from harp.trace.signature import canonical
-from harp.trace.sites import where
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -43,6 +43,7 @@ class Stages:
     source: str
     sizes: tuple[str, ...]
     _program: Program
+    _algorithm: Built
     _given: tuple[int, ...]  # the sizes of the arguments
     _threads: int
 
@@ -64,24 +65,18 @@ class Stages:
         >>> harp.jit(lambda x: x + 1).lower(np.ones(3)).memory(1000).outputs
         8000
         """
-        values = tuple(map(self._checked, self.sizes, sizes)) if sizes else self._given
-        if len(values) != len(self.sizes) or len(sizes) > len(self.sizes):
-            raise ArgumentError(
-                f"memory takes {len(self.sizes)} sizes, ({', '.join(self.sizes)}), not {len(sizes)}; pass a number for "
-                f"each, or none for those of the arguments of lower{where()}"
-            )
+        values = given_sizes("memory", self.sizes, sizes, self._given)
         by_symbol = dict(zip(self._program.sizes, values, strict=True))
         return footprint(self._program, len(self.graph.inputs), by_symbol, self._threads)
 
-    @staticmethod
-    def _checked(name: str, value: object) -> int:
-        try:
-            number = -1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
-        except TypeError:
-            number = -1
-        if number < 0:
-            raise ArgumentError(f"memory: the size {name} is a number >= 0, not {value!r}{where()}")
-        return number
+    def cost(self) -> Cost[Count]:
+        """What a call computes and moves, as polynomials in the sizes: in all, and by kernels; see `Cost`.
+
+        >>> import harp, numpy as np
+        >>> print(harp.jit(lambda x: x * 2 + 1).lower(np.ones(3)).cost().operations)
+        2*n
+        """
+        return report(self._algorithm, self._program.sizes, self.sizes, self._given)
 
 
 def stages_of(
@@ -97,7 +92,15 @@ def stages_of(
     text = str(render(lowered.program))
     workers = threads or settings.threads or usable_cores()
     return Stages(
-        lowered.graph, lowered.schedule, lowered.loops, text, tuple(names), lowered.program, tuple(given), workers
+        lowered.graph,
+        lowered.schedule,
+        lowered.loops,
+        text,
+        tuple(names),
+        lowered.program,
+        lowered.algorithm,
+        tuple(given),
+        workers,
     )
 
 

@@ -40,6 +40,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harp.lower.build import build
+from harp.lower.chunks import chunks
 from harp.lower.loops import Alloc, Load, Space, Stmt, Store, walk
 from harp.lower.schedule import schedule
 from harp.lower.simplify import simplify
@@ -197,7 +198,9 @@ def test_inputs_that_nobody_reads_and_captured_arrays_have_buffers():
 def test_accumulators_have_the_dtype_of_the_result():
     small = parameter(N, dtype=i64)
     total = MapReduce(small.shape, (small,), cast(Operand(i64, 0), f64), Reduce.SUM, (0,))
-    (kernel,) = build(schedule(graph(total)), (), SMALL).kernels
+    built = build(schedule(graph(total)), (), SMALL)
+    assert [s.buffer.dtype for s in walk(built.kernels[0].body) if isinstance(s, Alloc)] == [f64]
+    (kernel,) = chunks(built).kernels
     assert [s.buffer.dtype for s in walk(kernel.body) if isinstance(s, Alloc)] == [f64] * 3
 
 

@@ -1,4 +1,4 @@
-"""`f.lower(...)`: what it says of sizes and memory, beside what calls and NumPy say."""
+"""`f.lower(...)`: what it says of sizes, memory and costs, beside what calls and NumPy say."""
 
 from __future__ import annotations
 
@@ -80,3 +80,49 @@ def test_declared_sizes_hold_for_lower():
 def test_numpy_integers_are_sizes():
     stages = harp.jit(lambda x: x + 1).lower(np.ones(3))
     assert stages.memory(np.int64(7)).inputs == 56
+
+
+# --- costs
+
+
+def cost(f, *shapes):
+    return harp.jit(f).lower(*(np.ones(shape, F32) for shape in shapes)).cost()
+
+
+def test_the_cost_of_a_layer():
+    found = cost(layer, (2, 3), (3, 4))
+    assert dict(found.names) == {"n": "x.shape[0]", "m": "x.shape[1]", "k": "w.shape[1]"}
+    assert found.operations.degree == 3 and found.reads.degree == 3 and found.writes.degree == 2
+    leading = [term for term in found.operations.terms if len(term[1]) == 3]
+    assert leading == [(4, ("n", "m", "k"))], "two products"
+    assert repr(found.special) == "n*k"
+    assert found.exact
+
+
+def test_costs_at_sizes():
+    found = cost(layer, (2, 3), (3, 4))
+    values = found.at(10, 20, 30)
+    assert values.special == 300 and values.writes == sum(kernel.writes for kernel in values.kernels)
+    assert found.at() == found.at(2, 3, 4) != found.at(3, 3, 4)
+    assert found.at(0, 0, 0).operations == 0
+
+
+@pytest.mark.parametrize("wrong", [(1,), (1, 2), (1, 2, 3, 4), (1, 2, -3), (1, 2, 3.0), (1, 2, "a"), (1, True, 3)])
+def test_wrong_sizes_of_a_cost(wrong):
+    with pytest.raises(errors.ArgumentError, match=r"cost.*[xw]\.shape\[[01]\]"):
+        cost(layer, (2, 3), (3, 4)).at(*wrong)
+
+
+def test_costs_as_text():
+    text = str(cost(layer, (2, 3), (3, 4))).splitlines()
+    assert text[0].split() == ["kernel", "line", "operations", "special", "reads", "writes"]
+    assert "2*n*m*k" in text[1] and "test_lowering.py" in text[1], "the dearest first, with its line"
+    assert text[-3].startswith("in all") and text[-2].startswith("bytes read")
+    assert text[-1] == "where n = x.shape[0], m = x.shape[1], k = w.shape[1]"
+    many = str(cost(lambda x: [hnp.sort(x * k) for k in range(2, 20)], (5,)))
+    assert "more)" in many and "comparisons" in many
+
+
+def test_costs_depend_neither_on_chunks_nor_on_tiles():
+    found = cost(lambda x, w: hnp.sum(x @ w), (2, 3), (3, 4))
+    assert repr(found.operations) == "2*n*m*k + n*k"

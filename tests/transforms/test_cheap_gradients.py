@@ -1,0 +1,99 @@
+"""The cheap gradient principle: a gradient costs a small constant times its function, whatever the sizes.
+
+Of every function in the table of checked gradients, the cost of the gradient of the sum of its results is compared with
+that of the function itself. One step is an operation (a special one such as exp is twelve), a comparison, a read or a
+write of an element; the elements of arguments and results count with the function, which may leave most of them alone
+where its gradient has to be written in full.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+
+import pytest
+
+import harp
+import harp.numpy as hnp
+
+PATH = pathlib.Path(__file__).resolve().parents[1] / "numpy" / "test_gradients.py"
+SPEC = importlib.util.spec_from_file_location("checked_gradients", PATH)
+assert SPEC is not None and SPEC.loader is not None
+TABLE = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(TABLE)
+
+SIZE = 1000
+FACTOR = 5
+
+# What is too dear today, and why: the degrees of the function and of its gradient, or where those agree the factor.
+# Nothing may be added. What has become cheaper fails until it is taken out, or its number is lowered.
+PRODUCTS = "the product of the other elements is computed anew for each element"
+FLAT = "the running sum of a flattened array is not recognised through the two digits of its positions"
+TIES = "elements that are the extremum are counted, and share: the extremum is read and compared twice more"
+COLUMNS = "the cotangent of each column is padded to the whole array, and the arrays are added"
+TOO_DEAR: dict[str, tuple[tuple[int, int] | float, str]] = {
+    "cumprod": ((2, 4), PRODUCTS),
+    "cumulative_prod": ((2, 3), PRODUCTS),
+    "nancumprod": ((2, 4), PRODUCTS),
+    "nanprod": ((2, 4), PRODUCTS),
+    "prod": ((2, 4), PRODUCTS),
+    "cumsum": ((2, 4), FLAT),
+    "nancumsum": ((2, 4), FLAT),
+    "histogram_bin_edges": (5.4, TIES),
+    "max": (5.4, TIES),
+    "min": (5.4, TIES),
+    "ptp": (5.7, TIES),
+    "linalg.cross": (14.5, COLUMNS),
+}
+
+
+def parts(result):
+    return [result] if isinstance(result, harp.Array) else list(result)
+
+
+def compared(function, *arguments) -> tuple[int, int] | float:
+    """The degrees of a function and of its gradient if that is higher, else how many times as dear it is."""
+    which = tuple(range(len(arguments)))
+    gradient = harp.grad(lambda *x: sum(hnp.sum(p) for p in parts(function(*x))), argnums=which)
+    own, other = (harp.jit(f).lower(*arguments).cost() for f in (function, gradient))
+    whole = own.steps + own.elements
+    if other.steps.degree > whole.degree:
+        return whole.degree, other.steps.degree
+    steps, other_steps = (cost.at(*[SIZE] * len(cost.names)) for cost in (own, other))
+    return other_steps.steps / (steps.steps + steps.elements)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", TABLE.CASES)
+def test_gradients_are_cheap(name):
+    found = compared(*TABLE.CASES[name])
+    dear = isinstance(found, tuple) or found > FACTOR
+    listed = TOO_DEAR.get(name)
+    if listed is None:
+        assert not dear, f"the gradient of {name} is too dear: {found}"
+    else:
+        assert dear, f"the gradient of {name} is cheap now: take it out of the table"
+        assert (found if isinstance(found, tuple) else round(found, 1)) == listed[0], listed[1]
+
+
+def test_the_table_names_functions():
+    assert TOO_DEAR.keys() <= TABLE.CASES.keys()
+
+
+def test_what_is_dear_is_noticed():
+    def of_all_pairs(x):
+        return hnp.sum(x) * harp.stop_gradient(hnp.sum(x))
+
+    assert compared(hnp.prod, TABLE.X[0]) == (1, 2)
+    assert 0 < compared(of_all_pairs, TABLE.X[0]) < FACTOR
+
+
+@pytest.mark.parametrize("depth", [1, 4, 16])
+def test_the_gradient_of_a_deep_network_is_cheap(depth):
+    def network(x, w):
+        for _ in range(depth):
+            x = hnp.tanh(x @ w)
+        return hnp.sum(x)
+
+    found = compared(network, TABLE.X, TABLE.X.T @ TABLE.X)
+    assert isinstance(found, float) and found < 4, found
