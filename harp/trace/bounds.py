@@ -225,11 +225,16 @@ def is_zero(p: Index) -> bool | None:
     """0 == p: True, False, or None for unknown."""
     if p is ZERO:
         return True
-    constant = dict(p.terms).get((), 0)
-    varying = content(p - constant)
-    if varying == 0 or constant % varying:  # 2*n + 1 is never 0
+    if is_between_multiples(p):
         return False
     return False if nonnegative(p - 1) or nonnegative(-p - 1) else None
+
+
+def is_between_multiples(p: Index) -> bool:
+    """Whether a number that divides all terms but the constant does not divide that: 2*n + 1 is never 0."""
+    constant = dict(p.terms).get((), 0)
+    varying = content(p - constant)
+    return constant != 0 if varying == 0 else constant % varying != 0
 
 
 def below(p: Index, bound: Index) -> bool:
@@ -250,6 +255,7 @@ __all__ = [
     "divmod_polynomial",
     "exact_quotient",
     "inside",
+    "is_between_multiples",
     "is_zero",
     "less_equal",
     "nonnegative",

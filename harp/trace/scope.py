@@ -153,12 +153,7 @@ class Scope:
         p = self.resolve(p)
         if relation is Relation.NONNEGATIVE:
             return self._known_sign(p)
-        zero = bounds.is_zero(p)
-        if zero is None:
-            if self.has_equation(p):
-                zero = True
-            elif any((Relation.NONZERO, q) in self._facts or self._assumed.imply(q - 1) for q in (p, -p)):
-                zero = False
+        zero = True if p is ZERO or self.has_equation(p) else False if self._is_never_zero(p) else None
         return None if zero is None else zero is (relation is Relation.ZERO)
 
     def has_equation(self, p: Index) -> bool:
@@ -166,12 +161,24 @@ class Scope:
         return (Relation.ZERO, p) in self._facts or (Relation.ZERO, -p) in self._facts
 
     def _known_sign(self, p: Index) -> bool | None:
-        sign = bounds.at_least_zero(p)
-        if sign is None and self._assumed.imply(p):
+        value = self.hint(p)
+        if (value is None or value >= 0) and self._is_certain(p):  # nothing proves what is not so in the call at hand
             return True
-        if sign is None and self._assumed.imply(-p - 1):
+        return False if (value is None or value < 0) and self._is_certain(-p - 1) else None
+
+    def _is_never_zero(self, p: Index) -> bool:
+        """Whether p is above 0 or below it, or never a multiple of what divides its terms."""
+        value = self.hint(p)
+        if value == 0:
             return False
-        return sign
+        ways = (p, -p) if value is None else (p,) if value > 0 else (-p,)  # as above
+        if any((Relation.NONZERO, q) in self._facts for q in (p, -p)) or bounds.is_between_multiples(p):
+            return True
+        return any(self._is_certain(q - 1) for q in ways)
+
+    def _is_certain(self, p: Index) -> bool:
+        """Whether p >= 0, by intrinsic facts or by a guard."""
+        return bounds.nonnegative(p) or self._assumed.imply(p)
 
     def guard(self, relation: Relation, p: Index, reason: str) -> None:
         """Record a fact that every call must share, as it is: an equality is not solved."""

@@ -12,6 +12,7 @@ import pytest
 
 import harp.numpy as hnp
 from harp.errors import InconclusiveSizeError, ShapeError
+from harp.trace import bounds
 from harp.trace.division import floordiv, mod, relu
 from harp.trace.index import ZERO, as_index, of
 from harp.trace.node import Input, View
@@ -401,3 +402,19 @@ def test_what_comes_about_by_a_substitution_is_substituted():
     waiting = relu(1 - n - m)
     assert scope.decide(Relation.ZERO, relu(2 * n - 1) - n, "") and scope.decide(Relation.ZERO, m - n, "")
     assert scope.resolve(waiting) is scope.resolve(scope.resolve(waiting)) is 1 - n
+
+
+def test_nothing_is_tried_that_the_call_contradicts(monkeypatch):
+    asked = []
+
+    def nonnegative(p, steps=0):
+        asked.append(p)
+        return False
+
+    scope = Scope()
+    n, m = (of(scope.symbol(name, name, value)) for name, value in (("n", 6), ("m", 4)))
+    monkeypatch.setattr(bounds, "nonnegative", nonnegative)
+    for relation, p in ((Relation.NONNEGATIVE, n - m), (Relation.ZERO, n - m), (Relation.NONNEGATIVE, m - n)):
+        assert scope.known(relation, p) is None
+    assert scope.known(Relation.ZERO, 2 * n - 3 * m) is None
+    assert len(asked) == 3 and all(scope.hint(p) >= 0 for p in asked)
