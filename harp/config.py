@@ -4,7 +4,7 @@ HARP_VERIFY  0 off, 1 between stages, 2 after each pass, 3 also runs the program
 HARP_CHECK   1 compiles every function as with `harp.jit(f, check=True)`
 HARP_THREADS how many threads run parallel loops; 0 for as many as there are cores
 HARP_DEBUG   0 quiet, 1 what is compiled, 2 graphs, 3 schedules and loop nests, 4 C source, 5 every pass
-None changes any result. A checked program is another program, with a cache key of its own.
+None changes any result, but for the last digits of sums in checked programs, which have cache keys of their own.
 """
 
 from __future__ import annotations

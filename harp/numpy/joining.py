@@ -203,7 +203,9 @@ def repeat(x: object, repeats: object, axis: int | None = None) -> Array:
     >>> hnp.repeat(hnp.asarray([1, 2]), 2), hnp.repeat(hnp.asarray([1, 2]), [3, 1])
     (Array([1, 1, 2, 2]), Array([1, 1, 1, 2]))
     """
-    array = ravel(x) if axis is None else as_array(x)
+    array = as_array(x)
+    if axis is None or array.ndim == 0:
+        array = ravel(array)
     k = normalize_axis(0 if axis is None else axis, array.ndim)
     if isinstance(repeats, (tuple, list)) or (isinstance(repeats, (Array, np.ndarray)) and repeats.ndim):
         return _repeat_each(array, repeats, k)

@@ -137,7 +137,7 @@ class _Proof:
         An integer is not negative if it is above -1: after the multiplication, above -den. Where the divisor may be 0
         for all that is known, only the plain bound is proved.
         """
-        parts, above = split_linear(_without_content(p), atom), ZERO
+        parts, above = split_linear(without_content(p), atom), ZERO
         if parts is None or (not self.nonnegative(atom.den - ONE, depth) and atom.den.constant is not None):
             return False
         slope, rest = parts
@@ -164,7 +164,7 @@ def inside(p: Index, extent: Index) -> Index:
     return p
 
 
-def _without_content(p: Index) -> Index:
+def without_content(p: Index) -> Index:
     """p over the greatest number that divides all coefficients: of the same sign."""
     factor = content(p)
     return from_terms({monomial: coefficient // factor for monomial, coefficient in p.terms}) if factor > 1 else p

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from harp.trace.bounds import nonnegative
+from harp.trace.bounds import nonnegative, without_content
 from harp.trace.index import (
     ONE,
     ZERO,
@@ -26,7 +26,6 @@ from harp.trace.index import (
     Monomial,
     Relu,
     as_index,
-    content,
     divide_term,
     from_terms,
     of,
@@ -37,7 +36,7 @@ Value = Callable[[Index], int]
 
 
 class Facts(NamedTuple):
-    """All `zeros` are 0. Together they imply the equation, and it implies them, unless they are `stronger`."""
+    """All `zeros` are 0, and the equation follows from that. `stronger`: they do not follow from the equation."""
 
     zeros: tuple[Index, ...]
     stronger: bool = False
@@ -52,18 +51,12 @@ def take_apart(p: Index, value: Value) -> Facts:
         if value(rest) == 0:
             return Facts((rest,), stronger=True)
         zero = next(of(a) for a in factors if value(of(a)) == 0)
-        return Facts((zero,), stronger=zero is not p)
+        return Facts((zero,), stronger=zero is not p)  # another factor could be 0 instead
     found = _sum_of_naturals(p) or _product_that_is_one(p) or _power(p, value)
     if found:
         return Facts(found)
     same = _same_below_zero(p, value)
     return Facts((p,)) if same is None else Facts((same,), stronger=True)
-
-
-def without_content(p: Index) -> Index:
-    """p over the greatest number that divides all of its terms."""
-    number = content(p)
-    return from_terms({m: c // number for m, c in p.terms}) if number > 1 else p
 
 
 def common_atoms(p: Index) -> Monomial:

@@ -88,9 +88,8 @@ class Scope:
         self.origins: dict[Symbol, str] = {}
         self.quotients: list[tuple[Symbol, Index]] = []
         self.guards: list[Guard] = []
-        self.arrays: list[
-            tuple[tuple[Index, ...], int]
-        ] = []  # shape and bytes of an element, of what the trace is given
+        # Of the arrays that the trace is given: shape and bytes of an element.
+        self.arrays: list[tuple[tuple[Index, ...], int]] = []
         self.demands: dict[tuple[Node, Interval], Demand] = {}  # of Python integers among the arguments
         self._facts: set[tuple[Relation, Index]] = set()  # what the guards say, of the sizes as they are known now
         self._assumed = Assumptions()  # of these, what is at least 0
@@ -199,7 +198,7 @@ class Scope:
             return
         facts = take_apart(p, self._hinted) if self.concrete else Facts((p,))
         for q in facts.zeros:
-            if q is p or not self.concrete:
+            if q is p:
                 self._solve(q, reason, guarded)
             else:
                 self.equate(q, reason, guarded and not facts.stronger)

@@ -10,7 +10,7 @@ import math
 import numbers
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -199,7 +199,17 @@ def check_scope(scope: Scope) -> None:
 def _integer(value: object) -> Index | None:
     if isinstance(value, Size):
         return value.index
-    return as_index(int(value)) if isinstance(value, (int, np.integer, np.bool_)) else None
+    return as_index(int(value)) if _is_integer(value) or isinstance(value, np.bool_) else None
+
+
+def _is_integer(value: object) -> TypeGuard[int]:
+    """Whether it is an integer of Python or NumPy, of which a difference of times is a subclass."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, np.timedelta64)
+
+
+def _is_number(value: object) -> bool:
+    """Whether it is a number of any class."""
+    return isinstance(value, numbers.Number) and not isinstance(value, np.timedelta64)
 
 
 def _whole(number: Any) -> int | None:
@@ -213,8 +223,15 @@ def _whole(number: Any) -> int | None:
 
 
 def _is_array(value: object) -> bool:
-    """Whether it is an array, or something that only knows how to become one."""
-    return hasattr(value, "__array__") and not isinstance(value, (Size, np.generic))
+    """Whether it is an array of NumPy, of harp, or of another library that has array functions."""
+    return hasattr(type(value), "__array_namespace__") and not isinstance(value, np.generic)
+
+
+def _is_operand(value: object) -> bool:
+    """Whether the operators of arrays take it. All others are asked whether they know what to do with a size."""
+    if isinstance(value, np.generic):
+        return value.dtype.kind in "biufc"
+    return isinstance(value, (Size, int, float, complex)) or _is_array(value)
 
 
 def _equal(size: Size, other: object, relation: Relation) -> object:
@@ -223,7 +240,7 @@ def _equal(size: Size, other: object, relation: Relation) -> object:
         return ARRAY_OPERATORS["equal" if relation is Relation.ZERO else "not_equal"](size, other)
     p = _integer(other)
     if p is None:
-        if not isinstance(other, numbers.Number):
+        if not _is_number(other):
             return NotImplemented
         whole = _whole(other)
         if whole is None:
@@ -235,7 +252,7 @@ def _equal(size: Size, other: object, relation: Relation) -> object:
 def _has_order(value: object) -> bool:
     """Whether it is a number that is no complex one."""
     is_complex = isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real)
-    return isinstance(value, numbers.Number) and not is_complex
+    return _is_number(value) and not is_complex
 
 
 def _nearest(number: Any, whole: Callable[[Any], int]) -> int | None:
@@ -268,18 +285,14 @@ def _of_exact_numbers(function: Callable[[Any, Any], object], a: object, b: obje
 
 
 def _is_exact_number(value: object) -> bool:
-    return isinstance(value, numbers.Number) and not isinstance(value, (int, float, complex, np.generic))
+    return _is_number(value) and not isinstance(value, (int, float, complex, np.generic))
 
 
 def _combine(name: str, a: object, b: object, exact: Callable[[Index, Index], Index]) -> object:
     """Exact for integers and sizes; with anything else (a float, an array) the operator of arrays."""
-    if isinstance(a, (Size, int, np.integer)) and isinstance(b, (Size, int, np.integer)):
+    if all(isinstance(value, Size) or _is_integer(value) for value in (a, b)):
         return wrap(exact(to_index(a), to_index(b)))
-    if _is_exact_number(a) or _is_exact_number(b):
-        return _of_exact_numbers(_EXACT[name], a, b)
-    if all(isinstance(value, (Size, int, float, complex)) or hasattr(value, "__array__") for value in (a, b)):
-        return ARRAY_OPERATORS[name](a, b)
-    return NotImplemented
+    return _on_arrays(name, a, b)
 
 
 _EXACT: dict[str, Callable[[Any, Any], object]] = {
@@ -294,10 +307,10 @@ _EXACT: dict[str, Callable[[Any, Any], object]] = {
 
 
 def _on_arrays(name: str, a: object, b: object) -> object:
-    """What is no integer: a floating-point array."""
+    """What is no integer: an array, or a number that no array holds."""
     if _is_exact_number(a) or _is_exact_number(b):
         return _of_exact_numbers(_EXACT[name], a, b)
-    return ARRAY_OPERATORS[name](a, b)
+    return ARRAY_OPERATORS[name](a, b) if _is_operand(a) and _is_operand(b) else NotImplemented
 
 
 def _power(p: Index, exponent: int) -> Size | int:
@@ -448,7 +461,7 @@ def _by_zero() -> SizeDivisionError:
 
 
 def _nonzero(divisor: object) -> object:
-    if isinstance(divisor, (int, float, np.integer, np.floating)) and divisor == 0:
+    if (_is_integer(divisor) or isinstance(divisor, (float, np.floating))) and divisor == 0:
         raise _by_zero()
     return divisor
 

@@ -110,3 +110,8 @@ def test_errors(call, error, match):
 def test_counts_that_only_the_program_knows():
     with pytest.raises(ArgumentError, match="known before the program runs"):
         harp.jit(lambda x, n: hnp.repeat(x, n, axis=0))(X, np.array([1, 2]))
+
+
+@pytest.mark.parametrize("axis", [None, 0])
+def test_repeat_of_a_number(axis):
+    np.testing.assert_array_equal(hnp.repeat(hnp.asarray(2.5), 3, axis=axis), np.repeat(np.asarray(2.5), 3, axis=axis))

@@ -496,3 +496,33 @@ def _as_number(value):
 def test_rounding_to_tens(program):
     p = program(lambda x: hnp.asarray(round(x.shape[0], -1) + round(x.shape[0], 2) + round(x.shape[0])), np.ones(14))
     assert int(p(np.ones(14))) == 38
+
+
+class _Money:
+    """A class that knows how to meet numbers."""
+
+    def __init__(self, amount):
+        self.amount = amount
+
+    def __array__(self, dtype=None, copy=None):
+        raise AssertionError("nobody asks for an array")
+
+    def __radd__(self, other):
+        return float(other) + self.amount
+
+    __rtruediv__ = __rpow__ = __radd__
+
+    def __eq__(self, other):
+        return int(other) == self.amount
+
+    __hash__ = None
+
+
+def test_other_classes_are_asked_what_they_do_with_a_size():
+    assert in_trace(lambda n: n + _Money(2.0), 3) == in_trace(lambda n: n / _Money(2.0), 3) == 5.0
+    assert in_trace(lambda n: n ** _Money(2.0), 3) == 5.0
+    assert in_trace(lambda n: (n == _Money(3.0), n in [_Money(4.0)]), 3) == (True, False)
+    for operation in (operator.add, operator.mul, operator.truediv, operator.lt):
+        with pytest.raises(TypeError):
+            in_trace(lambda n, operation=operation: operation(n, np.timedelta64(3, "s")), 3)
+    assert in_trace(lambda n: n == np.timedelta64(3, "s"), 3) is False
