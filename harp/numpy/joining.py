@@ -25,6 +25,7 @@ from harp.trace.primitives import (
     as_integer,
     common_dtype,
     emit,
+    expand_to,
     known_numbers,
     normalize_axis,
     to_shape,
@@ -99,6 +100,8 @@ def concatenate(arrays: Sequence[object], axis: int | None = 0) -> Array:
     common = _equal_but_for(along, [n.shape for n in nodes])
     if len(nodes) == 1:
         return emit(nodes[0], weak)
+    # Sizes that a guard holds equal without solving it are two expressions: all parts get those of the first.
+    nodes = [expand_to(n, (*common[:along], resolve(n.shape[along]), *common[along + 1 :])) for n in nodes]
     offsets = [ZERO]
     for node in nodes:
         offsets.append(resolve(offsets[-1] + resolve(node.shape[along])))

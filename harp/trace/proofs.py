@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from harp.config import settings
 from harp.trace.assumptions import Assumptions
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution
@@ -43,9 +44,12 @@ def claims(graph: Graph) -> Iterator[Claim]:
 
 
 def unproved(graph: Graph, guards: Iterable[Guard]) -> tuple[Claim, ...]:
-    """The claims that follow neither from the expressions nor from a guard, with the user's lines."""
+    """The claims that follow neither from the expressions nor from a guard, with the user's lines.
+
+    With HARP_VERIFY=3 no proof is trusted: all of them, so that each call looks at every view with its own sizes.
+    """
     known = Assumptions(fact for guard in guards for fact in guard.bounds)
-    found = [claim for claim in claims(graph) if not _is_proved(claim, known)]
+    found = [claim for claim in claims(graph) if settings.verify >= 3 or not _is_proved(claim, known)]
     if not found:
         return ()
     users = {i: node for node in walk(graph.outputs) for i in node.inputs}

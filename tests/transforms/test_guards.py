@@ -259,3 +259,17 @@ def test_no_guard_says_what_others_say(function, count):
     compiled = harp.jit(function)
     compiled(np.arange(8.0))
     assert len(compiled.signatures[0].guards) == count
+
+
+def test_parts_whose_sizes_are_equal_by_a_guard_alone():
+    joined = harp.jit(lambda a, b, c: hnp.concatenate([hnp.outer(a.reshape(-1), b), c], axis=1))
+    for (n, m), k in (((2, 3), 4), ((0, 3), 2), ((1, 1), 1)):
+        a, b, c = np.ones((n, m)), np.arange(float(k)), np.arange(float(n * m * 2)).reshape(n * m, 2)
+        npt.assert_array_equal(joined(a, b, c), np.concatenate([np.outer(a.reshape(-1), b), c], axis=1))
+    by_product = harp.jit(
+        lambda a, b, c: hnp.concatenate([(a[:, None] * b).reshape(-1)[:, None], c.reshape(-1)[:, None]], axis=1)
+    )
+    for n, m, shape in ((2, 6, (3, 4)), (0, 3, (0, 5)), (1, 1, (1, 1))):
+        a, b, c = np.ones(n), np.arange(float(m)), np.ones(shape)
+        expected = np.concatenate([np.outer(a, b).reshape(-1, 1), c.reshape(-1, 1)], axis=1)
+        npt.assert_array_equal(by_product(a, b, c), expected)
