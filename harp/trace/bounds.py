@@ -30,7 +30,7 @@ from harp.trace.index import (
 _DEPTH = 12
 # How many terms a proof may look at, in all its branches together. The longest of 20,000 proofs that succeed in the
 # tests looks at 2,600; a proof that fails could go on for exponential time.
-_STEPS = 8_000
+_STEPS = 4_000
 # Answers of parts of proofs, with the steps that they take. Those count again wherever the answer is used, so whether a
 # proof is given up never depends on what was asked before.
 _known: dict[tuple[Index, int], tuple[bool, int]] = {}

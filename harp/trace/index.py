@@ -316,7 +316,7 @@ def occurs(needle: Atom, hay: Atom) -> bool:
 @lru_cache(maxsize=1 << 14)
 def _below(atom: Atom) -> frozenset[Atom]:
     """The atoms on which the value of a compound one depends."""
-    return frozenset(a for p in children(atom) for a in value_atoms(p))
+    return frozenset[Atom]().union(*(depends_on(p) for p in children(atom)))
 
 
 def value_atoms(p: Index) -> Iterator[Atom]:

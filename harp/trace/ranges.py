@@ -24,10 +24,10 @@ from harp.trace.index import (
     Relu,
     as_index,
     children,
+    depends_on,
     divide_term,
     of,
     split_linear,
-    value_atoms,
 )
 from harp.trace.intervals import Interval
 from harp.trace.levels import current
@@ -67,7 +67,8 @@ def require_int64(p: Index) -> Index:
 
 def _fits(p: Index) -> bool:
     """Whether `p`, and all that is divided or compared on the way to it, fits an int64: by a guard if need be."""
-    inside = [q for atom in value_atoms(p) if isinstance(atom, (FloorDiv, Relu)) for q in children(atom)]
+    atoms = sorted(depends_on(p), key=lambda atom: atom.key)
+    inside = [q for atom in atoms if isinstance(atom, (FloorDiv, Relu)) for q in children(atom)]
     return all(_within(q, _INT64, "int64") for q in (*dict.fromkeys(inside), p))
 
 
@@ -75,7 +76,7 @@ def _within(p: Index, allowed: Interval, integers: str) -> bool:
     level = current()
     if p.constant is not None:
         return allowed.low <= p.constant <= allowed.high
-    low, high = _interval(p, None if level is None else level.scope)
+    low, high = _Bounds(None if level is None else level.scope).of(p)
     for certain, room in ((low >= allowed.low, p - allowed.low), (high <= allowed.high, as_index(allowed.high) - p)):
         if certain:
             continue
@@ -109,19 +110,52 @@ def _as_float(p: Index) -> Expr:
 # -- bounds for all sizes that arrays can have
 
 
-def _interval(p: Index, scope: Scope | None) -> Interval:
-    """What `p` is never below and never above."""
-    remainder = _remainder(p)
-    if remainder is not None:
-        multiple, den, rest = remainder
-        ends = sorted((0, multiple * (_interval(den, scope).high - 1)))
-        below = _interval(rest, scope)
-        return Interval(below.low + min(ends[0], 0), below.high + max(ends[1], 0))
-    low = high = 0
-    for monomial, coefficient in p.terms:
-        ends = sorted(coefficient * end for end in _interval_of_product(monomial, scope))
-        low, high = low + ends[0], high + ends[1]
-    return Interval(low, high)
+class _Bounds:
+    """What expressions are never below and never above; each one is asked once."""
+
+    def __init__(self, scope: Scope | None) -> None:
+        self._limits = [] if scope is None else list(scope.limits())
+        self._known: dict[Index, Interval] = {}
+
+    def of(self, p: Index) -> Interval:
+        found = self._known.get(p)
+        if found is None:
+            found = self._known[p] = self._of_sum(p)
+        return found
+
+    def _of_sum(self, p: Index) -> Interval:
+        remainder = _remainder(p)
+        if remainder is not None:
+            multiple, den, rest = remainder
+            ends = sorted((0, multiple * (self.of(den).high - 1)))
+            below = self.of(rest)
+            return Interval(below.low + min(ends[0], 0), below.high + max(ends[1], 0))
+        low = high = 0
+        for monomial, coefficient in p.terms:
+            ends = sorted(coefficient * end for end in self._of_product(monomial))
+            low, high = low + ends[0], high + ends[1]
+        return Interval(low, high)
+
+    def _of_product(self, monomial: Monomial) -> Interval:
+        for whole, limit in self._limits:
+            if monomial and divide_term(whole, (monomial, 1)) is not None:
+                return Interval(0, limit)
+        low = high = 1
+        for atom in monomial:
+            factor = self._of_atom(atom)
+            ends = [a * b for a in (low, high) for b in factor]
+            low, high = min(ends), max(ends)
+        return Interval(low, high)
+
+    def _of_atom(self, atom: Atom) -> Interval:
+        if isinstance(atom, FloorDiv):  # divisors are at least 1
+            num = self.of(atom.num)
+            return Interval(min(num.low, 0), max(num.high, 0))
+        if isinstance(atom, Relu):
+            return Interval(0, max(self.of(atom.arg).high, 0))
+        if isinstance(atom, Loop):
+            return Interval(0, max(self.of(atom.extent).high - 1, 0))
+        return Interval(0, _INT64.high)
 
 
 def _remainder(p: Index) -> tuple[int, Index, Index] | None:
@@ -135,26 +169,3 @@ def _remainder(p: Index) -> tuple[int, Index, Index] | None:
                 if multiple and slope is -multiple * atom.den:
                     return multiple, atom.den, rest - multiple * atom.num
     return None
-
-
-def _interval_of_product(monomial: Monomial, scope: Scope | None) -> Interval:
-    if scope is not None and monomial:
-        for whole, limit in scope.limits():
-            if divide_term(whole, (monomial, 1)) is not None:
-                return Interval(0, limit)
-    low = high = 1
-    for atom in monomial:
-        ends = [a * b for a in (low, high) for b in _interval_of_atom(atom, scope)]
-        low, high = min(ends), max(ends)
-    return Interval(low, high)
-
-
-def _interval_of_atom(atom: Atom, scope: Scope | None) -> Interval:
-    if isinstance(atom, FloorDiv):  # divisors are at least 1
-        num = _interval(atom.num, scope)
-        return Interval(min(num.low, 0), max(num.high, 0))
-    if isinstance(atom, Relu):
-        return Interval(0, max(_interval(atom.arg, scope).high, 0))
-    if isinstance(atom, Loop):
-        return Interval(0, max(_interval(atom.extent, scope).high - 1, 0))
-    return Interval(0, _INT64.high)
