@@ -230,7 +230,9 @@ class JitFunction:
             weak = [a.weak for a in arguments]
             inspect = compile_demands(demands, traced.graph.inputs, weak, signature.axes, signature.quotients)
             code = preceded(code, "inspect", inspect, [names(code.inputs)])
-        open_claims = unproved(traced.graph, [g._replace(index=scope.resolve(g.index)) for g in signature.guards])
+        # A checked program looks at each index itself.
+        guards = [guard._replace(index=scope.resolve(guard.index)) for guard in signature.guards]
+        open_claims = () if self._check else unproved(traced.graph, guards)
         if open_claims:
             code = preceded(code, "require_inside", inspection(open_claims, signature.sizes), code.sizes)
         return Entry(
