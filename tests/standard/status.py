@@ -187,8 +187,8 @@ They follow NumPy, with these differences, which come from arrays that do not ch
   go between numbers; `fill_diagonal` takes matrices, with one value or one for each row, and has no `wrap`.
 - `ix_` and `unravel_index` refuse floats. `vander` of float32 stays float32.
 - `einsum` takes subscripts as text, and for `optimize` True, False, "greedy" or "optimal", but no path; True is the
-  default. It chooses the order in which operands are multiplied, so the last bits of floats may differ from those of the
-  written order; one program has one order, whatever the sizes.
+  default. It chooses the order in which operands are multiplied, so the last bits of floats may differ from those of
+  the written order; one program has one order, whatever the sizes.
 - `heaviside` of integers stays an integer; `unwrap` of integers is float64.
 
 """
