@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import harp.numpy as hnp
+from harp.trace import bounds, index
 from harp.trace.bounds import at_least_zero, below, divmod_polynomial, exact_quotient, is_zero, less_equal, nonnegative
 from harp.trace.division import Substitution, ceildiv, floordiv, maximum, minimum, mod, relu, rename
 from harp.trace.index import (
@@ -31,6 +33,7 @@ from harp.trace.index import (
 )
 from harp.trace.node import positions
 from harp.trace.signature import python_source
+from harp.trace.tracer import trace
 from harp.trace.view import flatten_index, unflatten_index
 
 SYMBOLS = tuple(Symbol(0, number, name) for number, name in enumerate("nmkbshd"))
@@ -368,3 +371,37 @@ def test_polynomials_are_a_ring(x, y, z):
     assert (a + c) + e is a + (c + e) and (a * c) * e is a * (c * e)
     assert a * (c + e) is a * c + a * e
     assert a - a is ZERO and a + 0 is a and a * 1 is a
+
+
+def test_a_proof_ends_after_so_many_steps(monkeypatch):
+    """Also where bounds can be taken in many orders. The answer is the same whatever was asked before."""
+    steps = []
+    search = bounds._Proof._search
+    monkeypatch.setattr(bounds._Proof, "_search", lambda self, p, depth: steps.append(p) or search(self, p, depth))
+    n, m = (of(Symbol(0, number, name)) for number, name in enumerate("nm"))
+    p = ZERO
+    for size in (n, m, n + m, n * m):
+        p = floordiv(p + size * size - relu(size - 3), 2) - relu(p - size)
+    answers = []
+    for forgets in (True, False):
+        nonnegative.cache_clear()
+        if forgets:
+            bounds._known.clear()
+            steps.clear()
+        answers.append(nonnegative(p - n * m))
+        assert len(steps) <= bounds._STEPS
+    assert answers == [False, False]
+
+
+def test_a_reshape_by_quotients_of_extremes_is_traced_at_once(monkeypatch):
+    """It took millions of steps."""
+    sums = []
+    from_terms = index.from_terms
+    monkeypatch.setattr(index, "from_terms", lambda terms: sums.append(terms) or from_terms(terms))
+
+    def function(x):
+        y = hnp.kron(x[:3], x[:2])
+        return y.reshape(y.shape[0], max(y.shape[1] // 2, 1), -1)
+
+    trace(function, np.ones((5, 4)))
+    assert len(sums) < 20_000
