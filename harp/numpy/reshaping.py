@@ -69,9 +69,9 @@ def _rest(old: Shape, new: Shape, free: int, what: What) -> Index:
         )
     if quotient is not None:
         return resolve(quotient)
-    left, before = _without_same(old, new[:free], what)
-    turned, after = _without_same(left[::-1], new[free + 1 :][::-1], what)
-    total, known = _count(turned), _count((*before, *after))
+    remaining, before = _without_same(old, new[:free], what)
+    remaining, after = _without_same(remaining[::-1], new[free + 1 :][::-1], what)  # from the right
+    total, known = _count(remaining), _count((*before, *after))
     rest = floordiv(total, known)
     unify(total, rest * known, what)
     return resolve(rest)
