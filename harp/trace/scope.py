@@ -5,9 +5,9 @@ is none, the call being traced answers it (its `hints`), and the answer becomes 
 order. A fact is never used without a guard.
 
 An equality is first taken apart into the strongest simple facts that imply it (`harp.trace.equations`): factors that
-all terms share are cancelled, so that 64*n == n*m becomes m == 64. Each is then solved for one of its atoms. The result is an
-idempotent substitution: every shape is read through it, and at the end of the trace the whole graph is rebuilt with it,
-so that equal sizes are one symbol. An equality that has no solution yet is tried again when more is known.
+all terms share are cancelled, so that 64*n == n*m becomes m == 64. Each is then solved for one of its atoms. The result
+is an idempotent substitution: every shape is read through it, and at the end of the trace the whole graph is rebuilt
+with it, so that equal sizes are one symbol. An equality that has no solution yet is tried again when more is known.
 """
 
 from __future__ import annotations
