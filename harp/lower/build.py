@@ -16,18 +16,30 @@ import attrs
 
 from harp.lower.complex import split
 from harp.lower.cost import Frame, Nesting, Use, count_users, weigh
-from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Space, Stmt, Store
+from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Space, Stmt, Store
 from harp.lower.origin import Origins
 from harp.lower.picks import Binding
-from harp.lower.rewrite import nest, sequence, start
+from harp.lower.rewrite import nest, renamed, sequence, start
 from harp.lower.rows import row_kernel
-from harp.lower.schedule import Group, Schedule, Step
+from harp.lower.schedule import Group, Schedule, Step, runs_backward
 from harp.lower.target import Target
 from harp.trace.dtypes import DType
 from harp.trace.expr import Apply, Const, Expr, Position, apply, const, select, substitute, walk
-from harp.trace.index import Index, Loop
+from harp.trace.index import Index, Loop, of
 from harp.trace.inside import Access
-from harp.trace.node import Constant, Contiguous, Gather, MapReduce, Node, RowWise, Scatter, View, at, positions
+from harp.trace.node import (
+    Constant,
+    Contiguous,
+    Cumulative,
+    Gather,
+    MapReduce,
+    Node,
+    RowWise,
+    Scatter,
+    View,
+    at,
+    positions,
+)
 from harp.trace.ops import Op, Reduce
 
 # A scalar at an outer depth gets a variable from this weight on; the C compiler hoists cheaper ones.
@@ -130,8 +142,9 @@ class _Builder:
             self.nesting.add(Frame(self.depth(step), step.loops))
         self.values: dict[tuple[Node, Use], Expr] = {}
         self.scalars = 0
-        # By depth: a variable with the statements that fill it.
-        self.items: list[list[tuple[Buffer, Stmt]]] = [[] for _ in range(len(group.loops) + 1)]
+        # By depth: a variable with the statements that fill it, or a step of a variable from further out.
+        self.items: list[list[tuple[Buffer | None, Stmt]]] = [[] for _ in range(len(group.loops) + 1)]
+        self.backward = False  # the innermost loop
 
     def kernel(self) -> Kernel:
         for step in self.group.steps:
@@ -145,10 +158,19 @@ class _Builder:
             if into.conditions and depth == inside:
                 body = If(self.binding.each(into.conditions), body)
             for buffer, fill in reversed(self.items[depth]):
-                body = Alloc(buffer, sequence((fill, body)))
+                body = sequence((fill, body)) if buffer is None else Alloc(buffer, sequence((fill, body)))
             if depth:
-                body = nest((For(self.group.loops[depth - 1]),), body)
+                body = nest((self.head(depth),), self.turned(body) if depth == len(self.group.loops) else body)
         return Kernel(_name(self.group), body)
+
+    def head(self, depth: int) -> For:
+        steps = any(buffer is None for buffer, _ in self.items[depth])
+        return For(self.group.loops[depth - 1], LoopKind.ORDERED if steps else LoopKind.SERIAL)
+
+    def turned(self, body: Stmt) -> Stmt:
+        """The body of the innermost loop, which may go backward."""
+        loop = self.group.loops[-1]
+        return renamed(body, {loop: loop.extent - 1 - of(loop)}) if self.backward else body
 
     # --- values
 
@@ -229,6 +251,31 @@ class _Builder:
 
         return self.variable(self.depth(step), value.dtype, fill)
 
+    def cumulative(self, step: Step) -> Expr:
+        """acc = identity outside the innermost loop, acc reduce= value in it."""
+        node, loops = step.node, self.group.loops
+        assert isinstance(node, Cumulative)
+        values = [self.read(step, slot) for slot in range(len(node.operands))]
+        backward = runs_backward(node, step.use, loops)
+        acc = Buffer(f"v{sum(map(len, self.items))}", node.dtype, (), Space.REG)
+        if node.reduce is not None:
+            fill, next_one = start(acc, node.reduce), Store(acc, (), self.rounded(values[0]), node.reduce)
+        else:
+            fill, next_one = Store(acc, (), const(0, node.dtype)), Store(acc, (), self.recurrence(acc, *values))
+        if backward is None:  # an axis of one element
+            self.items[len(loops)].append((acc, sequence((fill, next_one))))
+        else:
+            self.backward = backward
+            self.items[len(loops) - 1].append((acc, fill))
+            self.items[len(loops)].append((None, next_one))
+        return Load(acc, ())
+
+    def recurrence(self, acc: Buffer, a: Expr, b: Expr) -> Expr:
+        """a*acc + b"""
+        if self.target.fma and a.dtype.is_float:
+            return apply(Op.FMA, a, Load(acc, ()), b)
+        return self.rounded(split(apply(Op.ADD, apply(Op.MUL, a, Load(acc, ())), b)))
+
     def accumulate(self, acc: Buffer, reduce: Reduce, value: Expr) -> Stmt:
         """A float sum of products is one chain of fused multiply-adds: every schedule of it rounds alike."""
         if self.target.fma and reduce is Reduce.SUM and _is_float_product(value):
@@ -292,6 +339,8 @@ def _name(group: Group) -> str:
         return root.reduce.name.lower()
     if isinstance(root, Scatter):
         return "scatter"
+    if isinstance(root, Cumulative):
+        return "running_" + ("recurrence" if root.reduce is None else root.reduce.name.lower())
     reductions = [s.node.reduce for s in group.steps if isinstance(s.node, MapReduce) and s.node.reduce is not None]
     names = dict.fromkeys(r.name.lower() for r in reductions)
     return "_".join((*names, "map" if isinstance(root, MapReduce) else "copy"))
@@ -302,5 +351,6 @@ _VALUE: Mapping[type[Node], Callable[[_Builder, Step], Expr]] = {
     Gather: _Builder.view,
     Scatter: _Builder.scatter,
     MapReduce: _Builder.map_reduce,
+    Cumulative: _Builder.cumulative,
     Contiguous: _Builder.same,
 }

@@ -11,8 +11,7 @@
 A kernel joins an earlier one under their common outer loops if each iteration reads, of what the earlier one stores,
 only what the same iteration stored. It joins where that saves a trip through memory: where it reads a buffer that the
 earlier one reads or stores. Kernels whose loops `harp.lower.tile` will interchange keep them for themselves; what joins
-those is elementwise work on their results. What a running product for each of many rows stores may be larger than
-all inputs, as in the gradient of `cumprod`: its reader joins it, so that one row of it is there at a time.
+those is elementwise work on their results.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import attrs
 
 from harp.lower.build import Built
 from harp.lower.cost import count_operations, mentioned
-from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.prefix import is_running
 from harp.lower.products import is_contraction
 from harp.lower.rewrite import (
@@ -124,7 +123,11 @@ def _join(first: Kernel, second: Kernel) -> Kernel | None:
     places: dict[Atom, Index] = {q.loop: of(p.loop) for p, q in zip(a.heads[:depth], b.heads[:depth], strict=True)}
     more = _with_loops(numbers, nest(b.heads[depth:], b.body), places)
     variables = (*a.variables, *((v, _with_loops(numbers, f, {})) for v, f in b.variables))
-    body = _whole(_Form(variables, a.heads[:depth], _then(nest(a.heads[depth:], a.body), more)))
+    heads = tuple(
+        For(p.loop, LoopKind.ORDERED if LoopKind.ORDERED in (p.kind, q.kind) else p.kind)
+        for p, q in zip(a.heads[:depth], b.heads[:depth], strict=True)
+    )
+    body = _whole(_Form(variables, heads, _then(nest(a.heads[depth:], a.body), more)))
     name = "_".join(dict.fromkeys(f"{first.name}_{second.name}".split("_")))
     return Kernel(name, body)
 
@@ -160,18 +163,10 @@ def _is_worth_it(first: Stmt, second: Stmt, depth: int) -> bool:
         return False
     if _interchanges(second) or _is_scatter(first) or _is_scatter(second):
         return False
-    if _spreads(first):
-        return follows and depth == len(_form(first).heads)
     if _interchanges(first):
         elementwise = not any(True for _ in accumulations(second))
         return follows and elementwise and depth == len(_form(first).heads) == len(_form(second).heads)
     return True
-
-
-def _spreads(s: Stmt) -> bool:
-    """Whether it is a running reduction that stores more than it reads: too much for memory, a row at a time is not."""
-    ranks = [len(load.index) for store in _stores(s) for load in loads(store.value)]
-    return is_running(_form(s).body) and bool(ranks) and all(len(b.shape) > max(ranks) for b in _stored(s))
 
 
 def _interchanges(s: Stmt) -> bool:

@@ -57,9 +57,10 @@ MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 
 
 class LoopKind(enum.Enum):
-    """How a loop runs."""
+    """How a loop runs. An ordered one carries a variable: an iteration reads what the one before it left there."""
 
     SERIAL = "serial"
+    ORDERED = "ordered"
     PARALLEL = "parallel"
     UNROLL = "unroll"
     VECTOR = "vector"

@@ -20,7 +20,6 @@ from harp.lower.fuse import fuse
 from harp.lower.long import long_rows
 from harp.lower.memory import plan
 from harp.lower.parallel import parallel
-from harp.lower.prefix import prefix
 from harp.lower.program import Program
 from harp.lower.represent import represent, verify_represented
 from harp.lower.schedule import Schedule, schedule, verify_schedule
@@ -85,10 +84,6 @@ def _schedule(s: Lowered) -> Lowered:
 
 def _build(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=build(s.schedule, s.source.captured, s.target))
-
-
-def _prefix(s: Lowered) -> Lowered:
-    return attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(map(prefix, s.built.kernels))))
 
 
 def _fuse(s: Lowered) -> Lowered:
@@ -190,7 +185,6 @@ PASSES = (
     Pass("simplify", 2, _simplify, _verify_graph, _check_graph, lambda s: repr(s.graph)),
     Pass("schedule", 3, _schedule, _verify_schedule, _no_check, lambda s: repr(s.schedule), ends_stage=True),
     Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("prefix", 5, _prefix, _verify_kernels, _check_kernels, _kernels_text),
     Pass("fuse", 5, _unless_checked(_fuse), _verify_kernels, _check_kernels, _kernels_text),
     Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
     Pass("chunks", 5, _chunks, _verify_kernels, _check_kernels, _kernels_text),

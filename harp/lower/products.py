@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from harp.lower.cost import mentioned
-from harp.lower.loops import MEMORY, Alloc, Buffer, For, If, Load, Nest, Seq, Stmt, Store, flat
-from harp.lower.rewrite import accumulation, accumulations, carries, rebuilt, sequence, stride
+from harp.lower.loops import MEMORY, Alloc, Buffer, For, If, Load, Nest, Seq, Stmt, Store, flat, walk
+from harp.lower.rewrite import accumulation, accumulations, is_ordered, rebuilt, sequence, stride
 from harp.trace.expr import Apply, Const, Expr, Position
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import Index, Loop, split_linear
@@ -48,7 +48,7 @@ def is_contraction(s: Stmt) -> bool:
 
 def match(s: Stmt) -> Match | None:
     """The products that a nest is, if it is that."""
-    if not isinstance(s, Nest) or isinstance(s.body, Nest) or carries(s.body):
+    if not isinstance(s, Nest) or isinstance(s.body, Nest) or any(map(is_ordered, walk(s))):
         return None
     heads = [h for h in s.heads if isinstance(h, For)]
     column = heads[-1].loop

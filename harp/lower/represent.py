@@ -18,7 +18,7 @@ from harp.trace.expr import Apply, Operand, apply, cast, walk
 from harp.trace.graph import Graph, transform
 from harp.trace.halves import rounded, widened
 from harp.trace.index import Loop, loops_in
-from harp.trace.node import MapReduce, Node, Put, Scatter, View, positions, rebuild
+from harp.trace.node import Cumulative, MapReduce, Node, Put, Scatter, View, positions, rebuild
 from harp.trace.ops import Op, Reduce
 
 _SAME_SIZES = Substitution({})
@@ -34,6 +34,8 @@ def _represented(node: Node, inputs: tuple[Node, ...]) -> Node:
         node = rebuild(node, inputs, _SAME_SIZES)
     if isinstance(node, Scatter):
         return _scatter_in_float32(node)
+    if isinstance(node, Cumulative):
+        return _running_in_float32(node)
     if not isinstance(node, MapReduce):
         return node
     if _is_complex_product(node):
@@ -59,6 +61,16 @@ def _scatter_in_float32(node: Scatter) -> Node:
         return node
     base, updates = (MapReduce(n.shape, (n,), cast(Operand(n.dtype, 0), wide)) for n in (node.base, node.updates))
     made = Scatter(base, node.indices, updates, node.kind, node.clips, node.unique)
+    return MapReduce(node.shape, (made,), cast(Operand(wide, 0), node.dtype))
+
+
+def _running_in_float32(node: Cumulative) -> Node:
+    """What runs along float16 and bfloat16 does so in float32: each result is rounded once."""
+    wide = computing(node.dtype)
+    if wide is node.dtype:
+        return node
+    operands = tuple(MapReduce(n.shape, (n,), cast(Operand(n.dtype, 0), wide)) for n in node.operands)
+    made = Cumulative(operands, node.reduce, node.axis, node.backward)
     return MapReduce(node.shape, (made,), cast(Operand(wide, 0), node.dtype))
 
 

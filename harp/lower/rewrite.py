@@ -168,6 +168,11 @@ def is_plain(s: Stmt) -> bool:
     return isinstance(s, (Nest, Alloc, Seq, Store, If)) and all(map(is_plain, parts(s)))
 
 
+def is_ordered(s: Stmt) -> bool:
+    """Whether it is a nest of loops whose iterations run one after the other."""
+    return isinstance(s, Nest) and any(isinstance(h, For) and h.kind is LoopKind.ORDERED for h in s.heads)
+
+
 def is_straight(s: Stmt) -> bool:
     """Whether there are no loops and branches in it, and each buffer is stored to once."""
     inside = list(walk(s))
@@ -181,16 +186,6 @@ def picks_its_own(s: Stmt) -> bool:
     it may depend on loops that the index does not mention."""
     stored = {part.buffer for part in walk(s) if isinstance(part, Store)}
     return any(pick.array in stored for part in walk(s) for p in indices(part) for pick in picks_in(p))
-
-
-def carries(s: Stmt) -> bool:
-    """Whether it adds to a variable from outside of it, as a step of a running sum does: what follows the addition
-    needs the sum as it is then, so that iterations of it neither change places nor go side by side."""
-    own = {part.buffer for part in walk(s) if isinstance(part, Alloc)}
-    stores = (part for part in walk(s) if isinstance(part, Store))
-    return any(
-        store.reduce is not None and store.buffer not in own and store.buffer.space not in _MEMORY for store in stores
-    )
 
 
 def accumulation(s: Stmt) -> tuple[tuple[For, ...], Store] | None:

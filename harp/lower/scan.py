@@ -112,7 +112,9 @@ def _match(s: Stmt) -> Scan | None:
     steps = [part for part in inside if isinstance(part, Store) and part.buffer is inner.buffer]
     if len(along.heads) > 1 or not isinstance(head, For) or not all(isinstance(p, (Alloc, Seq, Store)) for p in inside):
         return None
-    if len(steps) != 1 or steps[0].reduce is None or head.loop.extent.constant is not None:
+    if head.kind is not LoopKind.ORDERED or head.loop.extent.constant is not None:
+        return None
+    if len(steps) != 1 or steps[0].reduce is None:
         return None
     scan = Scan(heads, head.loop, along.body, steps[0], steps[0].reduce)
     return scan if _pays(scan) and _is_there(scan) else None
@@ -156,7 +158,7 @@ def _chunks(numbers: Numbers, scan: Scan) -> tuple[tuple[For, ...], Index, Index
 
 def _of_chunk(numbers: Numbers, scan: Scan, first: Index) -> tuple[Buffer, tuple[For, ...], Renaming]:
     """An accumulator, the loop along a chunk, and what puts these for those of the row."""
-    head, i = numbers.loop(CHUNK)
+    head, i = numbers.loop(CHUNK, LoopKind.ORDERED)
     part = Buffer(f"{scan.acc.name}_part", scan.acc.dtype, (), Space.REG)
     return part, head, Renaming(Substitution({scan.loop: first + i}), {scan.acc: (part, ())})
 
@@ -174,8 +176,8 @@ def _totals(numbers: Numbers, scan: Scan, parts: Buffer) -> Stmt:
 def _carries(numbers: Numbers, scan: Scan, parts: Buffer, carries: Buffer) -> Stmt:
     """for row { acc = id; for chunk { carries[row, chunk] = acc; acc += parts[row, chunk] }; the last carry = acc }"""
     acc, count = scan.acc, floordiv(scan.loop.extent, ROWS * CHUNK)
-    group, k = numbers.loop(count)
-    row, r = numbers.loop(ROWS)
+    group, k = numbers.loop(count, LoopKind.ORDERED)
+    row, r = numbers.loop(ROWS, LoopKind.ORDERED)
     place = _place(scan, (count - 1 - k if scan.backward else k) * ROWS + r)
     step = (Store(carries, place, Load(acc, ())), Store(acc, (), Load(parts, place), scan.reduce))
     last = Store(carries, _place(scan, count * ROWS), Load(acc, ()))
@@ -203,7 +205,7 @@ def _results(numbers: Numbers, scan: Scan, carries: Buffer) -> Stmt:
 def _left(numbers: Numbers, scan: Scan, carries: Buffer) -> Stmt:
     """for row { acc = the last carry; for i (what is left) { acc += v; out[...] = f(acc) } }"""
     count = floordiv(scan.loop.extent, ROWS * CHUNK)
-    head, i = numbers.loop(scan.loop.extent - count * (ROWS * CHUNK))
+    head, i = numbers.loop(scan.loop.extent - count * (ROWS * CHUNK), LoopKind.ORDERED)
     rest = Renaming(Substitution({scan.loop: count * (ROWS * CHUNK) + i}), {}).statement(scan.body)
     start = Store(scan.acc, (), Load(carries, _place(scan, count * ROWS)))
     return nest(scan.heads, Alloc(scan.acc, sequence((start, nest(head, rest)))))

@@ -8,7 +8,7 @@ part of the root's loops that they depend on (shared prefix, sibling nests).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
@@ -17,13 +17,13 @@ from harp.lower.cost import Frame, Nesting, Use, count_users, is_reduction, oper
 from harp.lower.loops import Buffer
 from harp.lower.picks import Picks
 from harp.trace.bounds import nonnegative
-from harp.trace.cumulative import Running, running
 from harp.trace.division import Substitution
 from harp.trace.graph import Graph, describe
-from harp.trace.index import Index, Loop, loop, loops_in, picks_in
+from harp.trace.index import Index, Loop, loop, loops_in, of, picks_in
 from harp.trace.node import (
     Constant,
     Contiguous,
+    Cumulative,
     Gather,
     Input,
     MapReduce,
@@ -99,12 +99,15 @@ class _Kernel:
         self.root = root
         self.reason = reason
         self.whole = Use(positions(root.updates.shape if isinstance(root, Scatter) else root.shape))
-        self.loops = tuple(a for p in self.whole.at if isinstance(a := p.atom, Loop))
+        loops = tuple(a for p in self.whole.at if isinstance(a := p.atom, Loop))
+        self.loops = (
+            tuple(sorted(loops, key=lambda loop: loop.axis == root.axis)) if isinstance(root, Cumulative) else loops
+        )
         self.nesting = Nesting(self.loops)
         self.next_loop = len(self.whole.at)
         self.operations = 0
         self.reductions = 0
-        self.runs: set[tuple[Index, bool]] = set()  # along which loop its running reductions go, and whether backwards
+        self.runs: set[bool] = set()  # whether those that run along the innermost loop go backwards
         self.steps: list[Step] = []  # readers first
 
     def group(self) -> Group:
@@ -157,21 +160,17 @@ class _Scheduler:
         place = kernel.nesting.place(use)
         # Loops round a reduction may change places; those of a scatter may not.
         full = kernel.reductions >= _REDUCTIONS or isinstance(kernel.root, Scatter)
-        if use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops):
-            return False
-        run = running(node)
-        return run is None or self.fits_run(run, kernel, use)
+        return not (use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops))
 
-    def fits_run(self, run: Running, kernel: _Kernel, use: Use) -> bool:
-        """Whether a running reduction goes along the kernel's innermost loop with it, in one direction with others."""
-        here = use.at[run.axis]
-        elsewhere = (p for axis, p in enumerate(use.at) if axis != run.axis)
-        innermost = bool(kernel.loops) and here.atom is kernel.loops[-1]
-        return (
-            innermost
-            and not any(loops_in(p) & loops_in(here) for p in elsewhere)
-            and (kernel.runs <= {(here, run.backward)})
-        )
+    def fits_run(self, node: Cumulative, uses: Debts) -> bool:
+        """Whether it can run along the innermost loop of the kernel that reads it, in one direction with others."""
+        if not self.fits_reduction(node, uses):
+            return False
+        ((kernel, use),) = uses
+        backward = runs_backward(node, use, kernel.loops)
+        elsewhere = (p for axis, p in enumerate(use.at) if axis != node.axis)
+        own = loops_in(use.at[node.axis])
+        return backward is not None and not any(loops_in(p) & own for p in elsewhere) and kernel.runs <= {backward}
 
     def repeated(self, node: Node, uses: Debts, reduces: bool) -> bool:
         """Whether some use (inside a reduction) computes elements several times."""
@@ -201,6 +200,8 @@ class _Scheduler:
         apart: tuple[Use, ...] = ()
         if isinstance(node, View):
             read = self.through(node, use)
+        elif isinstance(node, Cumulative):
+            kernel.runs |= {backward for backward in (runs_backward(node, use, kernel.loops),) if backward is not None}
         elif isinstance(node, (Gather, Scatter)):
             apart = self.by_data(node, use)
         elif isinstance(node, MapReduce):
@@ -242,9 +243,6 @@ class _Scheduler:
         depth = len(kernel.nesting.place(use).loops)
         kernel.nesting.add(Frame(depth, tuple(loops)))
         kernel.reductions += 1
-        run = running(node)
-        if run is not None:
-            kernel.runs.add((use.at[run.axis], run.backward))
         return Use(tuple(index), use.conditions), tuple(loops)
 
     def substitution(self, shape: Shape, index: tuple[Index, ...]) -> Substitution:
@@ -252,6 +250,15 @@ class _Scheduler:
         if found is None:
             found = self._substitutions[shape, index] = at(shape, index)
         return found
+
+
+def runs_backward(node: Cumulative, use: Use, loops: Sequence[Loop]) -> bool | None:
+    """Whether the innermost loop has to go backward for a node read at `use` to run along it; None if it cannot."""
+    here, extent = use.at[node.axis], node.shape[node.axis]
+    if not loops or loops[-1].extent is not extent:
+        return None
+    turned = {of(loops[-1]): node.backward, extent - 1 - of(loops[-1]): not node.backward}
+    return turned.get(here)
 
 
 # --- what is kept: the first rule that holds says why
@@ -287,6 +294,10 @@ def _does_not_fit(s: _Scheduler, node: Node, uses: Debts) -> bool:
 
 def _ends_reduction(s: _Scheduler, node: Node, uses: Debts) -> bool:
     return node in s.tails and not s.fits_reduction(node, uses)
+
+
+def _runs_along_no_loop(s: _Scheduler, node: Cumulative, uses: Debts) -> bool:
+    return not s.fits_run(node, uses)
 
 
 def _repeats_in_reduction(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
@@ -328,6 +339,7 @@ _BY_DATA = ("chosen by data under conditions", _asks_index_arrays)
 KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
     View: (*_COMMON, _BY_DATA),
     RowWise: (*_COMMON, ("function of rows", _is_wanted)),
+    Cumulative: (*_COMMON, ("runs along another loop", _runs_along_no_loop)),
     Contiguous: (*_COMMON, ("contiguous", _is_wanted)),
     Gather: (*_COMMON, ("read again in a reduction", _is_read_again_in_reduction), _BY_DATA),
     Scatter: (*_COMMON, ("scatter", _is_wanted)),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from harp.lower.cost import mentioned
 from harp.lower.loops import For, If, LoopKind, Nest, Stmt, walk
-from harp.lower.rewrite import accumulations, carries, loads, nest, score
+from harp.lower.rewrite import accumulations, loads, nest, score
 from harp.lower.strips import Context, strips
 from harp.trace.bounds import nonnegative
 
@@ -23,8 +23,6 @@ SHORT = 32
 def short_rows(context: Context, s: Stmt) -> Stmt | None:
     """The rule; see the top of the file."""
     if not isinstance(s, Nest) or isinstance(s.body, Nest) or not any(True for _ in accumulations(s.body)):
-        return None
-    if carries(s.body):
         return None
     *outer, row = [h for h in s.heads if isinstance(h, For)]
     accesses = [load for _, store in accumulations(s.body) for load in loads(store.value)]

@@ -23,8 +23,8 @@ from harp.lower.rewrite import (
     Tile,
     accumulation,
     accumulations,
-    carries,
     distribute,
+    is_ordered,
     is_plain,
     is_straight,
     loads,
@@ -81,7 +81,7 @@ def _everywhere(context: Context, rule: Rule, s: Stmt) -> Stmt:
 
 def _in_plain(context: Context, rule: Rule, s: Stmt) -> Stmt:
     """The same in a plain statement, all of whose parts are plain."""
-    found = rule(context, s)
+    found = None if is_ordered(s) else rule(context, s)
     return found if found is not None else rebuilt(s, lambda part: _in_plain(context, rule, part))
 
 
@@ -120,7 +120,7 @@ def columns(context: Context, s: Stmt) -> Stmt | None:
     found = list(accumulations(s.body))
     accesses = [load for _, store in found for load in loads(store.value)]
     *outer, last = [h for h in s.heads if isinstance(h, For)]
-    if not found or score(accesses, last.loop) <= 0 or _has_memory(s.body) or carries(s.body):
+    if not found or score(accesses, last.loop) <= 0 or _has_memory(s.body):
         return None
     if outer and _reused(accesses, last.loop, outer[-1].loop) and _small(s.body, [store for _, store in found]):
         return nest(outer[:-1], _blocks(context, s.body, outer[-1].loop, last.loop, found[0][1], len(found)))

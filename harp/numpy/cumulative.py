@@ -5,25 +5,23 @@ from __future__ import annotations
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.joining import concatenate
 from harp.numpy.manipulation import broadcast_to, ravel
-from harp.trace import cumulative, dtypes, view
+from harp.trace import dtypes, view
 from harp.trace.arithmetic import not_equal, subtract
 from harp.trace.array import OPERATORS, Array, marked, node_of
 from harp.trace.dtypes import DTypeLike, as_dtype
-from harp.trace.expr import cast, const
+from harp.trace.expr import const
 from harp.trace.indexing import getitem
+from harp.trace.node import Cumulative
 from harp.trace.ops import Reduce
-from harp.trace.primitives import as_array, as_integer, emit, map_reduce, normalize_axis
+from harp.trace.primitives import as_array, as_integer, emit, normalize_axis
 from harp.trace.sites import where
-from harp.trace.sizes import resolve_all
 
 
 def _along(reduce: Reduce, array: Array, axis: object, dtype: DTypeLike | None) -> Array:
     target = dtypes.accumulator(array.kind) if dtype is None else as_dtype(dtype)
-    values = node_of(array)
-    candidates = cumulative.masked(values, reduce, normalize_axis(axis, array.ndim))
-    domain = resolve_all(candidates.shape)
-    result = map_reduce(lambda e: cast(e, target), [candidates], domain, reduce, (array.ndim,))
-    return marked(result, array.weak and dtype is None)
+    along = normalize_axis(axis, array.ndim)
+    values = node_of(array if array.kind is target else array.astype(target))
+    return marked(emit(Cumulative((values,), reduce, along)), array.weak and dtype is None)
 
 
 def _cumulate(reduce: Reduce, x: object, axis: object, dtype: DTypeLike | None) -> Array:
@@ -54,7 +52,7 @@ def cumprod(x: object, axis: object = None, dtype: DTypeLike | None = None) -> A
 
     The shape is that of `x`, or one axis of all its elements. Integers and bool are multiplied in 64 bits unless
     `dtype` says otherwise. Raises AxisError for an axis out of range. The gradient divides by nothing, so it is right
-    beside zeros; it takes time quadratic in the size of the axis.
+    beside zeros.
 
     >>> import harp.numpy as hnp
     >>> hnp.cumprod(hnp.asarray([2.0, 3.0, 4.0]))

@@ -15,6 +15,7 @@ from harp.trace.index import Index
 from harp.trace.node import (
     Constant,
     Contiguous,
+    Cumulative,
     Gather,
     Input,
     MapReduce,
@@ -125,6 +126,11 @@ def _describe_scatter(node: Scatter, name: Callable[[Node], str]) -> str:
     return f"scatter {node.kind.name.lower()} {name(node.updates)} to {name(node.base)}[{at}]{flags}"
 
 
+def _describe_cumulative(node: Cumulative, name: Callable[[Node], str]) -> str:
+    what = "recurrence" if node.reduce is None else f"running {node.reduce.name.lower()}"
+    return f"{what} along {node.axis} of {', '.join(map(name, node.operands))}{' backward' if node.backward else ''}"
+
+
 def _describe_contiguous(node: Contiguous, name: Callable[[Node], str]) -> str:
     return f"contiguous {name(node.src)}"
 
@@ -140,6 +146,7 @@ _DESCRIBE: dict[type[Node], Callable[..., str]] = {
     View: _describe_view,
     Gather: _describe_gather,
     Scatter: _describe_scatter,
+    Cumulative: _describe_cumulative,
     Contiguous: _describe_contiguous,
     RowWise: _describe_row_wise,
 }

@@ -16,7 +16,6 @@ import numpy as np
 from harp.config import settings
 from harp.errors import OutOfMemoryError
 from harp.trace import expr as expression
-from harp.trace.cumulative import Running, running
 from harp.trace.dtypes import Buffer, DType, computing
 from harp.trace.expr import Apply, Expr, Operand, Position
 from harp.trace.graph import Graph
@@ -27,6 +26,7 @@ from harp.trace.inside import require_inside
 from harp.trace.node import (
     Constant,
     Contiguous,
+    Cumulative,
     Gather,
     Input,
     MapReduce,
@@ -65,24 +65,18 @@ def evaluate_nodes(
 ) -> Mapping[Node, Buffer]:
     """`values` with those of the roots, and without those that are not needed any more."""
     check = check or settings.check or settings.verify >= 3
-    order = list(walk(roots, _reads))
-    last_use = {i: k for k, node in enumerate(order) for i in _reads(node)}
+    order = list(walk(roots))
+    last_use = {i: k for k, node in enumerate(order) for i in node.inputs}
     keep = set(roots)
     for k, node in enumerate(order):
         if node not in values:
             if check:
                 require_inside(node, sizes, sites.get(node))
             values[node] = evaluate_node(node, values, sizes)
-        for i in set(_reads(node)):
+        for i in set(node.inputs):
             if last_use[i] == k and i not in keep:
                 del values[i]
     return values
-
-
-def _reads(node: Node) -> tuple[Node, ...]:
-    """The nodes whose arrays are needed to evaluate this one."""
-    found = running(node)
-    return node.inputs if found is None else (found.values,)
 
 
 def evaluate_node(node: Node, values: Mapping[Node, Buffer], sizes: Mapping[Symbol, int]) -> Buffer:
@@ -95,7 +89,7 @@ def evaluate_node(node: Node, values: Mapping[Node, Buffer], sizes: Mapping[Symb
             return np.empty(shape, node.dtype.numpy)
         return _EVALUATE[type(node)](node, values, value)
     except (MemoryError, ValueError, OverflowError) as error:
-        shapes = [shape, *(values[i].shape for i in _reads(node) if i in values)]
+        shapes = [shape, *(values[i].shape for i in node.inputs if i in values)]
         if isinstance(node, MapReduce):
             shapes.append(numbers(node.domain, value))
         if not isinstance(error, MemoryError) and not any(map(_is_beyond_numpy, shapes)):
@@ -123,9 +117,6 @@ def _row_wise(node: RowWise, values: Mapping[Node, Buffer], sizes: Sizes) -> Buf
 
 
 def _map_reduce(node: MapReduce, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
-    found = running(node)
-    if found is not None:
-        return _accumulate(found, values[found.values])
     domain = numbers(node.domain, sizes)
 
     def position(index: Index) -> Buffer:
@@ -179,15 +170,30 @@ def _of_nothing(dtype: DType, domain: tuple[int, ...], reduce: Reduce | None, ax
     return np.full(kept, reduce.identity(computing(dtype))[()]).astype(dtype.numpy, copy=False)
 
 
-def _accumulate(run: Running, values: Buffer) -> Buffer:
-    """From the identity on, for the sum of -0.0 is 0.0; of products, which it may change, from the first factor on."""
-    towards = (slice(None),) * run.axis + (slice(None, None, -1 if run.backward else 1),)
-    inner = computing(run.values.dtype)
+def _cumulative(node: Cumulative, values: Mapping[Node, Buffer], sizes: Sizes) -> Buffer:
+    towards = (slice(None),) * node.axis + (slice(None, None, -1 if node.backward else 1),)
+    operands = [values[o][towards] for o in node.operands]
     with np.errstate(all="ignore"):
-        result = run.reduce.ufunc.accumulate(values[towards], axis=run.axis, dtype=inner.numpy)[towards]
-        if run.reduce is not Reduce.PROD:
-            result = run.reduce.ufunc(result, run.reduce.identity(inner))
-        return np.asarray(result).astype(values.dtype, copy=False)
+        result = _recurrence(node, *operands) if node.reduce is None else _accumulate(node, node.reduce, *operands)
+    return np.asarray(result[towards]).astype(node.dtype.numpy, copy=False)
+
+
+def _accumulate(node: Cumulative, reduce: Reduce, x: Buffer) -> Buffer:
+    """From the identity on, for the sum of -0.0 is 0.0; of products, which it may change, from the first factor on."""
+    inner = computing(node.dtype)
+    result: Buffer = reduce.ufunc.accumulate(x, axis=node.axis, dtype=inner.numpy)
+    return result if reduce is Reduce.PROD else reduce.ufunc(result, reduce.identity(inner))
+
+
+def _recurrence(node: Cumulative, a: Buffer, b: Buffer) -> Buffer:
+    """r[i] = a[i]*r[i-1] + b[i], one position along the axis after the other."""
+    inner = computing(node.dtype).numpy
+    a, b = (np.moveaxis(x, node.axis, 0).astype(inner, copy=False) for x in (a, b))
+    result = np.empty(b.shape, inner)
+    r: Buffer = np.zeros(b.shape[1:], inner)
+    for k in range(len(b)):
+        r = result[k] = a[k] * r + b[k]
+    return np.moveaxis(result, 0, node.axis)
 
 
 def _factors(e: Expr) -> tuple[Operand, Operand] | None:
@@ -338,5 +344,6 @@ _EVALUATE: dict[type[Node], Callable[..., Buffer]] = {
     Gather: _gather,
     Scatter: _scatter,
     Contiguous: _contiguous,
+    Cumulative: _cumulative,
     RowWise: _row_wise,
 }

@@ -18,7 +18,7 @@ from harp.trace.dtypes import Buffer, DType, bool_
 from harp.trace.expr import Apply, Const, Expr, Operand, Position
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import Index
-from harp.trace.node import Constant, Gather, Input, MapReduce, Node, Put, RowWise, Scatter, View, walk
+from harp.trace.node import Constant, Cumulative, Gather, Input, MapReduce, Node, Put, RowWise, Scatter, View, walk
 from harp.trace.ops import INFO, Op, Reduce, convert
 from harp.trace.rows import ROWS
 from harp.trace.sites import short
@@ -91,6 +91,8 @@ def _node(node: Node, known: dict[Node, _Known], given: Given, size: Sizes) -> _
         return of_buffer(node.captured.array)
     if isinstance(node, MapReduce):
         return _map_reduce(node, known, size)
+    if isinstance(node, Cumulative):
+        return _cumulative(node, known[node.operands[0]], size)
     if isinstance(node, RowWise):
         return None if ROWS[node.function].positions else known[node.operands[-1]]
     result = known[node.inputs[0]]
@@ -99,6 +101,15 @@ def _node(node: Node, known: dict[Node, _Known], given: Given, size: Sizes) -> _
     if isinstance(node, Scatter):
         return _scatter(node, result, known[node.updates])
     return result
+
+
+def _cumulative(node: Cumulative, each: _Known, size: Sizes) -> _Known:
+    if each is None or node.reduce in (Reduce.MAX, Reduce.MIN):
+        return each
+    count = size(node.shape[node.axis])
+    if node.reduce is not Reduce.SUM or count is None:
+        return None
+    return _inside(Interval(min(each.low, count * each.low), max(each.high, count * each.high)), node.dtype)
 
 
 def _scatter(node: Scatter, base: _Known, updates: _Known) -> _Known:

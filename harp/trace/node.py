@@ -10,11 +10,16 @@
                                                           src[indices[0][k...], indices[1][k...], ..., j...]
          | Scatter(base, indices, updates, kind)          `base`, in which updates[k..., j...] in the order of k are
                                                           put at [indices[0][k...], indices[1][k...], ..., j...]
+         | Cumulative(operands, reduce, axis, backward)   running along an axis: r[i] = reduce(r[i-1], x[i]), or without
+                                                          `reduce` the recurrence r[i] = a[i]*r[i-1] + b[i]
          | Contiguous(src)                                compute this here and keep it
          | RowWise(function, operands, reverse)           a function of whole rows, of `harp.trace.rows`
 
 Shapes are tuples of index expressions. In a MapReduce's `expr` and a View's index map, Loop(k, extent of axis k) is
 the position along axis k of the domain or of the view's shape.
+
+A Cumulative starts from the identity of `reduce`, the recurrence from 0: before the first element or, if it goes
+`backward`, behind the last one.
 
 The indices of a Gather or Scatter are integer arrays of one shape, one for each of the first axes. A negative index
 counts from the end. Outside the axis a Gather reads `fill`, or without one the nearest element; a Scatter drops the
@@ -205,6 +210,29 @@ class Scatter(Node):
 
 
 @attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Cumulative(Node):
+    """A running sum, product, maximum or minimum along an axis; without `reduce`, of operands a and b, the recurrence
+    r = a*r' + b. Its cotangents are recurrences again, in the other direction."""
+
+    operands: tuple[Node, ...]
+    reduce: Reduce | None
+    axis: int
+    backward: bool = False
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.operands[0].shape
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.operands[0].dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.operands
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class Contiguous(Node):
     """The materialisation point: `src` is computed once, here, and stored."""
 
@@ -244,7 +272,7 @@ class RowWise(Node):
         return self.operands
 
 
-KINDS: tuple[type[Node], ...] = (Input, Constant, MapReduce, View, Gather, Scatter, Contiguous, RowWise)
+KINDS: tuple[type[Node], ...] = (Input, Constant, MapReduce, View, Gather, Scatter, Cumulative, Contiguous, RowWise)
 
 
 def positions(shape: Shape) -> tuple[Index, ...]:
@@ -309,6 +337,10 @@ def _rebuild_scatter(node: Scatter, inputs: tuple[Node, ...], sizes: Substitutio
     return Scatter(inputs[0], inputs[1:-1], inputs[-1], node.kind, node.clips, node.unique)
 
 
+def _rebuild_cumulative(node: Cumulative, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return Cumulative(inputs, node.reduce, node.axis, node.backward)
+
+
 def _rebuild_contiguous(node: Contiguous, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
     return Contiguous(inputs[0])
 
@@ -324,6 +356,7 @@ _REBUILD: dict[type[Node], Callable[..., Node]] = {
     View: _rebuild_view,
     Gather: _rebuild_gather,
     Scatter: _rebuild_scatter,
+    Cumulative: _rebuild_cumulative,
     Contiguous: _rebuild_contiguous,
     RowWise: _rebuild_row_wise,
 }

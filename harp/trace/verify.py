@@ -12,6 +12,7 @@ from harp.trace.index import Index, Loop, loops_in
 from harp.trace.node import (
     Constant,
     Contiguous,
+    Cumulative,
     Gather,
     Input,
     MapReduce,
@@ -65,6 +66,14 @@ def _view(node: View) -> str:
     return _foreign_loops((*node.index, *node.conditions), node.shape)
 
 
+def _cumulative(node: Cumulative) -> str:
+    if len(node.operands) != (2 if node.reduce is None else 1):
+        return f"{len(node.operands)} operands"
+    if any(o.shape != node.shape or o.dtype is not node.dtype for o in node.operands):
+        return f"operands {list(node.operands)} differ in shape or dtype"
+    return "" if 0 <= node.axis < len(node.shape) else f"axis {node.axis} of {len(node.shape)}"
+
+
 def _row_wise(node: RowWise) -> str:
     info, first = ROWS[node.function], node.operands[0]
     if len(node.operands) != info.arity:
@@ -115,6 +124,7 @@ _CHECKS: dict[type[Node], Callable[..., str]] = {
     View: _view,
     Gather: _gather,
     Scatter: _scatter,
+    Cumulative: _cumulative,
     Contiguous: _no_rule,
     RowWise: _row_wise,
 }

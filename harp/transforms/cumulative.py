@@ -1,79 +1,100 @@
-"""The derivatives of running products, without division, and of running extrema.
+"""The derivatives of running sums, products, extrema and of linear recurrences: each is linear in time, to any order.
 
-That of a running sum needs no rule: it is a masked sum.
+The cotangent of r[i] = a[i]*r[i-1] + b[i] runs the other way: g[i] = ct[i] + a[i+1]*g[i+1] is what r[i] is worth to
+all results, so b[i] gets g[i], and a[i] gets g[i]*r[i-1]. A running product is such a recurrence in which b is 0, so
+nothing is divided by, and its derivatives are exact beside zeros.
 """
 
 from __future__ import annotations
 
-from harp.trace.cumulative import Running, masked
+from collections.abc import Callable, Mapping
+
 from harp.trace.dtypes import i64
 from harp.trace.expr import Operand, Position, apply, const, select
-from harp.trace.index import Index
-from harp.trace.node import MapReduce, Node, Put, Scatter, positions
+from harp.trace.index import product
+from harp.trace.node import Cumulative, MapReduce, Node, Put, Scatter, positions
 from harp.trace.ops import Op, Reduce
-from harp.trace.view import pad, view
+from harp.trace.view import pad, permute, reshape
+
+Cotangents = list[tuple[Node, Node]]
 
 
-def running_product(node: Node, run: Running, ct: Node) -> Node:
-    """The cotangent of x, given that of r[i] = x[0]*...*x[i]: at k, r[k-1] * (sum over i >= k of ct[i]*between[k, i]),
-
-    where between[k, i] = x[k+1]*...*x[i]. These are running products for each k, so this takes quadratic time. It is
-    exact beside zeros, where a quotient of products is not, and so are its own derivatives.
-    """
-    axis, rank = run.axis, len(node.shape)
-    end = 1 if run.backward else -1
-    low = [-end if a == axis else 0 for a in range(rank)]
-    before = pad(node, low, [-shift for shift in low], const(1, node.dtype))
-    domain = (*node.shape, node.shape[axis])
-    *here, i = positions(domain)
-    k = here[axis]
-    index = tuple(i if a == axis else p for a, p in enumerate(here))
-    reached = view(ct, domain, index, (_ahead(run, k, i),), const(0, ct.dtype))
-    dot = apply(Op.MUL, Operand(ct.dtype, 0), Operand(ct.dtype, 1))
-    after = MapReduce(domain, (reached, _between(run)), dot, Reduce.SUM, (rank,))
-    return MapReduce(node.shape, (before, after), dot)
+def cumulative_adjoint(node: Cumulative, ct: Node) -> Cotangents:
+    """Each operand with its cotangent."""
+    return _RULES[node.reduce](node, ct)
 
 
-def _ahead(run: Running, a: Index, b: Index) -> Index:
-    """Not negative where the running product meets `a` first, or both are the same place."""
-    return a - b if run.backward else b - a
+def _sum(node: Cumulative, ct: Node) -> Cotangents:
+    return [(node.operands[0], Cumulative((ct,), Reduce.SUM, node.axis, not node.backward))]
 
 
-def _between(run: Running) -> Node:
-    """x[k+1]*...*x[i] over (.., k, .., i): itself a running product along i."""
-    values, axis = run.values, run.axis
-    rank = len(values.shape)
-    domain = (*values.shape, values.shape[axis], values.shape[axis])
-    *here, i, j = positions(domain)
-    index = tuple(j if a == axis else p for a, p in enumerate(here))
-    inside = (_ahead(run, j, i), _ahead(run, here[axis], j) - 1)
-    factors = view(values, domain, index, inside, const(1, values.dtype))
-    return MapReduce(domain, (factors,), Operand(values.dtype, 0), Reduce.PROD, (rank + 1,))
+def _product(node: Cumulative, ct: Node) -> Cotangents:
+    (x,) = node.operands
+    return [(x, _multiply(_shifted(node, node, 1, 1), _worth(node, x, ct)))]
 
 
-def running_extreme(node: Node, run: Running, ct: Node) -> Node:
-    """The cotangent of x, given that of r[i] = max(x[0], ..., x[i]): at k, the sum of ct[i] where r[i] is from k.
+def _recurrence(node: Cumulative, ct: Node) -> Cotangents:
+    a, b = node.operands
+    worth = _worth(node, a, ct)
+    return [(b, worth), (a, _multiply(_shifted(node, node, 1, 0), worth))]
+
+
+def _worth(node: Cumulative, factors: Node, ct: Node) -> Node:
+    """g[i] = ct[i] + factors[i+1]*g[i+1]"""
+    return Cumulative((_shifted(node, factors, -1, 0), ct), None, node.axis, not node.backward)
+
+
+def _extreme(node: Cumulative, ct: Node) -> Cotangents:
+    """At k the sum of ct[i] over those i where r[i] is from k.
 
     Each r[i] is from the first element that is as large, or from the first NaN. Where a new one begins is known from
     the element before; the last beginning up to each i is a running maximum itself.
     """
-    axis, values, rank = run.axis, run.values, len(node.shape)
-    end = 1 if run.backward else -1
-    low = [-end if a == axis else 0 for a in range(rank)]
-    start = const(run.reduce.identity(node.dtype), node.dtype)
-    before = pad(node, low, [-shift for shift in low], start)
-    here = positions(node.shape)
-    number = here[axis] if not run.backward else node.shape[axis] - 1 - here[axis]
-    x, r = Operand(node.dtype, 0), Operand(node.dtype, 1)
-    beyond = apply(Op.LT, r, x) if run.reduce is Reduce.MAX else apply(Op.LT, x, r)
-    is_nan, was_nan = (apply(Op.NOT, apply(Op.EQ, e, e)) for e in (x, r))
+    (x,) = node.operands
+    assert node.reduce is not None
+    before = _shifted(node, node, 1, node.reduce.identity(node.dtype))
+    here, axis = positions(node.shape), node.axis
+    number = here[axis] if not node.backward else node.shape[axis] - 1 - here[axis]
+    now, was = Operand(node.dtype, 0), Operand(node.dtype, 1)
+    beyond = apply(Op.LT, was, now) if node.reduce is Reduce.MAX else apply(Op.LT, now, was)
+    is_nan, was_nan = (apply(Op.NOT, apply(Op.EQ, e, e)) for e in (now, was))
     begins = apply(Op.OR, beyond, apply(Op.AND, is_nan, apply(Op.NOT, was_nan)))
-    begun = MapReduce(node.shape, (values, before), select(begins, Position(number), const(0, i64)))
-    candidates = masked(begun, Reduce.MAX, axis, run.backward)
-    origin: Node = MapReduce(candidates.shape, (candidates,), Operand(i64, 0), Reduce.MAX, (rank,))
-    if run.backward:
+    begun = MapReduce(node.shape, (x, before), select(begins, Position(number), const(0, i64)))
+    origin: Node = Cumulative((begun,), Reduce.MAX, axis, node.backward)
+    if node.backward:
         place = apply(Op.ADD, Position(node.shape[axis] - 1), apply(Op.NEG, Operand(i64, 0)))
         origin = MapReduce(node.shape, (origin,), place)
     indices = tuple(origin if a == axis else MapReduce(node.shape, (), Position(p)) for a, p in enumerate(here))
     zeros = MapReduce(node.shape, (), const(0, ct.dtype))
-    return Scatter(zeros, indices, ct, Put.ADD, True)
+    return [(x, Scatter(zeros, indices, ct, Put.ADD, True))]
+
+
+def product_of_others(values: Node, axes: tuple[int, ...]) -> Node:
+    """For each value the product of all others along the axes: of those before it and of those after it."""
+    kept = tuple(axis for axis in range(len(values.shape)) if axis not in axes)
+    order = (*kept, *axes)
+    last = permute(values, order)
+    rows = reshape(last, (*last.shape[: len(kept)], product(values.shape[axis] for axis in axes)))
+    running = [Cumulative((rows,), Reduce.PROD, len(kept), backward) for backward in (False, True)]
+    others = _multiply(*(_shifted(r, r, 1, 1) for r in running))
+    return permute(reshape(others, last.shape), [order.index(axis) for axis in range(len(order))])
+
+
+def _multiply(a: Node, b: Node) -> Node:
+    return MapReduce(a.shape, (a, b), apply(Op.MUL, Operand(a.dtype, 0), Operand(b.dtype, 1)))
+
+
+def _shifted(node: Cumulative, values: Node, by: int, fill: object) -> Node:
+    """The values moved `by` positions in the direction in which the node runs; `fill` comes in."""
+    steps = [0] * len(values.shape)
+    steps[node.axis] = -by if node.backward else by
+    return pad(values, steps, [-step for step in steps], const(fill, values.dtype))
+
+
+_RULES: Mapping[Reduce | None, Callable[[Cumulative, Node], Cotangents]] = {
+    None: _recurrence,
+    Reduce.SUM: _sum,
+    Reduce.PROD: _product,
+    Reduce.MAX: _extreme,
+    Reduce.MIN: _extreme,
+}

@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from harp.errors import IntegerGradientError, MissingRuleError
-from harp.trace.cumulative import running
-from harp.trace.dtypes import bool_
-from harp.trace.expr import Expr, Operand, Position, apply, cast, const, operands_in, select
+from harp.trace.expr import Expr, Operand, apply, cast, const, select
 from harp.trace.graph import Graph
-from harp.trace.index import ZERO, Index
 from harp.trace.node import (
     Constant,
     Contiguous,
+    Cumulative,
     Gather,
     Input,
     MapReduce,
@@ -28,7 +26,6 @@ from harp.trace.node import (
     View,
     fresh_input,
     positions,
-    walk,
 )
 from harp.trace.ops import Op, Reduce
 from harp.trace.rows import ROWS, RowOp
@@ -36,7 +33,7 @@ from harp.trace.sites import Site
 from harp.trace.view import view
 from harp.transforms.adjoint import sum_over, view_adjoint
 from harp.transforms.by_data import constant, elementwise, gather_adjoint, scatter_adjoints
-from harp.transforms.cumulative import running_extreme, running_product
+from harp.transforms.cumulative import cumulative_adjoint, product_of_others
 from harp.transforms.derivatives import depends, pullback
 
 Cotangents = list[tuple[Node, Node]]  # an input of the node, and what the node sends back to it
@@ -153,9 +150,6 @@ def _sum(node: MapReduce, ct: Node, active: Active) -> Cotangents:
 
 def _extreme(node: MapReduce, ct: Node, active: Active) -> Cotangents:
     """Equal shares for all that equal the forward's result; where that is NaN, for all NaN."""
-    run = running(node)
-    if run is not None:
-        return _below(run.values, running_extreme(node, run, ct), set(walk((node,))), active)
     first = len(node.operands)
     chosen = _spread(node, node.domain, node.axes)
     equal = apply(Op.EQ, node.expr, Operand(node.dtype, first))
@@ -169,43 +163,10 @@ def _extreme(node: MapReduce, ct: Node, active: Active) -> Cotangents:
 
 
 def _prod(node: MapReduce, ct: Node, active: Active) -> Cotangents:
-    """The product of all others, by a second copy of the reduced axes: exact with zeros, at every order."""
-    run = running(node)
-    if run is not None:
-        return _below(run.values, running_product(node, run, ct), set(walk((node,))), active)
-    mapped = elementwise(node.domain, node.operands, node.expr)
-    copies = {axis: len(node.domain) + k for k, axis in enumerate(node.axes)}
-    domain = (*node.domain, *(node.domain[axis] for axis in node.axes))
-    here = positions(domain)
-    index = tuple(here[copies.get(axis, axis)] for axis in range(len(node.domain)))
-    other = view(mapped, domain, index)
-    itself: Expr = const(True, bool_)
-    for axis, copied in copies.items():
-        itself = apply(Op.AND, itself, _is_zero(here[axis] - here[copied]))
-    expr = select(itself, const(1, ct.dtype), Operand(ct.dtype, 0))
-    operands = (other,) if operands_in(expr) else ()
-    others = MapReduce(domain, operands, expr, Reduce.PROD, tuple(copies.values()))
+    """The product of all others: exact with zeros, at every order."""
+    others = product_of_others(elementwise(node.domain, node.operands, node.expr), node.axes)
     seed = apply(Op.MUL, Operand(ct.dtype, len(node.operands)), Operand(ct.dtype, len(node.operands) + 1))
     return _send_back(node, active, [_spread(ct, node.domain, node.axes), others], seed)
-
-
-def _below(node: Node, ct: Node, known: Active, active: Active) -> Cotangents:
-    """What a node that was made up of known ones, a view or a map of views, sends back to those."""
-    if node in known:
-        return [(node, ct)] if node in active else []
-    if isinstance(node, View):
-        return [(node.src, view_adjoint(node, ct))] if node.src in active else []
-    assert isinstance(node, MapReduce)
-    reached = active | {o for o in node.operands if isinstance(o, View) and o.src in active}
-    return [found for child, part in _sum(node, ct, reached) for found in _below(child, part, known, active)]
-
-
-def _is_zero(p: Index) -> Expr:
-    """Whether an index expression is 0, as an element."""
-    if p is ZERO:
-        return const(True, bool_)
-    position = Position(p)
-    return apply(Op.EQ, position, const(0, position.dtype))
 
 
 _REDUCTIONS: Mapping[Reduce | None, Callable[[MapReduce, Node, Active], Cotangents]] = {
@@ -241,6 +202,10 @@ def _scatter(node: Scatter, ct: Node, active: Active) -> Cotangents:
     return [(end, made()) for end, made in ends if end in active]
 
 
+def _cumulative(node: Cumulative, ct: Node, active: Active) -> Cotangents:
+    return [(operand, part) for operand, part in cumulative_adjoint(node, ct) if operand in active]
+
+
 def _contiguous(node: Contiguous, ct: Node, active: Active) -> Cotangents:
     """An array is kept for the order of its axes in memory, in which its cotangent is read, too."""
     return [(node.src, Contiguous(ct))]
@@ -263,6 +228,7 @@ RULES: dict[type[Node], Callable[..., Cotangents]] = {
     View: _view,
     Gather: _gather,
     Scatter: _scatter,
+    Cumulative: _cumulative,
     Contiguous: _contiguous,
     RowWise: _row_wise,
 }

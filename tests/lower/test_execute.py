@@ -289,6 +289,25 @@ def kernels_share_scratch() -> Example:
 
 
 @example
+def a_recurrence() -> Example:
+    x, out, acc = buffer("x", (N, M), Space.INPUT), buffer("out", (N, M), Space.OUTPUT), buffer("acc", (), Space.REG)
+    i, j = Loop(0, N), Loop(1, M)
+    place = of(i), M - 1 - of(j)
+    step = Store(acc, (), add(mul(Load(acc, ()), const(0.5, f32)), Load(x, place)))
+    inner = Nest((For(j, LoopKind.ORDERED),), Seq((step, Store(out, place, Load(acc, ())))))
+    body = Nest((For(i),), Alloc(acc, Seq((Store(acc, (), const(0, f32)), inner))))
+
+    def reference(inputs: Sequence[Array], sizes: Mapping[Symbol, int]) -> list[Array]:
+        result = np.zeros_like(inputs[0])
+        r = np.zeros(len(inputs[0]), np.float32)
+        for k in reversed(range(inputs[0].shape[1])):
+            r = result[:, k] = r * np.float32(0.5) + inputs[0][:, k]
+        return [result]
+
+    return program([x], [out], body), reference
+
+
+@example
 def every_reduction() -> Example:
     """Of every dtype that has it, into one element and along an axis."""
     dtypes = [d for d in ALL if not d.is_half]  # which no kernel computes with

@@ -1,4 +1,4 @@
-"""What is recognised as a running reduction, and that it is interpreted in linear memory."""
+"""Running reductions and linear recurrences as nodes: what they mean, and what a graph may not hold."""
 
 import tracemalloc
 
@@ -6,74 +6,70 @@ import numpy as np
 import pytest
 
 import harp.numpy as hnp
-from harp.trace.cumulative import masked, running
+from harp.errors import VerificationError
 from harp.trace.dtypes import f32, f64
-from harp.trace.expr import Operand, Position, apply, cast, const
 from harp.trace.graph import Graph
 from harp.trace.index import Symbol, of
 from harp.trace.interpret import interpret
-from harp.trace.node import MapReduce, fresh_input, positions
-from harp.trace.ops import Op, Reduce
-from harp.trace.view import view
+from harp.trace.node import Cumulative, fresh_input
+from harp.trace.ops import Reduce
+from harp.trace.verify import verify_graph
 
 N, M = (of(Symbol(0, k, name)) for k, name in enumerate("nm"))
-X = fresh_input("x", (N, M), f32)
+X, Y = (fresh_input(name, (N, M), f32) for name in "xy")
+SIZES = {N.atom: 3, M.atom: 5}
 
 
-def reduced(operand, expr=None, reduce=Reduce.SUM):
-    expr = Operand(operand.dtype, 0) if expr is None else expr
-    return MapReduce(operand.shape, (operand,), expr, reduce, (len(operand.shape) - 1,))
-
-
-def at_k(condition, fill=0.0):
-    """x[n, k] at (n, i, k) where the condition holds."""
-    domain = (N, M, M)
-    n, i, k = positions(domain)
-    return view(X, domain, (n, k), (condition(i, k),), const(fill, f32))
+def numbers(seed):
+    return np.random.default_rng(seed).normal(size=(3, 5)).astype("float32")
 
 
 @pytest.mark.parametrize("reduce", Reduce)
 @pytest.mark.parametrize("axis", [0, 1])
-def test_what_masked_makes(reduce, axis):
-    run = running(reduced(masked(X, reduce, axis), reduce=reduce))
-    assert (run.values, run.reduce, run.axis, run.backward) == (X, reduce, axis, False)
+@pytest.mark.parametrize("backward", [False, True])
+def test_reductions(reduce, axis, backward):
+    x = numbers(0)
+    (found,) = interpret(Graph((X,), (Cumulative((X,), reduce, axis, backward),)), [x], SIZES)
+    turned = np.flip(x, axis) if backward else x
+    expected = reduce.ufunc.accumulate(turned, axis=axis)
+    np.testing.assert_array_equal(found, np.flip(expected, axis) if backward else expected)
 
 
-def test_backward():
-    assert running(reduced(at_k(lambda i, k: k - i))).backward
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("backward", [False, True])
+def test_recurrence(axis, backward):
+    a, b = numbers(1), numbers(2)
+    (found,) = interpret(Graph((X, Y), (Cumulative((X, Y), None, axis, backward),)), [a, b], SIZES)
+    expected = np.empty_like(b)
+    length = b.shape[axis]
+    for start in np.ndindex(3 if axis else 5):
+        r = 0.0
+        for k in reversed(range(length)) if backward else range(length):
+            place = (*start, k) if axis else (k, *start)
+            r = expected[place] = np.float64(a[place]) * r + b[place]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-def test_of_what_is_mapped():
-    run = running(reduced(masked(X, Reduce.SUM, 1), cast(Operand(f32, 0), f64)))
-    assert run.values is MapReduce((N, M), (X,), cast(Operand(f32, 0), f64))
+def test_text():
+    text = repr(Graph((X, Y), (Cumulative((X,), Reduce.SUM, 1), Cumulative((X, Y), None, 0, True))))
+    assert "running sum along 1 of %0" in text
+    assert "recurrence along 0 of %0, %1 backward" in text
 
 
 @pytest.mark.parametrize(
     "node",
     [
-        reduced(at_k(lambda i, k: i - k - 1)),
-        reduced(at_k(lambda i, k: i - 2 * k)),
-        reduced(at_k(lambda i, k: i - k, fill=1.0)),
-        reduced(at_k(lambda i, k: i - k), reduce=Reduce.PROD),
-        reduced(at_k(lambda i, k: i - k), apply(Op.EXP, Operand(f32, 0))),
-        reduced(at_k(lambda i, k: i - k), apply(Op.MUL, Operand(f32, 0), cast(Position(positions((N, M, M))[1]), f32))),
-        reduced(X),
+        Cumulative((X,), None, 0),
+        Cumulative((X, Y), Reduce.SUM, 0),
+        Cumulative((X,), Reduce.SUM, 2),
+        Cumulative((X, fresh_input("z", (M, N), f32)), None, 0),
+        Cumulative((X, fresh_input("z", (N, M), f64)), None, 0),
     ],
+    ids=["one operand", "two operands", "axis", "shape", "dtype"],
 )
-def test_what_is_not(node):
-    """Other conditions, what the mask leaves out is not the identity, and values that depend on i."""
-    assert running(node) is None
-
-
-@pytest.mark.parametrize("reduce", Reduce)
-@pytest.mark.parametrize("backward", [False, True])
-def test_interpreted(reduce, backward):
-    fill = float(reduce.identity(f32))
-    node = reduced(at_k(lambda i, k: k - i if backward else i - k, fill), reduce=reduce)
-    x = np.random.default_rng(0).normal(size=(3, 5)).astype("float32")
-    towards = (slice(None), slice(None, None, -1 if backward else 1))
-    (found,) = interpret(Graph((X,), (node,)), [x], {N.atom: 3, M.atom: 5})
-    np.testing.assert_array_equal(found, reduce.ufunc.accumulate(x[towards], axis=1)[towards])
+def test_what_is_refused(node):
+    with pytest.raises(VerificationError):
+        verify_graph(Graph(tuple(dict.fromkeys(node.operands)), (node,)))
 
 
 def test_memory_is_linear():
