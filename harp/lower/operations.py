@@ -169,13 +169,15 @@ class _Tally:
 
 @lru_cache(maxsize=1 << 12)
 def _in_value(value: Expr) -> tuple[int, int]:
-    """How many operations a value is, and how many of them are special."""
+    """How many operations a value is, and how many of them are special. To choose by position is none: loops are split
+    where the choice changes."""
     from_elements: set[Expr] = set()
     operations = special = 0
     for e in walk((value,)):
         if isinstance(e, Load) or not from_elements.isdisjoint(e.args):
             from_elements.add(e)
-        if isinstance(e, Apply) and (e in from_elements or e.dtype is not bool_):
+        chooses = isinstance(e, Apply) and e.op is Op.SELECT and e.operands[0] not in from_elements
+        if isinstance(e, Apply) and not chooses and (e in from_elements or e.dtype is not bool_):
             operations += OPERATIONS.get(e.op, 1)
             special += INFO[e.op].weight >= _SPECIAL
     return operations, special

@@ -24,6 +24,7 @@ from harp.lower.program import Program
 from harp.lower.represent import represent, verify_represented
 from harp.lower.schedule import Schedule, schedule, verify_schedule
 from harp.lower.simplify import simplify, verify_simplified
+from harp.lower.split import split
 from harp.lower.target import Target
 from harp.lower.text import kernel_text, program_text
 from harp.lower.tile import tile
@@ -94,8 +95,12 @@ def _donate(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=donate(s.built, s.donated)) if s.donated else s
 
 
+def _split(s: Lowered) -> Lowered:
+    return attrs.evolve(s, algorithm=s.built, built=s.built if s.checks else split(s.built))
+
+
 def _chunks(s: Lowered) -> Lowered:
-    return attrs.evolve(s, algorithm=s.built, built=chunks(s.built))
+    return attrs.evolve(s, built=chunks(s.built))
 
 
 def _addresses(s: Lowered) -> Lowered:
@@ -187,6 +192,7 @@ PASSES = (
     Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),
     Pass("fuse", 5, _unless_checked(_fuse), _verify_kernels, _check_kernels, _kernels_text),
     Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("split", 5, _split, _verify_kernels, _check_kernels, _kernels_text),
     Pass("chunks", 5, _chunks, _verify_kernels, _check_kernels, _kernels_text),
     Pass("addresses", 5, _addresses, _verify_addresses, _check_kernels, _kernels_text),
     Pass("long rows", 5, _unless_checked(_long), _verify_kernels, _check_kernels, _kernels_text),

@@ -48,6 +48,10 @@ COUNTED = ("operations", "special", "reads", "writes", "bytes_read", "bytes_writ
 ARRAYS = {Space.INPUT, Space.OUTPUT, Space.SCRATCH}
 
 
+def has_loads(e: Expr) -> bool:
+    return any(isinstance(x, Load) for x in walk_expr((e,)))
+
+
 class Counting(Machine):
     """A machine that counts each scalar operation, load and store when it happens."""
 
@@ -102,7 +106,8 @@ class Counting(Machine):
     def value(self, root: Expr) -> Callable[[], np.generic]:
         run = super().value(root)
         parts = [e for e in walk_expr((root,)) if isinstance(e, Apply) and e.op.value not in FREE]
-        parts = [e for e in parts if e.dtype is not bool_ or any(isinstance(x, Load) for x in walk_expr((e,)))]
+        parts = [e for e in parts if e.dtype is not bool_ or has_loads(e)]
+        parts = [e for e in parts if e.op.value != "select" or has_loads(e.operands[0])]
         operations = sum(2 if e.op.value == "fma" else 1 for e in parts)
         special = sum(e.op.value in SPECIAL for e in parts)
 

@@ -58,7 +58,7 @@ MIXED = {
     "sliced": (lambda x, y: (x[1:-1, 2:].T - y[2:, 1:-1]) * x[2:, 2:].T, True),
     "twice": (lambda x, y: (x.T + y, x.T * x[::-1].T), True),
     "by row and by column": (lambda x, y: x.T * x[:, 0] + y[:, :1], True),
-    "padded": (lambda x, y: hnp.pad(x, 1).T[:-2, :-2] + y, False),
+    "padded": (lambda x, y: hnp.pad(x, 1).T[:-2, :-2] + y, True),
     "with positions": (lambda x, y: x.T * hnp.arange(x.shape[0]) + hnp.arange(x.shape[1])[:, None], True),
     "gathered": (lambda x, y: x.T + y[:, hnp.arange(x.shape[0])[::-1]], True),
 }

@@ -1,0 +1,280 @@
+"""Loops are split where a condition changes, so that no element asks which piece of an array it is in.
+
+    for i < n + m: out[i] = a[i] if i < n else b[i - n]
+        ->  for i < n: out[i] = a[i];  for i < m: out[n + i] = b[i]
+
+Concatenation, rolling, padding, updates of slices: to read such an array is to choose by conditions `p >= 0` with p
+linear in the position. Each holds on one side of a cut, so the positions along a loop fall into segments in which all
+are decided, and the boxes of several loops are the products of their segments. (M. Griebl, P. Feautrier, C. Lengauer:
+"Index set splitting", 2000.) Where it is not known for all sizes in which order the cuts come, one order is taken, and
+a branch keeps the loop as it was for sizes that have another one:
+
+    out[i] = x[i - 1] if i - 1 >= 0 else x[i + 1] if n - 2 - i >= 0 else 0
+        ->  if n - 2 >= 0 { i = 0; for 1 <= i < n - 1; i = n - 1 } else { for i < n: as it was }
+
+Where the boxes would be too much code, a loop has three segments: the largest one, and what is before and behind it,
+where conditions stay. Products of panels have boxes of their own, and loops that carry a variable stay whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+import attrs
+
+from harp.lower.build import Built
+from harp.lower.loops import For, If, Load, LoopKind, Nest, Seq, Stmt, Store, walk
+from harp.lower.products import is_contraction
+from harp.lower.rewrite import (
+    Numbers,
+    accumulation,
+    is_ordered,
+    is_plain,
+    is_straight,
+    nest,
+    rebuilt,
+    renamed,
+    sequence,
+)
+from harp.trace.bounds import nonnegative
+from harp.trace.division import ceildiv, floordiv
+from harp.trace.dtypes import bool_
+from harp.trace.expr import Apply, Const, Expr, Position, apply, const
+from harp.trace.expr import walk as walk_expr
+from harp.trace.index import ZERO, Atom, Index, Loop, evaluate, loops_in, picks_in, split_linear
+from harp.trace.ops import Op
+
+# Operations, loads and stores of all boxes of a nest, at most this many or so many times those of the nest.
+_MOST, _TIMES = 400, 4
+# What sizes are taken to be where segments are compared: which one is the largest is a guess, and changes no result.
+_TYPICAL = 1000
+
+Facts = Mapping[Index, bool]  # of conditions p >= 0
+
+
+@attrs.frozen
+class Segment:
+    """Positions from `start` up to `stop` along a loop, and what is known of conditions there."""
+
+    start: Index
+    stop: Index
+    facts: Facts
+
+    @property
+    def length(self) -> Index:
+        return self.stop - self.start
+
+
+@attrs.frozen
+class Box:
+    """A segment of each loop, and the body in it, where all of `order` are >= 0."""
+
+    segments: Mapping[Loop, Segment]
+    body: Stmt
+    order: tuple[Index, ...]
+
+
+def split(built: Built) -> Built:
+    """The kernels, with their loops split."""
+    return attrs.evolve(built, kernels=tuple(k.with_body(_split(Numbers(k), k.body)) for k in built.kernels))
+
+
+def _split(numbers: Numbers, s: Stmt) -> Stmt:
+    if not is_plain(s) or is_ordered(s) or is_contraction(s):
+        return s
+    if isinstance(s, Nest) and (is_straight(s.body) or accumulation(s) is not None):
+        return _pieces(numbers, s)
+    return rebuilt(s, lambda part: _split(numbers, part))
+
+
+def _pieces(numbers: Numbers, s: Nest) -> Stmt:
+    heads = [h for h in s.heads if isinstance(h, For)]
+    if any(h.kind is not LoopKind.SERIAL or loops_in(h.loop.extent) for h in heads):
+        return s
+    for most in (None, 3):
+        boxes, order = _within(max(_MOST, _TIMES * _size(s.body)), _boxes(s.body, [h.loop for h in heads], most))
+        if len(boxes) > 1:
+            kept = [_box(numbers, box) for box in boxes if not _changes_nothing(box.body)]
+            return s if not kept else If(order, sequence(kept), s) if order else sequence(kept)
+    return s
+
+
+def _within(room: int, boxes: Iterable[Box]) -> tuple[list[Box], tuple[Index, ...]]:
+    """The boxes with all that has to be >= 0 for them; none, if they are more code than there is room for."""
+    found: list[Box] = []
+    for box in boxes:
+        room -= _size(box.body)
+        if room < 0:
+            return [], ()
+        found.append(box)
+    return found, tuple(dict.fromkeys(p for box in found for p in box.order))
+
+
+def _boxes(body: Stmt, loops: Sequence[Loop], most: int | None) -> Iterator[Box]:
+    """The boxes of loops, from the outside in, with the body that is left in each; `most` segments of each loop."""
+    if not loops:
+        yield Box({}, body, ())
+        return
+    segments, order = _segments(loops[0], [p for p in conditions(body) if _decides(loops[0], p)])
+    if most is not None and len(segments) > most:
+        segments = _around_the_largest(segments)
+    for segment in segments:
+        for box in _boxes(given(body, segment.facts), loops[1:], most):
+            yield Box({loops[0]: segment, **box.segments}, box.body, order + box.order)
+
+
+def _box(numbers: Numbers, box: Box) -> Stmt:
+    heads: list[For] = []
+    places: dict[Atom, Index] = {}
+    for loop, segment in box.segments.items():
+        head, position = numbers.loop(segment.length)
+        heads += head
+        places[loop] = segment.start + position
+    return nest(heads, renamed(box.body, places))
+
+
+def _size(s: Stmt) -> int:
+    stores = [part for part in walk(s) if isinstance(part, Store)]
+    return sum(1 + sum(not isinstance(e, Const) for e in walk_expr((store.value,))) for store in stores)
+
+
+def _changes_nothing(s: Stmt) -> bool:
+    """Whether it stores what is there already, or adds nothing to a sum, which is never -0.0."""
+    if isinstance(s, Seq):
+        return all(map(_changes_nothing, s.parts))
+    if not isinstance(s, Store):
+        return False
+    if s.reduce is not None:
+        return s.value is const(s.reduce.identity(s.buffer.dtype), s.buffer.dtype)
+    return isinstance(s.value, Load) and (s.value.buffer, s.value.index, s.value.conditions) == (s.buffer, s.index, ())
+
+
+# --- segments
+
+
+def _decides(loop: Loop, p: Index) -> bool:
+    """Whether the condition p >= 0 changes once along the loop, and depends on no other one."""
+    if loops_in(p) != {loop} or picks_in(p):
+        return False
+    parts = split_linear(p, loop)
+    return parts is not None and bool(parts[0].constant)
+
+
+def _segments(loop: Loop, tests: Iterable[Index]) -> tuple[list[Segment], tuple[Index, ...]]:
+    """The segments of a loop, in the order that the cuts have for typical sizes, and what is >= 0 in that order."""
+    end = loop.extent
+    order: list[Index] = []
+    rising: dict[Index, dict[Index, bool]] = {}  # by cut, whether each condition that changes there holds behind it
+    facts: dict[Index, bool] = {}
+    for p in tests:
+        cut, rises = _cut(loop, p)
+        if _precedes(cut, ZERO):
+            facts[p] = rises
+            order.append(-cut)
+        elif _precedes(end, cut):
+            facts[p] = not rises
+            order.append(cut - end)
+        else:
+            rising.setdefault(cut, {})[p] = rises
+    bounds = [ZERO, *sorted(rising, key=_typical), end]
+    order += [b - a for a, b in pairwise(bounds)]
+    for cut in rising:
+        facts |= {p: not rises for p, rises in rising[cut].items()}
+    segments = []
+    for start, stop in pairwise(bounds):
+        facts = {**facts, **rising.get(start, {})}
+        segments.append(Segment(start, stop, facts))
+    return [s for s in segments if s.length is not ZERO], tuple(p for p in order if not nonnegative(p))
+
+
+def _cut(loop: Loop, p: Index) -> tuple[Index, bool]:
+    """Where the condition p >= 0 begins to hold along the loop, or ends to."""
+    parts = split_linear(p, loop)
+    assert parts is not None and parts[0].constant is not None
+    slope, rest = parts[0].constant, parts[1]
+    return (ceildiv(-rest, slope), True) if slope > 0 else (floordiv(rest, -slope) + 1, False)
+
+
+def _precedes(a: Index, b: Index) -> bool:
+    """Whether a <= b: for all sizes, or for typical ones if it is not known that b <= a."""
+    return nonnegative(b - a) or (not nonnegative(a - b) and _typical(a) <= _typical(b))
+
+
+def _typical(p: Index) -> int:
+    return evaluate(p, lambda atom: _TYPICAL)
+
+
+def _around_the_largest(segments: list[Segment]) -> list[Segment]:
+    """Three segments, of which those at the ends know nothing."""
+    if len(segments) <= 3:
+        return segments
+    lengths = [_typical(s.length) for s in segments]
+    largest = segments[lengths.index(max(lengths))]
+    ends = Segment(ZERO, largest.start, {}), Segment(largest.stop, segments[-1].stop, {})
+    return [s for s in (ends[0], largest, ends[1]) if s.length is not ZERO]
+
+
+# --- conditions in statements
+
+
+def conditions(s: Stmt) -> tuple[Index, ...]:
+    """The index expressions p for which the values of a straight statement ask whether p >= 0, each once."""
+    found: dict[Index, None] = {}
+    for store in (part for part in walk(s) if isinstance(part, Store)):
+        for e in walk_expr((store.value,)):
+            found |= dict.fromkeys(e.conditions if isinstance(e, Load) else _asked(e))
+    return tuple(found)
+
+
+def _asked(e: Expr) -> tuple[Index, ...]:
+    """The conditions of a comparison of positions: all hold, or the comparison does not.
+
+    P < Q  ->  Q - P - 1 >= 0;  P == Q  ->  P - Q >= 0 and Q - P >= 0
+    """
+    if not isinstance(e, Apply) or e.op not in (Op.LT, Op.EQ):
+        return ()
+    sides = [_index(a) for a in e.operands]
+    if sides[0] is None or sides[1] is None:
+        return ()
+    difference = sides[1] - sides[0]
+    return (difference - 1,) if e.op is Op.LT else (difference, -difference)
+
+
+def _index(e: Expr) -> Index | None:
+    if isinstance(e, Position):
+        return e.index
+    return ZERO + int(e.value) if isinstance(e, Const) and e.dtype.is_integer else None
+
+
+def given(s: Stmt, facts: Facts) -> Stmt:
+    """The statement where these conditions are known to hold, or not to."""
+    if isinstance(s, Store):
+        return attrs.evolve(s, value=_value(s.value, facts))
+    return rebuilt(s, lambda part: given(part, facts))
+
+
+def _value(value: Expr, facts: Facts) -> Expr:
+    new: dict[Expr, Expr] = {}
+    for e in walk_expr((value,)):
+        if isinstance(e, Load):
+            new[e] = _load(e, facts)
+        elif isinstance(e, Apply):
+            answers = [facts.get(p) for p in _asked(e)]
+            if False in answers:
+                new[e] = const(False, bool_)
+            elif answers and None not in answers:
+                new[e] = const(True, bool_)
+            else:
+                new[e] = apply(e.op, *(new[a] for a in e.operands), cast_to=e.dtype)
+        else:
+            new[e] = e
+    return new[value]
+
+
+def _load(e: Load, facts: Facts) -> Expr:
+    left = tuple(p for p in e.conditions if not facts.get(p, False))
+    if any(p in facts for p in left):
+        assert e.fill is not None
+        return e.fill
+    return e if left == e.conditions else Load(e.buffer, e.index, left, e.fill if left else None)

@@ -1,0 +1,141 @@
+"""Loops that are split along the pieces of arrays: what is split, and that the numbers are NumPy's at all sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import FUSED, SMALL, WIDE, M, N, check, graph, parameter
+from hypothesis import given
+from hypothesis import strategies as st
+
+import harp
+import harp.numpy as hnp
+from harp.lower.loops import If, Load, Store, walk
+from harp.lower.uses import value_loads
+from harp.trace.dtypes import f32
+from harp.trace.expr import const
+from harp.trace.expr import walk as walk_expr
+from harp.trace.view import pad
+
+X = parameter(N, M)
+
+
+def put(x, key, value):
+    made = x.copy()
+    made[key] = value
+    return made
+
+
+# By name: a function of two matrices in harp and in NumPy.
+PROGRAMS = {
+    "concatenate": (lambda x, y: hnp.concatenate([x, y, x * 2], 0), lambda x, y: np.concatenate([x, y, x * 2], 0)),
+    "columns": (lambda x, y: hnp.concatenate([x, y, x + 1], 1), lambda x, y: np.concatenate([x, y, x + 1], 1)),
+    "stack": (lambda x, y: hnp.stack([x, y, x], 2), lambda x, y: np.stack([x, y, x], 2)),
+    "block": (lambda x, y: hnp.block([[x, y], [y, x]]), lambda x, y: np.block([[x, y], [y, x]])),
+    "window": (lambda x, y: hnp.concatenate([x, y], 0)[1:-1], lambda x, y: np.concatenate([x, y], 0)[1:-1]),
+    "roll": (lambda x, y: hnp.roll(x, 1, 0) + hnp.roll(y, -2, 1), lambda x, y: np.roll(x, 1, 0) + np.roll(y, -2, 1)),
+    "stencil": (
+        lambda x, y: sum(hnp.roll(x, (i, j), (0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1)),
+        lambda x, y: sum(np.roll(x, (i, j), (0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1)),
+    ),
+    "pad": (lambda x, y: hnp.pad(x, 2, constant_values=5) * 2, lambda x, y: np.pad(x, 2, constant_values=5) * 2),
+    "sum of pads": (lambda x, y: hnp.sum(hnp.pad(x, 2) + 1, 1), lambda x, y: np.sum(np.pad(x, 2) + 1, 1)),
+    "updates": (
+        lambda x, y: x.at[1:3].set(7).at[:, 2:5].add(y[:, 2:5]).at[0].set(1),
+        lambda x, y: put(put(put(x, np.s_[1:3], 7), np.s_[:, 2:5], put(x, np.s_[1:3], 7)[:, 2:5] + y[:, 2:5]), 0, 1),
+    ),
+    "diagonal": (lambda x, y: hnp.tril(x) + hnp.eye(*x.shape), lambda x, y: np.tril(x) + np.eye(*x.shape)),
+}
+COMPILED = {name: harp.jit(f) for name, (f, _) in PROGRAMS.items()}
+GRADIENTS = {name: harp.jit(harp.grad(lambda x, y, f=f: hnp.sum(f(x, y) ** 2))) for name, (f, _) in PROGRAMS.items()}
+
+
+@given(st.sampled_from(sorted(PROGRAMS)), st.integers(0, 9), st.integers(0, 9))
+def test_as_in_numpy(name, rows, columns):
+    if name == "updates":
+        rows = max(rows, 1)
+    x, y = (np.random.default_rng(seed).integers(-9, 9, (rows, columns)).astype("f8") for seed in (1, 2))
+    np.testing.assert_array_equal(np.asarray(COMPILED[name](x, y)), PROGRAMS[name][1](x, y))
+
+
+@given(st.sampled_from(sorted(PROGRAMS)), st.integers(1, 6), st.integers(1, 6))
+def test_gradients_are_differences(name, rows, columns):
+    x, y = (np.random.default_rng(seed).integers(-9, 9, (rows, columns)).astype("f8") for seed in (1, 2))
+
+    def loss(x):
+        return np.sum(PROGRAMS[name][1](x, y) ** 2)
+
+    expected = np.zeros_like(x)  # of a square, central differences are exact
+    for place in np.ndindex(x.shape):
+        step = np.zeros_like(x)
+        step[place] = 1
+        expected[place] = (loss(x + step) - loss(x - step)) / 2
+    np.testing.assert_allclose(np.asarray(GRADIENTS[name](x, y)), expected)
+
+
+@pytest.mark.parametrize("target", [SMALL, FUSED, WIDE])
+def test_padding(target):
+    node = pad(X, [2, 1], [1, 3], const(3.0, f32))
+    for sizes in [(0, 0), (1, 1), (5, 40), (40, 3)]:
+        check(graph(node), sizes, target)
+
+
+@pytest.mark.parametrize("name", ["concatenate", "columns", "stack", "block"])
+def test_no_element_asks_for_its_piece(name):
+    x = np.ones((5, 5))
+    text = COMPILED[name].lower(x, x).loops
+    assert "select" not in text and " else " not in text
+
+
+def test_cost_does_not_depend_on_the_number_of_pieces():
+    x = np.ones((3, 4))
+    for count in (2, 16, 64):
+        joined = harp.jit(lambda x, count=count: hnp.concatenate([x * k for k in range(count)]))
+        cost = joined.lower(x).cost()
+        assert repr(cost.reads) == repr(cost.writes) == f"{count}*n*m"
+        assert "select" not in joined.lower(x).loops
+        np.testing.assert_array_equal(joined(x), np.concatenate([x * k for k in range(count)]))
+
+
+def test_other_orders_keep_the_loop():
+    """Rolled by one in both directions, an axis of one element has no middle."""
+    rolled = harp.jit(lambda x: hnp.roll(x, 1) + hnp.roll(x, -1)).lower(np.ones(5))
+    (kernel,) = rolled._program.kernels
+    (branch,) = [s for s in walk(kernel.body) if isinstance(s, If) and s.no is not None]
+    inside = [s for s in walk(branch.yes) if isinstance(s, Store)]
+    assert len(inside) == 3
+    assert not any(map(asks, inside))
+    assert any(asks(s) for s in walk(branch.no) if isinstance(s, Store))
+
+
+def asks(s: Store) -> bool:
+    return any(isinstance(e, Load) and e.conditions for e in walk_expr((s.value,)))
+
+
+def test_too_many_boxes_leave_the_middle_whole():
+    """Shifts in all directions by up to ten: 20 cuts along each axis."""
+
+    def f(x):
+        return sum(hnp.pad(x, 10)[10 + i : 10 + i + x.shape[0], 10 - i : 10 - i + x.shape[1]] for i in range(-10, 11))
+
+    x = np.random.default_rng(0).integers(-9, 9, (40, 33)).astype("f8")
+    padded = np.pad(x, 10)
+    expected = sum(padded[10 + i : 50 + i, 10 - i : 43 - i] for i in range(-10, 11))
+    compiled = harp.jit(f)
+    np.testing.assert_array_equal(compiled(x), expected)
+    (kernel,) = compiled.lower(x)._program.kernels
+    stores = [s for s in walk(kernel.body) if isinstance(s, Store)]
+    assert len(stores) <= 10 and not all(map(asks, stores))
+
+
+def test_what_stays_the_same_is_not_stored():
+    """Of an array that is given up, only the part that changes is touched."""
+    update = harp.jit(lambda x: x.at[2:4].set(1.0), donate_argnums=0)
+    (kernel,) = update.lower(np.ones((9, 3)))._program.kernels
+    branch = next((s for s in walk(kernel.body) if isinstance(s, If) and s.no is not None), None)
+    stores = [s for s in walk(kernel.body if branch is None else branch.yes) if isinstance(s, Store)]
+    assert len(stores) == 1 and not list(value_loads(stores[0].value))
+    x = hnp.asarray(np.arange(27.0).reshape(9, 3))
+    expected = np.arange(27.0).reshape(9, 3)
+    expected[2:4] = 1
+    np.testing.assert_array_equal(update(x), expected)
