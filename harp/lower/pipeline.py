@@ -15,6 +15,7 @@ from harp.lower.addresses import check_addresses, verify_checked
 from harp.lower.build import Built, build
 from harp.lower.check import check_graph, check_program
 from harp.lower.chunks import chunks
+from harp.lower.digits import digits
 from harp.lower.donate import donate
 from harp.lower.fuse import fuse
 from harp.lower.long import long_rows
@@ -95,8 +96,12 @@ def _donate(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=donate(s.built, s.donated)) if s.donated else s
 
 
+def _digits(s: Lowered) -> Lowered:
+    return attrs.evolve(s, algorithm=s.built, built=s.built if s.checks else digits(s.built))
+
+
 def _split(s: Lowered) -> Lowered:
-    return attrs.evolve(s, algorithm=s.built, built=s.built if s.checks else split(s.built))
+    return attrs.evolve(s, built=split(s.built))
 
 
 def _chunks(s: Lowered) -> Lowered:
@@ -192,7 +197,8 @@ PASSES = (
     Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),
     Pass("fuse", 5, _unless_checked(_fuse), _verify_kernels, _check_kernels, _kernels_text),
     Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("split", 5, _split, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("digits", 5, _digits, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("split", 5, _unless_checked(_split), _verify_kernels, _check_kernels, _kernels_text),
     Pass("chunks", 5, _chunks, _verify_kernels, _check_kernels, _kernels_text),
     Pass("addresses", 5, _addresses, _verify_addresses, _check_kernels, _kernels_text),
     Pass("long rows", 5, _unless_checked(_long), _verify_kernels, _check_kernels, _kernels_text),

@@ -1,0 +1,104 @@
+"""Loops whose position is divided become loops over its digits, so that no element is found by a division.
+
+    for i < m*n: out[i] = x[i % n]         ->  for q < m, r < n: out[n*q + r] = x[r]          a tile
+    for i < n: out[i] = v[i//2] if i % 2 == 0 else x[i]
+        ->  for q < n//2, r < 2: ...; for i (what is left): ...                               every second element
+
+A quotient that cancels in the offset of an element, as in a view of an array as a vector, is none. Where the extent is
+not known to be a multiple of the divisor, which has to be a small number then, the rest of the positions has a loop of
+its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from harp.lower.build import Built
+from harp.lower.loops import MEMORY, For, LoopKind, Nest, Stmt, Store, offset, walk
+from harp.lower.products import is_contraction
+from harp.lower.rewrite import (
+    Numbers,
+    accumulation,
+    is_ordered,
+    is_plain,
+    is_straight,
+    nest,
+    rebuilt,
+    renamed,
+    sequence,
+)
+from harp.lower.uses import loads
+from harp.trace.bounds import exact_quotient
+from harp.trace.division import floordiv
+from harp.trace.expr import Position
+from harp.trace.expr import walk as walk_expr
+from harp.trace.index import FloorDiv, Index, Loop, loops_in, of, value_atoms
+
+# The largest divisor that need not divide the extent.
+_SMALL = 16
+
+
+def digits(built: Built) -> Built:
+    """The kernels, with loops over digits."""
+    return attrs.evolve(built, kernels=tuple(k.with_body(_digits(Numbers(k), k.body)) for k in built.kernels))
+
+
+def _digits(numbers: Numbers, s: Stmt) -> Stmt:
+    if not is_plain(s) or is_ordered(s) or is_contraction(s):
+        return s
+    if isinstance(s, Nest) and (is_straight(s.body) or accumulation(s) is not None):
+        return _divided(numbers, s)
+    return rebuilt(s, lambda part: _digits(numbers, part))
+
+
+def _divided(numbers: Numbers, s: Nest) -> Stmt:
+    heads = [h for h in s.heads if isinstance(h, For)]
+    for place, head in enumerate(heads):
+        loop = head.loop
+        if head.kind is not LoopKind.SERIAL or loops_in(loop.extent):
+            continue
+        for divisor in dict.fromkeys(_divisors(s.body, loop)):
+            parts = _by_digits(numbers, heads, place, divisor, s.body)
+            if parts is not None:
+                return sequence(_digits(numbers, part) for part in parts)
+    return s
+
+
+def _by_digits(numbers: Numbers, heads: list[For], place: int, divisor: Index, body: Stmt) -> list[Stmt] | None:
+    loop = heads[place].loop
+    count = exact_quotient(loop.extent, divisor)
+    exact = count is not None
+    if count is None:
+        if divisor.constant is None or divisor.constant > _SMALL or loop.extent.constant is not None:
+            return None
+        count = floordiv(loop.extent, divisor)
+    high, q = numbers.loop(count)
+    low, r = numbers.loop(divisor)
+    whole = nest((*heads[:place], *high, *low, *heads[place + 1 :]), renamed(body, {loop: q * divisor + r}))
+    if exact:
+        return [whole]
+    rest, position = numbers.loop(loop.extent - count * divisor)
+    left = renamed(body, {loop: count * divisor + position})
+    return [whole, nest((*heads[:place], *rest, *heads[place + 1 :]), left)]
+
+
+def _divisors(body: Stmt, loop: Loop) -> Iterator[Index]:
+    """What the position along the loop is divided by, smallest digits first."""
+    found = {a for p in _indices(body) for a in value_atoms(p) if isinstance(a, FloorDiv) and a.num is of(loop)}
+    yield from sorted((a.den for a in found), key=lambda den: (len(den.terms), den.key))
+
+
+def _indices(body: Stmt) -> Iterator[Index]:
+    """The offsets of what is read and stored, and the positions and conditions that are values."""
+    for s in walk(body):
+        if not isinstance(s, Store):
+            continue
+        for buffer, index in [(s.buffer, s.index), *((e.buffer, e.index) for e in loads(s))]:
+            yield from (offset(buffer, index),) if buffer.space in MEMORY else index
+        for e in walk_expr((s.value,)):
+            if isinstance(e, Position):
+                yield e.index
+        for load in loads(s):
+            yield from load.conditions
