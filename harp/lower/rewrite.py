@@ -173,6 +173,11 @@ def is_ordered(s: Stmt) -> bool:
     return isinstance(s, Nest) and any(isinstance(h, For) and h.kind is LoopKind.ORDERED for h in s.heads)
 
 
+def is_unrolled(s: Stmt) -> bool:
+    """Whether some loops of a nest are written out; nothing else is made of those."""
+    return isinstance(s, Nest) and any(isinstance(h, For) and h.kind is LoopKind.UNROLL for h in s.heads)
+
+
 def is_straight(s: Stmt) -> bool:
     """Whether there are no loops and branches in it, and each buffer is stored to once."""
     inside = list(walk(s))

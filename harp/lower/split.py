@@ -13,12 +13,14 @@ a branch keeps the loop as it was for sizes that have another one:
         ->  if n - 2 >= 0 { i = 0; for 1 <= i < n - 1; i = n - 1 } else { for i < n: as it was }
 
 Where the boxes would be too much code, a loop has three segments: the largest one, and what is before and behind it,
-where conditions stay. Products of panels have boxes of their own, and loops that carry a variable stay whole.
+where conditions stay. A condition that also depends on loops inside, as in a sum over a window of a padded array, is
+known where it holds for all of these. Products of panels have boxes of their own, and loops that carry a variable stay
+whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 
 import attrs
@@ -29,6 +31,7 @@ from harp.lower.products import is_contraction
 from harp.lower.rewrite import (
     Numbers,
     accumulation,
+    accumulations,
     is_ordered,
     is_plain,
     is_straight,
@@ -47,8 +50,10 @@ from harp.trace.ops import Op
 
 # Operations, loads and stores of all boxes of a nest, at most this many or so many times those of the nest.
 _MOST, _TIMES = 400, 4
+# The largest number of iterations of a loop whose segments stay inside of the loops round it.
+_SHORT = 64
 # What sizes are taken to be where segments are compared: which one is the largest is a guess, and changes no result.
-_TYPICAL = 1000
+_TYPICAL = 1 << 40
 
 Facts = Mapping[Index, bool]  # of conditions p >= 0
 
@@ -83,18 +88,21 @@ def split(built: Built) -> Built:
 def _split(numbers: Numbers, s: Stmt) -> Stmt:
     if not is_plain(s) or is_ordered(s) or is_contraction(s):
         return s
-    if isinstance(s, Nest) and (is_straight(s.body) or accumulation(s) is not None):
-        return _pieces(numbers, s)
-    return rebuilt(s, lambda part: _split(numbers, part))
+    made = _pieces(numbers, s) if isinstance(s, Nest) and not isinstance(s.body, Nest) else s
+    return rebuilt(s, lambda part: _split(numbers, part)) if made is s else made
 
 
 def _pieces(numbers: Numbers, s: Nest) -> Stmt:
     heads = [h for h in s.heads if isinstance(h, For)]
     if any(h.kind is not LoopKind.SERIAL or loops_in(h.loop.extent) for h in heads):
         return s
+    if not is_straight(s.body) and accumulation(s) is None and not any(True for _ in accumulations(s.body)):
+        return s
     for most in (None, 3):
-        boxes, order = _within(max(_MOST, _TIMES * _size(s.body)), _boxes(s.body, [h.loop for h in heads], most))
-        if len(boxes) > 1:
+        boxes, order = _within(
+            max(_MOST, _TIMES * _size(s.body)), _boxes(numbers, s.body, [h.loop for h in heads], most)
+        )
+        if len(boxes) > 1 or (boxes and not boxes[0].segments.keys() >= {h.loop for h in heads}):
             kept = [_box(numbers, box) for box in boxes if not _changes_nothing(box.body)]
             return s if not kept else If(order, sequence(kept), s) if order else sequence(kept)
     return s
@@ -111,16 +119,25 @@ def _within(room: int, boxes: Iterable[Box]) -> tuple[list[Box], tuple[Index, ..
     return found, tuple(dict.fromkeys(p for box in found for p in box.order))
 
 
-def _boxes(body: Stmt, loops: Sequence[Loop], most: int | None) -> Iterator[Box]:
-    """The boxes of loops, from the outside in, with the body that is left in each; `most` segments of each loop."""
+def _boxes(
+    numbers: Numbers, body: Stmt, loops: Sequence[Loop], most: int | None, inside: bool = False
+) -> Iterator[Box]:
+    """The boxes of loops, from the outside in, with the body that is left in each; `most` segments of each loop.
+
+    The segments of a short loop inside of another one, such as that over the pieces of a stack, stay together.
+    """
     if not loops:
         yield Box({}, body, ())
         return
-    segments, order = _segments(loops[0], [p for p in conditions(body) if _decides(loops[0], p)])
+    segments, order = _segments(loops[0], _tests(loops[0], body))
     if most is not None and len(segments) > most:
         segments = _around_the_largest(segments)
+    if len(loops) == 1 < len(segments) and inside and (loops[0].extent.constant or _SHORT + 1) <= _SHORT:
+        parts = (_box(numbers, Box({loops[0]: s}, given(body, s.facts), ())) for s in segments)
+        yield Box({}, sequence(parts), order)
+        return
     for segment in segments:
-        for box in _boxes(given(body, segment.facts), loops[1:], most):
+        for box in _boxes(numbers, given(body, segment.facts), loops[1:], most, True):
             yield Box({loops[0]: segment, **box.segments}, box.body, order + box.order)
 
 
@@ -153,37 +170,63 @@ def _changes_nothing(s: Stmt) -> bool:
 # --- segments
 
 
-def _decides(loop: Loop, p: Index) -> bool:
-    """Whether the condition p >= 0 changes once along the loop, and depends on no other one."""
-    if loops_in(p) != {loop} or picks_in(p):
-        return False
-    parts = split_linear(p, loop)
-    return parts is not None and bool(parts[0].constant)
+@attrs.frozen
+class Test:
+    """A condition p >= 0, which holds where `bound` >= 0, and only there if that is p itself."""
+
+    p: Index
+    bound: Index
+
+    def facts(self, holds: bool) -> Facts:
+        """What is known on either side of the cut."""
+        return {self.p: holds} if holds or self.bound is self.p else {}
 
 
-def _segments(loop: Loop, tests: Iterable[Index]) -> tuple[list[Segment], tuple[Index, ...]]:
+def _tests(loop: Loop, body: Stmt) -> Iterator[Test]:
+    """The conditions of a body that are decided along a loop, or from some position on for all inner loops."""
+    inner = {h.loop for s in walk(body) if isinstance(s, Nest) for h in s.heads if isinstance(h, For)}
+    for p in conditions(body):
+        bound = None if picks_in(p) else _least(p, inner)
+        if bound is None or loops_in(bound) != {loop}:
+            continue
+        parts = split_linear(bound, loop)
+        if parts is not None and parts[0].constant:
+            yield Test(p, bound)
+
+
+def _least(p: Index, inner: Set[Loop]) -> Index | None:
+    """The least value of p while inner loops run, if it is linear in them."""
+    for loop in loops_in(p) & inner:
+        parts = split_linear(p, loop)
+        if parts is None or parts[0].constant is None or loops_in(loop.extent):
+            return None
+        p = parts[1] if parts[0].constant > 0 else parts[1] + parts[0] * (loop.extent - 1)
+    return p
+
+
+def _segments(loop: Loop, tests: Iterable[Test]) -> tuple[list[Segment], tuple[Index, ...]]:
     """The segments of a loop, in the order that the cuts have for typical sizes, and what is >= 0 in that order."""
     end = loop.extent
     order: list[Index] = []
-    rising: dict[Index, dict[Index, bool]] = {}  # by cut, whether each condition that changes there holds behind it
+    changes: dict[Index, list[tuple[Test, bool]]] = {}  # by cut, what changes there, and whether it holds behind it
     facts: dict[Index, bool] = {}
-    for p in tests:
-        cut, rises = _cut(loop, p)
+    for test in tests:
+        cut, rises = _cut(loop, test.bound)
         if _precedes(cut, ZERO):
-            facts[p] = rises
+            facts |= test.facts(rises)
             order.append(-cut)
         elif _precedes(end, cut):
-            facts[p] = not rises
+            facts |= test.facts(not rises)
             order.append(cut - end)
         else:
-            rising.setdefault(cut, {})[p] = rises
-    bounds = [ZERO, *sorted(rising, key=_typical), end]
+            changes.setdefault(cut, []).append((test, rises))
+            facts |= test.facts(not rises)
+    bounds = [ZERO, *sorted(changes, key=_typical), end]
     order += [b - a for a, b in pairwise(bounds)]
-    for cut in rising:
-        facts |= {p: not rises for p, rises in rising[cut].items()}
     segments = []
     for start, stop in pairwise(bounds):
-        facts = {**facts, **rising.get(start, {})}
+        for test, rises in changes.get(start, ()):
+            facts = {p: known for p, known in facts.items() if p is not test.p} | dict(test.facts(rises))
         segments.append(Segment(start, stop, facts))
     return [s for s in segments if s.length is not ZERO], tuple(p for p in order if not nonnegative(p))
 

@@ -27,6 +27,7 @@ from harp.lower.rewrite import (
     is_ordered,
     is_plain,
     is_straight,
+    is_unrolled,
     loads,
     nest,
     rebuilt,
@@ -36,6 +37,7 @@ from harp.lower.rewrite import (
 )
 from harp.lower.searches import few_at_a_time
 from harp.lower.short import short_rows
+from harp.lower.small import small_products
 from harp.lower.strips import Context, strips
 from harp.lower.target import Target
 from harp.trace.bounds import nonnegative
@@ -81,7 +83,7 @@ def _everywhere(context: Context, rule: Rule, s: Stmt) -> Stmt:
 
 def _in_plain(context: Context, rule: Rule, s: Stmt) -> Stmt:
     """The same in a plain statement, all of whose parts are plain."""
-    found = None if is_ordered(s) else rule(context, s)
+    found = None if is_ordered(s) or is_unrolled(s) else rule(context, s)
     return found if found is not None else rebuilt(s, lambda part: _in_plain(context, rule, part))
 
 
@@ -311,6 +313,7 @@ def _moves(store: Store, loop: Loop) -> bool:
 
 
 RULES: tuple[Rule, ...] = (
+    small_products,
     side_by_side,
     contraction,
     turn_over,

@@ -14,7 +14,7 @@ from harp.trace import dtypes
 from harp.trace.array import OPERATORS, Array, marked
 from harp.trace.conversions import require_device
 from harp.trace.dtypes import DType, Kind, as_dtype, bool_, f64, u64
-from harp.trace.expr import Expr, apply, cast, const, select
+from harp.trace.expr import Const, Expr, apply, cast, const, select
 from harp.trace.intervals import Interval, limits, of_buffer
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, common_dtype, known_numbers, map_, require_between
@@ -109,7 +109,7 @@ def remainder(a: object, b: object) -> Array:
 
 @_exact_for_sizes(operator.pow)
 def power(a: object, b: object) -> Array:
-    """Elementwise a ** b. Squares, cubes and reciprocals are computed by multiplication.
+    """Elementwise a ** b. To a Python number that is whole and from -16 to 16, powers are computed by multiplication.
 
     Integers to negative powers that are known before the program runs raise DTypeError; others are truncated, to 0, 1
     or -1.
@@ -119,9 +119,8 @@ def power(a: object, b: object) -> Array:
     if dtype.is_integer:
         _require_exponent(b, dtype)
     if isinstance(b, (int, float)) and not isinstance(b, bool) and isinstance(a, Array) and a.kind is dtype:
-        build = _SHORT_POWERS.get(float(b))
-        if build is not None and (dtype.is_inexact or b in (1, 2, 3)):
-            return map_(lambda x: build(x, dtype), a)
+        if abs(b) <= _BY_MULTIPLICATION and b == int(b) and (b > 0 or dtype.is_inexact):
+            return map_(lambda x: _whole_power(x, int(b)), a)
     return map_(_op(Op.POW), a, b)
 
 
@@ -143,12 +142,23 @@ def _require_exponent(b: object, dtype: DType) -> None:
         raise DTypeError(f"{shown} {complaint}{where()}")
 
 
-_SHORT_POWERS: dict[float, Callable[[Expr, DType], Expr]] = {
-    1.0: lambda x, dtype: x,
-    2.0: lambda x, dtype: apply(Op.MUL, x, x),
-    3.0: lambda x, dtype: apply(Op.MUL, apply(Op.MUL, x, x), x),
-    -1.0: lambda x, dtype: apply(Op.RECIP, x),
-}
+# The largest whole power that is computed by multiplication: at most six of them.
+_BY_MULTIPLICATION = 16
+
+
+def _whole_power(x: Expr, exponent: int) -> Expr:
+    """x**n as a product of x, x**2, x**4, ... (D. E. Knuth: "The Art of Computer Programming", 4.6.3). If n < 0 that
+    of 1/x, for x**-n may overflow where its reciprocal is a small number."""
+    square = x if exponent >= 0 else apply(Op.RECIP, x)
+    left = abs(exponent)
+    result: Expr = const(1, x.dtype)
+    while left:
+        if left & 1:
+            result = square if isinstance(result, Const) else apply(Op.MUL, result, square)
+        left >>= 1
+        if left:
+            square = apply(Op.MUL, square, square)
+    return result
 
 
 def bitwise(op: Op, name: str) -> Callable[[object, object], Array]:

@@ -9,7 +9,7 @@ from harp.backends.c.arena import constant_count
 from harp.backends.c.function import parameter, plain
 from harp.backends.c.index import IndexPrinter, division, times
 from harp.backends.c.scalar import TYPES, accumulation
-from harp.backends.c.values import Lines, ValuePrinter, bare
+from harp.backends.c.values import Line, Lines, ValuePrinter, bare
 from harp.errors import VerificationError
 from harp.lower.loops import (
     Alloc,
@@ -36,7 +36,7 @@ from harp.lower.loops import (
 )
 from harp.lower.searches import Search, stops
 from harp.lower.uses import arguments, free_names, uses
-from harp.trace.index import ONE, Atom, Index, Loop, Symbol, split_linear
+from harp.trace.index import ONE, Atom, FloorDiv, Index, Loop, Relu, Symbol, of, split_linear, value_atoms
 
 # Larger local arrays, and all whose size is not a number, come from the heap.
 _STACK_BYTES = 1 << 14
@@ -76,7 +76,9 @@ class Body:
         self._taken = set(names.values()) | set(buffers.values())
         self._strides: dict[Buffer, list[str]] = {}
         self._shared_strides: dict[tuple[Index, ...], str] = {}
-        self._index = IndexPrinter(self._name_of, self._element)
+        self._given = frozenset(names)
+        self._kept: dict[Atom, str] = {}
+        self._index = IndexPrinter(self._name_of, self._element, self._keep)
         self._values = ValuePrinter(self._index, self._element, self.lines)
         for buffer in buffers:
             self._declare_strides(buffer, share=True)
@@ -88,6 +90,17 @@ class Body:
         if found is None:
             raise VerificationError(f"{atom!r} is used where no loop or let binds it")
         return found
+
+    def _keep(self, atom: Atom, text: str) -> str:
+        """Quotients and maxima of what the function is given are computed once, before its loops: compilers leave a
+        division where it stands if it may be one by 0."""
+        name = self._kept.get(atom)
+        if name is None:
+            if not all(a in self._given or isinstance(a, (FloorDiv, Relu)) for a in value_atoms(of(atom))):
+                return text
+            name = self._kept[atom] = self._fresh("k")
+            self.lines.lines.insert(len(self._kept) - 1, Line(1, f"const int64_t {name} = {bare(text)};", name))
+        return name
 
     def _fresh(self, stem: str) -> str:
         number = self._counts.get(stem, 0)

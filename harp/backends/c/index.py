@@ -12,6 +12,7 @@ _SIGN = 1 << 63
 
 
 Element = Callable[[Buffer, tuple[Index, ...]], str]
+Keep = Callable[[Atom, str], str]
 
 
 def times(a: str, b: str) -> str:
@@ -22,11 +23,15 @@ def times(a: str, b: str) -> str:
 
 
 class IndexPrinter:
-    """Prints polynomials, given the name of each size and loop, and the text of an element."""
+    """Prints polynomials, given the name of each size and loop, and the text of an element.
 
-    def __init__(self, name: Callable[[Atom], str], element: Element | None = None) -> None:
+    `keep` may have a name for the value of a quotient or a maximum, given its text: a variable outside the loops.
+    """
+
+    def __init__(self, name: Callable[[Atom], str], element: Element | None = None, keep: Keep | None = None) -> None:
         self._name = name
         self._element = element
+        self._keep = keep
         self._texts: dict[Index, str] = {}
 
     def text(self, p: Index) -> str:
@@ -73,15 +78,17 @@ class IndexPrinter:
         return "*".join(factors)
 
     def _atom(self, atom: Atom) -> str:
-        if isinstance(atom, FloorDiv):
-            return self.quotient(atom.num, atom.den)
-        if isinstance(atom, Relu):
-            return f"harp_relu({self.text(atom.arg)})"
+        if isinstance(atom, (FloorDiv, Relu)):
+            text = self._computed(atom)
+            return text if self._keep is None else self._keep(atom, text)
         if isinstance(atom, Pick) and isinstance(atom.array, Buffer):
             helper = "harp_pick_or_miss" if atom.misses else "harp_pick"
             assert self._element is not None, "sizes do not depend on data"
             return f"{helper}({self._element(atom.array, atom.at)}, {self.text(atom.size)})"
         return self._name(atom)
+
+    def _computed(self, atom: FloorDiv | Relu) -> str:
+        return f"harp_relu({self.text(atom.arg)})" if isinstance(atom, Relu) else self.quotient(atom.num, atom.den)
 
     def quotient(self, num: Index, den: Index, positive: bool = False) -> str:
         """num // den; a bare `/` only where it is the same. `positive` says that den >= 1 is known otherwise."""

@@ -1,0 +1,89 @@
+"""Products of very small matrices, one for each element of a batch, have a version for each size, without inner loops.
+
+    for b, i < n, j < n { acc = 0; for k < n: acc += x[b, i, k]*y[b, k, j]; out[b, i, j] = acc }
+        ->  if n == 2 { for b { for unroll i < 2, j < 2 { ...; for unroll k < 2 } } } else if n == 3 ... else as it was
+
+The sizes are known at run time only, and loops of two iterations cost more than what is in them. A sum is one chain of
+multiply-adds in the order of k in all versions, so they have the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harp.lower.cost import mentioned
+from harp.lower.loops import For, If, LoopKind, Nest, Stmt, Store, walk
+from harp.lower.products import moving
+from harp.lower.rewrite import Tile, accumulations, distribute, nest, rebuilt, renamed
+from harp.lower.strips import Context
+from harp.trace.expr import Apply
+from harp.trace.index import Atom, Index, Loop, as_index, of
+from harp.trace.ops import Op
+
+# The sizes that have versions, and the most statements and loops that are written out so.
+_SIZES, _STATEMENTS, _LOOPS = (2, 3, 4, 8), 8, 4
+# The size from which on a row of a matrix is a vector.
+_VECTOR = 4
+
+
+def small_products(context: Context, s: Stmt) -> Stmt | None:
+    """The rule; see the top of the file."""
+    if not isinstance(s, Nest) or isinstance(s.body, Nest) or len(s.heads) < 2:
+        return None
+    heads = [h for h in s.heads if isinstance(h, For)]
+    found = list(accumulations(s.body))
+    loops = [*(h.loop for h in heads[1:]), *(h.loop for own, _ in found for h in own)]
+    batch = heads[0].loop
+    statements = sum(isinstance(part, Store) for part in walk(s.body))
+    fits = statements <= _STATEMENTS and len(heads) - 1 + max((len(own) for own, _ in found), default=0) <= _LOOPS
+    if not found or not fits or not all(_is_of_batch(store, batch) for _, store in found):
+        return None
+    if any(mentioned(loop.extent) for loop in loops):
+        return None
+    extents = list(dict.fromkeys(loop.extent for loop in loops))
+    result: Stmt = s
+    for size in reversed(_SIZES):
+        conditions = _equal(extents, size)
+        if conditions is not None:
+            version = nest(heads[:1], _version(heads[1:], s.body, size))
+            result = If(conditions, version, result) if conditions else version
+    return None if result is s else result
+
+
+def _is_of_batch(store: Store, batch: Loop) -> bool:
+    """Whether each element of the batch has its own factors."""
+    value = store.value
+    product = isinstance(value, Apply) and value.op is Op.FMA and store.reduce is None
+    return product and all(batch in moving(factor) for factor in value.args[:2])
+
+
+def _equal(extents: Sequence[Index], size: int) -> tuple[Index, ...] | None:
+    """What is >= 0 if all of the extents are of this size; None if one of them has another."""
+    if any(e.constant not in (None, size) for e in extents):
+        return None
+    return tuple(p for e in extents if e.constant is None for p in (e - size, size - e))
+
+
+def _version(heads: Sequence[For], body: Stmt, size: int) -> Stmt:
+    """The loops of one element of the batch, written out; from a vector's length on with a vector along the columns."""
+    if size < _VECTOR:
+        return _unrolled(nest(heads, body), size)
+    *outer, last = (_fixed(head, size) for head in heads)
+    tile = Tile((*outer[-1:], For(last.loop, LoopKind.SIMD)), (size,) * len((*outer[-1:], last)), unroll=True)
+    places: dict[Atom, Index] = {head.loop: of(new.loop) for head, new in zip(heads, (*outer, last), strict=True)}
+    return nest(outer[:-1], distribute(_unrolled(renamed(body, places), size), tile))
+
+
+def _fixed(head: For, size: int) -> For:
+    return For(Loop(head.loop.axis, as_index(size)), LoopKind.UNROLL)
+
+
+def _unrolled(s: Stmt, size: int) -> Stmt:
+    """The statement with loops of this size, written out."""
+    if not isinstance(s, Nest):
+        return rebuilt(s, lambda part: _unrolled(part, size))
+    heads = [_fixed(head, size) for head in s.heads if isinstance(head, For)]
+    places: dict[Atom, Index] = {
+        head.loop: of(new.loop) for head, new in zip(s.heads, heads, strict=True) if isinstance(head, For)
+    }
+    return nest(heads, _unrolled(renamed(s.body, places), size))
