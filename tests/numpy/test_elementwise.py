@@ -89,6 +89,28 @@ def test_power(dtype):
             hnp.power(a, -1)
 
 
+@pytest.mark.parametrize("exponent", [*range(-17, 18), 2.0, -3.0])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_whole_powers(exponent, dtype):
+    """Half a unit in the last place for each multiplication, also of very small and very large numbers; 1 for 0."""
+    exact = np.longdouble if dtype == "float64" else np.float64
+    x = np.array([0.0, -0.0, 1.0, -1.5, 3.7, 1e-20, -1e20, np.inf, -np.inf, np.nan, 1.0000001, 7e-3], dtype)
+    with np.errstate(all="ignore"):
+        expected = (x.astype(exact) ** exact(exponent)).astype(dtype)
+    for power in (hnp.power, harp.jit(hnp.power, static_argnums=1)):
+        found = np.asarray(power(x, exponent))
+        assert found.dtype == x.dtype
+        np.testing.assert_allclose(found, expected, rtol=8 * np.finfo(dtype).eps)
+        np.testing.assert_array_equal(np.signbit(found[:9]), np.signbit(expected[:9]))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64"])
+def test_whole_powers_of_integers(dtype):
+    x = np.arange(-5, 6).astype(dtype)
+    for exponent in range(18):
+        np.testing.assert_array_equal(np.asarray(hnp.power(x, exponent)), x**exponent)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_the_power_one_half_is_no_root(dtype):
     x = np.array([-np.inf, -0.0, 0.0, 4.0, np.inf, -1.0], dtype)

@@ -1,0 +1,73 @@
+"""Products of very small matrices: the numbers are NumPy's at all sizes, and have the same bits in all versions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import harp
+import harp.numpy as hnp
+
+PRODUCTS = {
+    "matrices": (lambda x, y: x @ y, ("bij", "bjk")),
+    "vectors": (lambda x, y: hnp.einsum("bij,bj->bi", x, y), ("bij", "bj")),
+    "transposed": (lambda x, y: hnp.einsum("bij,bkj->bik", x, y), ("bij", "bkj")),
+    "with a tail": (lambda x, y: hnp.maximum(x @ y + 1, 0), ("bij", "bjk")),
+    "two batches": (lambda x, y: x @ y, ("abij", "abjk")),
+}
+NUMPY = {
+    "matrices": lambda x, y: x @ y,
+    "vectors": lambda x, y: np.einsum("bij,bj->bi", x, y),
+    "transposed": lambda x, y: np.einsum("bij,bkj->bik", x, y),
+    "with a tail": lambda x, y: np.maximum(x @ y + 1, 0),
+    "two batches": lambda x, y: x @ y,
+}
+COMPILED = {name: harp.jit(f) for name, (f, _) in PRODUCTS.items()}
+GRADIENTS = {
+    name: harp.jit(harp.grad(lambda x, y, f=f: hnp.sum(f(x, y) ** 2), argnums=(0, 1)))
+    for name, (f, _) in PRODUCTS.items()
+}
+SIZES = st.sampled_from([0, 1, 2, 3, 4, 5, 8, 9])
+
+
+def operands(name, batch, sizes, dtype="f8"):
+    extents = {"a": 2, "b": batch, **dict(zip("ijk", sizes, strict=True))}
+    shapes = ([extents[label] for label in labels] for labels in PRODUCTS[name][1])
+    rng = np.random.default_rng(batch)
+    return [rng.integers(-9, 9, shape).astype(dtype) for shape in shapes]
+
+
+@given(st.sampled_from(sorted(PRODUCTS)), st.integers(0, 5), st.tuples(SIZES, SIZES, SIZES), st.sampled_from("fd"))
+def test_as_in_numpy(name, batch, sizes, dtype):
+    x, y = operands(name, batch, sizes, dtype)
+    np.testing.assert_array_equal(np.asarray(COMPILED[name](x, y)), NUMPY[name](x, y))
+
+
+@given(st.sampled_from(sorted(PRODUCTS)), SIZES)
+def test_gradients_are_products(name, size):
+    """Of the square of a product of whole numbers, differences of step 1 are exact where no kink is crossed."""
+    if name == "with a tail":
+        return
+    x, y = operands(name, 2, (size,) * 3)
+    step = np.random.default_rng(1).integers(-2, 3, x.shape).astype("f8")
+    found = np.sum(np.asarray(GRADIENTS[name](x, y)[0]) * step)
+    high, low = (np.sum(NUMPY[name](x + by, y) ** 2) for by in (step, -step))
+    np.testing.assert_allclose(found, (high - low) / 2)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 8])
+def test_same_bits_as_in_other_versions(size):
+    """A matrix with a row of zeros below it takes another version."""
+    rng = np.random.default_rng(size)
+    x, y = rng.normal(size=(2, 7, size, size))
+    taller = np.concatenate([x, np.zeros((7, 1, size))], 1)
+    whole = np.asarray(COMPILED["matrices"](taller, y))
+    np.testing.assert_array_equal(np.asarray(COMPILED["matrices"](x, y)), whole[:, :size])
+
+
+def test_loops_are_written_out():
+    text = COMPILED["matrices"].lower(*np.ones((2, 5, 3, 3))).loops
+    assert text.count("for unroll") >= 9
+    assert "for unroll" not in harp.jit(lambda x, y: x @ y).lower(*np.ones((2, 5, 5))).loops
