@@ -40,6 +40,71 @@ HARP_INLINE float harp_pow_f32(float a, float b)
 }
 """,
 }
+# Exponents that are known when the program is compiled: whole ones, and halves of float32. Square and multiply.
+_KNOWN_F32: Mapping[str, str] = {
+    "pow_whole": """\
+/* a^n for a constant n with 1 <= |n| <= 15: in double, so that it is rounded once. */
+HARP_INLINE float harp_pow_whole_f32(float a, int n)
+{
+    const int m = n < 0 ? -n : n;
+    const double x = a;
+    double p = x;
+    if (m >= 8) p = p*p*(m & 4 ? x : 1);
+    if (m >= 4) p = p*p*(m & 2 ? x : 1);
+    if (m >= 2) p = p*p*(m & 1 ? x : 1);
+    return (float)(n < 0 ? 1/p : p);
+}
+""",
+    "pow_half": """\
+/* a^(n/2) for a constant odd n with |n| <= 7, in double. The powers of -0 and -infinity are those of 0 and infinity. */
+HARP_INLINE float harp_pow_half_f32(float a, int n)
+{
+    const int m = (n < 0 ? -n : n)/2;
+    const float size = a == -__builtin_inff() ? -a : a + 0;
+    if (n == 1) return sqrtf(size);
+    const double x = size;
+    double p = sqrt(x);
+    if (m & 1) p = p*x;
+    if (m & 2) p = p*(x*x);
+    return (float)(n < 0 ? 1/p : p);
+}
+""",
+}
+_KNOWN_F64: Mapping[str, str] = {
+    "times_pair": """\
+/* (*h + *l)*(b + rest), where the second parts are what the first ones lost. */
+HARP_INLINE void harp_times_pair_f64(double *h, double *l, double b, double rest)
+{
+    const double p = *h*b, lost = harp_rest_f64(*h, b, p);
+    *l = lost + harp_madd_f64(*h, rest, *l*b);
+    *h = p;
+}
+""",
+    "pow_whole": """\
+/* a^n for a constant n with 1 <= |n| <= 15. Where a product overflows, what it lost is not finite. */
+HARP_INLINE double harp_pow_whole_f64(double a, int n)
+{
+    const int m = n < 0 ? -n : n;
+    const double x = n < 0 ? 1/a : a, rest = n < 0 ? -harp_rest_f64(x, a, 1)*x : 0;
+    double h = x, l = rest;
+    if (m >= 8) harp_times_pair_f64(&h, &l, h, l);
+    if (m >= 8 && m & 4) harp_times_pair_f64(&h, &l, x, rest);
+    if (m >= 4) harp_times_pair_f64(&h, &l, h, l);
+    if (m >= 4 && m & 2) harp_times_pair_f64(&h, &l, x, rest);
+    if (m >= 2) harp_times_pair_f64(&h, &l, h, l);
+    if (m >= 2 && m & 1) harp_times_pair_f64(&h, &l, x, rest);
+    return (l - l == 0) & (h != 0) ? h + l : h;
+}
+""",
+    "pow_half": """\
+/* The square root or, for n = -1, its reciprocal. The powers of -0 and -infinity are those of 0 and infinity. */
+HARP_INLINE double harp_pow_half_f64(double a, int n)
+{
+    const double x = a == -__builtin_inf() ? -a : a + 0, root = sqrt(x);
+    return n < 0 ? 1/root : root;
+}
+""",
+}
 _SIGNED = """\
 /* The power of a negative number: of an odd whole exponent negative, of another one that is not whole NaN. */
 HARP_INLINE $T harp_pow_signed_$s($T a, $T b, $T power, $T nan)
@@ -109,4 +174,4 @@ def family(dtype: DType) -> Mapping[str, str]:
     """The functions of this dtype, each after those that it calls."""
     end = "0x1p23f" if dtype is f32 else "0x1p52"
     signed = {"pow_signed": _SIGNED.replace("$whole_end", end)}
-    return {**signed, **(_F32 if dtype is f32 else _F64)}
+    return {**signed, **(_F32 if dtype is f32 else _F64), **(_KNOWN_F32 if dtype is f32 else _KNOWN_F64)}
