@@ -64,6 +64,7 @@ class Op(enum.Enum):
     EXPM1 = "expm1"
     LOG = "log"
     LOG2 = "log2"
+    LOG10 = "log10"
     LOG1P = "log1p"
     SIN = "sin"
     COS = "cos"
@@ -189,6 +190,7 @@ INFO: dict[Op, OpInfo] = {
     Op.EXPM1: OpInfo(1, _INEXACT, Result.SAME, np.expm1, 12),
     Op.LOG: OpInfo(1, _INEXACT, Result.SAME, np.log, 12),
     Op.LOG2: OpInfo(1, _FLOAT, Result.SAME, np.log2, 12),
+    Op.LOG10: OpInfo(1, _FLOAT, Result.SAME, np.log10, 12),
     Op.LOG1P: OpInfo(1, _INEXACT, Result.SAME, np.log1p, 12),
     Op.SIN: OpInfo(1, _INEXACT, Result.SAME, np.sin, 12),
     Op.COS: OpInfo(1, _INEXACT, Result.SAME, np.cos, 12),

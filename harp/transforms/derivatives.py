@@ -210,6 +210,8 @@ RULES: dict[Op, tuple[Partial | None, ...]] = {
     Op.LOG: (lambda ct, args, out: div(ct, args[0]),),
     # log2 a -> ct / (a*ln 2)
     Op.LOG2: (lambda ct, args, out: div(ct, mul(args[0], number(math.log(2), ct))),),
+    # log10 a -> ct / (a*ln 10)
+    Op.LOG10: (lambda ct, args, out: div(ct, mul(args[0], number(math.log(10), ct))),),
     # log(1 + a) -> ct / (1 + a)
     Op.LOG1P: (lambda ct, args, out: div(ct, add(args[0], number(1, ct))),),
     # sin a -> ct*cos a

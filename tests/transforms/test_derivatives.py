@@ -67,6 +67,7 @@ POINTS = {
     Op.EXPM1: (0.7,),
     Op.LOG: (0.7,),
     Op.LOG2: (0.7,),
+    Op.LOG10: (0.7,),
     Op.LOG1P: (0.7,),
     Op.SIN: (0.7,),
     Op.COS: (0.7,),

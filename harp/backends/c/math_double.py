@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from harp.backends.c import math_single
 from harp.trace import special
 from harp.trace.dtypes import DType, f32
 
@@ -205,8 +206,7 @@ HARP_INLINE $T harp_nextafter_$s($T a, $T b)
 """
 _DOUBLE: Mapping[str, str] = {**_HYPERBOLIC, **_ANGLES, **_ROOTS, **_ERROR}
 _ROUNDED = (
-    *("sinh", "cosh", "asinh", "acosh", "atanh", "atan", "asin", "acos", "cbrt", "erf", "erfc", "erfinv"),
-    "atan2",
+    *("erf", "erfc", "erfinv"),
 )
 _PAIRS = ("atan2",)
 _HYPOT = """\
@@ -226,5 +226,7 @@ def _rounded(name: str) -> str:
 
 def family(dtype: DType) -> Mapping[str, str]:
     """The functions of this dtype, each after those that it calls; those of float32 call those of float64."""
-    own = {**{name: _rounded(name) for name in _ROUNDED}, "hypot": _HYPOT} if dtype is f32 else _DOUBLE
-    return {**own, "nextafter": _NEXT}
+    if dtype is not f32:
+        return {**_DOUBLE, "nextafter": _NEXT}
+    rounded = {name: _rounded(name) for name in _ROUNDED}
+    return {**rounded, **math_single.family(), "hypot": _HYPOT, "nextafter": _NEXT}

@@ -95,6 +95,7 @@ ROWS: Mapping[Op, Row] = {
     Op.EXPM1: _on(_FLOAT, "harp_expm1_{s}({a})"),
     Op.LOG: _on(_FLOAT, "harp_log_{s}({a})"),
     Op.LOG2: _on(_FLOAT, "harp_log2_{s}({a})"),
+    Op.LOG10: _on(_FLOAT, "harp_log10_{s}({a})"),
     Op.LOG1P: _on(_FLOAT, "harp_log1p_{s}({a})"),
     Op.SIN: _on(_FLOAT, "harp_sin_{s}({a})"),
     Op.COS: _on(_FLOAT, "harp_cos_{s}({a})"),
