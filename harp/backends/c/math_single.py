@@ -127,7 +127,8 @@ HARP_INLINE float harp_atan_f32(float x)
 HARP_INLINE float harp_atan2_f32(float y, float x)
 {
     const float a = fabsf(y), b = fabsf(x), less = a > b ? b : a, more = a > b ? a : b;
-    const float top = less == __builtin_inff() ? 1 : less, high = less == __builtin_inff() ? 1 : more;
+    const int both = (less == __builtin_inff()) & (more == __builtin_inff());
+    const float top = both ? 1 : less, high = both ? 1 : more;
     const double p = harp_atan_part_f32((double)top/(high == 0 ? 1 : high));
     const double q = a > b ? 0x1.921fb54442d18p+0 - p : p;
     const double value = copysignf(1, x) < 0 ? 0x1.921fb54442d18p+1 - q : q;
