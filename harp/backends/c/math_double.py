@@ -205,10 +205,6 @@ HARP_INLINE $T harp_nextafter_$s($T a, $T b)
 }
 """
 _DOUBLE: Mapping[str, str] = {**_HYPERBOLIC, **_ANGLES, **_ROOTS, **_ERROR}
-_ROUNDED = (
-    *("erf", "erfc", "erfinv"),
-)
-_PAIRS = ("atan2",)
 _HYPOT = """\
 /* No square of a float is too large or too small for a double. */
 HARP_INLINE float harp_hypot_f32(float a, float b)
@@ -219,14 +215,8 @@ HARP_INLINE float harp_hypot_f32(float a, float b)
 """
 
 
-def _rounded(name: str) -> str:
-    given, passed = ("float a, float b", "a, b") if name in _PAIRS else ("float a", "a")
-    return f"HARP_INLINE float harp_{name}_f32({given}) {{ return (float)harp_{name}_f64({passed}); }}\n"
-
-
 def family(dtype: DType) -> Mapping[str, str]:
     """The functions of this dtype, each after those that it calls; those of float32 call those of float64."""
     if dtype is not f32:
         return {**_DOUBLE, "nextafter": _NEXT}
-    rounded = {name: _rounded(name) for name in _ROUNDED}
-    return {**rounded, **math_single.family(), "hypot": _HYPOT, "nextafter": _NEXT}
+    return {**math_single.family(), "hypot": _HYPOT, "nextafter": _NEXT}

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from harp.trace.dtypes import DType, f32, f64
+
 # (cosh(r) - 1)/r^2 and (sinh(r) - r)/r^3 in r^2, for |r| <= log(2)/2, to 2^-34 and 2^-37 of the function
 _COSH = ("0x1.6d9790fa14b31p-10", "0x1.55547ecdb3363p-5", "0x1.00000043fa7dp-1")
 _SINH = ("0x1.a16ff1ad6d63cp-13", "0x1.1110b1c3974fap-7", "0x1.5555557387a95p-3")
@@ -35,13 +37,42 @@ _ASIN = (
     *("0x1.33546e246ce8fp-5", "0x1.d92372e41471bp-7", "0x1.0491612070063p-5", "0x1.6caed9924fddfp-5"),
     *("0x1.33387c6d971cfp-4", "0x1.55554c600fe61p-3"),
 )
+# erf(x)/x - 1 in x^2 for |x| <= 3/4, and log2(erfc(a + t)/erfc(a))/t in t for a + t from 3/4 to 4 with a = 0x1.b00036p-1.
+# They make an error of 2^-29 and 2^-27 of erf(x).
+_ERF_NEAR = (
+    *("-0x1.613e18p-11f", "0x1.4f1888p-8f", "-0x1.b7a75cp-6f", "0x1.ce2acep-4f", "-0x1.81273ap-2f", "0x1.06eba8p-3f"),
+)
+_ERF_FAR = (
+    *("0x1.50bdc6p-12f", "-0x1.97b23ep-9f", "0x1.12d714p-6f", "-0x1.1d8808p-4f", "-0x1.2f9e6cp+0f", "-0x1.b74354p+1f"),
+)
+# exp(a*a)*erfc(a) in 1/(a + 3) for a >= 0, to 2^-29; (exp(r) - 1)/r for |r| <= log(2)/2, to 2^-28 of exp(r)
+_ERFC = (
+    *("0x1.a63a9d140e797p+11", "-0x1.71f853663724cp+12", "0x1.c947ebc666e65p+11", "-0x1.02c5d03f4d9d2p+10"),
+    *("0x1.3c2cc5fe5771ep+8", "-0x1.44c7de789b672p+2", "0x1.0371ccb661687p+4", "0x1.244a6e482f37ap+2"),
+    *("0x1.b3ad8d270733p+0", "0x1.20c1f34dc86fp-1", "0x1.01edd90ae30ap-19"),
+)
+_EXP = (
+    *("0x1.6ae686a63202cp-10", "0x1.12682fb10246bp-7", "0x1.5558252fb23cep-5", "0x1.5554182091e5ep-3"),
+    *("0x1.fffffc171afa9p-2", "0x1.0000008af7ef9p+0"),
+)
+# erfinv(x)/x in w - 2.5 and w - 10.475, where w = -log(1 - x*x), for w <= 5 and for 5 <= w <= 15.95, to 2^-28
+_ERFINV_NEAR = (
+    *("0x1.70f417a0bc98fp-32", "-0x1.2d6def5d8c86bp-27", "0x1.35dec7e45f2d2p-26", "0x1.f43f2d71d785bp-22"),
+    *("-0x1.ccfc45d57a4bbp-19", "-0x1.4cfcecc0aeb04p-18", "0x1.c9c597629a632p-13", "-0x1.4866457ef1756p-10"),
+    *("-0x1.11c42017ade87p-8", "0x1.f91e8b0a325fp-3", "0x1.805c5d073ec82p+0"),
+)
+_ERFINV_FAR = (
+    *("0x1.2e64ad34cc92ap-39", "-0x1.5dd1bdbdaef07p-35", "0x1.79e9a09d1325fp-32", "-0x1.15bbc4cc27287p-29"),
+    *("0x1.e3a6a702a2818p-33", "0x1.4a73b8729bc87p-22", "-0x1.012ac57472866p-17", "0x1.47b7653da2cb8p-13"),
+    *("-0x1.d47497167d7ap-9", "0x1.3e01ebc6f7b47p-3", "0x1.8900724c2e02ep+1"),
+)
 
 
-def polynomial(value: str, x: str, coefficients: Sequence[str]) -> str:
+def polynomial(value: str, x: str, coefficients: Sequence[str], dtype: DType = f64) -> str:
     """Statements that compute it by Horner's rule."""
     first, *others = coefficients
-    steps = [f"{value} = harp_madd_f64({value}, {x}, {c});" for c in others]
-    return "\n    ".join([f"double {value} = {first};", *steps])
+    steps = [f"{value} = harp_madd_{dtype.name}({value}, {x}, {c});" for c in others]
+    return "\n    ".join([f"{'float' if dtype is f32 else 'double'} {value} = {first};", *steps])
 
 
 # x = n*log(2) + r: c = cosh(r), s = sinh(r), high = 2^n/2, low = 2^-n/2. From 90 on the results are infinite as float.
@@ -175,8 +206,49 @@ HARP_INLINE float harp_cbrt_f32(float x)
 }}
 """,
 }
+_ERROR: Mapping[str, str] = {
+    "erf": f"""\
+/* Below 3/4 it is x + x*P(x*x), else 1 - 2^(c + t*P(t)) with t = |x| - a, where c = log2(erfc(a)) is nearly a float. */
+HARP_INLINE float harp_erf_f32(float x)
+{{
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    const float a = 4 < fabsf(x) ? 4 : fabsf(x), c = -0x1.0d2f28p+1f, t = a - 0x1.b00036p-1f, z = a*a;
+    {polynomial("p", "t", _ERF_FAR, f32)}
+    {polynomial("q", "z", _ERF_NEAR, f32)}
+    const float n = (harp_madd_f32(t, p, c) + 0x1.8p23f) - 0x1.8p23f, r = harp_madd_f32(t, p, c - n);
+    const float scale = harp_two_to_f32(n), far = harp_madd_f32(-r*scale, harp_exp2_poly_f32(r), 1 - scale);
+    return copysignf(a < 0.75f ? harp_madd_f32(a, q, a) : far, x);
+#else
+    return (float)harp_erf_f64(x);
+#endif
+}}
+""",
+    "erfc": f"""\
+/* From 10.2 on it is 0 as float. */
+HARP_INLINE float harp_erfc_f32(float x)
+{{
+    const double a = 10.2f < fabsf(x) ? 10.2f : fabsf(x), u = 1/(a + 3), c = -a*a;
+    const double up = harp_madd_f64(c, 0x1.71547652b82fep+0, 0x1.8p52);
+    const double r = harp_madd_f64(up - 0x1.8p52, -0x1.62e42fefa39efp-1, c);
+    {polynomial("p", "u", _ERFC)}
+    {polynomial("q", "r", _EXP)}
+    const double power = harp_madd_f64(q, r, 1)*harp_from_bits_f64((harp_bits_f64(up) + 1023) << 52)*p;
+    return (float)(x < 0 ? 2 - power : power);
+}}
+""",
+    "erfinv": f"""\
+HARP_INLINE float harp_erfinv_f32(float x)
+{{
+    const float size = fabsf(x), end = size == 1 ? __builtin_inff() : __builtin_nanf("");
+    const double a = x, w = -harp_log_short_f32(1 - a*a), near = w - 2.5, far = w - 10.475;
+    {polynomial("p", "near", _ERFINV_NEAR)}
+    {polynomial("q", "far", _ERFINV_FAR)}
+    return size < 1 ? (float)(a*(w < 5 ? p : q)) : copysignf(end, x);
+}}
+""",
+}
 
 
 def family() -> Mapping[str, str]:
     """The functions, each after those that it calls."""
-    return {**_HYPERBOLIC, **_ANGLES, **_ROOTS}
+    return {**_HYPERBOLIC, **_ANGLES, **_ROOTS, **_ERROR}
