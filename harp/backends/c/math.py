@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from harp.backends.c import math_fused
 from harp.trace.dtypes import DType, f32, f64
 
 PLAIN: Mapping[str, str] = {
@@ -337,4 +338,6 @@ def fields(dtype: DType) -> dict[str, str]:
 
 def family(dtype: DType) -> Mapping[str, str]:
     """The functions of this dtype, each after those that it calls."""
-    return {**_BASE, **_EXP, **(_OF_F32 if dtype is f32 else _OF_F64), **_LOG}
+    if dtype is f32:
+        return {**_BASE, **_EXP, **_OF_F32, **_LOG, **math_fused.logarithms(_LOG)}
+    return {**_BASE, **_EXP, **_OF_F64, **_LOG}
