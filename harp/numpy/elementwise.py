@@ -345,15 +345,7 @@ def _to_tens(a: Expr, places: int) -> Expr:
 
 
 def _half_to_even(a: Expr) -> Expr:
-    size = apply(Op.ABS, a)
-    below, half = _floor(size), const(0.5, a.dtype)
-    rest = apply(Op.ADD, size, apply(Op.NEG, below))  # exact
-    halved = apply(Op.MUL, below, half)
-    is_odd = apply(Op.NOT, apply(Op.EQ, _floor(halved), halved))
-    up = apply(Op.OR, apply(Op.LT, half, rest), apply(Op.AND, apply(Op.EQ, rest, half), is_odd))
-    nearest = _select(up, apply(Op.ADD, below, const(1, a.dtype)), below)
-    signed = _select(apply(Op.LT, a, zero_of(a.dtype)), apply(Op.NEG, nearest), nearest)
-    return _select(apply(Op.EQ, a, signed), apply(Op.STOP, a), signed)  # -0.0 stays; the gradient is 0
+    return apply(Op.RINT, a)
 
 
 def sign(x: object) -> Array:

@@ -133,7 +133,7 @@ def test_select_and_cast():
     assert pullback(apply(Op.MUL, x, rounded), SEED) == {0: apply(Op.MUL, SEED, rounded)}
 
 
-@pytest.mark.parametrize("op", [Op.FLOOR, Op.STOP])
+@pytest.mark.parametrize("op", [Op.FLOOR, Op.RINT, Op.STOP])
 def test_no_gradient_flows_through(op):
     assert pullback(apply(op, X[0]), SEED) == {}
 

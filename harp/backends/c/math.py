@@ -71,6 +71,18 @@ HARP_INLINE $T harp_madd_$s($T a, $T b, $T c)
 #endif
 }
 """,
+    "rint": """\
+/* The nearest whole number, halves to the even one. What is added to a small number leaves no place for its fraction. */
+HARP_INLINE $T harp_rint_$s($T a)
+{
+#if defined(__SSE4_1__) || defined(__aarch64__)
+    return __builtin_rint$f(a);
+#else
+    const $T end = (($U)1 << $mant), size = fabs$f(a);
+    return size < end ? copysign$f((size + end) - end, a) : a;
+#endif
+}
+""",
     "bits": """\
 HARP_INLINE $U harp_bits_$s($T a)
 {

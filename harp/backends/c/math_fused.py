@@ -25,8 +25,9 @@ HARP_INLINE float harp_${name}_f32(float x)
 {
     const float up = x*0x1p24f, y = x < 0x1p-126f ? up : x, shift = x < 0x1p-126f ? 24 : 0;
     const float f = harp_log_part_f32(y), k = harp_log_whole_f32(y) - shift;
-    const float large = f*$high, lost = harp_madd_f32(f, $low, harp_madd_f32(f, $high, -large));
+    const float large = f*$high, lost = harp_madd_f32(f, $high, -large);
     $polynomial
+    const float least = harp_madd_f32(f, $low, lost), some = harp_madd_f32(f, f*p, least);
     const float whole = $whole, sum = whole + large, small = $rest;
     return harp_log_ends_f32(x, sum + (small + ((whole - sum) + large)));
 }
@@ -34,12 +35,12 @@ HARP_INLINE float harp_${name}_f32(float x)
 $plain#endif
 """)
 _FIELDS: Mapping[str, Mapping[str, str]] = {
-    "log2": {"high": "0x1.715476p+0f", "low": "0x1.4ae0cp-26f", "whole": "k", "rest": "harp_madd_f32(f, f*p, lost)"},
+    "log2": {"high": "0x1.715476p+0f", "low": "0x1.4ae0cp-26f", "whole": "k", "rest": "some"},
     "log10": {
         "high": "0x1.bcb7b2p-2f",
         "low": "-0x1.5b235ep-27f",
         "whole": "k*0x1.344p-2f",
-        "rest": "harp_madd_f32(k, 0x1.3509f8p-18f, harp_madd_f32(f, f*p, lost))",
+        "rest": "harp_madd_f32(k, 0x1.3509f8p-18f, some)",
     },
 }
 

@@ -118,6 +118,7 @@ ROWS: Mapping[Op, Row] = {
     Op.NEXTAFTER: _on(_FLOAT, "harp_nextafter_{s}({a}, {b})"),
     Op.COPYSIGN: _on(_FLOAT, "copysign{f}({a}, {b})"),
     Op.FLOOR: _on(_FLOAT, "floor{f}({a})"),
+    Op.RINT: _on(_FLOAT, "harp_rint_{s}({a})"),
     Op.STOP: _on(_ALL, "{a}"),
     Op.OPAQUE: _on(_FLOAT, "{a}"),
     Op.FMA: _on(_FLOAT, "__builtin_fma{f}({a}, {b}, {c})"),
