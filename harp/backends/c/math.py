@@ -72,7 +72,7 @@ HARP_INLINE $T harp_madd_$s($T a, $T b, $T c)
 }
 """,
     "rint": """\
-/* The nearest whole number, halves to the even one. What is added to a small number leaves no place for its fraction. */
+/* The nearest whole number, halves to the even one. A sum with a large number has no place for a fraction. */
 HARP_INLINE $T harp_rint_$s($T a)
 {
 #if defined(__SSE4_1__) || defined(__aarch64__)
