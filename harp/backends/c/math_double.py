@@ -1,4 +1,4 @@
-"""Inverse and hyperbolic functions, erf and the like, in double; those of float32 are these, rounded.
+"""Inverse and hyperbolic functions, erf and the like, of float64; for float32 see `harp.backends.c.math_single`.
 
 As in `harp.backends.c.math` there is no branch and no call. Polynomials without another source are near-minimax
 (interpolated at Chebyshev's points in 60 digits).
@@ -209,8 +209,9 @@ _HYPOT = """\
 /* No square of a float is too large or too small for a double. */
 HARP_INLINE float harp_hypot_f32(float a, float b)
 {
-    const double x = a, y = b, inf = __builtin_inf(), root = sqrt(harp_madd_f64(x, x, y*y));
-    return (float)(((fabs(x) == inf) | (fabs(y) == inf)) ? inf : root);
+    const double x = a, y = b;
+    const float root = (float)sqrt(harp_madd_f64(x, x, y*y)), inf = __builtin_inff();
+    return ((fabsf(a) == inf) | (fabsf(b) == inf)) ? inf : root;
 }
 """
 

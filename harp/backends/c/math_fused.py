@@ -1,8 +1,8 @@
 """Logarithms of float32 to base 2 and 10 where there is a fused multiply-add: it tells what a product lost.
 
-log(1 + f)/log(b) = f*L + f^2*P(f), with the product f*L in two parts, and k is added to the large one. The polynomials are
-minimax (Remez), rounded to float: 2^-27 of the result. Without the instruction, heads of numbers are split off instead,
-as in `harp.backends.c.math`.
+log(1 + f)/log(b) = f*L + f^2*P(f), with the product f*L in two parts, and k is added to the large one. The polynomials
+are minimax (Remez), rounded to float: 2^-27 of the result. Without the instruction, heads of numbers are split off
+instead, as in `harp.backends.c.math`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from harp.trace.dtypes import DType, f32
 
-# NaN comes from x - x where x is NaN or infinite. y is clamped where the power of any other number than 1 is 0 or infinite.
+# x - x is NaN where x is NaN or infinite. y is clamped where the power of any other number than 1 is 0 or infinite.
 _F32: Mapping[str, str] = {
     "pow": """\
 HARP_INLINE float harp_pow_f32(float a, float b)

@@ -1,8 +1,9 @@
-"""Inverse and hyperbolic functions of float32, computed in double with short polynomials and rounded once.
+"""Inverse and hyperbolic functions, erf and the like, of float32: in double with short polynomials, rounded once.
 
 A relative error of 2^-28 before rounding adds 1/32 ULP to it, so the polynomials are half as long as those of float64
 in `harp.backends.c.math_double`, and no division is needed where that of float64 has one to gain precision. Exponents
-and selects stay in float where they can, which is twice as many lanes. All polynomials are minimax (Remez).
+and selects stay in float where they can, which is twice as many lanes. erf is computed in float where there is a fused
+multiply-add. All polynomials are minimax (Remez).
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ _ASIN = (
     *("0x1.33546e246ce8fp-5", "0x1.d92372e41471bp-7", "0x1.0491612070063p-5", "0x1.6caed9924fddfp-5"),
     *("0x1.33387c6d971cfp-4", "0x1.55554c600fe61p-3"),
 )
-# erf(x)/x - 1 in x^2 for |x| <= 3/4, and log2(erfc(a + t)/erfc(a))/t in t for a + t from 3/4 to 4 with a = 0x1.b00036p-1.
-# They make an error of 2^-29 and 2^-27 of erf(x).
+# erf(x)/x - 1 in x^2 for |x| <= 3/4, and log2(erfc(a + t)/erfc(a))/t in t for a + t from 3/4 to 4 with the a that the
+# function subtracts. They make errors of 2^-29 and 2^-27 of erf(x).
 _ERF_NEAR = (
     *("-0x1.613e18p-11f", "0x1.4f1888p-8f", "-0x1.b7a75cp-6f", "0x1.ce2acep-4f", "-0x1.81273ap-2f", "0x1.06eba8p-3f"),
 )
