@@ -109,7 +109,7 @@ def remainder(a: object, b: object) -> Array:
 
 @_exact_for_sizes(operator.pow)
 def power(a: object, b: object) -> Array:
-    """Elementwise a ** b. Squares, cubes and reciprocals are computed by multiplication.
+    """Elementwise a ** b. Squares, cubes and reciprocals are products; compiled, small constant exponents are too.
 
     Integers to negative powers that are known before the program runs raise DTypeError; others are truncated, to 0, 1
     or -1.
