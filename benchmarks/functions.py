@@ -27,8 +27,8 @@ except ImportError:
     jax = None
 
 ONE = [
-    *("exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan"),
-    *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan"),
+    *("asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
 ]
 TWO = ["pow", "atan2", "hypot", "maximum", "logaddexp"]
 SIZE, ROUNDS = 1 << 20, 21

@@ -24,7 +24,7 @@ from harp.backends.toolchain import base_flags, find_toolchain
 from harp.trace.dtypes import DType, f32, f64
 from harp.trace.ops import INFO, Op
 
-OPS = (Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG1P, Op.SIN, Op.COS, Op.TAN, Op.TANH, Op.POW)
+OPS = (Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P, Op.SIN, Op.COS, Op.TAN, Op.TANH, Op.POW)
 OPS += (Op.ASIN, Op.ACOS, Op.ATAN, Op.SINH, Op.COSH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.CBRT, Op.ERF, Op.ERFC)
 OPS += (Op.ATAN2, Op.HYPOT)
 PATTERNS = 1 << 32
@@ -90,7 +90,7 @@ def build(folder: pathlib.Path, ops: tuple[Op, ...] = OPS, *more: str) -> dict[t
             exact = ", ".join(f"({fields['W']}){x}" for x in arguments)
             body += SOURCE.format(**fields, name=f"{op.value}_{dtype.name}", call=call, libm=op.value, x=exact)
     source, library = folder / "ulp.c", folder / "ulp.so"
-    source.write_text(header(body) + body)
+    source.write_text("#include <math.h>\n" + header(body) + body)
     flags = [*base_flags(toolchain), *more, "-Wall", "-Wextra", "-Werror", "-O2", "-shared"]
     subprocess.run([*toolchain.command, *flags, str(source), "-o", str(library), "-lm"], check=True)
     loaded = ctypes.CDLL(str(library))

@@ -14,8 +14,8 @@ from harp.numpy import complexes
 from harp.trace import arithmetic, dtypes
 from harp.trace.arithmetic import ARITHMETIC, require, zero_of
 from harp.trace.array import OPERATORS, Array, marked
-from harp.trace.dtypes import Kind, bool_, f64, real_of
-from harp.trace.expr import Expr, apply, cast, const
+from harp.trace.dtypes import Kind, bool_, real_of
+from harp.trace.expr import Expr, apply, const
 from harp.trace.expr import select as _select
 from harp.trace.intervals import limits
 from harp.trace.ops import Op
@@ -218,21 +218,14 @@ def log2(x: object) -> Array:
 
 
 def log10(x: object) -> Array:
-    """Elementwise logarithm to base 10, within 2 units in the last place; NaN below 0."""
-    return float_map(_log10, x)
+    """Elementwise logarithm to base 10; NaN below 0."""
+    return float_map(lambda a: _scaled_log(a, 10) if a.dtype.is_complex else apply(Op.LOG10, a), x)
 
 
 def _scaled_log(a: Expr, base: float) -> Expr:
     """The logarithm of a complex number to another base than e, by its parts."""
     log, factor = apply(Op.LOG, a), const(1 / math.log(base), real_of(a.dtype))
     return complexes.scaled(log, factor)
-
-
-def _log10(a: Expr) -> Expr:  # in float64, for the factor would cost float32 another unit
-    if a.dtype.is_complex:
-        return _scaled_log(a, 10)
-    wide = apply(Op.MUL, apply(Op.LOG2, cast(a, f64)), const(math.log10(2), f64))
-    return cast(wide, a.dtype)
 
 
 def log1p(x: object) -> Array:
@@ -352,15 +345,7 @@ def _to_tens(a: Expr, places: int) -> Expr:
 
 
 def _half_to_even(a: Expr) -> Expr:
-    size = apply(Op.ABS, a)
-    below, half = _floor(size), const(0.5, a.dtype)
-    rest = apply(Op.ADD, size, apply(Op.NEG, below))  # exact
-    halved = apply(Op.MUL, below, half)
-    is_odd = apply(Op.NOT, apply(Op.EQ, _floor(halved), halved))
-    up = apply(Op.OR, apply(Op.LT, half, rest), apply(Op.AND, apply(Op.EQ, rest, half), is_odd))
-    nearest = _select(up, apply(Op.ADD, below, const(1, a.dtype)), below)
-    signed = _select(apply(Op.LT, a, zero_of(a.dtype)), apply(Op.NEG, nearest), nearest)
-    return _select(apply(Op.EQ, a, signed), apply(Op.STOP, a), signed)  # -0.0 stays; the gradient is 0
+    return apply(Op.RINT, a)
 
 
 def sign(x: object) -> Array:

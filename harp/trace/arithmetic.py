@@ -109,7 +109,8 @@ def remainder(a: object, b: object) -> Array:
 
 @_exact_for_sizes(operator.pow)
 def power(a: object, b: object) -> Array:
-    """Elementwise a ** b. To a Python number that is whole and from -16 to 16, powers are computed by multiplication.
+    """Elementwise a ** b. Squares, cubes and reciprocals are products; so are powers of integers and complex numbers to
+    known whole numbers up to 16, and those of floats in compiled programs, with the digits that it takes.
 
     Integers to negative powers that are known before the program runs raise DTypeError; others are truncated, to 0, 1
     or -1.
@@ -119,7 +120,7 @@ def power(a: object, b: object) -> Array:
     if dtype.is_integer:
         _require_exponent(b, dtype)
     if isinstance(b, (int, float)) and not isinstance(b, bool) and isinstance(a, Array) and a.kind is dtype:
-        if abs(b) <= _BY_MULTIPLICATION and b == int(b) and (b > 0 or dtype.is_inexact):
+        if _is_product(dtype, b):
             return map_(lambda x: _whole_power(x, int(b)), a)
     return map_(_op(Op.POW), a, b)
 
@@ -142,8 +143,10 @@ def _require_exponent(b: object, dtype: DType) -> None:
         raise DTypeError(f"{shown} {complaint}{where()}")
 
 
-# The largest whole power that is computed by multiplication: at most six of them.
-_BY_MULTIPLICATION = 16
+def _is_product(dtype: DType, exponent: float) -> bool:
+    """Whether a power is as exact as it should be if it is computed by multiplications, at most six."""
+    least, most = (0, 16) if dtype.is_integer else (-1, 3) if dtype.is_float else (-16, 16)
+    return least <= exponent <= most and exponent == int(exponent) != 0
 
 
 def _whole_power(x: Expr, exponent: int) -> Expr:

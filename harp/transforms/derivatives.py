@@ -167,7 +167,7 @@ def _opaque(ct: Expr, args: Args, out: Expr) -> Expr:
 
 # Operations whose derivative is zero wherever there is one, and those that have none.
 NONDIFFERENTIABLE = frozenset(
-    {Op.LT, Op.EQ, Op.AND, Op.OR, Op.XOR, Op.NOT, Op.SHL, Op.SHR, Op.FLOOR, Op.FLOORDIV, Op.STOP}
+    {Op.LT, Op.EQ, Op.AND, Op.OR, Op.XOR, Op.NOT, Op.SHL, Op.SHR, Op.FLOOR, Op.RINT, Op.FLOORDIV, Op.STOP}
 )
 
 RULES: dict[Op, tuple[Partial | None, ...]] = {
@@ -210,6 +210,8 @@ RULES: dict[Op, tuple[Partial | None, ...]] = {
     Op.LOG: (lambda ct, args, out: div(ct, args[0]),),
     # log2 a -> ct / (a*ln 2)
     Op.LOG2: (lambda ct, args, out: div(ct, mul(args[0], number(math.log(2), ct))),),
+    # log10 a -> ct / (a*ln 10)
+    Op.LOG10: (lambda ct, args, out: div(ct, mul(args[0], number(math.log(10), ct))),),
     # log(1 + a) -> ct / (1 + a)
     Op.LOG1P: (lambda ct, args, out: div(ct, add(args[0], number(1, ct))),),
     # sin a -> ct*cos a

@@ -25,7 +25,7 @@ _BOTH = {
     **dict.fromkeys((Op.EXP, Op.EXP2), 1.25),
     **dict.fromkeys((Op.EXPM1, Op.LOG1P), 1.5),
     Op.TANH: 1.75,
-    **dict.fromkeys((Op.LOG, Op.LOG2), 1.0),
+    **dict.fromkeys((Op.LOG, Op.LOG2, Op.LOG10), 1.0),
 }
 _OF_F64 = {Op.SIN: 1.0, Op.COS: 1.0, Op.TAN: 1.5, Op.POW: 1.5}
 _OF_F32 = {Op.SIN: 1.25, Op.COS: 1.25, Op.TAN: 1.5, Op.POW: 0.75}

@@ -32,6 +32,7 @@ SPECIAL = {
         "expm1",
         "log",
         "log2",
+        "log10",
         "log1p",
         "sin",
         "cos",

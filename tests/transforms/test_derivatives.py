@@ -67,6 +67,7 @@ POINTS = {
     Op.EXPM1: (0.7,),
     Op.LOG: (0.7,),
     Op.LOG2: (0.7,),
+    Op.LOG10: (0.7,),
     Op.LOG1P: (0.7,),
     Op.SIN: (0.7,),
     Op.COS: (0.7,),
@@ -132,7 +133,7 @@ def test_select_and_cast():
     assert pullback(apply(Op.MUL, x, rounded), SEED) == {0: apply(Op.MUL, SEED, rounded)}
 
 
-@pytest.mark.parametrize("op", [Op.FLOOR, Op.STOP])
+@pytest.mark.parametrize("op", [Op.FLOOR, Op.RINT, Op.STOP])
 def test_no_gradient_flows_through(op):
     assert pullback(apply(op, X[0]), SEED) == {}
 

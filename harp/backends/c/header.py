@@ -318,7 +318,7 @@ def helpers() -> Mapping[str, str]:
     # float32's functions call those of float64
     floats = [dtype for dtype in reversed(ALL) if dtype.is_float and not dtype.is_half]
     families = [(dtype, family) for dtype in ALL if not dtype.is_half for family in _FAMILIES[dtype.kind]]
-    modules = (math, math_power, math_wide, math_double)
+    modules = (math, math_wide, math_power, math_double)
     families += [(dtype, module.family(dtype)) for module in modules for dtype in floats]
     families += [(dtype, _COMPLEX) for dtype in ALL if dtype.is_complex]
     for dtype, family in families:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from harp.backends.c import math_fused
 from harp.trace.dtypes import DType, f32, f64
 
 PLAIN: Mapping[str, str] = {
@@ -67,6 +68,18 @@ HARP_INLINE $T harp_madd_$s($T a, $T b, $T c)
     return __builtin_fma$f(a, b, c);
 #else
     return a*b + c;
+#endif
+}
+""",
+    "rint": """\
+/* The nearest whole number, halves to the even one. A sum with a large number has no place for a fraction. */
+HARP_INLINE $T harp_rint_$s($T a)
+{
+#if defined(__SSE4_1__) || defined(__aarch64__)
+    return __builtin_rint$f(a);
+#else
+    const $T end = (($U)1 << $mant), size = fabs$f(a);
+    return size < end ? copysign$f((size + end) - end, a) : a;
 #endif
 }
 """,
@@ -218,6 +231,20 @@ HARP_INLINE $T harp_log2_$s($T x)
     return harp_log_ends_$s(x, sum + (small + ((k - sum) + large)));
 }
 """,
+    "log10": """\
+/* As log2; k*log10(2) is in two parts too. */
+HARP_INLINE $T harp_log10_$s($T x)
+{
+    const $T up = x*$raise, y = x < $normal ? up : x, shift = x < $normal ? $raised : 0;
+    const $T f = harp_log_part_$s(y), k = harp_log_whole_$s(y) - shift, half = 0.5$f*f*f;
+    const $T hi = harp_from_bits_$s(harp_bits_$s(f - half) & $upper);
+    const $T lo = ((f - hi) - half) + harp_log_poly_$s(f);
+    const $T tens = k*$log10_2_hi, large = hi*$log10e_hi, sum = tens + large;
+    const $T part = harp_madd_$s(lo + hi, $log10e_lo, lo*$log10e_hi);
+    const $T small = harp_madd_$s(k, $log10_2_lo, part);
+    return harp_log_ends_$s(x, sum + (small + ((tens - sum) + large)));
+}
+""",
     "log1p": """\
 /* f = (1 + x)*2^-k - 1 from x itself, rounded once; k = 0 where x is small. */
 HARP_INLINE $T harp_log1p_$s($T x)
@@ -286,7 +313,8 @@ _CONSTANTS_F32 = """
     tiny=0x1p-25f exp_min=-104.0f exp_max=89.0f exp2_min=-151.0f expm1_min=-20.0f
     normal=0x1p-126f raise=0x1p24f raised=24 root=0x3f3504f3u root_one=0x004afb0du whole=0x1.0000fep23f
     whole_bits=0x4b000000u mant_mask=0x007fffffu upper=0xfffff000u log2e_hi=0x1.716p0f
-    log2e_lo=-0x1.7135a8p-13f
+    log2e_lo=-0x1.7135a8p-13f log10e_hi=0x1.bccp-2f log10e_lo=-0x1.09d5b2p-15f log10_2_hi=0x1.344p-2f
+    log10_2_lo=0x1.3509f8p-18f
 """
 _CONSTANTS_F64 = """
     magic=0x1.8p52 bias=1023 mant=52 log2e=0x1.71547652b82fep+0 ln2_hi=0x1.62e42feep-1
@@ -295,6 +323,8 @@ _CONSTANTS_F64 = """
     root=UINT64_C(0x3fe6a09e667f3bcd) root_one=UINT64_C(0x00095f619980c433) whole=0x1.00000000003ffp52
     whole_bits=UINT64_C(0x4330000000000000) mant_mask=UINT64_C(0x000fffffffffffff)
     upper=UINT64_C(0xffffffff00000000) log2e_hi=0x1.71547652p0 log2e_lo=0x1.705fc2eefa2p-33
+    log10e_hi=0x1.bcb7b154p-2 log10e_lo=-0x1.91af1cd59548bp-34 log10_2_hi=0x1.34413509f8p-2
+    log10_2_lo=-0x1.80433b83b532ap-44
 """
 # The variable of each polynomial; the value is named p, or q for the last one.
 _VARIABLES: Mapping[DType, Mapping[str, str]] = {
@@ -320,4 +350,6 @@ def fields(dtype: DType) -> dict[str, str]:
 
 def family(dtype: DType) -> Mapping[str, str]:
     """The functions of this dtype, each after those that it calls."""
-    return {**_BASE, **_EXP, **(_OF_F32 if dtype is f32 else _OF_F64), **_LOG}
+    if dtype is f32:
+        return {**_BASE, **_EXP, **_OF_F32, **_LOG, **math_fused.logarithms(_LOG)}
+    return {**_BASE, **_EXP, **_OF_F64, **_LOG}

@@ -1,4 +1,4 @@
-"""Inverse and hyperbolic functions, erf and the like, in double; those of float32 are these, rounded.
+"""Inverse and hyperbolic functions, erf and the like, of float64; for float32 see `harp.backends.c.math_single`.
 
 As in `harp.backends.c.math` there is no branch and no call. Polynomials without another source are near-minimax
 (interpolated at Chebyshev's points in 60 digits).
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from harp.backends.c import math_single
 from harp.trace import special
 from harp.trace.dtypes import DType, f32
 
@@ -204,27 +205,19 @@ HARP_INLINE $T harp_nextafter_$s($T a, $T b)
 }
 """
 _DOUBLE: Mapping[str, str] = {**_HYPERBOLIC, **_ANGLES, **_ROOTS, **_ERROR}
-_ROUNDED = (
-    *("sinh", "cosh", "asinh", "acosh", "atanh", "atan", "asin", "acos", "cbrt", "erf", "erfc", "erfinv"),
-    "atan2",
-)
-_PAIRS = ("atan2",)
 _HYPOT = """\
 /* No square of a float is too large or too small for a double. */
 HARP_INLINE float harp_hypot_f32(float a, float b)
 {
-    const double x = a, y = b, inf = __builtin_inf(), root = sqrt(harp_madd_f64(x, x, y*y));
-    return (float)(((fabs(x) == inf) | (fabs(y) == inf)) ? inf : root);
+    const double x = a, y = b;
+    const float root = (float)sqrt(harp_madd_f64(x, x, y*y)), inf = __builtin_inff();
+    return ((fabsf(a) == inf) | (fabsf(b) == inf)) ? inf : root;
 }
 """
 
 
-def _rounded(name: str) -> str:
-    given, passed = ("float a, float b", "a, b") if name in _PAIRS else ("float a", "a")
-    return f"HARP_INLINE float harp_{name}_f32({given}) {{ return (float)harp_{name}_f64({passed}); }}\n"
-
-
 def family(dtype: DType) -> Mapping[str, str]:
     """The functions of this dtype, each after those that it calls; those of float32 call those of float64."""
-    own = {**{name: _rounded(name) for name in _ROUNDED}, "hypot": _HYPOT} if dtype is f32 else _DOUBLE
-    return {**own, "nextafter": _NEXT}
+    if dtype is not f32:
+        return {**_DOUBLE, "nextafter": _NEXT}
+    return {**math_single.family(), "hypot": _HYPOT, "nextafter": _NEXT}

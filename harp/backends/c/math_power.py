@@ -11,21 +11,20 @@ from collections.abc import Mapping
 
 from harp.trace.dtypes import DType, f32
 
-# y is clamped where the power of any other number than 1 is 0 or infinite.
+# x - x is NaN where x is NaN or infinite. y is clamped where the power of any other number than 1 is 0 or infinite.
 _F32: Mapping[str, str] = {
     "pow": """\
 HARP_INLINE float harp_pow_f32(float a, float b)
 {
-    const double inf = __builtin_inf(), nan = __builtin_nan(""), x = a, size = fabs(x);
-    const double least = b > 0x1p40f ? 0x1p40 : b, y = least < -0x1p40 ? -0x1p40 : least;
+    const float least = b > 0x1p40f ? 0x1p40f : b, y = least < -0x1p40f ? -0x1p40f : least, inf = __builtin_inff();
+    const double x = a, size = fabs(x);
     const double f = harp_log_part_f64(size), s = f/(2 + f), z = s*s;
     double p = 0x1.5ce5ff0339e91p-2;
     p = harp_madd_f64(p, z, 0x1.a58daf70fdc69p-2);
     p = harp_madd_f64(p, z, 0x1.27777f8552119p-1);
     p = harp_madd_f64(p, z, 0x1.ec709d1371366p-1);
     p = harp_madd_f64(p, z, 0x1.71547652bed4fp+1);
-    const double log2 = harp_madd_f64(s, p, harp_log_whole_f64(size));
-    const double low = size == 0 ? -inf : log2, t = y*(size < inf ? low : size);
+    const double log2 = harp_madd_f64(s, p, harp_log_whole_f64(size)), t = harp_madd_f64(y, log2, x - x);
     const double high = t > 1000 ? 1000 : t, c = high < -1000 ? -1000 : high;
     const double n = (c + 0x1.8p52) - 0x1.8p52, r = c - n;
     double q = 0x1.44413f0666543p-13;
@@ -35,8 +34,75 @@ HARP_INLINE float harp_pow_f32(float a, float b)
     q = harp_madd_f64(q, r, 0x1.ebfbe046e529dp-3);
     q = harp_madd_f64(q, r, 0x1.62e430d2ea714p-1);
     const double power = harp_madd_f64(q, r, 1)*harp_two_to_f64(n);
-    const float value = harp_pow_signed_f32(a, b, (float)power, (float)nan);
+    const int extreme = ((a == 0) | (fabsf(a) == inf)) & (b == b);
+    const float end = (a == 0) == (b < 0) ? inf : 0;
+    const float value = harp_pow_signed_f32(a, b, extreme ? end : (float)power, __builtin_nanf(""));
     return ((b == 0) | (a == 1)) ? 1 : value;
+}
+""",
+}
+# Exponents that are known when the program is compiled: whole ones, and halves of float32. Square and multiply.
+_KNOWN_F32: Mapping[str, str] = {
+    "pow_whole": """\
+/* a^n for a constant n with 1 <= |n| <= 15: in double, so that it is rounded once. */
+HARP_INLINE float harp_pow_whole_f32(float a, int n)
+{
+    const int m = n < 0 ? -n : n;
+    const double x = a;
+    double p = x;
+    if (m >= 8) p = p*p*(m & 4 ? x : 1);
+    if (m >= 4) p = p*p*(m & 2 ? x : 1);
+    if (m >= 2) p = p*p*(m & 1 ? x : 1);
+    return (float)(n < 0 ? 1/p : p);
+}
+""",
+    "pow_half": """\
+/* a^(n/2) for a constant odd n with |n| <= 7, in double. The powers of -0 and -infinity are those of 0 and infinity. */
+HARP_INLINE float harp_pow_half_f32(float a, int n)
+{
+    const int m = (n < 0 ? -n : n)/2;
+    const float size = a == -__builtin_inff() ? -a : a + 0;
+    if (n == 1) return sqrtf(size);
+    const double x = size;
+    double p = sqrt(x);
+    if (m & 1) p = p*x;
+    if (m & 2) p = p*(x*x);
+    return (float)(n < 0 ? 1/p : p);
+}
+""",
+}
+_KNOWN_F64: Mapping[str, str] = {
+    "times_pair": """\
+/* (*h + *l)*(b + rest), where the second parts are what the first ones lost. */
+HARP_INLINE void harp_times_pair_f64(double *h, double *l, double b, double rest)
+{
+    const double p = *h*b, lost = harp_rest_f64(*h, b, p);
+    *l = lost + harp_madd_f64(*h, rest, *l*b);
+    *h = p;
+}
+""",
+    "pow_whole": """\
+/* a^n for a constant n with 1 <= |n| <= 15. Where a product overflows, what it lost is not finite. */
+HARP_INLINE double harp_pow_whole_f64(double a, int n)
+{
+    const int m = n < 0 ? -n : n;
+    const double x = n < 0 ? 1/a : a, rest = n < 0 ? -harp_rest_f64(x, a, 1)*x : 0;
+    double h = x, l = rest;
+    if (m >= 8) harp_times_pair_f64(&h, &l, h, l);
+    if (m >= 8 && m & 4) harp_times_pair_f64(&h, &l, x, rest);
+    if (m >= 4) harp_times_pair_f64(&h, &l, h, l);
+    if (m >= 4 && m & 2) harp_times_pair_f64(&h, &l, x, rest);
+    if (m >= 2) harp_times_pair_f64(&h, &l, h, l);
+    if (m >= 2 && m & 1) harp_times_pair_f64(&h, &l, x, rest);
+    return (l - l == 0) & (h != 0) ? h + l : h;
+}
+""",
+    "pow_half": """\
+/* The square root or, for n = -1, its reciprocal. The powers of -0 and -infinity are those of 0 and infinity. */
+HARP_INLINE double harp_pow_half_f64(double a, int n)
+{
+    const double x = a == -__builtin_inf() ? -a : a + 0, root = sqrt(x);
+    return n < 0 ? 1/root : root;
 }
 """,
 }
@@ -44,8 +110,7 @@ _SIGNED = """\
 /* The power of a negative number: of an odd whole exponent negative, of another one that is not whole NaN. */
 HARP_INLINE $T harp_pow_signed_$s($T a, $T b, $T power, $T nan)
 {
-    const $T y = fabs$f(b), end = $whole_end, half = 0.5$f*y;
-    const $T whole = y < end ? (y + end) - end : y, even = half < end ? (half + end) - end : half;
+    const $T y = fabs$f(b), half = 0.5$f*y, whole = harp_rint_$s(y), even = harp_rint_$s(half);
     const $T negative = even == half ? power : -power, finite = a < 0 ? nan : power;
     const $T broken = a > -__builtin_inf$f() ? finite : power;
     return whole == y ? (copysign$f(1, a) < 0 ? negative : power) : broken;
@@ -107,6 +172,4 @@ HARP_INLINE double harp_pow_f64(double a, double b)
 
 def family(dtype: DType) -> Mapping[str, str]:
     """The functions of this dtype, each after those that it calls."""
-    end = "0x1p23f" if dtype is f32 else "0x1p52"
-    signed = {"pow_signed": _SIGNED.replace("$whole_end", end)}
-    return {**signed, **(_F32 if dtype is f32 else _F64)}
+    return {"pow_signed": _SIGNED, **(_F32 if dtype is f32 else _F64), **(_KNOWN_F32 if dtype is f32 else _KNOWN_F64)}

@@ -95,6 +95,7 @@ ROWS: Mapping[Op, Row] = {
     Op.EXPM1: _on(_FLOAT, "harp_expm1_{s}({a})"),
     Op.LOG: _on(_FLOAT, "harp_log_{s}({a})"),
     Op.LOG2: _on(_FLOAT, "harp_log2_{s}({a})"),
+    Op.LOG10: _on(_FLOAT, "harp_log10_{s}({a})"),
     Op.LOG1P: _on(_FLOAT, "harp_log1p_{s}({a})"),
     Op.SIN: _on(_FLOAT, "harp_sin_{s}({a})"),
     Op.COS: _on(_FLOAT, "harp_cos_{s}({a})"),
@@ -117,6 +118,7 @@ ROWS: Mapping[Op, Row] = {
     Op.NEXTAFTER: _on(_FLOAT, "harp_nextafter_{s}({a}, {b})"),
     Op.COPYSIGN: _on(_FLOAT, "copysign{f}({a}, {b})"),
     Op.FLOOR: _on(_FLOAT, "floor{f}({a})"),
+    Op.RINT: _on(_FLOAT, "harp_rint_{s}({a})"),
     Op.STOP: _on(_ALL, "{a}"),
     Op.OPAQUE: _on(_FLOAT, "{a}"),
     Op.FMA: _on(_FLOAT, "__builtin_fma{f}({a}, {b}, {c})"),
@@ -167,7 +169,25 @@ def application(e: Apply, args: Sequence[str]) -> str:
     """An operation of the scalar language over the texts of its operands."""
     if e.op is Op.CAST:
         return conversion(e.operands[0].dtype, e.dtype, args[0])
+    if e.op is Op.POW and e.dtype.is_float and isinstance(e.operands[1], Const):
+        known = _known_power(e.dtype, float(e.operands[1].value), args[0])
+        if known is not None:
+            return known
     return operation(e.op, e.operands[-1].dtype, args)
+
+
+# The largest exponents that are multiplied out, whole ones and halves. A float64 is not squared and then rooted.
+_LARGEST_WHOLE = 15
+_LARGEST_HALF = {f32: 3.5, f64: 0.5}
+
+
+def _known_power(dtype: DType, exponent: float, arg: str) -> str | None:
+    """A power whose exponent is a constant, by multiplication where that is faster than a logarithm."""
+    if exponent.is_integer() and 1 <= abs(exponent) <= _LARGEST_WHOLE:
+        return f"harp_pow_whole_{dtype.name}({arg}, {int(exponent)})"
+    if (2 * exponent).is_integer() and abs(exponent) <= _LARGEST_HALF[dtype] and exponent != 0:
+        return f"harp_pow_half_{dtype.name}({arg}, {int(2 * exponent)})"
+    return None
 
 
 def _suffix(dtype: DType) -> str:
