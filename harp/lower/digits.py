@@ -6,7 +6,7 @@
 
 A quotient that cancels in the offset of an element, as in a view of an array as a vector, is none. Where the extent is
 not known to be a multiple of the divisor, which has to be a small number then, the rest of the positions has a loop of
-its own.
+its own. Few positions of an innermost loop are written out: out[2*q] = ...; out[2*q + 1] = ...
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from harp.trace.expr import Position
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import FloorDiv, Index, Loop, loops_in, of, value_atoms
 
-# The largest divisor that need not divide the extent.
-_SMALL = 16
+# The largest divisor that need not divide the extent; and the largest number of positions that are written out.
+_SMALL, _WRITTEN_OUT = 16, 8
 
 
 def digits(built: Built) -> Built:
@@ -75,8 +75,12 @@ def _by_digits(numbers: Numbers, heads: list[For], place: int, divisor: Index, b
             return None
         count = floordiv(loop.extent, divisor)
     high, q = numbers.loop(count)
-    low, r = numbers.loop(divisor)
-    whole = nest((*heads[:place], *high, *low, *heads[place + 1 :]), renamed(body, {loop: q * divisor + r}))
+    if place == len(heads) - 1 and (divisor.constant or _WRITTEN_OUT + 1) <= _WRITTEN_OUT and is_straight(body):
+        each = sequence(renamed(body, {loop: q * divisor + r}) for r in range(divisor.constant or 0))
+        whole = nest((*heads[:place], *high), each)
+    else:
+        low, r = numbers.loop(divisor)
+        whole = nest((*heads[:place], *high, *low, *heads[place + 1 :]), renamed(body, {loop: q * divisor + r}))
     if exact:
         return [whole]
     rest, position = numbers.loop(loop.extent - count * divisor)

@@ -16,18 +16,17 @@ those is elementwise work on their results.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 
 from harp.lower.build import Built
 from harp.lower.cost import count_operations, mentioned
-from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.prefix import is_running
 from harp.lower.products import is_contraction
 from harp.lower.rewrite import (
     Numbers,
-    Renaming,
     accumulations,
     loads,
     nest,
@@ -36,10 +35,10 @@ from harp.lower.rewrite import (
     renamed,
     score,
     sequence,
+    with_loops,
 )
 from harp.lower.rows import rows_in
 from harp.lower.uses import indices
-from harp.trace.division import Substitution
 from harp.trace.expr import Expr, rewrite
 from harp.trace.index import Atom, Index, Pick, of, picks_in
 
@@ -121,8 +120,8 @@ def _join(first: Kernel, second: Kernel) -> Kernel | None:
         return None
     numbers = Numbers(first)
     places: dict[Atom, Index] = {q.loop: of(p.loop) for p, q in zip(a.heads[:depth], b.heads[:depth], strict=True)}
-    more = _with_loops(numbers, nest(b.heads[depth:], b.body), places)
-    variables = (*a.variables, *((v, _with_loops(numbers, f, {})) for v, f in b.variables))
+    more = with_loops(numbers, nest(b.heads[depth:], b.body), places)
+    variables = (*a.variables, *((v, with_loops(numbers, f, {})) for v, f in b.variables))
     heads = tuple(
         For(p.loop, LoopKind.ORDERED if LoopKind.ORDERED in (p.kind, q.kind) else p.kind)
         for p, q in zip(a.heads[:depth], b.heads[:depth], strict=True)
@@ -176,23 +175,6 @@ def _interchanges(s: Stmt) -> bool:
         return True
     accesses = [load for _, store in accumulations(form.body) for load in loads(store.value)]
     return bool(form.heads) and bool(accesses) and score(accesses, form.heads[-1].loop) > 0
-
-
-def _with_loops(numbers: Numbers, s: Stmt, places: Mapping[Atom, Index]) -> Stmt:
-    """The statement with loops of fresh numbers, and with index expressions for those outside it."""
-    if isinstance(s, Nest):
-        heads: list[For] = []
-        for head in s.heads:
-            assert isinstance(head, For)
-            fresh, position = numbers.loop(Substitution(places)(head.loop.extent), head.kind)
-            heads += fresh
-            places = {**places, head.loop: position}
-        return nest(heads, _with_loops(numbers, s.body, places))
-    if isinstance(s, Store):
-        return Renaming(Substitution(places), {}).statement(s)
-    inner = rebuilt(s, lambda part: _with_loops(numbers, part, places))
-    conditions = Substitution(places).each(inner.conditions) if isinstance(inner, If) else ()
-    return attrs.evolve(inner, conditions=conditions) if isinstance(inner, If) else inner
 
 
 # --- what a statement reads and stores

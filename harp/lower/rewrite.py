@@ -161,6 +161,23 @@ class Numbers:
         return (For(fresh, kind),), of(fresh)
 
 
+def with_loops(numbers: Numbers, s: Stmt, places: Mapping[Atom, Index]) -> Stmt:
+    """The statement with loops of fresh numbers, and with index expressions for those outside it."""
+    if isinstance(s, Nest):
+        heads: list[For] = []
+        for head in s.heads:
+            assert isinstance(head, For)
+            fresh, position = numbers.loop(Substitution(places)(head.loop.extent), head.kind)
+            heads += fresh
+            places = {**places, head.loop: position}
+        return nest(heads, with_loops(numbers, s.body, places))
+    if isinstance(s, Store):
+        return Renaming(Substitution(places), {}).statement(s)
+    inner = rebuilt(s, lambda part: with_loops(numbers, part, places))
+    conditions = Substitution(places).each(inner.conditions) if isinstance(inner, If) else ()
+    return attrs.evolve(inner, conditions=conditions) if isinstance(inner, If) else inner
+
+
 def is_plain(s: Stmt) -> bool:
     """Whether a statement is made of loops, sequences, branches, stores and variables only."""
     if isinstance(s, Nest) and not all(isinstance(h, For) for h in s.heads):

@@ -26,7 +26,7 @@ from itertools import pairwise
 import attrs
 
 from harp.lower.build import Built
-from harp.lower.loops import For, If, Load, LoopKind, Nest, Seq, Stmt, Store, walk
+from harp.lower.loops import For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.products import is_contraction
 from harp.lower.rewrite import (
     Numbers,
@@ -37,13 +37,14 @@ from harp.lower.rewrite import (
     is_straight,
     nest,
     rebuilt,
-    renamed,
     sequence,
+    with_loops,
 )
+from harp.lower.uses import loads
 from harp.trace.bounds import nonnegative
 from harp.trace.division import ceildiv, floordiv
 from harp.trace.dtypes import bool_
-from harp.trace.expr import Apply, Const, Expr, Position, apply, const
+from harp.trace.expr import Apply, Const, Expr, Position, apply, const, rewrite
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import ZERO, Atom, Index, Loop, evaluate, loops_in, picks_in, split_linear
 from harp.trace.ops import Op
@@ -88,8 +89,35 @@ def split(built: Built) -> Built:
 def _split(numbers: Numbers, s: Stmt) -> Stmt:
     if not is_plain(s) or is_ordered(s) or is_contraction(s):
         return s
-    made = _pieces(numbers, s) if isinstance(s, Nest) and not isinstance(s.body, Nest) else s
-    return rebuilt(s, lambda part: _split(numbers, part)) if made is s else made
+    inside = rebuilt(s, lambda part: _split(numbers, part))
+    if inside is not s and isinstance(inside, Seq):
+        return _joined(inside)
+    return _pieces(numbers, inside) if isinstance(inside, Nest) else inside
+
+
+def _joined(s: Seq) -> Stmt:
+    """acc = 0; acc += v  ->  acc = 0 + v, where one iteration of a loop was left"""
+    joined: list[Stmt] = []
+    for part in s.parts:
+        last = joined[-1] if joined else None
+        if isinstance(part, Store) and isinstance(last, Store) and _is_step(last, part):
+            joined[-1] = Store(part.buffer, (), _after(last.value, part), last.reduce)
+        else:
+            joined.append(part)
+    return sequence(joined)
+
+
+def _is_step(first: Store, second: Store) -> bool:
+    """Whether two stores that follow each other set a variable and go on from there."""
+    same = first.buffer is second.buffer and first.buffer.space is Space.REG and first.reduce is None
+    return same and not (second.reduce is not None and any(load.buffer is first.buffer for load in loads(second)))
+
+
+def _after(value: Expr, step: Store) -> Expr:
+    """What the variable holds after the step, given what it held."""
+    if step.reduce is not None:
+        return apply(step.reduce.value, value, step.value)
+    return rewrite((step.value,), lambda e: value if isinstance(e, Load) and e.buffer is step.buffer else e)[0]
 
 
 def _pieces(numbers: Numbers, s: Nest) -> Stmt:
@@ -120,25 +148,44 @@ def _within(room: int, boxes: Iterable[Box]) -> tuple[list[Box], tuple[Index, ..
 
 
 def _boxes(
-    numbers: Numbers, body: Stmt, loops: Sequence[Loop], most: int | None, inside: bool = False
+    numbers: Numbers, body: Stmt, loops: Sequence[Loop], most: int | None, outer: frozenset[Loop] = frozenset()
 ) -> Iterator[Box]:
-    """The boxes of loops, from the outside in, with the body that is left in each; `most` segments of each loop.
-
-    The segments of a short loop inside of another one, such as that over the pieces of a stack, stay together.
-    """
+    """The boxes of loops, from the outside in, with the body that is left in each; `most` segments of each loop."""
     if not loops:
         yield Box({}, body, ())
         return
-    segments, order = _segments(loops[0], _tests(loops[0], body))
+    loop = loops[0]
+    if len(loops) == 1 and outer:
+        inside = _inside(numbers, body, loop, outer)
+        if inside is not None:
+            yield inside
+            return
+    segments, order = _segments(loop, _tests(loop, body))
     if most is not None and len(segments) > most:
         segments = _around_the_largest(segments)
-    if len(loops) == 1 < len(segments) and inside and (loops[0].extent.constant or _SHORT + 1) <= _SHORT:
-        parts = (_box(numbers, Box({loops[0]: s}, given(body, s.facts), ())) for s in segments)
-        yield Box({}, sequence(parts), order)
-        return
     for segment in segments:
-        for box in _boxes(numbers, given(body, segment.facts), loops[1:], most, True):
-            yield Box({loops[0]: segment, **box.segments}, box.body, order + box.order)
+        for box in _boxes(numbers, given(body, segment.facts), loops[1:], most, outer | {loop}):
+            yield Box({loop: segment, **box.segments}, box.body, order + box.order)
+
+
+def _inside(numbers: Numbers, body: Stmt, loop: Loop, outer: frozenset[Loop]) -> Box | None:
+    """The segments of an innermost loop one after the other inside of the others: of a short one, such as that over the
+    pieces of a stack, and of one whose cuts depend on the others, as on the diagonal of a matrix.
+
+    for i, j < n: out[i, j] = x[i, j] if j <= i else 0  ->  for i { for j < i + 1: ...; for j < n - i - 1: ... }
+    """
+    tests = list(_tests(loop, body, outer))
+    short = loop.extent.constant is not None and loop.extent.constant <= _SHORT
+    if not short and not any(loops_in(test.bound) & outer for test in tests):
+        return None
+    segments, order = _segments(loop, tests)
+    if len(segments) < 2:
+        return None
+    made = sequence(_box(numbers, Box({loop: s}, given(body, s.facts), ())) for s in segments)
+    own = tuple(p for p in order if loops_in(p))
+    if own:
+        made = If(own, made, nest((For(loop),), body))
+    return Box({}, made, tuple(p for p in order if not loops_in(p)))
 
 
 def _box(numbers: Numbers, box: Box) -> Stmt:
@@ -148,7 +195,7 @@ def _box(numbers: Numbers, box: Box) -> Stmt:
         head, position = numbers.loop(segment.length)
         heads += head
         places[loop] = segment.start + position
-    return nest(heads, renamed(box.body, places))
+    return nest(heads, with_loops(numbers, box.body, places))
 
 
 def _size(s: Stmt) -> int:
@@ -182,12 +229,13 @@ class Test:
         return {self.p: holds} if holds or self.bound is self.p else {}
 
 
-def _tests(loop: Loop, body: Stmt) -> Iterator[Test]:
-    """The conditions of a body that are decided along a loop, or from some position on for all inner loops."""
+def _tests(loop: Loop, body: Stmt, outer: Set[Loop] = frozenset()) -> Iterator[Test]:
+    """The conditions of a body that are decided along a loop, given the outer ones, or from some position on for all
+    inner ones."""
     inner = {h.loop for s in walk(body) if isinstance(s, Nest) for h in s.heads if isinstance(h, For)}
     for p in conditions(body):
         bound = None if picks_in(p) else _least(p, inner)
-        if bound is None or loops_in(bound) != {loop}:
+        if bound is None or loops_in(bound) - outer != {loop}:
             continue
         parts = split_linear(bound, loop)
         if parts is not None and parts[0].constant:
@@ -245,7 +293,7 @@ def _precedes(a: Index, b: Index) -> bool:
 
 
 def _typical(p: Index) -> int:
-    return evaluate(p, lambda atom: _TYPICAL)
+    return evaluate(p, lambda atom: _TYPICAL // 2 if isinstance(atom, Loop) else _TYPICAL)
 
 
 def _around_the_largest(segments: list[Segment]) -> list[Segment]:

@@ -7,14 +7,15 @@ is accumulated is the same in all versions of a loop: a row of a batch has the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from math import gcd
 
 from harp.lower.across import turn_over
 from harp.lower.chains import in_segments
 from harp.lower.collapse import beside_picks, collapse
 from harp.lower.contraction import contraction
 from harp.lower.cost import count_operations, mentioned, weigh
-from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Space, Stmt, Store, walk
+from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.narrow import narrow_rows
 from harp.lower.prefix import side_by_side
 from harp.lower.rewrite import (
@@ -44,7 +45,7 @@ from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution, floordiv
 from harp.trace.dtypes import real_of
 from harp.trace.expr import Expr, apply, const
-from harp.trace.index import ZERO, Index, Loop, as_index
+from harp.trace.index import ZERO, Index, Loop, as_index, picks_in, split_linear
 from harp.trace.ops import Op, Reduce
 
 # The accumulators of a reduction along memory: element j goes to number j mod LANES, on every machine.
@@ -293,10 +294,13 @@ def several(context: Context, s: Stmt) -> Stmt | None:
 
 def independent(context: Context, s: Stmt) -> Stmt | None:
     """for i { out[i] = v; ... }  ->  for simd i { out[i] = v; ... }, or in segments if the chain is long"""
-    if not isinstance(s, Nest) or not is_straight(s.body):
+    if not isinstance(s, Nest):
         return None
     *outer, last = [h for h in s.heads if isinstance(h, For)]
     stores = [part for part in walk(s.body) if isinstance(part, Store)]
+    if not is_straight(s.body):
+        columns = last.kind is LoopKind.SERIAL and _are_columns(s.body, stores, last.loop)
+        return nest((*outer, For(last.loop, LoopKind.SIMD)), s.body) if columns else None
     if last.kind is not LoopKind.SERIAL or not all(_moves(store, last.loop) for store in stores):
         return None
     stored = {store.buffer: store.index for store in stores}
@@ -305,6 +309,33 @@ def independent(context: Context, s: Stmt) -> Stmt | None:
         return None
     found = in_segments(context, s.body, last.loop)
     return nest((*outer, For(last.loop, LoopKind.SIMD)), s.body) if found is None else nest(outer, found)
+
+
+def _are_columns(body: Stmt, stores: Sequence[Store], loop: Loop) -> bool:
+    """Whether it only stores, to several columns of a buffer that it does not read: out[i, 0] = v; out[i, 1] = w."""
+    if not isinstance(body, Seq) or not all(isinstance(part, Store) for part in body.parts):
+        return False
+    read = {load.buffer for store in stores for load in loads(store.value)}
+    for number, store in enumerate(stores):
+        if store.reduce is not None or store.buffer in read or any(map(picks_in, store.index)):
+            return False
+        others = [other for other in stores[:number] if other.buffer is store.buffer]
+        if not _moves(store, loop) or not all(_is_apart(store.index, other.index) for other in others):
+            return False
+    return True
+
+
+def _is_apart(a: Sequence[Index], b: Sequence[Index]) -> bool:
+    """Whether two columns differ, whatever the rows: out[i, 0] and out[i, 1], or out[2*i] and out[2*i + 1]."""
+    return any(_never_meet(p, q) for p, q in zip(a, b, strict=True))
+
+
+def _never_meet(p: Index, q: Index) -> bool:
+    """Whether p and q, of which each has loops of its own, differ by what is no multiple of the steps of any loop."""
+    distance, slopes = (p - q).constant, [split_linear(p, loop) for loop in mentioned(p)]
+    steps = [0 if slope is None else slope[0].constant or 0 for slope in slopes]
+    step = gcd(*steps) if all(steps) else 1
+    return bool(distance) if not steps else distance is not None and distance % step != 0
 
 
 def _moves(store: Store, loop: Loop) -> bool:

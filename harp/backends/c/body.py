@@ -178,13 +178,24 @@ class Body:
         if stmt.heads and not block and not isinstance(stmt.heads[0], For):
             self.lines.open("")  # a neighbour may bind the same name
         search = stops(stmt)
-        for head in stmt.heads:
+        run = self._copied(stmt)
+        for head in stmt.heads[:-1] if run else stmt.heads:
             HEADS[type(head)](self, head, stmt.body)
             if search is not None and head is search.position:
                 self._stop(search)
-        self.statement(stmt.body, block or bool(stmt.heads))
+        if run is None:
+            self.statement(stmt.body, block or bool(stmt.heads))
+        else:
+            self.lines.add(fill.copy(run, self._index.text, self._element))
         while self.lines.depth > depth:
             self.lines.close()
+
+    def _copied(self, stmt: Nest) -> fill.Copy | None:
+        """What an innermost loop copies, if that is all it does."""
+        last = stmt.heads[-1] if stmt.heads else None
+        if not isinstance(last, For) or last.kind is not LoopKind.SIMD or not isinstance(stmt.body, Store):
+            return None
+        return fill.copied(last.loop, stmt.body) if last.loop is not self._range else None
 
     def _stop(self, search: Search) -> None:
         """Leave the loop if all elements have been found before this position."""

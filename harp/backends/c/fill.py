@@ -1,6 +1,9 @@
-"""Loops that set memory to zero are one call, which costs the compiler nothing.
+"""Loops that set memory to zero, or copy a run of it, are one call, which costs the compiler nothing.
 
-for i, l: buffer[i, l] = 0  ->  __builtin_memset(&buffer[...], 0, bytes)    where the elements lie one after the other
+for i, l: buffer[i, l] = 0          ->  __builtin_memset(&buffer[...], 0, bytes)
+for l: buffer[i, l] = other[i, l]   ->  __builtin_memcpy(&buffer[...], &other[...], bytes)
+
+The elements lie one after the other. A copy takes a loop of vectors twice as long if its ends are not aligned.
 """
 
 from __future__ import annotations
@@ -9,10 +12,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from harp.backends.c.scalar import TYPES
-from harp.lower.loops import Buffer, For, LoopKind, Nest, Store
+from harp.lower.loops import MEMORY, Buffer, For, Load, LoopKind, Nest, Store
 from harp.trace.bounds import nonnegative
 from harp.trace.expr import Const
-from harp.trace.index import ONE, ZERO, Index, Loop, split_linear
+from harp.trace.index import ONE, ZERO, Index, Loop, picks_in, split_linear
 
 
 class Fill(NamedTuple):
@@ -44,6 +47,38 @@ def match(stmt: Nest) -> Fill | None:
         first = found
         extents.append(loop.extent)
     return Fill(store.buffer, first, tuple(extents))
+
+
+class Copy(NamedTuple):
+    """As many elements as the extent, from one buffer to another one."""
+
+    target: Buffer
+    first: tuple[Index, ...]
+    source: Buffer
+    origin: tuple[Index, ...]
+    extent: Index
+
+
+def copied(loop: Loop, store: Store) -> Copy | None:
+    """The copy that a loop round a store is, if it is one of memory that other kernels see."""
+    value = store.value
+    if not isinstance(value, Load) or value.conditions or store.reduce is not None or value.buffer is store.buffer:
+        return None
+    if {value.buffer.space, store.buffer.space} - {*MEMORY} or not nonnegative(loop.extent):
+        return None
+    if not store.index or not value.index:
+        return None
+    if value.buffer.dtype is not store.buffer.dtype or any(map(picks_in, (*store.index, *value.index))):
+        return None
+    first, origin = (_alone(index, loop, len(index) - 1) for index in (store.index, value.index))
+    return None if first is None or origin is None else Copy(store.buffer, first, value.buffer, origin, loop.extent)
+
+
+def copy(found: Copy, text: Callable[[Index], str], element: Callable[[Buffer, tuple[Index, ...]], str]) -> str:
+    """The call, given how an index and an element are printed."""
+    target, source = element(found.target, found.first), element(found.source, found.origin)
+    size = f"(size_t)({text(found.extent)})*sizeof({TYPES[found.target.dtype]})"
+    return f"__builtin_memcpy(&{target}, &{source}, {size});"
 
 
 def _room(store: Store, axis: int) -> Index:
