@@ -66,7 +66,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
         raise ValueError(f"{missing[0]!r} is not installed or not a peer; there are {', '.join(able)}")
     rounds = options.rounds or (1 if options.quick else 15)
     return Settings(
-        1, tuple(peers), rounds, pause=1e-3, warm=0.01, processor_time=True, budget=4.0, quick=options.quick
+        1, tuple(peers), rounds, pause=1e-3, warm=0.01, processor_time=True, budget=1.5, quick=options.quick
     )
 
 

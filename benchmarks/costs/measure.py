@@ -15,7 +15,7 @@ from benchmarks.harness import Call, Settings, interleaved, leaves, problem, sam
 RATIO, EXPONENT = 1.2, 0.15  # the goals: harp's time over the best peer's, and how much faster it may grow
 TOLERANCE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-9, "complex128": 1e-9}
 COPY = "copy"  # the name of NumPy's copy of the result, where it is a peer
-LONG = 0.3  # seconds; a call that takes longer is timed once
+LONG = 0.1  # seconds; a call that takes longer is timed once
 
 
 @dataclass

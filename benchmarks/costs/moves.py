@@ -150,7 +150,7 @@ JOINS = [
 
 STENCILS = [
     *both("stencil/roll", VECTOR, [normal("n")], lambda xp, x: xp.roll(x, 1) + xp.roll(x, -1) - 2 * x),
-    *forward("stencil/life", 512, [bits("n", 512)], life),
+    *forward("stencil/life-float32", 512, [bits("n", 512)], life),
     *both("stencil/wave", 256, [normal("n", 256)] * 2, wave),
     *both("stencil/even-plus-odd", VECTOR, [normal("n")], lambda xp, x: x[::2] + x[1::2]),
     *both("stencil/reversed", VECTOR, [normal("n")], lambda xp, x: x[::-1]),
