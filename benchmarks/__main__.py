@@ -1,4 +1,4 @@
-"""Compare harp with its peers: `python -m benchmarks --help`.
+"""Compare harp with its peers: `python -m benchmarks --help`, and `python -m benchmarks costs --help`.
 
 The process that is started only hands out work: for each number of threads it starts itself once more, in an
 environment that was set before anything is imported, and reads the rows of the table from a file that this one writes.
@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Sequence
 
 from benchmarks import environment, report
+from benchmarks.costs import command as costs
 from benchmarks.harness import Row, Settings
 from benchmarks.peers import PEERS, installed, versions
 from benchmarks.workloads import WORKLOADS, chosen
@@ -25,6 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 def parser() -> argparse.ArgumentParser:
     """The options."""
     result = argparse.ArgumentParser("python -m benchmarks", description="Compare harp with its peers.")
+    result.epilog = "The group `costs` has a table and options of its own: python -m benchmarks costs --help"
     result.add_argument("--threads", choices=("1", "all"), help="default: both, one after the other")
     result.add_argument("--only", nargs="+", metavar="NAME", default=[], help="names, parts of names, or patterns")
     result.add_argument("--list", action="store_true", help="print the names of all workloads")
@@ -80,6 +82,8 @@ def collect(arguments: Sequence[str], threads: str) -> list[Row]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and report. Returns the exit status: 1 if something could not be measured or was wrong."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["costs"]:
+        return costs.main(arguments[1:])
     options = parser().parse_args(arguments)
     if options.list:
         print("\n".join(WORKLOADS))

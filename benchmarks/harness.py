@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 
 Call = Callable[[], object]
+Clock = Callable[[], float]
 
 SAMPLE_SECONDS = 2e-3  # short calls are repeated until a sample takes this long
-WARM_SECONDS = 0.05
 MIN_ROUNDS = 3
 
 
@@ -79,15 +79,22 @@ class Settings:
     peers: tuple[str, ...] = ("numpy",)
     rounds: int = 15
     pause: float = 0.02  # seconds, so that another runtime's waiting threads stop spinning
+    warm: float = 0.05  # seconds of calls before the first sample
+    processor_time: bool = False  # instead of the time that passes: with one thread, others on the machine count less
     budget: float = 20.0  # seconds for the rounds of one workload; long calls get fewer rounds
     quick: bool = False  # small sizes: whether everything works, not how fast it is
+
+    @property
+    def clock(self) -> Clock:
+        """What gives the time in seconds."""
+        return time.process_time if self.processor_time else time.perf_counter
 
 
 def interleaved(calls: Mapping[str, Call], settings: Settings) -> dict[str, list[float]]:
     """Seconds per call of each candidate, one sample in each round; the order of candidates rotates."""
     numbers, expected = {}, 0.0
     for name, call in calls.items():
-        once = _warm(call, 0.0 if settings.quick else WARM_SECONDS)
+        once = _warm(call, 0.0 if settings.quick else settings.warm, settings.clock)
         numbers[name] = max(1, min(100_000, round(SAMPLE_SECONDS / once)))
         expected += settings.pause + once * (numbers[name] + 1)
     least = min(MIN_ROUNDS, settings.rounds)
@@ -101,25 +108,25 @@ def interleaved(calls: Mapping[str, Call], settings: Settings) -> dict[str, list
             for name in names[start:] + names[:start]:
                 time.sleep(settings.pause)
                 calls[name]()  # the caches, and threads that sleep
-                samples[name].append(sample(calls[name], numbers[name]))
+                samples[name].append(sample(calls[name], numbers[name], settings.clock))
     finally:
         gc.enable()
     return samples
 
 
-def sample(call: Call, number: int = 1) -> float:
+def sample(call: Call, number: int = 1, clock: Clock = time.perf_counter) -> float:
     """Seconds per call."""
-    start = time.perf_counter()
+    start = clock()
     for _ in repeat(None, number):
         call()
-    return (time.perf_counter() - start) / number
+    return (clock() - start) / number
 
 
-def _warm(call: Call, seconds: float) -> float:
+def _warm(call: Call, seconds: float, clock: Clock) -> float:
     """Call until time is up and at least three times; how long the fastest call took."""
     end, times = time.perf_counter() + seconds, list[float]()
     while len(times) < 3 or time.perf_counter() < end:
-        times.append(sample(call))
+        times.append(sample(call, 1, clock))
     return max(min(times), 1e-8)
 
 

@@ -30,6 +30,10 @@ class Peer(NamedTuple):
         """Its array namespace."""
         return importlib.import_module(self.namespace)
 
+    def library(self) -> ModuleType:
+        """The package, where transforms such as `grad` are."""
+        return importlib.import_module(self.package)
+
     def arguments(self, arguments: tuple[object, ...]) -> tuple[object, ...]:
         """NumPy arguments as its own arrays; Python numbers stay what they are."""
         converted = tree_map(lambda leaf: self.convert(leaf) if hasattr(leaf, "dtype") else leaf, arguments)
