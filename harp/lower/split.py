@@ -179,7 +179,7 @@ def _inside(numbers: Numbers, body: Stmt, loop: Loop, outer: frozenset[Loop]) ->
     if not short and not any(loops_in(test.bound) & outer for test in tests):
         return None
     segments, order = _segments(loop, tests)
-    if len(segments) < 2:
+    if not any(segment.facts for segment in segments):
         return None
     made = sequence(_box(numbers, Box({loop: s}, given(body, s.facts), ())) for s in segments)
     own = tuple(p for p in order if loops_in(p))
