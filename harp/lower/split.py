@@ -46,7 +46,7 @@ from harp.trace.division import ceildiv, floordiv
 from harp.trace.dtypes import bool_
 from harp.trace.expr import Apply, Const, Expr, Position, apply, const, rewrite
 from harp.trace.expr import walk as walk_expr
-from harp.trace.index import ZERO, Atom, Index, Loop, evaluate, loops_in, picks_in, split_linear
+from harp.trace.index import ZERO, Atom, FloorDiv, Index, Loop, evaluate, loops_in, picks_in, split_linear, value_atoms
 from harp.trace.ops import Op
 
 # Operations, loads and stores of all boxes of a nest, at most this many or so many times those of the nest.
@@ -260,6 +260,7 @@ def _segments(loop: Loop, tests: Iterable[Test]) -> tuple[list[Segment], tuple[I
     facts: dict[Index, bool] = {}
     for test in tests:
         cut, rises = _cut(loop, test.bound)
+        order += _at_least_one(cut)
         if _precedes(cut, ZERO):
             facts |= test.facts(rises)
             order.append(-cut)
@@ -271,12 +272,19 @@ def _segments(loop: Loop, tests: Iterable[Test]) -> tuple[list[Segment], tuple[I
             facts |= test.facts(not rises)
     bounds = [ZERO, *sorted(changes, key=_typical), end]
     order += [b - a for a, b in pairwise(bounds)]
+    order += _at_least_one(end)
     segments = []
     for start, stop in pairwise(bounds):
         for test, rises in changes.get(start, ()):
             facts = {p: known for p, known in facts.items() if p is not test.p} | dict(test.facts(rises))
         segments.append(Segment(start, stop, facts))
     return [s for s in segments if s.length is not ZERO], tuple(p for p in order if not nonnegative(p))
+
+
+def _at_least_one(p: Index) -> Iterator[Index]:
+    """What is >= 0 if all divisors in p are >= 1. Proofs assume that: it holds where a loop over the divisor runs, but
+    segments are computed outside of the loop."""
+    return (atom.den - 1 for atom in value_atoms(p) if isinstance(atom, FloorDiv))
 
 
 def _cut(loop: Loop, p: Index) -> tuple[Index, bool]:

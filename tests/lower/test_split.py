@@ -108,6 +108,14 @@ def test_other_orders_keep_the_loop():
     assert any(asks(s) for s in walk(branch.no) if isinstance(s, Store))
 
 
+@pytest.mark.parametrize("shift", [1, -2, 7])
+def test_empty_axes_are_left_alone(shift):
+    """A shift modulo a size of 0 is the shift itself: more elements than there are."""
+    rolled = harp.trace(lambda x: hnp.roll(x * 2, shift, 0), harp.f32["n", "m"])
+    for sizes in [(0, 3), (1, 3), (9, 2)]:
+        check(rolled, sizes)
+
+
 def asks(s: Store) -> bool:
     return any(isinstance(e, Load) and e.conditions for e in walk_expr((s.value,)))
 
