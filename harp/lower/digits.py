@@ -21,6 +21,7 @@ from harp.lower.products import is_contraction
 from harp.lower.rewrite import (
     Numbers,
     accumulation,
+    accumulations,
     is_ordered,
     is_plain,
     is_straight,
@@ -48,9 +49,16 @@ def digits(built: Built) -> Built:
 def _digits(numbers: Numbers, s: Stmt) -> Stmt:
     if not is_plain(s) or is_ordered(s) or is_contraction(s):
         return s
-    if isinstance(s, Nest) and (is_straight(s.body) or accumulation(s) is not None):
-        return _divided(numbers, s)
+    if isinstance(s, Nest) and not isinstance(s.body, Nest) and _is_divisible(s):
+        divided = _divided(numbers, s)
+        if divided is not s:
+            return divided
     return rebuilt(s, lambda part: _digits(numbers, part))
+
+
+def _is_divisible(s: Nest) -> bool:
+    """Whether the loops are round stores or sums; other ones carry something."""
+    return is_straight(s.body) or accumulation(s) is not None or any(True for _ in accumulations(s.body))
 
 
 def _divided(numbers: Numbers, s: Nest) -> Stmt:

@@ -26,7 +26,7 @@ from itertools import pairwise
 import attrs
 
 from harp.lower.build import Built
-from harp.lower.loops import For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loops import MEMORY, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.products import is_contraction
 from harp.lower.rewrite import (
     Numbers,
@@ -181,8 +181,10 @@ def _inside(numbers: Numbers, body: Stmt, loop: Loop, outer: frozenset[Loop]) ->
     segments, order = _segments(loop, tests)
     if not any(segment.facts for segment in segments):
         return None
-    made = sequence(_box(numbers, Box({loop: s}, given(body, s.facts), ())) for s in segments)
     own = tuple(p for p in order if loops_in(p))
+    if own and not all(part.buffer.space in MEMORY for part in walk(body) if isinstance(part, Store)):
+        return None  # vectors run across the outer loops of sums, and do not branch
+    made = sequence(_box(numbers, Box({loop: s}, given(body, s.facts), ())) for s in segments)
     if own:
         made = If(own, made, nest((For(loop),), body))
     return Box({}, made, tuple(p for p in order if not loops_in(p)))

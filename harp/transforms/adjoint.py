@@ -7,15 +7,15 @@ they demand of j becomes conditions with fill 0. Equations that are not solved l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, pairwise
 
 from harp.trace.division import Substitution
 from harp.trace.expr import Operand, Position, const
-from harp.trace.index import ONE, Atom, Index, loop, loops_in, of, product
+from harp.trace.index import ONE, ZERO, Atom, Index, loop, loops_in, of, product
 from harp.trace.node import MapReduce, Node, Put, Scatter, Shape, View, at, positions
 from harp.trace.ops import Reduce
-from harp.trace.view import flatten_index, reshape, unflatten_index, view
+from harp.trace.view import drop_axes, flatten_index, reshape, unflatten_index, view
 from harp.transforms.by_data import constant
 from harp.transforms.solving import Solution, Unsolvable, solve
 
@@ -94,10 +94,17 @@ def _gathered(masked: Node, sizes: Shape, solution: Solution) -> Node:
     placing = {c for c in solution.conditions if any(a.axis < len(sizes) and a.axis not in read for a in loops_in(c))}
     selecting = tuple(c for c in solution.conditions if c not in placing)
     zero = const(0, masked.dtype)
-    gathered = view(masked, shape, renumber.each(solution.index), renumber.each(selecting), zero)
-    total = sum_over(gathered, range(len(read), len(shape)))
+    gathered = _without_pinned(view(masked, shape, renumber.each(solution.index), renumber.each(selecting), zero), read)
+    total = sum_over(gathered, range(len(read), len(gathered.shape)))
     outer = tuple(c for c in solution.conditions if c in placing)
     return view(total, sizes, tuple(map(of, read.values())), outer, zero)
+
+
+def _without_pinned(gathered: Node, read: Collection[int]) -> Node:
+    """Without the axes to be summed that a condition holds at 0, as that of every second element does: -i >= 0."""
+    conditions = gathered.conditions if isinstance(gathered, View) else ()
+    summed = list(enumerate(positions(gathered.shape)))[len(read) :]
+    return drop_axes(gathered, {axis: ZERO for axis, p in summed if p is not ZERO and -p in conditions})
 
 
 def _is_read(position: Atom, solution: Solution) -> bool:

@@ -32,6 +32,10 @@ PROGRAMS = {
     "interleaved": (lambda x: hnp.stack([x, -x], 2).reshape(-1), lambda x: np.stack([x, -x], 2).reshape(-1)),
     "transposed and flat": (lambda x: (x.T * 2).reshape(-1), lambda x: (x.T * 2).reshape(-1)),
     "sum of a tile": (lambda x: hnp.sum(hnp.tile(x, (1, 4)), 1), lambda x: np.sum(np.tile(x, (1, 4)), 1)),
+    "merged products": (
+        lambda x: (hnp.stack([x, x * 2]) @ hnp.ones((2, x.shape[1], 5))).transpose(1, 0, 2).reshape(-1, 10),
+        lambda x: (np.stack([x, x * 2]) @ np.ones((2, x.shape[1], 5))).transpose(1, 0, 2).reshape(-1, 10),
+    ),
     "kron": (lambda x: hnp.kron(x, hnp.ones((2, 3))), lambda x: np.kron(x, np.ones((2, 3)))),
 }
 COMPILED = {name: harp.jit(f) for name, (f, _) in PROGRAMS.items()}
@@ -56,7 +60,7 @@ def test_gradients_are_differences(name, rows, columns):
     np.testing.assert_allclose(np.asarray(GRADIENTS[name](x)), expected)
 
 
-@pytest.mark.parametrize("name", ["tile", "flat tile", "repeat", "upsample", "interleaved"])
+@pytest.mark.parametrize("name", ["tile", "flat tile", "repeat", "upsample", "interleaved", "merged products"])
 def test_no_element_divides(name):
     lines = COMPILED[name].lower(np.ones((4, 6))).loops.splitlines()
     stores = [line for line in lines if " = " in line and not line.lstrip().startswith(("input", "output"))]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import pathlib
 
+import numpy as np
 import pytest
 
 import harp
@@ -70,6 +71,58 @@ def test_gradients_are_cheap(name):
     else:
         assert dear, f"the gradient of {name} is cheap now: take it out of the table"
         assert (found if isinstance(found, tuple) else round(found, 1)) == listed[0], listed[1]
+
+
+VIEWS = {
+    "slice": lambda x: x[1:-1, 2:],
+    "steps": lambda x: x[::2, 1::3],
+    "reversed": lambda x: x[::-1, ::-2],
+    "transposed": lambda x: x.T,
+    "row": lambda x: x[1],
+    "diagonal": lambda x: hnp.diagonal(x),
+    "broadcast": lambda x: x[:, None, :] + hnp.zeros((1, x.shape[1], 1)),
+    "flat": lambda x: x.reshape(-1),
+    "split": lambda x: x.reshape(x.shape[0], 2, -1),
+    "tile": lambda x: hnp.tile(x, (2, 3)),
+    "repeat": lambda x: hnp.repeat(x, 3, axis=1),
+    "roll": lambda x: hnp.roll(x, (1, -2), (0, 1)),
+    "windows": lambda x: hnp.stack([x[k : x.shape[0] - 2 + k] for k in range(3)]),
+    "update": lambda x: x.at[1:3].set(1.0).at[:, ::2].add(x[:, ::2]),
+    "pieces": lambda x: hnp.concatenate([x * k for k in range(8)]),
+    **{mode: lambda x, mode=mode: hnp.pad(x, 2, mode=mode) for mode in ("edge", "wrap", "reflect", "symmetric")},
+}
+MATRIX = np.arange(64.0).reshape(8, 8)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_gradients_of_views_are_cheap(name):
+    found = compared(VIEWS[name], MATRIX)
+    assert isinstance(found, float) and found <= FACTOR, found
+
+
+# Second derivatives that are too dear today: the degrees, or the factor.
+TOO_DEAR_TWICE: dict[str, tuple[int, int] | float] = {"special.betaln": 27}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [*TABLE.CASES, *VIEWS])
+def test_second_derivatives_are_cheap(name):
+    """Those of the sum of the squares of the results, by way of the sum of the squares of the gradient."""
+    function, *arguments = TABLE.CASES[name] if name in TABLE.CASES else (VIEWS[name], MATRIX)
+
+    def squares(*given):
+        return sum(hnp.sum(p * p) for p in parts(function(*given)))
+
+    def slopes(*given):
+        return sum(hnp.sum(g * g) for g in harp.grad(squares, argnums=tuple(range(len(given))))(*given))
+
+    found = versus(function, harp.grad(slopes, argnums=tuple(range(len(arguments)))), *arguments)
+    dear = isinstance(found, tuple) or found > FACTOR**2
+    if name not in TOO_DEAR_TWICE:
+        assert not dear, f"the second derivative of {name} is too dear: {found}"
+    else:
+        assert dear, f"the second derivative of {name} is cheap now: take it out of the table"
+        assert (found if isinstance(found, tuple) else round(found)) == TOO_DEAR_TWICE[name]
 
 
 def test_the_table_names_functions():
