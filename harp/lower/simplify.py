@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from harp.errors import VerificationError
-from harp.trace.bounds import at_least_zero
+from harp.trace.bounds import at_least_zero, nonnegative
 from harp.trace.division import Substitution
-from harp.trace.expr import Apply, Const, Expr, Operand, apply, operands_in, substitute, walk
+from harp.trace.expr import Apply, Const, Expr, Operand, Position, apply, operands_in, substitute, walk
 from harp.trace.graph import Graph, transform
-from harp.trace.node import Constant, Contiguous, Gather, Input, MapReduce, Node, RowWise, View, rebuild
+from harp.trace.index import Index
+from harp.trace.node import Constant, Contiguous, Gather, Input, MapReduce, Node, RowWise, View, at, rebuild
 from harp.trace.ops import Op
 from harp.trace.rows import RowOp
 from harp.trace.verify import verify_graph
@@ -22,6 +23,8 @@ from harp.trace.view import view
 Rule = Callable[..., Node | None]  # from the node class under which it stands
 
 _SAME_SIZES = Substitution({})
+# Steps of a proof about a position: there are many of them, and what is not seen costs no more than a choice.
+_FEW_STEPS = 100
 
 
 def simplify(graph: Graph) -> Graph:
@@ -59,6 +62,35 @@ def _number_everywhere(node: View) -> Node | None:  # view(number) -> number
     number = _number(node.src)
     if number is not None and (node.fill is None or node.fill is number):
         return MapReduce(node.shape, (), number)
+    return None
+
+
+def _chosen(node: View) -> Node | None:
+    """view(choice of x and y by position) -> view(x), where all positions that are read choose x: of a concatenation,
+    the part of one piece, as in its gradient."""
+    src = node.src
+    if not isinstance(src, MapReduce) or src.reduce is not None or not src.expr.positional:
+        return None
+    kept = src.expr
+    under = at(src.domain, node.index)
+    while isinstance(kept, Apply) and kept.op is Op.SELECT:
+        answer = _answer(kept.operands[0], under, node.conditions)
+        if answer is None:
+            return None
+        kept = kept.operands[1 if answer else 2]
+    if not isinstance(kept, Operand):
+        return None
+    return view(src.operands[kept.slot], node.shape, node.index, node.conditions, node.fill)
+
+
+def _answer(e: Expr, under: Substitution, facts: tuple[Index, ...]) -> bool | None:
+    """Whether P < Q for two positions, if that is easily seen from the facts, which are >= 0."""
+    if not isinstance(e, Apply) or e.op is not Op.LT or not all(isinstance(a, Position) for a in e.operands):
+        return None
+    p, q = (under(a.index) for a in e.operands if isinstance(a, Position))
+    for answer, distance in ((True, q - p - 1), (False, p - q)):
+        if distance in facts or nonnegative(distance, _FEW_STEPS):
+            return answer
     return None
 
 
@@ -124,7 +156,7 @@ def _gathered_number(node: Gather) -> Node | None:  # gather(number) -> number
 
 
 RULES: Mapping[type[Node], tuple[Rule, ...]] = {
-    View: (_composed, _never, _number_everywhere),
+    View: (_composed, _never, _number_everywhere, _chosen),
     MapReduce: (_no_stop, _number_operand, _needed_operands, _identity_map),
     Gather: (_gathered_number,),
     Contiguous: (_stored_already,),

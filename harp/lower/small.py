@@ -21,7 +21,7 @@ from harp.trace.index import Atom, Index, Loop, as_index, of
 from harp.trace.ops import Op
 
 # The sizes that have versions, and the most statements and loops that are written out so.
-_SIZES, _STATEMENTS, _LOOPS = (2, 3, 4, 8), 8, 4
+_SIZES, _STATEMENTS, _LOOPS = (1, 2, 3, 4, 8), 8, 4
 # The size from which on a row of a matrix is a vector.
 _VECTOR = 4
 

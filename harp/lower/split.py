@@ -21,6 +21,7 @@ whole.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import lru_cache
 from itertools import pairwise
 
 import attrs
@@ -47,14 +48,20 @@ from harp.trace.dtypes import bool_
 from harp.trace.expr import Apply, Const, Expr, Position, apply, const, rewrite
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import ZERO, Atom, FloorDiv, Index, Loop, evaluate, loops_in, picks_in, split_linear, value_atoms
-from harp.trace.ops import Op
+from harp.trace.ops import INFO, Op
 
-# Operations, loads and stores of all boxes of a nest, at most this many or so many times those of the nest.
-_MOST, _TIMES = 400, 4
+# The code of all boxes of a nest is at most `_MOST`, or `_TIMES` that of the nest. All nests of a program together, but
+# for those of little code, have at most `_PROGRAM`, or as much as the program had. The time of C compilers goes with
+# operations, loads and stores; a loop takes as much as some of these, a function such as a sine as its weight says.
+_FREE, _MOST, _TIMES, _PROGRAM = 64, 500, 5, 2000
+_LOOP, _FUNCTION, _WEIGHT = 4, 3, 8
 # The largest number of iterations of a loop whose segments stay inside of the loops round it.
 _SHORT = 64
 # What sizes are taken to be where segments are compared: which one is the largest is a guess, and changes no result.
 _TYPICAL = 1 << 40
+
+# Steps of a proof about the order of cuts: of many pieces there are many.
+_FEW_STEPS = 300
 
 Facts = Mapping[Index, bool]  # of conditions p >= 0
 
@@ -83,16 +90,24 @@ class Box:
 
 def split(built: Built) -> Built:
     """The kernels, with their loops split."""
-    return attrs.evolve(built, kernels=tuple(k.with_body(_split(Numbers(k), k.body)) for k in built.kernels))
+    room = _Room(max(_PROGRAM, sum(_size(k.body) for k in built.kernels)))
+    return attrs.evolve(built, kernels=tuple(k.with_body(_split(Numbers(k), room, k.body)) for k in built.kernels))
 
 
-def _split(numbers: Numbers, s: Stmt) -> Stmt:
+@attrs.define
+class _Room:
+    """How much code may still be added to the program."""
+
+    left: int
+
+
+def _split(numbers: Numbers, room: _Room, s: Stmt) -> Stmt:
     if not is_plain(s) or is_ordered(s) or is_contraction(s):
         return s
-    inside = rebuilt(s, lambda part: _split(numbers, part))
+    inside = rebuilt(s, lambda part: _split(numbers, room, part))
     if inside is not s and isinstance(inside, Seq):
         return _joined(inside)
-    return _pieces(numbers, inside) if isinstance(inside, Nest) else inside
+    return _pieces(numbers, room, inside) if isinstance(inside, Nest) else inside
 
 
 def _joined(s: Seq) -> Stmt:
@@ -120,31 +135,32 @@ def _after(value: Expr, step: Store) -> Expr:
     return rewrite((step.value,), lambda e: value if isinstance(e, Load) and e.buffer is step.buffer else e)[0]
 
 
-def _pieces(numbers: Numbers, s: Nest) -> Stmt:
+def _pieces(numbers: Numbers, room: _Room, s: Nest) -> Stmt:
     heads = [h for h in s.heads if isinstance(h, For)]
     if any(h.kind is not LoopKind.SERIAL or loops_in(h.loop.extent) for h in heads):
         return s
     if not is_straight(s.body) and accumulation(s) is None and not any(True for _ in accumulations(s.body)):
         return s
+    most_code = min(max(_MOST, _TIMES * _size(s.body)), max(_FREE, room.left))
     for most in (None, 3):
-        boxes, order = _within(
-            max(_MOST, _TIMES * _size(s.body)), _boxes(numbers, s.body, [h.loop for h in heads], most)
-        )
+        boxes, order, code = _within(most_code, _boxes(numbers, s.body, [h.loop for h in heads], most))
         if len(boxes) > 1 or (boxes and not boxes[0].segments.keys() >= {h.loop for h in heads}):
+            room.left -= code if code > _FREE else 0
             kept = [_box(numbers, box) for box in boxes if not _changes_nothing(box.body)]
             return s if not kept else If(order, sequence(kept), s) if order else sequence(kept)
     return s
 
 
-def _within(room: int, boxes: Iterable[Box]) -> tuple[list[Box], tuple[Index, ...]]:
-    """The boxes with all that has to be >= 0 for them; none, if they are more code than there is room for."""
+def _within(most: int, boxes: Iterable[Box]) -> tuple[list[Box], tuple[Index, ...], int]:
+    """The boxes, all that has to be >= 0 for them, and how much code they are; none if that is more than `most`."""
     found: list[Box] = []
+    code = 0
     for box in boxes:
-        room -= _size(box.body)
-        if room < 0:
-            return [], ()
+        code += _size(box.body)
+        if code > most:
+            return [], (), 0
         found.append(box)
-    return found, tuple(dict.fromkeys(p for box in found for p in box.order))
+    return found, tuple(dict.fromkeys(p for box in found for p in box.order)), code
 
 
 def _boxes(
@@ -201,8 +217,16 @@ def _box(numbers: Numbers, box: Box) -> Stmt:
 
 
 def _size(s: Stmt) -> int:
+    """How much code a statement in loops is; see the top."""
     stores = [part for part in walk(s) if isinstance(part, Store)]
-    return sum(1 + sum(not isinstance(e, Const) for e in walk_expr((store.value,))) for store in stores)
+    return _LOOP + sum(1 + sum(map(_size_of, walk_expr((store.value,)))) for store in stores)
+
+
+def _size_of(e: Expr) -> int:
+    if not isinstance(e, Apply):
+        return not isinstance(e, Const)
+    weight = INFO[e.op].weight
+    return _FUNCTION * weight if weight >= _WEIGHT else 1
 
 
 def _changes_nothing(s: Stmt) -> bool:
@@ -280,7 +304,7 @@ def _segments(loop: Loop, tests: Iterable[Test]) -> tuple[list[Segment], tuple[I
         for test, rises in changes.get(start, ()):
             facts = {p: known for p, known in facts.items() if p is not test.p} | dict(test.facts(rises))
         segments.append(Segment(start, stop, facts))
-    return [s for s in segments if s.length is not ZERO], tuple(p for p in order if not nonnegative(p))
+    return [s for s in segments if s.length is not ZERO], tuple(p for p in order if not _is_seen(p))
 
 
 def _at_least_one(p: Index) -> Iterator[Index]:
@@ -299,7 +323,12 @@ def _cut(loop: Loop, p: Index) -> tuple[Index, bool]:
 
 def _precedes(a: Index, b: Index) -> bool:
     """Whether a <= b: for all sizes, or for typical ones if it is not known that b <= a."""
-    return nonnegative(b - a) or (not nonnegative(a - b) and _typical(a) <= _typical(b))
+    return _is_seen(b - a) or (not _is_seen(a - b) and _typical(a) <= _typical(b))
+
+
+def _is_seen(p: Index) -> bool:
+    """Whether p >= 0 is easily seen; what is not is asked when the program runs."""
+    return nonnegative(p, _FEW_STEPS)
 
 
 def _typical(p: Index) -> int:
@@ -328,6 +357,7 @@ def conditions(s: Stmt) -> tuple[Index, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=1 << 14)
 def _asked(e: Expr) -> tuple[Index, ...]:
     """The conditions of a comparison of positions: all hold, or the comparison does not.
 
@@ -356,21 +386,45 @@ def given(s: Stmt, facts: Facts) -> Stmt:
 
 
 def _value(value: Expr, facts: Facts) -> Expr:
+    """The value; of a choice by what is known, only the part that is chosen is looked at."""
     new: dict[Expr, Expr] = {}
-    for e in walk_expr((value,)):
-        if isinstance(e, Load):
-            new[e] = _load(e, facts)
-        elif isinstance(e, Apply):
-            answers = [facts.get(p) for p in _asked(e)]
-            if False in answers:
-                new[e] = const(False, bool_)
-            elif answers and None not in answers:
-                new[e] = const(True, bool_)
-            else:
-                new[e] = apply(e.op, *(new[a] for a in e.operands), cast_to=e.dtype)
-        else:
-            new[e] = e
+    stack = [value]
+    while stack:
+        e = stack[-1]
+        needed = _needed(e, new)
+        missing = [a for a in needed if a not in new]
+        stack += missing
+        if not missing:
+            stack.pop()
+            new[e] = _known(e, tuple(new[a] for a in needed), facts)
     return new[value]
+
+
+def _needed(e: Expr, new: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
+    """The operands on which the value of an expression depends, as far as is known."""
+    if not isinstance(e, Apply) or e.op is not Op.SELECT:
+        return e.operands if isinstance(e, Apply) else ()
+    condition, yes, no = e.operands
+    made = new.get(condition)
+    if made is None:
+        return (condition,)
+    return (yes if made.value else no,) if isinstance(made, Const) else e.operands
+
+
+def _known(e: Expr, args: tuple[Expr, ...], facts: Facts) -> Expr:
+    """An expression of new operands, or what it is known to be."""
+    if isinstance(e, Load):
+        return _load(e, facts)
+    if not isinstance(e, Apply):
+        return e
+    if e.op is Op.SELECT and len(args) == 1:
+        return args[0]
+    answers = [facts.get(p) for p in _asked(e)]
+    if False in answers:
+        return const(False, bool_)
+    if answers and None not in answers:
+        return const(True, bool_)
+    return e if args == e.operands else apply(e.op, *args, cast_to=e.dtype)
 
 
 def _load(e: Load, facts: Facts) -> Expr:

@@ -12,7 +12,7 @@ from itertools import combinations, pairwise
 
 from harp.trace.division import Substitution
 from harp.trace.expr import Operand, Position, const
-from harp.trace.index import ONE, ZERO, Atom, Index, loop, loops_in, of, product
+from harp.trace.index import ONE, ZERO, Atom, FloorDiv, Index, loop, loops_in, of, product, value_atoms
 from harp.trace.node import MapReduce, Node, Put, Scatter, Shape, View, at, positions
 from harp.trace.ops import Reduce
 from harp.trace.view import drop_axes, flatten_index, reshape, unflatten_index, view
@@ -33,12 +33,14 @@ def view_adjoint(node: View, cotangent: Node) -> Node:
     shape, source = cotangent.shape, node.src.shape
     zero = const(0, node.dtype)
     masked = view(cotangent, shape, positions(shape), conditions, zero)
-    # the same elements in the same order  ->  reshape back, also where only a guard says that there are as many
+    # the same elements in the same order  ->  reshape back
     if flatten_index(index, source) is flatten_index(positions(shape), shape):
         if product(shape) is product(source):
             return reshape(masked, source)
-        place = flatten_index(positions(source), source)
-        return view(masked, source, unflatten_index(place, shape), (product(shape) - 1 - place,), zero)
+        if any(isinstance(atom, FloorDiv) for p in index for atom in value_atoms(p)):
+            # a reshape, of which only a guard says that there are as many elements
+            place = flatten_index(positions(source), source)
+            return view(masked, source, unflatten_index(place, shape), (product(shape) - 1 - place,), zero)
     for groups in _groupings(len(source)):
         sizes = tuple(product(source[a] for a in group) for group in groups)
         equations = [flatten_index([index[a] for a in group], tuple(source[a] for a in group)) for group in groups]

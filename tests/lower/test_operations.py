@@ -38,7 +38,10 @@ def test_random_graphs_cost_what_they_do(g: Graph, values, target):
 # of a flattened array.
 BOUNDS = {
     *((name, which) for name in ("bincount", "histogram", "put_along_axis") for which in ("function", "gradient")),
-    *((name, "gradient") for name in ("ediff1d", "cumprod", "nancumprod", "prod", "nanprod", "vdot", "reshape")),
+    *(
+        (name, "gradient")
+        for name in ("ediff1d", "cumprod", "nancumprod", "prod", "nanprod", "stack", "dstack", "vdot", "reshape")
+    ),
 }
 
 

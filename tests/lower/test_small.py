@@ -57,7 +57,7 @@ def test_gradients_are_products(name, size):
     np.testing.assert_allclose(found, (high - low) / 2)
 
 
-@pytest.mark.parametrize("size", [2, 3, 4, 8])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 8])
 def test_same_bits_as_in_other_versions(size):
     """A matrix with a row of zeros below it takes another version."""
     rng = np.random.default_rng(size)
@@ -71,3 +71,11 @@ def test_loops_are_written_out():
     text = COMPILED["matrices"].lower(*np.ones((2, 5, 3, 3))).loops
     assert text.count("for unroll") >= 9
     assert "for unroll" not in harp.jit(lambda x, y: x @ y).lower(*np.ones((2, 5, 5))).loops
+
+
+def test_matrices_of_one_element_have_a_version():
+    """Loops of one iteration round one product took four times as long as matrices of two rows and columns."""
+    x, y = np.random.default_rng(0).normal(size=(2, 7, 1, 1))
+    text = COMPILED["matrices"].lower(x, y).loops
+    assert "for unroll i1 < 1:" in text
+    np.testing.assert_array_equal(np.asarray(COMPILED["matrices"](x, y)), x * y)

@@ -136,6 +136,19 @@ def test_too_many_boxes_leave_the_middle_whole():
     assert len(stores) <= 10 and not all(map(asks, stores))
 
 
+def test_functions_are_not_copied_for_each_of_many_pieces():
+    """C compilers take a tenth of a second for a loop with a sine: a hundred of them would be too many."""
+
+    def f(xp, x):
+        return xp.sin(xp.concatenate([x[:, k % 5 :] * k for k in range(100)], axis=1))
+
+    x = np.random.default_rng(0).standard_normal((3, 7))
+    compiled = harp.jit(lambda x: f(hnp, x))
+    np.testing.assert_allclose(compiled(x), f(np, x), rtol=1e-12)
+    stores = [s for kernel in compiled.lower(x)._program.kernels for s in walk(kernel.body) if isinstance(s, Store)]
+    assert len(stores) <= 10
+
+
 def test_what_stays_the_same_is_not_stored():
     """Of an array that is given up, only the part that changes is touched."""
     update = harp.jit(lambda x: x.at[2:4].set(1.0), donate_argnums=0)
