@@ -2,8 +2,8 @@
 
 A store that does not depend on the loop at all is an error. That two iterations never meet is proved where one axis of
 every access is `slope*loop + inner + outer`, with `0 <= inner < slope` for all that varies inside and the same `outer`,
-or everywhere `slope*loop - inner + outer`; or where that holds for all digits of the loop. What is neither is reported
-as unproven.
+or everywhere `slope*loop - inner + outer`; or where that holds for all digits of the loop, one after the other. What is
+neither is reported as unproven.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from harp.lower.loops import (
     Digits,
     For,
     Head,
+    If,
     Let,
     Nest,
     Row,
@@ -26,17 +27,21 @@ from harp.lower.loops import (
     Stmt,
     Store,
     offset,
+    parts,
     walk,
 )
 from harp.lower.uses import head_names, loads
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution
-from harp.trace.index import ONE, Atom, Index, Loop, from_terms, of, split_linear, value_atoms
+from harp.trace.index import ONE, ZERO, Atom, Index, Loop, from_terms, of, split_linear, value_atoms
 
 
 class Access(NamedTuple):
+    """An element that is read or stored where all conditions are >= 0."""
+
     buffer: Buffer
     at: tuple[Index, ...]
+    conditions: tuple[Index, ...] = ()
 
 
 class Report(NamedTuple):
@@ -64,7 +69,7 @@ def check_parallel(head: For, inner: Sequence[Head], body: Stmt, lets: Mapping[A
     report = Report([], [])
     if any(isinstance(s, Call) for s in walk(body)):
         report.unproven.append(f"parallel {head.loop}: it calls functions")
-    accesses = [Access(a.buffer, expand.each(a.at)) for a in _accesses(body)]
+    accesses = [Access(a.buffer, expand.each(a.at), expand.each(a.conditions)) for a in _accesses(body)]
     depends = _dependents(loop, digits, expand)
     for buffer in _shared_stores(body):
         mine = [a for a in accesses if a.buffer is buffer]
@@ -72,7 +77,7 @@ def check_parallel(head: For, inner: Sequence[Head], body: Stmt, lets: Mapping[A
         if fixed:
             at = ", ".join(map(repr, fixed[0].at))
             report.errors.append(f"all iterations of parallel {head.loop} meet at {buffer.name}[{at}]")
-        elif not any(all(_apart(mine, atom, inside) for atom in group) for group in groups):
+        elif not any(_all_apart(mine, group, inside) for group in groups):
             report.unproven.append(f"parallel {head.loop}: that its iterations stay apart in {buffer.name}")
     return report
 
@@ -91,15 +96,17 @@ def _dependents(loop: Atom, digits: Sequence[Digits], expand: Substitution) -> s
     return found
 
 
-def _accesses(body: Stmt) -> Iterator[Access]:
-    for stmt in walk(body):
-        if isinstance(stmt, Store):
-            yield Access(stmt.buffer, stmt.index)
-        elif isinstance(stmt, Row):  # it reads rows of the same numbers
-            yield Access(stmt.target, stmt.index)
-            yield from (Access(source, (*stmt.at_of(source), of(stmt.lane))) for source in stmt.sources)
-        for load in loads(stmt):
-            yield Access(load.buffer, load.index)
+def _accesses(s: Stmt, conditions: tuple[Index, ...] = ()) -> Iterator[Access]:
+    if isinstance(s, Store):
+        yield Access(s.buffer, s.index, conditions)
+    elif isinstance(s, Row):  # it reads rows of the same numbers
+        yield Access(s.target, s.index, conditions)
+        yield from (Access(source, (*s.at_of(source), of(s.lane)), conditions) for source in s.sources)
+    for load in loads(s):
+        yield Access(load.buffer, load.index, conditions)
+    for part in parts(s):
+        more = s.conditions if isinstance(s, If) and part is s.yes else ()
+        yield from _accesses(part, (*conditions, *more))
 
 
 def _shared_stores(body: Stmt) -> list[Buffer]:
@@ -110,29 +117,44 @@ def _shared_stores(body: Stmt) -> list[Buffer]:
     return [b for b in stored if b not in own and b.space is not Space.THREAD]
 
 
+def _all_apart(accesses: Sequence[Access], atoms: Sequence[Atom], inside: set[Atom]) -> bool:
+    """Whether the accesses of iterations that differ in any of the digits differ. Where a digit differs for which that is
+    known, that is enough, so it is the same when the others are looked at."""
+    left = list(atoms)
+    while left:
+        found = next((atom for atom in left if _apart(accesses, atom, inside)), None)
+        if found is None:
+            return False
+        left.remove(found)
+        inside = inside - {found}
+    return True
+
+
 def _apart(accesses: Sequence[Access], atom: Atom, inside: set[Atom]) -> bool:
     """Whether the accesses of iterations with different values of `atom` differ along one axis, or in memory."""
     others = inside - {atom}
-    places = [(*a.at, offset(a.buffer, a.at)) for a in accesses]
-    for axis in range(len(places[0])):
-        lanes = {_lane(place[axis], atom, others) for place in places}
+    places = [((*a.at, offset(a.buffer, a.at)), a.conditions) for a in accesses]
+    for axis in range(len(places[0][0])):
+        lanes = {_lane(place[axis], atom, others, conditions) for place, conditions in places}
         if len(lanes) == 1 and None not in lanes:
             return True
     return False
 
 
-def _lane(p: Index, atom: Atom, inside: set[Atom]) -> tuple[Index, Index, int] | None:
-    """(slope, outer, sign) of `slope*atom + sign*inner + outer` with `0 <= inner < slope`, if `p` is of this form."""
+def _lane(p: Index, atom: Atom, inside: set[Atom], conditions: tuple[Index, ...]) -> tuple[Index, Index, int] | None:
+    """(slope, outer, sign) of `slope*atom + sign*inner + outer` with `0 <= inner < slope`, if `p` is of this form where
+    the conditions hold."""
     parts = split_linear(p, atom)
     if parts is None:
         return None
     slope, rest = parts
     varying = from_terms({m: c for m, c in rest.terms if _varies(m, inside)})
-    if _varies([a for m, _ in slope.terms for a in m], inside) or not nonnegative(slope - 1):
+    if _varies([a for m, _ in slope.terms for a in m], inside):
         return None
     for sign in (1, -1):
         inner = varying * sign
-        if nonnegative(inner) and nonnegative(slope - 1 - inner):
+        room = slope - 1 - inner
+        if nonnegative(inner) and any(nonnegative(room - c) for c in (ZERO, *conditions)):
             return slope, rest - varying, sign
     return None
 

@@ -60,6 +60,8 @@ _HEIGHTS = {64: 8, 32: 6}
 _UNROLLED, _REPEATED = 6, 64
 # Columns of a wide strip, whose accumulators fill a part of the first cache.
 _WIDE = 2048
+# Columns that are stored side by side by shuffles; more of them compilers scatter, which is slower than one by one.
+_COLUMNS = 8
 # Terms that are added to a sum each time it is read from memory.
 _TERMS = 4
 
@@ -313,7 +315,7 @@ def independent(context: Context, s: Stmt) -> Stmt | None:
 
 def _are_columns(body: Stmt, stores: Sequence[Store], loop: Loop) -> bool:
     """Whether it only stores, to several columns of a buffer that it does not read: out[i, 0] = v; out[i, 1] = w."""
-    if not isinstance(body, Seq) or not all(isinstance(part, Store) for part in body.parts):
+    if not isinstance(body, Seq) or len(body.parts) > _COLUMNS or not all(isinstance(p, Store) for p in body.parts):
         return False
     read = {load.buffer for store in stores for load in loads(store.value)}
     for number, store in enumerate(stores):
