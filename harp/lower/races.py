@@ -118,8 +118,10 @@ def _shared_stores(body: Stmt) -> list[Buffer]:
 
 
 def _all_apart(accesses: Sequence[Access], atoms: Sequence[Atom], inside: set[Atom]) -> bool:
-    """Whether the accesses of iterations that differ in any of the digits differ. Where one digit differs for which that
-    is known, that is enough, so it is the same when the others are looked at."""
+    """Whether the accesses of iterations that differ in any of the digits differ.
+
+    Where a digit differs for which that is known, that is enough: for the others it is the same.
+    """
     left = list(atoms)
     while left:
         found = next((atom for atom in left if _apart(accesses, atom, inside)), None)
