@@ -20,8 +20,7 @@ from harp.lower.loops import MEMORY, For, LoopKind, Nest, Stmt, Store, offset, w
 from harp.lower.products import is_contraction
 from harp.lower.rewrite import (
     Numbers,
-    accumulation,
-    accumulations,
+    is_elementwise_or_sums,
     is_ordered,
     is_plain,
     is_straight,
@@ -49,16 +48,11 @@ def digits(built: Built) -> Built:
 def _digits(numbers: Numbers, s: Stmt) -> Stmt:
     if not is_plain(s) or is_ordered(s) or is_contraction(s):
         return s
-    if isinstance(s, Nest) and not isinstance(s.body, Nest) and _is_divisible(s):
+    if isinstance(s, Nest) and is_elementwise_or_sums(s):
         divided = _divided(numbers, s)
         if divided is not s:
             return divided
     return rebuilt(s, lambda part: _digits(numbers, part))
-
-
-def _is_divisible(s: Nest) -> bool:
-    """Whether the loops are round stores or sums; other ones carry something."""
-    return is_straight(s.body) or accumulation(s) is not None or any(True for _ in accumulations(s.body))
 
 
 def _divided(numbers: Numbers, s: Nest) -> Stmt:
@@ -67,7 +61,7 @@ def _divided(numbers: Numbers, s: Nest) -> Stmt:
         loop = head.loop
         if head.kind is not LoopKind.SERIAL or loops_in(loop.extent):
             continue
-        for divisor in dict.fromkeys(_divisors(s.body, loop)):
+        for divisor in _divisors(s.body, loop):
             parts = _by_digits(numbers, heads, place, divisor, s.body)
             if parts is not None:
                 return sequence(_digits(numbers, part) for part in parts)
@@ -96,10 +90,10 @@ def _by_digits(numbers: Numbers, heads: list[For], place: int, divisor: Index, b
     return [whole, nest((*heads[:place], *rest, *heads[place + 1 :]), left)]
 
 
-def _divisors(body: Stmt, loop: Loop) -> Iterator[Index]:
+def _divisors(body: Stmt, loop: Loop) -> list[Index]:
     """What the position along the loop is divided by, smallest digits first."""
     found = {a for p in _indices(body) for a in value_atoms(p) if isinstance(a, FloorDiv) and a.num is of(loop)}
-    yield from sorted((a.den for a in found), key=lambda den: (len(den.terms), den.key))
+    return sorted((a.den for a in found), key=lambda den: (len(den.terms), den.key))
 
 
 def _indices(body: Stmt) -> Iterator[Index]:

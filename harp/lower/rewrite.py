@@ -203,6 +203,11 @@ def is_straight(s: Stmt) -> bool:
     return plain and len({store.buffer for store in stores}) == len(stores)
 
 
+def is_elementwise_or_sums(s: Nest) -> bool:
+    """Whether the iterations of a nest only store elements, or reduce: then its loops may be cut in pieces."""
+    return is_straight(s.body) or any(True for _ in accumulations(s))
+
+
 def picks_its_own(s: Stmt) -> bool:
     """Whether an index array is made here: its element is named by where it is stored, and not by its value, so that
     it may depend on loops that the index does not mention."""

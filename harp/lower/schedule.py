@@ -100,9 +100,8 @@ class _Kernel:
         self.reason = reason
         self.whole = Use(positions(root.updates.shape if isinstance(root, Scatter) else root.shape))
         loops = tuple(a for p in self.whole.at if isinstance(a := p.atom, Loop))
-        self.loops = (
-            tuple(sorted(loops, key=lambda loop: loop.axis == root.axis)) if isinstance(root, Cumulative) else loops
-        )
+        last = root.axis if isinstance(root, Cumulative) else None  # the loop that carries its variable is innermost
+        self.loops = tuple(sorted(loops, key=lambda loop: loop.axis == last))
         self.nesting = Nesting(self.loops)
         self.next_loop = len(self.whole.at)
         self.operations = 0
@@ -201,7 +200,9 @@ class _Scheduler:
         if isinstance(node, View):
             read = self.through(node, use)
         elif isinstance(node, Cumulative):
-            kernel.runs |= {backward for backward in (runs_backward(node, use, kernel.loops),) if backward is not None}
+            backward = runs_backward(node, use, kernel.loops)
+            if backward is not None:
+                kernel.runs.add(backward)
         elif isinstance(node, (Gather, Scatter)):
             apart = self.by_data(node, use)
         elif isinstance(node, MapReduce):

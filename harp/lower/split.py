@@ -31,11 +31,9 @@ from harp.lower.loops import MEMORY, For, If, Load, LoopKind, Nest, Seq, Space, 
 from harp.lower.products import is_contraction
 from harp.lower.rewrite import (
     Numbers,
-    accumulation,
-    accumulations,
+    is_elementwise_or_sums,
     is_ordered,
     is_plain,
-    is_straight,
     nest,
     rebuilt,
     sequence,
@@ -139,7 +137,7 @@ def _pieces(numbers: Numbers, room: _Room, s: Nest) -> Stmt:
     heads = [h for h in s.heads if isinstance(h, For)]
     if any(h.kind is not LoopKind.SERIAL or loops_in(h.loop.extent) for h in heads):
         return s
-    if not is_straight(s.body) and accumulation(s) is None and not any(True for _ in accumulations(s.body)):
+    if not is_elementwise_or_sums(s):
         return s
     most_code = min(max(_MOST, _TIMES * _size(s.body)), max(_FREE, room.left))
     for most in (None, 3):

@@ -7,7 +7,7 @@ they demand of j becomes conditions with fill 0. Equations that are not solved l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
 from harp.trace.division import Substitution
@@ -96,17 +96,20 @@ def _gathered(masked: Node, sizes: Shape, solution: Solution) -> Node:
     placing = {c for c in solution.conditions if any(a.axis < len(sizes) and a.axis not in read for a in loops_in(c))}
     selecting = tuple(c for c in solution.conditions if c not in placing)
     zero = const(0, masked.dtype)
-    gathered = _without_pinned(view(masked, shape, renumber.each(solution.index), renumber.each(selecting), zero), read)
-    total = sum_over(gathered, range(len(read), len(gathered.shape)))
+    gathered = view(masked, shape, renumber.each(solution.index), renumber.each(selecting), zero)
+    total = _sum_behind(gathered, len(read))
     outer = tuple(c for c in solution.conditions if c in placing)
     return view(total, sizes, tuple(map(of, read.values())), outer, zero)
 
 
-def _without_pinned(gathered: Node, read: Collection[int]) -> Node:
-    """Without the axes to be summed that a condition holds at 0, as that of every second element does: -i >= 0."""
+def _sum_behind(gathered: Node, kept: int) -> Node:
+    """The sum over the axes behind the first ones. One that a condition holds at 0, -i >= 0, as that of every second
+    element does, is not summed but left out."""
     conditions = gathered.conditions if isinstance(gathered, View) else ()
-    summed = list(enumerate(positions(gathered.shape)))[len(read) :]
-    return drop_axes(gathered, {axis: ZERO for axis, p in summed if p is not ZERO and -p in conditions})
+    summed = list(enumerate(positions(gathered.shape)))[kept:]
+    pinned = {axis: ZERO for axis, p in summed if p is not ZERO and -p in conditions}
+    left = drop_axes(gathered, pinned) if pinned else gathered
+    return sum_over(left, range(kept, len(left.shape)))
 
 
 def _is_read(position: Atom, solution: Solution) -> bool:

@@ -1,8 +1,9 @@
 """The derivatives of running sums, products, extrema and of linear recurrences: each is linear in time, to any order.
 
-The cotangent of r[i] = a[i]*r[i-1] + b[i] runs the other way: g[i] = ct[i] + a[i+1]*g[i+1] is what r[i] is worth to
-all results, so b[i] gets g[i], and a[i] gets g[i]*r[i-1]. A running product is such a recurrence in which b is 0, so
-nothing is divided by, and its derivatives are exact beside zeros.
+The cotangents of r[i] = a[i]*r[i-1] + b[i] run the other way. Given those of the results, ct[i], the whole cotangent of
+r[i], through all later results too, is g[i] = ct[i] + a[i+1]*g[i+1]; so b[i] gets g[i], and a[i] gets g[i]*r[i-1]. A
+running product is such a recurrence in which b is 0, so nothing is divided by, and its derivatives are exact beside
+zeros.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ def _sum(node: Cumulative, ct: Node) -> Cotangents:
 
 def _product(node: Cumulative, ct: Node) -> Cotangents:
     (x,) = node.operands
-    return [(x, _multiply(_shifted(node, node, 1, 1), _worth(node, x, ct)))]
+    return [(x, _multiply(_shifted(node, node, 1, 1), _whole_cotangent(node, x, ct)))]
 
 
 def _recurrence(node: Cumulative, ct: Node) -> Cotangents:
     a, b = node.operands
-    worth = _worth(node, a, ct)
-    return [(b, worth), (a, _multiply(_shifted(node, node, 1, 0), worth))]
+    whole = _whole_cotangent(node, a, ct)
+    return [(b, whole), (a, _multiply(_shifted(node, node, 1, 0), whole))]
 
 
-def _worth(node: Cumulative, factors: Node, ct: Node) -> Node:
+def _whole_cotangent(node: Cumulative, factors: Node, ct: Node) -> Node:
     """g[i] = ct[i] + factors[i+1]*g[i+1]"""
     return Cumulative((_shifted(node, factors, -1, 0), ct), None, node.axis, not node.backward)
 

@@ -45,11 +45,9 @@ def test_as_in_numpy(name, batch, sizes, dtype):
     np.testing.assert_array_equal(np.asarray(COMPILED[name](x, y)), NUMPY[name](x, y))
 
 
-@given(st.sampled_from(sorted(PRODUCTS)), SIZES)
+@given(st.sampled_from(sorted(PRODUCTS.keys() - {"with a tail"})), SIZES)
 def test_gradients_are_products(name, size):
-    """Of the square of a product of whole numbers, differences of step 1 are exact where no kink is crossed."""
-    if name == "with a tail":
-        return
+    """Of the square of a product of whole numbers, differences of step 1 are exact; not where there is a kink."""
     x, y = operands(name, 2, (size,) * 3)
     step = np.random.default_rng(1).integers(-2, 3, x.shape).astype("f8")
     found = np.sum(np.asarray(GRADIENTS[name](x, y)[0]) * step)

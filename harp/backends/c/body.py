@@ -179,7 +179,7 @@ class Body:
             self.lines.open("")  # a neighbour may bind the same name
         search = stops(stmt)
         run = self._copied(stmt)
-        for head in stmt.heads[:-1] if run else stmt.heads:
+        for head in stmt.heads if run is None else stmt.heads[:-1]:
             HEADS[type(head)](self, head, stmt.body)
             if search is not None and head is search.position:
                 self._stop(search)
