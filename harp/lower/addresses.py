@@ -26,6 +26,7 @@ from harp.errors import VerificationError
 from harp.lower.build import Built
 from harp.lower.loops import Buffer, For, If, Kernel, Load, Row, Seq, Space, Stmt, Store, walk
 from harp.lower.origin import Origins
+from harp.lower.program import Call
 from harp.lower.rewrite import nest, rebuilt, sequence
 from harp.lower.text import kernel_text
 from harp.lower.verify import verify_kernel
@@ -51,9 +52,12 @@ def check_addresses(built: Built, graph: Graph) -> Built:
     if not table:
         return built
     place = Loop(0, as_index(3))
-    zeros = Kernel("no fault", nest((For(place),), Store(fault, (of(place),), const(0, i64))))
+    zeros = Kernel("no fault", nest((For(place),), Store(fault, (of(place),), const(0, i64))), (fault,))
+    kernels = [zeros, *(attrs.evolve(kernel, buffers=(*kernel.buffers, fault)) for kernel in kernels)]
+    calls = [Call(0, (fault,), ())]
+    calls += [Call(c.kernel + 1, (*c.buffers, fault), c.sizes) for c in built.calls]
     outputs = (*built.outputs, fault)
-    return attrs.evolve(built, kernels=(zeros, *kernels), outputs=outputs, accesses=tuple(table))
+    return attrs.evolve(built, kernels=tuple(kernels), calls=tuple(calls), outputs=outputs, accesses=tuple(table))
 
 
 def verify_checked(kernels: Iterable[Kernel]) -> None:

@@ -19,6 +19,7 @@ from harp.lower.cost import Frame, Nesting, Use, count_users, weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Space, Stmt, Store
 from harp.lower.origin import Origins
 from harp.lower.picks import Binding
+from harp.lower.program import Call
 from harp.lower.rewrite import nest, renamed, sequence, start
 from harp.lower.rows import row_kernel
 from harp.lower.schedule import Group, Schedule, Step, runs_backward
@@ -52,6 +53,7 @@ _MOST_SCALARS = 32
 class Built:
     """Kernels in order, and the buffers that they use. `inputs` are the parameters, then the captured arrays.
 
+    Once kernels are outlined, `calls` say in which order they run, and on what; before, there are none.
     `donated` are pairs of an input and the output that lives in its memory, by their numbers. `origins` say from which
     lines loads and stores come, `accesses` what a checked program can complain about; see `harp.lower.addresses`.
     """
@@ -60,6 +62,7 @@ class Built:
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     scratch: tuple[Buffer, ...]
+    calls: tuple[Call, ...] = ()
     donated: tuple[tuple[int, int], ...] = ()
     origins: Origins = attrs.field(factory=lambda: Origins({}))
     accesses: tuple[Access, ...] = ()

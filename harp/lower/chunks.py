@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import attrs
 
-from harp.lower.build import Built
 from harp.lower.collapse import collapsed
-from harp.lower.loops import Alloc, Buffer, For, Load, Seq, Space, Stmt, Store
+from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, Seq, Space, Stmt, Store
 from harp.lower.rewrite import Numbers, Renaming, accumulation, loads, nest, score, sequence, start
 from harp.trace.division import Substitution, ceildiv, minimum
 from harp.trace.ops import Reduce
@@ -27,11 +26,11 @@ _CHUNK, _ROUNDS = 8192, 16
 _GROUP = 32
 
 
-def chunks(built: Built) -> Built:
-    """The kernels with their outermost reductions in chunks, and scratch buffers for the partial results."""
-    scratch: list[Buffer] = []
-    kernels = tuple(kernel.with_body(_outermost(Numbers(kernel), kernel.body, scratch)) for kernel in built.kernels)
-    return attrs.evolve(built, kernels=kernels, scratch=(*built.scratch, *scratch)) if scratch else built
+def chunks(kernel: Kernel) -> Kernel:
+    """The kernel with its outermost reductions in chunks, and scratch buffers for the partial results."""
+    scratch = list(kernel.scratch)
+    body = _outermost(Numbers(kernel), kernel.body, scratch)
+    return attrs.evolve(kernel.with_body(body), scratch=tuple(scratch)) if body is not kernel.body else kernel
 
 
 def _outermost(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt:

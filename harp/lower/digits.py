@@ -13,10 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import attrs
-
-from harp.lower.build import Built
-from harp.lower.loops import MEMORY, For, LoopKind, Nest, Stmt, Store, offset, walk
+from harp.lower.loops import MEMORY, For, Kernel, LoopKind, Nest, Stmt, Store, offset, walk
 from harp.lower.products import is_contraction
 from harp.lower.rewrite import (
     Numbers,
@@ -40,9 +37,9 @@ from harp.trace.index import FloorDiv, Index, Loop, loops_in, of, value_atoms
 _SMALL, _WRITTEN_OUT = 16, 8
 
 
-def digits(built: Built) -> Built:
-    """The kernels, with loops over digits."""
-    return attrs.evolve(built, kernels=tuple(k.with_body(_digits(Numbers(k), k.body)) for k in built.kernels))
+def digits(kernel: Kernel) -> Kernel:
+    """The kernel, with loops over digits."""
+    return kernel.with_body(_digits(Numbers(kernel), kernel.body))
 
 
 def _digits(numbers: Numbers, s: Stmt) -> Stmt:

@@ -6,7 +6,7 @@ Every expression becomes a closure once; index expressions become Python functio
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import CodeType
 from typing import cast
@@ -14,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from harp.errors import VerificationError
-from harp.lower.loops import Buffer, Let, Load, Region
+from harp.lower.loops import Buffer, Load
 from harp.trace.dtypes import Buffer as Array
 from harp.trace.expr import Apply, Const, Expr, Position, walk
 from harp.trace.index import Atom, FloorDiv, Index, Pick, Relu, Symbol
@@ -28,40 +28,29 @@ _GARBAGE = 77
 
 
 class Memory:
-    """What a buffer stands for at the moment: a flat array, what of it was written, and where its pointer points."""
+    """What a buffer stands for at the moment: a flat array, and what of it was written."""
 
-    __slots__ = ("flat", "loose", "origin", "shape", "strides", "written")
+    __slots__ = ("flat", "shape", "strides", "written")
 
     def __init__(self) -> None:
         self.flat: Array | None = None
         self.written: Array | None = None  # None where all of it is
         self.shape: tuple[int, ...] = ()
         self.strides: tuple[int, ...] = ()
-        self.origin = 0
-        self.loose = False  # indices are checked on the whole only: the pointer was moved, or there is slack
 
-    def set(self, flat: Array, written: Array | None, shape: tuple[int, ...], slack: int) -> None:
+    def set(self, flat: Array, written: Array | None, shape: tuple[int, ...]) -> None:
         self.flat, self.written, self.shape = flat, written, shape
         strides = [1]
         for extent in shape[:0:-1]:
             strides.insert(0, strides[0] * extent)
         self.strides = tuple(strides) if shape else ()
-        self.origin, self.loose = 0, slack > 0
-
-    def save(self) -> tuple[object, ...]:
-        return tuple(getattr(self, name) for name in self.__slots__)
-
-    def restore(self, state: tuple[object, ...]) -> None:
-        for name, value in zip(self.__slots__, state, strict=True):
-            setattr(self, name, value)
 
 
 class Evaluator:
     """Names, index expressions, memories and values of one program."""
 
-    def __init__(self, sizes: Mapping[Symbol, int], lets: Sequence[Let], functions: Mapping[str, Region]) -> None:
+    def __init__(self, sizes: Mapping[Symbol, int]) -> None:
         self.kernel = ""
-        self.functions = functions
         self.memories: dict[Buffer, Memory] = {}
         self._slots: dict[Atom, int] = {}
         self._values: list[int | None] = []
@@ -69,8 +58,6 @@ class Evaluator:
         self._picks: list[Number] = []
         for symbol, value in sizes.items():
             self.bind(symbol, value)
-        for let in lets:
-            self.bind(let.symbol, self.number(let.index)())
 
     # --- names and indices
 
@@ -216,18 +203,16 @@ class Evaluator:
         numbers = [self.number(p) for p in index]
         if len(index) != len(buffer.shape):
             raise self.error(f"{buffer.name} of rank {len(buffer.shape)} is indexed by {list(index)}")
-        slack = buffer.slack if action == "load" else 0
 
         def run() -> int:
             if memory.flat is None:
                 raise self.error(f"{action} of {buffer.name}, which is not allocated here")
-            position = memory.origin
-            inside = True
+            position, inside = 0, True
             for number, extent, stride in zip(numbers, memory.shape, memory.strides, strict=True):
                 i = number()
                 inside &= 0 <= i < extent
                 position += i * stride
-            if not (inside or memory.loose) or not 0 <= position < memory.flat.size + slack:
+            if not inside:
                 at = [number() for number in numbers]
                 raise self.error(f"{action} of {buffer.name}{list(index)} at {at} is outside its shape {memory.shape}")
             return position
@@ -238,7 +223,7 @@ class Evaluator:
         """Fresh memory, nothing of it written."""
         size = math.prod(max(extent, 0) for extent in shape)
         flat = np.full(size, _GARBAGE, buffer.dtype.numpy)
-        self.memory(buffer).set(flat, np.zeros(size, bool), shape, buffer.slack)
+        self.memory(buffer).set(flat, np.zeros(size, bool), shape)
         return flat
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from harp.errors import VerificationError
-from harp.lower.loops import Buffer, For, If, Kernel, Let, Nest, Row, Segments, Space, Stmt, Store, parts
+from harp.lower.loops import Buffer, For, If, Kernel, Let, Nest, Row, Space, Stmt, Store, parts
 from harp.lower.machine import Machine
-from harp.lower.program import Program
-from harp.lower.uses import regions, uses
+from harp.lower.program import Program, formals
+from harp.lower.uses import uses
 from harp.trace.dtypes import Buffer as Array
 from harp.trace.expr import Const, walk
 from harp.trace.index import Atom, Index, Symbol, evaluate
@@ -18,8 +18,7 @@ from harp.trace.index import Atom, Index, Symbol, evaluate
 
 def execute(program: Program, inputs: Sequence[Array], sizes: Mapping[Symbol, int]) -> list[Array]:
     """The outputs of a program. Raises VerificationError at the first thing that a program must not do."""
-    functions = regions(program.kernels)
-    machine = Machine(sizes, program.lets, functions)
+    machine = Machine(sizes)
     for buffer, array in zip(program.inputs, inputs, strict=True):
         _place(machine, buffer, array, None)
     for buffer in (*program.outputs, *(b for slot in program.scratch for b in slot.buffers)):
@@ -28,23 +27,25 @@ def execute(program: Program, inputs: Sequence[Array], sizes: Mapping[Symbol, in
         array = inputs[source].copy()
         _place(machine, program.outputs[target], array, np.ones(array.size, bool))
     neighbours = {b: slot.buffers for slot in program.scratch for b in slot.buffers}
-    for kernel in program.kernels:
-        for written in uses(kernel.body, functions).writes:
-            for other in neighbours.get(written, ()):
-                if other is not written:  # they take turns in one slot
-                    _forget(machine, other)
-        machine.run(kernel)
+    for call in program.calls:
+        kernel = program.kernels[call.kernel]
+        writes = uses(kernel.body).writes
+        function = Machine({s: machine.number(p)() for s, p in zip(kernel.sizes, call.sizes, strict=True)})
+        for formal, actual in zip(formals(kernel), call.buffers, strict=True):
+            if formal in writes:
+                for other in neighbours.get(actual, ()):
+                    if other is not actual:  # they take turns in one slot
+                        _forget(machine, other)
+            given = machine.memory(actual)
+            assert given.flat is not None
+            _place(function, formal, given.flat.reshape(given.shape), given.written)
+        function.run(kernel)
     return [_finished(machine, buffer) for buffer in program.outputs]
 
 
-def run_kernel(
-    kernel: Kernel,
-    buffers: Mapping[Buffer, Array],
-    sizes: Mapping[Symbol, int],
-    lets: Sequence[Let] = (),
-) -> None:
+def run_kernel(kernel: Kernel, buffers: Mapping[Buffer, Array], sizes: Mapping[Symbol, int]) -> None:
     """Run one kernel on arrays, in place. Outputs count as unwritten, and must be stored in full."""
-    machine = Machine(sizes, lets, regions((kernel,)))
+    machine = Machine(sizes)
     written = {b: np.zeros(a.size, bool) for b, a in buffers.items() if b.space is Space.OUTPUT}
     for buffer, array in buffers.items():
         _place(machine, buffer, array, written.get(buffer))
@@ -61,7 +62,7 @@ def _place(machine: Machine, buffer: Buffer, array: Array, written: Array | None
     shape = _shape(machine, buffer)
     if array.shape != shape or array.dtype != buffer.dtype.numpy:
         raise VerificationError(f"{buffer.name} is {buffer.dtype}{list(shape)}, the array {array.dtype}{array.shape}")
-    machine.memory(buffer).set(array.reshape(-1), written, shape, buffer.slack)
+    machine.memory(buffer).set(array.reshape(-1), written, shape)
 
 
 def _forget(machine: Machine, buffer: Buffer) -> None:
@@ -85,10 +86,12 @@ def _all_written(buffer: Buffer, written: Array) -> None:
 
 def iterations(program: Program, sizes: Mapping[Symbol, int]) -> int:
     """An estimate of how many scalar operations `execute` would do."""
-    values: dict[Atom, int] = dict(sizes.items())
-    for let in program.lets:
-        values[let.symbol] = _estimate(let.index, values)
-    return sum(_work(kernel.body, dict(values)) for kernel in program.kernels)
+    given: dict[Atom, int] = dict(sizes.items())
+    total = 0
+    for call in program.calls:
+        kernel = program.kernels[call.kernel]
+        total += _work(kernel.body, {s: _estimate(p, given) for s, p in zip(kernel.sizes, call.sizes, strict=True)})
+    return total
 
 
 def _work(stmt: Stmt, values: dict[Atom, int]) -> int:
@@ -104,11 +107,6 @@ def _work(stmt: Stmt, values: dict[Atom, int]) -> int:
                 times *= max(_estimate(head.loop.extent, values), 0)
             elif isinstance(head, Let):
                 values[head.symbol] = _estimate(head.index, values)
-            elif isinstance(head, Segments):
-                extent = max(_estimate(head.loop.extent, values), 0)
-                length = max(min(extent, _estimate(head.digits.loops[-1].extent, values)), 1)
-                values |= {head.offset: 0, head.length: length}
-                times *= -(-extent // length)
     below = [_work(part, dict(values)) for part in parts(stmt)]
     return times * (max(below, default=0) if isinstance(stmt, If) else sum(below))
 

@@ -14,7 +14,7 @@ import attrs
 
 from harp.lower.loops import Alloc, Buffer, Space, Stmt, parts
 from harp.lower.memory import size_in_bytes
-from harp.lower.program import Program, Slot
+from harp.lower.program import Call, Program, Slot
 from harp.trace.index import Atom, FloorDiv, Index, Loop, Relu, Symbol, evaluate
 
 # Slots of the arena, and what threads take, start on cache lines.
@@ -48,17 +48,22 @@ class Memory:
 def footprint(program: Program, parameters: int, sizes: Mapping[Symbol, int], threads: int) -> Memory:
     """The memory of a call. The first `parameters` inputs are arguments, the others captured arrays."""
     values: dict[Atom, int] = dict(sizes.items())
-    for let in program.lets:
-        values[let.symbol] = evaluate(let.index, values.__getitem__)
     return Memory(
         _bytes(program.inputs[:parameters], values),
         _bytes(program.inputs[parameters:], values),
         _bytes(program.outputs, values),
         sum(_slot(slot, values) for slot in program.scratch),
-        max((_own(kernel.body, values) for kernel in program.kernels), default=0),
+        max((_of_call(program, call, values) for call in program.calls), default=0),
         threads,
         _bytes((program.outputs[output] for _, output in program.donated), values),
     )
+
+
+def _of_call(program: Program, call: Call, values: Mapping[Atom, int]) -> int:
+    """The bytes that a thread takes in a call."""
+    kernel = program.kernels[call.kernel]
+    given = zip(kernel.sizes, call.sizes, strict=True)
+    return _own(kernel.body, {size: evaluate(p, values.__getitem__) for size, p in given})
 
 
 def _bytes(buffers: Iterable[Buffer], values: Mapping[Atom, int]) -> int:

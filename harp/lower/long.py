@@ -16,10 +16,25 @@ from collections.abc import Iterator, Sequence, Set
 
 import attrs
 
-from harp.lower.build import Built
 from harp.lower.collapse import collapsed
 from harp.lower.cost import mentioned
-from harp.lower.loops import MEMORY, Alloc, Buffer, Digits, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loops import (
+    MEMORY,
+    Alloc,
+    Buffer,
+    Digits,
+    For,
+    If,
+    Kernel,
+    Load,
+    LoopKind,
+    Nest,
+    Seq,
+    Space,
+    Stmt,
+    Store,
+    walk,
+)
 from harp.lower.products import is_contraction
 from harp.lower.rewrite import Numbers, Renaming, accumulation, is_plain, loads, nest, rebuilt, score, sequence, start
 from harp.lower.scan import cut_scan
@@ -44,11 +59,11 @@ class Row:
     store: Store
 
 
-def long_rows(built: Built) -> Built:
-    """The kernels with the rule applied, and the scratch buffers that it takes."""
-    scratch = list(built.scratch)
-    kernels = tuple(k.with_body(_outermost(Numbers(k), k.body, scratch)) for k in built.kernels)
-    return attrs.evolve(built, kernels=kernels, scratch=tuple(scratch))
+def long_rows(kernel: Kernel) -> Kernel:
+    """The kernel with the rule applied, and the scratch buffers that it takes."""
+    scratch = list(kernel.scratch)
+    body = _outermost(Numbers(kernel), kernel.body, scratch)
+    return attrs.evolve(kernel.with_body(body), scratch=tuple(scratch)) if body is not kernel.body else kernel
 
 
 def _outermost(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt:

@@ -2,22 +2,15 @@
 
     value = Expr of `harp.trace.expr` over the leaves Const, Position and
             Load(buffer, index, conditions, fill)   the element at `index` where all conditions are >= 0, else `fill`
-    head  = For(loop, kind)                 loop 0 <= i < extent; kind: serial | parallel | unroll | vector | simd
-                                            | group | local
-          | Let(symbol, index)              names a derived size or offset: printed once, expanded only in proofs
+    head  = For(loop, kind)                 loop 0 <= i < extent; kind: serial | ordered | parallel | unroll | simd
+          | Let(symbol, index)              names an index expression: printed once, expanded only in proofs
           | Digits(loops, flat)             mixed-radix digits of `flat`, last fastest; each loop's extent is its radix
-          | Segments(loop, offset, length, digits)   maximal runs of `digits` in which only the last digit moves
     stmt  = Nest(heads, body)               heads from the outside in
           | Seq(parts)
           | Store(buffer, index, value, reduce)      plain store, or buffer[index] = reduce(buffer[index], value)
           | Row(function, target, index, lane, sources)   a function of `harp.trace.rows` on whole rows of buffers
           | If(conditions, yes, no)         all conditions >= 0
-          | Alloc(buffer, body)             a buffer of space reg, tile, thread or shared that lives in `body`
-          | Call(function, arguments)       an outlined function of the program
-          | Region(name, body)              a named part: what `Call` calls, what a pass reports
-          | Barrier(scope)                  all of a group, or all threads, arrive before anyone goes on
-          | Prefetch(buffer, index)
-          | Bump(buffer, step)              moves the origin of a buffer's pointer by `step` elements
+          | Alloc(buffer, body)             a buffer of space reg, tile or thread that lives in `body`
 
 Indices have one entry for each axis of the buffer; strides are row-major and derived from the buffer's shape, so
 products of composite sizes are never expanded, except where the offset in memory is simpler (`flat`). A `Loop` atom's
@@ -49,7 +42,6 @@ class Space(enum.Enum):
     THREAD = "thread"
     TILE = "tile"
     REG = "reg"
-    SHARED = "shared"
 
 
 # Arrays of the whole program, unlike what belongs to a thread or a kernel.
@@ -63,28 +55,17 @@ class LoopKind(enum.Enum):
     ORDERED = "ordered"
     PARALLEL = "parallel"
     UNROLL = "unroll"
-    VECTOR = "vector"
     SIMD = "simd"
-    GROUP = "group"
-    LOCAL = "local"
-
-
-class Scope(enum.Enum):
-    """Who waits at a barrier."""
-
-    GROUP = "group"
-    THREADS = "threads"
 
 
 @attrs.frozen(eq=False)
 class Buffer:
-    """Memory for `shape` elements, row-major; `slack` elements more may be read after the end."""
+    """Memory for `shape` elements, row-major."""
 
     name: str
     dtype: DType
     shape: tuple[Index, ...]
     space: Space
-    slack: int = 0
 
 
 def offset(buffer: Buffer, index: tuple[Index, ...]) -> Index:
@@ -164,14 +145,6 @@ class Digits(Head):
     flat: Index
 
 
-@attrs.frozen(eq=False)
-class Segments(Head):
-    loop: Loop
-    offset: Symbol
-    length: Symbol
-    digits: Digits
-
-
 class Stmt:
     """Base of the statements."""
 
@@ -242,50 +215,27 @@ class Alloc(Stmt):
 
 
 @attrs.frozen(eq=False)
-class Call(Stmt):
-    function: str
-    arguments: tuple[Buffer | Index, ...]
-
-
-@attrs.frozen(eq=False)
-class Region(Stmt):
-    name: str
-    body: Stmt
-
-
-@attrs.frozen(eq=False)
-class Barrier(Stmt):
-    scope: Scope
-
-
-@attrs.frozen(eq=False)
-class Prefetch(Stmt):
-    buffer: Buffer
-    index: tuple[Index, ...]
-
-
-@attrs.frozen(eq=False)
-class Bump(Stmt):
-    buffer: Buffer
-    step: Index
-
-
-@attrs.frozen(eq=False)
 class Kernel:
-    """One function of the program: it reads and writes buffers of the spaces input, output and scratch only."""
+    """One function: it reads and writes buffers of the spaces input, output and scratch only.
+
+    `buffers` and `sizes` are its parameters, and `scratch` is memory that a call gives it besides. A kernel that has
+    not been outlined yet has no parameters: it uses the buffers and sizes of its program.
+    """
 
     name: str
     body: Stmt
+    buffers: tuple[Buffer, ...] = ()
+    sizes: tuple[Symbol, ...] = ()
+    scratch: tuple[Buffer, ...] = ()
 
     def with_body(self, body: Stmt) -> Kernel:
         """The kernel with this body: itself, if that is its own."""
-        return self if body is self.body else Kernel(self.name, body)
+        return self if body is self.body else attrs.evolve(self, body=body)
 
 
 _PARTS: dict[type[Stmt], Callable[[Any], tuple[Stmt, ...]]] = {
     Nest: lambda s: (s.body,),
     Alloc: lambda s: (s.body,),
-    Region: lambda s: (s.body,),
     Seq: lambda s: s.parts,
     If: lambda s: (s.yes,) if s.no is None else (s.yes, s.no),
 }

@@ -12,10 +12,6 @@ import numpy as np
 from harp.lower.evaluator import Evaluator, divide
 from harp.lower.loops import (
     Alloc,
-    Barrier,
-    Buffer,
-    Bump,
-    Call,
     Digits,
     For,
     Head,
@@ -24,17 +20,12 @@ from harp.lower.loops import (
     Let,
     LoopKind,
     Nest,
-    Prefetch,
-    Region,
     Row,
-    Segments,
     Seq,
     Space,
     Stmt,
     Store,
 )
-from harp.lower.uses import arguments, uses
-from harp.trace.index import Index
 from harp.trace.rows import ROWS, RowOp
 
 Run = Callable[[], None]
@@ -114,60 +105,6 @@ class Machine(Evaluator):
 
         return run
 
-    def call(self, stmt: Call) -> Run:
-        pairs = arguments(stmt, self.functions)
-        body = self.statement(self.functions[stmt.function].body)
-        buffers = [
-            (f, self.memory(f), self.memory(a)) for f, a in pairs if isinstance(f, Buffer) and isinstance(a, Buffer)
-        ]
-        shapes = [[self.number(p) for p in formal.shape] for formal, _, _ in buffers]
-        numbers = [(f, self.number(a)) for f, a in pairs if not isinstance(f, Buffer) and isinstance(a, Index)]
-
-        def run() -> None:
-            given = [actual.save() for _, _, actual in buffers]
-            values = [(formal, number()) for formal, number in numbers]
-            outer = [formal.save() for _, formal, _ in buffers]
-            outer_values = [self._values[self.slot(formal)] for formal, _ in values]
-            for formal, value in values:
-                self.bind(formal, value)
-            for (buffer, memory, _), state, shape in zip(buffers, given, shapes, strict=True):
-                memory.restore(state)
-                assert memory.flat is not None
-                origin = memory.origin
-                memory.set(memory.flat, memory.written, tuple(extent() for extent in shape), buffer.slack)
-                memory.origin, memory.loose = origin, True
-            body()
-            for (formal, _), value_before in zip(values, outer_values, strict=True):
-                self.bind(formal, value_before)
-            for (_, memory, _), state in zip(buffers, outer, strict=True):
-                memory.restore(state)
-
-        return run
-
-    def region(self, stmt: Region) -> Run:
-        body = self.statement(stmt.body)
-        bumped = [self.memory(b) for b in sorted(uses(stmt.body, self.functions).bumps, key=lambda b: b.name)]
-
-        def run() -> None:
-            before = [(m.origin, m.loose) for m in bumped]
-            body()
-            for memory, (origin, loose) in zip(bumped, before, strict=True):
-                memory.origin, memory.loose = origin, loose
-
-        return run
-
-    def skip(self, stmt: Stmt) -> Run:
-        return _nothing
-
-    def bump(self, stmt: Bump) -> Run:
-        memory, step = self.memory(stmt.buffer), self.number(stmt.step)
-
-        def run() -> None:
-            memory.origin += step()
-            memory.loose = True
-
-        return run
-
     def loop(self, head: For, body: Run) -> Run:
         values, slot, extent = self._values, self.slot(head.loop), self.number(head.loop.extent)
         backwards = head.kind is LoopKind.PARALLEL
@@ -208,32 +145,6 @@ class Machine(Evaluator):
 
         return run
 
-    def segments(self, head: Segments, body: Run) -> Run:
-        extent, last = self.number(head.loop.extent), head.digits.loops[-1]
-        radix = self.number(last.extent)
-        position = [0, 0]
-
-        def inner() -> None:
-            digit = self._values[self.slot(last)]
-            assert digit is not None
-            position[1] = max(min(radix() - digit, extent() - position[0]), 1)
-            self.bind(head.offset, position[0])
-            self.bind(head.length, position[1])
-            body()
-
-        at_run = self.digits(head.digits, inner)
-
-        def run() -> None:
-            position[0] = 0
-            while position[0] < extent():
-                self.bind(head.loop, position[0])
-                at_run()
-                position[0] += position[1]
-            for atom in (head.loop, head.offset, head.length):
-                self.bind(atom, None)
-
-        return run
-
     def run(self, kernel: Kernel) -> None:
         """Run one kernel over the memories as they are."""
         self.kernel = kernel.name
@@ -255,15 +166,9 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., Run]] = {
     Row: Machine.row,
     If: Machine.branch,
     Alloc: Machine.alloc,
-    Call: Machine.call,
-    Region: Machine.region,
-    Barrier: Machine.skip,
-    Prefetch: Machine.skip,
-    Bump: Machine.bump,
 }
 HEADS: Mapping[type[Head], Callable[..., Run]] = {
     For: Machine.loop,
     Let: Machine.let,
     Digits: Machine.digits,
-    Segments: Machine.segments,
 }

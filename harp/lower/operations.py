@@ -98,7 +98,7 @@ def _kernel_cost(kernel: Kernel, built: Built, naming: Substitution) -> KernelCo
         for load in dict.fromkeys(loads(place.statement)):
             if load.buffer.space in MEMORY:
                 tally.add_reads(load.buffer, tally.executed(place, load.conditions))
-    for buffer in uses(kernel.body, {}).touched:
+    for buffer in uses(kernel.body).touched:
         if buffer.space in MEMORY:
             tally.add(arrays=tally.size(size_in_bytes(buffer)))
     sites = (built.origins.of_store(buffer) for buffer in reversed(stored))

@@ -6,7 +6,8 @@ small sizes, and compares.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 
 import attrs
 
@@ -19,9 +20,11 @@ from harp.lower.digits import digits
 from harp.lower.donate import donate
 from harp.lower.fuse import fuse
 from harp.lower.long import long_rows
+from harp.lower.loops import Buffer, Kernel
 from harp.lower.memory import plan
+from harp.lower.outline import as_they_are, outline
 from harp.lower.parallel import parallel
-from harp.lower.program import Program
+from harp.lower.program import Call, Program
 from harp.lower.represent import represent, verify_represented
 from harp.lower.schedule import Schedule, schedule, verify_schedule
 from harp.lower.simplify import simplify, verify_simplified
@@ -30,6 +33,7 @@ from harp.lower.target import Target
 from harp.lower.text import kernel_text, program_text
 from harp.lower.tile import tile
 from harp.lower.verify import verify_kernel, verify_program
+from harp.trace.division import Substitution
 from harp.trace.graph import Graph
 from harp.trace.signature import sizes_of
 from harp.trace.verify import verify_graph
@@ -40,7 +44,7 @@ class Lowered:
     """A graph on its way to a program: what a pass has not made yet is empty.
 
     `donated` are inputs given up; the program `checks` its addresses, or not. `algorithm` are the loop nests before the
-    first pass that splits loops: what the program computes, however fast.
+    kernels are outlined: what the program computes, however fast.
     """
 
     source: Graph
@@ -96,16 +100,14 @@ def _donate(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=donate(s.built, s.donated)) if s.donated else s
 
 
-def _digits(s: Lowered) -> Lowered:
-    return attrs.evolve(s, algorithm=s.built, built=s.built if s.checks else digits(s.built))
+def _outline(s: Lowered) -> Lowered:
+    """A checked program tells its kernels apart: each belongs to a line of the user."""
+    return attrs.evolve(s, algorithm=s.built, built=as_they_are(s.built) if s.checks else outline(s.built))
 
 
-def _split(s: Lowered) -> Lowered:
-    return attrs.evolve(s, built=split(s.built))
-
-
-def _chunks(s: Lowered) -> Lowered:
-    return attrs.evolve(s, built=chunks(s.built))
+def _each(run: Callable[[Kernel], Kernel]) -> Callable[[Lowered], Lowered]:
+    """The pass over all kernels."""
+    return lambda s: attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(map(run, s.built.kernels))))
 
 
 def _addresses(s: Lowered) -> Lowered:
@@ -117,16 +119,8 @@ def _unless_checked(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lo
     return lambda s: s if s.checks else run(s)
 
 
-def _long(s: Lowered) -> Lowered:
-    return attrs.evolve(s, built=long_rows(s.built))
-
-
 def _tile(s: Lowered) -> Lowered:
-    return attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(tile(k, s.target) for k in s.built.kernels)))
-
-
-def _parallel(s: Lowered) -> Lowered:
-    return attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(map(parallel, s.built.kernels))))
+    return _each(lambda kernel: tile(kernel, s.target))(s)
 
 
 def _plan(s: Lowered) -> Lowered:
@@ -134,11 +128,19 @@ def _plan(s: Lowered) -> Lowered:
 
 
 def _assembled(s: Lowered) -> Program:
-    built = s.built
-    slots = plan(built.kernels, built.scratch)
-    return Program(
-        built.inputs, built.outputs, sizes_of(s.source), (), slots, built.kernels, built.donated, built.accesses
-    )
+    built = s.built if s.built.calls else as_they_are(s.built)
+    numbers = count()
+    calls = tuple(_with_scratch(call, built.kernels[call.kernel], numbers) for call in built.calls)
+    slots = plan(call.buffers for call in calls)
+    sizes = sizes_of(s.source)
+    return Program(built.inputs, built.outputs, sizes, slots, built.kernels, calls, built.donated, built.accesses)
+
+
+def _with_scratch(call: Call, kernel: Kernel, numbers: Iterator[int]) -> Call:
+    """The call with memory for what the kernel keeps in scratch."""
+    sizes = Substitution(dict(zip(kernel.sizes, call.sizes, strict=True)))
+    own = (Buffer(f"work{next(numbers)}", b.dtype, sizes.each(b.shape), b.space) for b in kernel.scratch)
+    return attrs.evolve(call, buffers=(*call.buffers, *own))
 
 
 def _verify_kernels(before: Lowered, after: Lowered) -> None:
@@ -197,13 +199,14 @@ PASSES = (
     Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),
     Pass("fuse", 5, _unless_checked(_fuse), _verify_kernels, _check_kernels, _kernels_text),
     Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("digits", 5, _digits, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("split", 5, _unless_checked(_split), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("chunks", 5, _chunks, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("outline", 5, _outline, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("digits", 5, _unless_checked(_each(digits)), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("split", 5, _unless_checked(_each(split)), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("chunks", 5, _each(chunks), _verify_kernels, _check_kernels, _kernels_text),
     Pass("addresses", 5, _addresses, _verify_addresses, _check_kernels, _kernels_text),
-    Pass("long rows", 5, _unless_checked(_long), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("long rows", 5, _unless_checked(_each(long_rows)), _verify_kernels, _check_kernels, _kernels_text),
     Pass("tile", 5, _unless_checked(_tile), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("parallel", 5, _unless_checked(_parallel), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("parallel", 5, _unless_checked(_each(parallel)), _verify_kernels, _check_kernels, _kernels_text),
     Pass("plan memory", 3, _plan, _verify_program, _check_kernels, lambda s: s.loops, ends_stage=True),
 )
 

@@ -1,4 +1,7 @@
-"""A `Program`: buffers, sizes and kernels, ready to be printed as source. Backends see nothing else.
+"""A `Program`: buffers, sizes and calls of kernels, ready to be printed as source. Backends see nothing else.
+
+    program = inputs, outputs, sizes, slots of scratch memory, distinct kernels, calls in order
+    call    = number of a kernel (buffers for its parameters, index expressions for its sizes)
 
 The caller passes one pointer for each input and output and one integer for each size. The program takes its scratch
 memory from one arena, whose layout it computes from the sizes; scratch buffers that never live at the same time share
@@ -9,7 +12,7 @@ from __future__ import annotations
 
 import attrs
 
-from harp.lower.loops import Buffer, Kernel, Let
+from harp.lower.loops import Buffer, Kernel
 from harp.trace.index import Index, Symbol
 from harp.trace.inside import Access
 
@@ -23,8 +26,20 @@ class Slot:
 
 
 @attrs.frozen(eq=False)
+class Call:
+    """A kernel, by its number, runs on these buffers and sizes, which stand in the order of its parameters.
+
+    The kernel's scratch memory comes after its other buffers.
+    """
+
+    kernel: int
+    buffers: tuple[Buffer, ...]
+    sizes: tuple[Index, ...]
+
+
+@attrs.frozen(eq=False)
 class Program:
-    """`inputs` are the parameters, then the captured arrays; `lets` name derived sizes, in order, for all kernels.
+    """`inputs` are the parameters, then the captured arrays; `calls` run the kernels.
 
     `donated` are pairs (input, output) by number: the output holds the input's elements when the program starts, and no
     kernel touches the input itself.
@@ -36,8 +51,13 @@ class Program:
     inputs: tuple[Buffer, ...]
     outputs: tuple[Buffer, ...]
     sizes: tuple[Symbol, ...]
-    lets: tuple[Let, ...]
     scratch: tuple[Slot, ...]
     kernels: tuple[Kernel, ...]
+    calls: tuple[Call, ...]
     donated: tuple[tuple[int, int], ...] = ()
     accesses: tuple[Access, ...] = ()
+
+
+def formals(kernel: Kernel) -> tuple[Buffer, ...]:
+    """The buffers that a call of the kernel gives, in order."""
+    return (*kernel.buffers, *kernel.scratch)

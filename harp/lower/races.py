@@ -14,7 +14,6 @@ from typing import NamedTuple
 from harp.lower.loops import (
     Alloc,
     Buffer,
-    Call,
     Digits,
     For,
     Head,
@@ -22,7 +21,6 @@ from harp.lower.loops import (
     Let,
     Nest,
     Row,
-    Segments,
     Space,
     Stmt,
     Store,
@@ -64,11 +62,9 @@ def check_parallel(head: For, inner: Sequence[Head], body: Stmt, lets: Mapping[A
     names = [name for h in heads for name in head_names(h)]
     names += [row.lane for row in walk(body) if isinstance(row, Row)]
     inside = {a for name in names if (a := expand(of(name)).atom) is not None}
-    digits = [h.digits if isinstance(h, Segments) else h for h in heads if isinstance(h, (Digits, Segments))]
+    digits = [h for h in heads if isinstance(h, Digits)]
     groups = [[loop], *(_digit_loops(d, expand) for d in digits if expand(d.flat).atom is loop)]
     report = Report([], [])
-    if any(isinstance(s, Call) for s in walk(body)):
-        report.unproven.append(f"parallel {head.loop}: it calls functions")
     accesses = [Access(a.buffer, expand.each(a.at), expand.each(a.conditions)) for a in _accesses(body)]
     depends = _dependents(loop, digits, expand)
     for buffer in _shared_stores(body):

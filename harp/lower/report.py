@@ -14,6 +14,7 @@ from harp.lower.build import Built
 from harp.lower.counts import Count, ratio, total
 from harp.lower.memory import plan
 from harp.lower.operations import QUANTITIES, KernelCost, Q, Work, kernel_costs
+from harp.lower.uses import uses
 from harp.trace.division import Substitution, maximum
 from harp.trace.index import ZERO, Symbol, of, product
 from harp.trace.sites import Site, where
@@ -87,7 +88,7 @@ def report(built: Built, sizes: Sequence[Symbol], names: Sequence[str], given: S
     kernels = kernel_costs(built, naming)
     elements = sum((product(buffer.shape) for buffer in (*built.inputs, *built.outputs)), ZERO)
     scratch = ZERO
-    for slot in plan(built.kernels, built.scratch):
+    for slot in plan(uses(kernel.body).touched for kernel in built.kernels):
         most = ZERO
         for size in slot.sizes:
             most = maximum(most, size)

@@ -26,8 +26,7 @@ from itertools import pairwise
 
 import attrs
 
-from harp.lower.build import Built
-from harp.lower.loops import MEMORY, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loops import MEMORY, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.products import is_contraction
 from harp.lower.rewrite import (
     Numbers,
@@ -48,10 +47,10 @@ from harp.trace.expr import walk as walk_expr
 from harp.trace.index import ZERO, Atom, FloorDiv, Index, Loop, evaluate, loops_in, picks_in, split_linear, value_atoms
 from harp.trace.ops import INFO, Op
 
-# The code of all boxes of a nest is at most `_MOST`, or `_TIMES` that of the nest. All nests of a program together, but
-# for those of little code, have at most `_PROGRAM`, or as much as the program had. The time of C compilers goes with
+# The code of all boxes of a nest is at most `_MOST`, or `_TIMES` that of the nest. All nests of a kernel together, but
+# for those of little code, have at most `_KERNEL`, or as much as the kernel had. The time of C compilers goes with
 # operations, loads and stores; a loop takes as much as some of these, a function such as a sine as its weight says.
-_FREE, _MOST, _TIMES, _PROGRAM = 64, 500, 5, 2000
+_FREE, _MOST, _TIMES, _KERNEL = 64, 500, 5, 2000
 _LOOP, _FUNCTION, _WEIGHT = 4, 3, 8
 # The largest number of iterations of a loop whose segments stay inside of the loops round it.
 _SHORT = 64
@@ -86,15 +85,15 @@ class Box:
     order: tuple[Index, ...]
 
 
-def split(built: Built) -> Built:
-    """The kernels, with their loops split."""
-    room = _Room(max(_PROGRAM, sum(_size(k.body) for k in built.kernels)))
-    return attrs.evolve(built, kernels=tuple(k.with_body(_split(Numbers(k), room, k.body)) for k in built.kernels))
+def split(kernel: Kernel) -> Kernel:
+    """The kernel, with its loops split."""
+    room = _Room(max(_KERNEL, _size(kernel.body)))
+    return kernel.with_body(_split(Numbers(kernel), room, kernel.body))
 
 
 @attrs.define
 class _Room:
-    """How much code may still be added to the program."""
+    """How much code may still be added to the kernel."""
 
     left: int
 

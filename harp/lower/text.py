@@ -6,10 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from harp.lower.loops import (
     Alloc,
-    Barrier,
     Buffer,
-    Bump,
-    Call,
     Digits,
     For,
     Head,
@@ -18,36 +15,38 @@ from harp.lower.loops import (
     Let,
     LoopKind,
     Nest,
-    Prefetch,
-    Region,
     Row,
-    Segments,
     Seq,
     Stmt,
     Store,
     place,
 )
-from harp.lower.program import Program
+from harp.lower.program import Program, formals
 from harp.trace import expr
 from harp.trace.index import Index, Loop
 
 
 def program_text(program: Program) -> str:
-    """Parameters, derived sizes, slots of the arena, and the kernels in order."""
+    """Parameters, slots of the arena, the distinct kernels, and the calls in order."""
     lines = [f"program({', '.join(map(repr, program.sizes))})"]
     lines += [f"  input {_declaration(b)}" for b in program.inputs]
     holds = {output: f", holds {program.inputs[k].name} at the start" for k, output in program.donated}
     lines += [f"  output {_declaration(b)}{holds.get(k, '')}" for k, b in enumerate(program.outputs)]
-    lines += [f"  let {let.symbol} = {let.index}" for let in program.lets]
     for number, slot in enumerate(program.scratch):
         for buffer, size in zip(slot.buffers, slot.sizes, strict=True):
             lines.append(f"  slot {number}: {_declaration(buffer)}, {size} bytes")
-    return "\n".join([*lines, *map(kernel_text, program.kernels)])
+    lines += [kernel_text(kernel, f"{k} ") for k, kernel in enumerate(program.kernels)]
+    for call in program.calls:
+        given = ", ".join((*(b.name for b in call.buffers), *map(repr, call.sizes)))
+        lines.append(f"call {call.kernel} {program.kernels[call.kernel].name}({given})")
+    return "\n".join(lines)
 
 
-def kernel_text(kernel: Kernel) -> str:
-    """A kernel's loops."""
-    return "\n".join([f"kernel {kernel.name}", *_indented(statement_lines(kernel.body))])
+def kernel_text(kernel: Kernel, number: str = "") -> str:
+    """A kernel's parameters and loops."""
+    parameters = ", ".join((*map(_declaration, formals(kernel)), *map(repr, kernel.sizes)))
+    head = f"kernel {number}{kernel.name}" + (f"({parameters})" if parameters else "")
+    return "\n".join([head, *_indented(statement_lines(kernel.body))])
 
 
 def statement_lines(stmt: Stmt) -> list[str]:
@@ -63,8 +62,7 @@ def _list(values: Sequence[object]) -> str:
 
 
 def _declaration(buffer: Buffer) -> str:
-    slack = f" + {buffer.slack} slack" if buffer.slack else ""
-    return f"{buffer.name}: {buffer.dtype}{_list(buffer.shape)}{slack}"
+    return f"{buffer.name}: {buffer.dtype}{_list(buffer.shape)}"
 
 
 def _conditions(conditions: Sequence[Index]) -> str:
@@ -74,7 +72,7 @@ def _conditions(conditions: Sequence[Index]) -> str:
 def _nest(stmt: Nest) -> list[str]:
     lines = statement_lines(stmt.body)
     for head in reversed(stmt.heads):
-        opens = isinstance(head, (For, Segments))
+        opens = isinstance(head, For)
         lines = [HEADS[type(head)](head), *(_indented(lines) if opens else lines)]
     return lines
 
@@ -104,27 +102,6 @@ def _alloc(stmt: Alloc) -> list[str]:
     return [f"{stmt.buffer.space.value} {_declaration(stmt.buffer)}", *statement_lines(stmt.body)]
 
 
-def _call(stmt: Call) -> list[str]:
-    texts = [a.name if isinstance(a, Buffer) else repr(a) for a in stmt.arguments]
-    return [f"call {stmt.function}({', '.join(texts)})"]
-
-
-def _region(stmt: Region) -> list[str]:
-    return [f"region {stmt.name}:", *_indented(statement_lines(stmt.body))]
-
-
-def _barrier(stmt: Barrier) -> list[str]:
-    return [f"barrier {stmt.scope.value}"]
-
-
-def _prefetch(stmt: Prefetch) -> list[str]:
-    return [f"prefetch {stmt.buffer.name}{_list(stmt.index)}"]
-
-
-def _bump(stmt: Bump) -> list[str]:
-    return [f"bump {stmt.buffer.name} by {stmt.step}"]
-
-
 def _for(head: For) -> str:
     kind = "" if head.kind is LoopKind.SERIAL else f" {head.kind.value}"
     return f"for{kind} {head.loop} < {head.loop.extent}:"
@@ -142,11 +119,6 @@ def _digits(head: Digits) -> str:
     return f"digits ({_radices(head.loops)}) of {head.flat}"
 
 
-def _segments(head: Segments) -> str:
-    run = f"{head.offset}, {head.length}"
-    return f"for runs ({run}) of {head.loop} < {head.loop.extent}, {_digits(head.digits)}:"
-
-
 STATEMENTS: Mapping[type[Stmt], Callable[..., list[str]]] = {
     Nest: _nest,
     Seq: _seq,
@@ -154,10 +126,5 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., list[str]]] = {
     Row: _row,
     If: _if,
     Alloc: _alloc,
-    Call: _call,
-    Region: _region,
-    Barrier: _barrier,
-    Prefetch: _prefetch,
-    Bump: _bump,
 }
-HEADS: Mapping[type[Head], Callable[..., str]] = {For: _for, Let: _let, Digits: _digits, Segments: _segments}
+HEADS: Mapping[type[Head], Callable[..., str]] = {For: _for, Let: _let, Digits: _digits}

@@ -1,33 +1,22 @@
-"""What statements mention: index expressions, values, buffers read and written, and the parameters of a region.
-
-A `Call` runs the region of that name. The region's parameters are what is free in its body: first its buffers, in
-order of first use, then its sizes and loops, in order of first use. Arguments stand in the same order.
-"""
+"""What statements mention: index expressions, values, buffers read and written, and sizes and loops from outside."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from harp.errors import VerificationError
 from harp.lower.loops import (
     Alloc,
     Buffer,
-    Bump,
-    Call,
     Digits,
     For,
     Head,
     If,
-    Kernel,
     Let,
     Load,
     Nest,
-    Prefetch,
-    Region,
     Row,
-    Segments,
     Stmt,
     Store,
     parts,
@@ -47,7 +36,6 @@ class Uses(NamedTuple):
     touched: tuple[Buffer, ...]
     reads: frozenset[Buffer]
     writes: frozenset[Buffer]
-    bumps: frozenset[Buffer]
 
 
 def loads(stmt: Stmt) -> Iterator[Load]:
@@ -85,10 +73,8 @@ def head_indices(head: Head) -> tuple[Index, ...]:
         return (head.loop.extent,)
     if isinstance(head, Let):
         return (head.index, *(p for load in picked((head.index,)) for p in _strided(load.buffer)))
-    if isinstance(head, Digits):
-        return (head.flat, *(loop.extent for loop in head.loops))
-    assert isinstance(head, Segments)
-    return (head.loop.extent, *head_indices(head.digits))
+    assert isinstance(head, Digits)
+    return (head.flat, *(loop.extent for loop in head.loops))
 
 
 def head_names(head: Head) -> tuple[Name, ...]:
@@ -97,10 +83,8 @@ def head_names(head: Head) -> tuple[Name, ...]:
         return (head.loop,)
     if isinstance(head, Let):
         return (head.symbol,)
-    if isinstance(head, Digits):
-        return head.loops
-    assert isinstance(head, Segments)
-    return (head.loop, head.offset, head.length, *head.digits.loops)
+    assert isinstance(head, Digits)
+    return head.loops
 
 
 def _strided(buffer: Buffer) -> tuple[Index, ...]:
@@ -121,39 +105,15 @@ def indices(stmt: Stmt) -> Iterator[Index]:
             yield buffer.shape[-1]
     elif isinstance(stmt, If):
         yield from stmt.conditions
-    elif isinstance(stmt, Prefetch):
-        yield from (*stmt.index, *_strided(stmt.buffer))
-    elif isinstance(stmt, Bump):
-        yield stmt.step
-    elif isinstance(stmt, Call):
-        yield from (a for a in stmt.arguments if isinstance(a, Index))
     elif isinstance(stmt, Alloc):
         yield from stmt.buffer.shape
 
 
-def regions(kernels: Iterable[Kernel]) -> dict[str, Region]:
-    """The regions that are called, by name. Two different regions of one name can stand in place, but not be called."""
-    found: dict[str, list[Region]] = {}
-    called: set[str] = set()
-    for kernel in kernels:
-        for stmt in walk(kernel.body):
-            if isinstance(stmt, Region):
-                found.setdefault(stmt.name, []).append(stmt)
-            elif isinstance(stmt, Call):
-                called.add(stmt.function)
-    for name in sorted(called):
-        count = len(found.get(name, ()))
-        if count != 1:
-            raise VerificationError(f"function {name!r} is called, but {count} regions have this name")
-    return {name: only[0] for name, only in found.items() if name in called}
-
-
-def uses(stmt: Stmt, functions: Mapping[str, Region]) -> Uses:
+def uses(stmt: Stmt) -> Uses:
     """Every buffer from outside that the statement touches, and how."""
     touched: dict[Buffer, None] = {}
     reads: set[Buffer] = set()
     writes: set[Buffer] = set()
-    bumps: set[Buffer] = set()
     inner: set[Buffer] = set()
     for part in walk(stmt):
         read = {load.buffer: None for load in loads(part)}
@@ -167,37 +127,11 @@ def uses(stmt: Stmt, functions: Mapping[str, Region]) -> Uses:
         elif isinstance(part, Row):
             read |= dict.fromkeys(part.sources)
             written |= dict.fromkeys((part.target,) if part.work is None else (part.target, part.work))
-        elif isinstance(part, (Prefetch, Bump)):
-            touched[part.buffer] = None
-            if isinstance(part, Bump):
-                bumps.add(part.buffer)
-        elif isinstance(part, Call):
-            below = uses(functions[part.function], functions)
-            for formal, actual in arguments(part, functions):
-                if isinstance(formal, Buffer) and isinstance(actual, Buffer):
-                    touched[actual] = None
-                    read.update({actual: None} if formal in below.reads else {})
-                    written.update({actual: None} if formal in below.writes else {})
         touched |= read | written
         reads.update(read)
         writes.update(written)
     outside = tuple(b for b in touched if b not in inner)
-    return Uses(outside, frozenset(reads - inner), frozenset(writes - inner), frozenset(bumps - inner))
-
-
-def arguments(call: Call, functions: Mapping[str, Region]) -> list[tuple[Buffer | Name, Buffer | Index]]:
-    """(parameter, argument) of a call, checked."""
-    formals = parameters(functions[call.function], functions)
-    kinds = [isinstance(f, Buffer) for f in formals]
-    if kinds != [isinstance(a, Buffer) for a in call.arguments]:
-        raise VerificationError(f"call of {call.function!r} with {call.arguments}; its parameters are {formals}")
-    return list(zip(formals, call.arguments, strict=True))
-
-
-def parameters(region: Region, functions: Mapping[str, Region]) -> tuple[Buffer | Name, ...]:
-    """What is free in the region: its buffers, then its sizes and loops, in order of first use."""
-    buffers = uses(region, functions).touched
-    return (*buffers, *free_names(region.body))
+    return Uses(outside, frozenset(reads - inner), frozenset(writes - inner))
 
 
 def free_names(stmt: Stmt) -> tuple[Name, ...]:
@@ -217,12 +151,9 @@ def _free(stmt: Stmt, bound: frozenset[Name], found: dict[Name, None]) -> None:
 
     if isinstance(stmt, Nest):
         for head in stmt.heads:
-            for p in head_indices(head) if not isinstance(head, Segments) else (head.loop.extent,):
+            for p in head_indices(head):
                 add(p)
             bound |= frozenset(head_names(head))
-            if isinstance(head, Segments):
-                for p in head_indices(head.digits):
-                    add(p)
     for p in indices(stmt):
         add(p)
     for part in parts(stmt):

@@ -17,8 +17,6 @@ from harp.lower.loops import (
     MEMORY,
     Alloc,
     Buffer,
-    Bump,
-    Call,
     Digits,
     For,
     Head,
@@ -28,27 +26,23 @@ from harp.lower.loops import (
     Load,
     LoopKind,
     Nest,
-    Prefetch,
-    Region,
     Row,
-    Segments,
     Space,
     Stmt,
     Store,
     flat,
-    offset,
     parts,
     picked,
 )
 from harp.lower.memory import lifetimes, size_in_bytes
-from harp.lower.program import Program
+from harp.lower.program import Call, Program, formals
 from harp.lower.races import check_parallel
 from harp.lower.text import kernel_text
-from harp.lower.uses import arguments, head_indices, head_names, indices, loads, regions, uses
+from harp.lower.uses import head_indices, head_names, indices, loads, uses
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution
 from harp.trace.expr import Operand, walk
-from harp.trace.index import ZERO, Atom, Index, Loop, Symbol, of, product, value_atoms
+from harp.trace.index import ZERO, Atom, Index, Loop, Symbol, product, value_atoms
 from harp.trace.ops import INFO
 from harp.trace.rows import ROWS
 
@@ -64,46 +58,64 @@ class Scope(NamedTuple):
     expand: Substitution  # of `lets`
     facts: tuple[Index, ...]
     buffers: frozenset[Buffer]
-    bumped: frozenset[Buffer]
 
 
 def verify_program(program: Program) -> list[str]:
     """Check a program; returns what could not be proved, one line each."""
-    functions = regions(program.kernels)
     unproven: list[str] = []
-    names: set[Atom] = set(program.sizes)
-    lets: dict[Atom, Index] = {}
-    for let in program.lets:
-        _require(all(a in names for a in value_atoms(let.index) if isinstance(a, (Loop, Symbol))), f"let {let.symbol}")
-        lets[let.symbol] = Substitution(lets)(let.index)
-        names.add(let.symbol)
-        if not nonnegative(lets[let.symbol]):
-            unproven.append(f"let {let.symbol} = {let.index} >= 0")
     scratch = [b for slot in program.scratch for b in slot.buffers]
     known = (*program.inputs, *program.outputs, *scratch)
     _require(len(set(known)) == len(known), "a buffer stands twice among inputs, outputs and slots")
     for buffer in known:
-        free = [a for p in buffer.shape for a in value_atoms(p) if isinstance(a, (Loop, Symbol)) and a not in names]
-        _require(not free, f"the shape of {buffer.name} mentions {free}, which the program does not know")
+        _require_sizes(program, buffer.shape, f"the shape of {buffer.name}")
     for kernel in program.kernels:
-        checker = _Checker(kernel, functions, unproven)
-        checker.check(Scope(frozenset(names), lets, Substitution(lets), (), frozenset(known), frozenset()))
+        _Checker(kernel, unproven).check(_start(kernel.sizes, formals(kernel)))
+    for call in program.calls:
+        _check_call(program, call, frozenset(known))
     _check_donated(program)
     _check_order(program)
     unproven += _check_slots(program)
     return unproven
 
 
+def _require_sizes(program: Program, indices: Iterable[Index], what: str) -> None:
+    names = [a for p in indices for a in value_atoms(p) if isinstance(a, (Loop, Symbol)) and a not in program.sizes]
+    _require(not names, f"{what} mentions {names}, which the program does not know")
+
+
+def _check_call(program: Program, call: Call, known: frozenset[Buffer]) -> None:
+    """A call gives each parameter an array of its dtype and shape, of which those that are stored to are its own."""
+    kernel = program.kernels[call.kernel]
+    parameters = formals(kernel)
+    what = f"the call of {kernel.name} with {[buffer.name for buffer in call.buffers]}"
+    counts = (len(call.buffers), len(call.sizes))
+    _require(counts == (len(parameters), len(kernel.sizes)), f"{what} has {counts} arguments")
+    _require(len(set(call.buffers)) == len(call.buffers), f"{what} gives one buffer for two parameters")
+    _require_sizes(program, call.sizes, what)
+    sizes = Substitution(dict(zip(kernel.sizes, call.sizes, strict=True)))
+    writes = uses(kernel.body).writes
+    for formal, actual in zip(parameters, call.buffers, strict=True):
+        _require(actual in known, f"{what}: {actual.name} is no buffer of the program")
+        fits = actual.dtype is formal.dtype and actual.shape == sizes.each(formal.shape)
+        _require(fits, f"{what}: {actual.name} is another kind of array than {formal.name}")
+        _require(formal not in writes or actual.space is not Space.INPUT, f"{what} stores to the input {actual.name}")
+
+
 def verify_kernel(kernel: Kernel) -> list[str]:
-    """Check a kernel on its own: any size may occur free, and any buffer of the program."""
-    functions = regions((kernel,))
+    """Check a kernel on its own; one that has not been outlined may use any size and any buffer of the program."""
     unproven: list[str] = []
-    used = uses(kernel.body, functions).touched
-    sizes = frozenset(a for p in _all_indices(kernel.body) for a in value_atoms(p) if isinstance(a, Symbol))
-    sizes -= frozenset(n for n in _bound(kernel.body))
-    sizes |= frozenset(a for b in used for p in b.shape for a in value_atoms(p) if isinstance(a, Symbol))
-    _Checker(kernel, functions, unproven).check(Scope(sizes, {}, Substitution({}), (), frozenset(used), frozenset()))
+    buffers, sizes = formals(kernel), frozenset[Atom](kernel.sizes)
+    if not buffers:
+        buffers = uses(kernel.body).touched
+        sizes = frozenset(a for p in _all_indices(kernel.body) for a in value_atoms(p) if isinstance(a, Symbol))
+        sizes -= frozenset(n for n in _bound(kernel.body))
+        sizes |= frozenset(a for b in buffers for p in b.shape for a in value_atoms(p) if isinstance(a, Symbol))
+    _Checker(kernel, unproven).check(_start(sizes, buffers))
     return unproven
+
+
+def _start(sizes: Iterable[Atom], buffers: Iterable[Buffer]) -> Scope:
+    return Scope(frozenset(sizes), {}, Substitution({}), (), frozenset(buffers))
 
 
 def _require(holds: bool, text: str) -> None:
@@ -130,8 +142,7 @@ def _bound(stmt: Stmt) -> Iterable[Atom]:
 
 def _check_donated(program: Program) -> None:
     """An output that lives in an input is like it, the only one there, and all that kernels use of this memory."""
-    functions = regions(program.kernels)
-    touched = {buffer for kernel in program.kernels for buffer in uses(kernel.body, functions).touched}
+    touched = {buffer for call in program.calls for buffer in call.buffers}
     for numbers in zip(*program.donated, strict=True):
         _require(len(set(numbers)) == len(numbers), f"of {program.donated}, two share an array")
     for number, output in program.donated:
@@ -143,21 +154,23 @@ def _check_donated(program: Program) -> None:
 
 def _check_order(program: Program) -> None:
     """Outputs are stored, and nothing is read before a kernel wrote it; arrays without elements need not be."""
-    functions = regions(program.kernels)
     written: set[Buffer] = {*program.inputs, *(program.outputs[output] for _, output in program.donated)}
-    for kernel in program.kernels:
-        used = uses(kernel.body, functions)
-        unwritten = (buffer for buffer in used.reads - used.writes - written if ZERO not in buffer.shape)
-        for buffer in sorted(unwritten, key=lambda b: b.name):
-            raise VerificationError(f"reads {buffer.name} before any kernel wrote it\n{kernel_text(kernel)}")
-        written |= used.writes
+    for call in program.calls:
+        kernel = program.kernels[call.kernel]
+        used = uses(kernel.body)
+        given = dict(zip(formals(kernel), call.buffers, strict=True))
+        for formal in used.reads - used.writes:
+            actual = given[formal]
+            if actual not in written and ZERO not in actual.shape:
+                raise VerificationError(f"reads {actual.name} before any kernel wrote it\n{kernel_text(kernel)}")
+        written |= {given[formal] for formal in used.writes}
     for buffer in program.outputs:
         _require(buffer in written or ZERO in buffer.shape, f"output {buffer.name} is never stored")
 
 
 def _check_slots(program: Program) -> list[str]:
     """Buffers that live at the same time do not share memory, and each fits into its slot."""
-    lives = lifetimes(program.kernels)
+    lives = lifetimes(call.buffers for call in program.calls)
     unproven = []
     for number, slot in enumerate(program.scratch):
         for a, b in combinations(slot.buffers, 2):
@@ -173,13 +186,12 @@ def _check_slots(program: Program) -> list[str]:
 class _Checker:
     """The rules for one kernel."""
 
-    def __init__(self, kernel: Kernel, functions: Mapping[str, Region], unproven: list[str]) -> None:
+    def __init__(self, kernel: Kernel, unproven: list[str]) -> None:
         self.kernel = kernel
-        self.functions = functions
         self._unproven = unproven
 
     def check(self, scope: Scope) -> None:
-        for buffer in uses(self.kernel.body, self.functions).touched:
+        for buffer in uses(self.kernel.body).touched:
             outside = buffer.space in MEMORY
             self.require(outside and buffer in scope.buffers, f"{buffer.name} is used where it is not allocated")
         self.statement(self.kernel.body, scope)
@@ -218,23 +230,18 @@ class _Checker:
             return True
         return len(facts) <= _FEW_FACTS and any(nonnegative(p - a - b) for a, b in combinations(facts, 2))
 
-    def access(self, buffer: Buffer, index: tuple[Index, ...], scope: Scope, slack: int) -> None:
-        """Rank and bounds. A pointer that was moved, or slack, leaves the sum of the offsets to be proved."""
+    def access(self, buffer: Buffer, index: tuple[Index, ...], scope: Scope) -> None:
+        """Rank and bounds, of each index or of the offset in memory."""
         self.require(buffer in scope.buffers, f"{buffer.name} is used where it is not allocated")
         if len(index) != len(buffer.shape):
             self.require(False, f"{_at(buffer, index)}, but {buffer.name} has rank {len(buffer.shape)}")
-        if buffer in scope.bumped:
-            self.unproven(f"{_at(buffer, index)} is inside, for its pointer moves")
-            return
         inside = [
             self.proved(p, scope) and self.proved(extent - 1 - p, scope)
             for p, extent in zip(index, buffer.shape, strict=True)
         ]
         if all(inside):
             return
-        whole, room = flat(buffer, index), product(buffer.shape) + slack
-        if whole is None and slack:
-            whole = offset(buffer, index)
+        whole, room = flat(buffer, index), product(buffer.shape)
         if whole is not None and self.proved(whole, scope) and self.proved(room - 1 - whole, scope):
             return
         self.unproven(f"{_at(buffer, index)} is inside {buffer.name}[{', '.join(map(repr, buffer.shape))}]")
@@ -254,7 +261,7 @@ class _Checker:
         self.require(not any(isinstance(e, Operand) for e in walk((stmt.value,))), "an operand stands in a kernel")
         for load in loads(stmt):
             self.load(load, scope)
-        self.access(buffer, stmt.index, scope, 0)
+        self.access(buffer, stmt.index, scope)
 
     def row(self, stmt: Row, scope: Scope) -> None:
         """What is stored to, the row of every source, and memory that is the kernel's own."""
@@ -267,7 +274,7 @@ class _Checker:
             own = stmt.work.space is Space.THREAD and stmt.work in scope.buffers
             self.require(own, f"{stmt.work.name} is no memory of the kernel's own")
         known = scope._replace(names=scope.names | {stmt.lane}, facts=(*scope.facts, stmt.lane.extent - 1))
-        self.access(target, stmt.index, known, 0)
+        self.access(target, stmt.index, known)
         for source in stmt.sources:
             length = info.aligned or source is stmt.sources[-1]
             fits = source.shape[-1] is target.shape[-1] if length else True
@@ -279,12 +286,12 @@ class _Checker:
             fits = load.fill is not None and load.fill.dtype is load.dtype
             self.require(fits, f"{load!r} needs a fill of {load.dtype}")
         known = scope._replace(facts=scope.facts + load.conditions)
-        self.access(load.buffer, load.index, known, load.buffer.slack)
+        self.access(load.buffer, load.index, known)
 
     def nest(self, stmt: Nest, scope: Scope) -> None:
         for position, head in enumerate(stmt.heads):
             scope = self.head(head, scope)
-            if isinstance(head, For) and head.kind in (LoopKind.PARALLEL, LoopKind.GROUP):
+            if isinstance(head, For) and head.kind is LoopKind.PARALLEL:
                 report = check_parallel(head, stmt.heads[position + 1 :], stmt.body, scope.lets)
                 self.require(not report.errors, "; ".join(report.errors))
                 for text in report.unproven:
@@ -301,36 +308,15 @@ class _Checker:
 
     def alloc(self, stmt: Alloc, scope: Scope) -> None:
         buffer = stmt.buffer
-        local = buffer.space in (Space.REG, Space.TILE, Space.THREAD, Space.SHARED)
+        local = buffer.space in (Space.REG, Space.TILE, Space.THREAD)
         self.require(local, f"{buffer.name} of space {buffer.space.value} is allocated inside a kernel")
         self.require(buffer not in scope.buffers, f"{buffer.name} is allocated twice")
-        bumped = scope.bumped | ({buffer} & uses(stmt.body, self.functions).bumps)
-        self.statement(stmt.body, scope._replace(buffers=scope.buffers | {buffer}, bumped=bumped))
-
-    def region(self, stmt: Region, scope: Scope) -> None:
-        self.statement(stmt.body, scope._replace(bumped=scope.bumped | uses(stmt.body, self.functions).bumps))
-
-    def bump(self, stmt: Bump, scope: Scope) -> None:
-        self.require(bool(stmt.buffer.shape), f"{stmt.buffer.name} is a variable: it has no pointer to move")
-
-    def prefetch(self, stmt: Prefetch, scope: Scope) -> None:
-        self.require(len(stmt.index) == len(stmt.buffer.shape), f"prefetch of {stmt.buffer.name} at {stmt.index}")
-
-    def call(self, stmt: Call, scope: Scope) -> None:
-        written = uses(self.functions[stmt.function].body, self.functions).writes
-        for formal, actual in arguments(stmt, self.functions):
-            if isinstance(formal, Buffer) and isinstance(actual, Buffer):
-                at = f"{actual.name}, given for {formal.name} of {stmt.function}"
-                self.require(actual in scope.buffers, f"{at}, is not allocated here")
-                self.require(actual.dtype is formal.dtype, f"{at}, is {actual.dtype}, not {formal.dtype}")
-                self.require(formal not in written or actual.space is not Space.INPUT, f"{at}, is an input")
+        self.statement(stmt.body, scope._replace(buffers=scope.buffers | {buffer}))
 
     # --- heads
 
     def head(self, head: Head, scope: Scope) -> Scope:
         """The scope behind a head."""
-        if isinstance(head, Segments):
-            return self.segments(head, scope)
         for p in head_indices(head):
             self.names(p, scope)
         fresh = head_names(head)
@@ -351,22 +337,6 @@ class _Checker:
             self.unproven(f"digits of {head.flat} are below {everything}")
         return scope
 
-    def segments(self, head: Segments, scope: Scope) -> Scope:
-        """A run ends with the last digit's radix or with the loop."""
-        self.names(head.loop.extent, scope)
-        for name in (head.loop, head.offset, head.length):
-            self.require(name not in scope.names, f"{name} is bound twice")
-        self.require(bool(head.digits.loops), "segments of no digits")
-        scope = scope._replace(names=scope.names | {head.loop, head.offset, head.length})
-        scope = self.head(head.digits, scope)
-        last = head.digits.loops[-1]
-        facts = (
-            last.extent - of(last) - of(head.length),
-            head.loop.extent - of(head.loop) - of(head.length),
-            of(head.length) - 1,
-        )
-        return _with_let(scope._replace(facts=scope.facts + facts), head.offset, of(head.loop))
-
 
 def _at(buffer: Buffer, index: tuple[Index, ...]) -> str:
     return f"{buffer.name}[{', '.join(map(repr, index))}]"
@@ -383,8 +353,4 @@ RULES: Mapping[type[Stmt], Callable[..., None]] = {
     Nest: _Checker.nest,
     If: _Checker.branch,
     Alloc: _Checker.alloc,
-    Region: _Checker.region,
-    Bump: _Checker.bump,
-    Prefetch: _Checker.prefetch,
-    Call: _Checker.call,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harp.backends.c.index import IndexPrinter
-from harp.backends.c.values import Lines, bare
+from harp.backends.c.values import Lines
 from harp.lower.loops import Buffer
 from harp.lower.program import Program, Slot
 from harp.trace.index import Atom, FloorDiv, Index, Relu
@@ -21,7 +21,7 @@ def constant_count(buffer: Buffer) -> int | None:
         if extent.constant is None:
             return None
         total *= max(extent.constant, 0)
-    return total + buffer.slack
+    return total
 
 
 def slot_size(slot: Slot, index: IndexPrinter) -> str:
@@ -52,37 +52,20 @@ def _atom_magnitude(atom: Atom, names: Mapping[Atom, str]) -> str:
 
 
 def scratch_lines(program: Program, names: Mapping[Atom, str]) -> Lines:
-    """The body of `harp_scratch`: bytes of the arena, or -1 where they or a derived size would overflow."""
+    """The body of `harp_scratch`: bytes of the arena, or -1 where they would overflow."""
     lines = Lines()
-    if not needs_check(program):
+    if not program.scratch:
         lines.add("return 0;")
         return lines
     bounds: dict[Atom, str] = {s: f"(double){names[s]}" for s in program.sizes}
     lines.add("/* The same sums in doubles, which do not wrap, and without cancellation. */")
     lines.add("double most = 0.0;")
-    for let in program.lets:
-        bounds[let.symbol] = f"most_{names[let.symbol]}"
-        lines.add(f"const double {bounds[let.symbol]} = {magnitude(let.index, bounds)};")
-        lines.add(f"most += {bounds[let.symbol]};")
     for size in dict.fromkeys(size for slot in program.scratch for size in slot.sizes):
         lines.add(f"most += {magnitude(size, bounds)};")
     lines.add("if (!(most < 0x1p62)) return -1;")
-    add_lets(program, names, lines)
     index = IndexPrinter(names.__getitem__)
     lines.add("int64_t bytes = 0;")
     for slot in program.scratch:
         lines.add(f"bytes += {slot_size(slot, index)};")
     lines.add("return bytes;")
     return lines
-
-
-def needs_check(program: Program) -> bool:
-    """Whether the sizes of a call can be too large for the program."""
-    return bool(program.scratch or program.lets)
-
-
-def add_lets(program: Program, names: Mapping[Atom, str], lines: Lines) -> None:
-    """The derived sizes of the program, in order."""
-    index = IndexPrinter(names.__getitem__)
-    for let in program.lets:
-        lines.add(f"const int64_t {names[let.symbol]} = {bare(index.text(let.index))};", names[let.symbol])

@@ -6,17 +6,14 @@ from collections.abc import Callable, Mapping
 
 from harp.backends.c import fill, panel, parts, rows, stream, turned, update
 from harp.backends.c.arena import constant_count
-from harp.backends.c.function import parameter, plain
+from harp.backends.c.function import parameter
 from harp.backends.c.index import IndexPrinter, division, times
 from harp.backends.c.scalar import TYPES, accumulation
 from harp.backends.c.values import Line, Lines, ValuePrinter, bare
 from harp.errors import VerificationError
 from harp.lower.loops import (
     Alloc,
-    Barrier,
     Buffer,
-    Bump,
-    Call,
     Digits,
     For,
     Head,
@@ -24,10 +21,7 @@ from harp.lower.loops import (
     Let,
     LoopKind,
     Nest,
-    Prefetch,
-    Region,
     Row,
-    Segments,
     Seq,
     Stmt,
     Store,
@@ -35,8 +29,8 @@ from harp.lower.loops import (
     walk,
 )
 from harp.lower.searches import Search, stops
-from harp.lower.uses import arguments, free_names, uses
-from harp.trace.index import ONE, Atom, FloorDiv, Index, Loop, Relu, Symbol, of, split_linear, value_atoms
+from harp.lower.uses import free_names, uses
+from harp.trace.index import Atom, FloorDiv, Index, Loop, Relu, Symbol, of, value_atoms
 
 # Larger local arrays, and all whose size is not a number, come from the heap.
 _STACK_BYTES = 1 << 14
@@ -46,18 +40,14 @@ _UNROLL_MOST = 64
 class Body:
     """Prints statements as the lines of one function.
 
-    `buffers` and `names` are its parameters, `constant` those buffers that it only reads; `functions` are the regions
-    that can be called, and those in `fallible` return a status. Parallel
-    loops become `parts`, whose names start with `prefix`; without one they are plain loops.
+    `buffers` and `names` are its parameters, `constant` those buffers that it only reads. Parallel loops become
+    `parts`, whose names start with `prefix`; without one they are plain loops.
     """
 
     def __init__(
         self,
         buffers: Mapping[Buffer, str],
         names: Mapping[Atom, str],
-        functions: Mapping[str, Region],
-        function_names: Mapping[str, str],
-        fallible: frozenset[str],
         constant: frozenset[Buffer],
         prefix: str = "",
     ) -> None:
@@ -65,9 +55,6 @@ class Body:
         self.parts: list[parts.Part] = []
         self._range: Loop | None = None  # the loop of which a part does a range only
         self._prefix = prefix
-        self._functions = functions
-        self._function_names = function_names
-        self._fallible = fallible
         self._constant = constant
         self._counts: dict[str, int] = {}
         self._buffers = dict(buffers)
@@ -222,10 +209,10 @@ class Body:
 
     def _in_parts(self, head: For, stmt: Nest) -> None:
         """A function of a range of the loop's iterations, and the call for all of them."""
-        used = uses(stmt, self._functions)
+        used = uses(stmt)
         buffers = {b: self._buffers[b] for b in used.touched}
         names: dict[Atom, str] = {atom: self._name_of(atom) for atom in free_names(stmt)}
-        inner = Body(buffers, names, self._functions, self._function_names, self._fallible, self._constant)
+        inner = Body(buffers, names, self._constant)
         inner._range = head.loop
         inner.statement(parts.hoisted(stmt), True)
         fields = {text: parameter(b, text, b in used.writes, restrict=True) for b, text in buffers.items()}
@@ -268,7 +255,7 @@ class Body:
         buffer = stmt.buffer
         self._buffers[buffer] = name = self._fresh(buffer.space.value)
         ctype = TYPES[buffer.dtype]
-        if not buffer.shape and not buffer.slack:
+        if not buffer.shape:
             self._scalars.add(buffer)
             self._strides[buffer] = []
             self.lines.add(f"{ctype} {name};", name)
@@ -279,11 +266,7 @@ class Body:
         self._declare_strides(buffer, share=False)
         count = constant_count(buffer)
         if count is not None and count * buffer.dtype.itemsize <= _STACK_BYTES:
-            bumped = any(isinstance(part, Bump) and part.buffer is buffer for part in walk(stmt.body))
-            array = self._fresh(f"{name}_data") if bumped else name
-            self.lines.add(f"_Alignas(64) {ctype} {array}[{max(count, 1)}];", array)
-            if bumped:
-                self.lines.add(f"{ctype} *{name} = {array};")
+            self.lines.add(f"_Alignas(64) {ctype} {name}[{max(count, 1)}];", name)
             self.statement(stmt.body, True)
         else:
             self._from_heap(stmt, ctype, name)
@@ -295,9 +278,8 @@ class Body:
         size = str(stmt.buffer.dtype.itemsize)
         for extent in stmt.buffer.shape:
             size = f"harp_times({size}, {bare(self._index.text(extent))})"
-        slack = f" + {stmt.buffer.slack * stmt.buffer.dtype.itemsize}" if stmt.buffer.slack else ""
         memory = self._fresh(f"{name}_data")
-        self.lines.add(f"{ctype} *const {memory} = harp_take({size}{slack});")
+        self.lines.add(f"{ctype} *const {memory} = harp_take({size});")
         self.lines.open(f"if ({memory} == NULL)")
         self.lines.add("status = 1;")
         self.lines.close("} else {")
@@ -306,45 +288,6 @@ class Body:
         self.statement(stmt.body, True)
         self.lines.add(f"free({memory});")
         self.lines.close()
-
-    def _call(self, stmt: Call, block: bool) -> None:
-        texts = []
-        for _, actual in arguments(stmt, self._functions):
-            if isinstance(actual, Buffer):
-                texts.append(f"&{self._buffers[actual]}" if actual in self._scalars else self._buffers[actual])
-            else:
-                texts.append(self._index.text(actual))
-        self.call(stmt.function, texts)
-
-    def call(self, function: str, texts: list[str]) -> None:
-        """Call a function of the program, keeping its status where it can fail."""
-        text = f"{self._function_names[function]}({', '.join(texts)});"
-        self.lines.add(f"status |= {text}" if function in self._fallible else text)
-
-    def _region(self, stmt: Region, block: bool) -> None:
-        """In place, also where it is a function elsewhere. What it bumps is its own."""
-        bumped = uses(stmt.body, self._functions).bumps
-        outer = dict(self._buffers)
-        self.lines.open(f"/* {plain(stmt.name)} */")
-        for buffer in sorted(bumped, key=lambda b: outer[b]):
-            name = self._fresh(f"{outer[buffer]}_")
-            const = "const " if buffer in self._constant else ""
-            self.lines.add(f"{const}{TYPES[buffer.dtype]} *{name} = {outer[buffer]};", name)
-            self._buffers[buffer] = name
-        self.statement(stmt.body, True)
-        self._buffers |= outer
-        self.lines.close()
-
-    def _barrier(self, stmt: Barrier, block: bool) -> None:
-        self.lines.add(f"/* barrier ({stmt.scope.value}): one thread runs this */")
-
-    def _prefetch(self, stmt: Prefetch, block: bool) -> None:
-        self.lines.add(f"__builtin_prefetch(&{self._element(stmt.buffer, stmt.index)});")
-
-    def _bump(self, stmt: Bump, block: bool) -> None:
-        if stmt.buffer in self._scalars:
-            raise VerificationError(f"{stmt.buffer.name} is a variable: it has no pointer to move")
-        self.lines.add(f"{self._buffers[stmt.buffer]} += {self._index.text(stmt.step)};")
 
     # --- heads
 
@@ -380,25 +323,6 @@ class Body:
             name = self._bind(head.loops[0])
             self.lines.add(f"const int64_t {name} = {bare(rest)};", name)
 
-    def _segments(self, head: Segments, body: Stmt) -> None:
-        """Runs along which only the last digit moves: as long as it has room, or the loop has positions."""
-        split = split_linear(head.digits.flat, head.loop)
-        if split is None or split[0] is not ONE:
-            raise VerificationError(f"segments of {head.digits.flat} need {head.loop} with the factor 1")
-        name = self._bind(head.loop)
-        offset, length = self._bind(head.offset), self._bind(head.length)
-        extent = self._index.text(head.loop.extent)
-        step = self._fresh("run")
-        self.lines.add(f"int64_t {step};")
-        self.lines.open(f"for (int64_t {name} = 0; {name} < {extent}; {name} += {step})")
-        self._digits(head.digits, body)
-        last = head.digits.loops[-1]
-        room = f"{self._index.text(last.extent)} - {self._name_of(last)}"
-        left = f"{extent} - {name}"
-        self.lines.add(f"{step} = harp_run_length({room}, {left});")
-        self.lines.add(f"const int64_t {offset} = {name};", offset)
-        self.lines.add(f"const int64_t {length} = {step};", length)
-
 
 # Every statement and head of the grammar; what is not here cannot be printed.
 STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
@@ -408,15 +332,9 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
     Row: Body._row,
     If: Body._if,
     Alloc: Body._alloc,
-    Call: Body._call,
-    Region: Body._region,
-    Barrier: Body._barrier,
-    Prefetch: Body._prefetch,
-    Bump: Body._bump,
 }
 HEADS: Mapping[type[Head], Callable[..., None]] = {
     For: Body._for,
     Let: Body._let,
     Digits: Body._digits,
-    Segments: Body._segments,
 }

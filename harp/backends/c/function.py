@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from harp.backends.c.header import words
@@ -37,9 +37,9 @@ class Function(NamedTuple):
         """What a unit says that calls a function of another unit."""
         return "\n".join(self._head(SHARED)) + ";"
 
-    def call(self) -> str:
-        """A call with arguments that have the names of the parameters."""
-        return f"{self.name}({', '.join(name for name, _ in self.parameters)})"
+    def call(self, given: Mapping[str, str]) -> str:
+        """A call with these arguments for the parameters, which are named."""
+        return f"{self.name}({', '.join(given[name] for name, _ in self.parameters)})"
 
     @property
     def loops(self) -> int:

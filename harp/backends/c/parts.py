@@ -20,7 +20,7 @@ from harp.backends.c.function import STATIC, define
 from harp.backends.c.header import words
 from harp.backends.c.values import Line, Lines
 from harp.lower.cost import count_operations
-from harp.lower.loops import Alloc, Digits, For, If, Let, Nest, Row, Segments, Seq, Space, Stmt, Store
+from harp.lower.loops import Alloc, Digits, For, If, Let, Nest, Row, Seq, Space, Stmt, Store
 from harp.trace.division import Substitution
 from harp.trace.index import ZERO, Atom, Index, Loop, value_atoms
 
@@ -122,8 +122,5 @@ class _Work:
                 first = {**first, head.symbol: seen(head.index)}
             elif isinstance(head, Digits):
                 first = {**first, **dict.fromkeys(head.loops, ZERO)}
-            elif isinstance(head, Segments):  # as one run of all
-                whole = {head.loop: ZERO, head.offset: ZERO, head.length: seen(head.loop.extent)}
-                first = {**first, **whole, **dict.fromkeys(head.digits.loops, ZERO)}
         inner = f"1.0/{_UPDATE}" if update.products(stmt) else self.of(stmt.body, first)
         return "*".join([*extents, inner])

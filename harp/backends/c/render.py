@@ -7,8 +7,8 @@ A program with many parameters also has `harp_run_packed(void *const *buffers, c
 `harp_scratch_packed(const int64_t *sizes)`, which take them as arrays: there are limits to what cffi passes one by one.
 
 Names follow positions, never the user's names or identities, so programs that differ only in names are one source:
-in0.. out0.. mem0.. are inputs, outputs and scratch; s0.. d0.. are sizes and derived sizes; w0.. are strides, i0..
-loops, t0.. temporaries.
+in0.. out0.. mem0.. are inputs, outputs and scratch of the program or of a kernel, s0.. their sizes; w0.. are strides,
+i0.. loops, d0.. named index expressions, t0.. temporaries.
 
 A large program is several units, which can compile at the same time: the first has the exported functions and calls
 kernels of the others.
@@ -16,10 +16,10 @@ kernels of the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from harp.backends.c import halves, parts
-from harp.backends.c.arena import STACK_BYTES, add_lets, needs_check, scratch_lines, slot_size
+from harp.backends.c.arena import STACK_BYTES, scratch_lines, slot_size
 from harp.backends.c.body import Body
 from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define, parameter, plain
 from harp.backends.c.header import LIBRARY, header, words
@@ -29,13 +29,15 @@ from harp.backends.c.scalar import TYPES
 from harp.backends.c.values import Lines
 from harp.backends.protocol import Source, Unit
 from harp.errors import VerificationError
-from harp.lower.loops import Buffer, Call, Kernel, Region, walk
-from harp.lower.program import Program
-from harp.lower.uses import Uses, arguments, parameters, regions, uses
-from harp.trace.index import Atom, Loop
+from harp.lower.loops import Buffer, Kernel, Space
+from harp.lower.program import Program, formals
+from harp.lower.uses import uses
+from harp.trace.index import Atom
 
 # Loops in a unit, about: what costs a compiler several times more than starting it.
 _UNIT_LOOPS = 42
+# How the parameters of a kernel are called.
+_STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
 
 
 def interface(program: Program) -> Interface:
@@ -49,37 +51,32 @@ def render(program: Program) -> Source:
 
 
 class _Renderer:
-    """The names of one program, and its functions as text."""
+    """The functions of one program as text."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.buffers: dict[Buffer, str] = {}
         self.slots: dict[Buffer, int] = {}
         for number, slot in enumerate(program.scratch):
             self.slots |= dict.fromkeys(slot.buffers, number)
+        self.buffers: dict[Buffer, str] = {}
         for stem, group in (("in", program.inputs), ("out", program.outputs), ("mem", tuple(self.slots))):
             for number, buffer in enumerate(group):
                 self.buffers[buffer] = f"{stem}{number}"
         self.names: dict[Atom, str] = {symbol: f"s{n}" for n, symbol in enumerate(program.sizes)}
-        self.names |= {let.symbol: f"d{n}" for n, let in enumerate(program.lets)}
-        self.functions = regions(program.kernels)
-        self.function_names = {name: f"region_{n}" for n, name in enumerate(self.functions)}
-        self.fallible: set[str] = set()
 
     def source(self) -> Source:
-        """The units. Each holds some of the kernels and all functions that kernels call."""
-        called = [self.function(name).definition(STATIC) for name in _callees_first(self.functions)]
-        kernels = [self.kernel(number, kernel) for number, kernel in enumerate(self.program.kernels)]
+        """The units: of kernels, and of the functions that are exported, which call them."""
+        kernels = [_kernel(number, kernel) for number, kernel in enumerate(self.program.kernels)]
         scratch, run = self.scratch(), self.run(kernels)
         packed = [self.packed(scratch), self.packed(run)] if interface(self.program).packed else []
         runner = [parts.DEFINITION] if any("harp_parallel" in k.definition("") for k in kernels) else []
         exported = [*runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
         groups = _partition(kernels)
         if len(groups) == 1:
-            return _source([self.unit([*called, *(k.definition(STATIC) for k in kernels), *exported])])
+            return _source([self.unit([*(k.definition(STATIC) for k in kernels), *exported])])
         first, *others = [[kernel.definition(SHARED) for kernel in group] for group in groups]
         declared = "\n".join(kernel.declaration() for group in groups[1:] for kernel in group)
-        return _source([self.unit([declared, *called, *first, *exported]), *(self.unit(called + g) for g in others)])
+        return _source([self.unit([declared, *first, *exported]), *(self.unit(group) for group in others)])
 
     def unit(self, parts: Sequence[str]) -> str:
         """A file to compile."""
@@ -95,82 +92,30 @@ class _Renderer:
             lines.append(f"  {name}: {buffer.dtype}[{shape}]")
         return "/* " + "\n * ".join(lines) + "\n */"
 
-    def kernel(self, number: int, kernel: Kernel) -> Function:
-        """A kernel, with those buffers and sizes as parameters that it uses."""
-        used = uses(kernel.body, self.functions)
-        for buffer in used.touched:
-            if buffer not in self.buffers:
-                raise VerificationError(f"kernel {kernel.name}: {buffer.name} is no buffer of the program")
-        ordered = [b for b in self.buffers if b in used.touched]
-        body = self.body({b: self.buffers[b] for b in ordered}, self.names, used, f"kernel_{number}")
-        body.statement(kernel.body, True)
-        declared = [(self.buffers[b], parameter(b, self.buffers[b], b in used.writes, restrict=True)) for b in ordered]
-        declared += [(name, f"int64_t {name}") for name in self.names.values()]
-        comment = f"{plain(kernel.name)}: {self.summary(used)}"
-        function = define(f"kernel_{number}", declared, body.lines, comment, drop=True)
-        return function._replace(parts=tuple(part.text for part in body.parts))
-
-    def summary(self, used: Uses) -> str:
-        """`out0 <- in0, in1`."""
-        written = [self.buffers[b] for b in self.buffers if b in used.writes]
-        read = [self.buffers[b] for b in self.buffers if b in used.reads]
-        return f"{', '.join(written)} <- {', '.join(read)}".strip()
-
-    def function(self, name: str) -> Function:
-        """A region that is called."""
-        region = self.functions[name]
-        formals = parameters(region, self.functions)
-        used = uses(region.body, self.functions)
-        restrict = not self.aliased(name)
-        buffers = {b: f"p{n}" for n, b in enumerate(f for f in formals if isinstance(f, Buffer))}
-        sizes: dict[Atom, str] = {}
-        for formal in formals:
-            if not isinstance(formal, Buffer):
-                sizes[formal] = f"i{formal.axis}" if isinstance(formal, Loop) else f"d{len(sizes)}"
-        body = self.body(buffers, sizes, used)
-        body.statement(region.body, True)
-        declared = [(p, parameter(b, p, b in used.writes, restrict)) for b, p in buffers.items()]
-        declared += [(p, f"int64_t {p}") for p in sizes.values()]
-        function = define(self.function_names[name], declared, body.lines, plain(name), drop=False)
-        if function.fallible:
-            self.fallible.add(name)
-        return function
-
-    def aliased(self, name: str) -> bool:
-        """Whether some call gives one buffer for two parameters."""
-        for kernel in self.program.kernels:
-            for stmt in walk(kernel.body):
-                if isinstance(stmt, Call) and stmt.function == name:
-                    given = [actual for _, actual in arguments(stmt, self.functions) if isinstance(actual, Buffer)]
-                    if len(set(given)) < len(given):
-                        return True
-        return False
-
-    def body(self, buffers: Mapping[Buffer, str], names: Mapping[Atom, str], used: Uses, prefix: str = "") -> Body:
-        constant = frozenset(b for b in used.touched if b not in used.writes)
-        return Body(buffers, names, self.functions, self.function_names, frozenset(self.fallible), constant, prefix)
-
     def scratch(self) -> Function:
         lines = scratch_lines(self.program, self.names)
         declared = [(self.names[s], f"int64_t {self.names[s]}") for s in self.program.sizes]
         comment = "Bytes of scratch memory for these sizes, or -1 if they are too many to count."
         return define("harp_scratch", declared, lines, comment, drop=False, result="int64_t")
 
-    def run(self, kernels: Iterable[Function]) -> Function:
-        """Lay out the arena, run the kernels in order, free it."""
+    def run(self, kernels: Sequence[Function]) -> Function:
+        """Lay out the arena, call the kernels in order, free it."""
         program, names = self.program, self.names
+        index = IndexPrinter(names.__getitem__)
         lines = Lines()
-        if needs_check(program):
+        if program.scratch:
             lines.add(f"const int64_t bytes = harp_scratch({', '.join(names[s] for s in program.sizes)});")
             lines.add("if (bytes < 0) return 1;")
-        add_lets(program, names, lines)
-        if program.scratch:
             self.arena(lines)
         guarded = False
-        for kernel in kernels:
-            call = f"{'status = ' if kernel.fallible else ''}{kernel.call()};"
-            lines.add(f"{'if (status == 0) ' if guarded else ''}{call}")
-            guarded |= kernel.fallible
+        for call in program.calls:
+            kernel = program.kernels[call.kernel]
+            values = (*(self.buffers[b] for b in call.buffers), *map(index.text, call.sizes))
+            given = dict(zip(_parameters(kernel).values(), values, strict=True))
+            function = kernels[call.kernel]
+            text = f"{'status = ' if function.fallible else ''}{function.call(given)};"
+            lines.add(f"{'if (status == 0) ' if guarded else ''}{text}")
+            guarded |= function.fallible
         if program.scratch:
             lines.add("if (arena != small) free(arena);")
         lines.add("return status;" if guarded else "return 0;")
@@ -206,26 +151,34 @@ class _Renderer:
             lines.add(f"{ctype} *const {name} = ({ctype} *)(void *)slot{number};", name)
 
 
-def _callees_first(functions: Mapping[str, Region]) -> list[str]:
-    """Functions in an order in which C knows each one before it is called."""
-    order: list[str] = []
-    active: set[str] = set()
+def _parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
+    """The names of what a kernel is given, in the order of calls."""
+    names: dict[Buffer | Atom, str] = {}
+    counts = dict.fromkeys(_STEMS, 0)
+    for buffer in formals(kernel):
+        names[buffer] = f"{_STEMS[buffer.space]}{counts[buffer.space]}"
+        counts[buffer.space] += 1
+    return names | {size: f"s{k}" for k, size in enumerate(kernel.sizes)}
 
-    def visit(name: str) -> None:
-        if name in active:
-            raise VerificationError(f"function {name!r} calls itself")
-        if name in order:
-            return
-        active.add(name)
-        for stmt in walk(functions[name].body):
-            if isinstance(stmt, Call):
-                visit(stmt.function)
-        active.discard(name)
-        order.append(name)
 
-    for name in functions:
-        visit(name)
-    return order
+def _kernel(number: int, kernel: Kernel) -> Function:
+    """A kernel, with those of its parameters that it uses."""
+    names = _parameters(kernel)
+    buffers = {b: names[b] for b in formals(kernel)}
+    sizes: dict[Atom, str] = {s: names[s] for s in kernel.sizes}
+    used = uses(kernel.body)
+    for buffer in used.touched:
+        if buffer not in buffers:
+            raise VerificationError(f"kernel {kernel.name}: {buffer.name} is none of its parameters")
+    constant = frozenset(b for b in used.touched if b not in used.writes)
+    body = Body({b: buffers[b] for b in used.touched}, sizes, constant, f"kernel_{number}")
+    body.statement(kernel.body, True)
+    declared = [(name, parameter(b, name, b in used.writes, restrict=True)) for b, name in buffers.items()]
+    declared += [(name, f"int64_t {name}") for name in sizes.values()]
+    written, read = ([name for b, name in buffers.items() if b in group] for group in (used.writes, used.reads))
+    comment = f"{plain(kernel.name)}: {', '.join(written)} <- {', '.join(read)}".strip()
+    function = define(f"kernel_{number}", declared, body.lines, comment, drop=True)
+    return function._replace(parts=tuple(part.text for part in body.parts))
 
 
 def _source(texts: Sequence[str]) -> Source:

@@ -1,0 +1,209 @@
+"""Kernels become functions of their buffers and sizes, and kernels that are equal become one.
+
+    for i < s3: mem1[i] = exp(in0[i])       ->      kernel map(in0: f32[s0], out0: f32[s0]):
+    for i < s5: out0[i] = exp(mem0[i])                  for i0 < s0: out0[i0] = exp(in0[i0])
+                                                    map(in0, mem1; s3)
+                                                    map(mem0, out0; s5)
+
+Buffers, sizes and loops are renumbered by first use, so that two kernels are equal if their texts are. All that comes
+after works once for each distinct kernel: the passes over loops, printing, the C compiler. A layer that is repeated, or
+that the gradient computes again, costs what one of them does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+import attrs
+
+from harp.lower.build import Built
+from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Nest, Row, Space, Stmt, Store, parts
+from harp.lower.program import Call
+from harp.lower.rewrite import Renaming, rebuilt
+from harp.lower.uses import free_names, uses
+from harp.trace.division import Substitution
+from harp.trace.dtypes import bool_
+from harp.trace.expr import Apply, Const, Expr, Position
+from harp.trace.expr import walk as walk_expr
+from harp.trace.index import Atom, FloorDiv, Index, Loop, Pick, Relu, Symbol, of, symbols_in
+
+# How the parameters of a kernel are called.
+_STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
+
+
+def outline(built: Built) -> Built:
+    """Distinct kernels, and a call for each kernel that there was."""
+    numbers: dict[str, int] = {}
+    kernels: list[Kernel] = []
+    calls: list[Call] = []
+    for kernel in built.kernels:
+        form = _Form(kernel)
+        number = numbers.setdefault(form.text, len(kernels))
+        if number == len(kernels):
+            kernels.append(form.kernel())
+        calls.append(Call(number, form.buffers, tuple(map(of, form.sizes))))
+    return attrs.evolve(built, kernels=tuple(kernels), calls=tuple(calls))
+
+
+def as_they_are(built: Built) -> Built:
+    """Each kernel as a function of its own, whose parameters are what it uses of the program."""
+    kernels = []
+    for kernel in built.kernels:
+        buffers = uses(kernel.body).touched
+        kernels.append(attrs.evolve(kernel, buffers=buffers, sizes=_sizes(kernel.body, buffers)))
+    calls = (Call(number, k.buffers, tuple(map(of, k.sizes))) for number, k in enumerate(kernels))
+    return attrs.evolve(built, kernels=tuple(kernels), calls=tuple(calls))
+
+
+def _sizes(body: Stmt, buffers: Sequence[Buffer]) -> tuple[Symbol, ...]:
+    """The sizes that a kernel needs: extents of its buffers, other sizes in their shapes, the rest."""
+    found: dict[Symbol, None] = {}
+    extents = [extent for buffer in buffers for extent in buffer.shape]
+    found |= {p.atom: None for p in extents if isinstance(p.atom, Symbol)}
+    for extent in extents:
+        found |= dict.fromkeys(sorted(symbols_in(extent), key=lambda s: s.number))
+    found |= {name: None for name in free_names(body) if isinstance(name, Symbol)}
+    return tuple(found)
+
+
+class _Form:
+    """A kernel with buffers, sizes and loops numbered by first use: its text, and what the numbers stand for."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.given = kernel
+        used = uses(kernel.body)
+        self.buffers = used.touched
+        self.sizes = _sizes(kernel.body, self.buffers)
+        self.spaces = [self._space(buffer, buffer in used.writes) for buffer in self.buffers]
+        self._names: dict[Atom, str] = {size: f"s{k}" for k, size in enumerate(self.sizes)}
+        self._arrays = {buffer: f"b{k}" for k, buffer in enumerate(self.buffers)}
+        self._indices: dict[Index, str] = {}
+        self._loops: list[Loop] = []
+        self._locals: list[Buffer] = []
+        lines = [self._declared(b, space) for b, space in zip(self.buffers, self.spaces, strict=True)]
+        self.text = "\n".join((*lines, *self._statement(kernel.body)))
+
+    @staticmethod
+    def _space(buffer: Buffer, is_written: bool) -> Space:
+        """Where an array lives makes no difference, but that a caller's truth values may be any bytes."""
+        if is_written:
+            return Space.OUTPUT
+        return Space.SCRATCH if buffer.dtype is bool_ and buffer.space is not Space.INPUT else Space.INPUT
+
+    # --- the text
+
+    def _declared(self, buffer: Buffer, space: Space) -> str:
+        return f"{space.value} {buffer.dtype}{self._list(buffer.shape)}"
+
+    def _list(self, indices: Sequence[Index]) -> str:
+        return f"[{', '.join(map(self._index, indices))}]"
+
+    def _index(self, p: Index) -> str:
+        """Terms in the order of their texts, for the order in the expression follows the old numbers."""
+        found = self._indices.get(p)
+        if found is None:
+            terms = ("*".join([str(c), *sorted(map(self._atom, m))]) for m, c in p.terms)
+            found = self._indices[p] = f"({' + '.join(sorted(terms))})"
+        return found
+
+    def _atom(self, atom: Atom) -> str:
+        found = self._names.get(atom)
+        if found is not None:
+            return found
+        if isinstance(atom, FloorDiv):
+            return f"{self._index(atom.num)}//{self._index(atom.den)}"
+        if isinstance(atom, Relu):
+            return f"relu{self._index(atom.arg)}"
+        if isinstance(atom, Pick):
+            assert isinstance(atom.array, Buffer)
+            return f"pick{atom.misses} {self._arrays[atom.array]}{self._list(atom.at)} of {self._index(atom.size)}"
+        assert isinstance(atom, Loop), "sizes are known"
+        self._loops.append(atom)
+        found = self._names[atom] = f"i{len(self._loops) - 1}"
+        return found
+
+    def _statement(self, s: Stmt) -> Iterator[str]:
+        if isinstance(s, Nest):
+            for head in s.heads:
+                assert isinstance(head, For), "passes make other heads later"
+                yield f"for {head.kind.value} {self._index(head.loop.extent)} {self._atom(head.loop)}"
+        elif isinstance(s, Alloc):
+            self._arrays[s.buffer] = f"v{len(self._locals)}"
+            self._locals.append(s.buffer)
+            yield self._declared(s.buffer, s.buffer.space)
+        elif isinstance(s, Store):
+            yield from self._value(s.value)
+            reduce = s.reduce.name if s.reduce else ""
+            yield f"store {reduce} {self._arrays[s.buffer]}{self._list(s.index)}"
+        elif isinstance(s, Row):
+            extent, lane = self._index(s.lane.extent), self._atom(s.lane)
+            sources = " ".join(self._arrays[source] for source in s.sources)
+            work = self._arrays[s.work] if s.work is not None else ""
+            target = f"{self._arrays[s.target]}{self._list(s.index)}"
+            yield f"row {s.function.value} {s.reverse} {target} {extent} {lane} from {sources} by {work}"
+        elif isinstance(s, If):
+            yield f"if {self._list(s.conditions)} else {s.no is not None}"
+        inside = parts(s)
+        yield f"{type(s).__name__} {len(inside)}"
+        for part in inside:
+            yield from self._statement(part)
+
+    def _value(self, value: Expr) -> Iterator[str]:
+        """A line for each node, which names its operands by their lines."""
+        numbers: dict[Expr, int] = {}
+        for e in walk_expr((value,)):
+            numbers[e] = len(numbers)
+            if isinstance(e, Load):
+                yield f"load {self._arrays[e.buffer]}{self._list(e.index)} if {self._list(e.conditions)} {e.fill!r}"
+            elif isinstance(e, Position):
+                yield f"position {self._index(e.index)}"
+            elif isinstance(e, Const):
+                yield f"const {e.dtype} {e.bits.hex()}"
+            else:
+                assert isinstance(e, Apply)
+                yield f"{e.op.name} {e.dtype} {[numbers[a] for a in e.operands]}"
+
+    # --- the kernel
+
+    def kernel(self) -> Kernel:
+        """The kernel over the numbered buffers, sizes and loops."""
+        places: dict[Atom, Index] = {size: of(Symbol(0, k, f"s{k}")) for k, size in enumerate(self.sizes)}
+        arrays: dict[Buffer, tuple[Buffer, tuple[Index, ...]]] = {}
+        names = {space: (f"{stem}{k}" for k in count()) for space, stem in _STEMS.items()}
+        for buffer, space in zip(self.buffers, self.spaces, strict=True):
+            shape = Substitution(places).each(buffer.shape)
+            arrays[buffer] = Buffer(next(names[space]), buffer.dtype, shape, space), ()
+        buffers = tuple(arrays[buffer][0] for buffer in self.buffers)
+        for number, old in enumerate(self._loops):
+            places[old] = of(Loop(number, Renaming(Substitution(places), arrays).indices(old.extent)))
+        for number, local in enumerate(self._locals):
+            shape = Renaming(Substitution(places), arrays).indices.each(local.shape)
+            arrays[local] = Buffer(f"v{number}", local.dtype, shape, local.space), ()
+        renaming = Renaming(Substitution(places), arrays)
+
+        def loop(old: Loop) -> Loop:
+            new = places[old].atom
+            assert isinstance(new, Loop)
+            return new
+
+        def statement(s: Stmt) -> Stmt:
+            if isinstance(s, Nest):
+                return Nest(tuple(For(loop(h.loop), h.kind) for h in s.heads if isinstance(h, For)), statement(s.body))
+            if isinstance(s, Alloc):
+                return Alloc(arrays[s.buffer][0], statement(s.body))
+            if isinstance(s, Store):
+                return renaming.statement(s)
+            if isinstance(s, Row):
+                row = renaming.statement(s)
+                assert isinstance(row, Row)
+                lane = loop(s.lane)
+                work = arrays[s.work][0] if s.work is not None else None
+                return attrs.evolve(row, index=(*row.at, row.start + of(lane)), lane=lane, work=work)
+            if isinstance(s, If):
+                no = statement(s.no) if s.no is not None else None
+                return If(renaming.indices.each(s.conditions), statement(s.yes), no)
+            return rebuilt(s, statement)
+
+        sizes = tuple(Symbol(0, k, f"s{k}") for k in range(len(self.sizes)))
+        return Kernel(self.given.name, statement(self.given.body), buffers, sizes)
