@@ -21,12 +21,12 @@ from harp.lower.build import Built
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Nest, Row, Space, Stmt, Store, parts
 from harp.lower.program import Call
 from harp.lower.rewrite import Renaming, rebuilt
-from harp.lower.uses import free_names, uses
+from harp.lower.uses import symbols_of, uses
 from harp.trace.division import Substitution
 from harp.trace.dtypes import bool_
 from harp.trace.expr import Apply, Const, Expr, Position
 from harp.trace.expr import walk as walk_expr
-from harp.trace.index import Atom, FloorDiv, Index, Loop, Pick, Relu, Symbol, of, symbols_in
+from harp.trace.index import Atom, FloorDiv, Index, Loop, Pick, Relu, Symbol, of
 
 # How the parameters of a kernel are called.
 _STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
@@ -46,27 +46,6 @@ def outline(built: Built) -> Built:
     return attrs.evolve(built, kernels=tuple(kernels), calls=tuple(calls))
 
 
-def as_they_are(built: Built) -> Built:
-    """Each kernel as a function of its own, whose parameters are what it uses of the program."""
-    kernels = []
-    for kernel in built.kernels:
-        buffers = uses(kernel.body).touched
-        kernels.append(attrs.evolve(kernel, buffers=buffers, sizes=_sizes(kernel.body, buffers)))
-    calls = (Call(number, k.buffers, tuple(map(of, k.sizes))) for number, k in enumerate(kernels))
-    return attrs.evolve(built, kernels=tuple(kernels), calls=tuple(calls))
-
-
-def _sizes(body: Stmt, buffers: Sequence[Buffer]) -> tuple[Symbol, ...]:
-    """The sizes that a kernel needs: extents of its buffers, other sizes in their shapes, the rest."""
-    found: dict[Symbol, None] = {}
-    extents = [extent for buffer in buffers for extent in buffer.shape]
-    found |= {p.atom: None for p in extents if isinstance(p.atom, Symbol)}
-    for extent in extents:
-        found |= dict.fromkeys(sorted(symbols_in(extent), key=lambda s: s.number))
-    found |= {name: None for name in free_names(body) if isinstance(name, Symbol)}
-    return tuple(found)
-
-
 class _Form:
     """A kernel with buffers, sizes and loops numbered by first use: its text, and what the numbers stand for."""
 
@@ -74,7 +53,7 @@ class _Form:
         self.given = kernel
         used = uses(kernel.body)
         self.buffers = used.touched
-        self.sizes = _sizes(kernel.body, self.buffers)
+        self.sizes = symbols_of(kernel.body, self.buffers)
         self.spaces = [self._space(buffer, buffer in used.writes) for buffer in self.buffers]
         self._names: dict[Atom, str] = {size: f"s{k}" for k, size in enumerate(self.sizes)}
         self._arrays = {buffer: f"b{k}" for k, buffer in enumerate(self.buffers)}

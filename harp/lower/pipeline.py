@@ -6,13 +6,13 @@ small sizes, and compares.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import count
+from collections.abc import Callable, Sequence
 
 import attrs
 
 from harp.config import settings, show
 from harp.lower.addresses import check_addresses, verify_checked
+from harp.lower.assemble import as_they_are, assemble
 from harp.lower.build import Built, build
 from harp.lower.check import check_graph, check_program
 from harp.lower.chunks import chunks
@@ -20,11 +20,10 @@ from harp.lower.digits import digits
 from harp.lower.donate import donate
 from harp.lower.fuse import fuse
 from harp.lower.long import long_rows
-from harp.lower.loops import Buffer, Kernel
-from harp.lower.memory import plan
-from harp.lower.outline import as_they_are, outline
+from harp.lower.loops import Kernel
+from harp.lower.outline import outline
 from harp.lower.parallel import parallel
-from harp.lower.program import Call, Program
+from harp.lower.program import Program
 from harp.lower.represent import represent, verify_represented
 from harp.lower.schedule import Schedule, schedule, verify_schedule
 from harp.lower.simplify import simplify, verify_simplified
@@ -33,7 +32,6 @@ from harp.lower.target import Target
 from harp.lower.text import kernel_text, program_text
 from harp.lower.tile import tile
 from harp.lower.verify import verify_kernel, verify_program
-from harp.trace.division import Substitution
 from harp.trace.graph import Graph
 from harp.trace.signature import sizes_of
 from harp.trace.verify import verify_graph
@@ -128,19 +126,7 @@ def _plan(s: Lowered) -> Lowered:
 
 
 def _assembled(s: Lowered) -> Program:
-    built = s.built if s.built.calls else as_they_are(s.built)
-    numbers = count()
-    calls = tuple(_with_scratch(call, built.kernels[call.kernel], numbers) for call in built.calls)
-    slots = plan(call.buffers for call in calls)
-    sizes = sizes_of(s.source)
-    return Program(built.inputs, built.outputs, sizes, slots, built.kernels, calls, built.donated, built.accesses)
-
-
-def _with_scratch(call: Call, kernel: Kernel, numbers: Iterator[int]) -> Call:
-    """The call with memory for what the kernel keeps in scratch."""
-    sizes = Substitution(dict(zip(kernel.sizes, call.sizes, strict=True)))
-    own = (Buffer(f"work{next(numbers)}", b.dtype, sizes.each(b.shape), b.space) for b in kernel.scratch)
-    return attrs.evolve(call, buffers=(*call.buffers, *own))
+    return assemble(s.built, sizes_of(s.source))
 
 
 def _verify_kernels(before: Lowered, after: Lowered) -> None:

@@ -25,7 +25,7 @@ from harp.lower.loops import (
 )
 from harp.trace import expr
 from harp.trace.expr import Position
-from harp.trace.index import Index, Loop, Symbol, value_atoms
+from harp.trace.index import Index, Loop, Symbol, symbols_in, value_atoms
 
 Name = Loop | Symbol
 
@@ -132,6 +132,16 @@ def uses(stmt: Stmt) -> Uses:
         writes.update(written)
     outside = tuple(b for b in touched if b not in inner)
     return Uses(outside, frozenset(reads - inner), frozenset(writes - inner))
+
+
+def symbols_of(stmt: Stmt, buffers: Sequence[Buffer]) -> tuple[Symbol, ...]:
+    """The sizes that a statement over these buffers needs: extents, other sizes in their shapes, and the rest."""
+    extents = [extent for buffer in buffers for extent in buffer.shape]
+    found = {p.atom: None for p in extents if isinstance(p.atom, Symbol)}
+    for extent in extents:
+        found |= dict.fromkeys(sorted(symbols_in(extent), key=lambda s: s.number))
+    found |= {name: None for name in free_names(stmt) if isinstance(name, Symbol)}
+    return tuple(found)
 
 
 def free_names(stmt: Stmt) -> tuple[Name, ...]:

@@ -1,0 +1,44 @@
+"""The program that kernels and their calls make: each call gets the memory that its kernel needs, and all is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+import attrs
+
+from harp.lower.build import Built
+from harp.lower.loops import Buffer, Kernel
+from harp.lower.memory import plan
+from harp.lower.program import Call, Program
+from harp.lower.uses import symbols_of, uses
+from harp.trace.division import Substitution
+from harp.trace.index import Symbol, of
+
+
+def assemble(built: Built, sizes: Sequence[Symbol]) -> Program:
+    """The program over these sizes; kernels that have not been outlined are called one after the other."""
+    built = built if built.calls else as_they_are(built)
+    numbers = count()
+    calls = tuple(_with_scratch(call, built.kernels[call.kernel], numbers) for call in built.calls)
+    slots = plan(call.buffers for call in calls)
+    return Program(
+        built.inputs, built.outputs, tuple(sizes), slots, built.kernels, calls, built.donated, built.accesses
+    )
+
+
+def as_they_are(built: Built) -> Built:
+    """Each kernel as a function of its own, whose parameters are what it uses of the program."""
+    kernels = []
+    for kernel in built.kernels:
+        buffers = uses(kernel.body).touched
+        kernels.append(attrs.evolve(kernel, buffers=buffers, sizes=symbols_of(kernel.body, buffers)))
+    calls = (Call(number, k.buffers, tuple(map(of, k.sizes))) for number, k in enumerate(kernels))
+    return attrs.evolve(built, kernels=tuple(kernels), calls=tuple(calls))
+
+
+def _with_scratch(call: Call, kernel: Kernel, numbers: Iterator[int]) -> Call:
+    """The call with memory for what the kernel keeps in scratch."""
+    sizes = Substitution(dict(zip(kernel.sizes, call.sizes, strict=True)))
+    own = (Buffer(f"work{next(numbers)}", b.dtype, sizes.each(b.shape), b.space) for b in kernel.scratch)
+    return attrs.evolve(call, buffers=(*call.buffers, *own))
