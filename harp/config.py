@@ -94,7 +94,10 @@ def show(level: int, title: str, text: object) -> None:
 class Counters:
     """Process-wide counts, safe to bump from several threads."""
 
-    NAMES = ("traces", "programs", "compiler_runs", "cache_hits", "cache_misses", "scratch_bytes")
+    NAMES = (
+        *("traces", "programs", "compiler_runs", "cache_hits", "cache_misses"),
+        *("kernels_compiled", "kernels_reused", "scratch_bytes"),
+    )
 
     def __init__(self) -> None:
         self._lock = forkable_lock(self)
@@ -123,9 +126,15 @@ def stats() -> dict[str, int]:
     """Counts since the process started.
 
     Returns a dict with `traces`, `programs` (made, whether compiled or loaded), `compiler_runs` (one for each library),
-    `cache_hits`, `cache_misses` (of the disk cache) and `scratch_bytes` (the largest scratch memory of any one call).
+    `cache_hits`, `cache_misses` (of the disk cache), `kernels_compiled`, `kernels_reused` (the distinct kernels of
+    those libraries, and which of them an earlier library had, too) and `scratch_bytes` (the largest scratch memory of
+    any one call).
 
-    >>> sorted(stats())
-    ['cache_hits', 'cache_misses', 'compiler_runs', 'programs', 'scratch_bytes', 'traces']
+    >>> import harp.numpy as hnp
+    >>> f = harp.jit(lambda w, x: hnp.tanh(hnp.tanh(x @ w) @ w) @ w)
+    >>> y, before = f(hnp.ones((2, 2)), hnp.ones((3, 2))), stats()
+    >>> y, after = harp.jit(harp.grad(lambda w, x: hnp.sum(f(w, x))))(hnp.ones((2, 2)), hnp.ones((3, 2))), stats()
+    >>> after["kernels_reused"] + after["cache_hits"] > before["kernels_reused"] + before["cache_hits"]
+    True
     """
     return counters.snapshot()

@@ -68,7 +68,7 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Bu
 
 def _count(source: Source, name: str) -> None:
     """Counters are about programs, not about what these share."""
-    if not all(unit.shared for unit in source.units):
+    if not all(unit.is_library for unit in source.units):
         counters.add(name)
 
 
@@ -113,6 +113,8 @@ def _object(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain, place: Pat
     """The object file of a unit; those of shared units are kept."""
     key, result = cache_key((unit,), flags, toolchain), place.with_suffix(".o")
     kept = cache.get(key, ".o") if unit.shared else None
+    if unit.kernel:
+        counters.add("kernels_compiled" if kept is None else "kernels_reused")
     if kept is not None:
         result.write_bytes(cache.read(kept))
         return result
@@ -126,7 +128,7 @@ def _object(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain, place: Pat
 def _all_flags(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain) -> tuple[str, ...]:
     """Those of a unit too, without gcc's own where they mean nothing. What the user says comes later, and wins."""
     own = (f for f in unit.flags if toolchain.family is Family.GCC or not f.startswith(_OF_GCC))
-    return (*(() if unit.shared else program_flags(toolchain)), *flags, *own)
+    return (*(() if unit.is_library else program_flags(toolchain)), *flags, *own)
 
 
 def _written(unit: Unit, path: Path) -> Path:

@@ -14,11 +14,20 @@ if TYPE_CHECKING:  # a process that finds its programs in the cache does without
 
 
 class Unit(NamedTuple):
-    """A text that is compiled on its own, with flags of its own. A shared one is part of many libraries."""
+    """A text that is compiled on its own, with flags of its own.
+
+    A shared one is part of many libraries, so its object file is kept: a kernel of a program, or a part of harp.
+    """
 
     text: str
     flags: tuple[str, ...] = ()
     shared: bool = False
+    kernel: bool = False
+
+    @property
+    def is_library(self) -> bool:
+        """Whether it is a part of harp, the same for all programs."""
+        return self.shared and not self.kernel
 
 
 class Source(NamedTuple):
@@ -27,7 +36,7 @@ class Source(NamedTuple):
     units: tuple[Unit, ...]
 
     def __str__(self) -> str:
-        return "\n".join(unit.text for unit in self.units if not unit.shared)
+        return "\n".join(unit.text for unit in self.units if not unit.is_library)
 
 
 class Kernel(Protocol):

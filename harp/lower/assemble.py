@@ -1,4 +1,4 @@
-"""The program that kernels and their calls make: each call gets the memory that its kernel needs, and all is planned."""
+"""The program that kernels and their calls make: each call gets the memory that its kernel needs, and it is planned."""
 
 from __future__ import annotations
 

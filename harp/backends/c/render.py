@@ -10,18 +10,19 @@ Names follow positions, never the user's names or identities, so programs that d
 in0.. out0.. mem0.. are inputs, outputs and scratch of the program or of a kernel, s0.. their sizes; w0.. are strides,
 i0.. loops, d0.. named index expressions, t0.. temporaries.
 
-A large program is several units, which can compile at the same time: the first has the exported functions and calls
-kernels of the others.
+Each kernel is a unit of its own, named by a digest of its text: units compile at the same time, and one that an earlier
+program had is in the cache. The last unit has the exported functions, which call the kernels in order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 
 from harp.backends.c import halves, parts
 from harp.backends.c.arena import STACK_BYTES, scratch_lines, slot_size
 from harp.backends.c.body import Body
-from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define, parameter, plain
+from harp.backends.c.function import EXPORTED, SHARED, Function, define, parameter, plain
 from harp.backends.c.header import LIBRARY, header, words
 from harp.backends.c.index import IndexPrinter
 from harp.backends.c.interface import Interface
@@ -34,8 +35,8 @@ from harp.lower.program import Program, formals
 from harp.lower.uses import uses
 from harp.trace.index import Atom
 
-# Loops in a unit, about: what costs a compiler several times more than starting it.
-_UNIT_LOOPS = 42
+# What a kernel is called in its own text, and the digits of its digest behind that elsewhere.
+_KERNEL, _DIGITS = "harp_kernel", 24
 # How the parameters of a kernel are called.
 _STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
 
@@ -65,28 +66,23 @@ class _Renderer:
         self.names: dict[Atom, str] = {symbol: f"s{n}" for n, symbol in enumerate(program.sizes)}
 
     def source(self) -> Source:
-        """The units: of kernels, and of the functions that are exported, which call them."""
-        kernels = [_kernel(number, kernel) for number, kernel in enumerate(self.program.kernels)]
-        scratch, run = self.scratch(), self.run(kernels)
+        """The units: one for each kernel, and one for the functions that are exported, which call them."""
+        kernels = [_kernel(kernel) for kernel in self.program.kernels]
+        scratch, run = self.scratch(), self.run([function for function, _ in kernels])
         packed = [self.packed(scratch), self.packed(run)] if interface(self.program).packed else []
-        runner = [parts.DEFINITION] if any("harp_parallel" in k.definition("") for k in kernels) else []
-        exported = [*runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
-        groups = _partition(kernels)
-        if len(groups) == 1:
-            return _source([self.unit([*(k.definition(STATIC) for k in kernels), *exported])])
-        first, *others = [[kernel.definition(SHARED) for kernel in group] for group in groups]
-        declared = "\n".join(kernel.declaration() for group in groups[1:] for kernel in group)
-        return _source([self.unit([declared, *first, *exported]), *(self.unit(group) for group in others)])
-
-    def unit(self, parts: Sequence[str]) -> str:
-        """A file to compile."""
-        body = "\n\n".join(parts)
-        return f"{self.title()}\n{header(body)}\n{body}\n"
+        units = {function.name: unit for function, unit in sorted(kernels, key=lambda found: -found[0].loops)}
+        declared = {function.name: function.declaration() for function, _ in kernels}
+        runner = [parts.DEFINITION] if any("harp_parallel" in unit.text for unit in units.values()) else []
+        exported = [*declared.values(), *runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
+        body = "\n\n".join(exported)
+        own = Unit(f"{self.title()}\n{header(body)}\n{body}\n")
+        called = _library([unit.text for unit in units.values()])
+        return Source((*called, *units.values(), own))
 
     def title(self) -> str:
         """What the parameters of the program are."""
         index = IndexPrinter(self.names.__getitem__)
-        lines = [f"{len(self.program.kernels)} kernels over"]
+        lines = [f"{len(self.program.calls)} calls of {len(self.program.kernels)} kernels over"]
         for buffer, name in self.buffers.items():
             shape = ", ".join(index.text(extent) for extent in buffer.shape)
             lines.append(f"  {name}: {buffer.dtype}[{shape}]")
@@ -161,8 +157,8 @@ def _parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
     return names | {size: f"s{k}" for k, size in enumerate(kernel.sizes)}
 
 
-def _kernel(number: int, kernel: Kernel) -> Function:
-    """A kernel, with those of its parameters that it uses."""
+def _kernel(kernel: Kernel) -> tuple[Function, Unit]:
+    """A kernel, with those of its parameters that it uses, and its unit. Its name follows from its text."""
     names = _parameters(kernel)
     buffers = {b: names[b] for b in formals(kernel)}
     sizes: dict[Atom, str] = {s: names[s] for s in kernel.sizes}
@@ -171,34 +167,26 @@ def _kernel(number: int, kernel: Kernel) -> Function:
         if buffer not in buffers:
             raise VerificationError(f"kernel {kernel.name}: {buffer.name} is none of its parameters")
     constant = frozenset(b for b in used.touched if b not in used.writes)
-    body = Body({b: buffers[b] for b in used.touched}, sizes, constant, f"kernel_{number}")
+    body = Body({b: buffers[b] for b in used.touched}, sizes, constant, _KERNEL)
     body.statement(kernel.body, True)
     declared = [(name, parameter(b, name, b in used.writes, restrict=True)) for b, name in buffers.items()]
     declared += [(name, f"int64_t {name}") for name in sizes.values()]
     written, read = ([name for b, name in buffers.items() if b in group] for group in (used.writes, used.reads))
     comment = f"{plain(kernel.name)}: {', '.join(written)} <- {', '.join(read)}".strip()
-    function = define(f"kernel_{number}", declared, body.lines, comment, drop=True)
-    return function._replace(parts=tuple(part.text for part in body.parts))
+    function = define(_KERNEL, declared, body.lines, comment, drop=True)
+    function = function._replace(parts=tuple(part.text for part in body.parts))
+    text = function.definition(SHARED)
+    name = f"{_KERNEL}_{hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]}"
+    unit = Unit(f"#define {_KERNEL} {name}\n{header(text)}\n{text}\n", halves.flags(text), shared=True, kernel=True)
+    return function._replace(name=name), unit
 
 
-def _source(texts: Sequence[str]) -> Source:
-    """With the units of the functions that the texts, or these units, call; they take longest, so they come first."""
+def _library(texts: Iterable[str]) -> list[Unit]:
+    """The units of the functions that the texts, or these units, call."""
     shared: dict[str, Unit] = {}
     found = list(texts)
     while found:
         new = {word for word in words(found.pop()) if word in LIBRARY and word not in shared}
         shared |= {name: LIBRARY[name].unit() for name in sorted(new)}
         found += [shared[name].text for name in new]
-    return Source((*shared.values(), *(Unit(text, halves.flags(text)) for text in texts)))
-
-
-def _partition(kernels: Sequence[Function]) -> list[list[Function]]:
-    """Groups that take about as long to compile: the largest kernel that is left goes to the smallest group."""
-    count = round(sum(kernel.loops for kernel in kernels) / _UNIT_LOOPS)
-    groups: list[list[Function]] = [[] for _ in range(min(max(count, 1), max(len(kernels), 1)))]
-    sizes = [0] * len(groups)
-    for kernel in sorted(kernels, key=lambda kernel: -kernel.loops):
-        smallest = sizes.index(min(sizes))
-        groups[smallest].append(kernel)
-        sizes[smallest] += kernel.loops
-    return groups
+    return list(shared.values())
