@@ -16,7 +16,8 @@ those is elementwise work on their results.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import cached_property
 
 import attrs
 
@@ -50,31 +51,35 @@ _OPERATIONS, _STORES, _REDUCTIONS = 400, 8, 16
 
 def fuse(built: Built) -> Built:
     """Join kernels, and drop the scratch buffers that are not needed any more."""
-    joined: list[Kernel] = []
+    joined: list[_Candidate] = []
     for kernel in built.kernels:
-        _add(joined, kernel)
+        _add(joined, _Candidate(kernel))
+    users: dict[Buffer, list[int]] = {}
+    for number, candidate in enumerate(joined):
+        for buffer in candidate.stored | candidate.read:
+            users.setdefault(buffer, []).append(number)
+    kernels = [candidate.kernel for candidate in joined]
     scratch: list[Buffer] = []
     for buffer in built.scratch:
-        users = [k for k, kernel in enumerate(joined) if buffer in _stored(kernel.body) | _read(kernel.body)]
-        kept = _kept_inside(joined[users[0]].body, buffer) if len(users) == 1 else None
+        using = users.get(buffer, [])
+        kept = _kept_inside(kernels[using[0]].body, buffer) if len(using) == 1 else None
         if kept is None:
             scratch.append(buffer)
         else:
-            joined[users[0]] = Kernel(joined[users[0]].name, kept)
-    return attrs.evolve(built, kernels=tuple(joined), scratch=tuple(scratch))
+            kernels[using[0]] = kernels[using[0]].with_body(kept)
+    return attrs.evolve(built, kernels=tuple(kernels), scratch=tuple(scratch))
 
 
-def _add(kernels: list[Kernel], kernel: Kernel) -> None:
+def _add(joined: list[_Candidate], kernel: _Candidate) -> None:
     """Append the kernel, or join it with the last one that it can follow without passing one that it reads."""
-    reads = _read(kernel.body)
-    for place in range(len(kernels) - 1, max(len(kernels) - 1 - _LOOK_BACK, -1), -1):
-        found = _join(kernels[place], kernel)
+    for place in range(len(joined) - 1, max(len(joined) - 1 - _LOOK_BACK, -1), -1):
+        found = _join(joined[place], kernel)
         if found is not None:
-            kernels[place] = found
+            joined[place] = _Candidate(found)
             return
-        if reads & _stored(kernels[place].body):
+        if kernel.read & joined[place].stored:
             break
-    kernels.append(kernel)
+    joined.append(kernel)
 
 
 # --- joining two kernels
@@ -87,6 +92,62 @@ class _Form:
     variables: tuple[tuple[Buffer, Stmt], ...]
     heads: tuple[For, ...]
     body: Stmt
+
+
+class _Candidate:
+    """A kernel and what is asked of it again and again, each found once."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    @cached_property
+    def form(self) -> _Form:
+        return _form(self.kernel.body)
+
+    @cached_property
+    def places(self) -> dict[Buffer, tuple[Index, ...]]:
+        """Where it stores: a kernel stores to a buffer at one place."""
+        return {s.buffer: s.index for s in _stores(self.kernel.body)}
+
+    @cached_property
+    def stored(self) -> set[Buffer]:
+        """The buffers outside the kernel that it stores to."""
+        stored = self.places.keys() | {row.target for row in rows_in(self.kernel.body)}
+        return {buffer for buffer in stored if buffer.space in (Space.OUTPUT, Space.SCRATCH)}
+
+    @cached_property
+    def loads(self) -> list[Load]:
+        return list(reads(self.form.body))
+
+    @cached_property
+    def read(self) -> set[Buffer]:
+        sources = {source for row in rows_in(self.kernel.body) for source in row.sources}
+        return sources | {load.buffer for load in reads(self.kernel.body)}
+
+    @cached_property
+    def filled_from(self) -> set[Buffer]:
+        """What is read before the loops."""
+        return {load.buffer for _, fill in self.form.variables for load in reads(fill)}
+
+    @cached_property
+    def operations(self) -> int:
+        return sum(count_operations(part.value) for part in _stores(self.kernel.body))
+
+    @cached_property
+    def reductions(self) -> int:
+        return sum(1 for _ in accumulations(self.kernel.body))
+
+    @cached_property
+    def interchanges(self) -> bool:
+        return _interchanges(self.kernel.body)
+
+    @cached_property
+    def is_scatter(self) -> bool:
+        return _is_scatter(self.kernel.body)
+
+    @cached_property
+    def has_rows(self) -> bool:
+        return any(True for _ in rows_in(self.kernel.body))
 
 
 def _form(s: Stmt) -> _Form:
@@ -106,19 +167,19 @@ def _whole(form: _Form) -> Stmt:
     return result
 
 
-def _join(first: Kernel, second: Kernel) -> Kernel | None:
+def _join(first: _Candidate, second: _Candidate) -> Kernel | None:
     """Both in one, under as many common loops as can be. Kernels of rows stay alone."""
-    if any(True for kernel in (first, second) for _ in rows_in(kernel.body)):
+    if first.has_rows or second.has_rows:
         return None
-    a, b = _form(first.body), _form(second.body)
+    a, b = first.form, second.form
     depth = 0
     while depth < min(len(a.heads), len(b.heads)) and a.heads[depth].loop.extent is b.heads[depth].loop.extent:
         depth += 1
-    while depth and not _stays_in_iteration(first.body, b, a.heads[:depth]):
+    while depth and not _stays_in_iteration(first, second, depth):
         depth -= 1
-    if not depth or not _is_worth_it(first.body, second.body, depth):
+    if not depth or not _is_worth_it(first, second, depth):
         return None
-    numbers = Numbers(first)
+    numbers = Numbers(first.kernel)
     places: dict[Atom, Index] = {q.loop: of(p.loop) for p, q in zip(a.heads[:depth], b.heads[:depth], strict=True)}
     more = with_loops(numbers, nest(b.heads[depth:], b.body), places)
     variables = (*a.variables, *((v, with_loops(numbers, f, {})) for v, f in b.variables))
@@ -127,7 +188,7 @@ def _join(first: Kernel, second: Kernel) -> Kernel | None:
         for p, q in zip(a.heads[:depth], b.heads[:depth], strict=True)
     )
     body = _whole(_Form(variables, heads, _then(nest(a.heads[depth:], a.body), more)))
-    name = "_".join(dict.fromkeys(f"{first.name}_{second.name}".split("_")))
+    name = "_".join(dict.fromkeys(f"{first.kernel.name}_{second.kernel.name}".split("_")))
     return Kernel(name, body)
 
 
@@ -138,33 +199,31 @@ def _then(s: Stmt, more: Stmt) -> Stmt:
     return sequence((s, more))
 
 
-def _stays_in_iteration(first: Stmt, second: _Form, outer: Sequence[For]) -> bool:
+def _stays_in_iteration(first: _Candidate, second: _Candidate, depth: int) -> bool:
     """Whether each iteration of the common loops reads, of what `first` stores, what the same iteration stores."""
-    stored = {s.buffer: s.index for s in _stores(first)}  # a kernel stores to a buffer at one place
-    if any(_read(fill) & stored.keys() for _, fill in second.variables):
+    if second.filled_from & first.places.keys():
         return False
-    for load in reads(second.body):
-        index = stored.get(load.buffer)
+    common = list(zip(first.form.heads[:depth], second.form.heads, strict=False))
+    for load in second.loads:
+        index = first.places.get(load.buffer)
         if index is None:
             continue
-        for a, b in zip(outer, second.heads, strict=False):
+        for a, b in common:
             if not any(p is of(a.loop) and q is of(b.loop) for p, q in zip(index, load.index, strict=True)):
                 return False
     return True
 
 
-def _is_worth_it(first: Stmt, second: Stmt, depth: int) -> bool:
-    a, b = _stored(first), _stored(second)
-    follows = bool(a & _read(second))
-    shares = follows or bool(_read(first) & _read(second))
-    fits = len(a | b) <= _STORES and _count(first) + _count(second) <= _OPERATIONS
-    if not (shares and fits and len([*accumulations(first), *accumulations(second)]) <= _REDUCTIONS):
+def _is_worth_it(first: _Candidate, second: _Candidate, depth: int) -> bool:
+    follows = bool(first.stored & second.read)
+    shares = follows or bool(first.read & second.read)
+    fits = len(first.stored | second.stored) <= _STORES and first.operations + second.operations <= _OPERATIONS
+    if not (shares and fits and first.reductions + second.reductions <= _REDUCTIONS):
         return False
-    if _interchanges(second) or _is_scatter(first) or _is_scatter(second):
+    if second.interchanges or first.is_scatter or second.is_scatter:
         return False
-    if _interchanges(first):
-        elementwise = not any(True for _ in accumulations(second))
-        return follows and elementwise and depth == len(_form(first).heads) == len(_form(second).heads)
+    if first.interchanges:
+        return follows and not second.reductions and depth == len(first.form.heads) == len(second.form.heads)
     return True
 
 
@@ -184,23 +243,9 @@ def _stores(s: Stmt) -> Iterator[Store]:
     return (part for part in walk(s) if isinstance(part, Store))
 
 
-def _stored(s: Stmt) -> set[Buffer]:
-    """The buffers outside the kernel that it stores to."""
-    stored = {part.buffer for part in _stores(s)} | {row.target for row in rows_in(s)}
-    return {buffer for buffer in stored if buffer.space in (Space.OUTPUT, Space.SCRATCH)}
-
-
-def _read(s: Stmt) -> set[Buffer]:
-    return {load.buffer for load in reads(s)} | {source for row in rows_in(s) for source in row.sources}
-
-
 def _is_scatter(s: Stmt) -> bool:
     """Whether it stores at places that are data: several iterations may meet in an element, also of what was there."""
     return any(picks_in(p) for store in _stores(s) for p in store.index)
-
-
-def _count(s: Stmt) -> int:
-    return sum(count_operations(part.value) for part in _stores(s))
 
 
 # --- scratch that nobody else needs
