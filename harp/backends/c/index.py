@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from harp.lower.loops import Buffer, Digits
 from harp.trace.bounds import exact_quotient, nonnegative
@@ -58,6 +58,12 @@ class IndexPrinter:
     def conditions(self, conditions: Iterable[Index]) -> str:
         """All of them hold."""
         return " && ".join(map(self.condition, conditions)) or "1"
+
+    def mask(self, conditions: Sequence[Index]) -> str:
+        """The same without branches, where nothing is read to decide them: vectors then load under a mask."""
+        if any(map(picks_in, conditions)):
+            return self.conditions(conditions)
+        return " & ".join(f"({self.condition(p)})" for p in conditions)
 
     def _sum(self, p: Index) -> str:
         if not p.terms:

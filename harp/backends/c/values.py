@@ -146,4 +146,4 @@ class ValuePrinter:
             return text
         if e.fill is None:
             raise VerificationError(f"{e!r} has conditions but no fill")
-        return f"({self._index.conditions(e.conditions)} ? {text} : {literal(e.fill)})"
+        return f"({self._index.mask(e.conditions)} ? {text} : {literal(e.fill)})"
