@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from harp.errors import VerificationError
-from harp.lower.cost import Frame, Nesting, Use, count_users, is_reduction, operations, repeats, tails, weight
+from harp.lower.cost import Frame, Nesting, Use, count_users, is_reduction, multiplies, operations, repeats, tails, weight
 from harp.lower.loops import Buffer
 from harp.lower.picks import Picks
 from harp.trace.bounds import nonnegative
@@ -95,8 +95,9 @@ class Schedule:
 class _Kernel:
     """A kernel under construction."""
 
-    def __init__(self, root: Node, reason: str) -> None:
+    def __init__(self, root: Node, reason: str, multiplies: bool) -> None:
         self.root = root
+        self.multiplies = multiplies  # whether a matrix product may be computed in it
         self.reason = reason
         self.whole = Use(positions(root.updates.shape if isinstance(root, Scatter) else root.shape))
         loops = tuple(a for p in self.whole.at if isinstance(a := p.atom, Loop))
@@ -126,7 +127,8 @@ class _Scheduler:
         self.picks = Picks(nodes)
         self.bases = frozenset(node.base for node in nodes if isinstance(node, Scatter))
         self.whole = {operand for node in nodes if isinstance(node, RowWise) for operand in node.operands}
-        self.tails = tails(nodes, count_users(nodes, graph.outputs))
+        self.users = count_users(nodes, graph.outputs)
+        self.tails = tails(nodes, self.users)
         self.pending: dict[Node, Debts] = {node: {} for node in nodes}
         self.kernels: list[_Kernel] = []
         self._substitutions: dict[tuple[Shape, tuple[Index, ...]], Substitution] = {}
@@ -138,7 +140,7 @@ class _Scheduler:
                 continue
             reason = self.reason_to_keep(node, uses)
             if reason:
-                kernel = _Kernel(node, reason)
+                kernel = _Kernel(node, reason, multiplies(node, self.users))
                 self.kernels.append(kernel)
                 uses = {(kernel, kernel.whole): 0}
             debt = self.debt(node, uses)
@@ -159,7 +161,10 @@ class _Scheduler:
         place = kernel.nesting.place(use)
         # Loops round a reduction may change places; those of a scatter may not.
         full = kernel.reductions >= _REDUCTIONS or isinstance(kernel.root, Scatter)
-        return not (use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops))
+        if use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops):
+            return False
+        # The loops of a matrix product change places: nothing stands between them.
+        return len(place.loops) == len(kernel.loops) or not kernel.multiplies
 
     def fits_run(self, node: Cumulative, uses: Debts) -> bool:
         """Whether it can run along the innermost loop of the kernel that reads it, in one direction with others."""
