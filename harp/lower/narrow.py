@@ -24,7 +24,7 @@ from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution, ceildiv, floordiv, minimum
 from harp.trace.expr import Apply, Expr, Position, rewrite
 from harp.trace.expr import walk as walk_expr
-from harp.trace.index import Index, Loop
+from harp.trace.index import ZERO, Index, Loop
 
 # The longest rows that are narrow, which is how many elements a vector of a row has.
 NARROW = 8
@@ -56,7 +56,9 @@ def narrow_rows(context: Context, s: Stmt) -> Stmt | None:
     if sum(isinstance(e, Apply) for e in _values(s.body)) > _REPEATED:
         return None
     together = nest(outer, _together(context, s.body, row.loop, column.loop, leaves))
-    return together if nonnegative(room) else If((room,), together, s)
+    # Few rows in each of many matrices are not worth what is laid out.
+    conditions = tuple(p for p in (room, row.loop.extent - _ROWS if outer else ZERO) if not nonnegative(p))
+    return If(conditions, together, s) if conditions else together
 
 
 def _is_never(room: Index) -> bool:

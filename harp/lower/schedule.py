@@ -13,7 +13,18 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from harp.errors import VerificationError
-from harp.lower.cost import Frame, Nesting, Use, count_users, is_reduction, multiplies, operations, repeats, tails, weight
+from harp.lower.cost import (
+    Frame,
+    Nesting,
+    Use,
+    count_users,
+    is_reduction,
+    multiplies,
+    operations,
+    repeats,
+    tails,
+    weight,
+)
 from harp.lower.loops import Buffer
 from harp.lower.picks import Picks
 from harp.trace.bounds import nonnegative

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harp.lower.cost import mentioned
+from harp.lower.cost import mentioned, weigh
 from harp.lower.loops import For, If, LoopKind, Nest, Stmt, Store, walk
 from harp.lower.products import moving
-from harp.lower.rewrite import Tile, accumulations, distribute, nest, rebuilt, renamed
+from harp.lower.rewrite import Tile, accumulations, distribute, is_straight, nest, rebuilt, renamed
 from harp.lower.strips import Context
 from harp.trace.expr import Apply
 from harp.trace.index import Atom, Index, Loop, as_index, of
@@ -22,6 +22,8 @@ from harp.trace.ops import Op
 
 # The sizes that have versions, and the most statements and loops that are written out so.
 _SIZES, _STATEMENTS, _LOOPS = (1, 2, 3, 4, 8), 8, 4
+# The same for elementwise work.
+_MATRICES, _OPERATIONS = (2, 3, 4), 8
 # The size from which on a row of a matrix is a vector.
 _VECTOR = 4
 
@@ -40,14 +42,37 @@ def small_products(context: Context, s: Stmt) -> Stmt | None:
         return None
     if any(mentioned(loop.extent) for loop in loops):
         return None
-    extents = list(dict.fromkeys(loop.extent for loop in loops))
+    return _versions(heads, s, [loop.extent for loop in loops], _SIZES)
+
+
+def _versions(heads: Sequence[For], s: Nest, extents: Sequence[Index], sizes: Sequence[int]) -> Stmt | None:
+    """The nest with versions for these sizes; None if it can have none of them."""
+    extents = list(dict.fromkeys(extents))
     result: Stmt = s
-    for size in reversed(_SIZES):
+    for size in reversed(sizes):
         conditions = _equal(extents, size)
         if conditions is not None:
             version = nest(heads[:1], _version(heads[1:], s.body, size))
             result = If(conditions, version, result) if conditions else version
     return None if result is s else result
+
+
+def small_matrices(context: Context, s: Stmt) -> Stmt | None:
+    """Elementwise work on a batch of very small matrices, whose loops cannot be one: the same versions.
+
+    for b, i < n, j < n: out[b, i, j] = x[b, i, j]*w[b, j]  ->  if n == 2 { for b, unroll i < 2, j < 2: ... } ...
+    """
+    if not isinstance(s, Nest) or len(s.heads) != 3 or not is_straight(s.body):
+        return None
+    heads = [h for h in s.heads if isinstance(h, For) and h.kind is LoopKind.SERIAL]
+    stores = [part for part in walk(s.body) if isinstance(part, Store)]
+    if len(heads) < 3 or any(mentioned(h.loop.extent) for h in heads) or sum(map(_weight, stores)) > _OPERATIONS:
+        return None
+    return _versions(heads, s, [h.loop.extent for h in heads[1:]], _MATRICES)
+
+
+def _weight(store: Store) -> int:
+    return 1 + weigh(store.value)
 
 
 def _is_of_batch(store: Store, batch: Loop) -> bool:

@@ -38,7 +38,7 @@ from harp.lower.rewrite import (
 )
 from harp.lower.searches import few_at_a_time
 from harp.lower.short import short_rows
-from harp.lower.small import small_products
+from harp.lower.small import small_matrices, small_products
 from harp.lower.strips import Context, strips
 from harp.lower.target import Target
 from harp.trace.bounds import nonnegative
@@ -351,6 +351,7 @@ RULES: tuple[Rule, ...] = (
     contraction,
     turn_over,
     collapse,
+    small_matrices,
     narrow_rows,
     inner_unit,
     columns,
