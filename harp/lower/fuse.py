@@ -21,7 +21,7 @@ from functools import cached_property
 
 import attrs
 
-from harp.lower.build import Built
+from harp.lower.build import Built, holds
 from harp.lower.cost import count_operations, mentioned
 from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.prefix import is_running
@@ -40,7 +40,7 @@ from harp.lower.rewrite import (
 )
 from harp.lower.rows import rows_in
 from harp.lower.uses import indices
-from harp.trace.expr import Expr, rewrite
+from harp.trace.expr import Expr, rewrite, select
 from harp.trace.index import Atom, Index, Pick, of, picks_in
 
 # How many kernels are looked at, backwards, for one to join.
@@ -264,8 +264,9 @@ def _own_axes(body: Stmt, buffer: Buffer) -> int:
         own += 1
     if {loop for p in index[:own] for loop in mentioned(p)} != outside:
         return 0  # several iterations share what is stored
-    in_register = own == len(index)
-    return 0 if in_register and any(load.conditions for load in accesses) else own
+    # Conditions on a variable are all evaluated; one that reads an index array may be only where those before it hold.
+    asks = own == len(index) and any(picks_in(c) for load in accesses for c in load.conditions)
+    return 0 if asks else own
 
 
 def _kept_inside(body: Stmt, buffer: Buffer) -> Stmt | None:
@@ -281,9 +282,11 @@ def _kept_inside(body: Stmt, buffer: Buffer) -> Stmt | None:
     kept = Buffer(buffer.name, buffer.dtype, shape, Space.THREAD if shape else Space.REG)
 
     def value(e: Expr) -> Expr:
-        if isinstance(e, Load) and e.buffer is buffer:
+        if not isinstance(e, Load) or e.buffer is not buffer:
+            return e
+        if e.fill is None or shape:
             return Load(kept, e.index[axes:], e.conditions, e.fill)
-        return e
+        return select(holds(e.conditions), Load(kept, ()), e.fill)  # a variable can be read everywhere
 
     def statement(s: Stmt) -> Stmt:
         if isinstance(s, Store):
