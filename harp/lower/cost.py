@@ -139,6 +139,20 @@ def _is_product(node: Node) -> bool:
     return any(a & inner and b & inner and a - b - inner and b - a - inner for a, b in combinations(moving, 2))
 
 
+def reduces_along_memory(node: MapReduce) -> bool | None:
+    """Whether the terms of a reduction follow each other in memory: so those of sums of rows, but not of columns. None
+    where neither is so, or the matrices in it differ."""
+    axes = positions(node.domain)
+    reduced = {atom for axis in node.axes if (atom := axes[axis].atom) is not None}
+    found: set[bool] = set()
+    for operand in node.operands:
+        index = operand.index if isinstance(operand, View) else axes
+        moving = {loop for p in index for loop in loops_in(p)}
+        if moving & reduced and moving - reduced:
+            found.add(bool(loops_in(index[-1]) & reduced))
+    return next(iter(found)) if len(found) == 1 else None
+
+
 def tails(nodes: Sequence[Node], users: Mapping[Node, int]) -> set[Node]:
     """Maps that work on the result of a reduction nobody else reads: the tail of its loop nest."""
     found: set[Node] = set()

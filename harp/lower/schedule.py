@@ -21,6 +21,7 @@ from harp.lower.cost import (
     is_reduction,
     multiplies,
     operations,
+    reduces_along_memory,
     repeats,
     tails,
     weight,
@@ -118,6 +119,7 @@ class _Kernel:
         self.next_loop = len(self.whole.at)
         self.operations = 0
         self.reductions = 0
+        self.along_memory: bool | None = None  # whether the terms of its reductions follow each other in memory
         self.runs: set[bool] = set()  # whether those that run along the innermost loop go backwards
         self.steps: list[Step] = []  # readers first
 
@@ -174,6 +176,9 @@ class _Scheduler:
         full = kernel.reductions >= _REDUCTIONS or isinstance(kernel.root, Scatter)
         if use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops):
             return False
+        along = reduces_along_memory(node) if isinstance(node, MapReduce) else None
+        if along is not None and kernel.along_memory is (not along):
+            return False  # sums of rows and sums of columns want their loops in different orders
         # The loops of a matrix product change places: nothing stands between them.
         return len(place.loops) == len(kernel.loops) or not kernel.multiplies
 
@@ -260,6 +265,8 @@ class _Scheduler:
         depth = len(kernel.nesting.place(use).loops)
         kernel.nesting.add(Frame(depth, tuple(loops)))
         kernel.reductions += 1
+        along = reduces_along_memory(node)
+        kernel.along_memory = kernel.along_memory if along is None else along
         return Use(tuple(index), use.conditions), tuple(loops)
 
     def substitution(self, shape: Shape, index: tuple[Index, ...]) -> Substitution:

@@ -13,13 +13,14 @@ a branch keeps the loop as it was for sizes that have another one:
         ->  if n - 2 >= 0 { i = 0; for 1 <= i < n - 1; i = n - 1 } else { for i < n: as it was }
 
 Where the boxes would be too much code, a loop has three segments: the largest one, and what is before and behind it,
-where conditions stay. A condition that also depends on loops inside, as in a sum over a window of a padded array, is
+where conditions stay; if that is still too much, loops inside of those stay whole. A condition that also depends on loops inside, as in a sum over a window of a padded array, is
 known where it holds for all of these. Products of panels have boxes of their own, and loops that carry a variable stay
 whole.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise
@@ -91,6 +92,15 @@ def split(kernel: Kernel) -> Kernel:
     return kernel.with_body(_split(Numbers(kernel), room, kernel.body))
 
 
+class _Cuts(enum.Enum):
+    """Which boxes there are: those of all segments; those of three segments of each loop; or the largest one, and what
+    is before and behind it along each loop, where the loops inside stay whole."""
+
+    ALL = "all"
+    THREE = "three"
+    LARGEST = "largest"
+
+
 @attrs.define
 class _Room:
     """How much code may still be added to the kernel."""
@@ -139,8 +149,8 @@ def _pieces(numbers: Numbers, room: _Room, s: Nest) -> Stmt:
     if not is_elementwise_or_sums(s):
         return s
     most_code = min(max(_MOST, _TIMES * _size(s.body)), max(_FREE, room.left))
-    for most in (None, 3):
-        boxes, order, code = _within(most_code, _boxes(numbers, s.body, [h.loop for h in heads], most))
+    for cuts in _Cuts:
+        boxes, order, code = _within(most_code, _boxes(numbers, s.body, [h.loop for h in heads], cuts))
         if len(boxes) > 1 or (boxes and not boxes[0].segments.keys() >= {h.loop for h in heads}):
             room.left -= code if code > _FREE else 0
             kept = [_box(numbers, box) for box in boxes if not _changes_nothing(box.body)]
@@ -161,9 +171,9 @@ def _within(most: int, boxes: Iterable[Box]) -> tuple[list[Box], tuple[Index, ..
 
 
 def _boxes(
-    numbers: Numbers, body: Stmt, loops: Sequence[Loop], most: int | None, outer: frozenset[Loop] = frozenset()
+    numbers: Numbers, body: Stmt, loops: Sequence[Loop], cuts: _Cuts, outer: frozenset[Loop] = frozenset()
 ) -> Iterator[Box]:
-    """The boxes of loops, from the outside in, with the body that is left in each; `most` segments of each loop."""
+    """The boxes of loops, from the outside in, with the body that is left in each."""
     if not loops:
         yield Box({}, body, ())
         return
@@ -174,10 +184,15 @@ def _boxes(
             yield inside
             return
     segments, order = _segments(loop, _tests(loop, body))
-    if most is not None and len(segments) > most:
+    if cuts is not _Cuts.ALL:
         segments = _around_the_largest(segments)
+    whole = {inner: Segment(ZERO, inner.extent, {}) for inner in loops[1:]}
     for segment in segments:
-        for box in _boxes(numbers, given(body, segment.facts), loops[1:], most, outer | {loop}):
+        left = given(body, segment.facts)
+        if cuts is _Cuts.LARGEST and segment is not _largest(segments):
+            yield Box({loop: segment, **whole}, left, order)
+            continue
+        for box in _boxes(numbers, left, loops[1:], cuts, outer | {loop}):
             yield Box({loop: segment, **box.segments}, box.body, order + box.order)
 
 
@@ -332,12 +347,15 @@ def _typical(p: Index) -> int:
     return evaluate(p, lambda atom: _TYPICAL // 2 if isinstance(atom, Loop) else _TYPICAL)
 
 
+def _largest(segments: Sequence[Segment]) -> Segment:
+    return max(segments, key=lambda segment: _typical(segment.length))
+
+
 def _around_the_largest(segments: list[Segment]) -> list[Segment]:
     """Three segments, of which those at the ends know nothing."""
     if len(segments) <= 3:
         return segments
-    lengths = [_typical(s.length) for s in segments]
-    largest = segments[lengths.index(max(lengths))]
+    largest = _largest(segments)
     ends = Segment(ZERO, largest.start, {}), Segment(largest.stop, segments[-1].stop, {})
     return [s for s in (ends[0], largest, ends[1]) if s.length is not ZERO]
 

@@ -21,12 +21,9 @@ from harp.trace import view
 from harp.trace.arithmetic import add, floor_divide, multiply
 from harp.trace.array import Array, node_of
 from harp.trace.dtypes import Buffer, DTypeLike, i64, u64
-from harp.trace.expr import Operand, Position, apply, const
-from harp.trace.expr import select as _select
+from harp.trace.expr import const
 from harp.trace.index import loop
 from harp.trace.intervals import limits
-from harp.trace.node import MapReduce
-from harp.trace.ops import Op
 from harp.trace.primitives import as_array, as_integer, emit, join_sizes, known_numbers, map_, require_known, to_shape
 from harp.trace.sites import where
 from harp.trace.sizes import resolve, wrap
@@ -113,10 +110,9 @@ def diag(x: object, k: int = 0) -> Array:
     size = resolve(resolve(node.shape[0]) + abs(offset))
     row, column = loop(0, size), loop(1, size)
     at = row if offset >= 0 else column
-    inside = (at, resolve(node.shape[0]) - 1 - at)
-    spread = view.view(node, (size, size), (at,), inside, const(0, node.dtype))
-    here = apply(Op.EQ, Position(column - row), const(offset, i64))
-    return emit(MapReduce((size, size), (spread,), _select(here, Operand(node.dtype, 0), const(0, node.dtype))))
+    right = column - row - offset  # of the diagonal
+    conditions = (at, resolve(node.shape[0]) - 1 - at, right, -right)
+    return emit(view.view(node, (size, size), (at,), conditions, const(0, node.dtype)))
 
 
 def diagflat(x: object, k: int = 0) -> Array:

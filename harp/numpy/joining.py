@@ -59,11 +59,20 @@ def roll(x: object, shift: object, axis: object = None) -> Array:
 def _roll(array: Array, shift: object, axis: int) -> Array:
     size = resolve(node_of(array).shape[axis])
     by = require_int64(integer(shift))
-    moved = resolve(relu(minimum(index_mod(by, size), size)))  # x % 0 is x: an empty axis needs the clamp
+    moved = resolve(_modulo(by, size))
     if moved is ZERO:
         return array
     cut = resolve(size - moved)
     return concatenate([take(array, axis, cut, moved), take(array, axis, ZERO, cut)], axis)
+
+
+def _modulo(by: Index, size: Index) -> Index:
+    """by % size, in 0 <= ... <= size for an empty axis, too. By one place needs no division, whatever the size."""
+    if by is ONE:
+        return minimum(ONE, size)
+    if by is -ONE:
+        return relu(size - 1)
+    return relu(minimum(index_mod(by, size), size))  # x % 0 is x
 
 
 def take(array: Array, axis: int, start: Index, length: Index) -> Array:

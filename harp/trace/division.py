@@ -60,7 +60,24 @@ def _floordiv(a: Index, b: Index) -> Index:
     quotient, rest = divmod_polynomial(a, b)  # (q*b + r) // b  ->  q + r//b
     if rest is ZERO or below(rest, b):
         return quotient
-    return quotient + _proper(rest, b)
+    outside = _relu_outside(rest, b)
+    return quotient + (_proper(rest, b) if outside is None else outside)
+
+
+def _relu_outside(num: Index, den: Index) -> Index | None:
+    """(relu(x) + c) // d  ->  relu((x + c) // d) for numbers 0 <= c < d: how many places a slice with steps has, n//2
+    for x[1::2] and any n."""
+    if den.constant is None or len(num.terms) > 2:
+        return None
+    relus = [m[0] for m, c in num.terms if c == 1 and len(m) == 1 and isinstance(m[0], Relu)]
+    if len(relus) != 1:
+        return None
+    (atom,) = relus
+    assert isinstance(atom, Relu)
+    rest = (num - of(atom)).constant
+    if rest is None or not 0 <= rest < den.constant:
+        return None
+    return relu(_floordiv(atom.arg + rest, den))
 
 
 def _proper(num: Index, den: Index) -> Index:

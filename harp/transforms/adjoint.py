@@ -12,10 +12,10 @@ from itertools import combinations, pairwise
 
 from harp.trace.division import Substitution
 from harp.trace.expr import Operand, Position, const
-from harp.trace.index import ONE, ZERO, Atom, FloorDiv, Index, loop, loops_in, of, product, value_atoms
+from harp.trace.index import ONE, ZERO, Atom, FloorDiv, Index, loop, loops_in, of, product, split_linear, value_atoms
 from harp.trace.node import MapReduce, Node, Put, Scatter, Shape, View, at, positions
 from harp.trace.ops import Reduce
-from harp.trace.view import drop_axes, flatten_index, reshape, unflatten_index, view
+from harp.trace.view import flatten_index, reshape, unflatten_index, view
 from harp.transforms.by_data import constant
 from harp.transforms.solving import Solution, Unsolvable, solve
 
@@ -103,13 +103,36 @@ def _gathered(masked: Node, sizes: Shape, solution: Solution) -> Node:
 
 
 def _sum_behind(gathered: Node, kept: int) -> Node:
-    """The sum over the axes behind the first ones. One that a condition holds at 0, -i >= 0, as that of every second
-    element does, is not summed but left out."""
+    """The sum over the axes behind the first ones. One that conditions hold at one place is not summed but left out:
+    at 0 by -i >= 0, as that of every second element, or by p >= 0 and -p >= 0, as on a diagonal."""
     conditions = gathered.conditions if isinstance(gathered, View) else ()
-    summed = list(enumerate(positions(gathered.shape)))[kept:]
-    pinned = {axis: ZERO for axis, p in summed if p is not ZERO and -p in conditions}
-    left = drop_axes(gathered, pinned) if pinned else gathered
-    return sum_over(left, range(kept, len(left.shape)))
+    pinned: dict[int, Index] = {}
+    for axis, p in list(enumerate(positions(gathered.shape)))[kept:]:
+        place = _pinned(p, conditions, kept) if p is not ZERO else None
+        if place is not None:
+            pinned[axis] = place
+    if not pinned:
+        return sum_over(gathered, range(kept, len(gathered.shape)))
+    shape = tuple(n for axis, n in enumerate(gathered.shape) if axis not in pinned)
+    loops = iter(positions(shape))
+    index = tuple(pinned[axis] if axis in pinned else next(loops) for axis in range(len(gathered.shape)))
+    ends = ((p, gathered.shape[axis] - 1 - p) for axis, p in pinned.items() if p is not ZERO)
+    left = view(gathered, shape, index, tuple(c for pair in ends for c in pair), const(0, gathered.dtype))
+    return sum_over(left, range(kept, len(shape)))
+
+
+def _pinned(position: Index, conditions: Sequence[Index], kept: int) -> Index | None:
+    """Where conditions hold a position: at an expression of the kept axes."""
+    if -position in conditions:
+        return ZERO
+    atom = position.atom
+    for c in conditions:
+        parts = split_linear(c, atom) if atom is not None and -c in conditions else None
+        if parts is not None and parts[0] in (ONE, -ONE):
+            place = -(parts[0] * parts[1])
+            if all(loop.axis < kept for loop in loops_in(place)):
+                return place
+    return None
 
 
 def _is_read(position: Atom, solution: Solution) -> bool:
