@@ -25,6 +25,7 @@ from functools import partial
 import attrs
 
 from harp.lower.cost import weigh
+from harp.lower.digits import over_digits
 from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
 from harp.lower.products import Match, Product, is_direct, match, moves_by_one
 from harp.lower.rewrite import Renaming, Tile, distribute, nest, sequence
@@ -153,7 +154,7 @@ def _rows(context: Context, panel: Panel) -> tuple[Buffer, Stmt]:
     i_head, i = context.numbers.loop(panel.rows)
     k_head, at = context.numbers.loop(k.extent)
     value = _at(panel.product.a, {panel.row: panel.top + i, k: at})
-    return copy, nest(i_head + k_head, Store(copy, (i, at), value))
+    return copy, over_digits(context.numbers, nest(i_head + k_head, Store(copy, (i, at), value)))
 
 
 def _zero(context: Context, buffer: Buffer, rows: Index) -> Stmt:
@@ -195,7 +196,7 @@ def _pack(context: Context, panel: Panel, packed: Buffer, first: Index, depth: I
         l_head, lane = context.numbers.loop(columns)
         value = _at(b, {panel.column: panel.start + lane, last: first + k})
         heads = k_head + l_head if moves_by_one(b, panel.column) else l_head + k_head
-        return nest(heads, Store(packed, (k, lane), value))
+        return over_digits(context.numbers, nest(heads, Store(packed, (k, lane), value)))
 
     zero = If((width - panel.columns - 1,), _zero(context, packed, depth))
     return _whole(panel, (b,), sequence([zero, copied(panel.columns)]), copied)

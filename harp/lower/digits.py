@@ -39,17 +39,18 @@ _SMALL, _WRITTEN_OUT = 16, 8
 
 def digits(kernel: Kernel) -> Kernel:
     """The kernel, with loops over digits."""
-    return kernel.with_body(_digits(Numbers(kernel), kernel.body))
+    return kernel.with_body(over_digits(Numbers(kernel), kernel.body))
 
 
-def _digits(numbers: Numbers, s: Stmt) -> Stmt:
+def over_digits(numbers: Numbers, s: Stmt) -> Stmt:
+    """The statement, with loops over digits."""
     if not is_plain(s) or is_ordered(s) or is_contraction(s):
         return s
     if isinstance(s, Nest) and is_elementwise_or_sums(s):
         divided = _divided(numbers, s)
         if divided is not s:
             return divided
-    return rebuilt(s, lambda part: _digits(numbers, part))
+    return rebuilt(s, lambda part: over_digits(numbers, part))
 
 
 def _divided(numbers: Numbers, s: Nest) -> Stmt:
@@ -61,7 +62,7 @@ def _divided(numbers: Numbers, s: Nest) -> Stmt:
         for divisor in _divisors(s.body, loop):
             parts = _by_digits(numbers, heads, place, divisor, s.body)
             if parts is not None:
-                return sequence(_digits(numbers, part) for part in parts)
+                return sequence(over_digits(numbers, part) for part in parts)
     return s
 
 
