@@ -46,9 +46,10 @@ def turn_over(context: Context, s: Stmt) -> Stmt | None:
         if not 0 < len(turned) <= _TURNED:
             continue
         itemsize = max(load.dtype.itemsize for load in turned)
-        # What all positions of a row read is found in the cache for the next row if it fits there.
+        # What all positions of a row read is found in the first cache for the next row if it fits there, unless the
+        # strides are powers of two: then it shares a few of its places.
         read = product_of(head.loop.extent for head in heads[heads.index(row) :]) * itemsize
-        room = [read - context.target.l2, *(head.loop.extent - _LEAST for head in (row, column))]
+        room = [read - context.target.l1 // 4, *(head.loop.extent - _LEAST for head in (row, column))]
         if any(r.constant is not None and r.constant < 0 for r in room):
             continue
         made = _by_pieces(context, [h for h in outer if h is not row], s.body, row.loop, column.loop, turned)
