@@ -106,7 +106,12 @@ def count_operations(e: Expr) -> int:
     return sum(isinstance(x, Apply) for x in walk((e,)))
 
 
-operations = lru_cache(maxsize=1 << 14)(count_operations)  # of the expressions of nodes
+def code_size(e: Expr) -> int:
+    """How much code is printed for it, an operation being 1, and a function such as a sine its weight."""
+    return sum(max(INFO[x.op].weight, 1) for x in walk((e,)) if isinstance(x, Apply))
+
+
+node_code = lru_cache(maxsize=1 << 14)(code_size)  # of the expressions of nodes
 
 
 def is_reduction(node: Node) -> bool:

@@ -22,7 +22,7 @@ from functools import cached_property
 import attrs
 
 from harp.lower.build import Built, holds
-from harp.lower.cost import count_operations, mentioned
+from harp.lower.cost import code_size, mentioned
 from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.prefix import is_running
 from harp.lower.products import is_contraction
@@ -45,8 +45,8 @@ from harp.trace.index import Atom, Index, Pick, of, picks_in
 
 # How many kernels are looked at, backwards, for one to join.
 _LOOK_BACK = 8
-# Operations, stored buffers and reductions of one kernel: registers and pages are few, and compilers not linear.
-_OPERATIONS, _STORES, _REDUCTIONS = 400, 8, 16
+# Code, stored buffers and reductions of one kernel: registers and pages are few, and compilers not linear.
+_CODE, _STORES, _REDUCTIONS = 400, 8, 16
 
 
 def fuse(built: Built) -> Built:
@@ -130,8 +130,8 @@ class _Candidate:
         return {load.buffer for _, fill in self.form.variables for load in reads(fill)}
 
     @cached_property
-    def operations(self) -> int:
-        return sum(count_operations(part.value) for part in _stores(self.kernel.body))
+    def code(self) -> int:
+        return sum(code_size(part.value) for part in _stores(self.kernel.body))
 
     @cached_property
     def reductions(self) -> int:
@@ -217,7 +217,7 @@ def _stays_in_iteration(first: _Candidate, second: _Candidate, depth: int) -> bo
 def _is_worth_it(first: _Candidate, second: _Candidate, depth: int) -> bool:
     follows = bool(first.stored & second.read)
     shares = follows or bool(first.read & second.read)
-    fits = len(first.stored | second.stored) <= _STORES and first.operations + second.operations <= _OPERATIONS
+    fits = len(first.stored | second.stored) <= _STORES and first.code + second.code <= _CODE
     if not (shares and fits and first.reductions + second.reductions <= _REDUCTIONS):
         return False
     if second.interchanges or first.is_scatter or second.is_scatter:

@@ -20,7 +20,7 @@ from harp.lower.cost import (
     count_users,
     is_reduction,
     multiplies,
-    operations,
+    node_code,
     reduces_along_memory,
     repeats,
     tails,
@@ -54,8 +54,8 @@ _DEBT = 8
 _REPEATED = 4
 # The most places that compute the same node.
 _USES = 8
-# Scalar operations in a kernel, so that C compilers take time linear in the size of the graph.
-_OPERATIONS = 400
+# Code of a kernel, in operations, so that C compilers take time linear in the size of the graph.
+_CODE = 400
 # Reductions inlined into a kernel: each has an accumulator.
 _REDUCTIONS = 16
 
@@ -117,7 +117,7 @@ class _Kernel:
         self.loops = tuple(sorted(loops, key=lambda loop: loop.axis == last))
         self.nesting = Nesting(self.loops)
         self.next_loop = len(self.whole.at)
-        self.operations = 0
+        self.code = 0
         self.reductions = 0
         self.along_memory: bool | None = None  # whether the terms of its reductions follow each other in memory
         self.runs: set[bool] = set()  # whether those that run along the innermost loop go backwards
@@ -208,8 +208,8 @@ class _Scheduler:
         """Whether some kernel would become too large."""
         more: dict[_Kernel, int] = {}
         for kernel, _ in uses:
-            more[kernel] = more.get(kernel, 0) + operations(node.expr)
-        return any(kernel.operations + count > _OPERATIONS for kernel, count in more.items())
+            more[kernel] = more.get(kernel, 0) + node_code(node.expr)
+        return any(kernel.code + count > _CODE for kernel, count in more.items())
 
     # --- evaluation at a use
 
@@ -228,7 +228,7 @@ class _Scheduler:
             apart = self.by_data(node, use)
         elif isinstance(node, MapReduce):
             read, loops = self.over_domain(kernel, node, use)
-            kernel.operations += operations(node.expr)
+            kernel.code += node_code(node.expr)
         step = Step(node, use, read, loops, apart)
         kernel.steps.append(step)
         for operand, place in zip(node.inputs, step.reads, strict=True):
