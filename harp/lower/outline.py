@@ -134,7 +134,8 @@ class _Form:
         for e in walk_expr((value,)):
             numbers[e] = len(numbers)
             if isinstance(e, Load):
-                yield f"load {self._arrays[e.buffer]}{self._list(e.index)} if {self._list(e.conditions)} {e.fill!r}"
+                fill = e.fill.bits.hex() if e.fill is not None else ""  # bits, for not all NaNs are the same
+                yield f"load {self._arrays[e.buffer]}{self._list(e.index)} if {self._list(e.conditions)} {fill}"
             elif isinstance(e, Position):
                 yield f"position {self._index(e.index)}"
             elif isinstance(e, Const):
@@ -149,7 +150,7 @@ class _Form:
         """The kernel over the numbered buffers, sizes and loops."""
         places: dict[Atom, Index] = {size: of(Symbol(0, k, f"s{k}")) for k, size in enumerate(self.sizes)}
         arrays: dict[Buffer, tuple[Buffer, tuple[Index, ...]]] = {}
-        names = {space: (f"{stem}{k}" for k in count()) for space, stem in _STEMS.items()}
+        names = {space: map(f"{stem}{{}}".format, count()) for space, stem in _STEMS.items()}
         for buffer, space in zip(self.buffers, self.spaces, strict=True):
             shape = Substitution(places).each(buffer.shape)
             arrays[buffer] = Buffer(next(names[space]), buffer.dtype, shape, space), ()

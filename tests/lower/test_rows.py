@@ -15,7 +15,6 @@ from harp.lower.execute import execute
 from harp.lower.footprint import footprint
 from harp.lower.loops import Alloc, Buffer, For, Kernel, LoopKind, Nest, Row, Space, walk
 from harp.lower.pipeline import Lowered, lower
-from harp.lower.program import Program
 from harp.lower.rows import rows_in
 from harp.lower.text import kernel_text
 from harp.lower.verify import verify_kernel, verify_program
@@ -174,7 +173,7 @@ def test_a_row_outside_cannot_be_proved() -> None:
 
 def test_rows_are_read_after_they_are_written() -> None:
     program = lower(graph(sort(scale(X, 2.0))), FUSED).program
-    broken = Program(program.inputs, program.outputs, program.sizes, (), program.scratch, program.kernels[::-1])
+    broken = attrs.evolve(program, calls=program.calls[::-1])
     sizes = sized(graph(X), (2, 3))
     with pytest.raises(VerificationError, match="before it was written"):
         execute(broken, arrays(graph(X), sizes), sizes)
