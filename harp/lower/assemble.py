@@ -1,4 +1,4 @@
-"""The program that kernels and their calls make: each call gets the memory that its kernel needs, and all is planned."""
+"""The program that kernels and their calls make: each call gets the memory that its kernel needs, as planned for all."""
 
 from __future__ import annotations
 

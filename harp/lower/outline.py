@@ -18,7 +18,7 @@ from itertools import count
 import attrs
 
 from harp.lower.build import Built
-from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Nest, Row, Space, Stmt, Store, parts
+from harp.lower.loops import Alloc, Buffer, Digits, For, Head, If, Kernel, Load, Nest, Row, Space, Stmt, Store, parts
 from harp.lower.program import Call
 from harp.lower.rewrite import Renaming, rebuilt
 from harp.lower.uses import symbols_of, uses
@@ -104,9 +104,7 @@ class _Form:
 
     def _statement(self, s: Stmt) -> Iterator[str]:
         if isinstance(s, Nest):
-            for head in s.heads:
-                assert isinstance(head, For), "passes make other heads later"
-                yield f"for {head.kind.value} {self._index(head.loop.extent)} {self._atom(head.loop)}"
+            yield from map(self._head, s.heads)
         elif isinstance(s, Alloc):
             self._arrays[s.buffer] = f"v{len(self._locals)}"
             self._locals.append(s.buffer)
@@ -127,6 +125,13 @@ class _Form:
         yield f"{type(s).__name__} {len(inside)}"
         for part in inside:
             yield from self._statement(part)
+
+    def _head(self, head: Head) -> str:
+        if isinstance(head, For):
+            return f"for {head.kind.value} {self._index(head.loop.extent)} {self._atom(head.loop)}"
+        assert isinstance(head, Digits), "passes make other heads later"
+        digits = (f"{self._index(loop.extent)} {self._atom(loop)}" for loop in head.loops)
+        return f"digits {self._index(head.flat)} [{', '.join(digits)}]"
 
     def _value(self, value: Expr) -> Iterator[str]:
         """A line for each node, which names its operands by their lines."""
@@ -167,9 +172,15 @@ class _Form:
             assert isinstance(new, Loop)
             return new
 
+        def head(old: Head) -> Head:
+            if isinstance(old, For):
+                return For(loop(old.loop), old.kind)
+            assert isinstance(old, Digits)
+            return Digits(tuple(map(loop, old.loops)), renaming.indices(old.flat))
+
         def statement(s: Stmt) -> Stmt:
             if isinstance(s, Nest):
-                return Nest(tuple(For(loop(h.loop), h.kind) for h in s.heads if isinstance(h, For)), statement(s.body))
+                return Nest(tuple(map(head, s.heads)), statement(s.body))
             if isinstance(s, Alloc):
                 return Alloc(arrays[s.buffer][0], statement(s.body))
             if isinstance(s, Store):
