@@ -1,4 +1,4 @@
-"""The program that kernels and their calls make: each call gets the memory that its kernel needs, as planned for all."""
+"""The program that kernels and their calls make: each call gets the memory that its kernel needs, all is planned."""
 
 from __future__ import annotations
 
