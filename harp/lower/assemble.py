@@ -1,4 +1,4 @@
-"""The program that kernels and their calls make: each call gets the memory that its kernel needs, and it is planned."""
+"""The program that kernels and their calls make: each call gets the memory that its kernel needs, all is planned."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ def as_they_are(built: Built) -> Built:
     """Each kernel as a function of its own, whose parameters are what it uses of the program."""
     kernels = []
     for kernel in built.kernels:
-        buffers = uses(kernel.body).touched
-        kernels.append(attrs.evolve(kernel, buffers=buffers, sizes=symbols_of(kernel.body, buffers)))
+        touched = uses(kernel.body).touched
+        buffers = tuple(buffer for buffer in touched if buffer not in kernel.scratch)
+        kernels.append(attrs.evolve(kernel, buffers=buffers, sizes=symbols_of(kernel.body, touched)))
     calls = (Call(number, k.buffers, tuple(map(of, k.sizes))) for number, k in enumerate(kernels))
     return attrs.evolve(built, kernels=tuple(kernels), calls=tuple(calls))
 

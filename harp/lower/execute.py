@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from harp.errors import VerificationError
 from harp.lower.loops import Buffer, For, If, Kernel, Let, Nest, Row, Space, Stmt, Store, parts
 from harp.lower.machine import Machine
-from harp.lower.program import Program, formals
+from harp.lower.program import Argument, Program, formals
 from harp.lower.uses import uses
 from harp.trace.dtypes import Buffer as Array
 from harp.trace.expr import Const, walk
@@ -31,14 +32,12 @@ def execute(program: Program, inputs: Sequence[Array], sizes: Mapping[Symbol, in
         kernel = program.kernels[call.kernel]
         writes = uses(kernel.body).writes
         function = Machine({s: machine.number(p)() for s, p in zip(kernel.sizes, call.sizes, strict=True)})
-        for formal, actual in zip(formals(kernel), call.buffers, strict=True):
+        for formal, actual in zip(formals(kernel), call.arguments, strict=True):
             if formal in writes:
-                for other in neighbours.get(actual, ()):
-                    if other is not actual:  # they take turns in one slot
+                for other in neighbours.get(actual.buffer, ()):
+                    if other is not actual.buffer:  # they take turns in one slot
                         _forget(machine, other)
-            given = machine.memory(actual)
-            assert given.flat is not None
-            _place(function, formal, given.flat.reshape(given.shape), given.written)
+            _place(function, formal, *_given(machine, actual))
         function.run(kernel)
     return [_finished(machine, buffer) for buffer in program.outputs]
 
@@ -63,6 +62,21 @@ def _place(machine: Machine, buffer: Buffer, array: Array, written: Array | None
     if array.shape != shape or array.dtype != buffer.dtype.numpy:
         raise VerificationError(f"{buffer.name} is {buffer.dtype}{list(shape)}, the array {array.dtype}{array.shape}")
     machine.memory(buffer).set(array.reshape(-1), written, shape)
+
+
+def _given(machine: Machine, argument: Argument) -> tuple[Array, Array | None]:
+    """The part of an array that a call gives, and what of it was written. Of a part that is not there, nothing was."""
+    memory, at = machine.memory(argument.buffer), [machine.number(p)() for p in argument.at]
+    assert memory.flat is not None
+    shape = memory.shape[len(at) :]
+    if not all(0 <= k < n for k, n in zip(at, memory.shape, strict=False)):
+        missing = np.zeros(shape, memory.flat.dtype)
+        return missing, np.zeros(missing.size, bool)
+    size, number = math.prod(shape), 0
+    for k, n in zip(at, memory.shape, strict=False):
+        number = number * n + k
+    part = slice(number * size, (number + 1) * size)
+    return memory.flat[part].reshape(shape), None if memory.written is None else memory.written[part]
 
 
 def _forget(machine: Machine, buffer: Buffer) -> None:

@@ -5,9 +5,14 @@
                                                     map(in0, mem1; s3)
                                                     map(mem0, out0; s5)
 
-Buffers, sizes and loops are renumbered by first use, so that two kernels are equal if their texts are. All that comes
-after works once for each distinct kernel: the passes over loops, printing, the C compiler. A layer that is repeated, or
-that the gradient computes again, costs what one of them does.
+Buffers, sizes and loops are renumbered by first use, so that two kernels are equal if their texts are. Of a buffer that
+a kernel uses at numbers along the first axes only, it is given the part: so steps of a loop that Python has unrolled
+are one kernel, whichever row of an array each of them reads.
+
+    for i < s3: mem1[i] = in0[7, i]         ->      map(in0[7], mem1; s3)
+
+All that comes after works once for each distinct kernel: the passes over loops, printing, the C compiler. A layer that
+is repeated, or that the gradient computes again, costs what one of them does.
 """
 
 from __future__ import annotations
@@ -18,18 +23,38 @@ from itertools import count
 import attrs
 
 from harp.lower.build import Built
-from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, Nest, Row, Space, Stmt, Store, parts
-from harp.lower.program import Call
+from harp.lower.loops import (
+    MEMORY,
+    Alloc,
+    Buffer,
+    Digits,
+    For,
+    Head,
+    If,
+    Kernel,
+    Load,
+    Nest,
+    Row,
+    Space,
+    Stmt,
+    Store,
+    parts,
+    walk,
+)
+from harp.lower.program import Argument, Call
 from harp.lower.rewrite import Renaming, rebuilt
-from harp.lower.uses import symbols_of, uses
+from harp.lower.uses import head_indices, indices, symbols_of, uses
+from harp.lower.uses import loads as all_loads
 from harp.trace.division import Substitution
 from harp.trace.dtypes import bool_
-from harp.trace.expr import Apply, Const, Expr, Position
+from harp.trace.expr import Apply, Const, Expr, Position, rewrite
 from harp.trace.expr import walk as walk_expr
-from harp.trace.index import Atom, FloorDiv, Index, Loop, Pick, Relu, Symbol, of
+from harp.trace.index import Atom, FloorDiv, Index, Loop, Pick, Relu, Symbol, of, picks_in
 
 # How the parameters of a kernel are called.
 _STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
+# Parts of one buffer that a kernel is given at most.
+_PARTS = 8
 
 
 def outline(built: Built) -> Built:
@@ -38,12 +63,62 @@ def outline(built: Built) -> Built:
     kernels: list[Kernel] = []
     calls: list[Call] = []
     for kernel in built.kernels:
-        form = _Form(kernel)
+        body, parts = _over_parts(kernel.body)
+        form = _Form(kernel.with_body(body))
         number = numbers.setdefault(form.text, len(kernels))
         if number == len(kernels):
             kernels.append(form.kernel())
-        calls.append(Call(number, form.buffers, tuple(map(of, form.sizes))))
+        given = [parts.get(buffer, Argument(buffer)) for buffer in form.buffers]
+        at = tuple(argument.at for argument in given) if parts else ()
+        calls.append(Call(number, tuple(argument.buffer for argument in given), tuple(map(of, form.sizes)), at))
     return attrs.evolve(built, kernels=tuple(kernels), calls=tuple(calls))
+
+
+def _over_parts(body: Stmt) -> tuple[Stmt, dict[Buffer, Argument]]:
+    """The statement over parts of buffers where it can be, and what they are parts of."""
+    at: dict[Buffer, dict[tuple[Index, ...], None]] = {}
+    whole: set[Buffer] = set()
+    written: set[Buffer] = set()
+    for s in walk(body):
+        for load in all_loads(s):
+            at.setdefault(load.buffer, {})[load.index] = None
+            if load.conditions:  # it may be asked for a part that is not there
+                whole.add(load.buffer)
+        heads = [p for h in s.heads for p in head_indices(h)] if isinstance(s, Nest) else []
+        whole |= {pick.array for p in (*indices(s), *heads) for pick in picks_in(p) if isinstance(pick.array, Buffer)}
+        if isinstance(s, Store):
+            at.setdefault(s.buffer, {})[s.index] = None
+            written.add(s.buffer)
+        elif isinstance(s, Row):
+            whole |= {s.target, *s.sources, *((s.work,) if s.work is not None else ())}
+    places: dict[Buffer, int] = {}
+    parts: dict[tuple[Buffer, tuple[Index, ...]], Buffer] = {}
+    for buffer, found in at.items():
+        first = min(map(_numbers_first, found))
+        rows = list(dict.fromkeys(index[:first] for index in found))
+        if first and buffer.space in MEMORY and buffer not in whole and len(rows) <= (_PARTS, 1)[buffer in written]:
+            places[buffer] = first
+            for row in rows:
+                parts[buffer, row] = Buffer(buffer.name, buffer.dtype, buffer.shape[first:], buffer.space)
+
+    def place(buffer: Buffer, index: tuple[Index, ...]) -> tuple[Buffer, tuple[Index, ...]]:
+        first = places.get(buffer, 0)
+        return (parts[buffer, index[:first]], index[first:]) if first else (buffer, index)
+
+    def leaf(e: Expr) -> Expr:
+        return Load(*place(e.buffer, e.index)) if isinstance(e, Load) and e.buffer in places else e
+
+    def statement(s: Stmt) -> Stmt:
+        if isinstance(s, Store):
+            return Store(*place(s.buffer, s.index), rewrite((s.value,), leaf)[0], s.reduce)
+        return rebuilt(s, statement)
+
+    return (statement(body) if places else body), {part: Argument(b, row) for (b, row), part in parts.items()}
+
+
+def _numbers_first(index: tuple[Index, ...]) -> int:
+    """How many indices at the start are numbers."""
+    return next((k for k, p in enumerate(index) if p.constant is None), len(index))
 
 
 class _Form:
@@ -104,9 +179,7 @@ class _Form:
 
     def _statement(self, s: Stmt) -> Iterator[str]:
         if isinstance(s, Nest):
-            for head in s.heads:
-                assert isinstance(head, For), "passes make other heads later"
-                yield f"for {head.kind.value} {self._index(head.loop.extent)} {self._atom(head.loop)}"
+            yield from map(self._head, s.heads)
         elif isinstance(s, Alloc):
             self._arrays[s.buffer] = f"v{len(self._locals)}"
             self._locals.append(s.buffer)
@@ -128,13 +201,21 @@ class _Form:
         for part in inside:
             yield from self._statement(part)
 
+    def _head(self, head: Head) -> str:
+        if isinstance(head, For):
+            return f"for {head.kind.value} {self._index(head.loop.extent)} {self._atom(head.loop)}"
+        assert isinstance(head, Digits), "passes make other heads later"
+        digits = (f"{self._index(loop.extent)} {self._atom(loop)}" for loop in head.loops)
+        return f"digits {self._index(head.flat)} [{', '.join(digits)}]"
+
     def _value(self, value: Expr) -> Iterator[str]:
         """A line for each node, which names its operands by their lines."""
         numbers: dict[Expr, int] = {}
         for e in walk_expr((value,)):
             numbers[e] = len(numbers)
             if isinstance(e, Load):
-                yield f"load {self._arrays[e.buffer]}{self._list(e.index)} if {self._list(e.conditions)} {e.fill!r}"
+                fill = e.fill.bits.hex() if e.fill is not None else ""  # bits, for not all NaNs are the same
+                yield f"load {self._arrays[e.buffer]}{self._list(e.index)} if {self._list(e.conditions)} {fill}"
             elif isinstance(e, Position):
                 yield f"position {self._index(e.index)}"
             elif isinstance(e, Const):
@@ -149,7 +230,7 @@ class _Form:
         """The kernel over the numbered buffers, sizes and loops."""
         places: dict[Atom, Index] = {size: of(Symbol(0, k, f"s{k}")) for k, size in enumerate(self.sizes)}
         arrays: dict[Buffer, tuple[Buffer, tuple[Index, ...]]] = {}
-        names = {space: (f"{stem}{k}" for k in count()) for space, stem in _STEMS.items()}
+        names = {space: map(f"{stem}{{}}".format, count()) for space, stem in _STEMS.items()}
         for buffer, space in zip(self.buffers, self.spaces, strict=True):
             shape = Substitution(places).each(buffer.shape)
             arrays[buffer] = Buffer(next(names[space]), buffer.dtype, shape, space), ()
@@ -166,9 +247,15 @@ class _Form:
             assert isinstance(new, Loop)
             return new
 
+        def head(old: Head) -> Head:
+            if isinstance(old, For):
+                return For(loop(old.loop), old.kind)
+            assert isinstance(old, Digits)
+            return Digits(tuple(map(loop, old.loops)), renaming.indices(old.flat))
+
         def statement(s: Stmt) -> Stmt:
             if isinstance(s, Nest):
-                return Nest(tuple(For(loop(h.loop), h.kind) for h in s.heads if isinstance(h, For)), statement(s.body))
+                return Nest(tuple(map(head, s.heads)), statement(s.body))
             if isinstance(s, Alloc):
                 return Alloc(arrays[s.buffer][0], statement(s.body))
             if isinstance(s, Store):

@@ -1,7 +1,7 @@
 """A `Program`: buffers, sizes and calls of kernels, ready to be printed as source. Backends see nothing else.
 
     program = inputs, outputs, sizes, slots of scratch memory, distinct kernels, calls in order
-    call    = number of a kernel (buffers for its parameters, index expressions for its sizes)
+    call    = number of a kernel (buffers, or parts of them, for its parameters, index expressions for its sizes)
 
 The caller passes one pointer for each input and output and one integer for each size. The program takes its scratch
 memory from one arena, whose layout it computes from the sizes; scratch buffers that never live at the same time share
@@ -9,6 +9,8 @@ a slot.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import attrs
 
@@ -29,12 +31,32 @@ class Slot:
 class Call:
     """A kernel, by its number, runs on these buffers and sizes, which stand in the order of its parameters.
 
-    The kernel's scratch memory comes after its other buffers.
+    The kernel's scratch memory comes after its other buffers. Of a buffer with indices in `at`, which has an entry for
+    each, or none at all, the kernel is given the part with these indices along the first axes.
     """
 
     kernel: int
     buffers: tuple[Buffer, ...]
     sizes: tuple[Index, ...]
+    at: tuple[tuple[Index, ...], ...] = ()
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """The buffers with the indices of their parts."""
+        missing = ((),) * (len(self.buffers) - len(self.at))
+        return tuple(map(Argument, self.buffers, (*self.at, *missing)))
+
+
+class Argument(NamedTuple):
+    """The part of a buffer that has these indices along the first axes; all of it without."""
+
+    buffer: Buffer
+    at: tuple[Index, ...] = ()
+
+    @property
+    def shape(self) -> tuple[Index, ...]:
+        """Of the part."""
+        return self.buffer.shape[len(self.at) :]
 
 
 @attrs.frozen(eq=False)

@@ -13,9 +13,9 @@ a branch keeps the loop as it was for sizes that have another one:
         ->  if n - 2 >= 0 { i = 0; for 1 <= i < n - 1; i = n - 1 } else { for i < n: as it was }
 
 Where the boxes would be too much code, a loop has three segments: the largest one, and what is before and behind it,
-where conditions stay; if that is still too much, loops inside of those stay whole. A condition that also depends on loops inside, as in a sum over a window of a padded array, is
-known where it holds for all of these. Products of panels have boxes of their own, and loops that carry a variable stay
-whole.
+where conditions stay; if that is still too much, loops inside of those stay whole. A condition that also depends on
+loops inside, as in a sum over a window of a padded array, is known where it holds for all of these. Products of panels
+have boxes of their own, and loops that carry a variable stay whole.
 """
 
 from __future__ import annotations

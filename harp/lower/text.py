@@ -21,7 +21,7 @@ from harp.lower.loops import (
     Store,
     place,
 )
-from harp.lower.program import Program, formals
+from harp.lower.program import Argument, Program, formals
 from harp.trace import expr
 from harp.trace.index import Index, Loop
 
@@ -37,7 +37,7 @@ def program_text(program: Program) -> str:
             lines.append(f"  slot {number}: {_declaration(buffer)}, {size} bytes")
     lines += [kernel_text(kernel, f"{k} ") for k, kernel in enumerate(program.kernels)]
     for call in program.calls:
-        given = ", ".join((*(b.name for b in call.buffers), *map(repr, call.sizes)))
+        given = ", ".join((*map(_argument, call.arguments), *map(repr, call.sizes)))
         lines.append(f"call {call.kernel} {program.kernels[call.kernel].name}({given})")
     return "\n".join(lines)
 
@@ -47,6 +47,10 @@ def kernel_text(kernel: Kernel, number: str = "") -> str:
     parameters = ", ".join((*map(_declaration, formals(kernel)), *map(repr, kernel.sizes)))
     head = f"kernel {number}{kernel.name}" + (f"({parameters})" if parameters else "")
     return "\n".join([head, *_indented(statement_lines(kernel.body))])
+
+
+def _argument(argument: Argument) -> str:
+    return argument.buffer.name + (_list(argument.at) if argument.at else "")
 
 
 def statement_lines(stmt: Stmt) -> list[str]:

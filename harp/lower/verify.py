@@ -90,15 +90,27 @@ def _check_call(program: Program, call: Call, known: frozenset[Buffer]) -> None:
     what = f"the call of {kernel.name} with {[buffer.name for buffer in call.buffers]}"
     counts = (len(call.buffers), len(call.sizes))
     _require(counts == (len(parameters), len(kernel.sizes)), f"{what} has {counts} arguments")
-    _require(len(set(call.buffers)) == len(call.buffers), f"{what} gives one buffer for two parameters")
+    _require_apart(kernel, call, what)
     _require_sizes(program, call.sizes, what)
     sizes = Substitution(dict(zip(kernel.sizes, call.sizes, strict=True)))
     writes = uses(kernel.body).writes
-    for formal, actual in zip(parameters, call.buffers, strict=True):
+    for formal, argument in zip(parameters, call.arguments, strict=True):
+        actual = argument.buffer
         _require(actual in known, f"{what}: {actual.name} is no buffer of the program")
-        fits = actual.dtype is formal.dtype and actual.shape == sizes.each(formal.shape)
+        _require_sizes(program, argument.at, what)
+        fits = actual.dtype is formal.dtype and argument.shape == sizes.each(formal.shape)
         _require(fits, f"{what}: {actual.name} is another kind of array than {formal.name}")
         _require(formal not in writes or actual.space is not Space.INPUT, f"{what} stores to the input {actual.name}")
+
+
+def _require_apart(kernel: Kernel, call: Call, what: str) -> None:
+    """Two parameters share no memory: of one buffer, they are given parts with different numbers for indices."""
+    writes = uses(kernel.body).writes
+    for (one, a), (other, b) in combinations(zip(formals(kernel), call.arguments, strict=True), 2):
+        if a.buffer is not b.buffer or (one not in writes and other not in writes and a.at != b.at):
+            continue
+        apart = any(p is not q and (p - q).constant is not None for p, q in zip(a.at, b.at, strict=False))
+        _require(apart, f"{what} gives one buffer for two parameters")
 
 
 def verify_kernel(kernel: Kernel) -> list[str]:

@@ -10,12 +10,11 @@ import numpy as np
 
 import harp
 from harp.lower import execute
+from harp.lower.assemble import assemble
 from harp.lower.build import Built
 from harp.lower.evaluator import Memory
 from harp.lower.loops import Buffer, Kernel, Load, Row, Space, Stmt, Store, walk
 from harp.lower.machine import Machine
-from harp.lower.memory import plan
-from harp.lower.program import Program
 from harp.lower.report import report
 from harp.lower.uses import indices
 from harp.trace.dtypes import bool_
@@ -54,14 +53,9 @@ def has_loads(e: Expr) -> bool:
 
 
 class Counting(Machine):
-    """A machine that counts each scalar operation, load and store when it happens."""
+    """A machine that counts each scalar operation, load and store when it happens, for all calls of a program."""
 
-    latest: Counting
-
-    def __init__(self, *args) -> None:
-        super().__init__(*args)
-        self.counts: Counter[str] = Counter()
-        Counting.latest = self
+    counts: Counter[str]
 
     def statement(self, stmt: Stmt) -> Callable[[], None]:
         run = super().statement(stmt)
@@ -133,18 +127,11 @@ def counted(
     sizes: Mapping[Symbol, int],
 ) -> Counter[str]:
     """What the kernels do on these inputs."""
-    program = Program(
-        built.inputs,
-        built.outputs,
-        tuple(symbols),
-        (),
-        plan(built.kernels, built.scratch),
-        built.kernels,
-        built.donated,
-    )
+    Counting.counts = Counter()
+    program = assemble(built, symbols)
     with mock.patch.object(execute, "Machine", Counting):
         execute.execute(program, inputs, sizes)
-    return Counting.latest.counts
+    return Counting.counts
 
 
 def compare(built, symbols, inputs, sizes) -> bool:

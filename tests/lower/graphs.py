@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import attrs
 import numpy as np
 from hypothesis import strategies as st
 
+from harp.lower.assemble import assemble
 from harp.lower.build import Built
 from harp.lower.execute import execute
-from harp.lower.loops import Kernel
-from harp.lower.memory import plan
+from harp.lower.loops import Buffer, Kernel
 from harp.lower.pipeline import lower
 from harp.lower.program import Program
 from harp.lower.schedule import Schedule, schedule, verify_schedule
@@ -134,10 +135,17 @@ def kernels(*outputs: Node) -> int:
 
 
 def assembled(g: Graph, built: Built, kernels: Sequence[Kernel]) -> Program:
-    slots = plan(tuple(kernels), built.scratch)
-    program = Program(built.inputs, built.outputs, sizes_of(g), (), slots, tuple(kernels))
+    """The verified program of these kernels."""
+    program = assemble(attrs.evolve(built, kernels=tuple(kernels)), sizes_of(g))
     verify_program(program)
     return program
+
+
+def handmade(
+    inputs: Sequence[Buffer], outputs: Sequence[Buffer], sizes: Sequence[Symbol], kernels: Sequence[Kernel]
+) -> Program:
+    """The program of kernels that no schedule made, one called after the other."""
+    return assemble(Built(tuple(kernels), tuple(inputs), tuple(outputs), ()), sizes)
 
 
 def arrays(g: Graph, sizes: Mapping[Symbol, int]) -> list[np.ndarray]:

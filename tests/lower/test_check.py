@@ -10,7 +10,7 @@ import harp.numpy as hnp
 from harp.config import settings
 from harp.errors import VerificationError
 from harp.lower import pipeline
-from harp.lower.loops import Kernel, Stmt, Store
+from harp.lower.loops import Stmt, Store
 from harp.lower.pipeline import PASSES, lower
 from harp.lower.rewrite import rebuilt
 from harp.lower.target import Target
@@ -39,7 +39,7 @@ def shifted(s: Stmt) -> Stmt:
 
 
 def broken(state: pipeline.Lowered) -> pipeline.Lowered:
-    kernels = tuple(Kernel(kernel.name, shifted(kernel.body)) for kernel in state.built.kernels)
+    kernels = tuple(kernel.with_body(shifted(kernel.body)) for kernel in state.built.kernels)
     return attrs.evolve(state, built=attrs.evolve(state.built, kernels=kernels))
 
 

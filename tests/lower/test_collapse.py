@@ -34,7 +34,7 @@ from harp.trace import view
 from harp.trace.division import floordiv
 from harp.trace.dtypes import f32
 from harp.trace.expr import const
-from harp.trace.index import Loop, as_index, of
+from harp.trace.index import Loop, as_index, of, product
 from harp.trace.ops import Op, Reduce
 
 X, Y, CUBE = parameter(N, M), parameter(N, M, name="y"), parameter(N, M, K)
@@ -132,4 +132,5 @@ def test_one_parallel_loop_over_both_axes():
     (kernel,) = lower(graph(unary(Op.EXP, X)), FUSED).program.kernels
     assert isinstance(kernel.body, Nest)
     first = kernel.body.heads[0]
-    assert isinstance(first, For) and first.loop.extent is floordiv(N * M + 4095, 4096)
+    elements = product(map(of, kernel.sizes))
+    assert isinstance(first, For) and first.loop.extent is floordiv(elements + 4095, 4096)

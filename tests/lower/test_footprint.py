@@ -6,7 +6,7 @@ import pytest
 
 from harp.lower.footprint import Memory, footprint
 from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, Nest, Seq, Space, Stmt, Store
-from harp.lower.program import Program, Slot
+from harp.lower.program import Call, Program, Slot
 from harp.trace.dtypes import f32, f64
 from harp.trace.expr import const
 from harp.trace.index import Index, Loop, Symbol, as_index, of
@@ -22,7 +22,8 @@ def buffer(name: str, *shape: Index | int, space: Space) -> Buffer:
 
 def program(body: Stmt, *slots: Slot) -> Program:
     inputs = buffer("x", N, space=Space.INPUT), Buffer("c", f64, (as_index(5),), Space.INPUT)
-    return Program(inputs, (OUT,), (n,), (), slots, (Kernel("k", body),))
+    kernel = Kernel("k", body, (OUT,), (n,))
+    return Program(inputs, (OUT,), (n,), slots, (kernel,), (Call(0, (OUT,), (N,)),))
 
 
 OUT = buffer("out", N, space=Space.OUTPUT)

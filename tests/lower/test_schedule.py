@@ -258,4 +258,4 @@ def test_lowering_keeps_what_it_made():
     g = graph(softmax(parameter(N, M)))
     lowered = lower(g, Target())
     assert lowered.source is g and len(lowered.schedule.groups) == 2 and len(lowered.program.kernels) == 1
-    assert "for parallel i0 < n:" in lowered.loops
+    assert "for parallel i0 < s0:" in lowered.loops

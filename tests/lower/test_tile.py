@@ -104,7 +104,7 @@ def test_strips_are_wide_where_there_are_enough_for_all_cores():
     g = graph(fold(Reduce.SUM, X, 0))
     for cores, columns in ((1, 2047), (1, 2048), (1, 2049), (2, 4095), (2, 4096), (2, 6200)):
         target = Target(cores=cores)
-        assert f"if m - {2048 * cores} >= 0" in text(g, target)
+        assert f"if s1 - {2048 * cores} >= 0" in text(g, target)
         for a, b in zip(*both(g, (3, columns, 0), target), strict=True):
             np.testing.assert_array_equal(a, b)
 
@@ -241,8 +241,8 @@ def test_several_terms_at_a_time_keep_their_order(rows, reduce):
     g = graph(fold(reduce, unary(Op.NEG, X), 0))
     for a, b in zip(*both(g, (rows, 9, 0), SMALL), strict=True):
         np.testing.assert_array_equal(a, b)
-    assert "n//4" in text(g)
-    assert "n//4" not in text(graph(fold(reduce, unary(Op.EXP, X), 0))), "the terms cost more than reading the sum"
+    assert "s0//4" in text(g)
+    assert "s0//4" not in text(graph(fold(reduce, unary(Op.EXP, X), 0))), "the terms cost more than reading the sum"
 
 
 def test_a_loop_that_carries_a_sum_is_not_cut_into_strips():

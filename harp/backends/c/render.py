@@ -30,13 +30,15 @@ from harp.backends.c.scalar import TYPES
 from harp.backends.c.values import Lines
 from harp.backends.protocol import Source, Unit
 from harp.errors import VerificationError
-from harp.lower.loops import Buffer, Kernel, Space
-from harp.lower.program import Program, formals
+from harp.lower.loops import Buffer, Kernel, Space, offset
+from harp.lower.program import Argument, Program, formals
 from harp.lower.uses import uses
-from harp.trace.index import Atom
+from harp.trace.index import ZERO, Atom
 
 # What a kernel is called in its own text, and the digits of its digest behind that elsewhere.
 _KERNEL, _DIGITS = "harp_kernel", 24
+# The flags of a unit that has no loops.
+_OF_CALLS = ("-O1",)
 # How the parameters of a kernel are called.
 _STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
 
@@ -75,7 +77,7 @@ class _Renderer:
         runner = [parts.DEFINITION] if any("harp_parallel" in unit.text for unit in units.values()) else []
         exported = [*declared.values(), *runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
         body = "\n\n".join(exported)
-        own = Unit(f"{self.title()}\n{header(body)}\n{body}\n")
+        own = Unit(f"{self.title()}\n{header(body)}\n{body}\n", _OF_CALLS)
         called = _library([unit.text for unit in units.values()])
         return Source((*called, *units.values(), own))
 
@@ -106,7 +108,7 @@ class _Renderer:
         guarded = False
         for call in program.calls:
             kernel = program.kernels[call.kernel]
-            values = (*(self.buffers[b] for b in call.buffers), *map(index.text, call.sizes))
+            values = (*(self.argument(a, index) for a in call.arguments), *map(index.text, call.sizes))
             given = dict(zip(_parameters(kernel).values(), values, strict=True))
             function = kernels[call.kernel]
             text = f"{'status = ' if function.fallible else ''}{function.call(given)};"
@@ -120,6 +122,14 @@ class _Renderer:
         declared += [(names[s], f"int64_t {names[s]}") for s in program.sizes]
         comment = "Runs the program; 1 if there is not enough memory."
         return define("harp_run", declared, lines, comment, drop=False, result="int")
+
+    def argument(self, argument: Argument, index: IndexPrinter) -> str:
+        """A pointer to a buffer, or to a part of it."""
+        buffer, name = argument.buffer, self.buffers[argument.buffer]
+        place = offset(buffer, (*argument.at, *(ZERO,) * len(argument.shape)))
+        if place is ZERO:
+            return name
+        return f"(const {TYPES[buffer.dtype]} *){name} + {index.factor(place)}"
 
     def packed(self, function: Function) -> Function:
         """An exported function, with its parameters in arrays."""
