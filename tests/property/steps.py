@@ -71,7 +71,8 @@ UNARY = {
     "gather columns": both(lambda xp, x: x[..., _places(xp, x.shape[-1])], EVERY, 1),
     "gather pairs": both(lambda xp, x: x[_places(xp, x.shape[0]), 1:][:, ::-1], EVERY, 2),
     "put": _put("set", None, EVERY),
-    "add up": _put("add", np.add),
+    # of float16, each sum is rounded here, and by NumPy each addition
+    "add up": _put("add", np.add)._replace(exact=False),
     "greatest": _put("max", np.maximum, "biu"),
     "negative": both(lambda xp, x: -x, FIELDS),
     "abs": same("abs"),
@@ -116,7 +117,8 @@ UNARY = {
     "sort": both(lambda xp, x: xp.sort(x, axis=0, stable=True), ANY, 1),
     "order": both(lambda xp, x: xp.argsort(x, axis=-1, stable=True), "biu", 1),
     "differences": both(lambda xp, x: xp.diff(x, axis=0), FIELDS, 1),
-    "running maximum": Step(lambda x: hnp.cummax(x, 0), lambda x: np.maximum.accumulate(x, 0), ANY, 1),
+    # which zero is the greater of 0.0 and -0.0 is not said
+    "running maximum": Step(lambda x: hnp.cummax(x, 0), lambda x: np.maximum.accumulate(x, 0), ANY, 1, False),
     "highest": both(lambda xp, x: xp.max(xp.pad(x, [(0, 1)] * x.ndim), axis=0), INTEGERS, 1),
     "lowest": both(lambda xp, x: xp.min(xp.pad(x, [(0, 1)] * x.ndim), axis=-1), INTEGERS, 1),
 }

@@ -42,7 +42,7 @@ EXPRESSIONS = {
     "add size": Row("{x:n} + {n}"),
     "multiply size": Row("{x:f} * {n}", 1),
     "divide size": Row("{x:f} / {n}", 9),
-    "power of size": Row("{x:f} * {n:a} ** 0.5", 9),
+    "power of size": Row("{x:f} * ({n:a} * {n:a}) ** 0.5", 9),
     "integers by size": Row("{x:i} // {n}"),
     "integers modulo size": Row("{x:i} % {n}"),
     "clip": Row("xp.clip({x:f}, -1.0, 1.0)"),
