@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import combinations
 from typing import NamedTuple
 
 from harp.trace.bounds import nonnegative
 from harp.trace.expr import Apply, Expr, walk
 from harp.trace.index import Index, Loop, loops_in, product, split_linear
-from harp.trace.node import MapReduce, Node, View, positions
+from harp.trace.node import MapReduce, Node, View, multiplies_matrices, positions
 from harp.trace.ops import INFO, Op, Reduce
 
 _FREE = {Op.CAST, Op.STOP, Op.OPAQUE}
@@ -123,25 +122,12 @@ def multiplies(root: Node, users: Mapping[Node, int]) -> bool:
     stack = [root]
     while stack:
         node = stack.pop()
-        if is_reduction(node):
-            if _is_product(node):
+        if isinstance(node, MapReduce) and node.reduce is not None:
+            if node.reduce is Reduce.SUM and multiplies_matrices(node, node.axes):
                 return True
         elif isinstance(node, (MapReduce, View)):
             stack += [operand for operand in node.inputs if users[operand] == 1]
     return False
-
-
-def _is_product(node: Node) -> bool:
-    """Whether rows of one operand meet columns of another one, in a sum of their products."""
-    if not isinstance(node, MapReduce) or node.reduce is not Reduce.SUM:
-        return False
-    if not isinstance(node.expr, Apply) or node.expr.op is not Op.MUL:
-        return False
-    axes = [loop for p in positions(node.domain) if isinstance(loop := p.atom, Loop)]
-    inner = {loop for loop in axes if loop.axis in node.axes}
-    views = [operand for operand in node.operands if isinstance(operand, View)]
-    moving = [{loop for p in view.index for loop in loops_in(p)} for view in views]
-    return any(a & inner and b & inner and a - b - inner and b - a - inner for a, b in combinations(moving, 2))
 
 
 def reduces_along_memory(node: MapReduce) -> bool | None:

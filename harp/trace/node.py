@@ -30,16 +30,16 @@ that is a guard.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator
-from itertools import count
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations, count
 
 import attrs
 import numpy as np
 
 from harp.trace.division import Substitution
 from harp.trace.dtypes import Buffer, DType, as_dtype, i64
-from harp.trace.expr import Const, Expr, substitute
-from harp.trace.index import Atom, Index, Loop, as_index, loop
+from harp.trace.expr import Apply, Const, Expr, substitute
+from harp.trace.index import Atom, Index, Loop, as_index, loop, loops_in
 from harp.trace.interning import Interned, InternedBase
 from harp.trace.ops import Op, Reduce
 from harp.trace.rows import ROWS, RowOp
@@ -273,6 +273,17 @@ class RowWise(Node):
 
 
 KINDS: tuple[type[Node], ...] = (Input, Constant, MapReduce, View, Gather, Scatter, Cumulative, Contiguous, RowWise)
+
+
+def multiplies_matrices(node: MapReduce, axes: Sequence[int]) -> bool:
+    """Whether a node's values, summed over some axes, are a matrix product: rows of one operand meet columns of another
+    one, and both move along what is summed."""
+    if not isinstance(node.expr, Apply) or node.expr.op is not Op.MUL:
+        return False
+    inner = {a for axis, p in enumerate(positions(node.domain)) if axis in axes and (a := p.atom) is not None}
+    views = [operand for operand in node.operands if isinstance(operand, View)]
+    moving = [{a for p in view.index for a in loops_in(p)} for view in views]
+    return any(a & inner and b & inner and a - b - inner and b - a - inner for a, b in combinations(moving, 2))
 
 
 def positions(shape: Shape) -> tuple[Index, ...]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from harp.errors import IntegerGradientError, MissingRuleError
+from harp.trace.dtypes import DType
 from harp.trace.expr import Expr, Operand, apply, cast, const, select
 from harp.trace.graph import Graph
+from harp.trace.index import loops_in
 from harp.trace.node import (
     Constant,
     Contiguous,
@@ -25,6 +27,7 @@ from harp.trace.node import (
     Shape,
     View,
     fresh_input,
+    multiplies_matrices,
     positions,
 )
 from harp.trace.ops import Op, Reduce
@@ -88,10 +91,15 @@ def _active_slots(node: MapReduce, active: Active) -> set[int]:
 
 def _accumulate(cotangents: dict[Node, Node], node: Node, part: Node) -> None:
     known = cotangents.get(node)
-    if known is not None:
-        operands = Operand(node.dtype, 0), Operand(node.dtype, 1)
-        part = MapReduce(node.shape, (known, part), apply(Op.ADD, *operands))
-    cotangents[node] = part
+    cotangents[node] = part if known is None else _added(known, part)
+
+
+def _added(a: Node, b: Node) -> Node:
+    return MapReduce(a.shape, (a, b), _sum_of(a.dtype))
+
+
+def _sum_of(dtype: DType) -> Expr:
+    return apply(Op.ADD, Operand(dtype, 0), Operand(dtype, 1))
 
 
 class _Sites:
@@ -190,7 +198,25 @@ def _map_reduce(node: MapReduce, ct: Node, active: Active) -> Cotangents:
 
 
 def _view(node: View, ct: Node, active: Active) -> Cotangents:
-    return [(node.src, view_adjoint(node, ct))]
+    """Products that the view's adjoint sums are matrix products, so they are added after that, not before: the three
+    products of an attention layer with one array are three matrix products in its gradient, too."""
+    used = {found.axis for p in node.index for found in loops_in(p)}
+    unused = [axis for axis in range(len(node.shape)) if axis not in used]
+    products: list[Node] = []
+    rest: Node | None = None
+    for part in _summands(ct):
+        if isinstance(part, MapReduce) and multiplies_matrices(part, unused):
+            products.append(part)
+        else:
+            rest = part if rest is None else _added(rest, part)
+    parts = products if rest is None else [*products, rest if products else ct]
+    return [(node.src, view_adjoint(node, part)) for part in parts]
+
+
+def _summands(node: Node) -> list[Node]:
+    """What was added up to a cotangent."""
+    is_sum = isinstance(node, MapReduce) and node.reduce is None and node.expr is _sum_of(node.dtype)
+    return [part for operand in node.inputs for part in _summands(operand)] if is_sum else [node]
 
 
 def _gather(node: Gather, ct: Node, active: Active) -> Cotangents:
