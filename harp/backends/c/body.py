@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.backends.c import fill, panel, parts, rows, stream, turned, update
+from harp.backends.c import fill, gemm, gemv_axpy, parts, rows, transpose
 from harp.backends.c.arena import constant_count
 from harp.backends.c.function import parameter, plain
 from harp.backends.c.index import IndexPrinter, division, times
@@ -208,13 +208,13 @@ class Body:
 
     def _selected(self, stmt: Nest) -> str | None:
         """One call for the whole nest, where there is a function for it."""
-        prints = update.Print(self._index.text, self._element, self._offset)
-        if (found := update.products(stmt)) is not None:
-            return update.call(found, prints) if update.is_packed(found) else panel.call(found, prints)
-        if (row := stream.match(stmt)) is not None:
-            return stream.call(row, prints)
-        if (piece := turned.match(stmt)) is not None:
-            return turned.call(piece, prints)
+        prints = gemm.Print(self._index.text, self._element, self._offset)
+        if (product := gemm.products(stmt)) is not None:
+            return str(gemm.call(product, prints))
+        if (row := gemv_axpy.match(stmt)) is not None:
+            return str(gemv_axpy.call(row, prints))
+        if (tile := transpose.match(stmt)) is not None:
+            return str(transpose.call(tile, prints))
         zeros = fill.match(stmt)
         if zeros is None or zeros.buffer in self._scalars:
             return None

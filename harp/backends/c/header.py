@@ -7,20 +7,8 @@ from collections.abc import Mapping
 from functools import cache
 from string import Template
 
-from harp.backends.c import (
-    dots,
-    halves,
-    math,
-    math_double,
-    math_power,
-    math_wide,
-    panel,
-    rows,
-    sorting,
-    stream,
-    turned,
-    update,
-)
+from harp.backends.c import halves, math, math_double, math_power, math_wide
+from harp.backends.c.kernels import KERNELS
 from harp.backends.c.scalar import TYPES
 from harp.trace.dtypes import ALL, DType, Kind, f32, real_of
 
@@ -305,16 +293,10 @@ def _fields(dtype: DType) -> dict[str, str]:
     }
 
 
-# What programs share, by name.
-LIBRARY = {**panel.SHARED, **update.SHARED, **stream.SHARED, **dots.SHARED, **turned.SHARED, **sorting.SHARED}
-
-
 @cache
 def helpers() -> Mapping[str, str]:
     """Every helper by name, each after those that it calls."""
-    declared = {name: f"{function.declaration};\n" for name, function in LIBRARY.items()}
-    declared |= {"harp_parallel": _PARALLEL, "harp_take_row": rows.TAKE}
-    found = {**_OF_C, **_PLAIN, **declared, **math.PLAIN, **math_wide.tables()}
+    found = {**_OF_C, **_PLAIN, "harp_parallel": _PARALLEL, **math.PLAIN, **math_wide.tables()}
     # float32's functions call those of float64
     floats = [dtype for dtype in reversed(ALL) if dtype.is_float and not dtype.is_half]
     families = [(dtype, family) for dtype in ALL if not dtype.is_half for family in _FAMILIES[dtype.kind]]
@@ -346,4 +328,6 @@ def header(body: str) -> str:
         if name not in needed:
             needed.add(name)
             wanted += [other for other in words(table[name]) if other in table]
-    return "\n".join([_PREAMBLE, *(text for name, text in table.items() if name in needed)])
+    headers = sorted({KERNELS[word].header for word in words(body) if word in KERNELS})
+    includes = "".join(f'#include "{name}"\n' for name in headers)
+    return "\n".join([_PREAMBLE + includes, *(text for name, text in table.items() if name in needed)])

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from typing import NamedTuple
 
-from harp.backends.c import update
+from harp.backends.c import gemm
 from harp.backends.c.function import STATIC, define
 from harp.backends.c.header import words
 from harp.backends.c.values import Line, Lines
@@ -24,8 +24,8 @@ from harp.lower.loops import Alloc, Digits, For, If, Let, Nest, Row, Segments, S
 from harp.trace.division import Substitution
 from harp.trace.index import ZERO, Atom, Index, Loop, value_atoms
 
-# Multiply-adds of an update that cost as much as one operation elsewhere: its operands are in registers.
-_UPDATE = 8
+# Multiply-adds of a product that cost as much as one operation elsewhere: its operands are in registers.
+_PRODUCT = 8
 # Operations for each element of a row that is sorted or searched.
 _ROW = 32
 
@@ -125,5 +125,5 @@ class _Work:
             elif isinstance(head, Segments):  # as one run of all
                 whole = {head.loop: ZERO, head.offset: ZERO, head.length: seen(head.loop.extent)}
                 first = {**first, **whole, **dict.fromkeys(head.digits.loops, ZERO)}
-        inner = f"1.0/{_UPDATE}" if update.products(stmt) else self.of(stmt.body, first)
+        inner = f"1.0/{_PRODUCT}" if gemm.products(stmt) else self.of(stmt.body, first)
         return "*".join([*extents, inner])

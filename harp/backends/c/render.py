@@ -22,9 +22,10 @@ from harp.backends.c import halves, parts
 from harp.backends.c.arena import STACK_BYTES, add_lets, needs_check, scratch_lines, slot_size
 from harp.backends.c.body import Body
 from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define, parameter, plain
-from harp.backends.c.header import LIBRARY, header, words
+from harp.backends.c.header import header, words
 from harp.backends.c.index import IndexPrinter
 from harp.backends.c.interface import Interface
+from harp.backends.c.kernels import KERNELS, linked
 from harp.backends.c.scalar import TYPES
 from harp.backends.c.values import Lines
 from harp.backends.protocol import Source, Unit
@@ -229,14 +230,10 @@ def _callees_first(functions: Mapping[str, Region]) -> list[str]:
 
 
 def _source(texts: Sequence[str]) -> Source:
-    """With the units of the functions that the texts, or these units, call; they take longest, so they come first."""
-    shared: dict[str, Unit] = {}
-    found = list(texts)
-    while found:
-        new = {word for word in words(found.pop()) if word in LIBRARY and word not in shared}
-        shared |= {name: LIBRARY[name].unit() for name in sorted(new)}
-        found += [shared[name].text for name in new]
-    return Source((*shared.values(), *(Unit(text, halves.flags(text)) for text in texts)))
+    """With the units of the kernels that the texts call; they take longest, so they come first."""
+    called = {word for text in texts for word in words(text) if word in KERNELS}
+    shared = [kernel.unit() for kernel in linked(called)]
+    return Source((*shared, *(Unit(text, halves.flags(text)) for text in texts)))
 
 
 def _partition(kernels: Sequence[Function]) -> list[list[Function]]:

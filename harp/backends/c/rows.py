@@ -1,8 +1,8 @@
-"""Functions of whole rows in C: the call for each, of the functions of `harp.backends.c.sorting`.
+"""Functions of whole rows in C: the calls of the kernels that sort and search.
 
 out[row, :] = sort_by(keys[row, :], values[row, :])
-    ->  status |= harp_order_f32(n, &keys[row*n], &work[n], work, 0, harp_parallel);
-        harp_take(n, &work[n], &values[row*n], &out[row*n]);
+    ->  status |= harp_argsort_f32(n, &keys[row*n], &work[n], work, 0, harp_parallel);
+        harp_take_row(n, &work[n], &values[row*n], &out[row*n]);
 """
 
 from __future__ import annotations
@@ -10,15 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from harp.backends.c.sorting import name
+from harp.backends.c.kernels import sort
 from harp.lower.loops import Buffer, Row
 from harp.trace.index import ZERO, Index
 from harp.trace.rows import RowOp
-
-TAKE = """\
-/* Elements of a row by their places. */
-#define harp_take_row(n, places, from, to) for (int64_t at = 0; at < (n); ++at) (to)[at] = (from)[(places)[at]]
-"""
 
 
 class Print(NamedTuple):
@@ -44,7 +39,7 @@ def _keys(row: Row, prints: Print, stem: str, target: str) -> str:
     keys, room = row.sources[0], prints.name(row.work)
     length = prints.text(row.lane.extent)
     given = f"{length}, {_pointer(row, keys, prints)}, {target}, {room}, {int(row.reverse)}, harp_parallel"
-    return f"status |= {name(stem, keys.dtype)}({given});"
+    return f"status |= {sort(stem, keys.dtype)}({given});"
 
 
 def _sort(row: Row, prints: Print) -> list[str]:
@@ -52,7 +47,7 @@ def _sort(row: Row, prints: Print) -> list[str]:
 
 
 def _order(row: Row, prints: Print) -> list[str]:
-    return [_keys(row, prints, "order", _pointer(row, row.target, prints))]
+    return [_keys(row, prints, "argsort", _pointer(row, row.target, prints))]
 
 
 def _sort_by(row: Row, prints: Print) -> list[str]:
@@ -61,7 +56,7 @@ def _sort_by(row: Row, prints: Print) -> list[str]:
     places = f"(int64_t *)&{prints.element(row.work, (row.lane.extent,))}"
     values, target = (_pointer(row, buffer, prints) for buffer in (row.sources[1], row.target))
     taken = f"harp_take_row({length}, {places}, {values}, {target});"
-    return [_keys(row, prints, "order", places), "if (status == 0)", f"    {taken}"]
+    return [_keys(row, prints, "argsort", places), "if (status == 0)", f"    {taken}"]
 
 
 def _search(row: Row, prints: Print) -> list[str]:
@@ -69,7 +64,7 @@ def _search(row: Row, prints: Print) -> list[str]:
     rows = f"{prints.text(table.shape[-1])}, {_pointer(row, table, prints)}"
     part = f"{prints.text(row.lane.extent)}, {_pointer(row, values, prints, row.start)}"
     target = _pointer(row, row.target, prints, row.start)
-    return [f"{name('search', table.dtype)}({rows}, {part}, {target}, {int(row.reverse)});"]
+    return [f"{sort('searchsorted', table.dtype)}({rows}, {part}, {target}, {int(row.reverse)});"]
 
 
 _CALLS: Mapping[RowOp, Callable[[Row, Print], list[str]]] = {

@@ -69,10 +69,10 @@ static uint32_t help(void)
         const int64_t chunks = atomic_load_explicit(&job_chunks, memory_order_relaxed);
         const int64_t chunk = (uint32_t)word;
         if ((uint32_t)word == CLOSED || chunk >= chunks) return (uint32_t)(word >> 32);
-        if (!atomic_compare_exchange_weak_explicit(
-                &state, &word, word + 1, memory_order_acq_rel, memory_order_relaxed)) continue;
+        if (!atomic_compare_exchange_weak_explicit(&state, &word, word + 1, memory_order_acq_rel, memory_order_relaxed))
+            continue;
         const int64_t each = count / chunks, more = count % chunks;
-        const int64_t begin = chunk*each + (chunk < more ? chunk : more);
+        const int64_t begin = chunk * each + (chunk < more ? chunk : more);
         part(given, begin, begin + each + (chunk < more));
         atomic_fetch_add_explicit(&finished, 1, memory_order_release);
     }
@@ -148,10 +148,7 @@ static void after_fork(void)
     inside = 0;
 }
 
-__attribute__((constructor)) static void prepare(void)
-{
-    pthread_atfork(NULL, NULL, after_fork);
-}
+__attribute__((constructor)) static void prepare(void) { pthread_atfork(NULL, NULL, after_fork); }
 
 /* How many threads work on a job, the caller included. */
 EXPORT void harp_pool_set_threads(int count)
@@ -160,15 +157,9 @@ EXPORT void harp_pool_set_threads(int count)
 }
 
 /* The same for calls from this thread only; 0 takes that back. */
-EXPORT void harp_pool_set_mine(int count)
-{
-    mine = count < 0 ? 0 : count > MOST_THREADS ? MOST_THREADS : count;
-}
+EXPORT void harp_pool_set_mine(int count) { mine = count < 0 ? 0 : count > MOST_THREADS ? MOST_THREADS : count; }
 
-EXPORT int harp_pool_started(void)
-{
-    return atomic_load(&started);
-}
+EXPORT int harp_pool_started(void) { return atomic_load(&started); }
 
 /* All iterations of a parallel loop. */
 EXPORT void harp_pool_run(part_function *part, void *given, int64_t count, double work)
@@ -180,7 +171,7 @@ EXPORT void harp_pool_run(part_function *part, void *given, int64_t count, doubl
         return;
     }
     if (atomic_load_explicit(&started, memory_order_relaxed) < threads - 1) start(threads - 1);
-    const int64_t most = (int64_t)threads*CHUNKS_PER_THREAD, chunks = count < most ? count : most;
+    const int64_t most = (int64_t)threads * CHUNKS_PER_THREAD, chunks = count < most ? count : most;
     const uint64_t number = (atomic_load_explicit(&state, memory_order_relaxed) >> 32) + 1;
     atomic_store_explicit(&state, (number - 1) << 32 | CLOSED, memory_order_release);
     atomic_store_explicit(&job_part, part, memory_order_relaxed);
