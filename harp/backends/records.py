@@ -39,9 +39,7 @@ class Record(NamedTuple):
     donated: Pairs = ()
 
 
-def record_key(
-    graph: bytes, options: CompileOptions, donated: Sequence[int] = (), kind: str = "program"
-) -> str | None:
+def record_key(graph: bytes, options: CompileOptions, donated: Sequence[int] = (), kind: str = "program") -> str | None:
     """The key for the digest of a graph and the inputs given up; None where nothing can be remembered of it."""
     toolchain = find_toolchain()
     if toolchain is None or not sources.LOADED:
