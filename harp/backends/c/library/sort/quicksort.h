@@ -64,9 +64,7 @@ static inline void exchange(vector *a, vector *b)
     *a = least;
 }
 
-/* What a network exchanges to sort four numbers, and then four more, and then all eight (Batcher's odd-even merges). */
-static const int pairs[19][2] = {{0, 1}, {2, 3}, {0, 2}, {1, 3}, {1, 2}, {4, 5}, {6, 7}, {4, 6}, {5, 7}, {5, 6},
-                                 {0, 4}, {1, 5}, {2, 6}, {3, 7}, {2, 4}, {3, 5}, {1, 2}, {3, 4}, {5, 6}};
+#define EXCHANGE(i, j) exchange(&x[i], &x[j])
 
 /* Of the two results, lanes of `upper` get the greater one. */
 static inline vector choose(vector a, vector b, lanes upper)
@@ -110,7 +108,13 @@ static inline __attribute__((always_inline)) void sorting_network(int64_t n, con
         const lanes some = i < whole ? (lanes)~0u : i == whole ? rest : 0;
         x[i] = MM(mask_loadu_epi)(last, some, from + i * LANES);
     }
-    for (int i = 0; i < (count == 8 ? 19 : 5); ++i) exchange(&x[pairs[i][0]], &x[pairs[i][1]]);
+    /* In each lane: four vectors, the other four, and all eight (Batcher's odd-even merges). */
+    EXCHANGE(0, 1), EXCHANGE(2, 3), EXCHANGE(0, 2), EXCHANGE(1, 3), EXCHANGE(1, 2);
+    if (count == 8) {
+        EXCHANGE(4, 5), EXCHANGE(6, 7), EXCHANGE(4, 6), EXCHANGE(5, 7), EXCHANGE(5, 6);
+        EXCHANGE(0, 4), EXCHANGE(1, 5), EXCHANGE(2, 6), EXCHANGE(3, 7), EXCHANGE(2, 4), EXCHANGE(3, 5);
+        EXCHANGE(1, 2), EXCHANGE(3, 4), EXCHANGE(5, 6);
+    }
     merge(x, count, 0);
     merge(x, count, 1);
     merge(x, count, 2);
