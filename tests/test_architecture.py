@@ -68,6 +68,13 @@ def test_functions_are_short():
     report([f"{where}: {name} has {n} lines" for where, name, n in found if n > MAX_FUNCTION_LINES])
 
 
+def test_c_is_in_files_of_its_own():
+    """Where compilers, formatters and sanitizers see it: strings have a few lines at most."""
+    assert C_FILES
+    found = [(where, node.value) for where, node in walk(ast.Constant) if isinstance(node.value, str)]
+    report([where for where, text in found if sum(line.endswith((";", "{", "}")) for line in text.split("\n")) > 10])
+
+
 def test_every_c_file_says_what_it_does():
     report([str(path.relative_to(ROOT)) for path in C_FILES if not path.read_text("utf-8").startswith("/* ")])
 

@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 from harp.backends.c import gemm
 from harp.backends.c.function import STATIC, define
-from harp.backends.c.header import words
-from harp.backends.c.values import Line, Lines
+from harp.backends.c.values import Line, Lines, words
 from harp.lower.cost import count_operations
 from harp.lower.loops import Alloc, Digits, For, If, Let, Nest, Row, Segments, Seq, Space, Stmt, Store
 from harp.trace.division import Substitution
@@ -29,6 +28,8 @@ _PRODUCT = 8
 # Operations for each element of a row that is sorted or searched.
 _ROW = 32
 
+# Where it is declared that something runs the parts; and what does so at first.
+HEADER = "parallel.h"
 DEFINITION = """\
 static void harp_serial(harp_part *part, void *given, int64_t count, double work)
 {

@@ -16,17 +16,16 @@ kernels of the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
-from harp.backends.c import halves, parts
+from harp.backends.c import parts
 from harp.backends.c.arena import STACK_BYTES, add_lets, needs_check, scratch_lines, slot_size
 from harp.backends.c.body import Body
 from harp.backends.c.function import EXPORTED, SHARED, STATIC, Function, define, parameter, plain
-from harp.backends.c.header import header, words
 from harp.backends.c.index import IndexPrinter
 from harp.backends.c.interface import Interface
 from harp.backends.c.kernels import KERNELS, linked
-from harp.backends.c.scalar import TYPES
+from harp.backends.c.scalar import HALVES, TYPES
 from harp.backends.c.values import Lines
 from harp.backends.protocol import Source, Unit
 from harp.errors import VerificationError
@@ -37,6 +36,9 @@ from harp.trace.index import Atom, Loop
 
 # Loops in a unit, about: what costs a compiler several times more than starting it.
 _UNIT_LOOPS = 42
+# Where numbers of 16 bits stand beside floats, gcc prints each loop for two vectors at once; what these leave then goes
+# one by one, not by a loop for each shorter vector, in half the compiling time.
+_OF_HALVES = ("--param=vect-epilogues-nomask=0",)
 
 
 def interface(program: Program) -> Interface:
@@ -69,23 +71,30 @@ class _Renderer:
 
     def source(self) -> Source:
         """The units. Each holds some of the kernels and all functions that kernels call."""
-        called = [self.function(name).definition(STATIC) for name in _callees_first(self.functions)]
+        called = [self.function(name) for name in _callees_first(self.functions)]
         kernels = [self.kernel(number, kernel) for number, kernel in enumerate(self.program.kernels)]
         scratch, run = self.scratch(), self.run(kernels)
         packed = [self.packed(scratch), self.packed(run)] if interface(self.program).packed else []
-        runner = [parts.DEFINITION] if any("harp_parallel" in k.definition("") for k in kernels) else []
+        runner = [parts.DEFINITION] if any(parts.HEADER in kernel.uses for kernel in kernels) else []
         exported = [*runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
+        uses = _uses((*called, *kernels))
         groups = _partition(kernels)
         if len(groups) == 1:
-            return _source([self.unit([*called, *(k.definition(STATIC) for k in kernels), *exported])])
-        first, *others = [[kernel.definition(SHARED) for kernel in group] for group in groups]
+            texts = [f.definition(STATIC) for f in (*called, *kernels)]
+            return _source([self.unit([*texts, *exported], uses)], uses)
         declared = "\n".join(kernel.declaration() for group in groups[1:] for kernel in group)
-        return _source([self.unit([declared, *called, *first, *exported]), *(self.unit(called + g) for g in others)])
+        texts = [f.definition(STATIC) for f in called]
+        first, *others = [[*texts, *(kernel.definition(SHARED) for kernel in group)] for group in groups]
+        here, *elsewhere = [_uses((*called, *group)) for group in groups]
+        units = [self.unit([declared, *first, *exported], here | ({parts.HEADER} if runner else set()))]
+        return _source([*units, *map(self.unit, others, elsewhere)], uses)
 
-    def unit(self, parts: Sequence[str]) -> str:
-        """A file to compile."""
-        body = "\n\n".join(parts)
-        return f"{self.title()}\n{header(body)}\n{body}\n"
+    def unit(self, texts: Sequence[str], uses: Set[str]) -> Unit:
+        """A file to compile, which uses these headers and kernels."""
+        headers = sorted({KERNELS[name].header if name in KERNELS else name for name in uses})
+        includes = "\n".join(f'#include "{name}"' for name in ("generated.h", *headers))
+        body = "\n\n".join(texts)
+        return Unit(f"{self.title()}\n{includes}\n\n{body}\n", _OF_HALVES if HALVES in uses else ())
 
     def title(self) -> str:
         """What the parameters of the program are."""
@@ -229,11 +238,14 @@ def _callees_first(functions: Mapping[str, Region]) -> list[str]:
     return order
 
 
-def _source(texts: Sequence[str]) -> Source:
-    """With the units of the kernels that the texts call; they take longest, so they come first."""
-    called = {word for text in texts for word in words(text) if word in KERNELS}
-    shared = [kernel.unit() for kernel in linked(called)]
-    return Source((*shared, *(Unit(text, halves.flags(text)) for text in texts)))
+def _uses(functions: Iterable[Function]) -> frozenset[str]:
+    """The headers and kernels of the library that they use."""
+    return frozenset[str]().union(*(function.uses for function in functions))
+
+
+def _source(units: Sequence[Unit], uses: Set[str]) -> Source:
+    """With the units of the kernels that these units call; they take longest, so they come first."""
+    return Source((*(kernel.unit() for kernel in linked(name for name in uses if name in KERNELS)), *units))
 
 
 def _partition(kernels: Sequence[Function]) -> list[list[Function]]:

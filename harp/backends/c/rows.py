@@ -24,6 +24,11 @@ class Print(NamedTuple):
     name: Callable[[Buffer], str]
 
 
+def kernel(row: Row) -> str:
+    """The kernel that is called."""
+    return sort(_STEMS[row.function], row.sources[0].dtype)
+
+
 def call(row: Row, prints: Print) -> list[str]:
     """The lines for one row."""
     return _CALLS[row.function](row, prints)
@@ -33,21 +38,21 @@ def _pointer(row: Row, buffer: Buffer, prints: Print, start: Index = ZERO) -> st
     return f"&{prints.element(buffer, (*row.at_of(buffer), start))}"
 
 
-def _keys(row: Row, prints: Print, stem: str, target: str) -> str:
+def _keys(row: Row, prints: Print, target: str) -> str:
     """The call of a function that sorts keys."""
     assert row.work is not None
     keys, room = row.sources[0], prints.name(row.work)
     length = prints.text(row.lane.extent)
     given = f"{length}, {_pointer(row, keys, prints)}, {target}, {room}, {int(row.reverse)}, harp_parallel"
-    return f"status |= {sort(stem, keys.dtype)}({given});"
+    return f"status |= {kernel(row)}({given});"
 
 
 def _sort(row: Row, prints: Print) -> list[str]:
-    return [_keys(row, prints, "sort", _pointer(row, row.target, prints))]
+    return [_keys(row, prints, _pointer(row, row.target, prints))]
 
 
 def _order(row: Row, prints: Print) -> list[str]:
-    return [_keys(row, prints, "argsort", _pointer(row, row.target, prints))]
+    return [_keys(row, prints, _pointer(row, row.target, prints))]
 
 
 def _sort_by(row: Row, prints: Print) -> list[str]:
@@ -56,7 +61,7 @@ def _sort_by(row: Row, prints: Print) -> list[str]:
     places = f"(int64_t *)&{prints.element(row.work, (row.lane.extent,))}"
     values, target = (_pointer(row, buffer, prints) for buffer in (row.sources[1], row.target))
     taken = f"harp_take_row({length}, {places}, {values}, {target});"
-    return [_keys(row, prints, "argsort", places), "if (status == 0)", f"    {taken}"]
+    return [_keys(row, prints, places), "if (status == 0)", f"    {taken}"]
 
 
 def _search(row: Row, prints: Print) -> list[str]:
@@ -64,9 +69,15 @@ def _search(row: Row, prints: Print) -> list[str]:
     rows = f"{prints.text(table.shape[-1])}, {_pointer(row, table, prints)}"
     part = f"{prints.text(row.lane.extent)}, {_pointer(row, values, prints, row.start)}"
     target = _pointer(row, row.target, prints, row.start)
-    return [f"{sort('searchsorted', table.dtype)}({rows}, {part}, {target}, {int(row.reverse)});"]
+    return [f"{kernel(row)}({rows}, {part}, {target}, {int(row.reverse)});"]
 
 
+_STEMS: Mapping[RowOp, str] = {
+    RowOp.SORT: "sort",
+    RowOp.ORDER: "argsort",
+    RowOp.SORT_BY: "argsort",
+    RowOp.SEARCH: "searchsorted",
+}
 _CALLS: Mapping[RowOp, Callable[[Row, Print], list[str]]] = {
     RowOp.SORT: _sort,
     RowOp.ORDER: _order,
