@@ -28,6 +28,7 @@ fuzz: $(VENV)/test.stamp
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff format --check .
+	find harp -name '*.[ch]' | xargs $(BIN)/clang-format --dry-run --Werror
 	$(BIN)/ruff check .
 	$(BIN)/mypy --strict harp
 	$(BIN)/lint-imports

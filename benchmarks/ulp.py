@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from harp.backends.c import scalar
-from harp.backends.c.header import header
 from harp.backends.toolchain import base_flags, find_toolchain
 from harp.trace.dtypes import DType, f32, f64
 from harp.trace.ops import INFO, Op
@@ -90,8 +89,11 @@ def build(folder: pathlib.Path, ops: tuple[Op, ...] = OPS, *more: str) -> dict[t
             exact = ", ".join(f"({fields['W']}){x}" for x in arguments)
             body += SOURCE.format(**fields, name=f"{op.value}_{dtype.name}", call=call, libm=op.value, x=exact)
     source, library = folder / "ulp.c", folder / "ulp.so"
-    source.write_text("#include <math.h>\n" + header(body) + body)
-    flags = [*base_flags(toolchain), *more, "-Wall", "-Wextra", "-Werror", "-O2", "-shared"]
+    headers = sorted({name for op in ops for dtype in TYPES for name in scalar.operation_headers(op, dtype)})
+    includes = "".join(f'#include "{name}"\n' for name in ("generated.h", *headers))
+    source.write_text("#include <math.h>\n" + includes + body)
+    folder = pathlib.Path(scalar.__file__).with_name("library")
+    flags = [f"-I{folder}", *base_flags(toolchain), *more, "-Wall", "-Wextra", "-Werror", "-O2", "-shared"]
     subprocess.run([*toolchain.command, *flags, str(source), "-o", str(library), "-lm"], check=True)
     loaded = ctypes.CDLL(str(library))
     return {(op, dtype): _worst(loaded[f"worst_{op.value}_{dtype.name}"]) for op in ops for dtype in TYPES}

@@ -18,9 +18,11 @@ import harp.random
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = sorted((ROOT / "harp").rglob("*.py"))
+C_FILES = sorted(p for p in (ROOT / "harp").rglob("*") if p.suffix in (".c", ".h"))
 FOLDERS = ("benchmarks", "docs", "examples")
 TEXTS = [
     *SOURCES,
+    *C_FILES,
     *(p for folder in FOLDERS for p in sorted((ROOT / folder).rglob("*")) if p.suffix in (".py", ".md")),
     *(ROOT / file for file in ("CHANGELOG.md", "Makefile", "README.md", "pyproject.toml")),
 ]
@@ -57,13 +59,24 @@ def report(problems: list[str]) -> None:
 
 
 def test_files_are_short():
-    lengths = {path: len(path.read_text("utf-8").splitlines()) for path in SOURCES}
+    lengths = {path: len(path.read_text("utf-8").splitlines()) for path in (*SOURCES, *C_FILES)}
     report([f"{p.relative_to(ROOT)}: {n} lines" for p, n in lengths.items() if n >= MAX_LINES])
 
 
 def test_functions_are_short():
     found = ((where, node.name, node.end_lineno - node.lineno + 1) for where, node in walk(*FUNCTIONS))
     report([f"{where}: {name} has {n} lines" for where, name, n in found if n > MAX_FUNCTION_LINES])
+
+
+def test_c_is_in_files_of_its_own():
+    """Where compilers, formatters and sanitizers see it: strings have a few lines at most."""
+    assert C_FILES
+    found = [(where, node.value) for where, node in walk(ast.Constant) if isinstance(node.value, str)]
+    report([where for where, text in found if sum(line.endswith((";", "{", "}")) for line in text.split("\n")) > 10])
+
+
+def test_every_c_file_says_what_it_does():
+    report([str(path.relative_to(ROOT)) for path in C_FILES if not path.read_text("utf-8").startswith("/* ")])
 
 
 def test_every_module_has_a_docstring():

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harp.backends import cache, elf
+from harp.backends.library import included, write
 from harp.backends.options import CompileOptions
 from harp.backends.process import Group, TimedOut
 from harp.backends.progress import announced
@@ -22,6 +23,8 @@ from harp.errors import ToolchainError
 _SECONDS = 300.0
 # How flags begin that only gcc knows.
 _OF_GCC = ("--param", "-fno-ivopts")
+# Where the files lie that a unit includes, beside it.
+_LIBRARY = "library"
 _ADVICE = "`python -m harp doctor` says what was found; set HARP_CC to another compiler, or to none for NumPy"
 
 
@@ -34,7 +37,9 @@ class Built(NamedTuple):
 
 def cache_key(units: Iterable[Unit], flags: tuple[str, ...], toolchain: Toolchain) -> str:
     """Covers everything that the library depends on."""
+    units = tuple(units)
     texts = [word for unit in units for word in (unit.text, *unit.flags)]
+    texts += included(*(unit.text for unit in units)).values()
     facts = [*texts, *flags, *program_flags(toolchain), toolchain.family.value, toolchain.version, *toolchain.command]
     return hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
 
@@ -91,7 +96,8 @@ def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> by
 
 def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, directory: Path) -> bytes:
     """The library of one unit in one run; several are compiled each on its own, at the same time, and linked."""
-    library = directory / "program.so"
+    write(included(*(unit.text for unit in source.units)), directory / _LIBRARY)
+    result = directory / "program.so"
     if len(source.units) == 1:
         files = [_written(source.units[0], directory / "unit0.c")]
         flags = _all_flags(source.units[0], flags, toolchain)
@@ -99,14 +105,26 @@ def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, director
         places = [directory / f"unit{number}" for number in range(len(source.units))]
         with Group() as group:
             files = group.map(lambda unit, to: _object(unit, flags, toolchain, to, group), source.units, places)
-    _run((*toolchain.command, *flags, "-shared", "-o", str(library), *map(str, files), "-lm"), library)
-    damage = elf.damage(library)
+    _run(
+        (
+            *toolchain.command,
+            *flags,
+            f"-I{directory / _LIBRARY}",
+            "-shared",
+            "-o",
+            str(result),
+            *map(str, files),
+            "-lm",
+        ),
+        result,
+    )
+    damage = elf.damage(result)
     if damage:
         raise ToolchainError(
             f"the C compiler made a library that {damage}; if the disk of {directory} is full, set TMPDIR to a "
             f"directory on another one; {_ADVICE}"
         )
-    return library.read_bytes()
+    return result.read_bytes()
 
 
 def _object(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain, place: Path, group: Group) -> Path:
@@ -119,7 +137,8 @@ def _object(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain, place: Pat
         result.write_bytes(cache.read(kept))
         return result
     code = _written(unit, place.with_suffix(".c"))
-    _run((*toolchain.command, *_all_flags(unit, flags, toolchain), "-c", "-o", str(result), str(code)), result, group)
+    given = (*_all_flags(unit, flags, toolchain), f"-I{place.parent / _LIBRARY}")
+    _run((*toolchain.command, *given, "-c", "-o", str(result), str(code)), result, group)
     if unit.shared and elf.damage(result, elf.OBJECT) is None:
         cache.put(key, ".o", result.read_bytes())
     return result

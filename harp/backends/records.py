@@ -39,7 +39,7 @@ class Record(NamedTuple):
     donated: Pairs = ()
 
 
-def record_key(graph: bytes, options: CompileOptions, donated: Sequence[int] = ()) -> str | None:
+def record_key(graph: bytes, options: CompileOptions, donated: Sequence[int] = (), kind: str = "program") -> str | None:
     """The key for the digest of a graph and the inputs given up; None where nothing can be remembered of it."""
     toolchain = find_toolchain()
     if toolchain is None or not sources.LOADED:
@@ -48,7 +48,7 @@ def record_key(graph: bytes, options: CompileOptions, donated: Sequence[int] = (
     flags = [*base_flags(toolchain), *program_flags(toolchain), *options.flags(), str(toolchain.fma)]
     # NumPy computes with numbers that are folded.
     facts = [graph.hex(), repr([*donated]), sources.LOADED, sys.version, np.__version__, *compiler, *flags]
-    return "program-" + hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
+    return f"{kind}-" + hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
 
 
 def recall(key: str) -> Record | None:

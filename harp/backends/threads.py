@@ -10,17 +10,20 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol, cast
 
-from harp.backends.load import Library, build_and_load
+from harp.backends.load import Library, build_and_load, find_and_load
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
+from harp.backends.records import Record, recall, record_key, remember
 from harp.config import log, on_threads, settings
 from harp.errors import ToolchainError
 from harp.locks import forkable_lock
 
 # Scalar operations, about: what takes as long as waking a thread, some microseconds.
 _LEAST_WORK = 65536
+
+_NAMES = ("harp_pool_run", "harp_pool_set_threads", "harp_pool_set_mine")
+_OPTIONS = CompileOptions()
 
 _lock = forkable_lock(sys.modules[__name__])
 _pool: list[Library | None] = []
@@ -30,10 +33,8 @@ def pool() -> Library | None:
     """The pool, with the number of threads that is wanted; None where it cannot be made."""
     with _lock:
         if not _pool:
-            unit = Unit(f"#define HARP_POOL_LEAST_WORK {_LEAST_WORK}.0\n{_source()}", ("-pthread",), shared=True)
-            names = ["harp_pool_run", "harp_pool_set_threads", "harp_pool_set_mine"]
             try:
-                library = build_and_load(Source((unit,)), CompileOptions(), names=names)
+                library = _find() or _make()
                 library.keep()
                 _pool.append(library)
             except ToolchainError as error:
@@ -44,14 +45,21 @@ def pool() -> Library | None:
         return _pool[0]
 
 
-def _source() -> str:
-    """Through the loader, as importlib.resources has it, which takes longer to import than to find a program."""
-    loader = cast(_Loader, __spec__.loader)
-    return loader.get_data(os.path.join(os.path.dirname(__file__), "c", "pool.c")).decode()
+def _find() -> Library | None:
+    """What another process made of the same files, which need not be read for that."""
+    key = record_key(b"", _OPTIONS, kind="pool")
+    record = recall(key) if key is not None else None
+    return find_and_load(record.library, _NAMES) if record is not None else None
 
 
-class _Loader(Protocol):
-    def get_data(self, path: str) -> bytes: ...
+def _make() -> Library:
+    """Raises ToolchainError."""
+    text = f'#define HARP_POOL_LEAST_WORK {_LEAST_WORK}.0\n#include "pool.c"\n'
+    library = build_and_load(Source((Unit(text, ("-pthread",), shared=True),)), _OPTIONS, names=_NAMES)
+    key = record_key(b"", _OPTIONS, kind="pool")
+    if key is not None:
+        remember(key, Record(library.key, 0, 0, 0, False))
+    return library
 
 
 def _apply(count: int) -> None:

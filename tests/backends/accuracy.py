@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
+from harp.backends.c import scalar
 from harp.trace.dtypes import DType
 from harp.trace.ops import INFO, Op
 
@@ -20,11 +22,26 @@ NAMES = {
     Op.ACOSH: "arccosh",
     Op.ATANH: "arctanh",
 }
-FLAGS = ("-std=gnu11", "-O2", "-ftree-vectorize", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off")
+LIBRARY = Path(scalar.__file__).with_name("library")
+FLAGS = (
+    f"-I{LIBRARY}",
+    "-std=gnu11",
+    "-O2",
+    "-ftree-vectorize",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=off",
+)
 STRICT = ("-fwrapv", "-Wall", "-Wextra", "-Werror", "-c", "-x", "c", "-")
 ROOT = Path(__file__).resolve().parents[2]
 CLANG = (sys.executable, "-m", "ziglang", "cc")
 INSTRUCTIONS = {"baseline": (), "avx2": ("-mavx2", "-mfma"), "avx512": ("-march=x86-64-v4",)}
+
+
+def unit(body: str, ops: Iterable[Op], *dtypes: DType) -> str:
+    """A unit of C that uses these operations."""
+    headers = sorted({name for op in ops for dtype in dtypes for name in scalar.operation_headers(op, dtype)})
+    return "".join(f'#include "{name}"\n' for name in ("generated.h", *headers)) + body
 
 
 def specials(dtype: DType) -> np.ndarray:

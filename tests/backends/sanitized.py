@@ -75,6 +75,10 @@ def sound() -> None:
         wanted = order[order < len(found)]
         np.testing.assert_array_equal(np.asarray(places), wanted)
         np.testing.assert_array_equal(np.asarray(found), x[wanted])
+    table, whole = x[order], (x * 1e6).astype(np.int64)
+    np.testing.assert_array_equal(np.asarray(harp.jit(hnp.searchsorted)(table, x)), np.searchsorted(table, x))
+    np.testing.assert_array_equal(np.asarray(harp.jit(hnp.sort)(whole)), np.sort(whole))
+    np.testing.assert_array_equal(np.asarray(harp.jit(hnp.argsort)(whole)), np.argsort(whole, kind="stable"))
     for y in (x, x[:1000]):
         sums = harp.jit(lambda x: hnp.cumsum(x))(y), harp.jit(harp.grad(lambda x: hnp.sum(hnp.cumsum(x))))(y)
         np.testing.assert_allclose(np.asarray(sums[0]), np.cumsum(y, dtype=np.float64), atol=0.1)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 
 import harp
 from harp.backends import build as building
-from harp.backends import cache, load, toolchain
+from harp.backends import cache, library, load, toolchain
 from harp.backends.load import Library, build_and_load
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
@@ -381,3 +382,35 @@ def test_a_slow_compiler_is_announced(tmp_path, monkeypatch, caplog):
     with caplog.at_level("INFO", "harp"):
         assert build_and_load(Source((Unit(SOURCE),)), CompileOptions()) is not None
     assert [m for m in caplog.messages if m.startswith("compiling 1 lines of C with ") and "slow-cc" in m]
+
+
+def test_harp_in_an_archive_brings_its_c(tmp_path):
+    """Read through the loader, for the compiler has no path into it."""
+    package = Path(harp.__file__).parent
+    archive = tmp_path / "harp.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in package.rglob("*"):
+            if "__pycache__" not in path.parts:
+                file.write(path, path.relative_to(package.parent))
+    program = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np, harp, harp.numpy as hnp
+x = np.arange(12.0).reshape(3, 4)
+np.testing.assert_allclose(harp.jit(lambda x: hnp.sort(hnp.sin(x @ x.T)))(x), np.sort(np.sin(x @ x.T)), rtol=1e-13)
+print(harp.__file__.startswith(sys.argv[1]), harp.stats()["compiler_runs"])
+"""
+    command = [sys.executable, "-c", program, str(archive)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stdout.split() == ["True", "1"], done.stderr
+
+
+def test_the_key_covers_what_is_included(monkeypatch):
+    unit = Unit('#include "linalg/gemm.h"\n')
+    known = toolchain.find_toolchain()
+    before = building.cache_key((unit,), (), known)
+    assert building.cache_key((unit,), (), known) == before
+    real = library.text
+    assert "names.h" in library.included(unit.text), "a file that this file includes"
+    monkeypatch.setattr(library, "text", lambda name: real(name) + ("/**/" if name == "names.h" else ""))
+    assert building.cache_key((unit,), (), known) != before

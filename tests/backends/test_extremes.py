@@ -7,11 +7,11 @@ import subprocess
 
 import numpy as np
 import pytest
+from accuracy import LIBRARY, unit
 
 import harp
 import harp.numpy as hnp
 from harp.backends.c import scalar
-from harp.backends.c.header import header
 from harp.backends.toolchain import find_toolchain
 from harp.trace.dtypes import f32, f64
 from harp.trace.ops import Op
@@ -69,9 +69,9 @@ HARP_EXPORT void run(int64_t n, const {c} *restrict a, {c} *restrict out)
     for (int64_t i = 0; i < n; i++) out[i] = {scalar.operation(op, dtype, ("out[i]", "a[i]"))};
 }}
 """
-    flags = ("-std=gnu11", "-O2", "-ftree-vectorize", "-fno-trapping-math", "-fvect-cost-model=dynamic")
+    flags = (f"-I{LIBRARY}", "-std=gnu11", "-O2", "-ftree-vectorize", "-fno-trapping-math", "-fvect-cost-model=dynamic")
     command = ["gcc", *flags, *isa, "-S", "-x", "c", "-o", "-", "-"]
-    done = subprocess.run(command, input=header(body) + body, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, input=unit(body, [op], dtype), capture_output=True, text=True, check=False)
     if "unrecognized" in done.stderr or "bad value" in done.stderr:
         pytest.skip("gcc does not know this instruction set")
     assert f"v{op.value}{instruction}" in done.stdout

@@ -10,12 +10,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from accuracy import CLANG, FLAGS, INSTRUCTIONS, NAMES, ROOT, STRICT, errors, operands, reference, samples, specials
+from accuracy import (
+    CLANG,
+    FLAGS,
+    INSTRUCTIONS,
+    NAMES,
+    ROOT,
+    STRICT,
+    errors,
+    operands,
+    reference,
+    samples,
+    specials,
+    unit,
+)
 
 import harp
 import harp.numpy as hnp
 from harp.backends.c import scalar
-from harp.backends.c.header import header
 from harp.backends.toolchain import find_toolchain
 from harp.trace.dtypes import DType, f32, f64
 from harp.trace.ops import INFO, Op
@@ -104,7 +116,7 @@ HARP_EXPORT void run(int64_t n, const {c} *restrict a, const {c} *restrict b, {c
     (void)b;
 }}
 """
-    return header(body) + body
+    return unit(body, [op], dtype)
 
 
 @needs_gcc

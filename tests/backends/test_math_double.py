@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from accuracy import CLANG, FLAGS, INSTRUCTIONS, NAMES, ROOT, STRICT, errors, operands, reference, samples, specials
+from accuracy import (
+    CLANG,
+    FLAGS,
+    INSTRUCTIONS,
+    NAMES,
+    ROOT,
+    STRICT,
+    errors,
+    operands,
+    reference,
+    samples,
+    specials,
+    unit,
+)
 
 import harp
 import harp.numpy as hnp
 from harp.backends.c import scalar
-from harp.backends.c.header import header
 from harp.backends.toolchain import find_toolchain
 from harp.trace.dtypes import DType, f32, f64
 from harp.trace.ops import INFO, Op
@@ -113,7 +126,7 @@ HARP_EXPORT void run_{op.value}(int64_t n, const {c} *restrict a, const {c} *res
 """
         for op in (*OPS, *EXACT)
     )
-    return header(body) + body
+    return unit(body, (*OPS, *EXACT), dtype)
 
 
 @needs_gcc
@@ -127,7 +140,9 @@ def test_loops_are_vectorised(dtype: DType, instructions: str, tmp_path: Path) -
     if "unrecognized" in done.stderr or "bad value" in done.stderr:
         pytest.skip("gcc does not know this instruction set")
     assert done.returncode == 0, done.stderr
-    places = {int(line.split(":")[1]) for line in done.stderr.splitlines() if "loop vectorized" in line}
+    places = {
+        int(line.split(":")[1]) for line in done.stderr.splitlines() if re.match("<stdin>.*loop vectorized", line)
+    }
     lines = source.splitlines()
     heads = {n for n, line in enumerate(lines, 1) if line.startswith("    for (")}
     if instructions == "baseline":  # which has no comparison of 64-bit integers to choose between neighbours

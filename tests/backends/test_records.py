@@ -84,6 +84,22 @@ def test_a_second_process_does_not_lower(directory):
     assert run() == WARM == run()
 
 
+READERS = """
+import sys
+opened = []
+sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
+"""
+COUNT = """
+print(sum("library" in path and path.endswith((".c", ".h")) for path in opened))
+"""
+
+
+def test_a_second_process_reads_no_c():
+    """Neither for the program nor for the pool of threads."""
+    (first,), (second,) = (run(READERS + PROGRAM + COUNT) for _ in range(2))
+    assert first > 1 and second == 0
+
+
 @pytest.mark.parametrize("name", ["HARP_VERIFY", "HARP_DEBUG"])
 def test_those_who_watch_the_compiler_see_it(directory, name):
     assert run(**{name: "1"}) == COLD

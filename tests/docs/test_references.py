@@ -42,4 +42,6 @@ def test_every_file_of_every_layer_is_described():
     layers = ("trace", "numpy", "transforms", "lower", "backends")
     files = [p for layer in layers for p in (ROOT / "harp" / layer).rglob("*.py") if p.name != "__init__.py"]
     names = {p.relative_to(ROOT / "harp" / layer).as_posix() for layer in layers for p in files if layer in p.parts}
+    library = ROOT / "harp" / "backends" / "c" / "library"
+    names |= {p.relative_to(library).as_posix() for p in library.rglob("*.[ch]")}
     assert {n for n in names if f"`{n}`" not in page} == set()

@@ -51,6 +51,7 @@ Array = np.ndarray
 FLAGS = (
     *("-std=gnu11", "-O2", "-ftree-vectorize", "-fwrapv", "-ffp-contract=off", "-fno-math-errno"),
     *("-fno-trapping-math", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"),
+    f"-I{Path(c_body.__file__).with_name('library')}",
 )
 n, m, k = (Symbol(0, number, name) for number, name in enumerate("nmk"))
 N, M, K = of(n), of(m), of(k)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.backends.c import fill, panel, parts, rows, stream, turned, update
+from harp.backends.c import fill, gemm, gemv_axpy, parts, rows, transpose
 from harp.backends.c.arena import constant_count
 from harp.backends.c.function import parameter
 from harp.backends.c.index import IndexPrinter, division, times
-from harp.backends.c.scalar import TYPES, accumulation
+from harp.backends.c.kernels import KernelCall
+from harp.backends.c.scalar import TYPES, accumulation, operation_headers
 from harp.backends.c.values import Line, Lines, ValuePrinter, bare
 from harp.errors import VerificationError
 from harp.lower.loops import (
@@ -195,17 +196,24 @@ class Body:
 
     def _selected(self, stmt: Nest) -> str | None:
         """One call for the whole nest, where there is a function for it."""
-        prints = update.Print(self._index.text, self._element, self._offset)
-        if (found := update.products(stmt)) is not None:
-            return update.call(found, prints) if update.is_packed(found) else panel.call(found, prints)
-        if (row := stream.match(stmt)) is not None:
-            return stream.call(row, prints)
-        if (piece := turned.match(stmt)) is not None:
-            return turned.call(piece, prints)
+        called = self._kernel_call(stmt)
+        if called is not None:
+            self.lines.uses.add(called.kernel)
+            return str(called)
         zeros = fill.match(stmt)
         if zeros is None or zeros.buffer in self._scalars:
             return None
         return fill.call(zeros, self._index.text, self._element)
+
+    def _kernel_call(self, stmt: Nest) -> KernelCall | None:
+        prints = gemm.Print(self._index.text, self._element, self._offset)
+        if (product := gemm.products(stmt)) is not None:
+            return gemm.call(product, prints)
+        if (row := gemv_axpy.match(stmt)) is not None:
+            return gemv_axpy.call(row, prints)
+        if (tile := transpose.match(stmt)) is not None:
+            return transpose.call(tile, prints)
+        return None
 
     def _in_parts(self, head: For, stmt: Nest) -> None:
         """A function of a range of the loop's iterations, and the call for all of them."""
@@ -219,6 +227,7 @@ class Body:
         fields |= {text: f"int64_t {text}" for text in names.values()}
         part = parts.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines)
         self.parts.append(part)
+        self.lines.uses |= inner.lines.uses | {parts.HEADER}
         pointed = {self._buffers[b] for b in self._scalars & {*buffers}}
         count = bare(self._index.text(head.loop.extent))
         self.lines.lines += parts.calls(part, pointed, count, parts.work(stmt, self._index.text), self.lines.depth)
@@ -235,10 +244,12 @@ class Body:
                 name = self._fresh("at")
                 self.lines.add(f"const int64_t {name} = {self._offset(stmt.buffer, stmt.index)};", name)
                 target = f"{self._buffers[stmt.buffer]}[{name}]"
+            self.lines.uses.update(operation_headers(stmt.reduce.value, stmt.buffer.dtype))
             value = accumulation(stmt.reduce.value, stmt.buffer.dtype, target, value)
         self.lines.add(f"{target} = {bare(value)};")
 
     def _row(self, stmt: Row, block: bool) -> None:
+        self.lines.uses |= {rows.kernel(stmt), parts.HEADER}
         for line in rows.call(stmt, rows.Print(self._index.text, self._element, self._buffers.__getitem__)):
             self.lines.add(line)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from harp.backends.c.header import words
 from harp.backends.c.scalar import TYPES
-from harp.backends.c.values import Lines, printed
+from harp.backends.c.values import Lines, printed, words
 from harp.lower.loops import Buffer
 
 _WIDTH = 110
@@ -27,6 +26,7 @@ class Function(NamedTuple):
     body: tuple[str, ...]
     fallible: bool
     parts: tuple[str, ...] = ()  # what stands before it, and only it uses
+    uses: frozenset[str] = frozenset()  # headers and kernels of the library
 
     def definition(self, linkage: str) -> str:
         """The whole function."""
@@ -80,7 +80,8 @@ def define(
     body += ["    int status = 0;"] if fallible else []
     body += [printed(kept)] if kept else []
     body += ["    return status;"] if fallible and not result else []
-    return Function(comment, result or ("int" if fallible else "void"), name, wanted, tuple(body), fallible)
+    kind = result or ("int" if fallible else "void")
+    return Function(comment, kind, name, wanted, tuple(body), fallible, uses=frozenset(lines.uses))
 
 
 def plain(text: str) -> str:

@@ -15,20 +15,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from typing import NamedTuple
 
-from harp.backends.c import update
+from harp.backends.c import gemm
 from harp.backends.c.function import STATIC, define
-from harp.backends.c.header import words
-from harp.backends.c.values import Line, Lines
+from harp.backends.c.values import Line, Lines, words
 from harp.lower.cost import count_operations
 from harp.lower.loops import Alloc, Digits, For, If, Let, Nest, Row, Seq, Space, Stmt, Store
 from harp.trace.division import Substitution
 from harp.trace.index import ZERO, Atom, Index, Loop, value_atoms
 
-# Multiply-adds of an update that cost as much as one operation elsewhere: its operands are in registers.
-_UPDATE = 8
+# Multiply-adds of a product that cost as much as one operation elsewhere: its operands are in registers.
+_PRODUCT = 8
 # Operations for each element of a row that is sorted or searched.
 _ROW = 32
 
+# Where it is declared that something runs the parts; and what does so at first.
+HEADER = "parallel.h"
 DEFINITION = """\
 static void harp_serial(harp_part *part, void *given, int64_t count, double work)
 {
@@ -122,5 +123,5 @@ class _Work:
                 first = {**first, head.symbol: seen(head.index)}
             elif isinstance(head, Digits):
                 first = {**first, **dict.fromkeys(head.loops, ZERO)}
-        inner = f"1.0/{_UPDATE}" if update.products(stmt) else self.of(stmt.body, first)
+        inner = f"1.0/{_PRODUCT}" if gemm.products(stmt) else self.of(stmt.body, first)
         return "*".join([*extents, inner])

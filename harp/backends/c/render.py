@@ -17,16 +17,16 @@ program had is in the cache. The last unit has the exported functions, which cal
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
 
-from harp.backends.c import halves, parts
+from harp.backends.c import parts
 from harp.backends.c.arena import STACK_BYTES, scratch_lines, slot_size
 from harp.backends.c.body import Body
 from harp.backends.c.function import EXPORTED, SHARED, Function, define, parameter, plain
-from harp.backends.c.header import LIBRARY, header, words
 from harp.backends.c.index import IndexPrinter
 from harp.backends.c.interface import Interface
-from harp.backends.c.scalar import TYPES
+from harp.backends.c.kernels import KERNELS, linked
+from harp.backends.c.scalar import HALVES, TYPES
 from harp.backends.c.values import Lines
 from harp.backends.protocol import Source, Unit
 from harp.errors import VerificationError
@@ -39,6 +39,9 @@ from harp.trace.index import ZERO, Atom
 _KERNEL, _DIGITS = "harp_kernel", 24
 # The flags of a unit that has no loops.
 _OF_CALLS = ("-O1",)
+# Where numbers of 16 bits stand beside floats, gcc prints each loop for two vectors at once; what these leave then goes
+# one by one, not by a loop for each shorter vector, in half the compiling time.
+_OF_HALVES = ("--param=vect-epilogues-nomask=0",)
 # How the parameters of a kernel are called.
 _STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
 
@@ -70,16 +73,17 @@ class _Renderer:
     def source(self) -> Source:
         """The units: one for each kernel, and one for the functions that are exported, which call them."""
         kernels = [_kernel(kernel) for kernel in self.program.kernels]
-        scratch, run = self.scratch(), self.run([function for function, _ in kernels])
+        functions = [function for function, _ in kernels]
+        scratch, run = self.scratch(), self.run(functions)
         packed = [self.packed(scratch), self.packed(run)] if interface(self.program).packed else []
         units = {function.name: unit for function, unit in sorted(kernels, key=lambda found: -found[0].loops)}
-        declared = {function.name: function.declaration() for function, _ in kernels}
-        runner = [parts.DEFINITION] if any("harp_parallel" in unit.text for unit in units.values()) else []
+        declared = {function.name: function.declaration() for function in functions}
+        uses = frozenset[str]().union(*(function.uses for function in functions))
+        runner = [parts.DEFINITION] if parts.HEADER in uses else []
         exported = [*declared.values(), *runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
-        body = "\n\n".join(exported)
-        own = Unit(f"{self.title()}\n{header(body)}\n{body}\n", _OF_CALLS)
-        called = _library([unit.text for unit in units.values()])
-        return Source((*called, *units.values(), own))
+        own = Unit(_file(self.title(), exported, uses & {parts.HEADER}), _OF_CALLS)
+        library = (kernel.unit() for kernel in linked(name for name in uses if name in KERNELS))
+        return Source((*library, *units.values(), own))  # what takes longest comes first
 
     def title(self) -> str:
         """What the parameters of the program are."""
@@ -187,16 +191,14 @@ def _kernel(kernel: Kernel) -> tuple[Function, Unit]:
     function = function._replace(parts=tuple(part.text for part in body.parts))
     text = function.definition(SHARED)
     name = f"{_KERNEL}_{hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]}"
-    unit = Unit(f"#define {_KERNEL} {name}\n{header(text)}\n{text}\n", halves.flags(text), shared=True, kernel=True)
+    flags = _OF_HALVES if HALVES in function.uses else ()
+    unit = Unit(_file(f"#define {_KERNEL} {name}", [text], function.uses), flags, shared=True, kernel=True)
     return function._replace(name=name), unit
 
 
-def _library(texts: Iterable[str]) -> list[Unit]:
-    """The units of the functions that the texts, or these units, call."""
-    shared: dict[str, Unit] = {}
-    found = list(texts)
-    while found:
-        new = {word for word in words(found.pop()) if word in LIBRARY and word not in shared}
-        shared |= {name: LIBRARY[name].unit() for name in sorted(new)}
-        found += [shared[name].text for name in new]
-    return list(shared.values())
+def _file(head: str, texts: Sequence[str], uses: Set[str]) -> str:
+    """A file to compile, which uses these headers and kernels of the library."""
+    headers = sorted({KERNELS[name].header if name in KERNELS else name for name in uses})
+    includes = "\n".join(f'#include "{name}"' for name in ("generated.h", *headers))
+    body = "\n\n".join(texts)
+    return f"{head}\n{includes}\n\n{body}\n"

@@ -1,8 +1,8 @@
-"""Functions of whole rows in C: the call for each, of the functions of `harp.backends.c.sorting`.
+"""Functions of whole rows in C: the calls of the kernels that sort and search.
 
 out[row, :] = sort_by(keys[row, :], values[row, :])
-    ->  status |= harp_order_f32(n, &keys[row*n], &work[n], work, 0, harp_parallel);
-        harp_take(n, &work[n], &values[row*n], &out[row*n]);
+    ->  status |= harp_argsort_f32(n, &keys[row*n], &work[n], work, 0, harp_parallel);
+        harp_take_row(n, &work[n], &values[row*n], &out[row*n]);
 """
 
 from __future__ import annotations
@@ -10,15 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from harp.backends.c.sorting import name
+from harp.backends.c.kernels import sort
 from harp.lower.loops import Buffer, Row
 from harp.trace.index import ZERO, Index
 from harp.trace.rows import RowOp
-
-TAKE = """\
-/* Elements of a row by their places. */
-#define harp_take_row(n, places, from, to) for (int64_t at = 0; at < (n); ++at) (to)[at] = (from)[(places)[at]]
-"""
 
 
 class Print(NamedTuple):
@@ -27,6 +22,11 @@ class Print(NamedTuple):
     text: Callable[[Index], str]
     element: Callable[[Buffer, tuple[Index, ...]], str]
     name: Callable[[Buffer], str]
+
+
+def kernel(row: Row) -> str:
+    """The kernel that is called."""
+    return sort(_STEMS[row.function], row.sources[0].dtype)
 
 
 def call(row: Row, prints: Print) -> list[str]:
@@ -38,21 +38,21 @@ def _pointer(row: Row, buffer: Buffer, prints: Print, start: Index = ZERO) -> st
     return f"&{prints.element(buffer, (*row.at_of(buffer), start))}"
 
 
-def _keys(row: Row, prints: Print, stem: str, target: str) -> str:
+def _keys(row: Row, prints: Print, target: str) -> str:
     """The call of a function that sorts keys."""
     assert row.work is not None
     keys, room = row.sources[0], prints.name(row.work)
     length = prints.text(row.lane.extent)
     given = f"{length}, {_pointer(row, keys, prints)}, {target}, {room}, {int(row.reverse)}, harp_parallel"
-    return f"status |= {name(stem, keys.dtype)}({given});"
+    return f"status |= {kernel(row)}({given});"
 
 
 def _sort(row: Row, prints: Print) -> list[str]:
-    return [_keys(row, prints, "sort", _pointer(row, row.target, prints))]
+    return [_keys(row, prints, _pointer(row, row.target, prints))]
 
 
 def _order(row: Row, prints: Print) -> list[str]:
-    return [_keys(row, prints, "order", _pointer(row, row.target, prints))]
+    return [_keys(row, prints, _pointer(row, row.target, prints))]
 
 
 def _sort_by(row: Row, prints: Print) -> list[str]:
@@ -61,7 +61,7 @@ def _sort_by(row: Row, prints: Print) -> list[str]:
     places = f"(int64_t *)&{prints.element(row.work, (row.lane.extent,))}"
     values, target = (_pointer(row, buffer, prints) for buffer in (row.sources[1], row.target))
     taken = f"harp_take_row({length}, {places}, {values}, {target});"
-    return [_keys(row, prints, "order", places), "if (status == 0)", f"    {taken}"]
+    return [_keys(row, prints, places), "if (status == 0)", f"    {taken}"]
 
 
 def _search(row: Row, prints: Print) -> list[str]:
@@ -69,9 +69,15 @@ def _search(row: Row, prints: Print) -> list[str]:
     rows = f"{prints.text(table.shape[-1])}, {_pointer(row, table, prints)}"
     part = f"{prints.text(row.lane.extent)}, {_pointer(row, values, prints, row.start)}"
     target = _pointer(row, row.target, prints, row.start)
-    return [f"{name('search', table.dtype)}({rows}, {part}, {target}, {int(row.reverse)});"]
+    return [f"{kernel(row)}({rows}, {part}, {target}, {int(row.reverse)});"]
 
 
+_STEMS: Mapping[RowOp, str] = {
+    RowOp.SORT: "sort",
+    RowOp.ORDER: "argsort",
+    RowOp.SORT_BY: "argsort",
+    RowOp.SEARCH: "searchsorted",
+}
 _CALLS: Mapping[RowOp, Callable[[Row, Print], list[str]]] = {
     RowOp.SORT: _sort,
     RowOp.ORDER: _order,

@@ -1,7 +1,7 @@
 """The scalar language as C: how each dtype is spelled, literals, and one row for each operation.
 
 Every row gives NumPy's value. Where C's own operator differs (promotion of small integers, division, shifts) the row
-says so; what takes more than an operator is a helper of `harp.backends.c.header`.
+says so; what takes more than an operator is a function of the library, whose header `headers` names.
 """
 
 from __future__ import annotations
@@ -134,8 +134,42 @@ CASTS: Mapping[tuple[Kind, Kind], str] = {
     **{(Kind.FLOAT, target): "harp_{s}_to_{t}({a})" for target in _INTS},
 }
 
+# The headers with the functions of floats; the others are in those of the dtypes.
+_MATH: Mapping[Op, str] = {
+    **dict.fromkeys((Op.EXP, Op.EXP2, Op.EXPM1), "exp"),
+    **dict.fromkeys((Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P), "log"),
+    **dict.fromkeys((Op.SIN, Op.COS, Op.TAN), "trig"),
+    **dict.fromkeys((Op.ASIN, Op.ACOS, Op.ATAN, Op.ATAN2), "angles"),
+    **dict.fromkeys((Op.SINH, Op.COSH, Op.ASINH, Op.ACOSH, Op.ATANH), "hyperbolic"),
+    **dict.fromkeys((Op.ERF, Op.ERFC, Op.ERFINV), "erf"),
+    **dict.fromkeys((Op.CBRT, Op.HYPOT), "roots"),
+    **dict.fromkeys((Op.RINT, Op.NEXTAFTER), "basics"),
+    Op.TANH: "tanh",
+    Op.POW: "pow",
+}
+HALVES = "elements/halves.h"
+
 # C computes these in `int` for narrower types, and the result may not fit: the cast back wraps.
 _WIDENED = {Op.ADD, Op.MUL, Op.NEG, Op.NOT}
+
+
+def headers(e: Apply) -> tuple[str, ...]:
+    """The files of the library with the functions that `application` calls."""
+    if e.op is not Op.CAST:
+        return operation_headers(e.op, e.operands[-1].dtype)
+    source, target = e.operands[0].dtype, e.dtype
+    halves = (HALVES,) if source.is_half or target.is_half else ()
+    if source.kind is not Kind.FLOAT or not target.is_integer:
+        return halves
+    return (*halves, f"elements/{(f32 if source.is_half else source).name}.h")
+
+
+def operation_headers(op: Op, dtype: DType) -> tuple[str, ...]:
+    """The same for an operation over operands of this dtype."""
+    if "harp_" not in ROWS[op][dtype.kind]:
+        return ()
+    stem = _MATH.get(op) if dtype.kind is Kind.FLOAT else None
+    return (f"math/{stem}_{dtype.name}.h" if stem else f"elements/{dtype.name}.h",)
 
 
 def operation(op: Op, dtype: DType, args: Sequence[str]) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from harp.backends.c.header import words
 from harp.backends.c.index import IndexPrinter
-from harp.backends.c.scalar import TYPES, application, literal
+from harp.backends.c.scalar import TYPES, application, headers, literal
 from harp.errors import VerificationError
 from harp.lower.loops import Buffer, Load, Space
 from harp.trace.dtypes import DType, bool_, f32, i64
@@ -19,6 +19,14 @@ from harp.trace.ops import Op
 _LONGEST = 72
 
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def words(text: str) -> list[str]:
+    """The identifiers in a piece of C."""
+    return _WORD.findall(text)
+
+
 class Line(NamedTuple):
     """A line of C. One that only declares a name is dropped when nothing mentions it."""
 
@@ -28,10 +36,11 @@ class Line(NamedTuple):
 
 
 class Lines:
-    """The text of a function under construction."""
+    """The text of a function under construction; `uses` are the headers and the kernels of the library behind it."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
+        self.uses: set[str] = set()
         self.depth = 1
 
     def add(self, text: str, declares: str = "") -> None:
@@ -111,6 +120,7 @@ class ValuePrinter:
         texts: dict[Expr, str] = {}
         for e in order:
             text = _application(e, texts, uses) if isinstance(e, Apply) else self._leaf(e)
+            self._lines.uses.update(headers(e) if isinstance(e, Apply) else ())
             if e is not root and self._named(e, uses[e], text):
                 text = self.name(e, text)
             texts[e] = text

@@ -1,0 +1,13 @@
+/* Complex numbers of 128 bits. */
+#ifndef HARP_C128_H
+#define HARP_C128_H
+
+#include "math/basics_f64.h"
+
+#define HARP_DTYPE c128
+#define T double _Complex
+#define MADD harp_madd_f64
+#include "elements/complex_template.h"
+#undef HARP_DTYPE
+
+#endif

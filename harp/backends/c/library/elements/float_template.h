@@ -1,0 +1,71 @@
+/* Operations on floats that C has not, or with other results, and conversions to integers: a template.
+ *
+ * T is the type and C(name) is a function of the C library. */
+
+#include "names.h"
+
+#define TO(target) HARP_JOIN(HARP_JOIN(harp_, HARP_DTYPE), _to_##target)
+
+/* One instruction, which gives `a` unless b > a, and a blend. NaN is handed on; of two zeros it is the first. In a
+   reduction only the instruction waits for the element before it. */
+static inline T OF_DTYPE(max)(T a, T b)
+{
+    const T larger = b > a ? b : a;
+    return b == b ? larger : b;
+}
+
+static inline T OF_DTYPE(min)(T a, T b)
+{
+    const T smaller = b < a ? b : a;
+    return b == b ? smaller : b;
+}
+
+/* The quotient of Python's divmod, as NumPy computes it. */
+static inline T OF_DTYPE(floordiv)(T a, T b)
+{
+    if (b == 0) return a / b;
+    const T mod = C(fmod)(a, b);
+    T quotient = (a - mod) / b;
+    if (mod != 0 && (b < 0) != (mod < 0)) quotient -= 1;
+    if (quotient == 0) return C(copysign)(0, a / b);
+    const T whole = C(floor)(quotient);
+    return quotient - whole > (T)0.5 ? whole + 1 : whole;
+}
+
+/* The remainder of Python's divmod: it has the sign of the divisor. */
+static inline T OF_DTYPE(mod)(T a, T b)
+{
+    const T mod = C(fmod)(a, b);
+    if (b == 0) return mod;
+    if (mod == 0) return C(copysign)(0, b);
+    return (b < 0) != (mod < 0) ? mod + b : mod;
+}
+
+/* Truncates; out of range gives the lowest number. */
+static inline int32_t TO(i32)(T a) { return IS_ABOVE_INT32(a) && a < (T)0x1p31 ? (int32_t)a : INT32_MIN; }
+
+/* Truncates; out of range gives the lowest number. */
+static inline int64_t TO(i64)(T a) { return a >= -(T)0x1p63 && a < (T)0x1p63 ? (int64_t)a : INT64_MIN; }
+
+/* Truncates; negative numbers wrap. */
+static inline uint64_t TO(u64)(T a) { return a >= (T)0x1p63 && a < (T)0x1p64 ? (uint64_t)a : (uint64_t)TO(i64)(a); }
+
+/* Truncates; wraps. */
+static inline uint32_t TO(u32)(T a) { return (uint32_t)TO(i64)(a); }
+
+/* Truncates; wraps. */
+static inline int8_t TO(i8)(T a) { return (int8_t)TO(i32)(a); }
+
+/* Truncates; wraps. */
+static inline int16_t TO(i16)(T a) { return (int16_t)TO(i32)(a); }
+
+/* Truncates; wraps. */
+static inline uint8_t TO(u8)(T a) { return (uint8_t)TO(i32)(a); }
+
+/* Truncates; wraps. */
+static inline uint16_t TO(u16)(T a) { return (uint16_t)TO(i32)(a); }
+
+#undef TO
+#undef T
+#undef C
+#undef IS_ABOVE_INT32

@@ -1,0 +1,53 @@
+/* Operations on signed integers of HARP_BITS bits that C has not, or with other results: a template. */
+
+#include "names.h"
+
+#define T HARP_JOIN(HARP_JOIN(int, HARP_BITS), _t)
+#define U HARP_JOIN(HARP_JOIN(uint, HARP_BITS), _t)
+/* Unsigned, and not narrower than what C computes in. */
+#if HARP_BITS == 64
+#define W uint64_t
+#else
+#define W uint32_t
+#endif
+
+/* Rounds down; 0 for divisor 0; the lowest number // -1 wraps. */
+static inline T OF_DTYPE(floordiv)(T a, T b)
+{
+    if (b == 0) return 0;
+    if (b == -1) return (T)(0 - (U)a);
+    return (T)(a / b - ((a % b != 0) & ((a < 0) != (b < 0))));
+}
+
+/* The remainder has the sign of the divisor; 0 for divisor 0. */
+static inline T OF_DTYPE(mod)(T a, T b)
+{
+    if (b == 0 || b == -1) return 0;
+    const T r = (T)(a % b);
+    const int other = (r != 0) & ((a < 0) != (b < 0));
+    return (T)(other ? r + b : r);
+}
+
+static inline T OF_DTYPE(abs)(T a) { return a < 0 ? (T)(0 - (U)a) : a; }
+
+/* Wraps; a negative power gives the exact quotient, truncated. */
+static inline T OF_DTYPE(pow)(T a, T b)
+{
+    if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
+    uint64_t result = 1, square = (uint64_t)a;
+    for (; b > 0; b = (T)(b >> 1), square *= square)
+        if (b & 1) result *= square;
+    return (T)result;
+}
+
+static inline T OF_DTYPE(shr)(T a, T b) { return (T)(a >> ((U)b < HARP_BITS ? b : HARP_BITS - 1)); }
+
+static inline T OF_DTYPE(max)(T a, T b) { return a > b ? a : b; }
+
+static inline T OF_DTYPE(min)(T a, T b) { return a < b ? a : b; }
+
+static inline T OF_DTYPE(shl)(T a, T b) { return (U)b < HARP_BITS ? (T)((W)a << b) : 0; }
+
+#undef T
+#undef U
+#undef W

@@ -1,0 +1,73 @@
+/* atan, atan2, asin and acos of f32.
+ *
+ * In double with a short polynomial, rounded once: a relative error of 2^-28 before rounding adds 1/32 ULP to it.
+ * Exponents and selects stay in float where they can, which is twice as many lanes. Polynomials are minimax (Remez).
+ *
+ * The polynomials are (atan(t) - t)/t^3 in t^2, for |t| <= 1, to 2^-28 of atan(t), and (asin(s) - s)/s^3 in s^2, for
+ * |s| <= 1/2, to 2^-31 of asin(s). */
+#ifndef HARP_MATH_ANGLES_F32_H
+#define HARP_MATH_ANGLES_F32_H
+
+#include "math/basics_f64.h"
+
+/* atan(t) for |t| <= 1. */
+HARP_INLINE double harp_atan_part_f32(double t)
+{
+    const double z = t * t;
+    double p = -0x1.d63181243cc8dp-10;
+    p = harp_madd_f64(p, z, 0x1.65a750be12894p-7);
+    p = harp_madd_f64(p, z, -0x1.fed259c9ef26ep-6);
+    p = harp_madd_f64(p, z, 0x1.daca6eaa4c767p-5);
+    p = harp_madd_f64(p, z, -0x1.5834be33e99dep-4);
+    p = harp_madd_f64(p, z, 0x1.c09a0f9dde9d2p-4);
+    p = harp_madd_f64(p, z, -0x1.2421b704c6572p-3);
+    p = harp_madd_f64(p, z, 0x1.9991fd5699743p-3);
+    p = harp_madd_f64(p, z, -0x1.55553e5b12751p-2);
+    return harp_madd_f64(t * z, p, t);
+}
+
+HARP_INLINE float harp_atan_f32(float x)
+{
+    const float a = fabsf(x), top = a > 1 ? -1 : a, bottom = a > 1 ? a : 1, turned = a > 1 ? 0x1.921fb6p+0f : 0;
+    const float rest = a > 1 ? -0x1.777a5cp-25f : 0;
+    return copysignf((float)(harp_atan_part_f32((double)top / bottom) + ((double)turned + rest)), x);
+}
+
+/* With the octant turned so that 0 <= t <= 1; that of two zeros is 0, and that of two infinities 1. */
+HARP_INLINE float harp_atan2_f32(float y, float x)
+{
+    const float a = fabsf(y), b = fabsf(x), less = a > b ? b : a, more = a > b ? a : b;
+    const int both = (less == __builtin_inff()) & (more == __builtin_inff());
+    const float top = both ? 1 : less, high = both ? 1 : more;
+    const double p = harp_atan_part_f32((double)top / (high == 0 ? 1 : high));
+    const double q = a > b ? 0x1.921fb54442d18p+0 - p : p;
+    const double value = copysignf(1, x) < 0 ? 0x1.921fb54442d18p+1 - q : q;
+    return copysignf((float)value, y);
+}
+
+/* asin(s), or half of what is left to a right angle from 1/2 on: asin(a) = pi/2 - 2*asin(sqrt((1 - a)/2)). */
+HARP_INLINE double harp_asin_part_f32(float a)
+{
+    const double half = 0.5f - 0.5f * a, x = a, z = a < 0.5f ? x * x : half, s = a < 0.5f ? x : sqrt(half);
+    double p = 0x1.33546e246ce8fp-5;
+    p = harp_madd_f64(p, z, 0x1.d92372e41471bp-7);
+    p = harp_madd_f64(p, z, 0x1.0491612070063p-5);
+    p = harp_madd_f64(p, z, 0x1.6caed9924fddfp-5);
+    p = harp_madd_f64(p, z, 0x1.33387c6d971cfp-4);
+    p = harp_madd_f64(p, z, 0x1.55554c600fe61p-3);
+    return harp_madd_f64(s * z, p, s);
+}
+
+HARP_INLINE float harp_asin_f32(float x)
+{
+    const double p = harp_asin_part_f32(fabsf(x));
+    return copysignf((float)(fabsf(x) < 0.5f ? p : harp_madd_f64(p, -2, 0x1.921fb54442d18p+0)), x);
+}
+
+HARP_INLINE float harp_acos_f32(float x)
+{
+    const double p = harp_asin_part_f32(fabsf(x)), q = fabsf(x) < 0.5f ? 0x1.921fb54442d18p+0 - p : 2 * p;
+    return (float)(x < 0 ? 0x1.921fb54442d18p+1 - q : q);
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* Takes back what math/begin_f32.h or math/begin_f64.h defined. */
+
+#undef T
+#undef U
+#undef F
+#undef C
+#undef INF
+#undef NOT_A_NUMBER
+#undef MAGIC
+#undef BIAS
+#undef MANT
+#undef LOG2E
+#undef LN2_HI
+#undef LN2_LO
+#undef TINY
+#undef EXP_MIN
+#undef EXP_MAX
+#undef EXP2_MIN
+#undef MAGIC_TWO
+#undef UP_MAX
+#undef EXPM1_MIN
+#undef LEAST_NORMAL
+#undef RAISE
+#undef RAISED
+#undef ROOT_HALF
+#undef ROOT_ONE
+#undef WHOLE
+#undef WHOLE_BITS
+#undef MANT_MASK
+#undef UPPER_BITS
+#undef LOG2E_HI
+#undef LOG2E_LO
+#undef LOG10E_HI
+#undef LOG10E_LO
+#undef LOG10_2_HI
+#undef LOG10_2_LO
