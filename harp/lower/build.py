@@ -24,7 +24,7 @@ from harp.lower.rewrite import nest, renamed, sequence, start
 from harp.lower.rows import row_kernel
 from harp.lower.schedule import Group, Schedule, Step, runs_backward
 from harp.lower.target import Target
-from harp.trace.dtypes import DType
+from harp.trace.dtypes import DType, bool_
 from harp.trace.expr import Apply, Const, Expr, Position, apply, const, select, substitute, walk
 from harp.trace.index import Index, Loop, of
 from harp.trace.inside import Access
@@ -98,7 +98,11 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> B
         root = group.root
         origins.note_store(memory[root], root)
         if isinstance(root, RowWise):
-            kernels.append(row_kernel(root, memory))
+            raw = {o for o in root.operands if o.dtype is bool_ and memory[o].space is Space.INPUT}
+            own = {o: _buffer(f"mem{len(scratch) + k}", o, Space.SCRATCH) for k, o in enumerate(raw)}
+            scratch += own.values()
+            kernels += [_copy(own[o], memory[o]) for o in own]  # which makes truth values of any byte 0 or 1
+            kernels.append(row_kernel(root, {**memory, **own}))
             continue
         if isinstance(root, Scatter) and memory[root.base] is not memory[root]:
             kernels.append(_copy(memory[root], memory[root.base]))

@@ -25,6 +25,7 @@ from harp.lower.loops import Buffer, For, If, Kernel, Load, Nest, Stmt, Store, p
 from harp.lower.rewrite import Renaming, is_plain, reads
 from harp.lower.rows import rows_in
 from harp.trace.division import Substitution
+from harp.trace.dtypes import bool_
 from harp.trace.index import Atom
 
 
@@ -50,7 +51,8 @@ def donate(built: Built, donated: Sequence[int]) -> Built:
 
 
 def _fits(source: Buffer, target: Buffer) -> bool:
-    return source.dtype is target.dtype and source.shape == target.shape
+    """Truth values stay where they are: the caller's may be any byte, and those of the program are 0 or 1."""
+    return source.dtype is target.dtype and source.dtype is not bool_ and source.shape == target.shape
 
 
 def _reads_first(kernels: Sequence[Kernel], place: int, source: Buffer) -> tuple[Kernel, ...] | None:

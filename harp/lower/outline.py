@@ -122,20 +122,29 @@ def _numbers_first(index: tuple[Index, ...]) -> int:
 
 
 class _Form:
-    """A kernel with buffers, sizes and loops numbered by first use: its text, and what the numbers stand for."""
+    """A kernel with buffers, sizes and loops numbered by first use: its text, and what the numbers stand for.
+
+    Index expressions are renamed before they are printed, for their canonical form follows the numbers:
+    max(n - m, 0) is n - m + max(m - n, 0), and which of the two it is depends on whether n comes before m.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         self.given = kernel
         used = uses(kernel.body)
         self.buffers = used.touched
         self.sizes = symbols_of(kernel.body, self.buffers)
-        self.spaces = [self._space(buffer, buffer in used.writes) for buffer in self.buffers]
-        self._names: dict[Atom, str] = {size: f"s{k}" for k, size in enumerate(self.sizes)}
-        self._arrays = {buffer: f"b{k}" for k, buffer in enumerate(self.buffers)}
+        self._places: dict[Atom, Index] = {size: of(Symbol(0, k, f"s{k}")) for k, size in enumerate(self.sizes)}
+        self._arrays: dict[Buffer, tuple[Buffer, tuple[Index, ...]]] = {}
+        names = {space: map(f"{stem}{{}}".format, count()) for space, stem in _STEMS.items()}
+        shapes = Substitution(dict(self._places))
+        for buffer in self.buffers:
+            space = self._space(buffer, buffer in used.writes)
+            self._arrays[buffer] = Buffer(next(names[space]), buffer.dtype, shapes.each(buffer.shape), space), ()
+        # Loops and variables are added where they are met, which is before they are used.
+        self._renaming = Renaming(Substitution(self._places), self._arrays)
         self._indices: dict[Index, str] = {}
-        self._loops: list[Loop] = []
-        self._locals: list[Buffer] = []
-        lines = [self._declared(b, space) for b, space in zip(self.buffers, self.spaces, strict=True)]
+        self._loops, self._locals = count(), count()
+        lines = [self._declared(self._arrays[buffer][0]) for buffer in self.buffers]
         self.text = "\n".join((*lines, *self._statement(kernel.body)))
 
     @staticmethod
@@ -147,14 +156,20 @@ class _Form:
 
     # --- the text
 
-    def _declared(self, buffer: Buffer, space: Space) -> str:
-        return f"{space.value} {buffer.dtype}{self._list(buffer.shape)}"
+    def _declared(self, new: Buffer) -> str:
+        return f"{new.space.value} {new.name} {new.dtype}[{', '.join(map(self._text, new.shape))}]"
+
+    def _place(self, buffer: Buffer, indices: Sequence[Index]) -> str:
+        return f"{self._arrays[buffer][0].name}{self._list(indices)}"
 
     def _list(self, indices: Sequence[Index]) -> str:
         return f"[{', '.join(map(self._index, indices))}]"
 
     def _index(self, p: Index) -> str:
-        """Terms in the order of their texts, for the order in the expression follows the old numbers."""
+        return self._text(self._renaming.indices(p))
+
+    def _text(self, p: Index) -> str:
+        """An index expression that has been renamed."""
         found = self._indices.get(p)
         if found is None:
             terms = ("*".join([str(c), *sorted(map(self._atom, m))]) for m, c in p.terms)
@@ -162,38 +177,40 @@ class _Form:
         return found
 
     def _atom(self, atom: Atom) -> str:
-        found = self._names.get(atom)
-        if found is not None:
-            return found
         if isinstance(atom, FloorDiv):
-            return f"{self._index(atom.num)}//{self._index(atom.den)}"
+            return f"{self._text(atom.num)}//{self._text(atom.den)}"
         if isinstance(atom, Relu):
-            return f"relu{self._index(atom.arg)}"
+            return f"relu{self._text(atom.arg)}"
         if isinstance(atom, Pick):
-            assert isinstance(atom.array, Buffer)
-            return f"pick{atom.misses} {self._arrays[atom.array]}{self._list(atom.at)} of {self._index(atom.size)}"
-        assert isinstance(atom, Loop), "sizes are known"
-        self._loops.append(atom)
-        found = self._names[atom] = f"i{len(self._loops) - 1}"
-        return found
+            at = ", ".join(map(self._text, atom.at))
+            return f"pick{atom.misses} {atom.array.name}[{at}] of {self._text(atom.size)}"
+        assert isinstance(atom, (Loop, Symbol))
+        return repr(atom)
+
+    def _loop(self, old: Loop) -> str:
+        """A loop where it begins: its extent and its number."""
+        extent = self._renaming.indices(old.extent)
+        if old not in self._places:
+            self._places[old] = of(Loop(next(self._loops), extent))
+        return f"{self._text(extent)} {self._places[old]}"
 
     def _statement(self, s: Stmt) -> Iterator[str]:
         if isinstance(s, Nest):
             yield from map(self._head, s.heads)
         elif isinstance(s, Alloc):
-            self._arrays[s.buffer] = f"v{len(self._locals)}"
-            self._locals.append(s.buffer)
-            yield self._declared(s.buffer, s.buffer.space)
+            shape = self._renaming.indices.each(s.buffer.shape)
+            local = Buffer(f"v{next(self._locals)}", s.buffer.dtype, shape, s.buffer.space)
+            self._arrays[s.buffer] = local, ()
+            yield self._declared(local)
         elif isinstance(s, Store):
             yield from self._value(s.value)
-            reduce = s.reduce.name if s.reduce else ""
-            yield f"store {reduce} {self._arrays[s.buffer]}{self._list(s.index)}"
+            yield f"store {s.reduce.name if s.reduce else ''} {self._place(s.buffer, s.index)}"
         elif isinstance(s, Row):
-            extent, lane = self._index(s.lane.extent), self._atom(s.lane)
-            sources = " ".join(self._arrays[source] for source in s.sources)
-            work = self._arrays[s.work] if s.work is not None else ""
-            target = f"{self._arrays[s.target]}{self._list(s.index)}"
-            yield f"row {s.function.value} {s.reverse} {target} {extent} {lane} from {sources} by {work}"
+            lane = self._loop(s.lane)
+            sources = " ".join(self._arrays[source][0].name for source in s.sources)
+            work = self._arrays[s.work][0].name if s.work is not None else ""
+            target = self._place(s.target, s.index)
+            yield f"row {s.function.value} {s.reverse} {target} {lane} from {sources} by {work}"
         elif isinstance(s, If):
             yield f"if {self._list(s.conditions)} else {s.no is not None}"
         inside = parts(s)
@@ -203,10 +220,9 @@ class _Form:
 
     def _head(self, head: Head) -> str:
         if isinstance(head, For):
-            return f"for {head.kind.value} {self._index(head.loop.extent)} {self._atom(head.loop)}"
+            return f"for {head.kind.value} {self._loop(head.loop)}"
         assert isinstance(head, Digits), "passes make other heads later"
-        digits = (f"{self._index(loop.extent)} {self._atom(loop)}" for loop in head.loops)
-        return f"digits {self._index(head.flat)} [{', '.join(digits)}]"
+        return f"digits {self._index(head.flat)} [{', '.join(map(self._loop, head.loops))}]"
 
     def _value(self, value: Expr) -> Iterator[str]:
         """A line for each node, which names its operands by their lines."""
@@ -215,7 +231,7 @@ class _Form:
             numbers[e] = len(numbers)
             if isinstance(e, Load):
                 fill = e.fill.bits.hex() if e.fill is not None else ""  # bits, for not all NaNs are the same
-                yield f"load {self._arrays[e.buffer]}{self._list(e.index)} if {self._list(e.conditions)} {fill}"
+                yield f"load {self._place(e.buffer, e.index)} if {self._list(e.conditions)} {fill}"
             elif isinstance(e, Position):
                 yield f"position {self._index(e.index)}"
             elif isinstance(e, Const):
@@ -228,48 +244,35 @@ class _Form:
 
     def kernel(self) -> Kernel:
         """The kernel over the numbered buffers, sizes and loops."""
-        places: dict[Atom, Index] = {size: of(Symbol(0, k, f"s{k}")) for k, size in enumerate(self.sizes)}
-        arrays: dict[Buffer, tuple[Buffer, tuple[Index, ...]]] = {}
-        names = {space: map(f"{stem}{{}}".format, count()) for space, stem in _STEMS.items()}
-        for buffer, space in zip(self.buffers, self.spaces, strict=True):
-            shape = Substitution(places).each(buffer.shape)
-            arrays[buffer] = Buffer(next(names[space]), buffer.dtype, shape, space), ()
-        buffers = tuple(arrays[buffer][0] for buffer in self.buffers)
-        for number, old in enumerate(self._loops):
-            places[old] = of(Loop(number, Renaming(Substitution(places), arrays).indices(old.extent)))
-        for number, local in enumerate(self._locals):
-            shape = Renaming(Substitution(places), arrays).indices.each(local.shape)
-            arrays[local] = Buffer(f"v{number}", local.dtype, shape, local.space), ()
-        renaming = Renaming(Substitution(places), arrays)
-
-        def loop(old: Loop) -> Loop:
-            new = places[old].atom
-            assert isinstance(new, Loop)
-            return new
-
-        def head(old: Head) -> Head:
-            if isinstance(old, For):
-                return For(loop(old.loop), old.kind)
-            assert isinstance(old, Digits)
-            return Digits(tuple(map(loop, old.loops)), renaming.indices(old.flat))
-
-        def statement(s: Stmt) -> Stmt:
-            if isinstance(s, Nest):
-                return Nest(tuple(map(head, s.heads)), statement(s.body))
-            if isinstance(s, Alloc):
-                return Alloc(arrays[s.buffer][0], statement(s.body))
-            if isinstance(s, Store):
-                return renaming.statement(s)
-            if isinstance(s, Row):
-                row = renaming.statement(s)
-                assert isinstance(row, Row)
-                lane = loop(s.lane)
-                work = arrays[s.work][0] if s.work is not None else None
-                return attrs.evolve(row, index=(*row.at, row.start + of(lane)), lane=lane, work=work)
-            if isinstance(s, If):
-                no = statement(s.no) if s.no is not None else None
-                return If(renaming.indices.each(s.conditions), statement(s.yes), no)
-            return rebuilt(s, statement)
-
+        buffers = tuple(self._arrays[buffer][0] for buffer in self.buffers)
         sizes = tuple(Symbol(0, k, f"s{k}") for k in range(len(self.sizes)))
-        return Kernel(self.given.name, statement(self.given.body), buffers, sizes)
+        return Kernel(self.given.name, self._renamed(self.given.body), buffers, sizes)
+
+    def _renamed(self, s: Stmt) -> Stmt:
+        if isinstance(s, Nest):
+            return Nest(tuple(map(self._renamed_head, s.heads)), self._renamed(s.body))
+        if isinstance(s, Alloc):
+            return Alloc(self._arrays[s.buffer][0], self._renamed(s.body))
+        if isinstance(s, Store):
+            return self._renaming.statement(s)
+        if isinstance(s, Row):
+            row = self._renaming.statement(s)
+            assert isinstance(row, Row)
+            lane = self._renamed_loop(s.lane)
+            work = self._arrays[s.work][0] if s.work is not None else None
+            return attrs.evolve(row, index=(*row.at, row.start + of(lane)), lane=lane, work=work)
+        if isinstance(s, If):
+            no = self._renamed(s.no) if s.no is not None else None
+            return If(self._renaming.indices.each(s.conditions), self._renamed(s.yes), no)
+        return rebuilt(s, self._renamed)
+
+    def _renamed_head(self, head: Head) -> Head:
+        if isinstance(head, For):
+            return For(self._renamed_loop(head.loop), head.kind)
+        assert isinstance(head, Digits)
+        return Digits(tuple(map(self._renamed_loop, head.loops)), self._renaming.indices(head.flat))
+
+    def _renamed_loop(self, old: Loop) -> Loop:
+        new = self._places[old].atom
+        assert isinstance(new, Loop)
+        return new

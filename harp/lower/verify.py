@@ -41,6 +41,7 @@ from harp.lower.text import kernel_text
 from harp.lower.uses import head_indices, head_names, indices, loads, uses
 from harp.trace.bounds import nonnegative
 from harp.trace.division import Substitution
+from harp.trace.dtypes import bool_
 from harp.trace.expr import Operand, walk
 from harp.trace.index import ZERO, Atom, Index, Loop, Symbol, product, value_atoms
 from harp.trace.ops import INFO
@@ -100,7 +101,10 @@ def _check_call(program: Program, call: Call, known: frozenset[Buffer]) -> None:
         _require_sizes(program, argument.at, what)
         fits = actual.dtype is formal.dtype and argument.shape == sizes.each(formal.shape)
         _require(fits, f"{what}: {actual.name} is another kind of array than {formal.name}")
-        _require(formal not in writes or actual.space is not Space.INPUT, f"{what} stores to the input {actual.name}")
+        given = actual.space is Space.INPUT
+        _require(formal not in writes or not given, f"{what} stores to the input {actual.name}")
+        anything = formal.dtype is not bool_ or formal.space is Space.INPUT or not given
+        _require(anything, f"{what}: {formal.name} is 0 or 1, and {actual.name} may hold any byte")
 
 
 def _require_apart(kernel: Kernel, call: Call, what: str) -> None:

@@ -21,6 +21,7 @@ from harp.trace.index import (
     Monomial,
     Pick,
     Relu,
+    Symbol,
     as_index,
     atoms_in,
     content,
@@ -220,15 +221,19 @@ class Substitution:
         if found is None:
             found = self.mapping.get(atom)
             if found is None:
-                found = self._replace(self._rebuild_atom(atom))
+                found = self._replace(atom, self._rebuild_atom(atom))
             self._atoms[atom] = found
         return found
 
-    def _replace(self, p: Index) -> Index:
-        """What was rebuilt, with atoms replaced that came about: max(1 - n - m, 0) has max(2*n - 1, 0) for m := n."""
-        if not any(atom in self.mapping for monomial, _ in p.terms for atom in monomial):
+    def _replace(self, atom: Atom, p: Index) -> Index:
+        """What an atom was rebuilt to, with atoms replaced that came about: max(1 - n - m, 0) has max(2*n - 1, 0) for
+        m := n. Sizes and loops in it have been replaced, and are not again: max(n - m, 0) is n - m + max(m - n, 0)."""
+        new = {a for monomial, _ in p.terms for a in monomial if a in self.mapping}
+        if not isinstance(atom, Loop):
+            new = {a for a in new if not isinstance(a, (Symbol, Loop))}
+        if not new:
             return p
-        terms = (product((c, *(self.mapping.get(a, of(a)) for a in monomial))) for monomial, c in p.terms)
+        terms = (product((c, *(self.mapping[a] if a in new else of(a) for a in monomial))) for monomial, c in p.terms)
         return sum(terms, ZERO)
 
     def _rebuild_atom(self, atom: Atom) -> Index:

@@ -339,6 +339,27 @@ def test_substitution_agrees_with_evaluation(tree, replacement, number):
             assert evaluate(result, environment.__getitem__) == evaluate(p, there.__getitem__)
 
 
+def test_names_that_change_places_are_replaced_once():
+    """max(n - m, 0) is n - m + max(m - n, 0), or the other way round."""
+    for a, b in ((n, m), (loop(0, n), loop(1, n))):
+        swap = Substitution({a.atom: b, b.atom: a})
+        assert swap(relu(a - b)) is relu(b - a) and swap(relu(b - a)) is relu(a - b)
+        assert swap(floordiv(relu(a - b), 3)) is floordiv(relu(b - a), 3)
+
+
+@settings(max_examples=500, derandomize=True, database=None, deadline=None)
+@given(TREES, st.permutations(range(4)))
+def test_other_names_make_the_expression_of_the_other_names(tree, order):
+    def renamed(tree, names):
+        """The tree with other sizes, and numbers for loops."""
+        if tree[0] in ("size", "loop"):
+            return ("size", names[tree[1]]) if tree[0] == "size" else ("number", tree[1] + 2)
+        return tree if tree[0] == "number" else (tree[0], *(renamed(part, names) for part in tree[1:]))
+
+    names = {SYMBOLS[k]: of(SYMBOLS[other]) for k, other in enumerate(order)}
+    assert rename(build(renamed(tree, range(4))), names) is build(renamed(tree, order))
+
+
 def divisors_positive(p: Index, environment) -> bool:
     """Whether all divisors inside are positive."""
     for monomial, _ in p.terms:
