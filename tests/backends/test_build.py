@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import harp
+import harp.numpy as hnp
 from harp.backends import build as building
 from harp.backends import cache, library, load, toolchain
 from harp.backends.load import Library, build_and_load
@@ -364,7 +365,30 @@ def test_shared_units_are_compiled_once(directory):
     before = {path.name: path.stat().st_mtime_ns for path in directory.glob("*.o")}
     assert before
     np.testing.assert_array_equal(second(a, a.T), a @ a.T + 1)
-    assert {path.name: path.stat().st_mtime_ns for path in directory.glob("*.o")} == before
+    after = {path.name: path.stat().st_mtime_ns for path in directory.glob("*.o")}
+    assert len(after) == len(before) + 1, "the kernel that adds another number"
+    assert {name: after[name] for name in before} == before
+
+
+def test_kernels_of_an_earlier_program_are_not_compiled_again(directory):
+    """A gradient has the layers of its function; an edited model has the layers that were left alone."""
+
+    def model(ws, x, last):
+        for w in ws:
+            x = hnp.tanh(x @ w + 1)
+        return hnp.sum(last(x))
+
+    ws, x = [np.eye(3)] * 3, np.ones((2, 3))
+    before = harp.stats()
+    harp.jit(lambda ws, x: model(ws, x, hnp.square))(ws, x)
+    forward = harp.stats()
+    layers = forward["kernels_compiled"] - before["kernels_compiled"]
+    harp.jit(lambda ws, x: model(ws, x, hnp.exp))(ws * 2, x)
+    edited = harp.stats()
+    assert edited["kernels_compiled"] - forward["kernels_compiled"] < layers
+    assert edited["kernels_reused"] > forward["kernels_reused"]
+    harp.jit(harp.value_and_grad(lambda ws, x: model(ws, x, hnp.exp)))(ws * 4, x)
+    assert harp.stats()["kernels_reused"] > edited["kernels_reused"]
 
 
 def test_a_damaged_object_is_made_again(directory):
