@@ -24,6 +24,7 @@ from functools import partial
 
 import attrs
 
+from harp.lower.collapse import collapsed
 from harp.lower.cost import weigh
 from harp.lower.digits import over_digits
 from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
@@ -55,6 +56,11 @@ def contraction(context: Context, s: Stmt) -> Stmt | None:
     if found is None:
         return None
     assert isinstance(s, Nest)
+    # Rows of a batch that all have the same factor are rows of one matrix.
+    merged = nest(*collapsed(context.numbers, [h for h in s.heads if isinstance(h, For)], s.body))
+    once = match(merged)
+    if once is not None and isinstance(merged, Nest):
+        found, s = once, merged
     panels = _panels(context, found)
     rows, columns = found.row.extent, found.column.extent
     one_column = _FEW_ELEMENTS * maximum(2 - columns, 0)
