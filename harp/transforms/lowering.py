@@ -14,7 +14,7 @@ from harp import backends
 from harp.backends.c.render import render
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Kernel
-from harp.backends.threads import usable_cores
+from harp.backends.runtime import usable_cores
 from harp.backends.toolchain import find_toolchain
 from harp.config import settings
 from harp.lower.build import Built

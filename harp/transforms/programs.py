@@ -25,7 +25,7 @@ from harp.backends.load import find_and_load, pointer
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Kernel
 from harp.backends.records import Pairs, Record, recall, record_key, remember
-from harp.backends.threads import threads_of_this_thread
+from harp.backends.runtime import threads_of_this_thread
 from harp.backends.toolchain import find_toolchain, problem
 from harp.config import counters, log, settings, show
 from harp.errors import AddressError, OutOfMemoryError

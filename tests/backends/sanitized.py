@@ -14,7 +14,7 @@ import harp.numpy as hnp
 from harp.backends.load import build_and_load, pointer
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
-from harp.backends.threads import pool
+from harp.backends.runtime import runtime
 from harp.config import settings
 from harp.errors import AddressError
 from harp.trace.index import Loop, of
@@ -87,7 +87,7 @@ def sound() -> None:
     half = x.astype(np.float16)
     found = harp.jit(harp.grad(lambda x: hnp.sum(hnp.tanh(x) / (x * x + 1))))(half)
     assert np.isfinite(np.asarray(found, np.float32)).all()
-    assert harp.stats()["compiler_runs"] and pool() is not None
+    assert harp.stats()["compiler_runs"] and runtime() is not None
 
 
 def checked() -> None:
@@ -135,7 +135,7 @@ def broken(mistake: str) -> None:
     head = '#include <stdint.h>\n#define HARP_EXPORT __attribute__((visibility("default")))\n'
     text = MISTAKES[mistake] if mistake == "thread" else f"HARP_EXPORT {MISTAKES[mistake]}"
     library = build_and_load(Source((Unit(head + text),)), CompileOptions(), names=["f"])
-    threads = pool()
+    threads = runtime()
     if mistake == "thread" and threads is not None:
         harp.set_threads(3)
         library.point("run", threads, "harp_pool_run")

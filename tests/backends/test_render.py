@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import itertools
-import re
 import shutil
 import subprocess
 import sys

@@ -14,7 +14,7 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp import errors
-from harp.backends import threads
+from harp.backends import runtime
 from harp.backends.toolchain import find_toolchain
 from harp.config import settings
 
@@ -47,7 +47,7 @@ PROGRAMS = {
 
 
 def started() -> int:
-    return threads.pool().function("harp_pool_started", "int(*)(void)")()
+    return runtime.runtime().function("harp_pool_started", "int(*)(void)")()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -186,7 +186,7 @@ def test_small_work_stays_with_the_caller():
 
 
 def test_without_a_pool_programs_still_run(monkeypatch):
-    monkeypatch.setattr(threads, "_pool", [None])
+    monkeypatch.setattr(runtime, "_loaded", [None])
     f = harp.jit(lambda x: hnp.cos(x) * 7 + 1, threads=2)
     np.testing.assert_allclose(np.asarray(f(LONG)), np.cos(LONG) * 7 + 1)
 
@@ -203,10 +203,10 @@ def test_the_code_of_threads_is_never_unloaded():
     """A thread that still waits for work when Python ends would run into nothing."""
     program = """
 import numpy as np, harp, harp.numpy as hnp
-from harp.backends import threads
+from harp.backends import runtime
 harp.set_threads(2)
 harp.jit(lambda x: hnp.tanh(x))(np.ones(300_000))
-pool = threads.pool()
+pool = runtime.runtime()
 pool.close()
 assert str(pool.path) in open("/proc/self/maps").read()
 """
@@ -215,7 +215,7 @@ assert str(pool.path) in open("/proc/self/maps").read()
 
 
 @needs_proc
-@pytest.mark.skipif(threads.usable_cores() < 2, reason="there is one core")
+@pytest.mark.skipif(runtime.usable_cores() < 2, reason="there is one core")
 def test_threads_keep_off_the_core_of_the_caller():
     """The kernel wakes them there else, where they wait until the caller has done all the work."""
     code = CALL + (

@@ -12,6 +12,8 @@ from harp.trace.index import Atom, FloorDiv, Index, Relu
 
 # The arena of a program that needs no more than this lives on the stack.
 STACK_BYTES = 1 << 14
+# What declares the functions that take and give memory, and what defines them.
+HEADER, DEFINITION = "memory.h", "memory_default.h"
 
 
 def constant_count(buffer: Buffer) -> int | None:

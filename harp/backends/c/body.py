@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.backends.c import fill, gemm, gemv_axpy, parts, rows, transpose
-from harp.backends.c.arena import constant_count
+from harp.backends.c import arena, fill, gemm, gemv_axpy, parts, rows, transpose
 from harp.backends.c.function import parameter
 from harp.backends.c.index import IndexPrinter, division, times
 from harp.backends.c.kernels import KernelCall
@@ -275,7 +274,7 @@ class Body:
         if not block:
             self.lines.open("")
         self._declare_strides(buffer, share=False)
-        count = constant_count(buffer)
+        count = arena.constant_count(buffer)
         if count is not None and count * buffer.dtype.itemsize <= _STACK_BYTES:
             self.lines.add(f"_Alignas(64) {ctype} {name}[{max(count, 1)}];", name)
             self.statement(stmt.body, True)
@@ -291,13 +290,14 @@ class Body:
             size = f"harp_times({size}, {bare(self._index.text(extent))})"
         memory = self._fresh(f"{name}_data")
         self.lines.add(f"{ctype} *const {memory} = harp_take({size});")
+        self.lines.uses.add(arena.HEADER)
         self.lines.open(f"if ({memory} == NULL)")
         self.lines.add("status = 1;")
         self.lines.close("} else {")
         self.lines.depth += 1
         self.lines.add(f"{ctype} *restrict {name} = {memory};")
         self.statement(stmt.body, True)
-        self.lines.add(f"free({memory});")
+        self.lines.add(f"harp_give({memory});")
         self.lines.close()
 
     # --- heads

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from harp.backends.c.interface import Interface
 from harp.backends.load import Library, pointer
-from harp.backends.threads import pool
+from harp.backends.runtime import RUNTIME, runtime
 from harp.trace.dtypes import Buffer
 
 
@@ -18,9 +18,11 @@ class CKernel:
         self.interface = interface
         self.uses_scratch = uses_scratch
         self._packed = interface.packed
-        found = pool() if library.has("harp_parallel") else None
+        wanted = {variable: function for variable, function in RUNTIME.items() if library.has(variable)}
+        found = runtime() if wanted else None
         if found is not None:
-            library.point("harp_parallel", found, "harp_pool_run")
+            for variable, function in wanted.items():
+                library.point(variable, found, function)
         (run, scratch), (run_type, scratch_type) = interface.names, interface.types
         self._run = library.function(run, run_type)
         self._scratch = library.function(scratch, scratch_type)

@@ -19,8 +19,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence, Set
 
-from harp.backends.c import parts
-from harp.backends.c.arena import STACK_BYTES, scratch_lines, slot_size
+from harp.backends.c import arena, parts
 from harp.backends.c.body import Body
 from harp.backends.c.function import EXPORTED, SHARED, Function, define, parameter, plain
 from harp.backends.c.index import IndexPrinter
@@ -81,7 +80,10 @@ class _Renderer:
         uses = frozenset[str]().union(*(function.uses for function in functions))
         runner = [parts.DEFINITION] if parts.HEADER in uses else []
         exported = [*declared.values(), *runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
-        own = Unit(_file(self.title(), exported, uses & {parts.HEADER}), _OF_CALLS)
+        headers = uses & {parts.HEADER}
+        if self.program.scratch or arena.HEADER in uses:
+            headers |= {arena.DEFINITION}
+        own = Unit(_file(self.title(), exported, headers), _OF_CALLS)
         library = (kernel.unit() for kernel in linked(name for name in uses if name in KERNELS))
         return Source((*library, *units.values(), own))  # what takes longest comes first
 
@@ -95,7 +97,7 @@ class _Renderer:
         return "/* " + "\n * ".join(lines) + "\n */"
 
     def scratch(self) -> Function:
-        lines = scratch_lines(self.program, self.names)
+        lines = arena.scratch_lines(self.program, self.names)
         declared = [(self.names[s], f"int64_t {self.names[s]}") for s in self.program.sizes]
         comment = "Bytes of scratch memory for these sizes, or -1 if they are too many to count."
         return define("harp_scratch", declared, lines, comment, drop=False, result="int64_t")
@@ -108,7 +110,7 @@ class _Renderer:
         if program.scratch:
             lines.add(f"const int64_t bytes = harp_scratch({', '.join(names[s] for s in program.sizes)});")
             lines.add("if (bytes < 0) return 1;")
-            self.arena(lines)
+            self.lay_out(lines)
         guarded = False
         for call in program.calls:
             kernel = program.kernels[call.kernel]
@@ -119,7 +121,7 @@ class _Renderer:
             lines.add(f"{'if (status == 0) ' if guarded else ''}{text}")
             guarded |= function.fallible
         if program.scratch:
-            lines.add("if (arena != small) free(arena);")
+            lines.add("if (arena != small) harp_give(arena);")
         lines.add("return status;" if guarded else "return 0;")
         declared = [(self.buffers[b], f"const void *restrict {self.buffers[b]}") for b in program.inputs]
         declared += [(self.buffers[b], f"void *restrict {self.buffers[b]}") for b in program.outputs]
@@ -146,16 +148,16 @@ class _Renderer:
         comment = f"{function.name} with its parameters in arrays."
         return define(f"{function.name}_packed", declared, lines, comment, drop=False, result=function.result)
 
-    def arena(self, lines: Lines) -> None:
+    def lay_out(self, lines: Lines) -> None:
         """Allocate once, and point every scratch buffer to its slot."""
         index = IndexPrinter(self.names.__getitem__)
-        lines.add(f"_Alignas(64) char small[{STACK_BYTES}];")
+        lines.add(f"_Alignas(64) char small[{arena.STACK_BYTES}];")
         lines.add("char *const arena = bytes <= (int64_t)sizeof small ? small : harp_take(bytes);")
         lines.add("if (arena == NULL) return 1;")
         start = "arena"
         for number, slot in enumerate(self.program.scratch):
             lines.add(f"char *const slot{number} = {start};", f"slot{number}")
-            start = f"slot{number} + {slot_size(slot, index)}"
+            start = f"slot{number} + {arena.slot_size(slot, index)}"
         for buffer, number in self.slots.items():
             name, ctype = self.buffers[buffer], TYPES[buffer.dtype]
             lines.add(f"{ctype} *const {name} = ({ctype} *)(void *)slot{number};", name)

@@ -1,4 +1,4 @@
-/* What every unit of a generated program includes: indices and scratch memory. */
+/* What every unit of a generated program includes: indices and the sizes of memory. */
 #ifndef HARP_GENERATED_H
 #define HARP_GENERATED_H
 
@@ -66,12 +66,6 @@ static inline int64_t harp_times(int64_t bytes, int64_t extent)
     int64_t product;
     const int over = __builtin_mul_overflow(bytes, extent > 0 ? extent : 0, &product);
     return over || product > INT64_MAX / 4 ? INT64_MAX / 4 : product;
-}
-
-/* Memory on a cache line, or NULL. */
-static inline void *harp_take(int64_t bytes)
-{
-    return bytes >= INT64_MAX / 4 ? NULL : aligned_alloc(64, (size_t)((bytes + 64) / 64 * 64));
 }
 
 #endif
