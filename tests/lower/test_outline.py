@@ -448,11 +448,12 @@ def test_pairs(name: str) -> None:
     assert len(compiled.lower(*arrays)._program.kernels) == kernels
 
 
-def test_masks_of_the_caller_and_of_the_program() -> None:
+@pytest.mark.parametrize("times", [1, 1000])
+def test_masks_of_the_caller_and_of_the_program(times: int) -> None:
     """Any byte but 0 of a caller is true, also where the caller gives the array up."""
-    mask = np.array([0, 1, 2, 255], np.uint8).view(bool)
-    x = np.array([1.0, 2.0, 3.0, 4.0])
-    truth = np.array([False, True, True, True])
+    mask = np.array([0, 1, 2, 255] * times, np.uint8).view(bool)
+    x = np.array([1.0, 2.0, 3.0, 4.0] * times)
+    truth = np.array([False, True, True, True] * times)
     function = lambda xp, m, x: (
         xp.cumsum(m),
         xp.cumsum(xp.sort(x > 2.5)),
@@ -461,12 +462,18 @@ def test_masks_of_the_caller_and_of_the_program() -> None:
         ~m,
         m ^ True,
         xp.argsort(m, stable=True),
+        m,
     )
     for donated in ((), (0,)):
         compiled = harp.jit(lambda m, x: function(hnp, m, x), donate_argnums=donated)
         for a, b in zip(compiled(mask.copy(), x), function(np, truth, x), strict=True):
             found = np.asarray(a)
             np.testing.assert_array_equal(found.view(np.uint8) if b.dtype == bool else found, b)
+    changed = harp.jit(lambda m, i: (m.at[i].set(True), hnp.cumsum(m.at[i].set(True))))
+    expected = np.concatenate([[True], truth[1:]])
+    results = [np.asarray(a) for a in changed(mask, np.array([0]))]
+    np.testing.assert_array_equal(results[0].view(np.uint8), expected)
+    np.testing.assert_array_equal(results[1], np.cumsum(expected))
 
 
 def test_each_call_has_memory_of_its_own() -> None:
