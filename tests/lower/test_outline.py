@@ -436,6 +436,61 @@ PAIRS: dict[str, tuple[Callable[..., object], tuple[Array, ...], int]] = {
 }
 
 
+def recurrent(xp: object, x: Array, w: Array) -> Array:
+    """Steps that Python has unrolled."""
+    h, states = x[0] * 0, []
+    for step in range(6):
+        h = xp.tanh(x[step] @ w + h)  # type: ignore[attr-defined]
+        states.append(h)
+    return xp.stack(states)  # type: ignore[attr-defined, no-any-return]
+
+
+PARTS: dict[str, tuple[Callable[..., object], Array, int]] = {
+    "sums": (lambda xp, x: [xp.sum(x[k]) for k in range(6)], rng.normal(size=(6, 7)), 1),
+    "sums of long rows": (lambda xp, x: [xp.sum(x[0]), xp.sum(x[2])], rng.normal(size=(3, 200_003)), 1),
+    "elements": (lambda xp, x: [xp.sin(x[k, 3 - k]) for k in range(4)], rng.normal(size=(4, 4)), 1),
+    "rows of rows": (lambda xp, x: [xp.cumsum(x[k, 1]) for k in range(3)], rng.normal(size=(3, 2, 5)), 1),
+    "rows from the end": (lambda xp, x: [xp.cumsum(x[-1]), xp.cumsum(x[0])], rng.normal(size=(3, 4)), 1),
+    "a part and the whole": (
+        lambda xp, x: [xp.cumsum(x[0]), xp.cumsum(x[1] + xp.sum(x))],
+        rng.normal(size=(3, 4)),
+        1,
+    ),
+    "one part twice": (
+        lambda xp, x: [xp.cumsum(x[0] * x[0]), xp.cumsum(x[0] * x[1]), xp.cumsum(x[2] * x[1])],
+        rng.normal(size=(3, 4)),
+        1,
+    ),
+    "no columns": (lambda xp, x: [xp.sum(x[0]), xp.sum(x[2])], np.ones((3, 0)), 1),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_of_arrays(name: str) -> None:
+    function, x, kernels = PARTS[name]
+    compiled = harp.jit(lambda x: function(hnp, x))
+    for a, b in zip(compiled(x), function(np, x), strict=True):  # type: ignore[call-overload]
+        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-9, atol=1e-9)
+    program = compiled.lower(x)._program
+    verify_program(program)
+    assert len(program.kernels) == kernels
+
+
+@pytest.mark.parametrize("shape", [(6, 3, 4), (6, 0, 4), (6, 1, 1)])
+def test_unrolled_steps(shape: tuple[int, ...]) -> None:
+    kernels, calls = distinct(recurrent, rng.normal(size=shape), rng.normal(size=shape[2:] * 2))
+    assert kernels <= 4 and calls >= 6
+
+
+def test_rows_of_masks() -> None:
+    """A row of the caller's truth values, and one of the program's."""
+    mask = np.array([[0, 1, 2], [255, 0, 3]], np.uint8).view(bool)
+    truth = np.array([[False, True, True], [True, False, True]])
+    found = harp.jit(lambda m: (hnp.cumsum(m[0]), hnp.cumsum(m[1]), hnp.cumsum(hnp.sort(m, axis=1)[0])))(mask)
+    for a, b in zip(found, (truth[0].cumsum(), truth[1].cumsum(), np.sort(truth, axis=1)[0].cumsum()), strict=True):
+        np.testing.assert_array_equal(np.asarray(a), b)
+
+
 @pytest.mark.parametrize("name", PAIRS)
 def test_pairs(name: str) -> None:
     function, arrays, kernels = PAIRS[name]
@@ -448,11 +503,12 @@ def test_pairs(name: str) -> None:
     assert len(compiled.lower(*arrays)._program.kernels) == kernels
 
 
-def test_masks_of_the_caller_and_of_the_program() -> None:
+@pytest.mark.parametrize("times", [1, 1000])
+def test_masks_of_the_caller_and_of_the_program(times: int) -> None:
     """Any byte but 0 of a caller is true, also where the caller gives the array up."""
-    mask = np.array([0, 1, 2, 255], np.uint8).view(bool)
-    x = np.array([1.0, 2.0, 3.0, 4.0])
-    truth = np.array([False, True, True, True])
+    mask = np.array([0, 1, 2, 255] * times, np.uint8).view(bool)
+    x = np.array([1.0, 2.0, 3.0, 4.0] * times)
+    truth = np.array([False, True, True, True] * times)
     function = lambda xp, m, x: (
         xp.cumsum(m),
         xp.cumsum(xp.sort(x > 2.5)),
@@ -461,12 +517,18 @@ def test_masks_of_the_caller_and_of_the_program() -> None:
         ~m,
         m ^ True,
         xp.argsort(m, stable=True),
+        m,
     )
     for donated in ((), (0,)):
         compiled = harp.jit(lambda m, x: function(hnp, m, x), donate_argnums=donated)
         for a, b in zip(compiled(mask.copy(), x), function(np, truth, x), strict=True):
             found = np.asarray(a)
             np.testing.assert_array_equal(found.view(np.uint8) if b.dtype == bool else found, b)
+    changed = harp.jit(lambda m, i: (m.at[i].set(True), hnp.cumsum(m.at[i].set(True))))
+    expected = np.concatenate([[True], truth[1:]])
+    results = [np.asarray(a) for a in changed(mask, np.array([0]))]
+    np.testing.assert_array_equal(results[0].view(np.uint8), expected)
+    np.testing.assert_array_equal(results[1], np.cumsum(expected))
 
 
 def test_each_call_has_memory_of_its_own() -> None:

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from harp.backends.c.scalar import TYPES
-from harp.lower.loops import MEMORY, Buffer, For, Load, LoopKind, Nest, Store
+from harp.lower.loops import MEMORY, Buffer, For, Load, LoopKind, Nest, Space, Store
 from harp.trace.bounds import nonnegative
+from harp.trace.dtypes import bool_
 from harp.trace.expr import Const
 from harp.trace.index import ONE, ZERO, Index, Loop, picks_in, split_linear
 
@@ -70,6 +71,8 @@ def copied(loop: Loop, store: Store) -> Copy | None:
         return None
     if value.buffer.dtype is not store.buffer.dtype or any(map(picks_in, (*store.index, *value.index))):
         return None
+    if value.buffer.dtype is bool_ and value.buffer.space is Space.INPUT:
+        return None  # a caller's truth values may be any byte, and become 0 or 1
     first, origin = (_alone(index, loop, len(index) - 1) for index in (store.index, value.index))
     return None if first is None or origin is None else Copy(store.buffer, first, value.buffer, origin, loop.extent)
 
