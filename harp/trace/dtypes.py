@@ -70,8 +70,8 @@ class DType(InternedBase):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element."""
-        return self.numpy.itemsize
+        """Bytes of an element; of bfloat16, too, where NumPy does not have it."""
+        return 2 if self.numpy_name == "bfloat16" else self.numpy.itemsize
 
     @property
     def is_float(self) -> bool:
