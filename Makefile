@@ -32,6 +32,7 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/mypy --strict harp
 	$(BIN)/lint-imports
+	$(BIN)/vulture
 
 wheel: $(VENV)/dev.stamp
 	rm -rf dist

@@ -250,8 +250,3 @@ class Substitution:
     def pick(self, atom: Pick) -> Pick:
         """An element of the same array elsewhere."""
         return Pick(atom.array, self.each(atom.at), self(atom.size), atom.misses)
-
-
-def rename(p: Index, mapping: Mapping[Atom, Index]) -> Index:
-    """`p` with atoms replaced, for a single use."""
-    return Substitution(mapping)(p) if mapping else p

@@ -141,11 +141,6 @@ def _position(item: object, size: Index, axis: int) -> Index:
     return resolve(position)
 
 
-def slice_bounds(item: slice, size: Index) -> tuple[Index, Index, Index]:
-    """(start, step, length) of a slice along an axis of this size."""
-    return _taken(item, size)[:3]
-
-
 def _taken(item: slice, size: Index) -> Taken:
     """What a slice takes of an axis of this size; no guard where the signs are known.
 

@@ -35,7 +35,6 @@ from harp.trace.scope import Relation
 from harp.trace.sites import short, user_site, where
 from harp.trace.sizes import Size, ask, describe, hint, is_one, require_at_least_one, resolve, to_index, unify
 
-ArrayLike = Array | Buffer | np.generic | bool | int | float | complex | Size
 Scalar = (bool, int, float, complex, Size)
 _PYTHON = {bool, int, float, complex}
 _FLOAT_END = 2**1024 - 2**970  # the first integer that Python does not convert to a float

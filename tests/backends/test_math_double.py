@@ -42,7 +42,6 @@ SPECIAL = {Op.ERF: 2.0, Op.ERFC: 4.0, Op.ERFINV: 3.0}  # no NumPy function in mo
 OF_F32 = 0.75
 OPS = (*BOUNDS, *SPECIAL)
 EXACT = (Op.COPYSIGN, Op.NEXTAFTER, Op.RINT)
-INSIDE = (Op.ASIN, Op.ACOS, Op.ATANH, Op.ERFINV)
 DTYPES = pytest.mark.parametrize("dtype", [f32, f64], ids=str)
 
 needs_compiler = pytest.mark.skipif(find_toolchain() is None, reason="there is no C compiler")

@@ -49,7 +49,7 @@ def buffer(name: str, *shape: IndexLike, space: Space = Space.INPUT, dtype: DTyp
 
 
 A, OUT = buffer("a", N), buffer("out", N, space=Space.OUTPUT)
-GRID, IMAGE = buffer("grid", N, M, space=Space.OUTPUT), buffer("image", N, M)
+GRID = buffer("grid", N, M, space=Space.OUTPUT)
 TILE = buffer("tile", 4, space=Space.TILE)
 FLAGS = buffer("flags", N, space=Space.OUTPUT, dtype=bool_)
 

@@ -32,13 +32,6 @@ static inline int64_t harp_relu(int64_t a) { return a > 0 ? a : 0; }
 /* a / b for a, b >= 0; a size that divides may be 0 where no loop runs. */
 static inline int64_t harp_quotient(int64_t a, int64_t b) { return b != 0 ? a / b : 0; }
 
-/* The shorter of two runs, and at least 1, so that a loop over runs ends. */
-static inline int64_t harp_run_length(int64_t room, int64_t left)
-{
-    const int64_t run = room < left ? room : left;
-    return run > 1 ? run : 1;
-}
-
 /* A position along an axis of n elements, from the end if it is negative; the nearest one where it is outside. */
 static inline int64_t harp_pick(int64_t a, int64_t n)
 {
