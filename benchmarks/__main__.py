@@ -1,4 +1,4 @@
-"""Compare harp with its peers: `python -m benchmarks --help`, and `python -m benchmarks costs --help`.
+"""Compare harp with its peers: `python -m benchmarks --help`; `costs --help` and `blind --help` after `benchmarks`.
 
 The process that is started only hands out work: for each number of threads it starts itself once more, in an
 environment that was set before anything is imported, and reads the rows of the table from a file that this one writes.
@@ -15,18 +15,23 @@ import tempfile
 from collections.abc import Sequence
 
 from benchmarks import environment, report
-from benchmarks.costs import command as costs
+from benchmarks.blind.cases import BLIND
+from benchmarks.costs import command
+from benchmarks.costs.cases import COSTS
 from benchmarks.harness import Row, Settings
 from benchmarks.peers import PEERS, installed, versions
 from benchmarks.workloads import WORKLOADS, chosen
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+TABLES = {group.name: group for group in (COSTS, BLIND)}
 
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
     result = argparse.ArgumentParser("python -m benchmarks", description="Compare harp with its peers.")
-    result.epilog = "The group `costs` has a table and options of its own: python -m benchmarks costs --help"
+    result.epilog = (
+        "The groups `costs` and `blind` have tables and options of their own: python -m benchmarks costs --help"
+    )
     result.add_argument("--threads", choices=("1", "all"), help="default: both, one after the other")
     result.add_argument("--only", nargs="+", metavar="NAME", default=[], help="names, parts of names, or patterns")
     result.add_argument("--list", action="store_true", help="print the names of all workloads")
@@ -82,8 +87,8 @@ def collect(arguments: Sequence[str], threads: str) -> list[Row]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and report. Returns the exit status: 1 if something could not be measured or was wrong."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments[:1] == ["costs"]:
-        return costs.main(arguments[1:])
+    if arguments and arguments[0] in TABLES:
+        return command.main(TABLES[arguments[0]], arguments[1:])
     options = parser().parse_args(arguments)
     if options.list:
         print("\n".join(WORKLOADS))

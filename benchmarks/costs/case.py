@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +25,9 @@ SHRINK = 8  # with --quick and in tests, sizes are divided by this
 class Case:
     """A small program, or the gradient of the sum of the squares of its result.
 
+    With `weighted`, it is the gradient of the sum of the result times weights, which are one more argument, with
+    respect to the first argument of floating-point numbers: nothing but the program and its derivative is computed.
+
     `function` takes an array namespace and the arguments. `own` has, for peers that spell it differently, functions of
     the arguments alone.
     """
@@ -37,6 +42,7 @@ class Case:
     only_n: bool = False  # one size instead of three
     beside_copy: bool = False  # NumPy's copy of an array like the result is one of the peers
     tolerance: float = 0.0  # instead of that of the dtype
+    weighted: bool = False
 
     def sizes(self, small: bool = False) -> tuple[int, ...]:
         """The values of n to measure at."""
@@ -46,20 +52,28 @@ class Case:
     def make(self, n: int) -> tuple[Argument, ...]:
         """The arguments as NumPy arrays, always the same."""
         rng = np.random.default_rng(0)
-        return tuple(maker(rng, n) for maker in self.arguments)
+        arguments = tuple(maker(rng, n) for maker in self.arguments)
+        if not (self.gradient and self.weighted):
+            return arguments
+        result = np.asarray(self.forward("numpy")(*arguments))
+        real = np.finfo(arguments[self.differentiated(arguments)[0]].dtype).dtype
+        return *arguments, np.cos(0.7 * np.arange(result.size)).reshape(result.shape).astype(real)
 
     def forward(self, name: str) -> Function:
         """The program of harp or a peer."""
         return self.own.get(name) or partial(self.function, PEERS[name].xp())
 
     def loss(self, name: str) -> Function:
-        """The sum of the squares of the result."""
+        """The sum of the squares of the result, or of the result times the last argument."""
         xp, function = PEERS[name].xp(), self.forward(name)
+        if self.weighted:
+            return lambda *arguments: _weighted_sum(xp, function(*arguments[:-1]), arguments[-1])
         return lambda *arguments: xp.sum(function(*arguments) ** 2)
 
     def differentiated(self, arguments: Sequence[Argument]) -> tuple[int, ...]:
         """The positions of the arguments that the gradient is with respect to."""
-        return self.argnums or tuple(k for k, a in enumerate(arguments) if leaves(a)[0].dtype.kind == "f")
+        found = tuple(k for k, a in enumerate(arguments) if leaves(a)[0].dtype.kind in "fc")
+        return self.argnums or (found[:1] if self.weighted else found)
 
     def compiled(self, name: str, arguments: Sequence[Argument]) -> Function | None:
         """What harp or a peer runs; None if it does not compute gradients."""
@@ -72,6 +86,22 @@ class Case:
         if not hasattr(library, "grad"):
             return None
         return peer.compile(library.grad(self.loss(name), self.differentiated(arguments)), 1)
+
+
+def _weighted_sum(xp: ModuleType, result: Any, weights: Any) -> object:
+    """Of a complex result, half of the imaginary part counts, too."""
+    if xp.iscomplexobj(result):
+        return xp.sum(xp.real(result) * weights) + 0.5 * xp.sum(xp.imag(result) * weights)
+    return xp.sum(result * weights)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cases with a table of their own, under the name that the command line has for them."""
+
+    name: str
+    description: str
+    cases: Mapping[str, Case]
 
 
 def call(name: str, function: Function, arguments: tuple[Argument, ...]) -> Call:
@@ -114,19 +144,19 @@ def both(name: str, n: int, arguments: Sequence[Maker], function: Function, **mo
     ]
 
 
-# Arguments. A shape consists of numbers and the letter n, which stands for the size of the case.
+# Arguments. A shape consists of numbers and the letter n, which stands for the size of the case; "3n" is its triple.
 
 Shape = tuple[int | str, ...]
 
 
 def _numbers(shape: Shape, n: int) -> tuple[int, ...]:
-    return tuple(n if size == "n" else int(size) for size in shape)
+    return tuple(int(size[:-1] or 1) * n if isinstance(size, str) else size for size in shape)
 
 
 def normal(*shape: int | str, dtype: str = "float64") -> Maker:
     """Numbers around 0."""
     if np.dtype(dtype).kind == "c":
-        return lambda rng, n: (rng.standard_normal((*_numbers(shape, n), 2)).view(dtype)[..., 0]).copy()
+        return lambda rng, n: rng.standard_normal((*_numbers(shape, n), 2)).view("complex128")[..., 0].astype(dtype)
     return lambda rng, n: rng.standard_normal(_numbers(shape, n)).astype(dtype)
 
 
@@ -135,14 +165,14 @@ def uniform(low: float, high: float, *shape: int | str, dtype: str = "float64") 
     return lambda rng, n: rng.uniform(low, high, _numbers(shape, n)).astype(dtype)
 
 
-def increasing(*shape: int | str) -> Maker:
+def increasing(*shape: int | str, dtype: str = "float64") -> Maker:
     """Numbers between 0 and 1 in order."""
-    return lambda rng, n: np.sort(rng.random(_numbers(shape, n)))
+    return lambda rng, n: np.sort(rng.random(_numbers(shape, n))).astype(dtype)
 
 
-def integers(low: int, below: int | str, *shape: int | str) -> Maker:
+def integers(low: int, below: int | str, *shape: int | str, dtype: str = "int64") -> Maker:
     """Integers from `low` to below a number, or below n."""
-    return lambda rng, n: rng.integers(low, n if below == "n" else below, _numbers(shape, n))
+    return lambda rng, n: rng.integers(low, n if below == "n" else below, _numbers(shape, n)).astype(dtype)
 
 
 def pieces(count: int) -> Maker:
@@ -155,6 +185,11 @@ def piece(count: int) -> Maker:
     return lambda rng, n: rng.standard_normal(n // count)
 
 
-def bits(*shape: int | str) -> Maker:
-    """Zeros and ones in float32."""
-    return lambda rng, n: rng.integers(0, 2, _numbers(shape, n)).astype(np.float32)
+def bits(*shape: int | str, dtype: str = "float32") -> Maker:
+    """Zeros and ones, or truth values."""
+    return lambda rng, n: rng.integers(0, 2, _numbers(shape, n)).astype(dtype)
+
+
+def counting(count: int, dtype: str = "float32") -> Maker:
+    """0, 1, 2, ..."""
+    return lambda rng, n: np.arange(count, dtype=dtype)

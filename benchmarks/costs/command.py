@@ -1,4 +1,4 @@
-"""The options of `python -m benchmarks costs`, the process that measures, and the table.
+"""The options of `python -m benchmarks costs` and of groups like it, the process that measures, and the table.
 
 As in the other groups, the process that is started only hands out work: it starts itself once more, in an environment
 for one thread, and reads the results from a file. If that process crashes, another one measures the rest.
@@ -12,13 +12,12 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
 
 from benchmarks import environment, report
 from benchmarks.costs import table
-from benchmarks.costs.case import Case
-from benchmarks.costs.cases import CASES
+from benchmarks.costs.case import Case, Group
 from benchmarks.costs.measure import Result, run
 from benchmarks.harness import Settings
 from benchmarks.peers import installed, versions
@@ -30,10 +29,9 @@ DEFAULT_PEERS = ("numpy", "jax")
 KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 32)}
 
 
-def parser() -> argparse.ArgumentParser:
+def parser(group: Group) -> argparse.ArgumentParser:
     """The options."""
-    description = "What small programs cost at sizes n, 2n and 4n beside the best of NumPy and JAX, with one thread."
-    result = argparse.ArgumentParser("python -m benchmarks costs", description=description)
+    result = argparse.ArgumentParser(f"python -m benchmarks {group.name}", description=group.description)
     result.add_argument("--only", nargs="+", metavar="NAME", default=[], help="names, parts of names, or patterns")
     result.add_argument("--list", action="store_true", help="print the names of all rows")
     result.add_argument("--rounds", type=int, default=None, help="samples of each candidate (default: 15)")
@@ -45,16 +43,16 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-def chosen(words: Sequence[str]) -> list[Case]:
+def chosen(cases: Mapping[str, Case], words: Sequence[str]) -> list[Case]:
     """The cases of these names; part of a name, or a pattern with `*`, stands for all that have it."""
 
     def named(case: Case, word: str) -> bool:
-        return case.name == word if word in CASES else word in case.name or fnmatch(case.name, word)
+        return case.name == word if word in cases else word in case.name or fnmatch(case.name, word)
 
-    unknown = [word for word in words if not any(named(case, word) for case in CASES.values())]
+    unknown = [word for word in words if not any(named(case, word) for case in cases.values())]
     if unknown:
         raise ValueError(f"no row is called {unknown[0]!r}; --list shows all")
-    return [case for case in CASES.values() if not words or any(named(case, word) for word in words)]
+    return [case for case in cases.values() if not words or any(named(case, word) for word in words)]
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
@@ -70,15 +68,15 @@ def settings_of(options: argparse.Namespace) -> Settings:
     )
 
 
-def measure(names: Sequence[str], settings: Settings, path: pathlib.Path) -> None:
+def measure(group: Group, names: Sequence[str], settings: Settings, path: pathlib.Path) -> None:
     """In the process that measures: each result is written as soon as it is there."""
     with path.open("a", encoding="utf-8") as file:
         for name in names:
-            print(f"costs: {name}", file=sys.stderr, flush=True)
-            print(json.dumps(run(CASES[name], settings).to_json()), file=file, flush=True)
+            print(f"{group.name}: {name}", file=sys.stderr, flush=True)
+            print(json.dumps(run(group.cases[name], settings).to_json()), file=file, flush=True)
 
 
-def collect(arguments: Sequence[str], cases: Sequence[Case]) -> list[Result]:
+def collect(group: Group, arguments: Sequence[str], cases: Sequence[Case]) -> list[Result]:
     """Start the process that measures, again after each crash, and read what it wrote."""
     found: list[Result] = []
     with tempfile.TemporaryDirectory(prefix="harp-bench-") as directory, environment.affinity(1):
@@ -87,7 +85,7 @@ def collect(arguments: Sequence[str], cases: Sequence[Case]) -> list[Result]:
             names.write_text("\n".join(case.name for case in cases[len(found) :]), "utf-8")
             results.write_text("", "utf-8")
             files = ("--names", str(names), "--results", str(results))
-            command = [sys.executable, "-m", "benchmarks", "costs", *arguments, *files]
+            command = [sys.executable, "-m", "benchmarks", group.name, *arguments, *files]
             done = subprocess.run(command, cwd=ROOT, env={**environment.variables(1), **KEEP_MEMORY})
             found += [Result.from_json(json.loads(line)) for line in results.read_text("utf-8").splitlines()]
             if len(found) < len(cases):
@@ -96,20 +94,20 @@ def collect(arguments: Sequence[str], cases: Sequence[Case]) -> list[Result]:
     return found
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(group: Group, arguments: Sequence[str]) -> int:
     """Measure and report. Returns the exit status: 1 if harp failed or was wrong in a row."""
-    options = parser().parse_args(arguments)
+    options = parser(group).parse_args(arguments)
     if options.list:
-        print("\n".join(CASES))
+        print("\n".join(group.cases))
         return 0
     try:
-        settings, cases = settings_of(options), chosen(options.only)
+        settings, cases = settings_of(options), chosen(group.cases, options.only)
     except ValueError as error:
-        parser().error(str(error))
+        parser(group).error(str(error))
     if options.results:
-        measure(options.names.read_text("utf-8").splitlines(), settings, options.results)
+        measure(group, options.names.read_text("utf-8").splitlines(), settings, options.results)
         return 0
-    results = collect(arguments, cases)
+    results = collect(group, arguments, cases)
     facts = report.machine(versions(settings.peers))
     print(table.table(results, facts, settings.quick))
     if options.json:

@@ -13,18 +13,19 @@ from benchmarks.costs.case import Argument, Case, Function, call
 from benchmarks.harness import Call, Settings, interleaved, leaves, problem, sample
 
 RATIO, EXPONENT = 1.2, 0.15  # the goals: harp's time over the best peer's, and how much faster it may grow
-TOLERANCE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-9, "complex128": 1e-9}
+TOLERANCE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-9, "complex64": 1e-5, "complex128": 1e-9}
 COPY = "copy"  # the name of NumPy's copy of the result, where it is a peer
 LONG = 0.1  # seconds; a call that takes longer is timed once
 
 
 @dataclass
 class Result:
-    """Medians in seconds of harp and its peers at each size of a case, or why harp has none."""
+    """Medians and minima in seconds of harp and its peers at each size of a case, or why harp has none."""
 
     name: str
     sizes: tuple[int, ...]
     medians: dict[str, list[float]] = field(default_factory=dict)
+    minima: dict[str, list[float]] = field(default_factory=dict)
     failure: str = ""
     notes: list[str] = field(default_factory=list)
 
@@ -37,6 +38,19 @@ class Result:
         """Harp's time over that of the best peer at one of the sizes; NaN without either."""
         best = self.best(k)
         return self.medians["harp"][k] / self.medians[best][k] if best and "harp" in self.medians else math.nan
+
+    @property
+    def worst(self) -> float:
+        """The largest of the ratios of all sizes; NaN without a peer."""
+        return max(self.ratio(k) for k in range(len(self.sizes)))
+
+    @property
+    def worst_of_minima(self) -> float:
+        """The largest ratio of harp's shortest time to the shortest of the peers: other work makes times longer."""
+        peers = [times for name, times in self.minima.items() if name != "harp"]
+        if not peers or "harp" not in self.minima:
+            return math.nan
+        return max(own / min(others) for own, *others in zip(self.minima["harp"], *peers, strict=True))
 
     def exponent(self, name: str) -> float:
         """The power of n that the time grows with from the first to the last size; NaN for a case of one size."""
@@ -129,10 +143,11 @@ def tolerance(value: object) -> float:
 
 
 def _time(calls: dict[str, list[Call]], settings: Settings, result: Result) -> None:
-    """Fill in the medians. All sizes of all candidates take turns, but for calls that take long."""
+    """Fill in medians and minima. All sizes of all candidates take turns, but for calls that take long."""
     once = {(name, k): sample(one, 1, settings.clock) for name, made in calls.items() for k, one in enumerate(made)}
     short = {f"{name} {k}": calls[name][k] for (name, k), seconds in once.items() if seconds < LONG}
     samples = interleaved(short, settings) if short else {}
     for name, made in calls.items():
         taken = [samples.get(f"{name} {k}", [once[name, k]]) for k in range(len(made))]
         result.medians[name] = [statistics.median(values) for values in taken]
+        result.minima[name] = [min(values) for values in taken]

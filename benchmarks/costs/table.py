@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 
 from benchmarks.costs.measure import EXPONENT, RATIO, Result
 from benchmarks.report import quantity
 
-HEADS = ["row", "n", "x at n", "2n", "4n", "harp^", "best^", "best", "harp at 4n", "best at 4n", "met"]
+HEADS = ["row", "n", "x at n", "2n", "4n", "minima", "harp^", "best^", "best", "harp at 4n", "best at 4n", "met"]
 MISSED = ["row", "size", "x", "harp", "best", "its time", "harp^", "best^"]
 
 
@@ -19,6 +20,7 @@ def table(results: Sequence[Result], facts: dict[str, object], quick: bool) -> s
     if quick:
         lines.append("small sizes: the times say nothing")
     lines += ["", "x: harp's time over the best peer's. harp^, best^: the power of n that the time grows with."]
+    lines.append("minima: the largest x of the shortest times, which other work on the machine changes least.")
     lines += _aligned([HEADS, *map(_row, results)])
     notes = [f"  {result.name}: {note}" for result in results for note in result.notes]
     lines += ["", "notes:", *notes] if notes else []
@@ -28,6 +30,8 @@ def table(results: Sequence[Result], facts: dict[str, object], quick: bool) -> s
     head = f"missed, the worst first (x at most {RATIO}, harp^ at most {EXPONENT} above best^):"
     lines += ["", head, *_aligned([MISSED, *missed])] if missed else []
     lines += ["", f"{sum(result.met for result in results)} of {len(results)} rows meet their goals"]
+    middle = [_number(_median(found)) for found in ([r.worst for r in results], [r.worst_of_minima for r in results])]
+    lines.append(f"median of the largest x of the rows: {middle[0]}, of the minima: {middle[1]}")
     return "\n".join(lines)
 
 
@@ -37,7 +41,16 @@ def _row(result: Result) -> list[str]:
     exponents = [_number(power) for power in result.exponents] if last else ["", ""]
     times = [_time(result, name, -1) for name in ("harp", best)]
     met = "failed" if result.failure else "yes" if result.met else "no"
-    return [result.name, str(result.sizes[0]), *ratios, *exponents, best or "-", *times, met]
+    return [
+        result.name,
+        str(result.sizes[0]),
+        *ratios,
+        _number(result.worst_of_minima),
+        *exponents,
+        best or "-",
+        *times,
+        met,
+    ]
 
 
 def missed_goals(results: Sequence[Result]) -> list[list[str]]:
@@ -57,6 +70,10 @@ def _missed(result: Result, k: int) -> list[str]:
     mark = " !" if harp - peer > EXPONENT else ""
     times = [_time(result, "harp", k), best, _time(result, best, k)]
     return [result.name, str(result.sizes[k]), _number(result.ratio(k)), *times, _number(harp), _number(peer) + mark]
+
+
+def _median(values: Sequence[float]) -> float:
+    return statistics.median([value for value in values if not math.isnan(value)] or [math.nan])
 
 
 def _time(result: Result, name: str, k: int) -> str:

@@ -1,121 +1,162 @@
-"""Padding: with a constant a view; with copies of the array's own elements joined from slices of it."""
+"""Padding: with a constant a view; otherwise joined from borders that are made of the array's own elements."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from harp.errors import ArgumentError, ShapeError
-from harp.numpy.checks import require_held
-from harp.numpy.joining import concatenate, known_integers, repeat, take
-from harp.numpy.manipulation import as_tuple, emit_like, flip
+from harp.errors import ArgumentError, DTypeError, ShapeError
+from harp.numpy.borders import MODES, Pair, around
+from harp.numpy.checks import as_count, require_held
+from harp.numpy.joining import concatenate
+from harp.numpy.manipulation import as_tuple, emit_like
 from harp.trace import view
 from harp.trace.array import Array, node_of
-from harp.trace.expr import const
+from harp.trace.expr import Const, const
 from harp.trace.index import ZERO, Index
-from harp.trace.primitives import as_array, python_constant, to_shape
-from harp.trace.scope import Relation
+from harp.trace.primitives import as_array, known_numbers, python_constant
 from harp.trace.sites import where
-from harp.trace.sizes import ask, describe, require_at_least_one, resolve, wrap
 
 
-def pad(x: object, pad_width: object, mode: str = "constant", constant_values: bool | int | float = 0) -> Array:
+def pad(x: object, pad_width: object, mode: object = "constant", **options: object) -> Array:
     """More elements before and after each axis; `pad_width` is a number, a (before, after) pair, or one pair per axis.
 
-    By the mode they are "constant", "edge" (the last element again), "reflect" (backwards from the one before that),
-    "symmetric" (backwards from the last), or "wrap" (from the other end). Raises ArgumentError for other modes,
-    ShapeError for negative widths, a wrong number of pairs, and widths for which an axis has too few elements.
+    The mode says which elements, and some modes have an option. Except for `reflect_type`, an option is, like
+    `pad_width`, one value, a pair, or a pair per axis.
+
+    - "constant": `constant_values`, 0 by default; "empty": any, here 0
+    - "edge": the last element again
+    - "linear_ramp": numbers from the last element to `end_values`, 0 by default, in even steps
+    - "maximum", "mean", "median", "minimum": of as many elements of that end as `stat_length` says, by default of all
+    - "reflect": backwards from the element before the last; "symmetric": backwards from the last; both with
+      `reflect_type="odd"`: twice the last element minus that
+    - "wrap": from the other end
+
+    Integers are rounded as in NumPy: means and medians to the nearest, ramps down. One axis is padded after the other,
+    so that corners come from borders. Raises ArgumentError for other modes and for options of another mode, ShapeError
+    for negative widths, a wrong number of pairs, and axes with too few elements.
 
     >>> import harp.numpy as hnp
     >>> hnp.pad(hnp.ones(2), (1, 2))
     Array([0., 1., 1., 0., 0.])
     >>> hnp.pad(hnp.arange(4), 2, mode="reflect")
     Array([2, 1, 0, 1, 2, 3, 2, 1])
+    >>> hnp.pad(hnp.asarray([3.0, 5.0]), 2, mode="linear_ramp", end_values=(1, 9))
+    Array([1., 2., 3., 5., 7., 9.])
+    >>> hnp.pad(hnp.asarray([1, 2, 6]), 1, mode="mean", stat_length=(2, None))
+    Array([2, 1, 2, 6, 3])
     """
     array = as_array(x)
-    pairs = _pad_pairs(pad_width, array.ndim)
-    low, high = to_shape([p[0] for p in pairs]), to_shape([p[1] for p in pairs])
-    if isinstance(mode, str) and mode == "constant":
-        return _by_constant(array, low, high, constant_values)
-    if not isinstance(mode, str) or mode not in _MODES:
-        known = ", ".join(map(repr, ("constant", *_MODES)))
-        raise ArgumentError(f"pad has the modes {known}, not {mode!r}{where()}")
-    for axis, widths in enumerate(zip(low, high, strict=True)):
-        if any(width is not ZERO for width in widths):
-            array = concatenate(_around(mode, array, axis, *widths), axis)
+    name, given = _option(mode, options)
+    pairs = _pairs("pad_width", pad_width, array.ndim)
+    widths = [tuple(as_count(f"pad_width of axis {k}", w) for w in pair) for k, pair in enumerate(pairs)]
+    if mode in _CONSTANT:
+        return _by_constant(array, widths, _pairs(name, given, array.ndim) if name else [(0, 0)] * array.ndim)
+    chosen = _READERS[name](array, given) if name else [(None, None)] * array.ndim
+    for axis, ((low, high), option) in enumerate(zip(widths, chosen, strict=True)):
+        if low is not ZERO or high is not ZERO:
+            array = concatenate(around(str(mode), array, axis, low, high, option), axis)
     return array
 
 
-def _by_constant(array: Array, low: tuple[Index, ...], high: tuple[Index, ...], value: object) -> Array:
-    if not isinstance(value, (bool, int, float, complex, np.generic)):
-        raise ArgumentError(f"constant_values must be one number, not {type(value).__name__}{where()}")
-    require_held("constant_values of pad", value, array.kind)
+_CONSTANT = {"constant": "constant_values", "empty": ""}
+_OPTIONS = {**_CONSTANT, **{mode: row.option for mode, row in MODES.items()}}
+_DEFAULTS = {"constant_values": 0, "end_values": 0, "stat_length": None, "reflect_type": "even"}
+
+
+def _option(mode: object, options: dict[str, object]) -> tuple[str, object]:
+    """The name and the value of the option that the mode has, which is "" for modes without one."""
+    if not isinstance(mode, str) or mode not in _OPTIONS:
+        raise ArgumentError(f"pad has the modes {', '.join(map(repr, _OPTIONS))}, not {mode!r}{where()}")
+    name = _OPTIONS[mode]
+    for other in options:
+        if other != name:
+            takes = f"the option {name}" if name else "no option"
+            modes = [repr(m) for m, option in _OPTIONS.items() if option == other]
+            hint = f"; {other} belongs to {', '.join(modes)}" if modes else ""
+            raise ArgumentError(f"pad with mode={mode!r} takes {takes}, not {other!r}{hint}{where()}")
+    return name, options.get(name, _DEFAULTS.get(name))
+
+
+# Constants
+
+
+def _by_constant(array: Array, widths: Sequence[tuple[Index, ...]], values: Sequence[Pair]) -> Array:
+    """One view where all values are the same; otherwise one for each border, axis after axis."""
+    fills = [tuple(_constant(value, array) for value in pair) for pair in values]
+    node, rank = node_of(array), array.ndim
+    used = {
+        fill for pair, fill_pair in zip(widths, fills, strict=True) for w, fill in zip(pair, fill_pair, strict=True)
+    }
+    if len(used) == 1:
+        return emit_like(array, view.pad(node, [low for low, _ in widths], [high for _, high in widths], used.pop()))
+    for axis in range(rank):
+        for side in (0, 1):
+            low, high = [ZERO] * rank, [ZERO] * rank
+            (low, high)[side][axis] = widths[axis][side]
+            node = view.pad(node, low, high, fills[axis][side])
+    return emit_like(array, node)
+
+
+def _constant(value: object, array: Array) -> Const:
+    require_held("constant_values of pad", _number("constant_values", value), array.kind)
     plain = isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
-    fill = python_constant(value, array.kind) if plain else const(value, array.kind)  # type: ignore[arg-type]
-    return emit_like(array, view.pad(node_of(array), low, high, fill))
+    return python_constant(value, array.kind) if plain else const(value, array.kind)  # type: ignore[arg-type]
 
 
-# What comes before and after: of an array, an axis, its size, and both widths.
-_Sides = Callable[[Array, int, Index, Index, Index], tuple[Array, Array]]
+def _number(name: str, value: object) -> object:
+    if not isinstance(value, (bool, int, float, complex, np.generic)):
+        raise ArgumentError(f"{name} must be numbers, not {type(value).__name__}{where()}")
+    return value
 
 
-def _edge(array: Array, axis: int, size: Index, low: Index, high: Index) -> tuple[Array, Array]:
-    first, last = take(array, axis, ZERO, ZERO + 1), take(array, axis, size - 1, ZERO + 1)
-    return repeat(first, wrap(low), axis), repeat(last, wrap(high), axis)
+# Options of the other modes
 
 
-def _reflect(array: Array, axis: int, size: Index, low: Index, high: Index) -> tuple[Array, Array]:
-    return flip(take(array, axis, ZERO + 1, low), axis), flip(take(array, axis, size - 1 - high, high), axis)
-
-
-def _symmetric(array: Array, axis: int, size: Index, low: Index, high: Index) -> tuple[Array, Array]:
-    return flip(take(array, axis, ZERO, low), axis), flip(take(array, axis, size - high, high), axis)
-
-
-def _wrap(array: Array, axis: int, size: Index, low: Index, high: Index) -> tuple[Array, Array]:
-    return take(array, axis, size - low, low), take(array, axis, ZERO, high)
-
-
-# And how many elements an axis may have fewer than are padded; None: any number.
-_MODES: dict[str, tuple[_Sides, int | None]] = {
-    "edge": (_edge, None),
-    "reflect": (_reflect, 1),
-    "symmetric": (_symmetric, 0),
-    "wrap": (_wrap, 0),
-}
-
-
-def _around(mode: str, array: Array, axis: int, low: Index, high: Index) -> list[Array]:
-    sides, spare = _MODES[mode]
-    size = resolve(node_of(array).shape[axis])
-    if spare is None:
-        require_at_least_one(size, lambda: f"pad of axis {axis} of size {describe(size)} with mode={mode!r}")
-    else:
-        for width in (low, high):
-            if not ask(Relation.NONNEGATIVE, resolve(size - spare - width), "an axis has the elements to pad with"):
-                raise ShapeError(
-                    f"pad of axis {axis} of size {describe(size)} by {describe(width)} with mode={mode!r} needs "
-                    f"more elements; pad in several steps{where()}"
-                )
-    before, after = sides(array, axis, size, low, high)
-    return [before, array, after]
-
-
-def _pad_pairs(pad_width: object, rank: int) -> list[tuple[object, object]]:
-    entries = as_tuple(known_integers(pad_width))
-    if all(isinstance(e, (tuple, list)) for e in entries):
-        pairs = [_pair(as_tuple(e)) for e in entries]
-    else:
-        pairs = [_pair(entries)]
-    if len(pairs) == 1:
-        pairs *= rank
-    if len(pairs) != rank:
-        raise ShapeError(f"pad_width has {len(pairs)} pairs for {rank} axes{where()}")
+def _end_values(array: Array, given: object) -> list[Pair]:
+    pairs = _pairs("end_values", given, array.ndim)
+    for value in (value for pair in pairs for value in pair):
+        if isinstance(_number("end_values", value), (complex, np.complexfloating)) and not array.kind.is_complex:
+            raise DTypeError(f"end_values has {value!r}, but x has dtype {array.dtype}; use its .real{where()}")
+        if array.kind.is_integer:
+            require_held("end_values of pad", float(value), array.kind)  # type: ignore[arg-type]
     return pairs
 
 
-def _pair(entry: tuple[object, ...]) -> tuple[object, object]:
+def _stat_length(array: Array, given: object) -> list[Pair]:
+    return _pairs("stat_length", given, array.ndim)
+
+
+def _reflect_type(array: Array, given: object) -> list[Pair]:
+    if not isinstance(given, str) or given not in ("even", "odd"):
+        raise ArgumentError(f"reflect_type of pad is 'even' or 'odd', not {given!r}{where()}")
+    return [(given, given)] * array.ndim
+
+
+_READERS: dict[str, Callable[[Array, object], list[Pair]]] = {
+    "end_values": _end_values,
+    "stat_length": _stat_length,
+    "reflect_type": _reflect_type,
+}
+
+
+def _pairs(name: str, given: object, rank: int) -> list[Pair]:
+    """For each axis what is before it and what is after it; one value or one pair stands for all axes."""
+    numbers = known_numbers(given)
+    entries = as_tuple(given if numbers is None else numbers.tolist())
+    if all(isinstance(e, (tuple, list)) for e in entries):
+        pairs = [_pair(name, as_tuple(e)) for e in entries]
+    else:
+        pairs = [_pair(name, entries)]
+    if len(pairs) == 1:
+        pairs *= rank
+    if len(pairs) != rank:
+        raise ShapeError(f"{name} of pad has {len(pairs)} pairs for {rank} axes{where()}")
+    return pairs
+
+
+def _pair(name: str, entry: tuple[object, ...]) -> Pair:
     if len(entry) not in (1, 2):
-        raise ShapeError(f"a pad_width of pad is (before, after), not {len(entry)} numbers{where()}")
+        raise ShapeError(f"a pair in {name} of pad is (before, after), not {len(entry)} values{where()}")
     return entry[0], entry[-1]

@@ -15,6 +15,7 @@ import pytest
 
 import harp
 import harp.numpy as hnp
+from harp.numpy.borders import MODES
 
 RNG = np.random.default_rng(7)
 X = RNG.uniform(0.2, 0.8, (3, 4))
@@ -94,7 +95,7 @@ CASES = {
     "nanpercentile": (lambda x: hnp.nanpercentile(x, 40, 1), HOLED),
     "nanquantile": (lambda x, q: hnp.nanquantile(x, q, 1), HOLED, np.array([0.15, 0.83])),
     "nextafter": (lambda x: hnp.nextafter(x, 1.0) ** 2, X),
-    "pad": (lambda x: [hnp.pad(x, 1), hnp.pad(x, 2, mode="reflect")], X),
+    "pad": (lambda x: [hnp.pad(x, 2, mode=mode) for mode in MODES], X),
     "percentile": (lambda x: hnp.percentile(x, 40, 1), X),
     "permute_dims": (lambda x: hnp.permute_dims(x, (1, 0)), X),
     "piecewise": (lambda x: hnp.piecewise(x, [x > 0.5], [lambda y: y**3, lambda y: y**2]), X),

@@ -293,7 +293,7 @@ def test_pads_for_all_sizes(mode):
 
 
 ERRORS = [
-    (lambda: hnp.pad(np.ones(2), 1, mode="mean"), errors.ArgumentError, "modes 'constant', 'edge'.*not 'mean'"),
+    (lambda: hnp.pad(np.ones(2), 1, mode="other"), errors.ArgumentError, "modes 'constant', .*not 'other'"),
     (lambda: hnp.convolve(np.ones(2), np.ones(0)), errors.ShapeError, "at least one element"),
     (lambda: hnp.convolve(np.ones(2), np.ones((2, 2))), errors.ShapeError, "one axis, not 2"),
     (lambda: hnp.convolve(np.ones(2), np.ones(2), "some"), errors.ArgumentError, "not 'some'"),
