@@ -22,6 +22,7 @@ import numpy as np
 from harp.backends.options import CompileOptions
 from harp.config import MOST_THREADS, log, settings
 from harp.errors import ArgumentError
+from harp.garbage import collected_later
 from harp.trace.array import Array, Donation
 from harp.trace.demands import compile_demands
 from harp.trace.dtypes import NUMBERS, OF_NUMPY, Buffer, plain
@@ -216,6 +217,10 @@ class JitFunction:
         return entry.run(buffers, values, leaves)
 
     def _trace(self, call: _Call, has_named: bool) -> Entry:
+        with collected_later():
+            return self._made(call, has_named)
+
+    def _made(self, call: _Call, has_named: bool) -> Entry:
         from harp.transforms.programs import body, program_for  # not before a program is made
 
         scope, arguments, traced, signature = self._traced(call, has_named)
@@ -300,11 +305,12 @@ class JitFunction:
 
         static, dynamic, named = self._static.split(self._function, args, kwargs)
         call = self._take_apart(static, dynamic, named)
-        scope, _, traced, signature = self._traced(call, bool(named))
-        given = signature.compile_check()(*(size for array, _ in call.arrays for size in array.shape))
-        assert given is not None, "the guards of a trace hold for the call that was traced"
-        sizes = [scope.origins[s] for s in signature.sizes]
-        return stages_of(traced.graph, call.donated, sizes, given, self._threads, self._check)
+        with collected_later():
+            scope, _, traced, signature = self._traced(call, bool(named))
+            given = signature.compile_check()(*(size for array, _ in call.arrays for size in array.shape))
+            assert given is not None, "the guards of a trace hold for the call that was traced"
+            sizes = [scope.origins[s] for s in signature.sizes]
+            return stages_of(traced.graph, call.donated, sizes, given, self._threads, self._check)
 
     def __repr__(self) -> str:
         return f"<jit of {function_name(self._function)}, {self.compilations} programs>"
