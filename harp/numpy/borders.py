@@ -21,6 +21,7 @@ from harp.trace.array import Array, node_of
 from harp.trace.division import minimum, relu
 from harp.trace.dtypes import DType, bool_, c128, f64, i8
 from harp.trace.index import ONE, ZERO, Index
+from harp.trace.primitives import contiguous
 from harp.trace.scope import Relation
 from harp.trace.sites import where
 from harp.trace.sizes import ask, describe, resolve, wrap
@@ -94,6 +95,8 @@ def _ramp(edge: Array, start: object, width: Index, axis: int) -> Array:
     Where the step rounds to 0, NumPy divides before it multiplies. Of integers, which are rounded down, it does so
     for the whole array if one step is 0, and this can be less by 1. Of floats it changes the last digit, and here each
     element is computed by its own step, so that rows do not depend on each other.
+
+    The result is kept: the array with its borders is then made of plain copies, and costs nothing to read again.
     """
     inner = c128 if edge.kind.is_complex else f64
     count = wrap(relu(width - 1) + 1)  # no division by zero where no numbers are wanted
@@ -104,7 +107,7 @@ def _ramp(edge: Array, start: object, width: Index, axis: int) -> Array:
     if not edge.kind.is_inexact:
         vanishes = any(vanishes)
     ramp = choose(vanishes, divide(place, count) * distance, place * step) + start
-    return astype(floor(ramp) if edge.kind.is_integer else ramp, edge.kind)
+    return contiguous(astype(floor(ramp) if edge.kind.is_integer else ramp, edge.kind))
 
 
 def _statistic(reduce: Callable[..., Array], x: Padded, stat_length: Pair) -> Borders:
