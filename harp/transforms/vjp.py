@@ -42,6 +42,9 @@ from harp.transforms.derivatives import depends, pullback
 Cotangents = list[tuple[Node, Node]]  # an input of the node, and what the node sends back to it
 Active = set[Node]
 
+# The most parts that a cotangent is taken apart into.
+_SUMMANDS = 64
+
 
 def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     """The graph from the inputs, and a cotangent for each floating-point output, to the cotangents of `wrt`.
@@ -214,9 +217,18 @@ def _view(node: View, ct: Node, active: Active) -> Cotangents:
 
 
 def _summands(node: Node) -> list[Node]:
-    """What was added up to a cotangent."""
-    is_sum = isinstance(node, MapReduce) and node.reduce is None and node.expr is _sum_of(node.dtype)
-    return [part for operand in node.inputs for part in _summands(operand)] if is_sum else [node]
+    """What was added up to a cotangent. Of many summands some stay sums: there may be exponentially many, and one array
+    may be used on thousands of lines."""
+    parts: list[Node] = []
+    left = [node]
+    while left:
+        part = left.pop()
+        is_sum = isinstance(part, MapReduce) and part.reduce is None and part.expr is _sum_of(part.dtype)
+        if is_sum and len(parts) + len(left) < _SUMMANDS:
+            left += reversed(part.inputs)
+        else:
+            parts.append(part)
+    return parts
 
 
 def _gather(node: Gather, ct: Node, active: Active) -> Cotangents:

@@ -364,6 +364,40 @@ def test_the_gradient_of_means_is_right():
     check(_means(3), [random(4, high=0.6)], n=4)
 
 
+def _fibonacci(steps):
+    """Each array is the sum of the two before it, and so is each cotangent of the two behind it."""
+    x = x_(N)
+    view = expand(x, (M, N))
+    a, b = view, op(Op.SIN, view)
+    for _ in range(steps):
+        a, b = op(Op.ADD, a, b), a
+    return Graph((x,), (total(op(Op.MUL, a, a)),))
+
+
+def _one_view(uses):
+    """One view that many lines read."""
+    x = x_(N)
+    view = expand(x, (M, N))
+    sum_of_all = view
+    for k in range(uses):
+        sum_of_all = op(Op.ADD, sum_of_all, op(Op.MUL, view, _filled(k / 1500)))
+    return Graph((x,), (total(op(Op.SIN, sum_of_all)),))
+
+
+def _filled(value):
+    return MapReduce((M, N), (), const(value, f64))
+
+
+@pytest.mark.parametrize("graph", [_fibonacci, _one_view])
+def test_a_cotangent_of_many_summands_takes_linear_time(graph):
+    assert len(gradients(graph(1500)).nodes()) < 12 * 1500
+
+
+@pytest.mark.parametrize("graph", [_fibonacci(6), _one_view(3), _one_view(100)], ids=["fibonacci", "few", "many"])
+def test_a_cotangent_of_many_summands_is_right(graph):
+    check(graph, [random(3)])
+
+
 def test_deterministic():
     texts = [repr(vjp(graph, graph.inputs)) for graph in (_means(5), _means(5))]
     assert texts[0] == texts[1]
