@@ -1,10 +1,10 @@
 """A parallel loop in C: a function of a range of its iterations, and a call of whatever runs such functions.
 
-    struct kernel_0_part0 { const float *in0; float *out0; int64_t s0; int status; };
-    static void kernel_0_part0(void *given, int64_t begin, int64_t end) { ... for (i0 = begin; i0 < end; ++i0) ... }
+    struct harp_kernel_part0 { const float *in0; float *out0; int64_t s0; int status; };
+    static void harp_kernel_part0(void *given, int64_t begin, int64_t end) { ... for (i0 = begin; i0 < end; ++i0) ... }
     ...
-    struct kernel_0_part0 part0 = { .in0 = in0, .out0 = out0, .s0 = s0 };
-    harp_parallel(kernel_0_part0, &part0, count, work);
+    struct harp_kernel_part0 part0 = { .in0 = in0, .out0 = out0, .s0 = s0 };
+    harp_parallel(harp_kernel_part0, &part0, count, work);
 
 `work` is an estimate of the scalar operations in all iterations, by which the runner decides whether threads are worth
 their while. It depends on the sizes only.
