@@ -9,6 +9,7 @@ import harp
 import harp.numpy as hnp
 from harp import errors
 from harp.backends.toolchain import find_toolchain
+from harp.transforms import lowering
 
 F32 = np.float32
 TABLE = np.arange(6, dtype=F32)
@@ -126,3 +127,17 @@ def test_costs_as_text():
 def test_costs_depend_neither_on_chunks_nor_on_tiles():
     found = cost(lambda x, w: hnp.sum(x @ w), (2, 3), (3, 4))
     assert repr(found.operations) == "2*n*m*k + n*k"
+
+
+def test_what_was_shown_is_not_lowered_again(monkeypatch):
+    """`f.lower(x)` and then `f(x)` go through the passes once; another function, or another target, does not."""
+    calls = []
+    original = lowering.lower
+    monkeypatch.setattr(lowering, "lower", lambda *a: calls.append(a) or original(*a))
+    f, x = harp.jit(lambda x: hnp.sin(x) * 12345.5 + 1), np.ones(3)
+    assert f.lower(x).loops
+    np.testing.assert_allclose(np.asarray(f(x)), np.sin(x) * 12345.5 + 1)
+    assert len(calls) == 1
+    g = harp.jit(lambda x: hnp.sin(x) * 54321.5 + 1)
+    np.testing.assert_allclose(np.asarray(g(x)), np.sin(x) * 54321.5 + 1)
+    assert len(calls) == 2
