@@ -30,6 +30,7 @@ from hypothesis import strategies as st
 
 import harp
 import harp.numpy as hnp
+from harp.backends.toolchain import find_toolchain
 from harp.lower.build import build
 from harp.lower.contraction import contraction
 from harp.lower.loops import Stmt
@@ -228,3 +229,21 @@ def test_one_row_and_one_column_have_the_bits_that_they_have_among_many(name, dt
         np.testing.assert_array_equal(np.asarray(compiled(x, column)), whole[:, -1:])
         np.testing.assert_array_equal(np.asarray(compiled(row, column)), whole[-1:, -1:])
     assert compiled.compilations == 1
+
+
+@pytest.mark.parametrize("heads", ["bhne", "bhen"])
+@pytest.mark.parametrize(
+    "sizes", [(2, 7, 40, 3, 33), (1, 1, 1, 1, 1), (0, 3, 4, 2, 3), (3, 0, 2, 2, 2), (2, 5, 3, 4, 64)]
+)
+def test_sums_over_two_axes_are_panels_of_products(heads, sizes):
+    """The gradient of the weights before a head split: no loop of single products is left."""
+    b, n, d, h, e = sizes
+    rng = np.random.default_rng(0)
+    x, q = rng.normal(size=(b, n, d)).astype("f4"), rng.normal(size=(b, h, n, e)).astype("f4")
+    q = q if heads == "bhne" else np.ascontiguousarray(q.transpose(0, 1, 3, 2))
+    equation = f"bnd,{heads}->dhe"
+    f = harp.jit(lambda x, q: hnp.einsum(equation, x, q))
+    np.testing.assert_allclose(np.asarray(f(x, q)), np.einsum(equation, x, q), rtol=1e-4, atol=1e-4)
+    source = f.lower(x, q).source
+    if find_toolchain() is not None and "harp_gemm" in source:
+        assert not [line for line in source.splitlines() if "thread0[" in line and "fma" in line]

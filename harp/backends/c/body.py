@@ -153,6 +153,7 @@ class Body:
         STATEMENTS[type(stmt)](self, stmt, block)
 
     def _nest(self, stmt: Nest, block: bool) -> None:
+        stmt = gemm.inside_loops(stmt)
         text = self._selected(stmt)
         if text is not None:
             self.lines.add(text)

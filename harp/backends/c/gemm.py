@@ -68,6 +68,12 @@ class Products(NamedTuple):
         return ", ".join(texts)
 
 
+def inside_loops(stmt: Nest) -> Nest:
+    """A nest whose innermost loops add products, with those as its body: a sum over several axes adds them again."""
+    inner = Nest(stmt.heads[-3:], stmt.body)
+    return Nest(stmt.heads[:-3], inner) if len(stmt.heads) > 3 and products(inner) is not None else stmt
+
+
 def products(stmt: Nest) -> Products | None:
     """The products that a nest adds, if it does that."""
     store, loops = stmt.body, [head.loop for head in stmt.heads if isinstance(head, For)]

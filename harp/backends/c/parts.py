@@ -113,6 +113,7 @@ class _Work:
         return "1"
 
     def _nest(self, stmt: Nest, first: dict[Atom, Index]) -> str:
+        stmt = gemm.inside_loops(stmt)
         extents = []
         for head in stmt.heads:
             seen = Substitution(first)
