@@ -130,11 +130,11 @@ def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, director
 def _object(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain, place: Path, group: Group) -> Path:
     """The object file of a unit; those of shared units are kept."""
     key, result = cache_key((unit,), flags, toolchain), place.with_suffix(".o")
-    kept = cache.get(key, ".o") if unit.shared else None
+    kept = _kept(key) if unit.shared else None
     if unit.kernel:
         counters.add("kernels_compiled" if kept is None else "kernels_reused")
     if kept is not None:
-        result.write_bytes(cache.read(kept))
+        result.write_bytes(kept)
         return result
     code = _written(unit, place.with_suffix(".c"))
     given = (*_all_flags(unit, flags, toolchain), f"-I{place.parent / _LIBRARY}")
@@ -142,6 +142,16 @@ def _object(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain, place: Pat
     if unit.shared and elf.damage(result, elf.OBJECT) is None:
         cache.put(key, ".o", result.read_bytes())
     return result
+
+
+def _kept(key: str) -> bytes | None:
+    """The object file in the cache, which anybody may empty at any time."""
+    found = cache.get(key, ".o")
+    try:
+        return None if found is None else cache.read(found)
+    except OSError as error:
+        log.debug("cache entry %s cannot be read: %s", found, error)
+        return None
 
 
 def _all_flags(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain) -> tuple[str, ...]:

@@ -399,6 +399,22 @@ def test_a_damaged_object_is_made_again(directory):
     np.testing.assert_array_equal(harp.jit(lambda a, b: a @ b - 2)(a, a.T), a @ a.T - 2)
 
 
+def test_an_object_that_is_deleted_while_it_is_found(monkeypatch, directory):
+    get = cache.get
+
+    def found_and_deleted(key, suffix):
+        path = get(key, suffix)
+        if path is not None and suffix == ".o":
+            path.unlink()
+        return path
+
+    unit = Unit(SOURCE, shared=True)
+    build_and_load(Source((unit, Unit("int g(void) { return 1; }\n"))), CompileOptions())
+    monkeypatch.setattr(cache, "get", found_and_deleted)
+    made = build_and_load(Source((unit, Unit("int g(void) { return 2; }\n"))), CompileOptions())
+    assert made.function("f", "int(*)(int)")(41) == 42
+
+
 def test_a_slow_compiler_is_announced(tmp_path, monkeypatch, caplog):
     slow = script(tmp_path / "slow-cc", f'case "$*" in *program.so*) sleep 1.5;; esac; exec {CC} "$@"')
     monkeypatch.setenv("HARP_CC", str(slow))
