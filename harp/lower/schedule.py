@@ -176,11 +176,11 @@ class _Scheduler:
         full = kernel.reductions >= _REDUCTIONS or isinstance(kernel.root, Scatter)
         if use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops):
             return False
+        if len(place.loops) < len(kernel.loops):  # the loops of a matrix product change places: nothing is between them
+            return not kernel.multiplies
+        # Sums of rows and sums of columns want their loops in different orders.
         along = reduces_along_memory(node) if isinstance(node, MapReduce) else None
-        if along is not None and kernel.along_memory is (not along):
-            return False  # sums of rows and sums of columns want their loops in different orders
-        # The loops of a matrix product change places: nothing stands between them.
-        return len(place.loops) == len(kernel.loops) or not kernel.multiplies
+        return along is None or kernel.along_memory is not (not along)
 
     def fits_run(self, node: Cumulative, uses: Debts) -> bool:
         """Whether it can run along the innermost loop of the kernel that reads it, in one direction with others."""
@@ -265,7 +265,7 @@ class _Scheduler:
         depth = len(kernel.nesting.place(use).loops)
         kernel.nesting.add(Frame(depth, tuple(loops)))
         kernel.reductions += 1
-        along = reduces_along_memory(node)
+        along = reduces_along_memory(node) if depth == len(kernel.loops) else None
         kernel.along_memory = kernel.along_memory if along is None else along
         return Use(tuple(index), use.conditions), tuple(loops)
 
