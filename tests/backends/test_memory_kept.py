@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -91,3 +93,34 @@ def test_a_call_that_fails_for_memory_leaves_the_others_as_they_were() -> None:
     with pytest.raises(harp.errors.OutOfMemoryError):
         harp.jit(lambda n: hnp.sum(hnp.sort(hnp.zeros(n)) * 2), static_argnums=0)(1 << 45)
     run(1000)
+
+
+AT_THE_END = """
+import ctypes, threading
+import numpy as np, harp, harp.numpy as hnp
+f = harp.jit(lambda x: hnp.sort(x) * 2 + hnp.flip(hnp.sort(x)))
+x = np.random.default_rng(0).normal(size=1_000_000)
+expected = np.sort(x) * 2 + np.sort(x)[::-1]
+f(x)
+right = []
+at_end = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: right.append(np.array_equal(f(x), expected)))
+libc, key = ctypes.CDLL(None), ctypes.c_uint()
+assert libc.pthread_key_create(ctypes.byref(key), at_end) == 0
+
+def work():
+    right.append(np.array_equal(f(x), expected))
+    libc.pthread_setspecific(key, ctypes.c_void_p(1))
+
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+while len(right) < 2: pass
+print(right)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere keys have other types, or no order")
+def test_a_call_after_the_memory_of_its_thread_was_freed() -> None:
+    """As the destructor of a value that another library keeps for the thread may make one."""
+    done = subprocess.run([sys.executable, "-c", AT_THE_END], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "[True, True]\n", (done.returncode, done.stderr)

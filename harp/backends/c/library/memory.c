@@ -44,7 +44,13 @@ static void *allocate(int64_t bytes)
     return block;
 }
 
-static void end(void *block) { free(block); }
+/* The thread ends. What other libraries do at its end may call programs after that. */
+static void end(void *block)
+{
+    free(block);
+    mine.base = NULL;
+    mine.size = mine.used = mine.most = 0;
+}
 
 static void prepare(void) { pthread_key_create(&at_end, end); }
 
