@@ -130,11 +130,9 @@ def stats() -> dict[str, int]:
     those libraries, and which of them an earlier library had, too) and `scratch_bytes` (the largest scratch memory of
     any one call).
 
-    >>> import harp.numpy as hnp
-    >>> f = harp.jit(lambda w, x: hnp.tanh(hnp.tanh(x @ w) @ w) @ w)
-    >>> y, before = f(hnp.ones((2, 2)), hnp.ones((3, 2))), stats()
-    >>> y, after = harp.jit(harp.grad(lambda w, x: hnp.sum(f(w, x))))(hnp.ones((2, 2)), hnp.ones((3, 2))), stats()
-    >>> after["kernels_reused"] + after["cache_hits"] > before["kernels_reused"] + before["cache_hits"]
-    True
+    >>> sorted(stats())[:4]
+    ['cache_hits', 'cache_misses', 'compiler_runs', 'kernels_compiled']
+    >>> sorted(stats())[4:]
+    ['kernels_reused', 'programs', 'scratch_bytes', 'traces']
     """
     return counters.snapshot()

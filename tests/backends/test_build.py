@@ -211,6 +211,8 @@ def test_a_failing_unit_stops_the_others(monkeypatch, tmp_path):
 
 
 INTERRUPTED = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who started the tests may ignore it
 from harp.backends.load import build_and_load
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit

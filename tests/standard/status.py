@@ -177,8 +177,8 @@ They follow NumPy, with these differences, which come from arrays that do not ch
   `weights=`, `nansum`, the rows of `vstack`, ...): wrap them in `asarray`. Lists of arrays, of conditions, of edges of
   bins, and of positions in `ix_`, `split` and `pad` are taken.
 - `bincount` inside a traced function takes `length=`. `nanargmax` and `nanargmin` of NaN alone are -1.
-- `pad` has the modes "constant", "edge", "reflect", "symmetric" and "wrap", each width at most what the axis has, and
-  one number as `constant_values`.
+- `pad` has all modes of NumPy but functions. The widths of "reflect", "symmetric" and "wrap" are at most what the axis
+  has; "empty" is zeros; `stat_length` is at least 1.
 - `gradient` has `edge_order=1` only; `histogram` takes a number of bins or their edges, but no rule by name. What
   `histogram` asks of the range and of edges (finite, increasing) is checked where numbers are known: outside of traced
   functions. `histogram`, `median` and quantiles of no elements raise an error.

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import harp.numpy as hnp
 from harp.trace import bounds, index
 from harp.trace.bounds import at_least_zero, below, divmod_polynomial, exact_quotient, is_zero, less_equal, nonnegative
-from harp.trace.division import Substitution, ceildiv, floordiv, maximum, minimum, mod, relu, rename
+from harp.trace.division import Substitution, ceildiv, floordiv, maximum, minimum, mod, relu
 from harp.trace.index import (
     ONE,
     ZERO,
@@ -327,8 +327,8 @@ def test_substitution_agrees_with_evaluation(tree, replacement, number):
     """Putting an expression for a size: the value is that of evaluating with the expression's value."""
     p, q, symbol = build(tree), build(replacement), SYMBOLS[number]
     if loops_in(p) or loops_in(q):
-        p, q = (rename(x, {a: as_index(1) for a in loops_in(x)}) for x in (p, q))
-    result = rename(p, {symbol: q})
+        p, q = (Substitution({a: as_index(1) for a in loops_in(x)})(x) for x in (p, q))
+    result = Substitution({symbol: q})(p)
     for sizes in ((0, 1, 2, 3), (5, 3, 2, 1), (4, 4, 1, 12), (1, 1, 1, 1)):
         environment = dict(zip(SYMBOLS, sizes, strict=False))
         value = evaluate(q, environment.__getitem__)
@@ -357,7 +357,7 @@ def test_other_names_make_the_expression_of_the_other_names(tree, order):
         return tree if tree[0] == "number" else (tree[0], *(renamed(part, names) for part in tree[1:]))
 
     names = {SYMBOLS[k]: of(SYMBOLS[other]) for k, other in enumerate(order)}
-    assert rename(build(renamed(tree, range(4))), names) is build(renamed(tree, order))
+    assert Substitution(names)(build(renamed(tree, range(4)))) is build(renamed(tree, order))
 
 
 def divisors_positive(p: Index, environment) -> bool:
@@ -376,7 +376,7 @@ def divisors_positive(p: Index, environment) -> bool:
 @given(TREES)
 def test_generated_source_agrees_with_evaluation(tree):
     p = build(tree)
-    p = rename(p, {a: as_index(1) for a in loops_in(p)})
+    p = Substitution({a: as_index(1) for a in loops_in(p)})(p)
     source = compile(python_source(p), "size", "eval")
     for sizes in itertools.product((0, 1, 3), repeat=4):
         environment = dict(zip(SYMBOLS, sizes, strict=False))
