@@ -17,7 +17,8 @@
 #define EXPORT __attribute__((visibility("default")))
 #define LINE 64
 #define HUGE_PAGE (2 << 20)
-/* The most bytes that a thread keeps; fewer are not worth to be given back; calls between two looks at what is needed. */
+/* The most bytes that a thread keeps; fewer are not worth to be given back; calls between two looks at what is needed.
+ */
 #define MOST_KEPT (INT64_C(1) << 29)
 #define FEW (1 << 20)
 #define CALLS 64
