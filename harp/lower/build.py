@@ -98,7 +98,7 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> B
         root = group.root
         origins.note_store(memory[root], root)
         if isinstance(root, RowWise):
-            raw = {o for o in root.operands if o.dtype is bool_ and memory[o].space is Space.INPUT}
+            raw = dict.fromkeys(o for o in root.operands if o.dtype is bool_ and memory[o].space is Space.INPUT)
             own = {o: _buffer(f"mem{len(scratch) + k}", o, Space.SCRATCH) for k, o in enumerate(raw)}
             scratch += own.values()
             kernels += [_copy(own[o], memory[o]) for o in own]  # which makes truth values of any byte 0 or 1

@@ -117,17 +117,17 @@ def is_reduction(node: Node) -> bool:
     return isinstance(node, MapReduce) and node.reduce is not None
 
 
-def multiplies(root: Node, users: Mapping[Node, int]) -> bool:
-    """Whether a node is a matrix product, or elementwise work on one that nobody else reads."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
+def products(nodes: Sequence[Node], users: Mapping[Node, int]) -> set[Node]:
+    """Matrix products, and elementwise work on one that nobody else reads."""
+    found: set[Node] = set()
+    for node in nodes:
         if isinstance(node, MapReduce) and node.reduce is not None:
             if node.reduce is Reduce.SUM and multiplies_matrices(node, node.axes):
-                return True
+                found.add(node)
         elif isinstance(node, (MapReduce, View)):
-            stack += [operand for operand in node.inputs if users[operand] == 1]
-    return False
+            if any(users[operand] == 1 and operand in found for operand in node.inputs):
+                found.add(node)
+    return found
 
 
 def reduces_along_memory(node: MapReduce) -> bool | None:

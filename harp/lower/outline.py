@@ -96,7 +96,12 @@ def _over_parts(body: Stmt) -> tuple[Stmt, dict[Buffer, Argument]]:
     for buffer, found in at.items():
         first = min(map(_numbers_first, found))
         rows = list(dict.fromkeys(index[:first] for index in found))
-        if first and buffer.space in MEMORY and buffer not in whole and len(rows) <= (_PARTS, 1)[buffer in written]:
+        if (
+            first
+            and buffer.space in MEMORY
+            and buffer not in whole
+            and len(rows) <= (1 if buffer in written else _PARTS)
+        ):
             places[buffer] = first
             for row in rows:
                 parts[buffer, row] = Buffer(buffer.name, buffer.dtype, buffer.shape[first:], buffer.space)

@@ -19,8 +19,8 @@ from harp.lower.cost import (
     Use,
     count_users,
     is_reduction,
-    multiplies,
     node_code,
+    products,
     reduces_along_memory,
     repeats,
     tails,
@@ -107,9 +107,8 @@ class Schedule:
 class _Kernel:
     """A kernel under construction."""
 
-    def __init__(self, root: Node, reason: str, multiplies: bool) -> None:
+    def __init__(self, root: Node, reason: str) -> None:
         self.root = root
-        self.multiplies = multiplies  # whether a matrix product may be computed in it
         self.reason = reason
         self.whole = Use(positions(root.updates.shape if isinstance(root, Scatter) else root.shape))
         loops = tuple(a for p in self.whole.at if isinstance(a := p.atom, Loop))
@@ -140,8 +139,9 @@ class _Scheduler:
         self.picks = Picks(nodes)
         self.bases = frozenset(node.base for node in nodes if isinstance(node, Scatter))
         self.whole = {operand for node in nodes if isinstance(node, RowWise) for operand in node.operands}
-        self.users = count_users(nodes, graph.outputs)
-        self.tails = tails(nodes, self.users)
+        users = count_users(nodes, graph.outputs)
+        self.tails = tails(nodes, users)
+        self.products = products(nodes, users)
         self.pending: dict[Node, Debts] = {node: {} for node in nodes}
         self.kernels: list[_Kernel] = []
         self._substitutions: dict[tuple[Shape, tuple[Index, ...]], Substitution] = {}
@@ -153,7 +153,7 @@ class _Scheduler:
                 continue
             reason = self.reason_to_keep(node, uses)
             if reason:
-                kernel = _Kernel(node, reason, multiplies(node, self.users))
+                kernel = _Kernel(node, reason)
                 self.kernels.append(kernel)
                 uses = {(kernel, kernel.whole): 0}
             debt = self.debt(node, uses)
@@ -177,10 +177,10 @@ class _Scheduler:
         if use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops):
             return False
         if len(place.loops) < len(kernel.loops):  # the loops of a matrix product change places: nothing is between them
-            return not kernel.multiplies
+            return kernel.root not in self.products
         # Sums of rows and sums of columns want their loops in different orders.
         along = reduces_along_memory(node) if isinstance(node, MapReduce) else None
-        return along is None or kernel.along_memory is not (not along)
+        return along is None or kernel.along_memory in (None, along)
 
     def fits_run(self, node: Cumulative, uses: Debts) -> bool:
         """Whether it can run along the innermost loop of the kernel that reads it, in one direction with others."""

@@ -187,9 +187,10 @@ def _boxes(
     if cuts is not _Cuts.ALL:
         segments = _around_the_largest(segments)
     whole = {inner: Segment(ZERO, inner.extent, {}) for inner in loops[1:]}
+    largest = _largest(segments) if cuts is _Cuts.LARGEST else None
     for segment in segments:
         left = given(body, segment.facts)
-        if cuts is _Cuts.LARGEST and segment is not _largest(segments):
+        if largest is not None and segment is not largest:
             yield Box({loop: segment, **whole}, left, order)
             continue
         for box in _boxes(numbers, left, loops[1:], cuts, outer | {loop}):

@@ -21,7 +21,7 @@ from harp.config import settings
 from harp.lower.build import Built
 from harp.lower.counts import Count
 from harp.lower.footprint import Memory, footprint
-from harp.lower.pipeline import Lowered, lower
+from harp.lower.pipeline import lower
 from harp.lower.program import Program
 from harp.lower.report import Cost, given_sizes, report
 from harp.lower.schedule import Schedule
@@ -38,7 +38,7 @@ class _Latest(NamedTuple):
     content: bytes
     target: Target
     donated: tuple[int, ...]
-    lowered: Lowered
+    program: Program  # not the graph, which holds arrays
 
 
 _latest: list[_Latest] = []
@@ -105,7 +105,7 @@ def stages_of(
     renamed = canonical(graph)
     lowered = lower(renamed, target(), donated, check)
     if not check:
-        _latest[:] = [_Latest(digest(renamed), lowered.target, tuple(donated), lowered)]
+        _latest[:] = [_Latest(digest(renamed), lowered.target, tuple(donated), lowered.program)]
     text = str(render(lowered.program))
     workers = threads or settings.threads or usable_cores()
     return Stages(
@@ -142,8 +142,7 @@ def compiled(
 
 def _program(graph: Graph, donated: Sequence[int], check: bool) -> Program:
     """Of a graph in canonical form: as it was lowered to be shown, if that was the last one."""
-    wanted = digest(graph), target(), tuple(donated)
-    for latest in _latest:
-        if not check and latest[:3] == wanted:
-            return latest.lowered.program
+    for latest in () if check else _latest:
+        if latest[:3] == (digest(graph), target(), tuple(donated)):
+            return latest.program
     return lower(graph, target(), donated, check).program

@@ -8,6 +8,7 @@ that the result can be differentiated again; the forward's own nodes are used as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 
 from harp.errors import IntegerGradientError, MissingRuleError
 from harp.trace.dtypes import DType
@@ -205,14 +206,14 @@ def _view(node: View, ct: Node, active: Active) -> Cotangents:
     products of an attention layer with one array are three matrix products in its gradient, too."""
     used = {found.axis for p in node.index for found in loops_in(p)}
     unused = [axis for axis in range(len(node.shape)) if axis not in used]
-    products: list[Node] = []
-    rest: Node | None = None
-    for part in _summands(ct):
-        if isinstance(part, MapReduce) and multiplies_matrices(part, unused):
-            products.append(part)
-        else:
-            rest = part if rest is None else _added(rest, part)
-    parts = products if rest is None else [*products, rest if products else ct]
+    apart: list[Node] = []
+    others: list[Node] = []
+    for part in _summands(ct) if unused else ():
+        multiplies = isinstance(part, MapReduce) and multiplies_matrices(part, unused)
+        (apart if multiplies else others).append(part)
+    if not apart:
+        return [(node.src, view_adjoint(node, ct))]
+    parts = [*apart, reduce(_added, others)] if others else apart
     return [(node.src, view_adjoint(node, part)) for part in parts]
 
 

@@ -674,3 +674,10 @@ def test_truth_values_of_the_caller_are_not_given_for_those_of_the_program() -> 
     call = attrs.evolve(program.calls[1], buffers=(given, out))
     with pytest.raises(VerificationError, match="given may hold any byte"):
         verify_program(attrs.evolve(program, calls=(program.calls[0], call)))
+
+
+def test_masks_of_the_caller_are_copied_in_one_order():
+    """The same program in every process: not in the order in which a set happens to have them."""
+    a, v = np.array([False, True]), np.array([True, False])
+    texts = {str(harp.jit(lambda a, v: hnp.searchsorted(a, v)).lower(a, v).loops) for _ in range(20)}
+    assert len(texts) == 1 and "copy" in next(iter(texts))

@@ -135,7 +135,8 @@ class _Renderer:
         place = offset(buffer, (*argument.at, *(ZERO,) * len(argument.shape)))
         if place is ZERO:
             return name
-        return f"(const {TYPES[buffer.dtype]} *){name} + {index.factor(place)}"
+        const = "const " if buffer.space is Space.INPUT else ""
+        return f"({const}{TYPES[buffer.dtype]} *){name} + {index.factor(place)}"
 
     def packed(self, function: Function) -> Function:
         """An exported function, with its parameters in arrays."""
