@@ -187,7 +187,7 @@ def _boxes(
     if cuts is not _Cuts.ALL:
         segments = _around_the_largest(segments)
     whole = {inner: Segment(ZERO, inner.extent, {}) for inner in loops[1:]}
-    largest = _largest(segments) if cuts is _Cuts.LARGEST else None
+    largest = _largest(segments) if cuts is _Cuts.LARGEST and segments else None
     for segment in segments:
         left = given(body, segment.facts)
         if largest is not None and segment is not largest:
