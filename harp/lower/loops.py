@@ -11,6 +11,7 @@
           | Row(function, target, index, lane, sources)   a function of `harp.trace.rows` on whole rows of buffers
           | If(conditions, yes, no)         all conditions >= 0
           | Alloc(buffer, body)             a buffer of space reg, tile or thread that lives in `body`
+          | LibraryCall(routine, lanes, loops, operands)    a function of the library does what its loops say
 
 Indices have one entry for each axis of the buffer; strides are row-major and derived from the buffer's shape, so
 products of composite sizes are never expanded, except where the offset in memory is simpler (`flat`). A `Loop` atom's
@@ -27,9 +28,9 @@ from typing import Any
 import attrs
 
 from harp.trace.dtypes import DType
-from harp.trace.expr import Const, Expr, const
-from harp.trace.index import ZERO, Atom, FloorDiv, Index, Loop, Symbol, of, picks_in, product, value_atoms
-from harp.trace.ops import Reduce
+from harp.trace.expr import Const, Expr, apply, const
+from harp.trace.index import ONE, ZERO, Atom, FloorDiv, Index, Loop, Symbol, of, picks_in, product, value_atoms
+from harp.trace.ops import Op, Reduce
 from harp.trace.rows import RowOp
 
 
@@ -214,6 +215,75 @@ class Alloc(Stmt):
     body: Stmt
 
 
+class Routine(enum.Enum):
+    """A function of the library of compiled code."""
+
+    GEMM_MICROKERNEL = "gemm microkernel"
+    GEMM_PANEL = "gemm panel"
+    GEMV_AXPY = "gemv axpy"
+    TRANSPOSE = "transpose"
+    COPY = "copy"
+    ZERO = "zero"
+
+
+# Routines that add products to rows of vectors.
+PRODUCTS = (Routine.GEMM_MICROKERNEL, Routine.GEMM_PANEL)
+
+
+@attrs.frozen(eq=False)
+class Operand:
+    """An element of a buffer inside loops: `first` at their start, and moved by `steps` with each of them.
+
+    Where `index` has quotients that cancel in memory, these count elements along the last axis.
+    """
+
+    buffer: Buffer
+    index: tuple[Index, ...]
+    first: tuple[Index, ...]
+    steps: tuple[tuple[Index, ...], ...]
+
+    def moves(self, loop: int) -> bool:
+        """Whether it moves with the loop of this number."""
+        return any(step is not ZERO for step in self.steps[loop])
+
+    def is_along(self, loop: int) -> bool:
+        """Whether it moves along memory with this loop, by one: not so a variable, which has no axis to move along."""
+        step = self.steps[loop]
+        return step[-1:] == (ONE,) and all(p is ZERO for p in step[:-1])
+
+
+@attrs.frozen(eq=False)
+class LibraryCall(Stmt):
+    """A function of the library, for vectors of this many lanes. `body` is what it does, and the call is nothing else.
+
+    The last operand is stored to.
+    """
+
+    routine: Routine
+    lanes: int
+    loops: tuple[Loop, ...]
+    operands: tuple[Operand, ...]
+
+    body: Stmt = attrs.field(init=False)
+
+    @body.default
+    def _body(self) -> Stmt:
+        *sources, target = (Load(operand.buffer, operand.index) for operand in self.operands)
+        value = _VALUES[self.routine](*sources, target)
+        return Nest(tuple(map(For, self.loops)), Store(target.buffer, target.index, value))
+
+
+# What a routine stores, of its sources and the target.
+_VALUES: dict[Routine, Callable[..., Expr]] = {
+    Routine.GEMM_MICROKERNEL: lambda a, b, c: apply(Op.FMA, a, b, c),
+    Routine.GEMM_PANEL: lambda a, b, c: apply(Op.FMA, a, b, c),
+    Routine.GEMV_AXPY: lambda a, b, c: apply(Op.FMA, a, b, c),
+    Routine.TRANSPOSE: lambda a, c: a,
+    Routine.COPY: lambda a, c: a,
+    Routine.ZERO: lambda c: const(0, c.dtype),
+}
+
+
 @attrs.frozen(eq=False)
 class Kernel:
     """One function: it reads and writes buffers of the spaces input, output and scratch only.
@@ -238,6 +308,7 @@ _PARTS: dict[type[Stmt], Callable[[Any], tuple[Stmt, ...]]] = {
     Alloc: lambda s: (s.body,),
     Seq: lambda s: s.parts,
     If: lambda s: (s.yes,) if s.no is None else (s.yes, s.no),
+    LibraryCall: lambda s: (s.body,),
 }
 
 

@@ -18,6 +18,7 @@ from harp.lower.loops import (
     If,
     Kernel,
     Let,
+    LibraryCall,
     LoopKind,
     Nest,
     Row,
@@ -105,6 +106,9 @@ class Machine(Evaluator):
 
         return run
 
+    def library_call(self, stmt: LibraryCall) -> Run:
+        return self.statement(stmt.body)
+
     def loop(self, head: For, body: Run) -> Run:
         values, slot, extent = self._values, self.slot(head.loop), self.number(head.loop.extent)
         backwards = head.kind is LoopKind.PARALLEL
@@ -166,6 +170,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., Run]] = {
     Row: Machine.row,
     If: Machine.branch,
     Alloc: Machine.alloc,
+    LibraryCall: Machine.library_call,
 }
 HEADS: Mapping[type[Head], Callable[..., Run]] = {
     For: Machine.loop,

@@ -13,6 +13,7 @@ from harp.lower.loops import (
     If,
     Kernel,
     Let,
+    LibraryCall,
     LoopKind,
     Nest,
     Row,
@@ -106,6 +107,11 @@ def _alloc(stmt: Alloc) -> list[str]:
     return [f"{stmt.buffer.space.value} {_declaration(stmt.buffer)}", *statement_lines(stmt.body)]
 
 
+def _library_call(stmt: LibraryCall) -> list[str]:
+    lanes = f" of {stmt.lanes} lanes" if stmt.lanes else ""
+    return [f"call {stmt.routine.value}{lanes}:", *_indented(statement_lines(stmt.body))]
+
+
 def _for(head: For) -> str:
     kind = "" if head.kind is LoopKind.SERIAL else f" {head.kind.value}"
     return f"for{kind} {head.loop} < {head.loop.extent}:"
@@ -130,5 +136,6 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., list[str]]] = {
     Row: _row,
     If: _if,
     Alloc: _alloc,
+    LibraryCall: _library_call,
 }
 HEADS: Mapping[type[Head], Callable[..., str]] = {For: _for, Let: _let, Digits: _digits}

@@ -18,6 +18,7 @@ from harp.backends.c.render import render
 from harp.errors import VerificationError
 from harp.lower import machine, text
 from harp.lower.execute import execute, iterations, run_kernel
+from harp.lower.library.select import select
 from harp.lower.loops import (
     Alloc,
     Buffer,
@@ -104,6 +105,17 @@ def matmul_in_a_register() -> Example:
     )
     nest = Nest((For(i, LoopKind.PARALLEL), For(j)), Alloc(acc, body))
     return program((a, b), (out,), nest), lambda x, _: [x[0] @ x[1]]
+
+
+@example
+def rows_of_a_product_by_the_library() -> Example:
+    a, b, out = buffer("a", (N, K), Space.INPUT), buffer("b", (K, M), Space.INPUT), buffer("out", (N, M), Space.OUTPUT)
+    i, j, c = Loop(0, N), Loop(1, M), Loop(2, K)
+    step = apply(Op.FMA, Load(a, (of(i), of(c))), Load(b, (of(c), of(j))), Load(out, (of(i), of(j))))
+    zero = Nest((For(j),), Store(out, (of(i), of(j)), const(0.0, f32)))
+    gemv = Nest((For(c), For(j)), Store(out, (of(i), of(j)), step))
+    body = select(Kernel("rows", Nest((For(i, LoopKind.PARALLEL),), Seq((zero, gemv))))).body
+    return program((a, b), (out,), body), lambda x, _: [x[0] @ x[1]]
 
 
 @example

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.backends.c import arena, fill, gemm, gemv_axpy, parts, rows, transpose
+from harp.backends.c import arena, library, parts, rows
 from harp.backends.c.function import parameter
 from harp.backends.c.index import IndexPrinter, division, times
-from harp.backends.c.kernels import KernelCall
 from harp.backends.c.scalar import TYPES, accumulation, operation_headers
 from harp.backends.c.values import Line, Lines, ValuePrinter, bare
 from harp.errors import VerificationError
@@ -19,6 +18,7 @@ from harp.lower.loops import (
     Head,
     If,
     Let,
+    LibraryCall,
     LoopKind,
     Nest,
     Row,
@@ -153,11 +153,6 @@ class Body:
         STATEMENTS[type(stmt)](self, stmt, block)
 
     def _nest(self, stmt: Nest, block: bool) -> None:
-        stmt = gemm.inside_loops(stmt)
-        text = self._selected(stmt)
-        if text is not None:
-            self.lines.add(text)
-            return
         first = stmt.heads[0] if stmt.heads else None
         if isinstance(first, For) and first.kind is LoopKind.PARALLEL and self._prefix:
             self._in_parts(first, stmt)
@@ -166,24 +161,13 @@ class Body:
         if stmt.heads and not block and not isinstance(stmt.heads[0], For):
             self.lines.open("")  # a neighbour may bind the same name
         search = stops(stmt)
-        run = self._copied(stmt)
-        for head in stmt.heads if run is None else stmt.heads[:-1]:
+        for head in stmt.heads:
             HEADS[type(head)](self, head, stmt.body)
             if search is not None and head is search.position:
                 self._stop(search)
-        if run is None:
-            self.statement(stmt.body, block or bool(stmt.heads))
-        else:
-            self.lines.add(fill.copy(run, self._index.text, self._element))
+        self.statement(stmt.body, block or bool(stmt.heads))
         while self.lines.depth > depth:
             self.lines.close()
-
-    def _copied(self, stmt: Nest) -> fill.Copy | None:
-        """What an innermost loop copies, if that is all it does."""
-        last = stmt.heads[-1] if stmt.heads else None
-        if not isinstance(last, For) or last.kind is not LoopKind.SIMD or not isinstance(stmt.body, Store):
-            return None
-        return fill.copied(last.loop, stmt.body) if last.loop is not self._range else None
 
     def _stop(self, search: Search) -> None:
         """Leave the loop if all elements have been found before this position."""
@@ -194,26 +178,10 @@ class Body:
         self.lines.add(f"    {left} |= {self._element(*element)} > {self._name_of(search.position.loop)};")
         self.lines.add(f"if (!{left}) break;")
 
-    def _selected(self, stmt: Nest) -> str | None:
-        """One call for the whole nest, where there is a function for it."""
-        called = self._kernel_call(stmt)
-        if called is not None:
-            self.lines.uses.add(called.kernel)
-            return str(called)
-        zeros = fill.match(stmt)
-        if zeros is None or zeros.buffer in self._scalars:
-            return None
-        return fill.call(zeros, self._index.text, self._element)
-
-    def _kernel_call(self, stmt: Nest) -> KernelCall | None:
-        prints = gemm.Print(self._index.text, self._element, self._offset)
-        if (product := gemm.products(stmt)) is not None:
-            return gemm.call(product, prints)
-        if (row := gemv_axpy.match(stmt)) is not None:
-            return gemv_axpy.call(row, prints)
-        if (tile := transpose.match(stmt)) is not None:
-            return transpose.call(tile, prints)
-        return None
+    def _library_call(self, stmt: LibraryCall, block: bool) -> None:
+        called = library.call(stmt, library.Print(self._index.text, self._element, self._offset))
+        self.lines.uses.update(called.kernels)
+        self.lines.add(called.text)
 
     def _in_parts(self, head: For, stmt: Nest) -> None:
         """A function of a range of the loop's iterations, and the call for all of them."""
@@ -344,6 +312,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
     Row: Body._row,
     If: Body._if,
     Alloc: Body._alloc,
+    LibraryCall: Body._library_call,
 }
 HEADS: Mapping[type[Head], Callable[..., None]] = {
     For: Body._for,

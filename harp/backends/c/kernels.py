@@ -17,10 +17,8 @@ from typing import NamedTuple
 
 from harp.backends.c.scalar import TYPES
 from harp.backends.protocol import Unit
+from harp.lower.library.operands import LANES
 from harp.trace.dtypes import ALL, DType, Kind, bf16, f16, f32, f64
-
-# By dtype, the elements of a vector.
-LANES: Mapping[DType, tuple[int, ...]] = {f32: (4, 8, 16), f64: (2, 4, 8)}
 
 _FUSED = "-ffp-contract=fast"  # a product and a sum are one instruction, where there is one
 _SQUARES = "-fno-ivopts"  # else gcc has a pointer for each row of a square, more than there are registers
@@ -40,16 +38,6 @@ class Kernel(NamedTuple):
         """What is compiled."""
         macros = [f"#define {name} {value}" for name, value in self.macros]
         return Unit("\n".join([f"/* {self.name} */", *macros, f'#include "{self.file}"', ""]), self.flags, shared=True)
-
-
-class KernelCall(NamedTuple):
-    """A call of a kernel, with its arguments as C."""
-
-    kernel: str
-    arguments: str
-
-    def __str__(self) -> str:
-        return f"{self.kernel}({self.arguments});"
 
 
 def gemm_microkernel(dtype: DType, lanes: int) -> str:

@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Set
 from typing import NamedTuple
 
-from harp.backends.c import gemm
 from harp.backends.c.function import STATIC, define
 from harp.backends.c.values import Line, Lines, words
 from harp.lower.cost import count_operations
-from harp.lower.loops import Alloc, Digits, For, If, Let, Nest, Row, Seq, Space, Stmt, Store
+from harp.lower.loops import PRODUCTS, Alloc, Digits, For, If, Let, LibraryCall, Nest, Row, Seq, Space, Stmt, Store
 from harp.trace.division import Substitution
 from harp.trace.index import ZERO, Atom, Index, Loop, value_atoms
 
@@ -104,6 +103,9 @@ class _Work:
             return self._nest(stmt, first)
         if isinstance(stmt, Row):
             return f"{_ROW}.0*(double)({self._text(Substitution(first)(stmt.lane.extent))})"
+        if isinstance(stmt, LibraryCall):
+            extents = [f"(double)({self._text(Substitution(first)(loop.extent))})" for loop in stmt.loops]
+            return "*".join([*extents, f"1.0/{_PRODUCT}" if stmt.routine in PRODUCTS else "1"])
         if isinstance(stmt, Alloc):
             return self.of(stmt.body, first)
         if isinstance(stmt, If):
@@ -113,7 +115,6 @@ class _Work:
         return "1"
 
     def _nest(self, stmt: Nest, first: dict[Atom, Index]) -> str:
-        stmt = gemm.inside_loops(stmt)
         extents = []
         for head in stmt.heads:
             seen = Substitution(first)
@@ -124,5 +125,4 @@ class _Work:
                 first = {**first, head.symbol: seen(head.index)}
             elif isinstance(head, Digits):
                 first = {**first, **dict.fromkeys(head.loops, ZERO)}
-        inner = f"1.0/{_PRODUCT}" if gemm.products(stmt) else self.of(stmt.body, first)
-        return "*".join([*extents, inner])
+        return "*".join([*extents, self.of(stmt.body, first)])

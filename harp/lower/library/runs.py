@@ -1,0 +1,64 @@
+"""Runs of memory that are set to zero, or copied.
+
+    for i, l: buffer[i, l] = 0               ->  zero
+    for simd l: buffer[i, l] = other[i, l]   ->  copy
+
+The elements lie one after the other. A copy takes a loop of vectors twice as long if its ends are not aligned.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from harp.lower.library.operands import loops_of, operand
+from harp.lower.loops import MEMORY, For, LibraryCall, Load, LoopKind, Nest, Operand, Routine, Space, Store
+from harp.trace.bounds import nonnegative
+from harp.trace.dtypes import bool_
+from harp.trace.expr import Const
+from harp.trace.index import ONE, ZERO, Loop, picks_in
+
+
+def zero(s: Nest) -> LibraryCall | None:
+    """The first rule at the top of the file: all loops of a nest together run along memory."""
+    loops, store = loops_of(s, len(s.heads)), s.body
+    if loops is None or not isinstance(store, Store) or store.reduce is not None:
+        return None
+    value = store.value
+    if not isinstance(value, Const) or value.value.tobytes().strip(b"\0"):
+        return None
+    target = operand(Load(store.buffer, store.index), loops)
+    if target is None or not _is_dense(target, loops):
+        return None
+    return LibraryCall(Routine.ZERO, 0, loops, (target,))
+
+
+def copy(s: Nest) -> LibraryCall | None:
+    """The second rule at the top of the file, of memory that other kernels see."""
+    last, store = s.heads[-1], s.body
+    if not isinstance(last, For) or last.kind is not LoopKind.SIMD or not isinstance(store, Store):
+        return None
+    value = store.value
+    if not isinstance(value, Load) or value.conditions or store.reduce is not None or value.buffer is store.buffer:
+        return None
+    if {value.buffer.space, store.buffer.space} - {*MEMORY} or any(map(picks_in, (*store.index, *value.index))):
+        return None
+    if value.dtype is bool_ and value.buffer.space is Space.INPUT:
+        return None  # a caller's truth values may be any byte, and become 0 or 1
+    loops = (last.loop,)
+    source, target = operand(value, loops), operand(Load(store.buffer, store.index), loops)
+    if source is None or target is None or not _is_dense(source, loops) or not _is_dense(target, loops):
+        return None
+    return LibraryCall(Routine.COPY, 0, loops, (source, target))
+
+
+def _is_dense(operand: Operand, loops: tuple[Loop, ...]) -> bool:
+    """Whether the loops move the last axes in order, one each, and all but the first of them run over a whole axis."""
+    shape, steps = operand.buffer.shape, operand.steps
+    if len(loops) > len(shape) or not all(nonnegative(loop.extent) for loop in loops):
+        return False
+    axes = range(len(shape) - len(loops), len(shape))
+    alone = all(
+        p is (ONE if k == axis else ZERO) for axis, step in zip(axes, steps, strict=True) for k, p in enumerate(step)
+    )
+    whole = all(loop.extent is shape[axis] for (_, axis), loop in zip(pairwise(axes), loops[1:], strict=True))
+    return alone and whole
