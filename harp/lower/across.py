@@ -15,12 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from harp.lower.cost import mentioned, weigh
-from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
-from harp.lower.rewrite import Numbers, Renaming, is_straight, loads, nest, picks_its_own, rebuilt, sequence, stride
+from harp.lower.loops import Alloc, Buffer, For, Load, LoopKind, Nest, Space, Stmt, Store, walk
+from harp.lower.primitives import specialise, split, stage
+from harp.lower.rewrite import Numbers, Renaming, is_straight, loads, nest, picks_its_own, sequence, stride
 from harp.lower.strips import Context, flat
-from harp.trace.bounds import nonnegative
-from harp.trace.division import Substitution, ceildiv, minimum
-from harp.trace.expr import Expr, rewrite
+from harp.trace.division import Substitution
 from harp.trace.index import ONE, Index, Loop, as_index, split_linear
 from harp.trace.index import product as product_of
 
@@ -53,9 +52,8 @@ def turn_over(context: Context, s: Stmt) -> Stmt | None:
         if any(r.constant is not None and r.constant < 0 for r in room):
             continue
         made = _by_pieces(context, [h for h in outer if h is not row], s.body, row.loop, column.loop, turned)
-        conditions = tuple(r for r in room if not nonnegative(r))
         dear = sum(weigh(part.value) for part in walk(s.body) if isinstance(part, Store)) > _REPEATED
-        return If(conditions, made, s) if conditions and not dear else made
+        return made if dear else specialise(room, made, s)
     return None
 
 
@@ -111,12 +109,9 @@ def _by_pieces(
     numbers = context.numbers
     itemsize = max(load.dtype.itemsize for load in turned)
     height, width = _LINE // itemsize, min(VECTORS * max(context.target.vector_bytes // itemsize, 1), _MOST)
-    row_blocks, ib = numbers.loop(ceildiv(row.extent, height))
-    column_blocks, jb = numbers.loop(ceildiv(column.extent, width))
-    top, start = ib * height, jb * width
-    rows, columns = minimum(height, row.extent - top), minimum(width, column.extent - start)
-    piece = _Piece(row, column, top, start, rows, columns)
-    blocks = flat(context, (*outer, *row_blocks, *column_blocks))
+    row_blocks, column_blocks = split(numbers, row.extent, height), split(numbers, column.extent, width)
+    piece = _Piece(row, column, row_blocks.start, column_blocks.start, row_blocks.length, column_blocks.length)
+    blocks = flat(context, (*outer, *row_blocks.heads, *column_blocks.heads))
     shape = (as_index(height), as_index(width))
     copies = {load: Buffer(f"piece{n}", load.dtype, shape, Space.TILE) for n, load in enumerate(turned)}
     inside = [piece.nest(numbers, True, _copy(load, copy)) for load, copy in copies.items()]
@@ -132,16 +127,4 @@ def _copy(load: Load, copy: Buffer) -> Callable[[Index, Index], Stmt]:
 
 def _reading(body: Stmt, copies: Mapping[Load, Buffer]) -> Callable[[Index, Index], Stmt]:
     """The body, given a row and a column, with elements of the copies in place of loads."""
-
-    def at(i: Index, j: Index) -> Stmt:
-        def leaf(e: Expr) -> Expr:
-            return Load(copies[e], (i, j)) if isinstance(e, Load) and e in copies else e
-
-        def statement(s: Stmt) -> Stmt:
-            if isinstance(s, Store):
-                return Store(s.buffer, s.index, rewrite((s.value,), leaf)[0])
-            return rebuilt(s, statement)
-
-        return statement(body)
-
-    return at
+    return lambda i, j: stage(body, {load: Load(copy, (i, j)) for load, copy in copies.items()})

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from harp.lower.loops import Alloc, Buffer, Load, LoopKind, Seq, Space, Stmt, Store
+from harp.lower.primitives import split
 from harp.lower.rewrite import nest, picks_its_own, renamed, sequence
 from harp.lower.strips import Context
-from harp.trace.division import ceildiv, minimum
 from harp.trace.expr import Apply, Expr, apply, rewrite, walk
 from harp.trace.index import Loop, as_index
 from harp.trace.ops import INFO
@@ -45,18 +45,17 @@ def in_segments(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
     kept = _kept(stores, stages, last)
     if any(sum(stages[e] <= stage < until for e, until in kept.items()) > _KEPT for stage in range(last)):
         return None
-    block, position = context.numbers.loop(ceildiv(loop.extent, _STRIP))
-    start = position * _STRIP
-    head, lane = context.numbers.loop(minimum(_STRIP, loop.extent - start), LoopKind.SIMD)
-    if not block or not head:
+    blocks = split(context.numbers, loop.extent, _STRIP)
+    head, lane = context.numbers.loop(blocks.length, LoopKind.SIMD)
+    if not blocks.heads or not head:
         return None
     room = (as_index(_STRIP),)
     tiles = {e: Buffer(f"kept{number}", e.dtype, room, Space.TILE) for number, e in enumerate(kept)}
     parts = _segments(stores, stages, {e: Load(tile, (lane,)) for e, tile in tiles.items()}, last)
-    whole = sequence(nest(head, renamed(part, {loop: start + lane})) for part in parts)
+    whole = sequence(nest(head, renamed(part, {loop: blocks.start + lane})) for part in parts)
     for tile in tiles.values():
         whole = Alloc(tile, whole)
-    return nest(block, whole)
+    return nest(blocks.heads, whole)
 
 
 def _inlined(body: Stmt) -> list[Store]:

@@ -16,8 +16,10 @@ import attrs
 
 from harp.lower.collapse import collapsed
 from harp.lower.loops import Alloc, Buffer, For, Kernel, Load, Seq, Space, Stmt, Store
+from harp.lower.primitives import split
 from harp.lower.rewrite import Numbers, Renaming, accumulation, loads, nest, score, sequence, start
-from harp.trace.division import Substitution, ceildiv, minimum
+from harp.trace.division import Substitution
+from harp.trace.index import ZERO
 from harp.trace.ops import Reduce
 
 # Elements of a chunk: a few microseconds of work. Rounds of a loop round other loops: enough to make light of a part.
@@ -67,28 +69,27 @@ def _ordered(numbers: Numbers, heads: tuple[For, ...], store: Store) -> tuple[li
 def _parts(numbers: Numbers, heads: list[For], store: Store, name: str) -> tuple[Buffer, Stmt] | None:
     """The buffer, and the statement; None if one chunk is enough for all sizes."""
     outer, size = heads[0].loop, _CHUNK if len(heads) == 1 else _ROUNDS
-    count = ceildiv(outer.extent, size)
-    if count.constant is not None and count.constant <= 1:
+    blocks = split(numbers, outer.extent, size)
+    if not blocks.heads or blocks.heads[0].loop.extent is ZERO:
         return None
     dtype, reduce = store.buffer.dtype, store.reduce or Reduce.SUM
-    buffer = Buffer(name, dtype, (count,), Space.SCRATCH)
-    chunk, c = numbers.loop(count)
-    head, k = numbers.loop(minimum(size, outer.extent - c * size))
+    buffer = Buffer(name, dtype, (blocks.heads[0].loop.extent,), Space.SCRATCH)
+    head, k = numbers.loop(blocks.length)
     part = Buffer(f"{store.buffer.name}_part", dtype, (), Space.REG)
-    renaming = Renaming(Substitution({outer: c * size + k}), {store.buffer: (part, ())})
+    renaming = Renaming(Substitution({outer: blocks.start + k}), {store.buffer: (part, ())})
     loops = nest((*head, *heads[1:]), renaming.statement(store))
-    inside = sequence((*_reduced(part, reduce, loops), Store(buffer, (c,), Load(part, ()))))
-    return buffer, sequence((nest(chunk, Alloc(part, inside)), _total(numbers, buffer, store.buffer, reduce)))
+    inside = sequence((*_reduced(part, reduce, loops), Store(buffer, (blocks.block,), Load(part, ()))))
+    return buffer, sequence((nest(blocks.heads, Alloc(part, inside)), _total(numbers, buffer, store.buffer, reduce)))
 
 
 def _total(numbers: Numbers, parts: Buffer, acc: Buffer, reduce: Reduce) -> Stmt:
     """The parts in groups."""
     (count,) = parts.shape
-    head, g = numbers.loop(ceildiv(count, _GROUP))
-    inner, c = numbers.loop(minimum(_GROUP, count - g * _GROUP))
+    groups = split(numbers, count, _GROUP)
+    inner, c = numbers.loop(groups.length)
     group = Buffer(f"{acc.name}_group", acc.dtype, (), Space.REG)
-    body = _reduced(group, reduce, nest(inner, Store(group, (), Load(parts, (g * _GROUP + c,)), reduce)))
-    return nest(head, Alloc(group, sequence((*body, Store(acc, (), Load(group, ()), reduce)))))
+    body = _reduced(group, reduce, nest(inner, Store(group, (), Load(parts, (groups.start + c,)), reduce)))
+    return nest(groups.heads, Alloc(group, sequence((*body, Store(acc, (), Load(group, ()), reduce)))))
 
 
 def _reduced(acc: Buffer, reduce: Reduce, loops: Stmt) -> tuple[Stmt, Stmt]:

@@ -28,11 +28,11 @@ from harp.lower.collapse import collapsed
 from harp.lower.cost import weigh
 from harp.lower.digits import over_digits
 from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
+from harp.lower.primitives import specialise, split
 from harp.lower.products import Match, Product, is_direct, match, moves_by_one
 from harp.lower.rewrite import Renaming, Tile, distribute, nest, sequence
 from harp.lower.strips import Context, flat, strips
-from harp.trace.bounds import nonnegative
-from harp.trace.division import Substitution, ceildiv, maximum, minimum
+from harp.trace.division import Substitution, maximum
 from harp.trace.dtypes import f32, f64
 from harp.trace.expr import Expr, apply, const
 from harp.trace.index import ZERO, Atom, Index, Loop, as_index, of
@@ -64,11 +64,11 @@ def contraction(context: Context, s: Stmt) -> Stmt | None:
     panels = _panels(context, found)
     rows, columns = found.row.extent, found.column.extent
     one_column = _FEW_ELEMENTS * maximum(2 - columns, 0)
-    conditions = tuple(c for c in (rows - _FEW_ROWS, rows * columns + one_column - _FEW_ELEMENTS) if not nonnegative(c))
-    if not conditions or not all(moves_by_one(p.b, found.column) for p in found.products):
+    if not all(moves_by_one(p.b, found.column) for p in found.products):
         return panels
     heads = [h for h in s.heads if isinstance(h, For)]
-    return If(conditions, panels, _shared(context, heads[:-1], strips(context, s.body, found.column)))
+    few = _shared(context, heads[:-1], strips(context, s.body, found.column))
+    return specialise((rows - _FEW_ROWS, rows * columns + one_column - _FEW_ELEMENTS), panels, few)
 
 
 def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
@@ -99,10 +99,8 @@ def _panels(context: Context, found: Match) -> Stmt:
     width = max(2 * context.target.vector_bytes // dtype.itemsize, 2)
     count = found.row.extent.constant
     height = _ROWS if count is None else min(count, _ROWS)
-    rows_head, ib = context.numbers.loop(ceildiv(found.row.extent, max(height, 1)))
-    columns_head, jb = context.numbers.loop(ceildiv(found.column.extent, width))
-    top, start = ib * height, jb * width
-    rows, columns = minimum(height, found.row.extent - top), minimum(width, found.column.extent - start)
+    rows_head, _, top, rows = split(context.numbers, found.row.extent, max(height, 1))
+    columns_head, _, start, columns = split(context.numbers, found.column.extent, width)
     copies: list[tuple[Buffer, Stmt]] = []
     inside: list[Stmt] = []
     buffers: list[Buffer] = []
@@ -186,9 +184,7 @@ def _sum(context: Context, panel: Panel, a: Expr) -> Stmt:
         whole = update(ZERO, last.extent, lambda k, j: _at(b, {panel.column: panel.start + j, last: k}))
         return nest(map(For, outer), whole)
     packed = panel.packed
-    chunk, kb = context.numbers.loop(ceildiv(last.extent, _DEPTH))
-    first = kb * _DEPTH
-    depth = minimum(_DEPTH, last.extent - first)
+    chunk, _, first, depth = split(context.numbers, last.extent, _DEPTH)
     step = update(first, depth, lambda k, j: Load(packed, (k, j)))
     return nest((*map(For, outer), *chunk), sequence([_pack(context, panel, packed, first, depth), step]))
 

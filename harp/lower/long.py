@@ -24,7 +24,6 @@ from harp.lower.loops import (
     Buffer,
     Digits,
     For,
-    If,
     Kernel,
     Load,
     LoopKind,
@@ -35,6 +34,7 @@ from harp.lower.loops import (
     Store,
     walk,
 )
+from harp.lower.primitives import specialise
 from harp.lower.products import is_contraction
 from harp.lower.rewrite import Numbers, Renaming, accumulation, is_plain, loads, nest, rebuilt, score, sequence, start
 from harp.lower.scan import cut_scan
@@ -81,8 +81,7 @@ def _outermost(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt:
     parts = Buffer(f"parts{len(scratch)}", row.store.buffer.dtype, shape, Space.SCRATCH)
     scratch.append(parts)
     cut = sequence((_chunks(numbers, row, parts), _totals(numbers, row, parts, s.body)))
-    condition = row.loop.extent - LONG
-    return cut if condition.constant is not None else If((condition,), cut, s)
+    return specialise((row.loop.extent - LONG,), cut, s)
 
 
 def _match(numbers: Numbers, s: Stmt) -> Row | None:

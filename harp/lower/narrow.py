@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 from harp.lower.collapse import steps
 from harp.lower.cost import mentioned
-from harp.lower.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store, offset, walk
-from harp.lower.rewrite import Renaming, is_straight, nest, picks_its_own, rebuilt, sequence
+from harp.lower.loops import Alloc, Buffer, For, Load, LoopKind, Nest, Space, Stmt, Store, offset, walk
+from harp.lower.primitives import specialise, split, stage
+from harp.lower.rewrite import Renaming, is_straight, nest, picks_its_own, sequence
 from harp.lower.strips import Context
-from harp.trace.bounds import nonnegative
-from harp.trace.division import Substitution, ceildiv, floordiv, minimum
-from harp.trace.expr import Apply, Expr, Position, rewrite
+from harp.trace.division import Substitution, floordiv
+from harp.trace.expr import Apply, Expr, Position
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import ZERO, Index, Loop
 
@@ -57,8 +57,7 @@ def narrow_rows(context: Context, s: Stmt) -> Stmt | None:
         return None
     together = nest(outer, _together(context, s.body, row.loop, column.loop, leaves))
     # Few rows in each of many matrices are not worth what is laid out.
-    conditions = tuple(p for p in (room, row.loop.extent - _ROWS if outer else ZERO) if not nonnegative(p))
-    return If(conditions, together, s) if conditions else together
+    return specialise((room, row.loop.extent - _ROWS if outer else ZERO), together, s)
 
 
 def _is_never(room: Index) -> bool:
@@ -102,11 +101,9 @@ def _along(buffer: Buffer, index: Sequence[Index], row: Loop, column: Loop) -> b
 
 def _together(context: Context, body: Stmt, row: Loop, column: Loop, leaves: _Leaves) -> Stmt:
     numbers, width = context.numbers, column.extent
-    block, ib = numbers.loop(ceildiv(row.extent, _ROWS * _TIMES))
-    left = minimum(_ROWS * _TIMES, row.extent - ib * (_ROWS * _TIMES))
-    group, ic = numbers.loop(ceildiv(left, _ROWS))
-    first = ib * (_ROWS * _TIMES) + ic * _ROWS
-    rows = minimum(_ROWS, row.extent - first)
+    blocks = split(numbers, row.extent, _ROWS * _TIMES)
+    groups = split(numbers, blocks.length, _ROWS)
+    first, rows = blocks.start + groups.start, groups.length
     head, lane = numbers.loop(rows * width, LoopKind.SIMD)
     laid_out = {
         e: Buffer(f"row{n}", e.dtype, (width * _ROWS + NARROW,), Space.THREAD) for n, e in enumerate(leaves.rows)
@@ -118,7 +115,7 @@ def _together(context: Context, body: Stmt, row: Loop, column: Loop, leaves: _Le
         vector, v = numbers.loop(NARROW, LoopKind.SIMD)
         value = Renaming(Substitution({row: first + i}), {}).value(e)
         work = sequence((nest((*heads, *vector), Store(laid_out[e], (i * width + v,), value)), work))
-    work = nest(group, work)
+    work = nest(groups.heads, work)
     for e in leaves.columns:
         heads, i = numbers.loop(_ROWS)
         inner, j = numbers.loop(width)
@@ -126,20 +123,11 @@ def _together(context: Context, body: Stmt, row: Loop, column: Loop, leaves: _Le
         work = sequence((nest((*heads, *inner), Store(laid_out[e], (i * width + j,), value)), work))
     for buffer in laid_out.values():
         work = Alloc(buffer, work)
-    return nest(block, work)
+    return nest(blocks.heads, work)
 
 
 def _over_rows(body: Stmt, laid_out: dict[Load, Load], row: Loop, column: Loop, first: Index, lane: Index) -> Stmt:
     """The body at one place of the run over several rows."""
-
-    def leaf(e: Expr) -> Expr:
-        return laid_out.get(e, e) if isinstance(e, Load) else e
-
-    def statement(s: Stmt) -> Stmt:
-        if isinstance(s, Store):
-            return Store(s.buffer, s.index, rewrite((s.value,), leaf)[0])
-        return rebuilt(s, statement)
-
     along = floordiv(lane, column.extent)
     places = Substitution({row: first + along, column: lane - along * column.extent})
-    return Renaming(places, {}).statement(statement(body))
+    return Renaming(places, {}).statement(stage(body, laid_out))

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from harp.lower.loops import Alloc, For, If, Kernel, LoopKind, Nest, Row, Seq, Space, Stmt, Store, walk
 from harp.lower.naming import named
+from harp.lower.primitives import split
 from harp.lower.races import check_parallel
 from harp.lower.rewrite import Numbers, nest, rebuilt, renamed
-from harp.trace.division import ceildiv, minimum
 from harp.trace.index import Loop, picks_in, value_atoms
 
 # Elements of a vector loop that one thread takes at a time: a few microseconds of work.
@@ -63,15 +63,14 @@ def _strips(numbers: Numbers, s: Nest) -> Stmt | None:
     if not isinstance(inner.body, Store) or not any(picks_in(p) for p in inner.body.index):
         return None
     extent = last.loop.extent
-    strip, position = numbers.loop(ceildiv(extent, _STRIP), LoopKind.PARALLEL)
-    if not strip or any(isinstance(a, Loop) for a in value_atoms(extent)):
+    strips = split(numbers, extent, _STRIP, LoopKind.PARALLEL)
+    if not strips.heads or any(isinstance(a, Loop) for a in value_atoms(extent)):
         return None
-    start = position * _STRIP
-    columns, lane = numbers.loop(minimum(_STRIP, extent - start), LoopKind.SIMD)
-    body = nest((*inner.heads[:-1], *columns), renamed(inner.body, {last.loop: start + lane}))
+    columns, lane = numbers.loop(strips.length, LoopKind.SIMD)
+    body = nest((*inner.heads[:-1], *columns), renamed(inner.body, {last.loop: strips.start + lane}))
     whole = _with_innermost(s, body)
-    report = check_parallel(strip[0], (), whole, {})
-    return None if report.errors or report.unproven else nest(strip, whole)
+    report = check_parallel(strips.heads[0], (), whole, {})
+    return None if report.errors or report.unproven else nest(strips.heads, whole)
 
 
 def _innermost(s: Stmt) -> Nest | None:
@@ -97,10 +96,8 @@ def _stores_outside(s: Stmt) -> bool:
 
 
 def _parts(numbers: Numbers, s: Nest, head: For) -> Stmt:
-    extent = head.loop.extent
-    part, position = numbers.loop(ceildiv(extent, _PART))
-    if not part:  # it is short, for all sizes
+    parts = split(numbers, head.loop.extent, _PART)
+    if not parts.heads:  # it is short, for all sizes
         return s
-    start = position * _PART
-    inner, lane = numbers.loop(minimum(_PART, extent - start), LoopKind.SIMD)
-    return _parallel(numbers, nest(part + inner, renamed(s.body, {head.loop: start + lane})))
+    inner, lane = numbers.loop(parts.length, LoopKind.SIMD)
+    return _parallel(numbers, nest(parts.heads + inner, renamed(s.body, {head.loop: parts.start + lane})))

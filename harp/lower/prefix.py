@@ -9,9 +9,9 @@ the last one, else a vector of columns.
 from __future__ import annotations
 
 from harp.lower.loops import Alloc, For, Nest, Seq, Stmt, Store, walk
+from harp.lower.primitives import peel
 from harp.lower.rewrite import Tile, distribute, is_ordered, loads, nest, renamed, score, sequence
 from harp.lower.strips import Context, strips
-from harp.trace.division import floordiv
 from harp.trace.index import ZERO
 
 # Rows side by side: as many additions as are begun before the first one is done.
@@ -33,17 +33,15 @@ def side_by_side(context: Context, s: Stmt) -> Stmt | None:
     accesses = [load for store in stores for load in loads(store.value)]
     if score(accesses, row.loop) > 0:
         return nest(outer, strips(context, s.body, row.loop))
-    whole = floordiv(row.loop.extent, ROWS)
+    rows = peel(context.numbers, row.loop.extent, ROWS)
     parts: list[Stmt] = []
-    if whole is not ZERO:
-        block, position = context.numbers.loop(whole)
+    if rows.whole is not ZERO:
         lane, r = context.numbers.loop(ROWS)
         tile = Tile(lane, (ROWS,), unroll=True)
-        parts.append(nest(block, distribute(renamed(s.body, {row.loop: position * ROWS + r}), tile)))
-    left = row.loop.extent - whole * ROWS
-    if left is not ZERO:
-        single, position = context.numbers.loop(left)
-        parts.append(nest(single, renamed(s.body, {row.loop: whole * ROWS + position})))
+        parts.append(nest(rows.heads, distribute(renamed(s.body, {row.loop: rows.block * ROWS + r}), tile)))
+    if rows.rest is not ZERO:
+        single, position = context.numbers.loop(rows.rest)
+        parts.append(nest(single, renamed(s.body, {row.loop: rows.whole + position})))
     return nest(outer, sequence(parts))
 
 

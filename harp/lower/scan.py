@@ -21,8 +21,9 @@ import attrs
 
 from harp.lower.build import holds
 from harp.lower.cost import count_operations
-from harp.lower.loops import MEMORY, Alloc, Buffer, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loops import MEMORY, Alloc, Buffer, For, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.prefix import ROWS
+from harp.lower.primitives import specialise
 from harp.lower.rewrite import Numbers, Renaming, loads, nest, rebuilt, score, sequence, start, stride
 from harp.lower.uses import value_loads
 from harp.trace.division import Substitution, floordiv
@@ -93,8 +94,7 @@ def cut_scan(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt | None:
             _left(numbers, scan, carries),
         )
     )
-    condition = scan.loop.extent - LONG
-    return cut if condition.constant is not None else If((condition,), cut, s)
+    return specialise((scan.loop.extent - LONG,), cut, s)
 
 
 def _match(s: Stmt) -> Scan | None:

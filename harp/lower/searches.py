@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from harp.lower.cost import mentioned
 from harp.lower.loops import For, LoopKind, Nest, Space, Stmt, Store
+from harp.lower.primitives import split
 from harp.lower.rewrite import nest, renamed
 from harp.lower.strips import Context
-from harp.trace.division import ceildiv, minimum
 from harp.trace.expr import Apply, Const, Position
 from harp.trace.index import of
 from harp.trace.ops import Op, Reduce
@@ -61,7 +61,7 @@ def few_at_a_time(context: Context, s: Stmt) -> Stmt | None:
     extent = search.lane.loop.extent
     if extent.constant is not None and extent.constant <= FEW:
         return None
-    block, b = context.numbers.loop(ceildiv(extent, FEW))
-    lane, place = context.numbers.loop(minimum(FEW, extent - b * FEW), LoopKind.SIMD)
-    heads = (*s.heads[:-2], *block, search.position, *lane)
-    return nest(heads, renamed(search.store, {search.lane.loop: b * FEW + place}))
+    blocks = split(context.numbers, extent, FEW)
+    lane, place = context.numbers.loop(blocks.length, LoopKind.SIMD)
+    heads = (*s.heads[:-2], *blocks.heads, search.position, *lane)
+    return nest(heads, renamed(search.store, {search.lane.loop: blocks.start + place}))

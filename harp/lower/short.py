@@ -11,10 +11,10 @@ Which version runs depends on the length of the rows only, so a row has the same
 from __future__ import annotations
 
 from harp.lower.cost import mentioned
-from harp.lower.loops import For, If, LoopKind, Nest, Stmt, walk
+from harp.lower.loops import For, LoopKind, Nest, Stmt, walk
+from harp.lower.primitives import specialise
 from harp.lower.rewrite import accumulations, loads, nest, score
 from harp.lower.strips import Context, strips
-from harp.trace.bounds import nonnegative
 
 # The longest rows that are short, in elements.
 SHORT = 32
@@ -34,6 +34,4 @@ def short_rows(context: Context, s: Stmt) -> Stmt | None:
     room = dict.fromkeys(SHORT - h.loop.extent for h in inside)
     if any(r.constant is not None and r.constant < 0 for r in room):
         return None
-    conditions = tuple(r for r in room if not nonnegative(r))
-    across = nest(outer, strips(context, s.body, row.loop))
-    return If(conditions, across, s) if conditions else across
+    return specialise(room, nest(outer, strips(context, s.body, row.loop)), s)

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harp.lower.cost import mentioned, weigh
-from harp.lower.loops import For, If, LoopKind, Nest, Stmt, Store, walk
+from harp.lower.loops import For, LoopKind, Nest, Stmt, Store, walk
+from harp.lower.primitives import specialise
 from harp.lower.products import moving
 from harp.lower.rewrite import Tile, accumulations, distribute, is_straight, nest, rebuilt, renamed
 from harp.lower.strips import Context
@@ -53,7 +54,7 @@ def _versions(heads: Sequence[For], s: Nest, extents: Sequence[Index], sizes: Se
         conditions = _equal(extents, size)
         if conditions is not None:
             version = nest(heads[:1], _version(heads[1:], s.body, size))
-            result = If(conditions, version, result) if conditions else version
+            result = specialise(conditions, version, result)
     return None if result is s else result
 
 

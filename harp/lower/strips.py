@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import attrs
 
 from harp.lower.loops import Digits, For, Head, LoopKind, Stmt
+from harp.lower.primitives import split
 from harp.lower.rewrite import Numbers, Tile, distribute, nest, renamed
 from harp.lower.target import Target
-from harp.trace.division import ceildiv, minimum
-from harp.trace.index import Loop, as_index
+from harp.trace.index import Loop
 from harp.trace.index import product as product_of
 
 # Columns that one row of accumulators serves while it streams through memory.
@@ -30,12 +30,10 @@ def strips(context: Context, body: Stmt, column: Loop, width: int = _STRIP) -> S
     """for j: body  ->  for jb { for l < min(width, what is left) inside the body }"""
     extent, count = column.extent, column.extent.constant
     room = width if count is None else min(max(count, 1), width)
-    blocks = as_index(1) if extent.constant is not None and extent.constant <= room else ceildiv(extent, room)
-    block, position = context.numbers.loop(blocks)
-    start = position * room
-    head, lane = context.numbers.loop(minimum(room, extent - start), LoopKind.SIMD)
-    inner = renamed(body, {column: start + lane})
-    return nest(block, distribute(inner, Tile(head, (room,))) if head else inner)
+    blocks = split(context.numbers, extent, room)
+    head, lane = context.numbers.loop(blocks.length, LoopKind.SIMD)
+    inner = renamed(body, {column: blocks.start + lane})
+    return nest(blocks.heads, distribute(inner, Tile(head, (room,))) if head else inner)
 
 
 def flat(context: Context, heads: Sequence[For]) -> tuple[Head, ...]:

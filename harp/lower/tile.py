@@ -18,6 +18,7 @@ from harp.lower.cost import count_operations, mentioned, weigh
 from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.narrow import narrow_rows
 from harp.lower.prefix import side_by_side
+from harp.lower.primitives import peel
 from harp.lower.rewrite import (
     Numbers,
     Renaming,
@@ -210,7 +211,7 @@ def lanes(context: Context, s: Stmt) -> Stmt | None:
     inner = real_of(dtype) if len(parts) > 1 else dtype
     names, count = ("lanes", "imag"), 2 * _VECTOR * 4 // inner.itemsize if len(parts) > 1 else LANES
     made = [Buffer(f"{store.buffer.name}_{names[k]}", inner, (as_index(count),), Space.TILE) for k in range(len(parts))]
-    whole = floordiv(extent, count)
+    whole = peel(context.numbers, extent, count)
 
     def to_lanes(room: Index | int, start: Index) -> Stmt:
         head, position = context.numbers.loop(room, LoopKind.SIMD)
@@ -222,14 +223,12 @@ def lanes(context: Context, s: Stmt) -> Stmt | None:
             stores.append(renaming.statement(Store(store.buffer, (), value, store.reduce)))
         return nest(head, sequence(stores))
 
-    block, position = context.numbers.loop(whole)
     fill, j = context.numbers.loop(count, LoopKind.SIMD)
     zero = const(reduce.identity(inner), inner)
     statements: list[Stmt] = [nest(fill, sequence([Store(lane, (j,), zero) for lane in made]))]
-    strips = [nest(block, to_lanes(count, position * count))]
-    left = extent - whole * count
-    if left is not ZERO:
-        strips.append(_where(left - 1, to_lanes(left, whole * count)))
+    strips = [nest(whole.heads, to_lanes(count, whole.block * count))]
+    if whole.rest is not ZERO:
+        strips.append(_where(whole.rest - 1, to_lanes(whole.rest, whole.whole)))
     statements.append(nest(outer, sequence(strips)))
     for lane in made:
         head, j = context.numbers.loop(_VECTOR, LoopKind.SIMD)
@@ -280,17 +279,15 @@ def several(context: Context, s: Stmt) -> Stmt | None:
         return None
     if weigh(store.value) > _UNROLLED or (extent.constant is not None and extent.constant < _TERMS):
         return None
-    whole = floordiv(extent, _TERMS)
-    block, kb = context.numbers.loop(whole)
+    terms = peel(context.numbers, extent, _TERMS)
     value: Expr = Load(store.buffer, store.index)
     for term in range(_TERMS):
-        at = Renaming(Substitution({k.loop: kb * _TERMS + term}), {})
+        at = Renaming(Substitution({k.loop: terms.block * _TERMS + term}), {})
         value = apply(reduce.value, value, at.value(store.value))
-    parts: list[Stmt] = [nest((*block, lane), Store(store.buffer, store.index, value))]
-    left = extent - whole * _TERMS
-    if left is not ZERO:
-        rest, position = context.numbers.loop(left)
-        parts.append(nest((*rest, lane), renamed(store, {k.loop: whole * _TERMS + position})))
+    parts: list[Stmt] = [nest((*terms.heads, lane), Store(store.buffer, store.index, value))]
+    if terms.rest is not ZERO:
+        rest, position = context.numbers.loop(terms.rest)
+        parts.append(nest((*rest, lane), renamed(store, {k.loop: terms.whole + position})))
     return nest(outer, sequence(parts))
 
 

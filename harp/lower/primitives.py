@@ -1,0 +1,80 @@
+"""The primitives of which the schedules of loop nests are made. Rules say when; these say what.
+
+    split       for i < n: s(i)    ->  for b < ceil(n/size) { for l < min(size, n - b*size): s(b*size + l) }
+    peel        for i < n: s(i)    ->  for b < n//size { for l < size: s(b*size + l) };
+                                       for r < n % size: s(n//size*size + r)
+    specialise  s                  ->  if conditions: fast, else: s
+    stage       s(x[...])          ->  copy = x[...]; s(copy)
+    privatise   for l { acc; s }   ->  acc[l]; the parts of s, each with a loop over l    (`rewrite.distribute`)
+    coalesce    for i, j: s(i, j)  ->  for f: s(f//n, f % n)                              (`collapse`)
+
+All are legal where the iterations of the loop may be done in this order: split and peel keep the order, and so does
+coalesce; privatise asks for independent iterations; what is staged must not be stored to meanwhile. A version of
+`specialise` has to compute the same bits, or to depend on sizes that all rows of a batch share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from harp.lower.loops import For, If, Load, LoopKind, Stmt, Store
+from harp.lower.rewrite import Numbers, rebuilt
+from harp.trace.bounds import nonnegative
+from harp.trace.division import ceildiv, floordiv, minimum
+from harp.trace.expr import Expr, rewrite
+from harp.trace.index import Index
+
+
+class Blocks(NamedTuple):
+    """The loop over blocks, which has no head if there is one; its block, the first position there, and how many."""
+
+    heads: tuple[For, ...]
+    block: Index
+    start: Index
+    length: Index
+
+
+def split(numbers: Numbers, extent: Index, size: int, kind: LoopKind = LoopKind.SERIAL) -> Blocks:
+    """A loop in blocks of this size, the last of which may be shorter."""
+    heads, block = numbers.loop(ceildiv(extent, size), kind)
+    start = block * size
+    return Blocks(heads, block, start, minimum(size, extent - start))
+
+
+class Peeled(NamedTuple):
+    """The loop over whole blocks, and its block; how many positions all of them have, and how many are left."""
+
+    heads: tuple[For, ...]
+    block: Index
+    whole: Index
+    rest: Index
+
+
+def peel(numbers: Numbers, extent: Index, size: Index | int, kind: LoopKind = LoopKind.SERIAL) -> Peeled:
+    """A loop in whole blocks of this size, and what is left. The size is at least 1."""
+    count = floordiv(extent, size)
+    heads, block = numbers.loop(count, kind)
+    return Peeled(heads, block, count * size, extent - count * size)
+
+
+def specialise(conditions: Iterable[Index], fast: Stmt, otherwise: Stmt) -> Stmt:
+    """`fast` where all conditions are >= 0: of those that sizes decide, nothing is left to ask."""
+    left = tuple(dict.fromkeys(p for p in conditions if not nonnegative(p)))
+    if any(nonnegative(-p - 1) for p in left):
+        return otherwise
+    return If(left, fast, otherwise) if left else fast
+
+
+def stage(s: Stmt, copies: Mapping[Load, Load]) -> Stmt:
+    """The statement with loads of copies in place of these loads."""
+
+    def leaf(e: Expr) -> Expr:
+        return copies.get(e, e) if isinstance(e, Load) else e
+
+    def statement(s: Stmt) -> Stmt:
+        if isinstance(s, Store):
+            return Store(s.buffer, s.index, rewrite((s.value,), leaf)[0], s.reduce)
+        return rebuilt(s, statement)
+
+    return statement(s)
