@@ -54,6 +54,22 @@ class Toolchain(NamedTuple):
     vector_bytes: int
     fma: bool
 
+    @property
+    def l1(self) -> int:
+        """Bytes of the first data cache."""
+        return self._cache("l1-cache-size", 32) << 10
+
+    @property
+    def line(self) -> int:
+        """Bytes of a line of it."""
+        return self._cache("l1-cache-line-size", 64)
+
+    def _cache(self, name: str, usual: int) -> int:
+        """What the compiler says of this machine, which some compilers do not."""
+        start = f"--param={name}="
+        found = [flag.removeprefix(start) for flag in self.isa if flag.startswith(start)]
+        return int(found[0]) if found and found[0].isdigit() and int(found[0]) > 0 else usual
+
 
 class Attempt(NamedTuple):
     """A candidate and why it was passed over; the reason of the chosen one is empty."""

@@ -27,8 +27,8 @@ from harp.trace.index import product as product_of
 _LEAST, _REPEATED = 16, 64
 # Operands that are turned over: each has a piece in the first cache. Elements of that many bytes have squares.
 _TURNED, _SIZES = 4, (4, 8)
-# Bytes of a line of the cache; vectors of a row of a piece, and the most elements.
-_LINE, VECTORS, _MOST = 64, 8, 128
+# Vectors of a row of a piece, and the most elements.
+VECTORS, _MOST = 8, 128
 _RESULTS = (Space.OUTPUT, Space.SCRATCH)
 
 
@@ -108,7 +108,7 @@ def _by_pieces(
 ) -> Stmt:
     numbers = context.numbers
     itemsize = max(load.dtype.itemsize for load in turned)
-    height, width = _LINE // itemsize, min(VECTORS * max(context.target.vector_bytes // itemsize, 1), _MOST)
+    height, width = context.target.line // itemsize, min(VECTORS * context.target.lanes(itemsize), _MOST)
     row_blocks, column_blocks = split(numbers, row.extent, height), split(numbers, column.extent, width)
     piece = _Piece(row, column, row_blocks.start, column_blocks.start, row_blocks.length, column_blocks.length)
     blocks = flat(context, (*outer, *row_blocks.heads, *column_blocks.heads))

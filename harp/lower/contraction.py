@@ -96,7 +96,7 @@ class Panel:
 
 def _panels(context: Context, found: Match) -> Stmt:
     dtype = found.products[0].acc.dtype
-    width = max(2 * context.target.vector_bytes // dtype.itemsize, 2)
+    width = 2 * context.target.lanes(dtype.itemsize)
     count = found.row.extent.constant
     height = _ROWS if count is None else min(count, _ROWS)
     rows_head, _, top, rows = split(context.numbers, found.row.extent, max(height, 1))

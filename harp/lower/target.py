@@ -1,4 +1,4 @@
-"""The hardware as data: all that lowering may know about the machine."""
+"""The machine as data: all that lowering may know of it, and what follows from that."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ import attrs
 
 @attrs.frozen
 class Target:
-    """Vector width in bytes, whether a fused multiply-add is one instruction, cores, and cache sizes in bytes."""
+    """Vector width in bytes, whether a fused multiply-add is one instruction, cores, and bytes of the first data cache
+    and of one of its lines. The compiler is asked for them once for a machine."""
 
     vector_bytes: int = 16
     fma: bool = False
     cores: int = 1
     l1: int = 32 << 10
-    l2: int = 512 << 10
+    line: int = 64
+
+    def lanes(self, itemsize: int) -> int:
+        """Elements of a vector; one, if they are larger than that."""
+        return max(self.vector_bytes // itemsize, 1)
+
+    @property
+    def tile_rows(self) -> int:
+        """Rows of a register tile of two vectors each: 16 of the 32 registers of AVX-512, 12 of 16 of AVX2."""
+        return {64: 8, 32: 6}.get(self.vector_bytes, 4)

@@ -55,8 +55,6 @@ LANES = 32
 _VECTOR = 8
 # The width of the tiles that take what is left beside the widest ones.
 _NARROW = 8
-# Rows of a tile by the vector width in bytes: two vectors for each row fill the registers that come with the width.
-_HEIGHTS = {64: 8, 32: 6}
 # Scalar operations in a body that is unrolled, and in one that is printed in several versions.
 _UNROLLED, _REPEATED = 6, 64
 # Columns of a wide strip, whose accumulators fill a part of the first cache.
@@ -157,9 +155,8 @@ def _small(body: Stmt, unrolled: Iterable[Store]) -> bool:
 
 def _blocks(context: Context, body: Stmt, row: Loop, column: Loop, store: Store, chains: int) -> Stmt:
     """Tiles of rows and columns that fill the registers, then the rows that are left."""
-    vector = context.target.vector_bytes
-    width = max(2 * vector // store.buffer.dtype.itemsize, 2)
-    height = max(_HEIGHTS.get(vector, 4) // chains, 2)
+    width = 2 * context.target.lanes(store.buffer.dtype.itemsize)
+    height = max(context.target.tile_rows // chains, 2)
     extent, done = column.extent, ZERO
     whole_rows = floordiv(row.extent, height)
     parts: list[Stmt] = []

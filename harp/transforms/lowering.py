@@ -127,7 +127,7 @@ def target() -> Target:
     cores = os.cpu_count() or 1
     if toolchain is None:
         return Target(cores=cores)
-    return Target(vector_bytes=toolchain.vector_bytes, fma=toolchain.fma, cores=cores)
+    return Target(toolchain.vector_bytes, toolchain.fma, cores, toolchain.l1, toolchain.line)
 
 
 def compiled(

@@ -269,6 +269,13 @@ def test_native_flags(monkeypatch, machine, family, stderr, flags):
     assert toolchain._native_isa(("cc",), family) == flags
 
 
+def test_caches_are_as_the_compiler_says():
+    known = Toolchain(("cc",), Family.GCC, "", ("--param=l1-cache-size=48", "--param=l1-cache-line-size=128"), 32, True)
+    assert (known.l1, known.line) == (48 << 10, 128)
+    for isa in ((), ("--param=l1-cache-size=0",), ("--param=l1-cache-size=many",)):
+        assert (known._replace(isa=isa).l1, known._replace(isa=isa).line) == (32 << 10, 64)
+
+
 @needs_cc
 def test_unknown_features_give_the_plain_instruction_set(monkeypatch):
     monkeypatch.setattr(toolchain, "_native_isa", lambda command, family: ("-mno-such-feature",))
