@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 import harp
 import harp.numpy as hnp
-from harp.lower.target import Target
 
 SIZES = st.sampled_from([0, 1, 3, 15, 16, 17, 31, 32, 33, 48, 63, 65, 100, 129])
 # Bytes from which on a matrix is turned over.
-MUCH = Target().l2
+MUCH = 512 << 10
 DTYPES = ["?", "i1", "u2", "f2", "i4", "u4", "f4", "i8", "f8", "c8", "c16"]
 
 
