@@ -86,7 +86,7 @@ def _add(joined: list[_Candidate], kernel: _Candidate) -> None:
 
 
 @attrs.frozen
-class _Form:
+class Form:
     """A kernel's parts: variables that are computed once, with the statements that fill them, and nested loops."""
 
     variables: tuple[tuple[Buffer, Stmt], ...]
@@ -101,8 +101,8 @@ class _Candidate:
         self.kernel = kernel
 
     @cached_property
-    def form(self) -> _Form:
-        return _form(self.kernel.body)
+    def form(self) -> Form:
+        return form_of(self.kernel.body)
 
     @cached_property
     def places(self) -> dict[Buffer, tuple[Index, ...]]:
@@ -150,16 +150,16 @@ class _Candidate:
         return any(True for _ in rows_in(self.kernel.body))
 
 
-def _form(s: Stmt) -> _Form:
+def form_of(s: Stmt) -> Form:
     """v = a; for i: b  ->  its parts"""
     if isinstance(s, Alloc) and isinstance(s.body, Seq) and not isinstance(s.body.parts[-1], Store):
-        rest = _form(s.body.parts[-1])
+        rest = form_of(s.body.parts[-1])
         return attrs.evolve(rest, variables=((s.buffer, sequence(s.body.parts[:-1])), *rest.variables))
     heads = tuple(h for h in s.heads if isinstance(h, For)) if isinstance(s, Nest) else ()
-    return _Form((), heads, s.body if isinstance(s, Nest) else s)
+    return Form((), heads, s.body if isinstance(s, Nest) else s)
 
 
-def _whole(form: _Form) -> Stmt:
+def whole(form: Form) -> Stmt:
     """The parts as a statement again."""
     result = nest(form.heads, form.body)
     for buffer, fill in reversed(form.variables):
@@ -187,7 +187,7 @@ def _join(first: _Candidate, second: _Candidate) -> Kernel | None:
         For(p.loop, LoopKind.ORDERED if LoopKind.ORDERED in (p.kind, q.kind) else p.kind)
         for p, q in zip(a.heads[:depth], b.heads[:depth], strict=True)
     )
-    body = _whole(_Form(variables, heads, _then(nest(a.heads[depth:], a.body), more)))
+    body = whole(Form(variables, heads, _then(nest(a.heads[depth:], a.body), more)))
     name = "_".join(dict.fromkeys(f"{first.kernel.name}_{second.kernel.name}".split("_")))
     return Kernel(name, body)
 
@@ -229,7 +229,7 @@ def _is_worth_it(first: _Candidate, second: _Candidate, depth: int) -> bool:
 
 def _interchanges(s: Stmt) -> bool:
     """Whether the outer loops change places with the reductions inside them."""
-    form = _form(s)
+    form = form_of(s)
     if is_contraction(nest(form.heads, form.body)) or is_running(form.body):
         return True
     accesses = [load for _, store in accumulations(form.body) for load in loads(store.value)]
@@ -255,7 +255,7 @@ def _own_axes(body: Stmt, buffer: Buffer) -> int:
     """Over how many leading axes each iteration of the outer loops has a part of the buffer for itself; 0 if not."""
     accesses = [load for load in reads(body) if load.buffer is buffer]
     stored = [s.index for s in _stores(body) if s.buffer is buffer]
-    outside = {head.loop for head in _form(body).heads}
+    outside = {head.loop for head in form_of(body).heads}
     if len(stored) != 1:
         return 0
     (index,) = stored
@@ -294,8 +294,8 @@ def _kept_inside(body: Stmt, buffer: Buffer) -> Stmt | None:
             return Store(kept, s.index[axes:], result) if s.buffer is buffer else attrs.evolve(s, value=result)
         return rebuilt(s, statement)
 
-    form = _form(body)
+    form = form_of(body)
     picks = {pick for part in walk(body) for p in indices(part) for pick in picks_in(p) if buffer == pick.array}
     inner: dict[Atom, Index] = {pick: of(Pick(kept, pick.at[axes:], pick.size, pick.misses)) for pick in picks}
     inside = Alloc(kept, statement(renamed(form.body, inner)))
-    return None if shape and _interchanges(nest(form.heads, inside)) else _whole(attrs.evolve(form, body=inside))
+    return None if shape and _interchanges(nest(form.heads, inside)) else whole(attrs.evolve(form, body=inside))

@@ -32,6 +32,7 @@ from harp.lower.split import split
 from harp.lower.target import Target
 from harp.lower.text import kernel_text, program_text
 from harp.lower.tile import tile
+from harp.lower.tile_and_fuse import tile_and_fuse
 from harp.lower.verify import verify_kernel, verify_program
 from harp.trace.graph import Graph
 from harp.trace.signature import sizes_of
@@ -93,6 +94,10 @@ def _build(s: Lowered) -> Lowered:
 
 def _fuse(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=fuse(s.built))
+
+
+def _tile_and_fuse(s: Lowered) -> Lowered:
+    return attrs.evolve(s, built=tile_and_fuse(s.built))
 
 
 def _donate(s: Lowered) -> Lowered:
@@ -185,6 +190,7 @@ PASSES = (
     Pass("schedule", 3, _schedule, _verify_schedule, _no_check, lambda s: repr(s.schedule), ends_stage=True),
     Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),
     Pass("fuse", 5, _unless_checked(_fuse), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("tile and fuse", 5, _unless_checked(_tile_and_fuse), _verify_kernels, _check_kernels, _kernels_text),
     Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
     Pass("outline", 5, _outline, _verify_kernels, _check_kernels, _kernels_text),
     Pass("digits", 5, _unless_checked(_each(digits)), _verify_kernels, _check_kernels, _kernels_text),

@@ -23,7 +23,7 @@ from harp.lower.rewrite import Numbers, rebuilt
 from harp.trace.bounds import nonnegative
 from harp.trace.division import ceildiv, floordiv, minimum
 from harp.trace.expr import Expr, rewrite
-from harp.trace.index import Index
+from harp.trace.index import ZERO, Index
 
 
 class Blocks(NamedTuple):
@@ -36,7 +36,9 @@ class Blocks(NamedTuple):
 
 
 def split(numbers: Numbers, extent: Index, size: int, kind: LoopKind = LoopKind.SERIAL) -> Blocks:
-    """A loop in blocks of this size, the last of which may be shorter."""
+    """A loop in blocks of this size, the last of which may be shorter. What is certain to fit is one block."""
+    if nonnegative(size - extent):
+        return Blocks((), ZERO, ZERO, extent)
     heads, block = numbers.loop(ceildiv(extent, size), kind)
     start = block * size
     return Blocks(heads, block, start, minimum(size, extent - start))

@@ -7,17 +7,19 @@ Either operand is any value without the other one's loops.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 import attrs
 
 from harp.lower.cost import mentioned
-from harp.lower.loops import MEMORY, Alloc, Buffer, For, If, Load, Nest, Seq, Stmt, Store, flat, walk
+from harp.lower.loops import MEMORY, Alloc, Buffer, For, If, Load, Nest, Seq, Space, Stmt, Store, flat, walk
 from harp.lower.rewrite import accumulation, accumulations, is_ordered, rebuilt, sequence, stride
 from harp.trace.expr import Apply, Const, Expr, Position
 from harp.trace.expr import walk as walk_expr
 from harp.trace.index import Index, Loop, split_linear
 from harp.trace.ops import Op
+
+_ARRAYS = (*MEMORY, Space.THREAD)
 
 
 @attrs.frozen
@@ -52,7 +54,8 @@ def match(s: Stmt) -> Match | None:
         return None
     heads = [h for h in s.heads if isinstance(h, For)]
     column = heads[-1].loop
-    products = [_product(loops, store, column) for loops, store in accumulations(s.body)]
+    own = {part.buffer for part in walk(s.body) if isinstance(part, Alloc)}
+    products = [_product(loops, store, column, own) for loops, store in accumulations(s.body)]
     known = tuple(p for p in products if p is not None)
     if not known or len(known) < len(products) or not all(_starts_at_zero(s.body, p.acc) for p in known):
         return None
@@ -63,7 +66,7 @@ def match(s: Stmt) -> Match | None:
     return Match(outer, rows[-1], column, known, _without(s.body, {p.acc for p in known}))
 
 
-def _product(loops: Sequence[For], store: Store, column: Loop) -> Product | None:
+def _product(loops: Sequence[For], store: Store, column: Loop, own: Set[Buffer]) -> Product | None:
     value = store.value
     if not isinstance(value, Apply) or value.op is not Op.FMA or store.reduce is not None:
         return None
@@ -72,7 +75,7 @@ def _product(loops: Sequence[For], store: Store, column: Loop) -> Product | None
         a, b = b, a
     inner = tuple(h.loop for h in loops)
     fits = column in moving(b) and column not in moving(a) and {*inner} & moving(a) and {*inner} & moving(b)
-    if not fits or not (_reads_memory_only(a) and _reads_memory_only(b)):
+    if not fits or not (_is_there(a, own) and _is_there(b, own)):
         return None
     if not is_direct(a) and (len(inner) > 1 or inner[0].extent.constant == 0):
         return None
@@ -101,8 +104,10 @@ def _reaches(product: Product, loops: tuple[Loop, Loop]) -> bool:
     return any(loop in mentioned(k.extent) for k in product.loops for loop in loops)
 
 
-def _reads_memory_only(e: Expr) -> bool:
-    return all(part.buffer.space in MEMORY for part in walk_expr((e,)) if isinstance(part, Load))
+def _is_there(e: Expr, own: Set[Buffer]) -> bool:
+    """Whether it is of arrays that are there before the loops, and not of variables."""
+    loaded = (part.buffer for part in walk_expr((e,)) if isinstance(part, Load))
+    return all(buffer.space in _ARRAYS and buffer not in own for buffer in loaded)
 
 
 def is_direct(a: Expr) -> bool:
