@@ -2,7 +2,7 @@
 
     value = Expr of `harp.trace.expr` over the leaves Const, Position and
             Load(buffer, index, conditions, fill)   the element at `index` where all conditions are >= 0, else `fill`
-    head  = For(loop, kind)                 loop 0 <= i < extent; kind: serial | ordered | parallel | unroll | simd
+    head  = For(loop, kind)                 loop 0 <= i < extent; kind: one of `LoopKind`
           | Let(symbol, index)              names an index expression: printed once, expanded only in proofs
           | Digits(loops, flat)             mixed-radix digits of `flat`, last fastest; each loop's extent is its radix
     stmt  = Nest(heads, body)               heads from the outside in
@@ -50,10 +50,12 @@ MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 
 
 class LoopKind(enum.Enum):
-    """How a loop runs. An ordered one carries a variable: an iteration reads what the one before it left there."""
+    """How a loop runs. An ordered one carries a variable: an iteration reads what the one before it left there. A
+    search lowers elements to its position, and may end as soon as none is above it (`harp.lower.searches`)."""
 
     SERIAL = "serial"
     ORDERED = "ordered"
+    SEARCH = "search"
     PARALLEL = "parallel"
     UNROLL = "unroll"
     SIMD = "simd"

@@ -19,7 +19,7 @@ from harp.lower.chunks import chunks
 from harp.lower.digits import digits
 from harp.lower.donate import donate
 from harp.lower.fuse import fuse
-from harp.lower.library.select import select
+from harp.lower.library.select import select_routines
 from harp.lower.long import long_rows
 from harp.lower.loops import Kernel
 from harp.lower.outline import outline
@@ -200,7 +200,7 @@ PASSES = (
     Pass("long rows", 5, _unless_checked(_each(long_rows)), _verify_kernels, _check_kernels, _kernels_text),
     Pass("tile", 5, _unless_checked(_tile), _verify_kernels, _check_kernels, _kernels_text),
     Pass("parallel", 5, _unless_checked(_each(parallel)), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("select", 5, _unless_checked(_each(select)), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("select routines", 5, _unless_checked(_each(select_routines)), _verify_kernels, _check_kernels, _kernels_text),
     Pass("plan memory", 3, _plan, _verify_program, _check_kernels, lambda s: s.loops, ends_stage=True),
 )
 

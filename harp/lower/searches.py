@@ -1,10 +1,10 @@
 """Searches for the first position that fits: they may stop where it is found.
 
     for k { for simd l: first[l] min= select(fits, k, last) }
-        ->  for b { for k { for simd l < FEW: first[FEW*b + l] min= ... } }
+        ->  for b { for search k { for simd l < FEW: first[FEW*b + l] min= ... } }
 
 What is still to come is k or more, so as soon as no element is above k the rest changes none. A backend may leave the
-loop then (`stops`), or go on: the result is the same. Few elements at a time find theirs soon.
+loop then, or go on: the result is the same. Few elements at a time find theirs soon.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from harp.trace.ops import Op, Reduce
 FEW = 64
 
 
-class Search(NamedTuple):
+class _Search(NamedTuple):
     """The loop of the positions, that of the elements, and the store."""
 
     position: For
@@ -32,7 +32,7 @@ class Search(NamedTuple):
     store: Store
 
 
-def stops(s: Stmt) -> Search | None:
+def _match(s: Stmt) -> _Search | None:
     """The search that the two inner loops of a nest are, if they are one."""
     if not isinstance(s, Nest) or len(s.heads) < 2 or not isinstance(s.body, Store):
         return None
@@ -50,18 +50,15 @@ def stops(s: Stmt) -> Search | None:
     count = position.loop.extent.constant
     fits = count is not None and int(last.value) >= count - 1
     moves = any(position.loop in mentioned(p) for p in store.index)
-    return Search(position, lane, store) if fits and not moves else None
+    return _Search(position, lane, store) if fits and not moves else None
 
 
 def few_at_a_time(context: Context, s: Stmt) -> Stmt | None:
     """The rule, for `harp.lower.tile`."""
-    search = stops(s)
+    search = _match(s)
     if search is None or not isinstance(s, Nest):
         return None
-    extent = search.lane.loop.extent
-    if extent.constant is not None and extent.constant <= FEW:
-        return None
-    blocks = split(context.numbers, extent, FEW)
+    blocks = split(context.numbers, search.lane.loop.extent, FEW)
     lane, place = context.numbers.loop(blocks.length, LoopKind.SIMD)
-    heads = (*s.heads[:-2], *blocks.heads, search.position, *lane)
+    heads = (*s.heads[:-2], *blocks.heads, For(search.position.loop, LoopKind.SEARCH), *lane)
     return nest(heads, renamed(search.store, {search.lane.loop: blocks.start + place}))

@@ -28,7 +28,7 @@ from harp.errors import HarpError, VerificationError
 from harp.lower import complex as by_parts
 from harp.lower.assemble import assemble
 from harp.lower.build import Built
-from harp.lower.library.select import select
+from harp.lower.library.select import select_routines
 from harp.lower.loops import Buffer, For, Kernel, Let, Load, LoopKind, Nest, Seq, Space, Store
 from harp.lower.program import Program
 from harp.trace import expr
@@ -496,7 +496,7 @@ def test_a_row_times_a_matrix_is_one_call(tmp_path: Path) -> None:
     sums = apply(Op.FMA, Load(a, (of(k),)), Load(b, (of(k), of(j))), Load(out, (of(j),)))
     zero = Nest((For(Loop(0, M)),), Store(out, (of(Loop(0, M)),), const(0.0, f32)))
     body = Seq((zero, Nest((For(k), For(j)), Store(out, (of(j),), sums))))
-    program = handmade((a, b), (out,), (n, m), select(Kernel("row", body)))
+    program = handmade((a, b), (out,), (n, m), select_routines(Kernel("row", body)))
     assert "harp_gemv_axpy_f32(s0, s1, &in0[0], 1, &in1[0], s0, &out0[0]);" in str(render(program))
     compiled = Compiled(program, tmp_path, flags=("-march=native", "-ffp-contract=fast"))
     rng = np.random.default_rng(0)

@@ -18,7 +18,7 @@ from harp.backends.c.render import render
 from harp.errors import VerificationError
 from harp.lower import machine, text
 from harp.lower.execute import execute, iterations, run_kernel
-from harp.lower.library.select import select
+from harp.lower.library.select import select_routines
 from harp.lower.loops import (
     Alloc,
     Buffer,
@@ -43,7 +43,7 @@ from harp.lower.verify import verify_program
 from harp.trace import expr
 from harp.trace.division import ceildiv, floordiv, minimum, mod, relu
 from harp.trace.dtypes import ALL, DType, f32, f64, i32, i64, u64
-from harp.trace.expr import Expr, Position, apply, cast, const
+from harp.trace.expr import Expr, Position, apply, cast, const, select
 from harp.trace.index import Index, IndexLike, Loop, Symbol, as_index, evaluate, of
 from harp.trace.ops import INFO, Op, Reduce
 from harp.trace.rows import RowOp
@@ -114,8 +114,25 @@ def rows_of_a_product_by_the_library() -> Example:
     step = apply(Op.FMA, Load(a, (of(i), of(c))), Load(b, (of(c), of(j))), Load(out, (of(i), of(j))))
     zero = Nest((For(j),), Store(out, (of(i), of(j)), const(0.0, f32)))
     gemv = Nest((For(c), For(j)), Store(out, (of(i), of(j)), step))
-    body = select(Kernel("rows", Nest((For(i, LoopKind.PARALLEL),), Seq((zero, gemv))))).body
+    body = select_routines(Kernel("rows", Nest((For(i, LoopKind.PARALLEL),), Seq((zero, gemv))))).body
     return program((a, b), (out,), body), lambda x, _: [x[0] @ x[1]]
+
+
+@example
+def search_for_the_first() -> Example:
+    """For each column the first row, of three, with a value above 2; 2 if there is none."""
+    a, out = buffer("a", (3, N), Space.INPUT), buffer("out", (N,), Space.OUTPUT, i64)
+    k, j, first = Loop(0, as_index(3)), Loop(1, N), Loop(2, N)
+    fits = apply(Op.LT, const(2.0, f32), Load(a, (of(k), of(j))))
+    found = select(fits, Position(of(k)), const(2, i64))
+    search = Nest((For(k, LoopKind.SEARCH), For(j)), Store(out, (of(j),), found, Reduce.MIN))
+    start = Nest((For(first),), Store(out, (of(first),), const(9, i64)))
+
+    def reference(x: Sequence[Array], sizes: Mapping[Symbol, int]) -> list[Array]:
+        fits = x[0] > 2
+        return [np.where(fits.any(0), np.minimum(fits.argmax(0), 2), 2)]
+
+    return program((a,), (out,), Seq((start, search))), reference
 
 
 @example

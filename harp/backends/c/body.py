@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from harp.backends.c import arena, library, parts, rows
 from harp.backends.c.function import parameter
@@ -28,7 +28,6 @@ from harp.lower.loops import (
     flat,
     walk,
 )
-from harp.lower.searches import Search, stops
 from harp.lower.uses import free_names, uses
 from harp.trace.index import Atom, FloorDiv, Index, Loop, Relu, Symbol, of, value_atoms
 
@@ -160,22 +159,24 @@ class Body:
         depth = self.lines.depth
         if stmt.heads and not block and not isinstance(stmt.heads[0], For):
             self.lines.open("")  # a neighbour may bind the same name
-        search = stops(stmt)
-        for head in stmt.heads:
+        for place, head in enumerate(stmt.heads):
             HEADS[type(head)](self, head, stmt.body)
-            if search is not None and head is search.position:
-                self._stop(search)
+            if isinstance(head, For) and head.kind is LoopKind.SEARCH:
+                self._stop(head.loop, stmt.heads[place + 1 :], stmt.body)
         self.statement(stmt.body, block or bool(stmt.heads))
         while self.lines.depth > depth:
             self.lines.close()
 
-    def _stop(self, search: Search) -> None:
-        """Leave the loop if all elements have been found before this position."""
-        lane, element = search.lane.loop, (search.store.buffer, search.store.index)
-        left, name, extent = self._fresh("left"), self._bind(lane), bare(self._index.text(lane.extent))
+    def _stop(self, position: Loop, lanes: Sequence[Head], store: Stmt) -> None:
+        """Leave the search if no element of what is stored is above this position."""
+        assert isinstance(store, Store)
+        left, depth = self._fresh("left"), self.lines.depth
         self.lines.add(f"int64_t {left} = 0;")
-        self.lines.add(f"for (int64_t {name} = 0; {name} < {extent}; ++{name})")
-        self.lines.add(f"    {left} |= {self._element(*element)} > {self._name_of(search.position.loop)};")
+        for lane in lanes:
+            HEADS[type(lane)](self, lane, store)
+        self.lines.add(f"{left} |= {self._element(store.buffer, store.index)} > {self._name_of(position)};")
+        while self.lines.depth > depth:
+            self.lines.close()
         self.lines.add(f"if (!{left}) break;")
 
     def _library_call(self, stmt: LibraryCall, block: bool) -> None:

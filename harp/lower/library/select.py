@@ -21,7 +21,7 @@ from harp.lower.rewrite import nest, rebuilt
 RULES: tuple[Callable[[Nest], LibraryCall | None], ...] = (gemm, gemv_axpy, transpose, zero, copy)
 
 
-def select(kernel: Kernel) -> Kernel:
+def select_routines(kernel: Kernel) -> Kernel:
     """The kernel with calls of the library."""
     return kernel.with_body(_selected(kernel.body))
 

@@ -11,7 +11,7 @@ import harp
 import harp.numpy as hnp
 from harp.backends.c.library import _BUILTINS, SIGNATURES
 from harp.lower.library.runs import copy, zero
-from harp.lower.library.select import select
+from harp.lower.library.select import select_routines
 from harp.lower.loops import (
     _VALUES,
     Buffer,
@@ -72,7 +72,9 @@ def test_zeros_lie_one_after_the_other():
     assert zero(fill(f32, 0.0, index=(of(ROW), of(part)), heads=(For(ROW), For(part)))) is None
     parallel = (For(ROW, LoopKind.PARALLEL), For(COLUMN))
     assert zero(fill(f32, 0.0, heads=parallel)) is None
-    inner = select(Kernel("zeros", fill(f32, 0.0, index=(of(ROW), of(part)), heads=(For(ROW), For(part))))).body
+    inner = select_routines(
+        Kernel("zeros", fill(f32, 0.0, index=(of(ROW), of(part)), heads=(For(ROW), For(part))))
+    ).body
     assert not any(isinstance(s, LibraryCall) for s in walk(inner))
 
 
@@ -85,7 +87,7 @@ def test_runs_are_copied():
     given = matrix("x", Space.INPUT)
     call = copy(copied(given))
     assert call is not None and call.loops == (COLUMN,)
-    nest = select(Kernel("copy", copied(given))).body
+    nest = select_routines(Kernel("copy", copied(given))).body
     assert isinstance(nest, Nest) and [h.loop for h in nest.heads] == [ROW] and isinstance(nest.body, LibraryCall)
     assert copy(copied(given, kind=LoopKind.SERIAL)) is None
     assert copy(copied(given, conditions=(of(COLUMN) - 1,))) is None
