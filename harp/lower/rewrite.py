@@ -15,6 +15,7 @@ from harp.lower.loops import (
     Head,
     If,
     Kernel,
+    LibraryCall,
     Load,
     LoopKind,
     Nest,
@@ -116,6 +117,8 @@ def rebuilt(s: Stmt, part: Callable[[Stmt], Stmt]) -> Stmt:
         return Alloc(s.buffer, *new)
     if isinstance(s, Nest):
         return nest(s.heads, *new)
+    if isinstance(s, LibraryCall):
+        return new[0]  # other loops than those of the routine
     assert isinstance(s, If)
     return If(s.conditions, *new)
 
