@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.backends.c import arena, fill, gemm, gemv_axpy, parts, rows, transpose
+from harp.backends.c import arena, fill, gemm, gemv_axpy, near, parts, rows, transpose
 from harp.backends.c.function import parameter
 from harp.backends.c.index import IndexPrinter, division, times
 from harp.backends.c.kernels import KernelCall
@@ -167,7 +167,9 @@ class Body:
             self.lines.open("")  # a neighbour may bind the same name
         search = stops(stmt)
         run = self._copied(stmt)
+        start, inner = 0, depth
         for head in stmt.heads if run is None else stmt.heads[:-1]:
+            start, inner = len(self.lines.lines) - len(self._kept), self.lines.depth
             HEADS[type(head)](self, head, stmt.body)
             if search is not None and head is search.position:
                 self._stop(search)
@@ -175,6 +177,13 @@ class Body:
             self.statement(stmt.body, block or bool(stmt.heads))
         else:
             self.lines.add(fill.copy(run, self._index.text, self._element))
+        if run is None and near.repeatable(stmt):
+            self._close(inner)
+            start += len(self._kept)  # which are printed before all others
+            self.lines.lines[start:] = near.twice(self.lines.lines[start:])
+        self._close(depth)
+
+    def _close(self, depth: int) -> None:
         while self.lines.depth > depth:
             self.lines.close()
 
