@@ -1,13 +1,15 @@
 /* atan, atan2, asin and acos of f32.
  *
- * In double with a short polynomial, rounded once: a relative error of 2^-28 before rounding adds 1/32 ULP to it.
- * Exponents and selects stay in float where they can, which is twice as many lanes. Polynomials are minimax (Remez).
+ * atan and atan2 are computed in double, and rounded once: a relative error of 2^-28 before rounding adds 1/32 ULP to
+ * it. So are asin and acos without a fused multiply-add. With it they are computed in float, with what the root and the
+ * large sum lost as second parts. Exponents and selects stay in float where they can, which is twice as many lanes.
  *
- * The polynomials are (atan(t) - t)/t^3 in t^2, for |t| <= 1, to 2^-28 of atan(t), and (asin(s) - s)/s^3 in s^2, for
- * |s| <= 1/2, to 2^-31 of asin(s). */
+ * The polynomials are minimax (Remez): (atan(t) - t)/t^3 in t^2, for |t| <= 1, to 2^-28 of atan(t), and
+ * (asin(s) - s)/s^3 in s^2, for |s| <= 1/2, to 2^-31 of asin(s) in double, and to 2^-27 in float. */
 #ifndef HARP_MATH_ANGLES_F32_H
 #define HARP_MATH_ANGLES_F32_H
 
+#include "math/basics_f32.h"
 #include "math/basics_f64.h"
 
 /* atan(t) for |t| <= 1. */
@@ -45,6 +47,48 @@ HARP_INLINE float harp_atan2_f32(float y, float x)
     return copysignf((float)value, y);
 }
 
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+
+/* c + rest + b*(s + more): the sum of the large parts is rounded, and what it lost is added. */
+HARP_INLINE float harp_turned_f32(float c, float rest, float b, float s, float more)
+{
+    const float sum = harp_madd_f32(b, s, c), lost = harp_madd_f32(b, s, c - sum);
+    return sum + (lost + harp_madd_f32(b, more, rest));
+}
+
+/* asin(s) - s, where s is a, or the root of (1 - a)/2 from a = 1/2 on: asin(a) = pi/2 - 2*asin(sqrt((1 - a)/2)). What
+ * the root lost is part of it: the rest of its square, over twice the root. */
+HARP_INLINE float harp_asin_part_f32(float a, float *root)
+{
+    const float half = harp_madd_f32(a, -0.5f, 0.5f), z = a < 0.5f ? a * a : half, s = sqrtf(half);
+    const float lost = harp_madd_f32(-s, s, half) / (s + (s + 0x1p-100f));
+    float p = 0x1.596d6p-5f;
+    p = harp_madd_f32(p, z, 0x1.8c2d84p-6f);
+    p = harp_madd_f32(p, z, 0x1.747d06p-5f);
+    p = harp_madd_f32(p, z, 0x1.3301fcp-4f);
+    p = harp_madd_f32(p, z, 0x1.5555c8p-3f);
+    *root = a < 0.5f ? a : s;
+    return harp_madd_f32(*root * z, p, a < 0.5f ? 0 : lost);
+}
+
+HARP_INLINE float harp_asin_f32(float x)
+{
+    float s;
+    const float a = fabsf(x), more = harp_asin_part_f32(a, &s);
+    const float large = harp_turned_f32(0x1.921fb6p+0f, -0x1.777a5cp-25f, -2, s, more);
+    return copysignf(a < 0.5f ? s + more : large, x);
+}
+
+HARP_INLINE float harp_acos_f32(float x)
+{
+    float s;
+    const float more = harp_asin_part_f32(fabsf(x), &s), sign = copysignf(1, x);
+    const float large = x < 0 ? 0x1.921fb6p+1f : 0, c = fabsf(x) < 0.5f ? 0x1.921fb6p+0f : large;
+    return harp_turned_f32(c, c * -0x1.de12cap-26f, fabsf(x) < 0.5f ? -sign : sign + sign, s, more);
+}
+
+#else
+
 /* asin(s), or half of what is left to a right angle from 1/2 on: asin(a) = pi/2 - 2*asin(sqrt((1 - a)/2)). */
 HARP_INLINE double harp_asin_part_f32(float a)
 {
@@ -69,5 +113,7 @@ HARP_INLINE float harp_acos_f32(float x)
     const double p = harp_asin_part_f32(fabsf(x)), q = fabsf(x) < 0.5f ? 0x1.921fb54442d18p+0 - p : 2 * p;
     return (float)(x < 0 ? 0x1.921fb54442d18p+1 - q : q);
 }
+
+#endif
 
 #endif
