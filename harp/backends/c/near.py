@@ -15,7 +15,7 @@ from harp.lower.loops import For, LoopKind, Nest, Seq, Stmt, Store
 from harp.lower.uses import uses
 
 # Functions with a twin for common numbers: harp_sin_near_f32(&far_f32, x) is that of harp_sin_f32(x).
-FUNCTIONS = ("cos", "log10", "log2", "pow", "sin", "tan")
+FUNCTIONS = ("atan2", "cos", "log10", "log2", "pow", "sin", "tan")
 NOTES = {"f32": "uint32_t"}  # as wide as the numbers, so that vectors of both have the same length
 
 _CALL = re.compile(rf"\bharp_({'|'.join(FUNCTIONS)})_({'|'.join(NOTES)})\(")
