@@ -31,7 +31,7 @@ def repeatable(stmt: Nest) -> bool:
 
 
 def twice(loop: Sequence[Line]) -> list[Line]:
-    """The lines of a loop, with a loop before them that is enough for common numbers, where there are such functions."""
+    """The lines of a loop, where it calls such functions with a loop for common numbers before them."""
     types = sorted({dtype for line in loop for _, dtype in _CALL.findall(line.text)})
     if not types:
         return list(loop)
