@@ -6,7 +6,8 @@
  * adds 1/32 ULP to it. Exponents and selects stay in float where they can, which is twice as many lanes.
  *
  * The polynomials are minimax (Remez), in double (atan(t) - t)/t^3 in t^2, for |t| <= 1, to 2^-28 of atan(t), and
- * (asin(s) - s)/s^3 in s^2, for |s| <= 1/2, to 2^-31 of asin(s), and in float, for |t| <= 0.46, to 2^-28, and to 2^-27. */
+ * (asin(s) - s)/s^3 in s^2, for |s| <= 1/2, to 2^-31 of asin(s), and in float, for |t| <= 0.46, to 2^-28, and to 2^-27.
+ */
 #ifndef HARP_MATH_ANGLES_F32_H
 #define HARP_MATH_ANGLES_F32_H
 

@@ -3,8 +3,8 @@
  * Numbers up to 2^16 are reduced as by W. J. Cody and W. Waite (Software Manual for the Elementary Functions, 1980), to
  * an angle r between -pi/4 and pi/4 in two parts: pi/2 is a sum of three floats, and with a fused multiply-add a less n
  * times the first one is exact. Larger ones are reduced in double as by M. Payne and R. Hanek (SIGNUM 18, 1983): for
- * x = M*2^e with a whole number M of 24 bits, the quarter turns x*2/pi modulo 4 are M*(2^e*2/pi mod 4). For each e > 0 a
- * table has the second factor, in two parts and times 2^-e. The product of x and the first part, which ends 27 places
+ * x = M*2^e with a whole number M of 24 bits, the quarter turns x*2/pi modulo 4 are M*(2^e*2/pi mod 4). For each e > 0
+ * a table has the second factor, in two parts and times 2^-e. The product of x and the first part, which ends 27 places
  * after the point, is exact.
  *
  * Reading the table takes longer than the rest. So there are functions for numbers up to 2^16 only, which note where
