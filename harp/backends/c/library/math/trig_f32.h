@@ -131,11 +131,8 @@ HARP_INLINE float harp_angle_f32(float a, uint32_t *n, float *rest)
     return is_near ? near : r;
 }
 
-/* Notes numbers above 2^16; of infinities and NaN the result is NaN either way. */
-HARP_INLINE void harp_note_far_f32(uint32_t *far, float a)
-{
-    *far |= (harp_bits_f32(a) & 0x7fffffffu) - 0x47800001u < 0x7f800000u - 0x47800001u;
-}
+/* Notes numbers above 2^16; of NaN the result is NaN either way. */
+HARP_INLINE void harp_note_far_f32(uint32_t *far, float a) { *far |= fabsf(a) > 0x1p16f; }
 
 HARP_INLINE float harp_sin_part_f32(float r, float rest)
 {
