@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from harp.backends.c import arena, library, parts, rows
+from harp.backends.c import arena, library, near, parts, rows
 from harp.backends.c.function import parameter
 from harp.backends.c.index import IndexPrinter, division, times
 from harp.backends.c.scalar import TYPES, accumulation, operation_headers
@@ -159,11 +159,33 @@ class Body:
         depth = self.lines.depth
         if stmt.heads and not block and not isinstance(stmt.heads[0], For):
             self.lines.open("")  # a neighbour may bind the same name
-        for place, head in enumerate(stmt.heads):
+        again = near.runs_again(stmt)
+        for place, head in enumerate(stmt.heads[:-1] if again else stmt.heads):
             HEADS[type(head)](self, head, stmt.body)
             if isinstance(head, For) and head.kind is LoopKind.SEARCH:
                 self._stop(head.loop, stmt.heads[place + 1 :], stmt.body)
-        self.statement(stmt.body, block or bool(stmt.heads))
+        if again:
+            self._twice(Nest(stmt.heads[-1:], stmt.body))
+        else:
+            self.statement(stmt.body, block or bool(stmt.heads))
+        self._close(depth)
+
+    def _twice(self, loop: Nest) -> None:
+        """The loop for common numbers, and where it noted others, the one for all numbers."""
+        depth = self.lines.depth
+        self.lines.open("")
+        self.lines.add(f"{near.NOTE};")
+        for is_near, head in ((True, ""), (False, f"if ({near.NOTED})")):
+            if head:
+                self.lines.open(head)
+            self._values.near = is_near
+            inner = self.lines.depth
+            HEADS[For](self, loop.heads[0], loop.body)
+            self.statement(loop.body, True)
+            self._close(inner)
+        self._close(depth)
+
+    def _close(self, depth: int) -> None:
         while self.lines.depth > depth:
             self.lines.close()
 
@@ -175,8 +197,7 @@ class Body:
         for lane in lanes:
             HEADS[type(lane)](self, lane, store)
         self.lines.add(f"{left} |= {self._element(store.buffer, store.index)} > {self._name_of(position)};")
-        while self.lines.depth > depth:
-            self.lines.close()
+        self._close(depth)
         self.lines.add(f"if (!{left}) break;")
 
     def _library_call(self, stmt: LibraryCall, block: bool) -> None:

@@ -203,10 +203,9 @@ def application(e: Apply, args: Sequence[str]) -> str:
     """An operation of the scalar language over the texts of its operands."""
     if e.op is Op.CAST:
         return conversion(e.operands[0].dtype, e.dtype, args[0])
-    if e.op is Op.POW and e.dtype.is_float and isinstance(e.operands[1], Const):
-        known = _known_power(e.dtype, float(e.operands[1].value), args[0])
-        if known is not None:
-            return known
+    power = known_power(e)
+    if power is not None:
+        return f"harp_pow_{power[0]}_{e.dtype.name}({args[0]}, {power[1]})"
     return operation(e.op, e.operands[-1].dtype, args)
 
 
@@ -215,12 +214,16 @@ _LARGEST_WHOLE = 15
 _LARGEST_HALF = {f32: 3.5, f64: 0.5}
 
 
-def _known_power(dtype: DType, exponent: float, arg: str) -> str | None:
-    """A power whose exponent is a constant, by multiplication where that is faster than a logarithm."""
+def known_power(e: Apply) -> tuple[str, int] | None:
+    """A power whose exponent is a constant, by multiplication where that is faster than a logarithm: the function, for
+    whole exponents or for halves, and its exponent."""
+    if e.op is not Op.POW or not e.dtype.is_float or not isinstance(e.operands[1], Const):
+        return None
+    exponent = float(e.operands[1].value)
     if exponent.is_integer() and 1 <= abs(exponent) <= _LARGEST_WHOLE:
-        return f"harp_pow_whole_{dtype.name}({arg}, {int(exponent)})"
-    if (2 * exponent).is_integer() and abs(exponent) <= _LARGEST_HALF[dtype] and exponent != 0:
-        return f"harp_pow_half_{dtype.name}({arg}, {int(2 * exponent)})"
+        return "whole", int(exponent)
+    if (2 * exponent).is_integer() and abs(exponent) <= _LARGEST_HALF[e.dtype] and exponent != 0:
+        return "half", int(2 * exponent)
     return None
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from harp.backends.c import near
 from harp.backends.c.index import IndexPrinter
 from harp.backends.c.scalar import TYPES, application, headers, literal
 from harp.errors import VerificationError
@@ -100,13 +101,15 @@ def _is_rounded(e: Expr, half: DType) -> bool:
 
 
 class ValuePrinter:
-    """Prints one value of the scalar language after another, each with its own temporaries."""
+    """Prints one value of the scalar language after another, each with its own temporaries; with functions for common
+    numbers only, where `near` is set."""
 
     def __init__(self, index: IndexPrinter, element: Callable[[Buffer, tuple[Index, ...]], str], lines: Lines) -> None:
         self._index = index
         self._element = element
         self._lines = lines
         self._temporaries = 0
+        self.near = False
 
     def text(self, root: Expr) -> str:
         """A primary expression of C for the value, after the lines that name its parts."""
@@ -119,12 +122,17 @@ class ValuePrinter:
                 uses[a] += 1
         texts: dict[Expr, str] = {}
         for e in order:
-            text = _application(e, texts, uses) if isinstance(e, Apply) else self._leaf(e)
+            text = self._application(e, texts, uses) if isinstance(e, Apply) else self._leaf(e)
             self._lines.uses.update(headers(e) if isinstance(e, Apply) else ())
             if e is not root and self._named(e, uses[e], text):
                 text = self.name(e, text)
             texts[e] = text
         return texts[root]
+
+    def _application(self, e: Apply, texts: Mapping[Expr, str], uses: Mapping[Expr, int]) -> str:
+        if self.near and near.has_twin(e):
+            return near.call(e, [texts[a] for a in e.operands])
+        return _application(e, texts, uses)
 
     def name(self, e: Expr, text: str) -> str:
         """A temporary that holds the value."""

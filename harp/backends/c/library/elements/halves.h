@@ -8,23 +8,25 @@
 
 #include "math/basics_f32.h"
 
-/* Exact. The product puts the exponent right, also of denormal numbers. */
+/* Exact. The product puts the exponent right, also of denormal numbers; the sign goes along. */
 static inline float harp_f16_to_f32(uint16_t h)
 {
-    const uint32_t size = (uint32_t)(h & 0x7fff) << 13, sign = (uint32_t)(h & 0x8000) << 16;
-    const uint32_t finite = harp_bits_f32(harp_from_bits_f32(size) * 0x1p112f);
-    return harp_from_bits_f32(sign | ((h & 0x7c00) == 0x7c00 ? size | 0x7f800000u : finite));
+    const uint32_t moved = (uint32_t)(int32_t)(int16_t)h << 13 & 0x8fffe000u;
+    const float finite = harp_from_bits_f32(moved) * 0x1p112f;
+    return fabsf(finite) >= 0x1p16f ? harp_from_bits_f32(harp_bits_f32(finite) | 0x7f800000u) : finite;
 }
 
-/* Normal numbers are rounded by adding to the bits below, denormal ones by adding 1/2, whose last bit is theirs. */
+/* Rounded beside a number 2**13 times as large, as below; then the product puts the exponent right, also of denormal
+ * numbers. 2**17 and more are infinite, and so is what was rounded to 2**16. */
 static inline uint16_t harp_f32_to_f16(float a)
 {
-    const uint32_t bits = harp_bits_f32(a), size = bits & 0x7fffffffu, sign = bits >> 16 & 0x8000u;
-    const uint32_t normal = (size - 0x38000000u + 0xfffu + (size >> 13 & 1)) >> 13;
-    const uint32_t small = harp_bits_f32(harp_from_bits_f32(size) + 0.5f) - 0x3f000000u;
-    const uint32_t payload = 0x7c00u | (size >> 13 & 0x3ffu), nan = payload == 0x7c00u ? 0x7c01u : payload;
-    const uint32_t finite = size < 0x38800000u ? small : size < 0x477ff000u ? normal : 0x7c00u;
-    return (uint16_t)(sign | (size > 0x7f800000u ? nan : finite));
+    const uint32_t bits = harp_bits_f32(a), size = bits & 0x7fffffffu, some = size < 0x48000000u ? size : 0x48000000u;
+    const uint32_t power = some & 0x7f800000u;
+    const float large = harp_from_bits_f32((power < 0x38800000u ? 0x38800000u : power) + (13u << 23));
+    const float rounded = (harp_from_bits_f32(some) + large) - large;
+    const uint32_t half = harp_bits_f32(rounded * 0x1p-112f) >> 13, finite = half < 0x7c00u ? half : 0x7c00u;
+    const uint32_t payload = size >> 13 & 0x7fffu, nan = payload < 0x7c01u ? 0x7c01u : payload;
+    return (uint16_t)((bits >> 16 & 0x8000u) | (size > 0x7f800000u ? nan : finite));
 }
 
 /* To float16 and back, as a float all the way: beside a number 2**13 times as large there is no place for more bits. */

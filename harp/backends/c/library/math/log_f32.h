@@ -31,10 +31,15 @@ HARP_INLINE float harp_log_poly_f32(float f)
 #include "math/log_template.h"
 #include "math/end.h"
 
-#if defined(LOG2_IS_FUSED)
-HARP_INLINE float harp_log2_f32(float x)
+/* Notes what is no positive normal number. */
+HARP_INLINE void harp_note_not_normal_f32(uint32_t *far, float x)
 {
-    const float up = x * 0x1p24f, y = x < 0x1p-126f ? up : x, shift = x < 0x1p-126f ? 24 : 0;
+    *far |= harp_bits_f32(x) - 0x00800000u >= 0x7f000000u;
+}
+
+#if defined(LOG2_IS_FUSED)
+HARP_INLINE float harp_log2_sum_f32(float y, float shift)
+{
     const float f = harp_log_part_f32(y), k = harp_log_whole_f32(y) - shift;
     const float large = f * 0x1.715476p+0f, lost = harp_madd_f32(f, 0x1.715476p+0f, -large);
     float p = -0x1.c26498p-4f;
@@ -48,12 +53,23 @@ HARP_INLINE float harp_log2_f32(float x)
     p = harp_madd_f32(p, f, -0x1.71547p-1f);
     const float least = harp_madd_f32(f, 0x1.4ae0cp-26f, lost), some = harp_madd_f32(f, f * p, least);
     const float whole = k, sum = whole + large, small = some;
-    return harp_log_ends_f32(x, sum + (small + ((whole - sum) + large)));
+    return sum + (small + ((whole - sum) + large));
 }
 
-HARP_INLINE float harp_log10_f32(float x)
+HARP_INLINE float harp_log2_f32(float x)
 {
     const float up = x * 0x1p24f, y = x < 0x1p-126f ? up : x, shift = x < 0x1p-126f ? 24 : 0;
+    return harp_log_ends_f32(x, harp_log2_sum_f32(y, shift));
+}
+
+HARP_INLINE float harp_log2_near_f32(uint32_t *far, float x)
+{
+    harp_note_not_normal_f32(far, x);
+    return harp_log2_sum_f32(x, 0);
+}
+
+HARP_INLINE float harp_log10_sum_f32(float y, float shift)
+{
     const float f = harp_log_part_f32(y), k = harp_log_whole_f32(y) - shift;
     const float large = f * 0x1.bcb7b2p-2f, lost = harp_madd_f32(f, 0x1.bcb7b2p-2f, -large);
     float p = -0x1.0f29b8p-5f;
@@ -67,10 +83,34 @@ HARP_INLINE float harp_log10_f32(float x)
     p = harp_madd_f32(p, f, -0x1.bcb7aap-3f);
     const float least = harp_madd_f32(f, -0x1.5b235ep-27f, lost), some = harp_madd_f32(f, f * p, least);
     const float whole = k * 0x1.344p-2f, sum = whole + large, small = harp_madd_f32(k, 0x1.3509f8p-18f, some);
-    return harp_log_ends_f32(x, sum + (small + ((whole - sum) + large)));
+    return sum + (small + ((whole - sum) + large));
+}
+
+HARP_INLINE float harp_log10_f32(float x)
+{
+    const float up = x * 0x1p24f, y = x < 0x1p-126f ? up : x, shift = x < 0x1p-126f ? 24 : 0;
+    return harp_log_ends_f32(x, harp_log10_sum_f32(y, shift));
+}
+
+HARP_INLINE float harp_log10_near_f32(uint32_t *far, float x)
+{
+    harp_note_not_normal_f32(far, x);
+    return harp_log10_sum_f32(x, 0);
 }
 
 #undef LOG2_IS_FUSED
+#else
+HARP_INLINE float harp_log2_near_f32(uint32_t *far, float x)
+{
+    (void)far;
+    return harp_log2_f32(x);
+}
+
+HARP_INLINE float harp_log10_near_f32(uint32_t *far, float x)
+{
+    (void)far;
+    return harp_log10_f32(x);
+}
 #endif
 
 #endif

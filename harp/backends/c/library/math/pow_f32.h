@@ -6,42 +6,47 @@
 #ifndef HARP_MATH_POW_F32_H
 #define HARP_MATH_POW_F32_H
 
-#include "math/log_f64.h"
-#include "math/basics_f32.h"
+#include "math/basics_f64.h"
+#include "math/log_f32.h"
 
-/* The power of a negative number: of an odd whole exponent negative, of another one that is not whole NaN. */
-HARP_INLINE float harp_pow_signed_f32(float a, float b, float power, float nan)
+/* x^y for a positive normal x = (1 + f)*2^k; k may be infinite or NaN. */
+HARP_INLINE float harp_pow_of_f32(float f1, float k, float y, int clamped)
 {
-    const float y = fabsf(b), half = 0.5f * y, whole = harp_rint_f32(y), even = harp_rint_f32(half);
-    const float negative = even == half ? power : -power, finite = a < 0 ? nan : power;
-    const float broken = a > -__builtin_inff() ? finite : power;
-    return whole == y ? (copysignf(1, a) < 0 ? negative : power) : broken;
+    const double f = f1, s = f / (2 + f), z = s * s, z2 = z * z;
+    const double p0 = harp_madd_f64(z, 0x1.ec709d1371366p-1, 0x1.71547652bed4fp+1);
+    const double p1 = harp_madd_f64(z, 0x1.a58daf70fdc69p-2, 0x1.27777f8552119p-1);
+    const double p = harp_madd_f64(z2, harp_madd_f64(z2, 0x1.5ce5ff0339e91p-2, p1), p0);
+    const double t = y * harp_madd_f64(s, p, k), high = t > 1000 ? 1000 : t, c = high < -1000 ? -1000 : high;
+    const double limited = clamped ? c : t, sum = limited + 0x1.80000000003ffp52;
+    const double n = sum - 0x1.80000000003ffp52, r = limited - n, r2 = r * r;
+    const double q0 = harp_madd_f64(r, 0x1.62e430d2ea714p-1, 1);
+    const double q1 = harp_madd_f64(r, 0x1.c6aec8caf51a1p-5, 0x1.ebfbe046e529dp-3);
+    const double q2 = harp_madd_f64(r, 0x1.5f4a8d42a60a7p-10, 0x1.3b2a1a3178a01p-7);
+    const double q3 = harp_madd_f64(r2, harp_madd_f64(r2, 0x1.44413f0666543p-13, q2), q1);
+    return (float)(harp_madd_f64(r2, q3, q0) * harp_from_bits_f64(harp_bits_f64(sum) << 52));
 }
 
 HARP_INLINE float harp_pow_f32(float a, float b)
 {
-    const float least = b > 0x1p40f ? 0x1p40f : b, y = least < -0x1p40f ? -0x1p40f : least, inf = __builtin_inff();
-    const double x = a, size = fabs(x);
-    const double f = harp_log_part_f64(size), s = f / (2 + f), z = s * s;
-    double p = 0x1.5ce5ff0339e91p-2;
-    p = harp_madd_f64(p, z, 0x1.a58daf70fdc69p-2);
-    p = harp_madd_f64(p, z, 0x1.27777f8552119p-1);
-    p = harp_madd_f64(p, z, 0x1.ec709d1371366p-1);
-    p = harp_madd_f64(p, z, 0x1.71547652bed4fp+1);
-    const double log2 = harp_madd_f64(s, p, harp_log_whole_f64(size)), t = harp_madd_f64(y, log2, x - x);
-    const double high = t > 1000 ? 1000 : t, c = high < -1000 ? -1000 : high;
-    const double n = (c + 0x1.8p52) - 0x1.8p52, r = c - n;
-    double q = 0x1.44413f0666543p-13;
-    q = harp_madd_f64(q, r, 0x1.5f4a8d42a60a7p-10);
-    q = harp_madd_f64(q, r, 0x1.3b2a1a3178a01p-7);
-    q = harp_madd_f64(q, r, 0x1.c6aec8caf51a1p-5);
-    q = harp_madd_f64(q, r, 0x1.ebfbe046e529dp-3);
-    q = harp_madd_f64(q, r, 0x1.62e430d2ea714p-1);
-    const double power = harp_madd_f64(q, r, 1) * harp_two_to_f64(n);
-    const int extreme = ((a == 0) | (fabsf(a) == inf)) & (b == b);
-    const float end = (a == 0) == (b < 0) ? inf : 0;
-    const float value = harp_pow_signed_f32(a, b, extreme ? end : (float)power, __builtin_nanf(""));
+    const float inf = __builtin_inff(), size = fabsf(a), up = size * 0x1p24f, x = size < 0x1p-126f ? up : size;
+    const float shift = size < 0x1p-126f ? 24 : 0, normal = harp_log_whole_f32(x) - shift;
+    const float positive = size == 0 ? -inf : normal, k = size < inf ? positive : size;
+    const float least = b > 0x1p40f ? 0x1p40f : b, y = least < -0x1p40f ? -0x1p40f : least;
+    const float power = harp_pow_of_f32(harp_log_part_f32(x), k, y, 1), half = 0.5f * b;
+    const uint32_t odd = harp_rint_f32(half) != half ? 0x80000000u : 0;
+    const float turned = harp_from_bits_f32(harp_bits_f32(power) ^ (harp_bits_f32(a) & odd));
+    const int is_nan = (a < 0) & (a > -inf), is_whole = harp_rint_f32(b) == b;
+    const float broken = is_nan ? __builtin_nanf("") : power, value = is_whole ? turned : broken;
     return ((b == 0) | (a == 1)) ? 1 : value;
+}
+
+/* Notes bases that are no positive normal numbers, and powers that may be far from a float. */
+HARP_INLINE float harp_pow_near_f32(uint32_t *far, float a, float b)
+{
+    const float k = harp_log_whole_f32(a), least = fabsf(b) * (fabsf(k) + 0.5f);
+    harp_note_not_normal_f32(far, a);
+    *far |= !(least < 1000);
+    return harp_pow_of_f32(harp_log_part_f32(a), k, b, 0);
 }
 
 /* a^n for a constant n with 1 <= |n| <= 15: in double, so that it is rounded once. */

@@ -1,10 +1,17 @@
-/* sin, cos and tan of f32, of numbers of any size: reduced as by M. Payne and R. Hanek (SIGNUM 18, 1983), but without a
- * branch.
+/* sin, cos and tan of f32, of numbers of any size.
  *
- * It is computed in double: nearly always correctly rounded. For x = M*2^e with a whole number M of 24 bits, the
- * quarter turns x*2/pi modulo 4 are M*(2^e*2/pi mod 4). For each e > 0 a table has the second factor, in two parts and
- * times 2^-e. The product of x and the first part, which ends 27 places after the point, is exact. The polynomials, in
- * quarter turns t between -1/2 and 1/2, are sin = t*P(t*t) and cos = Q(t*t), minimax (Remez), to 2^-33 and 2^-31. */
+ * Numbers up to 2^16 are reduced as by W. J. Cody and W. Waite (Software Manual for the Elementary Functions, 1980), to
+ * an angle r between -pi/4 and pi/4 in two parts: pi/2 is a sum of three floats, and with a fused multiply-add a less n
+ * times the first one is exact. Larger ones are reduced in double as by M. Payne and R. Hanek (SIGNUM 18, 1983): for
+ * x = M*2^e with a whole number M of 24 bits, the quarter turns x*2/pi modulo 4 are M*(2^e*2/pi mod 4). For each e > 0
+ * a table has the second factor, in two parts and times 2^-e. The product of x and the first part, which ends 27 places
+ * after the point, is exact.
+ *
+ * Reading the table takes longer than the rest. So there are functions for numbers up to 2^16 only, which note where
+ * there are others: a loop that calls them is run again with the functions for all numbers if it met any.
+ *
+ * The polynomials of z = r^2 are minimax (Remez), rounded to float: (sin(r) - r)/r^3 and (tan(r) - r)/r^3 to 2^-32 and
+ * 2^-29 of the function, and (cos(r) - 1 + z/2)/z^2 to 2^-32. */
 #ifndef HARP_MATH_TRIG_F32_H
 #define HARP_MATH_TRIG_F32_H
 
@@ -82,47 +89,149 @@ HARP_INLINE double harp_quarters_f32(float a, uint32_t *whole)
     return harp_madd_f64(x, harp_turns_rest[e], near - (sum - 0x1.8p52));
 }
 
-HARP_INLINE double harp_sin_part_f32(double t)
+/* 1 + y*t exactly where that is one instruction, else in double. */
+HARP_INLINE float harp_rest_one_f32(float y, float t)
 {
-    const double z = t * t;
-    double p = 0x1.4cb6790a98b6ep-13;
-    p = harp_madd_f64(p, z, -0x1.32ce1bbbaedb4p-8);
-    p = harp_madd_f64(p, z, 0x1.466bc2b669756p-4);
-    p = harp_madd_f64(p, z, -0x1.4abbce616b9c2p-1);
-    return t * harp_madd_f64(p, z, 0x1.921fb54442d18p+0);
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    return harp_madd_f32(y, t, 1);
+#else
+    return (float)(1 + (double)y * (double)t);
+#endif
 }
 
-HARP_INLINE double harp_cos_part_f32(double t)
+/* What is left of a beside whole quarter turns n, as an angle in two parts, for numbers up to 2^16. */
+HARP_INLINE float harp_near_f32(float a, uint32_t *n, float *rest)
 {
-    const double z = t * t;
-    double p = 0x1.db630e3b8d0ddp-11;
-    p = harp_madd_f64(p, z, -0x1.55cb93f3eb51dp-6);
-    p = harp_madd_f64(p, z, 0x1.03c1e9f21b975p-2);
-    p = harp_madd_f64(p, z, -0x1.3bd3cc989c8b2p+0);
-    return harp_madd_f64(p, z, 1);
+    const float sum = harp_madd_f32(a, 0x1.45f306p-1f, 0x1.8p23f), turns = sum - 0x1.8p23f;
+    *n = harp_bits_f32(sum);
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    const float first = harp_madd_f32(turns, -0x1.921fb6p+0f, a), second = turns * 0x1.777a5cp-25f, r = first + second;
+    const float lost = harp_madd_f32(turns, 0x1.777a5cp-25f, -second);
+    *rest = ((first - r) + second) + harp_madd_f32(turns, 0x1.ee59dap-50f, lost);
+#else
+    const double left = (double)a - (double)turns * 0x1.921fb544p+0 - (double)turns * 0x1.0b4611a626331p-34;
+    const float r = (float)left;
+    *rest = (float)(left - (double)r);
+#endif
+    return r;
+}
+
+/* The same for all numbers. */
+HARP_INLINE float harp_angle_f32(float a, uint32_t *n, float *rest)
+{
+    uint32_t few, many;
+    float low;
+    const float near = harp_near_f32(a, &few, &low);
+    const double turns = harp_quarters_f32(a, &many), sum = turns + 0x1.8p52; /* the rest was up to 1/16 */
+    const double far = (turns - (sum - 0x1.8p52)) * 0x1.921fb54442d18p+0;
+    const float r = (float)far, left = (float)(far - (double)r);
+    const int is_near = fabsf(a) <= 0x1p16f;
+    *n = is_near ? few : many + (uint32_t)harp_bits_f64(sum);
+    *rest = is_near ? low : left;
+    return is_near ? near : r;
+}
+
+/* Notes numbers above 2^16; of NaN the result is NaN either way. */
+HARP_INLINE void harp_note_far_f32(uint32_t *far, float a) { *far |= fabsf(a) > 0x1p16f; }
+
+HARP_INLINE float harp_sin_part_f32(float r, float rest)
+{
+    const float z = r * r;
+    float p = -0x1.9953fep-13f;
+    p = harp_madd_f32(p, z, 0x1.110778p-7f);
+    p = harp_madd_f32(p, z, -0x1.555546p-3f);
+    return r + harp_madd_f32(r * z, p, rest);
+}
+
+/* 1 - z/2 is rounded, and what it lost is added. */
+HARP_INLINE float harp_cos_part_f32(float r, float rest)
+{
+    const float z = r * r, half = 0.5f * z, near = 1 - half;
+    float p = 0x1.99e80cp-16f;
+    p = harp_madd_f32(p, z, -0x1.6c0c28p-10f);
+    p = harp_madd_f32(p, z, 0x1.55554ap-5f);
+    return near + harp_madd_f32(z * z, p, harp_madd_f32(-r, rest, (1 - near) - half));
+}
+
+HARP_INLINE float harp_sin_of_f32(float a, float r, float rest, uint32_t n)
+{
+    const float s = harp_sin_part_f32(r, rest), c = harp_cos_part_f32(r, rest), y = n & 1 ? c : s;
+    const float turned = harp_from_bits_f32(harp_bits_f32(y) ^ (n & 2) << 30);
+    return fabsf(a) < 0x1p-13f ? a : turned;
+}
+
+HARP_INLINE float harp_cos_of_f32(float r, float rest, uint32_t n)
+{
+    const float s = harp_sin_part_f32(r, rest), c = harp_cos_part_f32(r, rest), y = n & 1 ? s : c;
+    return harp_from_bits_f32(harp_bits_f32(y) ^ ((n + 1) & 2) << 30);
+}
+
+/* tan(r), or -1/tan(r) with a step of Newton's method for what the sum lost. */
+HARP_INLINE float harp_tan_of_f32(float a, float r, float rest, uint32_t n)
+{
+    const float z = r * r;
+    float p = 0x1.1e9218p-8f;
+    p = harp_madd_f32(p, z, 0x1.9befbap-14f);
+    p = harp_madd_f32(p, z, 0x1.62cb4cp-7f);
+    p = harp_madd_f32(p, z, 0x1.5cc0d2p-6f);
+    p = harp_madd_f32(p, z, 0x1.bad9c2p-5f);
+    p = harp_madd_f32(p, z, 0x1.110d9ep-3f);
+    p = harp_madd_f32(p, z, 0x1.55556p-2f);
+    const float more = harp_madd_f32(r * z, p, harp_madd_f32(z, rest, rest)), t = r + more, lost = (r - t) + more;
+    const float y = -1 / t, left = harp_madd_f32(y, lost, harp_rest_one_f32(y, t));
+    const float value = n & 1 ? harp_madd_f32(y, left, y) : t;
+    return fabsf(a) < 0x1p-13f ? a : value;
 }
 
 HARP_INLINE float harp_sin_f32(float a)
 {
     uint32_t n;
-    const double t = harp_quarters_f32(a, &n), s = harp_sin_part_f32(t), c = harp_cos_part_f32(t);
-    const float y = (float)(n & 1 ? c : s);
-    return n & 2 ? -y : y;
+    float rest;
+    const float r = harp_angle_f32(a, &n, &rest);
+    return harp_sin_of_f32(a, r, rest, n);
 }
 
 HARP_INLINE float harp_cos_f32(float a)
 {
     uint32_t n;
-    const double t = harp_quarters_f32(a, &n), s = harp_sin_part_f32(t), c = harp_cos_part_f32(t);
-    const float y = (float)(n & 1 ? s : c);
-    return (n + 1) & 2 ? -y : y;
+    float rest;
+    const float r = harp_angle_f32(a, &n, &rest);
+    return harp_cos_of_f32(r, rest, n);
 }
 
 HARP_INLINE float harp_tan_f32(float a)
 {
     uint32_t n;
-    const double t = harp_quarters_f32(a, &n), s = harp_sin_part_f32(t), c = harp_cos_part_f32(t);
-    return (float)((n & 1 ? -c : s) / (n & 1 ? s : c));
+    float rest;
+    const float r = harp_angle_f32(a, &n, &rest);
+    return harp_tan_of_f32(a, r, rest, n);
+}
+
+HARP_INLINE float harp_sin_near_f32(uint32_t *far, float a)
+{
+    uint32_t n;
+    float rest;
+    const float r = harp_near_f32(a, &n, &rest);
+    harp_note_far_f32(far, a);
+    return harp_sin_of_f32(a, r, rest, n);
+}
+
+HARP_INLINE float harp_cos_near_f32(uint32_t *far, float a)
+{
+    uint32_t n;
+    float rest;
+    const float r = harp_near_f32(a, &n, &rest);
+    harp_note_far_f32(far, a);
+    return harp_cos_of_f32(r, rest, n);
+}
+
+HARP_INLINE float harp_tan_near_f32(uint32_t *far, float a)
+{
+    uint32_t n;
+    float rest;
+    const float r = harp_near_f32(a, &n, &rest);
+    harp_note_far_f32(far, a);
+    return harp_tan_of_f32(a, r, rest, n);
 }
 
 #endif
