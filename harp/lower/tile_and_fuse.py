@@ -6,10 +6,11 @@
         ->  for ib { s'[ROWS, n]; p'[ROWS, n];
                      for r, j { ...; s'[r, j] = acc }; for r { ... }; for r, d { ...; out[ib*ROWS + r, d] = acc } }
 
-Kernels that follow each other are one group if each reads, of what the others store, rows of the same loops only. It
-pays where what passes between them grows faster than what else a product reads and stores: the scores of attention
-have n*n elements, and their factors only n. A row is computed by the same loops in the same order, so no bit of it
-changes. (The name is that of MLIR; M. Rabe and C. Staats: "Self-attention does not need O(n^2) memory", 2021.)
+A group is a product, work on rows of its result, some of which reduces them, and perhaps a second product; each reads,
+of what the others store, only the same rows. It pays where what passes between them grows faster than what else the
+first product touches: the scores of attention have n*n elements, and their factors only n. A row is computed by the
+same loops in the same order, so no bit of it changes. (The name is that of MLIR; M. Rabe and C. Staats:
+"Self-attention does not need O(n^2) memory", 2021.)
 """
 
 from __future__ import annotations
@@ -23,26 +24,28 @@ from harp.lower.digits import over_digits
 from harp.lower.fuse import Form, form_of, whole
 from harp.lower.loops import MEMORY, Alloc, Buffer, Kernel, Load, LoopKind, Space, Stmt, Store, walk
 from harp.lower.primitives import split
-from harp.lower.products import is_contraction
-from harp.lower.rewrite import Numbers, is_plain, nest, reads, rebuilt, sequence, with_loops
-from harp.lower.uses import indices, uses
+from harp.lower.products import Match, match
+from harp.lower.rewrite import Numbers, accumulations, is_plain, nest, reads, rebuilt, sequence, with_loops
+from harp.lower.uses import indices, uses, value_loads
 from harp.trace.expr import Expr, rewrite
 from harp.trace.index import Atom, Index, Loop, as_index, picks_in, product
 
 # Rows of a block: enough to make light of packing the right factor of a product anew for each block, few enough for
 # two arrays of some thousand columns in the second cache.
 ROWS = 64
-# The most kernels of a group.
-_MOST = 8
+# How many kernels are looked at for one group.
+_NEAR = 12
 
 
 @attrs.frozen
 class _Member:
-    """A kernel of a group, and its loops over the rows that the members share."""
+    """A kernel of a group, its number, its loops over the rows that the members share, and the product that it is."""
 
     kernel: Kernel
+    place: int
     form: Form
     rows: tuple[Loop, ...]
+    product: Match | None
 
     @property
     def stores(self) -> tuple[Store, ...]:
@@ -53,51 +56,70 @@ class _Member:
 def tile_and_fuse(built: Built) -> Built:
     """The kernels, with groups as one; and the scratch buffers that are left."""
     last = {b: number for number, kernel in enumerate(built.kernels) for b in uses(kernel.body).touched}
-    scratch, kernels, at = set(built.scratch), list[Kernel](), 0
-    while at < len(built.kernels):
-        members = _group(built.kernels[at : at + _MOST])
+    kernels, scratch = list[Kernel | None](built.kernels), set(built.scratch)
+    for at in range(len(kernels)):
+        members = _group(kernels, at)
         while len(members) > 1:
-            inside = _inside(members, scratch, last, at + len(members))
+            inside = _inside(members, scratch, last)
             if _pays(members, inside):
-                kernels.append(_fused(members, inside))
+                for member in members:
+                    kernels[member.place] = None
+                kernels[members[-1].place] = _fused(members, inside)
                 scratch -= inside
                 break
             members = members[:-1]
-        else:
-            kernels.append(built.kernels[at])
-        at += len(members) if len(members) > 1 else 1
-    if len(kernels) == len(built.kernels):
+    if not any(kernel is None for kernel in kernels):
         return built
-    return attrs.evolve(built, kernels=tuple(kernels), scratch=tuple(b for b in built.scratch if b in scratch))
+    left = tuple(kernel for kernel in kernels if kernel is not None)
+    return attrs.evolve(built, kernels=left, scratch=tuple(b for b in built.scratch if b in scratch))
 
 
 # --- which kernels are a group
 
 
-def _group(kernels: Sequence[Kernel]) -> list[_Member]:
-    """The longest group that begins with the first of these kernels, a product; or nothing."""
-    form = form_of(kernels[0].body)
-    places = [s.index for s in _stores(form.body) if s.buffer.space is Space.SCRATCH]
-    if not places or not is_contraction(nest(form.heads, form.body)):
+def _group(kernels: Sequence[Kernel | None], at: int) -> list[_Member]:
+    """The longest group that begins with this kernel, a product; or nothing. Kernels between its members read nothing
+    of what these store, so they may come before all of them."""
+    first = _first(kernels[at], at)
+    if first is None:
         return []
-    members = [_Member(kernels[0], form, _common(_leading(index, form) for index in places))]
-    for kernel in kernels[1:]:
-        joined = _joined(members, kernel)
-        if joined is None:
+    members, stored = [first], {s.buffer for s in first.stores}
+    for place in range(at + 1, min(at + _NEAR, len(kernels))):
+        kernel = kernels[place]
+        if kernel is None or not stored & {*uses(kernel.body).touched}:
+            continue
+        member = _member(kernel, place, stored)
+        if member is None or not _shares_rows(members, member):
             break
-        members = joined
-    return members if all(_is_simple(member) for member in members[:1]) else []
+        members.append(member)
+        if member.product is not None:
+            break
+        stored |= {s.buffer for s in member.stores}
+    return members
 
 
-def _member(kernel: Kernel, stored: Set[Buffer]) -> _Member | None:
+def _first(kernel: Kernel | None, place: int) -> _Member | None:
+    """The kernel with the loops over rows of what it stores, if it is a product that keeps its result in scratch."""
+    form = form_of(kernel.body) if kernel is not None else None
+    if kernel is None or form is None or not (product := match(nest(form.heads, form.body))):
+        return None
+    stores = _stores(form.body)
+    rows = _common(_leading(s.index, form) for s in stores if s.buffer.space is Space.SCRATCH)
+    member = _Member(kernel, place, form, rows, product)
+    return member if rows and rows[-1] is product.row and _is_simple(member) else None
+
+
+def _member(kernel: Kernel, place: int, stored: Set[Buffer]) -> _Member | None:
     """The kernel with its loops over rows of what it reads of these buffers; None if it reads nothing so."""
     form = form_of(kernel.body)
     read = [load for load in reads(form.body) if load.buffer in stored]
     if any(not _leading(load.index, form) for load in read):
         form = form_of(over_digits(Numbers(kernel), kernel.body))
         read = [load for load in reads(form.body) if load.buffer in stored]
-    member = _Member(kernel, form, _common(_leading(load.index, form) for load in read))
-    return member if member.rows and _is_simple(member) else None
+    rows = _common(_leading(load.index, form) for load in read)
+    before = {load.buffer for _, fill in form.variables for load in reads(fill)}
+    member = _Member(kernel, place, form, rows, match(nest(form.heads, form.body)))
+    return member if rows and not before & stored and _is_simple(member) else None
 
 
 def _is_simple(member: _Member) -> bool:
@@ -105,6 +127,22 @@ def _is_simple(member: _Member) -> bool:
     body = nest(member.form.heads, member.form.body)
     simple = is_plain(body) and all(h.kind is LoopKind.SERIAL for h in member.form.heads)
     return simple and not any(picks_in(p) for s in walk(body) for p in indices(s))
+
+
+def _shares_rows(members: Sequence[_Member], more: _Member) -> bool:
+    """Whether it reads, of what the members store, rows of the same numbers, and stores rows of its own."""
+    first, depth = members[0].rows, len(members[0].rows)
+    if len(more.rows) < depth or any(a.extent is not b.extent for a, b in zip(first, more.rows, strict=False)):
+        return False
+    rows = more.rows[:depth]
+    if more.product is not None and more.product.row is not rows[-1]:
+        return False
+    read = {load.buffer for load in reads(more.form.body)}
+    for member in members:
+        places = [s.index for s in member.stores if s.buffer in read]
+        if any(_leading(index, member.form)[:depth] != member.rows[:depth] for index in places):
+            return False
+    return all({p.atom for p in s.index} >= {rows[-1]} and s.reduce is None for s in more.stores)
 
 
 def _leading(index: Sequence[Index], form: Form) -> tuple[Loop, ...]:
@@ -126,54 +164,31 @@ def _common(rows: Iterator[tuple[Loop, ...]]) -> tuple[Loop, ...]:
     return result
 
 
-def _joined(members: list[_Member], kernel: Kernel) -> list[_Member] | None:
-    """The members with one more; None if it reads other rows than its own of what they store, or nothing."""
-    stored = {s.buffer: (member, s) for member in members for s in member.stores}
-    more = _member(kernel, stored.keys())
-    if more is None or any(load.buffer in stored for _, fill in more.form.variables for load in reads(fill)):
-        return None
-    read = {load.buffer for load in reads(more.form.body)} & stored.keys()
-    depth = min(len(member.rows) for member in (*members, more))
-    for buffer in read:
-        member, store = stored[buffer]
-        own = _leading(store.index, member.form)
-        while depth and own[:depth] != member.rows[:depth]:
-            depth -= 1
-    extents = [[loop.extent for loop in member.rows[:depth]] for member in (*members, more)]
-    if not depth or any(other != extents[0] for other in extents):
-        return None
-    cut = [attrs.evolve(member, rows=member.rows[:depth]) for member in (*members, more)]
-    return cut if all(map(_keeps_rows_apart, cut)) else None
-
-
-def _keeps_rows_apart(member: _Member) -> bool:
-    """Whether each iteration of the loops over rows stores elements of its own: those loops are axes, all told."""
-    for store in member.stores:
-        moving = {p.atom for p in store.index if isinstance(p.atom, Loop)}
-        if store.reduce is not None or not moving >= set(member.rows[-1:]):
-            return False
-    return True
-
-
-def _inside(members: Sequence[_Member], scratch: Set[Buffer], last: dict[Buffer, int], end: int) -> set[Buffer]:
-    """What passes between the members, and nobody else reads."""
+def _inside(members: Sequence[_Member], scratch: Set[Buffer], last: Mapping[Buffer, int]) -> set[Buffer]:
+    """What passes between the members, and no kernel after them reads."""
     stored = {s.buffer for member in members for s in member.stores}
-    return {b for b in stored & scratch if last[b] < end}
+    return {b for b in stored & scratch if last[b] <= members[-1].place}
 
 
 def _pays(members: Sequence[_Member], inside: Set[Buffer]) -> bool:
-    """Whether some array inside grows faster than all else that a product of the group touches, and there is work on
-    rows of it beside products."""
-    products = [m for m in members if is_contraction(nest(m.form.heads, m.form.body))]
-    if len(products) == len(members):
-        return False
-    for member in products:
-        touched = {*uses(member.kernel.body).touched}
-        others = [m for b in touched - inside for m, _ in product(b.shape).terms]
-        sizes = [m for b in touched & inside for m, _ in product(b.shape).terms]
-        if any(not any(_divides(size, other) for other in others) for size in sizes):
-            return True
-    return False
+    """Whether the first product stores an array that grows faster than all else that it touches, whose rows another
+    member reduces."""
+    first, *others = members
+    touched = {*uses(first.kernel.body).touched}
+    factors = [monomial for b in touched - inside for monomial, _ in product(b.shape).terms]
+    large = {
+        b
+        for b in touched & inside
+        if any(not any(_divides(size, other) for other in factors) for size, _ in product(b.shape).terms)
+    }
+    reduced = {
+        load.buffer
+        for member in others
+        if member.product is None
+        for _, store in accumulations(member.form.body)
+        for load in value_loads(store.value)
+    }
+    return bool(large & reduced)
 
 
 def _divides(a: Sequence[Atom], b: Sequence[Atom]) -> bool:
@@ -190,6 +205,7 @@ def _fused(members: Sequence[_Member], inside: Set[Buffer]) -> Kernel:
     loops = [numbers.loop(extent) for extent in outer]
     blocks = split(numbers, row, ROWS)
     depth = len(members[0].rows)
+    members = [attrs.evolve(member, rows=member.rows[:depth]) for member in members]
     copies = {
         b: Buffer(b.name, b.dtype, (as_index(ROWS), *b.shape[depth:]), Space.THREAD)
         for member in members

@@ -82,7 +82,7 @@ def test_same_bits_as_single_kernels(name, monkeypatch, tmp_path):
     function, make = PROGRAMS[name]
     args = make(150, 70)
     fused = np.asarray(harp.jit(lambda *args: function(hnp, *args))(*args))
-    monkeypatch.setattr(pass_, "_MOST", 1)
+    monkeypatch.setattr(pass_, "_NEAR", 1)
     single = harp.jit(lambda *args: 1 * function(hnp, *args))
     assert len(kernels(lambda *args: function(hnp, *args), *args)) == 3
     np.testing.assert_array_equal(fused, np.asarray(single(*args)))
@@ -139,3 +139,16 @@ def test_layers_stay_single_products():
     x, first, second = normal(70, 8), normal(8, 8), normal(8, 8)
     made = kernels(lambda x, a, b: hnp.tanh(x @ a) @ b, x, first, second)
     assert len(made) >= 2
+
+
+def test_kernels_between_do_not_matter():
+    """The projection of the values is computed after the scores, and read by the second product."""
+
+    def projected(xp, x, a, b, c):
+        return attention(xp, x @ a, x @ b, x @ c)
+
+    x, a, b, c = normal(70, 8), normal(8, 4), normal(8, 4), normal(8, 6)
+    made = kernels(lambda *args: projected(hnp, *args), x, a, b, c)
+    assert sum("max" in kernel.name for kernel in made) == 1 and len(made) <= 4
+    exact = projected(np, *(p.astype("f8") for p in (x, a, b, c)))
+    np.testing.assert_allclose(np.asarray(harp.jit(lambda *args: projected(hnp, *args))(x, a, b, c)), exact, rtol=1e-3)
