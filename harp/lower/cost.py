@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from harp.trace.bounds import nonnegative
-from harp.trace.expr import Apply, Expr, walk
+from harp.trace.expr import Apply, Const, Expr, Position, walk
 from harp.trace.index import Index, Loop, loops_in, product, split_linear
 from harp.trace.node import MapReduce, Node, View, multiplies_matrices, positions
 from harp.trace.ops import INFO, Op, Reduce
@@ -97,7 +97,29 @@ def weigh(e: Expr) -> int:
     return sum(INFO[x.op].weight for x in walk((e,)) if isinstance(x, Apply) and x.op not in _FREE)
 
 
-weight = lru_cache(maxsize=1 << 14)(weigh)  # of the expressions of nodes
+def _weigh_undecided(e: Expr) -> int:
+    """The same, where choices by position are free, too: loops are cut where they change."""
+    total = 0
+    decided: set[Expr] = set()
+    for x in walk((e,)):
+        if isinstance(x, Apply):
+            if _is_decided(x, decided):
+                decided.add(x)
+            elif x.op not in _FREE and not (x.op is Op.SELECT and x.operands[0] in decided):
+                total += INFO[x.op].weight
+    return total
+
+
+def _is_decided(e: Apply, decided: set[Expr]) -> bool:
+    """Whether it compares positions, or is made of such comparisons."""
+    if e.op in (Op.LT, Op.EQ):
+        return all(isinstance(a, (Position, Const)) for a in e.operands)
+    return e.op in (Op.NOT, Op.AND, Op.OR) and all(a in decided for a in e.operands)
+
+
+# Of the expressions of nodes.
+weight = lru_cache(maxsize=1 << 14)(weigh)
+undecided_weight = lru_cache(maxsize=1 << 14)(_weigh_undecided)
 
 
 def count_operations(e: Expr) -> int:

@@ -4,6 +4,9 @@
     for i < n: out[i] = v[i//2] if i % 2 == 0 else x[i]
         ->  for q < n//2, r < 2: ...; for i (what is left): ...                               every second element
 
+    for i < n, j < m: out[i, j] = v[i//2, j] if i % 2 == 0 else x[i, j]
+        ->  for q < n//2 { for j < m: out[2*q, j] = ...; for j < m: out[2*q + 1, j] = ... }; ...        every second row
+
 A quotient that cancels in the offset of an element, as in a view of an array as a vector, is none. Where the extent is
 not known to be a multiple of the divisor, which has to be a small number then, the rest of the positions has a loop of
 its own. Few positions of an innermost loop are written out: out[2*q] = ...; out[2*q + 1] = ...
@@ -25,9 +28,11 @@ from harp.lower.rewrite import (
     rebuilt,
     renamed,
     sequence,
+    with_loops,
 )
+from harp.lower.split import conditions
 from harp.lower.uses import loads
-from harp.trace.bounds import exact_quotient
+from harp.trace.bounds import exact_quotient, nonnegative
 from harp.trace.division import floordiv
 from harp.trace.expr import Position
 from harp.trace.expr import walk as walk_expr
@@ -78,6 +83,10 @@ def _by_digits(numbers: Numbers, heads: list[For], place: int, divisor: Index, b
     if place == len(heads) - 1 and (divisor.constant or _WRITTEN_OUT + 1) <= _WRITTEN_OUT and is_straight(body):
         each = sequence(renamed(body, {loop: q * divisor + r}) for r in range(divisor.constant or 0))
         whole = nest((*heads[:place], *high), each)
+    elif (divisor.constant or _WRITTEN_OUT + 1) <= _WRITTEN_OUT and is_straight(body) and _is_asked(body, loop):
+        inner = [nest(heads[place + 1 :], body)] * (divisor.constant or 0)
+        each = sequence(with_loops(numbers, s, {loop: q * divisor + r}) for r, s in enumerate(inner))
+        whole = nest((*heads[:place], *high), each)
     else:
         low, r = numbers.loop(divisor)
         whole = nest((*heads[:place], *high, *low, *heads[place + 1 :]), renamed(body, {loop: q * divisor + r}))
@@ -88,10 +97,23 @@ def _by_digits(numbers: Numbers, heads: list[For], place: int, divisor: Index, b
     return [whole, nest((*heads[:place], *rest, *heads[place + 1 :]), left)]
 
 
+def _is_asked(body: Stmt, loop: Loop) -> bool:
+    """Whether conditions depend on the position, which are known where its digits are."""
+    return any(loop in loops_in(p) for p in conditions(body))
+
+
 def _divisors(body: Stmt, loop: Loop) -> list[Index]:
     """What the position along the loop is divided by, smallest digits first."""
-    found = {a for p in _indices(body) for a in value_atoms(p) if isinstance(a, FloorDiv) and a.num is of(loop)}
-    return sorted((a.den for a in found), key=lambda den: (len(den.terms), den.key))
+    found = {a.den for p in _indices(body) for a in value_atoms(p) if isinstance(a, FloorDiv) and _is_digit(a, loop)}
+    return sorted(found, key=lambda den: (len(den.terms), den.key))
+
+
+def _is_digit(quotient: FloorDiv, loop: Loop) -> bool:
+    """Whether it is i//d, or (i + 1)//d, which is known where the last digit is written out."""
+    shift, divisor = (quotient.num - of(loop)).constant, quotient.den.constant
+    if shift is None or shift == 0:
+        return shift == 0
+    return divisor is not None and divisor <= _WRITTEN_OUT and not nonnegative(quotient.den - loop.extent)
 
 
 def _indices(body: Stmt) -> Iterator[Index]:

@@ -13,6 +13,7 @@ import attrs
 from harp.config import settings, show
 from harp.lower.addresses import check_addresses, verify_checked
 from harp.lower.assemble import as_they_are, assemble
+from harp.lower.blocks import in_blocks
 from harp.lower.build import Built, build
 from harp.lower.check import check_graph, check_program
 from harp.lower.chunks import chunks
@@ -104,6 +105,10 @@ def _donate(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=donate(s.built, s.donated)) if s.donated else s
 
 
+def _blocks(s: Lowered) -> Lowered:
+    return attrs.evolve(s, built=in_blocks(s.built))
+
+
 def _outline(s: Lowered) -> Lowered:
     """A checked program tells its kernels apart: each belongs to a line of the user."""
     return attrs.evolve(s, algorithm=s.built, built=as_they_are(s.built) if s.checks else outline(s.built))
@@ -192,6 +197,7 @@ PASSES = (
     Pass("fuse", 5, _unless_checked(_fuse), _verify_kernels, _check_kernels, _kernels_text),
     Pass("tile and fuse", 5, _unless_checked(_tile_and_fuse), _verify_kernels, _check_kernels, _kernels_text),
     Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("blocks", 5, _unless_checked(_blocks), _verify_kernels, _check_kernels, _kernels_text),
     Pass("outline", 5, _outline, _verify_kernels, _check_kernels, _kernels_text),
     Pass("digits", 5, _unless_checked(_each(digits)), _verify_kernels, _check_kernels, _kernels_text),
     Pass("split", 5, _unless_checked(_each(split)), _verify_kernels, _check_kernels, _kernels_text),

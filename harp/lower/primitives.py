@@ -5,6 +5,7 @@
                                        for r < n % size: s(n//size*size + r)
     specialise  s                  ->  if conditions: fast, else: s
     stage       s(x[...])          ->  copy = x[...]; s(copy)
+    contract    x[i, j] = v; s(x)  ->  part[j] = v; s(part)
     privatise   for l { acc; s }   ->  acc[l]; the parts of s, each with a loop over l    (`rewrite.distribute`)
     coalesce    for i, j: s(i, j)  ->  for f: s(f//n, f % n)                              (`collapse`)
 
@@ -15,10 +16,10 @@ coalesce; privatise asks for independent iterations; what is staged must not be 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from harp.lower.loops import For, If, Load, LoopKind, Stmt, Store
+from harp.lower.loops import Buffer, For, If, Load, LoopKind, Stmt, Store
 from harp.lower.rewrite import Numbers, rebuilt
 from harp.trace.bounds import nonnegative
 from harp.trace.division import ceildiv, floordiv, minimum
@@ -78,5 +79,23 @@ def stage(s: Stmt, copies: Mapping[Load, Load]) -> Stmt:
         if isinstance(s, Store):
             return Store(s.buffer, s.index, rewrite((s.value,), leaf)[0], s.reduce)
         return rebuilt(s, statement)
+
+    return statement(s)
+
+
+def contract(s: Stmt, parts: Mapping[Buffer, Buffer], place: Callable[[tuple[Index, ...]], tuple[Index, ...]]) -> Stmt:
+    """The statement with parts in place of these arrays, whose elements are at other places there."""
+
+    def leaf(e: Expr) -> Expr:
+        if not isinstance(e, Load) or e.buffer not in parts:
+            return e
+        return Load(parts[e.buffer], place(e.index), e.conditions, e.fill)
+
+    def statement(s: Stmt) -> Stmt:
+        if not isinstance(s, Store):
+            return rebuilt(s, statement)
+        (value,) = rewrite((s.value,), leaf)
+        part = parts.get(s.buffer)
+        return Store(part or s.buffer, s.index if part is None else place(s.index), value, s.reduce)
 
     return statement(s)

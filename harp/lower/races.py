@@ -2,8 +2,8 @@
 
 A store that does not depend on the loop at all is an error. That two iterations never meet is proved where one axis of
 every access is `slope*loop + inner + outer`, with `0 <= inner < slope` for all that varies inside and the same `outer`,
-or everywhere `slope*loop - inner + outer`; or where that holds for all digits of the loop, one after the other. What is
-neither is reported as unproven.
+or everywhere `slope*loop - inner + outer`; numbers may be parts of `inner`, as of 2*i and 2*i + 1. Or where that holds
+for all digits of the loop, one after the other. What is neither is reported as unproven.
 """
 
 from __future__ import annotations
@@ -133,20 +133,36 @@ def _apart(accesses: Sequence[Access], atom: Atom, inside: set[Atom]) -> bool:
     others = inside - {atom}
     places = [((*a.at, offset(a.buffer, a.at)), a.conditions) for a in accesses]
     for axis in range(len(places[0][0])):
-        lanes = {_lane(place[axis], atom, others, conditions) for place, conditions in places}
-        if len(lanes) == 1 and None not in lanes:
+        if _are_one_lane([(place[axis], conditions) for place, conditions in places], atom, others):
             return True
     return False
 
 
-def _lane(p: Index, atom: Atom, inside: set[Atom], conditions: tuple[Index, ...]) -> tuple[Index, Index, int] | None:
+def _are_one_lane(places: Sequence[tuple[Index, tuple[Index, ...]]], atom: Atom, inside: set[Atom]) -> bool:
+    """Whether all are in `slope` elements that belong to one iteration: 2*i and 2*i + 1 are."""
+    lanes = [_lane(p, atom, inside, conditions) for p, conditions in places]
+    if lanes[0] is None or len(set(lanes)) == 1:
+        return lanes[0] is not None
+    slope, outer, sign = lanes[0]
+    shifts = [None if lane is None else (lane[1] - outer).constant for lane in lanes]
+    known = [shift for shift in shifts if shift is not None]
+    if len(known) < len(shifts):
+        return False
+    start = outer + min(known)
+    shifted = {_lane(p, atom, inside, conditions, start) for p, conditions in places}
+    return sign == 1 and shifted == {(slope, start, sign)}
+
+
+def _lane(
+    p: Index, atom: Atom, inside: set[Atom], conditions: tuple[Index, ...], start: Index | None = None
+) -> tuple[Index, Index, int] | None:
     """(slope, outer, sign) of `slope*atom + sign*inner + outer` with `0 <= inner < slope`, if `p` is of this form where
-    the conditions hold."""
+    the conditions hold. With `start` as `outer`, what else does not vary is a part of `inner`."""
     parts = split_linear(p, atom)
     if parts is None:
         return None
     slope, rest = parts
-    varying = from_terms({m: c for m, c in rest.terms if _varies(m, inside)})
+    varying = from_terms({m: c for m, c in rest.terms if _varies(m, inside)}) if start is None else rest - start
     if _varies([a for m, _ in slope.terms for a in m], inside):
         return None
     for sign in (1, -1):

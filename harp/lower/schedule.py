@@ -24,6 +24,7 @@ from harp.lower.cost import (
     reduces_along_memory,
     repeats,
     tails,
+    undecided_weight,
     weight,
 )
 from harp.lower.loops import Buffer
@@ -53,7 +54,7 @@ _DEBT = 8
 # What one more evaluation in a loop that does not matter counts, in evaluations.
 _REPEATED = 4
 # The most places that compute the same node.
-_USES = 8
+_USES = 12
 # Code of a kernel, in operations, so that C compilers take time linear in the size of the graph.
 _CODE = 400
 # Reductions inlined into a kernel: each has an accumulator.
@@ -202,7 +203,7 @@ class _Scheduler:
         if not isinstance(node, MapReduce):
             return max(uses.values(), default=0)
         again = len(uses) - 1 + (_REPEATED if self.repeated(node, uses, reduces=False) else 0)
-        return max(uses.values()) + weight(node.expr) * again
+        return max(uses.values()) + undecided_weight(node.expr) * again
 
     def overfull(self, node: MapReduce, uses: Debts) -> bool:
         """Whether some kernel would become too large."""
@@ -304,8 +305,14 @@ def _is_base(s: _Scheduler, node: Node, uses: Debts) -> bool:
     return node in s.bases
 
 
-def _is_gathered(s: _Scheduler, node: Node, uses: Debts) -> bool:
-    return any(picks_in(p) for _, use in uses for p in use.at)
+def _is_gathered(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
+    """Of what each row has one element of, as of its label, only those are computed."""
+    gathered = [(kernel, use) for kernel, use in uses if any(map(picks_in, use.at))]
+    fixed = node.reduce is not None or node.expr.positional
+    return any(
+        fixed or use.conditions or repeats(node.shape, use.at, kernel.nesting.place(use).loops)
+        for kernel, use in gathered
+    )
 
 
 def _is_read_by_rows(s: _Scheduler, node: Node, uses: Debts) -> bool:

@@ -15,7 +15,8 @@ a branch keeps the loop as it was for sizes that have another one:
 Where the boxes would be too much code, a loop has three segments: the largest one, and what is before and behind it,
 where conditions stay; if that is still too much, loops inside of those stay whole. A condition that also depends on
 loops inside, as in a sum over a window of a padded array, is known where it holds for all of these. Products of panels
-have boxes of their own, and loops that carry a variable stay whole.
+have boxes of their own, and loops that carry a variable stay whole. Of what is more than one statement, as a row that
+also fills registers, one loop is cut, the iterations of which stay in order.
 """
 
 from __future__ import annotations
@@ -89,7 +90,16 @@ class Box:
 def split(kernel: Kernel) -> Kernel:
     """The kernel, with its loops split."""
     room = _Room(max(_KERNEL, _size(kernel.body)))
-    return kernel.with_body(_split(Numbers(kernel), room, kernel.body))
+    return kernel.with_body(_split(Numbers(kernel), room, _settled(kernel.body)))
+
+
+def _settled(s: Stmt) -> Stmt:
+    """The statement without conditions that hold at all positions, or at none, as those of single digits."""
+    if not isinstance(s, Store):
+        return rebuilt(s, _settled) if is_plain(s) else s
+    known = {p: True if _is_seen(p) else False if _is_seen(-p - 1) else None for p in conditions(s)}
+    facts = {p: holds for p, holds in known.items() if holds is not None}
+    return given(s, facts) if facts else s
 
 
 class _Cuts(enum.Enum):
@@ -146,7 +156,7 @@ def _pieces(numbers: Numbers, room: _Room, s: Nest) -> Stmt:
     heads = [h for h in s.heads if isinstance(h, For)]
     if any(h.kind is not LoopKind.SERIAL or loops_in(h.loop.extent) for h in heads):
         return s
-    if not is_elementwise_or_sums(s):
+    if not (is_elementwise_or_sums(s) or len(heads) == 1):  # the segments of one loop stay in order
         return s
     most_code = min(max(_MOST, _TIMES * _size(s.body)), max(_FREE, room.left))
     for cuts in _Cuts:

@@ -16,18 +16,18 @@ same loops in the same order, so no bit of it changes. (The name is that of MLIR
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import partial
 
 import attrs
 
 from harp.lower.build import Built
 from harp.lower.digits import over_digits
 from harp.lower.fuse import Form, form_of, whole
-from harp.lower.loops import MEMORY, Alloc, Buffer, Kernel, Load, LoopKind, Space, Stmt, Store, walk
-from harp.lower.primitives import split
+from harp.lower.loops import MEMORY, Alloc, Buffer, Kernel, LoopKind, Space, Stmt, Store, walk
+from harp.lower.primitives import contract, split
 from harp.lower.products import Match, match
-from harp.lower.rewrite import Numbers, accumulations, is_plain, nest, reads, rebuilt, sequence, with_loops
+from harp.lower.rewrite import Numbers, accumulations, is_plain, nest, reads, sequence, with_loops
 from harp.lower.uses import indices, uses, value_loads
-from harp.trace.expr import Expr, rewrite
 from harp.trace.index import Atom, Index, Loop, as_index, picks_in, product
 
 # Rows of a block: enough to make light of packing the right factor of a product anew for each block, few enough for
@@ -217,7 +217,7 @@ def _fused(members: Sequence[_Member], inside: Set[Buffer]) -> Kernel:
         head, r = numbers.loop(blocks.length)
         places: dict[Atom, Index] = dict(zip(member.rows, [*(p for _, p in loops), blocks.start + r], strict=True))
         rest = [h for h in member.form.heads if h.loop not in member.rows]
-        body = _over_copies(nest(rest, member.form.body), copies, depth, r)
+        body = contract(nest(rest, member.form.body), copies, partial(_in_block, depth, r))
         parts.append(nest(head, with_loops(numbers, body, places)))
         variables += [(v, with_loops(numbers, fill, {})) for v, fill in member.form.variables]
     result = sequence(parts)
@@ -228,23 +228,8 @@ def _fused(members: Sequence[_Member], inside: Set[Buffer]) -> Kernel:
     return Kernel(name, whole(Form(tuple(variables), heads, result)))
 
 
-def _over_copies(s: Stmt, copies: Mapping[Buffer, Buffer], depth: int, row: Index) -> Stmt:
-    """The statement with rows of a block in place of rows of these arrays."""
-
-    def leaf(e: Expr) -> Expr:
-        if not isinstance(e, Load) or e.buffer not in copies:
-            return e
-        return Load(copies[e.buffer], (row, *e.index[depth:]), e.conditions, e.fill)
-
-    def statement(s: Stmt) -> Stmt:
-        if not isinstance(s, Store):
-            return rebuilt(s, statement)
-        (value,) = rewrite((s.value,), leaf)
-        if s.buffer not in copies:
-            return Store(s.buffer, s.index, value, s.reduce)
-        return Store(copies[s.buffer], (row, *s.index[depth:]), value, s.reduce)
-
-    return statement(s)
+def _in_block(depth: int, row: Index, index: tuple[Index, ...]) -> tuple[Index, ...]:
+    return (row, *index[depth:])
 
 
 def _stores(s: Stmt) -> Iterator[Store]:

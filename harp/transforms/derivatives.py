@@ -289,10 +289,13 @@ def depends(expr: Expr, slots: Container[int]) -> bool:
     return expr in _active(expr, slots)
 
 
-def pullback(expr: Expr, cotangent: Expr, slots: Container[int] | None = None) -> dict[int, Expr]:
+def pullback(
+    expr: Expr, cotangent: Expr, slots: Container[int] | None = None, value: Expr | None = None
+) -> dict[int, Expr]:
     """The cotangents of the operands of `expr`, given that of its value: one sweep, from users to what they use.
 
     Operands that do not matter are left out; `slots` says which ones to look for (None: all floating-point ones).
+    `value` stands for that of `expr`, where it has been computed already.
     """
     active = _active(expr, slots)
     if expr not in active:
@@ -308,6 +311,6 @@ def pullback(expr: Expr, cotangent: Expr, slots: Container[int] | None = None) -
         elif isinstance(e, Apply):
             for partial, a in zip(_partials(e), e.operands, strict=True):
                 if partial is not None and a in active:
-                    part = partial(ct, e.operands, e)
+                    part = partial(ct, e.operands, value if e is expr and value is not None else e)
                     cotangents[a] = add(cotangents[a], part) if a in cotangents else part
     return dict(sorted(result.items()))

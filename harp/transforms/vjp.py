@@ -145,10 +145,14 @@ def _spread(node: Node, domain: Shape, axes: Sequence[int]) -> Node:
 
 
 def _send_back(node: MapReduce, active: Active, extra: Sequence[Node], seed: Expr) -> Cotangents:
-    """Pull `seed`, an expression over the node's operands and the extra ones behind them, back through its `expr`."""
+    """Pull `seed`, an expression over the node's operands and the extra ones behind them, back through its `expr`.
+
+    Where the derivative has the value of the node in it, as that of exp has, it is read and not computed again.
+    """
     operands = (*node.operands, *extra)
-    parts = pullback(node.expr, seed, _active_slots(node, active))
-    return [(node.operands[slot], elementwise(node.domain, operands, e)) for slot, e in parts.items()]
+    own = Operand(node.dtype, len(operands)) if node.reduce is None else None
+    parts = pullback(node.expr, seed, _active_slots(node, active), own)
+    return [(node.operands[slot], elementwise(node.domain, (*operands, node), e)) for slot, e in parts.items()]
 
 
 # -- reductions ---------------------------------------------------------------------------------------------------

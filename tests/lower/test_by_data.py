@@ -207,3 +207,21 @@ def test_donated_arrays():
     np.add.at(x, i, u)
     np.testing.assert_array_equal(np.asarray(found), x)
     np.testing.assert_array_equal(np.asarray(more), i + 1)
+
+
+def test_of_the_labels_only_is_computed_what_is_wanted():
+    """A logarithm of probabilities for each row, where its label is: the others are not computed, nor stored."""
+
+    def loss(x, labels):
+        logs = x - hnp.logsumexp(x, axis=1, keepdims=True)
+        return -hnp.mean(hnp.take_along_axis(logs, labels[:, None], axis=1))
+
+    x, labels = np.random.default_rng(0).normal(size=(40, 7)), np.arange(40) % 7
+    compiled = harp.jit(loss)
+    kept = [buffer for slot in compiled.lower(x, labels)._program.scratch for buffer in slot.buffers]
+    assert all(len(buffer.shape) < 2 for buffer in kept)
+    logs = x - np.log(np.exp(x).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(float(compiled(x, labels)), -logs[np.arange(40), labels].mean())
+    spread = harp.jit(lambda x, i: hnp.exp(x)[i])  # of rows that may be wanted several times all are computed once
+    np.testing.assert_allclose(np.asarray(spread(x, labels)), np.exp(x)[labels])
+    assert len(spread.lower(x, labels)._program.scratch) == 1

@@ -29,6 +29,10 @@ PROGRAMS = {
     "every second row": (lambda x: x.at[::2].set(7), lambda x: put(x, np.s_[::2], 7)),
     "every third column": (lambda x: x.at[:, 1::3].multiply(2), lambda x: put(x, np.s_[:, 1::3], x[:, 1::3] * 2)),
     "from the end": (lambda x: x.at[::-2].set(7), lambda x: put(x, np.s_[::-2], 7)),
+    "lifting": (
+        lambda x: x.at[1::2].add(x[: x.shape[0] // 2 * 2 : 2] * 2),
+        lambda x: put(x, np.s_[1::2], x[1::2] + x[: x.shape[0] // 2 * 2 : 2] * 2),
+    ),
     "interleaved": (lambda x: hnp.stack([x, -x], 2).reshape(-1), lambda x: np.stack([x, -x], 2).reshape(-1)),
     "transposed and flat": (lambda x: (x.T * 2).reshape(-1), lambda x: (x.T * 2).reshape(-1)),
     "sum of a tile": (lambda x: hnp.sum(hnp.tile(x, (1, 4)), 1), lambda x: np.sum(np.tile(x, (1, 4)), 1)),
@@ -65,3 +69,11 @@ def test_no_element_divides(name):
     lines = COMPILED[name].lower(np.ones((4, 6))).loops.splitlines()
     stores = [line for line in lines if " = " in line and not line.lstrip().startswith(("input", "output"))]
     assert stores and not any("//" in line for line in stores)
+
+
+@pytest.mark.parametrize("name", ["lifting", "every second row"])
+def test_no_row_asks_whether_it_is_even(name):
+    x = np.ones((4, 6))
+    for text in (COMPILED[name].lower(x).loops, GRADIENTS[name].lower(x).loops):
+        rows = text[: text.index("- 2*(s0//2):") if "- 2*(s0//2):" in text else None]  # the last of an odd number
+        assert "parallel" in rows and "select" not in rows and " else " not in rows

@@ -87,6 +87,50 @@ def test_no_element_asks_for_its_piece(name):
     assert "select" not in text and " else " not in text
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (2, 5), (5, 2), (9, 40)])
+def test_rows_with_registers_are_split(shape):
+    """A row of a ramp has its ends in registers, which depend on where the row is."""
+    ramp = harp.jit(lambda x: hnp.pad(x, 2, mode="linear_ramp"))
+    x = np.random.default_rng(0).normal(size=shape)
+    assert " else " not in ramp.lower(x).loops
+    np.testing.assert_allclose(np.asarray(ramp(x)), np.pad(x, 2, mode="linear_ramp"))
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 5), (40, 3)])
+def test_borders_are_set_in_one_pass(shape):
+    """Choices by position cost nothing, so that what they choose from is not kept."""
+
+    def framed(x):
+        x = x.at[0, :].set(x[1, :])
+        x = x.at[-1, :].set(x[-2, :])
+        x = x.at[:, 0].set(-x[:, 1])
+        return x.at[:, -1].set(-x[:, -2]) * 1.5
+
+    x = np.random.default_rng(0).normal(size=shape)
+    expected = x.copy()
+    expected[0, :] = expected[1, :]
+    expected[-1, :] = expected[-2, :]
+    expected[:, 0] = -expected[:, 1]
+    expected[:, -1] = -expected[:, -2]
+    compiled = harp.jit(framed)
+    np.testing.assert_array_equal(np.asarray(compiled(x)), expected * 1.5)
+    assert len(compiled.lower(x)._program.kernels) == 1
+
+
+def test_neighbours_on_a_torus_are_read_in_one_pass():
+    """A multiplication is repeated at nine places rather than kept."""
+
+    def weighted(x, w):
+        around = sum(hnp.roll(x, shift, axis) for shift in (-1, 1) for axis in (0, 1))
+        return hnp.sum(0.16 * (around - 4 * x) * w)
+
+    x, w = np.random.default_rng(0).normal(size=(2, 7, 5))
+    gradient = harp.jit(harp.grad(weighted))
+    expected = 0.16 * (sum(np.roll(w, shift, axis) for shift in (-1, 1) for axis in (0, 1)) - 4 * w)
+    np.testing.assert_allclose(np.asarray(gradient(x, w)), expected)
+    assert len(gradient.lower(x, w)._program.kernels) == 1
+
+
 def test_cost_does_not_depend_on_the_number_of_pieces():
     x = np.ones((3, 4))
     for count in (2, 16, 64):

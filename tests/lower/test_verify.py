@@ -155,7 +155,7 @@ def test_unproven(message: str) -> None:
 
 # --- parallel loops
 
-FLAT = Loop(5, N * M)
+FLAT, PAIR = Loop(5, N * M), Loop(0, floordiv(N, 2))
 APART: dict[str, Stmt] = {
     "the loop is an index": rows(Store(OUT, (AT_I,), Load(OUT, (AT_I,)), Reduce.SUM), LoopKind.PARALLEL),
     "a row each": Nest((For(i, LoopKind.PARALLEL), For(j)), Store(GRID, (AT_I, AT_J), ZERO)),
@@ -163,6 +163,10 @@ APART: dict[str, Stmt] = {
     "a block each": Nest(
         (For(BLOCK, LoopKind.PARALLEL), Let(HEIGHT, minimum(4, N - 4 * of(BLOCK))), For(INNER)),
         Store(OUT, (4 * of(BLOCK) + of(INNER),), ZERO),
+    ),
+    "a pair each": Nest(
+        (For(PAIR, LoopKind.PARALLEL),),
+        Seq((Store(OUT, (2 * of(PAIR) + 1,), ZERO), Store(OUT, (2 * of(PAIR),), ZERO))),
     ),
     "digits of the loop": Nest(
         (For(FLAT, LoopKind.PARALLEL), Digits((i, j), of(FLAT))), Store(GRID, (AT_I, AT_J), ZERO)
@@ -176,6 +180,9 @@ TOGETHER: dict[str, Stmt] = {
     "halves": rows(Store(OUT, (floordiv(AT_I, 2),), ZERO), LoopKind.PARALLEL),
     "neighbours": rows(Store(OUT, (AT_I,), Load(OUT, (N - 1 - AT_I,))), LoopKind.PARALLEL),
     "sum over the other axis": Nest((For(i, LoopKind.PARALLEL), For(j)), Store(OUT, (AT_I + AT_J,), ZERO)),
+    "pairs that overlap": rows(
+        Seq((Store(OUT, (2 * AT_I,), ZERO), Store(OUT, (2 * AT_I + 2,), ZERO))), LoopKind.PARALLEL
+    ),
     "one digit of two": Nest((For(FLAT, LoopKind.PARALLEL), Digits((i, j), of(FLAT))), Store(OUT, (AT_I,), ZERO)),
 }
 

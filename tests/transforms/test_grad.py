@@ -170,3 +170,18 @@ def test_arguments_of_transforms(call, match):
 
 def test_argnums_may_be_numpys():
     assert float(harp.grad(lambda x, y: x * y, argnums=np.int64(1))(2.0, 3.0)) == 2.0
+
+
+@pytest.mark.parametrize("name", ["exp", "sqrt", "tanh", "exp2"])
+def test_what_the_function_computed_is_not_computed_again(name):
+    function = getattr(hnp, name)
+    text = repr(harp.trace(harp.value_and_grad(lambda x: hnp.sum(function(x))), harp.f64["n"]))
+    assert text.count(f"{name}(") == 1
+
+
+def test_second_derivatives_through_what_was_computed():
+    x = np.array([-1.3, -0.2, 0.4, 0.9])
+    twice = harp.grad(lambda x: hnp.sum(harp.grad(lambda x: hnp.sum(hnp.exp(x) * x))(x)))(x)
+    npt.assert_allclose(twice, (2 + x) * np.exp(x))
+    twice = harp.grad(lambda x: hnp.sum(harp.grad(lambda x: hnp.sum(hnp.tanh(x)))(x)))(x)
+    npt.assert_allclose(twice, -2 * np.tanh(x) / np.cosh(x) ** 2)
