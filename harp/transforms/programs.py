@@ -225,7 +225,7 @@ def _output(program: Program, number: int) -> Iterator[str]:
             yield f"    e{axis} = {extents[axis]}"
             extents[axis] = f"e{axis}"
     shape = names(extents)
-    least = -(-memory.LARGE // node.dtype.itemsize)
+    least = -(-memory.large_among(len(program.graph.outputs)) // node.dtype.itemsize)
     # NumPy takes a number in less time than a tuple of one.
     plain, count = f"empty({extents[0] if len(extents) == 1 else shape}, d{number})", product(node.shape)
     if count.constant is not None and count.constant < least:
