@@ -128,10 +128,15 @@ def _branched(room: _Room, s: Stmt, inside: bool) -> Stmt:
         return s
     if not isinstance(s, Nest):
         return rebuilt(s, lambda part: _branched(room, part, inside))
-    stores = [part for part in walk(s.body) if isinstance(part, Store)]
-    if is_straight(s.body) and all(store.buffer.space in MEMORY for store in stores):
+    if not _only_stores_to_memory(s):
+        return s  # vectors run across the outer loops of sums, and do not branch
+    if is_straight(s.body):
         return _decided(room, s) if inside else s
     return rebuilt(s, lambda part: _branched(room, part, inside=True))
+
+
+def _only_stores_to_memory(s: Stmt) -> bool:
+    return all(part.buffer.space in MEMORY for part in walk(s) if isinstance(part, Store))
 
 
 def _decided(room: _Room, s: Nest) -> Stmt:
@@ -244,8 +249,8 @@ def _inside(numbers: Numbers, body: Stmt, loop: Loop, outer: frozenset[Loop]) ->
     if not any(segment.facts for segment in segments):
         return None
     own = tuple(p for p in order if loops_in(p))
-    if own and not all(part.buffer.space in MEMORY for part in walk(body) if isinstance(part, Store)):
-        return None  # vectors run across the outer loops of sums, and do not branch
+    if own and not _only_stores_to_memory(body):
+        return None  # as in `_branched`
     made = sequence(_box(numbers, Box({loop: s}, given(body, s.facts), ())) for s in segments)
     if own:
         made = If(own, made, nest((For(loop),), body))

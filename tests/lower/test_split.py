@@ -87,6 +87,27 @@ def test_no_element_asks_for_its_piece(name):
     assert "select" not in text and " else " not in text
 
 
+def steps(xp, put, x, y):
+    """The second array needs its neighbours in the same row of the first, so they share the loop over the rows."""
+    n = x.shape[0]
+    first = put(x, np.s_[: n - 1], x[: n - 1] * 2 + y[1:])
+    return first, put(y, np.s_[:, 1:], y[:, 1:] + first[:, :-1])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5])
+def test_nests_that_share_a_loop_branch_round_their_loops(rows):
+    f = harp.jit(lambda x, y: steps(hnp, lambda a, key, v: a.at[key].set(v), x, y))
+    x, y = (np.random.default_rng(seed).integers(-9, 9, (rows, 4)).astype("f8") for seed in (1, 2))
+    for got, expected in zip(f(x, y), steps(np, put, x, y), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    text = f.lower(np.ones((5, 4)), np.ones((5, 4))).loops
+    assert len(text.split("kernel ")) == 2, "one kernel"
+    first = [line for line in text.splitlines() if line.strip().startswith("out0[")]
+    assert len(first) == 2 and not any("select" in line or " else " in line for line in first)
+    branch = next(line for line in text.splitlines() if line.strip().startswith("if "))
+    assert branch.startswith("    if i0"), "inside of the loop that they share, round the other one"
+
+
 def test_cost_does_not_depend_on_the_number_of_pieces():
     x = np.ones((3, 4))
     for count in (2, 16, 64):
