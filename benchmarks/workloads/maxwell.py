@@ -30,6 +30,7 @@ def step(
     xp: Namespace, ex: Array, ey: Array, ez: Array, hx: Array, hy: Array, hz: Array, damping: Array
 ) -> tuple[Array, ...]:
     """The fields half a step and a step later: 20 updates of boxes."""
+    ex, ey, ez, hx, hy, hz = map(xp.asarray, (ex, ey, ez, hx, hy, hz))
     hx = at(xp, hx)[:, :-1, :-1].add(COURANT * (_difference(ey, 2)[:, :-1] - _difference(ez, 1)[:, :, :-1]))
     hy = at(xp, hy)[:-1, :, :-1].add(COURANT * (_difference(ez, 0)[:, :, :-1] - _difference(ex, 2)[:-1]))
     hz = at(xp, hz)[:-1, :-1, :].add(COURANT * (_difference(ex, 1)[:-1] - _difference(ey, 0)[:, :-1]))
