@@ -29,15 +29,11 @@ struct layout {
     intptr_t tuple, head, type;
 };
 
-EXPORT size_t harp_array_bytes(void)
-{
-    return sizeof(struct array);
-}
+EXPORT size_t harp_array_bytes(void) { return sizeof(struct array); }
 
 /* Where the arrays of a tuple lie, and their sizes one after the other; 1 if one is not what is expected. */
-EXPORT int harp_read_arrays(
-    uintptr_t tuple, int64_t count, const struct expected *expected, const struct layout *layout, void **places,
-    int64_t *sizes)
+EXPORT int harp_read_arrays(uintptr_t tuple, int64_t count, const struct expected *expected,
+                            const struct layout *layout, void **places, int64_t *sizes)
 {
     const char *const *const items = (const char *const *)(tuple + (uintptr_t)layout->tuple);
     for (int64_t k = 0; k < count; ++k) {
