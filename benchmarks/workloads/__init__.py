@@ -11,6 +11,7 @@ from benchmarks.workloads import (
     dispatch,
     elementwise,
     matmul,
+    maxwell,
     mlp,
     processes,
     random,
@@ -19,7 +20,20 @@ from benchmarks.workloads import (
     symbolic,
 )
 
-_MODULES = (elementwise, reductions, by_data, sorting, random, matmul, mlp, dispatch, processes, bandwidth, symbolic)
+_MODULES = (
+    elementwise,
+    reductions,
+    by_data,
+    sorting,
+    random,
+    matmul,
+    maxwell,
+    mlp,
+    dispatch,
+    processes,
+    bandwidth,
+    symbolic,
+)
 WORKLOADS: dict[str, Workload] = {workload.name: workload for module in _MODULES for workload in module.WORKLOADS}
 
 

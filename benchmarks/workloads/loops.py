@@ -138,3 +138,41 @@ def cumsum(x):
             total += x[i, j]
             result[i, j] = total
     return result
+
+
+def maxwell(ex, ey, ez, hx, hy, hz, damping):
+    ex, ey, ez, hx, hy, hz = ex.copy(), ey.copy(), ez.copy(), hx.copy(), hy.copy(), hz.copy()
+    n, m, p = ex.shape
+    c = np.float32(0.5)
+    for i in prange(n):
+        for j in range(m):
+            if j < m - 1:
+                for k in range(p - 1):
+                    hx[i, j, k] += c * ((ey[i, j, k + 1] - ey[i, j, k]) - (ez[i, j + 1, k] - ez[i, j, k]))
+            if i < n - 1:
+                for k in range(p - 1):
+                    hy[i, j, k] += c * ((ez[i + 1, j, k] - ez[i, j, k]) - (ex[i, j, k + 1] - ex[i, j, k]))
+            if i < n - 1 and j < m - 1:
+                for k in range(p):
+                    hz[i, j, k] += c * ((ex[i, j + 1, k] - ex[i, j, k]) - (ey[i + 1, j, k] - ey[i, j, k]))
+    layer = damping.size
+    for i in prange(n):
+        factor = np.float32(1)
+        if i < layer:
+            factor = factor * damping[i]
+        if i >= n - layer:
+            factor = factor * damping[n - 1 - i]
+        for j in range(m):
+            for k in range(p):
+                x, y, z = ex[i, j, k], ey[i, j, k], ez[i, j, k]
+                if j > 0 and k > 0:
+                    x += c * ((hz[i, j, k] - hz[i, j - 1, k]) - (hy[i, j, k] - hy[i, j, k - 1]))
+                if i > 0 and k > 0:
+                    y += c * ((hx[i, j, k] - hx[i, j, k - 1]) - (hz[i, j, k] - hz[i - 1, j, k]))
+                if i > 0 and j > 0:
+                    z += c * ((hy[i, j, k] - hy[i - 1, j, k]) - (hx[i, j, k] - hx[i, j - 1, k]))
+                across, along = j == 0 or j == m - 1, k == 0 or k == p - 1
+                ex[i, j, k] = np.float32(0) if across or along else x * factor
+                ey[i, j, k] = np.float32(0) if along else y * factor
+                ez[i, j, k] = np.float32(0) if across else z * factor
+    return ex, ey, ez, hx, hy, hz

@@ -27,6 +27,8 @@ _ANY, _POINTER = _ffi.typeof(_TYPE_ANY), _ffi.typeof("void *")
 
 # The address of a C-contiguous array for a call; it keeps the array alive.
 pointer: Callable[[Buffer], object] = _ffi.from_buffer
+# A C type, for what makes memory of it.
+type_of: Callable[[str], object] = _ffi.typeof
 
 
 class Library:

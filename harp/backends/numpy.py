@@ -24,6 +24,7 @@ class NumpyKernel:
     """Runs a graph whose captured arrays have become inputs: graphs that differ only in them share a program."""
 
     function: Callable[..., int] | None = None
+    packed: Callable[..., int] | None = None
 
     def __init__(self, graph: Graph, check: bool = False) -> None:
         self._check = check

@@ -44,11 +44,15 @@ class Kernel(Protocol):
 
     A call takes the arrays of the inputs and captured arrays, C-contiguous and of native byte order, fills the
     preallocated outputs, and returns 0, or 1 when there is no memory for scratch. `function` does the same with
-    pointers and sizes as its arguments, one after the other; it is None where only the call can be used.
+    pointers and sizes as its arguments, one after the other, `packed` with an array of pointers and one of sizes. Each
+    is None where it cannot be used.
     """
 
     @property
     def function(self) -> Callable[..., int] | None: ...
+
+    @property
+    def packed(self) -> Callable[..., int] | None: ...
 
     def __call__(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], sizes: Sequence[int], /) -> int: ...
 

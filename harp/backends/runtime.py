@@ -1,7 +1,9 @@
-"""What all programs of the process share: the pool of threads, and scratch memory that is kept between calls.
+"""What all programs of the process share: the pool of threads, scratch memory that is kept between calls, and how the
+arguments of a call are read.
 
-It is one library, made with harp's own compiler from `pool.c` and `memory.c`. A program has variables that point to its
-functions; without it, they point to functions of the program's own, which use one thread and keep nothing.
+It is one library, made with harp's own compiler from `pool.c`, `memory.c` and `arguments.c`. A program has variables
+that point to its functions; without it, they point to functions of the program's own, which use one thread and keep
+nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ RUNTIME = {"harp_parallel": "harp_pool_run", "harp_take": "harp_memory_take", "h
 
 # Scalar operations, about: what takes as long as waking a thread, some microseconds.
 _LEAST_WORK = 65536
-_NAMES = (*RUNTIME.values(), "harp_pool_set_threads", "harp_pool_set_mine", "harp_memory_kept", "harp_memory_release")
+_NAMES = (
+    *RUNTIME.values(), "harp_pool_set_threads", "harp_pool_set_mine", "harp_memory_kept", "harp_memory_release",
+    "harp_array_bytes", "harp_read_arrays",
+)  # fmt: skip
 _OPTIONS = CompileOptions()
 
 _lock = forkable_lock(sys.modules[__name__])
@@ -84,7 +89,8 @@ def _find() -> Library | None:
 
 def _make() -> Library:
     """Raises ToolchainError."""
-    texts = (f'#define HARP_POOL_LEAST_WORK {_LEAST_WORK}.0\n#include "pool.c"\n', '#include "memory.c"\n')
+    pool = f'#define HARP_POOL_LEAST_WORK {_LEAST_WORK}.0\n#include "pool.c"\n'
+    texts = (pool, '#include "memory.c"\n', '#include "arguments.c"\n')
     units = tuple(Unit(text, ("-pthread",), shared=True) for text in texts)
     library = build_and_load(Source(units), _OPTIONS, names=_NAMES)
     key = record_key(b"", _OPTIONS, kind="runtime")

@@ -35,6 +35,7 @@ from harp.lower.rewrite import (
     is_elementwise_or_sums,
     is_ordered,
     is_plain,
+    is_straight,
     nest,
     rebuilt,
     sequence,
@@ -90,7 +91,7 @@ class Box:
 def split(kernel: Kernel) -> Kernel:
     """The kernel, with its loops split."""
     room = _Room(max(_KERNEL, _size(kernel.body)))
-    return kernel.with_body(_split(Numbers(kernel), room, _settled(kernel.body)))
+    return kernel.with_body(_branched(room, _split(Numbers(kernel), room, _settled(kernel.body)), inside=False))
 
 
 def _settled(s: Stmt) -> Stmt:
@@ -125,6 +126,43 @@ def _split(numbers: Numbers, room: _Room, s: Stmt) -> Stmt:
     if inside is not s and isinstance(inside, Seq):
         return _joined(inside)
     return _pieces(numbers, room, inside) if isinstance(inside, Nest) else inside
+
+
+def _branched(room: _Room, s: Stmt, inside: bool) -> Stmt:
+    """What several nests share a loop for asks no element for its place along that loop.
+
+    for i { for j: a[i, j] = f if i < n - 1 else g; for j: ... }
+        ->  for i { if i < n - 1 { for j: a[i, j] = f } else { for j: a[i, j] = g }; for j: ... }
+    """
+    if not is_plain(s) or is_ordered(s) or is_contraction(s):
+        return s
+    if not isinstance(s, Nest):
+        return rebuilt(s, lambda part: _branched(room, part, inside))
+    if not _only_stores_to_memory(s):
+        return s  # vectors run across the outer loops of sums, and do not branch
+    if is_straight(s.body):
+        return _decided(room, s) if inside else s
+    return rebuilt(s, lambda part: _branched(room, part, inside=True))
+
+
+def _only_stores_to_memory(s: Stmt) -> bool:
+    return all(part.buffer.space in MEMORY for part in walk(s) if isinstance(part, Store))
+
+
+def _decided(room: _Room, s: Nest) -> Stmt:
+    """A branch for the first condition that only loops round the nest decide, and so on in both of its parts."""
+    own = {h.loop for h in s.heads if isinstance(h, For)}
+    for p in conditions(s):
+        if not loops_in(p) or loops_in(p) & own or picks_in(p):
+            continue
+        yes, no = (given(s, {p: holds, -p - 1: not holds}) for holds in (True, False))
+        assert isinstance(yes, Nest) and isinstance(no, Nest)
+        if _is_seen(p) or _is_seen(-p - 1):
+            return _decided(room, yes if _is_seen(p) else no)
+        if _size(s) <= room.left:
+            room.left -= _size(s)
+            return If((p,), _decided(room, yes), _decided(room, no))
+    return s
 
 
 def _joined(s: Seq) -> Stmt:
@@ -221,8 +259,8 @@ def _inside(numbers: Numbers, body: Stmt, loop: Loop, outer: frozenset[Loop]) ->
     if not any(segment.facts for segment in segments):
         return None
     own = tuple(p for p in order if loops_in(p))
-    if own and not all(part.buffer.space in MEMORY for part in walk(body) if isinstance(part, Store)):
-        return None  # vectors run across the outer loops of sums, and do not branch
+    if own and not _only_stores_to_memory(body):
+        return None  # as in `_branched`
     made = sequence(_box(numbers, Box({loop: s}, given(body, s.facts), ())) for s in segments)
     if own:
         made = If(own, made, nest((For(loop),), body))

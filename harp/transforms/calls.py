@@ -2,7 +2,8 @@
 
 The short way serves the calls that are like the one before. It asks all that the long way through `JitFunction` asks
 (tree, types, dtypes, ranks, order in memory, guards), each with the fewest steps, and where an answer differs it leaves
-the call to the long way, which knows more cases and raises the errors.
+the call to the long way, which knows more cases and raises the errors. Where there are many arrays, C reads them all
+at once.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ class Body(NamedTuple):
     """Lines of a function, in which inputs and sizes have these names, and what else the lines name.
 
     The leaf of input k has the name h{k} where it is donated, and its buffer no other name than that of the input.
+    Where a program takes an array of pointers, it is `places`, for which `room()` makes memory: the pointers of the
+    inputs come first, and whoever runs the lines puts them there. Its array of sizes is `numbers`. For such a program
+    `reading` gives names to what reads arrays of given dtypes and ranks, if anything does.
     """
 
     inputs: list[str]
@@ -38,6 +42,7 @@ class Body(NamedTuple):
     lines: list[str]
     namespace: Namespace
     donated: tuple[int, ...] = ()
+    reading: Callable[[Sequence[tuple[np.dtype[np.generic], int]]], Namespace | None] | None = None
 
 
 # NumPy's bits for C order and aligned.
@@ -106,6 +111,14 @@ def preceded(body: Body, name: str, function: Callable[..., None], arguments: Se
     return body._replace(lines=lines, namespace={**body.namespace, name: function})
 
 
+def _placing(body: Body) -> list[str]:
+    """Lines that put the inputs and the sizes into the arrays of a packed program."""
+    if body.reading is None:
+        return []
+    pointers = f"places[0:{len(body.inputs)}] = [{', '.join(f'pointer({name})' for name in body.inputs)}]"
+    return ["places = room()", pointers, f"numbers = [{', '.join(body.sizes)}]"]
+
+
 def runner(body: Body) -> Runner:
     """The body as a function of buffers and sizes."""
     source = [
@@ -114,7 +127,7 @@ def runner(body: Body) -> Runner:
         *(f"    h{k} = leaves[{k}]" for k in body.donated),
         *["    buffers.clear()"] * bool(body.donated),
         f"    {names(body.sizes)} = sizes",
-        *(f"    {line}" for line in body.lines),
+        *(f"    {line}" for line in (*_placing(body), *body.lines)),
     ]
     namespace = dict(body.namespace)
     exec("\n".join(source), namespace)  # names and numbers of our own making, and keys as Python writes them
@@ -125,9 +138,16 @@ def short_way(spec: TreeSpec, leaves: Sequence[Leaf], signature: GraphSignature,
     """The short way for arguments of this shape; None where it has parts that only optree knows."""
     namespace: Namespace = {**body.namespace, "MISS": MISS, "ndarray": np.ndarray, "Array": Array}
     axes, checks, sizes = signature.check_source("return MISS")
-    taking = list(_taking(spec, leaves, axes, body.donated, namespace))
+    # What is read at once is held by a tuple, and a donated array by nobody else.
+    read = body.reading([(leaf.dtype, leaf.ndim) for leaf in leaves]) if body.reading and not body.donated else None
+    taking = list(_taking(spec, leaves, axes, body.donated, namespace, read is None))
     if None in taking:
         return None
+    placing = _placing(body)
+    if read is not None:
+        namespace |= read
+        taking += _reading(body.inputs, leaves, axes)
+        placing = [f"numbers = {'sizes' if sizes == axes else names(body.sizes)}"]
     source = [
         "def short_way(args):",
         "    try:",
@@ -137,26 +157,55 @@ def short_way(spec: TreeSpec, leaves: Sequence[Leaf], signature: GraphSignature,
         "        return MISS",
         *(f"    {line}" for line in checks),
         *(f"    {name} = {size}" for name, size in zip(body.sizes, sizes, strict=True)),
-        *(f"    {line}" for line in body.lines),
+        *(f"    {line}" for line in (*placing, *body.lines)),
     ]
     exec("\n".join(source), namespace)  # as above
     return cast(ShortWay, namespace["short_way"])
 
 
+def _reading(inputs: Sequence[str], leaves: Sequence[Leaf], axes: Sequence[str]) -> Iterator[str]:
+    """Lines that read all arrays at once, first as if none was a harp array."""
+    taken, values = [*inputs], [*inputs]
+    for k, leaf in enumerate(leaves):
+        if not _may_be_number(leaf):
+            taken[k] = f"h{k}"
+            values[k] = f"(h{k}._value if type(h{k}) is Array and not h{k}._weak else h{k})"
+    asked = f"if read(given, {len(inputs)}, expected, layout, address(places), address(sizes)):"
+    yield f"given = {names(taken)}"
+    yield "places, sizes = room(), room_for_sizes()"
+    handle = f"type({taken[0]}) is Array or " if taken else ""  # harp arrays come together
+    yield asked.replace("if ", f"if {handle}", 1)
+    yield f"    given = {names(values)}"
+    yield f"    {asked} return MISS"
+    yield f"{names(inputs)} = given"
+    yield f"{names(axes)} = unpack(sizes, {len(axes)})"
+
+
 def _taking(
-    spec: TreeSpec, leaves: Sequence[Leaf], axes: Sequence[str], donated: Sequence[int], namespace: Namespace
+    spec: TreeSpec,
+    leaves: Sequence[Leaf],
+    axes: Sequence[str],
+    donated: Sequence[int],
+    namespace: Namespace,
+    one_by_one: bool,
 ) -> Iterator[str | None]:
-    """The lines that take arguments apart, and leave where they are not what is expected; None for optree's parts."""
+    """The lines that take arguments apart, and leave where they are not what is expected; None for optree's parts.
+
+    Each array is read on its own, or has the name h{k} and is read later.
+    """
     numbers, variables, sizes = iter(range(len(leaves))), count(), iter(axes)
     stack = [("args", spec)]
     while stack:
         name, spec = stack.pop()
         if not spec:
             number = next(numbers)
-            yield from _taking_leaf(name, f"b{number}", leaves[number], namespace)
-            if number in donated:
+            leaf = leaves[number]
+            if number in donated or not (one_by_one or _may_be_number(leaf)):
                 yield f"h{number} = {name}"
-            yield f"{names([next(sizes) for _ in range(leaves[number].ndim)])} = b{number}.shape"
+            if one_by_one or _may_be_number(leaf):
+                yield from _taking_leaf(name, f"b{number}", leaf, namespace)
+            if one_by_one:
+                yield from _asking(f"b{number}", leaf, [next(sizes) for _ in range(leaf.ndim)], namespace)
             continue
         head, below = spec[0], children(spec)
         parts = [f"a{next(variables)}" for _ in below]
@@ -179,14 +228,31 @@ def _taking_leaf(name: str, b: str, leaf: Leaf, namespace: Namespace) -> Iterato
     dtype = _constant(leaf.dtype, namespace)
     handle = [f"if {name}._weak is not {leaf.weak}: return MISS", f"{b} = {name}._value"]
     taken = [] if leaf.weak else [("ndarray", name)]  # NumPy's arrays are never weak
-    for number, (known, weak) in NUMBERS.items():
-        if leaf.ndim == 0 and known.numpy is leaf.dtype and weak is leaf.weak:
-            namespace["asarray"] = np.asarray
-            taken.append((_constant(number, namespace), f"asarray({name}, {dtype})"))
+    for number in _numbers(leaf):
+        namespace["asarray"] = np.asarray
+        taken.append((_constant(number, namespace), f"asarray({name}, {dtype})"))
     for word, (kind, value) in zip(["if", *["elif"] * len(taken)], taken, strict=False):
         yield f"{word} type({name}) is {kind}: {b} = {value}"
     yield f"{'elif' if taken else 'if'} type({name}) is not Array: return MISS"
     yield "else:"
     yield from (f"    {line}" for line in handle)
+
+
+def _may_be_number(leaf: Leaf) -> bool:
+    """Whether the argument may be a number, or an array that stands for one."""
+    return leaf.weak or not leaf.ndim
+
+
+def _numbers(leaf: Leaf) -> list[type]:
+    """The types of the numbers that can stand for such an array."""
+    if leaf.ndim:
+        return []
+    return [kind for kind, (known, weak) in NUMBERS.items() if known.numpy is leaf.dtype and weak is leaf.weak]
+
+
+def _asking(b: str, leaf: Leaf, sizes: Sequence[str], namespace: Namespace) -> Iterator[str]:
+    """What `Reader` asks of many arrays, asked of one."""
     # NumPy has one object for each native dtype, but for those that were pickled or have metadata
+    dtype = _constant(leaf.dtype, namespace)
     yield f"if {b}.dtype is not {dtype} or {b}.flags.num & {_BEHAVED} != {_BEHAVED}: return MISS"
+    yield f"{names(sizes)} = {b}.shape"

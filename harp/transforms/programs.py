@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import cast
 
@@ -19,6 +19,7 @@ import attrs
 import numpy as np
 
 from harp.backends import memory
+from harp.backends.arguments import address, reader, room_for_pointers
 from harp.backends.c.interface import Interface
 from harp.backends.c.kernel import CKernel
 from harp.backends.load import find_and_load, pointer
@@ -40,7 +41,7 @@ from harp.trace.node import Input
 from harp.trace.signature import canonical, python_source, sizes_of
 from harp.trace.sites import Site, user_site
 from harp.trace.trees import TreeSpec
-from harp.transforms.calls import Body, assembly, names
+from harp.transforms.calls import Body, Namespace, assembly, names
 
 # The names of the arguments and the lines of the nodes, which the errors of a checked program tell.
 _Origin = tuple[tuple[str, ...], tuple[Site | None, ...]]
@@ -195,10 +196,11 @@ def body(
         "try:",
         "    pass",  # there may be nothing to make room for
         *["    fault = empty(3, int64)"] * bool(program.accesses),
-        *(_output(program, k) for k in range(len(outputs)) if k not in taken),
+        *(line for k in range(len(outputs)) if k not in taken for line in _output(program, k)),
         # First nobody can get at a donated array any more, then it is asked who has its memory.
         *(f"    if type(h{k}) is Array: give_up(h{k}, g{k})" for k in program.donated),
         *(f"    o{o} = b{k} if type(h{k}) is Array and alone(b{k}) else copied(b{k})" for k, o in program.taken),
+        *_placing(program, filled, len(captured)),
         "except (MemoryError, ValueError, OverflowError) as error:",
         f"    raise too_large({names(sizes)}, error) from None",
         f"if {_call(program, inputs, filled, sizes, len(captured))}:",
@@ -211,20 +213,25 @@ def body(
     ]
     if threads and isinstance(kernel, CKernel):
         namespace["call"] = _limited(cast(Callable[..., int], namespace["call"]), threads)
-    return Body(inputs, sizes, lines, namespace, program.donated)
+    return Body(inputs, sizes, lines, namespace, program.donated, _reading if kernel.packed else None)
 
 
-def _output(program: Program, number: int) -> str:
-    """The line that makes room for an output. Whether that is a large one is asked only where it can be."""
+def _output(program: Program, number: int) -> Iterator[str]:
+    """The lines that make room for an output. Whether that is a large one is asked only where it can be."""
     node = program.graph.outputs[number]
     extents = [python_source(p) for p in node.shape]
+    for axis, p in enumerate(node.shape):
+        if len(p.terms) > 1:  # a sum: computed once
+            yield f"    e{axis} = {extents[axis]}"
+            extents[axis] = f"e{axis}"
     shape = names(extents)
-    least = -(-memory.LARGE // node.dtype.itemsize)
+    least = -(-memory.large_among(len(program.graph.outputs)) // node.dtype.itemsize)
     # NumPy takes a number in less time than a tuple of one.
     plain, count = f"empty({extents[0] if len(extents) == 1 else shape}, d{number})", product(node.shape)
     if count.constant is not None and count.constant < least:
-        return f"    o{number} = {plain}"
-    return f"    o{number} = {plain} if {python_source(count)} < {least} else large({shape}, d{number})"
+        yield f"    o{number} = {plain}"
+    else:
+        yield f"    o{number} = {plain} if {'*'.join(extents)} < {least} else large({shape}, d{number})"
 
 
 def _fits(program: Program, number: int) -> str:
@@ -248,9 +255,28 @@ def _limited(call: Callable[..., int], threads: int) -> Callable[..., int]:
     return limited
 
 
+def _reading(expected: Sequence[tuple[np.dtype[np.generic], int]]) -> Namespace | None:
+    """Names for what reads arrays of these dtypes and ranks at once."""
+    found = reader(expected)
+    if found is None:
+        return None
+    made = {"read": found.read, "expected": found.expected, "layout": found.layout, "kept": found.kept}
+    return made | {"address": address, "room_for_sizes": found.room_for_sizes, "unpack": found.numbers}
+
+
+def _placing(program: Program, outputs: Sequence[str], captured: int) -> Iterator[str]:
+    """The lines that put pointers to captured arrays and outputs behind those to the inputs of a packed program."""
+    if program.kernel.packed is not None:
+        first = len(program.graph.inputs)
+        pointers = [f"c{k}" for k in range(captured)] + [f"pointer({name})" for name in outputs]
+        yield from (f"    places[{first + k}] = {name}" for k, name in enumerate(pointers))
+
+
 def _call(program: Program, inputs: Sequence[str], outputs: Sequence[str], sizes: Sequence[str], captured: int) -> str:
-    """The call of the kernel: with pointers and numbers one after the other where it is compiled."""
+    """The call of the kernel: with pointers and numbers one after the other, or in arrays, where it is compiled."""
     constants = [f"c{k}" for k in range(captured)]
+    if program.kernel.packed is not None:
+        return "call(places, numbers)"
     if program.kernel.function is None:
         return f"call({names([*inputs, *constants])}, {names(outputs)}, {names(sizes)})"
     before, after = ([f"pointer({name})" for name in group] for group in (inputs, outputs))
@@ -259,7 +285,8 @@ def _call(program: Program, inputs: Sequence[str], outputs: Sequence[str], sizes
 
 def _namespace(program: Program, captured: Sequence[Buffer]) -> dict[str, object]:
     kernel = program.kernel
-    compiled = kernel.function is not None
+    function = kernel.function or kernel.packed
+    compiled = function is not None
     found: dict[str, object] = {
         "Array": Array,
         "new": object.__new__,
@@ -270,9 +297,14 @@ def _namespace(program: Program, captured: Sequence[Buffer]) -> dict[str, object
         "copied": _copied,
         "no_memory": _no_memory,
         "too_large": _too_large,
-        "call": kernel.function if compiled else kernel,
+        "call": function or kernel,
         "pointer": pointer,
     }
+    if kernel.packed is not None:
+        extra = bool(program.accesses)
+        found["room"] = room_for_pointers(
+            len(program.graph.inputs) + len(captured) + len(program.graph.outputs) + extra
+        )
     if isinstance(kernel, CKernel):
         found |= {"count": partial(counters.raise_to, "scratch_bytes"), "scratch": kernel.scratch_bytes}
     if program.checked:

@@ -38,6 +38,28 @@ def test_a_block_is_used_again():
     assert address(memory.large((COUNT // 2,), np.dtype("f8"))) == where, "the same size in bytes"
 
 
+def test_blocks_do_not_begin_at_the_same_place_of_a_page():
+    """Or the lines of a loop over all of them would have no room in the cache."""
+    blocks = [memory.large((COUNT,), np.dtype("f4")) for _ in range(8)]
+    places = {address(block) % 4096 // 64 for block in blocks}
+    assert len(places) >= 6 and not any(address(block) % 64 for block in blocks)
+    for number, block in enumerate(blocks):
+        block[:] = number
+    assert [block[-1] for block in blocks] == [*range(8)]
+
+
+def test_many_results_are_large_together():
+    """Each of these would not be."""
+    x = np.ones(memory.LARGE // 4 // 4, np.float32)
+    f = harp.jit(lambda x: [x + k for k in range(4)])
+    f(x)
+    assert memory.free_bytes() >= memory.LARGE
+    one = harp.jit(lambda x: x + 9)
+    memory.release()
+    one(x)
+    assert memory.free_bytes() == 0
+
+
 def test_views_keep_a_block():
     first = memory.large((2, COUNT), np.dtype("f4"))
     first[:] = 1.0

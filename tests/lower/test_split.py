@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 import harp
 import harp.numpy as hnp
-from harp.lower.loops import If, Load, Store, walk
+from harp.lower import split as split_pass
+from harp.lower.loops import Buffer, For, If, Load, Nest, Seq, Space, Store, walk
 from harp.lower.uses import value_loads
-from harp.trace.dtypes import f32
+from harp.trace.dtypes import f32, f64
 from harp.trace.expr import const
 from harp.trace.expr import walk as walk_expr
+from harp.trace.index import Loop, Symbol, of
 from harp.trace.view import pad
 
 X = parameter(N, M)
@@ -129,6 +131,40 @@ def test_neighbours_on_a_torus_are_read_in_one_pass():
     expected = 0.16 * (sum(np.roll(w, shift, axis) for shift in (-1, 1) for axis in (0, 1)) - 4 * w)
     np.testing.assert_allclose(np.asarray(gradient(x, w)), expected)
     assert len(gradient.lower(x, w)._program.kernels) == 1
+
+
+def steps(xp, put, x, y):
+    """The second array needs its neighbours in the same row of the first, so they share the loop over the rows."""
+    n = x.shape[0]
+    first = put(x, np.s_[: n - 1], x[: n - 1] * 2 + y[1:])
+    return first, put(y, np.s_[:, 1:], y[:, 1:] + first[:, :-1])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5])
+def test_nests_that_share_a_loop_branch_round_their_loops(rows):
+    f = harp.jit(lambda x, y: steps(hnp, lambda a, key, v: a.at[key].set(v), x, y))
+    x, y = (np.random.default_rng(seed).integers(-9, 9, (rows, 4)).astype("f8") for seed in (1, 2))
+    for got, expected in zip(f(x, y), steps(np, put, x, y), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    text = f.lower(np.ones((5, 4)), np.ones((5, 4))).loops
+    assert len(text.split("kernel ")) == 2, "one kernel"
+    assert not any("select" in line for line in text.splitlines() if line.strip().startswith("out0["))
+
+
+def test_branches_stand_round_the_nests_that_share_a_loop():
+    n, m = of(Symbol(0, 0, "n")), of(Symbol(0, 1, "m"))
+    i, j, k = Loop(0, n), Loop(1, m), Loop(2, m)
+    x, y, z = (Buffer(name, f64, (n, m), Space.OUTPUT) for name in "xyz")
+    below = Load(x, (of(i) + 1, of(j)), (n - 2 - of(i),), const(0.0, f64))
+    first = Nest((For(j),), Store(y, (of(i), of(j)), below))
+    second = Nest((For(k),), Store(z, (of(i), of(k)), Load(x, (of(i), of(k)))))
+    found = split_pass._branched(split_pass._Room(100), Nest((For(i),), Seq((first, second))), inside=False)
+    assert isinstance(found, Nest) and isinstance(found.body, Seq)
+    branch, other = found.body.parts
+    assert isinstance(branch, If) and branch.conditions == (n - 2 - of(i),) and other is second
+    (value,) = [s.value for s in walk(branch.yes) if isinstance(s, Store)]
+    assert isinstance(value, Load) and not value.conditions
+    assert not any(isinstance(s.value, Load) for s in walk(branch.no) if isinstance(s, Store))
 
 
 def test_cost_does_not_depend_on_the_number_of_pieces():

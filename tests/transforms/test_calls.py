@@ -13,6 +13,7 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp import errors
+from harp.backends import arguments
 from harp.transforms.calls import MISS
 
 Point = namedtuple("Point", "x y")
@@ -98,6 +99,85 @@ def test_each_kind_of_argument(pair, name):
         fresh = harp.jit(add)
         warm(fresh, x, x)
         assert served(fresh, given, x) is short
+
+
+def many(*given):
+    return sum(given[1:], given[0] * 2)
+
+
+@pytest.mark.parametrize("place", [0, 7])
+@pytest.mark.parametrize("name", CONVERSIONS)
+def test_each_kind_of_argument_among_many(name, place):
+    """Which are read at once."""
+    convert, short = CONVERSIONS[name]
+    x = np.arange(6, dtype=F32).reshape(2, 3)
+    f, given = harp.jit(many), [x * k for k in range(10)]
+    warm(f, *given)
+    assert served(f, *given)
+    try:
+        given[place] = convert(x)
+        expected = many(*(np.asarray(a) for a in given))
+        for _ in range(2):
+            npt.assert_array_equal(f(*given), expected)
+    except errors.ArgumentError:
+        assert name == "masked, nothing hidden"
+        return
+    if short is not None:
+        fresh = harp.jit(many)
+        warm(fresh, *[x] * 10)
+        assert served(fresh, *given) is short
+
+
+class Pretender:
+    """Has the attributes of a harp array."""
+
+    _weak, _value, _node, _level = False, np.ones((2, 3), F32), None, None
+
+
+def test_other_objects_and_weak_arrays_among_many():
+    x = np.arange(6, dtype=F32).reshape(2, 3)
+    f = harp.jit(many)
+    warm(f, *[x] * 9)
+    weak = harp.jit(lambda: 2.0)()
+    for other in (Pretender(), None, [x], weak):
+        assert not served(f, x, other, *[x] * 7)
+    assert not served(f, *[x] * 8) and not served(f, *[x] * 10)
+    npt.assert_array_equal(f(x, weak, *[x] * 7), 9 * x + 2)
+    kept = []
+    harp.jit(lambda x: kept.append(x) or x)(x)
+    with pytest.raises(errors.LeakedTracerError):
+        f(x, kept[0], *[x] * 7)
+
+
+def test_many_of_different_dtypes_ranks_and_sizes():
+    """Numbers, weak ones too, and empty arrays; captured arrays and results come behind the arguments."""
+    captured = np.arange(3.0)
+
+    def g(tree, n, s):
+        total = sum(hnp.sum(x) for x in tree["w"])
+        return [total * n + s + captured, *[x * 2 for x in tree["w"]]]
+
+    f = harp.jit(g)
+    shapes = [(3,), (2, 5), (), (4, 0), (1, 2, 3), (7,)]
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        w = [np.asarray(rng.integers(0, 9, [n + seed * (n > 1) for n in shape]), d) for shape, d in zip(
+            shapes, (F32, np.float64, np.int32, np.int8, bool, np.float64), strict=True)]  # fmt: skip
+        first, *others = f({"w": w}, seed, np.float64(3))
+        npt.assert_allclose(first, sum(float(x.sum()) for x in w) * seed + 3 + captured)
+        for got, x in zip(others, w, strict=True):
+            npt.assert_array_equal(got, x * 2)
+    assert f.compilations == 1 and served(f, {"w": w}, 3, np.float64(3))
+
+
+def test_without_reading_at_once(monkeypatch):
+    """As where arrays are laid out otherwise."""
+    monkeypatch.setattr(arguments, "_is_as_assumed", lambda library: False)
+    x = np.arange(6, dtype=F32).reshape(2, 3)
+    f = harp.jit(many)
+    npt.assert_array_equal(warm(f, *[x] * 9), 10 * x)
+    assert served(f, *[x] * 9) and not served(f, *[x] * 8, np.asfortranarray(x))
+    npt.assert_array_equal(f(*[x] * 8, np.asfortranarray(x)), 10 * x)
 
 
 def test_guards_are_checked(pair):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-# Parameters that are passed one by one, which is the fastest call.
-_DIRECT = 100
+# Few parameters are passed one by one. From so many arrays on they are read at once (`arguments.py`), from so many
+# parameters on cffi cannot pass them otherwise.
+_ARRAYS, _PARAMETERS = 6, 100
 
 
 class Interface(NamedTuple):
@@ -18,7 +19,7 @@ class Interface(NamedTuple):
     @property
     def packed(self) -> bool:
         """Whether there are so many parameters that they are passed in arrays."""
-        return sum(self) > _DIRECT
+        return self.inputs + self.outputs >= _ARRAYS or sum(self) > _PARAMETERS
 
     @property
     def names(self) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from harp.trace.dtypes import Buffer
 
 
 class CKernel:
-    """`function` takes pointers of inputs and outputs, then sizes; it is None for many of these."""
+    """`function` takes pointers of inputs and outputs, then sizes; `packed` takes two arrays of many of these."""
 
     def __init__(self, library: Library, interface: Interface, uses_scratch: bool) -> None:
         self.library = library
@@ -31,6 +31,11 @@ class CKernel:
     def function(self) -> Callable[..., int] | None:
         """What can be called with pointers and sizes one after the other."""
         return None if self._packed else self._run
+
+    @property
+    def packed(self) -> Callable[..., int] | None:
+        """What can be called with an array of pointers and one of sizes."""
+        return self._run if self._packed else None
 
     def scratch_bytes(self, sizes: Sequence[int]) -> int:
         """The scratch memory of a call with these sizes; -1 if it is too much to count."""
