@@ -281,7 +281,7 @@ class _Builder:
         """a*acc + b"""
         if self.target.fma and a.dtype.is_float:
             return apply(Op.FMA, a, Load(acc, ()), b)
-        return self.rounded(split(apply(Op.ADD, apply(Op.MUL, a, Load(acc, ())), b)))
+        return self.rounded(split(a * Load(acc, ()) + b))
 
     def accumulate(self, acc: Buffer, reduce: Reduce, value: Expr) -> Stmt:
         """A float sum of products is one chain of fused multiply-adds: every schedule of it rounds alike."""
@@ -323,7 +323,7 @@ def _factors(e: Expr) -> tuple[Expr, Expr] | None:
     inside = e.operands[0]
     if not isinstance(inside, Apply) or inside.op is not Op.MUL:
         return None
-    return apply(Op.NEG, inside.operands[0]), inside.operands[1]
+    return -inside.operands[0], inside.operands[1]
 
 
 def _is_float_product(value: Expr) -> bool:
@@ -333,10 +333,10 @@ def _is_float_product(value: Expr) -> bool:
 def holds(conditions: Sequence[Index]) -> Expr:
     """All conditions are >= 0, as a value."""
     zero = const(0, Position(conditions[0]).dtype)
-    tests = [apply(Op.NOT, apply(Op.LT, Position(c), zero)) for c in conditions]
+    tests = [~(Position(c) < zero) for c in conditions]
     result = tests[0]
     for test in tests[1:]:
-        result = apply(Op.AND, result, test)
+        result = result & test
     return result
 
 

@@ -54,12 +54,12 @@ def _cast(e: Apply, value: Value) -> Value:
     if isinstance(value, Expr):
         return cast(value, real), const(0, real)
     if e.dtype is bool_:
-        return apply(Op.OR, cast(value[0], bool_), cast(value[1], bool_))
+        return cast(value[0], bool_) | cast(value[1], bool_)
     return cast(value[0], real), cast(value[1], real)
 
 
 def _equal(a: Parts, b: Parts) -> Expr:
-    return apply(Op.AND, apply(Op.EQ, a[0], b[0]), apply(Op.EQ, a[1], b[1]))
+    return apply(Op.EQ, a[0], b[0]) & apply(Op.EQ, a[1], b[1])
 
 
 def _select(condition: Expr, yes: Parts, no: Parts) -> Parts:

@@ -21,18 +21,10 @@ from harp.lower.complex_parts import (
 from harp.trace.expr import Expr, apply, select
 from harp.trace.formulas import (
     absolute,
-    add,
-    both,
-    div,
-    either,
     equals,
     is_infinite,
     is_nan,
-    less,
-    mul,
-    neg,
     number,
-    sub,
 )
 from harp.trace.ops import Op
 
@@ -41,16 +33,16 @@ def _roots(z: Parts) -> tuple[Parts, Parts]:
     """sqrt(1 - z), sqrt(1 + z)"""
     x, y = z
     one = number(1, x)
-    return sqrt((sub(one, x), neg(y))), sqrt((add(one, x), y))
+    return sqrt((one - x, -y)), sqrt((one + x, y))
 
 
 def acos(z: Parts) -> Parts:
     """2*atan2(re sqrt(1 - z), re sqrt(1 + z)) + i asinh(im (conj(sqrt(1 + z)) * sqrt(1 - z)))"""
     x, y = to_wide(z)
     minus, plus = _roots((x, y))
-    real = mul(number(2, x), apply(Op.ATAN2, minus[0], plus[0]))
-    imag = apply(Op.ASINH, sub(mul(plus[0], minus[1]), mul(plus[1], minus[0])))
-    far = apply(Op.ATAN2, absolute(y), x), neg(signed(_far_size((x, y)), y))
+    real = 2 * apply(Op.ATAN2, minus[0], plus[0])
+    imag = apply(Op.ASINH, plus[0] * minus[1] - plus[1] * minus[0])
+    far = apply(Op.ATAN2, absolute(y), x), -signed(_far_size((x, y)), y)
     real, imag = choose(_is_far((x, y)), far, (real, imag))
     return to_narrow((_quarter_turn(x, y, real), imag), z[0].dtype)
 
@@ -58,9 +50,9 @@ def acos(z: Parts) -> Parts:
 def asinh(z: Parts) -> Parts:
     """asinh(re (sqrt(1 + iz) * conj(sqrt(1 - iz)))) + i atan2(y, re (sqrt(1 + iz) * sqrt(1 - iz)))"""
     x, y = to_wide(z)
-    minus, plus = _roots((neg(y), x))
-    real = apply(Op.ASINH, sub(mul(minus[0], plus[1]), mul(minus[1], plus[0])))
-    imag = apply(Op.ATAN2, y, sub(mul(plus[0], minus[0]), mul(plus[1], minus[1])))
+    minus, plus = _roots((-y, x))
+    real = apply(Op.ASINH, minus[0] * plus[1] - minus[1] * plus[0])
+    imag = apply(Op.ATAN2, y, plus[0] * minus[0] - plus[1] * minus[1])
     far = signed(_far_size((x, y)), x), apply(Op.ATAN2, y, absolute(x))
     real, imag = choose(_is_far((x, y)), far, (real, imag))
     return to_narrow((real, select(equals(y, 0), y, imag)), z[0].dtype)
@@ -75,9 +67,9 @@ def acosh(z: Parts) -> Parts:
     """asinh(re (conj(sqrt(z - 1)) * sqrt(z + 1))) + i 2*atan2(im sqrt(z - 1), re sqrt(z + 1))"""
     x, y = to_wide(z)
     one = number(1, x)
-    minus, plus = sqrt((sub(x, one), y)), sqrt((add(x, one), y))
-    real = apply(Op.ASINH, add(mul(minus[0], plus[0]), mul(minus[1], plus[1])))
-    imag = mul(number(2, x), apply(Op.ATAN2, minus[1], plus[0]))
+    minus, plus = sqrt((x - one, y)), sqrt((x + one, y))
+    real = apply(Op.ASINH, minus[0] * plus[0] + minus[1] * plus[1])
+    imag = 2 * apply(Op.ATAN2, minus[1], plus[0])
     far = _far_size((x, y)), apply(Op.ATAN2, y, x)
     real, imag = choose(_is_far((x, y)), far, (real, imag))
     return to_narrow((real, _quarter_turn(x, y, imag)), z[0].dtype)
@@ -88,38 +80,38 @@ def atanh(z: Parts) -> Parts:
     x, y = to_wide(z)
     one, two, half, quarter = (number(value, x) for value in (1, 2, 0.5, 0.25))
     size = absolute(x)
-    gap = sub(one, size)
-    square = add(mul(gap, gap), mul(y, y))
+    gap = one - size
+    square = gap * gap + y * y
     # Beside 1 the square underflows: log(2/|z - 1|)/2 there.
-    beside = mul(half, sub(number(math.log(2), x), apply(Op.LOG, hypot((gap, y)))))
-    real = mul(quarter, apply(Op.LOG1P, div(mul(number(4, x), size), square)))
-    real = select(less(square, number(1e-290, x)), beside, real)
-    imag = mul(half, apply(Op.ATAN2, mul(two, y), sub(mul(gap, add(one, size)), mul(y, y))))
+    beside = half * (math.log(2) - apply(Op.LOG, hypot((gap, y))))
+    real = quarter * apply(Op.LOG1P, 4 * size / square)
+    real = select(square < 1e-290, beside, real)
+    imag = half * apply(Op.ATAN2, two * y, gap * (one + size) - y * y)
     result = select(equals(x, 0), x, signed(real, x)), imag
     return to_narrow(choose(_is_far((x, y)), _far_tangent((x, y)), result), z[0].dtype)
 
 
 def _quarter_turn(x: Expr, y: Expr, angle: Expr) -> Expr:
     """pi/2 for 0 + i NaN."""
-    return select(both(equals(x, 0), is_nan(y)), number(math.pi / 2, x), angle)
+    return select(equals(x, 0) & is_nan(y), number(math.pi / 2, x), angle)
 
 
 def _is_far(z: Parts) -> Expr:
-    return either(*(less(number(1e150, part), absolute(part)) for part in z))
+    return (absolute(z[0]) > 1e150) | (absolute(z[1]) > 1e150)
 
 
 def _far_size(z: Parts) -> Expr:
     """log(2*|z|)"""
-    return add(log_magnitude(z), number(math.log(2), z[0]))
+    return log_magnitude(z) + math.log(2)
 
 
 def _far_tangent(z: Parts) -> Parts:
     """x/|z|**2 + i pi/2"""
     x, y = z
     size = hypot(z)
-    real = select(is_infinite(size), signed(number(0, x), x), div(div(x, size), size))
+    real = select(is_infinite(size), signed(number(0, x), x), x / size / size)
     unknown = select(is_infinite(size), is_nan(y), is_nan(size))
-    return real, select(unknown, add(x, y), signed(number(math.pi / 2, y), y))
+    return real, select(unknown, x + y, signed(number(math.pi / 2, y), y))
 
 
 def atan(z: Parts) -> Parts:

@@ -25,19 +25,11 @@ from harp.trace.expr import Expr, apply, cast, select
 from harp.trace.formulas import (
     absolute,
     add,
-    both,
-    div,
-    either,
     equals,
     is_finite,
     is_infinite,
     is_nan,
-    less,
-    mul,
-    neg,
-    negation,
     number,
-    sub,
 )
 from harp.trace.ops import Op
 
@@ -46,32 +38,32 @@ from harp.trace.ops import Op
 
 def sum_of(a: Parts, b: Parts) -> Parts:
     """a + b"""
-    return add(a[0], b[0]), add(a[1], b[1])
+    return a[0] + b[0], a[1] + b[1]
 
 
 def negative(a: Parts) -> Parts:
     """-a"""
-    return neg(a[0]), neg(a[1])
+    return -a[0], -a[1]
 
 
 def product(a: Parts, b: Parts) -> Parts:
     """a * b, by the definition: an infinity may give NaN beside it."""
-    return sub(mul(a[0], b[0]), mul(a[1], b[1])), add(mul(a[0], b[1]), mul(a[1], b[0]))
+    return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
 
 
 def quotient(a: Parts, b: Parts) -> Parts:
     """a / b, by Smith's method: the larger part of b divides the smaller one."""
     sizes = absolute(b[1]), absolute(b[0])
-    swapped = negation(either(less(*sizes), apply(Op.EQ, *sizes)))  # also for NaN
+    swapped = ~((sizes[0] < sizes[1]) | apply(Op.EQ, *sizes))  # also for NaN
     large, small = select(swapped, b[1], b[0]), select(swapped, b[0], b[1])
     first, second = select(swapped, a[1], a[0]), select(swapped, a[0], a[1])
-    ratio = div(small, large)
-    scale = div(number(1, large), add(large, mul(small, ratio)))
-    real = mul(add(first, mul(second, ratio)), scale)
-    difference = sub(second, mul(first, ratio))
-    imag = mul(select(swapped, neg(difference), difference), scale)
+    ratio = small / large
+    scale = 1 / (large + small * ratio)
+    real = (first + second * ratio) * scale
+    difference = second - first * ratio
+    imag = select(swapped, -difference, difference) * scale
     zero = absolute(b[0])
-    return choose(equals(large, 0), (div(a[0], zero), div(a[1], zero)), (real, imag))
+    return choose(equals(large, 0), (a[0] / zero, a[1] / zero), (real, imag))
 
 
 # --- magnitudes
@@ -82,14 +74,14 @@ def log_magnitude(z: Parts) -> Expr:
     large, small = larger_first(z)
     half, one = number(0.5, large), number(1, large)
     # x*x + y*y - 1 with the rounding errors of the squares, where that is small.
-    squares = mul(large, large), mul(small, small)
-    errors = [apply(Op.FMA, a, a, neg(s)) for a, s in zip((large, small), squares, strict=True)]
-    excess = add(add(sub(squares[0], one), squares[1]), add(*errors))
-    near = both(less(number(0.5, large), large), less(large, number(1.5, large)))
+    squares = large * large, small * small
+    errors = [apply(Op.FMA, a, a, -s) for a, s in zip((large, small), squares, strict=True)]
+    excess = squares[0] - one + squares[1] + add(*errors)
+    near = (large > 0.5) & (large < 1.5)
     ratio = ratio_of(large, small)
-    far = add(apply(Op.LOG, large), mul(half, apply(Op.LOG1P, mul(ratio, ratio))))
-    result = select(near, mul(half, apply(Op.LOG1P, excess)), far)
-    return select(either(is_infinite(z[0]), is_infinite(z[1])), number(math.inf, large), result)
+    far = apply(Op.LOG, large) + half * apply(Op.LOG1P, ratio * ratio)
+    result = select(near, half * apply(Op.LOG1P, excess), far)
+    return select(is_infinite(z[0]) | is_infinite(z[1]), number(math.inf, large), result)
 
 
 # --- exponentials and logarithms
@@ -99,25 +91,25 @@ def exp(z: Parts) -> Parts:
     """e**x * (cos y + i sin y), in two factors where e**x alone would overflow."""
     x, y = z
     limit = 80.0 if x.dtype is f32 else 700.0
-    large = less(number(limit, x), x)
-    rest = apply(Op.EXP, select(large, sub(x, number(limit, x)), x))
+    large = limit < x
+    rest = apply(Op.EXP, select(large, x - limit, x))
     factor = select(large, number(math.exp(limit), x), number(1, x))
-    real, imag = (mul(rest, apply(op, y), factor) for op in (Op.COS, Op.SIN))
+    real, imag = (rest * apply(op, y) * factor for op in (Op.COS, Op.SIN))
     whole = apply(Op.EXP, x)
     zero = number(0, x)
-    below, above = both(equals(x, -math.inf), negation(is_finite(y))), both(equals(x, math.inf), negation(is_finite(y)))
-    result = choose(below, (zero, zero), choose(above, (x, sub(y, y)), (real, imag)))
+    below, above = equals(x, -math.inf) & ~is_finite(y), equals(x, math.inf) & ~is_finite(y)
+    result = choose(below, (zero, zero), choose(above, (x, y - y), (real, imag)))
     return choose(equals(y, 0), (whole, y), result)
 
 
 def expm1(z: Parts) -> Parts:
     """e**z - 1, accurate near 0: expm1(x)*cos(y) - 2*sin(y/2)**2 + i e**x*sin(y)."""
     x, y = z
-    half = apply(Op.SIN, mul(y, number(0.5, y)))
-    near = sub(mul(apply(Op.EXPM1, x), apply(Op.COS, y)), mul(number(2, x), half, half))
+    half = apply(Op.SIN, y * 0.5)
+    near = apply(Op.EXPM1, x) * apply(Op.COS, y) - 2 * half * half
     whole = exp(z)
-    small = less(absolute(x), number(1, x))
-    real = select(equals(y, 0), apply(Op.EXPM1, x), select(small, near, sub(whole[0], number(1, x))))
+    small = absolute(x) < 1
+    real = select(equals(y, 0), apply(Op.EXPM1, x), select(small, near, whole[0] - 1))
     return real, whole[1]
 
 
@@ -129,10 +121,10 @@ def log(z: Parts) -> Parts:
 def log1p(z: Parts) -> Parts:
     """log(1 + z), accurate near 0: log1p(x*(2 + x) + y*y)/2 + i atan2(y, 1 + x)."""
     x, y = to_wide(z)
-    above = add(number(1, x), x)
-    square = add(mul(x, add(number(2, x), x)), mul(y, y))
-    near = mul(number(0.5, x), apply(Op.LOG1P, square))
-    small = less(apply(Op.MAX, absolute(x), absolute(y)), number(0.5, x))
+    above = 1 + x
+    square = x * (2 + x) + y * y
+    near = 0.5 * apply(Op.LOG1P, square)
+    small = apply(Op.MAX, absolute(x), absolute(y)) < 0.5
     result = select(small, near, log_magnitude((above, y))), apply(Op.ATAN2, y, above)
     return to_narrow(result, z[0].dtype)
 
@@ -143,14 +135,14 @@ def sqrt(z: Parts) -> Parts:
     x, y = to_wide(z)
     up, down = number(2.0**-4, x), number(2.0**108, x)
     large = apply(Op.MAX, absolute(x), absolute(y))
-    huge, tiny = less(number(2.0**1020, x), large), less(large, number(2.0**-960, x))
+    huge, tiny = large > (2.0**1020), large < (2.0**-960)
     scale = select(huge, up, select(tiny, down, number(1, x)))
     back = select(huge, number(4, x), select(tiny, number(2.0**-54, x), number(1, x)))
-    a, b = absolute(mul(x, scale)), absolute(mul(y, scale))
-    root = apply(Op.SQRT, mul(number(0.5, x), add(a, hypot((a, b)))))
-    other = mul(select(equals(root, 0), root, div(mul(b, number(0.5, x)), root)), back)
-    root = mul(root, back)
-    left = less(x, number(0, x))
+    a, b = absolute(x * scale), absolute(y * scale)
+    root = apply(Op.SQRT, 0.5 * (a + hypot((a, b))))
+    other = select(equals(root, 0), root, b * 0.5 / root) * back
+    root = root * back
+    left = x < 0
     result = select(left, other, root), signed(select(left, root, other), y)
     infinity = number(math.inf, x)
     # inf + iy -> inf + i0, -inf + iy -> 0 + i inf, NaN beside them stays; x + i inf -> inf + i inf, also for NaN
@@ -167,9 +159,9 @@ def power(a: Parts, b: Parts) -> Parts:
     base, exponent = to_wide(a), to_wide(b)
     result = to_narrow(exp(product(exponent, log(base))), dtype)
     zero, one, nan = number(0, a[0]), number(1, a[0]), number(math.nan, a[0])
-    null = both(equals(a[0], 0), equals(a[1], 0))
-    result = choose(null, choose(less(zero, b[0]), (zero, zero), (nan, nan)), result)
-    return choose(both(equals(b[0], 0), equals(b[1], 0)), (one, zero), result)
+    null = equals(a[0], 0) & equals(a[1], 0)
+    result = choose(null, choose(zero < b[0], (zero, zero), (nan, nan)), result)
+    return choose(equals(b[0], 0) & equals(b[1], 0), (one, zero), result)
 
 
 # --- trigonometric and hyperbolic functions
@@ -179,14 +171,14 @@ def _hyperbolic(x: Expr) -> tuple[Expr, Expr, Expr]:
     """cosh(x), sinh(x), and a factor of both, which is not 1 where they would overflow without need."""
     size = absolute(x)
     half, one = number(0.5, x), number(1, x)
-    large = less(number(9.0 if x.dtype is f32 else 20.0, x), size)
+    large = (9.0 if x.dtype is f32 else 20.0) < size
     grown = apply(Op.EXPM1, size)
-    whole = add(grown, one)
-    root = apply(Op.EXP, mul(size, half))
-    halved = mul(half, root)
-    cosh = select(large, halved, mul(half, add(whole, div(one, whole))))
-    sinh = select(large, halved, mul(half, add(grown, div(grown, whole))))
-    return cosh, select(equals(x, 0), x, select(less(x, number(0, x)), neg(sinh), sinh)), select(large, root, one)
+    whole = grown + one
+    root = apply(Op.EXP, size * half)
+    halved = half * root
+    cosh = select(large, halved, half * (whole + one / whole))
+    sinh = select(large, halved, half * (grown + grown / whole))
+    return cosh, select(equals(x, 0), x, select(x < 0, -sinh, sinh)), select(large, root, one)
 
 
 def sinh(z: Parts) -> Parts:
@@ -194,9 +186,9 @@ def sinh(z: Parts) -> Parts:
     x, y = z
     cosh_x, sinh_x, factor = _hyperbolic(x)
     sine, cosine = apply(Op.SIN, y), apply(Op.COS, y)
-    real, imag = mul(cosine, sinh_x, factor), mul(sine, cosh_x, factor)
-    unknown = negation(is_finite(y))
-    stays = both(unknown, either(equals(x, 0), is_infinite(x)))
+    real, imag = cosine * sinh_x * factor, sine * cosh_x * factor
+    unknown = ~is_finite(y)
+    stays = unknown & (equals(x, 0) | is_infinite(x))
     return select(stays, x, real), select(equals(y, 0), y, imag)
 
 
@@ -205,10 +197,10 @@ def cosh(z: Parts) -> Parts:
     x, y = z
     cosh_x, sinh_x, factor = _hyperbolic(x)
     sine, cosine = apply(Op.SIN, y), apply(Op.COS, y)
-    real, imag = mul(cosine, cosh_x, factor), mul(sine, sinh_x, factor)
-    infinite = both(is_infinite(x), negation(is_finite(y)))
-    null = select(less(x, number(0, x)), neg(y), y)
-    zero = mul(select(equals(x, 0), x, number(0, x)), select(is_finite(y), sine, number(1, y)))
+    real, imag = cosine * cosh_x * factor, sine * sinh_x * factor
+    infinite = is_infinite(x) & ~is_finite(y)
+    null = select(x < 0, -y, y)
+    zero = select(equals(x, 0), x, number(0, x)) * select(is_finite(y), sine, number(1, y))
     imag = select(equals(x, 0), zero, select(equals(y, 0), null, imag))
     return select(infinite, absolute(x), real), imag
 
@@ -220,24 +212,24 @@ def tanh(z: Parts) -> Parts:
     one = number(1, x)
     t = apply(Op.TAN, y)
     _, s, factor = _hyperbolic(x)
-    s = mul(s, factor)
-    beta = add(one, mul(t, t))
-    rho = apply(Op.SQRT, add(one, mul(s, s)))
-    below = add(one, mul(beta, s, s))
-    near = div(mul(beta, rho, s), below), div(t, below)
-    far_real = select(less(x, number(0, x)), neg(one), one)
-    e = apply(Op.EXP, neg(size))
-    tail = mul(number(4, x), apply(Op.SIN, y), apply(Op.COS, y), e, e)
-    known = either(is_finite(y), is_infinite(x))
+    s = s * factor
+    beta = one + t * t
+    rho = apply(Op.SQRT, one + s * s)
+    below = one + beta * s * s
+    near = beta * rho * s / below, t / below
+    far_real = select(x < 0, -one, one)
+    e = apply(Op.EXP, -size)
+    tail = 4 * apply(Op.SIN, y) * apply(Op.COS, y) * e * e
+    known = is_finite(y) | is_infinite(x)
     far = (
-        select(known, far_real, sub(y, y)),
-        select(both(is_infinite(x), negation(is_finite(y))), signed(number(0, y), y), tail),
+        select(known, far_real, y - y),
+        select(is_infinite(x) & ~is_finite(y), signed(number(0, y), y), tail),
     )
-    result = choose(less(number(9.0 if x.dtype is f32 else 20.0, x), size), far, near)
+    result = choose((9.0 if x.dtype is f32 else 20.0) < size, far, near)
     nan = is_nan(x)
     imag = select(equals(y, 0), y, result[1])
     real = select(equals(x, 0), x, result[0])
-    return select(nan, x, real), select(both(nan, negation(equals(y, 0))), x, imag)
+    return select(nan, x, real), select(nan & ~equals(y, 0), x, imag)
 
 
 def sin(z: Parts) -> Parts:

@@ -6,7 +6,7 @@ import math
 
 from harp.trace.dtypes import DType, f32, f64
 from harp.trace.expr import Expr, apply, cast, select
-from harp.trace.formulas import absolute, add, both, div, either, equals, is_infinite, less, mul, neg, number
+from harp.trace.formulas import absolute, equals, is_infinite, number
 from harp.trace.ops import Op
 
 Parts = tuple[Expr, Expr]
@@ -14,9 +14,9 @@ Parts = tuple[Expr, Expr]
 
 def signed(size: Expr, like: Expr) -> Expr:
     """`size` >= 0 with the sign of `like`, that of a zero included."""
-    below = less(like, number(0, like))
-    negative_zero = both(equals(like, 0), less(div(number(1, like), like), number(0, like)))
-    return select(either(below, negative_zero), neg(size), size)
+    below = like < 0
+    negative_zero = equals(like, 0) & (1 / like < 0)
+    return select(below | negative_zero, -size, size)
 
 
 def choose(condition: Expr, yes: Parts, no: Parts) -> Parts:
@@ -40,24 +40,24 @@ def larger_first(z: Parts) -> Parts:
 
 def ratio_of(large: Expr, small: Expr) -> Expr:
     """small/large, and 0 for 0/0."""
-    return select(equals(large, 0), large, div(small, large))
+    return select(equals(large, 0), large, small / large)
 
 
 def hypot(z: Parts) -> Expr:
     """sqrt(x*x + y*y) without overflow; inf if a part is infinite, also beside NaN."""
     if z[0].dtype is f32:
         wide = to_wide(z)
-        result = cast(apply(Op.SQRT, add(mul(wide[0], wide[0]), mul(wide[1], wide[1]))), f32)
+        result = cast(apply(Op.SQRT, wide[0] * wide[0] + wide[1] * wide[1]), f32)
     else:
         large, small = larger_first(z)
         ratio = ratio_of(large, small)
-        result = mul(large, apply(Op.SQRT, add(number(1, large), mul(ratio, ratio))))
-    return select(either(is_infinite(z[0]), is_infinite(z[1])), number(math.inf, result), result)
+        result = large * apply(Op.SQRT, 1 + ratio * ratio)
+    return select(is_infinite(z[0]) | is_infinite(z[1]), number(math.inf, result), result)
 
 
 def turned(z: Parts) -> Parts:  # i*z
-    return neg(z[1]), z[0]
+    return -z[1], z[0]
 
 
 def turned_back(z: Parts) -> Parts:  # -i*z
-    return z[1], neg(z[0])
+    return z[1], -z[0]

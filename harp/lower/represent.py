@@ -96,13 +96,13 @@ def _by_four_products(node: MapReduce) -> Node:
     """re = sum(re*re) - sum(im*im), im = sum(re*im) + sum(im*re): each a product that panels serve."""
     real = real_of(node.dtype)
     parts = [[_part(operand, op) for op in (Op.REAL, Op.IMAG)] for operand in node.operands]
-    product = apply(Op.MUL, Operand(real, 0), Operand(real, 1))
+    product = Operand(real, 0) * Operand(real, 1)
     sums = [
         MapReduce(node.domain, (parts[0][a], parts[1][b]), product, Reduce.SUM, node.axes)
         for a, b in ((0, 0), (1, 1), (0, 1), (1, 0))
     ]
     x = [Operand(real, k) for k in range(4)]
-    whole = apply(Op.COMPLEX, apply(Op.ADD, x[0], apply(Op.NEG, x[1])), apply(Op.ADD, x[2], x[3]))
+    whole = apply(Op.COMPLEX, x[0] - x[1], x[2] + x[3])
     return MapReduce(node.shape, tuple(sums), whole)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harp.numpy.elementwise import float_map
 from harp.trace.arithmetic import NUMBERS, require, zero_of
 from harp.trace.array import Array
-from harp.trace.expr import Expr, apply, const
+from harp.trace.expr import Expr, apply
 from harp.trace.expr import less_equal as _less_equal
 from harp.trace.expr import select as _select
 from harp.trace.ops import Op
@@ -29,15 +29,15 @@ def sigmoid(x: object) -> Array:
 
 def _minus_magnitude(a: Expr) -> tuple[Expr, Expr]:
     """(a < 0, -|a|)"""
-    is_negative = apply(Op.LT, a, zero_of(a.dtype))
-    return is_negative, _select(is_negative, a, apply(Op.NEG, a))
+    is_negative = a < zero_of(a.dtype)
+    return is_negative, _select(is_negative, a, -a)
 
 
 def _sigmoid(a: Expr) -> Expr:
     is_negative, n = _minus_magnitude(a)
     t = apply(Op.EXP, n)
-    r = apply(Op.RECIP, apply(Op.ADD, const(1, a.dtype), t))
-    return _select(is_negative, apply(Op.MUL, t, r), r)
+    r = apply(Op.RECIP, 1 + t)
+    return _select(is_negative, t * r, r)
 
 
 def softplus(x: object) -> Array:
@@ -48,4 +48,4 @@ def softplus(x: object) -> Array:
 def _softplus(a: Expr) -> Expr:
     is_negative, n = _minus_magnitude(a)
     tail = apply(Op.LOG1P, apply(Op.EXP, n))
-    return _select(is_negative, tail, apply(Op.ADD, a, tail))
+    return _select(is_negative, tail, a + tail)

@@ -69,8 +69,8 @@ def heaviside(x: object, h: object) -> Array:
 
 def _heaviside(x: Expr, h: Expr) -> Expr:
     zero, one = const(0, x.dtype), const(1, x.dtype)
-    step = _select(apply(Op.LT, x, zero), zero, _select(apply(Op.EQ, x, zero), h, one))
-    unknown = apply(Op.NOT, apply(Op.EQ, x, x))
+    step = _select(x < zero, zero, _select(apply(Op.EQ, x, zero), h, one))
+    unknown = ~apply(Op.EQ, x, x)
     return _select(unknown, apply(Op.STOP, x), step) if x.dtype.is_float else step
 
 
@@ -86,25 +86,25 @@ def fmod(a: object, b: object) -> Array:
     require(dtype, "fmod", NUMBERS)
     if dtype.kind is Kind.FLOAT:
         return map_(_fmod, a, b)
-    return map_(_truncated_remainder if dtype.kind is Kind.INT else lambda x, y: apply(Op.MOD, x, y), a, b)
+    return map_(_truncated_remainder if dtype.kind is Kind.INT else lambda x, y: x % y, a, b)
 
 
 def _magnitude(x: Expr) -> Expr:
     """|x|, whose derivative at 0 is 1."""
-    return _select(apply(Op.LT, x, const(0, x.dtype)), apply(Op.NEG, x), x)
+    return _select(x < 0, -x, x)
 
 
 def _fmod(x: Expr, y: Expr) -> Expr:
     zero = const(0, x.dtype)
-    size = apply(Op.MOD, _magnitude(x), _magnitude(y))
-    signed = _select(apply(Op.LT, x, zero), apply(Op.NEG, size), size)
-    stays = apply(Op.AND, apply(Op.EQ, x, zero), apply(Op.NOT, apply(Op.EQ, y, zero)))
-    return _select(apply(Op.AND, stays, apply(Op.EQ, y, y)), x, signed)  # -0.0
+    size = _magnitude(x) % _magnitude(y)
+    signed = _select(x < zero, -size, size)
+    stays = apply(Op.EQ, x, zero) & ~apply(Op.EQ, y, zero)
+    return _select(stays & apply(Op.EQ, y, y), x, signed)  # -0.0
 
 
 def _truncated_remainder(x: Expr, y: Expr) -> Expr:
     zero = const(0, x.dtype)
-    floored = apply(Op.MOD, x, y)
-    opposite = apply(Op.XOR, apply(Op.LT, x, zero), apply(Op.LT, y, zero))
-    moved = apply(Op.AND, opposite, apply(Op.NOT, apply(Op.EQ, floored, zero)))
-    return _select(moved, apply(Op.ADD, floored, apply(Op.NEG, y)), floored)
+    floored = x % y
+    opposite = (x < zero) ^ (y < zero)
+    moved = opposite & ~apply(Op.EQ, floored, zero)
+    return _select(moved, floored - y, floored)

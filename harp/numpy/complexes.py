@@ -56,7 +56,7 @@ def iscomplexobj(x: object) -> bool:
 
 
 def _conj(z: Expr) -> Expr:
-    return apply(Op.COMPLEX, apply(Op.REAL, z), apply(Op.NEG, apply(Op.IMAG, z)))
+    return apply(Op.COMPLEX, apply(Op.REAL, z), -apply(Op.IMAG, z))
 
 
 def _angle(z: Expr) -> Expr:
@@ -91,20 +91,20 @@ def sign(z: Expr) -> Expr:
     zero, one, quarter = (const(number, real_of(z.dtype)) for number in (0, 1, 0.25))
     parts = [apply(part, z) for part in (Op.REAL, Op.IMAG)]
     infinite = [apply(Op.EQ, apply(Op.ABS, part), const(math.inf, zero.dtype)) for part in parts]
-    units = [select(apply(Op.LT, part, zero), const(-1, zero.dtype), const(1, zero.dtype)) for part in parts]
+    units = [select(part < zero, const(-1, zero.dtype), const(1, zero.dtype)) for part in parts]
     far = apply(Op.COMPLEX, *(select(test, unit, zero) for test, unit in zip(infinite, units, strict=True)))
     both, either = apply(Op.AND, *infinite), apply(Op.OR, *infinite)
-    unknown = select(either, both, apply(Op.NOT, apply(Op.EQ, z, z)))
+    unknown = select(either, both, ~apply(Op.EQ, z, z))
     far = select(unknown, const(complex(math.nan, math.nan), z.dtype), far)
     largest = apply(Op.MAX, *(apply(Op.ABS, part) for part in parts))
-    small = scaled(z, select(apply(Op.LT, one, largest), quarter, one))  # the magnitude of z may overflow
+    small = scaled(z, select(one < largest, quarter, one))  # the magnitude of z may overflow
     near = select(apply(Op.EQ, largest, zero), const(0, z.dtype), divided(small, apply(Op.ABS, small)))
-    return select(apply(Op.OR, unknown, either), far, near)
+    return select(unknown | either, far, near)
 
 
 def square_of_magnitude(z: Expr) -> Expr:
     """|z|**2, of the real dtype; x*x for real x."""
     if not z.dtype.is_complex:
-        return apply(Op.MUL, z, z)
+        return z * z
     re, im = apply(Op.REAL, z), apply(Op.IMAG, z)
-    return apply(Op.ADD, apply(Op.MUL, re, re), apply(Op.MUL, im, im))
+    return re * re + im * im

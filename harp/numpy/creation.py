@@ -241,7 +241,7 @@ def _float_range(start: float, stop: float, step: float, dtype: DTypeLike | None
     length = to_index(max(math.ceil((stop - start) / step), 0))
     delta = (start + step) - start  # as it is between the first two elements
     here = cast(Position(loop(0, length)), f64)
-    values = apply(Op.ADD, const(start, f64), apply(Op.MUL, here, const(delta, f64)))
+    values = start + here * delta
     return from_positions((length,), values if dtype is None else cast(values, as_dtype(dtype)))
 
 
@@ -267,9 +267,9 @@ def linspace(
 
     def build(here: Expr, a: Expr, b: Expr) -> Expr:
         position = Operand(here.dtype, 0)
-        delta = apply(Op.ADD, b, apply(Op.NEG, a))
-        step = apply(Op.DIV, delta, cast(Position(intervals), inner))
-        between = apply(Op.ADD, apply(Op.MUL, here, step), a)
+        delta = b - a
+        step = delta / cast(Position(intervals), inner)
+        between = here * step + a
         if not endpoint:
             return between
         last = apply(Op.EQ, position, cast(Position(intervals), position.dtype))

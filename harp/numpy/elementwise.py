@@ -127,22 +127,22 @@ def _to_bool(build: Build, *values: object) -> Array:
 
 def logical_and(a: object, b: object) -> Array:
     """Elementwise `a and b`, as bool; what is not zero is true."""
-    return _to_bool(lambda x, y: apply(Op.AND, x, y), a, b)
+    return _to_bool(lambda x, y: x & y, a, b)
 
 
 def logical_or(a: object, b: object) -> Array:
     """Elementwise `a or b`, as bool; what is not zero is true."""
-    return _to_bool(lambda x, y: apply(Op.OR, x, y), a, b)
+    return _to_bool(lambda x, y: x | y, a, b)
 
 
 def logical_xor(a: object, b: object) -> Array:
     """Elementwise: exactly one of `a` and `b` is true, as bool."""
-    return _to_bool(lambda x, y: apply(Op.XOR, x, y), a, b)
+    return _to_bool(lambda x, y: x ^ y, a, b)
 
 
 def logical_not(a: object) -> Array:
     """Elementwise `not a`, as bool."""
-    return _to_bool(lambda x: apply(Op.NOT, x), a)
+    return _to_bool(lambda x: ~x, a)
 
 
 def _test_float(build: Build, otherwise: bool, a: object) -> Array:
@@ -157,7 +157,7 @@ def isnan(a: object) -> Array:
 
 
 def _is_nan(x: Expr) -> Expr:
-    return apply(Op.NOT, apply(Op.EQ, x, x))
+    return ~apply(Op.EQ, x, x)
 
 
 def _infinity(x: Expr) -> Expr:
@@ -171,7 +171,7 @@ def isinf(a: object) -> Array:
 
 def _is_infinite(x: Expr) -> Expr:
     if x.dtype.is_complex:
-        return apply(Op.OR, _is_infinite(apply(Op.REAL, x)), _is_infinite(apply(Op.IMAG, x)))
+        return _is_infinite(apply(Op.REAL, x)) | _is_infinite(apply(Op.IMAG, x))
     return apply(Op.EQ, apply(Op.ABS, x), _infinity(x))
 
 
@@ -182,8 +182,8 @@ def isfinite(a: object) -> Array:
 
 def _is_finite(x: Expr) -> Expr:
     if x.dtype.is_complex:  # its magnitude may overflow
-        return apply(Op.AND, _is_finite(apply(Op.REAL, x)), _is_finite(apply(Op.IMAG, x)))
-    return apply(Op.LT, apply(Op.ABS, x), _infinity(x))
+        return _is_finite(apply(Op.REAL, x)) & _is_finite(apply(Op.IMAG, x))
+    return apply(Op.ABS, x) < _infinity(x)
 
 
 def float_map(build: Build, *values: object) -> Array:
@@ -272,7 +272,7 @@ def reciprocal(x: object) -> Array:
 def square(x: object) -> Array:
     """Elementwise x * x. Raises DTypeError for bool."""
     require(common_dtype((x,))[0], "square", ARITHMETIC)
-    return map_(lambda a: apply(Op.MUL, a, a), x)
+    return map_(lambda a: a * a, x)
 
 
 def _round(build: Build, x: object) -> Array:
@@ -285,7 +285,7 @@ def _floor(a: Expr) -> Expr:
 
 
 def _ceil(a: Expr) -> Expr:  # -floor(-x), which keeps the sign of a zero
-    return apply(Op.NEG, _floor(apply(Op.NEG, a)))
+    return -_floor(-a)
 
 
 def floor(x: object) -> Array:
@@ -300,7 +300,7 @@ def ceil(x: object) -> Array:
 
 def trunc(x: object) -> Array:
     """Elementwise rounding towards zero, in the same dtype; integers and bool stay as they are."""
-    return _round(lambda a: _select(apply(Op.LT, a, zero_of(a.dtype)), _ceil(a), _floor(a)), x)
+    return _round(lambda a: _select(a < zero_of(a.dtype), _ceil(a), _floor(a)), x)
 
 
 def round(x: object, decimals: int = 0) -> Array:
@@ -336,12 +336,12 @@ def _to_tens(a: Expr, places: int) -> Expr:
             raise ArgumentError(f"round of {a.dtype.numpy} to {10**places} does not fit the dtype{place()}")
         return const(0, a.dtype)
     unit, one = const(10**places, a.dtype), const(1, a.dtype)
-    below = apply(Op.FLOORDIV, a, unit)
-    rest = apply(Op.MOD, a, unit)
-    left = apply(Op.ADD, unit, apply(Op.NEG, rest))
-    is_odd = apply(Op.EQ, apply(Op.AND, below, one), one)
-    up = apply(Op.OR, apply(Op.LT, left, rest), apply(Op.AND, apply(Op.EQ, left, rest), is_odd))
-    return apply(Op.MUL, _select(up, apply(Op.ADD, below, one), below), unit)
+    below = a // unit
+    rest = a % unit
+    left = unit - rest
+    is_odd = apply(Op.EQ, below & one, one)
+    up = (left < rest) | apply(Op.EQ, left, rest) & is_odd
+    return _select(up, below + one, below) * unit
 
 
 def _half_to_even(a: Expr) -> Expr:
@@ -358,10 +358,10 @@ def _sign(a: Expr) -> Expr:
     zero, one = zero_of(a.dtype), const(1, a.dtype)
     if a.dtype.is_complex:
         return complexes.sign(a)
-    positive = _select(apply(Op.LT, zero, a), one, zero)
+    positive = _select(zero < a, one, zero)
     if a.dtype.kind is Kind.UINT:
         return positive
-    result = _select(apply(Op.LT, a, zero), const(-1, a.dtype), positive)
+    result = _select(a < zero, const(-1, a.dtype), positive)
     return _select(_is_nan(a), const(math.nan, a.dtype), result) if a.dtype.is_float else result
 
 

@@ -16,7 +16,6 @@ from harp.trace.arithmetic import INTEGERS, NUMBERS, equal, not_equal, power, re
 from harp.trace.array import Array, marked
 from harp.trace.dtypes import DType, Kind, bool_, computing, i32, i64, u64
 from harp.trace.expr import Expr, apply, cast, const, select
-from harp.trace.formulas import add, mul, sub
 from harp.trace.ops import Op
 from harp.trace.primitives import as_array, common_dtype, map_
 from harp.trace.sites import where
@@ -37,9 +36,9 @@ def _scaled(x: Expr, exponent: Expr) -> Expr:
     for _ in range(3):
         part = apply(Op.MAX, apply(Op.MIN, rest, const(high, i64)), const(low, i64))
         factors.append(_power_of_two(part, x.dtype))
-        rest = sub(rest, part)
+        rest = rest - part
     for factor in reversed(factors):
-        x = mul(x, factor)
+        x = x * factor
     return x
 
 
@@ -70,17 +69,17 @@ def _parts(x: Expr) -> tuple[Expr, Expr]:
     zero, one, half = (const(number, x.dtype) for number in (0, 1, 0.5))
     lowest, _, shift = _EXPONENTS[x.dtype]
     size = apply(Op.ABS, x)
-    regular = apply(Op.AND, apply(Op.LT, zero, size), apply(Op.LT, size, const(math.inf, x.dtype)))
-    small = apply(Op.LT, size, const(2.0**lowest, x.dtype))
+    regular = (zero < size) & (size < math.inf)
+    small = size < (2.0**lowest)
     scale = select(small, const(2.0**shift, x.dtype), one)
-    normal = select(regular, apply(Op.STOP, mul(size, scale)), half)
+    normal = select(regular, apply(Op.STOP, size * scale), half)
     # A logarithm beside an integer may be rounded to it: one step up or down.
-    guess = add(cast(apply(Op.FLOOR, apply(Op.LOG2, normal)), i64), const(1, i64))
-    mantissa = _scaled(normal, apply(Op.NEG, guess))
-    up, down = apply(Op.NOT, apply(Op.LT, mantissa, one)), apply(Op.LT, mantissa, half)
+    guess = cast(apply(Op.FLOOR, apply(Op.LOG2, normal)), i64) + 1
+    mantissa = _scaled(normal, -guess)
+    up, down = ~(mantissa < one), mantissa < half
     step = select(up, const(1, i64), select(down, const(-1, i64), const(0, i64)))
-    exponent = add(guess, add(step, select(small, const(-shift, i64), const(0, i64))))
-    value = _scaled(x, apply(Op.NEG, exponent))
+    exponent = guess + (step + select(small, const(-shift, i64), const(0, i64)))
+    value = _scaled(x, -exponent)
     return select(regular, value, x), select(regular, exponent, const(0, i64))
 
 
@@ -113,7 +112,7 @@ def modf(x: object) -> tuple[Array, Array]:
     whole = trunc(array)
 
     def fraction(a: Expr, b: Expr) -> Expr:
-        rest = sub(a, b)
+        rest = a - b
         exact = select(apply(Op.EQ, apply(Op.ABS, a), const(math.inf, a.dtype)), const(0, a.dtype), rest)
         return apply(Op.COPYSIGN, exact, apply(Op.STOP, a))
 
@@ -191,15 +190,15 @@ def _count_bits(x: Expr) -> Expr:
     """Sums of neighbours: of bits, of pairs, of fours; then of all bytes by a product."""
 
     def masked(a: Expr, mask: int) -> Expr:
-        return apply(Op.AND, a, const(mask, u64))
+        return a & mask
 
     def shifted(a: Expr, by: int) -> Expr:
-        return apply(Op.SHR, a, const(by, u64))
+        return a >> const(by, u64)
 
-    pairs = add(masked(x, 0x5555555555555555), masked(shifted(x, 1), 0x5555555555555555))
-    fours = add(masked(pairs, 0x3333333333333333), masked(shifted(pairs, 2), 0x3333333333333333))
-    eights = masked(add(fours, shifted(fours, 4)), 0x0F0F0F0F0F0F0F0F)
-    return cast(shifted(mul(eights, const(0x0101010101010101, u64)), 56), dtypes.u8)
+    pairs = masked(x, 0x5555555555555555) + masked(shifted(x, 1), 0x5555555555555555)
+    fours = masked(pairs, 0x3333333333333333) + masked(shifted(pairs, 2), 0x3333333333333333)
+    eights = masked(fours + shifted(fours, 4), 0x0F0F0F0F0F0F0F0F)
+    return cast(shifted(eights * 0x0101010101010101, 56), dtypes.u8)
 
 
 def _is_end(sign: int, name: str, x: object) -> Array:

@@ -16,7 +16,7 @@ from harp.numpy.elementwise import float_map
 from harp.trace.array import Array
 from harp.trace.dtypes import f64
 from harp.trace.expr import Expr, apply, cast, const, select
-from harp.trace.formulas import add, mul, sub
+from harp.trace.formulas import add
 from harp.trace.ops import Op
 
 # log(Gamma(2 + d)) / d for |d| <= 1/2, the highest power first: near-minimax, by interpolation at Chebyshev's points.
@@ -43,14 +43,10 @@ def _number(value: float) -> Expr:
     return const(value, f64)
 
 
-def _less(a: Expr, b: float) -> Expr:
-    return apply(Op.LT, a, _number(b))
-
-
 def _polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
     value = _number(coefficients[0])
     for c in coefficients[1:]:
-        value = add(mul(value, x), _number(c))
+        value = value * x + c
     return value
 
 
@@ -93,7 +89,7 @@ def betaln(a: object, b: object) -> Array:
 
     def build(x: Expr, y: Expr) -> Expr:
         p, q = cast(x, f64), cast(y, f64)
-        turned = apply(Op.LT, q, p)
+        turned = q < p
         return cast(_betaln(select(turned, q, p), select(turned, p, q)), x.dtype)
 
     return float_map(build, a, b)
@@ -101,52 +97,48 @@ def betaln(a: object, b: object) -> Array:
 
 def _betaln(low: Expr, high: Expr) -> Expr:
     """Of arguments in order."""
-    total = add(low, high)
-    far = apply(Op.NOT, apply(Op.OR, _less(high, _FAR), _less(total, _FAR)))
+    total = low + high
+    far = ~((high < _FAR) | (total < _FAR))
     endless = apply(Op.EQ, high, _number(math.inf))
-    far = apply(Op.AND, far, apply(Op.NOT, endless))
-    both = apply(Op.AND, far, apply(Op.NOT, _less(low, _FAR)))
+    far = far & ~endless
+    both = far & ~(low < _FAR)
     a, b = select(far, low, _number(1)), select(far, high, _number(_FAR))
-    skipped = apply(Op.OR, far, endless)
+    skipped = far | endless
     one, other = select(skipped, _number(1), high), select(skipped, _number(1), total)
-    plain = sub(_gammaln(one), _gammaln(other))
-    value = add(_gammaln(select(apply(Op.OR, both, endless), _number(1), low)), select(far, _difference(a, b), plain))
+    plain = _gammaln(one) - _gammaln(other)
+    value = _gammaln(select(both | endless, _number(1), low)) + select(far, _difference(a, b), plain)
     value = select(both, _both_far(select(both, a, _number(_FAR)), b), value)
     # B(a, b) goes as b**-a, whose derivative by a is the same infinity
-    return select(endless, apply(Op.NEG, mul(low, apply(Op.STOP, high))), value)
+    return select(endless, -(low * apply(Op.STOP, high)), value)
 
 
 def _difference(a: Expr, b: Expr) -> Expr:
     """gammaln(b) - gammaln(a + b), for b and a + b from 8 on."""
-    total = add(a, b)
-    grown = mul(sub(total, _number(0.5)), apply(Op.LOG1P, apply(Op.DIV, a, b)))
-    main = add(grown, mul(a, sub(apply(Op.LOG, b), _number(1))))
-    return sub(sub(_rest(b), _rest(total)), main)
+    total = a + b
+    grown = (total - 0.5) * apply(Op.LOG1P, a / b)
+    main = grown + a * (apply(Op.LOG, b) - 1)
+    return _rest(b) - _rest(total) - main
 
 
 def _both_far(a: Expr, b: Expr) -> Expr:
     """The logarithm of the beta function for 8 <= a <= b: all large terms are negative."""
-    large = add(
-        mul(sub(a, _number(0.5)), apply(Op.LOG1P, apply(Op.DIV, b, a))),
-        mul(b, apply(Op.LOG1P, apply(Op.DIV, a, b))),
-        mul(_number(0.5), apply(Op.LOG, b)),
-    )
-    rest = sub(add(_rest(a), _rest(b)), _rest(add(a, b)))
-    return sub(add(_number(_HALF_LOG_TWO_PI), rest), large)
+    large = (a - 0.5) * apply(Op.LOG1P, b / a) + b * apply(Op.LOG1P, a / b) + 0.5 * apply(Op.LOG, b)
+    rest = _rest(a) + _rest(b) - _rest(a + b)
+    return _HALF_LOG_TWO_PI + rest - large
 
 
 def _rest(x: Expr) -> Expr:
     """1/(12x) - ...: what Stirling's series adds to the logarithms."""
     inverse = apply(Op.RECIP, x)
-    return mul(inverse, _polynomial(mul(inverse, inverse), _STIRLING))
+    return inverse * _polynomial(inverse * inverse, _STIRLING)
 
 
 def _reflected(x: Expr) -> tuple[Expr, Expr, Expr]:
     """Whether x is below 0, x or 1 - x, and how far x is above the nearest integer, exactly."""
-    down = sub(x, apply(Op.FLOOR, x))
-    up = add(x, apply(Op.FLOOR, apply(Op.NEG, x)))  # less the integer above
-    below = _less(x, 0)
-    return below, select(below, sub(_number(1), x), x), select(_less(down, 0.5), down, up)
+    down = x - apply(Op.FLOOR, x)
+    up = x + apply(Op.FLOOR, -x)  # less the integer above
+    below = x < 0
+    return below, select(below, 1 - x, x), select(down < 0.5, down, up)
 
 
 def _gammaln(x: Expr) -> Expr:
@@ -155,21 +147,21 @@ def _gammaln(x: Expr) -> Expr:
     value = _positive(size)
     # |sin(pi x)| by the distance from the nearest integer
     distance = apply(Op.ABS, fraction)
-    sine = apply(Op.SIN, mul(_number(math.pi), select(below, distance, _number(0.5))))
-    mirrored = sub(sub(_number(math.log(math.pi)), apply(Op.LOG, sine)), value)
+    sine = apply(Op.SIN, math.pi * select(below, distance, _number(0.5)))
+    mirrored = _number(math.log(math.pi)) - apply(Op.LOG, sine) - value
     # Its derivative at infinity is x itself, of which there is none.
-    return select(endless, mul(x, apply(Op.STOP, x)), select(below, mirrored, value))
+    return select(endless, x * apply(Op.STOP, x), select(below, mirrored, value))
 
 
 def _positive(x: Expr) -> Expr:
-    far = apply(Op.NOT, _less(x, _FAR))
+    far = ~(x < _FAR)
     return select(far, _stirling(select(far, x, _number(_FAR))), _near(select(far, _number(2), x)))
 
 
 def _stirling(x: Expr) -> Expr:
     """(x - 1/2) (log x - 1) + log(2 pi)/2 - 1/2 + 1/(12x) - ..."""
-    main = mul(sub(x, _number(0.5)), sub(apply(Op.LOG, x), _number(1)))
-    return add(main, add(_number(_HALF_LOG_TWO_PI - 0.5), _rest(x)))
+    main = (x - 0.5) * (apply(Op.LOG, x) - 1)
+    return main + (_number(_HALF_LOG_TWO_PI - 0.5) + _rest(x))
 
 
 def _near(x: Expr) -> Expr:
@@ -177,30 +169,30 @@ def _near(x: Expr) -> Expr:
     up = _number(1)
     rest = x
     for _ in range(_FAR - 2):  # 7.9 -> 1.9
-        above = apply(Op.NOT, _less(rest, 2.5))
-        lower = sub(rest, _number(1))
-        up, rest = select(above, mul(up, lower), up), select(above, lower, rest)
-    least, less_than_most = _less(x, 0.5), _less(x, 1.5)
-    distance = select(least, x, select(less_than_most, sub(x, _number(1)), sub(rest, _number(2))))
-    down = select(least, mul(x, add(x, _number(1))), select(less_than_most, x, _number(1)))
-    value = mul(distance, _polynomial(distance, [float.fromhex(c) for c in _NEAR_TWO]))
-    return add(value, select(less_than_most, apply(Op.NEG, apply(Op.LOG, down)), apply(Op.LOG, up)))
+        above = ~(rest < 2.5)
+        lower = rest - 1
+        up, rest = select(above, up * lower, up), select(above, lower, rest)
+    least, less_than_most = x < 0.5, x < 1.5
+    distance = select(least, x, select(less_than_most, x - 1, rest - 2))
+    down = select(least, x * (x + 1), select(less_than_most, x, _number(1)))
+    value = distance * _polynomial(distance, [float.fromhex(c) for c in _NEAR_TWO])
+    return value + select(less_than_most, -apply(Op.LOG, down), apply(Op.LOG, up))
 
 
 def _digamma(x: Expr) -> Expr:
     below, size, fraction = _reflected(x)
-    near = _less(size, _FAR)
+    near = size < _FAR
     small = select(near, size, _number(1))
-    shifted = select(near, add(size, _number(_FAR)), size)
+    shifted = select(near, size + _FAR, size)
     inverse = apply(Op.RECIP, shifted)
-    square = mul(inverse, inverse)
-    series = mul(square, _polynomial(square, _SLOPES))
-    value = sub(sub(apply(Op.LOG, shifted), mul(_number(0.5), inverse)), series)
-    steps = add(*(apply(Op.RECIP, add(small, _number(k))) for k in range(_FAR)))
-    value = select(near, sub(value, steps), value)
+    square = inverse * inverse
+    series = square * _polynomial(square, _SLOPES)
+    value = apply(Op.LOG, shifted) - 0.5 * inverse - series
+    steps = add(*(apply(Op.RECIP, small + k) for k in range(_FAR)))
+    value = select(near, value - steps, value)
     # pi / tan(pi x), by the distance from the nearest integer
-    angle = mul(_number(math.pi), select(below, fraction, _number(0.25)))
+    angle = math.pi * select(below, fraction, _number(0.25))
     tangent = apply(Op.TAN, angle)
-    mirrored = sub(value, apply(Op.DIV, _number(math.pi), tangent))
-    pole = apply(Op.AND, apply(Op.EQ, fraction, _number(0)), _less(x, 0.5))
+    mirrored = value - math.pi / tangent
+    pole = apply(Op.EQ, fraction, _number(0)) & (x < 0.5)
     return select(pole, _number(math.nan), select(below, mirrored, value))

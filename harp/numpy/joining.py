@@ -14,12 +14,11 @@ from harp.trace.arithmetic import in_common
 from harp.trace.array import Array, from_numpy, node_of
 from harp.trace.division import floordiv, minimum, relu
 from harp.trace.division import mod as index_mod
-from harp.trace.expr import Expr, Operand, Position, apply, const, select
+from harp.trace.expr import Expr, Operand, Position, const, select
 from harp.trace.index import ONE, ZERO, Index, loop
 from harp.trace.indexing import getitem, integer
 from harp.trace.levels import current
 from harp.trace.node import MapReduce, Node, Shape
-from harp.trace.ops import Op
 from harp.trace.primitives import (
     as_array,
     as_integer,
@@ -150,7 +149,7 @@ def _join(nodes: Sequence[Node], offsets: Sequence[Index], shape: Shape, along: 
 
     result: Expr = Operand(padded[-1].dtype, len(padded) - 1)
     for k in range(len(padded) - 2, -1, -1):
-        inside = apply(Op.LT, here, Position(offsets[k + 1]))
+        inside = here < Position(offsets[k + 1])
         result = select(inside, Operand(padded[k].dtype, k), result)
     return MapReduce(shape, tuple(padded), result)
 

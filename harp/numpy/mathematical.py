@@ -12,7 +12,7 @@ from collections.abc import Callable
 from harp.errors import DTypeError
 from harp.numpy.elementwise import float_map
 from harp.trace.array import Array, marked
-from harp.trace.dtypes import Kind, bool_, computing, real_of
+from harp.trace.dtypes import Kind, bool_, computing
 from harp.trace.expr import Expr, apply, cast, const
 from harp.trace.expr import select as _select
 from harp.trace.ops import Op
@@ -97,7 +97,7 @@ def _is_negative(a: Expr, kind: Kind) -> Expr:
     if kind in (Kind.BOOL, Kind.UINT):
         return const(False, bool_)
     signed = apply(Op.COPYSIGN, const(1, a.dtype), a) if kind is Kind.FLOAT else a
-    return apply(Op.LT, signed, const(0, a.dtype))
+    return signed < 0
 
 
 def _widened(build: Callable[..., Expr]) -> Callable[..., Expr]:
@@ -113,24 +113,24 @@ def _widened(build: Callable[..., Expr]) -> Callable[..., Expr]:
 def _larger_and_distance(a: Expr, b: Expr) -> tuple[Expr, Expr]:
     """max(a, b) and -|a - b|, which is 0 for equal infinities, that share the derivative. At other ties all derivatives
     are those from one side, on which what is made of both is smooth."""
-    is_less = apply(Op.LT, a, b)
+    is_less = a < b
     large, small = _select(is_less, b, a), _select(is_less, a, b)
     infinite = apply(Op.EQ, apply(Op.ABS, large), const(math.inf, a.dtype))
-    both = apply(Op.AND, infinite, apply(Op.EQ, a, b))
-    middle = apply(Op.MUL, apply(Op.ADD, a, b), const(0.5, a.dtype))
-    distance = _select(both, const(0, a.dtype), apply(Op.ADD, small, apply(Op.NEG, large)))
+    both = infinite & apply(Op.EQ, a, b)
+    middle = (a + b) * 0.5
+    distance = _select(both, const(0, a.dtype), small - large)
     return _select(both, middle, large), distance
 
 
 def _logaddexp(a: Expr, b: Expr) -> Expr:
     large, distance = _larger_and_distance(a, b)
-    return apply(Op.ADD, large, apply(Op.LOG1P, apply(Op.EXP, distance)))
+    return large + apply(Op.LOG1P, apply(Op.EXP, distance))
 
 
 def _logaddexp2(a: Expr, b: Expr) -> Expr:
     large, distance = _larger_and_distance(a, b)
     natural = apply(Op.LOG1P, apply(Op.EXP2, distance))
-    return apply(Op.ADD, large, apply(Op.MUL, natural, const(1 / math.log(2), a.dtype)))
+    return large + natural * (1 / math.log(2))
 
 
 def logaddexp(x: object, y: object) -> Array:
@@ -150,7 +150,7 @@ def logaddexp2(x: object, y: object) -> Array:
 
 def _scaled(factor: float, text: str, name: str) -> _Function:
     def function(x: object) -> Array:
-        return float_map(_widened(lambda a: apply(Op.MUL, a, const(factor, a.dtype))), x)
+        return float_map(_widened(lambda a: a * factor), x)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = text
@@ -175,15 +175,15 @@ def sinc(x: object) -> Array:
 
 def _sinc(x: Expr) -> Expr:
     one = const(1, x.dtype)
-    y = apply(Op.MUL, x, const(math.pi, x.dtype))
-    near = apply(Op.LT, apply(Op.ABS, y), const(1, real_of(x.dtype)))
+    y = x * math.pi
+    near = apply(Op.ABS, y) < 1
     inside, outside = (
         _select(near, y, one),
         _select(near, one, y),
     )  # no derivative of the part that is not chosen is NaN
-    square = apply(Op.MUL, inside, inside)
+    square = inside * inside
     value: Expr = const(_SINC[0], x.dtype)
     for c in _SINC[1:]:
-        value = apply(Op.ADD, apply(Op.MUL, value, square), const(c, x.dtype))
-    far = apply(Op.DIV, apply(Op.SIN, outside), outside)
+        value = value * square + c
+    far = apply(Op.SIN, outside) / outside
     return _select(near, value, far)

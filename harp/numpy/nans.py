@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 
 from harp.errors import DTypeError
 from harp.numpy.complexes import square_of_magnitude
@@ -17,7 +18,6 @@ from harp.trace import dtypes
 from harp.trace.arithmetic import divide, equal, less, subtract
 from harp.trace.array import Array
 from harp.trace.dtypes import DTypeLike, as_dtype, real_of
-from harp.trace.formulas import sub
 from harp.trace.primitives import as_array, map_, normalize_axes
 from harp.trace.sites import where
 
@@ -142,7 +142,7 @@ def nanvar(
     target = _target("nanvar or nanstd", array, dtype)
     inner = dtypes.computing(target)
     wide = array.astype(inner)
-    distance = map_(sub, _replaced(wide, 0), nanmean(wide, axis, keepdims=True))
+    distance = map_(operator.sub, _replaced(wide, 0), nanmean(wide, axis, keepdims=True))
     squares = map_(square_of_magnitude, distance)
     left = subtract(_count(wide, axis, keepdims, inner), ddof)
     total = sum(choose(isnan(wide), 0, squares), axis, keepdims=keepdims)

@@ -79,15 +79,15 @@ def _between(a: Expr, b: Expr, t: Expr) -> Expr:
     The derivatives are 1-t and t in both cases: what is not chosen is computed from zeros.
     """
     one, zero = const(1, t.dtype), const(0, t.dtype)
-    left = apply(Op.ADD, one, apply(Op.NEG, t))
-    finite = apply(Op.AND, *(apply(Op.LT, apply(Op.ABS, e), const(math.inf, e.dtype)) for e in (a, b)))
+    left = one - t
+    finite = apply(Op.AND, *(apply(Op.ABS, e) < math.inf for e in (a, b)))
     low, high = (select(finite, e, zero) for e in (a, b))
-    apart = apply(Op.ADD, high, apply(Op.NEG, low))
-    up = apply(Op.ADD, low, apply(Op.MUL, apart, t))
-    down = apply(Op.ADD, high, apply(Op.NEG, apply(Op.MUL, apart, left)))
-    near = select(apply(Op.LT, t, const(0.5, t.dtype)), up, down)
+    apart = high - low
+    up = low + apart * t
+    down = high - apart * left
+    near = select(t < 0.5, up, down)
     share = select(apply(Op.EQ, t, zero), zero, b)
-    far = apply(Op.ADD, apply(Op.MUL, a, left), apply(Op.MUL, share, t))
+    far = a * left + share * t
     return select(finite, near, far)
 
 
@@ -125,7 +125,7 @@ def _number(value: float) -> Expr:
 
 
 def _if_any(t: Expr, low: Expr) -> Expr:
-    return select(apply(Op.LT, _number(0), t), _number(1), _number(0))
+    return select(_number(0) < t, _number(1), _number(0))
 
 
 def _none(t: Expr, low: Expr) -> Expr:
@@ -133,16 +133,16 @@ def _none(t: Expr, low: Expr) -> Expr:
 
 
 def _half_if_any(t: Expr, low: Expr) -> Expr:
-    return select(apply(Op.LT, _number(0), t), _number(0.5), _number(0))
+    return select(_number(0) < t, _number(0.5), _number(0))
 
 
 def _half_or_all(t: Expr, low: Expr) -> Expr:
-    return select(apply(Op.LT, _number(0), t), _number(1), _number(0.5))
+    return select(_number(0) < t, _number(1), _number(0.5))
 
 
 def _nearest(t: Expr, low: Expr) -> Expr:
     """The nearer one, of two equally near ones the one with an even number."""
-    return _nearer(t, apply(Op.NOT, _is_even(low)))
+    return _nearer(t, ~_is_even(low))
 
 
 def _nearest_from_one(t: Expr, low: Expr) -> Expr:
@@ -151,12 +151,12 @@ def _nearest_from_one(t: Expr, low: Expr) -> Expr:
 
 
 def _nearer(t: Expr, tie_up: Expr) -> Expr:
-    up = apply(Op.OR, apply(Op.LT, _number(0.5), t), apply(Op.AND, apply(Op.EQ, t, _number(0.5)), tie_up))
+    up = (_number(0.5) < t) | apply(Op.EQ, t, _number(0.5)) & tie_up
     return select(up, _number(1), _number(0))
 
 
 def _is_even(whole: Expr) -> Expr:
-    halved = apply(Op.MUL, whole, _number(0.5))
+    halved = whole * _number(0.5)
     return apply(Op.EQ, apply(Op.FLOOR, halved), halved)
 
 
@@ -233,7 +233,7 @@ def _place(how: _Method, parts: Array, count: object) -> tuple[Array, Array]:
     else:
         exact = subtract(add(multiply(parts, count), add(multiply(parts, 1 - how.a - how.b), how.a)), 1)
     below = floor(exact)
-    share = map_(lambda p, low: how.share(apply(Op.ADD, p, apply(Op.NEG, low)), low), exact, below, to=f64)
+    share = map_(lambda p, low: how.share(p - low, low), exact, below, to=f64)
     last = subtract(count, 1)
     inside = logical_and(greater_equal(exact, 0.0), less_equal_(exact, last))
     return clip(clip(below, None, last), 0).astype(i64), choose(inside, share, 0.0)
@@ -264,7 +264,7 @@ def median(x: object, axis: object = None, keepdims: bool = False) -> Array:
     low, high = floordiv(_length(ordered) - 1, 2), floordiv(_length(ordered), 2)
 
     def middle(a: Expr, b: Expr) -> Expr:
-        mean = apply(Op.DIV, apply(Op.ADD, a, b), const(2, a.dtype))
+        mean = (a + b) / 2
         even = apply(Op.EQ, Position(high - low), const(0, i64)) if high is not low else const(True, bool_)
         return select(even, a, mean)
 

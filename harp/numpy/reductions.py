@@ -114,8 +114,8 @@ def _first(reduce: Reduce, name: str, x: object, axis: object, keepdims: bool) -
         here, count = loop(axes[0], shape[axes[0]]), shape[axes[0]]
 
     def build(e: Expr, extremum: Expr) -> Expr:
-        nan = apply(Op.NOT, apply(Op.EQ, e, e))
-        found = apply(Op.OR, apply(Op.EQ, e, extremum), nan) if e.dtype.is_float else apply(Op.EQ, e, extremum)
+        nan = ~apply(Op.EQ, e, e)
+        found = apply(Op.EQ, e, extremum) | nan if e.dtype.is_float else apply(Op.EQ, e, extremum)
         return select(found, Position(here), Position(count))
 
     expanded = view.expand(node_of(best), shape, [k in axes for k in range(len(shape))])
@@ -177,7 +177,7 @@ def _over(total: Array, count: object, target: DType) -> Array:
     if target.is_complex:
         real = real_of(target)
         return map_(complexes.divided, total, count, to=(target, real))
-    return map_(lambda s, n: apply(Op.DIV, s, n), total, count, to=target)
+    return map_(lambda s, n: s / n, total, count, to=target)
 
 
 def var(
@@ -204,7 +204,7 @@ def _variance(array: Array, axes: Sequence[int], target: DType, ddof: object, ke
     centre = mean(array, axes, dtype=target, keepdims=True)
 
     def distance(e: Expr, m: Expr) -> Expr:
-        return apply(Op.ADD, e, apply(Op.NEG, m))
+        return e - m
 
     distances = map_(distance, array, centre, to=target)
     squares = _fold(Reduce.SUM, distances, axes, keepdims, complexes.square_of_magnitude)
@@ -239,7 +239,7 @@ def _shift(array: Array, axes: Sequence[int]) -> Array:
     """The maximum along axes, kept, through which no derivative flows; 0 where it is not finite."""
 
     def finite(e: Expr) -> Expr:
-        is_finite = apply(Op.LT, apply(Op.ABS, e), const(math.inf, e.dtype))
+        is_finite = apply(Op.ABS, e) < math.inf
         return apply(Op.STOP, select(is_finite, e, const(0, e.dtype)))
 
     largest = _fold(Reduce.MAX, array, axes, True, lambda e: e)

@@ -49,11 +49,11 @@ def logit(x: object) -> Array:
 
     def build(a: Expr) -> Expr:
         # near 1/2 by 1 - 2x, of which the result is an odd function: 2 atanh(2x - 1)
-        distance = apply(Op.ADD, apply(Op.ADD, a, const(-0.5, a.dtype)), apply(Op.ADD, a, const(-0.5, a.dtype)))
-        near = apply(Op.LT, apply(Op.ABS, distance), const(0.5, a.dtype))
-        middle = apply(Op.MUL, const(2, a.dtype), apply(Op.ATANH, select(near, distance, const(0, a.dtype))))
+        distance = a + (-0.5) + (a + (-0.5))
+        near = apply(Op.ABS, distance) < 0.5
+        middle = 2 * apply(Op.ATANH, select(near, distance, const(0, a.dtype)))
         outside = select(near, const(0.25, a.dtype), a)
-        ends = apply(Op.ADD, apply(Op.LOG, outside), apply(Op.NEG, apply(Op.LOG1P, apply(Op.NEG, outside))))
+        ends = apply(Op.LOG, outside) - apply(Op.LOG1P, -outside)
         return select(near, middle, ends)
 
     return float_map(build, x)
@@ -63,10 +63,10 @@ def _times_log(log: Op, x: Expr, y: Expr) -> Expr:
     """x * log(y), and 0 where x is 0 and y a number; the derivative by x is log(y), there 0 if that is not finite."""
     zero, one = const(0, x.dtype), const(1, x.dtype)
     edge = zero if log is Op.LOG else const(-1, x.dtype)
-    finite = apply(Op.AND, apply(Op.LT, edge, y), apply(Op.LT, y, const(math.inf, y.dtype)))
-    lost = apply(Op.AND, apply(Op.EQ, x, zero), apply(Op.NOT, finite))
-    lost = apply(Op.AND, lost, apply(Op.EQ, y, y))
-    return select(lost, zero, apply(Op.MUL, x, apply(log, select(lost, one, y))))
+    finite = (edge < y) & (y < math.inf)
+    lost = apply(Op.EQ, x, zero) & ~finite
+    lost = lost & apply(Op.EQ, y, y)
+    return select(lost, zero, x * apply(log, select(lost, one, y)))
 
 
 def xlogy(x: object, y: object) -> Array:

@@ -10,7 +10,6 @@ from harp.random.streams import draw
 from harp.trace.array import Array
 from harp.trace.dtypes import DType, DTypeLike, f64
 from harp.trace.expr import apply
-from harp.trace.formulas import neg
 from harp.trace.ops import Op
 from harp.trace.primitives import to_shape
 
@@ -50,4 +49,4 @@ def waiting(dtype: DType) -> Build:
 @cache
 def _extreme(dtype: DType) -> Build:
     """-log(-log(u))"""
-    return lambda a, b: neg(apply(Op.LOG, minus_log(a, b, dtype)))
+    return lambda a, b: -apply(Op.LOG, minus_log(a, b, dtype))

@@ -8,8 +8,7 @@ from __future__ import annotations
 from harp.errors import DTypeError
 from harp.random.threefry import word
 from harp.trace.dtypes import DType, as_dtype, f32, f64, i32
-from harp.trace.expr import Expr, apply, cast, const, select
-from harp.trace.formulas import add, mul, neg, number
+from harp.trace.expr import Expr, apply, cast, select
 from harp.trace.ops import Op
 from harp.trace.sites import where
 
@@ -27,40 +26,40 @@ def float_dtype(name: str, dtype: object) -> DType:
 def unit(a: Expr, b: Expr, dtype: DType) -> Expr:
     """0 <= u < 1 from the leading 24 bits (float32) or 53 bits (float64): all multiples of 2**-24 or 2**-53."""
     if dtype is f32:
-        return mul(_signed(_top(a, 24), f32), number(2.0**-24, f32))
+        return _signed(_top(a, 24), f32) * (2.0**-24)
     high, low = _signed(_top(a, 27), f64), _signed(_top(b, 26), f64)
-    return mul(add(mul(high, number(2.0**26, f64)), low), number(2.0**-53, f64))
+    return (high * (2.0**26) + low) * (2.0**-53)
 
 
 def positive(a: Expr, b: Expr | None, dtype: DType) -> Expr:
     """0 < u <= 1 from 32 or 64 bits, with all digits that the dtype has: small numbers have small steps."""
-    high = mul(cast(a, dtype), number(2.0**-32, dtype))
+    high = cast(a, dtype) * (2.0**-32)
     if b is None:
-        return add(high, number(2.0**-33, dtype))
-    return add(high, _low(b, dtype))
+        return high + (2.0**-33)
+    return high + _low(b, dtype)
 
 
 def halves(a: Expr, b: Expr, dtype: DType) -> tuple[Expr, Expr]:
     """(a coin, 0 < v <= 1/2) from 64 bits: u is v or 1 - v, so that both ends of the interval have small steps."""
-    coin = apply(Op.LT, cast(a, i32), const(0, i32))
-    rest = apply(Op.AND, a, word(0x7FFFFFFF))
-    return coin, add(mul(_signed(rest, dtype), number(2.0**-32, dtype)), _low(b, dtype))
+    coin = cast(a, i32) < 0
+    rest = a & word(0x7FFFFFFF)
+    return coin, _signed(rest, dtype) * (2.0**-32) + _low(b, dtype)
 
 
 def symmetric(a: Expr, b: Expr | None, dtype: DType) -> Expr:
     """-1 <= s <= 1 from 32 or 64 bits."""
-    high = mul(_signed(a, dtype), number(2.0**-31, dtype))
-    return high if b is None else add(high, mul(cast(b, dtype), number(2.0**-63, dtype)))
+    high = _signed(a, dtype) * (2.0**-31)
+    return high if b is None else high + cast(b, dtype) * (2.0**-63)
 
 
 def minus_log(a: Expr, b: Expr, dtype: DType) -> Expr:
     """-log(u) > 0 for a uniform u, accurate at both ends: the exponential distribution from 64 bits."""
     coin, v = halves(a, b, dtype)
-    return neg(select(coin, apply(Op.LOG, v), apply(Op.LOG1P, neg(v))))
+    return -select(coin, apply(Op.LOG, v), apply(Op.LOG1P, -v))
 
 
 def _top(a: Expr, bits: int) -> Expr:
-    return apply(Op.SHR, a, word(32 - bits))
+    return a >> word(32 - bits)
 
 
 def _signed(a: Expr, dtype: DType) -> Expr:
@@ -70,4 +69,4 @@ def _signed(a: Expr, dtype: DType) -> Expr:
 
 def _low(b: Expr, dtype: DType) -> Expr:
     """A word below 2**-32, never 0."""
-    return mul(add(cast(b, dtype), number(0.5, dtype)), number(2.0**-64, dtype))
+    return (cast(b, dtype) + 0.5) * (2.0**-64)

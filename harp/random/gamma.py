@@ -22,7 +22,7 @@ from harp.random.streams import checked, derived, draw, key_numbers
 from harp.trace.array import Array, from_numpy
 from harp.trace.dtypes import DType, i64
 from harp.trace.expr import Expr, apply, const, less_equal, select
-from harp.trace.formulas import add, mul, neg, number
+from harp.trace.formulas import number
 from harp.trace.index import as_index
 from harp.trace.node import Shape
 from harp.trace.ops import Op, Reduce
@@ -97,12 +97,12 @@ def _sample(name: str, key: object, a: object, shape: object, logarithm: bool) -
 def _size(a: Expr) -> Expr:
     """d = a - 1/3, for an `a` of at least 1"""
     one = number(1, a)
-    return add(select(apply(Op.LT, a, one), add(a, one), a), number(-1 / 3, a))
+    return select(a < one, a + one, a) + -1 / 3
 
 
 def _slope(a: Expr) -> Expr:
     """c = 1 / sqrt(9 d)"""
-    return apply(Op.RECIP, mul(number(3, a), apply(Op.SQRT, _size(a))))
+    return apply(Op.RECIP, 3 * apply(Op.SQRT, _size(a)))
 
 
 def _accepted(key: object, d: Array, c: Array, sizes: Shape, dtype: DType) -> Array:
@@ -150,12 +150,12 @@ def _trial(dtype: DType) -> Build:
 
 @cache
 def _base(dtype: DType) -> Build:
-    return lambda *given: add(number(1, dtype), mul(given[-2], deviate(given[:-2], dtype)))
+    return lambda *given: 1 + given[-2] * deviate(given[:-2], dtype)
 
 
 def _number(here: Expr, c: Expr, attempt: Expr) -> Expr:
     """That of an attempt among all attempts of all elements."""
-    return add(mul(here, const(ATTEMPTS, i64)), attempt)
+    return here * ATTEMPTS + attempt
 
 
 def _numbered(here: Expr, d: Expr, c: Expr, number: Expr) -> Expr:
@@ -167,26 +167,26 @@ def _accepts(given: tuple[Expr, ...], dtype: DType) -> Expr:
     """u < exp(x**2/2 + d*(1 - v + log v)) for v = (1 + c*x)**3; a v that is not positive has no logarithm."""
     *words, u, w, d, c = given
     x = deviate(words, dtype)
-    s = mul(c, x)
+    s = c * x
     # 1 - v = -s*(3 + s*(3 + s)): d may be large, and the sum with log v small
-    rest = neg(mul(s, add(number(3, dtype), mul(s, add(number(3, dtype), s)))))
-    bound = add(rest, mul(number(3, dtype), apply(Op.LOG1P, s)))
-    right = add(mul(number(0.5, dtype), mul(x, x)), mul(d, bound))
-    return apply(Op.LT, unit(u, w, dtype), apply(Op.EXP, right))
+    rest = -(s * (3 + s * (3 + s)))
+    bound = rest + 3 * apply(Op.LOG1P, s)
+    right = 0.5 * (x * x) + d * bound
+    return unit(u, w, dtype) < apply(Op.EXP, right)
 
 
 def _value(a: Expr, d: Expr, base: Expr, power: Expr) -> Expr:
-    larger = mul(d, mul(base, mul(base, base)))
-    smaller = mul(larger, apply(Op.EXP, neg(apply(Op.DIV, power, a))))
+    larger = d * (base * (base * base))
+    smaller = larger * apply(Op.EXP, -(power / a))
     return _of_shape(a, smaller, larger)
 
 
 def _logarithm(a: Expr, d: Expr, base: Expr, power: Expr) -> Expr:
-    larger = add(apply(Op.LOG, d), mul(number(3, a), apply(Op.LOG, base)))
-    return _of_shape(a, add(larger, neg(apply(Op.DIV, power, a))), larger)
+    larger = apply(Op.LOG, d) + 3 * apply(Op.LOG, base)
+    return _of_shape(a, larger - power / a, larger)
 
 
 def _of_shape(a: Expr, smaller: Expr, larger: Expr) -> Expr:
     """Which of the two counts for this shape; NaN for those that are none."""
-    result = select(apply(Op.LT, a, number(1, a)), smaller, larger)
+    result = select(a < 1, smaller, larger)
     return select(less_equal(number(0, a), a), result, number(math.nan, a))

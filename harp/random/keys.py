@@ -9,11 +9,10 @@ from harp.random.streams import chosen, derived, key_nodes, key_numbers, pair_of
 from harp.random.threefry import EXPRESSIONS, INTEGERS, Words, threefry2x32
 from harp.trace.array import Array, node_of
 from harp.trace.dtypes import i64, u32, u64
-from harp.trace.expr import Expr, Operand, apply, cast, const
+from harp.trace.expr import Expr, Operand, cast, const
 from harp.trace.index import as_index
 from harp.trace.levels import current
 from harp.trace.node import MapReduce, Node
-from harp.trace.ops import Op
 from harp.trace.primitives import as_array, emit, expand_to, to_shape
 from harp.trace.ranges import size_value
 from harp.trace.sites import short, where
@@ -77,7 +76,7 @@ def _halves(value: int) -> tuple[int, int]:
 
 def _words(number: Expr) -> Words:
     """The same of an expression of 64 bits."""
-    return cast(apply(Op.SHR, number, const(32, number.dtype)), u32), cast(number, u32)
+    return cast(number >> const(32, number.dtype), u32), cast(number, u32)
 
 
 def _integer(name: str, value: object, nodes: list[Node]) -> int | Expr:

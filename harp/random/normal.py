@@ -15,7 +15,7 @@ from harp.random.streams import draw
 from harp.trace.array import Array
 from harp.trace.dtypes import DType, DTypeLike, f32, f64
 from harp.trace.expr import Expr, apply
-from harp.trace.formulas import add, mul, number
+from harp.trace.formulas import number
 from harp.trace.ops import Op
 from harp.trace.primitives import to_shape
 
@@ -53,11 +53,11 @@ def deviate(words: Sequence[Expr], dtype: DType) -> Expr:
     for_radius, for_angle = (words[:1], words[1:]) if dtype is f32 else (words[:2], words[2:])
     u = positive(for_radius[0], for_radius[1] if len(for_radius) > 1 else None, dtype)
     s = symmetric(for_angle[0], for_angle[1] if len(for_angle) > 1 else None, dtype)
-    radius = apply(Op.SQRT, mul(number(-2, dtype), apply(Op.LOG, u)))
-    return mul(radius, _sine(s))
+    radius = apply(Op.SQRT, -2 * apply(Op.LOG, u))
+    return radius * _sine(s)
 
 
 def _sine(s: Expr) -> Expr:
-    square = mul(s, s)
+    square = s * s
     coefficients = [number(c, s.dtype) for c in reversed(_SINE[s.dtype])]
-    return mul(s, reduce(lambda total, c: add(mul(total, square), c), coefficients))
+    return s * reduce(lambda total, c: total * square + c, coefficients)

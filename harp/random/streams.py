@@ -79,8 +79,8 @@ def position(shape: Shape) -> Expr:
 
 def block(key: Words, number: Expr, high: int) -> Words:
     """The block of element `number`, an int64, and of what else belongs to the upper half of the counter."""
-    above = word(0) if isinstance(number, Const) else cast(apply(Op.SHR, number, const(32, i64)), u32)
-    return threefry2x32(key, (apply(Op.ADD, above, word(high)), cast(number, u32)), EXPRESSIONS)
+    above = word(0) if isinstance(number, Const) else cast(number >> const(32, i64), u32)
+    return threefry2x32(key, (above + word(high), cast(number, u32)), EXPRESSIONS)
 
 
 def draw(

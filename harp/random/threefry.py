@@ -13,8 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from harp.trace.dtypes import u32
-from harp.trace.expr import Expr, apply, const
-from harp.trace.ops import Op
+from harp.trace.expr import Expr, const
 
 ROUNDS = 20
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
@@ -41,16 +40,14 @@ def word(value: int) -> Expr:
 
 
 def _rotated_expression(a: Expr, by: int) -> Expr:
-    return apply(Op.OR, apply(Op.SHL, a, word(by)), apply(Op.SHR, a, word(32 - by)))
+    return a << word(by) | a >> word(32 - by)
 
 
 def _rotated_array(a: _Array, by: int) -> _Array:
     return (a << np.uint32(by)) | (a >> np.uint32(32 - by))
 
 
-EXPRESSIONS: Arithmetic[Expr] = Arithmetic(
-    word, lambda a, b: apply(Op.ADD, a, b), lambda a, b: apply(Op.XOR, a, b), _rotated_expression
-)
+EXPRESSIONS: Arithmetic[Expr] = Arithmetic(word, lambda a, b: a + b, lambda a, b: a ^ b, _rotated_expression)
 ARRAYS: Arithmetic[_Array] = Arithmetic(  # with an axis: NumPy warns where a number wraps
     lambda value: np.full(1, value, np.uint32), lambda a, b: a + b, lambda a, b: a ^ b, _rotated_array
 )

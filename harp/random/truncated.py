@@ -18,7 +18,7 @@ from harp.random.streams import draw
 from harp.trace.array import Array
 from harp.trace.dtypes import DTypeLike, f64
 from harp.trace.expr import Expr, apply, cast, less_equal, select
-from harp.trace.formulas import add, mul, neg, number
+from harp.trace.formulas import number
 from harp.trace.ops import Op
 from harp.trace.primitives import map_
 from harp.trace.sites import where
@@ -64,52 +64,52 @@ def _unit() -> Build:
 
 def _bounded(x: Expr, low: Expr, high: Expr) -> Expr:
     """Within the bounds, where rounding left them; NaN stays, and is all that there is beyond the farthest bounds."""
-    inside = select(apply(Op.LT, x, low), low, select(apply(Op.LT, high, x), high, x))
-    near = apply(Op.AND, apply(Op.LT, low, number(_FARTHEST, x)), apply(Op.LT, number(-_FARTHEST, x), high))
-    return select(apply(Op.AND, near, less_equal(low, high)), inside, number(math.nan, x))
+    inside = select(x < low, low, select(high < x, high, x))
+    near = (low < _FARTHEST) & (high > -_FARTHEST)
+    return select(near & less_equal(low, high), inside, number(math.nan, x))
 
 
 def _between(u: Expr, low: Expr, high: Expr) -> Expr:
     """The quantile of the share `u` of the probability between the bounds."""
-    over = apply(Op.LT, neg(low), high)  # more of the interval is above 0
-    a, b = select(over, neg(high), low), select(over, neg(low), high)
+    over = -low < high  # more of the interval is above 0
+    a, b = select(over, -high, low), select(over, -low, high)
     p, q = (_below(_finite(x)) for x in (a, b))
-    share = select(over, add(number(1, f64), neg(u)), u)
-    x = _quantile(add(p, mul(share, add(q, neg(p)))))
-    return select(over, neg(x), x)
+    share = select(over, 1 - u, u)
+    x = _quantile(p + share * (q - p))
+    return select(over, -x, x)
 
 
 def _finite(x: Expr) -> Expr:
     """x, or what has the same probability below it: derivatives at an infinity are 0, of all orders."""
-    low = select(apply(Op.LT, x, number(-_CERTAIN, x)), number(-_CERTAIN, x), x)
-    return select(apply(Op.LT, number(_CERTAIN, x), low), number(_CERTAIN, x), low)
+    low = select(x < (-_CERTAIN), number(-_CERTAIN, x), x)
+    return select(low > _CERTAIN, number(_CERTAIN, x), low)
 
 
 def _below(x: Expr) -> Expr:
     """The probability of a number below x."""
-    return mul(number(0.5, x), apply(Op.ERFC, mul(x, number(-math.sqrt(0.5), x))))
+    return 0.5 * apply(Op.ERFC, x * (-math.sqrt(0.5)))
 
 
 def _quantile(p: Expr) -> Expr:
-    tail = apply(Op.LT, p, number(_TAIL, p))
+    tail = p < _TAIL
     small = select(tail, p, number(_TAIL, p))
     log = apply(Op.LOG, small)
-    t = apply(Op.SQRT, apply(Op.STOP, mul(number(-2, p), log)))
-    x = add(apply(Op.DIV, _polynomial(t, _START[0]), _polynomial(t, _START[1])), neg(t))
+    t = apply(Op.SQRT, apply(Op.STOP, -2 * log))
+    x = _polynomial(t, _START[0]) / _polynomial(t, _START[1]) - t
     # Each step doubles the orders of derivatives that are those of the quantile, from none at the start: after three,
     # those up to the fourth have all digits, where the start is within 5e-4.
     x = apply(Op.STOP, x)
     for _ in range(3):
         probability = _below(x)
-        density = mul(number(1 / math.sqrt(2 * math.pi), p), apply(Op.EXP, mul(number(-0.5, p), mul(x, x))))
-        x = add(x, mul(add(log, neg(apply(Op.LOG, probability))), apply(Op.DIV, probability, density)))
+        density = (1 / math.sqrt(2 * math.pi)) * apply(Op.EXP, -0.5 * (x * x))
+        x = x + (log - apply(Op.LOG, probability)) * (probability / density)
     large = select(tail, number(0.5, p), p)
-    double = add(large, add(large, number(-1, p)))
-    return select(tail, x, mul(number(math.sqrt(2), p), apply(Op.ERFINV, double)))
+    double = large + (large + (-1))
+    return select(tail, x, math.sqrt(2) * apply(Op.ERFINV, double))
 
 
 def _polynomial(x: Expr, coefficients: tuple[float, ...]) -> Expr:
     value = number(coefficients[0], x)
     for c in coefficients[1:]:
-        value = add(mul(value, x), number(c, x))
+        value = value * x + c
     return value

@@ -16,9 +16,7 @@ from harp.random.threefry import word
 from harp.random.wide import scaled
 from harp.trace.array import Array
 from harp.trace.dtypes import DType, DTypeLike, Kind, as_dtype, f64, i64, u32, u64
-from harp.trace.expr import Expr, apply, cast, const, less_equal, select
-from harp.trace.formulas import add, mul, neg
-from harp.trace.ops import Op
+from harp.trace.expr import Expr, cast, const, less_equal, select
 from harp.trace.primitives import as_array, map_, to_shape
 from harp.trace.sites import short, where
 from harp.trace.sizes import Size
@@ -43,12 +41,12 @@ def bits(key: object, shape: object = (), dtype: DTypeLike = u32) -> Array:
 def _leading(dtype: DType) -> Build:
     """The upper bits of the first word."""
     rest = 32 - 8 * dtype.itemsize
-    return lambda a, b: cast(apply(Op.SHR, a, word(rest)) if rest else a, dtype)
+    return lambda a, b: cast(a >> word(rest) if rest else a, dtype)
 
 
 def joined(high: Expr, low: Expr) -> Expr:
     """Two words as one number of 64 bits."""
-    return apply(Op.OR, apply(Op.SHL, cast(high, u64), const(32, u64)), cast(low, u64))
+    return cast(high, u64) << const(32, u64) | cast(low, u64)
 
 
 def uniform(
@@ -80,8 +78,8 @@ def _unit(dtype: DType) -> Build:
 
 def _between(u: Expr, low: Expr, high: Expr) -> Expr:
     """low + u*(high - low), where rounding does not reach `high`."""
-    x = add(low, mul(u, add(high, neg(low))))
-    beyond = apply(Op.AND, less_equal(high, x), apply(Op.LT, x, const(math.inf, x.dtype)))
+    x = low + u * (high - low)
+    beyond = less_equal(high, x) & (x < math.inf)
     return select(beyond, low, x)
 
 
@@ -98,7 +96,7 @@ def bernoulli(key: object, p: object = 0.5, shape: object = None) -> Array:
         raise ArgumentError(f"bernoulli takes a probability p from 0 to 1, not {p!r}{where()}")
     dtype, sizes = common_float("bernoulli", p), sample_shape(shape, p)
     drawn = draw(key, sizes, _unit(dtype))
-    return map_(lambda u, chance: apply(Op.LT, u, chance), drawn, spread(p, dtype, sizes), to=dtype)
+    return map_(lambda u, chance: u < chance, drawn, spread(p, dtype, sizes), to=dtype)
 
 
 def randint(key: object, shape: object, minval: object, maxval: object, dtype: DTypeLike = i64) -> Array:
@@ -130,8 +128,8 @@ def _among(dtype: DType) -> Build:
 
     def build(*given: Expr) -> Expr:
         *words, least, most = given
-        span = add(cast(most, u64), neg(cast(least, u64)))
-        return cast(add(cast(least, u64), scaled(words, span)), dtype)
+        span = cast(most, u64) - cast(least, u64)
+        return cast(cast(least, u64) + scaled(words, span), dtype)
 
     return build
 
@@ -140,13 +138,13 @@ def _last(low: object, minval: object, maxval: object, target: DType, wide: DTyp
     """The largest integer to draw: the one before maxval, or minval if that is not before it."""
     high = _integer("maxval", maxval, target, 1)
     if not isinstance(high, int):
-        before = lambda a, b: select(apply(Op.LT, a, b), add(b, const(-1, wide)), a)  # noqa: E731
+        before = lambda a, b: select(a < b, b + (-1), a)  # noqa: E731
         return map_(before, low, high, to=wide)
     if isinstance(low, int):
         if high <= low:
             raise ArgumentError(f"randint draws from minval to below maxval: not {minval} to {maxval}{where()}")
         return high - 1
-    return map_(lambda a, b: select(apply(Op.LT, a, b), b, a), low, high - 1, to=wide)
+    return map_(lambda a, b: select(a < b, b, a), low, high - 1, to=wide)
 
 
 def _integer(name: str, value: object, target: DType, beyond: int) -> int | Array:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harp.trace.dtypes import u64
-from harp.trace.expr import Expr, apply, cast, const
-from harp.trace.formulas import add, mul
-from harp.trace.ops import Op
+from harp.trace.expr import Expr, cast, const
 
 
 def scaled(words: Sequence[Expr], last: Expr) -> Expr:
@@ -17,35 +15,35 @@ def scaled(words: Sequence[Expr], last: Expr) -> Expr:
     """
     wide = [cast(word, u64) for word in words]
     if len(wide) == 2:
-        count = add(last, const(1, u64))
-        return _high(add(mul(wide[0], count), _high(mul(wide[1], count))))
+        count = last + 1
+        return _high(wide[0] * count + _high(wide[1] * count))
     first, second = (_join(*wide[k : k + 2]) for k in (0, 2))
     # x*(last + 1) = x*last + x, from the lowest 64 bits up
-    carry = add(_product_high(second, last), _carry(mul(second, last), second))
-    low = mul(first, last)
-    total = add(low, first)
-    return add(add(_product_high(first, last), _carry(low, first)), _carry(total, carry))
+    carry = _product_high(second, last) + _carry(second * last, second)
+    low = first * last
+    total = low + first
+    return _product_high(first, last) + _carry(low, first) + _carry(total, carry)
 
 
 def _high(a: Expr) -> Expr:
-    return apply(Op.SHR, a, const(32, u64))
+    return a >> const(32, u64)
 
 
 def _low(a: Expr) -> Expr:
-    return apply(Op.AND, a, const(0xFFFFFFFF, u64))
+    return a & 0xFFFFFFFF
 
 
 def _join(high: Expr, low: Expr) -> Expr:
-    return apply(Op.OR, apply(Op.SHL, high, const(32, u64)), low)
+    return high << const(32, u64) | low
 
 
 def _carry(a: Expr, b: Expr) -> Expr:
     """1 where a + b does not fit 64 bits."""
-    return cast(apply(Op.LT, add(a, b), b), u64)
+    return cast(a + b < b, u64)
 
 
 def _product_high(a: Expr, b: Expr) -> Expr:
     """The upper 64 bits of a*b, by the school's method on halves."""
-    cross, other = mul(_low(a), _high(b)), mul(_high(a), _low(b))
-    middle = add(add(_high(mul(_low(a), _low(b))), _low(cross)), _low(other))
-    return add(add(mul(_high(a), _high(b)), _high(cross)), add(_high(other), _high(middle)))
+    cross, other = _low(a) * _high(b), _high(a) * _low(b)
+    middle = _high(_low(a) * _low(b)) + _low(cross) + _low(other)
+    return _high(a) * _high(b) + _high(cross) + (_high(other) + _high(middle))

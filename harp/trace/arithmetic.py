@@ -77,7 +77,7 @@ def subtract(a: object, b: object) -> Array:
 
 @lru_cache(64)
 def _minus(x: Expr, y: Expr) -> Expr:
-    return apply(Op.ADD, x, apply(Op.NEG, y))
+    return x - y
 
 
 @_exact_for_sizes(operator.mul)
@@ -157,10 +157,10 @@ def _whole_power(x: Expr, exponent: int) -> Expr:
     result: Expr = const(1, x.dtype)
     while left:
         if left & 1:
-            result = square if isinstance(result, Const) else apply(Op.MUL, result, square)
+            result = square if isinstance(result, Const) else result * square
         left >>= 1
         if left:
-            square = apply(Op.MUL, square, square)
+            square = square * square
     return result
 
 
@@ -238,10 +238,10 @@ def _may_be_beyond(value: object) -> bool:
 @lru_cache(64)
 def _less(x: Expr, y: Expr) -> Expr:
     if x.dtype is y.dtype:
-        return apply(Op.LT, x, y)
+        return x < y
     if x.dtype is u64:  # y has a sign
-        return apply(Op.AND, apply(Op.NOT, _is_negative(y)), apply(Op.LT, x, cast(y, u64)))
-    return apply(Op.OR, _is_negative(x), apply(Op.LT, cast(x, u64), y))
+        return ~_is_negative(y) & (x < cast(y, u64))
+    return _is_negative(x) | (cast(x, u64) < y)
 
 
 @lru_cache(64)
@@ -249,21 +249,21 @@ def _equal(x: Expr, y: Expr) -> Expr:
     if x.dtype is y.dtype:
         return apply(Op.EQ, x, y)
     signed = y if x.dtype is u64 else x
-    return apply(Op.AND, apply(Op.NOT, _is_negative(signed)), apply(Op.EQ, cast(x, u64), cast(y, u64)))
+    return ~_is_negative(signed) & apply(Op.EQ, cast(x, u64), cast(y, u64))
 
 
 def _is_negative(x: Expr) -> Expr:
-    return apply(Op.LT, x, zero_of(x.dtype))
+    return x < zero_of(x.dtype)
 
 
 @lru_cache(64)
 def _less_equal(x: Expr, y: Expr) -> Expr:
-    return apply(Op.OR, _less(x, y), _equal(x, y))
+    return _less(x, y) | _equal(x, y)
 
 
 @lru_cache(64)
 def _not_equal(x: Expr, y: Expr) -> Expr:
-    return apply(Op.NOT, _equal(x, y))
+    return ~_equal(x, y)
 
 
 def equal(a: object, b: object) -> Array:

@@ -37,6 +37,68 @@ class Expr(InternedBase, metaclass=Interned):
     def args(self) -> tuple[Expr, ...]:
         return ()
 
+    # --- operators, element by element. Numbers take the dtype of the other operand; == is identity; and a - b is
+    # a + (-b), which is the same number.
+
+    __array_ufunc__ = None  # NumPy's numbers leave the operation to these
+
+    def __add__(self, other: Expr | float) -> Expr:
+        return apply(Op.ADD, self, _like(other, self))
+
+    def __radd__(self, other: Expr | float) -> Expr:
+        return apply(Op.ADD, _like(other, self), self)
+
+    def __mul__(self, other: Expr | float) -> Expr:
+        return apply(Op.MUL, self, _like(other, self))
+
+    def __rmul__(self, other: Expr | float) -> Expr:
+        return apply(Op.MUL, _like(other, self), self)
+
+    def __truediv__(self, other: Expr | float) -> Expr:
+        return apply(Op.DIV, self, _like(other, self))
+
+    def __rtruediv__(self, other: Expr | float) -> Expr:
+        return apply(Op.DIV, _like(other, self), self)
+
+    def __floordiv__(self, other: Expr | float) -> Expr:
+        return apply(Op.FLOORDIV, self, _like(other, self))
+
+    def __mod__(self, other: Expr | float) -> Expr:
+        return apply(Op.MOD, self, _like(other, self))
+
+    def __and__(self, other: Expr | float) -> Expr:
+        return apply(Op.AND, self, _like(other, self))
+
+    def __or__(self, other: Expr | float) -> Expr:
+        return apply(Op.OR, self, _like(other, self))
+
+    def __xor__(self, other: Expr | float) -> Expr:
+        return apply(Op.XOR, self, _like(other, self))
+
+    def __sub__(self, other: Expr | float) -> Expr:
+        return self + -_like(other, self)
+
+    def __rsub__(self, other: Expr | float) -> Expr:
+        return _like(other, self) + -self
+
+    def __lt__(self, other: Expr | float) -> Expr:
+        return apply(Op.LT, self, _like(other, self))
+
+    def __gt__(self, other: Expr | float) -> Expr:
+        return apply(Op.LT, _like(other, self), self)
+
+    def __lshift__(self, other: Expr) -> Expr:
+        return apply(Op.SHL, self, other)
+
+    def __rshift__(self, other: Expr) -> Expr:
+        return apply(Op.SHR, self, other)
+
+    def __neg__(self) -> Expr:
+        return apply(Op.NEG, self)
+
+    def __invert__(self) -> Expr:
+        return apply(Op.NOT, self)
+
 
 @attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class Const(Expr):
@@ -101,6 +163,11 @@ class Apply(Expr):
         return text(self)
 
 
+def _like(value: Expr | float, other: Expr) -> Expr:
+    """A number in the dtype of another expression."""
+    return value if isinstance(value, Expr) else const(value, other.dtype)
+
+
 def const(value: object, dtype: DType) -> Const:
     """A number of this dtype; integers wrap as NumPy's casts do."""
     if isinstance(value, int) and not isinstance(value, bool) and dtype.is_integer:
@@ -136,7 +203,7 @@ def select(condition: Expr, yes: Expr, no: Expr) -> Expr:
 
 def less_equal(a: Expr, b: Expr) -> Expr:
     """a <= b := a < b or a == b, which is false for NaN."""
-    return apply(Op.OR, apply(Op.LT, a, b), apply(Op.EQ, a, b))
+    return (a < b) | apply(Op.EQ, a, b)
 
 
 # A rule returns the simpler expression or None. Every one of them gives the same bits, NaN and -0.0 included.

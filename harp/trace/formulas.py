@@ -18,52 +18,24 @@ def add(*terms: Expr) -> Expr:
     """From left to right."""
     result = terms[0]
     for term in terms[1:]:
-        result = apply(Op.ADD, result, term)
+        result = result + term
     return result
-
-
-def sub(a: Expr, b: Expr) -> Expr:
-    return apply(Op.ADD, a, apply(Op.NEG, b))
 
 
 def mul(*factors: Expr) -> Expr:
     """From left to right."""
     result = factors[0]
     for factor in factors[1:]:
-        result = apply(Op.MUL, result, factor)
+        result = result * factor
     return result
-
-
-def div(a: Expr, b: Expr) -> Expr:
-    return apply(Op.DIV, a, b)
-
-
-def neg(a: Expr) -> Expr:
-    return apply(Op.NEG, a)
 
 
 def absolute(a: Expr) -> Expr:
     return apply(Op.ABS, a)
 
 
-def less(a: Expr, b: Expr) -> Expr:
-    return apply(Op.LT, a, b)
-
-
 def equals(a: Expr, value: float) -> Expr:
     return apply(Op.EQ, a, number(value, a))
-
-
-def negation(a: Expr) -> Expr:
-    return apply(Op.NOT, a)
-
-
-def both(a: Expr, b: Expr) -> Expr:
-    return apply(Op.AND, a, b)
-
-
-def either(a: Expr, b: Expr) -> Expr:
-    return apply(Op.OR, a, b)
 
 
 def is_infinite(a: Expr) -> Expr:
@@ -71,8 +43,8 @@ def is_infinite(a: Expr) -> Expr:
 
 
 def is_finite(a: Expr) -> Expr:
-    return less(absolute(a), number(math.inf, a))
+    return absolute(a) < math.inf
 
 
 def is_nan(a: Expr) -> Expr:
-    return negation(apply(Op.EQ, a, a))
+    return ~apply(Op.EQ, a, a)

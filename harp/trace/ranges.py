@@ -14,7 +14,7 @@ import numpy as np
 
 from harp.errors import IntegerRangeError
 from harp.trace.dtypes import DType, f64, i64
-from harp.trace.expr import Expr, Position, apply, cast, const
+from harp.trace.expr import Expr, Position, cast, const
 from harp.trace.index import (
     Atom,
     FloorDiv,
@@ -31,7 +31,6 @@ from harp.trace.index import (
 )
 from harp.trace.intervals import Interval
 from harp.trace.levels import current
-from harp.trace.ops import Op
 from harp.trace.scope import Relation, Scope
 from harp.trace.sites import where
 from harp.trace.sizes import ask, describe, hint, resolve
@@ -101,8 +100,8 @@ def _as_float(p: Index) -> Expr:
     for monomial, coefficient in p.terms:
         term: Expr = const(coefficient, f64)
         for atom in monomial:
-            term = apply(Op.MUL, term, cast(Position(require_int64(of(atom))), f64))
-        total = term if total is None else apply(Op.ADD, total, term)
+            term = term * cast(Position(require_int64(of(atom))), f64)
+        total = term if total is None else total + term
     assert total is not None, "zero fits an int64"
     return total
 

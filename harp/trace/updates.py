@@ -22,7 +22,7 @@ from harp.trace.indexing import Selection, Taken, fill_ellipsis
 from harp.trace.indexing import select as select_keys
 from harp.trace.keys import as_index_array, is_data, plan
 from harp.trace.node import MapReduce, Node, Put, Scatter, Shape, positions
-from harp.trace.ops import INFO, Op
+from harp.trace.ops import INFO
 from harp.trace.primitives import broadcast_shapes, common_dtype, emit, expand_to, map_
 from harp.trace.sites import where
 from harp.trace.sizes import resolve_all, unify
@@ -132,7 +132,7 @@ def _all_hold(conditions: list[Index]) -> Expr:
     result: Expr = const(True, bool_)
     for condition in (c for c in dict.fromkeys(conditions) if not nonnegative(c)):
         position = Position(condition)
-        result = apply(Op.AND, result, apply(Op.NOT, apply(Op.LT, position, const(0, position.dtype))))
+        result = result & ~(position < 0)
     return result
 
 

@@ -107,8 +107,8 @@ def _times_base(node: Scatter, ct: Node) -> Node:
 def _is_chosen(value: Node, result: Node) -> Node:
     """Where a value is the result; where that is NaN, where it is NaN."""
     a, b = Operand(value.dtype, 0), Operand(value.dtype, 1)
-    nan = apply(Op.NOT, apply(Op.EQ, a, a))
-    return elementwise(value.shape, (value, result), apply(Op.OR, apply(Op.EQ, a, b), nan))
+    nan = ~apply(Op.EQ, a, a)
+    return elementwise(value.shape, (value, result), apply(Op.EQ, a, b) | nan)
 
 
 def _share(node: Scatter, ct: Node) -> Node:

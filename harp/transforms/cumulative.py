@@ -57,13 +57,13 @@ def _extreme(node: Cumulative, ct: Node) -> Cotangents:
     here, axis = positions(node.shape), node.axis
     number = here[axis] if not node.backward else node.shape[axis] - 1 - here[axis]
     now, was = Operand(node.dtype, 0), Operand(node.dtype, 1)
-    beyond = apply(Op.LT, was, now) if node.reduce is Reduce.MAX else apply(Op.LT, now, was)
-    is_nan, was_nan = (apply(Op.NOT, apply(Op.EQ, e, e)) for e in (now, was))
-    begins = apply(Op.OR, beyond, apply(Op.AND, is_nan, apply(Op.NOT, was_nan)))
+    beyond = was < now if node.reduce is Reduce.MAX else now < was
+    is_nan, was_nan = (~apply(Op.EQ, e, e) for e in (now, was))
+    begins = beyond | is_nan & ~was_nan
     begun = MapReduce(node.shape, (x, before), select(begins, Position(number), const(0, i64)))
     origin: Node = Cumulative((begun,), Reduce.MAX, axis, node.backward)
     if node.backward:
-        place = apply(Op.ADD, Position(node.shape[axis] - 1), apply(Op.NEG, Operand(i64, 0)))
+        place = Position(node.shape[axis] - 1) - Operand(i64, 0)
         origin = MapReduce(node.shape, (origin,), place)
     indices = tuple(origin if a == axis else MapReduce(node.shape, (), Position(p)) for a, p in enumerate(here))
     zeros = MapReduce(node.shape, (), const(0, ct.dtype))
@@ -82,7 +82,7 @@ def product_of_others(values: Node, axes: tuple[int, ...]) -> Node:
 
 
 def _multiply(a: Node, b: Node) -> Node:
-    return MapReduce(a.shape, (a, b), apply(Op.MUL, Operand(a.dtype, 0), Operand(b.dtype, 1)))
+    return MapReduce(a.shape, (a, b), Operand(a.dtype, 0) * Operand(b.dtype, 1))
 
 
 def _shifted(node: Cumulative, values: Node, by: int, fill: object) -> Node:

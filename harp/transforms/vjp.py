@@ -103,7 +103,7 @@ def _added(a: Node, b: Node) -> Node:
 
 
 def _sum_of(dtype: DType) -> Expr:
-    return apply(Op.ADD, Operand(dtype, 0), Operand(dtype, 1))
+    return Operand(dtype, 0) + Operand(dtype, 1)
 
 
 class _Sites:
@@ -169,10 +169,10 @@ def _extreme(node: MapReduce, ct: Node, active: Active) -> Cotangents:
     first = len(node.operands)
     chosen = _spread(node, node.domain, node.axes)
     equal = apply(Op.EQ, node.expr, Operand(node.dtype, first))
-    mask = apply(Op.OR, equal, apply(Op.NOT, apply(Op.EQ, node.expr, node.expr)))
+    mask = equal | ~apply(Op.EQ, node.expr, node.expr)
     counted = elementwise(node.domain, (*node.operands, chosen), cast(mask, ct.dtype))
     count = sum_over(counted, node.axes)
-    share = elementwise(ct.shape, (ct, count), apply(Op.DIV, Operand(ct.dtype, 0), Operand(ct.dtype, 1)))
+    share = elementwise(ct.shape, (ct, count), Operand(ct.dtype, 0) / Operand(ct.dtype, 1))
     spread = _spread(share, node.domain, node.axes)
     seed = select(mask, Operand(ct.dtype, first + 1), const(0, ct.dtype))
     return _send_back(node, active, [chosen, spread], seed)
@@ -181,7 +181,7 @@ def _extreme(node: MapReduce, ct: Node, active: Active) -> Cotangents:
 def _prod(node: MapReduce, ct: Node, active: Active) -> Cotangents:
     """The product of all others: exact with zeros, at every order."""
     others = product_of_others(elementwise(node.domain, node.operands, node.expr), node.axes)
-    seed = apply(Op.MUL, Operand(ct.dtype, len(node.operands)), Operand(ct.dtype, len(node.operands) + 1))
+    seed = Operand(ct.dtype, len(node.operands)) * Operand(ct.dtype, len(node.operands) + 1)
     return _send_back(node, active, [_spread(ct, node.domain, node.axes), others], seed)
 
 

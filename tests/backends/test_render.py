@@ -275,7 +275,7 @@ def small_program(names: str = "xyzn", shift: int = 0) -> Program:
     i, j = Loop(0, of(size)), Loop(1, of(size))
     at = (of(i), of(j))
     first = Nest((For(i), For(j)), Store(z, at, apply(Op.EXP, Load(x, at))))
-    value = apply(Op.ADD, Load(z, at), apply(Op.LOG, Load(x, at)))
+    value = Load(z, at) + apply(Op.LOG, Load(x, at))
     kernels = (Kernel("first", first), Kernel("second", Nest((For(i), For(j)), Store(y, at, value))))
     return handmade((x,), (y,), (size,), *kernels)
 
@@ -335,8 +335,8 @@ def test_bools_of_any_byte(tmp_path: Path) -> None:
     count = Buffer("count", i32, (), Space.OUTPUT)
     i = of(Loop(0, N))
     loads = Load(a, (i,))
-    first = Nest((For(Loop(0, N)),), Store(out, (i,), apply(Op.XOR, loads, const(True, bool_))))
-    total = Nest((For(Loop(0, N)),), Store(count, (), apply(Op.ADD, Load(count, ()), expr.cast(loads, i32))))
+    first = Nest((For(Loop(0, N)),), Store(out, (i,), loads ^ const(True, bool_)))
+    total = Nest((For(Loop(0, N)),), Store(count, (), Load(count, ()) + expr.cast(loads, i32)))
     body = Seq((first, Store(count, (), const(0, i32)), total))
     compiled = Compiled(handmade((a,), (out, count), (n,), Kernel("k", body)), tmp_path)
     values = np.array([0, 1, 2, 255], np.uint8).view(bool)
@@ -350,8 +350,8 @@ def branching_program() -> Program:
     i, j = Loop(0, N), Loop(1, M)
     at = (of(i), of(j))
     x = Load(a, at)
-    low = apply(Op.AND, apply(Op.LT, x, const(0, u8)), apply(Op.LT, apply(Op.POW, x, x), x))
-    value = expr.select(low, apply(Op.FLOORDIV, x, const(0, u8)), apply(Op.MOD, x, const(7, u8)))
+    low = (x < const(0, u8)) & (apply(Op.POW, x, x) < x)
+    value = expr.select(low, x // const(0, u8), x % const(7, u8))
     heads = (For(i, LoopKind.PARALLEL), For(j, LoopKind.SIMD))
     return handmade((a,), (out,), (n, m), Kernel("branches", Nest(heads, Store(out, at, value))))
 
@@ -437,7 +437,7 @@ def test_the_numpy_backend_takes_captured_arrays_as_inputs() -> None:
     """Programs are shared by graphs that differ only in what they captured."""
     x = fresh_input("x", (of(n),), f64)
     weights = Constant(Captured(np.array([1.0, 2.0, 3.0])))
-    scalar_sum = apply(Op.ADD, Operand(f64, 0), Operand(f64, 1))
+    scalar_sum = Operand(f64, 0) + Operand(f64, 1)
     graph = Graph(
         (x,), (MapReduce((as_index(3),), (View(x, (as_index(3),), (of(Loop(0, as_index(3))),)), weights), scalar_sum),)
     )
@@ -457,7 +457,7 @@ def test_each_kernel_is_a_unit(tmp_path: Path) -> None:
         statements = []
         for j in range(12):
             loop = Loop(j, N)
-            value = apply(Op.ADD, apply(Op.MUL, Load(x, (of(loop),)), const(float(k), f64)), const(float(j), f64))
+            value = Load(x, (of(loop),)) * const(float(k), f64) + const(float(j), f64)
             statements.append(Nest((For(loop),), Store(y, (of(loop),), value)))
         kernels.append(Kernel(f"kernel {k}", Seq(tuple(statements))))
     program = handmade(sources, outs, (n,), *kernels)

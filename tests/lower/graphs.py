@@ -59,11 +59,11 @@ def binary(op: Op, a: Node, b: Node) -> MapReduce:
 
 
 def subtract(a: Node, b: Node) -> MapReduce:
-    return elementwise(lambda x, y: apply(Op.ADD, x, apply(Op.NEG, y)), a, b)
+    return elementwise(lambda x, y: x - y, a, b)
 
 
 def scale(x: Node, factor: float) -> MapReduce:
-    return elementwise(lambda a: apply(Op.MUL, a, const(factor, x.dtype)), x)
+    return elementwise(lambda a: a * const(factor, x.dtype), x)
 
 
 def fold(reduce: Reduce, x: Node, *axes: int) -> MapReduce:
@@ -84,7 +84,7 @@ def along(reduce: Reduce, x: Node, axis: int = -1) -> Node:
 
 def mean(x: Node, axis: int) -> MapReduce:
     size = cast(Position(x.shape[axis]), x.dtype)
-    return elementwise(lambda a: apply(Op.DIV, a, size), fold(Reduce.SUM, x, axis))
+    return elementwise(lambda a: a / size, fold(Reduce.SUM, x, axis))
 
 
 def add_row(x: Node, row: Node) -> MapReduce:
@@ -104,7 +104,7 @@ def matmul(a: Node, b: Node) -> MapReduce:
     domain = (rows, columns, inner)
     i, j, k = positions(domain)
     left, right = view.view(a, domain, (i, k)), view.view(b, domain, (k, j))
-    return MapReduce(domain, (left, right), apply(Op.MUL, Operand(a.dtype, 0), Operand(b.dtype, 1)), Reduce.SUM, (2,))
+    return MapReduce(domain, (left, right), Operand(a.dtype, 0) * Operand(b.dtype, 1), Reduce.SUM, (2,))
 
 
 def softmax(x: Node) -> MapReduce:
@@ -120,7 +120,7 @@ def log_softmax(x: Node) -> MapReduce:
 def layernorm(x: Node) -> MapReduce:
     centred = subtract(x, stretch(mean(x, 1), x.shape, 1))
     variance = mean(binary(Op.MUL, centred, centred), 1)
-    scales = unary(Op.RECIP, unary(Op.SQRT, elementwise(lambda a: apply(Op.ADD, a, const(1e-5, f32)), variance)))
+    scales = unary(Op.RECIP, unary(Op.SQRT, elementwise(lambda a: a + const(1e-5, f32), variance)))
     return binary(Op.MUL, centred, stretch(scales, x.shape, 1))
 
 

@@ -48,7 +48,7 @@ from harp.lower.target import Target
 from harp.lower.text import kernel_text
 from harp.trace import expr, view
 from harp.trace.dtypes import f32, f64, i64
-from harp.trace.expr import Apply, Operand, Position, apply, cast, const
+from harp.trace.expr import Apply, Operand, Position, cast, const
 from harp.trace.graph import Graph
 from harp.trace.index import ONE, as_index
 from harp.trace.interpret import interpret
@@ -217,6 +217,6 @@ def test_every_combination_of_small_sizes():
 
 
 def test_bool_reductions():
-    positive = elementwise(lambda a: apply(Op.LT, const(0, f32), a), X)
+    positive = elementwise(lambda a: const(0, f32) < a, X)
     check(graph(fold(Reduce.MAX, positive, 1), fold(Reduce.MIN, positive, 0)), (4, 3, 0))
     check(graph(fold(Reduce.MAX, positive, 1), fold(Reduce.MIN, positive, 0)), (0, 3, 0))

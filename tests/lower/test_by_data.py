@@ -14,7 +14,7 @@ from harp.lower.simplify import simplify
 from harp.lower.verify import verify_program
 from harp.trace.bounds import nonnegative
 from harp.trace.dtypes import f32, i32, i64
-from harp.trace.expr import Operand, Position, apply, cast, const
+from harp.trace.expr import Operand, Position, cast, const
 from harp.trace.graph import Graph
 from harp.trace.index import ONE, ZERO, Index, Pick, Symbol, as_index, loop, of
 from harp.trace.interpret import interpret
@@ -34,7 +34,7 @@ def own_positions(*shape: Index, axis: int = 0) -> MapReduce:
 
 
 def shifted(index: MapReduce) -> MapReduce:
-    return elementwise(lambda a: apply(Op.ADD, a, const(-1, a.dtype)), index)
+    return elementwise(lambda a: a + const(-1, a.dtype), index)
 
 
 PLACED = Scatter(TABLE, (AT,), UPDATES, Put.SET)

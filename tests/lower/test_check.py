@@ -14,8 +14,7 @@ from harp.lower.loops import Stmt, Store
 from harp.lower.pipeline import PASSES, lower
 from harp.lower.rewrite import rebuilt
 from harp.lower.target import Target
-from harp.trace.expr import apply, const
-from harp.trace.ops import Op
+from harp.trace.expr import const
 from harp.trace.signature import canonical
 
 KERNELS = [step.name for step in PASSES if step.check is pipeline._check_kernels and step.name != "plan memory"]
@@ -34,7 +33,7 @@ def graph():
 def shifted(s: Stmt) -> Stmt:
     """One more in each store."""
     if isinstance(s, Store):
-        return attrs.evolve(s, value=apply(Op.ADD, s.value, const(1, s.value.dtype)))
+        return attrs.evolve(s, value=s.value + const(1, s.value.dtype))
     return rebuilt(s, shifted)
 
 

@@ -43,7 +43,7 @@ from harp.lower.text import kernel_text
 from harp.lower.tile import tile
 from harp.trace import view
 from harp.trace.dtypes import f64, i64
-from harp.trace.expr import Operand, apply, const
+from harp.trace.expr import Operand, const
 from harp.trace.graph import Graph
 from harp.trace.index import as_index
 from harp.trace.node import MapReduce, Node, positions
@@ -60,7 +60,7 @@ def batched(x: Node, w: Node) -> MapReduce:
     domain = (batch, rows, columns, inner)
     b, i, j, k = positions(domain)
     left, right = view.view(x, domain, (b, i, k)), view.view(w, domain, (b, k, j))
-    return MapReduce(domain, (left, right), apply(Op.MUL, Operand(x.dtype, 0), Operand(w.dtype, 1)), Reduce.SUM, (3,))
+    return MapReduce(domain, (left, right), Operand(x.dtype, 0) * Operand(w.dtype, 1), Reduce.SUM, (3,))
 
 
 MATCHED = {
@@ -83,9 +83,7 @@ MATCHED = {
 OTHERS = {
     "integers": matmul(parameter(N, M, dtype=i64), parameter(M, K, dtype=i64, name="w")),
     "no rows": fold(Reduce.SUM, binary(Op.MUL, X, X), 0),
-    "highest product": MapReduce(
-        (N, M), (X,), apply(Op.MUL, Operand(X.dtype, 0), Operand(X.dtype, 0)), Reduce.MAX, (1,)
-    ),
+    "highest product": MapReduce((N, M), (X,), Operand(X.dtype, 0) * Operand(X.dtype, 0), Reduce.MAX, (1,)),
     "rows of both": fold(Reduce.SUM, binary(Op.MUL, X, parameter(N, M, name="y")), 1),
     "softmax": softmax(X),
 }

@@ -42,7 +42,6 @@ from harp.lower.target import Target
 from harp.lower.verify import verify_program
 from harp.trace import view
 from harp.trace.dtypes import f64
-from harp.trace.expr import apply
 from harp.trace.graph import Graph
 from harp.trace.index import Index, Loop, of
 from harp.trace.interpret import interpret
@@ -160,7 +159,7 @@ def test_a_load_after_the_store_reads_the_new_value() -> None:
     other = type(out)("other", out.dtype, out.shape, out.space)
     at = of(i), of(j)
     value = Load(source, at)
-    first, late = Store(out, at, apply(Op.ADD, value, value)), Store(other, at, value)
+    first, late = Store(out, at, value + value), Store(other, at, value)
     heads = For(i), For(j)
     assert donate(replaced(built, Nest(heads, Seq((late, first)))), (0,)).donated == ((0, 0),)
     assert donate(replaced(built, Nest(heads, Seq((first, late)))), (0,)).donated == ()

@@ -67,11 +67,11 @@ def program(inputs: Sequence[Buffer], outputs: Sequence[Buffer], *bodies: Stmt) 
 
 
 def add(a: Expr, b: Expr) -> Expr:
-    return apply(Op.ADD, a, b)
+    return a + b
 
 
 def mul(a: Expr, b: Expr) -> Expr:
-    return apply(Op.MUL, a, b)
+    return a * b
 
 
 def numbers(dtype: DType, *shape: int) -> Array:
@@ -123,7 +123,7 @@ def search_for_the_first() -> Example:
     """For each column the first row, of three, with a value above 2; 2 if there is none."""
     a, out = buffer("a", (3, N), Space.INPUT), buffer("out", (N,), Space.OUTPUT, i64)
     k, j, first = Loop(0, as_index(3)), Loop(1, N), Loop(2, N)
-    fits = apply(Op.LT, const(2.0, f32), Load(a, (of(k), of(j))))
+    fits = const(2.0, f32) < Load(a, (of(k), of(j)))
     found = select(fits, Position(of(k)), const(2, i64))
     search = Nest((For(k, LoopKind.SEARCH), For(j)), Store(out, (of(j),), found, Reduce.MIN))
     start = Nest((For(first),), Store(out, (of(first),), const(9, i64)))
@@ -301,7 +301,7 @@ def a_long_chain() -> Example:
     x: Expr = Load(a, (i,))
     y = x
     for step in range(1000):
-        y = mul(add(y, apply(Op.NEG, y) if step % 3 else x), const(0.5 + step / 4000, f32))
+        y = mul(add(y, -y if step % 3 else x), const(0.5 + step / 4000, f32))
     deep = y
     for _ in range(2000):
         deep = add(deep, const(1.0, f32))

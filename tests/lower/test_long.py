@@ -36,7 +36,7 @@ from harp.lower.loops import If
 from harp.lower.schedule import schedule
 from harp.lower.simplify import simplify
 from harp.trace import view
-from harp.trace.expr import Operand, apply
+from harp.trace.expr import Operand
 from harp.trace.graph import Graph
 from harp.trace.index import as_index
 from harp.trace.node import MapReduce, positions
@@ -99,7 +99,7 @@ def test_a_sum_of_what_the_same_loops_store_stays_with_them(monkeypatch):
     """The chunks would be summed before it is there."""
     monkeypatch.setattr(long, "CHUNK", 4)
     monkeypatch.setattr(long, "LONG", 8)
-    squares = elementwise(lambda x: apply(Op.MUL, x, x), X)
+    squares = elementwise(lambda x: x * x, X)
     g = graph(squares, fold(Reduce.SUM, squares, 1))
     plain = fuse(built(g))
     made = [*map(long_rows, plain.kernels)]
@@ -112,7 +112,7 @@ def test_a_sum_of_what_the_same_loops_store_stays_with_them(monkeypatch):
 def test_a_sum_inside_another_loop_of_the_row_stays_with_it():
     i, j, k = positions((N, N, M))
     pairs = (view.view(X, (N, N, M), (i, k)), view.view(X, (N, N, M), (j, k)))
-    product = apply(Op.MUL, Operand(X.dtype, 0), Operand(X.dtype, 1))
+    product = Operand(X.dtype, 0) * Operand(X.dtype, 1)
     g = graph(MapReduce((N, N, M), pairs, product, Reduce.SUM, (2,)), unary(Op.EXP, X))
     plain = fuse(built(g, SMALL))
     assert len(plain.kernels) == 1 and not any(cut(plain))

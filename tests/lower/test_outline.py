@@ -61,7 +61,7 @@ def scaled(rows: Index, columns: Index, first: int = 0, names: str = "xy", facto
     i, j = Loop(first, rows), Loop(first + 1, columns)
     at = of(i), of(j)
     x, y = source(rows, columns, name=names[0]), target(rows, columns, name=names[1])
-    return Nest((For(i), For(j)), Store(y, at, apply(Op.MUL, Load(x, at), const(factor, f32))))
+    return Nest((For(i), For(j)), Store(y, at, Load(x, at) * const(factor, f32)))
 
 
 def triangle(size: Index, first: int = 0) -> Stmt:
@@ -100,7 +100,7 @@ def clipped(long: Index, short: Index) -> Stmt:
     """y[i] = x[i + the length of z], of which there are max(long - short, 0)"""
     i = Loop(0, relu(long - short))
     x, z, y = source(long), source(short, name="z"), target(relu(long - short))
-    value = apply(Op.ADD, Load(x, (of(i) + short,)), Load(z, (as_index(0),), (short - 1,), const(0.0, f32)))
+    value = Load(x, (of(i) + short,)) + Load(z, (as_index(0),), (short - 1,), const(0.0, f32))
     return Nest((For(i),), Store(y, (of(i),), value))
 
 
@@ -151,7 +151,7 @@ def elementwise(value: Callable[[Load], Expr], dtype: DType = f32, result: DType
 
 
 def constant(value: Const) -> Stmt:
-    return elementwise(lambda x: apply(Op.MUL, x, value), value.dtype)
+    return elementwise(lambda x: x * value, value.dtype)
 
 
 def filled(fill: Const) -> Stmt:
@@ -173,7 +173,7 @@ NANS = bits(0x7FC00000, 0xFFC00000, 0x7FC00001)
 def product(first: Buffer, second: Buffer, out: Buffer) -> Stmt:
     i = Loop(0, N)
     at = (of(i),)
-    return Nest((For(i),), Store(out, at, apply(Op.MUL, Load(first, at), Load(second, at))))
+    return Nest((For(i),), Store(out, at, Load(first, at) * Load(second, at)))
 
 
 def reduced(reduce: Reduce | None) -> Stmt:
@@ -186,7 +186,7 @@ def swapped(order: int) -> Stmt:
     i = Loop(0, N)
     first, second = source(N), source(N, name="z")
     loads = Load(first, (of(i),)), Load(second, (of(i),))
-    value = apply(Op.ADD, loads[0], apply(Op.MUL, loads[1], loads[order]))
+    value = loads[0] + loads[1] * loads[order]
     return Nest((For(i),), Store(target(N), (of(i),), value))
 
 
@@ -203,7 +203,7 @@ DIFFERENT: dict[str, tuple[Stmt, ...]] = {
     "a bit of a fill": tuple(map(filled, ONE_BIT)),
     "fills of either sign": tuple(map(filled, ZEROS)),
     "fills that are NaN": tuple(map(filled, NANS)),
-    "dtypes": tuple(elementwise(lambda x: apply(Op.NEG, x), dtype) for dtype in (f32, f64, i32, i64)),
+    "dtypes": tuple(elementwise(lambda x: -x, dtype) for dtype in (f32, f64, i32, i64)),
     "constants of other dtypes": (constant(const(1, i32)), constant(const(1, i64)), constant(const(1.0, f32))),
     "casts": tuple(elementwise(lambda x, d=d: cast(cast(x, d), f64), f32, f64) for d in (i32, i64)),
     "operations": tuple(elementwise(lambda x, op=op: apply(op, x, x)) for op in (Op.ADD, Op.MUL, Op.MAX, Op.MIN)),
@@ -249,7 +249,7 @@ def test_truth_values_of_the_caller_are_not_those_of_the_program() -> None:
     result = source(N, dtype=bool_, space=Space.OUTPUT)
     assert not are_one(count(inside), count(outside))
     assert are_one(count(inside), count(result))
-    negated = lambda x: elementwise_from(x, lambda e: apply(Op.NEG, e), f32)
+    negated = lambda x: elementwise_from(x, lambda e: -e, f32)
     assert are_one(*(negated(source(N, space=s)) for s in (Space.INPUT, Space.SCRATCH, Space.OUTPUT)))
 
 

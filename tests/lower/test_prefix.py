@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from harp.lower.operations import kernel_costs
 from harp.lower.pipeline import lower
 from harp.trace.division import Substitution
-from harp.trace.expr import apply, const
+from harp.trace.expr import const
 from harp.trace.index import as_index
 from harp.trace.node import Cumulative, MapReduce, Node
-from harp.trace.ops import Op, Reduce
+from harp.trace.ops import Reduce
 from harp.trace.view import flip, reshape
 
 X, Y, CUBE = parameter(N, M), parameter(N, M, name="y"), parameter(N, M, K, name="z")
@@ -30,7 +30,7 @@ def suffix(x: Node, axis: int) -> Cumulative:
 
 
 def add(a: Node, b: Node) -> MapReduce:
-    return elementwise(lambda x, y: apply(Op.ADD, x, y), a, b)
+    return elementwise(lambda x, y: x + y, a, b)
 
 
 GRAPHS = {

@@ -42,7 +42,7 @@ from harp.lower.simplify import simplify
 from harp.lower.target import Target
 from harp.trace import view
 from harp.trace.dtypes import f32, i64
-from harp.trace.expr import Position, apply, cast, const, select
+from harp.trace.expr import Position, cast, const, select
 from harp.trace.index import Symbol, of
 from harp.trace.node import Contiguous, MapReduce, Node, fresh_input, positions
 from harp.trace.ops import Op, Reduce
@@ -90,14 +90,14 @@ def test_reduction_over_the_first_axis_is_kept():
 def test_matrix_product_reads_memory():
     x, w = parameter(N, M), parameter(M, K, name="w")
     assert kernels(matmul(unary(Op.EXP, x), w)) == 2
-    assert kernels(matmul(elementwise(lambda a: apply(Op.ADD, a, const(1, f32)), x), w)) == 2
+    assert kernels(matmul(elementwise(lambda a: a + const(1, f32), x), w)) == 2
 
 
 def test_matrix_product_computes_casts_and_masks_itself():
     x, w = parameter(N, M, dtype=i64), parameter(M, K, name="w")
     assert kernels(matmul(elementwise(lambda a: cast(a, f32), x), w)) == 1
     i, j = positions((N, M))
-    lower_triangle = apply(Op.LT, Position(j), Position(i + 1))
+    lower_triangle = Position(j) < Position(i + 1)
     mask = MapReduce((N, M), (), select(lower_triangle, const(1, f32), const(0, f32)))
     assert kernels(matmul(mask, w)) == 1
 
@@ -161,7 +161,7 @@ def loss_gradient() -> tuple[Node, ...]:
     back = scale(error, 2.0)
     to_hidden = matmul(back, transpose(v))
     slope = elementwise(
-        lambda g, h: apply(Op.MUL, g, apply(Op.ADD, const(1, f32), apply(Op.NEG, apply(Op.MUL, h, h)))),
+        lambda g, h: g * (const(1, f32) - h * h),
         to_hidden,
         hidden,
     )

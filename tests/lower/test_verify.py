@@ -33,9 +33,9 @@ from harp.lower.text import program_text
 from harp.lower.verify import verify_kernel, verify_program
 from harp.trace.division import ceildiv, floordiv, minimum
 from harp.trace.dtypes import DType, bool_, f32, f64, i32
-from harp.trace.expr import Const, Expr, Operand, apply, const
+from harp.trace.expr import Const, Expr, Operand, const
 from harp.trace.index import Index, IndexLike, Loop, Symbol, as_index, of
-from harp.trace.ops import Op, Reduce
+from harp.trace.ops import Reduce
 
 n, m = Symbol(0, 0, "n"), Symbol(0, 1, "m")
 N, M = of(n), of(m)
@@ -209,7 +209,7 @@ S, T = buffer("s", N, space=Space.SCRATCH), buffer("t", N, space=Space.SCRATCH)
 def fill(out: Buffer, *sources: Buffer) -> Kernel:
     value: Expr = ZERO
     for source in sources:
-        value = apply(Op.ADD, value, Load(source, (AT_I,)))
+        value = value + Load(source, (AT_I,))
     return Kernel(f"fill {out.name}", rows(Store(out, (AT_I,), value)))
 
 

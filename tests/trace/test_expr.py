@@ -58,8 +58,8 @@ def test_constants_are_interned_by_their_bits():
 
 def test_expressions_are_interned():
     x, y = Operand(f32, 0), Operand(f32, 1)
-    assert apply(Op.ADD, x, y) is apply(Op.ADD, x, y)
-    assert apply(Op.ADD, x, y) is not apply(Op.ADD, y, x)  # the order in which it was written stays
+    assert (x + y) is (x + y)
+    assert (x + y) is not (y + x)  # the order in which it was written stays
     assert Operand(f32, 0) is x and Operand(f64, 0) is not x
     assert Position(as_index(3)) is Position(as_index(3))
 
@@ -80,12 +80,12 @@ def test_constants_of_integers_wrap():
 # -- rewrites
 
 RULES = {
-    "x * 1": (Op.MUL, lambda x: apply(Op.MUL, x, const(1, x.dtype)), lambda x: x),
-    "1 * x": (Op.MUL, lambda x: apply(Op.MUL, const(1, x.dtype), x), lambda x: x),
-    "-(-x)": (Op.NEG, lambda x: apply(Op.NEG, apply(Op.NEG, x)), lambda x: x),
-    "not not x": (Op.NOT, lambda x: apply(Op.NOT, apply(Op.NOT, x)), lambda x: x),
-    "x and x": (Op.AND, lambda x: apply(Op.AND, x, x), lambda x: x),
-    "x or x": (Op.OR, lambda x: apply(Op.OR, x, x), lambda x: x),
+    "x * 1": (Op.MUL, lambda x: x * const(1, x.dtype), lambda x: x),
+    "1 * x": (Op.MUL, lambda x: const(1, x.dtype) * x, lambda x: x),
+    "-(-x)": (Op.NEG, lambda x: apply(Op.NEG, -x), lambda x: x),
+    "not not x": (Op.NOT, lambda x: ~(~x), lambda x: x),
+    "x and x": (Op.AND, lambda x: x & x, lambda x: x),
+    "x or x": (Op.OR, lambda x: x | x, lambda x: x),
     "cast to its own": (Op.CAST, lambda x: cast(x, x.dtype), lambda x: x),
     "select of equals": (Op.SELECT, lambda x: select(Operand(bool_, 1), x, x), lambda x: x),
     "select true": (Op.SELECT, lambda x: select(const(True, bool_), x, Operand(x.dtype, 1)), lambda x: x),
@@ -116,12 +116,12 @@ def test_rules_fire_and_keep_the_bits(name, dtype):
 def test_adding_zero(dtype):
     x, values = Operand(dtype, 0), specials(dtype)
     negative = const(-0.0 if dtype.is_float else 0, dtype)
-    assert apply(Op.ADD, x, negative) is x and apply(Op.ADD, negative, x) is x
-    np.testing.assert_array_equal(run(apply(Op.ADD, x, negative), values), values)
+    assert (x + negative) is x and (negative + x) is x
+    np.testing.assert_array_equal(run(x + negative, values), values)
     with np.errstate(all="ignore"):
         assert bits(np.abs(values + negative.value)) == bits(np.abs(values))  # NaN's sign is not a value
     if dtype.is_float:
-        zero = apply(Op.ADD, x, const(0.0, dtype))
+        zero = x + const(0.0, dtype)
         assert zero is not x and not np.signbit(run(zero, np.array(-0.0, dtype.numpy)))
 
 
@@ -138,9 +138,9 @@ def test_logic_with_constants(op):
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda x: apply(Op.MUL, x, const(0, x.dtype)),
-        lambda x: apply(Op.ADD, x, apply(Op.NEG, x)),
-        lambda x: apply(Op.DIV, x, x),
+        lambda x: x * const(0, x.dtype),
+        lambda x: x - x,
+        lambda x: x / x,
         lambda x: apply(Op.EQ, x, x),
         lambda x: apply(Op.MAX, x, const(-np.inf, x.dtype)),
     ],
@@ -265,9 +265,9 @@ def test_identities_of_reductions(reduce, dtype):
 
 
 def test_folding():
-    assert apply(Op.ADD, const(2, i32), const(3, i32)) is const(5, i32)
-    assert apply(Op.ADD, const(2**31 - 1, i32), const(1, i32)) is const(-(2**31), i32)
-    assert apply(Op.LT, const(np.nan, f64), const(1.0, f64)) is const(False, bool_)
+    assert (const(2, i32) + const(3, i32)) is const(5, i32)
+    assert (const(2**31 - 1, i32) + const(1, i32)) is const(-(2**31), i32)
+    assert (const(np.nan, f64) < const(1.0, f64)) is const(False, bool_)
     assert cast(const(2.75, f64), i32) is const(2, i32)
     assert isinstance(apply(Op.EXP, const(1.0, f64)), Apply)  # a program's exp may round otherwise
     assert isinstance(apply(Op.STOP, const(1.0, f64)), Apply)
@@ -285,7 +285,7 @@ def test_deep_expressions():
     depth = 5_000
     _, deep = chain(depth)
     assert expr.weight(deep) == depth - 1  # x * 1 is x
-    doubled = expr.substitute(deep, {0: apply(Op.MUL, Operand(f64, 0), const(2.0, f64))})
+    doubled = expr.substitute(deep, {0: Operand(f64, 0) * const(2.0, f64)})
     assert expr.weight(doubled) == depth and expr.operands_in(doubled) == [Operand(f64, 0)]
     assert expr.substitute(doubled, {}) is doubled
     assert np.isfinite(run(apply(Op.TANH, deep), np.array(0.5)))
@@ -312,18 +312,18 @@ def test_walk_gives_operands_first():
 
 def test_substitution_of_positions():
     n, m = (of(Symbol(0, k, name)) for k, name in enumerate("nm"))
-    e = apply(Op.ADD, Position(n), Operand(i64, 0))
-    assert expr.substitute(e, {}, lambda p: m) is apply(Op.ADD, Position(m), Operand(i64, 0))
+    e = Position(n) + Operand(i64, 0)
+    assert expr.substitute(e, {}, lambda p: m) is (Position(m) + Operand(i64, 0))
     assert expr.substitute(e, {1: const(1, i64)}) is e
     assert expr.substitute(e, {0: const(0, i64)}) is Position(n)  # simplified on the way up
 
 
 def test_text():
     x, y = Operand(f32, 0), Operand(f32, 1)
-    assert repr(apply(Op.ADD, x, const(2.5, f32))) == "add(x0, 2.5:f32)"
+    assert repr(x + const(2.5, f32)) == "add(x0, 2.5:f32)"
     assert repr(cast(x, f64)) == "cast<f64>(x0)"
     shared = apply(Op.EXP, y)
-    assert repr(apply(Op.MUL, shared, shared)) == "t0 = exp(x1); mul(t0, t0)"
+    assert repr(shared * shared) == "t0 = exp(x1); mul(t0, t0)"
     assert repr(Position(of(Symbol(0, 0, "n")) + 1)) == "[n + 1]"
 
 

@@ -16,7 +16,7 @@ HALVES = [f16, bf16]
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 def test_nothing_is_computed_in_a_half(dtype):
     x, y = Operand(dtype, 0), Operand(dtype, 1)
-    e = select(apply(Op.LT, x, const(0.5, dtype)), apply(Op.EXP, apply(Op.MUL, x, y)), apply(Op.NEG, y))
+    e = select(x < const(0.5, dtype), apply(Op.EXP, x * y), -y)
     wide = widened(e)
     assert wide.dtype is f32
     for part in walk((wide,)):
@@ -29,16 +29,16 @@ def test_an_expression_is_rounded_once(dtype):
     """1 + eps/2 + eps/2 is 1 + eps, but 1 after each rounding."""
     x = Operand(dtype, 0)
     half = const(2.0**-11 if dtype is f16 else 2.0**-8, dtype)
-    e = apply(Op.ADD, apply(Op.ADD, x, half), half)
+    e = x + half + half
     one = np.ones((), dtype.numpy)
     found = evaluate(rounded(widened(e), dtype), lambda leaf: one)
     assert found.dtype == dtype.numpy and float(found) == 1 + 2 * float(half.value)
-    asked = cast(cast(apply(Op.ADD, cast(x, f32), cast(half, f32)), dtype), f32)  # a cast rounds
+    asked = cast(cast(cast(x, f32) + cast(half, f32), dtype), f32)  # a cast rounds
     assert float(evaluate(widened(asked), lambda leaf: one)) == 1.0
 
 
 def test_others_stay_and_copies_are_no_conversions():
-    e = apply(Op.ADD, Operand(f32, 0), apply(Op.SQRT, Operand(f32, 1)))
+    e = Operand(f32, 0) + apply(Op.SQRT, Operand(f32, 1))
     assert widened(e) is e and rounded(e, f32) is e
     x = Operand(f16, 0)
     assert rounded(widened(x), f16) is x

@@ -100,7 +100,7 @@ def test_sums_of_products(dtype, numbers):
 
 def test_a_product_with_itself(numbers):
     x, a = fresh_input("x", (n, m), f64), numbers((3, 4))
-    square = apply(Op.MUL, Operand(f64, 0), Operand(f64, 0))
+    square = Operand(f64, 0) * Operand(f64, 0)
     same(run(MapReduce((n, m), (x,), square, Reduce.SUM, (1,)), (x, a), n=3, m=4), (a * a).sum(axis=1))
     node = MapReduce((n, m), (x, x), multiply(x, x), Reduce.SUM, (0,))
     same(run(node, (x, a), n=3, m=4), (a * a).sum(axis=0))
@@ -111,7 +111,7 @@ def test_a_product_of_other_slots(numbers):
     nodes = [fresh_input(name, (n,), f64) for name in "xyz"]
     arrays = [numbers((4,), seed=seed) for seed in range(3)]
     for first, second in itertools.product(range(3), repeat=2):
-        product = apply(Op.MUL, Operand(f64, first), Operand(f64, second))
+        product = Operand(f64, first) * Operand(f64, second)
         node = MapReduce((n,), tuple(nodes), product, Reduce.SUM, (0,))
         same(run(node, *zip(nodes, arrays, strict=True), n=4), np.asarray((arrays[first] * arrays[second]).sum()))
 
@@ -138,7 +138,7 @@ def test_empty_contractions():
 
 
 def test_positions_and_casts():
-    values = apply(Op.ADD, Position(loop(0, n) * m + loop(1, m)), Position(n))
+    values = Position(loop(0, n) * m + loop(1, m)) + Position(n)
     node = MapReduce((n, m), (), cast(values, f64))
     expected = (np.arange(3)[:, None] * 4 + np.arange(4) + 3).astype(float)
     np.testing.assert_array_equal(run(node, n=3, m=4), expected, strict=True)

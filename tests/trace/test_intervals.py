@@ -54,7 +54,7 @@ def test_operations_of_one(op, a):
 
 def test_numbers_never_wrap():
     (x,) = scalars(1)
-    square = MapReduce((), (x,), apply(Op.MUL, Operand(i64, 0), Operand(i64, 0)))
+    square = MapReduce((), (x,), Operand(i64, 0) * Operand(i64, 0))
     assert known(square, {x: Interval(3, 3)}) == (9, 9)
     for value in (2**40, -(2**63)):
         with pytest.raises(Wrapped) as caught:
@@ -81,13 +81,11 @@ def test_casts():
 def test_a_choice_holds_both_where_the_condition_is_not_known():
     y = fresh_input("y", (), f64)
     x, z = scalars(2)
-    condition = apply(Op.LT, Operand(f64, 0), const(0.0, f64))
+    condition = Operand(f64, 0) < const(0.0, f64)
     either = MapReduce((), (y, x, z), select(condition, Operand(i64, 1), Operand(i64, 2)))
     assert known(either, {x: Interval(1, 2), z: Interval(7, 7)}) == (1, 7)
     assert known(either, {x: Interval(1, 2)}) is None
-    decided = MapReduce(
-        (), (x, z), select(apply(Op.LT, Operand(i64, 0), const(5, i64)), Operand(i64, 1), const(0, i64))
-    )
+    decided = MapReduce((), (x, z), select(Operand(i64, 0) < const(5, i64), Operand(i64, 1), const(0, i64)))
     assert known(decided, {x: Interval(1, 2), z: Interval(7, 7)}) == (7, 7)
 
 

@@ -14,7 +14,7 @@ import pytest
 from harp.trace import interning
 from harp.trace.division import Substitution
 from harp.trace.dtypes import ALL, f32, f64, i64
-from harp.trace.expr import Operand, Position, apply, const
+from harp.trace.expr import Operand, Position, const
 from harp.trace.graph import Graph, inline, transform
 from harp.trace.index import ONE, ZERO, Symbol, as_index, loop, of
 from harp.trace.interpret import interpret
@@ -31,14 +31,14 @@ from harp.trace.node import (
     rebuild,
     walk,
 )
-from harp.trace.ops import Op, Reduce
+from harp.trace.ops import Reduce
 
 n, m = (of(Symbol(0, k, name)) for k, name in enumerate("nm"))
 x = Input(-1, "x", (n, m), f32)
 
 
 def increment(node):
-    return MapReduce(node.shape, (node,), apply(Op.ADD, Operand(node.dtype, 0), const(1, node.dtype)))
+    return MapReduce(node.shape, (node,), Operand(node.dtype, 0) + const(1, node.dtype))
 
 
 def samples():
@@ -118,7 +118,7 @@ def test_threads_build_the_same_nodes():
         barrier.wait()
         node, made = Input(-9, "x", (size,), f64), []
         for k in range(1_500):
-            node = MapReduce(node.shape, (node,), apply(Op.ADD, Operand(f64, 0), const(k + 0.5, f64)))
+            node = MapReduce(node.shape, (node,), Operand(f64, 0) + const(k + 0.5, f64))
             made.append(node)
         results[slot] = made
 
@@ -155,7 +155,7 @@ def test_a_long_chain_is_built_walked_rebuilt_and_freed():
 def test_shared_nodes_are_walked_once():
     node = x
     for _ in range(100):
-        node = MapReduce(node.shape, (node, node), apply(Op.ADD, Operand(f32, 0), Operand(f32, 1)))
+        node = MapReduce(node.shape, (node, node), Operand(f32, 0) + Operand(f32, 1))
     assert len(list(walk((node, node)))) == 101
     seen = set()
     for step in walk((node,)):

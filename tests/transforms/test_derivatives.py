@@ -105,7 +105,7 @@ def test_first_to_third_order_against_central_differences(op):
         parts = [partial(e, slot) for slot in range(len(xs))]
         e = parts[0]
         for k, part in enumerate(parts[1:]):
-            e = apply(Op.ADD, e, apply(Op.MUL, part, const(k + 0.5, f64)))
+            e = e + part * const(k + 0.5, f64)
         e = _without_seed(e)
 
 
@@ -122,7 +122,7 @@ def _without_seed(e):
 
 def test_select_and_cast():
     x, y, _ = X
-    e = select(apply(Op.LT, x, y), apply(Op.SIN, x), apply(Op.MUL, x, y))
+    e = select(x < y, apply(Op.SIN, x), x * y)
     npt.assert_allclose(gradient(e, 0.3, 1.0), [math.cos(0.3), 0])
     npt.assert_allclose(gradient(e, 0.3, 0.2), [0.2, 0.3])
     single = cast(apply(Op.SIN, cast(x, f32)), f64)
@@ -130,7 +130,7 @@ def test_select_and_cast():
     assert partial(single).dtype is f64
     rounded = cast(cast(x, i32), f64)
     assert pullback(rounded, SEED) == {}
-    assert pullback(apply(Op.MUL, x, rounded), SEED) == {0: apply(Op.MUL, SEED, rounded)}
+    assert pullback(x * rounded, SEED) == {0: SEED * rounded}
 
 
 @pytest.mark.parametrize("op", [Op.FLOOR, Op.RINT, Op.STOP])
@@ -141,15 +141,15 @@ def test_no_gradient_flows_through(op):
 def test_an_opaque_value_has_no_gradient_and_says_so():
     with pytest.raises(MissingRuleError, match="no derivative with respect to this parameter"):
         pullback(apply(Op.OPAQUE, X[0]), SEED)
-    assert pullback(apply(Op.MUL, apply(Op.STOP, apply(Op.OPAQUE, X[0])), X[1]), SEED).keys() == {1}
+    assert pullback(apply(Op.STOP, apply(Op.OPAQUE, X[0])) * X[1], SEED).keys() == {1}
     assert value(apply(Op.OPAQUE, X[0]), 0.3) == 0.3
 
 
 def test_floor_division_has_no_gradient_and_the_remainder_has_its_quotient():
-    assert pullback(apply(Op.FLOORDIV, X[0], X[1]), SEED) == {}
+    assert pullback(X[0] // X[1], SEED) == {}
     # 1 mod 0.1 is 1 - 9*0.1, although floor(1 / 0.1) is 10
-    assert gradient(apply(Op.MOD, X[0], X[1]), 1.0, 0.1) == [1, -9]
-    assert gradient(apply(Op.MOD, X[0], X[1]), -1.0, 3.0) == [1, 1]
+    assert gradient(X[0] % X[1], 1.0, 0.1) == [1, -9]
+    assert gradient(X[0] % X[1], -1.0, 3.0) == [1, 1]
 
 
 SPECIAL = [
@@ -302,20 +302,20 @@ def test_ties_share_and_nan_is_not_lost(op):
 
 
 def test_division_where_products_would_overflow():
-    assert gradient(apply(Op.DIV, X[0], X[1]), 1e200, 1e200) == [1e-200, -1e-200]
+    assert gradient(X[0] / X[1], 1e200, 1e200) == [1e-200, -1e-200]
 
 
 def test_a_deep_dag_takes_one_sweep():
     e = X[0]
     for _ in range(2000):
-        e = apply(Op.MUL, apply(Op.ADD, e, e), const(0.5, f64))
+        e = (e + e) * const(0.5, f64)
     made = list(walk((partial(e),)))
     assert len(made) < 3 * 4000
     assert value(partial(e), 3.0) == 1
 
 
 def test_only_the_wanted_slots():
-    e = apply(Op.MUL, apply(Op.SIN, X[0]), X[1])
+    e = apply(Op.SIN, X[0]) * X[1]
     assert set(pullback(e, SEED, {1})) == {1}
     assert pullback(e, SEED, set()) == {}
     assert pullback(X[0], SEED) == {0: SEED}

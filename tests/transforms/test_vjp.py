@@ -61,14 +61,14 @@ def expand(node, shape):
 
 def weighted(node):
     """A scalar that depends on every element differently."""
-    terms = MapReduce(node.shape, (node,), apply(Op.MUL, Operand(f64, 0), apply(Op.COS, _rank(node.shape))))
+    terms = MapReduce(node.shape, (node,), Operand(f64, 0) * apply(Op.COS, _rank(node.shape)))
     return total(terms)
 
 
 def _rank(shape):
     number = const(0.3, f64)
     for k, p in enumerate(positions(shape)):
-        number = apply(Op.ADD, number, apply(Op.MUL, cast(Position(p), f64), const(0.7 + 0.4 * k, f64)))
+        number = number + cast(Position(p), f64) * const(0.7 + 0.4 * k, f64)
     return number
 
 
@@ -124,7 +124,7 @@ def _matmul():
     domain = (N, M, K)
     left = v.view(a, domain, positions(domain)[:2])
     right = v.view(b, domain, positions(domain)[1:])
-    product = apply(Op.MUL, Operand(f64, 0), Operand(f64, 1))
+    product = Operand(f64, 0) * Operand(f64, 1)
     return Graph((a, b), (MapReduce(domain, (left, right), product, Reduce.SUM, (1,)),))
 
 
@@ -141,7 +141,7 @@ def _convolution():
     domain = (N, as_index(3))
     i, j = positions(domain)
     windows = View(x, domain, (i + j,))
-    product = apply(Op.MUL, Operand(f64, 0), Operand(f64, 1))
+    product = Operand(f64, 0) * Operand(f64, 1)
     return Graph((x, w), (MapReduce(domain, (windows, expand(w, domain)), product, Reduce.SUM, (1,)),))
 
 
@@ -161,7 +161,7 @@ def _views():
 def _reduction(kind, *axes):
     def build():
         x = x_(N, M, K)
-        squared = apply(Op.ADD, apply(Op.MUL, Operand(f64, 0), Operand(f64, 0)), apply(Op.SIN, Operand(f64, 0)))
+        squared = Operand(f64, 0) * Operand(f64, 0) + apply(Op.SIN, Operand(f64, 0))
         return Graph((x,), (MapReduce(x.shape, (x,), squared, kind, axes),))
 
     return build
@@ -258,7 +258,7 @@ def test_nan_takes_the_gradient_of_an_extreme():
 
 def test_second_order_of_ties():
     x = x_(N)
-    squared = MapReduce((N,), (x,), apply(Op.MUL, Operand(f64, 0), Operand(f64, 0)), Reduce.MAX, (0,))
+    squared = MapReduce((N,), (x,), Operand(f64, 0) * Operand(f64, 0), Reduce.MAX, (0,))
     first = vjp(Graph((x,), (squared,)), (x,))
     (found, _) = seeded(first, [np.array([2.0, -2.0, 1.0]), np.array(1.0)], np.array([1.0, 1.0, 1.0]), n=3)
     npt.assert_array_equal(found, [1, 1, 0])  # the second derivative of x*x, times the share
@@ -266,9 +266,9 @@ def test_second_order_of_ties():
 
 def test_several_outputs_and_integers():
     x, i = x_(N), x_(N, dtype=i64, name="i")
-    mixed = MapReduce((N,), (x, i), apply(Op.MUL, Operand(f64, 0), cast(Operand(i64, 1), f64)))
+    mixed = MapReduce((N,), (x, i), Operand(f64, 0) * cast(Operand(i64, 1), f64))
     rounded = MapReduce((N,), (x,), cast(Operand(f64, 0), i64))
-    mask = MapReduce((N,), (x,), apply(Op.LT, Operand(f64, 0), const(0.0, f64)))
+    mask = MapReduce((N,), (x,), Operand(f64, 0) < const(0.0, f64))
     assert mask.dtype is bool_
     graph = Graph((x, i), (mixed, rounded, x, x, mask))
     result = vjp(graph, (x,))
@@ -343,9 +343,9 @@ def _means(steps):
     x = x_(N)
     y = x
     for _ in range(steps):
-        squares = MapReduce((N,), (y,), apply(Op.MUL, Operand(f64, 0), Operand(f64, 0)), Reduce.SUM, (0,))
-        share = apply(Op.DIV, Operand(f64, 0), cast(Position(N), f64))
-        mean = MapReduce((), (squares,), apply(Op.NEG, share))
+        squares = MapReduce((N,), (y,), Operand(f64, 0) * Operand(f64, 0), Reduce.SUM, (0,))
+        share = Operand(f64, 0) / cast(Position(N), f64)
+        mean = MapReduce((), (squares,), -share)
         y = op(Op.ADD, y, expand(mean, (N,)))
     return Graph((x,), (total(y),))
 
