@@ -19,7 +19,7 @@ UNITS = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
 def machine(versions: dict[str, str]) -> dict[str, object]:
     """What the figures depend on."""
     import harp
-    from harp.backends.toolchain import find_toolchain
+    from harp.backends.toolchain.toolchain import find_toolchain
 
     toolchain = find_toolchain()
     return {

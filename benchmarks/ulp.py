@@ -18,10 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from harp.backends.c import scalar
-from harp.backends.toolchain import base_flags, find_toolchain
-from harp.trace.dtypes import DType, f32, f64
-from harp.trace.ops import INFO, Op
+from harp.backends.c.emit import scalar
+from harp.backends.toolchain.toolchain import base_flags, find_toolchain
+from harp.trace.scalar.dtypes import DType, f32, f64
+from harp.trace.scalar.ops import INFO, Op
 
 OPS = (Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P, Op.SIN, Op.COS, Op.TAN, Op.TANH, Op.POW)
 OPS += (Op.ASIN, Op.ACOS, Op.ATAN, Op.SINH, Op.COSH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.CBRT, Op.ERF, Op.ERFC)

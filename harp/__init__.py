@@ -13,8 +13,9 @@ from harp import sources as _sources  # noqa: F401, isort: skip (before the file
 from harp import errors, numpy
 from harp.backends.options import CompileOptions
 from harp.config import set_threads, stats
-from harp.trace.array import Array, realize
-from harp.trace.dtypes import (
+from harp.trace.array.array import Array, realize
+from harp.trace.graph.graph import Graph
+from harp.trace.scalar.dtypes import (
     ArraySignature,
     DType,
     bf16,
@@ -33,15 +34,14 @@ from harp.trace.dtypes import (
     u32,
     u64,
 )
-from harp.trace.graph import Graph
-from harp.trace.signature import GraphSignature
-from harp.trace.sizes import Size
+from harp.trace.sizes.signature import GraphSignature
+from harp.trace.sizes.size import Size
 from harp.trace.tracer import trace
-from harp.transforms.jit import JitFunction, jit
+from harp.transforms.jit.jit import JitFunction, jit
 
 if TYPE_CHECKING:
     from harp import random
-    from harp.transforms.grad import grad, stop_gradient, value_and_grad, vjp
+    from harp.transforms.autodiff.grad import grad, stop_gradient, value_and_grad, vjp
 
 __version__ = "0.1.0"
 
@@ -84,7 +84,7 @@ __all__ = [
 ]
 
 # Functions whose module is imported when one of them is first used, as `random` is: not every program needs them.
-_LATER = dict.fromkeys(("grad", "stop_gradient", "value_and_grad", "vjp"), "harp.transforms.grad")
+_LATER = dict.fromkeys(("grad", "stop_gradient", "value_and_grad", "vjp"), "harp.transforms.autodiff.grad")
 
 
 def __getattr__(name: str) -> object:

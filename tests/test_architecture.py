@@ -29,6 +29,7 @@ TEXTS = [
 
 MAX_LINES = 600  # a file is an idea, mostly of 100 to 400 lines
 MAX_FUNCTION_LINES = 60
+MAX_FILES = 15  # in a folder, mostly of 4 to 12
 
 # Text describes the program as it is: not its making, its makers, or what is still to do.
 FOREIGN = re.compile(
@@ -86,7 +87,7 @@ def test_every_module_has_a_docstring():
 
 def test_harp_is_imported_at_the_top_of_a_file_only():
     """The compiler, half of harp, is the one exception: it is loaded with the first program."""
-    lazy = {"harp.transforms.lowering", "harp.transforms.programs"}
+    lazy = {"harp.transforms.jit.lowering", "harp.transforms.jit.programs"}
     problems = []
     for where, function in walk(*FUNCTIONS):
         inner = (node for node in ast.walk(function) if isinstance(node, IMPORTS))
@@ -104,6 +105,21 @@ def test_imports_of_other_packages_are_declared():
     known = {re.match(r"[\w-]+", text).group() for text in declared} | (sys.stdlib_module_names - {"dataclasses"})
     found = ((where, name.split(".")[0]) for where, node in walk(*IMPORTS) for name in imported(node))
     report([f"{where}: {name}" for where, name in found if name != "harp" and packages.get(name, name) not in known])
+
+
+def test_every_folder_says_which_file_to_read_first():
+    """And has few files: somebody who opens it sees what they are about."""
+    problems = []
+    for layer in ("trace", "transforms", "lower", "backends"):
+        for path in sorted((ROOT / "harp" / layer).rglob("__init__.py")):
+            text = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+            first = re.findall(r"`([\w/]+\.py)`", text.rpartition("Read ")[2])
+            if not first or not all((path.parent / name).exists() for name in first):
+                problems.append(f"{path.relative_to(ROOT)}: names {first}")
+            count = len(list(path.parent.glob("*.py"))) - 1
+            if count > MAX_FILES:
+                problems.append(f"{path.parent.relative_to(ROOT)}: {count} files")
+    report(problems)
 
 
 def test_no_star_imports():

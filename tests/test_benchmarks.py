@@ -18,7 +18,7 @@ from benchmarks import harness, random_quality, report  # noqa: E402
 from benchmarks.peers import PEERS  # noqa: E402
 from benchmarks.workload import LOOPS, Comparison  # noqa: E402
 from benchmarks.workloads import WORKLOADS, bandwidth, chosen, random  # noqa: E402
-from harp.backends import toolchain  # noqa: E402
+from harp.backends.toolchain import toolchain  # noqa: E402
 
 COMPARISONS = [w for w in WORKLOADS.values() if isinstance(w, Comparison)]
 

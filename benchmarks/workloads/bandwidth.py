@@ -43,7 +43,7 @@ float read_all(const float *x, long count) {
 @cache
 def library() -> ctypes.CDLL:
     """The loops above by harp's compiler."""
-    from harp.backends.toolchain import base_flags, find_toolchain
+    from harp.backends.toolchain.toolchain import base_flags, find_toolchain
 
     toolchain = find_toolchain()
     if toolchain is None:

@@ -93,7 +93,7 @@ def _torch(compiled: bool) -> Step:
 
 
 def _donated(package: str, *given: object) -> Call:
-    """Parameters and momentum are given up at each call, which starts from the results of the one before."""
+    """Parameters and momentum are donated at each call, which starts from the results of the one before."""
     step = importlib.import_module(package).jit(traced(package), donate_argnums=(0, 1))
     wait = PEERS[package].wait or (lambda result: result)
     xp = PEERS[package].xp()

@@ -1,4 +1,8 @@
-"""Ways to run a program, by name: `c` compiles it, `numpy` needs no compiler. Each is loaded when it is asked for."""
+"""A program comes in; a kernel that runs it goes out, from `c`, which compiles it, or `numpy`, which interprets it.
+
+Backends have names, and each is loaded when it is asked for.
+Read `protocol.py` first, then `c/backend.py`.
+"""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ import textwrap
 from collections.abc import Iterator
 from importlib.metadata import version
 
-from harp.backends import cache, toolchain
-from harp.backends.load import build_and_load
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
+from harp.backends.runtime.load import build_and_load
+from harp.backends.toolchain import cache, toolchain
 from harp.errors import ToolchainError
 
 _TRIAL = Source((Unit('__attribute__((visibility("default"))) int harp_trial(int x) { return x + 1; }\n'),))

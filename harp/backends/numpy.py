@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Kernel
+from harp.backends.protocol import Executable
 from harp.errors import OutOfMemoryError
-from harp.lower.program import Program
-from harp.trace.division import Substitution
-from harp.trace.dtypes import Buffer
-from harp.trace.graph import Graph, transform
-from harp.trace.interpret import interpret
-from harp.trace.node import Input, Node, fresh_input, rebuild
-from harp.trace.signature import sizes_of
+from harp.lower.loopir.program import Program
+from harp.trace.eval.interpret import interpret
+from harp.trace.graph.graph import Graph, transform
+from harp.trace.graph.node import Input, Node, fresh_input, rebuild
+from harp.trace.index.division import Substitution
+from harp.trace.scalar.dtypes import NDArray
+from harp.trace.sizes.signature import sizes_of
 
 _SAME_SIZES = Substitution({})
 
@@ -31,7 +31,7 @@ class NumpyKernel:
         self._sizes = sizes_of(graph)
         self._graph = _open(graph)
 
-    def __call__(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], sizes: Sequence[int], /) -> int:
+    def __call__(self, inputs: Sequence[NDArray], outputs: Sequence[NDArray], sizes: Sequence[int], /) -> int:
         try:
             results = interpret(self._graph, inputs, dict(zip(self._sizes, sizes, strict=True)), self._check)
         except OutOfMemoryError:
@@ -46,7 +46,9 @@ class NumpyBackend:
 
     name = "numpy"
 
-    def compile(self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False) -> Kernel:
+    def compile(
+        self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
+    ) -> Executable:
         return NumpyKernel(graph, check)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from harp.backends.options import CompileOptions
-from harp.trace.dtypes import Buffer
-from harp.trace.graph import Graph
+from harp.trace.graph.graph import Graph
+from harp.trace.scalar.dtypes import NDArray
 
 if TYPE_CHECKING:  # a process that finds its programs in the cache does without
-    from harp.lower.program import Program
+    from harp.lower.loopir.program import Program
 
 
 class Unit(NamedTuple):
@@ -39,7 +39,7 @@ class Source(NamedTuple):
         return "\n".join(unit.text for unit in self.units if not unit.is_library)
 
 
-class Kernel(Protocol):
+class Executable(Protocol):
     """A program that runs.
 
     A call takes the arrays of the inputs and captured arrays, C-contiguous and of native byte order, fills the
@@ -54,7 +54,7 @@ class Kernel(Protocol):
     @property
     def packed(self) -> Callable[..., int] | None: ...
 
-    def __call__(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], sizes: Sequence[int], /) -> int: ...
+    def __call__(self, inputs: Sequence[NDArray], outputs: Sequence[NDArray], sizes: Sequence[int], /) -> int: ...
 
 
 class Backend(Protocol):
@@ -64,4 +64,4 @@ class Backend(Protocol):
 
     def compile(
         self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
-    ) -> Kernel: ...
+    ) -> Executable: ...

@@ -11,41 +11,41 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from harp.config import settings, show
-from harp.lower.addresses import check_addresses, verify_checked
-from harp.lower.assemble import as_they_are, assemble
-from harp.lower.blocks import in_blocks
-from harp.lower.build import Built, build
-from harp.lower.check import check_graph, check_program
-from harp.lower.chunks import chunks
-from harp.lower.digits import digits
-from harp.lower.donate import donate
-from harp.lower.fuse import fuse
+from harp.lower.graph.legalise import legalise, verify_legalised
+from harp.lower.graph.simplify import simplify, verify_simplified
+from harp.lower.kernels.addresses import check_addresses, verify_checked
+from harp.lower.kernels.assemble import as_they_are, assemble
+from harp.lower.kernels.block_fusion import in_blocks
+from harp.lower.kernels.donate import donate
+from harp.lower.kernels.fuse import fuse
+from harp.lower.kernels.outline import outline
+from harp.lower.kernels.tile_and_fuse import tile_and_fuse
 from harp.lower.library.select import select_routines
-from harp.lower.long import long_rows
-from harp.lower.loops import Kernel
-from harp.lower.outline import outline
-from harp.lower.parallel import parallel
-from harp.lower.program import Program
-from harp.lower.represent import represent, verify_represented
-from harp.lower.schedule import Schedule, schedule, verify_schedule
-from harp.lower.simplify import simplify, verify_simplified
-from harp.lower.split import split
+from harp.lower.loopir.loops import Kernel
+from harp.lower.loopir.program import Program
+from harp.lower.loopir.text import kernel_text, program_text
+from harp.lower.reductions.long_rows import long_rows
+from harp.lower.reductions.split_reduction import split_reductions
+from harp.lower.rewrite.digits import digits
+from harp.lower.rewrite.index_set_splitting import split
+from harp.lower.rewrite.parallel import parallel
+from harp.lower.schedule.build import Built, build
+from harp.lower.schedule.schedule import Schedule, schedule, verify_schedule
 from harp.lower.target import Target
-from harp.lower.text import kernel_text, program_text
 from harp.lower.tile import tile
-from harp.lower.tile_and_fuse import tile_and_fuse
-from harp.lower.verify import verify_kernel, verify_program
-from harp.trace.graph import Graph
-from harp.trace.signature import sizes_of
-from harp.trace.verify import verify_graph
+from harp.lower.verify.differential_check import check_graph, check_program
+from harp.lower.verify.verify import verify_kernel, verify_program
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.verify import verify_graph
+from harp.trace.sizes.signature import sizes_of
 
 
 @attrs.frozen(eq=False)
 class Lowered:
     """A graph on its way to a program: what a pass has not made yet is empty.
 
-    `donated` are inputs given up; the program `checks` its addresses, or not. `algorithm` are the loop nests before the
-    kernels are outlined: what the program computes, however fast.
+    `donated` are the numbers of donated inputs; the program `checks` its addresses, or not. `algorithm` are the loop
+    nests before the kernels are outlined: what the program computes, however fast.
     """
 
     source: Graph
@@ -77,8 +77,8 @@ class Pass:
     ends_stage: bool = False
 
 
-def _represent(s: Lowered) -> Lowered:
-    return attrs.evolve(s, graph=represent(s.graph))
+def _legalise(s: Lowered) -> Lowered:
+    return attrs.evolve(s, graph=legalise(s.graph))
 
 
 def _simplify(s: Lowered) -> Lowered:
@@ -172,9 +172,9 @@ def _kernels_text(s: Lowered) -> str:
     return "\n".join(map(kernel_text, s.built.kernels))
 
 
-def _verify_represented(before: Lowered, after: Lowered) -> None:
+def _verify_legalised(before: Lowered, after: Lowered) -> None:
     verify_graph(after.graph)
-    verify_represented(after.graph)
+    verify_legalised(after.graph)
 
 
 def _verify_graph(before: Lowered, after: Lowered) -> None:
@@ -190,7 +190,7 @@ def _verify_program(before: Lowered, after: Lowered) -> None:
 
 
 PASSES = (
-    Pass("represent", 5, _represent, _verify_represented, _check_graph, lambda s: repr(s.graph)),
+    Pass("legalise", 5, _legalise, _verify_legalised, _check_graph, lambda s: repr(s.graph)),
     Pass("simplify", 2, _simplify, _verify_graph, _check_graph, lambda s: repr(s.graph)),
     Pass("schedule", 3, _schedule, _verify_schedule, _no_check, lambda s: repr(s.schedule), ends_stage=True),
     Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),
@@ -200,8 +200,8 @@ PASSES = (
     Pass("blocks", 5, _unless_checked(_blocks), _verify_kernels, _check_kernels, _kernels_text),
     Pass("outline", 5, _outline, _verify_kernels, _check_kernels, _kernels_text),
     Pass("digits", 5, _unless_checked(_each(digits)), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("split", 5, _unless_checked(_each(split)), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("chunks", 5, _each(chunks), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("split loops", 5, _unless_checked(_each(split)), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("split reduction", 5, _each(split_reductions), _verify_kernels, _check_kernels, _kernels_text),
     Pass("addresses", 5, _addresses, _verify_addresses, _check_kernels, _kernels_text),
     Pass("long rows", 5, _unless_checked(_each(long_rows)), _verify_kernels, _check_kernels, _kernels_text),
     Pass("tile", 5, _unless_checked(_tile), _verify_kernels, _check_kernels, _kernels_text),
@@ -215,7 +215,7 @@ def lower(graph: Graph, target: Target, donated: Sequence[int] = (), check: bool
     """The program that computes a graph in canonical form, with what each pass made on the way.
 
     Outputs may live in the memory of those inputs whose numbers are in `donated`. With `check` the program compares
-    every index with its axis, as in `harp.lower.addresses`, and the passes that make loops fast are left out.
+    every index with its axis, as in `harp.lower.kernels.addresses`, and the passes that make loops fast are left out.
     """
     if settings.verify >= 1:
         verify_graph(graph)

@@ -10,16 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from math import gcd
 
-from harp.lower.across import turn_over
-from harp.lower.chains import in_segments
-from harp.lower.collapse import beside_picks, collapse
-from harp.lower.contraction import contraction
-from harp.lower.cost import count_operations, mentioned, weigh
-from harp.lower.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
-from harp.lower.narrow import narrow_rows
-from harp.lower.prefix import side_by_side
-from harp.lower.primitives import peel
-from harp.lower.rewrite import (
+from harp.lower.cost_model import count_operations, mentioned, weigh
+from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loopir.nests import (
     Numbers,
     Renaming,
     Tile,
@@ -37,23 +30,30 @@ from harp.lower.rewrite import (
     score,
     sequence,
 )
-from harp.lower.searches import few_at_a_time
-from harp.lower.short import short_rows
-from harp.lower.small import small_matrices, small_products
-from harp.lower.strips import Context, strips
+from harp.lower.reductions.contraction import contraction
+from harp.lower.reductions.early_exit import early_exits
+from harp.lower.reductions.interleave import interleaved
+from harp.lower.reductions.outer_vectorisation import outer_vectorised
+from harp.lower.reductions.small_matrices import small_matrices, small_products
+from harp.lower.rewrite.coalesce import coalesce, without_indirect
+from harp.lower.rewrite.loop_fission import fissioned
+from harp.lower.rewrite.packed_rows import packed_rows
+from harp.lower.rewrite.schedule_primitives import peel
+from harp.lower.rewrite.strip_mining import Context, strips
+from harp.lower.rewrite.transpose_tiling import transpose_tiles
 from harp.lower.target import Target
-from harp.trace.bounds import nonnegative
-from harp.trace.division import Substitution, floordiv
-from harp.trace.dtypes import real_of
-from harp.trace.expr import Expr, apply, const
-from harp.trace.index import ZERO, Index, Loop, as_index, picks_in, split_linear
-from harp.trace.ops import Op, Reduce
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.division import Substitution, floordiv
+from harp.trace.index.polynomial import ZERO, Index, Loop, as_index, indirect_in, split_linear
+from harp.trace.scalar.dtypes import real_of
+from harp.trace.scalar.expr import Expr, apply, const
+from harp.trace.scalar.ops import Op, Reduce
 
 # The accumulators of a reduction along memory: element j goes to number j mod LANES, on every machine.
 LANES = 32
 # Lanes that are left when vectors have been added to vectors.
 _VECTOR = 8
-# The width of the tiles that take what is left beside the widest ones.
+# The width of the tiles that take the remainder beside the widest ones.
 _NARROW = 8
 # Scalar operations in a body that is unrolled, and in one that is printed in several versions.
 _UNROLLED, _REPEATED = 6, 64
@@ -192,7 +192,7 @@ def lanes(context: Context, s: Stmt) -> Stmt | None:
     """A fixed number of accumulators along memory, and a fixed tree.
 
     for k: acc += x[k]  ->  lane[32] = 0; for kb { for l < 32: lane[l] += x[32*kb + l] };
-                            for l < (what is left): lane[l] += x[...]; lane[:8] = tree of 4; acc += tree of lane[:8]
+                            for l < (the remainder): lane[l] += x[...]; lane[:8] = tree of 4; acc += tree of lane[:8]
     """
     found = accumulation(s)
     if found is None:
@@ -261,7 +261,7 @@ def several(context: Context, s: Stmt) -> Stmt | None:
     """What is reduced in memory takes several terms each time it is read and written, in the same order.
 
     for k { for simd l: acc[l] += v(k) }
-        ->  for kb { for simd l: acc[l] = acc[l] + v(4*kb) + ... + v(4*kb + 3) }; for k (what is left) { ... }
+        ->  for kb { for simd l: acc[l] = acc[l] + v(4*kb) + ... + v(4*kb + 3) }; for k (the remainder) { ... }
     """
     if not isinstance(s, Nest) or not isinstance(s.body, Store) or len(s.heads) < 2:
         return None
@@ -303,7 +303,7 @@ def independent(context: Context, s: Stmt) -> Stmt | None:
     accesses = [load for store in stores for load in loads(store.value)]
     if any(load.index != stored.get(load.buffer, load.index) for load in accesses):
         return None
-    found = in_segments(context, s.body, last.loop)
+    found = fissioned(context, s.body, last.loop)
     return nest((*outer, For(last.loop, LoopKind.SIMD)), s.body) if found is None else nest(outer, found)
 
 
@@ -313,7 +313,7 @@ def _are_columns(body: Stmt, stores: Sequence[Store], loop: Loop) -> bool:
         return False
     read = {load.buffer for store in stores for load in loads(store.value)}
     for number, store in enumerate(stores):
-        if store.reduce is not None or store.buffer in read or any(map(picks_in, store.index)):
+        if store.reduce is not None or store.buffer in read or any(map(indirect_in, store.index)):
             return False
         others = [other for other in stores[:number] if other.buffer is store.buffer]
         if not _moves(store, loop) or not all(_is_apart(store.index, other.index) for other in others):
@@ -336,22 +336,22 @@ def _never_meet(p: Index, q: Index) -> bool:
 
 def _moves(store: Store, loop: Loop) -> bool:
     """An element of an index array may be the same in two iterations."""
-    return store.buffer.space is Space.REG or any(loop in mentioned(p) for p in beside_picks(store.index))
+    return store.buffer.space is Space.REG or any(loop in mentioned(p) for p in without_indirect(store.index))
 
 
 RULES: tuple[Rule, ...] = (
     small_products,
-    side_by_side,
+    interleaved,
     contraction,
-    turn_over,
-    collapse,
+    transpose_tiles,
+    coalesce,
     small_matrices,
-    narrow_rows,
+    packed_rows,
     inner_unit,
     columns,
-    short_rows,
+    outer_vectorised,
     lanes,
     several,
-    few_at_a_time,
+    early_exits,
     independent,
 )

@@ -181,11 +181,11 @@ from harp.numpy.reductions import (
     sum as sum,
     var as var,
 )
-from harp.trace.dtypes import (
+from harp.trace.scalar.dtypes import (
     bool_ as bool_,
 )
-from harp.trace import dtypes as _dtypes
-from harp.trace.operators import TABLE as _TABLE
+from harp.trace.scalar import dtypes as _dtypes
+from harp.trace.array.operators import TABLE as _TABLE
 
 if _TYPE_CHECKING:
     # fmt: off

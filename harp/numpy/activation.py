@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from harp.numpy.elementwise import float_map
-from harp.trace.arithmetic import NUMBERS, require, zero_of
-from harp.trace.array import Array
-from harp.trace.expr import Expr, apply
-from harp.trace.expr import less_equal as _less_equal
-from harp.trace.expr import select as _select
-from harp.trace.ops import Op
-from harp.trace.primitives import common_dtype, map_
+from harp.trace.array.arithmetic import NUMBERS, require, zero_of
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import common_dtype, map_
+from harp.trace.scalar.expr import Expr, apply
+from harp.trace.scalar.expr import less_equal as _less_equal
+from harp.trace.scalar.expr import select as _select
+from harp.trace.scalar.ops import Op
 
 
 def relu(x: object) -> Array:

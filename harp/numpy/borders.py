@@ -16,15 +16,15 @@ from harp.numpy.joining import repeat, take
 from harp.numpy.manipulation import flip, reshape
 from harp.numpy.quantiles import median
 from harp.numpy.reductions import any, max, mean, min
-from harp.trace.arithmetic import divide, equal
-from harp.trace.array import Array, node_of
-from harp.trace.division import minimum, relu
-from harp.trace.dtypes import DType, bool_, c128, f64, i8
-from harp.trace.index import ONE, ZERO, Index
-from harp.trace.primitives import contiguous
-from harp.trace.scope import Relation
-from harp.trace.sites import where
-from harp.trace.sizes import ask, describe, resolve, wrap
+from harp.trace.array.arithmetic import divide, equal
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import contiguous
+from harp.trace.index.division import minimum, relu
+from harp.trace.index.polynomial import ONE, ZERO, Index
+from harp.trace.scalar.dtypes import DType, bool_, c128, f64, i8
+from harp.trace.sizes.scope import Relation
+from harp.trace.sizes.size import ask, describe, resolve, wrap
+from harp.trace.source_locations import where
 
 Pair = tuple[object, object]  # an option of `pad`: for what comes before the axis and for what comes after it
 Borders = tuple[Array, Array]

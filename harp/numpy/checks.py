@@ -6,14 +6,14 @@ import numpy as np
 
 from harp.errors import DTypeError, IntegerRangeError, ShapeError
 from harp.numpy.elementwise import minimum
-from harp.trace.array import Array
-from harp.trace.dtypes import DType, bool_, i64, u64
-from harp.trace.index import Index
-from harp.trace.intervals import limits
-from harp.trace.primitives import as_array, as_integer, known_numbers
-from harp.trace.scope import Relation
-from harp.trace.sites import where
-from harp.trace.sizes import Size, ask, describe, resolve, to_index
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import as_array, as_integer, known_numbers
+from harp.trace.eval.intervals import limits
+from harp.trace.index.polynomial import Index
+from harp.trace.scalar.dtypes import DType, bool_, i64, u64
+from harp.trace.sizes.scope import Relation
+from harp.trace.sizes.size import Size, ask, describe, resolve, to_index
+from harp.trace.source_locations import where
 
 
 def as_positions(what: str, value: object) -> Array:

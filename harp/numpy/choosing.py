@@ -17,16 +17,25 @@ from harp.numpy.linalg.products import diagonal
 from harp.numpy.manipulation import broadcast_to, ravel, reshape
 from harp.numpy.reductions import any as any_
 from harp.numpy.sorting import of_one_shape
-from harp.trace import view
-from harp.trace.arithmetic import add, floor_divide, multiply
-from harp.trace.array import Array, node_of
-from harp.trace.dtypes import Buffer, DTypeLike, i64, u64
-from harp.trace.expr import const
-from harp.trace.index import loop
-from harp.trace.intervals import limits
-from harp.trace.primitives import as_array, as_integer, emit, join_sizes, known_numbers, map_, require_known, to_shape
-from harp.trace.sites import where
-from harp.trace.sizes import resolve, wrap
+from harp.trace.array.arithmetic import add, floor_divide, multiply
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import (
+    as_array,
+    as_integer,
+    emit,
+    join_sizes,
+    known_numbers,
+    map_,
+    require_known,
+    to_shape,
+)
+from harp.trace.eval.intervals import limits
+from harp.trace.graph import view
+from harp.trace.index.polynomial import loop
+from harp.trace.scalar.dtypes import DTypeLike, NDArray, i64, u64
+from harp.trace.scalar.expr import const
+from harp.trace.sizes.size import resolve, wrap
+from harp.trace.source_locations import where
 
 
 def select(conditions: Sequence[object], choices: Sequence[object], default: object = 0) -> Array:
@@ -274,7 +283,7 @@ def triu_indices(n: object, k: int = 0, m: object = None) -> tuple[Array, ...]:
     return _triangle_indices(np.triu_indices, n, k, m)
 
 
-def _triangle_indices(find: Callable[..., tuple[Buffer, ...]], n: object, k: int, m: object) -> tuple[Array, ...]:
+def _triangle_indices(find: Callable[..., tuple[NDArray, ...]], n: object, k: int, m: object) -> tuple[Array, ...]:
     rows = as_integer("n", n)
     return tuple(map(as_array, find(rows, as_integer("k", k), rows if m is None else as_integer("m", m))))
 

@@ -9,13 +9,13 @@ from harp.numpy.elementwise import abs as _abs
 from harp.numpy.elementwise import isfinite, isnan, logical_and, logical_or
 from harp.numpy.reductions import all as _all
 from harp.numpy.types import finfo
-from harp.trace.arithmetic import NUMBERS, add, equal, less_equal_, multiply, require, subtract
-from harp.trace.array import Array
-from harp.trace.dtypes import Kind
-from harp.trace.expr import Expr, apply, const
-from harp.trace.expr import select as _select
-from harp.trace.ops import Op
-from harp.trace.primitives import as_array, common_dtype, map_
+from harp.trace.array.arithmetic import NUMBERS, add, equal, less_equal_, multiply, require, subtract
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import as_array, common_dtype, map_
+from harp.trace.scalar.dtypes import Kind
+from harp.trace.scalar.expr import Expr, apply, const
+from harp.trace.scalar.expr import select as _select
+from harp.trace.scalar.ops import Op
 
 __all__ = ["allclose", "fmod", "heaviside", "isclose", "nan_to_num"]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from harp.trace import arithmetic, dtypes
-from harp.trace.array import Array, marked
-from harp.trace.dtypes import real_of
-from harp.trace.expr import Expr, apply, const, select
-from harp.trace.ops import Op
-from harp.trace.primitives import as_array, common_dtype, map_
+from harp.trace.array import arithmetic
+from harp.trace.array.array import Array, marked
+from harp.trace.array.primitives import as_array, common_dtype, map_
+from harp.trace.scalar import dtypes
+from harp.trace.scalar.dtypes import real_of
+from harp.trace.scalar.expr import Expr, apply, const, select
+from harp.trace.scalar.ops import Op
 
 
 def real(x: object) -> Array:

@@ -20,13 +20,13 @@ from harp.numpy.reductions import mean
 from harp.numpy.reductions import min as min_
 from harp.numpy.reductions import sum as sum_
 from harp.numpy.sorting import of_one_shape, searchsorted
-from harp.trace import dtypes
-from harp.trace.arithmetic import add, divide, equal, greater_equal, less, less_equal_, multiply, subtract
-from harp.trace.array import Array, node_of
-from harp.trace.dtypes import DTypeLike, as_dtype, bool_, i64
-from harp.trace.primitives import as_array, common_dtype, known_numbers, normalize_axes, require_known, to_shape
-from harp.trace.sites import where
-from harp.trace.sizes import unify, wrap
+from harp.trace.array.arithmetic import add, divide, equal, greater_equal, less, less_equal_, multiply, subtract
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import as_array, common_dtype, known_numbers, normalize_axes, require_known, to_shape
+from harp.trace.scalar import dtypes
+from harp.trace.scalar.dtypes import DTypeLike, as_dtype, bool_, i64
+from harp.trace.sizes.size import unify, wrap
+from harp.trace.source_locations import where
 
 
 def ptp(x: object, axis: object = None, keepdims: bool = False) -> Array:

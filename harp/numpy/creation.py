@@ -9,22 +9,31 @@ import numpy as np
 from harp.errors import ArgumentError, HarpError, IntegerRangeError, InterchangeError, ShapeError
 from harp.numpy.joining import stack
 from harp.numpy.manipulation import broadcast_to
-from harp.trace.arithmetic import astype, in_common
-from harp.trace.array import Array, from_numpy, node_of
-from harp.trace.conversions import require_device
-from harp.trace.division import ceildiv, relu
-from harp.trace.dtypes import Buffer, DType, DTypeLike, Kind, as_dtype, f64
-from harp.trace.expr import Expr, Operand, Position, apply, cast, const, select
-from harp.trace.expr import less_equal as _less_equal
-from harp.trace.index import ZERO, Index, loop
-from harp.trace.indexing import bound
-from harp.trace.node import MapReduce
-from harp.trace.ops import Op
-from harp.trace.primitives import Scalar, as_array, common_dtype, emit, from_positions, map_, python_constant, to_shape
-from harp.trace.ranges import require_int64
-from harp.trace.scope import Relation
-from harp.trace.sites import where
-from harp.trace.sizes import Size, ask, resolve_all, to_index, wrap
+from harp.trace.array.arithmetic import astype, in_common
+from harp.trace.array.array import Array, from_numpy, node_of
+from harp.trace.array.conversions import require_device
+from harp.trace.array.indexing import bound
+from harp.trace.array.primitives import (
+    Scalar,
+    as_array,
+    common_dtype,
+    emit,
+    from_positions,
+    map_,
+    python_constant,
+    to_shape,
+)
+from harp.trace.graph.node import MapReduce
+from harp.trace.index.division import ceildiv, relu
+from harp.trace.index.polynomial import ZERO, Index, loop
+from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, NDArray, as_dtype, f64
+from harp.trace.scalar.expr import Expr, Operand, Position, apply, cast, const, select
+from harp.trace.scalar.expr import less_equal as _less_equal
+from harp.trace.scalar.ops import Op
+from harp.trace.sizes.ranges import require_int64
+from harp.trace.sizes.scope import Relation
+from harp.trace.sizes.size import Size, ask, resolve_all, to_index, wrap
+from harp.trace.source_locations import where
 
 __all__ = [
     "arange",
@@ -102,7 +111,7 @@ def _from_list(values: list[object] | tuple[object, ...], dtype: DType | None, d
     return stack(parts)
 
 
-def _numbers(values: list[object] | tuple[object, ...], dtype: DType | None) -> Buffer:
+def _numbers(values: list[object] | tuple[object, ...], dtype: DType | None) -> NDArray:
     """A list as NumPy has it; Python integers go to the dtype without a stop at int64."""
     try:
         result = np.asarray(values)
@@ -119,7 +128,7 @@ def _numbers(values: list[object] | tuple[object, ...], dtype: DType | None) -> 
     return result
 
 
-def _became_floats(values: object, result: Buffer, dtype: DType) -> bool:
+def _became_floats(values: object, result: NDArray, dtype: DType) -> bool:
     """Whether integers from 2**63 on made NumPy round a list of integers, which no float must do on the way."""
     if (
         result.dtype.kind != "f"

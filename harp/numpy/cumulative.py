@@ -5,16 +5,17 @@ from __future__ import annotations
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.joining import concatenate
 from harp.numpy.manipulation import broadcast_to, ravel
-from harp.trace import dtypes, view
-from harp.trace.arithmetic import not_equal, subtract
-from harp.trace.array import OPERATORS, Array, marked, node_of
-from harp.trace.dtypes import DTypeLike, as_dtype
-from harp.trace.expr import const
-from harp.trace.indexing import getitem
-from harp.trace.node import Cumulative
-from harp.trace.ops import Reduce
-from harp.trace.primitives import as_array, as_integer, emit, normalize_axis
-from harp.trace.sites import where
+from harp.trace.array.arithmetic import not_equal, subtract
+from harp.trace.array.array import OPERATORS, Array, marked, node_of
+from harp.trace.array.indexing import getitem
+from harp.trace.array.primitives import as_array, as_integer, emit, normalize_axis
+from harp.trace.graph import view
+from harp.trace.graph.node import Cumulative
+from harp.trace.scalar import dtypes
+from harp.trace.scalar.dtypes import DTypeLike, as_dtype
+from harp.trace.scalar.expr import const
+from harp.trace.scalar.ops import Reduce
+from harp.trace.source_locations import where
 
 
 def _along(reduce: Reduce, array: Array, axis: object, dtype: DTypeLike | None) -> Array:

@@ -11,16 +11,17 @@ from collections.abc import Callable
 
 from harp.errors import ArgumentError
 from harp.numpy import complexes
-from harp.trace import arithmetic, dtypes
-from harp.trace.arithmetic import ARITHMETIC, require, zero_of
-from harp.trace.array import OPERATORS, Array, marked
-from harp.trace.dtypes import Kind, bool_, real_of
-from harp.trace.expr import Expr, apply, const
-from harp.trace.expr import select as _select
-from harp.trace.intervals import limits
-from harp.trace.ops import Op
-from harp.trace.primitives import as_array, as_integer, common_dtype, map_
-from harp.trace.sites import where as place
+from harp.trace.array import arithmetic
+from harp.trace.array.arithmetic import ARITHMETIC, require, zero_of
+from harp.trace.array.array import OPERATORS, Array, marked
+from harp.trace.array.primitives import as_array, as_integer, common_dtype, map_
+from harp.trace.eval.intervals import limits
+from harp.trace.scalar import dtypes
+from harp.trace.scalar.dtypes import Kind, bool_, real_of
+from harp.trace.scalar.expr import Expr, apply, const
+from harp.trace.scalar.expr import select as _select
+from harp.trace.scalar.ops import Op
+from harp.trace.source_locations import where as place
 
 Build = Callable[..., Expr]
 

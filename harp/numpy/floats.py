@@ -11,14 +11,14 @@ from harp.errors import DTypeError
 from harp.numpy.complexes import imag
 from harp.numpy.elementwise import float_map, floor_divide, isnan, maximum, minimum, remainder, round, trunc
 from harp.numpy.elementwise import where as choose
-from harp.trace import dtypes
-from harp.trace.arithmetic import INTEGERS, NUMBERS, equal, not_equal, power, require
-from harp.trace.array import Array, marked
-from harp.trace.dtypes import DType, Kind, bool_, computing, i32, i64, u64
-from harp.trace.expr import Expr, apply, cast, const, select
-from harp.trace.ops import Op
-from harp.trace.primitives import as_array, common_dtype, map_
-from harp.trace.sites import where
+from harp.trace.array.arithmetic import INTEGERS, NUMBERS, equal, not_equal, power, require
+from harp.trace.array.array import Array, marked
+from harp.trace.array.primitives import as_array, common_dtype, map_
+from harp.trace.scalar import dtypes
+from harp.trace.scalar.dtypes import DType, Kind, bool_, computing, i32, i64, u64
+from harp.trace.scalar.expr import Expr, apply, cast, const, select
+from harp.trace.scalar.ops import Op
+from harp.trace.source_locations import where
 
 # The exponents of powers of two that are normal numbers, and the shift that makes all numbers normal.
 _EXPONENTS = {dtypes.f32: (-126, 127, 64), dtypes.f64: (-1022, 1023, 128)}

@@ -13,11 +13,11 @@ import math
 from collections.abc import Callable, Sequence
 
 from harp.numpy.elementwise import float_map
-from harp.trace.array import Array
-from harp.trace.dtypes import f64
-from harp.trace.expr import Expr, apply, cast, const, select
-from harp.trace.formulas import add
-from harp.trace.ops import Op
+from harp.trace.array.array import Array
+from harp.trace.scalar.dtypes import f64
+from harp.trace.scalar.expr import Expr, apply, cast, const, select
+from harp.trace.scalar.formulas import add
+from harp.trace.scalar.ops import Op
 
 # log(Gamma(2 + d)) / d for |d| <= 1/2, the highest power first: near-minimax, by interpolation at Chebyshev's points.
 _NEAR_TWO = (

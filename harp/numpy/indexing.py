@@ -5,17 +5,17 @@ from __future__ import annotations
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.elementwise import remainder
 from harp.numpy.manipulation import ravel
-from harp.trace.advanced import mode_of
-from harp.trace.array import Array, node_of
-from harp.trace.dtypes import i64, u64
-from harp.trace.expr import Position
-from harp.trace.index import ONE
-from harp.trace.keys import as_index_array
-from harp.trace.node import positions
-from harp.trace.primitives import as_array, from_positions, join_sizes, normalize_axis
-from harp.trace.sites import where
-from harp.trace.sizes import resolve
-from harp.trace.updates import get, put
+from harp.trace.array.advanced import mode_of
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.index_plan import as_index_array
+from harp.trace.array.primitives import as_array, from_positions, join_sizes, normalize_axis
+from harp.trace.array.updates import get, put
+from harp.trace.graph.node import positions
+from harp.trace.index.polynomial import ONE
+from harp.trace.scalar.dtypes import i64, u64
+from harp.trace.scalar.expr import Position
+from harp.trace.sizes.size import resolve
+from harp.trace.source_locations import where
 
 
 def take(

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from harp.errors import ArgumentError, HarpError, InterchangeError
-from harp.trace import dtypes
-from harp.trace.array import Array, from_numpy
-from harp.trace.conversions import CPU, STANDARDS, require_device
-from harp.trace.dtypes import DType, Kind, as_dtype
-from harp.trace.sites import where
+from harp.trace.array.array import Array, from_numpy
+from harp.trace.array.conversions import CPU, STANDARDS, require_device
+from harp.trace.scalar import dtypes
+from harp.trace.scalar.dtypes import DType, Kind, as_dtype
+from harp.trace.source_locations import where
 
 __all__ = ["__array_api_version__", "__array_namespace_info__", "from_dlpack"]
 

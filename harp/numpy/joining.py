@@ -9,17 +9,10 @@ import numpy as np
 
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.manipulation import as_tuple, emit_like, expand_dims, ravel, reshape
-from harp.trace import direct, view
-from harp.trace.arithmetic import in_common
-from harp.trace.array import Array, from_numpy, node_of
-from harp.trace.division import floordiv, minimum, relu
-from harp.trace.division import mod as index_mod
-from harp.trace.expr import Expr, Operand, Position, const, select
-from harp.trace.index import ONE, ZERO, Index, loop
-from harp.trace.indexing import getitem, integer
-from harp.trace.levels import current
-from harp.trace.node import MapReduce, Node, Shape
-from harp.trace.primitives import (
+from harp.trace.array.arithmetic import in_common
+from harp.trace.array.array import Array, from_numpy, node_of
+from harp.trace.array.indexing import getitem, integer
+from harp.trace.array.primitives import (
     as_array,
     as_integer,
     common_dtype,
@@ -29,9 +22,17 @@ from harp.trace.primitives import (
     normalize_axis,
     to_shape,
 )
-from harp.trace.ranges import require_int64
-from harp.trace.sites import where
-from harp.trace.sizes import resolve, resolve_all, to_index, unify
+from harp.trace.eval import eager
+from harp.trace.graph import view
+from harp.trace.graph.node import MapReduce, Node
+from harp.trace.index.division import floordiv, minimum, relu
+from harp.trace.index.division import mod as index_mod
+from harp.trace.index.polynomial import ONE, ZERO, Index, Shape, loop
+from harp.trace.scalar.expr import Expr, Operand, Position, const, select
+from harp.trace.sizes.levels import current
+from harp.trace.sizes.ranges import require_int64
+from harp.trace.sizes.size import resolve, resolve_all, to_index, unify
+from harp.trace.source_locations import where
 
 
 def roll(x: object, shift: object, axis: object = None) -> Array:
@@ -101,7 +102,7 @@ def concatenate(arrays: Sequence[object], axis: int | None = 0) -> Array:
     along = normalize_axis(0 if axis is None else axis, rank)
     dtype, weak = common_dtype(parts)
     alike = [in_common(p, dtype) for p in parts]
-    joined = direct.joined([p._value for p in alike], along) if current() is None else None
+    joined = eager.joined([p._value for p in alike], along) if current() is None else None
     if joined is not None:
         return from_numpy(joined, weak)
     nodes = list(map(node_of, alike))

@@ -9,13 +9,8 @@ import numpy as np
 
 from harp.errors import ArgumentError, AxisError, InterchangeError, ShapeError
 from harp.numpy.reshaping import new_shape
-from harp.trace import view
-from harp.trace.array import OPERATORS, Array, from_numpy, node_of
-from harp.trace.dtypes import Buffer
-from harp.trace.index import ONE, ZERO, Index, as_index, product
-from harp.trace.levels import current
-from harp.trace.node import Node, Shape
-from harp.trace.primitives import (
+from harp.trace.array.array import OPERATORS, Array, from_numpy, node_of
+from harp.trace.array.primitives import (
     as_array,
     broadcast,
     emit,
@@ -25,10 +20,14 @@ from harp.trace.primitives import (
     normalize_axis,
     to_shape,
 )
-from harp.trace.primitives import broadcast_shapes as join_shapes
-from harp.trace.scope import Relation
-from harp.trace.sites import where
-from harp.trace.sizes import (
+from harp.trace.array.primitives import broadcast_shapes as join_shapes
+from harp.trace.graph import view
+from harp.trace.graph.node import Node
+from harp.trace.index.polynomial import ONE, ZERO, Index, Shape, as_index, product
+from harp.trace.scalar.dtypes import NDArray
+from harp.trace.sizes.levels import current
+from harp.trace.sizes.scope import Relation
+from harp.trace.sizes.size import (
     Size,
     ask,
     describe,
@@ -38,6 +37,7 @@ from harp.trace.sizes import (
     unify,
     wrap,
 )
+from harp.trace.source_locations import where
 
 
 def emit_like(array: Array, node: Node) -> Array:
@@ -45,7 +45,7 @@ def emit_like(array: Array, node: Node) -> Array:
     return emit(node, array.weak)
 
 
-def shown(array: Array, build: Callable[[Node], Node], at_once: Callable[[Buffer], Buffer]) -> Array:
+def shown(array: Array, build: Callable[[Node], Node], at_once: Callable[[NDArray], NDArray]) -> Array:
     """A view: a node inside a trace, elsewhere at once one of the memory."""
     value = array._value
     if value is not None and current() is None:
@@ -119,7 +119,7 @@ def moveaxis(x: object, source: object, destination: object) -> Array:
 
 
 def reshape(x: object, shape: object, *, copy: bool | None = None) -> Array:
-    """The elements in row-major order in another shape, where one size may be -1: what is left.
+    """The elements in row-major order in another shape, where one size may be -1: the remainder.
 
     Raises ShapeError if the numbers of elements differ, and for -1 beside a size 0, where any would do, and
     InterchangeError if `copy` is False, where strides of the memory do not allow the shape.

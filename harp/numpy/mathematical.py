@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 from harp.errors import DTypeError
 from harp.numpy.elementwise import float_map
-from harp.trace.array import Array, marked
-from harp.trace.dtypes import Kind, bool_, computing
-from harp.trace.expr import Expr, apply, cast, const
-from harp.trace.expr import select as _select
-from harp.trace.ops import Op
-from harp.trace.primitives import common_dtype, map_
-from harp.trace.sites import where as place
+from harp.trace.array.array import Array, marked
+from harp.trace.array.primitives import common_dtype, map_
+from harp.trace.scalar.dtypes import Kind, bool_, computing
+from harp.trace.scalar.expr import Expr, apply, cast, const
+from harp.trace.scalar.expr import select as _select
+from harp.trace.scalar.ops import Op
+from harp.trace.source_locations import where as place
 
 _Function = Callable[[object], Array]
 

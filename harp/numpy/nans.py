@@ -14,12 +14,12 @@ from harp.numpy.reductions import all as all_
 from harp.numpy.reductions import argmax, argmin, prod, require_elements, sum
 from harp.numpy.reductions import max as max_
 from harp.numpy.reductions import min as min_
-from harp.trace import dtypes
-from harp.trace.arithmetic import divide, equal, less, subtract
-from harp.trace.array import Array
-from harp.trace.dtypes import DTypeLike, as_dtype, real_of
-from harp.trace.primitives import as_array, map_, normalize_axes
-from harp.trace.sites import where
+from harp.trace.array.arithmetic import divide, equal, less, subtract
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import as_array, map_, normalize_axes
+from harp.trace.scalar import dtypes
+from harp.trace.scalar.dtypes import DTypeLike, as_dtype, real_of
+from harp.trace.source_locations import where
 
 
 def _replaced(x: object, value: float) -> Array:

@@ -18,19 +18,20 @@ from harp.numpy.linalg.products import promoted
 from harp.numpy.manipulation import as_tuple, broadcast_to, flip, moveaxis, ravel
 from harp.numpy.reductions import sum as sum_
 from harp.numpy.sorting import searchsorted
-from harp.trace import dtypes, view
-from harp.trace.arithmetic import add, divide, equal, in_common, less, multiply, power, remainder, subtract
-from harp.trace.array import Array, node_of
-from harp.trace.division import floordiv
-from harp.trace.dtypes import DTypeLike, bool_
-from harp.trace.expr import apply, const
-from harp.trace.index import ZERO, Index, loop
-from harp.trace.node import Node
-from harp.trace.ops import Op, Reduce
-from harp.trace.primitives import as_array, known_numbers, map_, map_reduce, normalize_axes, normalize_axis
-from harp.trace.scope import Relation
-from harp.trace.sites import where
-from harp.trace.sizes import ask, describe, require_at_least_one, resolve, to_index, unify
+from harp.trace.array.arithmetic import add, divide, equal, in_common, less, multiply, power, remainder, subtract
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import as_array, known_numbers, map_, map_reduce, normalize_axes, normalize_axis
+from harp.trace.graph import view
+from harp.trace.graph.node import Node
+from harp.trace.index.division import floordiv
+from harp.trace.index.polynomial import ZERO, Index, loop
+from harp.trace.scalar import dtypes
+from harp.trace.scalar.dtypes import DTypeLike, bool_
+from harp.trace.scalar.expr import apply, const
+from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.sizes.scope import Relation
+from harp.trace.sizes.size import ask, describe, require_at_least_one, resolve, to_index, unify
+from harp.trace.source_locations import where
 
 
 def _row(name: str, what: str, value: object) -> Array:

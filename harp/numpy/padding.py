@@ -11,12 +11,12 @@ from harp.numpy.borders import MODES, Pair, around
 from harp.numpy.checks import as_count, require_held
 from harp.numpy.joining import concatenate
 from harp.numpy.manipulation import as_tuple, emit_like
-from harp.trace import view
-from harp.trace.array import Array, node_of
-from harp.trace.expr import Const, const
-from harp.trace.index import ZERO, Index
-from harp.trace.primitives import as_array, known_numbers, python_constant
-from harp.trace.sites import where
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import as_array, known_numbers, python_constant
+from harp.trace.graph import view
+from harp.trace.index.polynomial import ZERO, Index
+from harp.trace.scalar.expr import Const, const
+from harp.trace.source_locations import where
 
 
 def pad(x: object, pad_width: object, mode: object = "constant", **options: object) -> Array:

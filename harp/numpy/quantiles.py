@@ -17,8 +17,7 @@ from harp.numpy.indexing import take, take_along_axis
 from harp.numpy.manipulation import moveaxis, reshape
 from harp.numpy.reductions import sum as total
 from harp.numpy.sorting import row_wise
-from harp.trace import view
-from harp.trace.arithmetic import (
+from harp.trace.array.arithmetic import (
     add,
     divide,
     equal,
@@ -29,16 +28,17 @@ from harp.trace.arithmetic import (
     multiply,
     subtract,
 )
-from harp.trace.array import Array, node_of
-from harp.trace.division import floordiv
-from harp.trace.dtypes import DType, bool_, f64, i64, promote
-from harp.trace.expr import Expr, Position, apply, const, select
-from harp.trace.index import Index
-from harp.trace.ops import Op
-from harp.trace.primitives import as_array, emit, known_numbers, map_, normalize_axes
-from harp.trace.rows import RowOp
-from harp.trace.sites import where
-from harp.trace.sizes import describe, require_at_least_one, resolve, wrap
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import as_array, emit, known_numbers, map_, normalize_axes
+from harp.trace.graph import view
+from harp.trace.graph.row_functions import RowOp
+from harp.trace.index.division import floordiv
+from harp.trace.index.polynomial import Index
+from harp.trace.scalar.dtypes import DType, bool_, f64, i64, promote
+from harp.trace.scalar.expr import Expr, Position, apply, const, select
+from harp.trace.scalar.ops import Op
+from harp.trace.sizes.size import describe, require_at_least_one, resolve, wrap
+from harp.trace.source_locations import where
 
 
 def _no_value(name: str, axis: int, size: Index) -> str:

@@ -12,18 +12,19 @@ from functools import partial
 from harp.errors import ArgumentError
 from harp.numpy import complexes
 from harp.numpy.elementwise import astype, clip, exp, log, sqrt
-from harp.trace import dtypes, view
-from harp.trace.arithmetic import add, divide, subtract
-from harp.trace.array import OPERATORS, Array, marked, node_of
-from harp.trace.division import relu
-from harp.trace.dtypes import DType, DTypeLike, as_dtype, bool_, computing, f64, inexact, real_of
-from harp.trace.expr import Expr, Position, apply, cast, const, select
-from harp.trace.index import Index, loop, product
-from harp.trace.node import positions
-from harp.trace.ops import Op, Reduce
-from harp.trace.primitives import as_array, emit, fold, map_, map_reduce, normalize_axes, normalize_axis, reduce_
-from harp.trace.sites import where
-from harp.trace.sizes import Size, describe, require_at_least_one, resolve_all, to_index, wrap
+from harp.trace.array.arithmetic import add, divide, subtract
+from harp.trace.array.array import OPERATORS, Array, marked, node_of
+from harp.trace.array.primitives import as_array, emit, fold, map_, map_reduce, normalize_axes, normalize_axis, reduce_
+from harp.trace.graph import view
+from harp.trace.graph.node import positions
+from harp.trace.index.division import relu
+from harp.trace.index.polynomial import Index, loop, product
+from harp.trace.scalar import dtypes
+from harp.trace.scalar.dtypes import DType, DTypeLike, as_dtype, bool_, computing, f64, inexact, real_of
+from harp.trace.scalar.expr import Expr, Position, apply, cast, const, select
+from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.sizes.size import Size, describe, require_at_least_one, resolve_all, to_index, wrap
+from harp.trace.source_locations import where
 
 Build = Callable[[Expr], Expr]
 

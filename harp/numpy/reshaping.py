@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from harp.trace.bounds import exact_quotient
-from harp.trace.division import floordiv
-from harp.trace.index import ZERO, Index, product, symbols_in
-from harp.trace.node import Shape
-from harp.trace.sizes import hint, is_solvable, require_at_least_one, resolve, resolve_all, unify
+from harp.trace.index.bounds import exact_quotient
+from harp.trace.index.division import floordiv
+from harp.trace.index.polynomial import ZERO, Index, Shape, product, symbols_in
+from harp.trace.sizes.size import hint, is_solvable, require_at_least_one, resolve, resolve_all, unify
 
 What = Callable[[], str]
 
@@ -32,7 +31,7 @@ class _Group(NamedTuple):
 
 
 def new_shape(old: Shape, new: Shape, free: int | None, what: What) -> Shape:
-    """The new shape, of as many elements; axis `free`, which is given as 1, takes what is left.
+    """The new shape, of as many elements; axis `free`, which is given as 1, takes the remainder.
 
     Raises ShapeError, with `what()`, if that is not so.
     """

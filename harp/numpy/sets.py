@@ -32,16 +32,16 @@ from harp.numpy.manipulation import expand_dims, ravel, reshape
 from harp.numpy.reductions import any as any_
 from harp.numpy.reductions import sum as total
 from harp.numpy.sorting import of_one_shape, row_wise, search
-from harp.trace import view
-from harp.trace.arithmetic import subtract
-from harp.trace.array import Array, node_of
-from harp.trace.dtypes import Buffer, i64, u64
-from harp.trace.expr import const
-from harp.trace.index import ONE, Index, loop, product
-from harp.trace.primitives import as_array, common_dtype, emit, map_, require_known, to_shape
-from harp.trace.rows import RowOp
-from harp.trace.sites import where
-from harp.trace.sizes import resolve, resolve_all, wrap
+from harp.trace.array.arithmetic import subtract
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import as_array, common_dtype, emit, map_, require_known, to_shape
+from harp.trace.graph import view
+from harp.trace.graph.row_functions import RowOp
+from harp.trace.index.polynomial import ONE, Index, loop, product
+from harp.trace.scalar.dtypes import NDArray, i64, u64
+from harp.trace.scalar.expr import const
+from harp.trace.sizes.size import resolve, resolve_all, wrap
+from harp.trace.source_locations import where
 
 
 class UniqueAll(NamedTuple):
@@ -67,7 +67,7 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Array
 
 
-def _known(name: str, array: Array) -> Buffer:
+def _known(name: str, array: Array) -> NDArray:
     """The numbers on which the number of results depends. Raises ConcretizationError."""
     return require_known(
         array,
@@ -77,13 +77,13 @@ def _known(name: str, array: Array) -> Buffer:
     )
 
 
-def _numbers(name: str, array: Array) -> Buffer:
+def _numbers(name: str, array: Array) -> NDArray:
     """The numbers as NumPy can sort them: those of bfloat16 as float32."""
     numbers = _known(name, array)
     return numbers if numbers.dtype.kind in "biufc" else numbers.astype(np.float32)
 
 
-def _values(result: Buffer, *given: Array) -> Array:
+def _values(result: NDArray, *given: Array) -> Array:
     """NumPy's result in the dtype of what was given."""
     return as_array(result).astype(common_dtype(given)[0])
 

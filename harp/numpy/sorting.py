@@ -7,14 +7,14 @@ from functools import partial
 from harp.errors import ArgumentError, DTypeError, ShapeError
 from harp.numpy.indexing import take
 from harp.numpy.manipulation import moveaxis, ravel, reshape
-from harp.trace.array import Array, node_of
-from harp.trace.indexing import getitem
-from harp.trace.node import RowWise
-from harp.trace.primitives import as_array, common_dtype, emit, expand_to, map_, normalize_axis, to_shape
-from harp.trace.rows import ROWS, RowOp
-from harp.trace.scope import Relation
-from harp.trace.sites import where
-from harp.trace.sizes import ask, describe, resolve, resolve_all, unify
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.indexing import getitem
+from harp.trace.array.primitives import as_array, common_dtype, emit, expand_to, map_, normalize_axis, to_shape
+from harp.trace.graph.node import RowWise
+from harp.trace.graph.row_functions import ROWS, RowOp
+from harp.trace.sizes.scope import Relation
+from harp.trace.sizes.size import ask, describe, resolve, resolve_all, unify
+from harp.trace.source_locations import where
 
 
 def row_wise(function: RowOp, *arrays: Array, reverse: bool = False) -> Array:

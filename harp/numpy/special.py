@@ -12,9 +12,9 @@ import math
 from harp.numpy.activation import sigmoid
 from harp.numpy.elementwise import float_map
 from harp.numpy.gammas import betaln, digamma, gammaln
-from harp.trace.array import Array
-from harp.trace.expr import Expr, apply, const, select
-from harp.trace.ops import Op
+from harp.trace.array.array import Array
+from harp.trace.scalar.expr import Expr, apply, const, select
+from harp.trace.scalar.ops import Op
 
 __all__ = ["betaln", "digamma", "erf", "erfc", "erfinv", "expit", "gammaln", "logit", "xlog1py", "xlogy"]
 

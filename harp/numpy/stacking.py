@@ -8,13 +8,13 @@ from typing import cast
 from harp.errors import ArgumentError, AxisError, ShapeError
 from harp.numpy.joining import concatenate, known_integers, split, take
 from harp.numpy.manipulation import as_tuple, expand_dims, flip, moveaxis, ravel, reshape, swapaxes
-from harp.trace.arithmetic import multiply
-from harp.trace.array import Array, node_of
-from harp.trace.division import floordiv, minimum
-from harp.trace.division import mod as index_mod
-from harp.trace.primitives import as_array, as_integer, normalize_axis
-from harp.trace.sites import where
-from harp.trace.sizes import resolve, to_index
+from harp.trace.array.arithmetic import multiply
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import as_array, as_integer, normalize_axis
+from harp.trace.index.division import floordiv, minimum
+from harp.trace.index.division import mod as index_mod
+from harp.trace.sizes.size import resolve, to_index
+from harp.trace.source_locations import where
 
 
 def _at_least(rank: int, arrays: Sequence[object], build: Callable[[Array], Array]) -> Array | list[Array]:

@@ -11,10 +11,10 @@ import attrs
 import numpy as np
 
 from harp.errors import ArgumentError, DTypeError
-from harp.trace import arithmetic
-from harp.trace.array import Array
-from harp.trace.dtypes import DType, Kind, as_dtype, bf16, promote, real_of
-from harp.trace.sites import where
+from harp.trace.array import arithmetic
+from harp.trace.array.array import Array
+from harp.trace.scalar.dtypes import DType, Kind, as_dtype, bf16, promote, real_of
+from harp.trace.source_locations import where
 
 
 @attrs.frozen

@@ -6,9 +6,9 @@ from harp.errors import ShapeError
 from harp.numpy import add, argmax
 from harp.random.exponential import gumbel
 from harp.random.parameters import common_float, spread
-from harp.trace.array import Array, node_of
-from harp.trace.primitives import as_array, normalize_axis, to_shape
-from harp.trace.sites import where
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import as_array, normalize_axis, to_shape
+from harp.trace.source_locations import where
 
 
 def categorical(key: object, logits: object, axis: int = -1, shape: object = None) -> Array:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from harp.random.direct import Build
+from harp.random.eager import Build
 from harp.random.floats import float_dtype, minus_log
 from harp.random.streams import draw
-from harp.trace.array import Array
-from harp.trace.dtypes import DType, DTypeLike, f64
-from harp.trace.expr import apply
-from harp.trace.ops import Op
-from harp.trace.primitives import to_shape
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import to_shape
+from harp.trace.scalar.dtypes import DType, DTypeLike, f64
+from harp.trace.scalar.expr import apply
+from harp.trace.scalar.ops import Op
 
 
 def exponential(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from harp.errors import DTypeError
 from harp.random.threefry import word
-from harp.trace.dtypes import DType, as_dtype, f32, f64, i32
-from harp.trace.expr import Expr, apply, cast, select
-from harp.trace.ops import Op
-from harp.trace.sites import where
+from harp.trace.scalar.dtypes import DType, as_dtype, f32, f64, i32
+from harp.trace.scalar.expr import Expr, apply, cast, select
+from harp.trace.scalar.ops import Op
+from harp.trace.source_locations import where
 
 
 def float_dtype(name: str, dtype: object) -> DType:

@@ -13,20 +13,19 @@ from functools import cache
 import numpy as np
 
 from harp.numpy import arange, broadcast_to, expand_dims, sigmoid, softmax, subtract
-from harp.random.direct import Build
+from harp.random.eager import Build
 from harp.random.exponential import waiting
 from harp.random.floats import unit
 from harp.random.normal import LANES, deviate
 from harp.random.parameters import common_float, sample_shape, spread
 from harp.random.streams import checked, derived, draw, key_numbers
-from harp.trace.array import Array, from_numpy
-from harp.trace.dtypes import DType, i64
-from harp.trace.expr import Expr, apply, const, less_equal, select
-from harp.trace.formulas import number
-from harp.trace.index import as_index
-from harp.trace.node import Shape
-from harp.trace.ops import Op, Reduce
-from harp.trace.primitives import as_array, map_, to_shape
+from harp.trace.array.array import Array, from_numpy
+from harp.trace.array.primitives import as_array, map_, to_shape
+from harp.trace.index.polynomial import Shape, as_index
+from harp.trace.scalar.dtypes import DType, i64
+from harp.trace.scalar.expr import Expr, apply, const, less_equal, select
+from harp.trace.scalar.formulas import number
+from harp.trace.scalar.ops import Op, Reduce
 
 # One attempt fails with a probability of at most 0.0484, that of the shape 1; all of them with less than 2**-69.
 ATTEMPTS = 16

@@ -7,16 +7,16 @@ import numpy as np
 from harp.errors import ArgumentError, DTypeError, IntegerRangeError, ShapeError
 from harp.random.streams import chosen, derived, key_nodes, key_numbers, pair_of, split_off
 from harp.random.threefry import EXPRESSIONS, INTEGERS, Words, threefry2x32
-from harp.trace.array import Array, node_of
-from harp.trace.dtypes import i64, u32, u64
-from harp.trace.expr import Expr, Operand, cast, const
-from harp.trace.index import as_index
-from harp.trace.levels import current
-from harp.trace.node import MapReduce, Node
-from harp.trace.primitives import as_array, emit, expand_to, to_shape
-from harp.trace.ranges import size_value
-from harp.trace.sites import short, where
-from harp.trace.sizes import Size
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import as_array, emit, expand_to, to_shape
+from harp.trace.graph.node import MapReduce, Node
+from harp.trace.index.polynomial import as_index
+from harp.trace.scalar.dtypes import i64, u32, u64
+from harp.trace.scalar.expr import Expr, Operand, cast, const
+from harp.trace.sizes.levels import current
+from harp.trace.sizes.ranges import size_value
+from harp.trace.sizes.size import Size
+from harp.trace.source_locations import short, where
 
 _PAIR = (as_index(2),)
 _FOLD_IN = 0  # the stream of keys with data folded in

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, reduce
 
-from harp.random.direct import Build
+from harp.random.eager import Build
 from harp.random.floats import float_dtype, positive, symmetric
 from harp.random.streams import draw
-from harp.trace.array import Array
-from harp.trace.dtypes import DType, DTypeLike, f32, f64
-from harp.trace.expr import Expr, apply
-from harp.trace.formulas import number
-from harp.trace.ops import Op
-from harp.trace.primitives import to_shape
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import to_shape
+from harp.trace.scalar.dtypes import DType, DTypeLike, f32, f64
+from harp.trace.scalar.expr import Expr, apply
+from harp.trace.scalar.formulas import number
+from harp.trace.scalar.ops import Op
 
 # sin(pi/2 s)/s as a polynomial in s*s on [0, 1], of the least largest relative error: 5e-9, and 3e-19.
 _SINE = {

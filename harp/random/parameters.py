@@ -6,10 +6,10 @@ import numpy as np
 
 from harp.numpy import broadcast_to
 from harp.random.floats import float_dtype
-from harp.trace.array import Array, node_of
-from harp.trace.dtypes import DType, inexact
-from harp.trace.node import Shape
-from harp.trace.primitives import as_array, broadcast_shapes, common_dtype, map_, to_shape
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import as_array, broadcast_shapes, common_dtype, map_, to_shape
+from harp.trace.index.polynomial import Shape
+from harp.trace.scalar.dtypes import DType, inexact
 
 
 def is_number(value: object) -> bool:

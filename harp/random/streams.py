@@ -18,20 +18,20 @@ from math import prod
 import numpy as np
 
 from harp.errors import ArgumentError, DTypeError, ShapeError
-from harp.random import direct
-from harp.random.direct import Build, Key
+from harp.random import eager
+from harp.random.eager import Build, Key
 from harp.random.threefry import EXPRESSIONS, Words, threefry2x32, word
-from harp.trace import view
-from harp.trace.array import Array, from_numpy, node_of
-from harp.trace.dtypes import i64, u32
-from harp.trace.expr import Const, Expr, Operand, Position, apply, cast, const
-from harp.trace.index import ZERO, as_index
-from harp.trace.levels import current
-from harp.trace.node import MapReduce, Node, Shape, positions
-from harp.trace.ops import Op, Reduce
-from harp.trace.primitives import as_array, emit, expand_to, known_numbers
-from harp.trace.sites import where
-from harp.trace.sizes import describe, pin, unify
+from harp.trace.array.array import Array, from_numpy, node_of
+from harp.trace.array.primitives import as_array, emit, expand_to, known_numbers
+from harp.trace.graph import view
+from harp.trace.graph.node import MapReduce, Node, positions
+from harp.trace.index.polynomial import ZERO, Shape, as_index
+from harp.trace.scalar.dtypes import i64, u32
+from harp.trace.scalar.expr import Const, Expr, Operand, Position, apply, cast, const
+from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.sizes.levels import current
+from harp.trace.sizes.size import describe, pin, unify
+from harp.trace.source_locations import where
 
 _SPLIT = 0b10 << 30
 _DERIVED = 0b11 << 30
@@ -101,7 +101,7 @@ def draw(
     known = key_numbers(array)
     if known is not None:
         values = [np.asarray(o) for o in operands]
-        return from_numpy(direct.draw(known, _sizes(shape), build, highs, values, number, reduce))
+        return from_numpy(eager.draw(known, _sizes(shape), build, highs, values, number, reduce))
     words, nodes = _expanded(array, shape)
     nodes += [node_of(o) for o in operands]
     given = [Operand(o.kind, slot) for slot, o in enumerate(operands, 2)]
@@ -118,7 +118,7 @@ def split_off(key: object, shape: Shape) -> Array:
     known = key_numbers(array)
     if known is not None:
         sizes = _sizes(shape)
-        words = direct.blocks(known, np.arange(prod(sizes), dtype=np.int64), _SPLIT)
+        words = eager.blocks(known, np.arange(prod(sizes), dtype=np.int64), _SPLIT)
         return from_numpy(np.stack(words, axis=-1).reshape(*sizes, 2))
     halves, nodes = _expanded(array, pair)
     number = Position(view.flatten_index(positions(pair)[:-1], shape))
@@ -130,7 +130,7 @@ def derived(key: object, stream: int) -> Array:
     array, pair = checked(key), (as_index(2),)
     known = key_numbers(array)
     if known is not None:
-        return pair_of(direct.integer_block(known, stream, _DERIVED))
+        return pair_of(eager.integer_block(known, stream, _DERIVED))
     halves, nodes = _expanded(array, pair)
     return emit(MapReduce(pair, tuple(nodes), chosen(pair, *block(halves, const(stream, i64), _DERIVED))))
 

@@ -12,8 +12,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from harp.trace.dtypes import u32
-from harp.trace.expr import Expr, const
+from harp.trace.scalar.dtypes import u32
+from harp.trace.scalar.expr import Expr, const
 
 ROUNDS = 20
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)

@@ -1,6 +1,6 @@
 """The normal distribution between two bounds, by its quantiles: exact in both tails.
 
-An interval that lies above 0 is turned over, for small probabilities have all digits and those near 1 have not. In the
+An interval that lies above 0 is mirrored, for small probabilities have all digits and those near 1 have not. In the
 tail the quantile starts from formula 26.2.23 of Abramowitz and Stegun (Handbook of Mathematical Functions, 1964), and
 is made exact by Newton's method on the logarithm of the probability.
 """
@@ -11,17 +11,17 @@ import math
 from functools import cache, partial
 
 from harp.errors import ArgumentError
-from harp.random.direct import Build
+from harp.random.eager import Build
 from harp.random.floats import float_dtype, unit
 from harp.random.parameters import is_number, sample_shape, spread
 from harp.random.streams import draw
-from harp.trace.array import Array
-from harp.trace.dtypes import DTypeLike, f64
-from harp.trace.expr import Expr, apply, cast, less_equal, select
-from harp.trace.formulas import number
-from harp.trace.ops import Op
-from harp.trace.primitives import map_
-from harp.trace.sites import where
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import map_
+from harp.trace.scalar.dtypes import DTypeLike, f64
+from harp.trace.scalar.expr import Expr, apply, cast, less_equal, select
+from harp.trace.scalar.formulas import number
+from harp.trace.scalar.ops import Op
+from harp.trace.source_locations import where
 
 _TAIL = 0.02  # a probability from which on erfinv has all digits
 _FARTHEST = 37  # up to where probabilities have all digits: from 38 on they are below the smallest normal number

@@ -8,18 +8,18 @@ from functools import cache, partial
 import numpy as np
 
 from harp.errors import ArgumentError, DTypeError, IntegerRangeError
-from harp.random.direct import Build
+from harp.random.eager import Build
 from harp.random.floats import float_dtype, unit
 from harp.random.parameters import common_float, is_number, sample_shape, spread
 from harp.random.streams import draw
 from harp.random.threefry import word
 from harp.random.wide import scaled
-from harp.trace.array import Array
-from harp.trace.dtypes import DType, DTypeLike, Kind, as_dtype, f64, i64, u32, u64
-from harp.trace.expr import Expr, cast, const, less_equal, select
-from harp.trace.primitives import as_array, map_, to_shape
-from harp.trace.sites import short, where
-from harp.trace.sizes import Size
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import as_array, map_, to_shape
+from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, as_dtype, f64, i64, u32, u64
+from harp.trace.scalar.expr import Expr, cast, const, less_equal, select
+from harp.trace.sizes.size import Size
+from harp.trace.source_locations import short, where
 
 
 def bits(key: object, shape: object = (), dtype: DTypeLike = u32) -> Array:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harp.trace.dtypes import u64
-from harp.trace.expr import Expr, cast, const
+from harp.trace.scalar.dtypes import u64
+from harp.trace.scalar.expr import Expr, cast, const
 
 
 def scaled(words: Sequence[Expr], last: Expr) -> Expr:

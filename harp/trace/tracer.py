@@ -10,19 +10,19 @@ import numpy as np
 
 from harp.config import counters, settings
 from harp.errors import ArgumentError, HarpError, OutputError, SignatureError
-from harp.trace import dtypes
-from harp.trace.array import Array, node_of, traced
-from harp.trace.dtypes import ArraySignature, Buffer, DType, as_dtype, plain, refuse_masked
-from harp.trace.graph import Graph, inline
-from harp.trace.index import Index, Symbol, as_index, of
-from harp.trace.levels import enter
-from harp.trace.node import Shape, fresh_input
-from harp.trace.primitives import as_array, python_kind
-from harp.trace.scope import Relation, Scope
-from harp.trace.sites import short, where
-from harp.trace.sizes import Size
+from harp.trace.array.array import Array, node_of, traced
+from harp.trace.array.primitives import as_array, python_kind
+from harp.trace.graph.graph import Graph, inline
+from harp.trace.graph.node import fresh_input
+from harp.trace.graph.verify import verify_graph
+from harp.trace.index.polynomial import Index, Shape, Symbol, as_index, of
+from harp.trace.scalar import dtypes
+from harp.trace.scalar.dtypes import ArraySignature, DType, NDArray, as_dtype, plain, refuse_masked
+from harp.trace.sizes.levels import enter
+from harp.trace.sizes.scope import Relation, Scope
+from harp.trace.sizes.size import Size
+from harp.trace.source_locations import short, where
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
-from harp.trace.verify import verify_graph
 
 
 class Argument(NamedTuple):
@@ -68,7 +68,7 @@ def _output(leaf: object, name: str) -> Array:
     )
 
 
-def leaf_array(leaf: object, name: str) -> tuple[Buffer, bool]:
+def leaf_array(leaf: object, name: str) -> tuple[NDArray, bool]:
     """An argument as a NumPy array of a native dtype, and whether it is weak. Nothing is copied that need not be.
 
     Raises ArgumentError or UnsupportedDTypeError naming the argument.
@@ -123,7 +123,7 @@ def leaf_names(function: Callable[..., object], args: Sequence[object], kwargs: 
     return found
 
 
-def size_arguments(names: Sequence[str], arrays: Sequence[tuple[Buffer, bool]], scope: Scope) -> list[Argument]:
+def size_arguments(names: Sequence[str], arrays: Sequence[tuple[NDArray, bool]], scope: Scope) -> list[Argument]:
     """Arguments whose every axis is a new size, with the call's own sizes as hints."""
     result = []
     for name, (array, weak) in zip(names, arrays, strict=True):

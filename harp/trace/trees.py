@@ -14,7 +14,7 @@ import numpy as np
 
 from harp.errors import ArgumentError
 from harp.trace.identity import identity
-from harp.trace.sites import where
+from harp.trace.source_locations import where
 
 Tree = object
 _T = TypeVar("_T")

@@ -1,1 +1,5 @@
-"""Functions to functions: jit, grad, vjp, and the tables of rules behind them."""
+"""Functions come in; functions go out: their gradients, or the same function compiled.
+
+`autodiff` goes from graph to graph; `jit` joins tracing, lowering and backends.
+Read `autodiff/grad.py` and `jit/jit.py` first.
+"""

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from harp.backends.c import scalar
-from harp.trace.dtypes import DType
-from harp.trace.ops import INFO, Op
+from harp.backends.c.emit import scalar
+from harp.trace.scalar.dtypes import DType
+from harp.trace.scalar.ops import INFO, Op
 
 NAMES = {
     Op.POW: "power",
@@ -22,7 +22,7 @@ NAMES = {
     Op.ACOSH: "arccosh",
     Op.ATANH: "arctanh",
 }
-LIBRARY = Path(scalar.__file__).with_name("library")
+LIBRARY = Path(scalar.__file__).parents[1] / "library"
 FLAGS = (
     f"-I{LIBRARY}",
     "-std=gnu11",

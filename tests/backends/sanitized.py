@@ -11,16 +11,16 @@ import numpy as np
 
 import harp
 import harp.numpy as hnp
-from harp.backends.load import build_and_load, pointer
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
-from harp.backends.runtime import runtime
+from harp.backends.runtime.load import build_and_load, pointer
+from harp.backends.runtime.pool import runtime
 from harp.config import settings
 from harp.errors import AddressError
-from harp.trace.index import Loop, of
-from harp.trace.node import Put, Scatter, View
-from harp.trace.primitives import emit
-from harp.transforms import jit as jit_module
+from harp.trace.array.primitives import emit
+from harp.trace.graph.node import Put, Scatter, View
+from harp.trace.index.polynomial import Loop, of
+from harp.transforms.jit import jit as jit_module
 
 SIZES = ((1, 1, 1), (0, 3, 2), (3, 0, 7), (33, 17, 16), (70, 300, 65), (600, 64, 40), (2, 700, 129))
 SIZES += ((35, 17, 1), (90, 300, 1))

@@ -11,8 +11,9 @@ import pytest
 
 import harp
 from harp.__main__ import main
-from harp.backends import cache, doctor, toolchain
+from harp.backends import doctor
 from harp.backends.protocol import Source, Unit
+from harp.backends.toolchain import cache, toolchain
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_cc = pytest.mark.skipif(CC is None, reason="no C compiler")

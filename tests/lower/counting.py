@@ -9,18 +9,18 @@ from unittest import mock
 import numpy as np
 
 import harp
-from harp.lower import execute
-from harp.lower.assemble import assemble
-from harp.lower.build import Built
-from harp.lower.evaluator import Memory
-from harp.lower.loops import Buffer, Kernel, Load, Row, Space, Stmt, Store, walk
-from harp.lower.machine import Machine
-from harp.lower.report import report
-from harp.lower.uses import indices
-from harp.trace.dtypes import bool_
-from harp.trace.expr import Apply, Expr
-from harp.trace.expr import walk as walk_expr
-from harp.trace.index import Index, Symbol, picks_in
+from harp.lower.kernels.assemble import assemble
+from harp.lower.loopir.effects import indices
+from harp.lower.loopir.loops import Buffer, Kernel, Load, Row, Space, Stmt, Store, walk
+from harp.lower.report.report import report
+from harp.lower.schedule.build import Built
+from harp.lower.verify import execute
+from harp.lower.verify.evaluator import CheckedArray
+from harp.lower.verify.interpreter import Interpreter
+from harp.trace.index.polynomial import Index, Symbol, indirect_in
+from harp.trace.scalar.dtypes import bool_
+from harp.trace.scalar.expr import Apply, Expr
+from harp.trace.scalar.expr import walk as walk_expr
 
 FREE = {"cast", "stop_gradient", "opaque", "complex", "real", "imag"}
 SPECIAL = {
@@ -52,7 +52,7 @@ def has_loads(e: Expr) -> bool:
     return any(isinstance(x, Load) for x in walk_expr((e,)))
 
 
-class Counting(Machine):
+class Counting(Interpreter):
     """A machine that counts each scalar operation, load and store when it happens, for all calls of a program."""
 
     counts: Counter[str]
@@ -113,7 +113,7 @@ class Counting(Machine):
 
         return counted
 
-    def read(self, memory: Memory, position: int, buffer: Buffer, index: tuple[Index, ...]) -> np.generic:
+    def read(self, memory: CheckedArray, position: int, buffer: Buffer, index: tuple[Index, ...]) -> np.generic:
         if buffer.space in ARRAYS:
             self.counts["reads"] += 1
             self.counts["bytes_read"] += buffer.dtype.itemsize
@@ -129,7 +129,7 @@ def counted(
     """What the kernels do on these inputs."""
     Counting.counts = Counter()
     program = assemble(built, symbols)
-    with mock.patch.object(execute, "Machine", Counting):
+    with mock.patch.object(execute, "Interpreter", Counting):
         execute.execute(program, inputs, sizes)
     return Counting.counts
 
@@ -148,7 +148,7 @@ def compare(built, symbols, inputs, sizes) -> bool:
 
 def reads_places(kernel: Kernel) -> bool:
     """Whether it reads elements of index arrays, which the machine reads once for each place where they are named."""
-    return any(picks_in(p) for s in walk(kernel.body) for p in indices(s))
+    return any(indirect_in(p) for s in walk(kernel.body) for p in indices(s))
 
 
 def compare_function(function, arguments) -> bool:

@@ -8,26 +8,26 @@ import attrs
 import numpy as np
 from hypothesis import strategies as st
 
-from harp.lower.assemble import assemble
-from harp.lower.build import Built
-from harp.lower.execute import execute
-from harp.lower.loops import Buffer, Kernel
+from harp.lower.graph.simplify import simplify
+from harp.lower.kernels.assemble import assemble
+from harp.lower.loopir.loops import Buffer, Kernel
+from harp.lower.loopir.program import Program
 from harp.lower.pipeline import lower
-from harp.lower.program import Program
-from harp.lower.schedule import Schedule, schedule, verify_schedule
-from harp.lower.simplify import simplify
+from harp.lower.schedule.build import Built
+from harp.lower.schedule.schedule import Schedule, schedule, verify_schedule
 from harp.lower.target import Target
-from harp.lower.verify import verify_program
-from harp.trace import view
-from harp.trace.dtypes import DType, f32
-from harp.trace.expr import Expr, Operand, Position, apply, cast, const
-from harp.trace.graph import Graph
-from harp.trace.index import Index, Symbol, evaluate, of
-from harp.trace.interpret import interpret
-from harp.trace.node import Input, MapReduce, Node, RowWise, Shape, fresh_input, positions, walk
-from harp.trace.ops import Op, Reduce
-from harp.trace.rows import RowOp
-from harp.trace.signature import sizes_of
+from harp.lower.verify.execute import execute
+from harp.lower.verify.verify import verify_program
+from harp.trace.eval.interpret import interpret
+from harp.trace.graph import view
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import Input, MapReduce, Node, RowWise, fresh_input, positions, walk
+from harp.trace.graph.row_functions import RowOp
+from harp.trace.index.polynomial import Index, Shape, Symbol, evaluate, of
+from harp.trace.scalar.dtypes import DType, f32
+from harp.trace.scalar.expr import Expr, Operand, Position, apply, cast, const
+from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.sizes.signature import sizes_of
 
 N, M, K = (of(Symbol(0, number, name)) for number, name in enumerate("nmk"))
 SMALL = Target(vector_bytes=16)

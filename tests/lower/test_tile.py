@@ -35,24 +35,24 @@ from hypothesis import strategies as st
 
 import harp
 import harp.numpy as hnp
-from harp.lower.build import build
-from harp.lower.execute import execute
-from harp.lower.loops import Buffer, For, Load, LoopKind, Nest, Space, walk
+from harp.lower.graph.simplify import simplify
+from harp.lower.loopir.loops import Buffer, For, Load, LoopKind, Nest, Space, walk
+from harp.lower.loopir.nests import stride
+from harp.lower.loopir.text import kernel_text
 from harp.lower.pipeline import lower
-from harp.lower.rewrite import stride
-from harp.lower.schedule import schedule
-from harp.lower.short import SHORT
-from harp.lower.simplify import simplify
+from harp.lower.reductions.outer_vectorisation import SHORT
+from harp.lower.schedule.build import build
+from harp.lower.schedule.schedule import schedule
 from harp.lower.target import Target
-from harp.lower.text import kernel_text
 from harp.lower.tile import LANES, tile
-from harp.trace import view
-from harp.trace.division import floordiv
-from harp.trace.dtypes import f64, i64
-from harp.trace.graph import Graph
-from harp.trace.index import as_index, loop, loops_in
-from harp.trace.node import positions
-from harp.trace.ops import Op, Reduce
+from harp.lower.verify.execute import execute
+from harp.trace.graph import view
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import positions
+from harp.trace.index.division import floordiv
+from harp.trace.index.polynomial import as_index, loop, loops_in
+from harp.trace.scalar.dtypes import f64, i64
+from harp.trace.scalar.ops import Op, Reduce
 
 X, W, B = parameter(N, M), parameter(M, K, name="w"), parameter(K, name="b")
 WT, XT = parameter(K, M, name="wt"), parameter(M, N, name="xt")

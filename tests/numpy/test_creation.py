@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import harp.numpy as hnp
 from harp.errors import ArgumentError, IntegerRangeError, ShapeError, UnsupportedDTypeError
-from harp.trace import dtypes
+from harp.trace.scalar import dtypes
 from harp.trace.trees import flatten
 
 DTYPES = [d.numpy for d in dtypes.ALL]

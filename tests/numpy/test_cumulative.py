@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import harp
 import harp.numpy as hnp
 from harp.errors import ArgumentError, AxisError
-from harp.trace import dtypes
+from harp.trace.scalar import dtypes
 
 DTYPES = [d.numpy for d in dtypes.ALL if not d.is_complex and not d.is_half]
 BOTH = {"cumsum": (hnp.cumsum, np.cumsum), "cumprod": (hnp.cumprod, np.cumprod)}

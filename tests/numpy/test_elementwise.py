@@ -7,7 +7,7 @@ import scipy.special
 import harp
 import harp.numpy as hnp
 from harp.errors import ArgumentError, DTypeError, IntegerRangeError, ShapeError
-from harp.trace import dtypes
+from harp.trace.scalar import dtypes
 
 # complex numbers: test_complex.py; float16 and bfloat16: test_halves.py
 DTYPES = [d.numpy for d in dtypes.ALL if not d.is_complex and not d.is_half]

@@ -11,8 +11,8 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.trace import dtypes
-from harp.trace.dtypes import ALL
+from harp.trace.scalar import dtypes
+from harp.trace.scalar.dtypes import ALL
 
 FLOAT16, BFLOAT16 = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
 HALVES = [FLOAT16, BFLOAT16]

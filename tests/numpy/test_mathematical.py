@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hn
 import harp
 import harp.numpy as hnp
 from harp.errors import DTypeError, ShapeError
-from harp.trace import dtypes
+from harp.trace.scalar import dtypes
 
 UNARY = {
     **dict.fromkeys(("asin", "acos", "atanh"), (-1.0, 1.0)),

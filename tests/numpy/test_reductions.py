@@ -6,7 +6,7 @@ import scipy.special
 
 import harp.numpy as hnp
 from harp.errors import AxisError, ShapeError
-from harp.trace import dtypes
+from harp.trace.scalar import dtypes
 
 # NumPy warns where harp's results say it all
 pytestmark = pytest.mark.filterwarnings("ignore:(Mean of empty|Degrees of freedom):RuntimeWarning")

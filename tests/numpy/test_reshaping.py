@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import harp
 import harp.numpy as hnp
 from harp.numpy.reshaping import _groups
-from harp.trace.index import as_index
-from harp.trace.node import View, walk
+from harp.trace.graph.node import View, walk
+from harp.trace.index.polynomial import as_index
 
 # A function, shapes that one program serves, and guards of that program.
 LEARNT = {

@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hypothesis_numpy
 import harp
 import harp.numpy as hnp
 from harp.errors import ArgumentError, ConcretizationError, ShapeError
-from harp.trace import dtypes
+from harp.trace.scalar import dtypes
 
 # NumPy sorts NaN of bfloat16 to the wrong place: tests/numpy/test_sorting.py has that.
 REAL = [d.numpy for d in dtypes.ALL if not d.is_complex and d is not dtypes.bf16]

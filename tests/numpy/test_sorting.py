@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import harp
 import harp.numpy as hnp
 from harp.errors import ArgumentError, AxisError, DTypeError, ShapeError
-from harp.trace import dtypes
+from harp.trace.scalar import dtypes
 
 REAL = [d.numpy for d in dtypes.ALL if d.kind.name != "COMPLEX"]
 # On both sides of where the way of sorting changes; all in one program for a dtype.

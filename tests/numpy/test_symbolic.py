@@ -8,9 +8,9 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp.errors import ShapeError
-from harp.trace.index import evaluate
-from harp.trace.interpret import interpret
-from harp.trace.scope import Scope
+from harp.trace.eval.interpret import interpret
+from harp.trace.index.polynomial import evaluate
+from harp.trace.sizes.scope import Scope
 from harp.trace.tracer import size_arguments, trace_function
 
 

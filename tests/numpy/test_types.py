@@ -9,7 +9,7 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp.errors import ArgumentError, DTypeError, UnsupportedDTypeError
-from harp.trace.dtypes import ALL, DType
+from harp.trace.scalar.dtypes import ALL, DType
 
 FLOATS = [d for d in ALL if d.is_inexact]
 NATIVE = [d for d in ALL if d.numpy_name != "bfloat16"]

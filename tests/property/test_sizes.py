@@ -15,7 +15,7 @@ from sizes.oracle import check
 from sizes.saved import save
 from sizes.shrink import shrink
 
-from harp.trace.scope import Scope
+from harp.trace.sizes.scope import Scope
 
 INTERPRETED = range(0, 100, 10)  # the first of ten seeds
 COMPILED = range(1000, 1008)

@@ -13,8 +13,8 @@ from harp import errors
 from harp.random import exponential, gumbel, key, normal, split
 from harp.random.floats import minus_log
 from harp.random.normal import deviate
-from harp.trace.dtypes import as_dtype, u32
-from harp.trace.expr import Operand, evaluate
+from harp.trace.scalar.dtypes import as_dtype, u32
+from harp.trace.scalar.expr import Operand, evaluate
 
 K = key(77)
 DTYPES = ("float32", "float64")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import harp
 from harp.random import streams
 from harp.random.threefry import ARRAYS, EXPRESSIONS, INTEGERS, threefry2x32, word
-from harp.trace.dtypes import i64
-from harp.trace.expr import Operand, evaluate
+from harp.trace.scalar.dtypes import i64
+from harp.trace.scalar.expr import Operand, evaluate
 
 WORDS = st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
 

@@ -15,8 +15,8 @@ import harp.numpy as hnp
 from harp import errors
 from harp.random import bernoulli, bits, key, randint, split, uniform
 from harp.random.wide import scaled
-from harp.trace.dtypes import u32, u64
-from harp.trace.expr import Operand, evaluate
+from harp.trace.scalar.dtypes import u32, u64
+from harp.trace.scalar.expr import Operand, evaluate
 
 K = key(2024)
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")

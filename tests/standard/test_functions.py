@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import harp.numpy as hnp
-from harp.trace.array import Array
+from harp.trace.array.array import Array
 
 array_api_strict.set_array_api_strict_flags(api_version=status.VERSION)
 

@@ -13,7 +13,7 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.trace.array import Array
+from harp.trace.array.array import Array
 
 
 def test_compat():

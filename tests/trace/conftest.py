@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from harp.trace.array import Array
-from harp.trace.interpret import interpret
-from harp.trace.primitives import as_array
-from harp.trace.scope import Scope
-from harp.trace.signature import canonical, signature_of, sizes_of
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import as_array
+from harp.trace.eval.interpret import interpret
+from harp.trace.sizes.scope import Scope
+from harp.trace.sizes.signature import canonical, signature_of, sizes_of
 from harp.trace.tracer import size_arguments, trace_function
 
 

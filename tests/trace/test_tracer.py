@@ -25,8 +25,14 @@ from harp.errors import (
     UnsupportedDTypeError,
     VerificationError,
 )
-from harp.trace import dtypes, levels, sites
-from harp.trace.dtypes import (
+from harp.trace import source_locations
+from harp.trace.array.primitives import as_array
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import Constant, Input, MapReduce, View, fresh_input
+from harp.trace.graph.verify import verify_graph
+from harp.trace.index.polynomial import Symbol, loop, of
+from harp.trace.scalar import dtypes
+from harp.trace.scalar.dtypes import (
     ALL,
     accumulator,
     as_dtype,
@@ -43,14 +49,10 @@ from harp.trace.dtypes import (
     inexact,
     promote,
 )
-from harp.trace.expr import Operand
-from harp.trace.graph import Graph
-from harp.trace.index import Symbol, loop, of
-from harp.trace.node import Constant, Input, MapReduce, View, fresh_input
-from harp.trace.primitives import as_array
-from harp.trace.scope import Scope
+from harp.trace.scalar.expr import Operand
+from harp.trace.sizes import levels
+from harp.trace.sizes.scope import Scope
 from harp.trace.tracer import Argument, declare, leaf_names, parameter_names, size_arguments, trace, trace_function
-from harp.trace.verify import verify_graph
 
 NATIVE = [d for d in ALL if d is not bf16]  # those that NumPy has itself
 
@@ -425,7 +427,7 @@ def test_sites_are_the_users_lines():
 
 
 def test_files_beside_the_package_are_the_users():
-    beside = sites._PACKAGE.rstrip("/\\") + "_demo.py"
+    beside = source_locations._PACKAGE.rstrip("/\\") + "_demo.py"
     namespace = {}
     exec(compile("def f(x):\n    return x + 1.0\n", beside, "exec"), namespace)
     graph = trace(namespace["f"], np.zeros(3))

@@ -1,4 +1,4 @@
-"""Trees: taken apart and put together, beside optree, which says what a tree is."""
+"""Trees: unpacked and put together, beside optree, which says what a tree is."""
 
 from __future__ import annotations
 

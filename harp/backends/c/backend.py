@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from harp.backends.c.kernel import CKernel
-from harp.backends.c.render import interface, render
-from harp.backends.load import build_and_load
+from harp.backends.c.emit.render import interface, render
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Kernel
+from harp.backends.protocol import Executable
+from harp.backends.runtime.kernel import CKernel
+from harp.backends.runtime.load import build_and_load
 from harp.config import show
 from harp.errors import HarpError
-from harp.lower.program import Program
-from harp.trace.graph import Graph
+from harp.lower.loopir.program import Program
+from harp.trace.graph.graph import Graph
 
 
 class CBackend:
@@ -18,7 +18,9 @@ class CBackend:
 
     name = "c"
 
-    def compile(self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False) -> Kernel:
+    def compile(
+        self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
+    ) -> Executable:
         if program is None:
             raise HarpError("the C backend compiles lowered programs, and was given a graph only")
         source = render(program)

@@ -1,4 +1,5 @@
-"""Instruction selection: loop nests that a function of the library computes become calls of it.
+"""Kernels come in as loop nests, after all rewrites; calls of library functions, where these compute the same, go out.
 
-Kernels come in as loops, after all rewrites; calls go out, which backends print as they are. Start at `select`.
+This is instruction selection: backends print the calls as they are.
+Read `select.py` first.
 """

@@ -10,9 +10,9 @@ call it again.
 from __future__ import annotations
 
 from harp.lower.library.operands import LANES, multiply_add
-from harp.lower.loops import LibraryCall, Nest, Operand, Routine
-from harp.trace.bounds import nonnegative
-from harp.trace.index import ZERO
+from harp.lower.loopir.loops import LibraryCall, LibraryOperand, Nest, Routine
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.polynomial import ZERO
 
 # The loops in order: the depth of the product, its rows, and its columns.
 _DEPTH, _ROW, _COLUMN = range(3)
@@ -36,6 +36,6 @@ def gemm(s: Nest) -> LibraryCall | None:
     return LibraryCall(routine, width // 2, loops, (a, b, c))
 
 
-def _has_room(operand: Operand, width: int) -> bool:
+def _has_room(operand: LibraryOperand, width: int) -> bool:
     """Whether whole rows may be read and written, of an operand that lies along them."""
     return operand.buffer.shape[-1].constant == width and operand.first[-1] is ZERO

@@ -6,7 +6,7 @@ for k, l: c[l] = fma(a[k], b[k, l], c[l])  ->  gemv axpy
 from __future__ import annotations
 
 from harp.lower.library.operands import multiply_add
-from harp.lower.loops import LibraryCall, Nest, Routine
+from harp.lower.loopir.loops import LibraryCall, Nest, Routine
 
 # The loops in order: the depth of the product, and its columns.
 _DEPTH, _COLUMN = range(2)

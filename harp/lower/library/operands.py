@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harp.lower.loops import For, Load, LoopKind, Nest, Operand, Store, flat
-from harp.trace.dtypes import DType, f32, f64
-from harp.trace.expr import Apply
-from harp.trace.index import ZERO, Loop, split_linear
-from harp.trace.ops import Op
+from harp.lower.loopir.loops import For, LibraryOperand, Load, LoopKind, Nest, Store, flat
+from harp.trace.index.polynomial import ZERO, Loop, split_linear
+from harp.trace.scalar.dtypes import DType, f32, f64
+from harp.trace.scalar.expr import Apply
+from harp.trace.scalar.ops import Op
 
 # By dtype, the elements of the vectors that the library has functions for.
 LANES: Mapping[DType, tuple[int, ...]] = {f32: (4, 8, 16), f64: (2, 4, 8)}
@@ -20,7 +20,7 @@ def loops_of(s: Nest, count: int) -> tuple[Loop, ...] | None:
     return found if len(found) == len(s.heads) == count else None
 
 
-def operand(load: Load, loops: Sequence[Loop]) -> Operand | None:
+def operand(load: Load, loops: Sequence[Loop]) -> LibraryOperand | None:
     """None where the element does not move in proportion with one of the loops.
 
     Where axes were merged, elements are counted along the last axis.
@@ -34,10 +34,12 @@ def operand(load: Load, loops: Sequence[Loop]) -> Operand | None:
             return None
         steps.append(tuple(slope for slope, _ in split))
         first = tuple(rest for _, rest in split)
-    return Operand(load.buffer, load.index, first, tuple(steps))
+    return LibraryOperand(load.buffer, load.index, first, tuple(steps))
 
 
-def multiply_add(s: Nest, count: int) -> tuple[tuple[Loop, ...], tuple[Operand, Operand, Operand]] | None:
+def multiply_add(
+    s: Nest, count: int
+) -> tuple[tuple[Loop, ...], tuple[LibraryOperand, LibraryOperand, LibraryOperand]] | None:
     """The loops, factors and sum of a nest of this many loops that does `c = fma(a, b, c)` for its elements."""
     loops, store = loops_of(s, count), s.body
     if loops is None or not isinstance(store, Store) or store.reduce is not None or store.buffer.dtype not in LANES:

@@ -11,11 +11,22 @@ from __future__ import annotations
 from itertools import pairwise
 
 from harp.lower.library.operands import loops_of, operand
-from harp.lower.loops import MEMORY, For, LibraryCall, Load, LoopKind, Nest, Operand, Routine, Space, Store
-from harp.trace.bounds import nonnegative
-from harp.trace.dtypes import bool_
-from harp.trace.expr import Const
-from harp.trace.index import ONE, ZERO, Loop, picks_in
+from harp.lower.loopir.loops import (
+    MEMORY,
+    For,
+    LibraryCall,
+    LibraryOperand,
+    Load,
+    LoopKind,
+    Nest,
+    Routine,
+    Space,
+    Store,
+)
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.polynomial import ONE, ZERO, Loop, indirect_in
+from harp.trace.scalar.dtypes import bool_
+from harp.trace.scalar.expr import Const
 
 
 def zero(s: Nest) -> LibraryCall | None:
@@ -40,7 +51,7 @@ def copy(s: Nest) -> LibraryCall | None:
     value = store.value
     if not isinstance(value, Load) or value.conditions or store.reduce is not None or value.buffer is store.buffer:
         return None
-    if {value.buffer.space, store.buffer.space} - {*MEMORY} or any(map(picks_in, (*store.index, *value.index))):
+    if {value.buffer.space, store.buffer.space} - {*MEMORY} or any(map(indirect_in, (*store.index, *value.index))):
         return None
     if value.dtype is bool_ and value.buffer.space is Space.INPUT:
         return None  # a caller's truth values may be any byte, and become 0 or 1
@@ -51,7 +62,7 @@ def copy(s: Nest) -> LibraryCall | None:
     return LibraryCall(Routine.COPY, 0, loops, (source, target))
 
 
-def _is_dense(operand: Operand, loops: tuple[Loop, ...]) -> bool:
+def _is_dense(operand: LibraryOperand, loops: tuple[Loop, ...]) -> bool:
     """Whether the loops move the last axes in order, one each, and all but the first of them run over a whole axis."""
     shape, steps = operand.buffer.shape, operand.steps
     if len(loops) > len(shape) or not all(nonnegative(loop.extent) for loop in loops):

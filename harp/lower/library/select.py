@@ -14,8 +14,8 @@ from harp.lower.library.gemm import gemm
 from harp.lower.library.gemv_axpy import gemv_axpy
 from harp.lower.library.runs import copy, zero
 from harp.lower.library.transpose import transpose
-from harp.lower.loops import Kernel, LibraryCall, Nest, Stmt
-from harp.lower.rewrite import nest, rebuilt
+from harp.lower.loopir.loops import Kernel, LibraryCall, Nest, Stmt
+from harp.lower.loopir.nests import nest, rebuilt
 
 # The first that fits is taken.
 RULES: tuple[Callable[[Nest], LibraryCall | None], ...] = (gemm, gemv_axpy, transpose, zero, copy)

@@ -7,9 +7,9 @@ Elements are moved as they are, so a routine for a dtype does for all dtypes of 
 
 from __future__ import annotations
 
-from harp.lower.across import VECTORS
 from harp.lower.library.operands import LANES, loops_of, operand
-from harp.lower.loops import LibraryCall, Load, Nest, Routine, Space, Store
+from harp.lower.loopir.loops import LibraryCall, Load, Nest, Routine, Space, Store
+from harp.lower.rewrite.transpose_tiling import VECTORS
 
 # By bytes of an element, the lanes that there are functions for.
 _LANES = {dtype.itemsize: lanes for dtype, lanes in LANES.items()}

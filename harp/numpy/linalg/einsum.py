@@ -10,14 +10,14 @@ from harp.errors import ArgumentError
 from harp.numpy.linalg.order import Labels, Order, Orders, numbers
 from harp.numpy.linalg.pairs import Sizes, Term, contract, multiply_pair
 from harp.numpy.linalg.products import promoted
-from harp.trace import view
-from harp.trace.array import Array, node_of
-from harp.trace.index import ZERO, Index
-from harp.trace.levels import current
-from harp.trace.node import Node, positions
-from harp.trace.primitives import join_sizes
-from harp.trace.sites import where
-from harp.trace.sizes import is_one, resolve, unify
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import join_sizes
+from harp.trace.graph import view
+from harp.trace.graph.node import Node, positions
+from harp.trace.index.polynomial import ZERO, Index
+from harp.trace.sizes.levels import current
+from harp.trace.sizes.size import is_one, resolve, unify
+from harp.trace.source_locations import where
 
 # What `optimize` chooses: the order for so many operands.
 _ORDERS: dict[object, Callable[[Orders], Order]] = {

@@ -11,13 +11,13 @@ from harp.numpy.linalg.pairs import contract
 from harp.numpy.linalg.products import matmul, promoted
 from harp.numpy.manipulation import broadcast_to, moveaxis
 from harp.numpy.reductions import sum as sum_
-from harp.trace.arithmetic import multiply, subtract
-from harp.trace.array import Array, node_of
-from harp.trace.dtypes import DTypeLike
-from harp.trace.index import as_index
-from harp.trace.primitives import as_array, as_integer, broadcast_shapes, normalize_axis
-from harp.trace.sites import where
-from harp.trace.sizes import unify
+from harp.trace.array.arithmetic import multiply, subtract
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import as_array, as_integer, broadcast_shapes, normalize_axis
+from harp.trace.index.polynomial import as_index
+from harp.trace.scalar.dtypes import DTypeLike
+from harp.trace.sizes.size import unify
+from harp.trace.source_locations import where
 
 
 def vecdot(x1: object, x2: object, /, *, axis: int = -1) -> Array:

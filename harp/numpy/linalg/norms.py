@@ -15,13 +15,13 @@ from harp.numpy.elementwise import abs, maximum, not_equal, power, sqrt
 from harp.numpy.manipulation import squeeze
 from harp.numpy.reductions import min as min_
 from harp.numpy.reductions import sum as sum_
-from harp.trace import dtypes
-from harp.trace.arithmetic import astype
-from harp.trace.array import Array
-from harp.trace.dtypes import real_of
-from harp.trace.ops import Reduce
-from harp.trace.primitives import as_array, fold, normalize_axes
-from harp.trace.sites import where
+from harp.trace.array.arithmetic import astype
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import as_array, fold, normalize_axes
+from harp.trace.scalar import dtypes
+from harp.trace.scalar.dtypes import real_of
+from harp.trace.scalar.ops import Reduce
+from harp.trace.source_locations import where
 
 Axes = tuple[int, ...]
 _MATRIX_NORMS = (1, -1, math.inf, -math.inf)

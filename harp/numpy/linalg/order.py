@@ -16,10 +16,10 @@ from functools import reduce as fold
 
 import attrs
 
-from harp.trace.bounds import nonnegative
-from harp.trace.division import Substitution
-from harp.trace.index import ZERO, Index, of, product, symbols_in
-from harp.trace.sizes import hint
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import ZERO, Index, of, product, symbols_in
+from harp.trace.sizes.size import hint
 
 Labels = tuple[str, ...]
 # The number of an operand, or the product of two.
@@ -33,17 +33,17 @@ _EXHAUSTIVE = 6
 
 
 @attrs.frozen
-class Cost:
+class ProductCost:
     """A number of operations or elements: for all sizes, and in the call being traced if there is one."""
 
     exact: Index
     estimate: int | None
 
-    def __add__(self, other: Cost) -> Cost:
+    def __add__(self, other: ProductCost) -> ProductCost:
         known = self.estimate is not None and other.estimate is not None
-        return Cost(self.exact + other.exact, self.estimate + other.estimate if known else None)  # type: ignore[operator]
+        return ProductCost(self.exact + other.exact, self.estimate + other.estimate if known else None)  # type: ignore[operator]
 
-    def is_less(self, other: Cost) -> bool:
+    def is_less(self, other: ProductCost) -> bool:
         """Whether it is less in the call being traced, by proof, or by its degree.
 
         What is proved for all sizes holds in the call at hand, too, so that proofs decide only where that does not.
@@ -58,7 +58,7 @@ class Cost:
         return _degree(self.exact) < _degree(other.exact)
 
 
-_NOTHING = Cost(ZERO, 0)
+_NOTHING = ProductCost(ZERO, 0)
 
 
 def _is_proved(a: Index, b: Index) -> bool:
@@ -94,7 +94,7 @@ class Orders:
 
     def optimal(self) -> Order:
         """The order with the fewest operations."""
-        best: dict[int, tuple[Cost, Order]] = {1 << k: (_NOTHING, k) for k in range(len(self._terms))}
+        best: dict[int, tuple[ProductCost, Order]] = {1 << k: (_NOTHING, k) for k in range(len(self._terms))}
         for chosen in range(1, self._all + 1):
             for part in _parts(chosen):
                 (first, left), (second, right) = best[chosen ^ part], best[part]
@@ -119,7 +119,7 @@ class Orders:
             best = k if cost.is_less(costs[best]) else best
         return pairs[best]
 
-    def _operations(self, a: int, b: int) -> Cost:
+    def _operations(self, a: int, b: int) -> ProductCost:
         return self._elements(self._labels(a) | self._labels(b))
 
     def _labels(self, chosen: int) -> frozenset[str]:
@@ -131,11 +131,11 @@ class Orders:
             found = self._kept[chosen] = frozenset().union(*inside) & self._out.union(*outside)
         return found
 
-    def _elements(self, labels: frozenset[str]) -> Cost:
+    def _elements(self, labels: frozenset[str]) -> ProductCost:
         sizes = [self._sizes[name] for name in sorted(labels)]
         known = [size.estimate for size in sizes if size.estimate is not None]
         estimate = fold(lambda a, b: a * b, known, 1) if len(known) == len(sizes) else None
-        return Cost(product(size.exact for size in sizes), estimate)
+        return ProductCost(product(size.exact for size in sizes), estimate)
 
 
 def numbers(order: Order) -> Iterator[int]:
@@ -147,10 +147,10 @@ def numbers(order: Order) -> Iterator[int]:
             yield from numbers(part)
 
 
-def _size(size: Index) -> Cost:
+def _size(size: Index) -> ProductCost:
     """Of a size that is no constant, 0 and 1 in the call being traced say little of other calls."""
     number = hint(size)
-    return Cost(size, number if size.constant is not None or number is None else max(number, 2))
+    return ProductCost(size, number if size.constant is not None or number is None else max(number, 2))
 
 
 def _parts(chosen: int) -> list[int]:

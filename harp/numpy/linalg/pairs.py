@@ -16,16 +16,17 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from harp.numpy.linalg.order import Labels
-from harp.trace import direct, view
-from harp.trace.array import Array, from_numpy, node_of
-from harp.trace.dtypes import Buffer, bool_
-from harp.trace.expr import Expr, Operand, apply
-from harp.trace.index import Index, Loop, product, split_linear
-from harp.trace.levels import current
-from harp.trace.node import Constant, Node, Shape, View, positions
-from harp.trace.ops import Op, Reduce
-from harp.trace.primitives import contiguous, emit, expand_to, map_reduce
-from harp.trace.sizes import hint, resolve, wrap
+from harp.trace.array.array import Array, from_numpy, node_of
+from harp.trace.array.primitives import contiguous, emit, expand_to, map_reduce
+from harp.trace.eval import eager
+from harp.trace.graph import view
+from harp.trace.graph.node import Constant, Node, View, positions
+from harp.trace.index.polynomial import Index, Loop, Shape, product, split_linear
+from harp.trace.scalar.dtypes import NDArray, bool_
+from harp.trace.scalar.expr import Expr, Operand, apply
+from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.sizes.levels import current
+from harp.trace.sizes.size import hint, resolve, wrap
 
 Sizes = Mapping[str, Index]
 
@@ -56,7 +57,7 @@ def contract(nodes: Sequence[Node], labels: Sequence[Labels], sizes: Sizes, out:
         operands = [_aligned(node, each, order) for node, each in zip(nodes, labels, strict=True)]
         expr = build(*(Operand(node.dtype, slot) for slot, node in enumerate(nodes)))
         numbers = tuple(int(wrap(size)) for size in domain)
-        result = direct.aligned(expr, operands, numbers, reduce if axes else None, axes)
+        result = eager.aligned(expr, operands, numbers, reduce if axes else None, axes)
         if result is not None:
             return from_numpy(result)
     aligned = [_align(node, each, order, domain) for node, each in zip(nodes, labels, strict=True)]
@@ -65,7 +66,7 @@ def contract(nodes: Sequence[Node], labels: Sequence[Labels], sizes: Sizes, out:
     return map_reduce(build, aligned, domain, reduce, axes)
 
 
-def _aligned(node: Node, labels: Labels, order: Labels) -> Buffer:
+def _aligned(node: Node, labels: Labels, order: Labels) -> NDArray:
     """What `_align` is of numbers: a view of them, not yet repeated along the labels that it lacks."""
     assert isinstance(node, Constant)
     value = node.captured.array.transpose(sorted(range(len(labels)), key=lambda k: order.index(labels[k])))

@@ -9,13 +9,9 @@ from harp.numpy.complexes import conj
 from harp.numpy.linalg.pairs import Term, contract, in_order, multiply_pair
 from harp.numpy.manipulation import ravel
 from harp.numpy.reductions import sum as sum_
-from harp.trace import view
-from harp.trace.arithmetic import in_common, multiply
-from harp.trace.array import OPERATORS, Array, node_of
-from harp.trace.division import minimum, relu
-from harp.trace.index import Index
-from harp.trace.node import positions
-from harp.trace.primitives import (
+from harp.trace.array.arithmetic import in_common, multiply
+from harp.trace.array.array import OPERATORS, Array, node_of
+from harp.trace.array.primitives import (
     as_array,
     as_integer,
     broadcast_shapes,
@@ -23,8 +19,12 @@ from harp.trace.primitives import (
     emit,
     normalize_axis,
 )
-from harp.trace.sites import where
-from harp.trace.sizes import resolve_all, unify
+from harp.trace.graph import view
+from harp.trace.graph.node import positions
+from harp.trace.index.division import minimum, relu
+from harp.trace.index.polynomial import Index
+from harp.trace.sizes.size import resolve_all, unify
+from harp.trace.source_locations import where
 
 
 def promoted(values: Sequence[object]) -> list[Array]:

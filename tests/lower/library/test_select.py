@@ -9,10 +9,10 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.backends.c.library import _BUILTINS, SIGNATURES
+from harp.backends.c.emit.library_calls import _BUILTINS, SIGNATURES
 from harp.lower.library.runs import copy, zero
 from harp.lower.library.select import select_routines
-from harp.lower.loops import (
+from harp.lower.loopir.loops import (
     _VALUES,
     Buffer,
     For,
@@ -28,11 +28,11 @@ from harp.lower.loops import (
 )
 from harp.lower.pipeline import lower
 from harp.lower.target import Target
-from harp.trace.division import floordiv
-from harp.trace.dtypes import bool_, f32
-from harp.trace.expr import const
-from harp.trace.index import Loop, Symbol, as_index, of
-from harp.trace.signature import canonical
+from harp.trace.index.division import floordiv
+from harp.trace.index.polynomial import Loop, Symbol, as_index, of
+from harp.trace.scalar.dtypes import bool_, f32
+from harp.trace.scalar.expr import const
+from harp.trace.sizes.signature import canonical
 
 N, M = of(Symbol(0, 0, "n")), of(Symbol(0, 1, "m"))
 ROW, COLUMN = Loop(0, N), Loop(1, M)

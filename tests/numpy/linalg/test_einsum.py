@@ -11,8 +11,8 @@ import harp
 import harp.numpy as hnp
 from harp.errors import ArgumentError
 from harp.numpy.linalg.order import Orders, numbers
-from harp.trace.index import as_index
-from harp.trace.node import MapReduce
+from harp.trace.graph.node import MapReduce
+from harp.trace.index.polynomial import as_index
 
 DTYPES = ["float64", "float32", "int32", "uint8", "bool", "complex128"]
 

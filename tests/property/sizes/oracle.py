@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 import harp
-from harp.transforms import jit as jit_module
-from harp.transforms import programs
+from harp.transforms.jit import jit as jit_module
+from harp.transforms.jit import programs
 
 from .case import Call, Case
 from .differences import ANOTHER_TYPE, ONLY_HARP_RAISES, is_known

@@ -1,4 +1,4 @@
-/* erf, erfc and erfinv of f64. The polynomials are those of harp/trace/special.py, which says where they come from. */
+/* erf, erfc and erfinv of f64. The polynomials are those of harp/trace/scalar/special.py, which names their sources. */
 #ifndef HARP_MATH_ERF_F64_H
 #define HARP_MATH_ERF_F64_H
 

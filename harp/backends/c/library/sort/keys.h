@@ -1,7 +1,7 @@
 /* Sort keys: unsigned numbers of HARP_BITS bits in the order of the elements, made of an element's bits.
  *
  * A sign bit is turned, negative floats are turned round, all NaN are the largest number, and both zeros are one.
- * Descending is ascending with all bits of the keys turned over (`flip`), so equal keys keep their order. Floats have
+ * Descending is ascending with all bits of the keys inverted (`flip`), so equal keys keep their order. Floats have
  * HARP_INFINITY, the bits of infinity, and signed integers HARP_SIGNED. */
 #ifndef HARP_KEYS_H
 #define HARP_KEYS_H

@@ -1,0 +1,73 @@
+"""Scratch memory of a program: one arena, laid out from the sizes at the call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harp.backends.c.emit.index import IndexPrinter
+from harp.backends.c.emit.values import Lines
+from harp.lower.loopir.loops import Buffer
+from harp.lower.loopir.program import Program, Slot
+from harp.trace.index.polynomial import Atom, FloorDiv, Index, Relu
+
+# The arena of a program that needs no more than this lives on the stack.
+STACK_BYTES = 1 << 14
+# What declares the functions that take and give memory, and what defines them.
+HEADER, DEFINITION = "memory.h", "memory_default.h"
+
+
+def constant_count(buffer: Buffer) -> int | None:
+    """How many elements to reserve, if that is a number."""
+    total = 1
+    for extent in buffer.shape:
+        if extent.constant is None:
+            return None
+        total *= max(extent.constant, 0)
+    return total
+
+
+def slot_size(slot: Slot, index: IndexPrinter) -> str:
+    """The bytes of a slot: the largest of its buffers, rounded up."""
+    text = ""
+    for size in dict.fromkeys(slot.sizes):
+        text = f"harp_larger({text}, {index.text(size)})" if text else index.text(size)
+    return f"harp_slot({text})"
+
+
+def magnitude(p: Index, names: Mapping[Atom, str]) -> str:
+    """A bound on the absolute value of `p` and of every partial result, as arithmetic in doubles: it cannot wrap."""
+    terms = []
+    for monomial, coefficient in p.terms:
+        factors = [_atom_magnitude(a, names) for a in monomial]
+        if abs(coefficient) != 1 or not factors:
+            factors.insert(0, f"{abs(coefficient)}.0")
+        terms.append("*".join(factors))
+    return " + ".join(terms) or "0.0"
+
+
+def _atom_magnitude(atom: Atom, names: Mapping[Atom, str]) -> str:
+    if isinstance(atom, FloorDiv):
+        return f"({magnitude(atom.num, names)} + {magnitude(atom.den, names)})"
+    if isinstance(atom, Relu):
+        return f"({magnitude(atom.arg, names)})"
+    return names[atom]
+
+
+def scratch_lines(program: Program, names: Mapping[Atom, str]) -> Lines:
+    """The body of `harp_scratch`: bytes of the arena, or -1 where they would overflow."""
+    lines = Lines()
+    if not program.scratch:
+        lines.add("return 0;")
+        return lines
+    bounds: dict[Atom, str] = {s: f"(double){names[s]}" for s in program.sizes}
+    lines.add("/* The same sums in doubles, which do not wrap, and without cancellation. */")
+    lines.add("double most = 0.0;")
+    for size in dict.fromkeys(size for slot in program.scratch for size in slot.sizes):
+        lines.add(f"most += {magnitude(size, bounds)};")
+    lines.add("if (!(most < 0x1p62)) return -1;")
+    index = IndexPrinter(names.__getitem__)
+    lines.add("int64_t bytes = 0;")
+    for slot in program.scratch:
+        lines.add(f"bytes += {slot_size(slot, index)};")
+    lines.add("return bytes;")
+    return lines

@@ -1,0 +1,343 @@
+"""One C function: the statements and heads of the loop IR, one method each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from harp.backends.c.emit import arena, fast_path, library_calls, parts, rows
+from harp.backends.c.emit.function import parameter
+from harp.backends.c.emit.index import IndexPrinter, division, times
+from harp.backends.c.emit.scalar import TYPES, accumulation, operation_headers
+from harp.backends.c.emit.values import Line, Lines, ValuePrinter, bare
+from harp.errors import VerificationError
+from harp.lower.loopir.effects import effects, free_names
+from harp.lower.loopir.loops import (
+    Alloc,
+    Buffer,
+    Digits,
+    For,
+    Head,
+    If,
+    Let,
+    LibraryCall,
+    LoopKind,
+    Nest,
+    Row,
+    Seq,
+    Stmt,
+    Store,
+    flat,
+    walk,
+)
+from harp.trace.index.polynomial import Atom, FloorDiv, Index, Loop, Relu, Symbol, of, value_atoms
+
+# Larger local arrays, and all whose size is not a number, come from the heap.
+_STACK_BYTES = 1 << 14
+_UNROLL_MOST = 64
+
+
+class Body:
+    """Prints statements as the lines of one function.
+
+    `buffers` and `names` are its parameters, `constant` those buffers that it only reads. Parallel loops become
+    `parts`, whose names start with `prefix`; without one they are plain loops.
+    """
+
+    def __init__(
+        self,
+        buffers: Mapping[Buffer, str],
+        names: Mapping[Atom, str],
+        constant: frozenset[Buffer],
+        prefix: str = "",
+    ) -> None:
+        self.lines = Lines()
+        self.parts: list[parts.Part] = []
+        self._range: Loop | None = None  # the loop of which a part does a range only
+        self._prefix = prefix
+        self._constant = constant
+        self._counts: dict[str, int] = {}
+        self._buffers = dict(buffers)
+        self._scalars: set[Buffer] = set()
+        self._names = dict(names)
+        self._taken = set(names.values()) | set(buffers.values())
+        self._strides: dict[Buffer, list[str]] = {}
+        self._shared_strides: dict[tuple[Index, ...], str] = {}
+        self._given = frozenset(names)
+        self._kept: dict[Atom, str] = {}
+        self._index = IndexPrinter(self._name_of, self._element, self._keep)
+        self._values = ValuePrinter(self._index, self._element, self.lines)
+        for buffer in buffers:
+            self._declare_strides(buffer, share=True)
+
+    # --- names
+
+    def _name_of(self, atom: Atom) -> str:
+        found = self._names.get(atom)
+        if found is None:
+            raise VerificationError(f"{atom!r} is used where no loop or let binds it")
+        return found
+
+    def _keep(self, atom: Atom, text: str) -> str:
+        """Quotients and maxima of what the function is given are computed once, before its loops: compilers leave a
+        division where it stands if it may be one by 0."""
+        name = self._kept.get(atom)
+        if name is None:
+            if not all(a in self._given or isinstance(a, (FloorDiv, Relu)) for a in value_atoms(of(atom))):
+                return text
+            name = self._kept[atom] = self._fresh("k")
+            self.lines.lines.insert(len(self._kept) - 1, Line(1, f"const int64_t {name} = {bare(text)};", name))
+        return name
+
+    def _fresh(self, stem: str) -> str:
+        number = self._counts.get(stem, 0)
+        while f"{stem}{number}" in self._taken:
+            number += 1
+        self._counts[stem] = number + 1
+        self._taken.add(f"{stem}{number}")
+        return f"{stem}{number}"
+
+    def _bind(self, atom: Loop | Symbol) -> str:
+        """The name of a loop or let: one for all places that bind it, for each has its own block."""
+        found = self._names.get(atom)
+        if found is None:
+            wanted = f"i{atom.axis}" if isinstance(atom, Loop) else ""
+            if not wanted or wanted in self._taken:
+                wanted = self._fresh("i" if isinstance(atom, Loop) else "d")
+            self._taken.add(wanted)
+            found = self._names[atom] = wanted
+        return found
+
+    # --- memory
+
+    def _declare_strides(self, buffer: Buffer, share: bool) -> None:
+        """Row-major: the stride of an axis is that of the next one times its extent. Shared by equal shapes."""
+        strides = ["1"] if buffer.shape else []
+        for axis in range(len(buffer.shape) - 1, 0, -1):
+            extent = self._index.factor(buffer.shape[axis])
+            known = self._shared_strides.get(buffer.shape[axis:]) if share else None
+            if known is None:
+                known = times(strides[0], extent)
+                if "*" in known or "(" in known:
+                    name = self._fresh("w" if share else f"{self._buffers[buffer]}_w")
+                    self.lines.add(f"const int64_t {name} = {bare(known)};", name)
+                    known = name
+                if share:
+                    self._shared_strides[buffer.shape[axis:]] = known
+            strides.insert(0, known)
+        self._strides[buffer] = strides
+
+    def _offset(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
+        if len(index) != len(buffer.shape):
+            raise VerificationError(f"{buffer.name} of rank {len(buffer.shape)} is indexed by {list(index)}")
+        whole = flat(buffer, index)
+        if whole is not None:
+            return self._index.text(whole)
+        terms = []
+        for p, stride in zip(index, self._strides[buffer], strict=True):
+            if p.terms:
+                terms.append(self._index.text(p) if stride == "1" else times(self._index.factor(p), stride))
+        return " + ".join(terms) or "0"
+
+    def _element(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
+        if buffer not in self._buffers:
+            raise VerificationError(f"{buffer.name} is used where it is not allocated")
+        offset = self._offset(buffer, index)
+        name = self._buffers[buffer]
+        return name if buffer in self._scalars else f"{name}[{offset}]"
+
+    # --- statements
+
+    def statement(self, stmt: Stmt, block: bool = False) -> None:
+        """Print a statement; `block` says that it stands alone between braces."""
+        STATEMENTS[type(stmt)](self, stmt, block)
+
+    def _nest(self, stmt: Nest, block: bool) -> None:
+        first = stmt.heads[0] if stmt.heads else None
+        if isinstance(first, For) and first.kind is LoopKind.PARALLEL and self._prefix:
+            self._in_parts(first, stmt)
+            return
+        depth = self.lines.depth
+        if stmt.heads and not block and not isinstance(stmt.heads[0], For):
+            self.lines.open("")  # a neighbour may bind the same name
+        again = fast_path.runs_again(stmt)
+        for place, head in enumerate(stmt.heads[:-1] if again else stmt.heads):
+            HEADS[type(head)](self, head, stmt.body)
+            if isinstance(head, For) and head.kind is LoopKind.SEARCH:
+                self._stop(head.loop, stmt.heads[place + 1 :], stmt.body)
+        if again:
+            self._twice(Nest(stmt.heads[-1:], stmt.body))
+        else:
+            self.statement(stmt.body, block or bool(stmt.heads))
+        self._close(depth)
+
+    def _twice(self, loop: Nest) -> None:
+        """The loop for common numbers, and where it noted others, the one for all numbers."""
+        depth = self.lines.depth
+        self.lines.open("")
+        self.lines.add(f"{fast_path.NOTE};")
+        for is_near, head in ((True, ""), (False, f"if ({fast_path.NOTED})")):
+            if head:
+                self.lines.open(head)
+            self._values.near = is_near
+            inner = self.lines.depth
+            HEADS[For](self, loop.heads[0], loop.body)
+            self.statement(loop.body, True)
+            self._close(inner)
+        self._close(depth)
+
+    def _close(self, depth: int) -> None:
+        while self.lines.depth > depth:
+            self.lines.close()
+
+    def _stop(self, position: Loop, lanes: Sequence[Head], store: Stmt) -> None:
+        """Leave the search if no element of what is stored is above this position."""
+        assert isinstance(store, Store)
+        left, depth = self._fresh("left"), self.lines.depth
+        self.lines.add(f"int64_t {left} = 0;")
+        for lane in lanes:
+            HEADS[type(lane)](self, lane, store)
+        self.lines.add(f"{left} |= {self._element(store.buffer, store.index)} > {self._name_of(position)};")
+        self._close(depth)
+        self.lines.add(f"if (!{left}) break;")
+
+    def _library_call(self, stmt: LibraryCall, block: bool) -> None:
+        called = library_calls.call(stmt, library_calls.CallPrinter(self._index.text, self._element, self._offset))
+        self.lines.uses.update(called.kernels)
+        self.lines.add(called.text)
+
+    def _in_parts(self, head: For, stmt: Nest) -> None:
+        """A function of a range of the loop's iterations, and the call for all of them."""
+        used = effects(stmt)
+        buffers = {b: self._buffers[b] for b in used.touched}
+        names: dict[Atom, str] = {atom: self._name_of(atom) for atom in free_names(stmt)}
+        inner = Body(buffers, names, self._constant)
+        inner._range = head.loop
+        inner.statement(parts.hoisted(stmt), True)
+        fields = {text: parameter(b, text, b in used.writes, restrict=True) for b, text in buffers.items()}
+        fields |= {text: f"int64_t {text}" for text in names.values()}
+        part = parts.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines)
+        self.parts.append(part)
+        self.lines.uses |= inner.lines.uses | {parts.HEADER}
+        pointed = {self._buffers[b] for b in self._scalars & {*buffers}}
+        count = bare(self._index.text(head.loop.extent))
+        self.lines.lines += parts.calls(part, pointed, count, parts.work(stmt, self._index.text), self.lines.depth)
+
+    def _seq(self, stmt: Seq, block: bool) -> None:
+        for part in stmt.parts:
+            self.statement(part, block and len(stmt.parts) == 1)
+
+    def _store(self, stmt: Store, block: bool) -> None:
+        value = self._values.text(stmt.value)
+        target = self._element(stmt.buffer, stmt.index)
+        if stmt.reduce is not None:
+            if len(target) > 40:
+                name = self._fresh("at")
+                self.lines.add(f"const int64_t {name} = {self._offset(stmt.buffer, stmt.index)};", name)
+                target = f"{self._buffers[stmt.buffer]}[{name}]"
+            self.lines.uses.update(operation_headers(stmt.reduce.value, stmt.buffer.dtype))
+            value = accumulation(stmt.reduce.value, stmt.buffer.dtype, target, value)
+        self.lines.add(f"{target} = {bare(value)};")
+
+    def _row(self, stmt: Row, block: bool) -> None:
+        self.lines.uses |= {rows.kernel(stmt), parts.HEADER}
+        for line in rows.call(stmt, rows.RowPrinter(self._index.text, self._element, self._buffers.__getitem__)):
+            self.lines.add(line)
+
+    def _if(self, stmt: If, block: bool) -> None:
+        self.lines.open(f"if ({self._index.conditions(stmt.conditions)})")
+        self.statement(stmt.yes, True)
+        if stmt.no is not None:
+            self.lines.close("} else {")
+            self.lines.depth += 1
+            self.statement(stmt.no, True)
+        self.lines.close()
+
+    def _alloc(self, stmt: Alloc, block: bool) -> None:
+        buffer = stmt.buffer
+        self._buffers[buffer] = name = self._fresh(buffer.space.value)
+        ctype = TYPES[buffer.dtype]
+        if not buffer.shape:
+            self._scalars.add(buffer)
+            self._strides[buffer] = []
+            self.lines.add(f"{ctype} {name};", name)
+            self.statement(stmt.body, block)
+            return
+        if not block:
+            self.lines.open("")
+        self._declare_strides(buffer, share=False)
+        count = arena.constant_count(buffer)
+        if count is not None and count * buffer.dtype.itemsize <= _STACK_BYTES:
+            self.lines.add(f"_Alignas(64) {ctype} {name}[{max(count, 1)}];", name)
+            self.statement(stmt.body, True)
+        else:
+            self._from_heap(stmt, ctype, name)
+        if not block:
+            self.lines.close()
+
+    def _from_heap(self, stmt: Alloc, ctype: str, name: str) -> None:
+        """Memory for the time of the body; without it the body is left out and the function reports failure."""
+        size = str(stmt.buffer.dtype.itemsize)
+        for extent in stmt.buffer.shape:
+            size = f"harp_times({size}, {bare(self._index.text(extent))})"
+        memory = self._fresh(f"{name}_data")
+        self.lines.add(f"{ctype} *const {memory} = harp_take({size});")
+        self.lines.uses.add(arena.HEADER)
+        self.lines.open(f"if ({memory} == NULL)")
+        self.lines.add("status = 1;")
+        self.lines.close("} else {")
+        self.lines.depth += 1
+        self.lines.add(f"{ctype} *restrict {name} = {memory};")
+        self.statement(stmt.body, True)
+        self.lines.add(f"harp_give({memory});")
+        self.lines.close()
+
+    # --- heads
+
+    def _for(self, head: For, body: Stmt) -> None:
+        name = self._bind(head.loop)
+        count = head.loop.extent.constant
+        if head.kind is LoopKind.UNROLL and count is not None and 1 < count <= _UNROLL_MOST:
+            self.lines.add(f"HARP_UNROLL({count})")
+        elif head.kind is LoopKind.SIMD and not any(isinstance(s, Store) and s.reduce for s in walk(body)):
+            self.lines.add("HARP_INDEPENDENT")
+        of_part = head.loop is self._range
+        begin, end = ("begin", "end") if of_part else ("0", bare(self._index.text(head.loop.extent)))
+        self.lines.open(f"for (int64_t {name} = {begin}; {name} < {end}; ++{name})")
+
+    def _let(self, head: Let, body: Stmt) -> None:
+        text = bare(self._index.text(head.index))
+        name = self._bind(head.symbol)
+        self.lines.add(f"const int64_t {name} = {text};", name)
+
+    def _digits(self, head: Digits, body: Stmt) -> None:
+        """The last digit is the remainder, the first one the quotient that is left."""
+        divide = division(head)
+        rest = self._index.factor(head.flat)
+        for loop in head.loops[:0:-1]:
+            radix = self._index.factor(loop.extent)
+            name, high = self._bind(loop), self._fresh("q")
+            self.lines.add(
+                f"const int64_t {high} = {divide.format(rest, f'({radix})' if '*' in radix else radix)};", high
+            )
+            self.lines.add(f"const int64_t {name} = {rest} - {high}*{radix};", name)
+            rest = high
+        if head.loops:
+            name = self._bind(head.loops[0])
+            self.lines.add(f"const int64_t {name} = {bare(rest)};", name)
+
+
+# Every statement and head of the grammar; what is not here cannot be printed.
+STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
+    Nest: Body._nest,
+    Seq: Body._seq,
+    Store: Body._store,
+    Row: Body._row,
+    If: Body._if,
+    Alloc: Body._alloc,
+    LibraryCall: Body._library_call,
+}
+HEADS: Mapping[type[Head], Callable[..., None]] = {
+    For: Body._for,
+    Let: Body._let,
+    Digits: Body._digits,
+}

@@ -1,0 +1,58 @@
+"""Loops that call a function which is fast for common numbers and slow for the others.
+
+    for simd i: out[i] = sin(x[i])
+        ->  far = 0; for simd i: out[i] = sin_near(&far, x[i]); if (far) for simd i: out[i] = sin(x[i])
+
+The first function is for common numbers only, and notes others. Both give the same bits for common numbers. The second
+run does all the work of the first one again, so the loop must not read what it stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harp.backends.c.emit.scalar import known_power
+from harp.lower.loopir.effects import effects
+from harp.lower.loopir.loops import For, LoopKind, Nest, Seq, Stmt, Store
+from harp.trace.scalar.dtypes import f32
+from harp.trace.scalar.expr import Apply, Expr, walk
+from harp.trace.scalar.ops import Op
+
+# Functions of float32 with a twin for common numbers: harp_sin_near_f32(&far, x) is that of harp_sin_f32(x).
+FUNCTIONS: Mapping[Op, str] = {
+    Op.ATAN2: "atan2",
+    Op.COS: "cos",
+    Op.LOG10: "log10",
+    Op.LOG2: "log2",
+    Op.POW: "pow",
+    Op.SIN: "sin",
+    Op.TAN: "tan",
+}
+# What notes the other numbers: as wide as the numbers, so that vectors of both have the same length.
+NOTED = "far"
+NOTE = f"uint32_t {NOTED} = 0"
+
+
+def runs_again(s: Nest) -> bool:
+    """Whether the innermost loop calls such a function, and does the same if it is run again."""
+    last, stores = s.heads[-1] if s.heads else None, s.body.parts if isinstance(s.body, Seq) else (s.body,)
+    if not isinstance(last, For) or last.kind is not LoopKind.SIMD or not all(map(_sets, stores)):
+        return False
+    if not any(has_twin(e) for e in walk(store.value for store in stores if isinstance(store, Store))):
+        return False
+    used = effects(s.body)
+    return not used.reads & used.writes
+
+
+def has_twin(e: Expr) -> bool:
+    """Whether there is a function for common numbers."""
+    return isinstance(e, Apply) and e.op in FUNCTIONS and e.dtype is f32 and known_power(e) is None
+
+
+def call(e: Apply, args: Sequence[str]) -> str:
+    """Of the function for common numbers."""
+    return f"harp_{FUNCTIONS[e.op]}_near_f32(&{NOTED}, {', '.join(args)})"
+
+
+def _sets(s: Stmt) -> bool:
+    return isinstance(s, Store) and s.reduce is None

@@ -1,0 +1,128 @@
+"""Index expressions as C: int64_t arithmetic over named sizes and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from harp.lower.loopir.loops import Buffer, Digits
+from harp.trace.index.bounds import exact_quotient, nonnegative
+from harp.trace.index.polynomial import Atom, FloorDiv, Index, Indirect, Loop, Monomial, Relu, from_terms, indirect_in
+
+_SIGN = 1 << 63
+
+
+Element = Callable[[Buffer, tuple[Index, ...]], str]
+Keep = Callable[[Atom, str], str]
+
+
+def times(a: str, b: str) -> str:
+    """A product as text."""
+    if a == "1" or b == "1":
+        return b if a == "1" else a
+    return str(int(a) * int(b)) if a.isdigit() and b.isdigit() else f"{a}*{b}"
+
+
+class IndexPrinter:
+    """Prints polynomials, given the name of each size and loop, and the text of an element.
+
+    `keep` may have a name for the value of a quotient or a maximum, given its text: a variable outside the loops.
+    """
+
+    def __init__(self, name: Callable[[Atom], str], element: Element | None = None, keep: Keep | None = None) -> None:
+        self._name = name
+        self._element = element
+        self._keep = keep
+        self._texts: dict[Index, str] = {}
+
+    def text(self, p: Index) -> str:
+        """The value: a sum, not in parentheses."""
+        found = self._texts.get(p)
+        if found is None:
+            found = self._sum(p)
+            if not indirect_in(
+                p
+            ):  # elements are printed anew: each place that allocates a buffer has a name of its own
+                self._texts[p] = found
+        return found
+
+    def factor(self, p: Index) -> str:
+        """The value, fit to stand in a product."""
+        text = self.text(p)
+        simple = len(p.terms) <= 1 and (not p.terms or p.terms[0][1] >= 0)
+        return text if simple else f"({text})"
+
+    def condition(self, p: Index) -> str:
+        """`p >= 0`, with what is subtracted on the other side."""
+        left = from_terms({m: c for m, c in p.terms if c > 0})
+        right = from_terms({m: -c for m, c in p.terms if c < 0})
+        return f"{self.text(left)} >= {self.text(right)}"
+
+    def conditions(self, conditions: Iterable[Index]) -> str:
+        """All of them hold."""
+        return " && ".join(map(self.condition, conditions)) or "1"
+
+    def mask(self, conditions: Sequence[Index]) -> str:
+        """The same without branches, where nothing is read to decide them: vectors then load under a mask."""
+        if any(map(indirect_in, conditions)):
+            return self.conditions(conditions)
+        return " & ".join(f"({self.condition(p)})" for p in conditions)
+
+    def _sum(self, p: Index) -> str:
+        if not p.terms:
+            return "0"
+        ordered = sorted(p.terms, key=lambda term: (term[1] < 0, -len(term[0])))
+        text = self._product(*ordered[0])
+        for monomial, coefficient in ordered[1:]:
+            sign = "-" if coefficient < 0 else "+"
+            text += f" {sign} {self._product(monomial, abs(coefficient))}"
+        return text
+
+    def _product(self, monomial: Monomial, coefficient: int) -> str:
+        factors = [self._atom(a) for a in monomial]
+        if coefficient == -1 and factors:
+            factors[0] = f"-{factors[0]}"
+        elif coefficient != 1 or not factors:
+            factors.insert(0, number(coefficient))
+        return "*".join(factors)
+
+    def _atom(self, atom: Atom) -> str:
+        if isinstance(atom, (FloorDiv, Relu)):
+            text = self._computed(atom)
+            return text if self._keep is None else self._keep(atom, text)
+        if isinstance(atom, Indirect) and isinstance(atom.array, Buffer):
+            helper = "harp_indirect_or_miss" if atom.misses else "harp_indirect"
+            assert self._element is not None, "sizes do not depend on data"
+            return f"{helper}({self._element(atom.array, atom.at)}, {self.text(atom.size)})"
+        return self._name(atom)
+
+    def _computed(self, atom: FloorDiv | Relu) -> str:
+        return f"harp_relu({self.text(atom.arg)})" if isinstance(atom, Relu) else self.quotient(atom.num, atom.den)
+
+    def quotient(self, num: Index, den: Index, positive: bool = False) -> str:
+        """num // den; a bare `/` only where it is the same. `positive` says that den >= 1 is known otherwise."""
+        if not nonnegative(num):
+            return f"harp_floordiv_i64({self.text(num)}, {self.text(den)})"
+        if positive or nonnegative(den - 1):
+            divisor = self.factor(den)
+            return f"({self.factor(num)}/{divisor if len(den.terms) == 1 and '*' not in divisor else f'({divisor})'})"
+        return f"harp_quotient({self.text(num)}, {self.text(den)})"
+
+
+def number(value: int) -> str:
+    """An integer, wrapped to 64 bits as the arithmetic of the program is."""
+    value = (value + _SIGN) % (2 * _SIGN) - _SIGN
+    return "INT64_MIN" if value == -_SIGN else str(value)
+
+
+def division(head: Digits) -> str:
+    """How to divide by the radices: a bare `/` if `flat` is a loop over a multiple of each, which runs only if all are
+    at least 1."""
+    if not nonnegative(head.flat):
+        return "harp_floordiv_i64({0}, {1})"
+    flat = head.flat.atom
+    whole = flat.extent if isinstance(flat, Loop) else None
+    for loop in head.loops[1:]:
+        divides = whole is not None and whole.terms and exact_quotient(whole, loop.extent) is not None
+        if not divides and not nonnegative(loop.extent - 1):
+            return "harp_quotient({0}, {1})"
+    return "{0}/{1}"

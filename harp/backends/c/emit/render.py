@@ -1,0 +1,207 @@
+"""A `Program` as C source: C11 with GNU extensions, the same bytes for the same program.
+
+    int     harp_run(const void *in0, ..., void *out0, ..., int64_t s0, ...)     0, or 1 if there is no memory
+    int64_t harp_scratch(int64_t s0, ...)                                        bytes of scratch, -1 on overflow
+
+A program with many parameters also has `harp_run_packed(void *const *buffers, const int64_t *sizes)` and
+`harp_scratch_packed(const int64_t *sizes)`, which take them as arrays: there are limits to what cffi passes one by one.
+
+Names follow positions, never the user's names or identities, so programs that differ only in names are one source:
+in0.. out0.. mem0.. are inputs, outputs and scratch of the program or of a kernel, s0.. their sizes; w0.. are strides,
+i0.. loops, d0.. named index expressions, t0.. temporaries.
+
+Each kernel is a unit of its own, named by a digest of its text: units compile at the same time, and one that an earlier
+program had is in the cache. The last unit has the exported functions, which call the kernels in order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence, Set
+
+from harp.backends.c.emit import arena, parts
+from harp.backends.c.emit.body import Body
+from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, parameter, plain
+from harp.backends.c.emit.index import IndexPrinter
+from harp.backends.c.emit.library_kernels import KERNELS, linked
+from harp.backends.c.emit.scalar import HALVES, TYPES
+from harp.backends.c.emit.values import Lines
+from harp.backends.protocol import Source, Unit
+from harp.backends.runtime.interface import Interface
+from harp.errors import VerificationError
+from harp.lower.loopir.effects import effects
+from harp.lower.loopir.loops import Buffer, Kernel, Space, offset
+from harp.lower.loopir.program import Program, Subarray, formals
+from harp.trace.index.polynomial import ZERO, Atom
+
+# What a kernel is called in its own text, and the digits of its digest behind that elsewhere.
+_KERNEL, _DIGITS = "harp_kernel", 24
+# The flags of a unit that has no loops.
+_OF_CALLS = ("-O1",)
+# Where numbers of 16 bits stand beside floats, gcc prints each loop for two vectors at once; what these leave then goes
+# one by one, not by a loop for each shorter vector, in half the compiling time.
+_OF_HALVES = ("--param=vect-epilogues-nomask=0",)
+# How the parameters of a kernel are called.
+_STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
+
+
+def interface(program: Program) -> Interface:
+    """How a program is called."""
+    return Interface(len(program.inputs), len(program.outputs), len(program.sizes))
+
+
+def render(program: Program) -> Source:
+    """The C source of a program."""
+    return _Renderer(program).source()
+
+
+class _Renderer:
+    """The functions of one program as text."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.slots: dict[Buffer, int] = {}
+        for number, slot in enumerate(program.scratch):
+            self.slots |= dict.fromkeys(slot.buffers, number)
+        self.buffers: dict[Buffer, str] = {}
+        for stem, group in (("in", program.inputs), ("out", program.outputs), ("mem", tuple(self.slots))):
+            for number, buffer in enumerate(group):
+                self.buffers[buffer] = f"{stem}{number}"
+        self.names: dict[Atom, str] = {symbol: f"s{n}" for n, symbol in enumerate(program.sizes)}
+
+    def source(self) -> Source:
+        """The units: one for each kernel, and one for the functions that are exported, which call them."""
+        kernels = [_kernel(kernel) for kernel in self.program.kernels]
+        functions = [function for function, _ in kernels]
+        scratch, run = self.scratch(), self.run(functions)
+        packed = [self.packed(scratch), self.packed(run)] if interface(self.program).packed else []
+        units = {function.name: unit for function, unit in sorted(kernels, key=lambda found: -found[0].loops)}
+        declared = {function.name: function.declaration() for function in functions}
+        effects = frozenset[str]().union(*(function.uses for function in functions))
+        runner = [parts.DEFINITION] if parts.HEADER in effects else []
+        exported = [*declared.values(), *runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
+        headers = effects & {parts.HEADER}
+        if self.program.scratch or arena.HEADER in effects:
+            headers |= {arena.DEFINITION}
+        own = Unit(_file(self.title(), exported, headers), _OF_CALLS)
+        library = (kernel.unit() for kernel in linked(name for name in effects if name in KERNELS))
+        return Source((*library, *units.values(), own))  # what takes longest comes first
+
+    def title(self) -> str:
+        """What the parameters of the program are."""
+        index = IndexPrinter(self.names.__getitem__)
+        lines = [f"{len(self.program.calls)} calls of {len(self.program.kernels)} kernels over"]
+        for buffer, name in self.buffers.items():
+            shape = ", ".join(index.text(extent) for extent in buffer.shape)
+            lines.append(f"  {name}: {buffer.dtype}[{shape}]")
+        return "/* " + "\n * ".join(lines) + "\n */"
+
+    def scratch(self) -> Function:
+        lines = arena.scratch_lines(self.program, self.names)
+        declared = [(self.names[s], f"int64_t {self.names[s]}") for s in self.program.sizes]
+        comment = "Bytes of scratch memory for these sizes, or -1 if they are too many to count."
+        return define("harp_scratch", declared, lines, comment, drop=False, result="int64_t")
+
+    def run(self, kernels: Sequence[Function]) -> Function:
+        """Lay out the arena, call the kernels in order, free it."""
+        program, names = self.program, self.names
+        index = IndexPrinter(names.__getitem__)
+        lines = Lines()
+        if program.scratch:
+            lines.add(f"const int64_t bytes = harp_scratch({', '.join(names[s] for s in program.sizes)});")
+            lines.add("if (bytes < 0) return 1;")
+            self.lay_out(lines)
+        guarded = False
+        for call in program.calls:
+            kernel = program.kernels[call.kernel]
+            values = (*(self.argument(a, index) for a in call.arguments), *map(index.text, call.sizes))
+            given = dict(zip(_parameters(kernel).values(), values, strict=True))
+            function = kernels[call.kernel]
+            text = f"{'status = ' if function.fallible else ''}{function.call(given)};"
+            lines.add(f"{'if (status == 0) ' if guarded else ''}{text}")
+            guarded |= function.fallible
+        if program.scratch:
+            lines.add("if (arena != small) harp_give(arena);")
+        lines.add("return status;" if guarded else "return 0;")
+        declared = [(self.buffers[b], f"const void *restrict {self.buffers[b]}") for b in program.inputs]
+        declared += [(self.buffers[b], f"void *restrict {self.buffers[b]}") for b in program.outputs]
+        declared += [(names[s], f"int64_t {names[s]}") for s in program.sizes]
+        comment = "Runs the program; 1 if there is not enough memory."
+        return define("harp_run", declared, lines, comment, drop=False, result="int")
+
+    def argument(self, argument: Subarray, index: IndexPrinter) -> str:
+        """A pointer to a buffer, or to a part of it."""
+        buffer, name = argument.buffer, self.buffers[argument.buffer]
+        place = offset(buffer, (*argument.at, *(ZERO,) * len(argument.shape)))
+        if place is ZERO:
+            return name
+        const = "const " if buffer.space is Space.INPUT else ""
+        return f"({const}{TYPES[buffer.dtype]} *){name} + {index.factor(place)}"
+
+    def packed(self, function: Function) -> Function:
+        """An exported function, with its parameters in arrays."""
+        buffers = len(function.parameters) - len(self.program.sizes)
+        given = [f"buffers[{k}]" for k in range(buffers)] + [f"sizes[{k}]" for k in range(len(self.program.sizes))]
+        lines = Lines()
+        lines.add(f"return {function.name}({', '.join(given)});")
+        declared = [("buffers", "void *const *buffers")] if buffers else []
+        declared += [("sizes", "const int64_t *sizes")]
+        comment = f"{function.name} with its parameters in arrays."
+        return define(f"{function.name}_packed", declared, lines, comment, drop=False, result=function.result)
+
+    def lay_out(self, lines: Lines) -> None:
+        """Allocate once, and point every scratch buffer to its slot."""
+        index = IndexPrinter(self.names.__getitem__)
+        lines.add(f"_Alignas(64) char small[{arena.STACK_BYTES}];")
+        lines.add("char *const arena = bytes <= (int64_t)sizeof small ? small : harp_take(bytes);")
+        lines.add("if (arena == NULL) return 1;")
+        start = "arena"
+        for number, slot in enumerate(self.program.scratch):
+            lines.add(f"char *const slot{number} = {start};", f"slot{number}")
+            start = f"slot{number} + {arena.slot_size(slot, index)}"
+        for buffer, number in self.slots.items():
+            name, ctype = self.buffers[buffer], TYPES[buffer.dtype]
+            lines.add(f"{ctype} *const {name} = ({ctype} *)(void *)slot{number};", name)
+
+
+def _parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
+    """The names of what a kernel is given, in the order of calls."""
+    names: dict[Buffer | Atom, str] = {}
+    counts = dict.fromkeys(_STEMS, 0)
+    for buffer in formals(kernel):
+        names[buffer] = f"{_STEMS[buffer.space]}{counts[buffer.space]}"
+        counts[buffer.space] += 1
+    return names | {size: f"s{k}" for k, size in enumerate(kernel.sizes)}
+
+
+def _kernel(kernel: Kernel) -> tuple[Function, Unit]:
+    """A kernel, with those of its parameters that it uses, and its unit. Its name follows from its text."""
+    names = _parameters(kernel)
+    buffers = {b: names[b] for b in formals(kernel)}
+    sizes: dict[Atom, str] = {s: names[s] for s in kernel.sizes}
+    used = effects(kernel.body)
+    for buffer in used.touched:
+        if buffer not in buffers:
+            raise VerificationError(f"kernel {kernel.name}: {buffer.name} is none of its parameters")
+    constant = frozenset(b for b in used.touched if b not in used.writes)
+    body = Body({b: buffers[b] for b in used.touched}, sizes, constant, _KERNEL)
+    body.statement(kernel.body, True)
+    declared = [(name, parameter(b, name, b in used.writes, restrict=True)) for b, name in buffers.items()]
+    declared += [(name, f"int64_t {name}") for name in sizes.values()]
+    written, read = ([name for b, name in buffers.items() if b in group] for group in (used.writes, used.reads))
+    comment = f"{plain(kernel.name)}: {', '.join(written)} <- {', '.join(read)}".strip()
+    function = define(_KERNEL, declared, body.lines, comment, drop=True)
+    function = function._replace(parts=tuple(part.text for part in body.parts))
+    text = function.definition(SHARED)
+    name = f"{_KERNEL}_{hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]}"
+    flags = _OF_HALVES if HALVES in function.uses else ()
+    unit = Unit(_file(f"#define {_KERNEL} {name}", [text], function.uses), flags, shared=True, kernel=True)
+    return function._replace(name=name), unit
+
+
+def _file(head: str, texts: Sequence[str], effects: Set[str]) -> str:
+    """A file to compile, which uses these headers and kernels of the library."""
+    headers = sorted({KERNELS[name].header if name in KERNELS else name for name in effects})
+    includes = "\n".join(f'#include "{name}"' for name in ("generated.h", *headers))
+    body = "\n\n".join(texts)
+    return f"{head}\n{includes}\n\n{body}\n"

@@ -1,0 +1,269 @@
+"""The scalar language as C: how each dtype is spelled, literals, and one row for each operation.
+
+Every row gives NumPy's value. Where C's own operator differs (promotion of small integers, division, shifts) the row
+says so; what takes more than an operator is a function of the library, whose header `headers` names.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from harp.trace.scalar.dtypes import (
+    DType,
+    Kind,
+    bf16,
+    bool_,
+    c64,
+    c128,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    real_of,
+    u8,
+    u16,
+    u32,
+    u64,
+)
+from harp.trace.scalar.expr import Apply, Const, const
+from harp.trace.scalar.ops import Op
+
+TYPES: Mapping[DType, str] = {
+    bool_: "uint8_t",
+    i8: "int8_t",
+    i16: "int16_t",
+    i32: "int32_t",
+    i64: "int64_t",
+    u8: "uint8_t",
+    u16: "uint16_t",
+    u32: "uint32_t",
+    u64: "uint64_t",
+    f16: "uint16_t",  # its bits: only casts compute with them
+    bf16: "uint16_t",
+    f32: "float",
+    f64: "double",
+    c64: "float _Complex",
+    c128: "double _Complex",
+}
+
+_BOOL, _SIGNED, _UNSIGNED, _FLOAT = (Kind.BOOL,), (Kind.INT,), (Kind.UINT,), (Kind.FLOAT,)
+_COMPLEX = (Kind.COMPLEX,)
+_INTS = _SIGNED + _UNSIGNED
+_NUMBERS = _INTS + _FLOAT
+_ALL = _BOOL + _NUMBERS
+
+Row = dict[Kind, str]
+
+
+def _on(kinds: Iterable[Kind], text: str) -> Row:
+    return dict.fromkeys(kinds, text)
+
+
+# {a} {b} {c} are the operands, {T} is the C type, {s} the dtype's name, {f} the suffix of libm's float functions.
+# Rows stand for the kind of the operands (of the last one: a select's first is bool). Of complex numbers there is what
+# reductions and fills need; the rest is done by parts (`harp.lower.graph.legalise`).
+ROWS: Mapping[Op, Row] = {
+    Op.ADD: _on(_NUMBERS + _COMPLEX, "({a} + {b})"),
+    Op.MUL: _on(_NUMBERS, "({a}*{b})") | _on(_COMPLEX, "harp_mul_{s}({a}, {b})"),
+    Op.DIV: _on(_FLOAT, "({a}/{b})"),
+    Op.FLOORDIV: _on(_NUMBERS, "harp_floordiv_{s}({a}, {b})"),
+    Op.MOD: _on(_NUMBERS, "harp_mod_{s}({a}, {b})"),
+    Op.MAX: _on(_NUMBERS, "harp_max_{s}({a}, {b})") | _on(_BOOL, "({a} | {b})"),
+    Op.MIN: _on(_NUMBERS, "harp_min_{s}({a}, {b})") | _on(_BOOL, "({a} & {b})"),
+    Op.POW: _on(_NUMBERS, "harp_pow_{s}({a}, {b})"),
+    Op.LT: _on(_ALL, "({a} < {b})"),
+    Op.EQ: _on(_ALL, "({a} == {b})"),
+    Op.SELECT: _on(_ALL + _COMPLEX, "({a} ? {b} : {c})"),
+    Op.AND: _on(_BOOL + _INTS, "({a} & {b})"),
+    Op.OR: _on(_BOOL + _INTS, "({a} | {b})"),
+    Op.XOR: _on(_BOOL + _INTS, "({a} ^ {b})"),
+    Op.NOT: _on(_BOOL, "(!{a})") | _on(_INTS, "(~{a})"),
+    Op.SHL: _on(_INTS, "harp_shl_{s}({a}, {b})"),
+    Op.SHR: _on(_INTS, "harp_shr_{s}({a}, {b})"),
+    Op.NEG: _on(_NUMBERS, "(-{a})"),
+    Op.ABS: _on(_SIGNED, "harp_abs_{s}({a})") | _on(_UNSIGNED, "{a}") | _on(_FLOAT, "fabs{f}({a})"),
+    Op.RECIP: _on(_FLOAT, "(1.0{f}/{a})"),
+    Op.SQRT: _on(_FLOAT, "sqrt{f}({a})"),
+    Op.EXP: _on(_FLOAT, "harp_exp_{s}({a})"),
+    Op.EXP2: _on(_FLOAT, "harp_exp2_{s}({a})"),
+    Op.EXPM1: _on(_FLOAT, "harp_expm1_{s}({a})"),
+    Op.LOG: _on(_FLOAT, "harp_log_{s}({a})"),
+    Op.LOG2: _on(_FLOAT, "harp_log2_{s}({a})"),
+    Op.LOG10: _on(_FLOAT, "harp_log10_{s}({a})"),
+    Op.LOG1P: _on(_FLOAT, "harp_log1p_{s}({a})"),
+    Op.SIN: _on(_FLOAT, "harp_sin_{s}({a})"),
+    Op.COS: _on(_FLOAT, "harp_cos_{s}({a})"),
+    Op.TAN: _on(_FLOAT, "harp_tan_{s}({a})"),
+    Op.TANH: _on(_FLOAT, "harp_tanh_{s}({a})"),
+    Op.ASIN: _on(_FLOAT, "harp_asin_{s}({a})"),
+    Op.ACOS: _on(_FLOAT, "harp_acos_{s}({a})"),
+    Op.ATAN: _on(_FLOAT, "harp_atan_{s}({a})"),
+    Op.SINH: _on(_FLOAT, "harp_sinh_{s}({a})"),
+    Op.COSH: _on(_FLOAT, "harp_cosh_{s}({a})"),
+    Op.ASINH: _on(_FLOAT, "harp_asinh_{s}({a})"),
+    Op.ACOSH: _on(_FLOAT, "harp_acosh_{s}({a})"),
+    Op.ATANH: _on(_FLOAT, "harp_atanh_{s}({a})"),
+    Op.CBRT: _on(_FLOAT, "harp_cbrt_{s}({a})"),
+    Op.ERF: _on(_FLOAT, "harp_erf_{s}({a})"),
+    Op.ERFC: _on(_FLOAT, "harp_erfc_{s}({a})"),
+    Op.ERFINV: _on(_FLOAT, "harp_erfinv_{s}({a})"),
+    Op.ATAN2: _on(_FLOAT, "harp_atan2_{s}({a}, {b})"),
+    Op.HYPOT: _on(_FLOAT, "harp_hypot_{s}({a}, {b})"),
+    Op.NEXTAFTER: _on(_FLOAT, "harp_nextafter_{s}({a}, {b})"),
+    Op.COPYSIGN: _on(_FLOAT, "copysign{f}({a}, {b})"),
+    Op.FLOOR: _on(_FLOAT, "floor{f}({a})"),
+    Op.RINT: _on(_FLOAT, "harp_rint_{s}({a})"),
+    Op.STOP: _on(_ALL, "{a}"),
+    Op.OPAQUE: _on(_FLOAT, "{a}"),
+    Op.FMA: _on(_FLOAT, "__builtin_fma{f}({a}, {b}, {c})"),
+    Op.COMPLEX: _on(_FLOAT, "__builtin_complex({a}, {b})"),
+    Op.REAL: _on(_COMPLEX, "(__real__ {a})"),
+    Op.IMAG: _on(_COMPLEX, "(__imag__ {a})"),
+}
+
+# The same for casts, by the kinds of source and target; {t} is the target's name.
+CASTS: Mapping[tuple[Kind, Kind], str] = {
+    **{(source, target): "({T}){a}" for source in Kind for target in Kind},
+    **{(source, Kind.BOOL): "({a} != 0)" for source in Kind},
+    **{(Kind.FLOAT, target): "harp_{s}_to_{t}({a})" for target in _INTS},
+}
+
+# The headers with the functions of floats; the others are in those of the dtypes.
+_MATH: Mapping[Op, str] = {
+    **dict.fromkeys((Op.EXP, Op.EXP2, Op.EXPM1), "exp"),
+    **dict.fromkeys((Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P), "log"),
+    **dict.fromkeys((Op.SIN, Op.COS, Op.TAN), "trig"),
+    **dict.fromkeys((Op.ASIN, Op.ACOS, Op.ATAN, Op.ATAN2), "angles"),
+    **dict.fromkeys((Op.SINH, Op.COSH, Op.ASINH, Op.ACOSH, Op.ATANH), "hyperbolic"),
+    **dict.fromkeys((Op.ERF, Op.ERFC, Op.ERFINV), "erf"),
+    **dict.fromkeys((Op.CBRT, Op.HYPOT), "roots"),
+    **dict.fromkeys((Op.RINT, Op.NEXTAFTER), "basics"),
+    Op.TANH: "tanh",
+    Op.POW: "pow",
+}
+HALVES = "elements/halves.h"
+
+# C computes these in `int` for narrower types, and the result may not fit: the cast back wraps.
+_WIDENED = {Op.ADD, Op.MUL, Op.NEG, Op.NOT}
+
+
+def headers(e: Apply) -> tuple[str, ...]:
+    """The files of the library with the functions that `application` calls."""
+    if e.op is not Op.CAST:
+        return operation_headers(e.op, e.operands[-1].dtype)
+    source, target = e.operands[0].dtype, e.dtype
+    halves = (HALVES,) if source.is_half or target.is_half else ()
+    if source.kind is not Kind.FLOAT or not target.is_integer:
+        return halves
+    return (*halves, f"elements/{(f32 if source.is_half else source).name}.h")
+
+
+def operation_headers(op: Op, dtype: DType) -> tuple[str, ...]:
+    """The same for an operation over operands of this dtype."""
+    if "harp_" not in ROWS[op][dtype.kind]:
+        return ()
+    stem = _MATH.get(op) if dtype.kind is Kind.FLOAT else None
+    return (f"math/{stem}_{dtype.name}.h" if stem else f"elements/{dtype.name}.h",)
+
+
+def operation(op: Op, dtype: DType, args: Sequence[str]) -> str:
+    """op(*args) for operands of this dtype; the arguments and the result bind tighter than any binary operator."""
+    names = dict(zip("abc", args, strict=False))
+    text = ROWS[op][dtype.kind].format(T=TYPES[dtype], s=dtype.name, f=_suffix(dtype), **names)
+    narrow = op in _WIDENED and dtype.is_integer and dtype.itemsize < 4
+    return f"({TYPES[dtype]}){text}" if narrow else text
+
+
+def accumulation(op: Op, dtype: DType, accumulator: str, value: str) -> str:
+    """The operation of a reduction: a product of complex numbers starts from its first factor."""
+    if op is Op.MUL and dtype.is_complex:
+        return f"harp_prod_{dtype.name}({accumulator}, {value})"
+    return operation(op, dtype, (accumulator, value))
+
+
+def conversion(source: DType, target: DType, arg: str) -> str:
+    """The cast, NumPy's where that is defined."""
+    if source.is_half and target is not f32:
+        return conversion(f32, target, conversion(source, f32, arg))
+    if target.is_half and source not in (f32, f64):
+        return conversion(f32, target, conversion(source, f32, arg))
+    if source.is_half or target.is_half:
+        return f"harp_{source.name}_to_{target.name}({arg})"
+    template = CASTS[source.kind, target.kind]
+    return template.format(a=arg, T=TYPES[target], s=source.name, t=target.name)
+
+
+def application(e: Apply, args: Sequence[str]) -> str:
+    """An operation of the scalar language over the texts of its operands."""
+    if e.op is Op.CAST:
+        return conversion(e.operands[0].dtype, e.dtype, args[0])
+    power = known_power(e)
+    if power is not None:
+        return f"harp_pow_{power[0]}_{e.dtype.name}({args[0]}, {power[1]})"
+    return operation(e.op, e.operands[-1].dtype, args)
+
+
+# The largest exponents that are multiplied out, whole ones and halves. A float64 is not squared and then rooted.
+_LARGEST_WHOLE = 15
+_LARGEST_HALF = {f32: 3.5, f64: 0.5}
+
+
+def known_power(e: Apply) -> tuple[str, int] | None:
+    """A power whose exponent is a constant, by multiplication where that is faster than a logarithm: the function, for
+    whole exponents or for halves, and its exponent."""
+    if e.op is not Op.POW or not e.dtype.is_float or not isinstance(e.operands[1], Const):
+        return None
+    exponent = float(e.operands[1].value)
+    if exponent.is_integer() and 1 <= abs(exponent) <= _LARGEST_WHOLE:
+        return "whole", int(exponent)
+    if (2 * exponent).is_integer() and abs(exponent) <= _LARGEST_HALF[e.dtype] and exponent != 0:
+        return "half", int(2 * exponent)
+    return None
+
+
+def _suffix(dtype: DType) -> str:
+    return "f" if dtype is f32 else ""
+
+
+def literal(e: Const) -> str:
+    """The number, exactly, as a primary expression of its C type (`int` for what is narrower)."""
+    if e.dtype.is_half:
+        return str(int.from_bytes(e.bits, sys.byteorder))
+    value = e.value.item()
+    if isinstance(value, complex):
+        parts = (literal(const(part, real_of(e.dtype))) for part in (value.real, value.imag))
+        return f"__builtin_complex({', '.join(parts)})"
+    if isinstance(value, float):
+        return _float(value, e.dtype)
+    text = _integer(int(value), e.dtype)
+    return f"({text})" if value < 0 else text
+
+
+def _integer(value: int, dtype: DType) -> str:
+    if value == np.iinfo(np.int64).min:
+        return "INT64_MIN"
+    if value == np.iinfo(np.int32).min and dtype is i32:
+        return "INT32_MIN"
+    wrapper = {i64: "INT64_C({})", u64: "UINT64_C({})", u32: "{}u"}.get(dtype, "{}")
+    return wrapper.format(value)
+
+
+def _float(value: float, dtype: DType) -> str:
+    suffix = _suffix(dtype)
+    if value != value:
+        return f'__builtin_nan{suffix}("")'
+    negative = np.signbit(value)
+    size = abs(value)
+    if size == float("inf"):
+        text = f"__builtin_inf{suffix}()"
+    else:
+        short = size < 1e6 and size * 16 == int(size * 16)  # few digits in decimal, and those are exact
+        mantissa, _, exponent = size.hex().partition("p")
+        text = (repr(size) if short else f"{mantissa.rstrip('0').rstrip('.')}p{exponent}") + suffix
+    return f"(-{text})" if negative else text

@@ -1,0 +1,167 @@
+"""Lines of a C function, and values printed into them: shared or long parts become named temporaries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from harp.backends.c.emit import fast_path
+from harp.backends.c.emit.index import IndexPrinter
+from harp.backends.c.emit.scalar import TYPES, application, headers, literal
+from harp.errors import VerificationError
+from harp.lower.loopir.loops import Buffer, Load, Space
+from harp.trace.index.polynomial import Index
+from harp.trace.scalar.dtypes import DType, bool_, f32, i64
+from harp.trace.scalar.expr import Apply, Const, Expr, Position, const, walk
+from harp.trace.scalar.ops import Op
+
+# Longer texts are cut into named parts: compilers bound the depth of parentheses, and readers their patience.
+_LONGEST = 72
+
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def words(text: str) -> list[str]:
+    """The identifiers in a piece of C."""
+    return _WORD.findall(text)
+
+
+class Line(NamedTuple):
+    """A line of C. One that only declares a name is dropped when nothing mentions it."""
+
+    depth: int
+    text: str
+    declares: str = ""
+
+
+class Lines:
+    """The text of a function under construction; `uses` are the headers and the kernels of the library behind it."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.uses: set[str] = set()
+        self.depth = 1
+
+    def add(self, text: str, declares: str = "") -> None:
+        self.lines.append(Line(self.depth, text, declares))
+
+    def open(self, text: str) -> None:
+        self.add(f"{text} {{" if text else "{")
+        self.depth += 1
+
+    def close(self, text: str = "}") -> None:
+        self.depth -= 1
+        self.add(text)
+
+    def pruned(self, needed: Iterable[str] = ()) -> list[Line]:
+        """The lines, without declarations of names that no later line mentions."""
+        seen = set(needed)
+        kept: list[Line] = []
+        for line in reversed(self.lines):
+            if not line.declares or line.declares in seen:
+                seen.update(words(line.text))
+                kept.append(line)
+        return kept[::-1]
+
+
+def printed(lines: Iterable[Line]) -> str:
+    return "\n".join("    " * line.depth + line.text for line in lines)
+
+
+def bare(text: str) -> str:
+    """Without the parentheses round the whole, if there are any."""
+    if not text.startswith("("):
+        return text
+    depth = 0
+    for position, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return text[1:-1] if position == len(text) - 1 else text
+    return text
+
+
+def _application(e: Apply, texts: Mapping[Expr, str], uses: Mapping[Expr, int]) -> str:
+    """An operation over its operands' texts; cast<f32>(cast<f16>(a)), where a is float32, is a rounding."""
+    inner = e.operands[0]
+    if e.op is Op.CAST and e.dtype is f32 and isinstance(inner, Apply) and inner.op is Op.CAST and uses[inner] == 1:
+        given = inner.operands[0]
+        if inner.dtype.is_half and given.dtype is f32:
+            text = texts[given]
+            return text if _is_rounded(given, inner.dtype) else f"harp_round_{inner.dtype.name}({text})"
+    return application(e, [texts[a] for a in e.operands])
+
+
+def _is_rounded(e: Expr, half: DType) -> bool:
+    """Whether a float32 is a number of a half dtype."""
+    if not isinstance(e, Apply) or e.op not in (Op.CAST, Op.NEG, Op.ABS):
+        return False
+    return e.operands[0].dtype is half if e.op is Op.CAST else _is_rounded(e.operands[0], half)
+
+
+class ValuePrinter:
+    """Prints one value of the scalar language after another, each with its own temporaries; with functions for common
+    numbers only, where `near` is set."""
+
+    def __init__(self, index: IndexPrinter, element: Callable[[Buffer, tuple[Index, ...]], str], lines: Lines) -> None:
+        self._index = index
+        self._element = element
+        self._lines = lines
+        self._temporaries = 0
+        self.near = False
+
+    def text(self, root: Expr) -> str:
+        """A primary expression of C for the value, after the lines that name its parts."""
+        if not isinstance(root, Apply):
+            return self._leaf(root)
+        order = list(walk((root,)))
+        uses = dict.fromkeys(order, 0)
+        for e in order:
+            for a in e.args:
+                uses[a] += 1
+        texts: dict[Expr, str] = {}
+        for e in order:
+            text = self._application(e, texts, uses) if isinstance(e, Apply) else self._leaf(e)
+            self._lines.uses.update(headers(e) if isinstance(e, Apply) else ())
+            if e is not root and self._named(e, uses[e], text):
+                text = self.name(e, text)
+            texts[e] = text
+        return texts[root]
+
+    def _application(self, e: Apply, texts: Mapping[Expr, str], uses: Mapping[Expr, int]) -> str:
+        if self.near and fast_path.has_twin(e):
+            return fast_path.call(e, [texts[a] for a in e.operands])
+        return _application(e, texts, uses)
+
+    def name(self, e: Expr, text: str) -> str:
+        """A temporary that holds the value."""
+        name = f"t{self._temporaries}"
+        self._temporaries += 1
+        self._lines.add(f"const {TYPES[e.dtype]} {name} = {bare(text)};", name)
+        return name
+
+    def _named(self, e: Expr, uses: int, text: str) -> bool:
+        if isinstance(e, Const) or text.isidentifier():
+            return False
+        return uses > 1 or len(text) > _LONGEST
+
+    def _leaf(self, e: Expr) -> str:
+        if isinstance(e, Const):
+            return literal(e)
+        if isinstance(e, Position):
+            number = e.index.constant
+            return f"({self._index.text(e.index)})" if number is None else literal(const(number, i64))
+        if isinstance(e, Load):
+            return self._load(e)
+        raise VerificationError(f"{e!r} cannot stand in a kernel: only constants, positions and loads are leaves")
+
+    def _load(self, e: Load) -> str:
+        text = self._element(e.buffer, e.index)
+        if e.buffer.dtype is bool_ and e.buffer.space is Space.INPUT:
+            text = f"({text} != 0)"  # NumPy's views can put any byte into a bool
+        if not e.conditions:
+            return text
+        if e.fill is None:
+            raise VerificationError(f"{e!r} has conditions but no fill")
+        return f"({self._index.mask(e.conditions)} ? {text} : {literal(e.fill)})"

@@ -1,0 +1,99 @@
+"""What all programs of the process share: the pool of threads, scratch memory that is kept between calls, and how the
+arguments of a call are read.
+
+It is one library, made with harp's own compiler from `pool.c`, `memory.c` and `arguments.c`. A program has variables
+that point to its functions; without it, they point to functions of the program's own, which use one thread and keep
+nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from harp.backends.options import CompileOptions
+from harp.backends.protocol import Source, Unit
+from harp.backends.runtime.load import Library, build_and_load, find_and_load
+from harp.backends.toolchain.records import Record, recall, record_key, remember
+from harp.config import log, on_threads, settings
+from harp.errors import ToolchainError
+from harp.locks import forkable_lock
+
+# Variables of programs, and what they point to.
+RUNTIME = {"harp_parallel": "harp_pool_run", "harp_take": "harp_memory_take", "harp_give": "harp_memory_give"}
+
+# Scalar operations, about: what takes as long as waking a thread, some microseconds.
+_LEAST_WORK = 65536
+_NAMES = (
+    *RUNTIME.values(), "harp_pool_set_threads", "harp_pool_set_mine", "harp_memory_kept", "harp_memory_release",
+    "harp_array_bytes", "harp_read_arrays",
+)  # fmt: skip
+_OPTIONS = CompileOptions()
+
+_lock = forkable_lock(sys.modules[__name__])
+_loaded: list[Library | None] = []
+
+
+def runtime() -> Library | None:
+    """The library; None where it cannot be made."""
+    with _lock:
+        if not _loaded:
+            try:
+                library = _find() or _make()
+                library.keep()
+                _loaded.append(library)
+                set_threads(settings.threads)
+                on_threads.append(set_threads)
+            except ToolchainError as error:
+                log.warning("programs run in one thread, for the pool of threads cannot be made: %s", error)
+                _loaded.append(None)
+        return _loaded[0]
+
+
+def set_threads(count: int) -> None:
+    """Let the pool have so many threads, or one for each core that may be used; whoever makes it later asks again."""
+    library = _loaded[0] if _loaded else None
+    if library is not None:
+        library.function("harp_pool_set_threads", "void(*)(int)")(count or usable_cores())
+
+
+@contextmanager
+def threads_of_this_thread(count: int) -> Iterator[None]:
+    """Programs that this thread calls inside use so many threads."""
+    library = runtime()
+    if library is None:
+        yield
+        return
+    set_mine = library.function("harp_pool_set_mine", "void(*)(int)")
+    set_mine(count)
+    try:
+        yield
+    finally:
+        set_mine(0)
+
+
+def usable_cores() -> int:
+    """The cores that this process may run on."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+def _find() -> Library | None:
+    """What another process made of the same files, which need not be read for that."""
+    key = record_key(b"", _OPTIONS, kind="runtime")
+    record = recall(key) if key is not None else None
+    return find_and_load(record.library, _NAMES) if record is not None else None
+
+
+def _make() -> Library:
+    """Raises ToolchainError."""
+    pool = f'#define HARP_POOL_LEAST_WORK {_LEAST_WORK}.0\n#include "pool.c"\n'
+    texts = (pool, '#include "memory.c"\n', '#include "arguments.c"\n')
+    units = tuple(Unit(text, ("-pthread",), shared=True) for text in texts)
+    library = build_and_load(Source(units), _OPTIONS, names=_NAMES)
+    key = record_key(b"", _OPTIONS, kind="runtime")
+    if key is not None:
+        remember(key, Record(library.key, 0, 0, 0, False))
+    return library

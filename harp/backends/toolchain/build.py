@@ -1,0 +1,185 @@
+"""From source to a library file: out of the cache, or by the compiler, which takes several units at the same time."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from harp.backends.options import CompileOptions
+from harp.backends.protocol import Source, Unit
+from harp.backends.toolchain import cache, elf
+from harp.backends.toolchain.library import included, write
+from harp.backends.toolchain.process import ProcessGroup, TimedOut
+from harp.backends.toolchain.progress import announced
+from harp.backends.toolchain.toolchain import (
+    Family,
+    Toolchain,
+    base_flags,
+    examine_again,
+    find_toolchain,
+    program_flags,
+    run,
+)
+from harp.config import counters, log, show
+from harp.errors import ToolchainError
+
+_SECONDS = 300.0
+# How flags begin that only gcc knows.
+_OF_GCC = ("--param", "-fno-ivopts")
+# Where the files lie that a unit includes, beside it.
+_LIBRARY = "library"
+_ADVICE = "`python -m harp doctor` says what was found; set HARP_CC to another compiler, or to none for NumPy"
+
+
+class BuiltLibrary(NamedTuple):
+    """A library file, and the key under which the cache keeps it."""
+
+    path: Path
+    key: str
+
+
+def cache_key(units: Iterable[Unit], flags: tuple[str, ...], toolchain: Toolchain) -> str:
+    """Covers everything that the library depends on."""
+    units = tuple(units)
+    texts = [word for unit in units for word in (unit.text, *unit.flags)]
+    texts += included(*(unit.text for unit in units)).values()
+    facts = [*texts, *flags, *program_flags(toolchain), toolchain.family.value, toolchain.version, *toolchain.command]
+    return hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
+
+
+def build(source: Source, options: CompileOptions, *, again: bool = False) -> BuiltLibrary:
+    """The library for a source. With `again` the cache is not asked: what it holds could not be loaded.
+
+    Raises ToolchainError if there is no compiler, or it fails.
+    """
+    toolchain = find_toolchain()
+    if toolchain is None:
+        raise ToolchainError(f"there is no C compiler; {_ADVICE}")
+    flags = (*base_flags(toolchain), *options.flags())
+    key = cache_key(source.units, flags, toolchain)
+    found = None if again else cache.get(key, ".so")
+    if found is not None:
+        _count(source, "cache_hits")
+        return BuiltLibrary(found, key)
+    _count(source, "cache_misses")
+    try:
+        library = _compile(source, flags, toolchain)
+    except ToolchainError:
+        if not examine_again(toolchain):
+            raise
+        return build(source, options, again=again)
+    stored = cache.put(key, ".so", library) or cache.in_memory(library)
+    if stored is None:
+        raise ToolchainError("the compiled program cannot be stored; set HARP_CACHE_DIR to a writable directory")
+    return BuiltLibrary(stored, key)
+
+
+def _count(source: Source, name: str) -> None:
+    """Counters are about programs, not about what these share."""
+    if not all(unit.is_library for unit in source.units):
+        counters.add(name)
+
+
+def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> bytes:
+    started, lines = time.perf_counter(), str(source).count("\n")
+    _count(source, "compiler_runs")
+    waiting = f"compiling {lines} lines of C with {shlex.join(toolchain.command)}, once: others load the result"
+    try:
+        with announced(waiting), tempfile.TemporaryDirectory(prefix="harp-build-") as directory:
+            content = _make(source, flags, toolchain, Path(directory))
+    except OSError as error:
+        raise ToolchainError(f"the C compiler could not be run: {error}; {_ADVICE}") from None
+    except TimedOut as error:
+        raise ToolchainError(f"the C compiler {error}; {_ADVICE}") from None
+    seconds = time.perf_counter() - started
+    log.info("compiled a program of %d lines in %.2f s", lines, seconds)
+    show(1, "compiled", f"{lines} lines of C in {seconds:.2f} s")
+    return content
+
+
+def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, directory: Path) -> bytes:
+    """The library of one unit in one run; several are compiled each on its own, at the same time, and linked."""
+    write(included(*(unit.text for unit in source.units)), directory / _LIBRARY)
+    result = directory / "program.so"
+    if len(source.units) == 1:
+        files = [_written(source.units[0], directory / "unit0.c")]
+        flags = _all_flags(source.units[0], flags, toolchain)
+    else:
+        places = [directory / f"unit{number}" for number in range(len(source.units))]
+        with ProcessGroup() as group:
+            files = group.map(lambda unit, to: _object(unit, flags, toolchain, to, group), source.units, places)
+    _run(
+        (
+            *toolchain.command,
+            *flags,
+            f"-I{directory / _LIBRARY}",
+            "-shared",
+            "-o",
+            str(result),
+            *map(str, files),
+            "-lm",
+        ),
+        result,
+    )
+    damage = elf.damage(result)
+    if damage:
+        raise ToolchainError(
+            f"the C compiler made a library that {damage}; if the disk of {directory} is full, set TMPDIR to a "
+            f"directory on another one; {_ADVICE}"
+        )
+    return result.read_bytes()
+
+
+def _object(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain, place: Path, group: ProcessGroup) -> Path:
+    """The object file of a unit; those of shared units are kept."""
+    key, result = cache_key((unit,), flags, toolchain), place.with_suffix(".o")
+    kept = _kept(key) if unit.shared else None
+    if unit.kernel:
+        counters.add("kernels_compiled" if kept is None else "kernels_reused")
+    if kept is not None:
+        result.write_bytes(kept)
+        return result
+    code = _written(unit, place.with_suffix(".c"))
+    given = (*_all_flags(unit, flags, toolchain), f"-I{place.parent / _LIBRARY}")
+    _run((*toolchain.command, *given, "-c", "-o", str(result), str(code)), result, group)
+    if unit.shared and elf.damage(result, elf.OBJECT) is None:
+        cache.put(key, ".o", result.read_bytes())
+    return result
+
+
+def _kept(key: str) -> bytes | None:
+    """The object file in the cache, which anybody may empty at any time."""
+    found = cache.get(key, ".o")
+    try:
+        return None if found is None else cache.read(found)
+    except OSError as error:
+        log.debug("cache entry %s cannot be read: %s", found, error)
+        return None
+
+
+def _all_flags(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain) -> tuple[str, ...]:
+    """Those of a unit too, without gcc's own where they mean nothing. What the user says comes later, and wins."""
+    own = (f for f in unit.flags if toolchain.family is Family.GCC or not f.startswith(_OF_GCC))
+    return (*(() if unit.is_library else program_flags(toolchain)), *flags, *own)
+
+
+def _written(unit: Unit, path: Path) -> Path:
+    path.write_text(unit.text, encoding="utf-8")
+    return path
+
+
+def _run(command: tuple[str, ...], result: Path, group: ProcessGroup | None = None) -> None:
+    done = run(command, _SECONDS, group)
+    if done.returncode or not result.is_file():
+        raise ToolchainError(_failure(command, done.returncode, done.stderr))
+
+
+def _failure(command: tuple[str, ...], code: int, messages: str) -> str:
+    head = "\n".join(messages.strip().splitlines()[:20]) or "it printed nothing"
+    event = f"failed with exit status {code}" if code else "made no library"
+    return f"the C compiler {event}:\n  {shlex.join(command)}\n{head}\n{_ADVICE}"

@@ -1,0 +1,48 @@
+"""The C files that come with harp, in `c/library`: their texts, and which of them a piece of C includes.
+
+They are read through the loader of this package, so harp may be in an archive. Who finds its programs in the cache
+reads none of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Protocol, cast
+
+_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "c", "library")
+_INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.MULTILINE)
+
+
+class _Loader(Protocol):
+    def get_data(self, path: str) -> bytes: ...
+
+
+@cache
+def text(name: str) -> str:
+    """The text of a file, named by its path in the library, as in `linalg/gemm.h`."""
+    loader = cast(_Loader, __spec__.loader)  # importlib.resources takes longer to import than to find a program
+    return loader.get_data(os.path.join(_FOLDER, *name.split("/"))).decode()
+
+
+def included(*codes: str) -> Mapping[str, str]:
+    """The files that pieces of C include, and those that these include, with their texts."""
+    found: dict[str, str] = {}
+    wanted = [name for code in codes for name in _INCLUDE.findall(code)]
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            found[name] = text(name)
+            wanted += _INCLUDE.findall(found[name])
+    return dict(sorted(found.items()))
+
+
+def write(files: Mapping[str, str], directory: Path) -> None:
+    """Put files where a compiler finds them."""
+    for name, content in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")

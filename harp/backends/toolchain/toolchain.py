@@ -1,0 +1,356 @@
+"""Which C compiler there is and what it compiles for.
+
+`$HARP_CC`, `$CC`, `cc`, `gcc`, `clang`, then `python -m ziglang cc`. A candidate counts only if it makes a library
+that loads. `HARP_CC_TIMEOUT` limits each run of it, in seconds. `HARP_CC=none` says to use none. The instruction set
+is resolved to names, so that a cache that is shared between machines never serves the wrong one. What was found is
+remembered on disk: later processes start no compiler to find out.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import importlib.util
+import json
+import math
+import os
+import platform
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import _cffi_backend
+
+from harp.backends.toolchain import cache, elf, process
+from harp.config import log
+from harp.locks import forkable_lock
+
+_PROBE = "int harp_probe(int x) { return x + 1; }\n"
+_PROBE_SECONDS = 60.0
+_DAY = 86400.0
+_NOT_FOUND = "not found"
+
+
+class Family(enum.Enum):
+    """Compilers that take different flags."""
+
+    GCC = "gcc"
+    CLANG = "clang"
+    ZIG = "zig"
+
+
+class Toolchain(NamedTuple):
+    """A compiler that works: how to start it, what it is, and the instruction set as explicit flags."""
+
+    command: tuple[str, ...]
+    family: Family
+    version: str
+    isa: tuple[str, ...]
+    vector_bytes: int
+    fma: bool
+
+    @property
+    def l1(self) -> int:
+        """Bytes of the first data cache."""
+        return self._cache("l1-cache-size", 32) << 10
+
+    @property
+    def line(self) -> int:
+        """Bytes of a line of it."""
+        return self._cache("l1-cache-line-size", 64)
+
+    def _cache(self, name: str, usual: int) -> int:
+        """What the compiler says of this machine, which some compilers do not."""
+        start = f"--param={name}="
+        found = [flag.removeprefix(start) for flag in self.isa if flag.startswith(start)]
+        return int(found[0]) if found and found[0].isdigit() and int(found[0]) > 0 else usual
+
+
+class Attempt(NamedTuple):
+    """A candidate and why it was passed over; the reason of the chosen one is empty."""
+
+    command: str
+    reason: str
+
+
+_lock = forkable_lock(sys.modules[__name__])
+_found: list[Toolchain | None] = []
+_attempts: list[Attempt] = []
+_recalled: set[tuple[str, ...]] = set()  # commands of which an earlier process found out what they are
+_refused: set[str] = set()  # values of HARP_CC_TIMEOUT, each named once
+
+
+def find_toolchain() -> Toolchain | None:
+    """The compiler that this process uses, or None."""
+    with _lock:
+        if not _found:
+            _attempts.clear()
+            _found.append(_search())
+        return _found[0]
+
+
+def attempts() -> list[Attempt]:
+    """What was tried, in order."""
+    find_toolchain()
+    return list(_attempts)
+
+
+def problem() -> str | None:
+    """What the user should know about the compiler that is used, or that there is none."""
+    chosen, tried, asked = find_toolchain(), attempts(), os.environ.get("HARP_CC", "").strip()
+    slow = "harp computes with its NumPy interpreter, which is slow"
+    if chosen is None and tried[0].command == "none":
+        return f"HARP_CC=none asks for no C compiler: {slow}; unset HARP_CC to use one"
+    if chosen is None:
+        named = tried[:1] if asked else []
+        failed = named + [attempt for attempt in tried if attempt.reason != _NOT_FOUND]
+        what = f"works ({failed[-1].command}: {failed[-1].reason})" if failed else "was found"
+        advice = "install gcc or clang, or `pip install ziglang`, and see `python -m harp doctor`"
+        return f"no C compiler {what}: {slow}; {advice}"
+    if asked and tried[0].reason:
+        instead = f"harp uses {tried[-1].command}; set HARP_CC to a compiler that works, or unset it"
+        return f"the C compiler HARP_CC={asked!r} is passed over ({tried[0].reason}): {instead}"
+    return None
+
+
+def reset() -> None:
+    """Forget what was found, after the environment has changed."""
+    with _lock:
+        _found.clear()
+        _recalled.clear()
+
+
+def examine_again(failed: Toolchain) -> bool:
+    """Whether there is another compiler to use than the one that failed, or the same one with other flags.
+
+    If an earlier process found out what the compiler is, that is forgotten and found out again.
+    """
+    with _lock:
+        if failed.command in _recalled:
+            log.info("%s failed: examined again", shlex.join(failed.command))
+            cache.forget(_memory_key(failed.command), ".json")
+            _recalled.clear()
+            _attempts.clear()
+            _found[:] = [_search()]
+        return bool(_found) and _found[0] not in (None, failed)
+
+
+def _candidates() -> Iterator[tuple[str, ...]]:
+    for variable in ("HARP_CC", "CC"):
+        text = os.environ.get(variable, "").strip()
+        if text:
+            yield _split(text)
+    yield from (("cc",), ("gcc",), ("clang",))
+    if importlib.util.find_spec("ziglang") is not None:
+        yield sys.executable, "-m", "ziglang", "cc"
+
+
+def _split(text: str) -> tuple[str, ...]:
+    """The words of a command; a program whose path contains spaces is one word."""
+    if shutil.which(text):
+        return (text,)
+    try:
+        return tuple(shlex.split(text))
+    except ValueError:  # a quotation mark too many
+        return (text,)
+
+
+def _search() -> Toolchain | None:
+    if os.environ.get("HARP_CC", "").strip().lower() == "none":
+        _attempts.append(Attempt("none", "HARP_CC=none: no compiler is to be used"))
+        return None
+    for command in _candidates():
+        program = shutil.which(command[0])
+        if program is None:
+            _attempts.append(Attempt(shlex.join(command), _NOT_FOUND))
+            continue
+        whole = (os.path.abspath(program), *command[1:])
+        found = _recall(whole) or _examine(whole)
+        if isinstance(found, Toolchain):
+            _attempts.append(Attempt(shlex.join(command), ""))
+            return found
+        _attempts.append(Attempt(shlex.join(command), found))
+        log.debug("compiler %s passed over: %s", shlex.join(command), found)
+    return None
+
+
+def time_limit(seconds: float) -> float:
+    """How long a compiler may take: `$HARP_CC_TIMEOUT` if that is a positive number, else `seconds`."""
+    text = os.environ.get("HARP_CC_TIMEOUT", "").strip()
+    try:
+        limit = float(text) if text else seconds
+    except ValueError:
+        limit = 0.0
+    if limit > 0 and math.isfinite(limit):
+        return min(limit, _DAY)  # the system cannot wait for any number of seconds
+    if text not in _refused:
+        _refused.add(text)
+        log.warning("HARP_CC_TIMEOUT=%r is not a number of seconds: ignored", text)
+    return seconds
+
+
+def run(
+    command: tuple[str, ...], seconds: float = _PROBE_SECONDS, group: process.ProcessGroup | None = None
+) -> process.Done:
+    """Run a compiler, for no longer than the user allows."""
+    return process.run(command, time_limit(seconds), group)
+
+
+def _examine(command: tuple[str, ...]) -> Toolchain | str:
+    """What a candidate is, or why it is passed over."""
+    try:
+        version = run((*command, "--version")).stdout.strip()
+        family = _family(command, version)
+        isa = _native_isa(command, family)
+        with tempfile.TemporaryDirectory(prefix="harp-probe-") as directory:
+            source, library = Path(directory, "probe.c"), Path(directory, "probe.so")
+            source.write_text(_PROBE)
+            problem = _try(command, isa, source, library)
+            if problem and isa != _plain(family):  # some feature may have no flag
+                isa = _plain(family)
+                problem = _try(command, isa, source, library)
+            if problem:
+                return problem
+            macros = run((*command, *isa, "-dM", "-E", str(source))).stdout
+    except (OSError, process.TimedOut) as error:
+        return f"does not run: {error}"
+    found = Toolchain(command, family, version, isa, _vector_bytes(macros), _has_fma(macros))
+    cache.put(_memory_key(command), ".json", json.dumps(found._replace(family=family.value)).encode())  # type: ignore[arg-type]
+    return found
+
+
+def _try(command: tuple[str, ...], isa: tuple[str, ...], source: Path, library: Path) -> str:
+    """Why the library that a compiler makes cannot be used; empty if it can."""
+    done = run((*command, *isa, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"))
+    if done.returncode or not library.is_file():
+        return f"does not make a library: {(done.stderr.strip() or 'it printed nothing')[:300]}"
+    damage = elf.damage(library)
+    if damage:
+        return f"makes a library that does not load: it {damage}"
+    try:
+        _cffi_backend.load_library(str(library), 0)
+    except UnicodeEncodeError:  # the name of the temporary directory, which cffi cannot pass on
+        return ""
+    except OSError as error:
+        # a temporary directory that is mounted noexec says nothing about the compiler
+        return "" if "not permitted" in str(error) else f"makes a library that does not load: {error}"
+    return ""
+
+
+def _family(command: tuple[str, ...], version: str) -> Family:
+    if any(Path(word).name.startswith("zig") for word in command):
+        return Family.ZIG
+    return Family.CLANG if "clang" in version else Family.GCC
+
+
+def _native_isa(command: tuple[str, ...], family: Family) -> tuple[str, ...]:
+    """The flags that -march=native stands for on this machine."""
+    arm = platform.machine().lower() in ("aarch64", "arm64")
+    native = "-mcpu=native" if arm else "-march=native"
+    try:
+        words = shlex.split(run((*command, native, "-###", "-E", "-x", "c", os.devnull)).stderr.replace("\n", " "))
+    except ValueError:  # it printed something else
+        return _plain(family)
+    if family is Family.GCC:
+        kept = [w for w in words if w.startswith(("-march=", "-mcpu=", "-mtune=")) or _is_feature(w)]
+        caches = [f"--param={w}" for w in words if w.startswith(("l1-cache", "l2-cache"))]
+        return tuple(w for w in dict.fromkeys(kept + caches) if "native" not in w)
+    cpus = [value for flag, value in pairwise(words) if flag == "-target-cpu" and value != "native"]
+    features = dict.fromkeys(value for flag, value in pairwise(words) if flag == "-target-feature")
+    if not cpus:
+        return _plain(family)
+    if family is Family.ZIG:  # one flag, where names have no other sign than _
+        named = [value[0] + value[1:].replace("-", "_").replace(".", "_") for value in features]
+        return (f"-mcpu={cpus[-1]}{''.join(named)}",)
+    if arm:
+        return (f"-mcpu={cpus[-1]}",)
+    return (f"-march={cpus[-1]}", *(f"-m{v[1:]}" if v[0] == "+" else f"-mno-{v[1:]}" for v in features))
+
+
+def _plain(family: Family) -> tuple[str, ...]:
+    """The instruction set that every machine of this kind has. Without a flag zig would take this machine's."""
+    return ("-mcpu=baseline",) if family is Family.ZIG else ()
+
+
+def _is_feature(word: str) -> bool:
+    return word.startswith("-m") and "=" not in word and word not in ("-m64", "-m32")
+
+
+def _vector_bytes(macros: str) -> int:
+    if "__AVX512F__" in macros:
+        return 64
+    return 32 if "__AVX2__" in macros else 16
+
+
+def _has_fma(macros: str) -> bool:
+    return "__FMA__" in macros or "__ARM_FEATURE_FMA" in macros
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").split("\n\n")[0].splitlines()
+    except OSError:
+        return platform.processor()
+    return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part")))
+
+
+def _memory_key(command: tuple[str, ...]) -> str:
+    """Changes with the compiler's files (also those behind a launcher such as ccache) and the processor."""
+    facts = [*command, sys.platform, platform.machine(), _cpu()]
+    for word in command:
+        module = importlib.util.find_spec(word) if word == "ziglang" else None
+        path = module.origin if module else shutil.which(word)
+        if path is not None:
+            status = os.stat(path)
+            facts += [str(status.st_mtime_ns), str(status.st_size)]
+    return "toolchain-" + hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
+
+
+def _recall(command: tuple[str, ...]) -> Toolchain | None:
+    """What an earlier process found out about this compiler."""
+    try:
+        path = cache.get(_memory_key(command), ".json")
+        if path is None:
+            return None
+        command_, family, version, isa, vector_bytes, fma = json.loads(cache.read(path))
+        if tuple(command_) != command:
+            raise ValueError(f"it is about {command_}")
+        _recalled.add(command)
+        return Toolchain(command, Family(family), version, tuple(isa), vector_bytes, fma)
+    except (OSError, ValueError, TypeError) as error:
+        log.debug("what was known of %s cannot be read: %s", command, error)
+        return None
+
+
+def base_flags(toolchain: Toolchain) -> tuple[str, ...]:
+    """The flags of every program. Nothing that changes NaN, infinity, signed zero, or the order of additions."""
+    flags = [
+        "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-ftree-vectorize", "-fno-math-errno",
+        "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", *toolchain.isa,
+    ]  # fmt: skip
+    if toolchain.family is Family.GCC:
+        # Passes over scalar code: a tenth of the compiling time. What they move out of loops spoils the vectors, and so
+        # do paths of their own for one of two conditions.
+        passes = ["-fno-tree-pre", "-fno-gcse", "-fno-tree-vrp", "-fno-schedule-insns2", "-fno-thread-jumps"]
+        flags += ["-fvect-cost-model=dynamic", *passes]
+    if toolchain.family is Family.ZIG:
+        flags += ["-fno-sanitize=undefined", "-g0"]
+    if toolchain.vector_bytes == 64:
+        flags.append("-mprefer-vector-width=512")
+    return tuple(flags)
+
+
+def program_flags(toolchain: Toolchain) -> tuple[str, ...]:
+    """Those of the units that are a program's own: many loops, most of them run rarely, and nothing but loops.
+
+    Vectors come from loops, not from statements side by side; registers are chosen for a function as a whole; loops
+    with many references are left to move as they are. That is a sixth of the compiling time, and as fast.
+    """
+    if toolchain.family is not Family.GCC:
+        return ()
+    return ("-fno-tree-slp-vectorize", "-fira-region=one", "--param=iv-max-considered-uses=16")

@@ -1,0 +1,130 @@
+"""Legalisation, from graph to graph: complex numbers by their parts, and float16 and bfloat16 in float32: what machines
+compute with.
+
+    map (z, w) -> mul(x0, x1)  ->  map (z, w) -> complex(re*re - im*im, re*im + im*re), with re of x0 := real(x0), ...
+    sum (z, w) -> mul(x0, x1)  ->  the same as one sum; where panels serve the product, four real products and a map
+    sum (h) -> x0 in float16   ->  map (sum (h) -> cast<f32>(x0)) -> cast<f16>(x0)
+
+Memory stays as it is: a complex array has its parts side by side. What is left of complex arithmetic is what reductions
+do: sums of complex accumulators, and their products.
+"""
+
+from __future__ import annotations
+
+from harp.errors import VerificationError
+from harp.lower.graph.complex import split
+from harp.trace.graph.graph import Graph, transform
+from harp.trace.graph.node import Cumulative, MapReduce, Node, Put, Scatter, View, positions, rebuild
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import Loop, loops_in
+from harp.trace.scalar.dtypes import computing, real_of
+from harp.trace.scalar.expr import Apply, Operand, apply, cast, walk
+from harp.trace.scalar.halves import rounded, widened
+from harp.trace.scalar.ops import Op, Reduce
+
+_SAME_SIZES = Substitution({})
+
+
+def legalise(graph: Graph) -> Graph:
+    """The same program in terms of what machines compute with. Shapes, dtypes, inputs and results stay."""
+    return transform(graph, _represented)
+
+
+def _represented(node: Node, inputs: tuple[Node, ...]) -> Node:
+    if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
+        node = rebuild(node, inputs, _SAME_SIZES)
+    if isinstance(node, Scatter):
+        return _scatter_in_float32(node)
+    if isinstance(node, Cumulative):
+        return _running_in_float32(node)
+    if not isinstance(node, MapReduce):
+        return node
+    if _is_complex_product(node):
+        return _by_four_products(node)
+    return _in_float32(MapReduce(node.domain, node.operands, split(node.expr), node.reduce, node.axes))
+
+
+def _in_float32(node: MapReduce) -> Node:
+    """The computation of float16 and bfloat16, rounded once in the end."""
+    wide = widened(node.expr)
+    if node.reduce is None:
+        return MapReduce(node.domain, node.operands, rounded(wide, node.dtype))
+    reduced = MapReduce(node.domain, node.operands, wide, node.reduce, node.axes)
+    if reduced.dtype is node.dtype:
+        return reduced
+    return MapReduce(node.shape, (reduced,), rounded(Operand(reduced.dtype, 0), node.dtype))
+
+
+def _scatter_in_float32(node: Scatter) -> Node:
+    """The updates of float16 and bfloat16 take turns in float32: an element is rounded once."""
+    wide = computing(node.dtype)
+    if wide is node.dtype or node.kind is Put.SET:
+        return node
+    base, updates = (MapReduce(n.shape, (n,), cast(Operand(n.dtype, 0), wide)) for n in (node.base, node.updates))
+    made = Scatter(base, node.indices, updates, node.kind, node.clips, node.unique)
+    return MapReduce(node.shape, (made,), cast(Operand(wide, 0), node.dtype))
+
+
+def _running_in_float32(node: Cumulative) -> Node:
+    """What runs along float16 and bfloat16 does so in float32: each result is rounded once."""
+    wide = computing(node.dtype)
+    if wide is node.dtype:
+        return node
+    operands = tuple(MapReduce(n.shape, (n,), cast(Operand(n.dtype, 0), wide)) for n in node.operands)
+    made = Cumulative(operands, node.reduce, node.axis, node.backward)
+    return MapReduce(node.shape, (made,), cast(Operand(wide, 0), node.dtype))
+
+
+def _is_complex_product(node: MapReduce) -> bool:
+    """Whether it is a sum of products of two complex operands, each repeated along an axis that the other one has."""
+    e = node.expr
+    if node.reduce is not Reduce.SUM or not node.dtype.is_complex or not isinstance(e, Apply) or e.op is not Op.MUL:
+        return False
+    if not all(isinstance(a, Operand) for a in e.operands):
+        return False
+    kept = {p.atom for axis, p in enumerate(positions(node.domain)) if axis not in node.axes}
+    missing = [kept - _moving(o) for o in node.operands]
+    return len(missing) == 2 and bool(missing[0] - missing[1]) and bool(missing[1] - missing[0])
+
+
+def _moving(node: Node) -> set[Loop]:
+    """The loops along which an operand's elements differ."""
+    indices = (*node.index, *node.conditions) if isinstance(node, View) else positions(node.shape)
+    return {found for p in indices for found in loops_in(p)}
+
+
+def _by_four_products(node: MapReduce) -> Node:
+    """re = sum(re*re) - sum(im*im), im = sum(re*im) + sum(im*re): each a product that panels serve."""
+    real = real_of(node.dtype)
+    parts = [[_part(operand, op) for op in (Op.REAL, Op.IMAG)] for operand in node.operands]
+    product = Operand(real, 0) * Operand(real, 1)
+    sums = [
+        MapReduce(node.domain, (parts[0][a], parts[1][b]), product, Reduce.SUM, node.axes)
+        for a, b in ((0, 0), (1, 1), (0, 1), (1, 0))
+    ]
+    x = [Operand(real, k) for k in range(4)]
+    whole = apply(Op.COMPLEX, x[0] - x[1], x[2] + x[3])
+    return MapReduce(node.shape, tuple(sums), whole)
+
+
+def _part(node: Node, op: Op) -> Node:
+    """The real or imaginary parts of an operand, under the view through which it is read."""
+    if isinstance(node, View) and node.fill is None:
+        src = _part(node.src, op)
+        return View(src, node.shape, node.index)
+    return MapReduce(node.shape, (node,), apply(op, Operand(node.dtype, 0)))
+
+
+def verify_legalised(graph: Graph) -> None:
+    """Raise VerificationError where something is left that no backend computes."""
+    for node in graph.nodes():
+        for e in walk((node.expr,)) if isinstance(node, MapReduce) else ():
+            if isinstance(e, Apply) and not _is_left(e):
+                raise VerificationError(f"{e.op.value} of {e.operands[-1].dtype} is left in {node!r}: {e!r}")
+
+
+def _is_left(e: Apply) -> bool:
+    dtypes = {a.dtype for a in e.operands}
+    if any(d.is_half for d in dtypes):
+        return e.op is Op.CAST
+    return not any(d.is_complex for d in dtypes) or e.op in (Op.REAL, Op.IMAG)

@@ -1,0 +1,176 @@
+"""Graph to graph, before scheduling: fewer nodes for the same bits. Nothing is fused here.
+
+Rules are data: each takes a node whose inputs are simplified and returns a simpler one, or None. The driver applies
+them bottom-up, each node to a fixed point, so that simplifying twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from harp.errors import VerificationError
+from harp.trace.graph.graph import Graph, transform
+from harp.trace.graph.node import Constant, Contiguous, Gather, Input, MapReduce, Node, RowWise, View, at, rebuild
+from harp.trace.graph.row_functions import RowOp
+from harp.trace.graph.verify import verify_graph
+from harp.trace.graph.view import view
+from harp.trace.index.bounds import at_least_zero, nonnegative
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import Index
+from harp.trace.scalar.expr import Apply, Const, Expr, Operand, Position, apply, operands_in, substitute, walk
+from harp.trace.scalar.ops import Op
+
+Rule = Callable[..., Node | None]  # from the node class under which it stands
+
+_SAME_SIZES = Substitution({})
+# Steps of a proof about a position: there are many of them, and what is not seen costs no more than a choice.
+_FEW_STEPS = 100
+
+
+def simplify(graph: Graph) -> Graph:
+    """The same program with the rules applied to a fixed point. Shapes, dtypes, inputs and results stay."""
+    return transform(graph, _simplest)
+
+
+def _simplest(node: Node, inputs: tuple[Node, ...]) -> Node:
+    if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
+        node = rebuild(node, inputs, _SAME_SIZES)
+    simpler: Node | None = node
+    while simpler is not None:
+        node = simpler
+        candidates = (rule(node) for rule in RULES.get(type(node), ()))
+        simpler = next((c for c in candidates if c is not None), None)
+    return node
+
+
+def _composed(node: View) -> Node | None:
+    """Composition, identity and conditions.
+
+    view(view(x)) -> view(x); view(x) at x's own positions -> x; where c >= 0, which is certain -> (nothing)
+    """
+    simpler = view(node.src, node.shape, node.index, node.conditions, node.fill)
+    return None if simpler is node else simpler
+
+
+def _never(node: View) -> Node | None:  # view(x) where c >= 0, which never holds, else f -> f
+    if node.fill is not None and any(at_least_zero(c) is False for c in node.conditions):
+        return MapReduce(node.shape, (), node.fill)
+    return None
+
+
+def _number_everywhere(node: View) -> Node | None:  # view(number) -> number
+    number = _number(node.src)
+    if number is not None and (node.fill is None or node.fill is number):
+        return MapReduce(node.shape, (), number)
+    return None
+
+
+def _chosen(node: View) -> Node | None:
+    """view(choice of x and y by position) -> view(x), where all positions that are read choose x: of a concatenation,
+    the part of one piece, as in its gradient."""
+    src = node.src
+    if not isinstance(src, MapReduce) or src.reduce is not None or not src.expr.positional:
+        return None
+    kept = src.expr
+    under = at(src.domain, node.index)
+    while isinstance(kept, Apply) and kept.op is Op.SELECT:
+        answer = _answer(kept.operands[0], under, node.conditions)
+        if answer is None:
+            return None
+        kept = kept.operands[1 if answer else 2]
+    if not isinstance(kept, Operand):
+        return None
+    return view(src.operands[kept.slot], node.shape, node.index, node.conditions, node.fill)
+
+
+def _answer(e: Expr, under: Substitution, facts: tuple[Index, ...]) -> bool | None:
+    """Whether P < Q for two positions, if that is easily seen from the facts, which are >= 0."""
+    if not isinstance(e, Apply) or e.op is not Op.LT or not all(isinstance(a, Position) for a in e.operands):
+        return None
+    p, q = (under(a.index) for a in e.operands if isinstance(a, Position))
+    for answer, distance in ((True, q - p - 1), (False, p - q)):
+        if distance in facts or nonnegative(distance, _FEW_STEPS):
+            return answer
+    return None
+
+
+def _number(node: Node) -> Const | None:
+    """The number that every element is, if that is known."""
+    if isinstance(node, MapReduce) and node.reduce is None and isinstance(node.expr, Const):
+        return node.expr
+    return None
+
+
+def _identity_map(node: MapReduce) -> Node | None:  # map (x) -> x0  ->  x
+    if node.reduce is None and isinstance(node.expr, Operand):
+        return node.operands[node.expr.slot]
+    return None
+
+
+_MARKERS = (Op.STOP, Op.OPAQUE)  # for derivatives only
+
+
+def _no_stop(node: MapReduce) -> Node | None:  # stop_gradient(a) -> a, opaque(a) -> a
+    if not any(isinstance(e, Apply) and e.op in _MARKERS for e in walk((node.expr,))):
+        return None
+    new: dict[Expr, Expr] = {}
+    for e in walk((node.expr,)):
+        args = [new[a] for a in e.args]
+        if isinstance(e, Apply):
+            new[e] = args[0] if e.op in _MARKERS else apply(e.op, *args, cast_to=e.dtype)
+        else:
+            new[e] = e
+    return MapReduce(node.domain, node.operands, new[node.expr], node.reduce, node.axes)
+
+
+def _number_operand(node: MapReduce) -> Node | None:  # map (x, number) -> f(x0, x1)  ->  map (x) -> f(x0, number)
+    numbers = {slot: _number(operand) for slot, operand in enumerate(node.operands)}
+    known: dict[int, Expr] = {slot: number for slot, number in numbers.items() if number is not None}
+    if not known or not any(e.slot in known for e in operands_in(node.expr)):
+        return None
+    return MapReduce(node.domain, node.operands, substitute(node.expr, known), node.reduce, node.axes)
+
+
+def _needed_operands(node: MapReduce) -> Node | None:  # map (x, y, x) -> f(x0, x2)  ->  map (x) -> f(x0, x0)
+    used = operands_in(node.expr)
+    needed = tuple(dict.fromkeys(node.operands[e.slot] for e in used))
+    if needed == node.operands:
+        return None
+    slots: dict[int, Expr] = {e.slot: Operand(e.dtype, needed.index(node.operands[e.slot])) for e in used}
+    return MapReduce(node.domain, needed, substitute(node.expr, slots), node.reduce, node.axes)
+
+
+def _stored_already(node: Contiguous) -> Node | None:  # contiguous(x) -> x, where x has memory of its own
+    return node.src if isinstance(node.src, (Input, Constant, Contiguous, RowWise)) else None
+
+
+def _by_itself(node: RowWise) -> Node | None:  # sort_by(x, x) -> sort(x)
+    if node.function is RowOp.SORT_BY and node.operands[0] is node.operands[1]:
+        return RowWise(RowOp.SORT, node.operands[:1], node.reverse)
+    return None
+
+
+def _gathered_number(node: Gather) -> Node | None:  # gather(number) -> number
+    number = _number(node.src)
+    return None if number is None or node.fill not in (None, number) else MapReduce(node.shape, (), number)
+
+
+RULES: Mapping[type[Node], tuple[Rule, ...]] = {
+    View: (_composed, _never, _number_everywhere, _chosen),
+    MapReduce: (_no_stop, _number_operand, _needed_operands, _identity_map),
+    Gather: (_gathered_number,),
+    Contiguous: (_stored_already,),
+    RowWise: (_by_itself,),
+}
+
+
+def verify_simplified(before: Graph, after: Graph) -> None:
+    """Raise VerificationError unless `after` is a valid graph with the interface of `before`, and cannot be simpler."""
+    verify_graph(after)
+    if after.inputs != before.inputs:
+        raise VerificationError("simplify changed the inputs of a graph")
+    for old, new in zip(before.outputs, after.outputs, strict=True):
+        if (old.shape, old.dtype) != (new.shape, new.dtype):
+            raise VerificationError(f"simplify made {new!r} of {old!r}")
+    if simplify(after).outputs != after.outputs:
+        raise VerificationError("simplifying a second time changes the graph")

@@ -1,0 +1,131 @@
+"""Results that take over the memory of inputs which the caller donates.
+
+    for i: out0[i] = in0[i] + in1[i]    ->    for i: out0[i] = out0[i] + in1[i]        (in0 lives in out0)
+
+An output of the same dtype and shape may live in such an input where no element is stored before its old value was read
+for the last time: no kernel after the one that stores the output reads the input, and in that one each iteration of the
+loops round the store and a load reads only elements that itself stores, in the store's own statement or before it.
+
+    for i { m = max over j of in0[i, j]; for j: out0[i, j] = in0[i, j]/m }         (row i is read, then stored)
+
+A scatter changes what an earlier kernel stored; if that is a copy of the input, nothing is left to copy.
+
+The input's buffer is replaced by the
+output's in all kernels, so two buffers never share memory, and later passes see a buffer that is read and then written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from harp.lower.loopir.loops import Buffer, For, If, Kernel, Load, Nest, Stmt, Store, parts, walk
+from harp.lower.loopir.nests import Renaming, is_plain, reads
+from harp.lower.schedule.build import Built
+from harp.lower.schedule.row_kernels import rows_in
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import Atom
+from harp.trace.scalar.dtypes import bool_
+
+
+def donate(built: Built, donated: Sequence[int]) -> Built:
+    """Each output in the first of the given inputs that it can live in; one that it is computed from is preferred."""
+    kernels, free = built.kernels, [*donated]
+    pairs: list[tuple[int, int]] = []
+    for number, target in enumerate(built.outputs):
+        stored = [k for k, kernel in enumerate(kernels) if target in _stored(kernel)]
+        if not stored:
+            continue
+        computed_from = _read(kernels[stored[0]])
+        for candidate in sorted(free, key=lambda k: built.inputs[k] not in computed_from):
+            source = built.inputs[candidate]
+            order = _reads_first(kernels, stored[0], source) if _fits(source, target) else None
+            if order is not None and _is_safe(kernels[stored[0]], source, target):
+                kernels = tuple(_replaced(kernel, source, target) for kernel in order)
+                free.remove(candidate)
+                pairs.append((candidate, number))
+                break
+    kept = tuple(kernel for kernel in kernels if not _does_nothing(kernel.body))
+    return attrs.evolve(built, kernels=kept, donated=tuple(pairs))
+
+
+def _fits(source: Buffer, target: Buffer) -> bool:
+    """Truth values stay where they are: the caller's may be any byte, and those of the program are 0 or 1."""
+    return source.dtype is target.dtype and source.dtype is not bool_ and source.shape == target.shape
+
+
+def _reads_first(kernels: Sequence[Kernel], place: int, source: Buffer) -> tuple[Kernel, ...] | None:
+    """The kernels, of which the one at `place` waits for all that read `source`, unless one of these waits for it."""
+    kernel = kernels[place]
+    last = max((k for k in range(place + 1, len(kernels)) if source in _read(kernels[k])), default=place)
+    between = kernels[place + 1 : last + 1]
+    stored, read = _stored(kernel), _read(kernel)
+    if any(stored & (_read(other) | _stored(other)) or read & _stored(other) for other in between):
+        return None
+    return (*kernels[:place], *between, kernel, *kernels[last + 1 :])
+
+
+def _is_safe(kernel: Kernel, source: Buffer, target: Buffer) -> bool:
+    return source not in _read(kernel) or _reads_only_what_it_stores(kernel.body, source, target)
+
+
+def _reads_only_what_it_stores(body: Stmt, source: Buffer, target: Buffer) -> bool:
+    """Whether every load of `source` is of elements of `target` that its iteration stores then, or later."""
+    if not is_plain(body) or any(isinstance(part, If) for part in walk(body)):
+        return False
+    order = list(_in_order(body, frozenset()))
+    places = [k for k, (store, _) in enumerate(order) if store.buffer is target]
+    if len(places) != 1:
+        return False
+    last, loops = order[places[0]]
+    # Each iteration stores an element of its own.
+    moving = [p.atom for p in last.index if p.constant is None]
+    if last.reduce is not None or len(moving) != len(loops) or set(moving) != loops:
+        return False
+    for place, (store, around) in enumerate(order):
+        for load in (load for load in reads(store) if load.buffer is source):
+            same = (p is q for p, q in zip(last.index, load.index, strict=True) if p.atom in around)
+            if place > places[0] or not all(same):
+                return False
+    return True
+
+
+def _in_order(s: Stmt, loops: frozenset[Atom]) -> Iterator[tuple[Store, frozenset[Atom]]]:
+    """The stores in order of execution, with the loops round them."""
+    if isinstance(s, Store):
+        yield s, loops
+    if isinstance(s, Nest):
+        loops |= {h.loop for h in s.heads if isinstance(h, For)}
+    for part in parts(s):
+        yield from _in_order(part, loops)
+
+
+def _stores(kernel: Kernel) -> Iterator[Store]:
+    return (part for part in walk(kernel.body) if isinstance(part, Store))
+
+
+def _stored(kernel: Kernel) -> set[Buffer]:
+    return {store.buffer for store in _stores(kernel)} | {row.target for row in rows_in(kernel.body)}
+
+
+def _read(kernel: Kernel) -> set[Buffer]:
+    return {load.buffer for load in reads(kernel.body)} | {
+        given for row in rows_in(kernel.body) for given in row.sources
+    }
+
+
+def _replaced(kernel: Kernel, source: Buffer, target: Buffer) -> Kernel:
+    """The kernel with one buffer in place of another."""
+    renaming = Renaming(Substitution({}), {source: (target, ())})
+    return Kernel(kernel.name, renaming.statement(kernel.body)) if source in _read(kernel) else kernel
+
+
+def _does_nothing(s: Stmt) -> bool:
+    """for i: out[i] = out[i]"""
+    if isinstance(s, Nest):
+        return _does_nothing(s.body)
+    value = s.value if isinstance(s, Store) else None
+    if not isinstance(s, Store) or not isinstance(value, Load) or s.reduce is not None or value.conditions:
+        return False
+    return value.buffer is s.buffer and value.index == s.index

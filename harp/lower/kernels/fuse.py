@@ -1,0 +1,309 @@
+"""Kernels that run over the same positions become one, and what only passes from one to the other stays inside.
+
+    for i, j: a[i, j] = f(x[i, j])     ->  for i, j { a[i, j] = f(x[i, j]); b[i, j] = g(a[i, j]) }
+    for i, j: b[i, j] = g(a[i, j])
+
+    for i { m = max over j of x[i, j]; a[i] = m }
+    for i { s = sum over j of exp(x[i, j] - a[i]); b[i] = s }
+    for i, j: y[i, j] = exp(x[i, j] - a[i])/b[i]
+        ->  for i { a = max of x[i, :]; b = sum of ...; for j: y[i, j] = ... }     (a row stays in cache)
+
+A kernel joins an earlier one under their common outer loops if each iteration reads, of what the earlier one stores,
+only what the same iteration stored. It joins where that saves a trip through memory: where it reads a buffer that the
+earlier one reads or stores. Kernels whose loops `harp.lower.tile` will interchange keep them for themselves; what joins
+those is elementwise work on their results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import attrs
+
+from harp.lower.cost_model import code_size, mentioned
+from harp.lower.loopir.effects import indices
+from harp.lower.loopir.loops import Alloc, Buffer, For, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loopir.nests import (
+    Numbers,
+    accumulations,
+    loads,
+    nest,
+    reads,
+    rebuilt,
+    renamed,
+    score,
+    sequence,
+    with_loops,
+)
+from harp.lower.loopir.products import is_contraction
+from harp.lower.reductions.interleave import is_running
+from harp.lower.schedule.build import Built, holds
+from harp.lower.schedule.row_kernels import rows_in
+from harp.trace.index.polynomial import Atom, Index, Indirect, indirect_in, of
+from harp.trace.scalar.expr import Expr, rewrite, select
+
+# How many kernels are looked at, backwards, for one to join.
+_LOOK_BACK = 8
+# Code, stored buffers and reductions of one kernel: registers and pages are few, and compilers not linear.
+_CODE, _STORES, _REDUCTIONS = 400, 8, 16
+
+
+def fuse(built: Built) -> Built:
+    """Join kernels, and drop the scratch buffers that are not needed any more."""
+    joined: list[_Candidate] = []
+    for kernel in built.kernels:
+        _add(joined, _Candidate(kernel))
+    users: dict[Buffer, list[int]] = {}
+    for number, candidate in enumerate(joined):
+        for buffer in candidate.stored | candidate.read:
+            users.setdefault(buffer, []).append(number)
+    kernels = [candidate.kernel for candidate in joined]
+    scratch: list[Buffer] = []
+    for buffer in built.scratch:
+        using = users.get(buffer, [])
+        kept = _kept_inside(kernels[using[0]].body, buffer) if len(using) == 1 else None
+        if kept is None:
+            scratch.append(buffer)
+        else:
+            kernels[using[0]] = kernels[using[0]].with_body(kept)
+    return attrs.evolve(built, kernels=tuple(kernels), scratch=tuple(scratch))
+
+
+def _add(joined: list[_Candidate], kernel: _Candidate) -> None:
+    """Append the kernel, or join it with the last one that it can follow without passing one that it reads."""
+    for place in range(len(joined) - 1, max(len(joined) - 1 - _LOOK_BACK, -1), -1):
+        found = _join(joined[place], kernel)
+        if found is not None:
+            joined[place] = _Candidate(found)
+            return
+        if kernel.read & joined[place].stored:
+            break
+    joined.append(kernel)
+
+
+# --- joining two kernels
+
+
+@attrs.frozen
+class Form:
+    """A kernel's parts: variables that are computed once, with the statements that fill them, and nested loops."""
+
+    variables: tuple[tuple[Buffer, Stmt], ...]
+    heads: tuple[For, ...]
+    body: Stmt
+
+
+class _Candidate:
+    """A kernel and what is asked of it again and again, each found once."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+
+    @cached_property
+    def form(self) -> Form:
+        return form_of(self.kernel.body)
+
+    @cached_property
+    def places(self) -> dict[Buffer, tuple[Index, ...]]:
+        """Where it stores: a kernel stores to a buffer at one place."""
+        return {s.buffer: s.index for s in _stores(self.kernel.body)}
+
+    @cached_property
+    def stored(self) -> set[Buffer]:
+        """The buffers outside the kernel that it stores to."""
+        stored = self.places.keys() | {row.target for row in rows_in(self.kernel.body)}
+        return {buffer for buffer in stored if buffer.space in (Space.OUTPUT, Space.SCRATCH)}
+
+    @cached_property
+    def loads(self) -> list[Load]:
+        return list(reads(self.form.body))
+
+    @cached_property
+    def read(self) -> set[Buffer]:
+        sources = {source for row in rows_in(self.kernel.body) for source in row.sources}
+        return sources | {load.buffer for load in reads(self.kernel.body)}
+
+    @cached_property
+    def filled_from(self) -> set[Buffer]:
+        """What is read before the loops."""
+        return {load.buffer for _, fill in self.form.variables for load in reads(fill)}
+
+    @cached_property
+    def code(self) -> int:
+        return sum(code_size(part.value) for part in _stores(self.kernel.body))
+
+    @cached_property
+    def reductions(self) -> int:
+        return sum(1 for _ in accumulations(self.kernel.body))
+
+    @cached_property
+    def interchanges(self) -> bool:
+        return _interchanges(self.kernel.body)
+
+    @cached_property
+    def is_scatter(self) -> bool:
+        return _is_scatter(self.kernel.body)
+
+    @cached_property
+    def has_rows(self) -> bool:
+        return any(True for _ in rows_in(self.kernel.body))
+
+
+def form_of(s: Stmt) -> Form:
+    """v = a; for i: b  ->  its parts"""
+    if isinstance(s, Alloc) and isinstance(s.body, Seq) and not isinstance(s.body.parts[-1], Store):
+        rest = form_of(s.body.parts[-1])
+        return attrs.evolve(rest, variables=((s.buffer, sequence(s.body.parts[:-1])), *rest.variables))
+    heads = tuple(h for h in s.heads if isinstance(h, For)) if isinstance(s, Nest) else ()
+    return Form((), heads, s.body if isinstance(s, Nest) else s)
+
+
+def whole(form: Form) -> Stmt:
+    """The parts as a statement again."""
+    result = nest(form.heads, form.body)
+    for buffer, fill in reversed(form.variables):
+        result = Alloc(buffer, sequence((fill, result)))
+    return result
+
+
+def _join(first: _Candidate, second: _Candidate) -> Kernel | None:
+    """Both in one, under as many common loops as can be. Kernels of rows stay alone."""
+    if first.has_rows or second.has_rows:
+        return None
+    a, b = first.form, second.form
+    depth = 0
+    while depth < min(len(a.heads), len(b.heads)) and a.heads[depth].loop.extent is b.heads[depth].loop.extent:
+        depth += 1
+    while depth and not _stays_in_iteration(first, second, depth):
+        depth -= 1
+    if not depth or not _is_worth_it(first, second, depth):
+        return None
+    numbers = Numbers(first.kernel)
+    places: dict[Atom, Index] = {q.loop: of(p.loop) for p, q in zip(a.heads[:depth], b.heads[:depth], strict=True)}
+    more = with_loops(numbers, nest(b.heads[depth:], b.body), places)
+    variables = (*a.variables, *((v, with_loops(numbers, f, {})) for v, f in b.variables))
+    heads = tuple(
+        For(p.loop, LoopKind.ORDERED if LoopKind.ORDERED in (p.kind, q.kind) else p.kind)
+        for p, q in zip(a.heads[:depth], b.heads[:depth], strict=True)
+    )
+    body = whole(Form(variables, heads, _then(nest(a.heads[depth:], a.body), more)))
+    name = "_".join(dict.fromkeys(f"{first.kernel.name}_{second.kernel.name}".split("_")))
+    return Kernel(name, body)
+
+
+def _then(s: Stmt, more: Stmt) -> Stmt:
+    """One after the other; a store goes next to the last store of what it follows."""
+    if isinstance(s, Alloc) and isinstance(more, Store):
+        return Alloc(s.buffer, _then(s.body, more))
+    return sequence((s, more))
+
+
+def _stays_in_iteration(first: _Candidate, second: _Candidate, depth: int) -> bool:
+    """Whether each iteration of the common loops reads, of what `first` stores, what the same iteration stores."""
+    if second.filled_from & first.places.keys():
+        return False
+    common = list(zip(first.form.heads[:depth], second.form.heads, strict=False))
+    for load in second.loads:
+        index = first.places.get(load.buffer)
+        if index is None:
+            continue
+        for a, b in common:
+            if not any(p is of(a.loop) and q is of(b.loop) for p, q in zip(index, load.index, strict=True)):
+                return False
+    return True
+
+
+def _is_worth_it(first: _Candidate, second: _Candidate, depth: int) -> bool:
+    follows = bool(first.stored & second.read)
+    shares = follows or bool(first.read & second.read)
+    fits = len(first.stored | second.stored) <= _STORES and first.code + second.code <= _CODE
+    if not (shares and fits and first.reductions + second.reductions <= _REDUCTIONS):
+        return False
+    if second.interchanges or first.is_scatter or second.is_scatter:
+        return False
+    if first.interchanges:
+        return follows and not second.reductions and depth == len(first.form.heads) == len(second.form.heads)
+    return True
+
+
+def _interchanges(s: Stmt) -> bool:
+    """Whether the outer loops change places with the reductions inside them."""
+    form = form_of(s)
+    if is_contraction(nest(form.heads, form.body)) or is_running(form.body):
+        return True
+    accesses = [load for _, store in accumulations(form.body) for load in loads(store.value)]
+    return bool(form.heads) and bool(accesses) and score(accesses, form.heads[-1].loop) > 0
+
+
+# --- what a statement reads and stores
+
+
+def _stores(s: Stmt) -> Iterator[Store]:
+    return (part for part in walk(s) if isinstance(part, Store))
+
+
+def _is_scatter(s: Stmt) -> bool:
+    """Whether it stores at places that are data: several iterations may meet in an element, also of what was there."""
+    return any(indirect_in(p) for store in _stores(s) for p in store.index)
+
+
+# --- scratch that nobody else needs
+
+
+def _own_axes(body: Stmt, buffer: Buffer) -> int:
+    """Over how many leading axes each iteration of the outer loops has a part of the buffer for itself; 0 if not."""
+    accesses = [load for load in reads(body) if load.buffer is buffer]
+    stored = [s.index for s in _stores(body) if s.buffer is buffer]
+    outside = {head.loop for head in form_of(body).heads}
+    if len(stored) != 1:
+        return 0
+    (index,) = stored
+    own = 0
+    while own < len(index) and mentioned(index[own]) <= outside and all(a.index[own] is index[own] for a in accesses):
+        own += 1
+    if {loop for p in index[:own] for loop in mentioned(p)} != outside:
+        return 0  # several iterations share what is stored
+    # Conditions on a variable are all evaluated; one that reads an index array may be only where those before it hold.
+    asks = own == len(index) and any(indirect_in(c) for load in accesses for c in load.conditions)
+    return 0 if asks else own
+
+
+def _kept_inside(body: Stmt, buffer: Buffer) -> Stmt | None:
+    """What each iteration has for itself needs no other memory. None if it has not, or if the loops change places then.
+
+    for i { a[i] = v; b[i] = f(a[i]) }  ->  for i { a = v; b[i] = f(a) }
+    for i { for j: a[i, j] = v; for j: b[i, j] = f(a[i, j]) }  ->  for i { for j: a[j] = v; for j: b[i, j] = f(a[j]) }
+    """
+    axes = _own_axes(body, buffer)
+    if not axes:
+        return None
+    shape = buffer.shape[axes:]
+    kept = Buffer(buffer.name, buffer.dtype, shape, Space.THREAD if shape else Space.REG)
+
+    def value(e: Expr) -> Expr:
+        if not isinstance(e, Load) or e.buffer is not buffer:
+            return e
+        if e.fill is None or shape:
+            return Load(kept, e.index[axes:], e.conditions, e.fill)
+        return select(holds(e.conditions), Load(kept, ()), e.fill)  # a variable can be read everywhere
+
+    def statement(s: Stmt) -> Stmt:
+        if isinstance(s, Store):
+            (result,) = rewrite((s.value,), value)
+            return Store(kept, s.index[axes:], result) if s.buffer is buffer else attrs.evolve(s, value=result)
+        return rebuilt(s, statement)
+
+    form = form_of(body)
+    indirects = {
+        indirect
+        for part in walk(body)
+        for p in indices(part)
+        for indirect in indirect_in(p)
+        if buffer == indirect.array
+    }
+    inner: dict[Atom, Index] = {
+        indirect: of(Indirect(kept, indirect.at[axes:], indirect.size, indirect.misses)) for indirect in indirects
+    }
+    inside = Alloc(kept, statement(renamed(form.body, inner)))
+    return None if shape and _interchanges(nest(form.heads, inside)) else whole(attrs.evolve(form, body=inside))

@@ -1,0 +1,288 @@
+"""Kernels become functions of their buffers and sizes, and kernels that are equal become one.
+
+    for i < s3: mem1[i] = exp(in0[i])       ->      kernel map(in0: f32[s0], out0: f32[s0]):
+    for i < s5: out0[i] = exp(mem0[i])                  for i0 < s0: out0[i0] = exp(in0[i0])
+                                                    map(in0, mem1; s3)
+                                                    map(mem0, out0; s5)
+
+Buffers, sizes and loops are renumbered by first use, so that two kernels are equal if their texts are. Of a buffer that
+a kernel uses at numbers along the first axes only, it is given the part: so steps of a loop that Python has unrolled
+are one kernel, whichever row of an array each of them reads.
+
+    for i < s3: mem1[i] = in0[7, i]         ->      map(in0[7], mem1; s3)
+
+All that comes after works once for each distinct kernel: the passes over loops, printing, the C compiler. A layer that
+is repeated, or that the gradient computes again, costs what one of them does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+import attrs
+
+from harp.lower.loopir.effects import effects, head_indices, indices, symbols_of
+from harp.lower.loopir.effects import loads as all_loads
+from harp.lower.loopir.loops import (
+    MEMORY,
+    Alloc,
+    Buffer,
+    Digits,
+    For,
+    Head,
+    If,
+    Kernel,
+    Load,
+    Nest,
+    Row,
+    Space,
+    Stmt,
+    Store,
+    parts,
+    walk,
+)
+from harp.lower.loopir.nests import Renaming, rebuilt
+from harp.lower.loopir.program import Call, Subarray
+from harp.lower.schedule.build import Built
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import Atom, FloorDiv, Index, Indirect, Loop, Relu, Symbol, indirect_in, of
+from harp.trace.scalar.dtypes import bool_
+from harp.trace.scalar.expr import Apply, Const, Expr, Position, rewrite
+from harp.trace.scalar.expr import walk as walk_expr
+
+# How the parameters of a kernel are called.
+_STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
+# Parts of one buffer that a kernel is given at most.
+_PARTS = 8
+
+
+def outline(built: Built) -> Built:
+    """Distinct kernels, and a call for each kernel that there was."""
+    numbers: dict[str, int] = {}
+    kernels: list[Kernel] = []
+    calls: list[Call] = []
+    for kernel in built.kernels:
+        body, parts = _over_parts(kernel.body)
+        form = _Form(kernel.with_body(body))
+        number = numbers.setdefault(form.text, len(kernels))
+        if number == len(kernels):
+            kernels.append(form.kernel())
+        given = [parts.get(buffer, Subarray(buffer)) for buffer in form.buffers]
+        at = tuple(argument.at for argument in given) if parts else ()
+        calls.append(Call(number, tuple(argument.buffer for argument in given), tuple(map(of, form.sizes)), at))
+    return attrs.evolve(built, kernels=tuple(kernels), calls=tuple(calls))
+
+
+def _over_parts(body: Stmt) -> tuple[Stmt, dict[Buffer, Subarray]]:
+    """The statement over parts of buffers where it can be, and what they are parts of."""
+    at: dict[Buffer, dict[tuple[Index, ...], None]] = {}
+    whole: set[Buffer] = set()
+    written: set[Buffer] = set()
+    for s in walk(body):
+        for load in all_loads(s):
+            at.setdefault(load.buffer, {})[load.index] = None
+            if load.conditions:  # it may be asked for a part that is not there
+                whole.add(load.buffer)
+        heads = [p for h in s.heads for p in head_indices(h)] if isinstance(s, Nest) else []
+        whole |= {
+            indirect.array
+            for p in (*indices(s), *heads)
+            for indirect in indirect_in(p)
+            if isinstance(indirect.array, Buffer)
+        }
+        if isinstance(s, Store):
+            at.setdefault(s.buffer, {})[s.index] = None
+            written.add(s.buffer)
+        elif isinstance(s, Row):
+            whole |= {s.target, *s.sources, *((s.work,) if s.work is not None else ())}
+    places: dict[Buffer, int] = {}
+    parts: dict[tuple[Buffer, tuple[Index, ...]], Buffer] = {}
+    for buffer, found in at.items():
+        first = min(map(_numbers_first, found))
+        rows = list(dict.fromkeys(index[:first] for index in found))
+        if (
+            first
+            and buffer.space in MEMORY
+            and buffer not in whole
+            and len(rows) <= (1 if buffer in written else _PARTS)
+        ):
+            places[buffer] = first
+            for row in rows:
+                parts[buffer, row] = Buffer(buffer.name, buffer.dtype, buffer.shape[first:], buffer.space)
+
+    def place(buffer: Buffer, index: tuple[Index, ...]) -> tuple[Buffer, tuple[Index, ...]]:
+        first = places.get(buffer, 0)
+        return (parts[buffer, index[:first]], index[first:]) if first else (buffer, index)
+
+    def leaf(e: Expr) -> Expr:
+        return Load(*place(e.buffer, e.index)) if isinstance(e, Load) and e.buffer in places else e
+
+    def statement(s: Stmt) -> Stmt:
+        if isinstance(s, Store):
+            return Store(*place(s.buffer, s.index), rewrite((s.value,), leaf)[0], s.reduce)
+        return rebuilt(s, statement)
+
+    return (statement(body) if places else body), {part: Subarray(b, row) for (b, row), part in parts.items()}
+
+
+def _numbers_first(index: tuple[Index, ...]) -> int:
+    """How many indices at the start are numbers."""
+    return next((k for k, p in enumerate(index) if p.constant is None), len(index))
+
+
+class _Form:
+    """A kernel with buffers, sizes and loops numbered by first use: its text, and what the numbers stand for.
+
+    Index expressions are renamed before they are printed, for their canonical form follows the numbers:
+    max(n - m, 0) is n - m + max(m - n, 0), and which of the two it is depends on whether n comes before m.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.given = kernel
+        used = effects(kernel.body)
+        self.buffers = used.touched
+        self.sizes = symbols_of(kernel.body, self.buffers)
+        self._places: dict[Atom, Index] = {size: of(Symbol(0, k, f"s{k}")) for k, size in enumerate(self.sizes)}
+        self._arrays: dict[Buffer, tuple[Buffer, tuple[Index, ...]]] = {}
+        names = {space: map(f"{stem}{{}}".format, count()) for space, stem in _STEMS.items()}
+        shapes = Substitution(dict(self._places))
+        for buffer in self.buffers:
+            space = self._space(buffer, buffer in used.writes)
+            self._arrays[buffer] = Buffer(next(names[space]), buffer.dtype, shapes.each(buffer.shape), space), ()
+        # Loops and variables are added where they are met, which is before they are used.
+        self._renaming = Renaming(Substitution(self._places), self._arrays)
+        self._indices: dict[Index, str] = {}
+        self._loops, self._locals = count(), count()
+        lines = [self._declared(self._arrays[buffer][0]) for buffer in self.buffers]
+        self.text = "\n".join((*lines, *self._statement(kernel.body)))
+
+    @staticmethod
+    def _space(buffer: Buffer, is_written: bool) -> Space:
+        """Where an array lives makes no difference, but that a caller's truth values may be any bytes."""
+        if is_written:
+            return Space.OUTPUT
+        return Space.SCRATCH if buffer.dtype is bool_ and buffer.space is not Space.INPUT else Space.INPUT
+
+    # --- the text
+
+    def _declared(self, new: Buffer) -> str:
+        return f"{new.space.value} {new.name} {new.dtype}[{', '.join(map(self._text, new.shape))}]"
+
+    def _place(self, buffer: Buffer, indices: Sequence[Index]) -> str:
+        return f"{self._arrays[buffer][0].name}{self._list(indices)}"
+
+    def _list(self, indices: Sequence[Index]) -> str:
+        return f"[{', '.join(map(self._index, indices))}]"
+
+    def _index(self, p: Index) -> str:
+        return self._text(self._renaming.indices(p))
+
+    def _text(self, p: Index) -> str:
+        """An index expression that has been renamed."""
+        found = self._indices.get(p)
+        if found is None:
+            terms = ("*".join([str(c), *sorted(map(self._atom, m))]) for m, c in p.terms)
+            found = self._indices[p] = f"({' + '.join(sorted(terms))})"
+        return found
+
+    def _atom(self, atom: Atom) -> str:
+        if isinstance(atom, FloorDiv):
+            return f"{self._text(atom.num)}//{self._text(atom.den)}"
+        if isinstance(atom, Relu):
+            return f"relu{self._text(atom.arg)}"
+        if isinstance(atom, Indirect):
+            at = ", ".join(map(self._text, atom.at))
+            return f"indirect{atom.misses} {atom.array.name}[{at}] of {self._text(atom.size)}"
+        assert isinstance(atom, (Loop, Symbol))
+        return repr(atom)
+
+    def _loop(self, old: Loop) -> str:
+        """A loop where it begins: its extent and its number."""
+        extent = self._renaming.indices(old.extent)
+        if old not in self._places:
+            self._places[old] = of(Loop(next(self._loops), extent))
+        return f"{self._text(extent)} {self._places[old]}"
+
+    def _statement(self, s: Stmt) -> Iterator[str]:
+        if isinstance(s, Nest):
+            yield from map(self._head, s.heads)
+        elif isinstance(s, Alloc):
+            shape = self._renaming.indices.each(s.buffer.shape)
+            local = Buffer(f"v{next(self._locals)}", s.buffer.dtype, shape, s.buffer.space)
+            self._arrays[s.buffer] = local, ()
+            yield self._declared(local)
+        elif isinstance(s, Store):
+            yield from self._value(s.value)
+            yield f"store {s.reduce.name if s.reduce else ''} {self._place(s.buffer, s.index)}"
+        elif isinstance(s, Row):
+            lane = self._loop(s.lane)
+            sources = " ".join(self._arrays[source][0].name for source in s.sources)
+            work = self._arrays[s.work][0].name if s.work is not None else ""
+            target = self._place(s.target, s.index)
+            yield f"row {s.function.value} {s.reverse} {target} {lane} from {sources} by {work}"
+        elif isinstance(s, If):
+            yield f"if {self._list(s.conditions)} else {s.no is not None}"
+        inside = parts(s)
+        yield f"{type(s).__name__} {len(inside)}"
+        for part in inside:
+            yield from self._statement(part)
+
+    def _head(self, head: Head) -> str:
+        if isinstance(head, For):
+            return f"for {head.kind.value} {self._loop(head.loop)}"
+        assert isinstance(head, Digits), "passes make other heads later"
+        return f"digits {self._index(head.flat)} [{', '.join(map(self._loop, head.loops))}]"
+
+    def _value(self, value: Expr) -> Iterator[str]:
+        """A line for each node, which names its operands by their lines."""
+        numbers: dict[Expr, int] = {}
+        for e in walk_expr((value,)):
+            numbers[e] = len(numbers)
+            if isinstance(e, Load):
+                fill = e.fill.bits.hex() if e.fill is not None else ""  # bits, for not all NaNs are the same
+                yield f"load {self._place(e.buffer, e.index)} if {self._list(e.conditions)} {fill}"
+            elif isinstance(e, Position):
+                yield f"position {self._index(e.index)}"
+            elif isinstance(e, Const):
+                yield f"const {e.dtype} {e.bits.hex()}"
+            else:
+                assert isinstance(e, Apply)
+                yield f"{e.op.name} {e.dtype} {[numbers[a] for a in e.operands]}"
+
+    # --- the kernel
+
+    def kernel(self) -> Kernel:
+        """The kernel over the numbered buffers, sizes and loops."""
+        buffers = tuple(self._arrays[buffer][0] for buffer in self.buffers)
+        sizes = tuple(Symbol(0, k, f"s{k}") for k in range(len(self.sizes)))
+        return Kernel(self.given.name, self._renamed(self.given.body), buffers, sizes)
+
+    def _renamed(self, s: Stmt) -> Stmt:
+        if isinstance(s, Nest):
+            return Nest(tuple(map(self._renamed_head, s.heads)), self._renamed(s.body))
+        if isinstance(s, Alloc):
+            return Alloc(self._arrays[s.buffer][0], self._renamed(s.body))
+        if isinstance(s, Store):
+            return self._renaming.statement(s)
+        if isinstance(s, Row):
+            row = self._renaming.statement(s)
+            assert isinstance(row, Row)
+            lane = self._renamed_loop(s.lane)
+            work = self._arrays[s.work][0] if s.work is not None else None
+            return attrs.evolve(row, index=(*row.at, row.start + of(lane)), lane=lane, work=work)
+        if isinstance(s, If):
+            no = self._renamed(s.no) if s.no is not None else None
+            return If(self._renaming.indices.each(s.conditions), self._renamed(s.yes), no)
+        return rebuilt(s, self._renamed)
+
+    def _renamed_head(self, head: Head) -> Head:
+        if isinstance(head, For):
+            return For(self._renamed_loop(head.loop), head.kind)
+        assert isinstance(head, Digits)
+        return Digits(tuple(map(self._renamed_loop, head.loops)), self._renaming.indices(head.flat))
+
+    def _renamed_loop(self, old: Loop) -> Loop:
+        new = self._places[old].atom
+        assert isinstance(new, Loop)
+        return new

@@ -1,0 +1,181 @@
+"""Dependence: whether the iterations of a parallel loop touch different elements of what they store to.
+
+A store that does not depend on the loop at all is an error. That two iterations never meet is proved where one axis of
+every access is `slope*loop + inner + outer`, with `0 <= inner < slope` for all that varies inside and the same `outer`,
+or everywhere `slope*loop - inner + outer`; numbers may be parts of `inner`, as of 2*i and 2*i + 1. Or where that holds
+for all digits of the loop, one after the other. What is neither is reported as unproven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from harp.lower.loopir.effects import head_names, loads
+from harp.lower.loopir.loops import (
+    Alloc,
+    Buffer,
+    Digits,
+    For,
+    Head,
+    If,
+    Let,
+    Nest,
+    Row,
+    Space,
+    Stmt,
+    Store,
+    offset,
+    parts,
+    walk,
+)
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import ONE, ZERO, Atom, Index, Loop, from_terms, of, split_linear, value_atoms
+
+
+class ElementAccess(NamedTuple):
+    """An element that is read or stored where all conditions are >= 0."""
+
+    buffer: Buffer
+    at: tuple[Index, ...]
+    conditions: tuple[Index, ...] = ()
+
+
+class Report(NamedTuple):
+    """Certain races, and what could not be decided."""
+
+    errors: list[str]
+    unproven: list[str]
+
+
+def check_parallel(head: For, inner: Sequence[Head], body: Stmt, lets: Mapping[Atom, Index]) -> Report:
+    """`head` is parallel, `inner` are the heads behind it; `lets` are the derived sizes known outside."""
+    heads = [*inner, *(h for s in walk(body) if isinstance(s, Nest) for h in s.heads)]
+    known = dict(lets)
+    for let in (h for h in heads if isinstance(h, Let)):
+        known[let.symbol] = Substitution(known)(let.index)
+    expand = Substitution(known)
+    loop = expand(of(head.loop)).atom
+    if loop is None:  # of one iteration, as the derived sizes show
+        return Report([], [])
+    names = [name for h in heads for name in head_names(h)]
+    names += [row.lane for row in walk(body) if isinstance(row, Row)]
+    inside = {a for name in names if (a := expand(of(name)).atom) is not None}
+    digits = [h for h in heads if isinstance(h, Digits)]
+    groups = [[loop], *(_digit_loops(d, expand) for d in digits if expand(d.flat).atom is loop)]
+    report = Report([], [])
+    accesses = [ElementAccess(a.buffer, expand.each(a.at), expand.each(a.conditions)) for a in _accesses(body)]
+    depends = _dependents(loop, digits, expand)
+    for buffer in _shared_stores(body):
+        mine = [a for a in accesses if a.buffer is buffer]
+        fixed = [a for a in mine if not any(v in depends for p in a.at for v in value_atoms(p))]
+        if fixed:
+            at = ", ".join(map(repr, fixed[0].at))
+            report.errors.append(f"all iterations of parallel {head.loop} meet at {buffer.name}[{at}]")
+        elif not any(_all_apart(mine, group, inside) for group in groups):
+            report.unproven.append(f"parallel {head.loop}: that its iterations stay apart in {buffer.name}")
+    return report
+
+
+def _digit_loops(digits: Digits, expand: Substitution) -> list[Atom]:
+    found = [expand(of(loop)).atom for loop in digits.loops if expand(loop.extent) is not ONE]
+    return [atom for atom in found if atom is not None]
+
+
+def _dependents(loop: Atom, digits: Sequence[Digits], expand: Substitution) -> set[Atom]:
+    """The loop and all digits that follow from it."""
+    found = {loop}
+    for d in digits:
+        if any(a in found for a in value_atoms(expand(d.flat))):
+            found |= set(_digit_loops(d, expand))
+    return found
+
+
+def _accesses(s: Stmt, conditions: tuple[Index, ...] = ()) -> Iterator[ElementAccess]:
+    if isinstance(s, Store):
+        yield ElementAccess(s.buffer, s.index, conditions)
+    elif isinstance(s, Row):  # it reads rows of the same numbers
+        yield ElementAccess(s.target, s.index, conditions)
+        yield from (ElementAccess(source, (*s.at_of(source), of(s.lane)), conditions) for source in s.sources)
+    for load in loads(s):
+        yield ElementAccess(load.buffer, load.index, conditions)
+    for part in parts(s):
+        more = s.conditions if isinstance(s, If) and part is s.yes else ()
+        yield from _accesses(part, (*conditions, *more))
+
+
+def _shared_stores(body: Stmt) -> list[Buffer]:
+    """The buffers stored to that all iterations share."""
+    own = {s.buffer for s in walk(body) if isinstance(s, Alloc)}
+    stored = {s.buffer: None for s in walk(body) if isinstance(s, Store)}
+    stored |= {s.target: None for s in walk(body) if isinstance(s, Row)}
+    return [b for b in stored if b not in own and b.space is not Space.THREAD]
+
+
+def _all_apart(accesses: Sequence[ElementAccess], atoms: Sequence[Atom], inside: set[Atom]) -> bool:
+    """Whether the accesses of iterations that differ in any of the digits differ.
+
+    Where a digit differs for which that is known, that is enough: for the others it is the same.
+    """
+    left = list(atoms)
+    while left:
+        found = next((atom for atom in left if _apart(accesses, atom, inside)), None)
+        if found is None:
+            return False
+        left.remove(found)
+        inside = inside - {found}
+    return True
+
+
+def _apart(accesses: Sequence[ElementAccess], atom: Atom, inside: set[Atom]) -> bool:
+    """Whether the accesses of iterations with different values of `atom` differ along one axis, or in memory."""
+    others = inside - {atom}
+    places = [((*a.at, offset(a.buffer, a.at)), a.conditions) for a in accesses]
+    for axis in range(len(places[0][0])):
+        if _are_one_lane([(place[axis], conditions) for place, conditions in places], atom, others):
+            return True
+    return False
+
+
+def _are_one_lane(places: Sequence[tuple[Index, tuple[Index, ...]]], atom: Atom, inside: set[Atom]) -> bool:
+    """Whether all are in `slope` elements that belong to one iteration: 2*i and 2*i + 1 are."""
+    lanes = [_lane(p, atom, inside, conditions) for p, conditions in places]
+    if lanes[0] is None or len(set(lanes)) == 1:
+        return lanes[0] is not None
+    slope, outer, sign = lanes[0]
+    shifts = [None if lane is None else (lane[1] - outer).constant for lane in lanes]
+    known = [shift for shift in shifts if shift is not None]
+    if len(known) < len(shifts):
+        return False
+    start = outer + min(known)
+    shifted = {_lane(p, atom, inside, conditions, start) for p, conditions in places}
+    return sign == 1 and shifted == {(slope, start, sign)}
+
+
+def _lane(
+    p: Index, atom: Atom, inside: set[Atom], conditions: tuple[Index, ...], start: Index | None = None
+) -> tuple[Index, Index, int] | None:
+    """(slope, outer, sign) of `slope*atom + sign*inner + outer` with `0 <= inner < slope`, if `p` is of this form where
+    the conditions hold. With `start` as `outer`, what else does not vary is a part of `inner`."""
+    parts = split_linear(p, atom)
+    if parts is None:
+        return None
+    slope, rest = parts
+    varying = from_terms({m: c for m, c in rest.terms if _varies(m, inside)}) if start is None else rest - start
+    if _varies([a for m, _ in slope.terms for a in m], inside):
+        return None
+    for sign in (1, -1):
+        inner = varying * sign
+        room = slope - 1 - inner
+        if nonnegative(inner) and any(nonnegative(room - c) for c in (ZERO, *conditions)):
+            return slope, rest - varying, sign
+    return None
+
+
+def _varies(atoms: Sequence[Atom], inside: set[Atom]) -> bool:
+    return any(v in inside for a in atoms for v in (a, *_below(a)))
+
+
+def _below(atom: Atom) -> Iterator[Atom]:
+    return iter(()) if isinstance(atom, Loop) else value_atoms(of(atom))

@@ -1,0 +1,171 @@
+"""The effects of statements, and what they mention: index expressions, values, buffers read and written, and sizes and
+loops from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from harp.lower.loopir.loops import (
+    Alloc,
+    Buffer,
+    Digits,
+    For,
+    Head,
+    If,
+    Let,
+    Load,
+    Nest,
+    Row,
+    Stmt,
+    Store,
+    indirect_loads,
+    parts,
+    walk,
+)
+from harp.trace.index.polynomial import Index, Loop, Symbol, symbols_in, value_atoms
+from harp.trace.scalar import expr
+from harp.trace.scalar.expr import Position
+
+Name = Loop | Symbol
+
+
+class Effects(NamedTuple):
+    """Buffers by first use; `touched` are all of them. What is allocated inside is left out."""
+
+    touched: tuple[Buffer, ...]
+    reads: frozenset[Buffer]
+    writes: frozenset[Buffer]
+
+
+def loads(stmt: Stmt) -> Iterator[Load]:
+    """The loads that this statement itself does, those in index expressions included."""
+    if isinstance(stmt, Store):
+        yield from indirect_loads(stmt.index)
+        yield from value_loads(stmt.value)
+    elif isinstance(stmt, If):
+        yield from _tests(stmt.conditions)
+    elif isinstance(stmt, Nest):
+        yield from indirect_loads(head.index for head in stmt.heads if isinstance(head, Let))
+
+
+@lru_cache(maxsize=1 << 12)
+def value_loads(value: expr.Expr) -> tuple[Load, ...]:
+    """The loads of a value, those in index expressions included."""
+    found: list[Load] = []
+    for x in expr.walk((value,)):
+        if isinstance(x, Load):
+            found += (x, *indirect_loads(x.index, x.conditions), *_tests(x.conditions))
+        elif isinstance(x, Position):
+            found += indirect_loads((x.index,))
+    return tuple(found)
+
+
+def _tests(conditions: Sequence[Index]) -> Iterator[Load]:
+    """The loads in conditions, each of which is evaluated where those before it hold."""
+    for number, condition in enumerate(conditions):
+        yield from indirect_loads((condition,), tuple(conditions[:number]))
+
+
+def head_indices(head: Head) -> tuple[Index, ...]:
+    """The index expressions that a head evaluates."""
+    if isinstance(head, For):
+        return (head.loop.extent,)
+    if isinstance(head, Let):
+        return (head.index, *(p for load in indirect_loads((head.index,)) for p in _strided(load.buffer)))
+    assert isinstance(head, Digits)
+    return (head.flat, *(loop.extent for loop in head.loops))
+
+
+def head_names(head: Head) -> tuple[Name, ...]:
+    """The names that a head binds."""
+    if isinstance(head, For):
+        return (head.loop,)
+    if isinstance(head, Let):
+        return (head.symbol,)
+    assert isinstance(head, Digits)
+    return head.loops
+
+
+def _strided(buffer: Buffer) -> tuple[Index, ...]:
+    return buffer.shape[1:]
+
+
+def indices(stmt: Stmt) -> Iterator[Index]:
+    """The index expressions that this statement itself evaluates, those of its heads left out."""
+    for load in () if isinstance(stmt, Nest) else loads(stmt):
+        yield from (*load.index, *load.conditions, *_strided(load.buffer))
+    if isinstance(stmt, Store):
+        yield from (*stmt.index, *_strided(stmt.buffer))
+        yield from (x.index for x in expr.walk((stmt.value,)) if isinstance(x, Position))
+    elif isinstance(stmt, Row):
+        yield from (*stmt.at, stmt.start, stmt.lane.extent)
+        for buffer in (stmt.target, *stmt.sources):
+            yield from _strided(buffer)
+            yield buffer.shape[-1]
+    elif isinstance(stmt, If):
+        yield from stmt.conditions
+    elif isinstance(stmt, Alloc):
+        yield from stmt.buffer.shape
+
+
+def effects(stmt: Stmt) -> Effects:
+    """Every buffer from outside that the statement touches, and how."""
+    touched: dict[Buffer, None] = {}
+    reads: set[Buffer] = set()
+    writes: set[Buffer] = set()
+    inner: set[Buffer] = set()
+    for part in walk(stmt):
+        read = {load.buffer: None for load in loads(part)}
+        written: dict[Buffer, None] = {}
+        if isinstance(part, Alloc):
+            inner.add(part.buffer)
+        elif isinstance(part, Store):
+            written[part.buffer] = None
+            if part.reduce is not None:
+                read[part.buffer] = None
+        elif isinstance(part, Row):
+            read |= dict.fromkeys(part.sources)
+            written |= dict.fromkeys((part.target,) if part.work is None else (part.target, part.work))
+        touched |= read | written
+        reads.update(read)
+        writes.update(written)
+    outside = tuple(b for b in touched if b not in inner)
+    return Effects(outside, frozenset(reads - inner), frozenset(writes - inner))
+
+
+def symbols_of(stmt: Stmt, buffers: Sequence[Buffer]) -> tuple[Symbol, ...]:
+    """The sizes that a statement over these buffers needs: extents, other sizes in their shapes, and the rest."""
+    extents = [extent for buffer in buffers for extent in buffer.shape]
+    found = {p.atom: None for p in extents if isinstance(p.atom, Symbol)}
+    for extent in extents:
+        found |= dict.fromkeys(sorted(symbols_in(extent), key=lambda s: s.number))
+    found |= {name: None for name in free_names(stmt) if isinstance(name, Symbol)}
+    return tuple(found)
+
+
+def free_names(stmt: Stmt) -> tuple[Name, ...]:
+    """The sizes and loops that a statement evaluates and does not bind, in order of first use."""
+    names: dict[Name, None] = {}
+    _free(stmt, frozenset(), names)
+    return tuple(names)
+
+
+def _free(stmt: Stmt, bound: frozenset[Name], found: dict[Name, None]) -> None:
+    """Collect the names that `stmt` evaluates and does not bind."""
+
+    def add(p: Index) -> None:
+        for atom in value_atoms(p):
+            if isinstance(atom, (Loop, Symbol)) and atom not in bound:
+                found[atom] = None
+
+    if isinstance(stmt, Nest):
+        for head in stmt.heads:
+            for p in head_indices(head):
+                add(p)
+            bound |= frozenset(head_names(head))
+    for p in indices(stmt):
+        add(p)
+    for part in parts(stmt):
+        _free(part, bound, found)

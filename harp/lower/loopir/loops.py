@@ -1,0 +1,343 @@
+"""The loop IR: what a kernel does, as nested loops over buffers. Every pass of `harp.lower` after `build` rewrites it.
+
+    value = Expr of `harp.trace.scalar.expr` over the leaves Const, Position and
+            Load(buffer, index, conditions, fill)   the element at `index` where all conditions are >= 0, else `fill`
+    head  = For(loop, kind)                 loop 0 <= i < extent; kind: one of `LoopKind`
+          | Let(symbol, index)              names an index expression: printed once, expanded only in proofs
+          | Digits(loops, flat)             mixed-radix digits of `flat`, last fastest; each loop's extent is its radix
+    stmt  = Nest(heads, body)               heads from the outside in
+          | Seq(parts)
+          | Store(buffer, index, value, reduce)      plain store, or buffer[index] = reduce(buffer[index], value)
+          | Row(function, target, index, lane, sources)   a function of `harp.trace.graph.row_functions` on whole rows
+          of buffers
+          | If(conditions, yes, no)         all conditions >= 0
+          | Alloc(buffer, body)             a buffer of space reg, tile or thread that lives in `body`
+          | LibraryCall(routine, lanes, loops, operands)    a function of the library does what its loops say
+
+Indices have one entry for each axis of the buffer; strides are row-major and derived from the buffer's shape, so
+products of composite sizes are never expanded, except where the offset in memory is simpler (`flat`). A `Loop` atom's
+`axis` is its number, unique within a kernel. An `Indirect` atom is a load of its own, of an integer from the buffer
+that is its array.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import attrs
+
+from harp.trace.graph.row_functions import RowOp
+from harp.trace.index.polynomial import (
+    ONE,
+    ZERO,
+    Atom,
+    FloorDiv,
+    Index,
+    Loop,
+    Symbol,
+    indirect_in,
+    of,
+    product,
+    value_atoms,
+)
+from harp.trace.scalar.dtypes import DType
+from harp.trace.scalar.expr import Const, Expr, apply, const
+from harp.trace.scalar.ops import Op, Reduce
+
+
+class Space(enum.Enum):
+    """Where a buffer lives."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    SCRATCH = "scratch"
+    THREAD = "thread"
+    TILE = "tile"
+    REG = "reg"
+
+
+# Arrays of the whole program, unlike what belongs to a thread or a kernel.
+MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
+
+
+class LoopKind(enum.Enum):
+    """How a loop runs. An ordered one carries a variable: an iteration reads what the one before it left there. A
+    search lowers elements to its position, and may end as soon as none is above it
+    (`harp.lower.reductions.early_exit`)."""
+
+    SERIAL = "serial"
+    ORDERED = "ordered"
+    SEARCH = "search"
+    PARALLEL = "parallel"
+    UNROLL = "unroll"
+    SIMD = "simd"
+
+
+@attrs.frozen(eq=False)
+class Buffer:
+    """Memory for `shape` elements, row-major."""
+
+    name: str
+    dtype: DType
+    shape: tuple[Index, ...]
+    space: Space
+
+
+def offset(buffer: Buffer, index: tuple[Index, ...]) -> Index:
+    """How many elements of the buffer stand before this one."""
+    strides = [product(buffer.shape[axis + 1 :]) for axis in range(len(index))]
+    return sum((p * step for p, step in zip(index, strides, strict=True)), ZERO)
+
+
+def flat(buffer: Buffer, index: tuple[Index, ...]) -> Index | None:
+    """The offset of an index by quotients and remainders that cancel in it, which is how loops are coalesced."""
+    quotients = _quotients(index)
+    if not quotients or len(index) != len(buffer.shape):
+        return None
+    whole = offset(buffer, index)
+    return whole if _quotients((whole,)) < quotients else None
+
+
+def _quotients(index: tuple[Index, ...]) -> set[Atom]:
+    return {a for p in index for a in value_atoms(p) if isinstance(a, FloorDiv)}
+
+
+def place(buffer: Buffer, index: tuple[Index, ...]) -> str:
+    """An element as text."""
+    whole = flat(buffer, index)
+    return f"{buffer.name}[{', '.join(map(repr, index))}]" if whole is None else f"{buffer.name}.flat[{whole}]"
+
+
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
+class Load(Expr):
+    """An element of a buffer: a leaf of the value language. Conditions are checked before memory is touched."""
+
+    buffer: Buffer
+    index: tuple[Index, ...]
+    conditions: tuple[Index, ...] = ()
+    fill: Const | None = None
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.buffer.dtype
+
+    def __repr__(self) -> str:
+        text = place(self.buffer, self.index)
+        if self.conditions:
+            text = f"({text} if {' and '.join(f'{c} >= 0' for c in self.conditions)} else {self.fill})"
+        return text
+
+
+def indirect_loads(indices: Iterable[Index], conditions: tuple[Index, ...] = ()) -> Iterator[Load]:
+    """The loads in index expressions, which are evaluated where the conditions hold."""
+    for p in indices:
+        for indirect in indirect_in(p):
+            assert isinstance(indirect.array, Buffer)
+            yield Load(indirect.array, indirect.at, conditions, const(0, indirect.array.dtype) if conditions else None)
+
+
+class Head:
+    """Base of what stands in front of a nest's body."""
+
+    __slots__ = ()
+
+
+@attrs.frozen(eq=False)
+class For(Head):
+    loop: Loop
+    kind: LoopKind = LoopKind.SERIAL
+
+
+@attrs.frozen(eq=False)
+class Let(Head):
+    symbol: Symbol
+    index: Index
+
+
+@attrs.frozen(eq=False)
+class Digits(Head):
+    loops: tuple[Loop, ...]
+    flat: Index
+
+
+class Stmt:
+    """Base of the statements."""
+
+    __slots__ = ()
+
+
+@attrs.frozen(eq=False)
+class Nest(Stmt):
+    heads: tuple[Head, ...]
+    body: Stmt
+
+
+@attrs.frozen(eq=False)
+class Seq(Stmt):
+    parts: tuple[Stmt, ...]
+
+
+@attrs.frozen(eq=False)
+class Store(Stmt):
+    buffer: Buffer
+    index: tuple[Index, ...]
+    value: Expr
+    reduce: Reduce | None = None
+
+
+@attrs.frozen(eq=False)
+class Row(Stmt):
+    """target[index] for all positions of `lane`, which runs in the last entry = function(sources[the same row]).
+
+    Sources are read as whole rows, but for the values of a search, of which it reads what stands at `index`. `work`
+    is memory that holds nothing before and after.
+    """
+
+    function: RowOp
+    reverse: bool
+    target: Buffer
+    index: tuple[Index, ...]
+    lane: Loop
+    sources: tuple[Buffer, ...]
+    work: Buffer | None = None
+
+    @property
+    def at(self) -> tuple[Index, ...]:
+        """The row, in all buffers."""
+        return self.index[:-1]
+
+    def at_of(self, buffer: Buffer) -> tuple[Index, ...]:
+        """The row in a buffer, which may have one row for all."""
+        return self.at[: len(buffer.shape) - 1]
+
+    @property
+    def start(self) -> Index:
+        """The first position in the row that is stored to."""
+        return self.index[-1] - of(self.lane)
+
+
+@attrs.frozen(eq=False)
+class If(Stmt):
+    conditions: tuple[Index, ...]
+    yes: Stmt
+    no: Stmt | None = None
+
+
+@attrs.frozen(eq=False)
+class Alloc(Stmt):
+    buffer: Buffer
+    body: Stmt
+
+
+class Routine(enum.Enum):
+    """A function of the library of compiled code."""
+
+    GEMM_MICROKERNEL = "gemm microkernel"
+    GEMM_PANEL = "gemm panel"
+    GEMV_AXPY = "gemv axpy"
+    TRANSPOSE = "transpose"
+    COPY = "copy"
+    ZERO = "zero"
+
+
+# Routines that add products to rows of vectors.
+PRODUCTS = (Routine.GEMM_MICROKERNEL, Routine.GEMM_PANEL)
+
+
+@attrs.frozen(eq=False)
+class LibraryOperand:
+    """An element of a buffer inside loops: `first` at their start, and moved by `steps` with each of them.
+
+    Where `index` has quotients that cancel in memory, these count elements along the last axis.
+    """
+
+    buffer: Buffer
+    index: tuple[Index, ...]
+    first: tuple[Index, ...]
+    steps: tuple[tuple[Index, ...], ...]
+
+    def moves(self, loop: int) -> bool:
+        """Whether it moves with the loop of this number."""
+        return any(step is not ZERO for step in self.steps[loop])
+
+    def is_along(self, loop: int) -> bool:
+        """Whether it moves along memory with this loop, by one: not so a variable, which has no axis to move along."""
+        step = self.steps[loop]
+        return step[-1:] == (ONE,) and all(p is ZERO for p in step[:-1])
+
+
+@attrs.frozen(eq=False)
+class LibraryCall(Stmt):
+    """A function of the library, for vectors of this many lanes. `body` is what it does, and the call is nothing else.
+
+    The last operand is stored to.
+    """
+
+    routine: Routine
+    lanes: int
+    loops: tuple[Loop, ...]
+    operands: tuple[LibraryOperand, ...]
+
+    body: Stmt = attrs.field(init=False)
+
+    @body.default
+    def _body(self) -> Stmt:
+        *sources, target = (Load(operand.buffer, operand.index) for operand in self.operands)
+        value = _VALUES[self.routine](*sources, target)
+        return Nest(tuple(map(For, self.loops)), Store(target.buffer, target.index, value))
+
+
+# What a routine stores, of its sources and the target.
+_VALUES: dict[Routine, Callable[..., Expr]] = {
+    Routine.GEMM_MICROKERNEL: lambda a, b, c: apply(Op.FMA, a, b, c),
+    Routine.GEMM_PANEL: lambda a, b, c: apply(Op.FMA, a, b, c),
+    Routine.GEMV_AXPY: lambda a, b, c: apply(Op.FMA, a, b, c),
+    Routine.TRANSPOSE: lambda a, c: a,
+    Routine.COPY: lambda a, c: a,
+    Routine.ZERO: lambda c: const(0, c.dtype),
+}
+
+
+@attrs.frozen(eq=False)
+class Kernel:
+    """One function: it reads and writes buffers of the spaces input, output and scratch only.
+
+    `buffers` and `sizes` are its parameters, and `scratch` is memory that a call gives it besides. A kernel that has
+    not been outlined yet has no parameters: it uses the buffers and sizes of its program.
+    """
+
+    name: str
+    body: Stmt
+    buffers: tuple[Buffer, ...] = ()
+    sizes: tuple[Symbol, ...] = ()
+    scratch: tuple[Buffer, ...] = ()
+
+    def with_body(self, body: Stmt) -> Kernel:
+        """The kernel with this body: itself, if that is its own."""
+        return self if body is self.body else attrs.evolve(self, body=body)
+
+
+_PARTS: dict[type[Stmt], Callable[[Any], tuple[Stmt, ...]]] = {
+    Nest: lambda s: (s.body,),
+    Alloc: lambda s: (s.body,),
+    Seq: lambda s: s.parts,
+    If: lambda s: (s.yes,) if s.no is None else (s.yes, s.no),
+    LibraryCall: lambda s: (s.body,),
+}
+
+
+def parts(stmt: Stmt) -> tuple[Stmt, ...]:
+    """The statements directly inside a statement."""
+    found = _PARTS.get(type(stmt))
+    return () if found is None else found(stmt)
+
+
+def walk(stmt: Stmt) -> Iterator[Stmt]:
+    """The statement and everything inside it, in order of execution."""
+    stack = [stmt]
+    while stack:
+        s = stack.pop()
+        yield s
+        stack.extend(reversed(parts(s)))

@@ -1,0 +1,51 @@
+"""Memory planning: scratch buffers that never live at the same time take turns in one slot of the arena.
+
+A buffer lives from the first call that touches it to the last. A call needs all buffers that it touches at once,
+so the one that dies in a call and the one that is born there do not share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from harp.lower.loopir.loops import Buffer, Space
+from harp.lower.loopir.program import Slot
+from harp.trace.index.polynomial import Index, product
+
+
+def lifetimes(touched: Iterable[Sequence[Buffer]]) -> dict[Buffer, tuple[int, int]]:
+    """The first and the last call that touches each buffer, by first use; given what each call touches."""
+    found: dict[Buffer, tuple[int, int]] = {}
+    for number, buffers in enumerate(touched):
+        for buffer in buffers:
+            first, _ = found.get(buffer, (number, number))
+            found[buffer] = (first, number)
+    return found
+
+
+def size_in_bytes(buffer: Buffer) -> Index:
+    """What the buffer takes."""
+    return product(buffer.shape) * buffer.dtype.itemsize
+
+
+def plan(touched: Iterable[Sequence[Buffer]]) -> tuple[Slot, ...]:
+    """Slots for the scratch buffers that some call touches, in order of first use."""
+    lives = {b: life for b, life in lifetimes(touched).items() if b.space is Space.SCRATCH}
+    slots: list[list[Buffer]] = []
+    sizes: list[set[Index]] = []  # by slot, those of its buffers
+    free_from: list[int] = []  # by slot: the first call in which nothing of it lives any more
+    for buffer in sorted(lives, key=lambda b: lives[b][0]):
+        first, last = lives[buffer]
+        free = [s for s, call in enumerate(free_from) if call <= first]
+        size = size_in_bytes(buffer)
+        # The identical size wastes nothing; else the slot that became free last, for its memory is still in cache.
+        same = [s for s in free if size in sizes[s]]
+        chosen = max(same or free, key=lambda s: (free_from[s], -s), default=len(slots))
+        if chosen == len(slots):
+            slots.append([])
+            sizes.append(set())
+            free_from.append(0)
+        slots[chosen].append(buffer)
+        sizes[chosen].add(size)
+        free_from[chosen] = last + 1
+    return tuple(Slot(tuple(slot), tuple(map(size_in_bytes, slot))) for slot in slots)

@@ -1,0 +1,321 @@
+"""What the rewrites of loop nests are made of: renaming, strides of loads, and the distribution of loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+import attrs
+
+from harp.lower.cost_model import mentioned
+from harp.lower.loopir.effects import indices
+from harp.lower.loopir.effects import loads as all_loads
+from harp.lower.loopir.loops import (
+    Alloc,
+    Buffer,
+    For,
+    Head,
+    If,
+    Kernel,
+    LibraryCall,
+    Load,
+    LoopKind,
+    Nest,
+    Row,
+    Seq,
+    Space,
+    Stmt,
+    Store,
+    offset,
+    parts,
+    walk,
+)
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import ONE, ZERO, Atom, Index, Indirect, Loop, as_index, indirect_in, of, split_linear
+from harp.trace.scalar.expr import Expr, Position, const, rewrite
+from harp.trace.scalar.expr import walk as walk_expr
+from harp.trace.scalar.ops import Reduce
+
+_MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH, Space.THREAD)
+
+
+@attrs.frozen
+class Renaming:
+    """Puts index expressions for loops, and a part of a larger array for a variable: the array and where it is.
+
+    Of an array in memory the last axes are these places, else the first.
+    """
+
+    loops: Substitution
+    variables: Mapping[Buffer, tuple[Buffer, tuple[Index, ...]]]
+
+    indices: Substitution = attrs.field(init=False)
+
+    @indices.default
+    def _indices(self) -> Substitution:
+        return _Moved(self.loops, self._place) if self.variables else self.loops
+
+    def value(self, e: Expr) -> Expr:
+        return rewrite((e,), self._leaf)[0]
+
+    def _leaf(self, e: Expr) -> Expr:
+        if isinstance(e, Position):
+            return Position(self.indices(e.index))
+        if isinstance(e, Load):
+            buffer, index = self._place(e.buffer, e.index)
+            return Load(buffer, index, self.indices.each(e.conditions), e.fill)
+        return e
+
+    def _place(self, buffer: Buffer, index: tuple[Index, ...]) -> tuple[Buffer, tuple[Index, ...]]:
+        array, place = self.variables.get(buffer, (buffer, ()))
+        here = self.indices.each(index)
+        return array, here + place if array.space is Space.THREAD else place + here
+
+    def _whole(self, buffer: Buffer) -> Buffer:
+        """What stands for a buffer of which rows are used: another one of its shape."""
+        array, place = self.variables.get(buffer, (buffer, ()))
+        assert not place, "rows of a part of an array"
+        return array
+
+    def statement(self, s: Stmt) -> Stmt:
+        if isinstance(s, Store):
+            buffer, index = self._place(s.buffer, s.index)
+            return Store(buffer, index, self.value(s.value), s.reduce)
+        if isinstance(s, Row):
+            lane = Loop(s.lane.axis, self.indices(s.lane.extent))
+            index = (*self.indices.each(s.at), self.indices(s.start) + of(lane))
+            target, *sources = (self._whole(buffer) for buffer in (s.target, *s.sources))
+            return attrs.evolve(s, lane=lane, index=index, target=target, sources=tuple(sources))
+        inner = rebuilt(s, self.statement)
+        return attrs.evolve(inner, conditions=self.indices.each(inner.conditions)) if isinstance(inner, If) else inner
+
+
+class _Moved(Substitution):
+    """A substitution under which the arrays of indirect indices move, too."""
+
+    def __init__(self, loops: Substitution, place: Callable[..., tuple[Buffer, tuple[Index, ...]]]) -> None:
+        super().__init__(loops.mapping)
+        self._place = place
+
+    def indirect(self, atom: Indirect) -> Indirect:
+        array, at = self._place(atom.array, atom.at)
+        return Indirect(array, at, self(atom.size), atom.misses)
+
+
+def rebuilt(s: Stmt, part: Callable[[Stmt], Stmt]) -> Stmt:
+    """The statement with `part` of what is directly inside it, for statements that `is_plain` accepts.
+
+    It is the same object where all parts are, so that what a pass left alone can be told by identity.
+    """
+    inside = parts(s)
+    new = tuple(map(part, inside))
+    if all(a is b for a, b in zip(inside, new, strict=True)):
+        return s
+    if isinstance(s, Seq):
+        return sequence(new)
+    if isinstance(s, Alloc):
+        return Alloc(s.buffer, *new)
+    if isinstance(s, Nest):
+        return nest(s.heads, *new)
+    if isinstance(s, LibraryCall):
+        return new[0]  # other loops than those of the routine
+    assert isinstance(s, If)
+    return If(s.conditions, *new)
+
+
+def renamed(s: Stmt, loops: Mapping[Atom, Index]) -> Stmt:
+    """The statement with index expressions for loops."""
+    return Renaming(Substitution(loops), {}).statement(s)
+
+
+def nest(heads: Iterable[Head], body: Stmt) -> Stmt:
+    """`body` inside heads, from the outside in; a body that is a nest itself joins in."""
+    heads = tuple(heads)
+    if not heads:
+        return body
+    return Nest(heads + body.heads, body.body) if isinstance(body, Nest) else Nest(heads, body)
+
+
+def sequence(statements: Iterable[Stmt]) -> Stmt:
+    """One statement after the other."""
+    flat = [s for part in statements for s in (part.parts if isinstance(part, Seq) else (part,))]
+    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+
+
+def start(acc: Buffer, reduce: Reduce) -> Store:
+    """acc = what the reduction of nothing is."""
+    return Store(acc, (), const(reduce.identity(acc.dtype), acc.dtype))
+
+
+class Numbers:
+    """Fresh loops of a kernel. A later loop has a higher number, as proofs of bounds want it."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        heads = [h for s in walk(kernel.body) if isinstance(s, Nest) for h in s.heads]
+        self._next = 1 + max((h.loop.axis for h in heads if isinstance(h, For)), default=-1)
+
+    def loop(self, extent: Index | int, kind: LoopKind = LoopKind.SERIAL) -> tuple[tuple[For, ...], Index]:
+        """The head of a loop and the position in it; a loop of one iteration needs no head."""
+        extent = as_index(extent)
+        if extent is ONE:
+            return (), ZERO
+        self._next += 1
+        fresh = Loop(self._next - 1, extent)
+        return (For(fresh, kind),), of(fresh)
+
+
+def with_loops(numbers: Numbers, s: Stmt, places: Mapping[Atom, Index]) -> Stmt:
+    """The statement with loops of fresh numbers, and with index expressions for those outside it."""
+    if isinstance(s, Nest):
+        heads: list[For] = []
+        for head in s.heads:
+            assert isinstance(head, For)
+            fresh, position = numbers.loop(Substitution(places)(head.loop.extent), head.kind)
+            heads += fresh
+            places = {**places, head.loop: position}
+        return nest(heads, with_loops(numbers, s.body, places))
+    if isinstance(s, Store):
+        return Renaming(Substitution(places), {}).statement(s)
+    inner = rebuilt(s, lambda part: with_loops(numbers, part, places))
+    conditions = Substitution(places).each(inner.conditions) if isinstance(inner, If) else ()
+    return attrs.evolve(inner, conditions=conditions) if isinstance(inner, If) else inner
+
+
+def is_plain(s: Stmt) -> bool:
+    """Whether a statement is made of loops, sequences, branches, stores and variables only."""
+    if isinstance(s, Nest) and not all(isinstance(h, For) for h in s.heads):
+        return False
+    return isinstance(s, (Nest, Alloc, Seq, Store, If)) and all(map(is_plain, parts(s)))
+
+
+def is_ordered(s: Stmt) -> bool:
+    """Whether it is a nest of loops whose iterations run one after the other."""
+    return isinstance(s, Nest) and any(isinstance(h, For) and h.kind is LoopKind.ORDERED for h in s.heads)
+
+
+def is_unrolled(s: Stmt) -> bool:
+    """Whether some loops of a nest are written out; nothing else is made of those."""
+    return isinstance(s, Nest) and any(isinstance(h, For) and h.kind is LoopKind.UNROLL for h in s.heads)
+
+
+def is_straight(s: Stmt) -> bool:
+    """Whether there are no loops and branches in it, and each buffer is stored to once."""
+    inside = list(walk(s))
+    stores = [part for part in inside if isinstance(part, Store)]
+    plain = all(isinstance(part, (Store, Alloc, Seq)) for part in inside) and not any(store.reduce for store in stores)
+    return plain and len({store.buffer for store in stores}) == len(stores)
+
+
+def is_elementwise_or_sums(s: Nest) -> bool:
+    """Whether the iterations of a nest only store elements, or reduce: then its loops may be cut in pieces."""
+    return is_straight(s.body) or any(True for _ in accumulations(s))
+
+
+def makes_index_arrays(s: Stmt) -> bool:
+    """Whether an index array is made here: its element is named by where it is stored, and not by its value, so that
+    it may depend on loops that the index does not mention."""
+    stored = {part.buffer for part in walk(s) if isinstance(part, Store)}
+    return any(indirect.array in stored for part in walk(s) for p in indices(part) for indirect in indirect_in(p))
+
+
+def accumulation(s: Stmt) -> tuple[tuple[For, ...], Store] | None:
+    """(loops, store) of a reduce nest: loops whose body only adds to a scalar variable."""
+    if not isinstance(s, Nest) or not isinstance(s.body, Store) or s.body.index or s.body.buffer.space is not Space.REG:
+        return None
+    store = s.body
+    chained = any(isinstance(e, Load) and e.buffer is store.buffer for e in store.value.args)
+    heads = tuple(h for h in s.heads if isinstance(h, For))
+    return (heads, store) if (store.reduce is not None or chained) and len(heads) == len(s.heads) else None
+
+
+def accumulations(s: Stmt) -> Iterator[tuple[tuple[For, ...], Store]]:
+    """The reduce nests inside a statement."""
+    for part in walk(s):
+        found = accumulation(part)
+        if found is not None:
+            yield found
+
+
+def loads(e: Expr) -> list[Load]:
+    """The loads in a value from memory, and not from registers and tiles."""
+    return [x for x in walk_expr((e,)) if isinstance(x, Load) and x.buffer.space in _MEMORY]
+
+
+def reads(s: Stmt) -> Iterator[Load]:
+    """All loads from memory inside a statement, those in index expressions included."""
+    return (load for part in walk(s) for load in all_loads(part) if load.buffer.space in _MEMORY)
+
+
+def stride(load: Load, loop: Loop) -> int | None:
+    """By how many elements a load moves with the loop; None if that is no number."""
+    moving = [axis for axis, p in enumerate(load.index) if loop in mentioned(p)]
+    if not moving:
+        return 0
+    alone = moving == [len(load.index) - 1]
+    split = split_linear(load.index[-1] if alone else offset(load.buffer, load.index), loop)
+    return None if split is None else split[0].constant
+
+
+def score(accesses: Iterable[Load], loop: Loop) -> int:
+    """How many loads move by one element with the loop, less those that move otherwise."""
+    strides = [stride(load, loop) for load in accesses]
+    return sum(1 if s in (1, -1) else 0 if s == 0 else -1 for s in strides)
+
+
+@attrs.frozen
+class Tile:
+    """Loops with independent iterations that go inside; `room` bounds the positions of each."""
+
+    heads: tuple[For, ...]
+    room: tuple[int, ...]
+    unroll: bool = False  # the first of them, where it stands inside other loops
+
+
+Places = Mapping[Buffer, tuple[Buffer, tuple[Index, ...]]]
+
+
+def distribute(s: Stmt, tile: Tile) -> Stmt:
+    """Move the loops of a tile in to the single stores, or to SIMD loops; variables get an element for each iteration.
+
+    for l { acc = 0; for k: acc += v; out = acc }
+        ->  acc[room]; for l: acc[l] = 0; for k { for l: acc[l] += v }; for l: out = acc[l]
+    """
+    return _distribute(s, tile, {}, False)
+
+
+def _distribute(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
+    if isinstance(s, Alloc):
+        room = tuple(map(as_index, tile.room))
+        array = Buffer(s.buffer.name, s.buffer.dtype, room + s.buffer.shape, Space.TILE)
+        if s.buffer.space is Space.THREAD:  # a row for each iteration, in which the vector runs across the rows
+            array = Buffer(s.buffer.name, s.buffer.dtype, s.buffer.shape + room, Space.THREAD)
+        place = array, tuple(of(h.loop) for h in tile.heads)
+        return Alloc(array, _distribute(s.body, tile, {**places, s.buffer: place}, inside))
+    if isinstance(s, Store) or _is_simd(s):
+        return _inside(s, tile, places, inside)
+    if isinstance(s, Nest):
+        return nest(s.heads[:1], _distribute(nest(s.heads[1:], s.body), tile, places, True))
+    if isinstance(s, Seq):
+        return sequence(_together(s.parts, tile, places, inside))
+    return rebuilt(s, lambda part: _distribute(part, tile, places, inside))
+
+
+def _together(parts: Sequence[Stmt], tile: Tile, places: Places, inside: bool) -> Iterator[Stmt]:
+    """Stores that follow each other share loops."""
+    for are_stores, group in groupby(parts, lambda part: isinstance(part, Store)):
+        if are_stores:
+            yield _inside(sequence(group), tile, places, inside)
+        else:
+            yield from (_distribute(part, tile, places, inside) for part in group)
+
+
+def _inside(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
+    heads = tile.heads
+    if tile.unroll and inside:
+        heads = (For(heads[0].loop, LoopKind.UNROLL), *heads[1:])
+    return nest(heads, Renaming(Substitution({}), places).statement(s))
+
+
+def _is_simd(s: Stmt) -> bool:
+    head = s.heads[0] if isinstance(s, Nest) else None
+    return isinstance(head, For) and head.kind is LoopKind.SIMD

@@ -1,0 +1,43 @@
+"""Which line of the user a load or store of a kernel comes from: a table beside the loop nests, filled by `build`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from harp.lower.loopir.loops import Buffer, Load, indirect_loads
+from harp.trace.graph.node import Node
+from harp.trace.source_locations import Site
+
+
+class Origins:
+    """Lines of loads, and of the buffers that are read and stored to, for loads that a pass has rewritten."""
+
+    def __init__(self, sites: Mapping[Node, Site]) -> None:
+        self._sites = sites
+        self._reads: dict[Load | Buffer, Site] = {}
+        self._stores: dict[Buffer, Site] = {}
+
+    def note_load(self, load: Load, *nodes: Node) -> None:
+        """The load is done for the first of these nodes that has a line."""
+        site = self._first(nodes)
+        if site is not None:
+            self._reads.setdefault(load, site)
+            for inner in (load, *indirect_loads((*load.index, *load.conditions))):
+                self._reads.setdefault(inner.buffer, site)
+
+    def note_store(self, buffer: Buffer, node: Node) -> None:
+        """The elements of the node are stored to the buffer."""
+        site = self._first((node,))
+        if site is not None:
+            self._stores.setdefault(buffer, site)
+
+    def _first(self, nodes: tuple[Node, ...]) -> Site | None:
+        return next((self._sites[node] for node in nodes if node in self._sites), None)
+
+    def of_load(self, load: Load) -> Site | None:
+        """The line of a load, or of another load of the same buffer."""
+        return self._reads.get(load) or self._reads.get(load.buffer)
+
+    def of_store(self, buffer: Buffer) -> Site | None:
+        """The line of what is stored to a buffer."""
+        return self._stores.get(buffer)

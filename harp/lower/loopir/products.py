@@ -1,0 +1,160 @@
+"""Which loop nests are sums of products over rows and columns.
+
+    for i, j { acc = 0; for k: acc = fma(a[i, k], b[k, j], acc); out[i, j] = f(acc) }
+
+Either operand is any value without the other one's loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+
+import attrs
+
+from harp.lower.cost_model import mentioned
+from harp.lower.loopir.loops import MEMORY, Alloc, Buffer, For, If, Load, Nest, Seq, Space, Stmt, Store, flat, walk
+from harp.lower.loopir.nests import accumulation, accumulations, is_ordered, rebuilt, sequence, stride
+from harp.trace.index.polynomial import Index, Loop, split_linear
+from harp.trace.scalar.expr import Apply, Const, Expr, Position
+from harp.trace.scalar.expr import walk as walk_expr
+from harp.trace.scalar.ops import Op
+
+_ARRAYS = (*MEMORY, Space.THREAD)
+
+
+@attrs.frozen
+class Product:
+    """One accumulation: acc = fma(a, b, acc) over `loops`, where only `b` moves with the columns."""
+
+    acc: Buffer
+    loops: tuple[Loop, ...]
+    a: Expr
+    b: Expr
+
+
+@attrs.frozen
+class Match:
+    """Products over the same rows and columns; `body` is what is computed of their sums."""
+
+    outer: tuple[For, ...]
+    row: Loop
+    column: Loop
+    products: tuple[Product, ...]
+    body: Stmt
+
+
+def is_contraction(s: Stmt) -> bool:
+    """Whether the rule fits the statement."""
+    return match(s) is not None
+
+
+def match(s: Stmt) -> Match | None:
+    """The products that a nest is, if it is that."""
+    if not isinstance(s, Nest) or isinstance(s.body, Nest) or any(map(is_ordered, walk(s))):
+        return None
+    heads = [h for h in s.heads if isinstance(h, For)]
+    column = heads[-1].loop
+    own = {part.buffer for part in walk(s.body) if isinstance(part, Alloc)}
+    products = [_product(loops, store, column, own) for loops, store in accumulations(s.body)]
+    known = tuple(p for p in products if p is not None)
+    if not known or len(known) < len(products) or not all(_starts_at_zero(s.body, p.acc) for p in known):
+        return None
+    rows = [h.loop for h in heads[:-1] if all(_is_row(h.loop, p) for p in known)]
+    if not rows or any(_reaches(p, (rows[-1], column)) for p in known):
+        return None
+    outer = tuple(h for h in heads[:-1] if h.loop is not rows[-1])
+    return Match(outer, rows[-1], column, known, _without(s.body, {p.acc for p in known}))
+
+
+def _product(loops: Sequence[For], store: Store, column: Loop, own: Set[Buffer]) -> Product | None:
+    value = store.value
+    if not isinstance(value, Apply) or value.op is not Op.FMA or store.reduce is not None:
+        return None
+    a, b, _ = value.args
+    if column in moving(a):
+        a, b = b, a
+    inner = tuple(h.loop for h in loops)
+    fits = column in moving(b) and column not in moving(a) and {*inner} & moving(a) and {*inner} & moving(b)
+    if not fits or not (_is_there(a, own) and _is_there(b, own)):
+        return None
+    if not is_direct(a) and (len(inner) > 1 or inner[0].extent.constant == 0):
+        return None
+    return Product(store.buffer, inner, a, b)
+
+
+def moving(e: Expr) -> set[Loop]:
+    """The loops that a value depends on."""
+    found: set[Loop] = set()
+    for part in walk_expr((e,)):
+        indices: tuple[Index, ...] = ()
+        if isinstance(part, Load):
+            indices = (*part.index, *part.conditions)
+        elif isinstance(part, Position):
+            indices = (part.index,)
+        found.update(loop for p in indices for loop in mentioned(p))
+    return found
+
+
+def _is_row(loop: Loop, product: Product) -> bool:
+    return loop in moving(product.a) and loop not in moving(product.b)
+
+
+def _reaches(product: Product, loops: tuple[Loop, Loop]) -> bool:
+    """Whether how far the product's loops run depends on the row or the column."""
+    return any(loop in mentioned(k.extent) for k in product.loops for loop in loops)
+
+
+def _is_there(e: Expr, own: Set[Buffer]) -> bool:
+    """Whether it is of arrays that are there before the loops, and not of variables."""
+    loaded = (part.buffer for part in walk_expr((e,)) if isinstance(part, Load))
+    return all(buffer.space in _ARRAYS and buffer not in own for buffer in loaded)
+
+
+def is_direct(a: Expr) -> bool:
+    """Whether a backend can read the operand where it is, by strides: of its axes, or of axes that were merged."""
+    if not isinstance(a, Load) or a.conditions:
+        return False
+    whole = flat(a.buffer, a.index)
+    places = a.index if whole is None else (whole,)
+    return all(split_linear(p, loop) is not None for p in places for loop in mentioned(p))
+
+
+def moves_by_one(e: Expr, loop: Loop) -> bool:
+    """Whether what a value loads lies along memory with a loop, or is the same for all of it."""
+    return all(stride(x, loop) in (0, 1) for x in walk_expr((e,)) if isinstance(x, Load))
+
+
+def _starts_at_zero(body: Stmt, acc: Buffer) -> bool:
+    """Whether the only other store to the variable sets it to zero."""
+    stores = [s for s in _stores(body) if s.buffer is acc]
+    first = stores[0].value if stores else None
+    return len(stores) == 2 and isinstance(first, Const) and not first.value and stores[0].reduce is None
+
+
+def _stores(s: Stmt) -> Iterator[Store]:
+    if isinstance(s, Store):
+        yield s
+    elif isinstance(s, Seq):
+        for part in s.parts:
+            yield from _stores(part)
+    elif isinstance(s, If):
+        yield from _stores(s.yes)
+        if s.no is not None:
+            yield from _stores(s.no)
+    elif isinstance(s, (Alloc, Nest)):
+        yield from _stores(s.body)
+
+
+def _without(s: Stmt, accs: set[Buffer]) -> Stmt:
+    """The statement without these variables, and without what computes them."""
+    if isinstance(s, Alloc) and s.buffer in accs:
+        return _without(s.body, accs)
+    if isinstance(s, Seq):
+        return sequence(_without(part, accs) for part in s.parts if not _computes(part, accs))
+    return rebuilt(s, lambda part: _without(part, accs))
+
+
+def _computes(s: Stmt, accs: set[Buffer]) -> bool:
+    found = accumulation(s)
+    store = found[1] if found else s
+    return isinstance(store, Store) and store.buffer in accs

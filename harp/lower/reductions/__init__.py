@@ -1,0 +1,5 @@
+"""A loop nest that sums, scans or searches comes in; a faster order of its steps goes out.
+
+The order depends on strides and lengths only, so a row has the same bits in every batch and on all threads.
+Read `contraction.py` first.
+"""

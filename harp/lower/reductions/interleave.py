@@ -1,0 +1,55 @@
+"""Interleaving: several rows of running sums, products, extrema and recurrences at once.
+
+    for rows { acc = id; for i { acc += x[i]; out[i] = f(acc) } }
+
+A step waits for the one before it, so `interleaved` takes several rows at once: one after the other, if the axis is
+the last one, else a vector of columns.
+"""
+
+from __future__ import annotations
+
+from harp.lower.loopir.loops import Alloc, For, Nest, Seq, Stmt, Store, walk
+from harp.lower.loopir.nests import Tile, distribute, is_ordered, loads, nest, renamed, score, sequence
+from harp.lower.rewrite.schedule_primitives import peel
+from harp.lower.rewrite.strip_mining import Context, strips
+from harp.trace.index.polynomial import ZERO
+
+# Rows side by side: as many additions as are begun before the first one is done.
+ROWS = 8
+
+
+def interleaved(context: Context, s: Stmt) -> Stmt | None:
+    """A rule for `harp.lower.tile`.
+
+    for row { acc = id; for i { acc += x[row, i]; out[row, i] = acc } }
+        ->  for rb { acc[R] = id; for i { for unroll r: acc[r] += x[rb*R + r, i]; ... } }; for row (the remainder) ...
+    for column { acc = id; for i { acc += x[i, column]; out[i, column] = acc } }
+        ->  for jb { acc[W] = id; for i { for simd l: acc[l] += x[i, jb*W + l]; ... } }
+    """
+    if not isinstance(s, Nest) or not is_running(s.body):
+        return None
+    *outer, row = [h for h in s.heads if isinstance(h, For)]
+    stores = [part for part in walk(s.body) if isinstance(part, Store)]
+    accesses = [load for store in stores for load in loads(store.value)]
+    if score(accesses, row.loop) > 0:
+        return nest(outer, strips(context, s.body, row.loop))
+    rows = peel(context.numbers, row.loop.extent, ROWS)
+    parts: list[Stmt] = []
+    if rows.whole is not ZERO:
+        lane, r = context.numbers.loop(ROWS)
+        tile = Tile(lane, (ROWS,), unroll=True)
+        parts.append(nest(rows.heads, distribute(renamed(s.body, {row.loop: rows.block * ROWS + r}), tile)))
+    if rows.rest is not ZERO:
+        single, position = context.numbers.loop(rows.rest)
+        parts.append(nest(single, renamed(s.body, {row.loop: rows.whole + position})))
+    return nest(outer, sequence(parts))
+
+
+def is_running(s: Stmt) -> bool:
+    """Whether it is one ordered loop, with the variables that it carries."""
+    inside = list(walk(s))
+    nests = [part for part in inside if isinstance(part, Nest)]
+    if isinstance(s, Nest) or len(nests) != 1 or len(nests[0].heads) != 1:
+        return False
+    plain = all(isinstance(part, (Nest, Alloc, Seq, Store)) for part in inside)
+    return plain and is_ordered(nests[0])

@@ -1,0 +1,211 @@
+"""Running sums along long rows go by chunks, which threads can share, and of which several go side by side.
+
+    for row { acc = id; for i < n { acc += v(row, i); out[row, i] = f(acc) } }
+        ->  if n >= LONG:
+                parts[rows, chunks]; carries[rows, chunks + 1];
+                for row, chunk { part = id; for i < CHUNK { part += v; parts[row, chunk] = part } }
+                for row { acc = id; for chunk { carries[row, chunk] = acc; acc += parts[row, chunk] } ... }
+                for row, chunk { part = id; for i < CHUNK { part += v; out[...] = f(carries[row, chunk] + part) } }
+                for row { acc = carries[row, the last]; for i (the remainder) { acc += v; out[...] = f(acc) } }
+            else: as it was
+
+Where a row is cut depends on its length only, so that its bits are the same for every number of rows and threads. A
+part is added up in the order of its elements both times: the sum at the end of a chunk is the carry of the next one,
+so running sums of positive numbers never fall. (G. E. Blelloch: "Prefix sums and their applications", 1990.) Products
+of floats are not cut: a part may overflow where the product of all is 0.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from harp.lower.cost_model import count_operations
+from harp.lower.loopir.effects import value_loads
+from harp.lower.loopir.loops import MEMORY, Alloc, Buffer, For, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loopir.nests import Numbers, Renaming, loads, nest, rebuilt, score, sequence, start, stride
+from harp.lower.reductions.interleave import ROWS
+from harp.lower.rewrite.schedule_primitives import specialise
+from harp.lower.schedule.build import holds
+from harp.trace.index.division import Substitution, floordiv
+from harp.trace.index.polynomial import Index, Loop, of
+from harp.trace.scalar.expr import Expr, apply, rewrite, select
+from harp.trace.scalar.ops import Reduce
+
+# Elements of a chunk; chunks that follow each other go side by side. And of the shortest row that is cut.
+CHUNK, LONG = (1 << 12) + 16, 1 << 16
+# Operations of a value that may be computed twice.
+_TWICE = 8
+
+
+@attrs.frozen
+class Scan:
+    """A running reduction: the loops of the rows, the loop along a row with its body, and the step in that."""
+
+    heads: tuple[For, ...]
+    loop: Loop
+    body: Stmt
+    step: Store
+    reduce: Reduce
+
+    @property
+    def acc(self) -> Buffer:
+        return self.step.buffer
+
+    @property
+    def added(self) -> Expr:
+        """What the step adds, computed from what is there before the loop: the values that the body stores, in place
+        of loads that follow the stores."""
+        made: dict[tuple[Buffer, tuple[Index, ...]], Expr] = {}
+
+        def leaf(e: Expr) -> Expr:
+            if not isinstance(e, Load) or (e.buffer, e.index) not in made:
+                return e
+            value = made[e.buffer, e.index]
+            return value if e.fill is None else select(holds(e.conditions), value, e.fill)
+
+        for store in (part for part in walk(self.body) if isinstance(part, Store)):
+            (value,) = rewrite((store.value,), leaf)
+            if store is self.step:
+                return value
+            made[store.buffer, store.index] = value
+        raise AssertionError("the step is in the body")
+
+    @property
+    def backward(self) -> bool:
+        """Whether what it stores goes against the order of memory."""
+        stores = (part for part in walk(self.body) if isinstance(part, Store) and part.buffer.space in MEMORY)
+        return any(stride(Load(store.buffer, store.index), self.loop) == -1 for store in stores)
+
+
+def cut_scan(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt | None:
+    """The statement with the rule applied, if it fits; the scratch buffers that it takes go to the list."""
+    scan = _match(s)
+    if scan is None:
+        return None
+    count, rows = floordiv(scan.loop.extent, ROWS * CHUNK), tuple(h.loop.extent for h in scan.heads)
+    parts = Buffer(f"parts{len(scratch)}", scan.acc.dtype, (*rows, count * ROWS), Space.SCRATCH)
+    carries = Buffer(f"carries{len(scratch)}", scan.acc.dtype, (*rows, count * ROWS + 1), Space.SCRATCH)
+    scratch += [parts, carries]
+    cut = sequence(
+        (
+            _totals(numbers, scan, parts),
+            _carries(numbers, scan, parts, carries),
+            _results(numbers, scan, carries),
+            _left(numbers, scan, carries),
+        )
+    )
+    return specialise((scan.loop.extent - LONG,), cut, s)
+
+
+def _match(s: Stmt) -> Scan | None:
+    heads = tuple(h for h in s.heads if isinstance(h, For)) if isinstance(s, Nest) else ()
+    if isinstance(s, Nest) and (len(heads) < len(s.heads) or any(h.kind is not LoopKind.SERIAL for h in heads)):
+        return None
+    inner = s.body if isinstance(s, Nest) else s
+    if not isinstance(inner, Alloc) or inner.buffer.space is not Space.REG or not isinstance(inner.body, Seq):
+        return None
+    start, *others = inner.body.parts
+    along = others[0] if len(others) == 1 else None
+    if not isinstance(start, Store) or start.buffer is not inner.buffer or not isinstance(along, Nest):
+        return None
+    head, inside = along.heads[0], list(walk(along.body))
+    steps = [part for part in inside if isinstance(part, Store) and part.buffer is inner.buffer]
+    if len(along.heads) > 1 or not isinstance(head, For) or not all(isinstance(p, (Alloc, Seq, Store)) for p in inside):
+        return None
+    if head.kind is not LoopKind.ORDERED or head.loop.extent.constant is not None:
+        return None
+    if len(steps) != 1 or steps[0].reduce is None:
+        return None
+    scan = Scan(heads, head.loop, along.body, steps[0], steps[0].reduce)
+    return scan if _pays(scan) and _is_there(scan) else None
+
+
+def _pays(scan: Scan) -> bool:
+    """Whether it goes along memory, and is worth being done by parts."""
+    value = scan.added
+    accesses = loads(value)
+    if score(accesses, scan.loop) <= 0 or any(score(accesses, head.loop) > 0 for head in scan.heads):
+        return False
+    if scan.reduce is Reduce.PROD and not scan.acc.dtype.is_integer:
+        return False
+    return count_operations(value) <= _TWICE
+
+
+def _is_there(scan: Scan) -> bool:
+    """Whether what is added is in memory before the loop; an element of it may be stored to at its own position."""
+    stored = {part.buffer: part.index for part in walk(scan.body) if isinstance(part, Store) and part.reduce is None}
+    return all(
+        load.buffer.space in MEMORY and stored.get(load.buffer, load.index) == load.index
+        for load in value_loads(scan.added)
+    )
+
+
+def _place(scan: Scan, at: Index) -> tuple[Index, ...]:
+    return (*(of(head.loop) for head in scan.heads), at)
+
+
+def _chunks(numbers: Numbers, scan: Scan) -> tuple[tuple[For, ...], Index, Index]:
+    """The loops of all chunks, the number by which a chunk is known, and the position of its first element.
+
+    Groups of chunks go in the order of memory, by which parallel loops are proved to keep apart.
+    """
+    count = floordiv(scan.loop.extent, ROWS * CHUNK)
+    group, g = numbers.loop(count)
+    row, r = numbers.loop(ROWS)
+    turn = count - 1 - g if scan.backward else g
+    return (*group, *scan.heads, *row), g * ROWS + r, (turn * ROWS + r) * CHUNK
+
+
+def _of_chunk(numbers: Numbers, scan: Scan, first: Index) -> tuple[Buffer, tuple[For, ...], Renaming]:
+    """An accumulator, the loop along a chunk, and what puts these for those of the row."""
+    head, i = numbers.loop(CHUNK, LoopKind.ORDERED)
+    part = Buffer(f"{scan.acc.name}_part", scan.acc.dtype, (), Space.REG)
+    return part, head, Renaming(Substitution({scan.loop: first + i}), {scan.acc: (part, ())})
+
+
+def _totals(numbers: Numbers, scan: Scan, parts: Buffer) -> Stmt:
+    """for row, chunk { part = id; for i < CHUNK { part += v; parts[row, chunk] = part } }"""
+    heads, chunk, first = _chunks(numbers, scan)
+    part, along, renaming = _of_chunk(numbers, scan, first)
+    kept = Store(parts, _place(scan, chunk), Load(part, ()))
+    step = attrs.evolve(scan.step, value=scan.added)
+    loop = nest(along, sequence((renaming.statement(step), kept)))
+    return nest(heads, Alloc(part, sequence((start(part, scan.reduce), loop))))
+
+
+def _carries(numbers: Numbers, scan: Scan, parts: Buffer, carries: Buffer) -> Stmt:
+    """for row { acc = id; for chunk { carries[row, chunk] = acc; acc += parts[row, chunk] }; the last carry = acc }"""
+    acc, count = scan.acc, floordiv(scan.loop.extent, ROWS * CHUNK)
+    group, k = numbers.loop(count, LoopKind.ORDERED)
+    row, r = numbers.loop(ROWS, LoopKind.ORDERED)
+    place = _place(scan, (count - 1 - k if scan.backward else k) * ROWS + r)
+    step = (Store(carries, place, Load(acc, ())), Store(acc, (), Load(parts, place), scan.reduce))
+    last = Store(carries, _place(scan, count * ROWS), Load(acc, ()))
+    return nest(scan.heads, Alloc(acc, sequence((start(acc, scan.reduce), nest((*group, *row), Seq(step)), last))))
+
+
+def _results(numbers: Numbers, scan: Scan, carries: Buffer) -> Stmt:
+    """for row, chunk { part = id; for i < CHUNK { part += v; out[...] = f(carries[row, chunk] + part) } }"""
+    heads, chunk, first = _chunks(numbers, scan)
+    part, along, renaming = _of_chunk(numbers, scan, first)
+    carry = Load(carries, _place(scan, chunk))
+
+    def carried(e: Expr) -> Expr:
+        return apply(scan.reduce.value, carry, e) if isinstance(e, Load) and e.buffer is scan.acc else e
+
+    def statement(s: Stmt) -> Stmt:
+        if isinstance(s, Store) and s is not scan.step:
+            return Store(s.buffer, s.index, rewrite((s.value,), carried)[0], s.reduce)
+        return rebuilt(s, statement)
+
+    loop = nest(along, renaming.statement(statement(scan.body)))
+    return nest(heads, Alloc(part, sequence((start(part, scan.reduce), loop))))
+
+
+def _left(numbers: Numbers, scan: Scan, carries: Buffer) -> Stmt:
+    """for row { acc = the last carry; for i (the remainder) { acc += v; out[...] = f(acc) } }"""
+    count = floordiv(scan.loop.extent, ROWS * CHUNK)
+    head, i = numbers.loop(scan.loop.extent - count * (ROWS * CHUNK), LoopKind.ORDERED)
+    rest = Renaming(Substitution({scan.loop: count * (ROWS * CHUNK) + i}), {}).statement(scan.body)
+    start = Store(scan.acc, (), Load(carries, _place(scan, count * ROWS)))
+    return nest(scan.heads, Alloc(scan.acc, sequence((start, nest(head, rest)))))

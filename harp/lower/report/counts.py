@@ -1,0 +1,184 @@
+"""Counts: polynomials in the sizes of a program with rational coefficients, as sums over loops have them.
+
+    (n*n + n)/2     how many pairs i >= k there are below n
+    n*log2(n)       the comparisons of a sort
+
+A `Count` is an index expression over a common denominator, so that equal counts are equal objects. It stands for an
+integer wherever it is exact; as an upper bound it is rounded up. The number is right for sizes of 0, too; the text is
+that for sizes of 1 or more, which is often much simpler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from math import gcd
+
+import attrs
+
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import (
+    ONE,
+    ZERO,
+    Atom,
+    FloorDiv,
+    Index,
+    Key,
+    Loop,
+    Monomial,
+    Relu,
+    Symbol,
+    as_index,
+    content,
+    evaluate,
+    from_terms,
+    of,
+    symbols_in,
+    value_atoms,
+)
+
+_ABOVE_ONE = -2  # a scope of sizes that no trace has
+
+
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
+class Log2(Atom):
+    """How often a number of elements can be halved: the logarithm to base 2, rounded up."""
+
+    arg: Index
+    key: Key = attrs.field(init=False, repr=False)
+
+    @key.default
+    def _key(self) -> Key:
+        return (5, self.arg.key)
+
+    def __repr__(self) -> str:
+        return f"log2({self.arg})"
+
+
+@attrs.frozen(repr=False)
+class Count:
+    """numerator / denominator, in lowest terms; made by `ratio`."""
+
+    numerator: Index
+    denominator: int = 1
+
+    def __add__(self, other: Count) -> Count:
+        numerator = self.numerator * other.denominator + other.numerator * self.denominator
+        return ratio(numerator, self.denominator * other.denominator)
+
+    def __sub__(self, other: Count) -> Count:
+        return self + other * ratio(-1)
+
+    def __mul__(self, other: Count) -> Count:
+        return ratio(self.numerator * other.numerator, self.denominator * other.denominator)
+
+    @property
+    def degree(self) -> int:
+        """The highest number of sizes that are multiplied with each other. Logarithms do not count."""
+        return _degree(_where_positive(self.numerator))
+
+    @property
+    def terms(self) -> tuple[tuple[Fraction, tuple[str, ...]], ...]:
+        """Coefficients and the names of their factors, highest degree first, for sizes of 1 or more."""
+        return tuple((Fraction(c, self.denominator), tuple(map(repr, m))) for m, c in self._ordered())
+
+    def at(self, sizes: Mapping[Symbol, int]) -> int:
+        """The number for these sizes."""
+        return -(-evaluate(self.numerator, _valued(sizes)) // self.denominator)
+
+    def text(self, width: int | None = None) -> str:
+        """The polynomial for sizes of 1 or more, without the lowest terms where it is longer than `width`."""
+        found = ""
+        for monomial, c in self._ordered():
+            term = _term_text(monomial, Fraction(abs(c), self.denominator))
+            sign = "-" if c < 0 else "+"
+            longer = f"{found} {sign} {term}" if found else term if c > 0 else f"-{term}"
+            if found and width is not None and len(longer) > width:
+                return f"{found} + ..."
+            found = longer
+        return found or "0"
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _ordered(self) -> list[tuple[Monomial, int]]:
+        terms = _where_positive(self.numerator).terms
+        return sorted(terms, key=lambda term: (-_degree_of(term[0]), term[1] < 0))
+
+
+def ratio(numerator: Index | int, denominator: int = 1) -> Count:
+    """The count numerator / denominator."""
+    numerator = as_index(numerator)
+    common = gcd(content(numerator), denominator)
+    if common > 1:
+        numerator = from_terms({m: c // common for m, c in numerator.terms})
+    return Count(numerator, denominator // common)
+
+
+NOTHING, ONCE = ratio(ZERO), ratio(ONE)
+
+
+def total(counts: Iterable[Count]) -> Count:
+    """The sum of counts."""
+    result = NOTHING
+    for count in counts:
+        result += count
+    return result
+
+
+def log2(p: Index) -> Count:
+    """How often `p` elements can be halved."""
+    if p.constant is not None:
+        return ratio(_halvings(p.constant))
+    return ratio(of(Log2(p)))
+
+
+def _halvings(number: int) -> int:
+    return max(number - 1, 0).bit_length()
+
+
+def _valued(sizes: Mapping[Symbol, int]) -> Callable[[Atom], int]:
+    def value(atom: Atom) -> int:
+        if isinstance(atom, Log2):
+            return _halvings(evaluate(atom.arg, value))
+        assert isinstance(atom, Symbol), atom
+        return sizes[atom]
+
+    return value
+
+
+@lru_cache(maxsize=1 << 12)
+def _where_positive(p: Index) -> Index:
+    """What is the same for sizes of 1 or more, if it is simpler: max(n - 1, 0) is n - 1 there."""
+    if not any(isinstance(a, (Relu, FloorDiv)) for a in value_atoms(p)):
+        return p
+    above = {size: Symbol(_ABOVE_ONE, size.number, size.name) for size in symbols_in(p)}  # size - 1
+    shifted = Substitution({size: of(more) + 1 for size, more in above.items()})(p)
+    simpler = Substitution({more: of(size) - 1 for size, more in above.items()})(shifted)
+    return min(p, simpler, key=_complexity)
+
+
+def _complexity(p: Index) -> int:
+    return len(p.terms) + 2 * sum(not isinstance(a, (Symbol, Log2)) for a in value_atoms(p))
+
+
+def _degree(p: Index) -> int:
+    return max((_degree_of(m) for m, _ in p.terms), default=0)
+
+
+def _degree_of(monomial: Monomial) -> int:
+    return sum(map(_atom_degree, monomial))
+
+
+def _atom_degree(atom: Atom) -> int:
+    if isinstance(atom, FloorDiv):
+        return max(_degree(atom.num) - _degree(atom.den), 0)
+    if isinstance(atom, Relu):
+        return _degree(atom.arg)
+    return _degree(atom.extent) if isinstance(atom, Loop) else isinstance(atom, Symbol)
+
+
+def _term_text(monomial: Monomial, coefficient: Fraction) -> str:
+    text = repr(from_terms({monomial: coefficient.numerator}))
+    return text if coefficient.denominator == 1 else f"{text}/{coefficient.denominator}"

@@ -1,0 +1,175 @@
+"""The cost of a program as its user sees it: the work of its kernels and in all, in the user's names for sizes."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Mapping, Sequence
+from itertools import count, islice
+
+import attrs
+
+from harp.errors import ArgumentError
+from harp.lower.loopir.effects import effects
+from harp.lower.loopir.memory import plan
+from harp.lower.report.counts import Count, ratio, total
+from harp.lower.report.operations import QUANTITIES, KernelCost, Q, Work, kernel_costs
+from harp.lower.schedule.build import Built
+from harp.trace.index.division import Substitution, maximum
+from harp.trace.index.polynomial import ZERO, Symbol, of, product
+from harp.trace.source_locations import Site, where
+
+_USER = -1  # a scope of sizes that no trace has
+_LETTERS = "nmkpqrstuvw"
+# Kernels that are printed, and the quantities that are, unless there is nothing of them.
+_MOST_LINES = 12
+# Characters of a polynomial in the table; its lowest terms are left out.
+_WIDEST = 50
+# Kernels are ordered by their steps where all sizes are this.
+_TYPICAL = 1000
+_COLUMNS = ("operations", "special", "comparisons", "reads", "writes")
+
+
+@attrs.frozen(repr=False)
+class Cost(Work[Q]):
+    """The work of a program in all, and of its kernels in order.
+
+    `scratch` is in bytes; `elements` are those of arguments, captured arrays and results together. `names` are what the
+    sizes are called here, in the order of the program, with what they are.
+
+    >>> import harp, numpy as np
+    >>> cost = harp.jit(lambda x, w: x @ w).lower(np.ones((2, 3)), np.ones((3, 4))).cost()
+    >>> cost.operations
+    2*n*m*k
+    >>> cost.operations.degree, cost.at(10, 10, 10).operations
+    (3, 2000)
+    """
+
+    scratch: Q
+    elements: Q
+    kernels: tuple[KernelCost[Q], ...]
+    names: Mapping[str, str]
+    _given: tuple[int, ...]
+
+    @property
+    def exact(self) -> bool:
+        """Whether no number is an upper bound only."""
+        return all(kernel.exact for kernel in self.kernels)
+
+    def at(self, *sizes: int) -> Cost[int]:
+        """The same with numbers for the sizes, in the order of `names`; without any, for those of the arguments.
+
+        Raises ArgumentError unless there is a number >= 0 for each.
+        """
+        values = given_sizes("cost", tuple(self.names.values()), sizes, self._given)
+        by_symbol = dict(zip(map(_symbol, self.names, count()), values, strict=True))
+        kernels = tuple(
+            KernelCost(**_numbers(k, by_symbol), name=k.name, site=k.site, exact=k.exact) for k in self.kernels
+        )
+        return Cost(
+            **_numbers(self, by_symbol),
+            scratch=_number(self.scratch, by_symbol),
+            elements=_number(self.elements, by_symbol),
+            kernels=kernels,
+            names=self.names,
+            given=self._given,
+        )
+
+    def __str__(self) -> str:
+        return _text(self)
+
+    __repr__ = __str__
+
+
+def report(built: Built, sizes: Sequence[Symbol], names: Sequence[str], given: Sequence[int]) -> Cost[Count]:
+    """The cost of kernels over these sizes, which have long names such as "x.shape[0]", and values at hand."""
+    short = _short(len(names))
+    naming = Substitution({size: of(_symbol(name, k)) for k, (size, name) in enumerate(zip(sizes, short, strict=True))})
+    kernels = kernel_costs(built, naming)
+    elements = sum((product(buffer.shape) for buffer in (*built.inputs, *built.outputs)), ZERO)
+    scratch = ZERO
+    for slot in plan(effects(kernel.body).touched for kernel in built.kernels):
+        most = ZERO
+        for size in slot.sizes:
+            most = maximum(most, size)
+        scratch += most
+    sums = {quantity: total(getattr(kernel, quantity) for kernel in kernels) for quantity in QUANTITIES}
+    return Cost(
+        **sums,
+        scratch=ratio(naming(scratch)),
+        elements=ratio(naming(elements)),
+        kernels=kernels,
+        names=dict(zip(short, names, strict=True)),
+        given=tuple(given),
+    )
+
+
+def given_sizes(what: str, names: Sequence[str], sizes: Sequence[object], default: tuple[int, ...]) -> tuple[int, ...]:
+    """The sizes that a user gave, or those of the arguments of `lower` where there are none. Raises ArgumentError."""
+    if not sizes:
+        return default
+    if len(sizes) != len(names):
+        raise ArgumentError(
+            f"{what} takes {len(names)} sizes, ({', '.join(names)}), not {len(sizes)}; pass a number for "
+            f"each, or none for those of the arguments of lower{where()}"
+        )
+    return tuple(_checked(what, name, size) for name, size in zip(names, sizes, strict=True))
+
+
+def _checked(what: str, name: str, value: object) -> int:
+    try:
+        number = -1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ArgumentError(f"{what}: the size {name} is a number >= 0, not {value!r}{where()}")
+    return number
+
+
+def _symbol(name: str, number: int) -> Symbol:
+    return Symbol(_USER, number, name)
+
+
+def _short(number: int) -> list[str]:
+    """So many short names: letters, then letters with numbers."""
+    return list(islice((letter + str(k or "") for k in count() for letter in _LETTERS), number))
+
+
+def _number(quantity: Count | int, sizes: Mapping[Symbol, int]) -> int:
+    return quantity if isinstance(quantity, int) else quantity.at(sizes)
+
+
+def _numbers(work: Work[Q], sizes: Mapping[Symbol, int]) -> dict[str, int]:
+    return {quantity: _number(getattr(work, quantity), sizes) for quantity in QUANTITIES}
+
+
+def _text(cost: Cost[Count] | Cost[int]) -> str:
+    """A table with the dearest kernels first, and what its names mean."""
+    columns = [name for name in _COLUMNS if repr(getattr(cost, name)) != "0"]
+    typical = dict.fromkeys(map(_symbol, cost.names, count()), _TYPICAL)
+    kernels: list[KernelCost[Count] | KernelCost[int]] = sorted(cost.kernels, key=lambda k: -_number(k.steps, typical))
+    rows = [("kernel", "line", *columns)]
+    rows += [(k.name, _line(k.site), *_cells(k, columns)) for k in kernels[:_MOST_LINES]]
+    if len(kernels) > _MOST_LINES:
+        rows.append((f"({len(kernels) - _MOST_LINES} more)", "", *("" for _ in columns)))
+    rows.append(("in all", "", *_cells(cost, columns)))
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    amounts = {"bytes read": cost.bytes_read, "written": cost.bytes_written, "scratch": cost.scratch}
+    lines.append(", ".join(f"{name} {_cell(amount, 2 * _WIDEST)}" for name, amount in amounts.items()))
+    legend = ", ".join(f"{short} = {name}" for short, name in cost.names.items())
+    lines += [f"where {legend}"] if legend else []
+    lines += [] if cost.exact else ["some of these are upper bounds"]
+    return "\n".join(lines)
+
+
+def _cells(work: Work[Count] | Work[int], columns: Sequence[str]) -> list[str]:
+    return [_cell(getattr(work, name)) for name in columns]
+
+
+def _cell(quantity: Count | int, width: int = _WIDEST) -> str:
+    return str(quantity) if isinstance(quantity, int) else quantity.text(width)
+
+
+def _line(site: Site | None) -> str:
+    return f"{os.path.basename(site[0])}:{site[1]}" if site else ""

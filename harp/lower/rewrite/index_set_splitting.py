@@ -1,0 +1,511 @@
+"""Index set splitting: loops are split where a condition changes, so that no element asks which piece of an array it is
+in.
+
+    for i < n + m: out[i] = a[i] if i < n else b[i - n]
+        ->  for i < n: out[i] = a[i];  for i < m: out[n + i] = b[i]
+
+Concatenation, rolling, padding, updates of slices: to read such an array is to choose by conditions `p >= 0` with p
+linear in the position. Each holds on one side of a cut, so the positions along a loop fall into segments in which all
+are decided, and the boxes of several loops are the products of their segments. (M. Griebl, P. Feautrier, C. Lengauer:
+"Index set splitting", 2000.) Where it is not known for all sizes in which order the cuts come, one order is taken, and
+a branch keeps the loop as it was for sizes that have another one:
+
+    out[i] = x[i - 1] if i - 1 >= 0 else x[i + 1] if n - 2 - i >= 0 else 0
+        ->  if n - 2 >= 0 { i = 0; for 1 <= i < n - 1; i = n - 1 } else { for i < n: as it was }
+
+Where the boxes would be too much code, a loop has three segments: the largest one, and what is before and behind it,
+where conditions stay; if that is still too much, loops inside of those stay whole. A condition that also depends on
+loops inside, as in a sum over a window of a padded array, is known where it holds for all of these. Products of panels
+have boxes of their own, and loops that carry a variable stay whole. Of what is more than one statement, as a row that
+also fills registers, one loop is cut, the iterations of which stay in order.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import lru_cache
+from itertools import pairwise
+
+import attrs
+
+from harp.lower.loopir.effects import loads
+from harp.lower.loopir.loops import MEMORY, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loopir.nests import (
+    Numbers,
+    is_elementwise_or_sums,
+    is_ordered,
+    is_plain,
+    is_straight,
+    nest,
+    rebuilt,
+    sequence,
+    with_loops,
+)
+from harp.lower.loopir.products import is_contraction
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.division import ceildiv, floordiv
+from harp.trace.index.polynomial import (
+    ZERO,
+    Atom,
+    FloorDiv,
+    Index,
+    Loop,
+    evaluate,
+    indirect_in,
+    loops_in,
+    split_linear,
+    value_atoms,
+)
+from harp.trace.scalar.dtypes import bool_
+from harp.trace.scalar.expr import Apply, Const, Expr, Position, apply, const, rewrite
+from harp.trace.scalar.expr import walk as walk_expr
+from harp.trace.scalar.ops import INFO, Op
+
+# The code of all boxes of a nest is at most `_MOST`, or `_TIMES` that of the nest. All nests of a kernel together, but
+# for those of little code, have at most `_KERNEL`, or as much as the kernel had. The time of C compilers goes with
+# operations, loads and stores; a loop takes as much as some of these, a function such as a sine as its weight says.
+_FREE, _MOST, _TIMES, _KERNEL = 64, 500, 5, 2000
+_LOOP, _FUNCTION, _WEIGHT = 4, 3, 8
+# The largest number of iterations of a loop whose segments stay inside of the loops round it.
+_SHORT = 64
+# What sizes are taken to be where segments are compared: which one is the largest is a guess, and changes no result.
+_TYPICAL = 1 << 40
+
+# Steps of a proof about the order of cuts: of many pieces there are many.
+_FEW_STEPS = 300
+
+Facts = Mapping[Index, bool]  # of conditions p >= 0
+
+
+@attrs.frozen
+class Segment:
+    """Positions from `start` up to `stop` along a loop, and what is known of conditions there."""
+
+    start: Index
+    stop: Index
+    facts: Facts
+
+    @property
+    def length(self) -> Index:
+        return self.stop - self.start
+
+
+@attrs.frozen
+class Box:
+    """A segment of each loop, and the body in it, where all of `order` are >= 0."""
+
+    segments: Mapping[Loop, Segment]
+    body: Stmt
+    order: tuple[Index, ...]
+
+
+def split(kernel: Kernel) -> Kernel:
+    """The kernel, with its loops split."""
+    room = _Room(max(_KERNEL, _size(kernel.body)))
+    return kernel.with_body(_branched(room, _split(Numbers(kernel), room, _settled(kernel.body)), inside=False))
+
+
+def _settled(s: Stmt) -> Stmt:
+    """The statement without conditions that hold at all positions, or at none, as those of single digits."""
+    if not isinstance(s, Store):
+        return rebuilt(s, _settled) if is_plain(s) else s
+    known = {p: True if _is_seen(p) else False if _is_seen(-p - 1) else None for p in conditions(s)}
+    facts = {p: holds for p, holds in known.items() if holds is not None}
+    return given(s, facts) if facts else s
+
+
+class _Cuts(enum.Enum):
+    """Which boxes there are: those of all segments; those of three segments of each loop; or the largest one, and what
+    is before and behind it along each loop, where the loops inside stay whole."""
+
+    ALL = "all"
+    THREE = "three"
+    LARGEST = "largest"
+
+
+@attrs.define
+class _Room:
+    """How much code may still be added to the kernel."""
+
+    left: int
+
+
+def _split(numbers: Numbers, room: _Room, s: Stmt) -> Stmt:
+    if not is_plain(s) or is_ordered(s) or is_contraction(s):
+        return s
+    inside = rebuilt(s, lambda part: _split(numbers, room, part))
+    if inside is not s and isinstance(inside, Seq):
+        return _joined(inside)
+    return _pieces(numbers, room, inside) if isinstance(inside, Nest) else inside
+
+
+def _branched(room: _Room, s: Stmt, inside: bool) -> Stmt:
+    """What several nests share a loop for asks no element for its place along that loop.
+
+    for i { for j: a[i, j] = f if i < n - 1 else g; for j: ... }
+        ->  for i { if i < n - 1 { for j: a[i, j] = f } else { for j: a[i, j] = g }; for j: ... }
+    """
+    if not is_plain(s) or is_ordered(s) or is_contraction(s):
+        return s
+    if not isinstance(s, Nest):
+        return rebuilt(s, lambda part: _branched(room, part, inside))
+    if not _only_stores_to_memory(s):
+        return s  # vectors run across the outer loops of sums, and do not branch
+    if is_straight(s.body):
+        return _decided(room, s) if inside else s
+    return rebuilt(s, lambda part: _branched(room, part, inside=True))
+
+
+def _only_stores_to_memory(s: Stmt) -> bool:
+    return all(part.buffer.space in MEMORY for part in walk(s) if isinstance(part, Store))
+
+
+def _decided(room: _Room, s: Nest) -> Stmt:
+    """A branch for the first condition that only loops round the nest decide, and so on in both of its parts."""
+    own = {h.loop for h in s.heads if isinstance(h, For)}
+    for p in conditions(s):
+        if not loops_in(p) or loops_in(p) & own or indirect_in(p):
+            continue
+        yes, no = (given(s, {p: holds, -p - 1: not holds}) for holds in (True, False))
+        assert isinstance(yes, Nest) and isinstance(no, Nest)
+        if _is_seen(p) or _is_seen(-p - 1):
+            return _decided(room, yes if _is_seen(p) else no)
+        if _size(s) <= room.left:
+            room.left -= _size(s)
+            return If((p,), _decided(room, yes), _decided(room, no))
+    return s
+
+
+def _joined(s: Seq) -> Stmt:
+    """acc = 0; acc += v  ->  acc = 0 + v, where one iteration of a loop was left"""
+    joined: list[Stmt] = []
+    for part in s.parts:
+        last = joined[-1] if joined else None
+        if isinstance(part, Store) and isinstance(last, Store) and _is_step(last, part):
+            joined[-1] = Store(part.buffer, (), _after(last.value, part), last.reduce)
+        else:
+            joined.append(part)
+    return sequence(joined)
+
+
+def _is_step(first: Store, second: Store) -> bool:
+    """Whether two stores that follow each other set a variable and go on from there."""
+    same = first.buffer is second.buffer and first.buffer.space is Space.REG and first.reduce is None
+    return same and not (second.reduce is not None and any(load.buffer is first.buffer for load in loads(second)))
+
+
+def _after(value: Expr, step: Store) -> Expr:
+    """What the variable holds after the step, given what it held."""
+    if step.reduce is not None:
+        return apply(step.reduce.value, value, step.value)
+    return rewrite((step.value,), lambda e: value if isinstance(e, Load) and e.buffer is step.buffer else e)[0]
+
+
+def _pieces(numbers: Numbers, room: _Room, s: Nest) -> Stmt:
+    heads = [h for h in s.heads if isinstance(h, For)]
+    if any(h.kind is not LoopKind.SERIAL or loops_in(h.loop.extent) for h in heads):
+        return s
+    if not (is_elementwise_or_sums(s) or len(heads) == 1):  # the segments of one loop stay in order
+        return s
+    most_code = min(max(_MOST, _TIMES * _size(s.body)), max(_FREE, room.left))
+    for cuts in _Cuts:
+        boxes, order, code = _within(most_code, _boxes(numbers, s.body, [h.loop for h in heads], cuts))
+        if len(boxes) > 1 or (boxes and not boxes[0].segments.keys() >= {h.loop for h in heads}):
+            room.left -= code if code > _FREE else 0
+            kept = [_box(numbers, box) for box in boxes if not _changes_nothing(box.body)]
+            return s if not kept else If(order, sequence(kept), s) if order else sequence(kept)
+    return s
+
+
+def _within(most: int, boxes: Iterable[Box]) -> tuple[list[Box], tuple[Index, ...], int]:
+    """The boxes, all that has to be >= 0 for them, and how much code they are; none if that is more than `most`."""
+    found: list[Box] = []
+    code = 0
+    for box in boxes:
+        code += _size(box.body)
+        if code > most:
+            return [], (), 0
+        found.append(box)
+    return found, tuple(dict.fromkeys(p for box in found for p in box.order)), code
+
+
+def _boxes(
+    numbers: Numbers, body: Stmt, loops: Sequence[Loop], cuts: _Cuts, outer: frozenset[Loop] = frozenset()
+) -> Iterator[Box]:
+    """The boxes of loops, from the outside in, with the body that is left in each."""
+    if not loops:
+        yield Box({}, body, ())
+        return
+    loop = loops[0]
+    if len(loops) == 1 and outer:
+        inside = _inside(numbers, body, loop, outer)
+        if inside is not None:
+            yield inside
+            return
+    segments, order = _segments(loop, _tests(loop, body))
+    if cuts is not _Cuts.ALL:
+        segments = _around_the_largest(segments)
+    whole = {inner: Segment(ZERO, inner.extent, {}) for inner in loops[1:]}
+    largest = _largest(segments) if cuts is _Cuts.LARGEST and segments else None
+    for segment in segments:
+        left = given(body, segment.facts)
+        if largest is not None and segment is not largest:
+            yield Box({loop: segment, **whole}, left, order)
+            continue
+        for box in _boxes(numbers, left, loops[1:], cuts, outer | {loop}):
+            yield Box({loop: segment, **box.segments}, box.body, order + box.order)
+
+
+def _inside(numbers: Numbers, body: Stmt, loop: Loop, outer: frozenset[Loop]) -> Box | None:
+    """The segments of an innermost loop one after the other inside of the others: of a short one, such as that over the
+    pieces of a stack, and of one whose cuts depend on the others, as on the diagonal of a matrix.
+
+    for i, j < n: out[i, j] = x[i, j] if j <= i else 0  ->  for i { for j < i + 1: ...; for j < n - i - 1: ... }
+    """
+    tests = list(_tests(loop, body, outer))
+    short = loop.extent.constant is not None and loop.extent.constant <= _SHORT
+    if not short and not any(loops_in(test.bound) & outer for test in tests):
+        return None
+    segments, order = _segments(loop, tests)
+    if not any(segment.facts for segment in segments):
+        return None
+    own = tuple(p for p in order if loops_in(p))
+    if own and not _only_stores_to_memory(body):
+        return None  # as in `_branched`
+    made = sequence(_box(numbers, Box({loop: s}, given(body, s.facts), ())) for s in segments)
+    if own:
+        made = If(own, made, nest((For(loop),), body))
+    return Box({}, made, tuple(p for p in order if not loops_in(p)))
+
+
+def _box(numbers: Numbers, box: Box) -> Stmt:
+    heads: list[For] = []
+    places: dict[Atom, Index] = {}
+    for loop, segment in box.segments.items():
+        head, position = numbers.loop(segment.length)
+        heads += head
+        places[loop] = segment.start + position
+    return nest(heads, with_loops(numbers, box.body, places))
+
+
+def _size(s: Stmt) -> int:
+    """How much code a statement in loops is; see the top."""
+    stores = [part for part in walk(s) if isinstance(part, Store)]
+    return _LOOP + sum(1 + sum(map(_size_of, walk_expr((store.value,)))) for store in stores)
+
+
+def _size_of(e: Expr) -> int:
+    if not isinstance(e, Apply):
+        return not isinstance(e, Const)
+    weight = INFO[e.op].weight
+    return _FUNCTION * weight if weight >= _WEIGHT else 1
+
+
+def _changes_nothing(s: Stmt) -> bool:
+    """Whether it stores what is there already, or adds nothing to a sum, which is never -0.0."""
+    if isinstance(s, Seq):
+        return all(map(_changes_nothing, s.parts))
+    if not isinstance(s, Store):
+        return False
+    if s.reduce is not None:
+        return s.value is const(s.reduce.identity(s.buffer.dtype), s.buffer.dtype)
+    return isinstance(s.value, Load) and (s.value.buffer, s.value.index, s.value.conditions) == (s.buffer, s.index, ())
+
+
+# --- segments
+
+
+@attrs.frozen
+class Test:
+    """A condition p >= 0, which holds where `bound` >= 0, and only there if that is p itself."""
+
+    p: Index
+    bound: Index
+
+    def facts(self, holds: bool) -> Facts:
+        """What is known on either side of the cut."""
+        return {self.p: holds} if holds or self.bound is self.p else {}
+
+
+def _tests(loop: Loop, body: Stmt, outer: Set[Loop] = frozenset()) -> Iterator[Test]:
+    """The conditions of a body that are decided along a loop, given the outer ones, or from some position on for all
+    inner ones."""
+    inner = {h.loop for s in walk(body) if isinstance(s, Nest) for h in s.heads if isinstance(h, For)}
+    for p in conditions(body):
+        bound = None if indirect_in(p) else _least(p, inner)
+        if bound is None or loops_in(bound) - outer != {loop}:
+            continue
+        parts = split_linear(bound, loop)
+        if parts is not None and parts[0].constant:
+            yield Test(p, bound)
+
+
+def _least(p: Index, inner: Set[Loop]) -> Index | None:
+    """The least value of p while inner loops run, if it is linear in them."""
+    for loop in loops_in(p) & inner:
+        parts = split_linear(p, loop)
+        if parts is None or parts[0].constant is None or loops_in(loop.extent):
+            return None
+        p = parts[1] if parts[0].constant > 0 else parts[1] + parts[0] * (loop.extent - 1)
+    return p
+
+
+def _segments(loop: Loop, tests: Iterable[Test]) -> tuple[list[Segment], tuple[Index, ...]]:
+    """The segments of a loop, in the order that the cuts have for typical sizes, and what is >= 0 in that order."""
+    end = loop.extent
+    order: list[Index] = []
+    changes: dict[Index, list[tuple[Test, bool]]] = {}  # by cut, what changes there, and whether it holds behind it
+    facts: dict[Index, bool] = {}
+    for test in tests:
+        cut, rises = _cut(loop, test.bound)
+        order += _at_least_one(cut)
+        if _precedes(cut, ZERO):
+            facts |= test.facts(rises)
+            order.append(-cut)
+        elif _precedes(end, cut):
+            facts |= test.facts(not rises)
+            order.append(cut - end)
+        else:
+            changes.setdefault(cut, []).append((test, rises))
+            facts |= test.facts(not rises)
+    bounds = [ZERO, *sorted(changes, key=_typical), end]
+    order += [b - a for a, b in pairwise(bounds)]
+    order += _at_least_one(end)
+    segments = []
+    for start, stop in pairwise(bounds):
+        for test, rises in changes.get(start, ()):
+            facts = {p: known for p, known in facts.items() if p is not test.p} | dict(test.facts(rises))
+        segments.append(Segment(start, stop, facts))
+    return [s for s in segments if s.length is not ZERO], tuple(p for p in order if not _is_seen(p))
+
+
+def _at_least_one(p: Index) -> Iterator[Index]:
+    """What is >= 0 if all divisors in p are >= 1. Proofs assume that: it holds where a loop over the divisor runs, but
+    segments are computed outside of the loop."""
+    return (atom.den - 1 for atom in value_atoms(p) if isinstance(atom, FloorDiv))
+
+
+def _cut(loop: Loop, p: Index) -> tuple[Index, bool]:
+    """Where the condition p >= 0 begins to hold along the loop, or ends to."""
+    parts = split_linear(p, loop)
+    assert parts is not None and parts[0].constant is not None
+    slope, rest = parts[0].constant, parts[1]
+    return (ceildiv(-rest, slope), True) if slope > 0 else (floordiv(rest, -slope) + 1, False)
+
+
+def _precedes(a: Index, b: Index) -> bool:
+    """Whether a <= b: for all sizes, or for typical ones if it is not known that b <= a."""
+    return _is_seen(b - a) or (not _is_seen(a - b) and _typical(a) <= _typical(b))
+
+
+def _is_seen(p: Index) -> bool:
+    """Whether p >= 0 is easily seen; what is not is asked when the program runs."""
+    return nonnegative(p, _FEW_STEPS)
+
+
+def _typical(p: Index) -> int:
+    return evaluate(p, lambda atom: _TYPICAL // 2 if isinstance(atom, Loop) else _TYPICAL)
+
+
+def _largest(segments: Sequence[Segment]) -> Segment:
+    return max(segments, key=lambda segment: _typical(segment.length))
+
+
+def _around_the_largest(segments: list[Segment]) -> list[Segment]:
+    """Three segments, of which those at the ends know nothing."""
+    if len(segments) <= 3:
+        return segments
+    largest = _largest(segments)
+    ends = Segment(ZERO, largest.start, {}), Segment(largest.stop, segments[-1].stop, {})
+    return [s for s in (ends[0], largest, ends[1]) if s.length is not ZERO]
+
+
+# --- conditions in statements
+
+
+def conditions(s: Stmt) -> tuple[Index, ...]:
+    """The index expressions p for which the values of a straight statement ask whether p >= 0, each once."""
+    found: dict[Index, None] = {}
+    for store in (part for part in walk(s) if isinstance(part, Store)):
+        for e in walk_expr((store.value,)):
+            found |= dict.fromkeys(e.conditions if isinstance(e, Load) else _asked(e))
+    return tuple(found)
+
+
+@lru_cache(maxsize=1 << 14)
+def _asked(e: Expr) -> tuple[Index, ...]:
+    """The conditions of a comparison of positions: all hold, or the comparison does not.
+
+    P < Q  ->  Q - P - 1 >= 0;  P == Q  ->  P - Q >= 0 and Q - P >= 0
+    """
+    if not isinstance(e, Apply) or e.op not in (Op.LT, Op.EQ):
+        return ()
+    sides = [_index(a) for a in e.operands]
+    if sides[0] is None or sides[1] is None:
+        return ()
+    difference = sides[1] - sides[0]
+    return (difference - 1,) if e.op is Op.LT else (difference, -difference)
+
+
+def _index(e: Expr) -> Index | None:
+    if isinstance(e, Position):
+        return e.index
+    return ZERO + int(e.value) if isinstance(e, Const) and e.dtype.is_integer else None
+
+
+def given(s: Stmt, facts: Facts) -> Stmt:
+    """The statement where these conditions are known to hold, or not to."""
+    if isinstance(s, Store):
+        return attrs.evolve(s, value=_value(s.value, facts))
+    return rebuilt(s, lambda part: given(part, facts))
+
+
+def _value(value: Expr, facts: Facts) -> Expr:
+    """The value; of a choice by what is known, only the part that is chosen is looked at."""
+    new: dict[Expr, Expr] = {}
+    stack = [value]
+    while stack:
+        e = stack[-1]
+        needed = _needed(e, new)
+        missing = [a for a in needed if a not in new]
+        stack += missing
+        if not missing:
+            stack.pop()
+            new[e] = _known(e, tuple(new[a] for a in needed), facts)
+    return new[value]
+
+
+def _needed(e: Expr, new: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
+    """The operands on which the value of an expression depends, as far as is known."""
+    if not isinstance(e, Apply) or e.op is not Op.SELECT:
+        return e.operands if isinstance(e, Apply) else ()
+    condition, yes, no = e.operands
+    made = new.get(condition)
+    if made is None:
+        return (condition,)
+    return (yes if made.value else no,) if isinstance(made, Const) else e.operands
+
+
+def _known(e: Expr, args: tuple[Expr, ...], facts: Facts) -> Expr:
+    """An expression of new operands, or what it is known to be."""
+    if isinstance(e, Load):
+        return _load(e, facts)
+    if not isinstance(e, Apply):
+        return e
+    if e.op is Op.SELECT and len(args) == 1:
+        return args[0]
+    answers = [facts.get(p) for p in _asked(e)]
+    if False in answers:
+        return const(False, bool_)
+    if answers and None not in answers:
+        return const(True, bool_)
+    return e if args == e.operands else apply(e.op, *args, cast_to=e.dtype)
+
+
+def _load(e: Load, facts: Facts) -> Expr:
+    left = tuple(p for p in e.conditions if not facts.get(p, False))
+    if any(p in facts for p in left):
+        assert e.fill is not None
+        return e.fill
+    return e if left == e.conditions else Load(e.buffer, e.index, left, e.fill if left else None)

@@ -1,0 +1,103 @@
+"""The outermost loops whose iterations are independent become parallel, and long vector loops are cut into parts.
+
+    for i: body                ->  for parallel i: body
+    for simd i < n: out[i] = v ->  for parallel c { for simd l < min(PART, n - c*PART): out[c*PART + l] = v }
+    for k { for simd j: out[idx[k], j] += v }
+        ->  for parallel c { for k { for simd l: out[idx[k], c*STRIP + l] += v } }
+
+Only what is proved to be independent is marked. What an iteration computes does not depend on who runs it, so neither
+the number of threads nor how the iterations are distributed changes a bit of any result.
+"""
+
+from __future__ import annotations
+
+from harp.lower.loopir.dependence import check_parallel
+from harp.lower.loopir.loops import Alloc, For, If, Kernel, LoopKind, Nest, Row, Seq, Space, Stmt, Store, walk
+from harp.lower.loopir.nests import Numbers, nest, rebuilt, renamed
+from harp.lower.rewrite.hoisting import hoisted
+from harp.lower.rewrite.schedule_primitives import split
+from harp.trace.index.polynomial import Loop, indirect_in, value_atoms
+
+# Elements of a vector loop that one thread takes at a time: a few microseconds of work.
+_PART = 4096
+# Columns that one thread takes of updates at places that are data: enough to make light of reading the places again.
+_STRIP = 128
+
+
+def parallel(kernel: Kernel) -> Kernel:
+    """The kernel with parallel loops, and with names for elements of index arrays."""
+    return hoisted(kernel.with_body(_parallel(Numbers(kernel), kernel.body)))
+
+
+def _parallel(numbers: Numbers, s: Stmt) -> Stmt:
+    if isinstance(s, Nest):
+        return _outermost(numbers, s)
+    if isinstance(s, (Seq, Alloc, If)):
+        return rebuilt(s, lambda part: _parallel(numbers, part))
+    return s
+
+
+def _outermost(numbers: Numbers, s: Nest) -> Stmt:
+    head = s.heads[0]
+    if not isinstance(head, For) or not _stores_outside(s):
+        return s
+    if head.kind is LoopKind.SIMD and len(s.heads) == 1:
+        count = head.loop.extent.constant
+        if count is None or count > _PART:
+            return _parts(numbers, s, head)
+    if head.kind is not LoopKind.SERIAL:
+        return s
+    first, rest = For(head.loop, LoopKind.PARALLEL), s.heads[1:]
+    report = check_parallel(first, rest, s.body, {})
+    if report.errors or report.unproven:
+        return _strips(numbers, s) or s
+    return Nest((first, *rest), s.body)
+
+
+def _strips(numbers: Numbers, s: Nest) -> Stmt | None:
+    """Columns of updates, all rows of which go in order."""
+    inner = _innermost(s)
+    last = inner.heads[-1] if inner is not None else None
+    if inner is None or not isinstance(last, For) or last.kind is not LoopKind.SIMD:
+        return None
+    if not isinstance(inner.body, Store) or not any(indirect_in(p) for p in inner.body.index):
+        return None
+    extent = last.loop.extent
+    strips = split(numbers, extent, _STRIP, LoopKind.PARALLEL)
+    if not strips.heads or any(isinstance(a, Loop) for a in value_atoms(extent)):
+        return None
+    columns, lane = numbers.loop(strips.length, LoopKind.SIMD)
+    body = nest((*inner.heads[:-1], *columns), renamed(inner.body, {last.loop: strips.start + lane}))
+    whole = _with_innermost(s, body)
+    report = check_parallel(strips.heads[0], (), whole, {})
+    return None if report.errors or report.unproven else nest(strips.heads, whole)
+
+
+def _innermost(s: Stmt) -> Nest | None:
+    """The nest round the one store that stands in a nest, perhaps behind a condition."""
+    if isinstance(s, Nest):
+        return s if isinstance(s.body, Store) else _innermost(s.body)
+    return _innermost(s.yes) if isinstance(s, If) and s.no is None else None
+
+
+def _with_innermost(s: Stmt, inner: Stmt) -> Stmt:
+    """The statement with another innermost nest."""
+    if isinstance(s, Nest) and not isinstance(s.body, Store):
+        return nest(s.heads, _with_innermost(s.body, inner))
+    return If(s.conditions, _with_innermost(s.yes, inner)) if isinstance(s, If) else inner
+
+
+def _stores_outside(s: Stmt) -> bool:
+    """Whether all results are in memory outside the kernel: what fills a small array inside is not worth a thread."""
+    own = {part.buffer for part in walk(s) if isinstance(part, Alloc)}
+    stores = [part.buffer for part in walk(s) if isinstance(part, Store)]
+    stores += [part.target for part in walk(s) if isinstance(part, Row)]
+    return all(buffer in own or buffer.space in (Space.OUTPUT, Space.SCRATCH) for buffer in stores)
+
+
+def _parts(numbers: Numbers, s: Nest, head: For) -> Stmt:
+    parts = split(numbers, head.loop.extent, _PART)
+    if not parts.heads:  # it is short, for all sizes
+        return s
+    inner, lane = numbers.loop(parts.length, LoopKind.SIMD)
+    return _parallel(numbers, nest(parts.heads + inner, renamed(s.body, {head.loop: parts.start + lane})))

@@ -1,0 +1,101 @@
+"""The primitives of which the schedules of loop nests are made. Rules say when; these say what.
+
+    split       for i < n: s(i)    ->  for b < ceil(n/size) { for l < min(size, n - b*size): s(b*size + l) }
+    peel        for i < n: s(i)    ->  for b < n//size { for l < size: s(b*size + l) };
+                                       for r < n % size: s(n//size*size + r)
+    specialise  s                  ->  if conditions: fast, else: s
+    stage       s(x[...])          ->  copy = x[...]; s(copy)
+    contract    x[i, j] = v; s(x)  ->  part[j] = v; s(part)
+    privatise   for l { acc; s }   ->  acc[l]; the parts of s, each with a loop over l    (`nests.distribute`)
+    coalesce    for i, j: s(i, j)  ->  for f: s(f//n, f % n)                              (`coalesce`)
+
+All are legal where the iterations of the loop may be done in this order: split and peel keep the order, and so does
+coalesce; privatise asks for independent iterations; what is staged must not be stored to meanwhile. A version of
+`specialise` has to compute the same bits, or to depend on sizes that all rows of a batch share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from harp.lower.loopir.loops import Buffer, For, If, Load, LoopKind, Stmt, Store
+from harp.lower.loopir.nests import Numbers, rebuilt
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.division import ceildiv, floordiv, minimum
+from harp.trace.index.polynomial import ZERO, Index
+from harp.trace.scalar.expr import Expr, rewrite
+
+
+class Blocks(NamedTuple):
+    """The loop over blocks, which has no head if there is one; its block, the first position there, and how many."""
+
+    heads: tuple[For, ...]
+    block: Index
+    start: Index
+    length: Index
+
+
+def split(numbers: Numbers, extent: Index, size: int, kind: LoopKind = LoopKind.SERIAL) -> Blocks:
+    """A loop in blocks of this size, the last of which may be shorter. What is certain to fit is one block."""
+    if nonnegative(size - extent):
+        return Blocks((), ZERO, ZERO, extent)
+    heads, block = numbers.loop(ceildiv(extent, size), kind)
+    start = block * size
+    return Blocks(heads, block, start, minimum(size, extent - start))
+
+
+class Peeled(NamedTuple):
+    """The loop over whole blocks, and its block; how many positions all of them have, and how many are left."""
+
+    heads: tuple[For, ...]
+    block: Index
+    whole: Index
+    rest: Index
+
+
+def peel(numbers: Numbers, extent: Index, size: Index | int, kind: LoopKind = LoopKind.SERIAL) -> Peeled:
+    """A loop in whole blocks of this size, and what is left. The size is at least 1."""
+    count = floordiv(extent, size)
+    heads, block = numbers.loop(count, kind)
+    return Peeled(heads, block, count * size, extent - count * size)
+
+
+def specialise(conditions: Iterable[Index], fast: Stmt, otherwise: Stmt) -> Stmt:
+    """`fast` where all conditions are >= 0: of those that sizes decide, nothing is left to ask."""
+    left = tuple(dict.fromkeys(p for p in conditions if not nonnegative(p)))
+    if any(nonnegative(-p - 1) for p in left):
+        return otherwise
+    return If(left, fast, otherwise) if left else fast
+
+
+def stage(s: Stmt, copies: Mapping[Load, Load]) -> Stmt:
+    """The statement with loads of copies in place of these loads."""
+
+    def leaf(e: Expr) -> Expr:
+        return copies.get(e, e) if isinstance(e, Load) else e
+
+    def statement(s: Stmt) -> Stmt:
+        if isinstance(s, Store):
+            return Store(s.buffer, s.index, rewrite((s.value,), leaf)[0], s.reduce)
+        return rebuilt(s, statement)
+
+    return statement(s)
+
+
+def contract(s: Stmt, parts: Mapping[Buffer, Buffer], place: Callable[[tuple[Index, ...]], tuple[Index, ...]]) -> Stmt:
+    """The statement with parts in place of these arrays, whose elements are at other places there."""
+
+    def leaf(e: Expr) -> Expr:
+        if not isinstance(e, Load) or e.buffer not in parts:
+            return e
+        return Load(parts[e.buffer], place(e.index), e.conditions, e.fill)
+
+    def statement(s: Stmt) -> Stmt:
+        if not isinstance(s, Store):
+            return rebuilt(s, statement)
+        (value,) = rewrite((s.value,), leaf)
+        part = parts.get(s.buffer)
+        return Store(part or s.buffer, s.index if part is None else place(s.index), value, s.reduce)
+
+    return statement(s)

@@ -1,0 +1,364 @@
+"""Schedule to loop nests: the naive form of every kernel, which the rewrites of `harp.lower.tile` make fast.
+
+A kernel with root loops i, j is
+
+    (what depends on no loop) for i { (what depends on i) for j { (what depends on i and j) store root } }
+
+where each bracket holds the reductions at that depth, `acc = identity; for k: acc reduce= value`, and scalars that are
+worth computing once. Everything else is one expression over loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from harp.lower.cost_model import Frame, Nesting, Use, count_users, weigh
+from harp.lower.graph.complex import split
+from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Space, Stmt, Store
+from harp.lower.loopir.nests import nest, renamed, sequence, start
+from harp.lower.loopir.origin import Origins
+from harp.lower.loopir.program import Call
+from harp.lower.schedule.indirect import Binding
+from harp.lower.schedule.row_kernels import row_kernel
+from harp.lower.schedule.schedule import Group, Schedule, Step, runs_backward
+from harp.lower.target import Target
+from harp.trace.eval.inside import Access
+from harp.trace.graph.node import (
+    Constant,
+    Contiguous,
+    Cumulative,
+    Gather,
+    MapReduce,
+    Node,
+    RowWise,
+    Scatter,
+    View,
+    at,
+    positions,
+)
+from harp.trace.index.polynomial import Index, Loop, of
+from harp.trace.scalar.dtypes import DType, bool_
+from harp.trace.scalar.expr import Apply, Const, Expr, Position, apply, const, select, substitute, walk
+from harp.trace.scalar.ops import Op, Reduce
+
+# A scalar at an outer depth gets a variable from this weight on; the C compiler hoists cheaper ones.
+_WORTH_KEEPING = 4
+# Variables nest, and nesting is bounded.
+_MOST_SCALARS = 32
+
+
+@attrs.frozen
+class Built:
+    """Kernels in order, and the buffers that they use. `inputs` are the parameters, then the captured arrays.
+
+    Once kernels are outlined, `calls` say in which order they run, and on what; before, there are none.
+    `donated` are pairs of an input and the output that lives in its memory, by their numbers. `origins` say from which
+    lines loads and stores come, `accesses` what a checked program can complain about; see
+    `harp.lower.kernels.addresses`.
+    """
+
+    kernels: tuple[Kernel, ...]
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Buffer, ...]
+    scratch: tuple[Buffer, ...]
+    calls: tuple[Call, ...] = ()
+    donated: tuple[tuple[int, int], ...] = ()
+    origins: Origins = attrs.field(factory=lambda: Origins({}))
+    accesses: tuple[Access, ...] = ()
+
+
+def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> Built:
+    """The loop nests of a schedule. `captured` fixes the order of the captured arrays."""
+    graph = schedule.graph
+    memory = {node: _buffer(f"in{k}", node, Space.INPUT) for k, node in enumerate((*graph.inputs, *captured))}
+    inputs = tuple(memory.values())
+    outputs = tuple(_buffer(f"out{k}", node, Space.OUTPUT) for k, node in enumerate(graph.outputs))
+    # A node that is several outputs is stored to the first and copied to the others; so are parameters.
+    copies: list[tuple[Buffer, Node]] = []
+    for buffer, node in zip(outputs, graph.outputs, strict=True):
+        if node in memory:
+            copies.append((buffer, node))
+        else:
+            memory[node] = buffer
+    scratch: list[Buffer] = []
+    taken = bases(schedule)
+    for group in schedule.groups:
+        owner = group.root
+        while owner in taken:
+            owner = taken[owner]
+        if owner not in memory:
+            memory[owner] = _buffer(f"mem{len(scratch)}", owner, Space.SCRATCH)
+            scratch.append(memory[owner])
+        memory[group.root] = memory[owner]
+    binding = Binding({stand_in: memory[node] for node, stand_in in schedule.arrays.items()})
+    kernels: list[Kernel] = []
+    origins = Origins(graph.sites)
+    for group in schedule.groups:
+        root = group.root
+        origins.note_store(memory[root], root)
+        if isinstance(root, RowWise):
+            raw = dict.fromkeys(o for o in root.operands if o.dtype is bool_ and memory[o].space is Space.INPUT)
+            own = {o: _buffer(f"mem{len(scratch) + k}", o, Space.SCRATCH) for k, o in enumerate(raw)}
+            scratch += own.values()
+            kernels += [_copy(own[o], memory[o]) for o in own]  # which makes truth values of any byte 0 or 1
+            kernels.append(row_kernel(root, {**memory, **own}))
+            continue
+        if isinstance(root, Scatter) and memory[root.base] is not memory[root]:
+            kernels.append(_copy(memory[root], memory[root.base]))
+        kernels.append(_Builder(group, memory, binding, target, origins).kernel())
+    kernels += [_copy(buffer, memory[node]) for buffer, node in copies]
+    return Built(tuple(kernels), inputs, outputs, tuple(scratch), origins=origins)
+
+
+def bases(schedule: Schedule) -> dict[Node, Scatter]:
+    """The arrays that nobody reads but the scatter which changes them: they are made in its memory."""
+    nodes = schedule.graph.nodes()
+    users = count_users(nodes, schedule.graph.outputs)
+    roots = {group.root for group in schedule.groups}
+    return {
+        node.base: node
+        for node in nodes
+        if isinstance(node, Scatter) and node.inputs.count(node.base) == users[node.base] == 1 and node.base in roots
+    }
+
+
+def _buffer(name: str, node: Node, space: Space) -> Buffer:
+    return Buffer(name, node.dtype, node.shape, space)
+
+
+def _copy(target: Buffer, source: Buffer) -> Kernel:
+    index = positions(target.shape)
+    loops = [a for p in index if isinstance(a := p.atom, Loop)]
+    return Kernel("copy", nest(map(For, loops), Store(target, index, Load(source, index))))
+
+
+class _Builder:
+    """One kernel: values of its steps, and what stands at each depth of the root's loops."""
+
+    def __init__(
+        self, group: Group, memory: Mapping[Node, Buffer], binding: Binding, target: Target, origins: Origins
+    ) -> None:
+        self.group = group
+        self.origins = origins
+        self.memory = memory
+        self.binding = binding
+        self.target = target
+        self.nesting = Nesting(group.loops)
+        for step in (s for s in group.steps if s.loops):
+            self.nesting.add(Frame(self.depth(step), step.loops))
+        self.values: dict[tuple[Node, Use], Expr] = {}
+        self.scalars = 0
+        # By depth: a variable with the statements that fill it, or a step of a variable from further out.
+        self.items: list[list[tuple[Buffer | None, Stmt]]] = [[] for _ in range(len(group.loops) + 1)]
+        self.backward = False  # the innermost loop
+
+    def kernel(self) -> Kernel:
+        for step in self.group.steps:
+            self.values[step.node, step.use] = _VALUE[type(step.node)](self, step)
+        last = self.group.steps[-1]
+        out = self.memory[self.group.root]
+        into = last.reads[0] if isinstance(last.node, Scatter) else Use(last.use.at)
+        body: Stmt = Store(out, self.binding.each(into.at), self.rounded(self.values[last.node, last.use]))
+        inside = self.nesting.frame(into.conditions).depth
+        for depth in range(len(self.group.loops), -1, -1):
+            if into.conditions and depth == inside:
+                body = If(self.binding.each(into.conditions), body)
+            for buffer, fill in reversed(self.items[depth]):
+                body = sequence((fill, body)) if buffer is None else Alloc(buffer, sequence((fill, body)))
+            if depth:
+                body = nest((self.head(depth),), self.turned(body) if depth == len(self.group.loops) else body)
+        return Kernel(_name(self.group), body)
+
+    def head(self, depth: int) -> For:
+        steps = any(buffer is None for buffer, _ in self.items[depth])
+        return For(self.group.loops[depth - 1], LoopKind.ORDERED if steps else LoopKind.SERIAL)
+
+    def turned(self, body: Stmt) -> Stmt:
+        """The body of the innermost loop, which may go backward."""
+        loop = self.group.loops[-1]
+        return renamed(body, {loop: loop.extent - 1 - of(loop)}) if self.backward else body
+
+    # --- values
+
+    def read(self, step: Step, slot: int) -> Expr:
+        """The value of an input of the step, which may be a variable at an outer depth."""
+        node, use = step.node.inputs[slot], step.reads[slot]
+        if node in self.memory:
+            return self.load(step, node, use, const(0, node.dtype))
+        value = self.values[node, use]
+        outer = self.nesting.frame((*use.at, *use.conditions))
+        if outer.loops or outer == self.inside(step) or self.scalars >= _MOST_SCALARS or weigh(value) < _WORTH_KEEPING:
+            return value
+        self.scalars += 1
+        found = self.values[node, use] = self.variable(outer.depth, value.dtype, lambda v: Store(v, (), value))
+        return found
+
+    def load(self, step: Step, node: Node, use: Use, fill: Const) -> Load:
+        """An element in memory that the step reads, `fill` outside the conditions."""
+        conditions = self.binding.each(use.conditions)
+        found = Load(self.memory[node], self.binding.each(use.at), conditions, fill if conditions else None)
+        self.origins.note_load(found, step.node, node, self.group.root)
+        return found
+
+    def inside(self, step: Step) -> Frame:
+        """Where the step's expression is evaluated; a root is evaluated inside all of its loops."""
+        if step.loops:
+            return Frame(self.depth(step), step.loops)
+        return self.nesting.frame((*step.use.at, *step.use.conditions))
+
+    def depth(self, step: Step) -> int:
+        """Under how many loops of the root a reduction stands."""
+        return len(self.nesting.place(step.use).loops)
+
+    def variable(self, depth: int, dtype: DType, fill: Callable[[Buffer], Stmt]) -> Expr:
+        """A scalar at some depth, given the statements that fill it."""
+        buffer = Buffer(f"v{sum(map(len, self.items))}", dtype, (), Space.REG)
+        self.items[depth].append((buffer, fill(buffer)))
+        return Load(buffer, ())
+
+    def view(self, step: Step) -> Expr:
+        """select(the view's conditions, source, fill); a load has conditions and a fill of its own."""
+        node = step.node
+        assert isinstance(node, (View, Gather))
+        own = step.reads[0].conditions[len(step.use.conditions) :]
+        if not own or node.fill is None:
+            return self.read(step, 0)
+        if node.src in self.memory:
+            return self.load(step, node.src, step.reads[0], node.fill)
+        return select(holds(self.binding.each(own)), self.read(step, 0), node.fill)
+
+    def scatter(self, step: Step) -> Expr:
+        """What the place of an update holds after it."""
+        node = step.node
+        assert isinstance(node, Scatter)
+        update = self.read(step, len(node.inputs) - 1)
+        if node.kind.value is None:
+            return update
+        before = Load(self.memory[node], self.binding.each(step.reads[0].at))
+        return split(apply(node.kind.value, before, update))
+
+    def same(self, step: Step) -> Expr:
+        return self.read(step, 0)
+
+    def map_reduce(self, step: Step) -> Expr:
+        node = step.node
+        assert isinstance(node, MapReduce)
+        operands = {slot: self.read(step, slot) for slot in range(len(node.operands))}
+        if node.reduce is None:
+            return substitute(node.expr, operands, at(node.domain, step.use.at))
+        value = substitute(node.expr, operands, at(node.domain, step.read.at))
+        return self.reduction(step, node.reduce, value)
+
+    def reduction(self, step: Step, reduce: Reduce, value: Expr) -> Expr:
+        """acc = identity; for the step's loops: acc reduce= value."""
+
+        def fill(acc: Buffer) -> Stmt:
+            return sequence((start(acc, reduce), nest(map(For, step.loops), self.accumulate(acc, reduce, value))))
+
+        return self.variable(self.depth(step), value.dtype, fill)
+
+    def cumulative(self, step: Step) -> Expr:
+        """acc = identity outside the innermost loop, acc reduce= value in it."""
+        node, loops = step.node, self.group.loops
+        assert isinstance(node, Cumulative)
+        values = [self.read(step, slot) for slot in range(len(node.operands))]
+        backward = runs_backward(node, step.use, loops)
+        acc = Buffer(f"v{sum(map(len, self.items))}", node.dtype, (), Space.REG)
+        if node.reduce is not None:
+            fill, next_one = start(acc, node.reduce), Store(acc, (), self.rounded(values[0]), node.reduce)
+        else:
+            fill, next_one = Store(acc, (), const(0, node.dtype)), Store(acc, (), self.recurrence(acc, *values))
+        if backward is None:  # an axis of one element
+            self.items[len(loops)].append((acc, sequence((fill, next_one))))
+        else:
+            self.backward = backward
+            self.items[len(loops) - 1].append((acc, fill))
+            self.items[len(loops)].append((None, next_one))
+        return Load(acc, ())
+
+    def recurrence(self, acc: Buffer, a: Expr, b: Expr) -> Expr:
+        """a*acc + b"""
+        if self.target.fma and a.dtype.is_float:
+            return apply(Op.FMA, a, Load(acc, ()), b)
+        return self.rounded(split(a * Load(acc, ()) + b))
+
+    def accumulate(self, acc: Buffer, reduce: Reduce, value: Expr) -> Stmt:
+        """A float sum of products is one chain of fused multiply-adds: every schedule of it rounds alike."""
+        if self.target.fma and reduce is Reduce.SUM and _is_float_product(value):
+            a, b = value.args
+            return Store(acc, (), apply(Op.FMA, a, b, Load(acc, ())))
+        return Store(acc, (), self.rounded(value), reduce)
+
+    def rounded(self, value: Expr) -> Expr:
+        """A complex value with its multiplications and additions fused: gcc 12 does that to complex numbers in vectors
+        (vfmaddsub), whatever -ffp-contract says, and not in the rest of a loop."""
+        return fused(value) if self.target.fma and value.dtype.is_complex else value
+
+
+def fused(value: Expr) -> Expr:
+    """add(mul(a, b), c) -> fma(a, b, c), wherever it stands."""
+    new: dict[Expr, Expr] = {}
+    for e in walk((value,)):
+        if not isinstance(e, Apply):
+            new[e] = e
+            continue
+        args = [new[a] for a in e.operands]
+        new[e] = apply(e.op, *args, cast_to=e.dtype)
+        if e.op is Op.ADD and e.dtype.is_float:
+            for product, addend in (args, args[::-1]):
+                factors = _factors(product)
+                if factors is not None:
+                    new[e] = apply(Op.FMA, *factors, addend)
+                    break
+    return new[value]
+
+
+def _factors(e: Expr) -> tuple[Expr, Expr] | None:
+    """The factors of a product, or of a product's negative."""
+    if not isinstance(e, Apply) or e.op not in (Op.MUL, Op.NEG):
+        return None
+    if e.op is Op.MUL:
+        return e.operands[0], e.operands[1]
+    inside = e.operands[0]
+    if not isinstance(inside, Apply) or inside.op is not Op.MUL:
+        return None
+    return -inside.operands[0], inside.operands[1]
+
+
+def _is_float_product(value: Expr) -> bool:
+    return isinstance(value, Apply) and value.op is Op.MUL and value.dtype.is_float
+
+
+def holds(conditions: Sequence[Index]) -> Expr:
+    """All conditions are >= 0, as a value."""
+    zero = const(0, Position(conditions[0]).dtype)
+    tests = [~(Position(c) < zero) for c in conditions]
+    result = tests[0]
+    for test in tests[1:]:
+        result = result & test
+    return result
+
+
+def _name(group: Group) -> str:
+    root = group.root
+    if isinstance(root, MapReduce) and root.reduce is not None:
+        return root.reduce.name.lower()
+    if isinstance(root, Scatter):
+        return "scatter"
+    if isinstance(root, Cumulative):
+        return "running_" + ("recurrence" if root.reduce is None else root.reduce.name.lower())
+    reductions = [s.node.reduce for s in group.steps if isinstance(s.node, MapReduce) and s.node.reduce is not None]
+    names = dict.fromkeys(r.name.lower() for r in reductions)
+    return "_".join((*names, "map" if isinstance(root, MapReduce) else "copy"))
+
+
+_VALUE: Mapping[type[Node], Callable[[_Builder, Step], Expr]] = {
+    View: _Builder.view,
+    Gather: _Builder.view,
+    Scatter: _Builder.scatter,
+    MapReduce: _Builder.map_reduce,
+    Cumulative: _Builder.cumulative,
+    Contiguous: _Builder.same,
+}

@@ -1,0 +1,73 @@
+"""Indirect indices, which are data, as index expressions: which arrays hold them, and at which of their elements.
+
+    x[idx]                 reads x[idx[i0]]            the element of an array: `Indirect`
+    x[idx[::2]]            reads x[idx[2*i0]]          views of index arrays are looked through
+    x[arange(n), idx]      reads x[i0, idx[i0]]        positions that are certain to be inside stand for themselves
+
+A schedule knows no buffers yet: its indirect indices are of stand-ins, for which `Binding` puts buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from harp.lower.loopir.loops import Buffer, Space
+from harp.trace.graph.node import Gather, MapReduce, Node, Scatter, View, at, positions
+from harp.trace.index.bounds import below
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import Index, Indirect, of
+from harp.trace.scalar.expr import Position
+
+
+class Places(NamedTuple):
+    """One index for each of the first axes, and conditions >= 0 under which all are inside."""
+
+    at: tuple[Index, ...]
+    conditions: tuple[Index, ...]
+
+
+class IndirectIndices:
+    """The index arrays of a graph: `arrays` are those that must be in memory, with their stand-ins."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self.arrays: dict[Node, Buffer] = {}
+        for node in nodes:
+            if isinstance(node, (Gather, Scatter)):
+                self.places(node, positions(node.indices[0].shape))
+
+    def places(self, node: Gather | Scatter, position: tuple[Index, ...]) -> Places:
+        """Where a node reads or writes for the indices at this position."""
+        array, misses = (node.src, node.fill is not None) if isinstance(node, Gather) else (node.base, not node.clips)
+        index = tuple(
+            self._place(index, position, size, misses) for index, size in zip(node.indices, array.shape, strict=False)
+        )
+        unsure = {p: size - 1 - p for p, size in zip(index, array.shape, strict=False) if isinstance(p.atom, Indirect)}
+        return Places(index, tuple(unsure.values()) if misses else ())
+
+    def _place(self, index: Node, position: tuple[Index, ...], size: Index, misses: bool) -> Index:
+        while isinstance(index, View) and not index.conditions:
+            position = at(index.shape, position).each(index.index)
+            index = index.src
+        if isinstance(index, MapReduce) and isinstance(index.expr, Position) and index.reduce is None:
+            known = at(index.domain, position)(index.expr.index)
+            if below(known, size):
+                return known
+        stand_in = self.arrays.get(index)
+        if stand_in is None:
+            stand_in = Buffer(f"index{len(self.arrays)}", index.dtype, index.shape, Space.SCRATCH)
+            self.arrays[index] = stand_in
+        return of(Indirect(stand_in, position, size, misses))
+
+
+class Binding(Substitution):
+    """Puts the buffers of index arrays for their stand-ins."""
+
+    def __init__(self, buffers: Mapping[Buffer, Buffer]) -> None:
+        super().__init__({})
+        self._buffers = buffers
+
+    def indirect(self, atom: Indirect) -> Indirect:
+        found = super().indirect(atom)
+        assert isinstance(found.array, Buffer)
+        return Indirect(self._buffers.get(found.array, found.array), found.at, found.size, found.misses)

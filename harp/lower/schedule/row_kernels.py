@@ -1,0 +1,65 @@
+"""Functions of whole rows as kernels: loops over the rows, and one statement for each of them.
+
+    for row { take memory; out[row, :] = sort(in[row, :]) }
+    for row, part { out[row, part] = search(table[row, :], in[row, part]) }
+
+Rows are shared by threads. A search also goes by parts of the rows, for no element waits for another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import attrs
+
+from harp.lower.loopir.loops import Alloc, Buffer, Digits, For, Head, Kernel, Row, Space, Stmt, walk
+from harp.lower.loopir.nests import nest
+from harp.trace.graph.node import Node, RowWise
+from harp.trace.graph.row_functions import RowOp
+from harp.trace.index.division import ceildiv, floordiv, minimum
+from harp.trace.index.polynomial import ZERO, Index, Loop, Shape, of, product
+from harp.trace.scalar.dtypes import u64
+
+# Elements of a row that one thread searches at a time.
+_PART = 1024
+
+# Memory that a row needs besides what it is stored to, in numbers of 64 bits: keys, or keys and places in one number.
+_WORK: Mapping[RowOp, Callable[[Index, int], Index] | None] = {
+    RowOp.SORT: lambda length, size: floordiv(length * size + 7, 8),
+    RowOp.ORDER: lambda length, size: length,
+    RowOp.SORT_BY: lambda length, size: length * 2,
+    RowOp.SEARCH: None,
+}
+
+
+def row_kernel(node: RowWise, memory: Mapping[Node, Buffer]) -> Kernel:
+    """The kernel of a node whose operands are in memory."""
+    rows, length = node.shape[:-1], node.shape[-1]
+    heads, first = _rows(rows), len(rows) + 1
+    work, start, lane = _WORK[node.function], ZERO, Loop(first, length)
+    if work is None:
+        part = Loop(first, ceildiv(length, _PART))
+        start = of(part) * _PART
+        lane = Loop(first + 1, minimum(_PART, length - start))
+        heads.append(For(part))
+    index = (*(of(Loop(axis, extent)) for axis, extent in enumerate(rows)), start + of(lane))
+    row = Row(node.function, node.reverse, memory[node], index, lane, tuple(memory[o] for o in node.operands))
+    body: Stmt = row
+    if work is not None:
+        room = Buffer("work", u64, (work(length, node.operands[0].dtype.itemsize),), Space.THREAD)
+        body = Alloc(room, attrs.evolve(row, work=room))
+    return Kernel(node.function.value, nest(heads, body))
+
+
+def _rows(shape: Shape) -> list[Head]:
+    """One loop over all rows, of which threads take parts; the rows have the numbers of their axes."""
+    loops = tuple(Loop(axis, extent) for axis, extent in enumerate(shape))
+    if len(loops) < 2:
+        return [For(loop) for loop in loops]
+    every = Loop(len(shape), product(shape))
+    return [For(every), Digits(loops, of(every))]
+
+
+def rows_in(s: Stmt) -> Iterator[Row]:
+    """The rows inside a statement."""
+    return (part for part in walk(s) if isinstance(part, Row))

@@ -1,0 +1,438 @@
+"""Graph to schedule: which nodes are kept in memory, by one kernel each, and which are computed inside their readers.
+
+Nodes are visited readers first. Each has collected its uses: the kernels that need it, and where in their loops. The
+first rule of `KEEP` that holds makes it the root of a kernel of its own; a node without such a rule is computed at
+each use, and passes uses on to what it reads: views by substitution, reductions with loops of their own under the
+part of the root's loops that they depend on (shared prefix, sibling nests).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from harp.errors import VerificationError
+from harp.lower.cost_model import (
+    Frame,
+    Nesting,
+    Use,
+    count_users,
+    is_reduction,
+    node_code,
+    products,
+    reduces_along_memory,
+    repeats,
+    tails,
+    undecided_weight,
+    weight,
+)
+from harp.lower.loopir.loops import Buffer
+from harp.lower.schedule.indirect import IndirectIndices
+from harp.trace.graph.graph import Graph, describe
+from harp.trace.graph.node import (
+    Constant,
+    Contiguous,
+    Cumulative,
+    Gather,
+    Input,
+    MapReduce,
+    Node,
+    RowWise,
+    Scatter,
+    View,
+    at,
+    positions,
+)
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import Index, Loop, Shape, indirect_in, loop, loops_in, of
+
+# Work that may be done more than once to save a trip through memory, an addition being 1.
+_DEBT = 8
+# What one more evaluation in a loop that does not matter counts, in evaluations.
+_REPEATED = 4
+# The most places that compute the same node.
+_USES = 12
+# Code of a kernel, in operations, so that C compilers take time linear in the size of the graph.
+_CODE = 400
+# Reductions inlined into a kernel: each has an accumulator.
+_REDUCTIONS = 16
+
+
+@attrs.frozen(eq=False)
+class Step:
+    """The evaluation of `node` at `use` inside a kernel: it reads its inputs at `read`, reducing over `loops`.
+
+    What reads them at different places has them in `apart`, one for each input.
+    """
+
+    node: Node
+    use: Use
+    read: Use
+    loops: tuple[Loop, ...] = ()
+    apart: tuple[Use, ...] = ()
+
+    @property
+    def reads(self) -> tuple[Use, ...]:
+        """Where each input is read."""
+        return self.apart or (self.read,) * len(self.node.inputs)
+
+
+@attrs.frozen(eq=False)
+class Group:
+    """One kernel: `steps` in order of evaluation, the last being `root`, whose value is stored."""
+
+    root: Node
+    reason: str
+    loops: tuple[Loop, ...]
+    steps: tuple[Step, ...]
+
+
+@attrs.frozen(eq=False, repr=False)
+class Schedule:
+    """Kernels in an order in which inputs come first. Outputs that have no kernel are copied in the end.
+
+    `arrays` are the index arrays, with what stands for them in the uses.
+    """
+
+    graph: Graph
+    groups: tuple[Group, ...]
+    arrays: Mapping[Node, Buffer] = attrs.field(factory=dict)
+
+    def __repr__(self) -> str:
+        return _text(self)
+
+
+class _Kernel:
+    """A kernel under construction."""
+
+    def __init__(self, root: Node, reason: str) -> None:
+        self.root = root
+        self.reason = reason
+        self.whole = Use(positions(root.updates.shape if isinstance(root, Scatter) else root.shape))
+        loops = tuple(a for p in self.whole.at if isinstance(a := p.atom, Loop))
+        last = root.axis if isinstance(root, Cumulative) else None  # the loop that carries its variable is innermost
+        self.loops = tuple(sorted(loops, key=lambda loop: loop.axis == last))
+        self.nesting = Nesting(self.loops)
+        self.next_loop = len(self.whole.at)
+        self.code = 0
+        self.reductions = 0
+        self.along_memory: bool | None = None  # whether the terms of its reductions follow each other in memory
+        self.runs: set[bool] = set()  # whether those that run along the innermost loop go backwards
+        self.steps: list[Step] = []  # readers first
+
+    def group(self) -> Group:
+        return Group(self.root, self.reason, self.loops, tuple(reversed(self.steps)))
+
+
+Debts = dict[tuple[_Kernel, Use], int]  # for each use, the work repeated on the way to it
+
+
+class _Scheduler:
+    """The state of one walk over a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        nodes = graph.nodes()
+        self.order = nodes
+        self.outputs = frozenset(graph.outputs)
+        self.indirects = IndirectIndices(nodes)
+        self.bases = frozenset(node.base for node in nodes if isinstance(node, Scatter))
+        self.whole = {operand for node in nodes if isinstance(node, RowWise) for operand in node.operands}
+        users = count_users(nodes, graph.outputs)
+        self.tails = tails(nodes, users)
+        self.products = products(nodes, users)
+        self.pending: dict[Node, Debts] = {node: {} for node in nodes}
+        self.kernels: list[_Kernel] = []
+        self._substitutions: dict[tuple[Shape, tuple[Index, ...]], Substitution] = {}
+
+    def run(self) -> list[Group]:
+        for node in reversed(self.order):
+            uses = self.pending.pop(node)
+            if isinstance(node, (Input, Constant)):
+                continue
+            reason = self.reason_to_keep(node, uses)
+            if reason:
+                kernel = _Kernel(node, reason)
+                self.kernels.append(kernel)
+                uses = {(kernel, kernel.whole): 0}
+            debt = self.debt(node, uses)
+            for kernel, use in uses:
+                self.expand(kernel, node, use, debt)
+        return [kernel.group() for kernel in reversed(self.kernels)]
+
+    def reason_to_keep(self, node: Node, uses: Debts) -> str:
+        return next((reason for reason, holds in KEEP.get(type(node), ()) if holds(self, node, uses)), "")
+
+    # --- what the rules ask
+
+    def fits_reduction(self, node: Node, uses: Debts) -> bool:
+        """Whether a reduction of this node's shape can be computed at its uses: once, under the root's loops."""
+        if len(uses) != 1:
+            return False
+        ((kernel, use),) = uses
+        place = kernel.nesting.place(use)
+        # Loops round a reduction may change places; those of a scatter may not.
+        full = kernel.reductions >= _REDUCTIONS or isinstance(kernel.root, Scatter)
+        if use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops):
+            return False
+        if len(place.loops) < len(kernel.loops):  # the loops of a matrix product change places: nothing is between them
+            return kernel.root not in self.products
+        # Sums of rows and sums of columns want their loops in different orders.
+        along = reduces_along_memory(node) if isinstance(node, MapReduce) else None
+        return along is None or kernel.along_memory in (None, along)
+
+    def fits_run(self, node: Cumulative, uses: Debts) -> bool:
+        """Whether it can run along the innermost loop of the kernel that reads it, in one direction with others."""
+        if not self.fits_reduction(node, uses):
+            return False
+        ((kernel, use),) = uses
+        backward = runs_backward(node, use, kernel.loops)
+        elsewhere = (p for axis, p in enumerate(use.at) if axis != node.axis)
+        own = loops_in(use.at[node.axis])
+        return backward is not None and not any(loops_in(p) & own for p in elsewhere) and kernel.runs <= {backward}
+
+    def repeated(self, node: Node, uses: Debts, reduces: bool) -> bool:
+        """Whether some use (inside a reduction) computes elements several times."""
+        places = [(use, kernel.nesting.place(use)) for kernel, use in uses]
+        return any((place.reduces or not reduces) and repeats(node.shape, use.at, place.loops) for use, place in places)
+
+    def debt(self, node: Node, uses: Debts) -> int:
+        """The work that is repeated if the node is computed at its uses."""
+        if not isinstance(node, MapReduce):
+            return max(uses.values(), default=0)
+        again = len(uses) - 1 + (_REPEATED if self.repeated(node, uses, reduces=False) else 0)
+        return max(uses.values()) + undecided_weight(node.expr) * again
+
+    def overfull(self, node: MapReduce, uses: Debts) -> bool:
+        """Whether some kernel would become too large."""
+        more: dict[_Kernel, int] = {}
+        for kernel, _ in uses:
+            more[kernel] = more.get(kernel, 0) + node_code(node.expr)
+        return any(kernel.code + count > _CODE for kernel, count in more.items())
+
+    # --- evaluation at a use
+
+    def expand(self, kernel: _Kernel, node: Node, use: Use, debt: int) -> None:
+        """Add the step, and pass the uses on."""
+        read: Use = use
+        loops: tuple[Loop, ...] = ()
+        apart: tuple[Use, ...] = ()
+        if isinstance(node, View):
+            read = self.through(node, use)
+        elif isinstance(node, Cumulative):
+            backward = runs_backward(node, use, kernel.loops)
+            if backward is not None:
+                kernel.runs.add(backward)
+        elif isinstance(node, (Gather, Scatter)):
+            apart = self.by_data(node, use)
+        elif isinstance(node, MapReduce):
+            read, loops = self.over_domain(kernel, node, use)
+            kernel.code += node_code(node.expr)
+        step = Step(node, use, read, loops, apart)
+        kernel.steps.append(step)
+        for operand, place in zip(node.inputs, step.reads, strict=True):
+            debts = self.pending[operand]
+            debts[kernel, place] = max(debt, debts.get((kernel, place), 0))
+
+    def by_data(self, node: Gather | Scatter, use: Use) -> tuple[Use, ...]:
+        """The uses of what is indexed, of the indices, and of updates."""
+        rank = len(node.indices[0].shape)
+        position, rest = use.at[:rank], use.at[rank:]
+        places = self.indirects.places(node, position)
+        conditions = tuple(dict.fromkeys((*use.conditions, *places.conditions)))
+        array = Use((*places.at, *rest), conditions)
+        indices = (Use(position, use.conditions),) * len(node.indices)
+        return (array, *indices) if isinstance(node, Gather) else (array, *indices, use)
+
+    def through(self, node: View, use: Use) -> Use:
+        """The use of a view's source."""
+        inner = self.substitution(node.shape, use.at)
+        fresh = [c for c in inner.each(node.conditions) if not nonnegative(c)]
+        return Use(inner.each(node.index), tuple(dict.fromkeys((*use.conditions, *fresh))))
+
+    def over_domain(self, kernel: _Kernel, node: MapReduce, use: Use) -> tuple[Use, tuple[Loop, ...]]:
+        """The use of a map's operands, and the loops of a reduction, which get numbers of the kernel."""
+        if node.reduce is None:
+            return use, ()
+        index = list(use.at)
+        loops: list[Loop] = []
+        for axis in node.axes:
+            position = loop(kernel.next_loop, node.domain[axis])
+            kernel.next_loop += 1
+            index.insert(axis, position)
+            loops += [a for a in (position.atom,) if isinstance(a, Loop)]
+        depth = len(kernel.nesting.place(use).loops)
+        kernel.nesting.add(Frame(depth, tuple(loops)))
+        kernel.reductions += 1
+        along = reduces_along_memory(node) if depth == len(kernel.loops) else None
+        kernel.along_memory = kernel.along_memory if along is None else along
+        return Use(tuple(index), use.conditions), tuple(loops)
+
+    def substitution(self, shape: Shape, index: tuple[Index, ...]) -> Substitution:
+        found = self._substitutions.get((shape, index))
+        if found is None:
+            found = self._substitutions[shape, index] = at(shape, index)
+        return found
+
+
+def runs_backward(node: Cumulative, use: Use, loops: Sequence[Loop]) -> bool | None:
+    """Whether the innermost loop has to go backward for a node read at `use` to run along it; None if it cannot."""
+    here, extent = use.at[node.axis], node.shape[node.axis]
+    if not loops or loops[-1].extent is not extent:
+        return None
+    turned = {of(loops[-1]): node.backward, extent - 1 - of(loops[-1]): not node.backward}
+    return turned.get(here)
+
+
+# --- what is kept: the first rule that holds says why
+
+
+def _is_output(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return node in s.outputs
+
+
+def _is_wanted(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return True
+
+
+def _is_index(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return node in s.indirects.arrays
+
+
+def _is_base(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return node in s.bases
+
+
+def _is_gathered(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
+    """Of what each row has one element of, as of its label, only those are computed."""
+    gathered = [(kernel, use) for kernel, use in uses if any(map(indirect_in, use.at))]
+    fixed = node.reduce is not None or node.expr.positional
+    return any(
+        fixed or use.conditions or repeats(node.shape, use.at, kernel.nesting.place(use).loops)
+        for kernel, use in gathered
+    )
+
+
+def _is_read_by_rows(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return node in s.whole
+
+
+def _does_not_fit(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return is_reduction(node) and not s.fits_reduction(node, uses)
+
+
+def _ends_reduction(s: _Scheduler, node: Node, uses: Debts) -> bool:
+    return node in s.tails and not s.fits_reduction(node, uses)
+
+
+def _runs_along_no_loop(s: _Scheduler, node: Cumulative, uses: Debts) -> bool:
+    return not s.fits_run(node, uses)
+
+
+def _repeats_in_reduction(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
+    return bool(node.operands) and weight(node.expr) > 0 and s.repeated(node, uses, reduces=True)
+
+
+def _is_read_again_in_reduction(s: _Scheduler, node: Gather, uses: Debts) -> bool:
+    return s.repeated(node, uses, reduces=True)
+
+
+def _asks_index_arrays(s: _Scheduler, node: View | Gather, uses: Debts) -> bool:
+    """Whether its own conditions hold elements of index arrays that are there only where those of a use hold. A load
+    evaluates one after the other; what chooses between values of another view is evaluated everywhere."""
+    reads = [(use, s.by_data(node, use)[0] if isinstance(node, Gather) else s.through(node, use)) for _, use in uses]
+    own = [c for use, read in reads if use.conditions for c in read.conditions[len(use.conditions) :]]
+    return isinstance(node.src, (View, Gather)) and any(map(indirect_in, own))
+
+
+def _costs_too_much(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
+    return s.debt(node, uses) > _DEBT and (bool(node.operands) or weight(node.expr) > _DEBT)
+
+
+def _many_uses(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
+    return bool(node.operands) and len(uses) > _USES
+
+
+def _kernel_is_full(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
+    return s.overfull(node, uses)
+
+
+Keep = Callable[..., bool]
+_COMMON: tuple[tuple[str, Keep], ...] = (
+    ("output", _is_output),
+    ("index", _is_index),
+    ("base of a scatter", _is_base),
+    ("read by rows", _is_read_by_rows),
+)
+_BY_DATA = ("chosen by data under conditions", _asks_index_arrays)
+KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
+    View: (*_COMMON, _BY_DATA),
+    RowWise: (*_COMMON, ("function of rows", _is_wanted)),
+    Cumulative: (*_COMMON, ("runs along another loop", _runs_along_no_loop)),
+    Contiguous: (*_COMMON, ("contiguous", _is_wanted)),
+    Gather: (*_COMMON, ("read again in a reduction", _is_read_again_in_reduction), _BY_DATA),
+    Scatter: (*_COMMON, ("scatter", _is_wanted)),
+    MapReduce: (
+        *_COMMON,
+        ("gathered", _is_gathered),
+        ("reduction read inside other loops", _does_not_fit),
+        ("tail of a reduction", _ends_reduction),
+        ("repeated in a reduction", _repeats_in_reduction),
+        ("repeated work", _costs_too_much),
+        ("many uses", _many_uses),
+        ("full kernel", _kernel_is_full),
+    ),
+}
+
+
+def schedule(graph: Graph) -> Schedule:
+    """Decide for every node where it is computed."""
+    scheduler = _Scheduler(graph)
+    return Schedule(graph, tuple(scheduler.run()), scheduler.indirects.arrays)
+
+
+def _text(s: Schedule) -> str:
+    """One paragraph a kernel: why it is there, what is computed in it, and what is computed elsewhere too."""
+    names = {node: f"%{k}" for k, node in enumerate(s.graph.nodes())}
+    count: dict[Node, int] = {}
+    for group in s.groups:
+        for step in group.steps:
+            count[step.node] = count.get(step.node, 0) + 1
+    lines: list[str] = []
+    for number, group in enumerate(s.groups):
+        loops = ", ".join(f"{loop} < {loop.extent}" for loop in group.loops)
+        lines.append(f"kernel {number}: {names[group.root]} over ({loops}), kept: {group.reason}")
+        for step in group.steps:
+            again = f"  ({count[step.node]} times in all)" if count[step.node] > 1 else ""
+            own = f" reducing {list(step.loops)}" if step.loops else ""
+            what = describe(step.node, names.__getitem__)
+            lines.append(f"  {names[step.node]} at {step.use}{own} = {what}{again}")
+    copied = [names[o] for o in s.graph.outputs]
+    return "\n".join([*lines, f"return {', '.join(copied)}"])
+
+
+def verify_schedule(s: Schedule) -> None:
+    """Raise VerificationError unless every live node is computed, and each value before it is read."""
+    stored: set[Node] = {n for n in s.graph.nodes() if isinstance(n, (Input, Constant))}
+    computed = set(stored)
+    roots = {group.root for group in s.groups}
+    if len(roots) != len(s.groups):
+        raise VerificationError(f"a node is the root of two kernels\n{s}")
+    for group in s.groups:
+        known: set[tuple[Node, Use]] = set()
+        for step in group.steps:
+            for operand, place in zip(step.node.inputs, step.reads, strict=True):
+                if operand not in stored and (operand, place) not in known:
+                    raise VerificationError(f"{operand!r} at {place} is read before it is computed\n{s}")
+            known.add((step.node, step.use))
+            if step.node in roots and step.node is not group.root:
+                raise VerificationError(f"{step.node!r} is kept, and computed again\n{s}")
+        if not group.steps or group.steps[-1].node is not group.root:
+            raise VerificationError(f"a kernel does not end with its root {group.root!r}\n{s}")
+        computed |= {step.node for step in group.steps}
+        stored.add(group.root)
+    missing = [node for node in s.graph.nodes() if node not in computed]
+    unstored = [node for node in s.graph.outputs if node not in stored]
+    if missing or unstored:
+        raise VerificationError(f"never computed: {missing}; outputs never stored: {unstored}\n{s}")

@@ -1,0 +1,116 @@
+"""The differential check: runs a graph before and after a pass, or the program made of it, on random data of small
+sizes, and compares.
+
+Sizes for which an index would leave its array break a guard of the trace; they are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import cast
+
+import attrs
+import numpy as np
+
+from harp.errors import VerificationError
+from harp.lower.loopir.program import Program
+from harp.lower.verify.execute import execute, iterations
+from harp.trace.eval.inside import outside
+from harp.trace.eval.interpret import interpret
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import Gather, Node, Scatter, View, walk
+from harp.trace.index.polynomial import Index, Symbol, evaluate
+from harp.trace.scalar.dtypes import DType, Kind, NDArray, as_dtype, bf16, c64, c128, f16, f32, f64
+from harp.trace.sizes.signature import sizes_of
+
+Sizes = Mapping[Symbol, int]
+
+_MOST_ITERATIONS = 50_000
+_MOST_ELEMENTS = 2_000
+_TRIES = 8
+_CASES = 2
+_TOLERANCES = {bf16: 3e-2, f16: 4e-3, f32: 1e-3, c64: 1e-3, f64: 1e-9, c128: 1e-9}
+
+
+def check_graph(before: Graph, after: Graph) -> None:
+    """Raise VerificationError unless both graphs compute the same."""
+    for case in _cases(before):
+        found = interpret(after, case.inputs, case.sizes)
+        _compare(case.outputs, found, lambda: f"a pass over the graph\n{after}")
+
+
+def check_program(graph: Graph, program: Program) -> None:
+    """Raise VerificationError unless the program computes what the graph means."""
+    captured = [c.captured.array for c in graph.captured]
+    for case in _cases(graph):
+        if iterations(program, case.sizes) <= _MOST_ITERATIONS:
+            found = execute(program, [*case.inputs, *captured], case.sizes)[: len(graph.outputs)]
+            _compare(case.outputs, found, lambda: f"the program of\n{graph}")
+
+
+def random_array(dtype: DType, shape: tuple[int, ...], seed: int) -> NDArray:
+    """Numbers near 1, where nothing overflows and logarithms exist."""
+    generator = np.random.default_rng(seed)
+    if dtype.kind is Kind.BOOL:
+        return np.asarray(generator.integers(0, 2, shape).astype(bool))
+    if dtype.is_integer:
+        return np.asarray(generator.integers(0, 4, shape).astype(dtype.numpy))
+    parts = generator.uniform(0.5, 1.5, (2, *shape))
+    return np.asarray((parts[0] + 1j * parts[1] if dtype.is_complex else parts[0]).astype(dtype.numpy))
+
+
+@attrs.frozen
+class _Case:
+    """Sizes, data, and what the graph makes of it."""
+
+    sizes: Sizes
+    inputs: list[NDArray]
+    outputs: list[NDArray]
+
+
+@lru_cache(maxsize=2)  # all passes of one program are compared with the same
+def _cases(graph: Graph) -> tuple[_Case, ...]:
+    return tuple(_case(graph, sizes) for sizes in _sizes(graph))
+
+
+def _case(graph: Graph, sizes: Sizes) -> _Case:
+    arrays = [random_array(i.dtype, _numbers(i.shape, sizes), k) for k, i in enumerate(graph.inputs)]
+    return _Case(sizes, arrays, list(interpret(graph, arrays, sizes)))
+
+
+def _sizes(graph: Graph) -> Iterator[Sizes]:
+    """Small sizes that the graph serves."""
+    symbols = sizes_of(graph)
+    generator = np.random.default_rng(len(symbols))
+    tries: list[Sequence[int]] = [[4] * len(symbols)]
+    tries += [[int(k) for k in generator.integers(0, 6, len(symbols))] for _ in range(_TRIES)]
+    candidates = (dict(zip(symbols, values, strict=True)) for values in tries)
+    yield from islice((sizes for sizes in candidates if _serves(graph, sizes)), _CASES)
+
+
+def _serves(graph: Graph, sizes: Sizes) -> bool:
+    return all(_inside(node, sizes) for node in walk((*graph.inputs, *graph.outputs)))
+
+
+def _inside(node: Node, sizes: Sizes) -> bool:
+    """Whether the shape is one, and small, and a view stays inside its source."""
+    shape = _numbers(node.shape, sizes)
+    if min(shape, default=0) < 0 or np.prod(shape) > _MOST_ELEMENTS:
+        return False
+    return not isinstance(node, (View, Gather, Scatter)) or outside(node, sizes) is None
+
+
+def _numbers(shape: tuple[Index, ...], sizes: Sizes) -> tuple[int, ...]:
+    return tuple(evaluate(p, lambda atom: sizes[cast(Symbol, atom)]) for p in shape)
+
+
+def _compare(expected: Sequence[NDArray], found: Sequence[NDArray], what: Callable[[], str]) -> None:
+    for number, (a, b) in enumerate(zip(expected, found, strict=True)):
+        dtype = as_dtype(a.dtype)
+        tolerance = _TOLERANCES.get(dtype, 0.0)
+        if dtype.is_half:
+            a, b = a.astype(np.float32), b.astype(np.float32)
+        if a.shape != b.shape or not np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=dtype.is_inexact):
+            raise VerificationError(f"output {number} is\n{b}\ninstead of\n{a}\nafter {what()}")

@@ -1,0 +1,246 @@
+"""What the interpreter of the loop IR computes with: names, index expressions, memories and values, all checked.
+
+Every expression becomes a closure once; index expressions become Python functions of a list of atom values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import CodeType
+from typing import cast
+
+import numpy as np
+
+from harp.errors import VerificationError
+from harp.lower.loopir.loops import Buffer, Load
+from harp.trace.index.polynomial import Atom, FloorDiv, Index, Indirect, Relu, Symbol
+from harp.trace.scalar.dtypes import NDArray as Array
+from harp.trace.scalar.expr import Apply, Const, Expr, Position, walk
+from harp.trace.scalar.ops import INFO, Op, convert
+
+Value = Callable[[], np.generic]
+Number = Callable[[], int]
+
+# What an element holds before it is written, and behind the end of a buffer: nothing may depend on it.
+_GARBAGE = 77
+
+
+class CheckedArray:
+    """What a buffer stands for at the moment: a flat array, and what of it was written."""
+
+    __slots__ = ("flat", "shape", "strides", "written")
+
+    def __init__(self) -> None:
+        self.flat: Array | None = None
+        self.written: Array | None = None  # None where all of it is
+        self.shape: tuple[int, ...] = ()
+        self.strides: tuple[int, ...] = ()
+
+    def set(self, flat: Array, written: Array | None, shape: tuple[int, ...]) -> None:
+        self.flat, self.written, self.shape = flat, written, shape
+        strides = [1]
+        for extent in shape[:0:-1]:
+            strides.insert(0, strides[0] * extent)
+        self.strides = tuple(strides) if shape else ()
+
+
+class Evaluator:
+    """Names, index expressions, memories and values of one program."""
+
+    def __init__(self, sizes: Mapping[Symbol, int]) -> None:
+        self.kernel = ""
+        self.memories: dict[Buffer, CheckedArray] = {}
+        self._slots: dict[Atom, int] = {}
+        self._values: list[int | None] = []
+        self._numbers: dict[Index, Number] = {}
+        self._indirects: list[Number] = []
+        for symbol, value in sizes.items():
+            self.bind(symbol, value)
+
+    # --- names and indices
+
+    def slot(self, atom: Atom) -> int:
+        found = self._slots.get(atom)
+        if found is None:
+            found = self._slots[atom] = len(self._values)
+            self._values.append(None)
+        return found
+
+    def bind(self, atom: Atom, value: int | None) -> None:
+        self._values[self.slot(atom)] = value
+
+    def number(self, p: Index) -> Number:
+        """The value of an index expression, as a generated function."""
+        found = self._numbers.get(p)
+        if found is None:
+            names = {"v": self._values, "divide": divide, "max": max, "indirect": self._indirects}
+            found = self._numbers[p] = eval(_compiled(self._source(p)), names)
+        return found
+
+    def _source(self, p: Index) -> str:
+        terms = ["*".join([str(c), *map(self._atom_source, m)]) for m, c in p.terms]
+        return " + ".join(terms) or "0"
+
+    def _atom_source(self, atom: Atom) -> str:
+        if isinstance(atom, FloorDiv):
+            return f"divide({self._source(atom.num)}, {self._source(atom.den)})"
+        if isinstance(atom, Relu):
+            return f"max({self._source(atom.arg)}, 0)"
+        if isinstance(atom, Indirect):
+            self._indirects.append(self._indirect(atom))
+            return f"indirect[{len(self._indirects) - 1}]()"
+        return f"v[{self.slot(atom)}]"
+
+    def _indirect(self, atom: Indirect) -> Number:
+        """An element of an index array as a position, checked like any load."""
+        array = cast(Buffer, atom.array)
+        at, memory, extent = self.element(array, atom.at, "load"), self.memory(array), self.number(atom.size)
+
+        def run() -> int:
+            position, size = int(cast(int, self.read(memory, at(), array, atom.at))), extent()
+            position += size if position < 0 else 0
+            if atom.misses:
+                return position if 0 <= position < size else size
+            return max(min(position, size - 1), 0)
+
+        return run
+
+    def memory(self, buffer: Buffer) -> CheckedArray:
+        return self.memories.setdefault(buffer, CheckedArray())
+
+    def error(self, text: str) -> VerificationError:
+        return VerificationError(f"kernel {self.kernel}: {text}")
+
+    # --- values
+
+    def value(self, root: Expr) -> Value:
+        """The value as a function: one step for each part, in order."""
+        places: dict[Expr, int] = {}
+        steps: list[tuple[Callable[..., object], tuple[int, ...], type[np.generic]]] = []
+        for e in walk((root,)):
+            places[e] = len(steps)
+            args = tuple(places[a] for a in e.args)
+            steps.append((self._step(e), args, e.dtype.numpy.type))
+
+        if len(steps) == 1:
+            (function, _, kind), *_ = steps
+            return lambda: _exactly(function(), kind)
+
+        def run() -> np.generic:
+            values: list[np.generic] = []
+            for function, args, kind in steps:
+                result = function(*[values[a] for a in args])
+                values.append(result if type(result) is kind else _exactly(result, kind))
+            return values[-1]
+
+        return run
+
+    def _step(self, e: Expr) -> Callable[..., object]:
+        if isinstance(e, Const):
+            constant = e.value[()]
+            return lambda: constant
+        if isinstance(e, Position):
+            return self.number(e.index)
+        if isinstance(e, Load):
+            return self._load(e)
+        if isinstance(e, Apply):
+            if e.op is not Op.CAST:
+                return INFO[e.op].numpy
+            to = e.dtype.numpy
+            return lambda a: convert(np.asarray(a), to)[()]
+        raise self.error(f"{e!r} is no value of a kernel")
+
+    def _load(self, e: Load) -> Value:
+        at = self.element(e.buffer, e.index, "load")
+        memory = self.memory(e.buffer)
+        conditions = [self.number(c) for c in e.conditions]
+        fill = None if e.fill is None else cast(np.generic, e.fill.value[()])
+
+        def run() -> np.generic:
+            for condition in conditions:
+                if condition() < 0:
+                    if fill is None:
+                        raise self.error(f"{e!r} has conditions but no fill")
+                    return fill
+            return self.read(memory, at(), e.buffer, e.index)
+
+        return run
+
+    def read(self, memory: CheckedArray, position: int, buffer: Buffer, index: tuple[Index, ...]) -> np.generic:
+        """The element at a position that was checked; behind the end is garbage."""
+        assert memory.flat is not None
+        if position >= memory.flat.size:
+            return buffer.dtype.numpy.type(_GARBAGE)
+        if memory.written is not None and not memory.written[position]:
+            raise self.error(f"reads {buffer.name}{list(index)} at {position} before it was written")
+        element: np.generic = memory.flat[position]
+        return element
+
+    def read_row(self, buffer: Buffer, at: tuple[int, ...]) -> Array:
+        """A row along the last axis, which must have been written."""
+        memory, written = self.memory(buffer), self.memory(buffer).written
+        if memory.flat is None:
+            raise self.error(f"a row of {buffer.name} is read, which is not allocated here")
+        row: Array = memory.flat.reshape(memory.shape)[at]
+        if written is not None and not written.reshape(memory.shape)[at].all():
+            raise self.error(f"reads the row {at} of {buffer.name} before it was written")
+        return row
+
+    def write_row(self, buffer: Buffer, at: tuple[int, ...], lanes: slice, values: Array) -> None:
+        """Store to a part of a row along the last axis."""
+        memory = self.memory(buffer)
+        if memory.flat is None:
+            raise self.error(f"a row of {buffer.name} is stored to, which is not allocated here")
+        memory.flat.reshape(memory.shape)[at][lanes] = values
+        if memory.written is not None:
+            memory.written.reshape(memory.shape)[at][lanes] = True
+
+    def element(self, buffer: Buffer, index: tuple[Index, ...], action: str) -> Number:
+        """The position in the flat memory of the element at `index`, checked."""
+        memory = self.memory(buffer)
+        numbers = [self.number(p) for p in index]
+        if len(index) != len(buffer.shape):
+            raise self.error(f"{buffer.name} of rank {len(buffer.shape)} is indexed by {list(index)}")
+
+        def run() -> int:
+            if memory.flat is None:
+                raise self.error(f"{action} of {buffer.name}, which is not allocated here")
+            position, inside = 0, True
+            for number, extent, stride in zip(numbers, memory.shape, memory.strides, strict=True):
+                i = number()
+                inside &= 0 <= i < extent
+                position += i * stride
+            if not inside:
+                at = [number() for number in numbers]
+                raise self.error(f"{action} of {buffer.name}{list(index)} at {at} is outside its shape {memory.shape}")
+            return position
+
+        return run
+
+    def allocate(self, buffer: Buffer, shape: tuple[int, ...]) -> Array:
+        """Fresh memory, nothing of it written."""
+        size = math.prod(max(extent, 0) for extent in shape)
+        flat = np.full(size, _GARBAGE, buffer.dtype.numpy)
+        self.memory(buffer).set(flat, np.zeros(size, bool), shape)
+        return flat
+
+
+def _exactly(value: object, kind: type[np.generic]) -> np.generic:
+    return value if type(value) is kind else cast(np.generic, np.asarray(value).astype(kind)[()])
+
+
+@lru_cache(maxsize=1 << 12)
+def _compiled(source: str) -> CodeType:
+    """The same expressions come again after every pass."""
+    return compile(f"lambda: {source}", "<index>", "eval")
+
+
+def divide(a: int, b: int) -> int:
+    """Rounds down; 0 for divisor 0."""
+    return a // b if b else 0
+
+
+def same(value: np.generic) -> np.generic:
+    return value

@@ -1,0 +1,283 @@
+"""`Array`: a handle on a node of the function being traced or, outside a trace, on a buffer of numbers.
+
+Arrays are immutable. Operators and methods are looked up in `OPERATORS` (see `harp.trace.array.operators`), which
+`harp.trace.array.arithmetic` and `harp.numpy` fill: they are composed from the primitives and know arrays, not the
+other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from harp.errors import ArgumentError, ConcretizationError, DonatedError, LeakedTracerError, MutationError
+from harp.trace.array.at import At
+from harp.trace.array.conversions import Conversions
+from harp.trace.array.operators import TABLE, Operators
+from harp.trace.graph.node import Captured, Constant, Node
+from harp.trace.index.polynomial import product
+from harp.trace.scalar.dtypes import OF_NUMPY, DType, NDArray, as_dtype
+from harp.trace.sizes.levels import Level, current
+from harp.trace.sizes.size import Size, resolve_all, wrap
+from harp.trace.source_locations import where
+from harp.trace.trees import Tree, leaf_type
+
+
+class Donation(NamedTuple):
+    """To which argument of which function an array was donated."""
+
+    function: str
+    argument: str
+
+
+OPERATORS: dict[str, Callable[..., Array]] = TABLE
+
+
+@leaf_type
+class Array(Conversions, Operators):
+    """An immutable n-dimensional array.
+
+    Inside a traced function it stands for a value that is computed when the program runs, and its sizes may be
+    symbolic (`harp.trace.sizes.size.Size`); elsewhere it holds its numbers and converts to NumPy with `np.asarray`.
+    """
+
+    __slots__ = ("__weakref__", "_level", "_node", "_value", "_weak")
+    __array_priority__ = 1000  # numpy_array + harp_array is harp's
+
+    def __init__(
+        self, node: Node | None, value: NDArray | None, level: Level | Donation | None, weak: bool = False
+    ) -> None:
+        self._node = node
+        self._value = value
+        self._level = level
+        self._weak = weak
+
+    # -- what it is
+
+    @property
+    def shape(self) -> tuple[Size | int, ...]:
+        """The sizes of the axes; inside a traced function they may be symbolic."""
+        if self._value is not None:
+            return self._value.shape
+        return tuple(map(wrap, node_of(self).shape))
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """The element type as NumPy's object."""
+        return self.kind.numpy
+
+    @property
+    def kind(self) -> DType:
+        """The dtype as harp's own object."""
+        value = self._value
+        if value is not None:
+            found = OF_NUMPY.get(value.dtype)
+            return as_dtype(value.dtype) if found is None else found
+        return _own_node(self).dtype
+
+    @property
+    def weak(self) -> bool:
+        """Whether it came from a Python number: it takes the dtype of the array that it meets."""
+        return self._weak
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        if self._value is not None:
+            return self._value.ndim
+        return len(_own_node(self).shape)
+
+    @property
+    def size(self) -> Size | int:
+        """The number of elements."""
+        if self._value is not None:
+            return self._value.size
+        return wrap(product(node_of(self).shape))
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of one element."""
+        return self.kind.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all elements."""
+        return self._concrete("its number of bytes").nbytes
+
+    @property
+    def T(self) -> Array:
+        """The array with its axes in reverse order."""
+        return OPERATORS["transpose"](self)
+
+    @property
+    def mT(self) -> Array:
+        """The array with its last two axes swapped."""
+        return OPERATORS["matrix_transpose"](self)
+
+    @property
+    def real(self) -> Array:
+        """The real parts; the array itself if it is not complex."""
+        return OPERATORS["real"](self)
+
+    @property
+    def imag(self) -> Array:
+        """The imaginary parts; zeros if it is not complex."""
+        return OPERATORS["imag"](self)
+
+    # -- its numbers
+
+    def _concrete(self, what: str) -> NDArray:
+        """The buffer for those who may show it to others: nobody can write to it from now on."""
+        value = self._value
+        if value is None:
+            node_of(self)
+            raise ConcretizationError(
+                f"{what} is asked for while a function is traced, where only dtype and sizes of arrays are known; "
+                f"use harp.numpy.where instead of `if` on an array, harp.numpy functions instead of NumPy's, and "
+                f"static_argnums for arguments that steer Python{where()}"
+            )
+        value.setflags(write=False)  # what a program has made is not closed yet
+        return value
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise TypeError("len() of an array without axes")
+        return int(self.shape[0])
+
+    def __iter__(self) -> Iterator[Array]:
+        if self.ndim == 0:
+            raise TypeError("iteration over an array without axes")
+        return (self[k] for k in range(len(self)))
+
+    def __contains__(self, item: object) -> bool:
+        return bool(OPERATORS["any"](OPERATORS["equal"](self, item)))
+
+    def __repr__(self) -> str:
+        if self._value is not None:
+            return np.array_repr(self._concrete("repr")).replace("array(", "Array(", 1)
+        if self._node is None:  # a debugger may ask
+            return "Array(donated)"
+        sizes = ", ".join(map(repr, resolve_all(self._node.shape)))
+        return f"Array({self._node.dtype}[{sizes}], traced)"
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item() if spec else str(self), spec) if self.ndim == 0 or not spec else repr(self)
+
+    def __str__(self) -> str:
+        return str(self._concrete("str")) if self._value is not None else repr(self)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return from_numpy, (self._concrete("pickling"), self.weak)
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Array:
+        return self
+
+    def __copy__(self) -> Array:
+        return self
+
+    # -- it does not change
+
+    def __setitem__(self, key: object, value: object) -> None:
+        raise MutationError(
+            "arrays do not change; write x = x.at[index].set(value), or build the new array with harp.numpy.where"
+            f"{where()}"
+        )
+
+    def __delitem__(self, key: object) -> None:
+        self[key] = None
+
+    def __getitem__(self, key: object) -> Array:
+        return OPERATORS["getitem"](self, key)
+
+    @property
+    def at(self) -> At[Array]:
+        """`x.at[index].set(value)` is a new array with some elements changed; see `harp.trace.array.at.Updates`."""
+        return At(self)
+
+    def astype(self, dtype: object, copy: bool = True) -> Array:
+        """The array in another dtype. `copy` is NumPy's and changes nothing: arrays do not change."""
+        return OPERATORS["astype"](self, dtype)
+
+    def reshape(self, *shape: object, order: str = "C") -> Array:
+        """The same elements in row-major order with other axes; one size may be -1. Other orders are not supported."""
+        if order != "C":
+            raise ArgumentError(f"reshape has the order 'C' only, not {order!r}; transpose before and after{where()}")
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        return OPERATORS["reshape"](self, sizes)
+
+    def transpose(self, *axes: object) -> Array:
+        """The array with its axes in this order, or reversed."""
+        order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list, type(None))) else axes
+        return OPERATORS["transpose"](self, order or None)
+
+
+def from_numpy(value: NDArray, weak: bool = False) -> Array:
+    """A handle on numbers that nobody else writes to; from now on nobody can, by way of a view of them either."""
+    owner: object = value
+    while isinstance(owner, np.ndarray):
+        owner.setflags(write=False)
+        owner = owner.base
+    return Array(None, value, None, weak)
+
+
+def marked(array: Array, weak: bool) -> Array:
+    """The same array, weak or not."""
+    return array if array.weak is weak else Array(array._node, array._value, array._level, weak)
+
+
+def traced(node: Node, level: Level, weak: bool = False) -> Array:
+    return Array(node, None, level, weak)
+
+
+def node_of(array: Array) -> Node:
+    """The node of an array, for use at the current level. Raises LeakedTracerError for one of another trace."""
+    if array._node is None:
+        value = array._value
+        if value is None:
+            raise _gone(array)
+        array._node = Constant(Captured(value))
+    elif isinstance(array._level, Level):
+        _check_level(array._level)
+    return array._node
+
+
+def _own_node(array: Array) -> Node:
+    """The node of an array without a buffer, at whatever level."""
+    if array._node is None:
+        raise _gone(array)
+    return array._node
+
+
+def give_up(array: Array, donation: Donation) -> None:
+    """From now on the handle has nothing; others on the same buffer keep it."""
+    array._level = donation
+    array._node = array._value = None
+
+
+def _gone(array: Array) -> DonatedError:
+    function, argument = array._level if isinstance(array._level, Donation) else ("a function", "an argument")
+    return DonatedError(
+        f"the array was donated to {function!r} as argument {argument} and is gone; use what that call returned; to "
+        f"keep an array, pass np.asarray of it{where()}"
+    )
+
+
+def _check_level(level: Level) -> None:
+    here = current()
+    if level.open and here is not None and here.scope is level.scope:
+        return
+    raise LeakedTracerError(
+        f"an array traced in {level.name!r} was used outside that function; return it instead of storing it in a "
+        f"global, an outer variable or an object{where()}"
+    )
+
+
+def realize(tree: Tree) -> Tree:
+    """The tree itself: outside of a trace arrays have their numbers at once, and inside there is nothing to wait for.
+
+    >>> realize({"x": from_numpy(np.ones(2))})
+    {'x': Array([1., 1.])}
+    """
+    return tree

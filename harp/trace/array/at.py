@@ -1,0 +1,80 @@
+"""`x.at[index]`: the names under which elements are changed. What they do is in `harp.trace.array.updates`."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import attrs
+
+from harp.trace.array.operators import TABLE
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class At(Generic[T]):
+    """`x.at`: takes an index, as `x` itself does."""
+
+    array: T
+
+    def __getitem__(self, key: object) -> Updates[T]:
+        return Updates(self.array, key)
+
+
+@attrs.frozen
+class Updates(Generic[T]):
+    """`x.at[index]`: what can be done with the elements that the index selects. The array itself does not change.
+
+    Where an index stands several times, updates are made in the order of the indices: sums are the same for every
+    number of threads, and of values that are set the last one stays. `mode` says what an index outside its axis does:
+    "drop" or "fill" (nothing), or "clip" (it means the nearest element). By default it is an error where the indices
+    are known, and dropped in traced functions. `unique_indices=True` promises that no element is meant twice, which
+    some gradients need.
+    """
+
+    array: T
+    key: object
+
+    def get(self, mode: str | None = None, fill_value: object = None) -> T:
+        """The elements, `x[index]`; by "fill" or "drop" those outside are `fill_value`: by default NaN, the lowest
+        signed or the highest unsigned integer, True."""
+        result: T = TABLE["at_get"](self.array, self.key, mode, fill_value)
+        return result
+
+    def set(self, values: object, mode: str | None = None, unique_indices: bool = False) -> T:
+        """The array with these values in place of the elements.
+
+        >>> import harp.numpy as hnp
+        >>> hnp.zeros(4).at[1:3].set(5.0)
+        Array([0., 5., 5., 0.])
+        """
+        return self._put("set", values, mode, unique_indices)
+
+    def add(self, values: object, mode: str | None = None, unique_indices: bool = False) -> T:
+        """The array with these values added; an element that is meant several times takes all of them.
+
+        >>> import harp.numpy as hnp
+        >>> hnp.zeros(3).at[hnp.asarray([0, 0, 2])].add(1.0)
+        Array([2., 0., 1.])
+        """
+        return self._put("add", values, mode, unique_indices)
+
+    def subtract(self, values: object, mode: str | None = None, unique_indices: bool = False) -> T:
+        """The array with these values subtracted."""
+        return self._put("subtract", values, mode, unique_indices)
+
+    def multiply(self, values: object, mode: str | None = None, unique_indices: bool = False) -> T:
+        """The array with the elements multiplied. The gradient for the values needs unique indices."""
+        return self._put("multiply", values, mode, unique_indices)
+
+    def min(self, values: object, mode: str | None = None, unique_indices: bool = False) -> T:
+        """The array with the lesser of each element and its values."""
+        return self._put("min", values, mode, unique_indices)
+
+    def max(self, values: object, mode: str | None = None, unique_indices: bool = False) -> T:
+        """The array with the greater of each element and its values."""
+        return self._put("max", values, mode, unique_indices)
+
+    def _put(self, how: str, values: object, mode: str | None, unique: bool) -> T:
+        result: T = TABLE["at_put"](self.array, self.key, values, how, mode, unique)
+        return result

@@ -1,0 +1,232 @@
+"""The plan of an index: what a key with arrays in it selects, by NumPy's rules for integer arrays and masks among
+slices, None and `...`.
+
+All index arrays, and integers beside them, are broadcast together. The axes of the result stand where the first of
+them does, if nothing but index arrays stands between the first and the last; else they come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from harp.errors import ArgumentError, IndexOutOfRangeError
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.indexing import Selection, select
+from harp.trace.array.primitives import as_array, broadcast_shapes, expand_to, known_numbers, map_, require_known
+from harp.trace.graph import view
+from harp.trace.graph.node import Node
+from harp.trace.index.bounds import at_least_zero
+from harp.trace.index.division import relu
+from harp.trace.index.polynomial import ONE, ZERO, Index, Shape, as_index, product
+from harp.trace.scalar import dtypes
+from harp.trace.scalar.dtypes import Kind, NDArray
+from harp.trace.scalar.expr import apply, cast, const
+from harp.trace.scalar.ops import Op
+from harp.trace.sizes.levels import current
+from harp.trace.sizes.scope import Relation
+from harp.trace.sizes.size import ask, describe, resolve, unify
+from harp.trace.source_locations import where
+
+_LARGEST = 2**63 - 1
+_HAS_ONE = "an axis that is indexed has an element"
+
+
+class Plan(NamedTuple):
+    """`selection` takes slices and fixes axes; `order` puts the indexed axes first; `indices` are for those.
+
+    What is gathered has the broadcast axes of the indices, then the other axes. `moved` is the order of these in the
+    result, and `inserted` are the places of its axes of one element.
+    """
+
+    selection: Selection
+    order: tuple[int, ...]
+    indices: tuple[Node, ...]
+    moved: tuple[int, ...]
+    inserted: tuple[int, ...]
+
+    def source(self, node: Node) -> Node:
+        """What is indexed: slices of the array, the indexed axes first."""
+        return view.permute(self.selection.view(node), self.order)
+
+    def result(self, gathered: Node) -> Node:
+        """What was gathered, as the key's result."""
+        node = view.permute(gathered, self.moved)
+        return view.insert_axes(node, self.inserted) if self.inserted else node
+
+    def gathered(self, result: Node) -> Node:
+        """The other way round, for updates."""
+        node = view.drop_axes(result, dict.fromkeys(self.inserted, ZERO)) if self.inserted else result
+        return view.permute(node, [self.moved.index(axis) for axis in range(len(self.moved))])
+
+
+def is_data(item: object) -> bool:
+    """Whether an item of a key is an array of indices, a mask, or an integer of which only the program knows."""
+    if isinstance(item, Array):
+        return item.ndim > 0 or item.kind.kind is Kind.BOOL or known_numbers(item) is None
+    if isinstance(item, (np.ndarray, np.generic)):
+        return item.ndim > 0 or item.dtype.kind == "b"
+    return isinstance(item, (list, bool))
+
+
+def as_index_array(item: object) -> Array:
+    """Integers or a mask as an array. Raises ArgumentError for what is neither."""
+    if isinstance(item, (list, bool)):
+        item = np.zeros(0, np.int64) if item == [] else np.asarray(item)
+    array = as_array(item)
+    if array.kind.is_inexact:
+        raise ArgumentError(f"an array of {array.kind} is not supported as an index; convert it to integers{where()}")
+    return array
+
+
+def plan(node: Node, keys: Sequence[object], checks: bool, reaches: bool) -> Plan:
+    """The plan for these items of a key.
+
+    `checks` says that indices which are known are held to their axes, `reaches` that the others mean the nearest
+    element, which must be there.
+
+    Raises IndexOutOfRangeError for an index outside its axis, ConcretizationError for a mask that is not known.
+    """
+    items = _with_ellipsis(_without_masks(node.shape, keys), len(node.shape))
+    basic: list[object] = []
+    arrays: dict[int, Array] = {}  # by axis
+    for item in items:
+        if isinstance(item, Array):
+            arrays[len(basic)] = item
+        if item is not None and item is not Ellipsis:
+            basic.append(slice(None) if isinstance(item, Array) else item)
+    selection = select(node, basic)
+    indices = [node_of(_signed(array)) for array in arrays.values()]
+    shape = broadcast_shapes([index.shape for index in indices])
+    count = _at_most_one(resolve(product(shape)))
+    for axis, array in arrays.items():
+        size, known = resolve(node.shape[axis]), known_numbers(array)
+        needed = count if array.ndim else ONE  # a single integer is held to its axis in any case, as in NumPy
+        if checks and known is not None:
+            _require_inside(known, size, axis, needed)
+        elif reaches:
+            _require_element(size, needed, axis)
+    kept = [axis for axis in range(len(node.shape)) if axis not in selection.fixed]
+    order = [kept.index(axis) for axis in arrays]
+    order += [k for k, axis in enumerate(kept) if axis not in arrays]
+    moved, inserted = _arrangement(items, len(shape), len(kept) - len(arrays))
+    return Plan(selection, tuple(order), tuple(expand_to(i, shape) for i in indices), moved, inserted)
+
+
+def _arrangement(items: Sequence[object], rank: int, others: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The order of the axes in the result, of which `rank` belong to the indices, and the places of None in it."""
+    kinds = [item is None or item is Ellipsis or isinstance(item, slice) for item in items]
+    first, last = kinds.index(False), len(kinds) - 1 - kinds[::-1].index(False)
+    together = not any(kinds[first:last])
+    before = sum(isinstance(item, slice) for item in items[:first]) if together else 0
+    rest = [rank + k for k in range(others)]
+    moved = (*rest[:before], *range(rank), *rest[before:])
+    inserted: list[int] = []
+    place = 0 if together else rank
+    for number, item in enumerate(items):
+        if together and number == first:
+            place += rank
+        if item is None:
+            inserted.append(place)
+        place += item is None or isinstance(item, slice)
+    return moved, tuple(inserted)
+
+
+def _with_ellipsis(items: Sequence[object], rank: int) -> list[object]:
+    """The items with a slice for each axis that `...` stands for, which itself stays: it keeps arrays apart."""
+    used = sum(item is not None and item is not Ellipsis for item in items)
+    dots = [k for k, item in enumerate(items) if item is Ellipsis]
+    if used > rank or len(dots) > 1:
+        what = f"{used} indices for an array with {rank} axes" if used > rank else "an index can have one `...` only"
+        raise IndexOutOfRangeError(f"{what}{where()}")
+    at = dots[0] + 1 if dots else len(items)
+    return [*items[:at], *[slice(None)] * (rank - used), *items[at:]]
+
+
+def _without_masks(shape: Shape, keys: Sequence[object]) -> list[object]:
+    """The items with arrays as `Array`, and with the places of its true elements for each mask."""
+    widths = [_width(key) for key in keys]
+    items: list[object] = []
+    for number, key in enumerate(keys):
+        if not is_data(key):
+            items.append(key)
+            continue
+        array = as_index_array(key)
+        if array.kind.kind is not Kind.BOOL:
+            items.append(array)
+            continue
+        left = sum(widths[:number])
+        axis = left if Ellipsis not in _identities(keys[:number]) else len(shape) - sum(widths[number:])
+        items += _places(array, shape, axis)
+    return items
+
+
+def _identities(keys: Sequence[object]) -> list[object]:
+    return [key if key is Ellipsis else None for key in keys]
+
+
+def _width(key: object) -> int:
+    """How many axes an item of a key takes."""
+    if key is None or key is Ellipsis:
+        return 0
+    if not is_data(key):
+        return 1
+    array = as_index_array(key)
+    return array.ndim if array.kind.kind is Kind.BOOL else 1
+
+
+def _places(mask: Array, shape: Shape, axis: int) -> list[Array]:
+    """The indices of what a mask selects, from `axis` on."""
+    if mask.ndim == 0:
+        raise ArgumentError(
+            f"a single bool is not supported as an index beside others, or inside a function that is traced{where()}"
+        )
+    if axis + mask.ndim > len(shape):
+        raise IndexOutOfRangeError(f"a mask with {mask.ndim} axes is too much for axis {axis} and behind it{where()}")
+    known = require_known(
+        mask,
+        "how many elements a mask selects is known only when the program runs, so the result has no size while a "
+        "function is traced; use harp.numpy.where(mask, x, other), x.at[mask].set(value) with one value for all of "
+        "them, x.at[:, mask].set(value) beside whole axes only, or harp.numpy.nonzero(mask, size=...) with a size of "
+        "your own",
+    )
+    for k in range(mask.ndim):
+        unify(shape[axis + k], node_of(mask).shape[k], lambda k=k: f"axis {k} of a mask is not axis {axis + k}")  # type: ignore[misc]
+    return [as_array(np.asarray(places)) for places in np.nonzero(known)]
+
+
+def _at_most_one(count: Index) -> Index:
+    return count if count.constant is None else as_index(min(count.constant, 1))
+
+
+def _require_inside(known: NDArray, size: Index, axis: int, count: Index) -> None:
+    """Known indices are inside the axis, or with others they are none: by a guard where the sizes do not show it."""
+    if known.size:
+        low, high = int(known.min()), int(known.max())
+        for index, room in ((low, size + low), (high, size - 1 - high)):
+            p = room if count is ONE else -relu(-room) * count  # 0 or below, and 0 if either holds
+            if not ask(Relation.NONNEGATIVE, p, f"an index is inside axis {axis}"):
+                raise IndexOutOfRangeError(
+                    f"index {index} is out of range for axis {axis} of size {describe(size)}{where()}"
+                )
+
+
+def _require_element(size: Index, count: Index, axis: int) -> None:
+    """The axis has an element, or there are no indices: a guard where neither is certain."""
+    level = current()
+    p = -relu(ONE - size) * count  # as above
+    holds = at_least_zero(p) if level is None else level.scope.decide(Relation.NONNEGATIVE, p, _HAS_ONE)
+    if holds is False:
+        raise IndexOutOfRangeError(f"axis {axis} has no element that an index could mean{where()}")
+    if holds is None and level is not None:
+        level.scope.guard(Relation.NONNEGATIVE, p, _HAS_ONE)  # declared sizes: the calls to come are held to it
+
+
+def _signed(array: Array) -> Array:
+    """The indices in a dtype that has negative ones; what no axis reaches stays so."""
+    if array.kind is not dtypes.u64:
+        return array
+    largest = const(_LARGEST, dtypes.u64)
+    return map_(lambda a: cast(apply(Op.MIN, a, largest), dtypes.i64), array)

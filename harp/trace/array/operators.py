@@ -1,0 +1,262 @@
+"""The operators and methods of arrays, looked up by name when they run.
+
+`TABLE` is filled by `harp.trace.array.arithmetic` and `harp.numpy`, which know arrays; this class knows names only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from harp.errors import ArgumentError
+from harp.trace.sizes.size import Size
+from harp.trace.source_locations import where
+
+TABLE: dict[str, Callable[..., Any]] = {}
+
+
+class Operators:
+    """Python's operators, each a function of the table."""
+
+    __slots__ = ()
+
+    def _binary(self, name: str, other: object) -> Self:
+        result: Self = TABLE[name](self, other) if is_operand(other) else NotImplemented
+        return result
+
+    def _reflected(self, name: str, other: object) -> Self:
+        result: Self = TABLE[name](other, self) if is_operand(other) else NotImplemented
+        return result
+
+    def _method(self, name: str, *args: object, **kwargs: object) -> Self:
+        result: Self = TABLE[name](self, *args, **kwargs)
+        return result
+
+    def __add__(self, other: object) -> Self:
+        return self._binary("add", other)
+
+    def __radd__(self, other: object) -> Self:
+        return self._reflected("add", other)
+
+    def __sub__(self, other: object) -> Self:
+        return self._binary("subtract", other)
+
+    def __rsub__(self, other: object) -> Self:
+        return self._reflected("subtract", other)
+
+    def __mul__(self, other: object) -> Self:
+        return self._binary("multiply", other)
+
+    def __rmul__(self, other: object) -> Self:
+        return self._reflected("multiply", other)
+
+    def __truediv__(self, other: object) -> Self:
+        return self._binary("divide", other)
+
+    def __rtruediv__(self, other: object) -> Self:
+        return self._reflected("divide", other)
+
+    def __floordiv__(self, other: object) -> Self:
+        return self._binary("floor_divide", other)
+
+    def __rfloordiv__(self, other: object) -> Self:
+        return self._reflected("floor_divide", other)
+
+    def __mod__(self, other: object) -> Self:
+        return self._binary("remainder", other)
+
+    def __rmod__(self, other: object) -> Self:
+        return self._reflected("remainder", other)
+
+    def __pow__(self, other: object) -> Self:
+        return self._binary("power", other)
+
+    def __rpow__(self, other: object) -> Self:
+        return self._reflected("power", other)
+
+    def __matmul__(self, other: object) -> Self:
+        return self._binary("matmul", other)
+
+    def __rmatmul__(self, other: object) -> Self:
+        return self._reflected("matmul", other)
+
+    def __and__(self, other: object) -> Self:
+        return self._binary("bitwise_and", other)
+
+    def __rand__(self, other: object) -> Self:
+        return self._reflected("bitwise_and", other)
+
+    def __or__(self, other: object) -> Self:
+        return self._binary("bitwise_or", other)
+
+    def __ror__(self, other: object) -> Self:
+        return self._reflected("bitwise_or", other)
+
+    def __xor__(self, other: object) -> Self:
+        return self._binary("bitwise_xor", other)
+
+    def __rxor__(self, other: object) -> Self:
+        return self._reflected("bitwise_xor", other)
+
+    def __lshift__(self, other: object) -> Self:
+        return self._binary("bitwise_left_shift", other)
+
+    def __rlshift__(self, other: object) -> Self:
+        return self._reflected("bitwise_left_shift", other)
+
+    def __rshift__(self, other: object) -> Self:
+        return self._binary("bitwise_right_shift", other)
+
+    def __rrshift__(self, other: object) -> Self:
+        return self._reflected("bitwise_right_shift", other)
+
+    def __divmod__(self, other: object) -> tuple[Self, Self]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: object) -> tuple[Self, Self]:
+        return other // self, other % self
+
+    def __round__(self, digits: int | None = None) -> Self:
+        return self._method("round", digits or 0)
+
+    def round(self, decimals: int = 0) -> Self:
+        """Elements rounded to so many decimals, halves to the even number."""
+        return self._method("round", decimals)
+
+    def __eq__(self, other: object) -> Self:  # type: ignore[override]
+        return self._binary("equal", other)
+
+    def __ne__(self, other: object) -> Self:  # type: ignore[override]
+        return self._binary("not_equal", other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __lt__(self, other: object) -> Self:
+        return self._binary("less", other)
+
+    def __le__(self, other: object) -> Self:
+        return self._binary("less_equal", other)
+
+    def __gt__(self, other: object) -> Self:
+        return self._binary("greater", other)
+
+    def __ge__(self, other: object) -> Self:
+        return self._binary("greater_equal", other)
+
+    def __neg__(self) -> Self:
+        return self._method("negative")
+
+    def __pos__(self) -> Self:
+        return self._method("positive")
+
+    def __abs__(self) -> Self:
+        return self._method("abs")
+
+    def __invert__(self) -> Self:
+        return self._method("bitwise_invert")
+
+    def sum(self, *args: object, **kwargs: object) -> Self:
+        """Sum of elements over some axes, or all."""
+        return self._method("sum", *args, **known_options("sum", kwargs))
+
+    def prod(self, *args: object, **kwargs: object) -> Self:
+        """Product of elements over some axes, or all."""
+        return self._method("prod", *args, **known_options("prod", kwargs))
+
+    def max(self, *args: object, **kwargs: object) -> Self:
+        """Largest element over some axes, or all."""
+        return self._method("max", *args, **known_options("max", kwargs))
+
+    def min(self, *args: object, **kwargs: object) -> Self:
+        """Smallest element over some axes, or all."""
+        return self._method("min", *args, **known_options("min", kwargs))
+
+    def mean(self, *args: object, **kwargs: object) -> Self:
+        """Mean over some axes, or all."""
+        return self._method("mean", *args, **known_options("mean", kwargs))
+
+    def var(self, *args: object, **kwargs: object) -> Self:
+        """Variance over some axes, or all."""
+        return self._method("var", *args, **known_options("var", kwargs))
+
+    def std(self, *args: object, **kwargs: object) -> Self:
+        """Standard deviation over some axes, or all."""
+        return self._method("std", *args, **known_options("std", kwargs))
+
+    def any(self, *args: object, **kwargs: object) -> Self:
+        """Whether any element is true, over some axes, or all."""
+        return self._method("any", *args, **known_options("any", kwargs))
+
+    def all(self, *args: object, **kwargs: object) -> Self:
+        """Whether all elements are true, over some axes, or all."""
+        return self._method("all", *args, **known_options("all", kwargs))
+
+    def argmax(self, *args: object, **kwargs: object) -> Self:
+        """Position of the first largest element."""
+        return self._method("argmax", *args, **known_options("argmax", kwargs))
+
+    def argmin(self, *args: object, **kwargs: object) -> Self:
+        """Position of the first smallest element."""
+        return self._method("argmin", *args, **known_options("argmin", kwargs))
+
+    def cumsum(self, *args: object, **kwargs: object) -> Self:
+        """Sums of the elements up to each one along an axis, or of all."""
+        return self._method("cumsum", *args, **known_options("cumsum", kwargs))
+
+    def cumprod(self, *args: object, **kwargs: object) -> Self:
+        """Products of the elements up to each one along an axis, or of all."""
+        return self._method("cumprod", *args, **known_options("cumprod", kwargs))
+
+    def squeeze(self, *args: object, **kwargs: object) -> Self:
+        """Without axes of one element."""
+        return self._method("squeeze", *args, **kwargs)
+
+    def flatten(self, *args: object, **kwargs: object) -> Self:
+        """All elements along one axis."""
+        return self._method("flatten", *args, **kwargs)
+
+    def ravel(self, *args: object, **kwargs: object) -> Self:
+        """All elements along one axis."""
+        return self._method("ravel", *args, **kwargs)
+
+    def clip(self, *args: object, **kwargs: object) -> Self:
+        """Elements limited to an interval."""
+        return self._method("clip", *args, **known_options("clip", kwargs))
+
+    def dot(self, *args: object, **kwargs: object) -> Self:
+        """Matrix product, as `@` for one or two axes."""
+        return self._method("dot", *args, **kwargs)
+
+
+def known_options(name: str, options: dict[str, object]) -> dict[str, object]:
+    """The options without those that NumPy's functions hand on to methods and that ask for nothing.
+
+    `np.sum(x)` is `x.sum(axis=None, dtype=None, out=None)`. Raises ArgumentError where they ask for something.
+    """
+    kept = {}
+    for option, value in options.items():
+        if option not in _FOREIGN:
+            kept[option] = value
+        elif value is not None and value is not True and value is not np._NoValue:
+            raise ArgumentError(f"{name} of a harp array has no {option}; {_FOREIGN[option]}{where()}")
+    return kept
+
+
+_FOREIGN = {
+    "out": "arrays do not change, so use the result",
+    "where": "use harp.numpy.where first",
+    "initial": "combine it with the result",
+}
+
+
+def is_operand(value: object) -> bool:
+    """Whether an operator accepts this at all; otherwise Python asks the other operand.
+
+    It takes lists and tuples, to raise what their operators would not: `x == [1, 2]` would be False.
+    """
+    return isinstance(value, (Operators, np.ndarray, np.generic, int, float, complex, Size)) or type(value) in (
+        list,
+        tuple,
+    )

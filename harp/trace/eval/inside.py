@@ -1,0 +1,103 @@
+"""Whether what a node reads or changes lies inside the array, and the error where it does not.
+
+A graph of harp never leaves an array: sizes that it relies on are guards. `require_inside` looks at the positions
+themselves before the interpreter touches memory; compiled programs are checked by `harp.lower.kernels.addresses`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, cast
+
+import attrs
+import numpy as np
+
+from harp.errors import AddressError
+from harp.trace.eval.grid import Sizes, numbers, on_grid
+from harp.trace.graph.node import Constant, Gather, Input, Node, Scatter, View
+from harp.trace.index.polynomial import ZERO, Index, Loop, Symbol
+from harp.trace.source_locations import Site, user_site
+
+
+@attrs.frozen
+class Access:
+    """A place of a program that reads or stores to an array, as an error names it: along one axis, at an index."""
+
+    array: str
+    index: tuple[Index, ...]
+    axis: int
+    site: Site | None
+    stores: bool = False
+
+    def error(self, index: int, size: int) -> AddressError:
+        """The error for an index outside an axis of this size."""
+        made = f"\n  at {self.site[0]}:{self.site[1]}" if self.site else ""
+        return AddressError(
+            f"{self.array} is {'stored to' if self.stores else 'read'} at [{', '.join(map(repr, self.index))}], where "
+            f"axis {self.axis} has {size} elements and the index is {index}: a bug in harp; please report it, with the "
+            f"function and the shapes and dtypes of its arguments{made}"
+        )
+
+
+class Outside(NamedTuple):
+    """The first axis on which an index is outside, with that position and the size of the axis."""
+
+    axis: int
+    position: int
+    size: int
+
+
+def is_plain(p: Index, extent: Index) -> bool:
+    """Whether an index is inside an axis by its form alone: a loop over the axis, or a number. Nothing is proved."""
+    if p.constant is not None and extent.constant is not None:
+        return 0 <= p.constant < extent.constant
+    return isinstance(p.atom, Loop) and p.atom.extent is extent
+
+
+def outside(node: View | Gather | Scatter, sizes: Mapping[Symbol, int]) -> Outside | None:
+    """Where the node leaves the array that it reads or changes; None if it stays inside."""
+    value = cast(Sizes, sizes.__getitem__)
+    return _view(node, value) if isinstance(node, View) else _nearest(node, value)
+
+
+def _view(node: View, sizes: Sizes) -> Outside | None:
+    """A position that is outside where all conditions hold."""
+    shape = numbers(node.shape, sizes)
+    if min(shape, default=1) <= 0:
+        return None
+    holds = np.asarray(True)
+    for condition in node.conditions:
+        holds = np.logical_and(holds, np.greater_equal(on_grid(condition, shape, sizes), 0))
+    for axis, (p, extent) in enumerate(zip(node.index, node.src.shape, strict=True)):
+        if is_plain(p, extent):
+            continue
+        index, (size,) = on_grid(p, shape, sizes), numbers((extent,), sizes)
+        leaves = np.logical_and(holds, np.less(index, 0) | np.greater_equal(index, size))
+        if leaves.any():
+            return Outside(axis, int(np.broadcast_to(index, leaves.shape)[leaves][0]), size)
+    return None
+
+
+def _nearest(node: Gather | Scatter, sizes: Sizes) -> Outside | None:
+    """An axis without elements, of which the nearest one is wanted; all other positions are moved inside."""
+    array, clips = (node.src, node.fill is None) if isinstance(node, Gather) else (node.base, node.clips)
+    if not clips or 0 in numbers(node.shape if isinstance(node, Gather) else node.updates.shape, sizes):
+        return None
+    empty = [axis for axis, size in enumerate(numbers(array.shape[: len(node.indices)], sizes)) if size == 0]
+    return Outside(empty[0], 0, 0) if empty else None
+
+
+def require_inside(node: Node, sizes: Mapping[Symbol, int], site: Site | None) -> None:
+    """Raise AddressError if the node leaves the array that it reads or changes."""
+    found = outside(node, sizes) if isinstance(node, (View, Gather, Scatter)) else None
+    if found is not None:
+        array = node.base if isinstance(node, Scatter) else node.inputs[0]
+        index = node.index if isinstance(node, View) else (ZERO,) * len(array.shape)
+        access = Access(_name(array), index, found.axis, site or user_site(), isinstance(node, Scatter))
+        raise access.error(found.position, found.size)
+
+
+def _name(node: Node) -> str:
+    if isinstance(node, Input):
+        return node.name
+    return "a captured array" if isinstance(node, Constant) else "an intermediate array"

@@ -1,0 +1,351 @@
+"""The NumPy interpreter: the meaning of a graph, and what runs where there is no compiler.
+
+Each node becomes one NumPy array. Affine views are strided views of their source, so nothing is copied for them;
+a sum of products goes through `numpy.einsum`, so that a matrix product does not build its whole domain. A running sum
+goes through `accumulate`: what is read for it is not the masked view of its domain, but the values behind that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import cast
+
+import numpy as np
+
+from harp.config import settings
+from harp.errors import OutOfMemoryError
+from harp.trace.eval.grid import Sizes, numbers, on_grid
+from harp.trace.eval.inside import require_inside
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import (
+    Constant,
+    Contiguous,
+    Cumulative,
+    Gather,
+    Input,
+    MapReduce,
+    Node,
+    Put,
+    RowWise,
+    Scatter,
+    View,
+    walk,
+)
+from harp.trace.graph.row_functions import ROWS
+from harp.trace.index.polynomial import FloorDiv, Index, Loop, Relu, Symbol, evaluate, value_atoms
+from harp.trace.scalar import expr as expression
+from harp.trace.scalar.dtypes import DType, NDArray, computing
+from harp.trace.scalar.expr import Apply, Expr, Operand, Position
+from harp.trace.scalar.halves import rounded, widened
+from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.source_locations import Site, where
+
+NO_SITES: Mapping[Node, Site] = {}
+
+# Bytes of an element of the widest dtype.
+_WIDEST = 16
+
+
+def interpret(
+    graph: Graph, arrays: Sequence[NDArray], sizes: Mapping[Symbol, int], check: bool = False
+) -> list[NDArray]:
+    """The outputs for these inputs. Each output is a fresh, contiguous array.
+
+    `check` asks of each view first whether it stays inside its source. Raises AddressError where it does not.
+    """
+    values = evaluate_nodes(graph.outputs, dict(zip(graph.inputs, arrays, strict=True)), sizes, check, graph.sites)
+    return [np.array(values[o], order="C", copy=True) for o in graph.outputs]
+
+
+def evaluate_nodes(
+    roots: Sequence[Node],
+    values: dict[Node, NDArray],
+    sizes: Mapping[Symbol, int],
+    check: bool = False,
+    sites: Mapping[Node, Site] = NO_SITES,
+) -> Mapping[Node, NDArray]:
+    """`values` with those of the roots, and without those that are not needed any more."""
+    check = check or settings.check or settings.verify >= 3
+    order = list(walk(roots))
+    last_use = {i: k for k, node in enumerate(order) for i in node.inputs}
+    keep = set(roots)
+    for k, node in enumerate(order):
+        if node not in values:
+            if check:
+                require_inside(node, sizes, sites.get(node))
+            values[node] = evaluate_node(node, values, sizes)
+        for i in set(node.inputs):
+            if last_use[i] == k and i not in keep:
+                del values[i]
+    return values
+
+
+def evaluate_node(node: Node, values: Mapping[Node, NDArray], sizes: Mapping[Symbol, int]) -> NDArray:
+    """One node's array, given those of the nodes that it reads. For one without elements nothing is computed, not even
+    positions along its other axes, which may be as long as they like."""
+    value = cast(Sizes, sizes.__getitem__)
+    shape = numbers(node.shape, value)
+    try:
+        if 0 in shape and not isinstance(node, Input):
+            return np.empty(shape, node.dtype.numpy)
+        return _EVALUATE[type(node)](node, values, value)
+    except (MemoryError, ValueError, OverflowError) as error:
+        shapes = [shape, *(values[i].shape for i in node.inputs if i in values)]
+        if isinstance(node, MapReduce):
+            shapes.append(numbers(node.domain, value))
+        if not isinstance(error, MemoryError) and not any(map(_is_beyond_numpy, shapes)):
+            raise
+        raise OutOfMemoryError(
+            f"an intermediate array of shape {shape} does not fit into memory: {error}{where()}"
+        ) from None
+
+
+def _is_beyond_numpy(shape: tuple[int, ...]) -> bool:
+    """Whether NumPy has no array of this shape for some dtype: it multiplies the sizes that are not 0."""
+    return prod(filter(None, shape)) * _WIDEST >= 2**63
+
+
+def _constant(node: Constant, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+    return node.captured.array
+
+
+def _contiguous(node: Contiguous, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+    return np.ascontiguousarray(values[node.src]).reshape(numbers(node.shape, sizes))
+
+
+def _row_wise(node: RowWise, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+    return ROWS[node.function].numpy(*(values[o] for o in node.operands), node.reverse)
+
+
+def _map_reduce(node: MapReduce, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+    domain = numbers(node.domain, sizes)
+
+    def position(index: Index) -> NDArray:
+        return np.asarray(on_grid(index, domain, sizes), np.int64)
+
+    return map_reduce(node.expr, [values[o] for o in node.operands], domain, node.reduce, node.axes, position)
+
+
+def map_reduce(
+    expr: Expr,
+    operands: Sequence[NDArray],
+    domain: tuple[int, ...],
+    reduce: Reduce | None,
+    axes: tuple[int, ...],
+    position: Callable[[Index], NDArray] | None = None,
+) -> NDArray:
+    """The expression at every index of the domain, whose shape the operands have, then reduced over the axes."""
+    if 0 in domain:
+        return _of_nothing(expr.dtype, domain, reduce, axes)
+    inner = computing(expr.dtype).numpy
+    factors = _factors(expr) if reduce is Reduce.SUM else None
+    if factors is not None:
+        a, b = (operands[factor.slot].astype(inner, copy=False) for factor in factors)
+        return _contract(a, b, axes, domain).astype(expr.dtype.numpy, copy=False)
+
+    def leaf(e: Expr) -> NDArray:
+        if isinstance(e, Operand):
+            return operands[e.slot]
+        assert isinstance(e, Position) and position is not None
+        return position(e.index)
+
+    wide = widened(expr)
+    result = expression.evaluate(wide if reduce or wide.dtype is expr.dtype else rounded(wide, expr.dtype), leaf)
+    if result.shape != domain:
+        result = np.broadcast_to(result, domain)
+    if reduce is None:
+        return result
+    initial: NDArray | None = reduce.identity(computing(expr.dtype))[()]
+    if expr.dtype.is_complex and reduce is Reduce.PROD:
+        initial = None  # the first factor, for 1 times an infinity has a NaN
+    with np.errstate(all="ignore"):
+        reduced = reduce.ufunc.reduce(result, axis=axes, dtype=inner, initial=initial)
+        return np.asarray(reduced).astype(expr.dtype.numpy, copy=False)
+
+
+def _of_nothing(dtype: DType, domain: tuple[int, ...], reduce: Reduce | None, axes: tuple[int, ...]) -> NDArray:
+    """What `map_reduce` makes of a domain without elements."""
+    if reduce is None:
+        return np.empty(domain, dtype.numpy)
+    kept = [size for axis, size in enumerate(domain) if axis not in axes]
+    return np.full(kept, reduce.identity(computing(dtype))[()]).astype(dtype.numpy, copy=False)
+
+
+def _cumulative(node: Cumulative, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+    towards = (slice(None),) * node.axis + (slice(None, None, -1 if node.backward else 1),)
+    operands = [values[o][towards] for o in node.operands]
+    with np.errstate(all="ignore"):
+        result = _recurrence(node, *operands) if node.reduce is None else _accumulate(node, node.reduce, *operands)
+    return np.asarray(result[towards]).astype(node.dtype.numpy, copy=False)
+
+
+def _accumulate(node: Cumulative, reduce: Reduce, x: NDArray) -> NDArray:
+    """From the identity on, for the sum of -0.0 is 0.0; of products, which it may change, from the first factor on."""
+    inner = computing(node.dtype)
+    result: NDArray = reduce.ufunc.accumulate(x, axis=node.axis, dtype=inner.numpy)
+    return result if reduce is Reduce.PROD else reduce.ufunc(result, reduce.identity(inner))
+
+
+def _recurrence(node: Cumulative, a: NDArray, b: NDArray) -> NDArray:
+    """r[i] = a[i]*r[i-1] + b[i], one position along the axis after the other."""
+    inner = computing(node.dtype).numpy
+    a, b = (np.moveaxis(x, node.axis, 0).astype(inner, copy=False) for x in (a, b))
+    result = np.empty(b.shape, inner)
+    r: NDArray = np.zeros(b.shape[1:], inner)
+    for k in range(len(b)):
+        r = result[k] = a[k] * r + b[k]
+    return np.moveaxis(result, 0, node.axis)
+
+
+def _factors(e: Expr) -> tuple[Operand, Operand] | None:
+    """The operands, if the expression is a product of two."""
+    if isinstance(e, Apply) and e.op is Op.MUL:
+        a, b = e.operands
+        if isinstance(a, Operand) and isinstance(b, Operand):
+            return a, b
+    return None
+
+
+def _contract(a: NDArray, b: NDArray, axes: tuple[int, ...], domain: tuple[int, ...]) -> NDArray:
+    """The sum of a * b over `axes`, without the broadcast copies of the operands.
+
+    Only an axis that both have is left to einsum. Where one of them repeats its element along an axis, einsum would
+    multiply the sum of the other: not the same if the element is infinite, or if the sum overflows.
+    """
+    (a, axes_a), (b, axes_b) = _without_repeats(a), _without_repeats(b)
+    shared = {axis for axis in axes if axis in axes_a and axis in axes_b}
+    kept = [axis for axis in range(len(domain)) if axis in {*axes_a, *axes_b} - shared]
+    left = [axis for axis in range(len(domain)) if axis not in shared]
+    with np.errstate(all="ignore"):
+        summed = np.asarray(np.einsum(a, axes_a, b, axes_b, kept, optimize=len(domain) > 1))  # type: ignore[arg-type]
+        spread = summed.reshape([domain[axis] if axis in kept else 1 for axis in left])
+        full = np.broadcast_to(spread, [domain[axis] for axis in left])
+        rest = tuple(k for k, axis in enumerate(left) if axis in axes)
+        return np.asarray(np.add.reduce(full, axis=rest, dtype=full.dtype)) if rest else full
+
+
+def _without_repeats(a: NDArray) -> tuple[NDArray, list[int]]:
+    """The array without the axes along which it repeats one element, and the numbers of the others."""
+    repeated = [stride == 0 and size > 1 for stride, size in zip(a.strides, a.shape, strict=True)]
+    return a[tuple(0 if r else slice(None) for r in repeated)], [axis for axis, r in enumerate(repeated) if not r]
+
+
+def _view(node: View, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+    src, shape = values[node.src], numbers(node.shape, sizes)
+    if not node.conditions:
+        strided = _strided(src, node.index, shape, sizes)
+        if strided is not None:
+            return strided
+    index = tuple(on_grid(p, shape, sizes) for p in node.index)
+    valid = np.asarray(True)
+    for condition in node.conditions:
+        valid = np.logical_and(valid, np.greater_equal(on_grid(condition, shape, sizes), 0))
+    if 0 in src.shape or 0 in shape:
+        assert 0 in shape or not valid.any()
+        return np.broadcast_to(_fill(node, src), shape)
+    clipped = tuple(np.clip(p, 0, size - 1) for p, size in zip(index, src.shape, strict=True))
+    taken = np.broadcast_to(src[clipped], shape)
+    if not node.conditions:
+        return taken
+    return np.where(valid, taken, _fill(node, src))
+
+
+def _gather(node: Gather, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+    src = values[node.src]
+    at, inside = _places([values[i] for i in node.indices], src.shape)
+    if 0 in src.shape[: len(at)]:  # nothing is inside
+        return np.broadcast_to(_fill(node, src), numbers(node.shape, sizes))
+    taken = np.asarray(src[at])
+    if node.fill is None:
+        return taken
+    inside = inside.reshape(inside.shape + (1,) * (taken.ndim - inside.ndim))
+    return np.where(inside, taken, node.fill.value)
+
+
+def _scatter(node: Scatter, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+    inner = (node.dtype if node.kind is Put.SET else computing(node.dtype)).numpy
+    result, updates = np.array(values[node.base], inner), np.asarray(values[node.updates], inner)
+    at, inside = _places([values[i] for i in node.indices], result.shape)
+    if 0 in result.shape:
+        return result.astype(node.dtype.numpy, copy=False)
+    if not node.clips:
+        at, updates = tuple(p[inside] for p in at), updates[inside]
+    with np.errstate(all="ignore"):
+        if node.kind is Put.SET:
+            result[at] = updates
+        else:
+            _PUT[node.kind].at(result, at, updates)  # type: ignore[arg-type]
+    return result.astype(node.dtype.numpy, copy=False)
+
+
+_PUT = {Put.ADD: np.add, Put.MULTIPLY: np.multiply, Put.MIN: np.minimum, Put.MAX: np.maximum}
+
+
+def _places(indices: Sequence[NDArray], shape: tuple[int, ...]) -> tuple[tuple[NDArray, ...], NDArray]:
+    """The indices counted from the start and moved inside, and where they had been inside."""
+    at: list[NDArray] = []
+    inside = np.ones(indices[0].shape, bool)
+    for index, size in zip(indices, shape, strict=False):
+        position = np.where(np.less(index, 0), index.astype(np.int64) + size, index)
+        inside &= (position >= 0) & (position < size)
+        at.append(np.asarray(np.clip(position, 0, max(size - 1, 0))))
+    return tuple(at), np.asarray(inside)
+
+
+def _fill(node: View | Gather, src: NDArray) -> NDArray:
+    return node.fill.value if node.fill is not None else np.zeros((), src.dtype)
+
+
+def _strided(src: NDArray, index: Sequence[Index], shape: tuple[int, ...], sizes: Sizes) -> NDArray | None:
+    """An affine view as strides and an offset; None where the index map is not affine."""
+    if 0 in shape:
+        return np.empty(shape, src.dtype)
+    strides = [0] * len(shape)
+    origin: list[slice] = []
+    for axis, p in enumerate(index):
+        parts = _affine(p, len(shape), sizes)
+        if parts is None:
+            return None
+        start, slopes = parts
+        origin.append(slice(start, start + 1))
+        for k, slope in enumerate(slopes):
+            strides[k] += slope * src.strides[axis]
+    return np.lib.stride_tricks.as_strided(src[tuple(origin)], shape, strides, writeable=False)
+
+
+def _affine(p: Index, rank: int, sizes: Sizes) -> tuple[int, list[int]] | None:
+    """(constant, slope of each loop) with sizes as numbers."""
+    start, slopes = 0, [0] * rank
+    for monomial, coefficient in p.terms:
+        loops = [a for a in monomial if isinstance(a, Loop)]
+        for atom in monomial:
+            if isinstance(atom, (FloorDiv, Relu)) and any(
+                isinstance(a, Loop) for a in value_atoms(Index(((monomial, 1),)))
+            ):
+                return None
+        if len(loops) > 1:
+            return None
+        factor = evaluate(Index(((tuple(a for a in monomial if not isinstance(a, Loop)), coefficient),)), sizes)
+        if loops:
+            slopes[loops[0].axis] += factor
+        else:
+            start += factor
+    return start, slopes
+
+
+def _input(node: Input, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+    raise KeyError(f"no value for input {node.name}")
+
+
+_EVALUATE: dict[type[Node], Callable[..., NDArray]] = {
+    Input: _input,
+    Constant: _constant,
+    MapReduce: _map_reduce,
+    View: _view,
+    Gather: _gather,
+    Scatter: _scatter,
+    Contiguous: _contiguous,
+    Cumulative: _cumulative,
+    RowWise: _row_wise,
+}

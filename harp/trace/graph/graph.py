@@ -1,0 +1,178 @@
+"""A `Graph`: inputs, outputs, and where each node came from; and the one driver that rebuilds graphs.
+
+The text form is stable: the same program prints the same in every process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from harp.trace.graph.node import (
+    Constant,
+    Contiguous,
+    Cumulative,
+    Gather,
+    Input,
+    MapReduce,
+    Node,
+    RowWise,
+    Scatter,
+    View,
+    rebuild,
+    walk,
+)
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import Index
+from harp.trace.scalar import expr as expression
+from harp.trace.source_locations import Site
+
+
+@attrs.frozen(eq=False, repr=False)
+class Graph:
+    """A pure program. `sites` says which line of the user made a node; the first to make it is named."""
+
+    inputs: tuple[Input, ...]
+    outputs: tuple[Node, ...]
+    sites: Mapping[Node, Site] = attrs.field(factory=dict)
+
+    def nodes(self) -> list[Node]:
+        """Every live node once, inputs before their users."""
+        return list(walk(self.outputs))
+
+    @property
+    def captured(self) -> list[Constant]:
+        """The captured arrays, in order of first use."""
+        return [n for n in self.nodes() if isinstance(n, Constant)]
+
+    def __repr__(self) -> str:
+        return to_text(self)
+
+    def to_dot(self) -> str:
+        """The graph in Graphviz's language."""
+        return to_dot(self)
+
+
+def transform(
+    graph: Graph,
+    rule: Callable[[Node, tuple[Node, ...]], Node],
+) -> Graph:
+    """Rebuild bottom-up: `rule(node, new inputs)` gives the new node. Sites follow their nodes."""
+    new: dict[Node, Node] = {}
+    sites: dict[Node, Site] = {}
+    for node in walk((*graph.inputs, *graph.outputs)):
+        made = new[node] = rule(node, tuple(new[i] for i in node.inputs))
+        if node in graph.sites:
+            sites.setdefault(made, graph.sites[node])
+    inputs = tuple(i for i in (new[i] for i in graph.inputs) if isinstance(i, Input))
+    return Graph(inputs, tuple(new[o] for o in graph.outputs), sites)
+
+
+def inline(graph: Graph, arguments: Mapping[Input, Node], sizes: Substitution | None = None) -> Graph:
+    """The graph with inputs replaced by nodes and sizes substituted. Replaced inputs are no longer listed."""
+    substitution = sizes or Substitution({})
+
+    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if isinstance(node, Input) and node in arguments:
+            return arguments[node]
+        if sizes is None and all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+            return node
+        return rebuild(node, inputs, substitution)
+
+    return transform(graph, rule)
+
+
+def _shape_text(shape: tuple[Index, ...]) -> str:
+    return f"[{', '.join(map(repr, shape))}]"
+
+
+def describe(node: Node, name: Callable[[Node], str]) -> str:
+    """One node as text, given the names of the nodes it reads."""
+    return _DESCRIBE[type(node)](node, name)
+
+
+def _describe_input(node: Input, name: Callable[[Node], str]) -> str:
+    return f"input {node.name}"
+
+
+def _describe_constant(node: Constant, name: Callable[[Node], str]) -> str:
+    return "captured"
+
+
+def _describe_map_reduce(node: MapReduce, name: Callable[[Node], str]) -> str:
+    operands = ", ".join(map(name, node.operands))
+    body = f"({operands}) -> {expression.text(node.expr)}"
+    if node.reduce is None:
+        return f"map {body}"
+    return f"{node.reduce.name.lower()} over {list(node.axes)} of {_shape_text(node.domain)} {body}"
+
+
+def _describe_view(node: View, name: Callable[[Node], str]) -> str:
+    body = f"view {name(node.src)}{_shape_text(node.index)}"
+    if node.conditions:
+        body += f" where {', '.join(f'{c} >= 0' for c in node.conditions)} else {node.fill}"
+    return body
+
+
+def _describe_gather(node: Gather, name: Callable[[Node], str]) -> str:
+    otherwise = "" if node.fill is None else f" else {node.fill}"
+    return f"gather {name(node.src)}[{', '.join(map(name, node.indices))}]{otherwise}"
+
+
+def _describe_scatter(node: Scatter, name: Callable[[Node], str]) -> str:
+    at = ", ".join(map(name, node.indices))
+    flags = "".join(f" {flag}" for flag, holds in (("clips", node.clips), ("unique", node.unique)) if holds)
+    return f"scatter {node.kind.name.lower()} {name(node.updates)} to {name(node.base)}[{at}]{flags}"
+
+
+def _describe_cumulative(node: Cumulative, name: Callable[[Node], str]) -> str:
+    what = "recurrence" if node.reduce is None else f"running {node.reduce.name.lower()}"
+    return f"{what} along {node.axis} of {', '.join(map(name, node.operands))}{' backward' if node.backward else ''}"
+
+
+def _describe_contiguous(node: Contiguous, name: Callable[[Node], str]) -> str:
+    return f"contiguous {name(node.src)}"
+
+
+def _describe_row_wise(node: RowWise, name: Callable[[Node], str]) -> str:
+    return f"{node.function.value} rows of {', '.join(map(name, node.operands))}{' reversed' if node.reverse else ''}"
+
+
+_DESCRIBE: dict[type[Node], Callable[..., str]] = {
+    Input: _describe_input,
+    Constant: _describe_constant,
+    MapReduce: _describe_map_reduce,
+    View: _describe_view,
+    Gather: _describe_gather,
+    Scatter: _describe_scatter,
+    Cumulative: _describe_cumulative,
+    Contiguous: _describe_contiguous,
+    RowWise: _describe_row_wise,
+}
+
+
+def to_text(graph: Graph) -> str:
+    """One line a node: `%3 = f32[n, 4] map (%1, %2) -> add(x0, x1)`."""
+    names: dict[Node, str] = {}
+    lines = []
+    for node in walk((*graph.inputs, *graph.outputs)):
+        text = describe(node, names.__getitem__)
+        names[node] = f"%{len(names)}"
+        lines.append(f"{names[node]} = {node.dtype}{_shape_text(node.shape)} {text}")
+    lines.append(f"return {', '.join(names[o] for o in graph.outputs)}")
+    return "\n".join(lines)
+
+
+def to_dot(graph: Graph) -> str:
+    """Nodes with their kind, dtype and shape; edges from operand to user."""
+    names: dict[Node, str] = {}
+    lines = ["digraph harp {", "  node [shape=box, fontname=monospace];"]
+    for node in walk((*graph.inputs, *graph.outputs)):
+        names[node] = f"n{len(names)}"
+        text = f"{describe(node, names.__getitem__)}\n{node.dtype}{_shape_text(node.shape)}"
+        label = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        peripheries = ", peripheries=2" if node in graph.outputs else ""
+        lines.append(f'  {names[node]} [label="{label}"{peripheries}];')
+        lines += [f"  {names[i]} -> {names[node]};" for i in node.inputs]
+    return "\n".join([*lines, "}"])

@@ -1,0 +1,371 @@
+"""The graph's nodes: what a program *is*. Every node is immutable and interned, so equal programs are one object.
+
+    node = Input(uid, name, shape, dtype)                 a parameter; unique to its trace
+         | Constant(captured)                             an array that the function closed over, copied
+         | MapReduce(domain, inputs, expr, reduce, axes)  evaluate `expr` at every index of the domain over inputs of
+                                                          exactly that shape, then reduce `axes`, if `reduce` is given
+         | View(src, shape, index, conditions, fill)      no arithmetic: output position i0, i1, ... reads
+                                                          src[index] where all conditions are >= 0, else `fill`
+         | Gather(src, indices, fill)                     index by data: position (k..., j...) reads
+                                                          src[indices[0][k...], indices[1][k...], ..., j...]
+         | Scatter(base, indices, updates, kind)          `base`, in which updates[k..., j...] in the order of k are
+                                                          put at [indices[0][k...], indices[1][k...], ..., j...]
+         | Cumulative(operands, reduce, axis, backward)   running along an axis: r[i] = reduce(r[i-1], x[i]), or without
+                                                          `reduce` the recurrence r[i] = a[i]*r[i-1] + b[i]
+         | Contiguous(src)                                compute this here and keep it
+         | RowWise(function, operands, reverse)           a function of whole rows, of `harp.trace.graph.row_functions`
+
+Shapes are tuples of index expressions. In a MapReduce's `expr` and a View's index map, Loop(k, extent of axis k) is
+the position along axis k of the domain or of the view's shape.
+
+A Cumulative starts from the identity of `reduce`, the recurrence from 0: before the first element or, if it goes
+`backward`, behind the last one.
+
+The indices of a Gather or Scatter are integer arrays of one shape, one for each of the first axes. A negative index
+counts from the end. Outside the axis a Gather reads `fill`, or without one the nearest element; a Scatter drops the
+update, or puts it at the nearest element if it `clips`. What goes to the nearest element needs an axis that has one:
+that is a guard.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations, count
+
+import attrs
+import numpy as np
+
+from harp.trace.graph.row_functions import ROWS, RowOp
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import Atom, Index, Loop, Shape, as_index, loop, loops_in
+from harp.trace.interning import Interned, InternedBase
+from harp.trace.scalar.dtypes import DType, NDArray, as_dtype, i64
+from harp.trace.scalar.expr import Apply, Const, Expr, substitute
+from harp.trace.scalar.ops import Op, Reduce
+
+
+class Node(InternedBase, metaclass=Interned):
+    """Base of the nodes. `inputs` are the nodes that it reads."""
+
+    __slots__ = ()
+    shape: Shape
+    dtype: DType
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.dtype}{list(self.shape)}>"
+
+
+_uids = count()
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Input(Node):
+    """A parameter. Two parameters are never the same node, whatever their shapes: `uid` tells them apart."""
+
+    uid: int
+    name: str
+    shape: Shape
+    dtype: DType
+
+
+def fresh_input(name: str, shape: Shape, dtype: DType) -> Input:
+    return Input(next(_uids), name, shape, dtype)
+
+
+class Captured:
+    """A contiguous array that nobody writes to: what a function closed over, copied before it gets here."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, private: NDArray) -> None:
+        self.array = np.require(private, as_dtype(private.dtype).numpy, "C").view()
+        self.array.flags.writeable = False
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Captured, (self.array,)
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Constant(Node):
+    """A captured array: a hidden input of the program, not part of its source."""
+
+    captured: Captured
+    shape: Shape = attrs.field(init=False)
+    dtype: DType = attrs.field(init=False)
+
+    @shape.default
+    def _shape(self) -> Shape:
+        return tuple(map(as_index, self.captured.array.shape))
+
+    @dtype.default
+    def _dtype(self) -> DType:
+        return as_dtype(self.captured.array.dtype)
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class MapReduce(Node):
+    """All arithmetic. The shape is the domain without the reduced axes."""
+
+    domain: Shape
+    operands: tuple[Node, ...]
+    expr: Expr
+    reduce: Reduce | None = None
+    axes: tuple[int, ...] = ()
+    shape: Shape = attrs.field(init=False)
+
+    @shape.default
+    def _shape(self) -> Shape:
+        return tuple(extent for axis, extent in enumerate(self.domain) if axis not in self.axes)
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.expr.dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.operands
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class View(Node):
+    """Another way to index `src`. `fill` is there exactly if there are conditions."""
+
+    src: Node
+    shape: Shape
+    index: tuple[Index, ...]
+    conditions: tuple[Index, ...] = ()
+    fill: Const | None = None
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.src.dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.src,)
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Gather(Node):
+    """Elements of `src` at places that are data. The shape is that of the indices, then the axes that they leave."""
+
+    src: Node
+    indices: tuple[Node, ...]
+    fill: Const | None = None
+    shape: Shape = attrs.field(init=False)
+
+    @shape.default
+    def _shape(self) -> Shape:
+        return self.indices[0].shape + self.src.shape[len(self.indices) :]
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.src.dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.src, *self.indices)
+
+
+class Put(enum.Enum):
+    """What a Scatter makes of the element that is there and an update: the update, or an operation on both."""
+
+    SET = None
+    ADD = Op.ADD
+    MULTIPLY = Op.MUL
+    MIN = Op.MIN
+    MAX = Op.MAX
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Scatter(Node):
+    """`base` with updates at places that are data. Updates of one place take turns in row-major order of the indices;
+    so of those that are set the last one is there in the end. `unique` says that no place has two."""
+
+    base: Node
+    indices: tuple[Node, ...]
+    updates: Node
+    kind: Put
+    clips: bool = False
+    unique: bool = False
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.base.shape
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.base.dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.base, *self.indices, self.updates)
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Cumulative(Node):
+    """A running sum, product, maximum or minimum along an axis; without `reduce`, of operands a and b, the recurrence
+    r = a*r' + b. Its cotangents are recurrences again, in the other direction."""
+
+    operands: tuple[Node, ...]
+    reduce: Reduce | None
+    axis: int
+    backward: bool = False
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.operands[0].shape
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.operands[0].dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.operands
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Contiguous(Node):
+    """The materialisation point: `src` is computed once, here, and stored."""
+
+    src: Node
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.src.shape
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.src.dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.src,)
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class RowWise(Node):
+    """A function of whole rows: sorting, searching. It has the shape of its last operand, with the same rows in all."""
+
+    function: RowOp
+    operands: tuple[Node, ...]
+    reverse: bool = False
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.operands[-1].shape
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return i64 if ROWS[self.function].positions else self.operands[-1].dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.operands
+
+
+KINDS: tuple[type[Node], ...] = (Input, Constant, MapReduce, View, Gather, Scatter, Cumulative, Contiguous, RowWise)
+
+
+def multiplies_matrices(node: MapReduce, axes: Sequence[int]) -> bool:
+    """Whether a node's values, summed over some axes, are a matrix product: rows of one operand meet columns of another
+    one, and both move along what is summed."""
+    if not isinstance(node.expr, Apply) or node.expr.op is not Op.MUL:
+        return False
+    inner = {a for axis, p in enumerate(positions(node.domain)) if axis in axes and (a := p.atom) is not None}
+    views = [operand for operand in node.operands if isinstance(operand, View)]
+    moving = [{a for p in view.index for a in loops_in(p)} for view in views]
+    return any(a & inner and b & inner and a - b - inner and b - a - inner for a, b in combinations(moving, 2))
+
+
+def positions(shape: Shape) -> tuple[Index, ...]:
+    """The loop along each axis: the identity index map."""
+    return tuple(loop(axis, extent) for axis, extent in enumerate(shape))
+
+
+def at(shape: Shape, index: tuple[Index, ...]) -> Substitution:
+    """The substitution that puts `index` for the positions along the axes of `shape`."""
+    loops: dict[Atom, Index] = {Loop(axis, extent): index[axis] for axis, extent in enumerate(shape)}
+    return Substitution(loops)
+
+
+def _inputs(node: Node) -> tuple[Node, ...]:
+    return node.inputs
+
+
+def walk(roots: Iterable[Node], reads: Callable[[Node], tuple[Node, ...]] = _inputs) -> Iterator[Node]:
+    """Every node below the roots once, after what it `reads`; no recursion, however deep the graph."""
+    seen: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            yield node
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(reads(node)) if child not in seen)
+
+
+def rebuild(node: Node, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    """The same node over other inputs, with sizes substituted: the one place that knows every kind's fields."""
+    return _REBUILD[type(node)](node, inputs, sizes)
+
+
+def _rebuild_input(node: Input, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return Input(node.uid, node.name, sizes.each(node.shape), node.dtype)
+
+
+def _rebuild_constant(node: Constant, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return node
+
+
+def _rebuild_map_reduce(node: MapReduce, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    expr = substitute(node.expr, {}, sizes)
+    return MapReduce(sizes.each(node.domain), inputs, expr, node.reduce, node.axes)
+
+
+def _rebuild_view(node: View, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    shape, index, conditions = sizes.each(node.shape), sizes.each(node.index), sizes.each(node.conditions)
+    if not conditions and shape == inputs[0].shape and index == positions(shape):
+        return inputs[0]  # sizes that turned out equal can make it the view of all, as it is
+    return View(inputs[0], shape, index, conditions, node.fill)
+
+
+def _rebuild_gather(node: Gather, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return Gather(inputs[0], inputs[1:], node.fill)
+
+
+def _rebuild_scatter(node: Scatter, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return Scatter(inputs[0], inputs[1:-1], inputs[-1], node.kind, node.clips, node.unique)
+
+
+def _rebuild_cumulative(node: Cumulative, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return Cumulative(inputs, node.reduce, node.axis, node.backward)
+
+
+def _rebuild_contiguous(node: Contiguous, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return Contiguous(inputs[0])
+
+
+def _rebuild_row_wise(node: RowWise, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return RowWise(node.function, inputs, node.reverse)
+
+
+_REBUILD: dict[type[Node], Callable[..., Node]] = {
+    Input: _rebuild_input,
+    Constant: _rebuild_constant,
+    MapReduce: _rebuild_map_reduce,
+    View: _rebuild_view,
+    Gather: _rebuild_gather,
+    Scatter: _rebuild_scatter,
+    Cumulative: _rebuild_cumulative,
+    Contiguous: _rebuild_contiguous,
+    RowWise: _rebuild_row_wise,
+}

@@ -1,0 +1,131 @@
+"""The verifier of graphs: no leaked tracer, and every node's shape and dtype follow from its rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harp.errors import LeakedTracerError, VerificationError
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import (
+    Constant,
+    Contiguous,
+    Cumulative,
+    Gather,
+    Input,
+    MapReduce,
+    Node,
+    RowWise,
+    Scatter,
+    View,
+    walk,
+)
+from harp.trace.graph.row_functions import ROWS, RowOp
+from harp.trace.index.polynomial import Index, Loop, Shape, loops_in
+from harp.trace.scalar.dtypes import u64
+from harp.trace.scalar.expr import Operand, operands_in
+from harp.trace.scalar.ops import INFO
+
+
+def verify_graph(graph: Graph, captured: frozenset[Input] = frozenset()) -> None:
+    """Raise LeakedTracerError for an input of another trace, VerificationError for a node that breaks its rule."""
+    inputs = {*graph.inputs, *captured}
+    for node in walk((*graph.inputs, *graph.outputs)):
+        if isinstance(node, Input) and node not in inputs:
+            raise LeakedTracerError(f"the result depends on {node.name!r}, an array of another traced function")
+        problem = _CHECKS[type(node)](node)
+        if problem:
+            site = graph.sites.get(node)
+            made = f", made at {site[0]}:{site[1]}" if site else ""
+            raise VerificationError(f"{node!r}: {problem}{made}")
+
+
+def _no_rule(node: Node) -> str:
+    return ""
+
+
+def _map_reduce(node: MapReduce) -> str:
+    for operand in node.operands:
+        if operand.shape != node.domain:
+            return f"operand of shape {list(operand.shape)} in a domain {list(node.domain)}"
+    for e in operands_in(node.expr):
+        if e.slot >= len(node.operands) or node.operands[e.slot].dtype is not e.dtype:
+            return f"operand {e.slot} does not have dtype {e.dtype}"
+    if (node.reduce is None) != (not node.axes) or any(not 0 <= a < len(node.domain) for a in node.axes):
+        return f"axes {node.axes} of reduction {node.reduce}"
+    return ""
+
+
+def _view(node: View) -> str:
+    if len(node.index) != len(node.src.shape):
+        return f"{len(node.index)} indices into {len(node.src.shape)} axes"
+    if bool(node.conditions) != (node.fill is not None):
+        return "conditions and fill go together"
+    if node.fill is not None and node.fill.dtype is not node.dtype:
+        return f"fill of dtype {node.fill.dtype}"
+    return _foreign_loops((*node.index, *node.conditions), node.shape)
+
+
+def _cumulative(node: Cumulative) -> str:
+    if len(node.operands) != (2 if node.reduce is None else 1):
+        return f"{len(node.operands)} operands"
+    if any(o.shape != node.shape or o.dtype is not node.dtype for o in node.operands):
+        return f"operands {list(node.operands)} differ in shape or dtype"
+    return "" if 0 <= node.axis < len(node.shape) else f"axis {node.axis} of {len(node.shape)}"
+
+
+def _row_wise(node: RowWise) -> str:
+    info, first = ROWS[node.function], node.operands[0]
+    if len(node.operands) != info.arity:
+        return f"{len(node.operands)} operands of {node.function.value}"
+    alike = node.shape if info.aligned else node.shape[:-1]
+    rows = [o.shape if info.aligned else o.shape[:-1] for o in node.operands]
+    common = not info.aligned and len(first.shape) == 1
+    if not node.shape or any(shape != alike for shape in rows[common:]):
+        return f"rows of shapes {[list(o.shape) for o in node.operands]}"
+    if node.function is RowOp.SEARCH and first.dtype is not node.operands[1].dtype:
+        return f"values of dtype {node.operands[1].dtype} are searched in {first.dtype}"
+    return ""
+
+
+def _foreign_loops(indices: tuple[Index, ...], shape: Shape) -> str:
+    loops = {Loop(axis, extent) for axis, extent in enumerate(shape)}
+    foreign = {loop for p in indices for loop in loops_in(p)} - loops
+    return f"loops {foreign} are not those of shape {list(shape)}" if foreign else ""
+
+
+def _gather(node: Gather) -> str:
+    if node.fill is not None and node.fill.dtype is not node.dtype:
+        return f"fill of dtype {node.fill.dtype}"
+    return _places(node.indices, node.src)
+
+
+def _scatter(node: Scatter) -> str:
+    wanted = node.indices[0].shape + node.base.shape[len(node.indices) :] if node.indices else ()
+    if node.updates.shape != wanted or node.updates.dtype is not node.dtype:
+        return f"updates {node.updates!r} instead of {node.dtype}{list(wanted)}"
+    if node.kind.value is not None and node.dtype.kind not in INFO[node.kind.value].kinds:
+        return f"{node.kind.name.lower()} does not accept {node.dtype}"
+    return _places(node.indices, node.base)
+
+
+def _places(indices: tuple[Node, ...], array: Node) -> str:
+    if not 1 <= len(indices) <= len(array.shape):
+        return f"{len(indices)} indices into {len(array.shape)} axes"
+    if not all(i.dtype.is_integer and i.dtype is not u64 and i.shape == indices[0].shape for i in indices):
+        return f"indices {list(indices)} are not integers of one shape"
+    return ""
+
+
+_CHECKS: dict[type[Node], Callable[..., str]] = {
+    Input: _no_rule,
+    Constant: _no_rule,
+    MapReduce: _map_reduce,
+    View: _view,
+    Gather: _gather,
+    Scatter: _scatter,
+    Cumulative: _cumulative,
+    Contiguous: _no_rule,
+    RowWise: _row_wise,
+}
+
+__all__ = ["Operand", "verify_graph"]

@@ -1,0 +1,109 @@
+"""Views of nodes: index maps for permute, expand, reshape, slice, flip and pad. No data moves, no size is guessed.
+
+Callers have checked ranks and axes. Composition is substitution: a view of a view is one view, unless both have
+conditions with different fills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harp.trace.graph.node import Node, View, at, positions
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.division import floordiv, mod
+from harp.trace.index.polynomial import ONE, ZERO, Index, IndexLike, Shape, product
+from harp.trace.scalar.expr import Const
+
+
+def view(
+    src: Node, shape: Shape, index: tuple[Index, ...], conditions: tuple[Index, ...] = (), fill: Const | None = None
+) -> Node:
+    """The view, composed with `src` where that is one, and dropped where it shows `src` as it is."""
+    conditions = tuple(dict.fromkeys(c for c in conditions if not nonnegative(c)))
+    fill = fill if conditions else None
+    if isinstance(src, View) and (not conditions or not src.conditions or src.fill is fill):
+        inner = at(src.shape, index)
+        outer = tuple(dict.fromkeys((*inner.each(src.conditions), *conditions)))
+        return view(src.src, shape, inner.each(src.index), outer, fill or src.fill)
+    if not conditions and shape == src.shape and index == positions(src.shape):
+        return src
+    return View(src, shape, index, conditions, fill)
+
+
+def permute(src: Node, order: Sequence[int]) -> Node:
+    """Axis k of the result is axis order[k] of `src`."""
+    shape = tuple(src.shape[axis] for axis in order)
+    loops = positions(shape)
+    return view(src, shape, tuple(loops[order.index(axis)] for axis in range(len(order))))
+
+
+def expand(src: Node, shape: Shape, stretched: Sequence[bool]) -> Node:
+    """Broadcast: trailing axes align; axis k of `src` repeats its one element where stretched[k]."""
+    loops = positions(shape)[len(shape) - len(src.shape) :]
+    index = tuple(ZERO if repeat else loop for loop, repeat in zip(loops, stretched, strict=True))
+    return view(src, shape, index)
+
+
+def insert_axes(src: Node, axes: Sequence[int]) -> Node:
+    """Axes of one element at these places of the result."""
+    sizes = list(src.shape)
+    for axis in sorted(axes):
+        sizes.insert(axis, ONE)
+    shape = tuple(sizes)
+    return view(src, shape, tuple(p for axis, p in enumerate(positions(shape)) if axis not in axes))
+
+
+def drop_axes(src: Node, at_positions: dict[int, Index]) -> Node:
+    """Fix some axes at a position and leave them out."""
+    kept = tuple(size for axis, size in enumerate(src.shape) if axis not in at_positions)
+    loops = iter(positions(kept))
+    index = tuple(at_positions[axis] if axis in at_positions else next(loops) for axis in range(len(src.shape)))
+    return view(src, kept, index)
+
+
+def reshape(src: Node, shape: Shape) -> Node:
+    """Unflatten of flatten, in row-major order; the caller guarantees equal numbers of elements."""
+    flat = flatten_index(positions(shape), shape)
+    return view(src, shape, unflatten_index(flat, src.shape))
+
+
+def flatten_index(index: Sequence[Index], shape: Shape) -> Index:
+    """The row-major position of an index."""
+    flat = ZERO
+    for position, size in zip(index, shape, strict=True):
+        flat = flat * size + position
+    return flat
+
+
+def unflatten_index(flat: Index, shape: Shape) -> tuple[Index, ...]:
+    """The index at a row-major position: mixed-radix digits."""
+    digits = []
+    for axis, size in enumerate(shape):
+        digit = floordiv(flat, product(shape[axis + 1 :]))
+        outermost = all(s is ONE for s in shape[:axis])
+        digits.append(ZERO if size is ONE else digit if outermost else mod(digit, size))
+    return tuple(digits)
+
+
+def take_slices(src: Node, starts: Sequence[Index], steps: Sequence[int], lengths: Shape) -> Node:
+    """Element i of axis k is element starts[k] + steps[k]*i of `src`; the caller guarantees that it exists."""
+    loops = positions(lengths)
+    index = tuple(start + loop * step for start, step, loop in zip(starts, steps, loops, strict=True))
+    return view(src, lengths, index)
+
+
+def flip(src: Node, axes: Sequence[int]) -> Node:
+    """Reverse some axes."""
+    index = tuple(
+        size - 1 - loop if axis in axes else loop
+        for axis, (size, loop) in enumerate(zip(src.shape, positions(src.shape), strict=True))
+    )
+    return view(src, src.shape, index)
+
+
+def pad(src: Node, low: Sequence[IndexLike], high: Sequence[IndexLike], fill: Const) -> Node:
+    """`fill` before and after each axis; negative amounts crop."""
+    shape = tuple(size + before + after for size, before, after in zip(src.shape, low, high, strict=True))
+    index = tuple(loop - before for loop, before in zip(positions(shape), low, strict=True))
+    conditions = tuple(c for p, size in zip(index, src.shape, strict=True) for c in (p, size - 1 - p))
+    return view(src, shape, index, conditions, fill)

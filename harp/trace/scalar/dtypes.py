@@ -1,0 +1,312 @@
+"""The element types, and NumPy 2's promotion with one difference: a Python scalar never widens an array.
+
+A weak type (a Python number, or a size) takes the other operand's dtype when its kind fits. Where the kind must change,
+the width stays: int32 with a float gives float32, int64 gives float64, and bool, which has no width to keep, gives
+NumPy's defaults int64 and float64; the same with a complex number gives complex64, and complex128 for 64 bits and bool.
+NumPy has no rule for bfloat16 beside float16, which gives float32, nor beside integers of 16 and more bits, which
+count as they do for float16.
+
+A complex number is two floats side by side, as NumPy has them. float16 and bfloat16 are for storage: expressions over
+them are computed in float32 (`harp.trace.scalar.halves`). bfloat16 needs the package ml_dtypes, which is imported when
+an array of it is made.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+from collections.abc import Iterable
+from functools import lru_cache, reduce
+from typing import NamedTuple
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from harp.errors import ArgumentError, MissingPackageError, OutOfMemoryError, UnsupportedDTypeError
+from harp.trace.index.polynomial import Index
+from harp.trace.interning import InternedBase
+from harp.trace.source_locations import where
+from harp.trace.trees import leaf_type
+
+NDArray = npt.NDArray[np.generic]
+
+
+class Kind(enum.IntEnum):
+    """What sort of number, in the order of promotion."""
+
+    BOOL = 0
+    INT = 1
+    UINT = 2
+    FLOAT = 3
+    COMPLEX = 4
+
+
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
+class DType(InternedBase):
+    """An element type; one object each, compared with `is`. `np.dtype(harp.f32)` works."""
+
+    name: str
+    kind: Kind
+    numpy_name: str
+    numpy: np.dtype[np.generic] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.numpy_name != "bfloat16":
+            object.__setattr__(self, "numpy", np.dtype(self.numpy_name))
+
+    def __getattr__(self, name: str) -> np.dtype[np.generic]:
+        """Called for what is not there: `numpy` of bfloat16, until it is asked for."""
+        if name != "numpy":
+            raise AttributeError(name)
+        found = _load_bfloat16()
+        object.__setattr__(self, "numpy", found)
+        return found
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """The NumPy dtype, so that NumPy accepts this object wherever it takes a dtype."""
+        return self.numpy
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element; of bfloat16, too, where NumPy does not have it."""
+        return 2 if self.numpy_name == "bfloat16" else self.numpy.itemsize
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is a real floating-point dtype."""
+        return self.kind is Kind.FLOAT
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether it is a complex dtype."""
+        return self.kind is Kind.COMPLEX
+
+    @property
+    def is_inexact(self) -> bool:
+        """Whether it is a real or complex floating-point dtype: what has derivatives."""
+        return self.kind >= Kind.FLOAT
+
+    @property
+    def is_half(self) -> bool:
+        """Whether it is float16 or bfloat16, which are computed with in float32."""
+        return self is f16 or self is bf16
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is a signed or unsigned integer dtype."""
+        return self.kind in (Kind.INT, Kind.UINT)
+
+    def __getitem__(self, sizes: Dim | tuple[Dim, ...]) -> ArraySignature:
+        """The signature of an array of this dtype: `harp.f32["batch", 784]`, `harp.f32[()]` for a number."""
+        listed = sizes if isinstance(sizes, tuple) else (sizes,)
+        for axis, size in enumerate(listed):
+            if not _is_dim(size):
+                raise ArgumentError(
+                    f"size {size!r} of axis {axis} of a signature is neither a name nor a number from 0 on; write for "
+                    f"example harp.{self.name}['batch', 784]{where()}"
+                )
+        return ArraySignature(self, listed)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return as_dtype, (self.numpy_name,)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+Dim = str | int | Index
+
+
+def _is_dim(size: object) -> bool:
+    if isinstance(size, str):
+        return bool(size.strip())
+    if isinstance(size, (int, np.integer)):
+        return not isinstance(size, bool) and int(size) >= 0
+    return isinstance(size, Index)
+
+
+@leaf_type
+class ArraySignature(NamedTuple):
+    """dtype and sizes of an array: a name (equal names are equal sizes), a number, or an index expression.
+
+    >>> f32["batch", 784]
+    f32[batch, 784]
+    """
+
+    dtype: DType
+    shape: tuple[Dim, ...]
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+def _load_bfloat16() -> np.dtype[np.generic]:
+    """NumPy's dtype for bfloat16. Raises MissingPackageError."""
+    try:
+        from ml_dtypes import bfloat16
+    except ImportError:
+        raise MissingPackageError(
+            f"bfloat16 needs the package ml_dtypes, for NumPy has no such dtype; install harp[bfloat16]{where()}"
+        ) from None
+    found: np.dtype[np.generic] = np.dtype(bfloat16)
+    OF_NUMPY[found] = bf16
+    return found
+
+
+bool_ = DType("bool", Kind.BOOL, "bool")
+i8 = DType("i8", Kind.INT, "int8")
+i16 = DType("i16", Kind.INT, "int16")
+i32 = DType("i32", Kind.INT, "int32")
+i64 = DType("i64", Kind.INT, "int64")
+u8 = DType("u8", Kind.UINT, "uint8")
+u16 = DType("u16", Kind.UINT, "uint16")
+u32 = DType("u32", Kind.UINT, "uint32")
+u64 = DType("u64", Kind.UINT, "uint64")
+f16 = DType("f16", Kind.FLOAT, "float16")
+bf16 = DType("bf16", Kind.FLOAT, "bfloat16")
+f32 = DType("f32", Kind.FLOAT, "float32")
+f64 = DType("f64", Kind.FLOAT, "float64")
+c64 = DType("c64", Kind.COMPLEX, "complex64")
+c128 = DType("c128", Kind.COMPLEX, "complex128")
+
+ALL = (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, c64, c128)
+# By the native dtypes of NumPy; bfloat16 is there from its first use on.
+OF_NUMPY: dict[np.dtype[np.generic], DType] = {d.numpy: d for d in ALL if d is not bf16}
+_by_python: dict[object, DType] = {bool: bool_, int: i64, float: f64, complex: c128}
+# The types of numbers: the dtype as arrays, and whether that is weak.
+NUMBERS: dict[type, tuple[DType, bool]] = {
+    **{d.numpy.type: (d, False) for d in OF_NUMPY.values()}, bool: (bool_, True), int: (i64, True),
+    float: (f64, True), complex: (c128, True),
+}  # fmt: skip
+_REAL = {c64: f32, c128: f64}
+_TINY = {f16: 2.0**-14, bf16: 2.0**-126, f32: 2.0**-126, f64: 2.0**-1022}
+_COMPLEX = {f16: c64, bf16: c64, f32: c64, f64: c128}
+
+DTypeLike = DType | npt.DTypeLike
+
+
+def as_dtype(value: object) -> DType:
+    """The harp dtype for a harp dtype, a NumPy dtype (of any byte order), a NumPy scalar type or a name.
+
+    Raises UnsupportedDTypeError for object, string, structured and other dtypes that harp does not compute with.
+
+    >>> as_dtype("float32"), as_dtype(np.int8), as_dtype(float)
+    (f32, i8, f64)
+    """
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, np.dtype) and value in OF_NUMPY:
+        return OF_NUMPY[value]
+    if isinstance(value, type) and value in _by_python:
+        return _by_python[value]
+    if isinstance(value, str) and value == "bfloat16":
+        return bf16
+    try:
+        numpy_dtype = np.dtype(value)  # type: ignore[call-overload]
+    except TypeError:
+        raise UnsupportedDTypeError(
+            f"{value!r} is not a dtype; use for example harp.f32 or np.float32{where()}"
+        ) from None
+    found = OF_NUMPY.get(numpy_dtype) or OF_NUMPY.get(numpy_dtype.newbyteorder("="))
+    if found is None and numpy_dtype.name == "bfloat16" and numpy_dtype == bf16.numpy:
+        found = bf16
+    if found is None:
+        supported = ", ".join(d.numpy_name for d in ALL)
+        raise UnsupportedDTypeError(
+            f"dtype {numpy_dtype} is not supported; convert the array with .astype to one of {supported}{where()}"
+        )
+    return found
+
+
+def real_of(dtype: DType) -> DType:
+    """The dtype of the parts of a complex one; others stay."""
+    return _REAL.get(dtype, dtype)
+
+
+def complex_of(dtype: DType) -> DType:
+    """The complex dtype of numbers whose parts have this floating dtype; complex ones stay."""
+    return _COMPLEX.get(dtype, dtype)
+
+
+def computing(dtype: DType) -> DType:
+    """The dtype in which an expression over this one is computed: float32 for float16 and bfloat16."""
+    return f32 if dtype.is_half else dtype
+
+
+def tiny_of(dtype: DType) -> float:
+    """The smallest positive normal number of an inexact dtype."""
+    return _TINY[real_of(dtype)]
+
+
+def refuse_masked(array: NDArray | np.generic, name: str = "an array") -> None:
+    """Raise ArgumentError for a masked array, whose mask would be lost."""
+    # Where numpy.ma is not imported there are none, and to import it takes longer than to trace a function.
+    if type(array) is not np.ndarray and "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray):
+        raise ArgumentError(f"{name} is masked, and harp has no masks; pass x.filled(number) or x.data{where()}")
+
+
+def plain(array: NDArray, dtype: np.dtype[np.generic] | None = None, copy: bool = False) -> NDArray:
+    """The numbers in C order and aligned. Raises OutOfMemoryError where that repeats too many, after a broadcast."""
+    try:
+        if copy:
+            return np.array(array, dtype, order="C", copy=True)
+        return np.require(array, dtype, ("C", "A"))
+    except MemoryError as error:
+        raise OutOfMemoryError(
+            f"an array of shape {array.shape}, strided {array.strides}, does not fit into memory in C order; "
+            f"call it on smaller parts: {error}{where()}"
+        ) from None
+
+
+_DEFAULTS = {Kind.BOOL: bool_, Kind.INT: i64, Kind.UINT: u64, Kind.FLOAT: f64, Kind.COMPLEX: c128}
+
+
+def promote(dtypes: Iterable[DType]) -> DType:
+    """The common dtype of arrays."""
+    return reduce(_join, sorted(set(dtypes), key=lambda d: (d.kind, d.name)))
+
+
+@lru_cache(maxsize=512)
+def _join(a: DType, b: DType) -> DType:
+    if a is b:
+        return a
+    if {a, b} == {f16, bf16}:
+        return f32
+    if bf16 not in (a, b):
+        return OF_NUMPY[np.result_type(a.numpy, b.numpy)]
+    other = b if a is bf16 else a
+    return bf16 if _join(f16, other) is f16 else _join(f16, other)
+
+
+def promote_weak(strong: DType, weak: Kind) -> DType:
+    """The dtype of an array of `strong` dtype combined with a Python number of this kind."""
+    if weak <= strong.kind or (weak is Kind.INT and strong.is_integer):
+        return strong
+    if strong is bool_:
+        return default_of(weak)
+    if weak is Kind.UINT:
+        return strong if strong.is_integer else u64
+    real = strong if strong.is_float else f64 if strong.itemsize == 8 else f32
+    return complex_of(real) if weak is Kind.COMPLEX else real
+
+
+def default_of(kind: Kind) -> DType:
+    """The dtype of a Python number on its own."""
+    return _DEFAULTS[kind]
+
+
+def inexact(dtype: DType) -> DType:
+    """The dtype in which exp, sqrt or a quotient of this dtype is computed: NumPy's, but for bool and integers at least
+    float32."""
+    if dtype.is_inexact:
+        return dtype
+    return f32 if dtype.itemsize < 4 else f64
+
+
+def accumulator(dtype: DType) -> DType:
+    """The dtype of a sum or product: as NumPy's, small integers widen to 64 bits."""
+    if dtype.kind in (Kind.BOOL, Kind.INT):
+        return i64
+    return u64 if dtype.kind is Kind.UINT else dtype

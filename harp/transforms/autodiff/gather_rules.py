@@ -1,0 +1,149 @@
+"""The rules of gathers and scatters: what a gather reads is added up by a scatter, what a scatter puts is gathered.
+
+Sums of cotangents go in the order of the indices, so gradients are deterministic, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from harp.errors import MissingRuleError
+from harp.trace.graph.graph import describe
+from harp.trace.graph.node import Gather, MapReduce, Node, Put, Scatter, positions
+from harp.trace.graph.view import flatten_index, view
+from harp.trace.index.polynomial import ONE, Shape, product
+from harp.trace.scalar.dtypes import bool_, i64
+from harp.trace.scalar.expr import Expr, Operand, Position, apply, cast, const, operands_in, select, substitute
+from harp.trace.scalar.ops import Op
+
+
+def constant(value: float, like: Node) -> Node:
+    """An array of one number with the shape and dtype of another."""
+    return MapReduce(like.shape, (), const(value, like.dtype))
+
+
+def elementwise(domain: Shape, operands: Sequence[Node], expr: Expr) -> Node:
+    """A map over those operands that `expr` uses, each once; an operand itself where that is all there is."""
+    if isinstance(expr, Operand):
+        return operands[expr.slot]
+    used = operands_in(expr)
+    kept = list(dict.fromkeys(operands[x.slot] for x in used))
+    slots: dict[int, Expr] = {x.slot: Operand(x.dtype, kept.index(operands[x.slot])) for x in used}
+    return MapReduce(domain, tuple(kept), substitute(expr, slots))
+
+
+def _binary(op: Op, a: Node, b: Node) -> Node:
+    return elementwise(a.shape, (a, b), apply(op, Operand(a.dtype, 0), Operand(b.dtype, 1)))
+
+
+def gather_adjoint(node: Gather, ct: Node) -> Node:
+    """The cotangent of `node.src`: each element takes the sum of what was read from it."""
+    return Scatter(constant(0, node.src), node.indices, ct, Put.ADD, node.fill is None)
+
+
+def scatter_adjoints(node: Scatter, ct: Node) -> tuple[Callable[[], Node], Callable[[], Node]]:
+    """What makes the cotangent of `node.base`, and what makes that of `node.updates`."""
+    base, updates = _ADJOINTS[node.kind]
+    return (lambda: base(node, ct)), (lambda: updates(node, ct))
+
+
+def _read(node: Scatter, array: Node) -> Node:
+    """`array` where the updates go; 0 for those that are dropped."""
+    return Gather(array, node.indices, None if node.clips else const(0, array.dtype))
+
+
+def _put(node: Scatter, base: Node, updates: Node, kind: Put) -> Node:
+    return Scatter(base, node.indices, updates, kind, node.clips, node.unique)
+
+
+def _same(node: Scatter, ct: Node) -> Node:
+    return ct
+
+
+def _read_cotangent(node: Scatter, ct: Node) -> Node:
+    return _read(node, ct)
+
+
+# --- set: the last update of a place is there
+
+
+def _not_written(node: Scatter, ct: Node) -> Node:
+    return _put(node, ct, constant(0, node.updates), Put.SET)
+
+
+def _where_last(node: Scatter, ct: Node) -> Node:
+    read, shape = _read(node, ct), node.indices[0].shape
+    if node.unique or product(shape) is ONE:
+        return read
+    number = MapReduce(shape, (), Position(flatten_index(positions(shape), shape)))
+    nobody = MapReduce(node.base.shape[: len(node.indices)], (), const(-1, i64))
+    last = _read(node, _put(node, nobody, number, Put.SET))
+    mine = _binary(Op.EQ, last, number)
+    spread = view(mine, read.shape, positions(read.shape)[: len(shape)])
+    chosen = select(Operand(bool_, 0), Operand(read.dtype, 1), const(0, read.dtype))
+    return elementwise(read.shape, (spread, read), chosen)
+
+
+# --- multiply
+
+
+def _times_updates(node: Scatter, ct: Node) -> Node:
+    factors = _put(node, constant(1, node.base), node.updates, Put.MULTIPLY)
+    return _binary(Op.MUL, ct, factors)
+
+
+def _times_base(node: Scatter, ct: Node) -> Node:
+    if not node.unique and product(node.indices[0].shape) is not ONE:
+        raise MissingRuleError(
+            f"the gradient of {describe(node, repr)} with respect to the factors has no rule where a place can have "
+            f"several; if no index stands twice, say so: .multiply(..., unique_indices=True)"
+        )
+    return _read(node, _binary(Op.MUL, ct, node.base))
+
+
+# --- minimum, maximum: equal shares for all that are the result
+
+
+def _is_chosen(value: Node, result: Node) -> Node:
+    """Where a value is the result; where that is NaN, where it is NaN."""
+    a, b = Operand(value.dtype, 0), Operand(value.dtype, 1)
+    nan = ~apply(Op.EQ, a, a)
+    return elementwise(value.shape, (value, result), apply(Op.EQ, a, b) | nan)
+
+
+def _share(node: Scatter, ct: Node) -> Node:
+    """The cotangent over the number of those that share it."""
+    count = _put(
+        node,
+        _as_number(_is_chosen(node.base, node), ct),
+        _as_number(_is_chosen(node.updates, _read(node, node)), ct),
+        Put.ADD,
+    )
+    return _binary(Op.DIV, ct, count)
+
+
+def _as_number(mask: Node, like: Node) -> Node:
+    return elementwise(mask.shape, (mask,), cast(Operand(bool_, 0), like.dtype))
+
+
+def _if_chosen(value: Node, result: Node, share: Node) -> Node:
+    chosen = select(Operand(bool_, 0), Operand(share.dtype, 1), const(0, share.dtype))
+    return elementwise(value.shape, (_is_chosen(value, result), share), chosen)
+
+
+def _base_share(node: Scatter, ct: Node) -> Node:
+    return _if_chosen(node.base, node, _share(node, ct))
+
+
+def _updates_share(node: Scatter, ct: Node) -> Node:
+    return _if_chosen(node.updates, _read(node, node), _read(node, _share(node, ct)))
+
+
+_Adjoint = Callable[[Scatter, Node], Node]
+_ADJOINTS: Mapping[Put, tuple[_Adjoint, _Adjoint]] = {
+    Put.SET: (_not_written, _where_last),
+    Put.ADD: (_same, _read_cotangent),
+    Put.MULTIPLY: (_times_updates, _times_base),
+    Put.MIN: (_base_share, _updates_share),
+    Put.MAX: (_base_share, _updates_share),
+}

@@ -1,0 +1,270 @@
+"""`grad`, `value_and_grad`, `vjp` and `stop_gradient`: reverse-mode derivatives of functions of trees of arrays.
+
+The function is traced to a graph, the graph is differentiated by the tables of `harp.transforms.autodiff.vjp`, and the
+result is put back into whatever is being traced, so that all transforms compose, to any depth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harp.errors import (
+    ArgumentError,
+    ComplexGradientError,
+    CotangentError,
+    IntegerGradientError,
+    NonScalarGradientError,
+)
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import as_array, map_
+from harp.trace.graph.graph import Graph
+from harp.trace.index.polynomial import Shape
+from harp.trace.scalar.expr import apply, const
+from harp.trace.scalar.ops import Op
+from harp.trace.sizes.size import to_index, unify
+from harp.trace.source_locations import where
+from harp.trace.tracer import Traced, function_name, parameter_names, require_function
+from harp.trace.trees import (
+    Tree,
+    TreeSpec,
+    alike,
+    children,
+    count_leaves,
+    flatten,
+    is_pair,
+    labels,
+    map_leaves,
+    spec_text,
+    unflatten,
+)
+from harp.transforms.autodiff.staging import run, stage
+from harp.transforms.autodiff.vjp import vjp as vjp_graph
+
+Function = Callable[..., Any]
+
+
+class _Staged(NamedTuple):
+    """A function traced with respect to some of its arguments."""
+
+    traced: Traced
+    primals: list[Array]
+    treedef: TreeSpec  # of the tuple of differentiated arguments
+
+
+def _stage_arguments(
+    function: Function, argnums: Sequence[int], args: Sequence[Tree], kwargs: dict[str, Tree]
+) -> _Staged:
+    name = function_name(function)
+    parameters = parameter_names(function, len(args))
+    for k in argnums:
+        if not -len(args) <= k < len(args):
+            raise ArgumentError(f"argnums names argument {k}, but {name!r} was given {len(args)} arguments{where()}")
+    positions = [k % len(args) for k in argnums]
+    if len(set(positions)) != len(positions):
+        raise ArgumentError(f"argnums {tuple(argnums)} names an argument of {name!r} twice{where()}")
+    chosen = tuple(args[k] for k in positions)
+    leaves, treedef = flatten(chosen)
+    names = [label for k, tree in zip(positions, chosen, strict=True) for label in labels(parameters[k], tree)]
+    primals = [_differentiable(leaf, label) for leaf, label in zip(leaves, names, strict=True)]
+
+    def call(arrays: Sequence[Array]) -> Tree:
+        replaced = list(args)
+        for k, value in zip(positions, unflatten(treedef, arrays), strict=True):
+            replaced[k] = value
+        return function(*replaced, **kwargs)
+
+    return _Staged(stage(call, primals, names, name), primals, treedef)
+
+
+def _differentiable(leaf: object, name: str) -> Array:
+    array = as_array(leaf)
+    if not array.kind.is_inexact:
+        raise IntegerGradientError(
+            f"argument {name} has dtype {array.dtype}, which has no derivative; convert it with .astype, "
+            f"or choose other arguments with argnums{where()}"
+        )
+    return array
+
+
+def value_and_grad(
+    function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
+    """A function that returns `(value, gradient)` of a function with one scalar floating-point result.
+
+    `argnums` names the positional arguments, trees of floating-point arrays, with respect to which to differentiate;
+    the gradient has their tree, shapes and dtypes (a tuple of trees if `argnums` is a sequence). With `has_aux` the
+    function returns `(value, aux)`, and so does the result: `((value, aux), gradient)`.
+
+    The gradient with respect to z = x + iy is df/dx - i df/dy, as JAX's. With `holomorphic` the result is complex, as
+    all arguments that are differentiated, and the gradient is df/dz.
+
+    Raises NonScalarGradientError, IntegerGradientError, ComplexGradientError, and MissingRuleError where an operation
+    has no derivative.
+
+    >>> value, gradient = value_and_grad(lambda x: x * x)(3.0)
+    >>> float(value), float(gradient)
+    (9.0, 6.0)
+    """
+    require_function("grad", function)
+    several = not isinstance(argnums, (int, np.integer))
+    numbers = _argument_numbers(argnums)
+
+    @wraps(function)
+    def differentiated(*args: Tree, **kwargs: Tree) -> Tree:
+        staged = _stage_arguments(function, numbers, args, kwargs)
+        graph, treedef, _ = staged.traced
+        value_only = Graph(graph.inputs, graph.outputs[:1], graph.sites)
+        _check_scalar(staged.traced, function_name(function), has_aux, holomorphic)
+        backward = vjp_graph(value_only, graph.inputs)
+        one = const(1.0, value_only.outputs[0].dtype)
+        # One run for values and gradients, so that they share their nodes: the cotangent of the value is 1.
+        both = Graph(backward.inputs, (*graph.outputs, *backward.outputs), {**graph.sites, **backward.sites})
+        with_seed = run(both, [*staged.primals, map_(lambda: one, to=one.dtype)])
+        values, gradients = with_seed[: len(graph.outputs)], with_seed[len(graph.outputs) :]
+        result = unflatten(treedef, values)
+        trees: tuple[Tree, ...] = unflatten(staged.treedef, gradients)
+        return result, (trees if several else trees[0])
+
+    return differentiated
+
+
+def _argument_numbers(argnums: object) -> tuple[int, ...]:
+    listed = tuple(argnums) if isinstance(argnums, Iterable) else (argnums,)
+    for k in listed:
+        if not isinstance(k, (int, np.integer)) or isinstance(k, bool):
+            raise ArgumentError(f"argnums must be a number or a tuple of numbers, not {argnums!r}{where()}")
+    return tuple(map(int, listed))
+
+
+def _check_scalar(traced: Traced, name: str, has_aux: bool, holomorphic: bool) -> None:
+    if has_aux and not is_pair(traced.treedef):
+        raise NonScalarGradientError(f"with has_aux, {name!r} must return a pair (value, aux){where()}")
+    leaves = count_leaves(children(traced.treedef)[0] if has_aux else traced.treedef)
+    if leaves != 1:
+        raise NonScalarGradientError(f"{name!r} must return one scalar, not {leaves} arrays{where()}")
+    output = traced.graph.outputs[0]
+    if output.shape:
+        raise NonScalarGradientError(
+            f"{name!r} must return a scalar, but its result has shape {list(output.shape)}; reduce it, for example "
+            f"with harp.numpy.sum, or use harp.vjp{where()}"
+        )
+    if not output.dtype.is_inexact:
+        raise IntegerGradientError(f"{name!r} returns {output.dtype.numpy}, which has no derivative{where()}")
+    if holomorphic:
+        _check_holomorphic(traced.graph, name)
+    elif output.dtype.is_complex:
+        raise ComplexGradientError(
+            f"{name!r} returns {output.dtype.numpy}, but a gradient is that of a real result; take harp.numpy.real, "
+            f"imag or abs of it, or say holomorphic=True if the function is complex-differentiable{where()}"
+        )
+
+
+def _check_holomorphic(graph: Graph, name: str) -> None:
+    for node in (*graph.inputs, graph.outputs[0]):
+        if not node.dtype.is_complex:
+            raise ComplexGradientError(
+                f"with holomorphic=True, {name!r} is a function from complex numbers to complex numbers, but takes or "
+                f"returns {node.dtype.numpy}; convert it with .astype{where()}"
+            )
+
+
+def grad(
+    function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
+    """A function that returns the gradient of a function with one scalar floating-point result.
+
+    As `value_and_grad`, without the value; with `has_aux` it returns `(gradient, aux)`.
+
+    >>> float(grad(grad(lambda x: x * x * x))(2.0))
+    12.0
+    """
+    both = value_and_grad(function, argnums, has_aux, holomorphic)
+
+    @wraps(function)
+    def gradient(*args: Tree, **kwargs: Tree) -> Tree:
+        value, result = both(*args, **kwargs)
+        return (result, value[1]) if has_aux else result
+
+    return gradient
+
+
+def vjp(function: Function, *primals: Tree, has_aux: bool = False) -> tuple[Tree, ...]:
+    """The value of `function(*primals)` and a function from a cotangent to the cotangents of the primals.
+
+    Returns `(value, pullback)`, or `(value, pullback, aux)` with `has_aux`. `pullback(cotangent)` takes a tree like
+    the value and returns a tuple of trees like the primals. Integer results take a cotangent that is ignored.
+
+    >>> value, pullback = vjp(lambda x, y: x * y, 2.0, 5.0)
+    >>> [float(c) for c in pullback(1.0)]
+    [5.0, 2.0]
+    """
+    require_function("vjp", function)
+    staged = _stage_arguments(function, range(len(primals)), primals, {})
+    graph, treedef, _ = staged.traced
+    values = unflatten(treedef, run(graph, staged.primals))
+    count = len(graph.outputs)
+    aux: Tree = None
+    if has_aux:
+        _check_pair(treedef, function_name(function))
+        values, aux = values
+        treedef = children(treedef)[0]
+        count = count_leaves(treedef)
+    primal_graph = Graph(graph.inputs, graph.outputs[:count], graph.sites)
+    backward = vjp_graph(primal_graph, graph.inputs)
+
+    def pullback(cotangent: Tree) -> tuple[Tree, ...]:
+        seeds = _cotangents(cotangent, treedef, primal_graph)
+        outputs = run(backward, [*staged.primals, *seeds])
+        result: tuple[Tree, ...] = unflatten(staged.treedef, outputs)
+        return result
+
+    return (values, pullback, aux) if has_aux else (values, pullback)
+
+
+def _check_pair(treedef: TreeSpec, name: str) -> None:
+    if not is_pair(treedef):
+        raise ArgumentError(f"with has_aux, {name!r} must return a pair (value, aux){where()}")
+
+
+def _cotangents(cotangent: Tree, treedef: TreeSpec, graph: Graph) -> list[Array]:
+    leaves, given = flatten(cotangent)
+    if not alike(given, treedef):
+        texts = f"the cotangent is a tree {spec_text(given)}, but the result is a tree {spec_text(treedef)}"
+        raise CotangentError(f"{texts}{where()}")
+    seeds = []
+    for leaf, output in zip(leaves, graph.outputs, strict=True):
+        if not output.dtype.is_inexact:
+            continue
+        array = as_array(leaf)
+        if array.weak and array.kind is not output.dtype:
+            array = map_(lambda x: x, array, to=output.dtype)
+        if array.kind is not output.dtype or array.ndim != len(output.shape):
+            raise CotangentError(
+                f"the cotangent is {array.dtype} with {array.ndim} axes, but the result is {output.dtype.numpy} with "
+                f"{len(output.shape)} axes{where()}"
+            )
+        for axis, (size, wanted) in enumerate(zip(_shape(array), output.shape, strict=True)):
+            unify(size, wanted, lambda axis=axis: f"the cotangent does not fit the result along axis {axis}")  # type: ignore[misc]
+        seeds.append(array)
+    return seeds
+
+
+def _shape(array: Array) -> Shape:
+    return tuple(map(to_index, array.shape))
+
+
+def stop_gradient(tree: Tree) -> Tree:
+    """The same arrays, through which no derivative flows.
+
+    >>> float(grad(lambda x: x * stop_gradient(x))(3.0))
+    3.0
+    """
+
+    def stop(leaf: object) -> Array:
+        return map_(lambda x: apply(Op.STOP, x), as_array(leaf))
+
+    return map_leaves(stop, tree)

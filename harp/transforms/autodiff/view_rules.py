@@ -1,0 +1,156 @@
+"""The rule of views: in gather form the adjoint is a view of the cotangent and a sum, deterministic and without
+atomics.
+
+A view reads src[p(i)] for every position i. Its adjoint at j is the sum of the cotangents of all i with p(i) = j:
+the equations p(i) = j are solved for the loops i (`harp.trace.index.solving`), what they leave open is summed, and what
+they demand of j becomes conditions with fill 0. Equations that are not solved leave a scatter, in the order of the i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
+
+from harp.trace.graph.node import MapReduce, Node, Put, Scatter, View, at, positions
+from harp.trace.graph.view import flatten_index, reshape, unflatten_index, view
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import (
+    ONE,
+    ZERO,
+    Atom,
+    FloorDiv,
+    Index,
+    Shape,
+    loop,
+    loops_in,
+    of,
+    product,
+    split_linear,
+    value_atoms,
+)
+from harp.trace.index.solving import Solution, Unsolvable, solve
+from harp.trace.scalar.expr import Operand, Position, const
+from harp.trace.scalar.ops import Reduce
+from harp.transforms.autodiff.gather_rules import constant
+
+
+def sum_over(node: Node, axes: Sequence[int]) -> Node:
+    """The sum over some axes; over none, the node itself."""
+    if not axes:
+        return node
+    return MapReduce(node.shape, (node,), Operand(node.dtype, 0), Reduce.SUM, tuple(axes))
+
+
+def view_adjoint(node: View, cotangent: Node) -> Node:
+    """The cotangent of `node.src`, given that of `node`."""
+    index, conditions, cotangent = _sum_unused(node, cotangent)
+    shape, source = cotangent.shape, node.src.shape
+    zero = const(0, node.dtype)
+    masked = view(cotangent, shape, positions(shape), conditions, zero)
+    # the same elements in the same order  ->  reshape back
+    if flatten_index(index, source) is flatten_index(positions(shape), shape):
+        if product(shape) is product(source):
+            return reshape(masked, source)
+        if any(isinstance(atom, FloorDiv) for p in index for atom in value_atoms(p)):
+            # a reshape, of which only a guard says that there are as many elements
+            place = flatten_index(positions(source), source)
+            return view(masked, source, unflatten_index(place, shape), (product(shape) - 1 - place,), zero)
+    for groups in _groupings(len(source)):
+        sizes = tuple(product(source[a] for a in group) for group in groups)
+        equations = [flatten_index([index[a] for a in group], tuple(source[a] for a in group)) for group in groups]
+        try:
+            solution = solve(equations, positions(sizes), shape, sizes)
+        except Unsolvable:
+            continue
+        gathered = _gathered(masked, sizes, solution)
+        return reshape(gathered, source) if sizes != source else gathered
+    return _scattered(node, index, masked)
+
+
+def _scattered(node: View, index: Sequence[Index], masked: Node) -> Node:
+    """Where the equations are not solved: each cotangent is added to the place that was read, in the order of the
+    positions. What conditions keep from reading anything is 0, wherever its index points."""
+    places = tuple(MapReduce(masked.shape, (), Position(p)) for p in index)
+    return Scatter(constant(0, node.src), places, masked, Put.ADD)
+
+
+def _sum_unused(node: View, cotangent: Node) -> tuple[tuple[Index, ...], tuple[Index, ...], Node]:
+    """Index map, conditions and cotangent without the axes that no index or condition uses: those are summed first."""
+    used = {found.axis for p in (*node.index, *node.conditions) for found in loops_in(p)}
+    unused = [axis for axis, size in enumerate(node.shape) if axis not in used and size is not ONE]
+    if not unused:
+        return node.index, node.conditions, cotangent
+    kept = [axis for axis in range(len(node.shape)) if axis not in unused]
+    moved = [node.shape[0]] * len(node.shape)  # the summed axes do not occur, so their places do not matter
+    for place, axis in enumerate(kept):
+        moved[axis] = loop(place, node.shape[axis])
+    renumber = at(node.shape, tuple(moved))
+    return renumber.each(node.index), renumber.each(node.conditions), sum_over(cotangent, unused)
+
+
+def _groupings(rank: int) -> Iterator[list[range]]:
+    """The ways to merge neighbouring axes, those that merge least first."""
+    for cuts in range(max(rank - 1, 0), -1, -1):
+        for inner in combinations(range(1, rank), cuts):
+            ends = (0, *inner, rank)
+            yield [range(a, b) for a, b in pairwise(ends)] if rank else []
+
+
+def _gathered(masked: Node, sizes: Shape, solution: Solution) -> Node:
+    """The sum of the cotangents that the solution names for each position of the source.
+
+    Axes of the source that only conditions mention, and none of the summed axes with them, are put in after the sum: of
+    a view that reads one place many times, the cotangents are summed once, and the sum is put at that place.
+    """
+    read = {axis: atom for axis, p in enumerate(positions(sizes)) if (atom := p.atom) and _is_read(atom, solution)}
+    left = sorted(solution.unknowns, key=lambda unknown: unknown.axis)
+    shape = (*(sizes[axis] for axis in read), *(unknown.extent for unknown in left))
+    numbered = {atom: loop(place, shape[place]) for place, atom in enumerate((*read.values(), *left))}
+    renumber = Substitution(numbered)
+    placing = {c for c in solution.conditions if any(a.axis < len(sizes) and a.axis not in read for a in loops_in(c))}
+    selecting = tuple(c for c in solution.conditions if c not in placing)
+    zero = const(0, masked.dtype)
+    gathered = view(masked, shape, renumber.each(solution.index), renumber.each(selecting), zero)
+    total = _sum_behind(gathered, len(read))
+    outer = tuple(c for c in solution.conditions if c in placing)
+    return view(total, sizes, tuple(map(of, read.values())), outer, zero)
+
+
+def _sum_behind(gathered: Node, kept: int) -> Node:
+    """The sum over the axes behind the first ones. One that conditions hold at one place is not summed but left out:
+    at 0 by -i >= 0, as that of every second element, or by p >= 0 and -p >= 0, as on a diagonal."""
+    conditions = gathered.conditions if isinstance(gathered, View) else ()
+    pinned: dict[int, Index] = {}
+    for axis, p in list(enumerate(positions(gathered.shape)))[kept:]:
+        place = _pinned(p, conditions, kept) if p is not ZERO else None
+        if place is not None:
+            pinned[axis] = place
+    if not pinned:
+        return sum_over(gathered, range(kept, len(gathered.shape)))
+    shape = tuple(n for axis, n in enumerate(gathered.shape) if axis not in pinned)
+    loops = iter(positions(shape))
+    index = tuple(pinned[axis] if axis in pinned else next(loops) for axis in range(len(gathered.shape)))
+    ends = ((p, gathered.shape[axis] - 1 - p) for axis, p in pinned.items() if p is not ZERO)
+    left = view(gathered, shape, index, tuple(c for pair in ends for c in pair), const(0, gathered.dtype))
+    return sum_over(left, range(kept, len(shape)))
+
+
+def _pinned(position: Index, conditions: Sequence[Index], kept: int) -> Index | None:
+    """Where conditions hold a position: at an expression of the kept axes."""
+    if -position in conditions:
+        return ZERO
+    atom = position.atom
+    for c in conditions:
+        parts = split_linear(c, atom) if atom is not None and -c in conditions else None
+        if parts is not None and parts[0] in (ONE, -ONE):
+            place = -(parts[0] * parts[1])
+            if all(loop.axis < kept for loop in loops_in(place)):
+                return place
+    return None
+
+
+def _is_read(position: Atom, solution: Solution) -> bool:
+    """Whether the place in the cotangent, or what is summed there, depends on this position along the source."""
+    return any(position in loops_in(p) for p in solution.index) or any(
+        position in loops_in(c) and not loops_in(c).isdisjoint(solution.unknowns) for c in solution.conditions
+    )

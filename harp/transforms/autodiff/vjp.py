@@ -1,0 +1,276 @@
+"""Reverse-mode differentiation of graphs: one rule for each kind of node.
+
+The cotangent of a node is the sum of what its users send back. A rule receives a node and its cotangent and gives
+the cotangents of the inputs that lie between `wrt` and the outputs. Its results are nodes of the same few kinds, so
+that the result can be differentiated again; the forward's own nodes are used as they are, by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+
+from harp.errors import IntegerGradientError, MissingRuleError
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import (
+    Constant,
+    Contiguous,
+    Cumulative,
+    Gather,
+    Input,
+    MapReduce,
+    Node,
+    RowWise,
+    Scatter,
+    View,
+    fresh_input,
+    multiplies_matrices,
+    positions,
+)
+from harp.trace.graph.row_functions import ROWS, RowOp
+from harp.trace.graph.view import view
+from harp.trace.index.polynomial import Shape, loops_in
+from harp.trace.scalar.dtypes import DType
+from harp.trace.scalar.expr import Expr, Operand, apply, cast, const, select
+from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.source_locations import Site
+from harp.transforms.autodiff.cumulative_rules import cumulative_adjoint, product_of_others
+from harp.transforms.autodiff.gather_rules import constant, elementwise, gather_adjoint, scatter_adjoints
+from harp.transforms.autodiff.scalar_rules import depends, pullback
+from harp.transforms.autodiff.view_rules import sum_over, view_adjoint
+
+Cotangents = list[tuple[Node, Node]]  # an input of the node, and what the node sends back to it
+Active = set[Node]
+
+# The most parts that a cotangent is split into.
+_SUMMANDS = 64
+
+
+def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
+    """The graph from the inputs, and a cotangent for each floating-point output, to the cotangents of `wrt`.
+
+    Raises MissingRuleError, with the user's line, for a node that has no rule, and IntegerGradientError if `wrt` names
+    an input that is not of floating point.
+    """
+    for i in wrt:
+        if not i.dtype.is_inexact:
+            raise IntegerGradientError(f"input {i.name!r} has dtype {i.dtype}, which has no derivative")
+    seeds: list[tuple[Node, Input]] = []
+    for output in graph.outputs:
+        if output.dtype.is_inexact:
+            seeds.append((output, fresh_input(f"cotangent{len(seeds)}", output.shape, output.dtype)))
+    order = graph.nodes()
+    active = _between(order, wrt)
+    sites = _Sites(graph, [seed for _, seed in seeds])
+    cotangents: dict[Node, Node] = {}
+    for output, seed in seeds:
+        _accumulate(cotangents, output, seed)
+    for node in reversed(order):
+        ct = cotangents.get(node)
+        if ct is None or node not in active:
+            continue
+        parts = _apply_rule(node, ct, active, graph.sites.get(node))
+        for child, part in parts:
+            _accumulate(cotangents, child, part)
+        sites.name((cotangents[child] for child, _ in parts), node)
+    outputs = tuple(cotangents.get(i) or constant(0, i) for i in wrt)
+    return Graph((*graph.inputs, *(seed for _, seed in seeds)), outputs, sites.sites)
+
+
+def _between(order: Sequence[Node], wrt: Sequence[Input]) -> Active:
+    """The floating-point nodes through which a derivative flows to `wrt`."""
+    active: Active = set(wrt)
+    for node in order:
+        if not node.dtype.is_inexact or not any(i in active for i in node.inputs):
+            continue
+        if not isinstance(node, MapReduce) or depends(node.expr, _active_slots(node, active)):
+            active.add(node)
+    return active
+
+
+def _active_slots(node: MapReduce, active: Active) -> set[int]:
+    return {slot for slot, operand in enumerate(node.operands) if operand in active}
+
+
+def _accumulate(cotangents: dict[Node, Node], node: Node, part: Node) -> None:
+    known = cotangents.get(node)
+    cotangents[node] = part if known is None else _added(known, part)
+
+
+def _added(a: Node, b: Node) -> Node:
+    return MapReduce(a.shape, (a, b), _sum_of(a.dtype))
+
+
+def _sum_of(dtype: DType) -> Expr:
+    return Operand(dtype, 0) + Operand(dtype, 1)
+
+
+class _Sites:
+    """Gives the nodes made for a node its place in the user's source."""
+
+    def __init__(self, graph: Graph, seeds: Sequence[Node]) -> None:
+        self.sites: dict[Node, Site] = dict(graph.sites)
+        self._known: set[Node] = {*graph.inputs, *graph.nodes(), *seeds}
+
+    def name(self, made: Iterable[Node], primal: Node) -> None:
+        site = self.sites.get(primal)
+        stack = list(made)
+        while stack:
+            node = stack.pop()
+            if node not in self._known:
+                self._known.add(node)
+                stack.extend(node.inputs)
+                if site is not None:
+                    self.sites.setdefault(node, site)
+
+
+def _apply_rule(node: Node, ct: Node, active: Active, site: Site | None) -> Cotangents:
+    place = f"\n  at {site[0]}:{site[1]}" if site else ""
+    rule = RULES.get(type(node))
+    if rule is None:
+        raise MissingRuleError(f"the gradient of {node!r} has no rule{place}")
+    try:
+        return rule(node, ct, active)
+    except MissingRuleError as error:
+        raise MissingRuleError(f"{error}{place}") from None
+
+
+# -- helpers ------------------------------------------------------------------------------------------------------
+
+
+def _spread(node: Node, domain: Shape, axes: Sequence[int]) -> Node:
+    """A reduced array, the same at all positions along the axes of `domain` that had been reduced."""
+    return view(node, domain, tuple(p for axis, p in enumerate(positions(domain)) if axis not in axes))
+
+
+def _send_back(node: MapReduce, active: Active, extra: Sequence[Node], seed: Expr) -> Cotangents:
+    """Pull `seed`, an expression over the node's operands and the extra ones behind them, back through its `expr`.
+
+    Where the derivative has the value of the node in it, as that of exp has, it is read and not computed again.
+    """
+    operands = (*node.operands, *extra)
+    own = Operand(node.dtype, len(operands)) if node.reduce is None else None
+    parts = pullback(node.expr, seed, _active_slots(node, active), own)
+    return [(node.operands[slot], elementwise(node.domain, (*operands, node), e)) for slot, e in parts.items()]
+
+
+# -- reductions ---------------------------------------------------------------------------------------------------
+
+
+def _sum(node: MapReduce, ct: Node, active: Active) -> Cotangents:
+    """Also of no reduction, which is a sum over no axes."""
+    spread = _spread(ct, node.domain, node.axes)
+    return _send_back(node, active, [spread], Operand(ct.dtype, len(node.operands)))
+
+
+def _extreme(node: MapReduce, ct: Node, active: Active) -> Cotangents:
+    """Equal shares for all that equal the forward's result; where that is NaN, for all NaN."""
+    first = len(node.operands)
+    chosen = _spread(node, node.domain, node.axes)
+    equal = apply(Op.EQ, node.expr, Operand(node.dtype, first))
+    mask = equal | ~apply(Op.EQ, node.expr, node.expr)
+    counted = elementwise(node.domain, (*node.operands, chosen), cast(mask, ct.dtype))
+    count = sum_over(counted, node.axes)
+    share = elementwise(ct.shape, (ct, count), Operand(ct.dtype, 0) / Operand(ct.dtype, 1))
+    spread = _spread(share, node.domain, node.axes)
+    seed = select(mask, Operand(ct.dtype, first + 1), const(0, ct.dtype))
+    return _send_back(node, active, [chosen, spread], seed)
+
+
+def _prod(node: MapReduce, ct: Node, active: Active) -> Cotangents:
+    """The product of all others: exact with zeros, at every order."""
+    others = product_of_others(elementwise(node.domain, node.operands, node.expr), node.axes)
+    seed = Operand(ct.dtype, len(node.operands)) * Operand(ct.dtype, len(node.operands) + 1)
+    return _send_back(node, active, [_spread(ct, node.domain, node.axes), others], seed)
+
+
+_REDUCTIONS: Mapping[Reduce | None, Callable[[MapReduce, Node, Active], Cotangents]] = {
+    None: _sum,
+    Reduce.SUM: _sum,
+    Reduce.PROD: _prod,
+    Reduce.MAX: _extreme,
+    Reduce.MIN: _extreme,
+}
+
+
+# -- one rule for each kind of node -------------------------------------------------------------------------------
+
+
+def _leaf(node: Node, ct: Node, active: Active) -> Cotangents:
+    return []
+
+
+def _map_reduce(node: MapReduce, ct: Node, active: Active) -> Cotangents:
+    return _REDUCTIONS[node.reduce](node, ct, active)
+
+
+def _view(node: View, ct: Node, active: Active) -> Cotangents:
+    """Products that the view's adjoint sums are matrix products, so they are added after that, not before: the three
+    products of an attention layer with one array are three matrix products in its gradient, too."""
+    used = {found.axis for p in node.index for found in loops_in(p)}
+    unused = [axis for axis in range(len(node.shape)) if axis not in used]
+    apart: list[Node] = []
+    others: list[Node] = []
+    for part in _summands(ct) if unused else ():
+        multiplies = isinstance(part, MapReduce) and multiplies_matrices(part, unused)
+        (apart if multiplies else others).append(part)
+    if not apart:
+        return [(node.src, view_adjoint(node, ct))]
+    parts = [*apart, reduce(_added, others)] if others else apart
+    return [(node.src, view_adjoint(node, part)) for part in parts]
+
+
+def _summands(node: Node) -> list[Node]:
+    """What was added up to a cotangent. Of many summands some stay sums: there may be exponentially many, and one array
+    may be used on thousands of lines."""
+    parts: list[Node] = []
+    left = [node]
+    while left:
+        part = left.pop()
+        is_sum = isinstance(part, MapReduce) and part.reduce is None and part.expr is _sum_of(part.dtype)
+        if is_sum and len(parts) + len(left) < _SUMMANDS:
+            left += reversed(part.inputs)
+        else:
+            parts.append(part)
+    return parts
+
+
+def _gather(node: Gather, ct: Node, active: Active) -> Cotangents:
+    return [(node.src, gather_adjoint(node, ct))]
+
+
+def _scatter(node: Scatter, ct: Node, active: Active) -> Cotangents:
+    ends = zip((node.base, node.updates), scatter_adjoints(node, ct), strict=True)
+    return [(end, made()) for end, made in ends if end in active]
+
+
+def _cumulative(node: Cumulative, ct: Node, active: Active) -> Cotangents:
+    return [(operand, part) for operand, part in cumulative_adjoint(node, ct) if operand in active]
+
+
+def _contiguous(node: Contiguous, ct: Node, active: Active) -> Cotangents:
+    """An array is kept for the order of its axes in memory, in which its cotangent is read, too."""
+    return [(node.src, Contiguous(ct))]
+
+
+def _row_wise(node: RowWise, ct: Node, active: Active) -> Cotangents:
+    """Element i came from place order[i], so the cotangents go back in the order of these places."""
+    assert not ROWS[node.function].positions
+    values = node.operands[-1]
+    if values not in active:  # the keys have no derivative
+        return []
+    order = RowWise(RowOp.ORDER, (node.operands[0],), node.reverse)
+    return [(values, RowWise(RowOp.SORT_BY, (order, ct)))]
+
+
+RULES: dict[type[Node], Callable[..., Cotangents]] = {
+    Input: _leaf,
+    Constant: _leaf,
+    MapReduce: _map_reduce,
+    View: _view,
+    Gather: _gather,
+    Scatter: _scatter,
+    Cumulative: _cumulative,
+    Contiguous: _contiguous,
+    RowWise: _row_wise,
+}

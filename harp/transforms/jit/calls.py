@@ -1,0 +1,260 @@
+"""Generated Python for calls: a tree put together, and the short way from arguments to results.
+
+The short way serves the calls that are like the one before. It asks all that the long way through `JitFunction` asks
+(tree, types, dtypes, ranks, order in memory, guards), each with the fewest steps, and where an answer differs it leaves
+the call to the long way, which knows more cases and raises the errors. Where there are many arrays, C reads them all
+at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from harp.trace.array.array import Array
+from harp.trace.scalar.dtypes import NUMBERS, NDArray
+from harp.trace.sizes.signature import GraphSignature
+from harp.trace.trees import Tree, TreeSpec, children, ordered, unflatten
+
+Namespace = dict[str, object]
+# From input buffers, the sizes of a program, and the leaves that the buffers are of, to the tree of its results.
+Runner = Callable[[list[NDArray], tuple[int, ...], Sequence[object]], Tree]
+# From the arguments of a call that are not static, in a list with those that are named, to its results, or MISS.
+ShortWay = Callable[[Tree], Tree]
+
+MISS = object()
+
+
+class GeneratedBody(NamedTuple):
+    """Lines of a function, in which inputs and sizes have these names, and what else the lines name.
+
+    The leaf of input k has the name h{k} where it is donated, and its buffer no other name than that of the input.
+    Where a program takes an array of pointers, it is `places`, for which `room()` makes memory: the pointers of the
+    inputs come first, and whoever runs the lines puts them there. Its array of sizes is `numbers`. For such a program
+    `reading` gives names to what reads arrays of given dtypes and ranks, if anything does.
+    """
+
+    inputs: list[str]
+    sizes: list[str]
+    lines: list[str]
+    namespace: Namespace
+    donated: tuple[int, ...] = ()
+    reading: Callable[[Sequence[tuple[np.dtype[np.generic], int]]], Namespace | None] | None = None
+
+
+# NumPy's bits for C order and aligned.
+_BEHAVED = 0x101
+
+
+class Leaf(NamedTuple):
+    """What an argument's leaf must be."""
+
+    dtype: np.dtype[np.generic]
+    ndim: int
+    weak: bool
+
+
+def assembly(spec: TreeSpec, leaves: Sequence[str], namespace: Namespace) -> tuple[list[str], str]:
+    """Lines that put the expressions `leaves` into a tree, from the bottom up, and the expression of the tree."""
+    lines: list[str] = []
+    rest = iter(leaves)
+
+    def build(spec: TreeSpec) -> str:
+        if not spec:
+            return next(rest)
+        parts = list(map(build, children(spec)))
+        name = f"t{len(lines)}"
+        lines.append(f"{name} = {_whole(spec, parts, namespace)}")
+        return name
+
+    return lines, build(spec)
+
+
+def _whole(spec: TreeSpec, parts: Sequence[str], namespace: Namespace) -> str:
+    """One level of a tree, of expressions for its parts."""
+    head = spec[0]
+    if head is None:
+        return "None"
+    if head is tuple:
+        return names(parts)
+    if head is list:
+        return f"[{', '.join(parts)}]"
+    if head is dict:
+        keys = cast(tuple[object, ...], spec[1])
+        values = dict(zip(ordered(keys), parts, strict=True))
+        return f"{{{', '.join(f'{_constant(key, namespace)}: {values[key]}' for key in keys)}}}"
+    level = _constant((head, *[()] * len(parts)), namespace)
+    namespace["unflatten"] = unflatten
+    return f"unflatten({level}, {names(parts)})"
+
+
+def names(parts: Sequence[str]) -> str:
+    """A tuple of these."""
+    return f"({''.join(part + ', ' for part in parts)})"
+
+
+def _constant(value: object, namespace: Namespace) -> str:
+    """An expression for a value."""
+    if type(value) is str:
+        return repr(value)
+    name = f"k{len(namespace)}"
+    namespace[name] = value
+    return name
+
+
+def preceded(body: GeneratedBody, name: str, function: Callable[..., None], arguments: Sequence[str]) -> GeneratedBody:
+    """The body of a program after a call of a function, which may raise; programs that need none pay nothing for it."""
+    lines = [f"{name}({', '.join(arguments)})", *body.lines]
+    return body._replace(lines=lines, namespace={**body.namespace, name: function})
+
+
+def _placing(body: GeneratedBody) -> list[str]:
+    """Lines that put the inputs and the sizes into the arrays of a packed program."""
+    if body.reading is None:
+        return []
+    pointers = f"places[0:{len(body.inputs)}] = [{', '.join(f'pointer({name})' for name in body.inputs)}]"
+    return ["places = room()", pointers, f"numbers = [{', '.join(body.sizes)}]"]
+
+
+def runner(body: GeneratedBody) -> Runner:
+    """The body as a function of buffers and sizes."""
+    source = [
+        "def run(buffers, sizes, leaves):",
+        f"    {names(body.inputs)} = buffers",
+        *(f"    h{k} = leaves[{k}]" for k in body.donated),
+        *["    buffers.clear()"] * bool(body.donated),
+        f"    {names(body.sizes)} = sizes",
+        *(f"    {line}" for line in (*_placing(body), *body.lines)),
+    ]
+    namespace = dict(body.namespace)
+    exec("\n".join(source), namespace)  # names and numbers of our own making, and keys as Python writes them
+    return cast(Runner, namespace["run"])
+
+
+def short_way(
+    spec: TreeSpec, leaves: Sequence[Leaf], signature: GraphSignature, body: GeneratedBody
+) -> ShortWay | None:
+    """The short way for arguments of this shape; None where it has parts that only optree knows."""
+    namespace: Namespace = {**body.namespace, "MISS": MISS, "ndarray": np.ndarray, "Array": Array}
+    axes, checks, sizes = signature.check_source("return MISS")
+    # What is read at once is held by a tuple, and a donated array by nobody else.
+    read = body.reading([(leaf.dtype, leaf.ndim) for leaf in leaves]) if body.reading and not body.donated else None
+    taking = list(_taking(spec, leaves, axes, body.donated, namespace, read is None))
+    if None in taking:
+        return None
+    placing = _placing(body)
+    if read is not None:
+        namespace |= read
+        taking += _reading(body.inputs, leaves, axes)
+        placing = [f"numbers = {'sizes' if sizes == axes else names(body.sizes)}"]
+    source = [
+        "def short_way(args):",
+        "    try:",
+        *(f"        {line}" for line in taking),
+        # another number of arguments, parts or axes; an array that belongs to a trace; an integer that does not fit
+        "    except (ValueError, AttributeError, OverflowError):",
+        "        return MISS",
+        *(f"    {line}" for line in checks),
+        *(f"    {name} = {size}" for name, size in zip(body.sizes, sizes, strict=True)),
+        *(f"    {line}" for line in (*placing, *body.lines)),
+    ]
+    exec("\n".join(source), namespace)  # as above
+    return cast(ShortWay, namespace["short_way"])
+
+
+def _reading(inputs: Sequence[str], leaves: Sequence[Leaf], axes: Sequence[str]) -> Iterator[str]:
+    """Lines that read all arrays at once, first as if none was a harp array."""
+    taken, values = [*inputs], [*inputs]
+    for k, leaf in enumerate(leaves):
+        if not _may_be_number(leaf):
+            taken[k] = f"h{k}"
+            values[k] = f"(h{k}._value if type(h{k}) is Array and not h{k}._weak else h{k})"
+    asked = f"if read(given, {len(inputs)}, expected, layout, address(places), address(sizes)):"
+    yield f"given = {names(taken)}"
+    yield "places, sizes = room(), room_for_sizes()"
+    handle = f"type({taken[0]}) is Array or " if taken else ""  # harp arrays come together
+    yield asked.replace("if ", f"if {handle}", 1)
+    yield f"    given = {names(values)}"
+    yield f"    {asked} return MISS"
+    yield f"{names(inputs)} = given"
+    yield f"{names(axes)} = unpack(sizes, {len(axes)})"
+
+
+def _taking(
+    spec: TreeSpec,
+    leaves: Sequence[Leaf],
+    axes: Sequence[str],
+    donated: Sequence[int],
+    namespace: Namespace,
+    one_by_one: bool,
+) -> Iterator[str | None]:
+    """The lines that unpack arguments, and leave where they are not what is expected; None for optree's parts.
+
+    Each array is read on its own, or has the name h{k} and is read later.
+    """
+    numbers, variables, sizes = iter(range(len(leaves))), count(), iter(axes)
+    stack = [("args", spec)]
+    while stack:
+        name, spec = stack.pop()
+        if not spec:
+            number = next(numbers)
+            leaf = leaves[number]
+            if number in donated or not (one_by_one or _may_be_number(leaf)):
+                yield f"h{number} = {name}"
+            if one_by_one or _may_be_number(leaf):
+                yield from _taking_leaf(name, f"b{number}", leaf, namespace)
+            if one_by_one:
+                yield from _asking(f"b{number}", leaf, [next(sizes) for _ in range(leaf.ndim)], namespace)
+            continue
+        head, below = spec[0], children(spec)
+        parts = [f"a{next(variables)}" for _ in below]
+        if head is None:
+            yield f"if {name} is not None: return MISS"
+        elif head is tuple or head is list:
+            yield f"if type({name}) is not {head.__name__}: return MISS"
+            yield f"{names(parts)} = {name}"
+        elif head is dict:
+            keys = cast(tuple[object, ...], spec[1])
+            by_key = dict(zip(ordered(keys), parts, strict=True))
+            yield f"if type({name}) is not dict or (*{name},) != {_constant(keys, namespace)}: return MISS"
+            yield f"{names([by_key[key] for key in keys])} = {name}.values()"
+        else:
+            yield None
+        stack += [*zip(parts, below, strict=True)][::-1]
+
+
+def _taking_leaf(name: str, b: str, leaf: Leaf, namespace: Namespace) -> Iterator[str]:
+    dtype = _constant(leaf.dtype, namespace)
+    handle = [f"if {name}._weak is not {leaf.weak}: return MISS", f"{b} = {name}._value"]
+    taken = [] if leaf.weak else [("ndarray", name)]  # NumPy's arrays are never weak
+    for number in _numbers(leaf):
+        namespace["asarray"] = np.asarray
+        taken.append((_constant(number, namespace), f"asarray({name}, {dtype})"))
+    for word, (kind, value) in zip(["if", *["elif"] * len(taken)], taken, strict=False):
+        yield f"{word} type({name}) is {kind}: {b} = {value}"
+    yield f"{'elif' if taken else 'if'} type({name}) is not Array: return MISS"
+    yield "else:"
+    yield from (f"    {line}" for line in handle)
+
+
+def _may_be_number(leaf: Leaf) -> bool:
+    """Whether the argument may be a number, or an array that stands for one."""
+    return leaf.weak or not leaf.ndim
+
+
+def _numbers(leaf: Leaf) -> list[type]:
+    """The types of the numbers that can stand for such an array."""
+    if leaf.ndim:
+        return []
+    return [kind for kind, (known, weak) in NUMBERS.items() if known.numpy is leaf.dtype and weak is leaf.weak]
+
+
+def _asking(b: str, leaf: Leaf, sizes: Sequence[str], namespace: Namespace) -> Iterator[str]:
+    """What `Reader` asks of many arrays, asked of one."""
+    # NumPy has one object for each native dtype, but for those that were pickled or have metadata
+    dtype = _constant(leaf.dtype, namespace)
+    yield f"if {b}.dtype is not {dtype} or {b}.flags.num & {_BEHAVED} != {_BEHAVED}: return MISS"
+    yield f"{names(sizes)} = {b}.shape"

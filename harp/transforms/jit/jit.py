@@ -1,0 +1,396 @@
+"""`jit`: trace once, compile once, and run the same machine code for every size.
+
+A call looks up the entries for its tree of arguments, dtypes and ranks; the first whose guards hold for the call's
+sizes runs. Where none does, the function is traced with this call as the example, which gives one more entry.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+import sys
+import threading
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import update_wrapper
+from types import MethodType
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakSet
+
+import attrs
+import numpy as np
+
+from harp.backends.options import CompileOptions
+from harp.config import MOST_THREADS, log, settings
+from harp.errors import ArgumentError
+from harp.garbage import collected_later
+from harp.trace.array.array import Array, Donation
+from harp.trace.scalar.dtypes import NUMBERS, OF_NUMPY, NDArray, plain
+from harp.trace.sizes.integer_checks import compile_integer_checks
+from harp.trace.sizes.levels import STATE
+from harp.trace.sizes.proofs import inspection, unproved
+from harp.trace.sizes.scope import Scope
+from harp.trace.sizes.signature import Check, GraphSignature, signature_of
+from harp.trace.source_locations import where
+from harp.trace.tracer import (
+    Argument,
+    Traced,
+    function_name,
+    leaf_array,
+    parameter_names,
+    require_function,
+    size_arguments,
+    trace_function,
+)
+from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
+from harp.transforms.jit.calls import MISS, GeneratedBody, Leaf, Runner, ShortWay, names, preceded, runner, short_way
+from harp.transforms.jit.declared import Declared, declare_all, declared_signature
+from harp.transforms.jit.static import NO_STATIC, Static, StaticParameters, donated_parameters, static_parameters
+
+if TYPE_CHECKING:
+    from harp.transforms.jit.lowering import Stages
+    from harp.transforms.jit.programs import CompiledProgram
+
+
+@attrs.frozen(eq=False)
+class Entry:
+    """One trace of the function: for which sizes it holds, and how to run it."""
+
+    check: Check
+    run: Runner
+    treedef: TreeSpec  # of the arguments
+    leaves: tuple[Leaf, ...]
+    body: GeneratedBody
+    signature: GraphSignature
+    program: CompiledProgram
+    _short: list[ShortWay | None] = attrs.field(factory=list)
+
+    @property
+    def short_way(self) -> ShortWay | None:
+        """For the calls that are like the one before; made at the second call."""
+        if not self._short:
+            self._short.append(short_way(self.treedef, self.leaves, self.signature, self.body))
+        return self._short[0]
+
+
+class _Call(NamedTuple):
+    """A call, unpacked: static values, leaves as buffers, and the key under which its entries are found."""
+
+    static: Static
+    given: list[tuple[str, Tree]]  # the traced arguments by name
+    treedef: TreeSpec
+    structure: Hashable  # the treedef, or the number of arguments where each one is a leaf
+    leaves: Sequence[object]
+    arrays: list[tuple[NDArray, bool]]
+    names: list[str]
+    donated: tuple[int, ...]  # numbers of leaves
+
+
+_functions: WeakSet[JitFunction] = WeakSet()
+
+
+def _after_fork() -> None:
+    """The threads that held the locks are not in the child."""
+    for function in list(_functions):
+        function._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+class JitFunction:
+    """A compiled function. Made by `jit`; see there. As an attribute of a class it is a method."""
+
+    def __init__(
+        self,
+        function: Callable[..., Tree],
+        static: StaticParameters,
+        donated: StaticParameters,
+        signature: Declared | None,
+        options: CompileOptions,
+        threads: int | None,
+        check: bool,
+    ) -> None:
+        update_wrapper(self, function)
+        self._function = function
+        self._static = static
+        self._has_static = bool(static)
+        self._donated = donated
+        self._declared = signature
+        self._options = options
+        self._threads = threads
+        self._check = check
+        self._short_ways: dict[Hashable, ShortWay | None] = {}  # of the latest entry for each key of static values
+        self._entries: dict[tuple[Hashable, ...], list[Entry]] = {}
+        self._lock = threading.RLock()
+        _functions.add(self)
+
+    def __call__(self, *args: Tree, **kwargs: Tree) -> Any:
+        """The function's result for these arguments."""
+        if STATE.level is not None:  # inside a trace the function is part of what is traced
+            return self._function(*args, **kwargs)
+        static, dynamic, named = NO_STATIC, args, kwargs
+        if self._has_static:
+            static, dynamic, named = self._static.split(self._function, args, kwargs)
+        # A list: positional arguments may be such a tuple, too.
+        given: Tree = [dynamic, named] if named else dynamic
+        short_way = self._short_ways.get(static[0])
+        if short_way is not None:
+            result = short_way(given)
+            if result is not MISS:
+                return result
+        # Most calls are of arrays, not of trees of arrays.
+        key: list[Hashable] = [len(dynamic), static[0]]
+        leaves: Sequence[object] = dynamic
+        found = None if named else _buffers(dynamic, key)
+        if found is None:
+            leaves, treedef = flatten(given)
+            key = [treedef, static[0]]
+            found = _buffers(leaves, key)
+        if found is not None:
+            buffers, sizes = found
+            for entry in self._entries.get(tuple(key), ()):
+                values = entry.check(*sizes)
+                if values is not None:
+                    self._short_ways[static[0]] = entry.short_way
+                    return entry.run(buffers, values, leaves)
+            buffers.clear()  # nobody but their owners holds them
+        return self._slow_call(static, dynamic, named)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
+        if instance is None or isinstance(self._function, staticmethod):
+            return self
+        return MethodType(self, instance)
+
+    def __copy__(self) -> JitFunction:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> JitFunction:
+        return self
+
+    def __reduce__(self) -> str:
+        """By name, as functions are pickled."""
+        name = getattr(self, "__qualname__", "")
+        found: object = sys.modules.get(getattr(self, "__module__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is not self:
+            raise ArgumentError(
+                f"the jitted function {function_name(self._function)!r} cannot be pickled, for its module does not "
+                f"have it under that name; define it with @harp.jit at the top level of a module{where()}"
+            )
+        return name
+
+    def _unpack(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> _Call:
+        leaves, treedef = flatten([dynamic, named] if named else dynamic)
+        parameters = parameter_names(self._function, len(dynamic) + len(static.values))
+        free = [name for k, name in enumerate(parameters) if k not in static.values]
+        given = [*zip(free, dynamic, strict=False), *sorted(named.items())]
+        by_argument = [labels(name, value) for name, value in given]
+        names = [label for part in by_argument for label in part]
+        numbers = [k for k in range(len(parameters)) if k not in static.values][: len(dynamic)]
+        gone = [k in self._donated.numbers for k in numbers] + [name in self._donated.names for name in sorted(named)]
+        marks = [mark for mark, part in zip(gone, by_argument, strict=True) for _ in part]
+        arrays = [leaf_array(leaf, name) for leaf, name in zip(leaves, names, strict=True)]
+        flat = not named and len(leaves) == len(dynamic) and all(map(operator.is_, leaves, dynamic))
+        donated = tuple(k for k, mark in enumerate(marks) if mark)
+        return _Call(static, given, treedef, len(leaves) if flat else treedef, leaves, arrays, names, donated)
+
+    def _slow_call(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> Tree:
+        """Convert arguments, and trace if no entry serves the call."""
+        call = self._unpack(static, dynamic, named)
+        buffers = [plain(a) for a, _ in call.arrays]
+        sizes = [size for a in buffers for size in a.shape]
+        key = (call.structure, static.key, *(fact for a, weak in call.arrays for fact in (a.dtype, a.ndim, weak)))
+        with self._lock:
+            for entry in self._entries.get(key, ()):
+                values = entry.check(*sizes)
+                if values is not None:
+                    break
+            else:
+                entry = self._trace(call, bool(named))
+                values = entry.check(*sizes)
+                assert values is not None, "the guards of a trace hold for the call that was traced"
+                # Most calls are like the last one, so the newest entry is asked first.
+                self._entries[key] = [entry, *self._entries.get(key, ())]
+        leaves = call.leaves
+        del call  # whose arrays would count as others that hold the memory of a donated one
+        return entry.run(buffers, values, leaves)
+
+    def _trace(self, call: _Call, has_named: bool) -> Entry:
+        with collected_later():
+            return self._made(call, has_named)
+
+    def _made(self, call: _Call, has_named: bool) -> Entry:
+        from harp.transforms.jit.programs import body, program_for  # not before a program is made
+
+        scope, arguments, traced, signature = self._traced(call, has_named)
+        program = program_for(traced.graph, self._options, call.donated, self._check)
+        # Not those of the program's graph: another function with other captured arrays may have made the program.
+        captured = [node.captured.array for node in traced.graph.captured]
+        log.info("%s: program %d, %r", function_name(self._function), self.compilations + 1, signature)
+        donations = [Donation(function_name(self._function), call.names[k]) for k in call.donated]
+        code = body(program, captured, traced.treedef, traced.weak, self._threads, donations)
+        if scope.integer_checks:
+            integer_checks = tuple(scope.integer_checks.values())
+            weak = [a.weak for a in arguments]
+            inspect = compile_integer_checks(
+                integer_checks, traced.graph.inputs, weak, signature.axes, signature.quotients
+            )
+            code = preceded(code, "inspect", inspect, [names(code.inputs)])
+        # A checked program looks at each index itself.
+        guards = [guard._replace(index=scope.resolve(guard.index)) for guard in signature.guards]
+        open_claims = () if self._check else unproved(traced.graph, guards)
+        if open_claims:
+            code = preceded(code, "require_inside", inspection(open_claims, signature.sizes), code.sizes)
+        return Entry(
+            signature.compile_check(),
+            runner(code),
+            call.treedef,
+            tuple(Leaf(a.dtype.numpy, len(a.shape), a.weak) for a in arguments),
+            code,
+            signature,
+            program,
+        )
+
+    def _traced(self, call: _Call, has_named: bool) -> tuple[Scope, list[Argument], Traced, GraphSignature]:
+        """The function traced with this call as the example."""
+        scope = Scope()
+        arguments = size_arguments(call.names, call.arrays, scope)
+        axes = list(scope.symbols)
+        if self._declared is not None:
+            count = len(call.given) + len(call.static.values)
+            declare_all(self._function, self._declared, call.given, count, arguments, scope)
+        apply = self._on_leaves(call, has_named)
+        traced = trace_function(apply, arguments, scope, function_name(self._function))
+        return scope, arguments, traced, signature_of(traced.graph, scope, axes)
+
+    def _on_leaves(self, call: _Call, has_named: bool) -> Callable[[Sequence[Array]], Tree]:
+        """The function with the leaves of its traced arguments as its only argument."""
+
+        def apply(arrays: Sequence[Array]) -> Tree:
+            restored = unflatten(call.treedef, arrays)
+            dynamic, named = restored if has_named else (restored, {})
+            return self._call_with_static(call.static, dynamic, named)
+
+        return apply
+
+    def _call_with_static(self, static: Static, dynamic: Sequence[Tree], named: dict[str, Tree]) -> Tree:
+        args = list(dynamic)
+        keywords = dict(named)
+        for name, value in static.values.items():  # positions come first, in order
+            if isinstance(name, int):
+                args.insert(name, value)
+            else:
+                keywords[name] = value
+        return self._function(*args, **keywords)
+
+    @property
+    def compilations(self) -> int:
+        """How many programs this function has made in this process, whether compiled or loaded from the cache."""
+        return len({id(e.program) for entries in self._entries.values() for e in entries})
+
+    @property
+    def signatures(self) -> tuple[GraphSignature, ...]:
+        """What each trace of this function serves, in order of tracing."""
+        return tuple(e.signature for entries in self._entries.values() for e in reversed(entries))
+
+    def lower(self, *args: Tree, **kwargs: Tree) -> Stages:
+        """The stages of the program for these arguments, as text: `.graph`, `.schedule`, `.loops`, `.source`.
+
+        Nothing is compiled or run. `.memory(*sizes)` says how much memory a call takes, `.cost()` how much it computes
+        and moves. Raises what tracing does.
+
+        >>> "x0" in str(jit(lambda x: x + 1).lower(np.ones(3)).graph)
+        True
+        """
+        from harp.transforms.jit.lowering import stages_of  # the compiler: not before it is used
+
+        static, dynamic, named = self._static.split(self._function, args, kwargs)
+        call = self._unpack(static, dynamic, named)
+        with collected_later():
+            scope, _, traced, signature = self._traced(call, bool(named))
+            given = signature.compile_check()(*(size for array, _ in call.arrays for size in array.shape))
+            assert given is not None, "the guards of a trace hold for the call that was traced"
+            sizes = [scope.origins[s] for s in signature.sizes]
+            return stages_of(traced.graph, call.donated, sizes, given, self._threads, self._check)
+
+    def __repr__(self) -> str:
+        return f"<jit of {function_name(self._function)}, {self.compilations} programs>"
+
+
+def _buffers(leaves: Sequence[object], key: list[Hashable]) -> tuple[list[NDArray], list[int]] | None:
+    """The leaves as C-contiguous buffers, and all their sizes, if they are arrays or numbers; puts what they are into
+    the key."""
+    buffers: list[NDArray] = []
+    sizes: list[int] = []
+    for leaf in leaves:
+        if type(leaf) is np.ndarray and leaf.dtype in OF_NUMPY:
+            buffer, weak = leaf, False
+        elif type(leaf) is Array and leaf._value is not None:
+            buffer, weak = leaf._value, leaf._weak
+        elif (number := NUMBERS.get(type(leaf))) is not None:
+            dtype, weak = number
+            try:
+                buffer = np.asarray(leaf, dtype.numpy)
+            except OverflowError:
+                return None
+        else:
+            return None
+        flags = buffer.flags
+        if not (flags.c_contiguous and flags.aligned):
+            buffer = plain(buffer)
+        buffers.append(buffer)
+        sizes += buffer.shape
+        key += (buffer.dtype, buffer.ndim, weak)
+    return buffers, sizes
+
+
+def jit(
+    function: Callable[..., Tree] | None = None,
+    *,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    donate_argnums: int | Iterable[int] = (),
+    donate_argnames: str | Iterable[str] = (),
+    signature: Sequence[Tree] | None = None,
+    options: CompileOptions | None = None,
+    threads: int | None = None,
+    check: bool | None = None,
+) -> JitFunction | Callable[[Callable[..., Tree]], JitFunction]:
+    """Compile a function of trees of arrays; use it as `@harp.jit`.
+
+    The compiled function takes NumPy arrays, harp arrays and numbers, and returns the tree of harp arrays that the
+    function returns. It is traced and compiled once for a given tree, rank and dtype of its arguments, whatever their
+    sizes. Arguments named by `static_argnums` or `static_argnames` are passed as they are; each value is traced on its
+    own. The caller donates the harp arrays in arguments named by `donate_argnums` or `donate_argnames`: results may
+    take over their memory, and to use them again is an error. `signature` declares sizes, one entry for each argument,
+    as in `jit(f, signature=(harp.f32["n", 3], None))`. `threads` is how many threads run this function's loops, if not
+    as many as `harp.set_threads` says. With `check` every index is compared with its array before memory is touched, so
+    that a mistake of harp is an AddressError instead of a wrong result or a crash; such a program is slow. Where it is
+    None, the environment variable HARP_CHECK decides.
+
+    Raises, at a call: ArgumentError, UnsupportedDTypeError, SignatureError, ShapeError, StaticArgumentError,
+    OutputError, LeakedTracerError, DonatedError, OutOfMemoryError, ToolchainError, AddressError.
+
+    >>> f = jit(lambda x: x * 2 + 1)
+    >>> f(np.arange(3.0)), f(np.arange(5.0)), f.compilations
+    (Array([1., 3., 5.]), Array([1., 3., 5., 7., 9.]), 1)
+    """
+    if not isinstance(options, (CompileOptions, type(None))):
+        raise ArgumentError(f"options must be a harp.CompileOptions, not a {type(options).__name__}{where()}")
+    if threads is not None and (type(threads) is not int or not 1 <= threads <= MOST_THREADS):
+        raise ArgumentError(f"threads is a number from 1 to {MOST_THREADS}, not {threads!r}{where()}")
+    if check is not None and type(check) is not bool:
+        raise ArgumentError(f"check is True, False or None, not {check!r}{where()}")
+    checked = settings.check if check is None else check
+
+    def decorate(f: Callable[..., Tree]) -> JitFunction:
+        if isinstance(f, classmethod):
+            raise ArgumentError(f"put @classmethod above @harp.jit, not below{where()}")
+        require_function("jit", f)
+        static = static_parameters(f, static_argnums, static_argnames)
+        donated = donated_parameters(f, donate_argnums, donate_argnames, static)
+        declared = None if signature is None else declared_signature(f, signature, static)
+        return JitFunction(f, static, donated, declared, options or CompileOptions(), threads, checked)
+
+    return decorate if function is None else decorate(function)

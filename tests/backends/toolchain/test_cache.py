@@ -1,0 +1,234 @@
+"""The disk cache: what it trusts, where it goes, and what happens when it cannot be used."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from harp.backends.toolchain import cache
+
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+
+
+@pytest.fixture(autouse=True)
+def directory(monkeypatch, tmp_path):
+    monkeypatch.setattr(cache, "_private", [])
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("HARP_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def stored() -> Path:
+    path = cache.put("key", ".so", b"content")
+    assert path is not None and cache.get("key", ".so") == path and cache.read(path) == b"content"
+    return path
+
+
+def test_round_trip(directory):
+    assert cache.get("key", ".so") is None
+    assert not directory.exists() and cache._private == []  # looking makes nothing
+    path = stored()
+    assert path == directory / "key.so" and list(directory.iterdir()) == [path]
+    assert path.stat().st_mode & 0o777 == 0o700 == directory.stat().st_mode & 0o777
+    assert cache.get("key", ".json") is None
+
+
+def swap(path: Path) -> None:
+    target = path.with_name("elsewhere")
+    path.rename(target)
+    path.symlink_to(target)
+
+
+DAMAGE = {
+    "damaged": lambda path: path.write_bytes(b"X" + path.read_bytes()[1:]),
+    "truncated": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "short": lambda path: path.write_bytes(b"x"),
+    "empty": lambda path: path.write_bytes(b""),
+    "world-writable": lambda path: path.chmod(0o702),
+    "group-writable": lambda path: path.chmod(0o720),
+    "symbolic link": swap,
+    "a directory": lambda path: (path.unlink(), path.mkdir(0o700)),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_bad_entries_are_refused_and_replaced(directory, name):
+    DAMAGE[name](stored())
+    assert cache.get("key", ".so") is None
+    assert stored().parent == (cache._private[0] if name == "a directory" else directory)
+
+
+@root
+def test_entries_of_others_are_refused_and_replaced(directory):
+    os.chown(stored(), 12345, -1)
+    assert cache.get("key", ".so") is None
+    assert stored().stat().st_uid == 0
+
+
+def link_to_shared(path: Path) -> None:
+    swap(path)
+    path.resolve().chmod(0o777)
+
+
+def link_of_another(path: Path) -> None:
+    swap(path)
+    os.lchown(path, 12345, -1)
+
+
+def link_to_another(path: Path) -> None:
+    swap(path)
+    os.chown(path.resolve(), 12345, -1)
+
+
+def link_to_itself(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to(path)
+
+
+BAD_DIRECTORIES = {
+    "world-writable": DAMAGE["world-writable"],
+    "foreign": lambda path: os.chown(path, 12345, -1),
+    "link to a directory that others can write to": link_to_shared,
+    "link of another user": link_of_another,
+    "link to a directory of another user": link_to_another,
+    "link to itself": link_to_itself,
+}
+GIVEN_AWAY = ("foreign", "link of another user", "link to a directory of another user")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=root) if n in GIVEN_AWAY else n for n in BAD_DIRECTORIES])
+def test_bad_directories_are_refused(directory, name):
+    stored()
+    BAD_DIRECTORIES[name](directory)
+    assert cache.prepare(directory) is not None
+    assert cache.get("key", ".so") is None
+    assert stored().parent == cache._private[0]
+
+
+def test_directories_behind_links_of_the_user(directory):
+    stored()
+    swap(directory)
+    directory.with_name("elsewhere").rename(directory.with_name("target"))
+    (directory.with_name("elsewhere")).symlink_to("target")  # relative to where the link is
+    assert cache.prepare(directory) is None and cache.get("key", ".so") == directory / "key.so"
+    assert stored().parent == directory and cache._private == []
+    cache.forget("key", ".so")
+    assert cache.get("key", ".so") is None and list(directory.iterdir()) == []
+
+
+def test_directory_relative_to_one_that_was_deleted(monkeypatch, tmp_path):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    monkeypatch.setenv("HARP_CACHE_DIR", "cache")
+    gone.rmdir()
+    assert stored().parent == cache._private[0]
+
+
+def test_places(monkeypatch, tmp_path):
+    def first() -> Path:
+        return next(cache.places())
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HARP_CACHE_DIR", ".")
+    assert first() == tmp_path  # absolute: the loader searches elsewhere for a name without a slash
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HARP_CACHE_DIR", "~/x")
+    assert first() == tmp_path / "home/x"
+    monkeypatch.delenv("HARP_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert first() == tmp_path / "xdg/harp"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert first() == tmp_path / "home/.cache/harp"
+    monkeypatch.setenv("HOME", "~nobody")
+    assert list(cache.places()) == cache._private
+
+
+@pytest.mark.parametrize("home", ["/proc/nonexistent", "/dev/null"])
+def test_home_that_cannot_be_used(monkeypatch, home):
+    monkeypatch.delenv("HARP_CACHE_DIR")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", home)
+    assert stored().parent == cache._private[0]
+
+
+def test_cache_path_that_is_a_file(directory):
+    directory.write_text("a file")
+    assert cache.get("key", ".so") is None
+    assert stored().parent == cache._private[0]
+    assert directory.read_text() == "a file"
+
+
+def test_directory_without_permission(monkeypatch, directory):
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != directory and access(path, mode))
+    assert cache.prepare(directory) == "cannot be written to"
+    assert stored().parent == cache._private[0]
+
+
+def full(monkeypatch, *directories: Path) -> None:
+    replace = os.replace
+
+    def fail(source, target):
+        if not directories or Path(target).parent in directories:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+
+
+def test_full_disk(monkeypatch, directory):
+    full(monkeypatch, directory)
+    assert stored().parent == cache._private[0]
+    assert list(directory.iterdir()) == []
+
+
+def test_every_disk_full(monkeypatch, directory):
+    full(monkeypatch)
+    assert cache.put("key", ".so", b"content") is None
+    assert list(directory.iterdir()) == []
+
+    def fail(path):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "unlink", fail)
+    assert cache.put("key", ".so", b"content") is None
+
+
+def test_no_temporary_directory(monkeypatch, directory):
+    monkeypatch.setattr(tempfile, "tempdir", "/nonexistent")
+    assert list(cache.places()) == [directory]
+
+
+def test_private_directory_is_removed_by_its_process_alone(tmp_path):
+    private = cache._private_directory()
+    assert private.stat().st_mode & 0o777 == 0o700
+    cache._remove(private, os.getpid() + 1)
+    assert private.is_dir()
+    cache._remove(private, os.getpid())
+    assert not private.exists()
+    assert cache._private_directory() != private
+
+
+def test_entry_that_cannot_be_read(monkeypatch):
+    stored()
+
+    def fail(path):
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    assert cache.get("key", ".so") is None
+
+
+def test_memory(monkeypatch):
+    paths = [cache.in_memory(b"a"), cache.in_memory(b"b")]
+    if paths[0] is not None:
+        assert [path.read_bytes() for path in paths] == [b"a", b"b"]
+        for path in paths:
+            os.close(int(path.name))
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    assert cache.in_memory(b"a") is None

@@ -1,0 +1,160 @@
+"""Long rows in chunks: as accurate, and the same bits, at every number of rows and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from graphs import (
+    FUSED,
+    SMALL,
+    K,
+    M,
+    N,
+    assembled,
+    elementwise,
+    fold,
+    graph,
+    matmul,
+    parameter,
+    run,
+    sized,
+    softmax,
+    unary,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import harp
+import harp.numpy as hnp
+from harp.lower.graph.simplify import simplify
+from harp.lower.kernels.fuse import fuse
+from harp.lower.loopir.loops import If
+from harp.lower.reductions import long_rows as rule
+from harp.lower.reductions.long_rows import long_rows
+from harp.lower.schedule.build import Built, build
+from harp.lower.schedule.schedule import schedule
+from harp.trace.graph import view
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import MapReduce, positions
+from harp.trace.index.polynomial import as_index
+from harp.trace.scalar.expr import Operand
+from harp.trace.scalar.ops import Op, Reduce
+
+X, Y, CUBE = parameter(N, M), parameter(N, M, name="y"), parameter(N, M, K)
+CUT = {
+    "sum": fold(Reduce.SUM, X, 1),
+    "max": fold(Reduce.MAX, X, 1),
+    "sums of planes": fold(Reduce.SUM, fold(Reduce.SUM, CUBE, 2), 1),
+    "last axis of three": fold(Reduce.SUM, CUBE, 2),
+    "flipped": fold(Reduce.SUM, view.flip(X, (1,)), 1),
+}
+WHOLE = {
+    "columns": fold(Reduce.SUM, X, 0),
+    "product": matmul(X, parameter(M, K, name="w")),
+    "several sums in a row": softmax(X),
+    "short, whatever the size": fold(Reduce.SUM, parameter(N, as_index(9)), 1),
+}
+THREADS = (1, 2, 5)
+
+
+@pytest.fixture(autouse=True)
+def threads_as_before() -> Iterator[None]:
+    yield
+    harp.set_threads(0)
+
+
+def built(g: Graph, target=FUSED) -> Built:
+    return build(schedule(simplify(g)), g.captured, target)
+
+
+def cut(b: Built) -> list[bool]:
+    return [isinstance(k.body, If) for k in map(long_rows, b.kernels)]
+
+
+@pytest.mark.parametrize("name", CUT)
+@pytest.mark.parametrize("target", [FUSED, SMALL], ids=["fma", "plain"])
+def test_chunks_have_the_sums_of_the_loops(name, target, monkeypatch):
+    monkeypatch.setattr(rule, "CHUNK", 4)
+    monkeypatch.setattr(rule, "LONG", 8)
+    g = graph(CUT[name])
+    plain = built(g, target)
+    made = [*map(long_rows, plain.kernels)]
+    assert any(cut(plain)) and any(kernel.scratch for kernel in made)
+    for values in [(0, 9, 3), (1, 8, 1), (3, 7, 9), (2, 16, 8), (3, 17, 13), (2, 0, 11)]:
+        sizes = sized(g, values)
+        results = (run(g, assembled(g, plain, kernels), sizes) for kernels in (plain.kernels, made))
+        for a, b in zip(*results, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_what_is_not_cut(name):
+    plain = fuse(built(graph(WHOLE[name])))
+    assert not any(cut(plain)) and not any(long_rows(kernel).scratch for kernel in plain.kernels)
+
+
+def test_a_sum_of_what_the_same_loops_store_stays_with_them(monkeypatch):
+    """The chunks would be summed before it is there."""
+    monkeypatch.setattr(rule, "CHUNK", 4)
+    monkeypatch.setattr(rule, "LONG", 8)
+    squares = elementwise(lambda x: x * x, X)
+    g = graph(squares, fold(Reduce.SUM, squares, 1))
+    plain = fuse(built(g))
+    made = [*map(long_rows, plain.kernels)]
+    results = (run(g, assembled(g, plain, kernels), sized(g, (3, 17))) for kernels in (plain.kernels, made))
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+    assert len(plain.kernels) == 1 and not any(cut(plain))
+
+
+def test_a_sum_inside_another_loop_of_the_row_stays_with_it():
+    i, j, k = positions((N, N, M))
+    pairs = (view.view(X, (N, N, M), (i, k)), view.view(X, (N, N, M), (j, k)))
+    product = Operand(X.dtype, 0) * Operand(X.dtype, 1)
+    g = graph(MapReduce((N, N, M), pairs, product, Reduce.SUM, (2,)), unary(Op.EXP, X))
+    plain = fuse(built(g, SMALL))
+    assert len(plain.kernels) == 1 and not any(cut(plain))
+
+
+sums = {
+    "sum": (harp.jit(lambda x: hnp.sum(x, axis=1)), lambda x: x.sum(axis=1)),
+    "squares": (harp.jit(lambda x: hnp.sum(x * x, axis=1)), lambda x: (x * x).sum(axis=1)),
+    "max": (harp.jit(lambda x: hnp.max(x, axis=1)), lambda x: x.max(axis=1)),
+    "two axes": (harp.jit(lambda x: hnp.sum(x[:, None, :], axis=(1, 2))), lambda x: x.sum(axis=1)),
+    "vector": (harp.jit(lambda x: x @ x[0]), lambda x: x @ x[0]),
+}
+C = rule.CHUNK
+LENGTHS = st.sampled_from([0, 1, 31, 33, C - 1, C, C + 1, 2 * C - 1, 2 * C, 2 * C + 1, 3 * C - 1, 3 * C + 33, 5 * C])
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(sorted(sums)), st.sampled_from(["f4", "f8"]), st.integers(1, 9), LENGTHS)
+def test_every_row_has_its_own_bits(name, dtype, rows, length):
+    compiled, exact = sums[name]
+    if name == "max" and not length:
+        return
+    x = np.random.default_rng(length).standard_normal((9, length)).astype(dtype)
+    harp.set_threads(1)
+    whole = np.asarray(compiled(x))
+    np.testing.assert_allclose(whole, exact(x.astype("f8")), rtol=1e-4, atol=3e-5 * max(length, 1) ** 0.5)
+    for threads in THREADS:
+        harp.set_threads(threads)
+        np.testing.assert_array_equal(np.asarray(compiled(x[:rows])), whole[:rows])
+    assert compiled.compilations <= 2, "one for each dtype"
+
+
+def test_memory_only_where_rows_are_long():
+    memory = harp.jit(lambda x: hnp.sum(x, axis=1)).lower(np.ones((3, 4), np.float32)).memory
+    assert memory(1000, 400).scratch == 0
+    assert 0 < memory(4, 10 * C).scratch <= 4 * 10 * 4 + 64
+
+
+def test_rows_that_the_loop_chooses_are_not_cut():
+    """The row is known inside the loop only."""
+    f = harp.jit(lambda c, i: hnp.sum(c[i // 2], axis=1))
+    for shape in ((6, 5), (3, 0), (3, rule.LONG + 3)):
+        c = np.random.default_rng(0).random(shape)
+        i = np.array([0, 5, 3, 2, 2])
+        np.testing.assert_allclose(np.asarray(f(c, i)), c[i // 2].sum(1))

@@ -1,0 +1,146 @@
+"""What programs cost: against counts of what their loop nests do when they run, and against formulas of textbooks."""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+
+import numpy as np
+import pytest
+from counting import compare, compare_function
+from graphs import FUSED, SMALL, arrays, random_graphs, sized
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import harp
+import harp.numpy as hnp
+from harp.lower.pipeline import lower
+from harp.trace.graph.graph import Graph
+from harp.trace.sizes.signature import sizes_of
+
+F32 = np.float32
+PATH = pathlib.Path(__file__).resolve().parents[2] / "numpy" / "test_gradients.py"
+SPEC = importlib.util.spec_from_file_location("checked_gradients", PATH)
+assert SPEC is not None and SPEC.loader is not None
+TABLE = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(TABLE)
+
+
+@settings(max_examples=60)
+@given(random_graphs(), st.sampled_from([(0, 3), (1, 1), (3, 5), (6, 2)]), st.sampled_from([SMALL, FUSED]))
+def test_random_graphs_cost_what_they_do(g: Graph, values, target):
+    sizes = sized(g, values)
+    inputs = [*arrays(g, sizes), *(c.captured.array for c in g.captured)]
+    compare(lower(g, target).algorithm, sizes_of(g), inputs, sizes)
+
+
+# Functions, or gradients of functions, of which something is an upper bound only: conditions on data, and on the digits
+# of a flattened array.
+BOUNDS = {
+    *((name, which) for name in ("bincount", "histogram", "put_along_axis") for which in ("function", "gradient")),
+    *(
+        (name, "gradient")
+        for name in ("ediff1d", "cumprod", "nancumprod", "prod", "nanprod", "stack", "dstack", "vdot", "reshape")
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", TABLE.CASES)
+def test_functions_and_their_gradients_cost_what_they_do(name):
+    function, *arguments = TABLE.CASES[name]
+
+    def loss(*given):
+        result = function(*given)
+        return sum(hnp.sum(p * p) for p in ([result] if isinstance(result, harp.Array) else result))
+
+    gradient = harp.grad(loss, argnums=tuple(range(len(arguments))))
+    for which, f in (("function", function), ("gradient", gradient)):
+        exact = compare_function(f, arguments)
+        assert exact is ((name, which) not in BOUNDS), which
+
+
+# --- formulas
+
+
+def cost(f, *shapes, dtype=F32):
+    return harp.jit(f).lower(*(np.ones(shape, dtype) for shape in shapes)).cost()
+
+
+def softmax(x):
+    e = hnp.exp(x - hnp.max(x, axis=1, keepdims=True))
+    return e / hnp.sum(e, axis=1, keepdims=True)
+
+
+def test_matrix_products():
+    found = cost(lambda x, w: x @ w, (2, 3), (3, 4))
+    assert repr(found.operations) == repr(found.reads) == "2*n*m*k"
+    assert repr(found.writes) == "n*k" and repr(found.bytes_written) == "4*n*k"
+    assert repr(found.bytes_read) == "8*n*m*k"
+    assert repr(found.arrays) == "4*n*m + 4*n*k + 4*m*k"
+    twice = cost(lambda x, w: x @ w, (2, 3), (3, 4), dtype=np.complex128)
+    assert twice.at(10, 10, 10).operations == 4 * 2000 + 3 * 100  # four real products; a difference is a sum and a sign
+
+
+@pytest.mark.parametrize("axis, writes", [(0, "m"), (1, "n"), (None, "1")])
+def test_sums(axis, writes):
+    found = cost(lambda x: hnp.sum(x, axis=axis), (2, 3))
+    assert (repr(found.operations), repr(found.reads), repr(found.writes)) == ("n*m", "n*m", writes)
+
+
+def test_elementwise():
+    found = cost(lambda x: hnp.exp(x) * 2 + x, (5,))
+    assert (repr(found.operations), repr(found.special)) == ("3*n", "n")
+    assert (repr(found.reads), repr(found.writes), repr(found.scratch)) == ("n", "n", "0")
+    assert (repr(found.bytes_read), repr(found.arrays)) == ("4*n", "8*n")
+
+
+def test_views_move_elements():
+    assert repr(cost(lambda x: x.T, (2, 3)).steps) == "2*n*m"
+    joined = cost(lambda x, y: hnp.concatenate([x, y]), (2,), (3,))
+    assert repr(joined.reads) == repr(joined.writes) == "n + m" and joined.exact
+    assert repr(cost(lambda x: hnp.pad(x, 2), (4,)).reads) == "n"
+
+
+def test_a_softmax_computes_each_exponential_once():
+    found = cost(softmax, (2, 3))
+    assert repr(found.special) == "n*m"
+    assert found.operations.degree == 2 and found.at(1000, 1000).operations <= 7 * 10**6
+
+
+def test_a_layer_norm_is_linear():
+    def norm(x):
+        centred = x - hnp.mean(x, axis=1, keepdims=True)
+        return centred / hnp.sqrt(hnp.mean(centred * centred, axis=1, keepdims=True) + 1e-5)
+
+    assert cost(norm, (2, 3)).steps.degree == 2
+
+
+@pytest.mark.parametrize("f", [hnp.cumsum, hnp.cumprod, hnp.cummax])
+def test_running_reductions_are_linear(f):
+    found = cost(f, (5,))
+    assert (repr(found.operations), repr(found.reads), repr(found.writes)) == ("n", "n", "n")
+
+
+def test_the_gradient_of_a_running_sum_is_linear():
+    found = cost(harp.grad(lambda x: hnp.sum(hnp.cumsum(x) ** 2)), (5,))
+    assert found.steps.degree == 1 and found.at(1000).operations <= 5000
+
+
+def test_sorts_and_searches():
+    found = cost(lambda x: hnp.sort(x), (3, 4))
+    assert repr(found.comparisons) == "n*m*log2(m)" and repr(found.reads) == repr(found.writes) == "n*m"
+    assert found.at(10, 1024).comparisons == 10 * 1024 * 10
+    search = cost(lambda t, x: hnp.searchsorted(t, x), (8,), (5,))
+    assert repr(search.comparisons) == "m*log2(n)" and search.at(8, 5).reads == 8 + 5
+
+
+def test_scratch_memory():
+    found = cost(lambda x: hnp.sort(hnp.sort(x * 2) + x), (5,))
+    assert found.scratch.degree == 1
+    assert found.at(100).scratch >= 400
+
+
+def test_all_sizes_of_a_reduction_over_everything():
+    for size in (0, 1, 100, 8192, 8193, 10**6):
+        assert cost(lambda x: hnp.sum(x), (3,)).at(size).operations == size, "chunks cost nothing"

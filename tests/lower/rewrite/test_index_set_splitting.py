@@ -1,0 +1,242 @@
+"""Loops that are split along the pieces of arrays: what is split, and that the numbers are NumPy's at all sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from graphs import FUSED, SMALL, WIDE, M, N, check, graph, parameter
+from hypothesis import given
+from hypothesis import strategies as st
+
+import harp
+import harp.numpy as hnp
+from harp.lower.loopir.effects import value_loads
+from harp.lower.loopir.loops import Buffer, For, If, Load, Nest, Seq, Space, Store, walk
+from harp.lower.rewrite import index_set_splitting as split_pass
+from harp.trace.graph.view import pad
+from harp.trace.index.polynomial import Loop, Symbol, of
+from harp.trace.scalar.dtypes import f32, f64
+from harp.trace.scalar.expr import const
+from harp.trace.scalar.expr import walk as walk_expr
+
+X = parameter(N, M)
+
+
+def put(x, key, value):
+    made = x.copy()
+    made[key] = value
+    return made
+
+
+# By name: a function of two matrices in harp and in NumPy.
+PROGRAMS = {
+    "concatenate": (lambda x, y: hnp.concatenate([x, y, x * 2], 0), lambda x, y: np.concatenate([x, y, x * 2], 0)),
+    "columns": (lambda x, y: hnp.concatenate([x, y, x + 1], 1), lambda x, y: np.concatenate([x, y, x + 1], 1)),
+    "stack": (lambda x, y: hnp.stack([x, y, x], 2), lambda x, y: np.stack([x, y, x], 2)),
+    "block": (lambda x, y: hnp.block([[x, y], [y, x]]), lambda x, y: np.block([[x, y], [y, x]])),
+    "window": (lambda x, y: hnp.concatenate([x, y], 0)[1:-1], lambda x, y: np.concatenate([x, y], 0)[1:-1]),
+    "roll": (lambda x, y: hnp.roll(x, 1, 0) + hnp.roll(y, -2, 1), lambda x, y: np.roll(x, 1, 0) + np.roll(y, -2, 1)),
+    "stencil": (
+        lambda x, y: sum(hnp.roll(x, (i, j), (0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1)),
+        lambda x, y: sum(np.roll(x, (i, j), (0, 1)) for i in (-1, 0, 1) for j in (-1, 0, 1)),
+    ),
+    "pad": (lambda x, y: hnp.pad(x, 2, constant_values=5) * 2, lambda x, y: np.pad(x, 2, constant_values=5) * 2),
+    "sum of pads": (lambda x, y: hnp.sum(hnp.pad(x, 2) + 1, 1), lambda x, y: np.sum(np.pad(x, 2) + 1, 1)),
+    "updates": (
+        lambda x, y: x.at[1:3].set(7).at[:, 2:5].add(y[:, 2:5]).at[0].set(1),
+        lambda x, y: put(put(put(x, np.s_[1:3], 7), np.s_[:, 2:5], put(x, np.s_[1:3], 7)[:, 2:5] + y[:, 2:5]), 0, 1),
+    ),
+    "diagonal": (lambda x, y: hnp.tril(x) + hnp.eye(*x.shape), lambda x, y: np.tril(x) + np.eye(*x.shape)),
+}
+COMPILED = {name: harp.jit(f) for name, (f, _) in PROGRAMS.items()}
+GRADIENTS = {name: harp.jit(harp.grad(lambda x, y, f=f: hnp.sum(f(x, y) ** 2))) for name, (f, _) in PROGRAMS.items()}
+
+
+@given(st.sampled_from(sorted(PROGRAMS)), st.integers(0, 9), st.integers(0, 9))
+def test_as_in_numpy(name, rows, columns):
+    if name == "updates":
+        rows = max(rows, 1)
+    x, y = (np.random.default_rng(seed).integers(-9, 9, (rows, columns)).astype("f8") for seed in (1, 2))
+    np.testing.assert_array_equal(np.asarray(COMPILED[name](x, y)), PROGRAMS[name][1](x, y))
+
+
+@given(st.sampled_from(sorted(PROGRAMS)), st.integers(1, 6), st.integers(1, 6))
+def test_gradients_are_differences(name, rows, columns):
+    x, y = (np.random.default_rng(seed).integers(-9, 9, (rows, columns)).astype("f8") for seed in (1, 2))
+
+    def loss(x):
+        return np.sum(PROGRAMS[name][1](x, y) ** 2)
+
+    expected = np.zeros_like(x)  # of a square, central differences are exact
+    for place in np.ndindex(x.shape):
+        step = np.zeros_like(x)
+        step[place] = 1
+        expected[place] = (loss(x + step) - loss(x - step)) / 2
+    np.testing.assert_allclose(np.asarray(GRADIENTS[name](x, y)), expected)
+
+
+@pytest.mark.parametrize("target", [SMALL, FUSED, WIDE])
+def test_padding(target):
+    node = pad(X, [2, 1], [1, 3], const(3.0, f32))
+    for sizes in [(0, 0), (1, 1), (5, 40), (40, 3)]:
+        check(graph(node), sizes, target)
+
+
+@pytest.mark.parametrize("name", ["concatenate", "columns", "stack", "block"])
+def test_no_element_asks_for_its_piece(name):
+    x = np.ones((5, 5))
+    text = COMPILED[name].lower(x, x).loops
+    assert "select" not in text and " else " not in text
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 5), (5, 2), (9, 40)])
+def test_rows_with_registers_are_split(shape):
+    """A row of a ramp has its ends in registers, which depend on where the row is."""
+    ramp = harp.jit(lambda x: hnp.pad(x, 2, mode="linear_ramp"))
+    x = np.random.default_rng(0).normal(size=shape)
+    assert " else " not in ramp.lower(x).loops
+    np.testing.assert_allclose(np.asarray(ramp(x)), np.pad(x, 2, mode="linear_ramp"))
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 5), (40, 3)])
+def test_borders_are_set_in_one_pass(shape):
+    """Choices by position cost nothing, so that what they choose from is not kept."""
+
+    def framed(x):
+        x = x.at[0, :].set(x[1, :])
+        x = x.at[-1, :].set(x[-2, :])
+        x = x.at[:, 0].set(-x[:, 1])
+        return x.at[:, -1].set(-x[:, -2]) * 1.5
+
+    x = np.random.default_rng(0).normal(size=shape)
+    expected = x.copy()
+    expected[0, :] = expected[1, :]
+    expected[-1, :] = expected[-2, :]
+    expected[:, 0] = -expected[:, 1]
+    expected[:, -1] = -expected[:, -2]
+    compiled = harp.jit(framed)
+    np.testing.assert_array_equal(np.asarray(compiled(x)), expected * 1.5)
+    assert len(compiled.lower(x)._program.kernels) == 1
+
+
+def test_neighbours_on_a_torus_are_read_in_one_pass():
+    """A multiplication is repeated at nine places rather than kept."""
+
+    def weighted(x, w):
+        around = sum(hnp.roll(x, shift, axis) for shift in (-1, 1) for axis in (0, 1))
+        return hnp.sum(0.16 * (around - 4 * x) * w)
+
+    x, w = np.random.default_rng(0).normal(size=(2, 7, 5))
+    gradient = harp.jit(harp.grad(weighted))
+    expected = 0.16 * (sum(np.roll(w, shift, axis) for shift in (-1, 1) for axis in (0, 1)) - 4 * w)
+    np.testing.assert_allclose(np.asarray(gradient(x, w)), expected)
+    assert len(gradient.lower(x, w)._program.kernels) == 1
+
+
+def steps(xp, put, x, y):
+    """The second array needs its neighbours in the same row of the first, so they share the loop over the rows."""
+    n = x.shape[0]
+    first = put(x, np.s_[: n - 1], x[: n - 1] * 2 + y[1:])
+    return first, put(y, np.s_[:, 1:], y[:, 1:] + first[:, :-1])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5])
+def test_nests_that_share_a_loop_branch_round_their_loops(rows):
+    f = harp.jit(lambda x, y: steps(hnp, lambda a, key, v: a.at[key].set(v), x, y))
+    x, y = (np.random.default_rng(seed).integers(-9, 9, (rows, 4)).astype("f8") for seed in (1, 2))
+    for got, expected in zip(f(x, y), steps(np, put, x, y), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    text = f.lower(np.ones((5, 4)), np.ones((5, 4))).loops
+    assert len(text.split("kernel ")) == 2, "one kernel"
+    assert not any("select" in line for line in text.splitlines() if line.strip().startswith("out0["))
+
+
+def test_branches_stand_round_the_nests_that_share_a_loop():
+    n, m = of(Symbol(0, 0, "n")), of(Symbol(0, 1, "m"))
+    i, j, k = Loop(0, n), Loop(1, m), Loop(2, m)
+    x, y, z = (Buffer(name, f64, (n, m), Space.OUTPUT) for name in "xyz")
+    below = Load(x, (of(i) + 1, of(j)), (n - 2 - of(i),), const(0.0, f64))
+    first = Nest((For(j),), Store(y, (of(i), of(j)), below))
+    second = Nest((For(k),), Store(z, (of(i), of(k)), Load(x, (of(i), of(k)))))
+    found = split_pass._branched(split_pass._Room(100), Nest((For(i),), Seq((first, second))), inside=False)
+    assert isinstance(found, Nest) and isinstance(found.body, Seq)
+    branch, other = found.body.parts
+    assert isinstance(branch, If) and branch.conditions == (n - 2 - of(i),) and other is second
+    (value,) = [s.value for s in walk(branch.yes) if isinstance(s, Store)]
+    assert isinstance(value, Load) and not value.conditions
+    assert not any(isinstance(s.value, Load) for s in walk(branch.no) if isinstance(s, Store))
+
+
+def test_cost_does_not_depend_on_the_number_of_pieces():
+    x = np.ones((3, 4))
+    for count in (2, 16, 64):
+        joined = harp.jit(lambda x, count=count: hnp.concatenate([x * k for k in range(count)]))
+        cost = joined.lower(x).cost()
+        assert repr(cost.reads) == repr(cost.writes) == f"{count}*n*m"
+        assert "select" not in joined.lower(x).loops
+        np.testing.assert_array_equal(joined(x), np.concatenate([x * k for k in range(count)]))
+
+
+def test_other_orders_keep_the_loop():
+    """Rolled by one in both directions, an axis of one element has no middle."""
+    rolled = harp.jit(lambda x: hnp.roll(x, 1) + hnp.roll(x, -1)).lower(np.ones(5))
+    (kernel,) = rolled._program.kernels
+    (branch,) = [s for s in walk(kernel.body) if isinstance(s, If) and s.no is not None]
+    inside = [s for s in walk(branch.yes) if isinstance(s, Store)]
+    assert len(inside) == 3
+    assert not any(map(asks, inside))
+    assert any(asks(s) for s in walk(branch.no) if isinstance(s, Store))
+
+
+@pytest.mark.parametrize("shift", [1, -2, 7])
+def test_empty_axes_are_left_alone(shift):
+    """A shift modulo a size of 0 is the shift itself: more elements than there are."""
+    rolled = harp.trace(lambda x: hnp.roll(x * 2, shift, 0), harp.f32["n", "m"])
+    for sizes in [(0, 3), (1, 3), (9, 2)]:
+        check(rolled, sizes)
+
+
+def asks(s: Store) -> bool:
+    return any(isinstance(e, Load) and e.conditions for e in walk_expr((s.value,)))
+
+
+def test_too_many_boxes_leave_the_middle_whole():
+    """Shifts in all directions by up to ten: 20 cuts along each axis."""
+
+    def f(x):
+        return sum(hnp.pad(x, 10)[10 + i : 10 + i + x.shape[0], 10 - i : 10 - i + x.shape[1]] for i in range(-10, 11))
+
+    x = np.random.default_rng(0).integers(-9, 9, (40, 33)).astype("f8")
+    padded = np.pad(x, 10)
+    expected = sum(padded[10 + i : 50 + i, 10 - i : 43 - i] for i in range(-10, 11))
+    compiled = harp.jit(f)
+    np.testing.assert_array_equal(compiled(x), expected)
+    (kernel,) = compiled.lower(x)._program.kernels
+    stores = [s for s in walk(kernel.body) if isinstance(s, Store)]
+    assert len(stores) <= 10 and not all(map(asks, stores))
+
+
+def test_functions_are_not_copied_for_each_of_many_pieces():
+    """C compilers take a tenth of a second for a loop with a sine: a hundred of them would be too many."""
+
+    def f(xp, x):
+        return xp.sin(xp.concatenate([x[:, k % 5 :] * k for k in range(100)], axis=1))
+
+    x = np.random.default_rng(0).standard_normal((3, 7))
+    compiled = harp.jit(lambda x: f(hnp, x))
+    np.testing.assert_allclose(compiled(x), f(np, x), rtol=1e-12)
+    stores = [s for kernel in compiled.lower(x)._program.kernels for s in walk(kernel.body) if isinstance(s, Store)]
+    assert len(stores) <= 10
+
+
+def test_what_stays_the_same_is_not_stored():
+    """Of an array that is donated, only the part that changes is touched."""
+    update = harp.jit(lambda x: x.at[2:4].set(1.0), donate_argnums=0)
+    (kernel,) = update.lower(np.ones((9, 3)))._program.kernels
+    branch = next((s for s in walk(kernel.body) if isinstance(s, If) and s.no is not None), None)
+    stores = [s for s in walk(kernel.body if branch is None else branch.yes) if isinstance(s, Store)]
+    assert len(stores) == 1 and not list(value_loads(stores[0].value))
+    x = hnp.asarray(np.arange(27.0).reshape(9, 3))
+    expected = np.arange(27.0).reshape(9, 3)
+    expected[2:4] = 1
+    np.testing.assert_array_equal(update(x), expected)

@@ -1,0 +1,108 @@
+"""Long chains of operations in segments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp.lower.rewrite import loop_fission
+
+SIZES = [0, 1, 15, 255, 256, 257, 600, 10_000]
+COEFFICIENTS = np.random.default_rng(0).normal(size=60).tolist()
+
+
+def horner(x):
+    total = x * COEFFICIENTS[0] + COEFFICIENTS[1]
+    for coefficient in COEFFICIENTS[2:]:
+        total = total * x + coefficient
+    return total
+
+
+def two(x, v):
+    """Two chains, two results, and a mask from the start that is used at the end."""
+    far, p = x > 0.5, horner(x)
+    return hnp.where(far, p, v), horner(v) + p
+
+
+def numpy_two(x, v):
+    p = horner(x)
+    return np.where(x > 0.5, p, v), horner(v) + p
+
+
+def is_cut(function, *arguments) -> bool:
+    return "kept0" in harp.jit(function).lower(*arguments).loops
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_chain_at_all_sizes(dtype):
+    f = harp.jit(horner)
+    for n in SIZES:
+        x = np.random.default_rng(n).uniform(-1, 1, n).astype(dtype)
+        expected = horner(x.astype(np.float64))
+        np.testing.assert_allclose(np.asarray(f(x)), expected, rtol=0, atol=1e-4 if dtype == np.float32 else 1e-12)
+    assert f.compilations == 1 and is_cut(horner, np.ones(3, dtype))
+
+
+def test_several_chains_and_results():
+    f = harp.jit(two)
+    for n in SIZES:
+        x, v = np.random.default_rng(n).uniform(-1, 1, (2, n))
+        for got, expected in zip(f(x, v), numpy_two(x, v), strict=True):
+            np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-12, atol=1e-14)
+    assert is_cut(two, np.ones(3), np.ones(3))
+
+
+def test_integers_wrap_and_the_position_counts():
+    def scramble(x):
+        x = x + hnp.arange(x.shape[0], dtype=np.uint32)
+        for k in range(40):
+            x = (x ^ (x << 5)) * np.uint32(2654435761 + k)
+        return x
+
+    f = harp.jit(scramble)
+    for n in SIZES:
+        x = np.random.default_rng(n).integers(0, 2**32, n, dtype=np.uint32)
+        y = x + np.arange(n, dtype=np.uint32)
+        for k in range(40):
+            y = (y ^ (y << np.uint32(5))) * np.uint32(2654435761 + k)
+        np.testing.assert_array_equal(np.asarray(f(x)), y)
+    assert is_cut(scramble, np.ones(3, np.uint32))
+
+
+def test_an_element_has_the_same_bits_everywhere():
+    f = harp.jit(horner)
+    x = np.random.default_rng(3).uniform(-1, 1, 5000)
+    whole = np.asarray(f(x))
+    for start, stop in ((0, 1), (255, 258), (100, 700), (4000, 5000)):
+        np.testing.assert_array_equal(np.asarray(f(x[start:stop])), whole[start:stop])
+    for threads in (1, 2, 5):
+        np.testing.assert_array_equal(np.asarray(harp.jit(horner, threads=threads)(x)), whole)
+
+
+def test_donated_memory_is_read_before_it_is_written():
+    f = harp.jit(two, donate_argnums=(0, 1))
+    x, v = np.random.default_rng(5).uniform(-1, 1, (2, 1000))
+    expected = numpy_two(x, v)
+    for got, want in zip(f(hnp.array(x), hnp.array(v)), expected, strict=True):
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-12, atol=1e-14)
+
+
+def test_rows_and_views():
+    f = harp.jit(lambda x: horner(x[::2, ::-1].T))
+    for shape in ((0, 3), (1, 1), (7, 300), (600, 4)):
+        x = np.random.default_rng(1).uniform(-1, 1, shape)
+        np.testing.assert_allclose(np.asarray(f(x)), horner(x[::2, ::-1].T), rtol=0, atol=1e-12)
+
+
+def test_short_and_wide_code_stays_whole():
+    x = np.ones(3)
+    assert not is_cut(lambda x: hnp.exp(x) * x + 1, x)
+    # eight chains that know nothing of each other
+    assert not is_cut(lambda x: sum(horner(x + k) for k in range(8)), x)
+
+
+def test_what_is_kept_is_little(monkeypatch):
+    monkeypatch.setattr(loop_fission, "_KEPT", 0)
+    assert not is_cut(lambda x: horner(x) * 3, np.ones(3))

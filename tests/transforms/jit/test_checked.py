@@ -1,0 +1,154 @@
+"""`harp.jit(f, check=True)`: what users see of an index outside an array, with and without a compiler."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp.backends.options import CompileOptions
+from harp.backends.toolchain import toolchain
+from harp.config import settings
+from harp.errors import AddressError, ArgumentError
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import as_array, emit
+from harp.trace.graph.node import Loop, Put, Scatter, View
+from harp.trace.index.polynomial import of
+from harp.transforms.jit.calls import runner
+from harp.transforms.jit.programs import body, program_for
+
+BACKENDS = ["c", "numpy"]
+
+
+@pytest.fixture
+def backend(request, monkeypatch):
+    if request.param == "numpy":
+        monkeypatch.setenv("HARP_CC", "none")
+        toolchain.reset()
+    yield request.param
+    monkeypatch.undo()
+    toolchain.reset()
+
+
+def shifted(x: Array, by: int) -> Array:
+    """x[i + by] for all i, as a mistake of harp would make it."""
+    n = x._node.shape[0]
+    return emit(View(x._node, (n,), (of(Loop(0, n)) + by,)))
+
+
+def first(x, y):
+    return shifted(x, 1) + y
+
+
+def second(left, right):
+    return shifted(left, 1) + right
+
+
+def nearest(base, places):
+    """Updates of elements of an axis that may have none, of which the nearest one is wanted."""
+    return emit(Scatter(base._node, (places._node,), places.astype(base.dtype)._node, Put.SET, True))
+
+
+@pytest.mark.filterwarnings("ignore:.*no C compiler")
+@pytest.mark.parametrize("backend", BACKENDS, indirect=True)
+class TestFaults:
+    def test_the_error_names_line_array_axis_index_and_size(self, backend):
+        memory = np.arange(9.0)  # what is behind x can be read
+        with pytest.raises(AddressError) as raised:
+            harp.jit(first, check=True)(memory[:5], memory[:5])
+        text = str(raised.value)
+        assert re.match(
+            r"x is read at \[i0 \+ 1\], where axis 0 has 5 elements and the index is 5: a bug in harp", text
+        )
+        line = shifted.__code__.co_firstlineno + 3
+        assert text.endswith(f"at {__file__}:{line}")
+
+    def test_equal_graphs_have_their_own_names(self, backend):
+        for f, name in ((first, "x"), (second, "left"), (first, "x")):
+            with pytest.raises(AddressError, match=f"^{name} is read"):
+                harp.jit(f, check=True)(np.ones(3), np.ones(3))
+
+    def test_stores(self, backend):
+        f = harp.jit(nearest, check=True)
+        assert f(np.ones(2), np.array([5])).tolist() == [1, 5]
+        with pytest.raises(AddressError, match=r"(base|result 0) is stored to .* axis 0 has 0 elements"):
+            f(np.ones(0), np.array([5]))
+
+    def test_after_the_first_calls_too(self, backend):
+        def f(x):
+            n = x._node.shape[0]
+            return emit(View(x._node, (n,), (of(Loop(0, n)) * 2,)))  # inside for one element
+
+        f = harp.jit(f, check=True)
+        for _ in range(3):
+            assert f(np.ones(1)).tolist() == [1]
+            with pytest.raises(AddressError):
+                f(np.ones(2))
+
+    def test_an_argument_that_is_not_as_large_as_the_program_takes_for_granted(self, backend):
+        graph = harp.trace(lambda x, y: x + y, harp.f64["n"], harp.f64["n"])
+        program = program_for(graph, CompileOptions(), (), True)
+        run = runner(body(program, [], (), [False]))
+        with pytest.raises(AddressError, match=r"argument y has the shape \(2,\), and the program was made for \(3,\)"):
+            run([np.ones(3), np.ones(2)], (3,), [])
+
+    def test_programs_of_many_arguments(self, backend):
+        f = harp.jit(lambda *a: sum(a[1:], start=shifted(a[0], 0)), check=True)
+        arrays = [np.full(3, float(k)) for k in range(120)]
+        np.testing.assert_array_equal(f(*arrays), sum(arrays))
+        with pytest.raises(AddressError):
+            harp.jit(lambda *a: sum(a[1:], start=shifted(a[0], 1)), check=True)(*arrays)
+
+
+def test_all_ways_to_compile():
+    def f(x, k, w):
+        return hnp.pad(x, 1)[k:].T @ w, x[::-1]
+
+    x, w = np.arange(12.0).reshape(4, 3), np.ones((5, 2))
+    wanted = [np.pad(x, 1)[1:].T @ w, x[::-1]]
+    declared = (harp.f64["n", "m"], None, harp.f64["r", 2])
+    for options in ({}, {"donate_argnums": 0}, {"threads": 2}, {"signature": declared}):
+        found = harp.jit(f, static_argnums=1, check=True, **options)(hnp.asarray(x), 1, w)
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(np.asarray(a), b)
+
+
+def test_captured_arrays_are_checked():
+    weights = np.arange(4.0)
+    with pytest.raises(AddressError, match=r"^a captured array is read"):
+        harp.jit(lambda x: x + shifted(as_array(weights), 2), check=True)(np.ones(4))
+
+
+def test_checked_loops_are_shown_and_others_have_none():
+    for check in (True, False):
+        stages = harp.jit(lambda x: x[1:], check=check).lower(np.ones(3))
+        assert ("fault" in stages.loops) is check
+        assert ("out1" in stages.source) is check
+
+
+def test_checked_and_unchecked_are_two_programs():
+    f = lambda x: x[2:] * 2
+    for check in (True, False, True):
+        np.testing.assert_array_equal(harp.jit(f, check=check)(np.arange(5.0)), [4, 6, 8])
+    unchecked = harp.jit(lambda x: shifted(x, 0)[1:], check=False)
+    assert unchecked(np.arange(3.0)).tolist() == [1, 2]
+
+
+def test_the_setting_is_the_default(monkeypatch):
+    x = np.ones(3)
+    for setting, check, expected in (
+        (True, None, True),
+        (True, False, False),
+        (False, True, True),
+        (False, None, False),
+    ):
+        monkeypatch.setattr(settings, "check", setting)
+        assert ("fault" in harp.jit(lambda x: x[1:], check=check).lower(x).loops) is expected
+
+
+def test_only_yes_or_no():
+    with pytest.raises(ArgumentError, match="check is True, False or None, not 1"):
+        harp.jit(lambda x: x, check=1)
