@@ -14,7 +14,7 @@ rows of b. What stands round the loads of an operand is computed here, into memo
 
 An operand is any value without the other operand's loops. Every element is one chain of fused multiply-adds in the
 order of k, so no block size and no size of the arrays changes its bits. Method: Goto and van de Geijn, "Anatomy of
-high-performance matrix multiplication", 2008, without its blocks of rows.
+high-performance matrix multiplication", 2008, without packing its left factor.
 """
 
 from __future__ import annotations

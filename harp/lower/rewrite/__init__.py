@@ -1,5 +1,5 @@
-"""A loop nest comes in; a nest that computes the same in the same order goes out, with other loops.
+"""A loop nest comes in; a nest with other loops goes out, in which each element is accumulated in the same order.
 
-Each file is one transformation; reductions have a folder of their own.
+Files are transformations, and what they are made of; reductions have a folder of their own.
 Read `schedule_primitives.py` first.
 """

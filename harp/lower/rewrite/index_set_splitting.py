@@ -15,8 +15,8 @@ a branch keeps the loop as it was for sizes that have another one:
 
 Where the boxes would be too much code, a loop has three segments: the largest one, and what is before and behind it,
 where conditions stay; if that is still too much, loops inside of those stay whole. A condition that also depends on
-loops inside, as in a sum over a window of a padded array, is known where it holds for all of these. Products of panels
-have boxes of their own, and loops that carry a variable stay whole. Of what is more than one statement, as a row that
+loops inside, as in a sum over a window of a padded array, is known where it holds for all of these. Sums of products
+and loops that carry a variable are left alone. Of what is more than one statement, as a row that
 also fills registers, one loop is cut, the iterations of which stay in order.
 """
 

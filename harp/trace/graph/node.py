@@ -2,8 +2,8 @@
 
     node = Input(uid, name, shape, dtype)                 a parameter; unique to its trace
          | Constant(captured)                             an array that the function closed over, copied
-         | MapReduce(domain, inputs, expr, reduce, axes)  evaluate `expr` at every index of the domain over inputs of
-                                                          exactly that shape, then reduce `axes`, if `reduce` is given
+         | MapReduce(domain, operands, expr, reduce, axes)    evaluate `expr` at every index of the domain over operands
+                                                          of exactly that shape; reduce `axes`, if `reduce` is given
          | View(src, shape, index, conditions, fill)      no arithmetic: output position i0, i1, ... reads
                                                           src[index] where all conditions are >= 0, else `fill`
          | Gather(src, indices, fill)                     index by data: position (k..., j...) reads
