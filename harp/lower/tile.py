@@ -37,8 +37,8 @@ from harp.lower.reductions.outer_vectorisation import outer_vectorised
 from harp.lower.reductions.small_matrices import small_matrices, small_products
 from harp.lower.rewrite.coalesce import coalesce, without_indirect
 from harp.lower.rewrite.loop_fission import fissioned
+from harp.lower.rewrite.loop_primitives import peel
 from harp.lower.rewrite.packed_rows import packed_rows
-from harp.lower.rewrite.schedule_primitives import peel
 from harp.lower.rewrite.strip_mining import Context, strips
 from harp.lower.rewrite.transpose_tiling import transpose_tiles
 from harp.lower.target import Target

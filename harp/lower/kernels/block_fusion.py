@@ -19,7 +19,7 @@ from harp.lower.loopir.effects import indices
 from harp.lower.loopir.loops import Alloc, Buffer, For, Kernel, LoopKind, Nest, Space, Stmt, Store, offset, walk
 from harp.lower.loopir.nests import Numbers, is_plain, is_straight, nest, reads, renamed, sequence
 from harp.lower.rewrite.coalesce import coalesced
-from harp.lower.rewrite.schedule_primitives import contract, split
+from harp.lower.rewrite.loop_primitives import shrink, split
 from harp.lower.schedule.build import Built
 from harp.lower.schedule.row_kernels import rows_in
 from harp.trace.index.polynomial import Index, Loop, as_index, indirect_in, of
@@ -132,7 +132,7 @@ def _block(run: Sequence[_Member] | Sequence[Kernel], own: Sequence[Buffer]) -> 
     parts: list[Stmt] = []
     for member in members:
         head, lane = numbers.loop(blocks.length)
-        body = contract(renamed(member.body, {member.loop: blocks.start + lane}), tiles, partial(_at, lane))
+        body = shrink(renamed(member.body, {member.loop: blocks.start + lane}), tiles, partial(_at, lane))
         parts.append(nest(head, body))
     whole = sequence(parts)
     for tile in tiles.values():

@@ -26,7 +26,7 @@ from harp.lower.loopir.loops import MEMORY, Alloc, Buffer, Kernel, LoopKind, Spa
 from harp.lower.loopir.nests import Numbers, accumulations, is_plain, nest, reads, sequence, with_loops
 from harp.lower.loopir.products import Match, match
 from harp.lower.rewrite.digits import over_digits
-from harp.lower.rewrite.schedule_primitives import contract, split
+from harp.lower.rewrite.loop_primitives import shrink, split
 from harp.lower.schedule.build import Built
 from harp.trace.index.polynomial import Atom, Index, Loop, as_index, indirect_in, product
 
@@ -217,7 +217,7 @@ def _fused(members: Sequence[_Member], inside: Set[Buffer]) -> Kernel:
         head, r = numbers.loop(blocks.length)
         places: dict[Atom, Index] = dict(zip(member.rows, [*(p for _, p in loops), blocks.start + r], strict=True))
         rest = [h for h in member.form.heads if h.loop not in member.rows]
-        body = contract(nest(rest, member.form.body), copies, partial(_in_block, depth, r))
+        body = shrink(nest(rest, member.form.body), copies, partial(_in_block, depth, r))
         parts.append(nest(head, with_loops(numbers, body, places)))
         variables += [(v, with_loops(numbers, fill, {})) for v, fill in member.form.variables]
     result = sequence(parts)

@@ -30,7 +30,7 @@ from harp.lower.loopir.nests import Renaming, Tile, distribute, nest, sequence
 from harp.lower.loopir.products import Match, Product, is_direct, match, moves_by_one
 from harp.lower.rewrite.coalesce import coalesced
 from harp.lower.rewrite.digits import over_digits
-from harp.lower.rewrite.schedule_primitives import specialise, split
+from harp.lower.rewrite.loop_primitives import specialise, split
 from harp.lower.rewrite.strip_mining import Context, flat, strips
 from harp.trace.index.division import Substitution, maximum
 from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, as_index, of

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from harp.lower.cost_model import mentioned
 from harp.lower.loopir.loops import For, LoopKind, Nest, Space, Stmt, Store
 from harp.lower.loopir.nests import nest, renamed
-from harp.lower.rewrite.schedule_primitives import split
+from harp.lower.rewrite.loop_primitives import split
 from harp.lower.rewrite.strip_mining import Context
 from harp.trace.index.polynomial import of
 from harp.trace.scalar.expr import Apply, Const, Position

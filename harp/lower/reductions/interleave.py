@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from harp.lower.loopir.loops import Alloc, For, Nest, Seq, Stmt, Store, walk
 from harp.lower.loopir.nests import Tile, distribute, is_ordered, loads, nest, renamed, score, sequence
-from harp.lower.rewrite.schedule_primitives import peel
+from harp.lower.rewrite.loop_primitives import peel
 from harp.lower.rewrite.strip_mining import Context, strips
 from harp.trace.index.polynomial import ZERO
 

@@ -49,7 +49,7 @@ from harp.lower.loopir.nests import (
 from harp.lower.loopir.products import is_contraction
 from harp.lower.reductions.scan import cut_scan
 from harp.lower.rewrite.coalesce import coalesced
-from harp.lower.rewrite.schedule_primitives import specialise
+from harp.lower.rewrite.loop_primitives import specialise
 from harp.trace.index.division import Substitution, floordiv
 from harp.trace.index.polynomial import Index, Loop, of
 from harp.trace.index.polynomial import product as product_of

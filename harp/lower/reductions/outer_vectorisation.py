@@ -14,7 +14,7 @@ from __future__ import annotations
 from harp.lower.cost_model import mentioned
 from harp.lower.loopir.loops import For, LoopKind, Nest, Stmt, walk
 from harp.lower.loopir.nests import accumulations, loads, nest, score
-from harp.lower.rewrite.schedule_primitives import specialise
+from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.rewrite.strip_mining import Context, strips
 
 # The longest rows that are short, in elements.

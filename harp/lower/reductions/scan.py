@@ -24,7 +24,7 @@ from harp.lower.loopir.effects import value_loads
 from harp.lower.loopir.loops import MEMORY, Alloc, Buffer, For, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import Numbers, Renaming, loads, nest, rebuilt, score, sequence, start, stride
 from harp.lower.reductions.interleave import ROWS
-from harp.lower.rewrite.schedule_primitives import specialise
+from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.schedule.build import holds
 from harp.trace.index.division import Substitution, floordiv
 from harp.trace.index.polynomial import Index, Loop, of

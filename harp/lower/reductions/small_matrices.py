@@ -15,7 +15,7 @@ from harp.lower.cost_model import mentioned, weigh
 from harp.lower.loopir.loops import For, LoopKind, Nest, Stmt, Store, walk
 from harp.lower.loopir.nests import Tile, accumulations, distribute, is_straight, nest, rebuilt, renamed
 from harp.lower.loopir.products import moving
-from harp.lower.rewrite.schedule_primitives import specialise
+from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.rewrite.strip_mining import Context
 from harp.trace.index.polynomial import Atom, Index, Loop, as_index, of
 from harp.trace.scalar.expr import Apply

@@ -17,7 +17,7 @@ import attrs
 from harp.lower.loopir.loops import Alloc, Buffer, For, Kernel, Load, Seq, Space, Stmt, Store
 from harp.lower.loopir.nests import Numbers, Renaming, accumulation, loads, nest, score, sequence, start
 from harp.lower.rewrite.coalesce import coalesced
-from harp.lower.rewrite.schedule_primitives import split
+from harp.lower.rewrite.loop_primitives import split
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ZERO
 from harp.trace.scalar.ops import Reduce

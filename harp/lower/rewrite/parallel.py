@@ -15,7 +15,7 @@ from harp.lower.loopir.dependence import check_parallel
 from harp.lower.loopir.loops import Alloc, For, If, Kernel, LoopKind, Nest, Row, Seq, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import Numbers, nest, rebuilt, renamed
 from harp.lower.rewrite.hoisting import hoisted
-from harp.lower.rewrite.schedule_primitives import split
+from harp.lower.rewrite.loop_primitives import split
 from harp.trace.index.polynomial import Loop, indirect_in, value_atoms
 
 # Elements of a vector loop that one thread takes at a time: a few microseconds of work.

@@ -9,7 +9,7 @@ import attrs
 
 from harp.lower.loopir.loops import Digits, For, Head, LoopKind, Stmt
 from harp.lower.loopir.nests import Numbers, Tile, distribute, nest, renamed
-from harp.lower.rewrite.schedule_primitives import split
+from harp.lower.rewrite.loop_primitives import split
 from harp.lower.target import Target
 from harp.trace.index.polynomial import Loop
 from harp.trace.index.polynomial import product as product_of

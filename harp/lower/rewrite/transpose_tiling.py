@@ -17,7 +17,7 @@ import attrs
 from harp.lower.cost_model import mentioned, weigh
 from harp.lower.loopir.loops import Alloc, Buffer, For, Load, LoopKind, Nest, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import Numbers, Renaming, is_straight, loads, makes_index_arrays, nest, sequence, stride
-from harp.lower.rewrite.schedule_primitives import specialise, split, stage
+from harp.lower.rewrite.loop_primitives import specialise, split, stage
 from harp.lower.rewrite.strip_mining import Context, flat
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE, Index, Loop, as_index, split_linear

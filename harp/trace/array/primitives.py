@@ -328,6 +328,7 @@ def fold(
     ordered = tuple(sorted(axes))
     if ordered and array._value is not None and current() is None:
         expr = build(Operand(array.kind, 0))
+        result_dtype(reduce.value, (expr.dtype, expr.dtype))  # as a node would ask
         result = None if expr.positional else eager.reduction(expr, array._value, reduce, ordered, keepdims)
         if result is not None:
             return from_numpy(result, array.weak)

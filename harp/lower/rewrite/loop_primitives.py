@@ -5,7 +5,7 @@
                                        for r < n % size: s(n//size*size + r)
     specialise  s                  ->  if conditions: fast, else: s
     stage       s(x[...])          ->  copy = x[...]; s(copy)
-    contract    x[i, j] = v; s(x)  ->  part[j] = v; s(part)
+    shrink      x[i, j] = v; s(x)  ->  part[j] = v; s(part)
     privatise   for l { acc; s }   ->  acc[l]; the parts of s, each with a loop over l    (`nests.distribute`)
     coalesce    for i, j: s(i, j)  ->  for f: s(f//n, f % n)                              (`coalesce`)
 
@@ -83,7 +83,7 @@ def stage(s: Stmt, copies: Mapping[Load, Load]) -> Stmt:
     return statement(s)
 
 
-def contract(s: Stmt, parts: Mapping[Buffer, Buffer], place: Callable[[tuple[Index, ...]], tuple[Index, ...]]) -> Stmt:
+def shrink(s: Stmt, parts: Mapping[Buffer, Buffer], place: Callable[[tuple[Index, ...]], tuple[Index, ...]]) -> Stmt:
     """The statement with parts in place of these arrays, whose elements are at other places there."""
 
     def leaf(e: Expr) -> Expr:
