@@ -19,6 +19,7 @@ from harp.lower.loopir.nests import (
     accumulation,
     accumulations,
     distribute,
+    is_even,
     is_ordered,
     is_plain,
     is_straight,
@@ -124,9 +125,14 @@ def columns(context: Context, s: Stmt) -> Stmt | None:
     found = list(accumulations(s.body))
     accesses = [load for _, store in found for load in loads(store.value)]
     *outer, last = [h for h in s.heads if isinstance(h, For)]
-    if not found or score(accesses, last.loop) <= 0 or _has_memory(s.body):
+    if not found or score(accesses, last.loop) <= 0 or _has_memory(s.body) or not is_even(s.body, last.loop):
         return None
-    if outer and _reused(accesses, last.loop, outer[-1].loop) and _small(s.body, [store for _, store in found]):
+    if (
+        outer
+        and is_even(s.body, outer[-1].loop)
+        and _reused(accesses, last.loop, outer[-1].loop)
+        and _small(s.body, [store for _, store in found])
+    ):
         return nest(outer[:-1], _blocks(context, s.body, outer[-1].loop, last.loop, found[0][1], len(found)))
     narrow, many = strips(context, s.body, last.loop), last.loop.extent - _WIDE * context.target.cores
     if outer or nonnegative(-many - 1) or not _small(s.body, []):

@@ -198,6 +198,14 @@ def is_unrolled(s: Stmt) -> bool:
     return isinstance(s, Nest) and any(isinstance(h, For) and h.kind is LoopKind.UNROLL for h in s.heads)
 
 
+def is_even(s: Stmt, *loops: Loop) -> bool:
+    """Whether the loops and branches inside it do not depend on these loops, which may then go inside of them."""
+    inside = list(walk(s))
+    asked = [p for part in inside if isinstance(part, If) for p in part.conditions]
+    asked += [h.loop.extent for part in inside if isinstance(part, Nest) for h in part.heads if isinstance(h, For)]
+    return not any(loop in mentioned(p) for p in asked for loop in loops)
+
+
 def is_straight(s: Stmt) -> bool:
     """Whether there are no loops and branches in it, and each buffer is stored to once."""
     inside = list(walk(s))

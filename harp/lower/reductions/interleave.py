@@ -9,7 +9,7 @@ the last one, else a vector of columns.
 from __future__ import annotations
 
 from harp.lower.loopir.loops import Alloc, For, Nest, Seq, Stmt, Store, walk
-from harp.lower.loopir.nests import Tile, distribute, is_ordered, loads, nest, renamed, score, sequence
+from harp.lower.loopir.nests import Tile, distribute, is_even, is_ordered, loads, nest, renamed, score, sequence
 from harp.lower.rewrite.loop_primitives import peel
 from harp.lower.rewrite.strip_mining import Context, strips
 from harp.trace.index.polynomial import ZERO
@@ -29,6 +29,8 @@ def interleaved(context: Context, s: Stmt) -> Stmt | None:
     if not isinstance(s, Nest) or not is_running(s.body):
         return None
     *outer, row = [h for h in s.heads if isinstance(h, For)]
+    if not is_even(s.body, row.loop):
+        return None
     stores = [part for part in walk(s.body) if isinstance(part, Store)]
     accesses = [load for store in stores for load in loads(store.value)]
     if score(accesses, row.loop) > 0:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from harp.lower.cost_model import mentioned, weigh
 from harp.lower.loopir.loops import For, LoopKind, Nest, Stmt, Store, walk
-from harp.lower.loopir.nests import Tile, accumulations, distribute, is_straight, nest, rebuilt, renamed
+from harp.lower.loopir.nests import Tile, accumulations, distribute, is_ordered, is_straight, nest, rebuilt, renamed
 from harp.lower.loopir.products import moving
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.rewrite.strip_mining import Context
@@ -35,13 +35,14 @@ def small_products(context: Context, s: Stmt) -> Stmt | None:
         return None
     heads = [h for h in s.heads if isinstance(h, For)]
     found = list(accumulations(s.body))
-    loops = [*(h.loop for h in heads[1:]), *(h.loop for own, _ in found for h in own)]
+    inside = (h for part in walk(s.body) if isinstance(part, Nest) for h in part.heads if isinstance(h, For))
+    loops = [*(h.loop for h in heads[1:]), *(h.loop for h in inside)]  # a version writes out all of them
     batch = heads[0].loop
     statements = sum(isinstance(part, Store) for part in walk(s.body))
     fits = statements <= _STATEMENTS and len(heads) - 1 + max((len(own) for own, _ in found), default=0) <= _LOOPS
     if not found or not fits or not all(_is_of_batch(store, batch) for _, store in found):
         return None
-    if any(mentioned(loop.extent) for loop in loops):
+    if any(mentioned(loop.extent) for loop in loops) or any(map(is_ordered, walk(s.body))):
         return None
     return _versions(heads, s, [loop.extent for loop in loops], _SIZES)
 

@@ -31,7 +31,7 @@ from harp.trace.graph.row_functions import ROWS, RowOp
 from harp.trace.graph.view import view
 from harp.trace.index.polynomial import Shape, loops_in
 from harp.trace.scalar.dtypes import DType
-from harp.trace.scalar.expr import Expr, Operand, apply, cast, const, select
+from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, select
 from harp.trace.scalar.ops import Op, Reduce
 from harp.trace.source_locations import Site
 from harp.transforms.autodiff.cumulative_rules import cumulative_adjoint, product_of_others
@@ -146,10 +146,12 @@ def _spread(node: Node, domain: Shape, axes: Sequence[int]) -> Node:
 def _send_back(node: MapReduce, active: Active, extra: Sequence[Node], seed: Expr) -> Cotangents:
     """Pull `seed`, an expression over the node's operands and the extra ones behind them, back through its `expr`.
 
-    Where the derivative has the value of the node in it, as that of exp has, it is read and not computed again.
+    Where the derivative has the value of the node in it, as that of exp has, it is read and not computed again. Not so
+    that of hypot: of its second derivatives, terms that cancel are added within one expression.
     """
     operands = (*node.operands, *extra)
-    own = Operand(node.dtype, len(operands)) if node.reduce is None else None
+    alone = isinstance(node.expr, Apply) and node.expr.op is Op.HYPOT
+    own = Operand(node.dtype, len(operands)) if node.reduce is None and not alone else None
     parts = pullback(node.expr, seed, _active_slots(node, active), own)
     return [(node.operands[slot], elementwise(node.domain, (*operands, node), e)) for slot, e in parts.items()]
 

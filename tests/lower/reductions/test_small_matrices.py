@@ -77,3 +77,21 @@ def test_matrices_of_one_element_have_a_version():
     text = COMPILED["matrices"].lower(x, y).loops
     assert "for unroll i1 < 1:" in text
     np.testing.assert_array_equal(np.asarray(COMPILED["matrices"](x, y)), x * y)
+
+
+ROWS_BESIDE = {
+    "scaled rows": lambda xp, x, y: y / (1e-3 + xp.sum(x * x, axis=-1, keepdims=True)),
+    "running sums": lambda xp, x, y: xp.cumsum(x @ y, axis=-1),
+    "sums beside a product": lambda xp, x, y: xp.sum(x * x, axis=-1, keepdims=True) + x @ y,
+}
+
+
+@pytest.mark.parametrize("name", ROWS_BESIDE)
+@pytest.mark.parametrize("size", [2, 3, 8])
+@pytest.mark.parametrize("columns", [1, 2, 9])
+def test_other_loops_have_lengths_of_their_own(name, size, columns):
+    """A version for n x n writes out all loops, so all of them have to be that long."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(50, size, size)), rng.normal(size=(50, size, columns))
+    found = harp.jit(lambda x, y: ROWS_BESIDE[name](hnp, x, y))(x, y)
+    np.testing.assert_allclose(np.asarray(found), ROWS_BESIDE[name](np, x, y), rtol=1e-10, atol=1e-12)

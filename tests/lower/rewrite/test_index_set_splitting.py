@@ -240,3 +240,20 @@ def test_what_stays_the_same_is_not_stored():
     expected = np.arange(27.0).reshape(9, 3)
     expected[2:4] = 1
     np.testing.assert_array_equal(update(x), expected)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "max"])
+@pytest.mark.parametrize("steps", [(4, 2), (3, 2), (2, 4), (8, 4, 2)])
+def test_reductions_over_updates_with_steps(reduce, steps):
+    """How far a loop inside runs depends on the outer one, which then cannot go inside of it."""
+
+    def updated(xp, put, x):
+        for step in steps:
+            x = put(x, np.s_[..., ::step], -2 * x[..., ::step])
+        return getattr(xp, reduce)(x, axis=0), getattr(xp, reduce)(x)
+
+    compiled = harp.jit(lambda x: updated(hnp, lambda a, key, v: a.at[key].set(v), x))
+    for shape in ((1,), (5,), (9,), (17,), (4, 9), (9, 4)):
+        x = np.random.default_rng(0).normal(size=shape)
+        for found, expected in zip(compiled(x), updated(np, put, x), strict=True):
+            np.testing.assert_allclose(np.asarray(found), expected)

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import harp
+import harp.numpy as hnp
 from harp.errors import MissingRuleError
 from harp.trace.scalar.dtypes import f32, f64, i32
 from harp.trace.scalar.expr import Apply, Operand, apply, cast, const, evaluate, select, walk
@@ -343,3 +345,13 @@ _generic = st.tuples(*(st.integers(-40, 40).map(lambda n, c=c: (n + c) / 30) for
 def test_random_expressions(e, xs):
     expected = differences(lambda *at: value(e, *at), xs)
     npt.assert_allclose(gradient(e, *xs), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_second_derivatives_of_hypot_far_from_the_diagonal():
+    """Terms that cancel are added within one expression: (y*y - x*y)/r**3 where x is far larger than y."""
+    first = harp.grad(lambda a, b: hnp.sum(hnp.hypot(a, b)), argnums=(0, 1))
+    second = harp.jit(harp.grad(lambda a, b: sum(hnp.sum(part) for part in first(a, b))))
+    x, y = np.array([39765222.26, 1e6, 3.0]), np.array([1.9448e-09, 1e-7, 4.0])
+    wide_x, wide_y = x.astype(np.longdouble), y.astype(np.longdouble)
+    exact = (wide_y * wide_y - wide_x * wide_y) / np.hypot(wide_x, wide_y) ** 3
+    np.testing.assert_allclose(np.asarray(second(x, y)), exact.astype(float), rtol=1e-6)
