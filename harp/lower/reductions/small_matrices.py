@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harp.lower.cost_model import mentioned, weigh
-from harp.lower.loopir.loops import For, LoopKind, Nest, Stmt, Store, walk
+from harp.lower.loopir.loops import For, LoopKind, Nest, Stmt, Store, parts, walk
 from harp.lower.loopir.nests import Tile, accumulations, distribute, is_ordered, is_straight, nest, rebuilt, renamed
 from harp.lower.loopir.products import moving
 from harp.lower.rewrite.loop_primitives import specialise
@@ -39,12 +39,18 @@ def small_products(context: Context, s: Stmt) -> Stmt | None:
     loops = [*(h.loop for h in heads[1:]), *(h.loop for h in inside)]  # a version writes out all of them
     batch = heads[0].loop
     statements = sum(isinstance(part, Store) for part in walk(s.body))
-    fits = statements <= _STATEMENTS and len(heads) - 1 + max((len(own) for own, _ in found), default=0) <= _LOOPS
+    fits = statements <= _STATEMENTS and _depth(s) - 1 <= _LOOPS
     if not found or not fits or not all(_is_of_batch(store, batch) for _, store in found):
         return None
     if any(mentioned(loop.extent) for loop in loops) or any(map(is_ordered, walk(s.body))):
         return None
     return _versions(heads, s, [loop.extent for loop in loops], _SIZES)
+
+
+def _depth(s: Stmt) -> int:
+    """How many loops stand in each other."""
+    own = len(s.heads) if isinstance(s, Nest) else 0
+    return own + max(map(_depth, parts(s)), default=0)
 
 
 def _versions(heads: Sequence[For], s: Nest, extents: Sequence[Index], sizes: Sequence[int]) -> Stmt | None:

@@ -95,3 +95,23 @@ def test_other_loops_have_lengths_of_their_own(name, size, columns):
     x, y = rng.normal(size=(50, size, size)), rng.normal(size=(50, size, columns))
     found = harp.jit(lambda x, y: ROWS_BESIDE[name](hnp, x, y))(x, y)
     np.testing.assert_allclose(np.asarray(found), ROWS_BESIDE[name](np, x, y), rtol=1e-10, atol=1e-12)
+
+
+def test_deep_nests_have_no_versions():
+    """Two products that share the batch only: 8 to the power of 5 statements would be written out."""
+    h = lambda x: hnp.swapaxes(x.reshape(*x.shape[:-1], 2, x.shape[-1] // 2), -2, -3)
+
+    def mixed(q, k, v):
+        o = (h(q) @ hnp.swapaxes(h(k), -1, -2)) @ h(v)
+        return hnp.sum(o * o)
+
+    gradient = harp.jit(harp.grad(mixed, argnums=(0, 1, 2)))
+    shapes = ((2, 3, 7, 6), (2, 3, 5, 6), (2, 3, 5, 4))
+    text = gradient.lower(*(np.ones(shape) for shape in shapes)).loops
+    depths = [0]
+    for line in text.splitlines():
+        indent = len(line) - len(line.lstrip())
+        depths = [d for d in depths if d < indent]
+        if "for unroll" in line:
+            depths.append(indent)
+        assert len(depths) <= 4, line
