@@ -37,8 +37,9 @@ class Blocks(NamedTuple):
 
 
 def split(numbers: Numbers, extent: Index, size: int, kind: LoopKind = LoopKind.SERIAL) -> Blocks:
-    """A loop in blocks of this size, the last of which may be shorter. What is certain to fit is one block."""
-    if nonnegative(size - extent):
+    """A loop in blocks of this size, the last of which may be shorter. What is certain to fit, and to be there, is one
+    block: of no elements there is none, for what is done once for a block may read them."""
+    if nonnegative(size - extent) and nonnegative(extent - 1):
         return Blocks((), ZERO, ZERO, extent)
     heads, block = numbers.loop(ceildiv(extent, size), kind)
     start = block * size

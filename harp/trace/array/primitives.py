@@ -326,15 +326,14 @@ def fold(
 ) -> Array:
     """A map of one array, reduced at once over the axes; over no elements it is the reduction's identity."""
     ordered = tuple(sorted(axes))
+    expr = build(Operand(array.kind, 0))
+    result_dtype(reduce.value, (expr.dtype, expr.dtype))
     if ordered and array._value is not None and current() is None:
-        expr = build(Operand(array.kind, 0))
-        result_dtype(reduce.value, (expr.dtype, expr.dtype))  # as a node would ask
         result = None if expr.positional else eager.reduction(expr, array._value, reduce, ordered, keepdims)
         if result is not None:
             return from_numpy(result, array.weak)
     node = node_of(array)
     shape = tuple(map(resolve, node.shape))
-    expr = build(Operand(node.dtype, 0))
     if not ordered and isinstance(expr, Operand):
         return emit(node, array.weak)
     reduced: Node = MapReduce(shape, (node,), expr, reduce if ordered else None, ordered)

@@ -7,7 +7,11 @@ import pytest
 
 import harp
 import harp.numpy as hnp
+from harp.lower.pipeline import lower
 from harp.lower.rewrite.packed_rows import NARROW
+from harp.lower.target import Target
+from harp.lower.verify.differential_check import check_program
+from harp.trace.sizes.signature import canonical
 
 SHAPES = [(0, 4), (1, 1), (5, 0), (7, 1), (63, 3), (64, 2), (65, 4), (511, 8), (512, 5), (513, 7), (600, 9), (1100, 4)]
 
@@ -99,3 +103,14 @@ def test_rows_that_the_loop_chooses(d):
         rng = np.random.default_rng(n)
         x, i, w = rng.random((n, d)), rng.integers(0, n, (n, d)), rng.random(d)
         np.testing.assert_array_equal(np.asarray(f(x, i, w)), np.take_along_axis(x, i, 0) * w)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 4, 5])
+def test_of_no_rows_nothing_is_laid_out(rows):
+    """One row is left over, or none: then there is no element to read for it."""
+    gradient = harp.grad(lambda x: hnp.sum(x[::2] * hnp.sin(x[::2])))
+    x = np.random.default_rng(0).normal(size=(rows, 3))
+    expected = np.zeros_like(x)
+    expected[::2] = np.sin(x[::2]) + x[::2] * np.cos(x[::2])
+    np.testing.assert_allclose(np.asarray(harp.jit(gradient)(x)), expected)
+    check_program(canonical(harp.trace(gradient, x)), lower(canonical(harp.trace(gradient, x)), Target()).program)
