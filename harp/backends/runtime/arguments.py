@@ -22,6 +22,7 @@ from harp.config import log
 
 _READ = "int(*)(void *, int64_t, void *, void *, void **, int64_t *)"
 _HOLDING_THE_LOCK = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_int64, *[ctypes.c_void_p] * 4)
+_ADDRESS = type_of("uintptr_t")
 _WORD = np.dtype(np.intp).itemsize
 
 
@@ -53,7 +54,7 @@ class Reader(NamedTuple):
 
 def address(memory: object) -> int:
     """Of what cffi has made."""
-    return int(_cffi_backend.cast(type_of("uintptr_t"), memory))
+    return int(_cffi_backend.cast(_ADDRESS, memory))
 
 
 def room_for_pointers(count: int) -> Callable[[], object]:

@@ -15,13 +15,13 @@ from functools import partial
 import attrs
 
 from harp.lower.cost_model import code_size
-from harp.lower.loopir.effects import indices
-from harp.lower.loopir.loops import Alloc, Buffer, For, Kernel, LoopKind, Nest, Space, Stmt, Store, offset, walk
+from harp.lower.kernels.fuse import joined_name
+from harp.lower.loopir.effects import effects, indices
+from harp.lower.loopir.loops import Alloc, Buffer, For, Kernel, Load, LoopKind, Nest, Space, Stmt, Store, offset, walk
 from harp.lower.loopir.nests import Numbers, is_plain, is_straight, nest, reads, renamed, sequence
 from harp.lower.rewrite.coalesce import coalesced
 from harp.lower.rewrite.loop_primitives import shrink, split
 from harp.lower.schedule.build import Built
-from harp.lower.schedule.row_kernels import rows_in
 from harp.trace.index.polynomial import Index, Loop, as_index, indirect_in, of
 
 # Bytes of the arrays of a block, and elements of each.
@@ -32,53 +32,53 @@ _CODE, _KERNELS = 4000, 64
 
 @attrs.frozen
 class _Member:
-    """A kernel that goes through memory once."""
+    """A kernel that goes through memory once: its number, its loop, what is in it, and how much code that is."""
 
     kernel: Kernel
+    number: int
     loop: Loop
     body: Stmt
-
-    @property
-    def stores(self) -> tuple[Store, ...]:
-        return tuple(s for s in walk(self.body) if isinstance(s, Store) and s.buffer.space is not Space.REG)
-
-    @property
-    def code(self) -> int:
-        return sum(code_size(s.value) for s in walk(self.body) if isinstance(s, Store))
+    stores: tuple[Store, ...]
+    loads: tuple[Load, ...]
+    code: int
 
 
 def in_blocks(built: Built) -> Built:
-    """The kernels, of which those that follow each other over the same positions are one."""
-    kernels: list[Kernel] = []
-    gone: set[Buffer] = set()
-    for run in _runs(built.kernels):
-        own = _own(run, built) if len(run) > 1 else []
+    """The kernels, of which those that follow each other over the same positions are one, where that saves memory."""
+    runs = [run for run in _runs(built.kernels) if len(run) > 1]
+    if not runs:
+        return built
+    users: dict[Buffer, set[int]] = {}
+    for number, kernel in enumerate(built.kernels):
+        for buffer in effects(kernel.body).touched:
+            users.setdefault(buffer, set()).add(number)
+    scratch, kernels = set(built.scratch), dict(enumerate(built.kernels))
+    for run in runs:
+        first, *others = (member.number for member in run)
+        own = [s.buffer for m in run for s in m.stores if s.buffer in scratch and users[s.buffer] <= {first, *others}]
         if own:
-            kernels.append(_block(run, own))
-            gone.update(own)
-        else:
-            kernels += [part.kernel if isinstance(part, _Member) else part for part in run]
-    scratch = tuple(buffer for buffer in built.scratch if buffer not in gone)
-    return attrs.evolve(built, kernels=tuple(kernels), scratch=scratch) if gone else built
+            scratch.difference_update(own)
+            kernels[first] = _block(run, own)
+            for number in others:
+                del kernels[number]
+    left = tuple(buffer for buffer in built.scratch if buffer in scratch)
+    return attrs.evolve(built, kernels=tuple(kernels.values()), scratch=left)
 
 
-def _runs(kernels: Sequence[Kernel]) -> Iterator[list[_Member] | list[Kernel]]:
-    """The kernels in order; those in a list of members can be one."""
+def _runs(kernels: Sequence[Kernel]) -> Iterator[list[_Member]]:
+    """Kernels that follow each other and can be one."""
     run: list[_Member] = []
-    for kernel in kernels:
-        member = _member(kernel)
-        if run and (member is None or not _fits([*run, member])):
+    for number, kernel in enumerate(kernels):
+        member = _member(kernel, number)
+        if member is None or not _fits([*run, member]):
             yield run
             run = []
-        if member is None:
-            yield [kernel]
-        else:
+        if member is not None:
             run.append(member)
-    if run:
-        yield run
+    yield run
 
 
-def _member(kernel: Kernel) -> _Member | None:
+def _member(kernel: Kernel, number: int) -> _Member | None:
     """for i: straight code without places that are data"""
     s = kernel.body
     if not isinstance(s, Nest) or not is_plain(s) or not is_straight(s.body):
@@ -88,7 +88,10 @@ def _member(kernel: Kernel) -> _Member | None:
     data = any(indirect_in(p) for part in walk(body) for p in indices(part))
     if len(heads) > 1 or kind is not LoopKind.SERIAL or loop.extent.constant is not None or data:
         return None
-    return _Member(kernel, loop, body)
+    stores = [part for part in walk(body) if isinstance(part, Store)]
+    outside = tuple(store for store in stores if store.buffer.space is not Space.REG)
+    code = sum(code_size(store.value) for store in stores)
+    return _Member(kernel, number, loop, body, outside, tuple(reads(body)), code)
 
 
 def _fits(run: Sequence[_Member]) -> bool:
@@ -100,28 +103,13 @@ def _fits(run: Sequence[_Member]) -> bool:
     if len(set(stored)) < len(stored):
         return False
     places = [(m, store.buffer, store.index) for m in run for store in m.stores]
-    places += [(m, load.buffer, load.index) for m in run for load in reads(m.body) if load.buffer in stored]
-    asked = any(load.conditions for m in run for load in reads(m.body) if load.buffer in stored)
+    places += [(m, load.buffer, load.index) for m in run for load in m.loads if load.buffer in stored]
+    asked = any(load.conditions for m in run for load in m.loads if load.buffer in stored)
     return not asked and all(offset(buffer, index) is of(m.loop) for m, buffer, index in places)
 
 
-def _own(run: Sequence[_Member] | Sequence[Kernel], built: Built) -> list[Buffer]:
-    """The scratch buffers that no other kernel uses."""
-    inside = {part.kernel for part in run if isinstance(part, _Member)}
-    stored = {store.buffer for part in run if isinstance(part, _Member) for store in part.stores}
-    outside = {buffer for kernel in built.kernels if kernel not in inside for buffer in _used(kernel)}
-    return [buffer for buffer in built.scratch if buffer in stored and buffer not in outside]
-
-
-def _used(kernel: Kernel) -> Iterator[Buffer]:
-    yield from (load.buffer for load in reads(kernel.body))
-    yield from (part.buffer for part in walk(kernel.body) if isinstance(part, Store))
-    for row in rows_in(kernel.body):
-        yield from (row.target, *row.sources)
-
-
-def _block(run: Sequence[_Member] | Sequence[Kernel], own: Sequence[Buffer]) -> Kernel:
-    members = [part for part in run if isinstance(part, _Member)]
+def _block(members: Sequence[_Member], own: Sequence[Buffer]) -> Kernel:
+    """The members, one after the other in a loop over blocks, with memory of a block for what is theirs alone."""
     numbers = Numbers(Kernel("", sequence(m.kernel.body for m in members)))
     size = _LEAST
     while size < _MOST and 2 * size * sum(buffer.dtype.itemsize for buffer in own) <= _CACHE:
@@ -137,8 +125,7 @@ def _block(run: Sequence[_Member] | Sequence[Kernel], own: Sequence[Buffer]) -> 
     whole = sequence(parts)
     for tile in tiles.values():
         whole = Alloc(tile, whole)
-    name = "_".join(dict.fromkeys("_".join(m.kernel.name for m in members).split("_")))
-    return Kernel(name, nest(blocks.heads, whole))
+    return Kernel(joined_name(m.kernel for m in members), nest(blocks.heads, whole))
 
 
 def _at(lane: Index, index: tuple[Index, ...]) -> tuple[Index, ...]:

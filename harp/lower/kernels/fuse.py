@@ -16,7 +16,7 @@ those is elementwise work on their results.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import attrs
@@ -188,8 +188,12 @@ def _join(first: _Candidate, second: _Candidate) -> Kernel | None:
         for p, q in zip(a.heads[:depth], b.heads[:depth], strict=True)
     )
     body = whole(Form(variables, heads, _then(nest(a.heads[depth:], a.body), more)))
-    name = "_".join(dict.fromkeys(f"{first.kernel.name}_{second.kernel.name}".split("_")))
-    return Kernel(name, body)
+    return Kernel(joined_name((first.kernel, second.kernel)), body)
+
+
+def joined_name(kernels: Iterable[Kernel]) -> str:
+    """The name of several kernels as one: each of their words once."""
+    return "_".join(dict.fromkeys("_".join(kernel.name for kernel in kernels).split("_")))
 
 
 def _then(s: Stmt, more: Stmt) -> Stmt:

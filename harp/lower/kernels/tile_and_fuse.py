@@ -20,7 +20,7 @@ from functools import partial
 
 import attrs
 
-from harp.lower.kernels.fuse import Form, form_of, whole
+from harp.lower.kernels.fuse import Form, form_of, joined_name, whole
 from harp.lower.loopir.effects import effects, indices, value_loads
 from harp.lower.loopir.loops import MEMORY, Alloc, Buffer, Kernel, LoopKind, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import Numbers, accumulations, is_plain, nest, reads, sequence, with_loops
@@ -224,7 +224,7 @@ def _fused(members: Sequence[_Member], inside: Set[Buffer]) -> Kernel:
     for copy in reversed(copies.values()):
         result = Alloc(copy, result)
     heads = (*(h for head, _ in loops for h in head), *blocks.heads)
-    name = "_".join(dict.fromkeys("_".join(member.kernel.name for member in members).split("_")))
+    name = joined_name(member.kernel for member in members)
     return Kernel(name, whole(Form(tuple(variables), heads, result)))
 
 
