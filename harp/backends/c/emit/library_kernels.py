@@ -81,7 +81,8 @@ def _linalg() -> Iterator[LibraryKernel]:
         for lanes in LANES[dtype]:
             macros = (*element, ("HARP_LANES", lanes))
             called = [function(dtype, lanes) for function in (gemm_microkernel, gemv_dot, transpose)]
-            yield kernel(gemm_microkernel(dtype, lanes), "gemm_microkernel", (_FUSED,))
+            half = (gemm_microkernel(dtype, lanes // 2),) if lanes * dtype.itemsize == 64 else ()
+            yield kernel(gemm_microkernel(dtype, lanes), "gemm_microkernel", (_FUSED,), half)
             yield kernel(gemm_panel(dtype, lanes), "gemm_panel", calls=(*called, gemv_axpy(dtype)))
             yield kernel(gemv_dot(dtype, lanes), "gemv_dot", (_FUSED, _SQUARES))
             yield kernel(transpose(dtype, lanes), "transpose", (_SQUARES,))

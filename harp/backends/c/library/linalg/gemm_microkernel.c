@@ -9,9 +9,10 @@
 #include "linalg/gemm.h"
 #include "linalg/vectors.h"
 
-/* Two vectors a row, two of b and one of a, in the registers that come with the width. AVX-512 has room for 14 rows,
- * which were slower where rows of `a` are a power of two apart, for those share few lines of the first cache. */
-enum { ROWS = VECTOR_BYTES == 64 ? 10 : 6 };
+/* Rows of two vectors, with two of b and one of a, in the registers that come with the width, and rows of one vector.
+ * AVX-512 has room for 14 rows of two, which were slower where rows of `a` are a power of two apart, for those share
+ * few lines of the first cache. */
+enum { ROWS = VECTOR_BYTES == 64 ? 10 : 6, ROWS_OF_ONE = 12 };
 
 #define OPERANDS                                                                                                       \
     int64_t depth, const real *a, int64_t a_row, int64_t a_step, const real *b, int64_t b_step, real *c, int64_t c_row
@@ -19,8 +20,8 @@ enum { ROWS = VECTOR_BYTES == 64 ? 10 : 6 };
 /* One tile. Rows of `a` share pointers, three to each: there are not enough registers for more. */
 INLINE void tile(const int height, const int vectors, OPERANDS)
 {
-    vector sums[ROWS][2], right[2];
-    const real *rows[(ROWS + 2) / 3];
+    vector sums[ROWS_OF_ONE][2], right[2];
+    const real *rows[(ROWS_OF_ONE + 2) / 3];
     UNROLLED_FOR(int i = 0; i < height; i += 3) rows[i / 3] = a + i * a_row;
     UNROLLED_FOR(int i = 0; i < height; ++i)
         UNROLLED_FOR(int j = 0; j < vectors; ++j) sums[i][j] = load(c + i * c_row + j * LANES);
@@ -35,39 +36,50 @@ INLINE void tile(const int height, const int vectors, OPERANDS)
         UNROLLED_FOR(int j = 0; j < vectors; ++j) store(c + i * c_row + j * LANES, sums[i][j]);
 }
 
-#define TILE(height)                                                                                                   \
-    NOINLINE void tile_##height##_1(OPERANDS) { tile(height, 1, depth, a, a_row, a_step, b, b_step, c, c_row); }       \
-    NOINLINE void tile_##height##_2(OPERANDS) { tile(height, 2, depth, a, a_row, a_step, b, b_step, c, c_row); }
+#define TILE(height, vectors)                                                                                          \
+    NOINLINE void tile_##height##_##vectors(OPERANDS)                                                                  \
+    {                                                                                                                  \
+        tile(height, vectors, depth, a, a_row, a_step, b, b_step, c, c_row);                                           \
+    }
+#define TILES_TO_6(vectors)                                                                                            \
+    TILE(1, vectors) TILE(2, vectors) TILE(3, vectors) TILE(4, vectors) TILE(5, vectors) TILE(6, vectors)
+#define TILES_TO_10(vectors) TILE(7, vectors) TILE(8, vectors) TILE(9, vectors) TILE(10, vectors)
+#define NAMES_TO_6(vectors)                                                                                            \
+    tile_1_##vectors, tile_2_##vectors, tile_3_##vectors, tile_4_##vectors, tile_5_##vectors, tile_6_##vectors
+#define NAMES_TO_10(vectors) tile_7_##vectors, tile_8_##vectors, tile_9_##vectors, tile_10_##vectors
 
-TILE(1)
-TILE(2)
-TILE(3)
-TILE(4)
-TILE(5)
-TILE(6)
+TILES_TO_6(1)
+TILES_TO_10(1)
+TILE(11, 1)
+TILE(12, 1)
+TILES_TO_6(2)
 #if HARP_LANES * HARP_BITS == 512
-TILE(7)
-TILE(8)
-TILE(9)
-TILE(10)
-#define HIGHER(vectors) , tile_7_##vectors, tile_8_##vectors, tile_9_##vectors, tile_10_##vectors
+TILES_TO_10(2)
+#define HIGHER_OF_2 , NAMES_TO_10(2)
 #else
-#define HIGHER(vectors)
+#define HIGHER_OF_2
 #endif
 
-#define HEIGHTS(vectors)                                                                                               \
-    tile_1_##vectors, tile_2_##vectors, tile_3_##vectors, tile_4_##vectors, tile_5_##vectors,                          \
-        tile_6_##vectors HIGHER(vectors)
-
 /* By the number of vectors and of rows. */
-static void (*const tiles[2][ROWS])(OPERANDS) = {{HEIGHTS(1)}, {HEIGHTS(2)}};
+static void (*const tiles[2][ROWS_OF_ONE])(OPERANDS) = {
+    {NAMES_TO_6(1), NAMES_TO_10(1), tile_11_1, tile_12_1},
+    {NAMES_TO_6(2) HIGHER_OF_2},
+};
 
 void KERNEL(gemm_microkernel)(int64_t rows, int64_t columns, int64_t depth, const real *a, int64_t a_row,
                               int64_t a_step, const real *b, int64_t b_step, real *c, int64_t c_row)
 {
     if (rows <= 0 || depth <= 0 || columns <= 0) return;
+#if HARP_LANES * HARP_BITS == 512
+    /* Half a vector: there are processors that take twice as long for a whole one. */
+    if (columns <= HARP_LANES / 2) {
+        OF_HALF(gemm_microkernel)(rows, columns, depth, a, a_row, a_step, b, b_step, c, c_row);
+        return;
+    }
+#endif
     /* As many tiles as it takes, of heights that differ by one at most. */
-    const int64_t count = (rows + ROWS - 1) / ROWS, low = rows / count, higher = rows % count;
+    const int64_t most = columns > LANES ? ROWS : ROWS_OF_ONE;
+    const int64_t count = (rows + most - 1) / most, low = rows / count, higher = rows % count;
     for (int64_t n = 0; n < count; ++n) {
         const int64_t height = low + (n < higher);
         tiles[columns > LANES][height - 1](depth, a, a_row, a_step, b, b_step, c, c_row);

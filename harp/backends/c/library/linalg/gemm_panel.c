@@ -8,9 +8,12 @@
 
 typedef HARP_T real;
 
+/* The columns that are computed are of half a vector (of 64 bytes), one or two. */
+enum { LANES = HARP_LANES, WIDTH = 2 * LANES, LEAST = HARP_LANES * HARP_BITS == 512 ? LANES / 2 : LANES };
+
 /* Rows of a packed panel, which stays in the first cache; rows up to which packing costs more than it saves, and
  * elements of b up to which it is in the first cache anyway; rows of one column at a time. */
-enum { LANES = HARP_LANES, WIDTH = 2 * LANES, DEPTH = 256, FEW = 16, NEAR = 4096, ROWS = 512 };
+enum { DEPTH = 256, FEW = 16, NEAR = 4096, ROWS = 512 };
 
 /* Rows of b as whole vectors, `width` elements; columns that are not there become zero. */
 static void pack(int64_t width, int64_t columns, int64_t depth, const real *restrict b, int64_t b_step,
@@ -73,7 +76,7 @@ void KERNEL(gemm_panel)(int64_t rows, int64_t columns, int64_t depth, const real
         KERNEL(gemv_dot)(columns, depth, b, b_column, a, a_step, c);
         return;
     }
-    const int64_t width = columns > LANES ? WIDTH : LANES;
+    const int64_t width = columns > LANES ? WIDTH : columns > LEAST ? LANES : LEAST;
     if (b_column == 1 && b_step > 0 && (rows <= FEW || depth * b_step <= NEAR)) {
         /* Where it is. What is read behind a row is of the rows after it, and comes to columns that are not there. */
         const int64_t here = before_end(width, columns, depth, b_step);
