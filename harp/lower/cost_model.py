@@ -9,7 +9,7 @@ from typing import NamedTuple
 from harp.trace.graph.node import MapReduce, Node, View, multiplies_matrices, positions
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.polynomial import Index, Loop, loops_in, product, split_linear
-from harp.trace.scalar.expr import Apply, Const, Expr, Position, walk
+from harp.trace.scalar.expr import Apply, Const, Expr, Operand, Position, walk
 from harp.trace.scalar.ops import INFO, Op, Reduce
 
 _FREE = {Op.CAST, Op.STOP, Op.OPAQUE}
@@ -144,12 +144,21 @@ def products(nodes: Sequence[Node], users: Mapping[Node, int]) -> set[Node]:
     found: set[Node] = set()
     for node in nodes:
         if isinstance(node, MapReduce) and node.reduce is not None:
-            if node.reduce is Reduce.SUM and multiplies_matrices(node, node.axes):
+            if node.reduce is Reduce.SUM and multiplies_matrices(_summed(node, users), node.axes):
                 found.add(node)
         elif isinstance(node, (MapReduce, View)):
             if any(users[operand] == 1 and operand in found for operand in node.inputs):
                 found.add(node)
     return found
+
+
+def _summed(node: MapReduce, users: Mapping[Node, int]) -> MapReduce:
+    """The node that computes what a sum adds: a map that nobody else reads, or the sum itself."""
+    if isinstance(node.expr, Operand):
+        (operand,) = node.operands
+        if isinstance(operand, MapReduce) and operand.reduce is None and users[operand] == 1:
+            return operand
+    return node
 
 
 def reduces_along_memory(node: MapReduce) -> bool | None:

@@ -28,6 +28,7 @@ from harp.lower.reductions.long_rows import long_rows
 from harp.lower.reductions.split_reduction import split_reductions
 from harp.lower.rewrite.digits import digits
 from harp.lower.rewrite.index_set_splitting import split
+from harp.lower.rewrite.multiply_add import multiply_adds
 from harp.lower.rewrite.parallel import parallel
 from harp.lower.schedule.build import Built, build
 from harp.lower.schedule.schedule import Schedule, schedule, verify_schedule
@@ -119,6 +120,11 @@ def _each(run: Callable[[Kernel], Kernel]) -> Callable[[Lowered], Lowered]:
     return lambda s: attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(map(run, s.built.kernels))))
 
 
+def _multiply_adds(s: Lowered) -> Lowered:
+    """A checked program rounds as every other one."""
+    return _each(multiply_adds)(s) if s.target.fma else s
+
+
 def _addresses(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=check_addresses(s.built, s.graph)) if s.checks else s
 
@@ -199,6 +205,7 @@ PASSES = (
     Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
     Pass("blocks", 5, _unless_checked(_blocks), _verify_kernels, _check_kernels, _kernels_text),
     Pass("outline", 5, _outline, _verify_kernels, _check_kernels, _kernels_text),
+    Pass("multiply-adds", 5, _multiply_adds, _verify_kernels, _check_kernels, _kernels_text),
     Pass("digits", 5, _unless_checked(_each(digits)), _verify_kernels, _check_kernels, _kernels_text),
     Pass("split loops", 5, _unless_checked(_each(split)), _verify_kernels, _check_kernels, _kernels_text),
     Pass("split reduction", 5, _each(split_reductions), _verify_kernels, _check_kernels, _kernels_text),

@@ -40,7 +40,7 @@ from harp.trace.graph.node import (
 )
 from harp.trace.index.polynomial import Index, Loop, of
 from harp.trace.scalar.dtypes import DType, bool_
-from harp.trace.scalar.expr import Apply, Const, Expr, Position, apply, const, select, substitute, walk
+from harp.trace.scalar.expr import Apply, Const, Expr, Position, apply, const, select, substitute
 from harp.trace.scalar.ops import Op, Reduce
 
 # A scalar at an outer depth gets a variable from this weight on; the C compiler hoists cheaper ones.
@@ -160,7 +160,7 @@ class _Builder:
         last = self.group.steps[-1]
         out = self.memory[self.group.root]
         into = last.reads[0] if isinstance(last.node, Scatter) else Use(last.use.at)
-        body: Stmt = Store(out, self.binding.each(into.at), self.rounded(self.values[last.node, last.use]))
+        body: Stmt = Store(out, self.binding.each(into.at), self.values[last.node, last.use])
         inside = self.nesting.frame(into.conditions).depth
         for depth in range(len(self.group.loops), -1, -1):
             if into.conditions and depth == inside:
@@ -267,7 +267,7 @@ class _Builder:
         backward = runs_backward(node, step.use, loops)
         acc = Buffer(f"v{sum(map(len, self.items))}", node.dtype, (), Space.REG)
         if node.reduce is not None:
-            fill, next_one = start(acc, node.reduce), Store(acc, (), self.rounded(values[0]), node.reduce)
+            fill, next_one = start(acc, node.reduce), Store(acc, (), values[0], node.reduce)
         else:
             fill, next_one = Store(acc, (), const(0, node.dtype)), Store(acc, (), self.recurrence(acc, *values))
         if backward is None:  # an axis of one element
@@ -282,49 +282,14 @@ class _Builder:
         """a*acc + b"""
         if self.target.fma and a.dtype.is_float:
             return apply(Op.FMA, a, Load(acc, ()), b)
-        return self.rounded(split(a * Load(acc, ()) + b))
+        return split(a * Load(acc, ()) + b)
 
     def accumulate(self, acc: Buffer, reduce: Reduce, value: Expr) -> Stmt:
         """A float sum of products is one chain of fused multiply-adds: every schedule of it rounds alike."""
         if self.target.fma and reduce is Reduce.SUM and _is_float_product(value):
             a, b = value.args
             return Store(acc, (), apply(Op.FMA, a, b, Load(acc, ())))
-        return Store(acc, (), self.rounded(value), reduce)
-
-    def rounded(self, value: Expr) -> Expr:
-        """A complex value with its multiplications and additions fused: gcc 12 does that to complex numbers in vectors
-        (vfmaddsub), whatever -ffp-contract says, and not in the rest of a loop."""
-        return fused(value) if self.target.fma and value.dtype.is_complex else value
-
-
-def fused(value: Expr) -> Expr:
-    """add(mul(a, b), c) -> fma(a, b, c), wherever it stands."""
-    new: dict[Expr, Expr] = {}
-    for e in walk((value,)):
-        if not isinstance(e, Apply):
-            new[e] = e
-            continue
-        args = [new[a] for a in e.operands]
-        new[e] = apply(e.op, *args, cast_to=e.dtype)
-        if e.op is Op.ADD and e.dtype.is_float:
-            for product, addend in (args, args[::-1]):
-                factors = _factors(product)
-                if factors is not None:
-                    new[e] = apply(Op.FMA, *factors, addend)
-                    break
-    return new[value]
-
-
-def _factors(e: Expr) -> tuple[Expr, Expr] | None:
-    """The factors of a product, or of a product's negative."""
-    if not isinstance(e, Apply) or e.op not in (Op.MUL, Op.NEG):
-        return None
-    if e.op is Op.MUL:
-        return e.operands[0], e.operands[1]
-    inside = e.operands[0]
-    if not isinstance(inside, Apply) or inside.op is not Op.MUL:
-        return None
-    return -inside.operands[0], inside.operands[1]
+        return Store(acc, (), value, reduce)
 
 
 def _is_float_product(value: Expr) -> bool:

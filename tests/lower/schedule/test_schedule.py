@@ -41,10 +41,10 @@ from harp.lower.schedule.build import build
 from harp.lower.schedule.schedule import schedule, verify_schedule
 from harp.lower.target import Target
 from harp.trace.graph import view
-from harp.trace.graph.node import Contiguous, MapReduce, Node, fresh_input, positions
+from harp.trace.graph.node import Contiguous, MapReduce, Node, View, fresh_input, positions
 from harp.trace.index.polynomial import Symbol, of
 from harp.trace.scalar.dtypes import f32, i64
-from harp.trace.scalar.expr import Position, cast, const, select
+from harp.trace.scalar.expr import Operand, Position, cast, const, select
 from harp.trace.scalar.ops import Op, Reduce
 
 
@@ -91,6 +91,18 @@ def test_matrix_product_reads_memory():
     x, w = parameter(N, M), parameter(M, K, name="w")
     assert kernels(matmul(unary(Op.EXP, x), w)) == 2
     assert kernels(matmul(elementwise(lambda a: a + const(1, f32), x), w)) == 2
+
+
+def test_nothing_stands_between_the_loops_of_a_product():
+    """Its terms may be a map of their own; the sums of rows that its result is scaled with are another kernel."""
+    x, w = parameter(N, M), parameter(M, K, name="w")
+    product = matmul(x, w)
+    assert product.reduce is Reduce.SUM
+    terms = MapReduce(product.domain, product.operands, product.expr)
+    apart = MapReduce(product.domain, (terms,), Operand(f32, 0), Reduce.SUM, product.axes)
+    for result in (product, apart):
+        sums = View(fold(Reduce.SUM, x, 1), result.shape, positions(result.shape)[:1])
+        assert kernels(binary(Op.MUL, result, sums)) == 2
 
 
 def test_matrix_product_computes_casts_and_masks_itself():

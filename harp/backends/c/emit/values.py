@@ -144,7 +144,8 @@ class ValuePrinter:
     def _named(self, e: Expr, uses: int, text: str) -> bool:
         if isinstance(e, Const) or text.isidentifier():
             return False
-        return uses > 1 or len(text) > _LONGEST
+        # What notes uncommon numbers does so in every iteration: behind a condition it is not a sum of vectors.
+        return uses > 1 or len(text) > _LONGEST or (self.near and fast_path.has_twin(e))
 
     def _leaf(self, e: Expr) -> str:
         if isinstance(e, Const):

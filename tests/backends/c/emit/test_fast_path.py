@@ -74,3 +74,17 @@ def test_in_place() -> None:
     x = np.linspace(-1e5, 1e5, 5000, dtype=np.float32)
     got = np.asarray(harp.jit(hnp.sin, donate_argnums=0)(hnp.asarray(x.copy())))
     np.testing.assert_allclose(got, np.sin(x.astype(np.float64)), rtol=2e-7)
+
+
+@needs_compiler
+def test_numbers_that_a_choice_leaves_out_are_noted_without_a_branch() -> None:
+    """A note behind a condition would keep the loop from being done in vectors."""
+    function = harp.jit(lambda x: hnp.where(x < 9, hnp.sin(x) * 2 + hnp.cos(x), x))
+    x = np.linspace(-6, 6, 5000, dtype=np.float32)
+    x[::1000] = 1e6
+    text = function.lower(x).source
+    notes = [line for line in text.splitlines() if "(&far, " in line]
+    assert len(notes) == 2 and not any("?" in line for line in notes)
+    exact = x.astype(np.float64)
+    exact = np.where(x < 9, np.sin(exact) * 2 + np.cos(exact), exact)
+    np.testing.assert_allclose(np.asarray(function(x)), exact, rtol=1e-6, atol=1e-6)
