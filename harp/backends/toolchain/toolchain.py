@@ -56,7 +56,7 @@ class Toolchain(NamedTuple):
 
     @property
     def l1(self) -> int:
-        """Bytes of the first data cache."""
+        """Bytes of the L1 cache."""
         return self._cache("l1-cache-size", 32) << 10
 
     @property
