@@ -211,9 +211,7 @@ PASSES = (
     Pass("outline", 5, _outline, _verify_kernels, _check_kernels, _kernels_text),
     Pass("multiply-adds", 5, _multiply_adds, _verify_kernels, _check_kernels, _kernels_text),
     Pass("digits", 5, _unless_checked(_each(digits)), _verify_kernels, _check_kernels, _kernels_text),
-    Pass(
-        "split index sets", 5, _unless_checked(_each(split_index_sets)), _verify_kernels, _check_kernels, _kernels_text
-    ),
+    Pass("split index sets", 5, _unless_checked(_split_index_sets), _verify_kernels, _check_kernels, _kernels_text),
     Pass("split reduction", 5, _each(split_reductions), _verify_kernels, _check_kernels, _kernels_text),
     Pass("bounds checks", 5, _bounds_checks, _verify_bounds_checks, _check_kernels, _kernels_text),
     Pass("long rows", 5, _unless_checked(_each(long_rows)), _verify_kernels, _check_kernels, _kernels_text),
