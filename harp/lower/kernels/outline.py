@@ -46,7 +46,7 @@ from harp.lower.loopir.nests import Renaming, rebuilt
 from harp.lower.loopir.program import Call, Subarray
 from harp.lower.schedule.build import Built
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import Atom, FloorDiv, Index, Indirect, Loop, Relu, Symbol, indirect_in, of
+from harp.trace.index.polynomial import Atom, Fold, Index, Indirect, Loop, Symbol, indirect_in, of
 from harp.trace.scalar.dtypes import bool_
 from harp.trace.scalar.expr import Apply, Const, Expr, Position, rewrite
 from harp.trace.scalar.expr import walk as walk_expr
@@ -182,15 +182,10 @@ class _Form:
         """An index expression that has been renamed."""
         found = self._indices.get(p)
         if found is None:
-            terms = ("*".join([str(c), *sorted(map(self._atom, m))]) for m, c in p.terms)
-            found = self._indices[p] = f"({' + '.join(sorted(terms))})"
+            found = self._indices[p] = Fold(_total, _term, "{}//{}".format, "relu{}".format, self._leaf)(p)
         return found
 
-    def _atom(self, atom: Atom) -> str:
-        if isinstance(atom, FloorDiv):
-            return f"{self._text(atom.num)}//{self._text(atom.den)}"
-        if isinstance(atom, Relu):
-            return f"relu{self._text(atom.arg)}"
+    def _leaf(self, atom: Atom) -> str:
         if isinstance(atom, Indirect):
             at = ", ".join(map(self._text, atom.at))
             return f"indirect{atom.misses} {atom.array.name}[{at}] of {self._text(atom.size)}"
@@ -286,3 +281,11 @@ class _Form:
         new = self._places[old].atom
         assert isinstance(new, Loop)
         return new
+
+
+def _total(terms: list[str]) -> str:
+    return f"({' + '.join(sorted(terms))})"
+
+
+def _term(coefficient: int, factors: list[str]) -> str:
+    return "*".join([str(coefficient), *sorted(factors)])

@@ -23,6 +23,7 @@ from harp.trace.index.polynomial import (
     ZERO,
     Atom,
     FloorDiv,
+    Fold,
     Index,
     Key,
     Loop,
@@ -104,7 +105,7 @@ class Count:
 
     def _ordered(self) -> list[tuple[Monomial, int]]:
         terms = _where_positive(self.numerator).terms
-        return sorted(terms, key=lambda term: (-_degree_of(term[0]), term[1] < 0))
+        return sorted(terms, key=lambda term: (-_degree(from_terms({term[0]: 1})), term[1] < 0))
 
 
 def ratio(numerator: Index | int, denominator: int = 1) -> Count:
@@ -164,18 +165,15 @@ def _complexity(p: Index) -> int:
 
 
 def _degree(p: Index) -> int:
-    return max((_degree_of(m) for m, _ in p.terms), default=0)
+    fold = Fold[int](_largest, lambda _, factors: sum(factors), lambda a, b: max(a - b, 0), lambda a: a, _leaf_degree)
+    return fold(p)
 
 
-def _degree_of(monomial: Monomial) -> int:
-    return sum(map(_atom_degree, monomial))
+def _largest(degrees: list[int]) -> int:
+    return max(degrees, default=0)
 
 
-def _atom_degree(atom: Atom) -> int:
-    if isinstance(atom, FloorDiv):
-        return max(_degree(atom.num) - _degree(atom.den), 0)
-    if isinstance(atom, Relu):
-        return _degree(atom.arg)
+def _leaf_degree(atom: Atom) -> int:
     return _degree(atom.extent) if isinstance(atom, Loop) else isinstance(atom, Symbol)
 
 

@@ -15,7 +15,7 @@ import attrs
 from harp.lower.loopir.loops import Alloc, Buffer, Space, Stmt, parts
 from harp.lower.loopir.memory import size_in_bytes
 from harp.lower.loopir.program import Call, Program, Slot
-from harp.trace.index.polynomial import Atom, FloorDiv, Index, Loop, Relu, Symbol, evaluate
+from harp.trace.index.polynomial import Atom, Fold, Index, Loop, Symbol, evaluate
 
 # Slots of the arena, and what threads take, start on cache lines.
 _LINE = 64
@@ -93,24 +93,32 @@ class _Range(NamedTuple):
 
 def _range(p: Index, values: Mapping[Atom, int]) -> _Range:
     """The values of an expression while its loops run; what a loop runs over may depend on loops outside it."""
-    least = most = 0
-    for monomial, coefficient in p.terms:
-        low = high = coefficient
-        for atom in monomial:
-            ends = [end * factor for end in _atom_range(atom, values) for factor in (low, high)]
-            low, high = min(ends), max(ends)
-        least, most = least + low, most + high
-    return _Range(least, most)
+
+    def leaf(atom: Atom) -> _Range:
+        if isinstance(atom, Loop):
+            return _Range(0, max(_range(atom.extent, values).most - 1, 0))
+        return _Range(values[atom], values[atom])
+
+    return Fold(_range_of_sum, _range_of_term, _range_of_quotient, _range_at_least_zero, leaf)(p)
 
 
-def _atom_range(atom: Atom, values: Mapping[Atom, int]) -> _Range:
-    if isinstance(atom, Loop):
-        return _Range(0, max(_range(atom.extent, values).most - 1, 0))
-    if isinstance(atom, Relu):
-        inner = _range(atom.arg, values)
-        return _Range(max(inner.least, 0), max(inner.most, 0))
-    if isinstance(atom, FloorDiv):
-        divisors = [d for d in _range(atom.den, values) if d] or [1]
-        ends = [end // d for end in _range(atom.num, values) for d in (*divisors, max(divisors[0], 1))]
-        return _Range(min(0, *ends), max(0, *ends))
-    return _Range(values[atom], values[atom])
+def _range_of_sum(terms: list[_Range]) -> _Range:
+    return _Range(sum(term.least for term in terms), sum(term.most for term in terms))
+
+
+def _range_of_term(coefficient: int, factors: list[_Range]) -> _Range:
+    low = high = coefficient
+    for factor in factors:
+        ends = [a * b for a in factor for b in (low, high)]
+        low, high = min(ends), max(ends)
+    return _Range(low, high)
+
+
+def _range_of_quotient(num: _Range, den: _Range) -> _Range:
+    divisors = [d for d in den if d] or [1]
+    ends = [end // d for end in num for d in (*divisors, max(divisors[0], 1))]
+    return _Range(min(0, *ends), max(0, *ends))
+
+
+def _range_at_least_zero(a: _Range) -> _Range:
+    return _Range(max(a.least, 0), max(a.most, 0))

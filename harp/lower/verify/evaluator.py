@@ -15,7 +15,7 @@ import numpy as np
 
 from harp.errors import VerificationError
 from harp.lower.loopir.loops import Buffer, Load
-from harp.trace.index.polynomial import Atom, FloorDiv, Index, Indirect, Relu, Symbol
+from harp.trace.index.polynomial import Atom, Fold, Index, Indirect, Symbol
 from harp.trace.scalar.dtypes import NDArray as Array
 from harp.trace.scalar.expr import Apply, Const, Expr, Position, walk
 from harp.trace.scalar.ops import INFO, Op, convert
@@ -80,14 +80,9 @@ class Evaluator:
         return found
 
     def _source(self, p: Index) -> str:
-        terms = ["*".join([str(c), *map(self._atom_source, m)]) for m, c in p.terms]
-        return " + ".join(terms) or "0"
+        return Fold(_total_source, _term_source, "divide({}, {})".format, "max({}, 0)".format, self._leaf_source)(p)
 
-    def _atom_source(self, atom: Atom) -> str:
-        if isinstance(atom, FloorDiv):
-            return f"divide({self._source(atom.num)}, {self._source(atom.den)})"
-        if isinstance(atom, Relu):
-            return f"max({self._source(atom.arg)}, 0)"
+    def _leaf_source(self, atom: Atom) -> str:
         if isinstance(atom, Indirect):
             self._indirects.append(self._indirect(atom))
             return f"indirect[{len(self._indirects) - 1}]()"
@@ -244,3 +239,11 @@ def divide(a: int, b: int) -> int:
 
 def same(value: np.generic) -> np.generic:
     return value
+
+
+def _total_source(terms: list[str]) -> str:
+    return " + ".join(terms) or "0"
+
+
+def _term_source(coefficient: int, factors: list[str]) -> str:
+    return "*".join([str(coefficient), *factors])

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from math import gcd
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import attrs
 
@@ -27,6 +27,7 @@ from harp.trace.interning import Interned, InternedBase
 
 Key = tuple[object, ...]
 Monomial = tuple["Atom", ...]
+T = TypeVar("T")
 
 
 class Atom(InternedBase, metaclass=Interned):
@@ -360,8 +361,41 @@ def symbols_in(p: Index) -> set[Symbol]:
     return {atom for atom in atoms_in(p) if isinstance(atom, Symbol)}
 
 
+@attrs.frozen
+class Fold(Generic[T]):
+    """A meaning of index expressions: numbers, arrays, ranges, text. `fold(p)` is what `p` is there.
+
+    A term is a coefficient times factors, and a sum has terms. `leaf` is asked for sizes, loops and elements of index
+    arrays.
+
+    >>> n = of(Symbol(0, 0, "n"))
+    >>> Fold(" + ".join, lambda c, factors: "*".join([str(c), *factors]), "{}//{}".format, "max({}, 0)".format, repr)(
+    ...     n * 3
+    ... )
+    '3*n'
+    """
+
+    total: Callable[[list[T]], T]
+    term: Callable[[int, list[T]], T]
+    quotient: Callable[[T, T], T]
+    positive: Callable[[T], T]
+    leaf: Callable[[Atom], T]
+
+    def __call__(self, p: Index) -> T:
+        return self.total(
+            [self.term(coefficient, [self._atom(a) for a in monomial]) for monomial, coefficient in p.terms]
+        )
+
+    def _atom(self, atom: Atom) -> T:
+        if isinstance(atom, FloorDiv):
+            return self.quotient(self(atom.num), self(atom.den))
+        if isinstance(atom, Relu):
+            return self.positive(self(atom.arg))
+        return self.leaf(atom)
+
+
 def evaluate(p: Index, value: Callable[[Atom], int]) -> int:
-    """The number that `p` stands for, given the values of its sizes and loops."""
+    """The number that `p` stands for, given the values of its sizes and loops: the fold that traces are full of."""
     total = 0
     for monomial, coefficient in p.terms:
         for atom in monomial:

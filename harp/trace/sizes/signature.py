@@ -13,7 +13,7 @@ import attrs
 from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.node import Input, MapReduce, Node, View, walk
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import Atom, FloorDiv, Index, Relu, Symbol, of, symbols_in
+from harp.trace.index.polynomial import Atom, Fold, Index, Symbol, of, symbols_in
 from harp.trace.scalar.dtypes import ArraySignature
 from harp.trace.scalar.expr import Position
 from harp.trace.scalar.expr import walk as walk_expr
@@ -62,24 +62,24 @@ def _name(symbol: Symbol, stem: str) -> str:
 
 def python_source(p: Index, stem: str = "n") -> str:
     """An index expression without loops as a Python expression over n0, n1, ..."""
-    terms = []
-    for monomial, coefficient in p.terms:
-        factors = [_atom_source(a, stem) for a in monomial]
-        if coefficient != 1 or not factors:
-            factors.insert(0, f"({coefficient})")
-        terms.append("*".join(factors))
+
+    def name(atom: Atom) -> str:
+        assert isinstance(atom, Symbol), "a shape does not depend on loops"
+        return _name(atom, stem)
+
+    return Fold(_total_source, _term_source, _quotient_source, "max({}, 0)".format, name)(p)
+
+
+def _total_source(terms: list[str]) -> str:
     return f"({' + '.join(terms)})" if terms else "0"
 
 
-def _atom_source(atom: Atom, stem: str) -> str:
-    if isinstance(atom, FloorDiv):
-        den = python_source(atom.den, stem)
-        quotient = f"{python_source(atom.num, stem)} // {den}"
-        return f"({quotient})" if atom.den.constant is not None else f"({quotient} if {den} else 0)"
-    if isinstance(atom, Relu):
-        return f"max({python_source(atom.arg, stem)}, 0)"
-    assert isinstance(atom, Symbol), "a shape does not depend on loops"
-    return _name(atom, stem)
+def _term_source(coefficient: int, factors: list[str]) -> str:
+    return "*".join(factors if coefficient == 1 and factors else [f"({coefficient})", *factors])
+
+
+def _quotient_source(num: str, den: str) -> str:
+    return f"({num} // {den} if {den} else 0)"
 
 
 def signature_of(graph: Graph, scope: Scope, axes: Sequence[Symbol]) -> GraphSignature:

@@ -8,7 +8,7 @@ from harp.backends.c.emit.index import IndexPrinter
 from harp.backends.c.emit.values import Lines
 from harp.lower.loopir.loops import Buffer
 from harp.lower.loopir.program import Program, Slot
-from harp.trace.index.polynomial import Atom, FloorDiv, Index, Relu
+from harp.trace.index.polynomial import Atom, Fold, Index
 
 # The arena of a program that needs no more than this lives on the stack.
 STACK_BYTES = 1 << 14
@@ -36,21 +36,15 @@ def slot_size(slot: Slot, index: IndexPrinter) -> str:
 
 def magnitude(p: Index, names: Mapping[Atom, str]) -> str:
     """A bound on the absolute value of `p` and of every partial result, as arithmetic in doubles: it cannot wrap."""
-    terms = []
-    for monomial, coefficient in p.terms:
-        factors = [_atom_magnitude(a, names) for a in monomial]
-        if abs(coefficient) != 1 or not factors:
-            factors.insert(0, f"{abs(coefficient)}.0")
-        terms.append("*".join(factors))
+    return Fold(_total, _term, "({} + {})".format, "({})".format, names.__getitem__)(p)
+
+
+def _total(terms: list[str]) -> str:
     return " + ".join(terms) or "0.0"
 
 
-def _atom_magnitude(atom: Atom, names: Mapping[Atom, str]) -> str:
-    if isinstance(atom, FloorDiv):
-        return f"({magnitude(atom.num, names)} + {magnitude(atom.den, names)})"
-    if isinstance(atom, Relu):
-        return f"({magnitude(atom.arg, names)})"
-    return names[atom]
+def _term(coefficient: int, factors: list[str]) -> str:
+    return "*".join(factors if abs(coefficient) == 1 and factors else [f"{abs(coefficient)}.0", *factors])
 
 
 def scratch_lines(program: Program, names: Mapping[Atom, str]) -> Lines:
