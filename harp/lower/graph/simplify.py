@@ -10,14 +10,27 @@ from collections.abc import Callable, Mapping
 
 from harp.errors import VerificationError
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Constant, Contiguous, Gather, Input, MapReduce, Node, RowWise, View, at, rebuild
+from harp.trace.graph.node import (
+    Constant,
+    Contiguous,
+    Cumulative,
+    Gather,
+    Input,
+    MapReduce,
+    Node,
+    RowWise,
+    Scatter,
+    View,
+    at,
+    rebuild,
+)
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.graph.verify import verify_graph
 from harp.trace.graph.view import view
 from harp.trace.index.bounds import at_least_zero, nonnegative
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import Index
-from harp.trace.scalar.expr import Apply, Const, Expr, Operand, Position, apply, operands_in, substitute, walk
+from harp.trace.index.polynomial import ZERO, Index
+from harp.trace.scalar.expr import Apply, Const, Expr, Operand, Position, apply, const, operands_in, substitute, walk
 from harp.trace.scalar.ops import Op
 
 Rule = Callable[..., Node | None]  # from the node class under which it stands
@@ -94,6 +107,22 @@ def _answer(e: Expr, under: Substitution, facts: tuple[Index, ...]) -> bool | No
     return None
 
 
+def _empty(node: Node) -> Node | None:
+    """What has no elements is a number, and so is a reduction of nothing: nothing is read for it. Loops without
+    iterations would leave what they do not change in front of them, as the element x[-1] of an empty array.
+
+    map (x) over [0, n] -> map () -> 0; sum over [0] of [0, n] (x) -> map () -> 0
+    """
+    if ZERO not in (node.domain if isinstance(node, MapReduce) else node.shape):
+        return None
+    number = const(0, node.dtype)
+    if isinstance(node, MapReduce) and node.reduce is not None:
+        number = const(node.reduce.identity(node.dtype), node.dtype)
+    elif _number(node) is not None:
+        return None
+    return MapReduce(node.shape, (), number)
+
+
 def _number(node: Node) -> Const | None:
     """The number that every element is, if that is known."""
     if isinstance(node, MapReduce) and node.reduce is None and isinstance(node.expr, Const):
@@ -156,11 +185,13 @@ def _gathered_number(node: Gather) -> Node | None:  # gather(number) -> number
 
 
 RULES: Mapping[type[Node], tuple[Rule, ...]] = {
-    View: (_composed, _never, _number_everywhere, _chosen),
-    MapReduce: (_no_stop, _number_operand, _needed_operands, _identity_map),
-    Gather: (_gathered_number,),
-    Contiguous: (_stored_already,),
-    RowWise: (_by_itself,),
+    View: (_empty, _composed, _never, _number_everywhere, _chosen),
+    MapReduce: (_empty, _no_stop, _number_operand, _needed_operands, _identity_map),
+    Gather: (_empty, _gathered_number),
+    Contiguous: (_empty, _stored_already),
+    Cumulative: (_empty,),
+    RowWise: (_empty, _by_itself),
+    Scatter: (_empty,),
 }
 
 

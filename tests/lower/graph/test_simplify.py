@@ -13,6 +13,7 @@ from harp.trace.eval.interpret import interpret
 from harp.trace.graph import view
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Captured, Constant, Contiguous, MapReduce, Node, View, positions
+from harp.trace.index.polynomial import ZERO
 from harp.trace.scalar.dtypes import f32, i32
 from harp.trace.scalar.expr import Operand, apply, cast, const
 from harp.trace.scalar.ops import Op, Reduce
@@ -134,3 +135,15 @@ def test_shapes_of_constants_are_kept():
     ones = MapReduce((), (), const(1, f32))
     kept = only(View(ones, x.shape, ()))
     assert kept.shape == x.shape and kept is MapReduce(x.shape, (), const(1, f32))
+
+
+@pytest.mark.parametrize("reduce", [Reduce.SUM, Reduce.PROD, Reduce.MAX])
+def test_nothing_is_read_for_what_is_empty(reduce):
+    x = parameter(ZERO, M)
+    for node in (unary(Op.NEG, x), raw_view(x, 1, 0.0), Contiguous(x)):
+        result = only(node)
+        assert isinstance(result, MapReduce) and not result.operands and result.shape == (ZERO, M)
+    total = only(fold(reduce, x, 0))
+    assert isinstance(total, MapReduce) and not total.operands and total.shape == (M,)
+    assert total.expr is const(reduce.identity(f32), f32)
+    assert only(x) is x

@@ -152,3 +152,19 @@ def test_the_setting_is_the_default(monkeypatch):
 def test_only_yes_or_no():
     with pytest.raises(ArgumentError, match="check is True, False or None, not 1"):
         harp.jit(lambda x: x, check=1)
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_nothing_is_read_of_an_axis_that_is_known_to_be_empty(check):
+    """A question about its size made it a 0, and an element in front of the array was read before the loops."""
+
+    @harp.jit(check=check)
+    def f(x):
+        if x.shape[0]:
+            return x
+        z = x.at[-1:1:-3].set(2)
+        return z.at[::2].set(z[::-1][::2])
+
+    assert np.asarray(f(np.zeros(0))).shape == (0,)
+    assert "in0[" not in f.lower(np.zeros(0)).loops.split("kernel 0", 1)[1]
+    np.testing.assert_array_equal(np.asarray(f(np.ones(3))), np.ones(3))
