@@ -20,6 +20,7 @@ from harp.lower.rewrite.coalesce import coalesce
 from harp.lower.rewrite.everywhere import Rule, everywhere
 from harp.lower.rewrite.interchange import interchanged
 from harp.lower.rewrite.packed_rows import packed_rows
+from harp.lower.rewrite.staged_halves import staged_halves
 from harp.lower.rewrite.strip_mining import Context
 from harp.lower.rewrite.transpose_tiling import transpose_tiles
 from harp.lower.rewrite.vectorise import vectorised
@@ -50,4 +51,5 @@ RULES: tuple[Rule, ...] = (
     several_terms,
     early_exits,
     vectorised,
+    staged_halves,
 )

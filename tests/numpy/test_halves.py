@@ -57,7 +57,12 @@ def test_rounding_is_numpys(dtype):
     with np.errstate(all="ignore"):
         wide = np.concatenate([y, y * (1 + 2.0**-40), y * (1 - 2.0**-40)])
         for given in (x, wide):
-            np.testing.assert_array_equal(bits(harp.jit(lambda x: x.astype(dtype))(given)), bits(given.astype(dtype)))
+            found, expected = np.asarray(harp.jit(lambda x: x.astype(dtype))(given)), given.astype(dtype)
+            # Processors and NumPy keep other bits of what a NaN is.
+            unknown = np.isnan(expected)
+            np.testing.assert_array_equal(np.isnan(found), unknown)
+            np.testing.assert_array_equal(bits(found)[~unknown], bits(expected)[~unknown])
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)

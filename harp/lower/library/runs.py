@@ -38,7 +38,7 @@ def zero(s: Nest) -> LibraryCall | None:
     if not isinstance(value, Const) or value.value.tobytes().strip(b"\0"):
         return None
     target = operand(Load(store.buffer, store.index), loops)
-    if target is None or not _is_dense(target, loops):
+    if target is None or not is_dense(target, loops):
         return None
     return LibraryCall(Routine.ZERO, 0, loops, (target,))
 
@@ -57,12 +57,12 @@ def copy(s: Nest) -> LibraryCall | None:
         return None  # a caller's truth values may be any byte, and become 0 or 1
     loops = (last.loop,)
     source, target = operand(value, loops), operand(Load(store.buffer, store.index), loops)
-    if source is None or target is None or not _is_dense(source, loops) or not _is_dense(target, loops):
+    if source is None or target is None or not is_dense(source, loops) or not is_dense(target, loops):
         return None
     return LibraryCall(Routine.COPY, 0, loops, (source, target))
 
 
-def _is_dense(operand: LibraryOperand, loops: tuple[Loop, ...]) -> bool:
+def is_dense(operand: LibraryOperand, loops: tuple[Loop, ...]) -> bool:
     """Whether the loops move the last axes in order, one each, and all but the first of them run over a whole axis."""
     shape, steps = operand.buffer.shape, operand.steps
     if len(loops) > len(shape) or not all(nonnegative(loop.extent) for loop in loops):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from harp.lower.library.conversions import conversion
 from harp.lower.library.gemm import gemm
 from harp.lower.library.gemv_axpy import gemv_axpy
 from harp.lower.library.runs import copy, zero
@@ -18,7 +19,7 @@ from harp.lower.loopir.loops import Kernel, LibraryCall, Nest, Stmt
 from harp.lower.loopir.nests import nest, rebuilt
 
 # The first that fits is taken.
-RULES: tuple[Callable[[Nest], LibraryCall | None], ...] = (gemm, gemv_axpy, transpose, zero, copy)
+RULES: tuple[Callable[[Nest], LibraryCall | None], ...] = (gemm, gemv_axpy, transpose, zero, copy, conversion)
 
 
 def select_routines(kernel: Kernel) -> Kernel:

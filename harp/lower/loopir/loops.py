@@ -43,7 +43,7 @@ from harp.trace.index.polynomial import (
     value_atoms,
 )
 from harp.trace.scalar.dtypes import DType
-from harp.trace.scalar.expr import Const, Expr, apply, const
+from harp.trace.scalar.expr import Const, Expr, apply, cast, const
 from harp.trace.scalar.ops import Op, Reduce
 
 
@@ -242,6 +242,8 @@ class Routine(enum.Enum):
     TRANSPOSE = "transpose"
     COPY = "copy"
     ZERO = "zero"
+    WIDEN = "widen"
+    NARROW = "narrow"
 
 
 # Routines that add products to rows of vectors.
@@ -299,6 +301,8 @@ _VALUES: dict[Routine, Callable[..., Expr]] = {
     Routine.TRANSPOSE: lambda a, c: a,
     Routine.COPY: lambda a, c: a,
     Routine.ZERO: lambda c: const(0, c.dtype),
+    Routine.WIDEN: lambda a, c: cast(a, c.dtype),
+    Routine.NARROW: lambda a, c: cast(a, c.dtype),
 }
 
 

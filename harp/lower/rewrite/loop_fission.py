@@ -40,7 +40,7 @@ def fissioned(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
     length = max(_SEGMENT, -(-depth // _MOST))
     stages = {e: (d - 1) // length if d else 0 for e, d in depths.items()}
     last = max(stages.values(), default=0)
-    if last < 2 or len(stages) > _WIDTH * (depth + length) or _reads_what_it_stores(stores):
+    if last < 2 or len(stages) > _WIDTH * (depth + length) or reads_what_it_stores(stores):
         return None
     kept = _kept(stores, stages, last)
     if any(sum(stages[e] <= stage < until for e, until in kept.items()) > _KEPT for stage in range(last)):
@@ -92,7 +92,7 @@ def _depths(values: Iterable[Expr]) -> dict[Expr, int]:
     return depth
 
 
-def _reads_what_it_stores(stores: Sequence[Store]) -> bool:
+def reads_what_it_stores(stores: Sequence[Store]) -> bool:
     """Whether a later segment could see what an earlier statement stored; one store comes after all loads."""
     stored = {store.buffer for store in stores}
     loaded = {e.buffer for e in walk(store.value for store in stores) if isinstance(e, Load)}

@@ -3,6 +3,7 @@
 gemm panel     ->  harp_gemm_panel_f32_x16(rows, columns, depth, &a, a_row, a_step, &b, b_step, b_column, &c, c_row)
 gemv axpy      ->  harp_gemv_axpy_f32(columns, depth, &a, a_step, &b, b_step, &c)
 transpose      ->  harp_transpose_32_x16(rows, columns, &b, b_row, &tile, width)
+widen          ->  harp_widen_f16(count, &x, &wide)
 copy and zero  ->  __builtin_memcpy(&target, &source, bytes), __builtin_memset(&target, 0, bytes)
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from harp.backends.c.emit.library_routines import gemm_microkernel, gemm_panel, gemv_axpy, transpose
+from harp.backends.c.emit.library_routines import NARROW, WIDEN, gemm_microkernel, gemm_panel, gemv_axpy, transpose
 from harp.backends.c.emit.scalar import TYPES
 from harp.lower.loopir.loops import Buffer, LibraryCall, LibraryOperand, Routine
 from harp.trace.index.polynomial import ONE, Index
@@ -52,6 +53,8 @@ SIGNATURES: Mapping[Routine, Signature] = {
     Routine.GEMM_PANEL: Signature(gemm_panel, (1, 2, 0), ((1, 0), (0, 2), (1,))),
     Routine.GEMV_AXPY: Signature(lambda dtype, _: gemv_axpy(dtype), (1, 0), ((0,), (0,), ())),
     Routine.TRANSPOSE: Signature(transpose, (0, 1), ((0,), (1,))),
+    Routine.WIDEN: Signature(lambda *_: WIDEN, (0,), ((), ())),
+    Routine.NARROW: Signature(lambda *_: NARROW, (0,), ((), ())),
 }
 
 

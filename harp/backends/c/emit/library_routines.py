@@ -88,6 +88,15 @@ def _linalg() -> Iterator[LibraryRoutine]:
             yield kernel(transpose(dtype, lanes), "transpose", (_SQUARES,))
 
 
+WIDEN, NARROW = "harp_widen_f16", "harp_narrow_f16"
+
+
+def _conversions() -> Iterator[LibraryRoutine]:
+    """Of rows of float16 to float32, and back."""
+    yield LibraryRoutine(WIDEN, "elements/convert.h", "elements/widen_f16.c", ())
+    yield LibraryRoutine(NARROW, "elements/convert.h", "elements/narrow_f16.c", ())
+
+
 # What encodes an element as a key depends on these; of floats it is the bits of infinity.
 _INFINITY = {f16: "0x7c00", bf16: "0x7f80", f32: "0x7f800000", f64: "0x7ff0000000000000"}
 
@@ -103,7 +112,9 @@ def _sorts() -> Iterator[LibraryRoutine]:
             yield LibraryRoutine(sort(stem, dtype), "sort/sort.h", f"sort/{stem}.c", tuple(macros), ("-O3",))
 
 
-KERNELS: Mapping[str, LibraryRoutine] = {kernel.name: kernel for kernels in (_linalg(), _sorts()) for kernel in kernels}
+KERNELS: Mapping[str, LibraryRoutine] = {
+    routine.name: routine for routines in (_linalg(), _conversions(), _sorts()) for routine in routines
+}
 
 
 def linked(names: Iterable[str]) -> list[LibraryRoutine]:
