@@ -139,8 +139,8 @@ HARP_INLINE float harp_pow_f32(float a, float b)
     return ((b == 0) | (a == 1)) ? 1 : value;
 }
 
-/* a^n for a constant n with 1 <= |n| <= 15: in double, so that it is rounded once. */
-HARP_INLINE float harp_pow_whole_f32(float a, int n)
+/* a^n for a constant n with 1 <= |n| <= 15, in double. */
+HARP_INLINE float harp_pow_wide_f32(float a, int n)
 {
     const int m = n < 0 ? -n : n;
     const double x = a;
@@ -150,6 +150,58 @@ HARP_INLINE float harp_pow_whole_f32(float a, int n)
     if (m >= 2) p = p * p * (m & 1 ? x : 1);
     return (float)(n < 0 ? 1 / p : p);
 }
+
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+/* Whether a^n, and the powers that it is made of, are so far from overflow and underflow that pairs are exact enough.
+   The limits are few, so that several powers of one number share the test. */
+HARP_INLINE int harp_pow_is_middle_f32(float a, int n)
+{
+    const uint32_t most = -n <= 5 ? 19 : -n <= 8 ? 12 : 6;
+    return harp_bits_f32(fabsf(a)) - ((127 - most) << 23) < most << 24;
+}
+
+/* (p + *low)^2, and that times x where it is odd, as a sum of two floats again. */
+HARP_INLINE float harp_pow_square_f32(float p, float *low, int is_first, int is_odd, float x)
+{
+    const float square = p * p, lost = harp_madd_f32(p, p, -square), product = square * x;
+    const float rest = is_first ? lost : harp_madd_f32(p + p, *low, lost);
+    *low = is_odd ? harp_madd_f32(rest, x, harp_madd_f32(square, x, -product)) : rest;
+    return is_odd ? product : square;
+}
+
+/* a^n for n < 0, by a division of floats and what it leaves. */
+HARP_INLINE float harp_pow_pair_f32(float a, int n)
+{
+    const int m = -n;
+    float p = a, low = 0;
+    if (m >= 8) p = harp_pow_square_f32(p, &low, 1, m & 4, a);
+    if (m >= 4) p = harp_pow_square_f32(p, &low, m < 8, m & 2, a);
+    if (m >= 2) p = harp_pow_square_f32(p, &low, m < 4, m & 1, a);
+    const float q = 1 / p, rest = harp_madd_f32(-q, low, harp_madd_f32(-q, p, 1));
+    return harp_madd_f32(q, rest, q);
+}
+
+HARP_INLINE float harp_pow_whole_f32(float a, int n)
+{
+    if (n >= -1) return n == -1 ? 1 / a : harp_pow_wide_f32(a, n);
+    return harp_pow_is_middle_f32(a, n) ? harp_pow_pair_f32(a, n) : harp_pow_wide_f32(a, n);
+}
+
+/* For n < -1: notes other numbers. */
+HARP_INLINE float harp_pow_whole_near_f32(uint32_t *far, float a, int n)
+{
+    *far |= !harp_pow_is_middle_f32(a, n);
+    return harp_pow_pair_f32(a, n);
+}
+#else
+HARP_INLINE float harp_pow_whole_f32(float a, int n) { return n == -1 ? 1 / a : harp_pow_wide_f32(a, n); }
+
+HARP_INLINE float harp_pow_whole_near_f32(uint32_t *far, float a, int n)
+{
+    (void)far;
+    return harp_pow_wide_f32(a, n);
+}
+#endif
 
 /* a^(n/2) for a constant odd n with |n| <= 7, in double. The powers of -0 and -infinity are those of 0 and infinity. */
 HARP_INLINE float harp_pow_half_f32(float a, int n)
