@@ -20,7 +20,7 @@ from harp.trace.sizes.signature import sizes_of
 _SAME_SIZES = Substitution({})
 
 
-class NumpyKernel:
+class NumpyExecutable:
     """Runs a graph whose captured arrays have become inputs: graphs that differ only in them share a program."""
 
     function: Callable[..., int] | None = None
@@ -49,7 +49,7 @@ class NumpyBackend:
     def compile(
         self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
     ) -> Executable:
-        return NumpyKernel(graph, check)
+        return NumpyExecutable(graph, check)
 
 
 BACKEND = NumpyBackend()

@@ -58,7 +58,7 @@ class Executable(Protocol):
 
 
 class Backend(Protocol):
-    """One way to run programs. `check` is for those that run the graph; a program has tests of its own."""
+    """One way to run programs. `check` is for those that run the graph; a compiled program contains its checks."""
 
     name: str
 

@@ -54,7 +54,7 @@ class Nesting:
     def frame(self, indices: Iterable[Index]) -> Frame:
         """The innermost frame that binds all loops of the indices; outside reductions it has no loops of its own."""
         depth = 0
-        for loop in (loop for p in indices for loop in mentioned(p)):
+        for loop in (loop for p in indices for loop in loops_in(p)):
             if loop in self._frames:
                 return self._frames[loop]
             depth = max(depth, self._depths[loop])
@@ -66,9 +66,6 @@ class Nesting:
         return Place(self.root[: frame.depth] + frame.loops, bool(frame.loops))
 
 
-mentioned = loops_in  # the loops on which the value of an index depends
-
-
 def repeats(shape: Sequence[Index], index: Sequence[Index], loops: Sequence[Loop]) -> bool:
     """Whether an array of this shape, read at `index` inside `loops`, has elements that are read several times.
 
@@ -77,7 +74,7 @@ def repeats(shape: Sequence[Index], index: Sequence[Index], loops: Sequence[Loop
     own = set().union(*(_owned(p) for p in index)) if index else set()
     if all(loop in own for loop in loops):
         return False
-    if any(all(loop not in mentioned(p) for p in index) for loop in loops):
+    if any(all(loop not in loops_in(p) for p in index) for loop in loops):
         return True
     return not nonnegative(product(shape) - product(loop.extent for loop in loops))
 
@@ -85,7 +82,7 @@ def repeats(shape: Sequence[Index], index: Sequence[Index], loops: Sequence[Loop
 @lru_cache(maxsize=1 << 14)
 def _owned(p: Index) -> frozenset[Loop]:
     """The loop of `c*loop + (something without loops)`."""
-    loops = mentioned(p)
+    loops = loops_in(p)
     if len(loops) != 1:
         return frozenset()
     split = split_linear(p, next(iter(loops)))

@@ -13,9 +13,9 @@ import attrs
 from harp.config import settings, show
 from harp.lower.graph.legalise import legalise, verify_legalised
 from harp.lower.graph.simplify import simplify, verify_simplified
-from harp.lower.kernels.addresses import check_addresses, verify_checked
 from harp.lower.kernels.assemble import as_they_are, assemble
 from harp.lower.kernels.block_fusion import in_blocks
+from harp.lower.kernels.bounds_checks import check_addresses, verify_checked
 from harp.lower.kernels.donate import donate
 from harp.lower.kernels.fuse import fuse
 from harp.lower.kernels.outline import outline
@@ -24,16 +24,16 @@ from harp.lower.library.select import select_routines
 from harp.lower.loopir.loops import Kernel
 from harp.lower.loopir.program import Program
 from harp.lower.loopir.text import kernel_text, program_text
+from harp.lower.nest_rules import rewrite_nests
 from harp.lower.reductions.long_rows import long_rows
 from harp.lower.reductions.split_reduction import split_reductions
 from harp.lower.rewrite.digits import digits
-from harp.lower.rewrite.index_set_splitting import split
+from harp.lower.rewrite.index_set_splitting import split_index_sets
 from harp.lower.rewrite.multiply_add import multiply_adds
 from harp.lower.rewrite.parallel import parallel
 from harp.lower.schedule.build import Built, build
 from harp.lower.schedule.schedule import Schedule, schedule, verify_schedule
 from harp.lower.target import Target
-from harp.lower.tile import tile
 from harp.lower.verify.differential_check import check_graph, check_program
 from harp.lower.verify.verify import verify_kernel, verify_program
 from harp.trace.graph.graph import Graph
@@ -120,12 +120,16 @@ def _each(run: Callable[[Kernel], Kernel]) -> Callable[[Lowered], Lowered]:
     return lambda s: attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(map(run, s.built.kernels))))
 
 
+def _split_index_sets(s: Lowered) -> Lowered:
+    return _each(split_index_sets)(s)
+
+
 def _multiply_adds(s: Lowered) -> Lowered:
     """A checked program rounds as every other one."""
     return _each(multiply_adds)(s) if s.target.fma else s
 
 
-def _addresses(s: Lowered) -> Lowered:
+def _bounds_checks(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=check_addresses(s.built, s.graph)) if s.checks else s
 
 
@@ -134,8 +138,8 @@ def _unless_checked(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lo
     return lambda s: s if s.checks else run(s)
 
 
-def _tile(s: Lowered) -> Lowered:
-    return _each(lambda kernel: tile(kernel, s.target))(s)
+def _rewrite_nests(s: Lowered) -> Lowered:
+    return _each(lambda kernel: rewrite_nests(kernel, s.target))(s)
 
 
 def _plan(s: Lowered) -> Lowered:
@@ -153,7 +157,7 @@ def _verify_kernels(before: Lowered, after: Lowered) -> None:
             verify_kernel(kernel)
 
 
-def _verify_addresses(before: Lowered, after: Lowered) -> None:
+def _verify_bounds_checks(before: Lowered, after: Lowered) -> None:
     _verify_kernels(before, after)
     if after.checks:
         verify_checked(after.built.kernels)
@@ -207,11 +211,11 @@ PASSES = (
     Pass("outline", 5, _outline, _verify_kernels, _check_kernels, _kernels_text),
     Pass("multiply-adds", 5, _multiply_adds, _verify_kernels, _check_kernels, _kernels_text),
     Pass("digits", 5, _unless_checked(_each(digits)), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("split loops", 5, _unless_checked(_each(split)), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("split index sets", 5, _unless_checked(_split_index_sets), _verify_kernels, _check_kernels, _kernels_text),
     Pass("split reduction", 5, _each(split_reductions), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("addresses", 5, _addresses, _verify_addresses, _check_kernels, _kernels_text),
+    Pass("bounds checks", 5, _bounds_checks, _verify_bounds_checks, _check_kernels, _kernels_text),
     Pass("long rows", 5, _unless_checked(_each(long_rows)), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("tile", 5, _unless_checked(_tile), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("rewrite nests", 5, _unless_checked(_rewrite_nests), _verify_kernels, _check_kernels, _kernels_text),
     Pass("parallel", 5, _unless_checked(_each(parallel)), _verify_kernels, _check_kernels, _kernels_text),
     Pass("select routines", 5, _unless_checked(_each(select_routines)), _verify_kernels, _check_kernels, _kernels_text),
     Pass("plan memory", 3, _plan, _verify_program, _check_kernels, lambda s: s.loops, ends_stage=True),
@@ -222,7 +226,7 @@ def lower(graph: Graph, target: Target, donated: Sequence[int] = (), check: bool
     """The program that computes a graph in canonical form, with what each pass made on the way.
 
     Outputs may live in the memory of those inputs whose numbers are in `donated`. With `check` the program compares
-    every index with its axis, as in `harp.lower.kernels.addresses`, and the passes that make loops fast are left out.
+    every index with its axis (`harp.lower.kernels.bounds_checks`), and the passes that make loops fast are left out.
     """
     if settings.verify >= 1:
         verify_graph(graph)

@@ -7,7 +7,7 @@ import attrs
 
 @attrs.frozen
 class Target:
-    """Vector width in bytes, whether a fused multiply-add is one instruction, cores, and bytes of the first data cache
+    """Vector width in bytes, whether a fused multiply-add is one instruction, cores, and bytes of the L1 cache
     and of one of its lines. The compiler is asked for them once for a machine."""
 
     vector_bytes: int = 16

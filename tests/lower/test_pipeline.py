@@ -51,7 +51,7 @@ def test_a_long_chain_is_cut_into_kernels_of_bounded_size():
 
 def test_matrix_products_are_tiled():
     loops = harp.jit(lambda x, w: x @ w).lower(X.astype(np.float32), W.astype(np.float32)).loops
-    assert "tile" in loops
+    assert "local" in loops
 
 
 def test_equal_functions_have_equal_source():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harp.backends.c.emit.render import interface, render
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable
-from harp.backends.runtime.kernel import CKernel
+from harp.backends.runtime.executable import CExecutable
 from harp.backends.runtime.load import build_and_load
 from harp.config import show
 from harp.errors import HarpError
@@ -26,7 +26,7 @@ class CBackend:
         source = render(program)
         show(4, "C source", source)
         called = interface(program)
-        return CKernel(build_and_load(source, options, names=called.names), called, bool(program.scratch))
+        return CExecutable(build_and_load(source, options, names=called.names), called, bool(program.scratch))
 
 
 BACKEND = CBackend()

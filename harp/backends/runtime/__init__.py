@@ -1,5 +1,5 @@
 """A shared library comes in; a kernel that Python calls with arrays and sizes goes out.
 
 Threads and memory that all programs share are here, too.
-Read `kernel.py` first.
+Read `executable.py` first.
 """

@@ -1,7 +1,8 @@
 """Memory for large results: blocks that results no longer need are kept and used again.
 
 Fresh memory costs a page fault for every four kilobytes at its first use, which for large results takes longer than
-filling them.
+filling them. When none was wanted for some seconds, the free ones go back to the system: a thread looks for that, as
+long as blocks are kept.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+import threading
+import time
 
 import numpy as np
 
@@ -19,6 +22,8 @@ from harp.trace.scalar.dtypes import NDArray
 LARGE = 1 << 20
 # Bytes of free blocks that are kept, all together.
 _MOST_FREE = 1 << 29
+# Seconds after which nobody wanted a block: it is free for between one and two times as long.
+_PATIENCE = 10.0
 _ALIGNMENT = 64
 _GRAIN = 1 << 16
 # Fresh blocks begin at the same place of a page, and a cache has room for few lines of the same place: loops over many
@@ -28,6 +33,8 @@ _PAGE, _STEP = 4096, 11 * 64
 _lock = forkable_lock(sys.modules[__name__])
 _free: dict[int, list[_Memory]] = {}  # by size
 _free_bytes = 0
+_taken = 0  # how many blocks were wanted so far
+_watcher: threading.Thread | None = None  # without one no free block is kept
 _steps = itertools.count()
 
 
@@ -58,23 +65,58 @@ def large(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray:
     Raises MemoryError or ValueError as numpy.empty does.
     """
     count = math.prod(shape) * dtype.itemsize
-    size = -(-count // _GRAIN) * _GRAIN + _ALIGNMENT + _PAGE
-    memory = _take(size)
-    return np.ndarray(shape, dtype, _Block(size, np.uint8, memory), memory.start)
+    return _array(shape, dtype, _take(-(-count // _GRAIN) * _GRAIN + _ALIGNMENT + _PAGE))
+
+
+def _array(shape: tuple[int, ...], dtype: np.dtype[np.generic], memory: _Memory) -> NDArray:
+    return np.ndarray(shape, dtype, _Block(memory.nbytes, np.uint8, memory), memory.start)
 
 
 def _take(size: int) -> _Memory:
-    global _free_bytes
+    global _free_bytes, _taken
     with _lock:
+        _taken += 1
+        _watch()
         blocks = _free.get(size)
         if blocks:
             _free_bytes -= size
             memory = blocks.pop()
             memory.setflags(write=True)  # whoever had it may have closed it
             return memory
+    return _fresh(size)
+
+
+def _fresh(size: int) -> _Memory:
     memory = _Memory(size, np.uint8)
     memory.start = -memory.ctypes.data % _ALIGNMENT + next(_steps) * _STEP % _PAGE
     return memory
+
+
+def _watch() -> None:
+    """Start the thread that gives idle blocks back, if there is none: a forked process has none."""
+    global _watcher
+    if _watcher is not None and _watcher.is_alive():
+        return
+    thread = threading.Thread(target=_give_idle_back, name="harp-memory", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # no more threads, or the interpreter ends
+        _watcher = None
+    else:
+        _watcher = thread
+
+
+def _give_idle_back() -> None:
+    global _watcher
+    noticed = -1
+    while True:
+        time.sleep(_PATIENCE)
+        with _lock:
+            if noticed == _taken:
+                _clear()
+                _watcher = None
+                return
+            noticed = _taken
 
 
 def _give_back(memory: _Memory) -> None:
@@ -83,7 +125,7 @@ def _give_back(memory: _Memory) -> None:
     if not _lock.acquire(blocking=False):
         return
     try:
-        if _free_bytes + memory.nbytes <= _MOST_FREE:
+        if _watcher is not None and _free_bytes + memory.nbytes <= _MOST_FREE:
             _free.setdefault(memory.nbytes, []).append(memory)
             _free_bytes += memory.nbytes
     finally:
@@ -105,7 +147,7 @@ def _references(buffer: NDArray) -> tuple[int, int]:
 
 def _counted() -> tuple[int, int]:
     """What Python counts in `alone`, its own variables included: versions differ."""
-    buffer = large((0,), np.dtype(np.uint8))
+    buffer = _array((0,), np.dtype(np.uint8), _fresh(_ALIGNMENT + _PAGE))
     return _references(buffer)
 
 
@@ -116,10 +158,14 @@ def free_bytes() -> int:
 
 def release() -> None:
     """Give all free blocks back to the system."""
-    global _free_bytes
     with _lock:
-        _free.clear()
-        _free_bytes = 0
+        _clear()
+
+
+def _clear() -> None:
+    global _free_bytes
+    _free.clear()
+    _free_bytes = 0
 
 
 _ONE_VARIABLE, _BASE = _counted()

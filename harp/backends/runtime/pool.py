@@ -28,7 +28,7 @@ RUNTIME = {"harp_parallel": "harp_pool_run", "harp_take": "harp_memory_take", "h
 _LEAST_WORK = 65536
 _NAMES = (
     *RUNTIME.values(), "harp_pool_set_threads", "harp_pool_set_mine", "harp_memory_kept", "harp_memory_release",
-    "harp_array_bytes", "harp_read_arrays",
+    "harp_memory_set_patience", "harp_array_bytes", "harp_read_arrays",
 )  # fmt: skip
 _OPTIONS = CompileOptions()
 

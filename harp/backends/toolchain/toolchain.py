@@ -56,7 +56,7 @@ class Toolchain(NamedTuple):
 
     @property
     def l1(self) -> int:
-        """Bytes of the first data cache."""
+        """Bytes of the L1 cache."""
         return self._cache("l1-cache-size", 32) << 10
 
     @property
@@ -338,6 +338,8 @@ def base_flags(toolchain: Toolchain) -> tuple[str, ...]:
         # do paths of their own for one of two conditions.
         passes = ["-fno-tree-pre", "-fno-gcse", "-fno-tree-vrp", "-fno-schedule-insns2", "-fno-thread-jumps"]
         flags += ["-fvect-cost-model=dynamic", *passes]
+        # For some processors gcc computes a single chain of fused multiply-adds as products and sums: other bits.
+        flags.append("--param=avoid-fma-max-bits=0")
     if toolchain.family is Family.ZIG:
         flags += ["-fno-sanitize=undefined", "-g0"]
     if toolchain.vector_bytes == 64:

@@ -1,5 +1,5 @@
-"""A graph comes in; a graph that is easier to compile goes out: real arithmetic only, and fewer nodes.
+"""A graph comes in; a graph goes out whose arithmetic machines have, with fewer nodes.
 
-Complex numbers become pairs of real ones, float16 and bfloat16 become float32.
+Complex numbers are computed by their parts, float16 and bfloat16 in float32; memory holds what the user asked for.
 Read `legalise.py` first.
 """

@@ -1,4 +1,5 @@
-"""The program that kernels and their calls make: each call gets the memory that its kernel needs, all is planned."""
+"""The program that kernels and their calls make: each call gets the memory that its kernel needs, and arrays get slots
+of the arena."""
 
 from __future__ import annotations
 

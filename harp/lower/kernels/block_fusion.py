@@ -18,7 +18,7 @@ from harp.lower.cost_model import code_size
 from harp.lower.kernels.fuse import joined_name
 from harp.lower.loopir.effects import effects, indices
 from harp.lower.loopir.loops import Alloc, Buffer, For, Kernel, Load, LoopKind, Nest, Space, Stmt, Store, offset, walk
-from harp.lower.loopir.nests import Numbers, is_plain, is_straight, nest, reads, renamed, sequence
+from harp.lower.loopir.nests import FreshLoops, is_plain, is_straight, nest, reads, renamed, sequence
 from harp.lower.rewrite.coalesce import coalesced
 from harp.lower.rewrite.loop_primitives import shrink, split
 from harp.lower.schedule.build import Built
@@ -83,10 +83,10 @@ def _member(kernel: Kernel, number: int) -> _Member | None:
     s = kernel.body
     if not isinstance(s, Nest) or not is_plain(s) or not is_straight(s.body):
         return None
-    heads, body = coalesced(Numbers(kernel), [h for h in s.heads if isinstance(h, For)], s.body)
+    heads, body = coalesced(FreshLoops(kernel), [h for h in s.heads if isinstance(h, For)], s.body)
     loop, kind = heads[0].loop, heads[0].kind
     data = any(indirect_in(p) for part in walk(body) for p in indices(part))
-    if len(heads) > 1 or kind is not LoopKind.SERIAL or loop.extent.constant is not None or data:
+    if len(heads) > 1 or kind is not LoopKind.PLAIN or loop.extent.constant is not None or data:
         return None
     stores = [part for part in walk(body) if isinstance(part, Store)]
     outside = tuple(store for store in stores if store.buffer.space is not Space.REG)
@@ -110,16 +110,16 @@ def _fits(run: Sequence[_Member]) -> bool:
 
 def _block(members: Sequence[_Member], own: Sequence[Buffer]) -> Kernel:
     """The members, one after the other in a loop over blocks, with memory of a block for what is theirs alone."""
-    numbers = Numbers(Kernel("", sequence(m.kernel.body for m in members)))
+    fresh = FreshLoops(Kernel("", sequence(m.kernel.body for m in members)))
     size = _LEAST
     while size < _MOST and 2 * size * sum(buffer.dtype.itemsize for buffer in own) <= _CACHE:
         size *= 2
     extent = members[0].loop.extent
-    blocks = split(numbers, extent, size)
-    tiles = {buffer: Buffer(buffer.name, buffer.dtype, (as_index(size),), Space.TILE) for buffer in own}
+    blocks = split(fresh, extent, size)
+    tiles = {buffer: Buffer(buffer.name, buffer.dtype, (as_index(size),), Space.LOCAL) for buffer in own}
     parts: list[Stmt] = []
     for member in members:
-        head, lane = numbers.loop(blocks.length)
+        head, lane = fresh.loop(blocks.length)
         body = shrink(renamed(member.body, {member.loop: blocks.start + lane}), tiles, partial(_at, lane))
         parts.append(nest(head, body))
     whole = sequence(parts)

@@ -10,9 +10,8 @@
 
 A kernel joins an earlier one under their common outer loops if each iteration reads, of what the earlier one stores,
 only what the same iteration stored. It joins where that saves a trip through memory: where it reads a buffer that the
-earlier one reads or stores. Kernels whose loops `harp.lower.tile` will interchange keep them for themselves; what joins
-those is elementwise work on their results.
-"""
+earlier one reads or stores. Kernels whose loops `harp.lower.nest_rules` will interchange keep them for themselves; what
+joins those is elementwise work on their results."""
 
 from __future__ import annotations
 
@@ -21,11 +20,11 @@ from functools import cached_property
 
 import attrs
 
-from harp.lower.cost_model import code_size, mentioned
+from harp.lower.cost_model import code_size
 from harp.lower.loopir.effects import indices
 from harp.lower.loopir.loops import Alloc, Buffer, For, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import (
-    Numbers,
+    FreshLoops,
     accumulations,
     loads,
     nest,
@@ -40,7 +39,7 @@ from harp.lower.loopir.products import is_contraction
 from harp.lower.reductions.interleave import is_running
 from harp.lower.schedule.build import Built, holds
 from harp.lower.schedule.row_kernels import rows_in
-from harp.trace.index.polynomial import Atom, Index, Indirect, indirect_in, of
+from harp.trace.index.polynomial import Atom, Index, Indirect, indirect_in, loops_in, of
 from harp.trace.scalar.expr import Expr, rewrite, select
 
 # How many kernels are looked at, backwards, for one to join.
@@ -179,12 +178,12 @@ def _join(first: _Candidate, second: _Candidate) -> Kernel | None:
         depth -= 1
     if not depth or not _is_worth_it(first, second, depth):
         return None
-    numbers = Numbers(first.kernel)
+    fresh = FreshLoops(first.kernel)
     places: dict[Atom, Index] = {q.loop: of(p.loop) for p, q in zip(a.heads[:depth], b.heads[:depth], strict=True)}
-    more = with_loops(numbers, nest(b.heads[depth:], b.body), places)
-    variables = (*a.variables, *((v, with_loops(numbers, f, {})) for v, f in b.variables))
+    more = with_loops(fresh, nest(b.heads[depth:], b.body), places)
+    variables = (*a.variables, *((v, with_loops(fresh, f, {})) for v, f in b.variables))
     heads = tuple(
-        For(p.loop, LoopKind.ORDERED if LoopKind.ORDERED in (p.kind, q.kind) else p.kind)
+        For(p.loop, LoopKind.SEQUENTIAL if LoopKind.SEQUENTIAL in (p.kind, q.kind) else p.kind)
         for p, q in zip(a.heads[:depth], b.heads[:depth], strict=True)
     )
     body = whole(Form(variables, heads, _then(nest(a.heads[depth:], a.body), more)))
@@ -264,9 +263,9 @@ def _own_axes(body: Stmt, buffer: Buffer) -> int:
         return 0
     (index,) = stored
     own = 0
-    while own < len(index) and mentioned(index[own]) <= outside and all(a.index[own] is index[own] for a in accesses):
+    while own < len(index) and loops_in(index[own]) <= outside and all(a.index[own] is index[own] for a in accesses):
         own += 1
-    if {loop for p in index[:own] for loop in mentioned(p)} != outside:
+    if {loop for p in index[:own] for loop in loops_in(p)} != outside:
         return 0  # several iterations share what is stored
     # Conditions on a variable are all evaluated; one that reads an index array may be only where those before it hold.
     asks = own == len(index) and any(indirect_in(c) for load in accesses for c in load.conditions)

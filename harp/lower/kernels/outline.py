@@ -6,7 +6,7 @@
                                                     map(mem0, out0; s5)
 
 Buffers, sizes and loops are renumbered by first use, so that two kernels are equal if their texts are. Of a buffer that
-a kernel uses at numbers along the first axes only, it is given the part: so steps of a loop that Python has unrolled
+a kernel uses at constants along the first axes only, it is given that part: so steps of a loop that Python has unrolled
 are one kernel, whichever row of an array each of them reads.
 
     for i < s3: mem1[i] = in0[7, i]         ->      map(in0[7], mem1; s3)

@@ -1,4 +1,4 @@
-"""What passes between products and work on their rows stays in the second cache, a block of rows at a time.
+"""What passes between products and work on their rows stays in the L2 cache, a block of rows at a time.
 
     for i, j { acc = 0; for k: acc += q[i, k]*w[j, k]; s[i, j] = acc }
     for i { m = max of s[i, :]; for j: p[i, j] = exp(s[i, j] - m) }
@@ -9,9 +9,8 @@
 A group is a product, work on rows of its result, some of which reduces them, and perhaps a second product; each reads,
 of what the others store, only the same rows. It pays where what passes between them grows faster than what else the
 first product touches: the scores of attention have n*n elements, and their factors only n. A row is computed by the
-same loops in the same order, so no bit of it changes. (The name is that of MLIR; M. Rabe and C. Staats:
-"Self-attention does not need O(n^2) memory", 2021.)
-"""
+same loops in the same order, so no bit of it changes: a block holds whole rows of scores, and nothing is rescaled. (The
+name is that of MLIR; M. Rabe and C. Staats: "Self-attention does not need O(n^2) memory", 2021.)"""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ import attrs
 from harp.lower.kernels.fuse import Form, form_of, joined_name, whole
 from harp.lower.loopir.effects import effects, indices, value_loads
 from harp.lower.loopir.loops import MEMORY, Alloc, Buffer, Kernel, LoopKind, Space, Stmt, Store, walk
-from harp.lower.loopir.nests import Numbers, accumulations, is_plain, nest, reads, sequence, with_loops
+from harp.lower.loopir.nests import FreshLoops, accumulations, is_plain, nest, reads, sequence, with_loops
 from harp.lower.loopir.products import Match, match
 from harp.lower.rewrite.digits import over_digits
 from harp.lower.rewrite.loop_primitives import shrink, split
@@ -31,7 +30,7 @@ from harp.lower.schedule.build import Built
 from harp.trace.index.polynomial import Atom, Index, Loop, as_index, indirect_in, product
 
 # Rows of a block: enough to make light of packing the right factor of a product anew for each block, few enough for
-# two arrays of some thousand columns in the second cache.
+# two arrays of some thousand columns in the L2 cache.
 ROWS = 64
 # How many kernels are looked at for one group.
 _NEAR = 12
@@ -114,7 +113,7 @@ def _member(kernel: Kernel, place: int, stored: Set[Buffer]) -> _Member | None:
     form = form_of(kernel.body)
     read = [load for load in reads(form.body) if load.buffer in stored]
     if any(not _leading(load.index, form) for load in read):
-        form = form_of(over_digits(Numbers(kernel), kernel.body))
+        form = form_of(over_digits(FreshLoops(kernel), kernel.body))
         read = [load for load in reads(form.body) if load.buffer in stored]
     rows = _common(_leading(load.index, form) for load in read)
     before = {load.buffer for _, fill in form.variables for load in reads(fill)}
@@ -125,7 +124,7 @@ def _member(kernel: Kernel, place: int, stored: Set[Buffer]) -> _Member | None:
 def _is_simple(member: _Member) -> bool:
     """Whether it is made of loops that may run in any order, at places that are no data."""
     body = nest(member.form.heads, member.form.body)
-    simple = is_plain(body) and all(h.kind is LoopKind.SERIAL for h in member.form.heads)
+    simple = is_plain(body) and all(h.kind is LoopKind.PLAIN for h in member.form.heads)
     return simple and not any(indirect_in(p) for s in walk(body) for p in indices(s))
 
 
@@ -200,10 +199,10 @@ def _divides(a: Sequence[Atom], b: Sequence[Atom]) -> bool:
 
 def _fused(members: Sequence[_Member], inside: Set[Buffer]) -> Kernel:
     """The members, one after the other in a loop over blocks of rows."""
-    numbers = Numbers(Kernel("", sequence([member.kernel.body for member in members])))
+    fresh = FreshLoops(Kernel("", sequence([member.kernel.body for member in members])))
     *outer, row = (loop.extent for loop in members[0].rows)
-    loops = [numbers.loop(extent) for extent in outer]
-    blocks = split(numbers, row, ROWS)
+    loops = [fresh.loop(extent) for extent in outer]
+    blocks = split(fresh, row, ROWS)
     depth = len(members[0].rows)
     members = [attrs.evolve(member, rows=member.rows[:depth]) for member in members]
     copies = {
@@ -214,12 +213,12 @@ def _fused(members: Sequence[_Member], inside: Set[Buffer]) -> Kernel:
     }
     parts, variables = list[Stmt](), list[tuple[Buffer, Stmt]]()
     for member in members:
-        head, r = numbers.loop(blocks.length)
+        head, r = fresh.loop(blocks.length)
         places: dict[Atom, Index] = dict(zip(member.rows, [*(p for _, p in loops), blocks.start + r], strict=True))
         rest = [h for h in member.form.heads if h.loop not in member.rows]
         body = shrink(nest(rest, member.form.body), copies, partial(_in_block, depth, r))
-        parts.append(nest(head, with_loops(numbers, body, places)))
-        variables += [(v, with_loops(numbers, fill, {})) for v, fill in member.form.variables]
+        parts.append(nest(head, with_loops(fresh, body, places)))
+        variables += [(v, with_loops(fresh, fill, {})) for v, fill in member.form.variables]
     result = sequence(parts)
     for copy in reversed(copies.values()):
         result = Alloc(copy, result)

@@ -23,7 +23,7 @@ def transpose(s: Nest) -> LibraryCall | None:
     if loops is None or not isinstance(store, Store) or store.reduce is not None:
         return None
     value, tile = store.value, store.buffer
-    if not isinstance(value, Load) or value.conditions or tile.space is not Space.TILE or len(tile.shape) != 2:
+    if not isinstance(value, Load) or value.conditions or tile.space is not Space.LOCAL or len(tile.shape) != 2:
         return None
     lanes = (tile.shape[-1].constant or 0) // VECTORS
     if lanes not in _LANES.get(tile.dtype.itemsize, ()) or value.buffer is tile:

@@ -1,9 +1,10 @@
-"""Dependence: whether the iterations of a parallel loop touch different elements of what they store to.
+"""Dependence: whether a loop that is to run in parallel carries an output or a flow dependence.
 
-A store that does not depend on the loop at all is an error. That two iterations never meet is proved where one axis of
-every access is `slope*loop + inner + outer`, with `0 <= inner < slope` for all that varies inside and the same `outer`,
-or everywhere `slope*loop - inner + outer`; numbers may be parts of `inner`, as of 2*i and 2*i + 1. Or where that holds
-for all digits of the loop, one after the other. What is neither is reported as unproven.
+A store that does not depend on the loop at all is an error. That two iterations touch different elements is proved
+where one axis of every access is `slope*loop + inner + outer`, with `0 <= inner < slope` for all that varies inside and
+the same `outer`, or everywhere `slope*loop - inner + outer`; constants may be parts of `inner`, as of 2*i and 2*i + 1.
+Of a loop whose position is taken apart into digits (delinearised), it is proved digit by digit. What is neither proved
+nor refuted is reported.
 """
 
 from __future__ import annotations

@@ -48,13 +48,14 @@ from harp.trace.scalar.ops import Op, Reduce
 
 
 class Space(enum.Enum):
-    """Where a buffer lives."""
+    """Where a buffer lives: in an argument or a result of the program, in scratch memory of a call, in memory that a
+    thread takes for a part of a loop, in an array on the stack, or in a variable."""
 
     INPUT = "input"
     OUTPUT = "output"
     SCRATCH = "scratch"
     THREAD = "thread"
-    TILE = "tile"
+    LOCAL = "local"
     REG = "reg"
 
 
@@ -63,12 +64,12 @@ MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 
 
 class LoopKind(enum.Enum):
-    """How a loop runs. An ordered one carries a variable: an iteration reads what the one before it left there. A
-    search lowers elements to its position, and may end as soon as none is above it
+    """How a loop runs; of a plain one, that is not decided yet. A sequential one has a dependence from one iteration
+    to the next. A search takes minima of its position with accumulators, and may end as soon as none of them is larger
     (`harp.lower.reductions.early_exit`)."""
 
-    SERIAL = "serial"
-    ORDERED = "ordered"
+    PLAIN = "plain"
+    SEQUENTIAL = "sequential"
     SEARCH = "search"
     PARALLEL = "parallel"
     UNROLL = "unroll"
@@ -147,7 +148,7 @@ class Head:
 @attrs.frozen(eq=False)
 class For(Head):
     loop: Loop
-    kind: LoopKind = LoopKind.SERIAL
+    kind: LoopKind = LoopKind.PLAIN
 
 
 @attrs.frozen(eq=False)
@@ -189,10 +190,11 @@ class Store(Stmt):
 
 @attrs.frozen(eq=False)
 class Row(Stmt):
-    """target[index] for all positions of `lane`, which runs in the last entry = function(sources[the same row]).
+    """Applies a function to one row of each source, and stores target[index] for all positions of `lane`, a loop that
+    the last index mentions.
 
     Sources are read as whole rows, but for the values of a search, of which it reads what stands at `index`. `work`
-    is memory that holds nothing before and after.
+    is memory for the time of the call.
     """
 
     function: RowOp

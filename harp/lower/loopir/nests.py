@@ -7,7 +7,6 @@ from itertools import groupby
 
 import attrs
 
-from harp.lower.cost_model import mentioned
 from harp.lower.loopir.effects import indices
 from harp.lower.loopir.effects import loads as all_loads
 from harp.lower.loopir.loops import (
@@ -31,7 +30,19 @@ from harp.lower.loopir.loops import (
     walk,
 )
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import ONE, ZERO, Atom, Index, Indirect, Loop, as_index, indirect_in, of, split_linear
+from harp.trace.index.polynomial import (
+    ONE,
+    ZERO,
+    Atom,
+    Index,
+    Indirect,
+    Loop,
+    as_index,
+    indirect_in,
+    loops_in,
+    of,
+    split_linear,
+)
 from harp.trace.scalar.expr import Expr, Position, const, rewrite
 from harp.trace.scalar.expr import walk as walk_expr
 from harp.trace.scalar.ops import Reduce
@@ -41,9 +52,10 @@ _MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH, Space.THREAD)
 
 @attrs.frozen
 class Renaming:
-    """Puts index expressions for loops, and a part of a larger array for a variable: the array and where it is.
+    """Substitutes index expressions for loops, and for each variable an array with more axes and the indices along
+    them.
 
-    Of an array in memory the last axes are these places, else the first.
+    These indices stand before its own, or behind them if the array is in the space THREAD.
     """
 
     loops: Substitution
@@ -147,14 +159,14 @@ def start(acc: Buffer, reduce: Reduce) -> Store:
     return Store(acc, (), const(reduce.identity(acc.dtype), acc.dtype))
 
 
-class Numbers:
+class FreshLoops:
     """Fresh loops of a kernel. A later loop has a higher number, as proofs of bounds want it."""
 
     def __init__(self, kernel: Kernel) -> None:
         heads = [h for s in walk(kernel.body) if isinstance(s, Nest) for h in s.heads]
         self._next = 1 + max((h.loop.axis for h in heads if isinstance(h, For)), default=-1)
 
-    def loop(self, extent: Index | int, kind: LoopKind = LoopKind.SERIAL) -> tuple[tuple[For, ...], Index]:
+    def loop(self, extent: Index | int, kind: LoopKind = LoopKind.PLAIN) -> tuple[tuple[For, ...], Index]:
         """The head of a loop and the position in it; a loop of one iteration needs no head."""
         extent = as_index(extent)
         if extent is ONE:
@@ -164,19 +176,19 @@ class Numbers:
         return (For(fresh, kind),), of(fresh)
 
 
-def with_loops(numbers: Numbers, s: Stmt, places: Mapping[Atom, Index]) -> Stmt:
-    """The statement with loops of fresh numbers, and with index expressions for those outside it."""
+def with_loops(fresh: FreshLoops, s: Stmt, places: Mapping[Atom, Index]) -> Stmt:
+    """The statement with new loops in place of its own, and with index expressions for those outside it."""
     if isinstance(s, Nest):
         heads: list[For] = []
         for head in s.heads:
             assert isinstance(head, For)
-            fresh, position = numbers.loop(Substitution(places)(head.loop.extent), head.kind)
-            heads += fresh
+            made, position = fresh.loop(Substitution(places)(head.loop.extent), head.kind)
+            heads += made
             places = {**places, head.loop: position}
-        return nest(heads, with_loops(numbers, s.body, places))
+        return nest(heads, with_loops(fresh, s.body, places))
     if isinstance(s, Store):
         return Renaming(Substitution(places), {}).statement(s)
-    inner = rebuilt(s, lambda part: with_loops(numbers, part, places))
+    inner = rebuilt(s, lambda part: with_loops(fresh, part, places))
     conditions = Substitution(places).each(inner.conditions) if isinstance(inner, If) else ()
     return attrs.evolve(inner, conditions=conditions) if isinstance(inner, If) else inner
 
@@ -188,9 +200,9 @@ def is_plain(s: Stmt) -> bool:
     return isinstance(s, (Nest, Alloc, Seq, Store, If)) and all(map(is_plain, parts(s)))
 
 
-def is_ordered(s: Stmt) -> bool:
+def is_sequential(s: Stmt) -> bool:
     """Whether it is a nest of loops whose iterations run one after the other."""
-    return isinstance(s, Nest) and any(isinstance(h, For) and h.kind is LoopKind.ORDERED for h in s.heads)
+    return isinstance(s, Nest) and any(isinstance(h, For) and h.kind is LoopKind.SEQUENTIAL for h in s.heads)
 
 
 def is_unrolled(s: Stmt) -> bool:
@@ -203,7 +215,7 @@ def is_even(s: Stmt, *loops: Loop) -> bool:
     inside = list(walk(s))
     asked = [p for part in inside if isinstance(part, If) for p in part.conditions]
     asked += [h.loop.extent for part in inside if isinstance(part, Nest) for h in part.heads if isinstance(h, For)]
-    return not any(loop in mentioned(p) for p in asked for loop in loops)
+    return not any(loop in loops_in(p) for p in asked for loop in loops)
 
 
 def is_straight(s: Stmt) -> bool:
@@ -256,7 +268,7 @@ def reads(s: Stmt) -> Iterator[Load]:
 
 def stride(load: Load, loop: Loop) -> int | None:
     """By how many elements a load moves with the loop; None if that is no number."""
-    moving = [axis for axis, p in enumerate(load.index) if loop in mentioned(p)]
+    moving = [axis for axis, p in enumerate(load.index) if loop in loops_in(p)]
     if not moving:
         return 0
     alone = moving == [len(load.index) - 1]
@@ -282,30 +294,30 @@ class Tile:
 Places = Mapping[Buffer, tuple[Buffer, tuple[Index, ...]]]
 
 
-def distribute(s: Stmt, tile: Tile) -> Stmt:
+def privatise(s: Stmt, tile: Tile) -> Stmt:
     """Move the loops of a tile in to the single stores, or to SIMD loops; variables get an element for each iteration.
 
     for l { acc = 0; for k: acc += v; out = acc }
         ->  acc[room]; for l: acc[l] = 0; for k { for l: acc[l] += v }; for l: out = acc[l]
     """
-    return _distribute(s, tile, {}, False)
+    return _privatise(s, tile, {}, False)
 
 
-def _distribute(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
+def _privatise(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
     if isinstance(s, Alloc):
         room = tuple(map(as_index, tile.room))
-        array = Buffer(s.buffer.name, s.buffer.dtype, room + s.buffer.shape, Space.TILE)
+        array = Buffer(s.buffer.name, s.buffer.dtype, room + s.buffer.shape, Space.LOCAL)
         if s.buffer.space is Space.THREAD:  # a row for each iteration, in which the vector runs across the rows
             array = Buffer(s.buffer.name, s.buffer.dtype, s.buffer.shape + room, Space.THREAD)
         place = array, tuple(of(h.loop) for h in tile.heads)
-        return Alloc(array, _distribute(s.body, tile, {**places, s.buffer: place}, inside))
+        return Alloc(array, _privatise(s.body, tile, {**places, s.buffer: place}, inside))
     if isinstance(s, Store) or _is_simd(s):
         return _inside(s, tile, places, inside)
     if isinstance(s, Nest):
-        return nest(s.heads[:1], _distribute(nest(s.heads[1:], s.body), tile, places, True))
+        return nest(s.heads[:1], _privatise(nest(s.heads[1:], s.body), tile, places, True))
     if isinstance(s, Seq):
         return sequence(_together(s.parts, tile, places, inside))
-    return rebuilt(s, lambda part: _distribute(part, tile, places, inside))
+    return rebuilt(s, lambda part: _privatise(part, tile, places, inside))
 
 
 def _together(parts: Sequence[Stmt], tile: Tile, places: Places, inside: bool) -> Iterator[Stmt]:
@@ -314,7 +326,7 @@ def _together(parts: Sequence[Stmt], tile: Tile, places: Places, inside: bool) -
         if are_stores:
             yield _inside(sequence(group), tile, places, inside)
         else:
-            yield from (_distribute(part, tile, places, inside) for part in group)
+            yield from (_privatise(part, tile, places, inside) for part in group)
 
 
 def _inside(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:

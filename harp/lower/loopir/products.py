@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence, Set
 
 import attrs
 
-from harp.lower.cost_model import mentioned
 from harp.lower.loopir.loops import MEMORY, Alloc, Buffer, For, If, Load, Nest, Seq, Space, Stmt, Store, flat, walk
-from harp.lower.loopir.nests import accumulation, accumulations, is_ordered, rebuilt, sequence, stride
-from harp.trace.index.polynomial import Index, Loop, split_linear
+from harp.lower.loopir.nests import accumulation, accumulations, is_sequential, rebuilt, sequence, stride
+from harp.trace.index.polynomial import Index, Loop, loops_in, split_linear
 from harp.trace.scalar.expr import Apply, Const, Expr, Position
 from harp.trace.scalar.expr import walk as walk_expr
 from harp.trace.scalar.ops import Op
@@ -50,7 +49,7 @@ def is_contraction(s: Stmt) -> bool:
 
 def match(s: Stmt) -> Match | None:
     """The products that a nest is, if it is that."""
-    if not isinstance(s, Nest) or isinstance(s.body, Nest) or any(map(is_ordered, walk(s))):
+    if not isinstance(s, Nest) or isinstance(s.body, Nest) or any(map(is_sequential, walk(s))):
         return None
     heads = [h for h in s.heads if isinstance(h, For)]
     column = heads[-1].loop
@@ -91,7 +90,7 @@ def moving(e: Expr) -> set[Loop]:
             indices = (*part.index, *part.conditions)
         elif isinstance(part, Position):
             indices = (part.index,)
-        found.update(loop for p in indices for loop in mentioned(p))
+        found.update(loop for p in indices for loop in loops_in(p))
     return found
 
 
@@ -101,7 +100,7 @@ def _is_row(loop: Loop, product: Product) -> bool:
 
 def _reaches(product: Product, loops: tuple[Loop, Loop]) -> bool:
     """Whether how far the product's loops run depends on the row or the column."""
-    return any(loop in mentioned(k.extent) for k in product.loops for loop in loops)
+    return any(loop in loops_in(k.extent) for k in product.loops for loop in loops)
 
 
 def _is_there(e: Expr, own: Set[Buffer]) -> bool:
@@ -116,7 +115,7 @@ def is_direct(a: Expr) -> bool:
         return False
     whole = flat(a.buffer, a.index)
     places = a.index if whole is None else (whole,)
-    return all(split_linear(p, loop) is not None for p in places for loop in mentioned(p))
+    return all(split_linear(p, loop) is not None for p in places for loop in loops_in(p))
 
 
 def moves_by_one(e: Expr, loop: Loop) -> bool:

@@ -1,4 +1,5 @@
-"""A `Program`: buffers, sizes and calls of kernels, ready to be printed as source. Backends see nothing else.
+"""A `Program`: buffers, sizes and calls of kernels, ready to be printed as source. A backend that compiles
+programs is given nothing else.
 
     program = inputs, outputs, sizes, slots of scratch memory, distinct kernels, calls in order
     call    = number of a kernel (buffers, or parts of them, for its parameters, index expressions for its sizes)

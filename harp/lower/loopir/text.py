@@ -113,7 +113,7 @@ def _library_call(stmt: LibraryCall) -> list[str]:
 
 
 def _for(head: For) -> str:
-    kind = "" if head.kind is LoopKind.SERIAL else f" {head.kind.value}"
+    kind = "" if head.kind is LoopKind.PLAIN else f" {head.kind.value}"
     return f"for{kind} {head.loop} < {head.loop.extent}:"
 
 

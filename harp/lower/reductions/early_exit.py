@@ -3,20 +3,20 @@
     for k { for simd l: first[l] min= select(fits, k, last) }
         ->  for b { for search k { for simd l < FEW: first[FEW*b + l] min= ... } }
 
-What is still to come is k or more, so as soon as no element is above k the rest changes none. A backend may leave the
-loop then, or go on: the result is the same. Few elements at a time find theirs soon.
+What later iterations could store is k or more, so as soon as no element is above k they change nothing. A backend may
+leave the loop then, or go on: the result is the same. Few elements are searched for at a time, so that the loop may end
+when these few are found.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from harp.lower.cost_model import mentioned
 from harp.lower.loopir.loops import For, LoopKind, Nest, Space, Stmt, Store
 from harp.lower.loopir.nests import nest, renamed
 from harp.lower.rewrite.loop_primitives import split
 from harp.lower.rewrite.strip_mining import Context
-from harp.trace.index.polynomial import of
+from harp.trace.index.polynomial import loops_in, of
 from harp.trace.scalar.expr import Apply, Const, Position
 from harp.trace.scalar.ops import Op, Reduce
 
@@ -40,7 +40,7 @@ def _match(s: Stmt) -> _Search | None:
     store, value = s.body, s.body.value
     if not isinstance(position, For) or not isinstance(lane, For) or lane.kind is not LoopKind.SIMD:
         return None
-    if position.kind is not LoopKind.SERIAL or store.buffer.space is not Space.TILE or len(store.index) != 1:
+    if position.kind is not LoopKind.PLAIN or store.buffer.space is not Space.LOCAL or len(store.index) != 1:
         return None
     if store.reduce is not Reduce.MIN or not isinstance(value, Apply) or value.op is not Op.SELECT:
         return None
@@ -49,16 +49,16 @@ def _match(s: Stmt) -> _Search | None:
         return None
     count = position.loop.extent.constant
     fits = count is not None and int(last.value) >= count - 1
-    moves = any(position.loop in mentioned(p) for p in store.index)
+    moves = any(position.loop in loops_in(p) for p in store.index)
     return _Search(position, lane, store) if fits and not moves else None
 
 
 def early_exits(context: Context, s: Stmt) -> Stmt | None:
-    """The rule, for `harp.lower.tile`."""
+    """The rule, for `harp.lower.nest_rules`."""
     search = _match(s)
     if search is None or not isinstance(s, Nest):
         return None
-    blocks = split(context.numbers, search.lane.loop.extent, FEW)
-    lane, place = context.numbers.loop(blocks.length, LoopKind.SIMD)
+    blocks = split(context.fresh, search.lane.loop.extent, FEW)
+    lane, place = context.fresh.loop(blocks.length, LoopKind.SIMD)
     heads = (*s.heads[:-2], *blocks.heads, For(search.position.loop, LoopKind.SEARCH), *lane)
     return nest(heads, renamed(search.store, {search.lane.loop: blocks.start + place}))

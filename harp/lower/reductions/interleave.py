@@ -2,14 +2,14 @@
 
     for rows { acc = id; for i { acc += x[i]; out[i] = f(acc) } }
 
-A step waits for the one before it, so `interleaved` takes several rows at once: one after the other, if the axis is
-the last one, else a vector of columns.
+A step waits for the one before it. So several rows are computed at once: the loop over rows is unrolled and jammed into
+the one along them, if the axis is the last one; else the vector runs across columns.
 """
 
 from __future__ import annotations
 
 from harp.lower.loopir.loops import Alloc, For, Nest, Seq, Stmt, Store, walk
-from harp.lower.loopir.nests import Tile, distribute, is_even, is_ordered, loads, nest, renamed, score, sequence
+from harp.lower.loopir.nests import Tile, is_even, is_sequential, loads, nest, privatise, renamed, score, sequence
 from harp.lower.rewrite.loop_primitives import peel
 from harp.lower.rewrite.strip_mining import Context, strips
 from harp.trace.index.polynomial import ZERO
@@ -19,7 +19,7 @@ ROWS = 8
 
 
 def interleaved(context: Context, s: Stmt) -> Stmt | None:
-    """A rule for `harp.lower.tile`.
+    """A rule for `harp.lower.nest_rules`.
 
     for row { acc = id; for i { acc += x[row, i]; out[row, i] = acc } }
         ->  for rb { acc[R] = id; for i { for unroll r: acc[r] += x[rb*R + r, i]; ... } }; for row (the remainder) ...
@@ -35,14 +35,14 @@ def interleaved(context: Context, s: Stmt) -> Stmt | None:
     accesses = [load for store in stores for load in loads(store.value)]
     if score(accesses, row.loop) > 0:
         return nest(outer, strips(context, s.body, row.loop))
-    rows = peel(context.numbers, row.loop.extent, ROWS)
+    rows = peel(context.fresh, row.loop.extent, ROWS)
     parts: list[Stmt] = []
     if rows.whole is not ZERO:
-        lane, r = context.numbers.loop(ROWS)
+        lane, r = context.fresh.loop(ROWS)
         tile = Tile(lane, (ROWS,), unroll=True)
-        parts.append(nest(rows.heads, distribute(renamed(s.body, {row.loop: rows.block * ROWS + r}), tile)))
+        parts.append(nest(rows.heads, privatise(renamed(s.body, {row.loop: rows.block * ROWS + r}), tile)))
     if rows.rest is not ZERO:
-        single, position = context.numbers.loop(rows.rest)
+        single, position = context.fresh.loop(rows.rest)
         parts.append(nest(single, renamed(s.body, {row.loop: rows.whole + position})))
     return nest(outer, sequence(parts))
 
@@ -54,4 +54,4 @@ def is_running(s: Stmt) -> bool:
     if isinstance(s, Nest) or len(nests) != 1 or len(nests[0].heads) != 1:
         return False
     plain = all(isinstance(part, (Nest, Alloc, Seq, Store)) for part in inside)
-    return plain and is_ordered(nests[0])
+    return plain and is_sequential(nests[0])

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence, Set
 
 import attrs
 
-from harp.lower.cost_model import mentioned
 from harp.lower.loopir.effects import value_loads
 from harp.lower.loopir.loops import (
     MEMORY,
@@ -35,7 +34,7 @@ from harp.lower.loopir.loops import (
     walk,
 )
 from harp.lower.loopir.nests import (
-    Numbers,
+    FreshLoops,
     Renaming,
     accumulation,
     is_plain,
@@ -51,7 +50,7 @@ from harp.lower.reductions.scan import cut_scan
 from harp.lower.rewrite.coalesce import coalesced
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.trace.index.division import Substitution, floordiv
-from harp.trace.index.polynomial import Index, Loop, of
+from harp.trace.index.polynomial import Index, Loop, loops_in, of
 from harp.trace.index.polynomial import product as product_of
 from harp.trace.scalar.expr import Expr
 from harp.trace.scalar.ops import Reduce
@@ -73,17 +72,17 @@ class RowSum:
 def long_rows(kernel: Kernel) -> Kernel:
     """The kernel with the rule applied, and the scratch buffers that it takes."""
     scratch = list(kernel.scratch)
-    body = _outermost(Numbers(kernel), kernel.body, scratch)
+    body = _outermost(FreshLoops(kernel), kernel.body, scratch)
     return attrs.evolve(kernel.with_body(body), scratch=tuple(scratch)) if body is not kernel.body else kernel
 
 
-def _outermost(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt:
+def _outermost(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt:
     if isinstance(s, Seq):
-        return rebuilt(s, lambda part: _outermost(numbers, part, scratch))
-    scan = cut_scan(numbers, s, scratch)
+        return rebuilt(s, lambda part: _outermost(fresh, part, scratch))
+    scan = cut_scan(fresh, s, scratch)
     if scan is not None:
         return scan
-    row = _match(numbers, s)
+    row = _match(fresh, s)
     if row is None:
         return s
     assert isinstance(s, Nest)
@@ -91,24 +90,24 @@ def _outermost(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt:
     shape = (*(head.loop.extent for head in row.heads), count)
     parts = Buffer(f"parts{len(scratch)}", row.store.buffer.dtype, shape, Space.SCRATCH)
     scratch.append(parts)
-    cut = sequence((_chunks(numbers, row, parts), _totals(numbers, row, parts, s.body)))
+    cut = sequence((_chunks(fresh, row, parts), _totals(fresh, row, parts, s.body)))
     return specialise((row.loop.extent - LONG,), cut, s)
 
 
-def _match(numbers: Numbers, s: Stmt) -> RowSum | None:
+def _match(fresh: FreshLoops, s: Stmt) -> RowSum | None:
     """The one sum of a nest, if it goes along memory and its terms are of memory only."""
     if not isinstance(s, Nest) or not is_plain(s) or is_contraction(s):
         return None
-    heads = tuple(h for h in s.heads if isinstance(h, For) and h.kind is LoopKind.SERIAL)
+    heads = tuple(h for h in s.heads if isinstance(h, For) and h.kind is LoopKind.PLAIN)
     found = [(part, *sums) for part in walk(s.body) if (sums := accumulation(part)) is not None]
     if len(heads) < len(s.heads) or len(found) != 1:
         return None
     part, loops, store = found[0]
     if not any(inner is part for inner in _once(s.body)):
         return None
-    few, body = coalesced(numbers, loops, store)
+    few, body = coalesced(fresh, loops, store)
     loop = few[0].loop
-    if len(few) > 1 or not isinstance(body, Store) or mentioned(loop.extent):
+    if len(few) > 1 or not isinstance(body, Store) or loops_in(loop.extent):
         return None
     short = loop.extent.constant is not None and loop.extent.constant < LONG
     accesses = loads(body.value)
@@ -131,10 +130,10 @@ def _is_there(value: Expr, acc: Buffer, made: Set[Buffer]) -> bool:
     return not loaded & made and all(buffer.space in MEMORY for buffer in loaded)
 
 
-def _chunks(numbers: Numbers, row: RowSum, parts: Buffer) -> Stmt:
+def _chunks(fresh: FreshLoops, row: RowSum, parts: Buffer) -> Stmt:
     """for i, c { part = 0; for k < CHUNK: part += v(i, c*CHUNK + k); parts[i, c] = part }"""
-    (chunk,), c = numbers.loop(parts.shape[-1])
-    head, k = numbers.loop(CHUNK)
+    (chunk,), c = fresh.loop(parts.shape[-1])
+    head, k = fresh.loop(CHUNK)
     part = Buffer(f"{row.store.buffer.name}_part", parts.dtype, (), Space.REG)
     renaming = Renaming(Substitution({row.loop: c * CHUNK + k}), {row.store.buffer: (part, ())})
     place = (*(of(h.loop) for h in row.heads), c)
@@ -143,30 +142,30 @@ def _chunks(numbers: Numbers, row: RowSum, parts: Buffer) -> Stmt:
         nest(head, renaming.statement(row.store)),
         Store(parts, place, Load(part, ())),
     )
-    return _shared(numbers, (*row.heads, chunk), Alloc(part, sequence(statements)))
+    return _shared(fresh, (*row.heads, chunk), Alloc(part, sequence(statements)))
 
 
-def _totals(numbers: Numbers, row: RowSum, parts: Buffer, body: Stmt) -> Stmt:
+def _totals(fresh: FreshLoops, row: RowSum, parts: Buffer, body: Stmt) -> Stmt:
     """for i { ...; for c: acc += parts[i, c]; for k (the remainder): acc += v(i, k); ... }"""
     acc, count = row.store.buffer, parts.shape[-1]
-    chunk, c = numbers.loop(count)
-    head, k = numbers.loop(row.loop.extent - count * CHUNK)
+    chunk, c = fresh.loop(count)
+    head, k = fresh.loop(row.loop.extent - count * CHUNK)
     place = (*(of(h.loop) for h in row.heads), c)
     added = nest(chunk, Store(acc, (), Load(parts, place), _reduce(row)))
     rest = nest(head, Renaming(Substitution({row.loop: count * CHUNK + k}), {}).statement(row.store))
-    return _shared(numbers, row.heads, _replaced(body, row.nest, sequence((added, rest))))
+    return _shared(fresh, row.heads, _replaced(body, row.nest, sequence((added, rest))))
 
 
 def _reduce(row: RowSum) -> Reduce:
     return row.store.reduce or Reduce.SUM
 
 
-def _shared(numbers: Numbers, heads: Sequence[For], body: Stmt) -> Stmt:
+def _shared(fresh: FreshLoops, heads: Sequence[For], body: Stmt) -> Stmt:
     """One loop for all of them, so that threads can share it; it is not rewritten any more."""
     if not heads:
         return body
     extents: tuple[Index, ...] = tuple(h.loop.extent for h in heads)
-    head, flat = numbers.loop(product_of(extents))
+    head, flat = fresh.loop(product_of(extents))
     return nest((*head, Digits(tuple(h.loop for h in heads), flat)), body)
 
 

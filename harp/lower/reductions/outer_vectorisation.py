@@ -11,11 +11,11 @@ Which version runs depends on the length of the rows only, so a row has the same
 
 from __future__ import annotations
 
-from harp.lower.cost_model import mentioned
 from harp.lower.loopir.loops import For, LoopKind, Nest, Stmt, walk
 from harp.lower.loopir.nests import accumulations, loads, nest, score
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.rewrite.strip_mining import Context, strips
+from harp.trace.index.polynomial import loops_in
 
 # The longest rows that are short, in elements.
 SHORT = 32
@@ -30,7 +30,7 @@ def outer_vectorised(context: Context, s: Stmt) -> Stmt | None:
     if score(accesses, row.loop) > 0:
         return None
     inside = [h for part in walk(s.body) if isinstance(part, Nest) for h in part.heads if isinstance(h, For)]
-    if any(h.kind is not LoopKind.SERIAL or mentioned(h.loop.extent) for h in inside):
+    if any(h.kind is not LoopKind.PLAIN or loops_in(h.loop.extent) for h in inside):
         return None
     room = dict.fromkeys(SHORT - h.loop.extent for h in inside)
     if any(r.constant is not None and r.constant < 0 for r in room):

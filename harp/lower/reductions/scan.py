@@ -22,7 +22,7 @@ import attrs
 from harp.lower.cost_model import count_operations
 from harp.lower.loopir.effects import value_loads
 from harp.lower.loopir.loops import MEMORY, Alloc, Buffer, For, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
-from harp.lower.loopir.nests import Numbers, Renaming, loads, nest, rebuilt, score, sequence, start, stride
+from harp.lower.loopir.nests import FreshLoops, Renaming, loads, nest, rebuilt, score, sequence, start, stride
 from harp.lower.reductions.interleave import ROWS
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.schedule.build import holds
@@ -77,7 +77,7 @@ class Scan:
         return any(stride(Load(store.buffer, store.index), self.loop) == -1 for store in stores)
 
 
-def cut_scan(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt | None:
+def cut_scan(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt | None:
     """The statement with the rule applied, if it fits; the scratch buffers that it takes go to the list."""
     scan = _match(s)
     if scan is None:
@@ -88,10 +88,10 @@ def cut_scan(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt | None:
     scratch += [parts, carries]
     cut = sequence(
         (
-            _totals(numbers, scan, parts),
-            _carries(numbers, scan, parts, carries),
-            _results(numbers, scan, carries),
-            _left(numbers, scan, carries),
+            _totals(fresh, scan, parts),
+            _carries(fresh, scan, parts, carries),
+            _results(fresh, scan, carries),
+            _left(fresh, scan, carries),
         )
     )
     return specialise((scan.loop.extent - LONG,), cut, s)
@@ -99,7 +99,7 @@ def cut_scan(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt | None:
 
 def _match(s: Stmt) -> Scan | None:
     heads = tuple(h for h in s.heads if isinstance(h, For)) if isinstance(s, Nest) else ()
-    if isinstance(s, Nest) and (len(heads) < len(s.heads) or any(h.kind is not LoopKind.SERIAL for h in heads)):
+    if isinstance(s, Nest) and (len(heads) < len(s.heads) or any(h.kind is not LoopKind.PLAIN for h in heads)):
         return None
     inner = s.body if isinstance(s, Nest) else s
     if not isinstance(inner, Alloc) or inner.buffer.space is not Space.REG or not isinstance(inner.body, Seq):
@@ -112,7 +112,7 @@ def _match(s: Stmt) -> Scan | None:
     steps = [part for part in inside if isinstance(part, Store) and part.buffer is inner.buffer]
     if len(along.heads) > 1 or not isinstance(head, For) or not all(isinstance(p, (Alloc, Seq, Store)) for p in inside):
         return None
-    if head.kind is not LoopKind.ORDERED or head.loop.extent.constant is not None:
+    if head.kind is not LoopKind.SEQUENTIAL or head.loop.extent.constant is not None:
         return None
     if len(steps) != 1 or steps[0].reduce is None:
         return None
@@ -144,50 +144,50 @@ def _place(scan: Scan, at: Index) -> tuple[Index, ...]:
     return (*(of(head.loop) for head in scan.heads), at)
 
 
-def _chunks(numbers: Numbers, scan: Scan) -> tuple[tuple[For, ...], Index, Index]:
+def _chunks(fresh: FreshLoops, scan: Scan) -> tuple[tuple[For, ...], Index, Index]:
     """The loops of all chunks, the number by which a chunk is known, and the position of its first element.
 
     Groups of chunks go in the order of memory, by which parallel loops are proved to keep apart.
     """
     count = floordiv(scan.loop.extent, ROWS * CHUNK)
-    group, g = numbers.loop(count)
-    row, r = numbers.loop(ROWS)
+    group, g = fresh.loop(count)
+    row, r = fresh.loop(ROWS)
     turn = count - 1 - g if scan.backward else g
     return (*group, *scan.heads, *row), g * ROWS + r, (turn * ROWS + r) * CHUNK
 
 
-def _of_chunk(numbers: Numbers, scan: Scan, first: Index) -> tuple[Buffer, tuple[For, ...], Renaming]:
+def _of_chunk(fresh: FreshLoops, scan: Scan, first: Index) -> tuple[Buffer, tuple[For, ...], Renaming]:
     """An accumulator, the loop along a chunk, and what puts these for those of the row."""
-    head, i = numbers.loop(CHUNK, LoopKind.ORDERED)
+    head, i = fresh.loop(CHUNK, LoopKind.SEQUENTIAL)
     part = Buffer(f"{scan.acc.name}_part", scan.acc.dtype, (), Space.REG)
     return part, head, Renaming(Substitution({scan.loop: first + i}), {scan.acc: (part, ())})
 
 
-def _totals(numbers: Numbers, scan: Scan, parts: Buffer) -> Stmt:
+def _totals(fresh: FreshLoops, scan: Scan, parts: Buffer) -> Stmt:
     """for row, chunk { part = id; for i < CHUNK { part += v; parts[row, chunk] = part } }"""
-    heads, chunk, first = _chunks(numbers, scan)
-    part, along, renaming = _of_chunk(numbers, scan, first)
+    heads, chunk, first = _chunks(fresh, scan)
+    part, along, renaming = _of_chunk(fresh, scan, first)
     kept = Store(parts, _place(scan, chunk), Load(part, ()))
     step = attrs.evolve(scan.step, value=scan.added)
     loop = nest(along, sequence((renaming.statement(step), kept)))
     return nest(heads, Alloc(part, sequence((start(part, scan.reduce), loop))))
 
 
-def _carries(numbers: Numbers, scan: Scan, parts: Buffer, carries: Buffer) -> Stmt:
+def _carries(fresh: FreshLoops, scan: Scan, parts: Buffer, carries: Buffer) -> Stmt:
     """for row { acc = id; for chunk { carries[row, chunk] = acc; acc += parts[row, chunk] }; the last carry = acc }"""
     acc, count = scan.acc, floordiv(scan.loop.extent, ROWS * CHUNK)
-    group, k = numbers.loop(count, LoopKind.ORDERED)
-    row, r = numbers.loop(ROWS, LoopKind.ORDERED)
+    group, k = fresh.loop(count, LoopKind.SEQUENTIAL)
+    row, r = fresh.loop(ROWS, LoopKind.SEQUENTIAL)
     place = _place(scan, (count - 1 - k if scan.backward else k) * ROWS + r)
     step = (Store(carries, place, Load(acc, ())), Store(acc, (), Load(parts, place), scan.reduce))
     last = Store(carries, _place(scan, count * ROWS), Load(acc, ()))
     return nest(scan.heads, Alloc(acc, sequence((start(acc, scan.reduce), nest((*group, *row), Seq(step)), last))))
 
 
-def _results(numbers: Numbers, scan: Scan, carries: Buffer) -> Stmt:
+def _results(fresh: FreshLoops, scan: Scan, carries: Buffer) -> Stmt:
     """for row, chunk { part = id; for i < CHUNK { part += v; out[...] = f(carries[row, chunk] + part) } }"""
-    heads, chunk, first = _chunks(numbers, scan)
-    part, along, renaming = _of_chunk(numbers, scan, first)
+    heads, chunk, first = _chunks(fresh, scan)
+    part, along, renaming = _of_chunk(fresh, scan, first)
     carry = Load(carries, _place(scan, chunk))
 
     def carried(e: Expr) -> Expr:
@@ -202,10 +202,10 @@ def _results(numbers: Numbers, scan: Scan, carries: Buffer) -> Stmt:
     return nest(heads, Alloc(part, sequence((start(part, scan.reduce), loop))))
 
 
-def _left(numbers: Numbers, scan: Scan, carries: Buffer) -> Stmt:
+def _left(fresh: FreshLoops, scan: Scan, carries: Buffer) -> Stmt:
     """for row { acc = the last carry; for i (the remainder) { acc += v; out[...] = f(acc) } }"""
     count = floordiv(scan.loop.extent, ROWS * CHUNK)
-    head, i = numbers.loop(scan.loop.extent - count * (ROWS * CHUNK), LoopKind.ORDERED)
+    head, i = fresh.loop(scan.loop.extent - count * (ROWS * CHUNK), LoopKind.SEQUENTIAL)
     rest = Renaming(Substitution({scan.loop: count * (ROWS * CHUNK) + i}), {}).statement(scan.body)
     start = Store(scan.acc, (), Load(carries, _place(scan, count * ROWS)))
     return nest(scan.heads, Alloc(scan.acc, sequence((start, nest(head, rest)))))

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harp.lower.cost_model import mentioned, weigh
+from harp.lower.cost_model import weigh
 from harp.lower.loopir.loops import For, LoopKind, Nest, Stmt, Store, parts, walk
-from harp.lower.loopir.nests import Tile, accumulations, distribute, is_ordered, is_straight, nest, rebuilt, renamed
+from harp.lower.loopir.nests import Tile, accumulations, is_sequential, is_straight, nest, privatise, rebuilt, renamed
 from harp.lower.loopir.products import moving
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.rewrite.strip_mining import Context
-from harp.trace.index.polynomial import Atom, Index, Loop, as_index, of
+from harp.trace.index.polynomial import Atom, Index, Loop, as_index, loops_in, of
 from harp.trace.scalar.expr import Apply
 from harp.trace.scalar.ops import Op
 
@@ -42,7 +42,7 @@ def small_products(context: Context, s: Stmt) -> Stmt | None:
     fits = statements <= _STATEMENTS and _depth(s) - 1 <= _LOOPS
     if not found or not fits or not all(_is_of_batch(store, batch) for _, store in found):
         return None
-    if any(mentioned(loop.extent) for loop in loops) or any(map(is_ordered, walk(s.body))):
+    if any(loops_in(loop.extent) for loop in loops) or any(map(is_sequential, walk(s.body))):
         return None
     return _versions(heads, s, [loop.extent for loop in loops], _SIZES)
 
@@ -72,9 +72,9 @@ def small_matrices(context: Context, s: Stmt) -> Stmt | None:
     """
     if not isinstance(s, Nest) or len(s.heads) != 3 or not is_straight(s.body):
         return None
-    heads = [h for h in s.heads if isinstance(h, For) and h.kind is LoopKind.SERIAL]
+    heads = [h for h in s.heads if isinstance(h, For) and h.kind is LoopKind.PLAIN]
     stores = [part for part in walk(s.body) if isinstance(part, Store)]
-    if len(heads) < 3 or any(mentioned(h.loop.extent) for h in heads) or sum(map(_weight, stores)) > _OPERATIONS:
+    if len(heads) < 3 or any(loops_in(h.loop.extent) for h in heads) or sum(map(_weight, stores)) > _OPERATIONS:
         return None
     return _versions(heads, s, [h.loop.extent for h in heads[1:]], _MATRICES)
 
@@ -104,7 +104,7 @@ def _version(heads: Sequence[For], body: Stmt, size: int) -> Stmt:
     *outer, last = (_fixed(head, size) for head in heads)
     tile = Tile((*outer[-1:], For(last.loop, LoopKind.SIMD)), (size,) * len((*outer[-1:], last)), unroll=True)
     places: dict[Atom, Index] = {head.loop: of(new.loop) for head, new in zip(heads, (*outer, last), strict=True)}
-    return nest(outer[:-1], distribute(_unrolled(renamed(body, places), size), tile))
+    return nest(outer[:-1], privatise(_unrolled(renamed(body, places), size), tile))
 
 
 def _fixed(head: For, size: int) -> For:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import attrs
 
 from harp.lower.loopir.loops import Alloc, Buffer, For, Kernel, Load, Seq, Space, Stmt, Store
-from harp.lower.loopir.nests import Numbers, Renaming, accumulation, loads, nest, score, sequence, start
+from harp.lower.loopir.nests import FreshLoops, Renaming, accumulation, loads, nest, score, sequence, start
 from harp.lower.rewrite.coalesce import coalesced
 from harp.lower.rewrite.loop_primitives import split
 from harp.trace.index.division import Substitution
@@ -31,62 +31,62 @@ _GROUP = 32
 def split_reductions(kernel: Kernel) -> Kernel:
     """The kernel with its outermost reductions in chunks, and scratch buffers for the partial results."""
     scratch = list(kernel.scratch)
-    body = _outermost(Numbers(kernel), kernel.body, scratch)
+    body = _outermost(FreshLoops(kernel), kernel.body, scratch)
     return attrs.evolve(kernel.with_body(body), scratch=tuple(scratch)) if body is not kernel.body else kernel
 
 
-def _outermost(numbers: Numbers, s: Stmt, scratch: list[Buffer]) -> Stmt:
+def _outermost(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt:
     """Reductions in sequences and variables are outermost; there are no others outside of loops."""
     if isinstance(s, Alloc):
-        body = _outermost(numbers, s.body, scratch)
+        body = _outermost(fresh, s.body, scratch)
         return s if body is s.body else Alloc(s.buffer, body)
     if isinstance(s, Seq):
-        parts = tuple(_outermost(numbers, part, scratch) for part in s.parts)
+        parts = tuple(_outermost(fresh, part, scratch) for part in s.parts)
         return s if all(a is b for a, b in zip(parts, s.parts, strict=True)) else sequence(parts)
     found = accumulation(s)
     if found is None:
         return s
-    heads, store = _ordered(numbers, *found)
-    made = _parts(numbers, heads, store, f"parts{len(scratch)}")
+    heads, store = _ordered(fresh, *found)
+    made = _parts(fresh, heads, store, f"parts{len(scratch)}")
     if made is None:
         return s
     scratch.append(made[0])
     return made[1]
 
 
-def _ordered(numbers: Numbers, heads: tuple[For, ...], store: Store) -> tuple[list[For], Store]:
+def _ordered(fresh: FreshLoops, heads: tuple[For, ...], store: Store) -> tuple[list[For], Store]:
     """As few loops as there can be: as they stand, else with the one along memory innermost."""
-    few, body = coalesced(numbers, heads, store)
+    few, body = coalesced(fresh, heads, store)
     if len(few) > 1:
         accesses = loads(store.value)
         best = max(heads, key=lambda head: score(accesses, head.loop))
-        moved = coalesced(numbers, [*(h for h in heads if h is not best), best], store)
+        moved = coalesced(fresh, [*(h for h in heads if h is not best), best], store)
         few, body = min((few, body), moved, key=lambda found: len(found[0]))
     assert isinstance(body, Store)
     return few, body
 
 
-def _parts(numbers: Numbers, heads: list[For], store: Store, name: str) -> tuple[Buffer, Stmt] | None:
+def _parts(fresh: FreshLoops, heads: list[For], store: Store, name: str) -> tuple[Buffer, Stmt] | None:
     """The buffer, and the statement; None if one chunk is enough for all sizes."""
     outer, size = heads[0].loop, _CHUNK if len(heads) == 1 else _ROUNDS
-    blocks = split(numbers, outer.extent, size)
+    blocks = split(fresh, outer.extent, size)
     if not blocks.heads or blocks.heads[0].loop.extent is ZERO:
         return None
     dtype, reduce = store.buffer.dtype, store.reduce or Reduce.SUM
     buffer = Buffer(name, dtype, (blocks.heads[0].loop.extent,), Space.SCRATCH)
-    head, k = numbers.loop(blocks.length)
+    head, k = fresh.loop(blocks.length)
     part = Buffer(f"{store.buffer.name}_part", dtype, (), Space.REG)
     renaming = Renaming(Substitution({outer: blocks.start + k}), {store.buffer: (part, ())})
     loops = nest((*head, *heads[1:]), renaming.statement(store))
     inside = sequence((*_reduced(part, reduce, loops), Store(buffer, (blocks.block,), Load(part, ()))))
-    return buffer, sequence((nest(blocks.heads, Alloc(part, inside)), _total(numbers, buffer, store.buffer, reduce)))
+    return buffer, sequence((nest(blocks.heads, Alloc(part, inside)), _total(fresh, buffer, store.buffer, reduce)))
 
 
-def _total(numbers: Numbers, parts: Buffer, acc: Buffer, reduce: Reduce) -> Stmt:
+def _total(fresh: FreshLoops, parts: Buffer, acc: Buffer, reduce: Reduce) -> Stmt:
     """The parts in groups."""
     (count,) = parts.shape
-    groups = split(numbers, count, _GROUP)
-    inner, c = numbers.loop(groups.length)
+    groups = split(fresh, count, _GROUP)
+    inner, c = fresh.loop(groups.length)
     group = Buffer(f"{acc.name}_group", acc.dtype, (), Space.REG)
     body = _reduced(group, reduce, nest(inner, Store(group, (), Load(parts, (groups.start + c,)), reduce)))
     return nest(groups.heads, Alloc(group, sequence((*body, Store(acc, (), Load(group, ()), reduce)))))

@@ -1,11 +1,12 @@
 """What kernels do: operations, elements read and written, as polynomials in the sizes of the program.
 
-Loop nests are counted as they are before the first pass that splits loops (`Lowered.algorithm`). So what is counted is
-what the program computes, and neither chunks, tiles and panels nor the machine's vectors change it. What is read again
+Loop nests are counted as they are before kernels are outlined (`Lowered.algorithm`). So what is counted is what the
+program computes, and neither chunks, tiles and panels nor the machine's vectors change it. What is read again
 from a register, or from a row that a kernel keeps for itself, is not read from memory.
 
-    operations   each scalar operation on elements is one, and a fused multiply-add two. None are casts, the parts of
-                 complex numbers, and questions about positions. Complex arithmetic is the real one that it becomes
+    operations   each scalar operation on elements is one, and a fused multiply-add two. Casts, the parts of
+                 complex numbers, and comparisons of positions count 0. Complex arithmetic is the real one that it
+                 becomes
     special      those of the operations that take many instructions: exp, sin, pow and the like
     comparisons  of sorts and searches: log2(n) for each element, in rows of n elements
     reads        loads of elements of the program's arrays, as often as they are executed. A function of rows reads its

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from harp.lower.loopir.effects import loads
 from harp.lower.loopir.loops import MEMORY, Buffer, For, If, LoopKind, Nest, Stmt, Store, offset, walk
-from harp.lower.loopir.nests import Numbers, is_plain, nest, renamed
+from harp.lower.loopir.nests import FreshLoops, is_plain, nest, renamed
 from harp.lower.rewrite.strip_mining import Context
 from harp.trace.index.division import Substitution, floordiv
 from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, indirect_in, split_linear, value_atoms
@@ -24,22 +24,22 @@ def coalesce(context: Context, s: Stmt) -> Stmt | None:
     """The rule for loop nests; see the top of the file."""
     if not isinstance(s, Nest) or not is_plain(s):
         return None
-    heads, body = coalesced(context.numbers, [h for h in s.heads if isinstance(h, For)], s.body)
+    heads, body = coalesced(context.fresh, [h for h in s.heads if isinstance(h, For)], s.body)
     return nest(heads, body) if len(heads) < len(s.heads) else None
 
 
-def coalesced(numbers: Numbers, heads: Sequence[For], body: Stmt) -> tuple[list[For], Stmt]:
+def coalesced(fresh: FreshLoops, heads: Sequence[For], body: Stmt) -> tuple[list[For], Stmt]:
     """As few loops as possible over the same body, from the inside out."""
     heads = list(heads)
     for at in range(len(heads) - 2, -1, -1):
         a, b = heads[at], heads[at + 1]
-        if a.kind is not LoopKind.SERIAL or b.kind is not LoopKind.SERIAL or not _one_direction(body, a.loop, b.loop):
+        if a.kind is not LoopKind.PLAIN or b.kind is not LoopKind.PLAIN or not _one_direction(body, a.loop, b.loop):
             continue
         inner = b.loop.extent
-        (fresh,), f = numbers.loop(a.loop.extent * inner)
+        (together,), f = fresh.loop(a.loop.extent * inner)
         row = floordiv(f, inner)
         body = renamed(body, {a.loop: row, b.loop: f - row * inner})
-        heads[at : at + 2] = [fresh]
+        heads[at : at + 2] = [together]
     return heads, body
 
 

@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from harp.lower.loopir.effects import loads
 from harp.lower.loopir.loops import MEMORY, For, Kernel, LoopKind, Nest, Stmt, Store, offset, walk
 from harp.lower.loopir.nests import (
-    Numbers,
+    FreshLoops,
     is_elementwise_or_sums,
-    is_ordered,
     is_plain,
+    is_sequential,
     is_straight,
     nest,
     rebuilt,
@@ -44,34 +44,34 @@ _SMALL, _WRITTEN_OUT = 16, 8
 
 def digits(kernel: Kernel) -> Kernel:
     """The kernel, with loops over digits."""
-    return kernel.with_body(over_digits(Numbers(kernel), kernel.body))
+    return kernel.with_body(over_digits(FreshLoops(kernel), kernel.body))
 
 
-def over_digits(numbers: Numbers, s: Stmt) -> Stmt:
+def over_digits(fresh: FreshLoops, s: Stmt) -> Stmt:
     """The statement, with loops over digits."""
-    if not is_plain(s) or is_ordered(s) or is_contraction(s):
+    if not is_plain(s) or is_sequential(s) or is_contraction(s):
         return s
     if isinstance(s, Nest) and is_elementwise_or_sums(s):
-        divided = _divided(numbers, s)
+        divided = _divided(fresh, s)
         if divided is not s:
             return divided
-    return rebuilt(s, lambda part: over_digits(numbers, part))
+    return rebuilt(s, lambda part: over_digits(fresh, part))
 
 
-def _divided(numbers: Numbers, s: Nest) -> Stmt:
+def _divided(fresh: FreshLoops, s: Nest) -> Stmt:
     heads = [h for h in s.heads if isinstance(h, For)]
     for place, head in enumerate(heads):
         loop = head.loop
-        if head.kind is not LoopKind.SERIAL or loops_in(loop.extent):
+        if head.kind is not LoopKind.PLAIN or loops_in(loop.extent):
             continue
         for divisor in _divisors(s.body, loop):
-            parts = _by_digits(numbers, heads, place, divisor, s.body)
+            parts = _by_digits(fresh, heads, place, divisor, s.body)
             if parts is not None:
-                return sequence(over_digits(numbers, part) for part in parts)
+                return sequence(over_digits(fresh, part) for part in parts)
     return s
 
 
-def _by_digits(numbers: Numbers, heads: list[For], place: int, divisor: Index, body: Stmt) -> list[Stmt] | None:
+def _by_digits(fresh: FreshLoops, heads: list[For], place: int, divisor: Index, body: Stmt) -> list[Stmt] | None:
     loop = heads[place].loop
     count = exact_quotient(loop.extent, divisor)
     exact = count is not None
@@ -79,20 +79,20 @@ def _by_digits(numbers: Numbers, heads: list[For], place: int, divisor: Index, b
         if divisor.constant is None or divisor.constant > _SMALL or loop.extent.constant is not None:
             return None
         count = floordiv(loop.extent, divisor)
-    high, q = numbers.loop(count)
+    high, q = fresh.loop(count)
     if place == len(heads) - 1 and (divisor.constant or _WRITTEN_OUT + 1) <= _WRITTEN_OUT and is_straight(body):
         each = sequence(renamed(body, {loop: q * divisor + r}) for r in range(divisor.constant or 0))
         whole = nest((*heads[:place], *high), each)
     elif (divisor.constant or _WRITTEN_OUT + 1) <= _WRITTEN_OUT and is_straight(body) and _is_asked(body, loop):
         inner = [nest(heads[place + 1 :], body)] * (divisor.constant or 0)
-        each = sequence(with_loops(numbers, s, {loop: q * divisor + r}) for r, s in enumerate(inner))
+        each = sequence(with_loops(fresh, s, {loop: q * divisor + r}) for r, s in enumerate(inner))
         whole = nest((*heads[:place], *high), each)
     else:
-        low, r = numbers.loop(divisor)
+        low, r = fresh.loop(divisor)
         whole = nest((*heads[:place], *high, *low, *heads[place + 1 :]), renamed(body, {loop: q * divisor + r}))
     if exact:
         return [whole]
-    rest, position = numbers.loop(loop.extent - count * divisor)
+    rest, position = fresh.loop(loop.extent - count * divisor)
     left = renamed(body, {loop: count * divisor + position})
     return [whole, nest((*heads[:place], *rest, *heads[place + 1 :]), left)]
 

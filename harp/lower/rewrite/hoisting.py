@@ -8,13 +8,12 @@ index array, and not made in the kernel, is read early: conditions round the use
 
 from __future__ import annotations
 
-from harp.lower.cost_model import mentioned
 from harp.lower.loopir.effects import indices
 from harp.lower.loopir.loops import Buffer, For, Head, Kernel, Let, Nest, Stmt, Store, walk
 from harp.lower.loopir.nests import Renaming, rebuilt
 from harp.trace.index.bounds import below
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import Atom, Index, Indirect, Loop, Symbol, indirect_in, of
+from harp.trace.index.polynomial import Atom, Index, Indirect, Loop, Symbol, indirect_in, loops_in, of
 
 # Sizes of programs have scopes from 0 on.
 _SCOPE = -1
@@ -75,5 +74,5 @@ class _Names:
 def _is_ready(indirect: Indirect, bound: frozenset[Loop]) -> bool:
     """Whether it is known, and inside, wherever these loops run; and made of no other element."""
     assert isinstance(indirect.array, Buffer)
-    known = all(mentioned(p) <= bound and not indirect_in(p) for p in indirect.at)
+    known = all(loops_in(p) <= bound and not indirect_in(p) for p in indirect.at)
     return known and all(below(p, extent) for p, extent in zip(indirect.at, indirect.array.shape, strict=True))

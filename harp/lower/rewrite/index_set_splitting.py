@@ -16,8 +16,8 @@ a branch keeps the loop as it was for sizes that have another one:
 Where the boxes would be too much code, a loop has three segments: the largest one, and what is before and behind it,
 where conditions stay; if that is still too much, loops inside of those stay whole. A condition that also depends on
 loops inside, as in a sum over a window of a padded array, is known where it holds for all of these. Sums of products
-and loops that carry a variable are left alone. Of what is more than one statement, as a row that
-also fills registers, one loop is cut, the iterations of which stay in order.
+and loops that carry a variable are left alone. A body of several statements, as of a row that also fills registers, is
+split along one loop only, whose iterations stay in order.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ import attrs
 from harp.lower.loopir.effects import loads
 from harp.lower.loopir.loops import MEMORY, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import (
-    Numbers,
+    FreshLoops,
     is_elementwise_or_sums,
-    is_ordered,
     is_plain,
+    is_sequential,
     is_straight,
     nest,
     rebuilt,
@@ -100,10 +100,10 @@ class Box:
     order: tuple[Index, ...]
 
 
-def split(kernel: Kernel) -> Kernel:
+def split_index_sets(kernel: Kernel) -> Kernel:
     """The kernel, with its loops split."""
     room = _Room(max(_KERNEL, _size(kernel.body)))
-    return kernel.with_body(_branched(room, _split(Numbers(kernel), room, _settled(kernel.body)), inside=False))
+    return kernel.with_body(_branched(room, _split(FreshLoops(kernel), room, _settled(kernel.body)), inside=False))
 
 
 def _settled(s: Stmt) -> Stmt:
@@ -131,13 +131,13 @@ class _Room:
     left: int
 
 
-def _split(numbers: Numbers, room: _Room, s: Stmt) -> Stmt:
-    if not is_plain(s) or is_ordered(s) or is_contraction(s):
+def _split(fresh: FreshLoops, room: _Room, s: Stmt) -> Stmt:
+    if not is_plain(s) or is_sequential(s) or is_contraction(s):
         return s
-    inside = rebuilt(s, lambda part: _split(numbers, room, part))
+    inside = rebuilt(s, lambda part: _split(fresh, room, part))
     if inside is not s and isinstance(inside, Seq):
         return _joined(inside)
-    return _pieces(numbers, room, inside) if isinstance(inside, Nest) else inside
+    return _pieces(fresh, room, inside) if isinstance(inside, Nest) else inside
 
 
 def _branched(room: _Room, s: Stmt, inside: bool) -> Stmt:
@@ -146,7 +146,7 @@ def _branched(room: _Room, s: Stmt, inside: bool) -> Stmt:
     for i { for j: a[i, j] = f if i < n - 1 else g; for j: ... }
         ->  for i { if i < n - 1 { for j: a[i, j] = f } else { for j: a[i, j] = g }; for j: ... }
     """
-    if not is_plain(s) or is_ordered(s) or is_contraction(s):
+    if not is_plain(s) or is_sequential(s) or is_contraction(s):
         return s
     if not isinstance(s, Nest):
         return rebuilt(s, lambda part: _branched(room, part, inside))
@@ -202,18 +202,18 @@ def _after(value: Expr, step: Store) -> Expr:
     return rewrite((step.value,), lambda e: value if isinstance(e, Load) and e.buffer is step.buffer else e)[0]
 
 
-def _pieces(numbers: Numbers, room: _Room, s: Nest) -> Stmt:
+def _pieces(fresh: FreshLoops, room: _Room, s: Nest) -> Stmt:
     heads = [h for h in s.heads if isinstance(h, For)]
-    if any(h.kind is not LoopKind.SERIAL or loops_in(h.loop.extent) for h in heads):
+    if any(h.kind is not LoopKind.PLAIN or loops_in(h.loop.extent) for h in heads):
         return s
     if not (is_elementwise_or_sums(s) or len(heads) == 1):  # the segments of one loop stay in order
         return s
     most_code = min(max(_MOST, _TIMES * _size(s.body)), max(_FREE, room.left))
     for cuts in _Cuts:
-        boxes, order, code = _within(most_code, _boxes(numbers, s.body, [h.loop for h in heads], cuts))
+        boxes, order, code = _within(most_code, _boxes(fresh, s.body, [h.loop for h in heads], cuts))
         if len(boxes) > 1 or (boxes and not boxes[0].segments.keys() >= {h.loop for h in heads}):
             room.left -= code if code > _FREE else 0
-            kept = [_box(numbers, box) for box in boxes if not _changes_nothing(box.body)]
+            kept = [_box(fresh, box) for box in boxes if not _changes_nothing(box.body)]
             return s if not kept else If(order, sequence(kept), s) if order else sequence(kept)
     return s
 
@@ -231,7 +231,7 @@ def _within(most: int, boxes: Iterable[Box]) -> tuple[list[Box], tuple[Index, ..
 
 
 def _boxes(
-    numbers: Numbers, body: Stmt, loops: Sequence[Loop], cuts: _Cuts, outer: frozenset[Loop] = frozenset()
+    fresh: FreshLoops, body: Stmt, loops: Sequence[Loop], cuts: _Cuts, outer: frozenset[Loop] = frozenset()
 ) -> Iterator[Box]:
     """The boxes of loops, from the outside in, with the body that is left in each."""
     if not loops:
@@ -239,7 +239,7 @@ def _boxes(
         return
     loop = loops[0]
     if len(loops) == 1 and outer:
-        inside = _inside(numbers, body, loop, outer)
+        inside = _inside(fresh, body, loop, outer)
         if inside is not None:
             yield inside
             return
@@ -253,11 +253,11 @@ def _boxes(
         if largest is not None and segment is not largest:
             yield Box({loop: segment, **whole}, left, order)
             continue
-        for box in _boxes(numbers, left, loops[1:], cuts, outer | {loop}):
+        for box in _boxes(fresh, left, loops[1:], cuts, outer | {loop}):
             yield Box({loop: segment, **box.segments}, box.body, order + box.order)
 
 
-def _inside(numbers: Numbers, body: Stmt, loop: Loop, outer: frozenset[Loop]) -> Box | None:
+def _inside(fresh: FreshLoops, body: Stmt, loop: Loop, outer: frozenset[Loop]) -> Box | None:
     """The segments of an innermost loop one after the other inside of the others: of a short one, such as that over the
     pieces of a stack, and of one whose cuts depend on the others, as on the diagonal of a matrix.
 
@@ -273,20 +273,20 @@ def _inside(numbers: Numbers, body: Stmt, loop: Loop, outer: frozenset[Loop]) ->
     own = tuple(p for p in order if loops_in(p))
     if own and not _only_stores_to_memory(body):
         return None  # as in `_branched`
-    made = sequence(_box(numbers, Box({loop: s}, given(body, s.facts), ())) for s in segments)
+    made = sequence(_box(fresh, Box({loop: s}, given(body, s.facts), ())) for s in segments)
     if own:
         made = If(own, made, nest((For(loop),), body))
     return Box({}, made, tuple(p for p in order if not loops_in(p)))
 
 
-def _box(numbers: Numbers, box: Box) -> Stmt:
+def _box(fresh: FreshLoops, box: Box) -> Stmt:
     heads: list[For] = []
     places: dict[Atom, Index] = {}
     for loop, segment in box.segments.items():
-        head, position = numbers.loop(segment.length)
+        head, position = fresh.loop(segment.length)
         heads += head
         places[loop] = segment.start + position
-    return nest(heads, with_loops(numbers, box.body, places))
+    return nest(heads, with_loops(fresh, box.body, places))
 
 
 def _size(s: Stmt) -> int:
@@ -317,8 +317,8 @@ def _changes_nothing(s: Stmt) -> bool:
 
 
 @attrs.frozen
-class Test:
-    """A condition p >= 0, which holds where `bound` >= 0, and only there if that is p itself."""
+class Predicate:
+    """A condition p >= 0. That `bound` >= 0 is sufficient for it, and necessary if `bound` is p."""
 
     p: Index
     bound: Index
@@ -328,7 +328,7 @@ class Test:
         return {self.p: holds} if holds or self.bound is self.p else {}
 
 
-def _tests(loop: Loop, body: Stmt, outer: Set[Loop] = frozenset()) -> Iterator[Test]:
+def _tests(loop: Loop, body: Stmt, outer: Set[Loop] = frozenset()) -> Iterator[Predicate]:
     """The conditions of a body that are decided along a loop, given the outer ones, or from some position on for all
     inner ones."""
     inner = {h.loop for s in walk(body) if isinstance(s, Nest) for h in s.heads if isinstance(h, For)}
@@ -338,7 +338,7 @@ def _tests(loop: Loop, body: Stmt, outer: Set[Loop] = frozenset()) -> Iterator[T
             continue
         parts = split_linear(bound, loop)
         if parts is not None and parts[0].constant:
-            yield Test(p, bound)
+            yield Predicate(p, bound)
 
 
 def _least(p: Index, inner: Set[Loop]) -> Index | None:
@@ -351,11 +351,13 @@ def _least(p: Index, inner: Set[Loop]) -> Index | None:
     return p
 
 
-def _segments(loop: Loop, tests: Iterable[Test]) -> tuple[list[Segment], tuple[Index, ...]]:
+def _segments(loop: Loop, tests: Iterable[Predicate]) -> tuple[list[Segment], tuple[Index, ...]]:
     """The segments of a loop, in the order that the cuts have for typical sizes, and what is >= 0 in that order."""
     end = loop.extent
     order: list[Index] = []
-    changes: dict[Index, list[tuple[Test, bool]]] = {}  # by cut, what changes there, and whether it holds behind it
+    changes: dict[
+        Index, list[tuple[Predicate, bool]]
+    ] = {}  # by cut, what changes there, and whether it holds behind it
     facts: dict[Index, bool] = {}
     for test in tests:
         cut, rises = _cut(loop, test.bound)

@@ -1,4 +1,4 @@
-"""Loop fission: long chains of operations are cut into segments, which a strip of elements passes one after the other.
+"""Loop fission: a loop over a long chain of operations is strip-mined, and distributed over segments of the chain.
 
     for i: out[i] = g(f(x[i]))
         ->  for ib { for simd l < STRIP: t[l] = f(x[ib*STRIP + l]); for simd l < STRIP: out[ib*STRIP + l] = g(t[l]) }
@@ -45,12 +45,12 @@ def fissioned(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
     kept = _kept(stores, stages, last)
     if any(sum(stages[e] <= stage < until for e, until in kept.items()) > _KEPT for stage in range(last)):
         return None
-    blocks = split(context.numbers, loop.extent, _STRIP)
-    head, lane = context.numbers.loop(blocks.length, LoopKind.SIMD)
+    blocks = split(context.fresh, loop.extent, _STRIP)
+    head, lane = context.fresh.loop(blocks.length, LoopKind.SIMD)
     if not blocks.heads or not head:
         return None
     room = (as_index(_STRIP),)
-    tiles = {e: Buffer(f"kept{number}", e.dtype, room, Space.TILE) for number, e in enumerate(kept)}
+    tiles = {e: Buffer(f"kept{number}", e.dtype, room, Space.LOCAL) for number, e in enumerate(kept)}
     parts = _segments(stores, stages, {e: Load(tile, (lane,)) for e, tile in tiles.items()}, last)
     whole = sequence(nest(head, renamed(part, {loop: blocks.start + lane})) for part in parts)
     for tile in tiles.values():

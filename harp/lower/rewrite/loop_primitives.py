@@ -6,12 +6,14 @@
     specialise  s                  ->  if conditions: fast, else: s
     stage       s(x[...])          ->  copy = x[...]; s(copy)
     shrink      x[i, j] = v; s(x)  ->  part[j] = v; s(part)
-    privatise   for l { acc; s }   ->  acc[l]; the parts of s, each with a loop over l    (`nests.distribute`)
+    privatise   for l { acc; s }   ->  acc[l]; the parts of s, each with a loop over l    (`nests.privatise`)
     coalesce    for i, j: s(i, j)  ->  for f: s(f//n, f % n)                              (`coalesce`)
 
-All are legal where the iterations of the loop may be done in this order: split and peel keep the order, and so does
-coalesce; privatise asks for independent iterations; what is staged must not be stored to meanwhile. A version of
-`specialise` has to compute the same bits, or to depend on sizes that all rows of a batch share.
+In the literature, `split` is strip mining, `peel` strip mining with a loop for the remainder, `privatise` scalar
+expansion and then loop distribution, and `shrink` array contraction. All are legal where the iterations of the loop may
+be done in this order: split and peel keep the order, and so does coalesce; privatise asks for independent iterations;
+what is staged must not be stored to meanwhile. A version of `specialise` has to compute the same bits, or to depend on
+sizes that all rows of a batch share.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from harp.lower.loopir.loops import Buffer, For, If, Load, LoopKind, Stmt, Store
-from harp.lower.loopir.nests import Numbers, rebuilt
+from harp.lower.loopir.nests import FreshLoops, rebuilt
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import ceildiv, floordiv, minimum
 from harp.trace.index.polynomial import ZERO, Index
@@ -28,7 +30,8 @@ from harp.trace.scalar.expr import Expr, rewrite
 
 
 class Blocks(NamedTuple):
-    """The loop over blocks, which has no head if there is one; its block, the first position there, and how many."""
+    """`heads` is the loop over blocks, nothing where one block is certain; `block` the number of a block, `start` its
+    first position, and `length` how many it has."""
 
     heads: tuple[For, ...]
     block: Index
@@ -36,18 +39,19 @@ class Blocks(NamedTuple):
     length: Index
 
 
-def split(numbers: Numbers, extent: Index, size: int, kind: LoopKind = LoopKind.SERIAL) -> Blocks:
+def split(fresh: FreshLoops, extent: Index, size: int, kind: LoopKind = LoopKind.PLAIN) -> Blocks:
     """A loop in blocks of this size, the last of which may be shorter. What is certain to fit, and to be there, is one
     block: of no elements there is none, for what is done once for a block may read them."""
     if nonnegative(size - extent) and nonnegative(extent - 1):
         return Blocks((), ZERO, ZERO, extent)
-    heads, block = numbers.loop(ceildiv(extent, size), kind)
+    heads, block = fresh.loop(ceildiv(extent, size), kind)
     start = block * size
     return Blocks(heads, block, start, minimum(size, extent - start))
 
 
 class Peeled(NamedTuple):
-    """The loop over whole blocks, and its block; how many positions all of them have, and how many are left."""
+    """`heads` is the loop over whole blocks, and `block` the number of one; `whole` is how many positions all of them
+    have, and `rest` how many are left."""
 
     heads: tuple[For, ...]
     block: Index
@@ -55,10 +59,10 @@ class Peeled(NamedTuple):
     rest: Index
 
 
-def peel(numbers: Numbers, extent: Index, size: Index | int, kind: LoopKind = LoopKind.SERIAL) -> Peeled:
+def peel(fresh: FreshLoops, extent: Index, size: Index | int, kind: LoopKind = LoopKind.PLAIN) -> Peeled:
     """A loop in whole blocks of this size, and what is left. The size is at least 1."""
     count = floordiv(extent, size)
-    heads, block = numbers.loop(count, kind)
+    heads, block = fresh.loop(count, kind)
     return Peeled(heads, block, count * size, extent - count * size)
 
 

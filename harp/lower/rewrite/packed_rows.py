@@ -16,14 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from harp.lower.cost_model import mentioned
 from harp.lower.loopir.loops import Alloc, Buffer, For, Load, LoopKind, Nest, Space, Stmt, Store, offset, walk
 from harp.lower.loopir.nests import Renaming, is_straight, makes_index_arrays, nest, sequence
 from harp.lower.rewrite.coalesce import steps
 from harp.lower.rewrite.loop_primitives import specialise, split, stage
 from harp.lower.rewrite.strip_mining import Context
 from harp.trace.index.division import Substitution, floordiv
-from harp.trace.index.polynomial import ZERO, Index, Loop
+from harp.trace.index.polynomial import ZERO, Index, Loop, loops_in
 from harp.trace.scalar.expr import Apply, Expr, Position
 from harp.trace.scalar.expr import walk as walk_expr
 
@@ -48,7 +47,7 @@ def packed_rows(context: Context, s: Stmt) -> Stmt | None:
     if not isinstance(s, Nest) or len(s.heads) < 2 or not is_straight(s.body) or makes_index_arrays(s.body):
         return None
     *outer, row, column = [h for h in s.heads if isinstance(h, For)]
-    if row.kind is not LoopKind.SERIAL or column.kind is not LoopKind.SERIAL or mentioned(column.loop.extent):
+    if row.kind is not LoopKind.PLAIN or column.kind is not LoopKind.PLAIN or loops_in(column.loop.extent):
         return None
     leaves = _leaves(s.body, row.loop, column.loop)
     room = NARROW - column.loop.extent
@@ -78,13 +77,13 @@ def _leaves(body: Stmt, row: Loop, column: Loop) -> _Leaves | None:
         if buffer not in own and not (buffer.space in _RESULTS and _along(buffer, index, row, column)):
             return None
     for e in _values(body):
-        if isinstance(e, Position) and mentioned(e.index) & {row, column}:
+        if isinstance(e, Position) and loops_in(e.index) & {row, column}:
             return None
         if not isinstance(e, Load) or e.buffer in own:
             continue
         if stored.get(e.buffer, e.index) != e.index:
             return None
-        moving = {loop for p in (*e.index, *e.conditions) for loop in mentioned(p)} & {row, column}
+        moving = {loop for p in (*e.index, *e.conditions) for loop in loops_in(p)} & {row, column}
         if moving == {row}:
             found.rows.append(e)
         elif moving == {column}:
@@ -101,25 +100,25 @@ def _along(buffer: Buffer, index: Sequence[Index], row: Loop, column: Loop) -> b
 
 
 def _together(context: Context, body: Stmt, row: Loop, column: Loop, leaves: _Leaves) -> Stmt:
-    numbers, width = context.numbers, column.extent
-    blocks = split(numbers, row.extent, _ROWS * _TIMES)
-    groups = split(numbers, blocks.length, _ROWS)
+    fresh, width = context.fresh, column.extent
+    blocks = split(fresh, row.extent, _ROWS * _TIMES)
+    groups = split(fresh, blocks.length, _ROWS)
     first, rows = blocks.start + groups.start, groups.length
-    head, lane = numbers.loop(rows * width, LoopKind.SIMD)
+    head, lane = fresh.loop(rows * width, LoopKind.SIMD)
     laid_out = {
         e: Buffer(f"row{n}", e.dtype, (width * _ROWS + NARROW,), Space.THREAD) for n, e in enumerate(leaves.rows)
     }
     laid_out |= {e: Buffer(f"column{n}", e.dtype, (width * _ROWS,), Space.THREAD) for n, e in enumerate(leaves.columns)}
     work = nest(head, _over_rows(body, {e: Load(b, (lane,)) for e, b in laid_out.items()}, row, column, first, lane))
     for e in leaves.rows:
-        heads, i = numbers.loop(rows)
-        vector, v = numbers.loop(NARROW, LoopKind.SIMD)
+        heads, i = fresh.loop(rows)
+        vector, v = fresh.loop(NARROW, LoopKind.SIMD)
         value = Renaming(Substitution({row: first + i}), {}).value(e)
         work = sequence((nest((*heads, *vector), Store(laid_out[e], (i * width + v,), value)), work))
     work = nest(groups.heads, work)
     for e in leaves.columns:
-        heads, i = numbers.loop(_ROWS)
-        inner, j = numbers.loop(width)
+        heads, i = fresh.loop(_ROWS)
+        inner, j = fresh.loop(width)
         value = Renaming(Substitution({column: j}), {}).value(e)
         work = sequence((nest((*heads, *inner), Store(laid_out[e], (i * width + j,), value)), work))
     for buffer in laid_out.values():

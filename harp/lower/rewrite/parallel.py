@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from harp.lower.loopir.dependence import check_parallel
 from harp.lower.loopir.loops import Alloc, For, If, Kernel, LoopKind, Nest, Row, Seq, Space, Stmt, Store, walk
-from harp.lower.loopir.nests import Numbers, nest, rebuilt, renamed
+from harp.lower.loopir.nests import FreshLoops, nest, rebuilt, renamed
 from harp.lower.rewrite.hoisting import hoisted
 from harp.lower.rewrite.loop_primitives import split
 from harp.trace.index.polynomial import Loop, indirect_in, value_atoms
@@ -26,35 +26,35 @@ _STRIP = 128
 
 def parallel(kernel: Kernel) -> Kernel:
     """The kernel with parallel loops, and with names for elements of index arrays."""
-    return hoisted(kernel.with_body(_parallel(Numbers(kernel), kernel.body)))
+    return hoisted(kernel.with_body(_parallel(FreshLoops(kernel), kernel.body)))
 
 
-def _parallel(numbers: Numbers, s: Stmt) -> Stmt:
+def _parallel(fresh: FreshLoops, s: Stmt) -> Stmt:
     if isinstance(s, Nest):
-        return _outermost(numbers, s)
+        return _outermost(fresh, s)
     if isinstance(s, (Seq, Alloc, If)):
-        return rebuilt(s, lambda part: _parallel(numbers, part))
+        return rebuilt(s, lambda part: _parallel(fresh, part))
     return s
 
 
-def _outermost(numbers: Numbers, s: Nest) -> Stmt:
+def _outermost(fresh: FreshLoops, s: Nest) -> Stmt:
     head = s.heads[0]
     if not isinstance(head, For) or not _stores_outside(s):
         return s
     if head.kind is LoopKind.SIMD and len(s.heads) == 1:
         count = head.loop.extent.constant
         if count is None or count > _PART:
-            return _parts(numbers, s, head)
-    if head.kind is not LoopKind.SERIAL:
+            return _parts(fresh, s, head)
+    if head.kind is not LoopKind.PLAIN:
         return s
     first, rest = For(head.loop, LoopKind.PARALLEL), s.heads[1:]
     report = check_parallel(first, rest, s.body, {})
     if report.errors or report.unproven:
-        return _strips(numbers, s) or s
+        return _strips(fresh, s) or s
     return Nest((first, *rest), s.body)
 
 
-def _strips(numbers: Numbers, s: Nest) -> Stmt | None:
+def _strips(fresh: FreshLoops, s: Nest) -> Stmt | None:
     """Columns of updates, all rows of which go in order."""
     inner = _innermost(s)
     last = inner.heads[-1] if inner is not None else None
@@ -63,10 +63,10 @@ def _strips(numbers: Numbers, s: Nest) -> Stmt | None:
     if not isinstance(inner.body, Store) or not any(indirect_in(p) for p in inner.body.index):
         return None
     extent = last.loop.extent
-    strips = split(numbers, extent, _STRIP, LoopKind.PARALLEL)
+    strips = split(fresh, extent, _STRIP, LoopKind.PARALLEL)
     if not strips.heads or any(isinstance(a, Loop) for a in value_atoms(extent)):
         return None
-    columns, lane = numbers.loop(strips.length, LoopKind.SIMD)
+    columns, lane = fresh.loop(strips.length, LoopKind.SIMD)
     body = nest((*inner.heads[:-1], *columns), renamed(inner.body, {last.loop: strips.start + lane}))
     whole = _with_innermost(s, body)
     report = check_parallel(strips.heads[0], (), whole, {})
@@ -95,9 +95,9 @@ def _stores_outside(s: Stmt) -> bool:
     return all(buffer in own or buffer.space in (Space.OUTPUT, Space.SCRATCH) for buffer in stores)
 
 
-def _parts(numbers: Numbers, s: Nest, head: For) -> Stmt:
-    parts = split(numbers, head.loop.extent, _PART)
+def _parts(fresh: FreshLoops, s: Nest, head: For) -> Stmt:
+    parts = split(fresh, head.loop.extent, _PART)
     if not parts.heads:  # it is short, for all sizes
         return s
-    inner, lane = numbers.loop(parts.length, LoopKind.SIMD)
-    return _parallel(numbers, nest(parts.heads + inner, renamed(s.body, {head.loop: parts.start + lane})))
+    inner, lane = fresh.loop(parts.length, LoopKind.SIMD)
+    return _parallel(fresh, nest(parts.heads + inner, renamed(s.body, {head.loop: parts.start + lane})))

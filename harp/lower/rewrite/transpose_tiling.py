@@ -14,18 +14,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
-from harp.lower.cost_model import mentioned, weigh
+from harp.lower.cost_model import weigh
 from harp.lower.loopir.loops import Alloc, Buffer, For, Load, LoopKind, Nest, Space, Stmt, Store, walk
-from harp.lower.loopir.nests import Numbers, Renaming, is_straight, loads, makes_index_arrays, nest, sequence, stride
+from harp.lower.loopir.nests import FreshLoops, Renaming, is_straight, loads, makes_index_arrays, nest, sequence, stride
 from harp.lower.rewrite.loop_primitives import specialise, split, stage
 from harp.lower.rewrite.strip_mining import Context, flat
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import ONE, Index, Loop, as_index, split_linear
+from harp.trace.index.polynomial import ONE, Index, Loop, as_index, loops_in, split_linear
 from harp.trace.index.polynomial import product as product_of
 
 # The least rows and columns that are worth it, and operations of what is printed in two versions.
 _LEAST, _REPEATED = 16, 64
-# Operands that are transposed: each has a tile in the first cache. Elements of that many bytes have squares.
+# Operands that are transposed: each has a tile in the L1 cache. Elements of that many bytes have squares.
 _TRANSPOSED, _SIZES = 4, (4, 8)
 # Vectors of a row of a tile, and the most elements.
 VECTORS, _MOST = 8, 128
@@ -36,7 +36,7 @@ def transpose_tiles(context: Context, s: Stmt) -> Stmt | None:
     """The rule; see the top of the file."""
     if not isinstance(s, Nest) or len(s.heads) < 2 or not is_straight(s.body) or makes_index_arrays(s.body):
         return None
-    heads = [h for h in s.heads if isinstance(h, For) and h.kind is LoopKind.SERIAL and not mentioned(h.loop.extent)]
+    heads = [h for h in s.heads if isinstance(h, For) and h.kind is LoopKind.PLAIN and not loops_in(h.loop.extent)]
     if len(heads) < len(s.heads):
         return None
     *outer, column = heads
@@ -45,7 +45,7 @@ def transpose_tiles(context: Context, s: Stmt) -> Stmt | None:
         if not 0 < len(transposed) <= _TRANSPOSED:
             continue
         itemsize = max(load.dtype.itemsize for load in transposed)
-        # What all positions of a row read is found in the first cache for the next row if it fits there, unless the
+        # What all positions of a row read is found in the L1 cache for the next row if it fits there, unless the
         # strides are powers of two: then it shares a few of its places.
         read = product_of(head.loop.extent for head in heads[heads.index(row) :]) * itemsize
         room = [read - context.target.l1 // 4, *(head.loop.extent - _LEAST for head in (row, column))]
@@ -77,8 +77,8 @@ def _lies(index: Sequence[Index], along: Loop, across: Loop) -> bool:
     if not index:
         return False
     *before, last = index
-    moving = [p for p in before if across in mentioned(p)]
-    if len(moving) != 1 or across in mentioned(last) or any(along in mentioned(p) for p in before):
+    moving = [p for p in before if across in loops_in(p)]
+    if len(moving) != 1 or across in loops_in(last) or any(along in loops_in(p) for p in before):
         return False
     split, steps = split_linear(last, along), split_linear(moving[0], across)
     return split is not None and split[0] is ONE and steps is not None and steps[0].constant is not None
@@ -95,10 +95,10 @@ class _Tile:
     rows: Index
     columns: Index
 
-    def nest(self, numbers: Numbers, across: bool, make: Callable[[Index, Index], Stmt]) -> Stmt:
+    def nest(self, fresh: FreshLoops, across: bool, make: Callable[[Index, Index], Stmt]) -> Stmt:
         """Loops over the tile round what is made for a row and a column, the vector running `across` or along."""
-        i_head, i = numbers.loop(self.rows)
-        j_head, j = numbers.loop(self.columns)
+        i_head, i = fresh.loop(self.rows)
+        j_head, j = fresh.loop(self.columns)
         places = Substitution({self.row: self.top + i, self.column: self.start + j})
         return nest(j_head + i_head if across else i_head + j_head, Renaming(places, {}).statement(make(i, j)))
 
@@ -106,16 +106,16 @@ class _Tile:
 def _by_tiles(
     context: Context, outer: Sequence[For], body: Stmt, row: Loop, column: Loop, transposed: Sequence[Load]
 ) -> Stmt:
-    numbers = context.numbers
+    fresh = context.fresh
     itemsize = max(load.dtype.itemsize for load in transposed)
     height, width = context.target.line // itemsize, min(VECTORS * context.target.lanes(itemsize), _MOST)
-    row_blocks, column_blocks = split(numbers, row.extent, height), split(numbers, column.extent, width)
+    row_blocks, column_blocks = split(fresh, row.extent, height), split(fresh, column.extent, width)
     tile = _Tile(row, column, row_blocks.start, column_blocks.start, row_blocks.length, column_blocks.length)
     blocks = flat(context, (*outer, *row_blocks.heads, *column_blocks.heads))
     shape = (as_index(height), as_index(width))
-    copies = {load: Buffer(f"tile{n}", load.dtype, shape, Space.TILE) for n, load in enumerate(transposed)}
-    inside = [tile.nest(numbers, True, _copy(load, copy)) for load, copy in copies.items()]
-    made = sequence((*inside, tile.nest(numbers, False, _reading(body, copies))))
+    copies = {load: Buffer(f"tile{n}", load.dtype, shape, Space.LOCAL) for n, load in enumerate(transposed)}
+    inside = [tile.nest(fresh, True, _copy(load, copy)) for load, copy in copies.items()]
+    made = sequence((*inside, tile.nest(fresh, False, _reading(body, copies))))
     for copy in copies.values():
         made = Alloc(copy, made)
     return nest(blocks, made)

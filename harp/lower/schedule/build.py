@@ -1,4 +1,4 @@
-"""Schedule to loop nests: the naive form of every kernel, which the rewrites of `harp.lower.tile` make fast.
+"""Schedule to loop nests: the naive form of every kernel, which the rewrites of `harp.lower.nest_rules` make fast.
 
 A kernel with root loops i, j is
 
@@ -56,7 +56,7 @@ class Built:
     Once kernels are outlined, `calls` say in which order they run, and on what; before, there are none.
     `donated` are pairs of an input and the output that lives in its memory, by their numbers. `origins` say from which
     lines loads and stores come, `accesses` what a checked program can complain about; see
-    `harp.lower.kernels.addresses`.
+    `harp.lower.kernels.bounds_checks`.
     """
 
     kernels: tuple[Kernel, ...]
@@ -173,7 +173,7 @@ class _Builder:
 
     def head(self, depth: int) -> For:
         steps = any(buffer is None for buffer, _ in self.items[depth])
-        return For(self.group.loops[depth - 1], LoopKind.ORDERED if steps else LoopKind.SERIAL)
+        return For(self.group.loops[depth - 1], LoopKind.SEQUENTIAL if steps else LoopKind.PLAIN)
 
     def turned(self, body: Stmt) -> Stmt:
         """The body of the innermost loop, which may go backward."""

@@ -64,7 +64,7 @@ _REDUCTIONS = 16
 class Step:
     """The evaluation of `node` at `use` inside a kernel: it reads its inputs at `read`, reducing over `loops`.
 
-    What reads them at different places has them in `apart`, one for each input.
+    Inputs that are read at different indices, as of a gather, have a use each in `apart`.
     """
 
     node: Node

@@ -51,7 +51,7 @@ def check_program(graph: Graph, program: Program) -> None:
 
 
 def random_array(dtype: DType, shape: tuple[int, ...], seed: int) -> NDArray:
-    """Numbers near 1, where nothing overflows and logarithms exist."""
+    """FreshLoops near 1, where nothing overflows and logarithms exist."""
     generator = np.random.default_rng(seed)
     if dtype.kind is Kind.BOOL:
         return np.asarray(generator.integers(0, 2, shape).astype(bool))

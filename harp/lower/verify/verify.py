@@ -2,8 +2,8 @@
 
 Names are bound before use, indices have the rank of their buffer and stay inside it, dtypes agree, inputs are never
 stored to, scratch buffers that live at the same time have different slots, parallel iterations do not meet, no kernel
-uses an input that an output lives in. A broken rule raises VerificationError with the kernel's text. Bounds that hold
-but cannot be proved are returned as text.
+uses an input that an output lives in. A broken rule raises VerificationError with the kernel's text. Bounds that are
+neither proved nor refuted are returned as text.
 """
 
 from __future__ import annotations
@@ -324,7 +324,7 @@ class _Checker:
 
     def alloc(self, stmt: Alloc, scope: Environment) -> None:
         buffer = stmt.buffer
-        local = buffer.space in (Space.REG, Space.TILE, Space.THREAD)
+        local = buffer.space in (Space.REG, Space.LOCAL, Space.THREAD)
         self.require(local, f"{buffer.name} of space {buffer.space.value} is allocated inside a kernel")
         self.require(buffer not in scope.buffers, f"{buffer.name} is allocated twice")
         self.statement(stmt.body, scope._replace(buffers=scope.buffers | {buffer}))

@@ -1,7 +1,7 @@
 """Whether what a node reads or changes lies inside the array, and the error where it does not.
 
 A graph of harp never leaves an array: sizes that it relies on are guards. `require_inside` looks at the positions
-themselves before the interpreter touches memory; compiled programs are checked by `harp.lower.kernels.addresses`.
+themselves before the interpreter touches memory; compiled programs are checked by `harp.lower.kernels.bounds_checks`.
 """
 
 from __future__ import annotations

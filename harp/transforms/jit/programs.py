@@ -22,8 +22,8 @@ from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable
 from harp.backends.runtime import memory
 from harp.backends.runtime.arguments import address, reader, room_for_pointers
+from harp.backends.runtime.executable import CExecutable
 from harp.backends.runtime.interface import Interface
-from harp.backends.runtime.kernel import CKernel
 from harp.backends.runtime.load import find_and_load, pointer
 from harp.backends.runtime.pool import threads_of_this_thread
 from harp.backends.toolchain.records import Pairs, Record, recall, record_key, remember
@@ -137,7 +137,7 @@ def _make(graph: Graph, key: _Key) -> CompiledProgram:
 
         kernel, taken, accesses = compiled(graph, name, options, donated, check)
         # The compiler may have turned out to be another one than was thought.
-        if record and record == record_key(content, options, donated) and isinstance(kernel, CKernel):
+        if record and record == record_key(content, options, donated) and isinstance(kernel, CExecutable):
             remember(record, Record(kernel.library.key, *kernel.interface, kernel.uses_scratch, taken))
     counters.add("programs")
     return CompiledProgram(graph, kernel, sizes, donated, taken, check, accesses)
@@ -156,7 +156,7 @@ def _recalled(graph: Graph, sizes: int, donated: tuple[int, ...], key: str) -> t
         log.debug("the program of record %s is not in the cache: compiled", key)
         return None
     counters.add("cache_hits")
-    return CKernel(library, interface, record.uses_scratch), record.donated
+    return CExecutable(library, interface, record.uses_scratch), record.donated
 
 
 def _is_taken(graph: Graph, donated: tuple[int, ...], pairs: Pairs) -> bool:
@@ -208,12 +208,12 @@ def body(
         f"if {_call(program, inputs, filled, sizes, len(captured))}:",
         f"    raise no_memory({names(sizes)})",
         *["if fault[0]: raise outside(*fault.tolist())"] * bool(program.accesses),
-        *([f"count(scratch({names(sizes)}))"] if isinstance(kernel, CKernel) and kernel.uses_scratch else []),
+        *([f"count(scratch({names(sizes)}))"] if isinstance(kernel, CExecutable) and kernel.uses_scratch else []),
         *map(_handle, results, outputs, weak),
         *assembled,
         f"return {result}",
     ]
-    if threads and isinstance(kernel, CKernel):
+    if threads and isinstance(kernel, CExecutable):
         namespace["call"] = _limited(cast(Callable[..., int], namespace["call"]), threads)
     return GeneratedBody(inputs, sizes, lines, namespace, program.donated, _reading if kernel.packed else None)
 
@@ -309,7 +309,7 @@ def _namespace(program: CompiledProgram, captured: Sequence[NDArray]) -> dict[st
         found["room"] = room_for_pointers(
             len(program.graph.inputs) + len(captured) + len(program.graph.outputs) + extra
         )
-    if isinstance(kernel, CKernel):
+    if isinstance(kernel, CExecutable):
         found |= {"count": partial(counters.raise_to, "scratch_bytes"), "scratch": kernel.scratch_bytes}
     if program.checked:
         found |= {"int64": np.int64, "misfit": partial(_misfit, program), "outside": partial(_outside, program)}

@@ -192,3 +192,45 @@ for _ in range(4):
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
+
+
+IDLE = """
+import sys, threading, time
+import numpy as np
+from harp.backends.runtime import memory
+memory._PATIENCE = 0.05
+def until(condition):
+    end = time.monotonic() + 30
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+for _ in range(3):
+    block = memory.large((1 << 20,), np.dtype("f4"))
+    del block
+    assert memory.free_bytes() > 0
+    assert until(lambda: memory.free_bytes() == 0)
+    assert until(lambda: threading.active_count() == 1), "nobody looks at nothing"
+late = memory.large((1 << 20,), np.dtype("f4"))
+assert until(lambda: threading.active_count() == 1)
+del late
+print(memory.free_bytes())
+"""
+
+
+def test_idle_blocks_go_back_to_the_system():
+    """And so does a result that is dropped long after the last call."""
+    done = subprocess.run([sys.executable, "-c", IDLE], capture_output=True, text=True, timeout=100)
+    assert done.stdout == "0\n", (done.returncode, done.stderr)
+
+
+def test_a_forked_child_keeps_blocks_of_its_own():
+    """Its parent's thread is not there."""
+    if not hasattr(os, "fork"):
+        pytest.skip("there is no fork")
+    memory.large((COUNT,), np.dtype("f4"))
+    child = os.fork()
+    if not child:
+        memory.release()
+        memory.large((COUNT,), np.dtype("f4"))
+        os._exit(0 if memory.free_bytes() > 0 else 1)
+    assert os.waitpid(child, 0)[1] == 0

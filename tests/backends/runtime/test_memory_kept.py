@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -124,3 +125,87 @@ def test_a_call_after_the_memory_of_its_thread_was_freed() -> None:
     """As the destructor of a value that another library keeps for the thread may make one."""
     done = subprocess.run([sys.executable, "-c", AT_THE_END], capture_output=True, text=True, timeout=60)
     assert done.stdout == "[True, True]\n", (done.returncode, done.stderr)
+
+
+IDLE = """
+import os, sys, time
+import numpy as np, harp, harp.numpy as hnp
+from harp.backends.runtime import pool
+library = pool.runtime()
+kept = library.function("harp_memory_kept", "int64_t(*)(void)")
+library.function("harp_memory_set_patience", "void(*)(int64_t)")(PATIENCE)
+f = harp.jit(lambda x: hnp.sort(x) * 2 + hnp.flip(hnp.sort(x)))
+x = np.random.default_rng(0).normal(size=200_000)
+expected = np.sort(x) * 2 + np.sort(x)[::-1]
+
+def until_idle():
+    end = time.monotonic() + 30
+    while kept() and time.monotonic() < end:
+        time.sleep(0.02)
+    return kept() == 0
+"""
+
+
+def in_a_process(text: str, patience: int) -> str:
+    script = IDLE.replace("PATIENCE", str(patience)) + text
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_idle_threads_give_their_memory_back() -> None:
+    text = """
+for _ in range(3):
+    assert np.array_equal(f(x), expected) and np.array_equal(f(x), expected)
+    assert kept() > 1 << 20
+    assert until_idle()
+print("done")
+"""
+    assert in_a_process(text, 30) == "done\n"
+
+
+def test_threads_that_call_keep_it() -> None:
+    text = """
+f(x); f(x)
+large = kept()
+for _ in range(300):
+    f(x)
+    assert kept() == large
+print("done")
+"""
+    assert in_a_process(text, 2000) == "done\n"
+
+
+def test_many_threads_come_and_go_while_somebody_looks() -> None:
+    text = """
+import threading
+def work():
+    for _ in range(30):
+        assert np.array_equal(f(x), expected)
+        time.sleep(0.002)
+    done.append(1)
+done = []
+for _ in range(3):
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+assert until_idle()
+print(len(done))
+"""
+    assert in_a_process(text, 1) == "12\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_child_keeps_and_frees_its_own() -> None:
+    text = """
+for _ in range(20):
+    f(x)
+    child = os.fork()
+    if not child:
+        right = np.array_equal(f(x), expected) and np.array_equal(f(x), expected)
+        os._exit(0 if right else 1)
+    assert os.waitpid(child, 0)[1] == 0
+assert until_idle()
+print("done")
+"""
+    assert in_a_process(text, 1) == "done\n"

@@ -64,7 +64,7 @@ def test_a_complex_matrix_product_is_four_real_ones():
     graph = legalised(lambda x, y: x @ y, c64["n", "k"], c64["k", "m"])
     assert [n.dtype for n in sums(graph)] == [f32] * 4
     for target in (SMALL, FUSED):
-        assert "panel" in lower(graph, target).loops or "tile" in lower(graph, target).loops
+        assert "panel" in lower(graph, target).loops or "local" in lower(graph, target).loops
 
 
 def test_a_sum_of_products_reads_its_operands_once():

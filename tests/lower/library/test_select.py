@@ -89,11 +89,11 @@ def test_runs_are_copied():
     assert call is not None and call.loops == (COLUMN,)
     nest = select_routines(Kernel("copy", copied(given))).body
     assert isinstance(nest, Nest) and [h.loop for h in nest.heads] == [ROW] and isinstance(nest.body, LibraryCall)
-    assert copy(copied(given, kind=LoopKind.SERIAL)) is None
+    assert copy(copied(given, kind=LoopKind.PLAIN)) is None
     assert copy(copied(given, conditions=(of(COLUMN) - 1,))) is None
     assert copy(copied(given, at=(of(ROW), M - 1 - of(COLUMN)))) is None  # reversed
     assert copy(copied(Buffer("x", f32, (M, N), Space.INPUT), at=(of(COLUMN), of(ROW)))) is None
-    assert copy(copied(Buffer("x", f32, (N, M), Space.TILE))) is None
+    assert copy(copied(Buffer("x", f32, (N, M), Space.LOCAL))) is None
 
 
 def test_truth_values_of_a_caller_are_not_copied():

@@ -33,14 +33,14 @@ import harp.numpy as hnp
 from harp.backends.toolchain.toolchain import find_toolchain
 from harp.lower.graph.simplify import simplify
 from harp.lower.loopir.loops import Stmt
-from harp.lower.loopir.nests import Numbers
+from harp.lower.loopir.nests import FreshLoops
 from harp.lower.loopir.text import kernel_text
+from harp.lower.nest_rules import rewrite_nests
 from harp.lower.reductions.contraction import contraction
 from harp.lower.rewrite.strip_mining import Context
 from harp.lower.schedule.build import build
 from harp.lower.schedule.schedule import schedule
 from harp.lower.target import Target
-from harp.lower.tile import tile
 from harp.trace.graph import view
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import MapReduce, Node, positions
@@ -97,7 +97,7 @@ def built(g: Graph, target: Target):
 
 def rewritten(g: Graph, target: Target = FUSED) -> list[Stmt]:
     """What the rule makes of each kernel that it fits."""
-    results = (contraction(Context(target, Numbers(k)), k.body) for k in built(g, target).kernels)
+    results = (contraction(Context(target, FreshLoops(k)), k.body) for k in built(g, target).kernels)
     return [s for s in results if s is not None]
 
 
@@ -107,7 +107,7 @@ def test_panels_keep_the_order_of_each_element(name, target):
     g = graph(MATCHED[name])
     assert rewritten(g, target), "the rule fits"
     plain = built(g, target)
-    tiled = [tile(kernel, target) for kernel in plain.kernels]
+    tiled = [rewrite_nests(kernel, target) for kernel in plain.kernels]
     for values in SIZES:
         sizes = sized(g, values)
         for a, b in zip(
@@ -129,20 +129,20 @@ def test_without_fused_additions_the_rule_does_not_apply():
 def test_the_panel_is_as_wide_as_two_vectors():
     for bytes_, width in ((16, 8), (32, 16), (64, 32)):
         (kernel,) = built(graph(matmul(X, W)), Target(vector_bytes=bytes_, fma=True)).kernels
-        assert f"f32[512, {width}]" in kernel_text(tile(kernel, Target(vector_bytes=bytes_, fma=True)))
+        assert f"f32[512, {width}]" in kernel_text(rewrite_nests(kernel, Target(vector_bytes=bytes_, fma=True)))
 
 
 def test_operands_that_cannot_be_read_by_strides_are_copied_once():
     (kernel,) = built(graph(MATCHED["padded"]), FUSED).kernels
-    text = kernel_text(tile(kernel, FUSED))
+    text = kernel_text(rewrite_nests(kernel, FUSED))
     assert text.index("_rows: f32[512, m + 3]") < text.index("_sums: "), "outside the loop over panels"
-    assert "_rows" not in kernel_text(tile(built(graph(MATCHED["x.T @ w"]), FUSED).kernels[0], FUSED))
+    assert "_rows" not in kernel_text(rewrite_nests(built(graph(MATCHED["x.T @ w"]), FUSED).kernels[0], FUSED))
 
 
 def test_operands_of_columns_that_cannot_are_packed_here():
     (kernel,) = built(graph(MATCHED["padded w"]), FUSED).kernels
-    assert "_panel: f32[256, " in kernel_text(tile(kernel, FUSED))
-    assert "_panel" not in kernel_text(tile(built(graph(MATCHED["x.T @ w"]), FUSED).kernels[0], FUSED))
+    assert "_panel: f32[256, " in kernel_text(rewrite_nests(kernel, FUSED))
+    assert "_panel" not in kernel_text(rewrite_nests(built(graph(MATCHED["x.T @ w"]), FUSED).kernels[0], FUSED))
 
 
 LAYOUTS = {

@@ -53,7 +53,7 @@ def test_the_chunks_are_shared_by_threads(name):
     assert text.count(f"//{SPAN}):") >= 2 and text.count("for parallel") >= 2
     for line in text.splitlines():
         if line.strip().endswith(f"//{SPAN}):") and line.startswith("    for"):
-            assert "parallel" in line or "ordered" in line, line
+            assert "parallel" in line or "sequential" in line, line
 
 
 cumulative = {

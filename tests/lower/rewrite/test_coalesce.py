@@ -25,7 +25,7 @@ from graphs import (
 import harp
 import harp.numpy as hnp
 from harp.lower.loopir.loops import Buffer, For, Kernel, Load, Nest, Space, Store, flat, walk
-from harp.lower.loopir.nests import Numbers
+from harp.lower.loopir.nests import FreshLoops
 from harp.lower.pipeline import lower
 from harp.lower.rewrite.coalesce import coalesce
 from harp.lower.rewrite.strip_mining import Context
@@ -59,7 +59,7 @@ def kernels(node) -> tuple[Kernel, ...]:
 
 
 def context(kernel: Kernel) -> Context:
-    return Context(FUSED, Numbers(kernel))
+    return Context(FUSED, FreshLoops(kernel))
 
 
 GRAPHS = {

@@ -211,22 +211,22 @@ def staged(space: Space, extent: IndexLike, kinds: Sequence[LoopKind]) -> Exampl
 
 @example
 def staged_in_registers() -> Example:
-    return staged(Space.REG, 8, (LoopKind.UNROLL, LoopKind.SIMD, LoopKind.UNROLL, LoopKind.SERIAL))
+    return staged(Space.REG, 8, (LoopKind.UNROLL, LoopKind.SIMD, LoopKind.UNROLL, LoopKind.PLAIN))
 
 
 @example
 def staged_in_a_tile() -> Example:
-    return staged(Space.TILE, M, (LoopKind.SERIAL, LoopKind.SIMD, LoopKind.SIMD, LoopKind.PARALLEL))
+    return staged(Space.LOCAL, M, (LoopKind.PLAIN, LoopKind.SIMD, LoopKind.SIMD, LoopKind.PARALLEL))
 
 
 @example
 def staged_in_an_empty_tile() -> Example:
-    return staged(Space.TILE, 0, (LoopKind.SERIAL, LoopKind.SIMD, LoopKind.UNROLL, LoopKind.PARALLEL))
+    return staged(Space.LOCAL, 0, (LoopKind.PLAIN, LoopKind.SIMD, LoopKind.UNROLL, LoopKind.PARALLEL))
 
 
 @example
 def staged_per_thread() -> Example:
-    return staged(Space.THREAD, M + K, (LoopKind.SERIAL, LoopKind.SERIAL, LoopKind.SIMD, LoopKind.PARALLEL))
+    return staged(Space.THREAD, M + K, (LoopKind.PLAIN, LoopKind.PLAIN, LoopKind.SIMD, LoopKind.PARALLEL))
 
 
 @example
@@ -252,7 +252,7 @@ def a_recurrence() -> Example:
     i, j = Loop(0, N), Loop(1, M)
     place = of(i), M - 1 - of(j)
     step = Store(acc, (), add(mul(Load(acc, ()), const(0.5, f32)), Load(x, place)))
-    inner = Nest((For(j, LoopKind.ORDERED),), Seq((step, Store(out, place, Load(acc, ())))))
+    inner = Nest((For(j, LoopKind.SEQUENTIAL),), Seq((step, Store(out, place, Load(acc, ())))))
     body = Nest((For(i),), Alloc(acc, Seq((Store(acc, (), const(0, f32)), inner))))
 
     def reference(inputs: Sequence[Array], sizes: Mapping[Symbol, int]) -> list[Array]:
@@ -434,7 +434,7 @@ def test_a_good_kernel_runs_in_place() -> None:
     np.testing.assert_array_equal(out, [3, 2, 1, 0])
 
 
-TILE = buffer("tile", (4,), Space.TILE)
+TILE = buffer("tile", (4,), Space.LOCAL)
 BROKEN = {
     "load of a.* outside": loop_store(of(LOOP), Load(A, (of(LOOP) + 1,))),
     "store of out.* outside": loop_store(of(LOOP) - 1, const(0.0, f32)),

@@ -50,11 +50,11 @@ def buffer(name: str, *shape: IndexLike, space: Space = Space.INPUT, dtype: DTyp
 
 A, OUT = buffer("a", N), buffer("out", N, space=Space.OUTPUT)
 GRID = buffer("grid", N, M, space=Space.OUTPUT)
-TILE = buffer("tile", 4, space=Space.TILE)
+TILE = buffer("tile", 4, space=Space.LOCAL)
 FLAGS = buffer("flags", N, space=Space.OUTPUT, dtype=bool_)
 
 
-def rows(body: Stmt, kind: LoopKind = LoopKind.SERIAL) -> Nest:
+def rows(body: Stmt, kind: LoopKind = LoopKind.PLAIN) -> Nest:
     return Nest((For(i, kind),), body)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from harp.backends.c.emit.library_kernels import gemm_microkernel, gemm_panel, gemv_axpy, transpose
+from harp.backends.c.emit.library_routines import gemm_microkernel, gemm_panel, gemv_axpy, transpose
 from harp.backends.c.emit.scalar import TYPES
 from harp.lower.loopir.loops import Buffer, LibraryCall, LibraryOperand, Routine
 from harp.trace.index.polynomial import ONE, Index

@@ -23,7 +23,7 @@ from harp.backends.c.emit import arena, parts
 from harp.backends.c.emit.body import Body
 from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, parameter, plain
 from harp.backends.c.emit.index import IndexPrinter
-from harp.backends.c.emit.library_kernels import KERNELS, linked
+from harp.backends.c.emit.library_routines import KERNELS, linked
 from harp.backends.c.emit.scalar import HALVES, TYPES
 from harp.backends.c.emit.values import Lines
 from harp.backends.protocol import Source, Unit

@@ -4,7 +4,7 @@
 
 #include "generated.h"
 
-/* On a cache line, or NULL. The process has these functions once, for all programs (memory.c). */
+/* Aligned to 64 bytes; NULL on failure. The process has these functions once, for all programs (memory.c). */
 extern HARP_EXPORT void *(*harp_take)(int64_t bytes);
 extern HARP_EXPORT void (*harp_give)(void *block);
 

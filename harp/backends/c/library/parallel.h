@@ -1,4 +1,4 @@
-/* What runs a part of a parallel loop for all its iterations: one after the other, or by several threads (pool.c). */
+/* How the function of a parallel loop's body is run for all iterations: in order, or by several threads (pool.c). */
 #ifndef HARP_PARALLEL_H
 #define HARP_PARALLEL_H
 

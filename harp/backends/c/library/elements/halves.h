@@ -1,6 +1,6 @@
 /* Conversions of float16 and bfloat16, on their bits: without branches, so that any compiler vectorises loops.
  *
- * What is rounded only to be computed with goes on as a float: without numbers of 16 bits between, compilers have half
+ * Values that are rounded for further arithmetic stay floats: without numbers of 16 bits between, compilers have half
  * the work. All round to the nearest number, ties to even, keep infinities, signed zeros and denormal numbers, and
  * treat NaN as NumPy and ml_dtypes do. */
 #ifndef HARP_ELEMENTS_HALVES_H

@@ -11,7 +11,7 @@
 
 /* Rows of two vectors, with two of b and one of a, in the registers that come with the width, and rows of one vector.
  * AVX-512 has room for 14 rows of two, which were slower where rows of `a` are a power of two apart, for those share
- * few lines of the first cache. */
+ * few lines of the L1 cache. */
 enum { ROWS = VECTOR_BYTES == 64 ? 10 : 6, ROWS_OF_ONE = 12 };
 
 #define OPERANDS                                                                                                       \

@@ -11,8 +11,8 @@ typedef HARP_T real;
 /* The columns that are computed are of half a vector (of 64 bytes), one or two. */
 enum { LANES = HARP_LANES, WIDTH = 2 * LANES, LEAST = HARP_LANES * HARP_BITS == 512 ? LANES / 2 : LANES };
 
-/* Rows of a packed panel, which stays in the first cache; rows up to which packing costs more than it saves, and
- * elements of b up to which it is in the first cache anyway; rows of one column at a time. */
+/* Rows of a packed panel, which stays in the L1 cache; rows up to which packing costs more than it saves, and
+ * elements of b up to which it is in the L1 cache anyway; rows of one column at a time. */
 enum { DEPTH = 256, FEW = 16, NEAR = 4096, ROWS = 512 };
 
 /* Rows of b as whole vectors, `width` elements; columns that are not there become zero. */

@@ -60,7 +60,7 @@ NOINLINE void one_vector(int64_t depth, const real *b, int64_t b_row, const real
 /* Twice as many: each addition waits for the one before it, and meanwhile there is the other square. */
 NOINLINE void two_vectors(int64_t depth, const real *b, int64_t b_row, const real *a, real *c, const real *end)
 {
-    /* Rows whose distance is a power of two share few lines of the first cache: the second square then follows. */
+    /* Rows whose distance is a power of two share few lines of the L1 cache: the second square then follows. */
     const int64_t head = ahead(depth, b, b_row), whole = head + (depth - head) / LANES * LANES;
     const int64_t size = sizeof(real), most = head + (b_row * size % 2048 ? 0 : 8 * LANES);
     const int64_t behind = most < whole ? most : whole;

@@ -1,5 +1,5 @@
-/* What a rounded product or sum of f64 lost, exactly (T. J. Dekker, Numerische Mathematik 18, 1971), and heads of
- * numbers. */
+/* What a rounded product or sum of f64 lost, exactly (T. J. Dekker, Numerische Mathematik 18, 1971), and the high
+ * parts of numbers. */
 #ifndef HARP_MATH_EXACT_F64_H
 #define HARP_MATH_EXACT_F64_H
 

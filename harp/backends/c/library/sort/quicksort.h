@@ -1,12 +1,12 @@
 /* Quicksort in vectors of AVX-512: numbers of 32 or 64 bits.
  *
- * A row is partitioned by a pivot: each vector of it is compressed to what is below the pivot, which goes to where the
- * row is wanted, and to what is not, which goes to the other one of two arrays. What fits into eight vectors is sorted
+ * A row is partitioned by a pivot: of each vector, the numbers below the pivot go to where the row is
+ * wanted, and the others to the other one of two arrays. What fits into eight vectors is sorted
  * in registers by a network. C. A. R. Hoare: "Quicksort", The Computer Journal 5 (1962); K. E. Batcher: "Sorting
  * networks and their applications", AFIPS 32 (1968). Equal numbers change places, so it is for numbers that are all
  * there is to a key.
  *
- * It is part of radix_sort.h, and defines QUICKSORT, which tests set to 0, as they set the other two. */
+ * It is part of radix_sort.h, and defines QUICKSORT, which tests set to 0. */
 #ifndef QUICKSORT
 #if defined(__AVX512F__) && HARP_BITS >= 32
 #define QUICKSORT 1

@@ -3,7 +3,7 @@
  *
  * Rows that no cache holds, and numbers of many bits, are distributed by the highest bits first (MSD); what has these
  * in common goes from the lowest digit on (LSD), two digits for each time that it is read to count. It goes to room
- * that is used again for each part of a row, so that what is written to is in the nearest cache, and back. Digits that
+ * that is used again for each part of a row, so that what is written to is in the L1 cache, and back. Digits that
  * all keys share cost no pass. Threads share long rows.
  *
  * Where the order of equal numbers is no matter and the machine can, vectors sort them instead (QUICKSORT): also what

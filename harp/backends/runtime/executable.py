@@ -10,7 +10,7 @@ from harp.backends.runtime.pool import RUNTIME, runtime
 from harp.trace.scalar.dtypes import NDArray
 
 
-class CKernel:
+class CExecutable:
     """`function` takes pointers of inputs and outputs, then sizes; `packed` takes two arrays of many of these."""
 
     def __init__(self, library: Library, interface: Interface, uses_scratch: bool) -> None:

@@ -24,7 +24,7 @@ _FUSED = "-ffp-contract=fast"  # a product and a sum are one instruction, where 
 _SQUARES = "-fno-ivopts"  # else gcc has a pointer for each row of a square, more than there are registers
 
 
-class LibraryKernel(NamedTuple):
+class LibraryRoutine(NamedTuple):
     """A function of the library. `calls` are the kernels that it calls."""
 
     name: str
@@ -70,9 +70,9 @@ def sort(stem: str, dtype: DType) -> str:
     return f"harp_{stem}_{dtype.name}"
 
 
-def _linalg() -> Iterator[LibraryKernel]:
-    def kernel(name: str, stem: str, flags: tuple[str, ...] = (), calls: tuple[str, ...] = ()) -> LibraryKernel:
-        return LibraryKernel(name, "linalg/gemm.h", f"linalg/{stem}.c", macros, flags, calls)
+def _linalg() -> Iterator[LibraryRoutine]:
+    def kernel(name: str, stem: str, flags: tuple[str, ...] = (), calls: tuple[str, ...] = ()) -> LibraryRoutine:
+        return LibraryRoutine(name, "linalg/gemm.h", f"linalg/{stem}.c", macros, flags, calls)
 
     for dtype in LANES:
         element = ("HARP_T", TYPES[dtype]), ("HARP_DTYPE", dtype.name), ("HARP_BITS", 8 * dtype.itemsize)
@@ -92,7 +92,7 @@ def _linalg() -> Iterator[LibraryKernel]:
 _INFINITY = {f16: "0x7c00", bf16: "0x7f80", f32: "0x7f800000", f64: "0x7ff0000000000000"}
 
 
-def _sorts() -> Iterator[LibraryKernel]:
+def _sorts() -> Iterator[LibraryRoutine]:
     for dtype in ALL:
         if dtype.kind is Kind.COMPLEX:
             continue
@@ -100,15 +100,15 @@ def _sorts() -> Iterator[LibraryKernel]:
         macros += [("HARP_INFINITY", _INFINITY[dtype])] if dtype in _INFINITY else []
         macros += [("HARP_SIGNED", 1)] if dtype.kind is Kind.INT else []
         for stem in ("sort", "argsort", "searchsorted"):
-            yield LibraryKernel(sort(stem, dtype), "sort/sort.h", f"sort/{stem}.c", tuple(macros), ("-O3",))
+            yield LibraryRoutine(sort(stem, dtype), "sort/sort.h", f"sort/{stem}.c", tuple(macros), ("-O3",))
 
 
-KERNELS: Mapping[str, LibraryKernel] = {kernel.name: kernel for kernels in (_linalg(), _sorts()) for kernel in kernels}
+KERNELS: Mapping[str, LibraryRoutine] = {kernel.name: kernel for kernels in (_linalg(), _sorts()) for kernel in kernels}
 
 
-def linked(names: Iterable[str]) -> list[LibraryKernel]:
+def linked(names: Iterable[str]) -> list[LibraryRoutine]:
     """These kernels, and those that they call."""
-    found: dict[str, LibraryKernel] = {}
+    found: dict[str, LibraryRoutine] = {}
     wanted = sorted(names, reverse=True)
     while wanted:
         name = wanted.pop()

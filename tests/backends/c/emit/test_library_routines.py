@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from accuracy import CLANG, LIBRARY
 
-from harp.backends.c.emit.library_kernels import KERNELS, LibraryKernel, linked
+from harp.backends.c.emit.library_routines import KERNELS, LibraryRoutine, linked
 from harp.backends.toolchain.library import included
 
 COMPILERS = {"gcc": ("gcc",), "clang": (*CLANG, "-fno-sanitize=all")}
@@ -24,7 +24,7 @@ INSTRUCTIONS = {16: (), 32: ("-mavx2", "-mfma"), 64: WIDE}
 needs_x86 = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the flags are those of x86")
 
 
-def instructions(kernel: LibraryKernel) -> tuple[str, ...]:
+def instructions(kernel: LibraryRoutine) -> tuple[str, ...]:
     macros = {name: str(value) for name, value in kernel.macros}
     lanes = macros.get("HARP_LANES")
     return WIDE if lanes is None else INSTRUCTIONS[int(lanes) * int(macros["HARP_BITS"]) // 8]

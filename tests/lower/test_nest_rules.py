@@ -39,12 +39,13 @@ from harp.lower.graph.simplify import simplify
 from harp.lower.loopir.loops import Buffer, For, Load, LoopKind, Nest, Space, walk
 from harp.lower.loopir.nests import stride
 from harp.lower.loopir.text import kernel_text
+from harp.lower.nest_rules import rewrite_nests
 from harp.lower.pipeline import lower
+from harp.lower.reductions.accumulators import LANES
 from harp.lower.reductions.outer_vectorisation import SHORT
 from harp.lower.schedule.build import build
 from harp.lower.schedule.schedule import schedule
 from harp.lower.target import Target
-from harp.lower.tile import LANES, tile
 from harp.lower.verify.execute import execute
 from harp.trace.graph import view
 from harp.trace.graph.graph import Graph
@@ -61,7 +62,7 @@ WT, XT = parameter(K, M, name="wt"), parameter(M, N, name="xt")
 def both(g: Graph, values: tuple[int, ...], target: Target) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """The results of the nests before and after the rewrites."""
     built = build(schedule(simplify(g)), g.captured, target)
-    tiled = [tile(kernel, target) for kernel in built.kernels]
+    tiled = [rewrite_nests(kernel, target) for kernel in built.kernels]
     sizes = sized(g, values)
     return run(g, assembled(g, built, built.kernels), sizes), run(g, assembled(g, built, tiled), sizes)
 
@@ -112,11 +113,11 @@ def test_strips_are_wide_where_there_are_enough_for_all_cores():
 def test_tiles_have_constant_size():
     wide = Target(vector_bytes=64)
     body = text(graph(matmul(X, W)), wide)
-    assert "tile v0: f32[8, 32]" in body and "tile v0: f32[8, 8]" in body and "tile v0: f32[512]" in body
+    assert "local v0: f32[8, 32]" in body and "local v0: f32[8, 8]" in body and "local v0: f32[512]" in body
     assert body.count("for unroll") == 3
     assert "f32[8, 16]" in text(graph(COLUMNS["f64"]), wide).replace("f64", "f32")
-    assert "tile v0: f32[4, 8]" in text(graph(matmul(X, W)), SMALL)
-    assert "tile v0: f32[6, 16]" in text(graph(matmul(X, W)), Target(vector_bytes=32))
+    assert "local v0: f32[4, 8]" in text(graph(matmul(X, W)), SMALL)
+    assert "local v0: f32[6, 16]" in text(graph(matmul(X, W)), Target(vector_bytes=32))
 
 
 def test_no_rows_without_reuse():

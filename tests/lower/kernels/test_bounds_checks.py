@@ -10,7 +10,7 @@ from graphs import FUSED, N, elementwise, fold, graph, parameter
 import harp
 import harp.numpy as hnp
 from harp.errors import VerificationError
-from harp.lower.kernels.addresses import check_addresses, verify_checked
+from harp.lower.kernels.bounds_checks import check_addresses, verify_checked
 from harp.lower.loopir.loops import Buffer, If, Kernel, Load, Nest, Row, Space, Store, walk
 from harp.lower.pipeline import lower
 from harp.lower.schedule.build import Built

@@ -1,0 +1,53 @@
+"""The rules that make loop nests fast, in order. Each is applied once to the whole kernel, to the outermost statements
+that it fits, and sees what those before it made.
+
+Which rule fits is decided from strides and constants, never from sizes at run time, and the order in which an element
+is accumulated is the same in all versions of a loop: a row of a batch has the same bits at every batch size.
+"""
+
+from __future__ import annotations
+
+from harp.lower.loopir.loops import Kernel
+from harp.lower.loopir.nests import FreshLoops
+from harp.lower.reductions.accumulators import partial_accumulators, several_terms
+from harp.lower.reductions.columns import columns
+from harp.lower.reductions.contraction import contraction
+from harp.lower.reductions.early_exit import early_exits
+from harp.lower.reductions.interleave import interleaved
+from harp.lower.reductions.outer_vectorisation import outer_vectorised
+from harp.lower.reductions.small_matrices import small_matrices, small_products
+from harp.lower.rewrite.coalesce import coalesce
+from harp.lower.rewrite.everywhere import Rule, everywhere
+from harp.lower.rewrite.interchange import interchanged
+from harp.lower.rewrite.packed_rows import packed_rows
+from harp.lower.rewrite.strip_mining import Context
+from harp.lower.rewrite.transpose_tiling import transpose_tiles
+from harp.lower.rewrite.vectorise import vectorised
+from harp.lower.target import Target
+
+
+def rewrite_nests(kernel: Kernel, target: Target) -> Kernel:
+    """The kernel with the rules applied."""
+    context = Context(target, FreshLoops(kernel))
+    body = kernel.body
+    for rule in RULES:
+        body = everywhere(context, rule, body)
+    return kernel.with_body(body)
+
+
+RULES: tuple[Rule, ...] = (
+    small_products,
+    interleaved,
+    contraction,
+    transpose_tiles,
+    coalesce,
+    small_matrices,
+    packed_rows,
+    interchanged,
+    columns,
+    outer_vectorised,
+    partial_accumulators,
+    several_terms,
+    early_exits,
+    vectorised,
+)

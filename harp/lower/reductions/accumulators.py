@@ -1,0 +1,127 @@
+"""Several accumulators for one sum along memory, and several terms for each time that sums in memory are read.
+
+    for k: acc += x[k]  ->  lane[32] = 0; for kb { for l < 32: lane[l] += x[32*kb + l] };
+                            for l < (the remainder): lane[l] += x[...]; lane[:8] = tree of 4; acc += tree of lane[:8]
+
+    for k { for simd l: acc[l] += v(k) }
+        ->  for kb { for simd l: acc[l] = acc[l] + v(4*kb) + ... + v(4*kb + 3) }; for k (the remainder) { ... }
+
+The first adds in an order of its own, which is the same on every machine and at every size; the second keeps the order.
+"""
+
+from __future__ import annotations
+
+from harp.lower.cost_model import weigh
+from harp.lower.loopir.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store
+from harp.lower.loopir.nests import Renaming, accumulation, loads, nest, renamed, score, sequence
+from harp.lower.rewrite.loop_primitives import peel
+from harp.lower.rewrite.strip_mining import Context
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import ZERO, Index, as_index, loops_in
+from harp.trace.scalar.dtypes import real_of
+from harp.trace.scalar.expr import Expr, apply, const
+from harp.trace.scalar.ops import Op, Reduce
+
+# The accumulators of a reduction along memory: element j goes to number j mod LANES, on every machine.
+LANES = 32
+# Lanes that are left when vectors have been added to vectors.
+_VECTOR = 8
+# Scalar operations of a term that is written out several times.
+_WRITTEN_OUT = 6
+# Terms that are added to a sum each time it is read from memory.
+_TERMS = 4
+
+
+def partial_accumulators(context: Context, s: Stmt) -> Stmt | None:
+    """A fixed number of accumulators along memory, and a fixed tree; the first rule at the top of the file."""
+    found = accumulation(s)
+    if found is None:
+        return None
+    (*outer, last), store = found
+    extent = last.loop.extent
+    if score(loads(store.value), last.loop) <= 0 or _is_short(extent):
+        return None
+    reduce = store.reduce or Reduce.SUM
+    dtype = store.buffer.dtype
+    # A complex sum has its real and imaginary parts in lanes of their own, which registers hold.
+    parts = (Op.REAL, Op.IMAG) if dtype.is_complex and reduce is Reduce.SUM else (None,)
+    inner = real_of(dtype) if len(parts) > 1 else dtype
+    names, count = ("lanes", "imag"), 2 * _VECTOR * 4 // inner.itemsize if len(parts) > 1 else LANES
+    made = [
+        Buffer(f"{store.buffer.name}_{names[k]}", inner, (as_index(count),), Space.LOCAL) for k in range(len(parts))
+    ]
+    whole = peel(context.fresh, extent, count)
+
+    def to_lanes(room: Index | int, start: Index) -> Stmt:
+        head, position = context.fresh.loop(room, LoopKind.SIMD)
+        along = Substitution({last.loop: start + position})
+        stores = []
+        for lane, part in zip(made, parts, strict=True):
+            value = store.value if part is None else apply(part, store.value)
+            renaming = Renaming(along, {store.buffer: (lane, (position,))})
+            stores.append(renaming.statement(Store(store.buffer, (), value, store.reduce)))
+        return nest(head, sequence(stores))
+
+    fill, j = context.fresh.loop(count, LoopKind.SIMD)
+    zero = const(reduce.identity(inner), inner)
+    statements: list[Stmt] = [nest(fill, sequence([Store(lane, (j,), zero) for lane in made]))]
+    strips = [nest(whole.heads, to_lanes(count, whole.block * count))]
+    if whole.rest is not ZERO:
+        strips.append(_where(whole.rest - 1, to_lanes(whole.rest, whole.whole)))
+    statements.append(nest(outer, sequence(strips)))
+    for lane in made:
+        head, j = context.fresh.loop(_VECTOR, LoopKind.SIMD)
+        statements.append(nest(head, Store(lane, (j,), _tree(reduce, lane, j, count, _VECTOR))))
+    total = [_tree(reduce, lane, ZERO, _VECTOR, 1) for lane in made]
+    value = total[0] if len(total) == 1 else apply(Op.COMPLEX, *total)
+    statements.append(Store(store.buffer, (), value, reduce))
+    body = sequence(statements)
+    for lane in reversed(made):
+        body = Alloc(lane, body)
+    return body
+
+
+def _is_short(extent: Index) -> bool:
+    """Whether lanes have nothing to share, for all sizes."""
+    return nonnegative(LANES - extent - (0 if extent.constant is None else 1))
+
+
+def _tree(reduce: Reduce, lane: Buffer, first: Index, count: int, step: int) -> Expr:
+    """Elements first, first + step, ... below first + count, where each half is reduced on its own and then both."""
+    level: list[Expr] = [Load(lane, (first + at,)) for at in range(0, count, step)]
+    while len(level) > 1:
+        half = len(level) // 2
+        level = [apply(reduce.value, a, b) for a, b in zip(level[:half], level[half:], strict=True)]
+    return level[0]
+
+
+def _where(condition: Index, s: Stmt) -> Stmt:
+    return s if nonnegative(condition) else If((condition,), s)
+
+
+def several_terms(context: Context, s: Stmt) -> Stmt | None:
+    """What is reduced in memory takes several terms each time it is read and written; the second rule at the top."""
+    if not isinstance(s, Nest) or not isinstance(s.body, Store) or len(s.heads) < 2:
+        return None
+    if s.body.reduce is None:
+        return None
+    *outer, k, lane = [h for h in s.heads if isinstance(h, For)]
+    if lane.loop.extent.constant is not None and lane.loop.extent.constant <= LANES:  # they stay in registers
+        return None
+    store, reduce, extent = s.body, s.body.reduce, k.loop.extent
+    fits = lane.kind is LoopKind.SIMD and k.kind is LoopKind.PLAIN and len(outer) + 2 == len(s.heads)
+    if not fits or store.buffer.space is not Space.LOCAL or any(k.loop in loops_in(p) for p in store.index):
+        return None
+    if weigh(store.value) > _WRITTEN_OUT or (extent.constant is not None and extent.constant < _TERMS):
+        return None
+    terms = peel(context.fresh, extent, _TERMS)
+    value: Expr = Load(store.buffer, store.index)
+    for term in range(_TERMS):
+        at = Renaming(Substitution({k.loop: terms.block * _TERMS + term}), {})
+        value = apply(reduce.value, value, at.value(store.value))
+    parts: list[Stmt] = [nest((*terms.heads, lane), Store(store.buffer, store.index, value))]
+    if terms.rest is not ZERO:
+        rest, position = context.fresh.loop(terms.rest)
+        parts.append(nest((*rest, lane), renamed(store, {k.loop: terms.whole + position})))
+    return nest(outer, sequence(parts))

@@ -1,0 +1,70 @@
+"""Vectorisation: the innermost loop is one that vectors may run along, where its iterations are independent.
+
+for i { out[i] = v; ... }  ->  for simd i { out[i] = v; ... }, or in segments if the chain is long
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+
+from harp.lower.loopir.loops import For, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loopir.nests import is_straight, loads, nest
+from harp.lower.rewrite.coalesce import without_indirect
+from harp.lower.rewrite.loop_fission import fissioned
+from harp.lower.rewrite.strip_mining import Context
+from harp.trace.index.polynomial import Index, Loop, indirect_in, loops_in, split_linear
+
+# Columns that are stored side by side by shuffles; more of them compilers scatter, which is slower than one by one.
+_COLUMNS = 8
+
+
+def vectorised(context: Context, s: Stmt) -> Stmt | None:
+    """The rule; see the top of the file."""
+    if not isinstance(s, Nest):
+        return None
+    *outer, last = [h for h in s.heads if isinstance(h, For)]
+    stores = [part for part in walk(s.body) if isinstance(part, Store)]
+    if not is_straight(s.body):
+        columns = last.kind is LoopKind.PLAIN and _are_columns(s.body, stores, last.loop)
+        return nest((*outer, For(last.loop, LoopKind.SIMD)), s.body) if columns else None
+    if last.kind is not LoopKind.PLAIN or not all(_moves(store, last.loop) for store in stores):
+        return None
+    stored = {store.buffer: store.index for store in stores}
+    accesses = [load for store in stores for load in loads(store.value)]
+    if any(load.index != stored.get(load.buffer, load.index) for load in accesses):
+        return None
+    found = fissioned(context, s.body, last.loop)
+    return nest((*outer, For(last.loop, LoopKind.SIMD)), s.body) if found is None else nest(outer, found)
+
+
+def _are_columns(body: Stmt, stores: Sequence[Store], loop: Loop) -> bool:
+    """Whether it only stores, to several columns of a buffer that it does not read: out[i, 0] = v; out[i, 1] = w."""
+    if not isinstance(body, Seq) or len(body.parts) > _COLUMNS or not all(isinstance(p, Store) for p in body.parts):
+        return False
+    read = {load.buffer for store in stores for load in loads(store.value)}
+    for number, store in enumerate(stores):
+        if store.reduce is not None or store.buffer in read or any(map(indirect_in, store.index)):
+            return False
+        others = [other for other in stores[:number] if other.buffer is store.buffer]
+        if not _moves(store, loop) or not all(_is_apart(store.index, other.index) for other in others):
+            return False
+    return True
+
+
+def _is_apart(a: Sequence[Index], b: Sequence[Index]) -> bool:
+    """Whether two columns differ, whatever the rows: out[i, 0] and out[i, 1], or out[2*i] and out[2*i + 1]."""
+    return any(_never_meet(p, q) for p, q in zip(a, b, strict=True))
+
+
+def _never_meet(p: Index, q: Index) -> bool:
+    """Whether p and q, of which each has loops of its own, differ by what is no multiple of the steps of any loop."""
+    distance, slopes = (p - q).constant, [split_linear(p, loop) for loop in loops_in(p)]
+    steps = [0 if slope is None else slope[0].constant or 0 for slope in slopes]
+    step = gcd(*steps) if all(steps) else 1
+    return bool(distance) if not steps else distance is not None and distance % step != 0
+
+
+def _moves(store: Store, loop: Loop) -> bool:
+    """An element of an index array may be the same in two iterations."""
+    return store.buffer.space is Space.REG or any(loop in loops_in(p) for p in without_indirect(store.index))
