@@ -45,7 +45,7 @@ def runs_again(s: Nest) -> bool:
 
 
 def has_twin(e: Expr) -> bool:
-    """Whether there is a function for common numbers: of the powers with a known exponent, those that divide have one."""
+    """Whether there is a function for common numbers. Of powers with a known exponent, those that divide have one."""
     if not isinstance(e, Apply) or e.op not in FUNCTIONS or e.dtype is not f32:
         return False
     power = known_power(e)
