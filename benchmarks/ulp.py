@@ -92,7 +92,7 @@ def build(folder: pathlib.Path, ops: tuple[Op, ...] = OPS, *more: str) -> dict[t
     headers = sorted({name for op in ops for dtype in TYPES for name in scalar.operation_headers(op, dtype)})
     includes = "".join(f'#include "{name}"\n' for name in ("generated.h", *headers))
     source.write_text("#include <math.h>\n" + includes + body)
-    folder = pathlib.Path(scalar.__file__).with_name("library")
+    folder = pathlib.Path(scalar.__file__).parents[1] / "library"
     flags = [f"-I{folder}", *base_flags(toolchain), *more, "-Wall", "-Wextra", "-Werror", "-O2", "-shared"]
     subprocess.run([*toolchain.command, *flags, str(source), "-o", str(library), "-lm"], check=True)
     loaded = ctypes.CDLL(str(library))

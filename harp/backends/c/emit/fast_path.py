@@ -45,12 +45,18 @@ def runs_again(s: Nest) -> bool:
 
 
 def has_twin(e: Expr) -> bool:
-    """Whether there is a function for common numbers."""
-    return isinstance(e, Apply) and e.op in FUNCTIONS and e.dtype is f32 and known_power(e) is None
+    """Whether there is a function for common numbers. Of powers with a known exponent, those that divide have one."""
+    if not isinstance(e, Apply) or e.op not in FUNCTIONS or e.dtype is not f32:
+        return False
+    power = known_power(e)
+    return power is None or (power[0] == "whole" and power[1] < -1)
 
 
 def call(e: Apply, args: Sequence[str]) -> str:
     """Of the function for common numbers."""
+    power = known_power(e)
+    if power is not None:
+        return f"harp_pow_{power[0]}_near_f32(&{NOTED}, {args[0]}, {power[1]})"
     return f"harp_{FUNCTIONS[e.op]}_near_f32(&{NOTED}, {', '.join(args)})"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from accuracy import errors
 
 import harp
 import harp.numpy as hnp
@@ -23,6 +24,12 @@ CASES = {
         lambda x: np.arctan2(x, 2 - x),
         (-6.0, 6.0),
         [0.0, 1e20, -1e-20, np.inf, np.nan],
+    ),
+    "pow_whole": (
+        lambda x: hnp.pow(x, -3),
+        lambda x: np.power(x, -3.0),
+        (0.01, 9.0),
+        [0.0, -0.0, 1e-13, -1e20, np.inf, np.nan],
     ),
     "pow": (lambda x: hnp.pow(x, x), lambda x: np.power(x, x), (0.01, 9.0), [0.0, -2.0, -1.5, 1e-40, np.inf, np.nan]),
 }
@@ -58,9 +65,44 @@ def test_there_is_a_loop_for_common_numbers(name: str) -> None:
     assert text.index(f"harp_{name}_near_f32(") < text.index("if (far)") < text.index(f"harp_{name}_f32(")
 
 
+def bits_stay(function, got: np.ndarray, *arrays: np.ndarray) -> bool:
+    """Whether the last number, if it is NaN, changes no bit of the others."""
+    others = [np.concatenate([a, np.float32([np.nan])]) for a in arrays]
+    return np.array_equal(np.asarray(function(*others))[:-1].view(np.uint32), got.view(np.uint32))
+
+
+@needs_compiler
+def test_error_of_powers_of_common_numbers() -> None:
+    """Up to e^40, with bases where the parts of the logarithm meet, which is where its errors are largest."""
+    rng = np.random.default_rng(3)
+    near_one = [rng.uniform(low, low + 0.02, 100_000) for low in (0.88, 1.11, 0.995)]
+    base = np.concatenate([*near_one, rng.uniform(0.1, 9, 300_000), np.exp2(rng.uniform(-120, 120, 100_000))])
+    base = base.astype(np.float32)
+    base[base == 1] = 2
+    exponent = (rng.uniform(-39.5, 39.5, base.size) / np.log(base.astype(np.float64))).astype(np.float32)
+    pow_ = harp.jit(hnp.pow)
+    got = np.asarray(pow_(base, exponent))
+    assert errors(got, np.power(base.astype(np.float64), exponent.astype(np.float64))).max() <= 0.75
+    assert bits_stay(pow_, got, base, exponent)
+
+
+@needs_compiler
+@pytest.mark.parametrize("exponent", [-2, -3, -5, -6, -7, -8, -11, -15])
+def test_error_of_known_powers_of_common_numbers(exponent: int) -> None:
+    """Of all that the first loop takes: to 2^19, 2^12 or 2^6."""
+    rng = np.random.default_rng(4)
+    limit = {5: 18.99, 8: 11.99, 15: 5.99}[next(n for n in (5, 8, 15) if n >= -exponent)]
+    x = (np.exp2(rng.uniform(-limit, limit, 200_000)) * rng.choice([-1, 1], 200_000)).astype(np.float32)
+    power = harp.jit(lambda a: hnp.power(a, exponent))
+    got = np.asarray(power(x))
+    assert errors(got, np.power(x.astype(np.float64), np.float64(exponent))).max() <= 0.75
+    assert bits_stay(power, got, x)
+
+
 def test_no_other_function_has_two_loops() -> None:
     assert "uint32_t far" not in source(lambda x: hnp.exp(x) + hnp.arcsin(x), np.ones(5000, np.float32))
     assert "uint32_t far" not in source(hnp.tan, np.ones(5000))
+    assert "uint32_t far" not in source(lambda x: x**5 + 1 / x + hnp.power(x, -1), np.ones(5000, np.float32))
 
 
 def test_what_cannot_be_run_again_has_one_loop() -> None:
