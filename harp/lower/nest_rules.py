@@ -14,6 +14,7 @@ from harp.lower.reductions.columns import columns
 from harp.lower.reductions.contraction import contraction
 from harp.lower.reductions.early_exit import early_exits
 from harp.lower.reductions.interleave import interleaved
+from harp.lower.reductions.narrow_columns import narrow_columns
 from harp.lower.reductions.outer_vectorisation import outer_vectorised
 from harp.lower.reductions.small_matrices import small_matrices, small_products
 from harp.lower.rewrite.coalesce import coalesce
@@ -45,6 +46,7 @@ RULES: tuple[Rule, ...] = (
     small_matrices,
     packed_rows,
     interchanged,
+    narrow_columns,
     columns,
     outer_vectorised,
     partial_accumulators,

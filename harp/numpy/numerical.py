@@ -212,7 +212,7 @@ def _longer_first(name: str, a: object, v: object) -> tuple[Array, Array, bool]:
 
 
 def convolve(a: object, v: object, mode: str = "full") -> Array:
-    """The convolution of two vectors: sums of a[j] * v[i - j], where both are.
+    """The convolution of two vectors: sums of a[j] * v[i - j], where both are. A number is a vector of one element.
 
     "full" has n + m - 1 elements, "same" those of the longer vector in the middle, "valid" those where the vectors
     overlap entirely. Raises ShapeError for other ranks and no elements, ArgumentError for other modes.
@@ -221,7 +221,8 @@ def convolve(a: object, v: object, mode: str = "full") -> Array:
     >>> convolve(hnp.asarray([1.0, 2.0, 3.0]), hnp.asarray([0.0, 1.0, 0.5]))
     Array([0. , 1. , 2.5, 4. , 1.5])
     """
-    x, y, _ = _longer_first("convolve", a, v)
+    rows = [ravel(given) if given.ndim == 0 else given for given in map(as_array, (a, v))]
+    x, y, _ = _longer_first("convolve", *rows)
     return _overlaps(x, y, mode, 1)
 
 

@@ -49,6 +49,14 @@ def test_correlation_of_all_lengths(mode):
         np.testing.assert_allclose(hnp.convolve(a, v, mode), np.convolve(a, v, mode), rtol=1e-12)
 
 
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_numbers_are_convolved_as_vectors_of_one_element(mode):
+    row = np.arange(1.0, 4.0)
+    for a, v in ((np.float64(2), np.float64(3)), (row, np.float64(2)), (np.float64(2), row)):
+        np.testing.assert_array_equal(hnp.convolve(a, v, mode), np.convolve(a, v, mode))
+        np.testing.assert_array_equal(harp.jit(lambda a, v: hnp.convolve(a, v, mode))(a, v), np.convolve(a, v, mode))
+
+
 def test_correlation_of_changing_lengths():
     same = harp.jit(lambda a, v: hnp.correlate(a, v, "same"))
     for n, m in ((2, 4), (5, 2), (3, 4)):
