@@ -6,7 +6,8 @@ in.
 
 Concatenation, rolling, padding, updates of slices: to read such an array is to choose by conditions `p >= 0` with p
 linear in the position. Each holds on one side of a cut, so the positions along a loop fall into segments in which all
-are decided, and the boxes of several loops are the products of their segments. (M. Griebl, P. Feautrier, C. Lengauer:
+are decided, and the boxes of several loops are the products of their segments; boxes that share segments of outer loops
+share these loops. (M. Griebl, P. Feautrier, C. Lengauer:
 "Index set splitting", 2000.) Where it is not known for all sizes in which order the cuts come, one order is taken, and
 a branch keeps the loop as it was for sizes that have another one:
 
@@ -25,11 +26,11 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import attrs
 
-from harp.lower.loopir.effects import loads
+from harp.lower.loopir.effects import loads, value_loads
 from harp.lower.loopir.loops import MEMORY, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import (
     FreshLoops,
@@ -40,6 +41,7 @@ from harp.lower.loopir.nests import (
     nest,
     rebuilt,
     sequence,
+    stride,
     with_loops,
 )
 from harp.lower.loopir.products import is_contraction
@@ -74,6 +76,8 @@ _TYPICAL = 1 << 40
 
 # Steps of a proof about the order of cuts: of many pieces there are many.
 _FEW_STEPS = 300
+
+_NOWHERE: Mapping[Atom, Index] = {}
 
 Facts = Mapping[Index, bool]  # of conditions p >= 0
 
@@ -213,7 +217,9 @@ def _pieces(fresh: FreshLoops, room: _Room, s: Nest) -> Stmt:
         boxes, order, code = _within(most_code, _boxes(fresh, s.body, [h.loop for h in heads], cuts))
         if len(boxes) > 1 or (boxes and not boxes[0].segments.keys() >= {h.loop for h in heads}):
             room.left -= code if code > _FREE else 0
-            kept = [_box(fresh, box) for box in boxes if not _changes_nothing(box.body)]
+            boxes = [box for box in boxes if not _changes_nothing(box.body)]
+            # Where conditions are left, `_branched` would decide them for each of the boxes that share a loop.
+            kept = _nested(fresh, boxes) if cuts is _Cuts.ALL else [_box(fresh, box) for box in boxes]
             return s if not kept else If(order, sequence(kept), s) if order else sequence(kept)
     return s
 
@@ -279,14 +285,43 @@ def _inside(fresh: FreshLoops, body: Stmt, loop: Loop, outer: frozenset[Loop]) -
     return Box({}, made, tuple(p for p in order if not loops_in(p)))
 
 
-def _box(fresh: FreshLoops, box: Box) -> Stmt:
+def _box(fresh: FreshLoops, box: Box, outer: Mapping[Atom, Index] = _NOWHERE) -> Stmt:
     heads: list[For] = []
-    places: dict[Atom, Index] = {}
+    places = dict(outer)
     for loop, segment in box.segments.items():
         head, position = fresh.loop(segment.length)
         heads += head
         places[loop] = segment.start + position
     return nest(heads, with_loops(fresh, box.body, places))
+
+
+def _nested(fresh: FreshLoops, boxes: Iterable[Box], places: Mapping[Atom, Index] = _NOWHERE) -> list[Stmt]:
+    """Loops over the boxes, in order. Those that share segments of outer loops share these loops, so that a row is
+    stored to once, with its ends: each would be a line of the cache of its own.
+
+    for i, j < n: a; for i: b[i, n]  ->  for i { for j < n: a; b[i, n] }
+    """
+    made: list[Stmt] = []
+    for shared, group in groupby(boxes, lambda box: next(iter(box.segments.items()), None)):
+        same = list(group)
+        if shared is None or len(same) == 1 or not all(map(_is_along_rows, same)):
+            made += [_box(fresh, box, places) for box in same]
+            continue
+        loop, segment = shared
+        head, position = fresh.loop(segment.length)
+        rest = [attrs.evolve(box, segments=dict([*box.segments.items()][1:])) for box in same]
+        made.append(nest(head, sequence(_nested(fresh, rest, {**places, loop: segment.start + position}))))
+    return made
+
+
+def _is_along_rows(box: Box) -> bool:
+    """Whether it is elementwise, and its innermost loop goes along memory."""
+    if not is_straight(box.body) or not _only_stores_to_memory(box.body):
+        return False
+    *_, last = box.segments
+    stores = [part for part in walk(box.body) if isinstance(part, Store)]
+    accesses = [load for store in stores for load in (Load(store.buffer, store.index), *value_loads(store.value))]
+    return all(stride(load, last) in (-1, 0, 1) for load in accesses)
 
 
 def _size(s: Stmt) -> int:

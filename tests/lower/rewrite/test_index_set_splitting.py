@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import harp
 import harp.numpy as hnp
 from harp.lower.loopir.effects import value_loads
-from harp.lower.loopir.loops import Buffer, For, If, Load, Nest, Seq, Space, Store, walk
+from harp.lower.loopir.loops import Buffer, For, If, Load, LoopKind, Nest, Seq, Space, Store, walk
 from harp.lower.rewrite import index_set_splitting as split_pass
 from harp.trace.graph.view import pad
 from harp.trace.index.polynomial import Loop, Symbol, of
@@ -257,3 +257,26 @@ def test_reductions_over_updates_with_steps(reduce, steps):
         x = np.random.default_rng(0).normal(size=shape)
         for found, expected in zip(compiled(x), updated(np, put, x), strict=True):
             np.testing.assert_allclose(np.asarray(found), expected)
+
+
+def test_a_row_is_stored_to_with_its_ends():
+    """Ends of rows in loops of their own would bring every row into the cache again."""
+
+    def step(xp, x, y):
+        inner = y[1:-1, 1:-1, 1:-1] * 2 + x[1:-1, 1:-1, 1:-1]
+        return x.at[1:-1, 1:-1, 1:-1].set(inner) if xp is hnp else placed(x, inner)
+
+    def placed(x, inner):
+        result = x.copy()
+        result[1:-1, 1:-1, 1:-1] = inner
+        return result
+
+    compiled = harp.jit(lambda x, y: step(hnp, x, y))
+    rng = np.random.default_rng(0)
+    for shape in ((5, 6, 7), (3, 3, 3), (2, 5, 9), (1, 1, 1), (4, 2, 3), (0, 3, 3)):
+        x, y = rng.standard_normal((2, *shape))
+        np.testing.assert_array_equal(np.asarray(compiled(x, y)), step(np, x, y))
+    (kernel,) = compiled.lower(x, y)._program.kernels
+    parallel = [h for s in walk(kernel.body) if isinstance(s, Nest) for h in s.heads if h.kind is LoopKind.PARALLEL]
+    inside = [s for s in walk(kernel.body) if isinstance(s, Nest) and len(s.heads) == 1 and isinstance(s.body, Seq)]
+    assert inside and len(parallel) <= 6, "a loop over the rows for both ends and what is between them"
