@@ -15,6 +15,7 @@ import json
 import math
 import os
 import platform
+import re
 import shlex
 import shutil
 import sys
@@ -338,13 +339,27 @@ def base_flags(toolchain: Toolchain) -> tuple[str, ...]:
         # do paths of their own for one of two conditions.
         passes = ["-fno-tree-pre", "-fno-gcse", "-fno-tree-vrp", "-fno-schedule-insns2", "-fno-thread-jumps"]
         flags += ["-fvect-cost-model=dynamic", *passes]
-        # For some processors gcc computes a single chain of fused multiply-adds as products and sums: other bits.
-        flags.append("--param=avoid-fma-max-bits=0")
+        # From 8 on, for some processors, gcc computes one chain of fused multiply-adds as products and sums: other bits.
+        if _major(toolchain.version) >= 8:
+            flags.append("--param=avoid-fma-max-bits=0")
     if toolchain.family is Family.ZIG:
         flags += ["-fno-sanitize=undefined", "-g0"]
     if toolchain.vector_bytes == 64:
         flags.append("-mprefer-vector-width=512")
     return tuple(flags)
+
+
+def _major(version: str) -> int:
+    """The first number of a compiler's version, which ends the first line of what it says; 0 if there is none.
+
+    >>> [
+    ...     _major(text)
+    ...     for text in ("cc (Debian 12.2.0-14+deb12u1) 12.2.0", "gcc (GCC) 8.5.0 20210514 (Red Hat 8.5.0-20)")
+    ... ]
+    [12, 8]
+    """
+    found = re.search(r"(\d+)\.\d+(\.\d+)?(?: \S+)?( \(.*\))?$", version.splitlines()[0] if version else "")
+    return int(found[1]) if found else 0
 
 
 def program_flags(toolchain: Toolchain) -> tuple[str, ...]:

@@ -40,7 +40,9 @@ ANOTHER_TYPE = (
     Difference(r"^einsum '.*' does not fit an operand with", "docs/errors.md: ArgumentError for wrong arguments"),
     Difference(r"^an array of \w+ is not supported as an index", "docs/errors.md: ArgumentError for wrong arguments"),
     Difference(r"^the step of a slice is 0", "docs/errors.md: ArgumentError for wrong arguments"),
-    Difference(r"^matmul needs arrays with axes", "ValueError of numpy.matmul, too; NumPy's numbers have no operator @"),
+    Difference(
+        r"^matmul needs arrays with axes", "ValueError of numpy.matmul, too; NumPy's numbers have no operator @"
+    ),
 )
 
 
