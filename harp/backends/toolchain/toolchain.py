@@ -339,7 +339,7 @@ def base_flags(toolchain: Toolchain) -> tuple[str, ...]:
         # do paths of their own for one of two conditions.
         passes = ["-fno-tree-pre", "-fno-gcse", "-fno-tree-vrp", "-fno-schedule-insns2", "-fno-thread-jumps"]
         flags += ["-fvect-cost-model=dynamic", *passes]
-        # From 8 on, for some processors, gcc computes one chain of fused multiply-adds as products and sums: other bits.
+        # For some processors gcc 8 and later compute a chain of fused multiply-adds as products and sums: other bits.
         if _major(toolchain.version) >= 8:
             flags.append("--param=avoid-fma-max-bits=0")
     if toolchain.family is Family.ZIG:
