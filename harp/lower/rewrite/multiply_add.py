@@ -8,8 +8,9 @@ form of Horner costs one instruction for each of its terms.
 
 Three kinds of sums are left, for they would no longer be what the user can rely on. Of two products, one would be
 rounded and the other not: a*b - b*a and the cross product of parallel vectors would not be 0, nor x*x + y*y symmetric.
-A product that the value uses again is rounded there: a*b - round(a*b) would not be a whole number. What a sum over a
-loop adds is fused where the loop is written (`harp.lower.schedule.build`).
+A product that the value uses again is rounded there: a*b - round(a*b) would not be a whole number. Numbers that are
+made of positions, as by arange and linspace, are NumPy's. What a sum over a loop adds is fused where the loop is
+written (`harp.lower.schedule.build`).
 
 Complex values are the exception: gcc 12 fuses their multiplications in vectors (vfmaddsub), whatever -ffp-contract
 says, and not in the rest of a loop. So all of their sums of products are fused.
@@ -25,7 +26,7 @@ import attrs
 from harp.lower.loopir.loops import Kernel, Stmt, Store
 from harp.lower.loopir.nests import rebuilt
 from harp.trace.scalar.dtypes import f32, f64
-from harp.trace.scalar.expr import Apply, Expr, apply, walk
+from harp.trace.scalar.expr import Apply, Const, Expr, Position, apply, walk
 from harp.trace.scalar.ops import Op
 
 _FUSED = {f32, f64}
@@ -46,12 +47,14 @@ def _statement(s: Stmt) -> Stmt:
 def fused(value: Expr) -> Expr:
     """The value with fused multiply-adds."""
     uses = Counter(a for e in walk((value,)) for a in e.args)
+    reads: dict[Expr, bool] = {}  # whether it depends on elements of arrays
     new: dict[Expr, Expr] = {}
     for e in walk((value,)):
         args = [new[a] for a in e.args]
+        reads[e] = any(reads[a] for a in e.args) if args else not isinstance(e, (Const, Position))
         if not isinstance(e, Apply):
             new[e] = e
-        elif (place := _fused_term(e, uses, everywhere=value.dtype.is_complex)) is not None:
+        elif reads[e] and (place := _fused_term(e, uses, everywhere=value.dtype.is_complex)) is not None:
             new[e] = apply(Op.FMA, *_factors(args[place]), args[1 - place])
         elif any(a is not b for a, b in zip(args, e.operands, strict=True)):
             new[e] = apply(e.op, *args, cast_to=e.dtype)

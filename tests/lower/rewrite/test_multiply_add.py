@@ -118,3 +118,16 @@ def test_every_length_rounds_alike() -> None:
     whole = np.asarray(f(*columns))
     for length in (1, 3, 15, 16, 17, 64, 1000):
         np.testing.assert_array_equal(np.asarray(f(*(v[:length] for v in columns))), whole[:length])
+
+
+@needs_compiler
+def test_numbers_made_of_positions_are_numpys() -> None:
+    for make in (
+        lambda np: np.linspace(0.1, 3.7, 1001),
+        lambda np: np.arange(0.1, 3.7, 0.01),
+        lambda np: np.linspace(0.1, 3.7, 1001, endpoint=False) * 2,
+    ):
+        np.testing.assert_array_equal(np.asarray(harp.jit(lambda make=make: make(hnp))()), make(np))
+    times = np.ones(1001)
+    found = np.asarray(harp.jit(lambda x: x * hnp.linspace(0.1, 3.7, 1001))(times))
+    np.testing.assert_array_equal(found, np.linspace(0.1, 3.7, 1001))
