@@ -7,10 +7,11 @@ long as blocks are kept.
 
 from __future__ import annotations
 
+import _thread
 import itertools
 import math
+import os
 import sys
-import threading
 import time
 
 import numpy as np
@@ -34,7 +35,7 @@ _lock = forkable_lock(sys.modules[__name__])
 _free: dict[int, list[_Memory]] = {}  # by size
 _free_bytes = 0
 _taken = 0  # how many blocks were wanted so far
-_watcher: threading.Thread | None = None  # without one no free block is kept
+_watched = False  # whether a thread looks for idle blocks: without one no free block is kept
 _steps = itertools.count()
 
 
@@ -73,17 +74,22 @@ def _array(shape: tuple[int, ...], dtype: np.dtype[np.generic], memory: _Memory)
 
 
 def _take(size: int) -> _Memory:
+    # Nothing is waited for: a signal, or a collection of garbage, may run this in a thread that holds the lock.
     global _free_bytes, _taken
-    with _lock:
+    _watch()
+    if not _lock.acquire(blocking=False):
+        return _fresh(size)
+    try:
         _taken += 1
-        _watch()
         blocks = _free.get(size)
-        if blocks:
-            _free_bytes -= size
-            memory = blocks.pop()
-            memory.setflags(write=True)  # whoever had it may have closed it
-            return memory
-    return _fresh(size)
+        if not blocks:
+            return _fresh(size)
+        _free_bytes -= size
+        memory = blocks.pop()
+    finally:
+        _lock.release()
+    memory.setflags(write=True)  # whoever had it may have closed it
+    return memory
 
 
 def _fresh(size: int) -> _Memory:
@@ -93,39 +99,49 @@ def _fresh(size: int) -> _Memory:
 
 
 def _watch() -> None:
-    """Start the thread that gives idle blocks back, if there is none: a forked process has none."""
-    global _watcher
-    if _watcher is not None and _watcher.is_alive():
+    """Start the thread that gives idle blocks back, if there is none.
+
+    Not one of `threading`, which has locks: a collection of garbage can run this in a thread that holds them.
+    """
+    global _watched
+    if _watched:
         return
-    thread = threading.Thread(target=_give_idle_back, name="harp-memory", daemon=True)
+    _watched = True
     try:
-        thread.start()
+        _thread.start_new_thread(_give_idle_back, ())
     except RuntimeError:  # no more threads, or the interpreter ends
-        _watcher = None
-    else:
-        _watcher = thread
+        _watched = False
 
 
 def _give_idle_back() -> None:
-    global _watcher
+    global _watched
     noticed = -1
     while True:
         time.sleep(_PATIENCE)
         with _lock:
             if noticed == _taken:
                 _clear()
-                _watcher = None
+                _watched = False
                 return
             noticed = _taken
 
 
+def _forked() -> None:
+    """A forked child has the blocks, and no thread that looks at them."""
+    global _watched
+    _watched = False
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
 def _give_back(memory: _Memory) -> None:
-    # Not with the lock: a collection of garbage can run this in a thread that holds it.
+    # As in `_take`.
     global _free_bytes
     if not _lock.acquire(blocking=False):
         return
     try:
-        if _watcher is not None and _free_bytes + memory.nbytes <= _MOST_FREE:
+        if _watched and _free_bytes + memory.nbytes <= _MOST_FREE:
             _free.setdefault(memory.nbytes, []).append(memory)
             _free_bytes += memory.nbytes
     finally:

@@ -1,80 +1,48 @@
-"""A product that is added becomes a fused multiply-add, which is one instruction and rounds once.
+"""Sums of products of complex values are fused multiply-adds, in every loop.
 
     add(mul(a, b), c)       ->  fma(a, b, c)
     add(c, neg(mul(a, b)))  ->  fma(neg(a), b, c)
 
-It is done here once for the program, and no compiler does it: all versions of a loop round alike. A polynomial in the
-form of Horner costs one instruction for each of its terms.
+gcc 12 fuses them in vectors (vfmaddsub), whatever -ffp-contract says, and not in the rest of a loop; so they are fused
+here, and all versions of a loop round alike. Sums over loops are fused where they are written
+(`harp.lower.schedule.build`).
 
-Three kinds of sums are left, for they would no longer be what the user can rely on. Of two products, one would be
-rounded and the other not: a*b - b*a and the cross product of parallel vectors would not be 0, nor x*x + y*y symmetric.
-A product that the value uses again is rounded there: a*b - round(a*b) would not be a whole number. Numbers that are
-made of positions, as by arange and linspace, are NumPy's. What a sum over a loop adds is fused where the loop is
-written (`harp.lower.schedule.build`).
-
-Complex values are the exception: gcc 12 fuses their multiplications in vectors (vfmaddsub), whatever -ffp-contract
-says, and not in the rest of a loop. So all of their sums of products are fused.
-"""
+Real values are left alone. A value that several kernels need is computed in each of them, rounded in the same way: if
+one of them fused what another one rounds, z - max(z) would not be 0, nor its square root a number."""
 
 from __future__ import annotations
-
-from collections import Counter
-from collections.abc import Mapping
 
 import attrs
 
 from harp.lower.loopir.loops import Kernel, Stmt, Store
 from harp.lower.loopir.nests import rebuilt
-from harp.trace.scalar.dtypes import f32, f64
-from harp.trace.scalar.expr import Apply, Const, Expr, Position, apply, walk
+from harp.trace.scalar.expr import Apply, Expr, apply, walk
 from harp.trace.scalar.ops import Op
-
-_FUSED = {f32, f64}
 
 
 def multiply_adds(kernel: Kernel) -> Kernel:
-    """The kernel, with fused multiply-adds for its sums of products."""
+    """The kernel, with fused multiply-adds in its complex values."""
     return kernel.with_body(_statement(kernel.body))
 
 
 def _statement(s: Stmt) -> Stmt:
     if isinstance(s, Store):
-        value = fused(s.value)
-        return s if value is s.value else attrs.evolve(s, value=value)
+        return attrs.evolve(s, value=fused(s.value)) if s.value.dtype.is_complex else s
     return rebuilt(s, _statement)
 
 
 def fused(value: Expr) -> Expr:
-    """The value with fused multiply-adds."""
-    uses = Counter(a for e in walk((value,)) for a in e.args)
-    reads: dict[Expr, bool] = {}  # whether it depends on elements of arrays
+    """The value with fused multiply-adds, wherever a product is added."""
     new: dict[Expr, Expr] = {}
     for e in walk((value,)):
         args = [new[a] for a in e.args]
-        reads[e] = any(reads[a] for a in e.args) if args else not isinstance(e, (Const, Position))
         if not isinstance(e, Apply):
             new[e] = e
-        elif reads[e] and (place := _fused_term(e, uses, everywhere=value.dtype.is_complex)) is not None:
-            new[e] = apply(Op.FMA, *_factors(args[place]), args[1 - place])
-        elif any(a is not b for a, b in zip(args, e.operands, strict=True)):
-            new[e] = apply(e.op, *args, cast_to=e.dtype)
+        elif e.op is Op.ADD and e.dtype.is_float and (found := [k for k, a in enumerate(args) if _is_product(a)]):
+            new[e] = apply(Op.FMA, *_factors(args[found[0]]), args[1 - found[0]])
         else:
-            new[e] = e
+            new[e] = apply(e.op, *args, cast_to=e.dtype)
     return new[value]
-
-
-def _fused_term(e: Apply, uses: Mapping[Expr, int], everywhere: bool) -> int | None:
-    """Which term of a sum is the product that is fused; None if there is none."""
-    if e.op is not Op.ADD or e.dtype not in _FUSED:
-        return None
-    places = [place for place, term in enumerate(e.operands) if _is_product(term)]
-    if everywhere:
-        return places[0] if places else None
-    if len(places) != 1:
-        return None
-    term = e.operands[places[0]]
-    again = uses[term] > 1 or (_is(Op.NEG, term) and uses[term.args[0]] > 1)
-    return None if again else places[0]
 
 
 def _is(op: Op, e: Expr) -> bool:
