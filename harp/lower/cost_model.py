@@ -69,10 +69,9 @@ class Nesting:
 def repeats(shape: Sequence[Index], index: Sequence[Index], loops: Sequence[Loop]) -> bool:
     """Whether an array of this shape, read at `index` inside `loops`, has elements that are read several times.
 
-    Not if each loop moves an axis of its own, nor if the loops have no more iterations than there are elements.
+    Not if different iterations read different elements, nor if there are no more of them than elements.
     """
-    own = set().union(*(_owned(p) for p in index)) if index else set()
-    if all(loop in own for loop in loops):
+    if _determined(tuple(index)).issuperset(loops):
         return False
     if any(all(loop not in loops_in(p) for p in index) for loop in loops):
         return True
@@ -80,13 +79,21 @@ def repeats(shape: Sequence[Index], index: Sequence[Index], loops: Sequence[Loop
 
 
 @lru_cache(maxsize=1 << 14)
-def _owned(p: Index) -> frozenset[Loop]:
-    """The loop of `c*loop + (something without loops)`."""
-    loops = loops_in(p)
-    if len(loops) != 1:
-        return frozenset()
-    split = split_linear(p, next(iter(loops)))
-    return loops if split is not None and split[0].constant else frozenset()
+def _determined(index: tuple[Index, ...]) -> frozenset[Loop]:
+    """The loops whose positions follow from an index, one after the other: of [i + k, k] first k, then i."""
+    known: set[Loop] = set()
+    found = True
+    while found:
+        found = False
+        for p in index:
+            left = loops_in(p) - known
+            if len(left) != 1:
+                continue
+            split = split_linear(p, next(iter(left)))
+            if split is not None and split[0].constant:
+                known |= left
+                found = True
+    return frozenset(known)
 
 
 def weigh(e: Expr) -> int:

@@ -13,6 +13,7 @@ from harp.lower.reductions.accumulators import partial_accumulators, several_ter
 from harp.lower.reductions.columns import columns
 from harp.lower.reductions.contraction import contraction
 from harp.lower.reductions.early_exit import early_exits
+from harp.lower.reductions.few_terms import few_terms
 from harp.lower.reductions.interleave import interleaved
 from harp.lower.reductions.narrow_columns import narrow_columns
 from harp.lower.reductions.outer_vectorisation import outer_vectorised
@@ -41,6 +42,7 @@ RULES: tuple[Rule, ...] = (
     small_products,
     interleaved,
     contraction,
+    few_terms,
     transpose_tiles,
     coalesce,
     small_matrices,

@@ -9,11 +9,15 @@ call it again.
 
 from __future__ import annotations
 
+from math import prod
+
 from harp.lower.library.operands import LANES, multiply_add
 from harp.lower.loopir.loops import LibraryCall, LibraryOperand, Nest, Routine
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.polynomial import ZERO
 
+# The fewest multiply-adds that are worth a call.
+_CALL = 1024
 # The loops in order: the depth of the product, its rows, and its columns.
 _DEPTH, _ROW, _COLUMN = range(3)
 
@@ -24,6 +28,9 @@ def gemm(s: Nest) -> LibraryCall | None:
     if found is None:
         return None
     loops, (a, b, c) = found
+    work = prod(loop.extent.constant or _CALL for loop in loops)
+    if work < _CALL:  # the compiler writes it out
+        return None
     width = c.buffer.shape[-1].constant or 0 if c.buffer.shape else 0
     if a.moves(_COLUMN) or b.moves(_ROW) or c.moves(_DEPTH) or not c.is_along(_COLUMN):
         return None

@@ -219,8 +219,8 @@ def _split(system: _System, chain: list[FloorDiv]) -> None:
     digits = []
     for k, weight in enumerate(radices):
         last = k + 1 == len(radices)
-        extent = ceildiv(high - base + 1, weight) if last else exact_quotient(radices[k + 1], weight)
-        assert extent is not None
+        whole = high - base + 1 if last else radices[k + 1]
+        extent = exact_quotient(whole, weight) or ceildiv(whole, weight)
         digits.append(system.new_unknown(extent))
     mapping: dict[Atom, Index] = {}
     for k, division in enumerate(chain):

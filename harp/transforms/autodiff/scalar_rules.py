@@ -1,13 +1,19 @@
-"""The rules of the scalar operations: their derivatives, and the reverse sweep over a scalar expression.
+"""The rules of the scalar operations: their derivatives, and the sweeps over a scalar expression, backward and forward.
 
 One row per operation, one entry per operand: from the cotangent of the result to that of the operand. Every entry is
 accurate over the whole range where the operation is, and made of operations that have derivatives themselves.
+
+A derivative of a number by a number is its own transpose, so the same entry takes the tangent of the operand to its part
+of the tangent of the result. Not so where real numbers become complex ones, or the other way round, or a dtype changes:
+these operations have a row in `FORWARD`, too.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping, Sequence
+from functools import reduce
+from operator import add
 
 from harp.errors import MissingRuleError
 from harp.trace.scalar.dtypes import real_of, tiny_of
@@ -264,6 +270,52 @@ RULES: dict[Op, tuple[Partial | None, ...]] = {
 }
 
 
+# -- forward ------------------------------------------------------------------------------------------------------
+
+# (tangents of the operands, None for 0; the operation) -> tangent of the result
+Forward = Callable[[Sequence[Expr | None], Apply], Expr]
+
+
+def _abs_forward(tangents: Sequence[Expr | None], e: Apply) -> Expr:
+    """t * sign(x); of a complex number the part of t along z, real(t * conj(z)) / |z|."""
+    (x,), (t,) = e.operands, tangents
+    assert t is not None
+    if not x.dtype.is_complex:
+        return _abs(t, e.operands, e)
+    zero = number(0, e)
+    along = apply(Op.REAL, x) * apply(Op.REAL, t) + apply(Op.IMAG, x) * apply(Op.IMAG, t)
+    return select(apply(Op.EQ, e, zero), zero, along / e)
+
+
+def _cast_forward(tangents: Sequence[Expr | None], e: Apply) -> Expr:
+    (t,) = tangents
+    assert t is not None
+    return cast(apply(Op.REAL, t) if t.dtype.is_complex and not e.dtype.is_complex else t, e.dtype)
+
+
+def _select_forward(tangents: Sequence[Expr | None], e: Apply) -> Expr:
+    """select(c, a, b) -> select(c, ta, tb)"""
+    return select(e.operands[0], *(number(0, e) if t is None else t for t in tangents[1:]))
+
+
+def _linear(tangents: Sequence[Expr | None], e: Apply) -> Expr:
+    """f(z) -> f(t): complex, real, imag."""
+    return apply(e.op, *(number(0, x) if t is None else t for t, x in zip(tangents, e.operands, strict=True)))
+
+
+FORWARD: dict[Op, Forward] = {
+    Op.ABS: _abs_forward,
+    Op.CAST: _cast_forward,
+    Op.SELECT: _select_forward,
+    Op.COMPLEX: _linear,
+    Op.REAL: _linear,
+    Op.IMAG: _linear,
+}
+
+
+# -- sweeps -------------------------------------------------------------------------------------------------------
+
+
 def _partials(e: Apply) -> tuple[Partial | None, ...]:
     return () if e.op in NONDIFFERENTIABLE else RULES[e.op]
 
@@ -314,3 +366,32 @@ def pullback(
                     part = partial(ct, e.operands, value if e is expr and value is not None else e)
                     cotangents[a] = cotangents[a] + part if a in cotangents else part
     return dict(sorted(result.items()))
+
+
+def pushforward(expr: Expr, tangents: Mapping[int, Expr], value: Expr | None = None) -> Expr | None:
+    """The tangent of `expr`, given those of some of its operands: one sweep, from what is used to its users.
+
+    None if it is 0, since no derivative flows from them. `value` is as for `pullback`.
+    """
+    active = _active(expr, tangents)
+    known: dict[Expr, Expr] = {}
+    for e in walk((expr,)):
+        if e not in active:
+            continue
+        if isinstance(e, Operand):
+            known[e] = tangents[e.slot]
+        elif isinstance(e, Apply):
+            own = value if e is expr and value is not None else e
+            known[e] = _tangent(e, [known.get(a) for a in e.operands], own)
+    return known.get(expr)
+
+
+def _tangent(e: Apply, tangents: Sequence[Expr | None], value: Expr) -> Expr:
+    if e.op in FORWARD:
+        return FORWARD[e.op](tangents, e)
+    parts = [
+        partial(t, e.operands, value)
+        for partial, t in zip(_partials(e), tangents, strict=True)
+        if partial is not None and t is not None
+    ]
+    return reduce(add, parts)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
+from itertools import product as pairs
 
 from harp.trace.graph.node import MapReduce, Node, Put, Scatter, View, at, positions
 from harp.trace.graph.view import flatten_index, reshape, unflatten_index, view
+from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import (
     ONE,
@@ -119,6 +121,8 @@ def _gathered(masked: Node, sizes: Shape, solution: Solution) -> Node:
 def _sum_behind(gathered: Node, kept: int) -> Node:
     """The sum over the axes behind the first ones. One that conditions hold at one place is not summed but left out:
     at 0 by -i >= 0, as that of every second element, or by p >= 0 and -p >= 0, as on a diagonal."""
+    for axis in range(kept, len(gathered.shape)):
+        gathered = _windowed(gathered, axis)
     conditions = gathered.conditions if isinstance(gathered, View) else ()
     pinned: dict[int, Index] = {}
     for axis, p in list(enumerate(positions(gathered.shape)))[kept:]:
@@ -133,6 +137,25 @@ def _sum_behind(gathered: Node, kept: int) -> Node:
     ends = ((p, gathered.shape[axis] - 1 - p) for axis, p in pinned.items() if p is not ZERO)
     left = view(gathered, shape, index, tuple(c for pair in ends for c in pair), const(0, gathered.dtype))
     return sum_over(left, range(kept, len(shape)))
+
+
+def _windowed(gathered: Node, axis: int) -> Node:
+    """Where conditions hold the position i along an axis between a and b, as far apart everywhere, only these are left:
+    the elements at a + j for j <= b - a. So the gradient of a filter is a filter."""
+    i = positions(gathered.shape)[axis]
+    if not isinstance(gathered, View) or i.atom is None:
+        return gathered
+    parts = [split for c in gathered.conditions if (split := split_linear(c, i.atom)) is not None]
+    starts = [-rest for slope, rest in parts if slope is ONE]  # i - a >= 0
+    ends = [rest for slope, rest in parts if slope is -ONE]  # b - i >= 0
+    for a, b in pairs(starts, ends):
+        length = b - a + 1
+        inside = nonnegative(a) and nonnegative(gathered.shape[axis] - 1 - b)
+        if inside and not loops_in(length) and nonnegative(length) and length is not gathered.shape[axis]:
+            shape = (*gathered.shape[:axis], length, *gathered.shape[axis + 1 :])
+            index = tuple(a + p if k == axis else p for k, p in enumerate(positions(shape)))
+            return view(gathered, shape, index)
+    return gathered
 
 
 def _pinned(position: Index, conditions: Sequence[Index], kept: int) -> Index | None:
