@@ -1,7 +1,7 @@
 """harp compiles functions written in NumPy style: traced once, differentiated as graphs, one C program for all sizes.
 
-`jit` compiles, `grad`, `value_and_grad` and `vjp` differentiate, `harp.numpy` is the array namespace. Arguments are
-NumPy arrays; sizes may change from call to call.
+`jit` compiles, `grad`, `vjp`, `jvp` and others differentiate, `vmap` maps over batches, `harp.numpy` is the array
+namespace. Arguments are NumPy arrays; sizes may change from call to call.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ from harp.transforms.jit.jit import JitFunction, jit
 
 if TYPE_CHECKING:
     from harp import random
+    from harp.transforms.autodiff.forward import jvp, linearize
     from harp.transforms.autodiff.grad import grad, stop_gradient, value_and_grad, vjp
+    from harp.transforms.batching.vmap import vmap
+    from harp.transforms.jacobians import hessian, hvp, jacfwd, jacrev, value_and_jacfwd, value_and_jacrev
 
 __version__ = "0.1.0"
 
@@ -63,11 +66,17 @@ __all__ = [
     "f32",
     "f64",
     "grad",
+    "hessian",
+    "hvp",
     "i8",
     "i16",
     "i32",
     "i64",
+    "jacfwd",
+    "jacrev",
     "jit",
+    "jvp",
+    "linearize",
     "numpy",
     "random",
     "realize",
@@ -80,11 +89,21 @@ __all__ = [
     "u32",
     "u64",
     "value_and_grad",
+    "value_and_jacfwd",
+    "value_and_jacrev",
     "vjp",
+    "vmap",
 ]
 
 # Functions whose module is imported when one of them is first used, as `random` is: not every program needs them.
-_LATER = dict.fromkeys(("grad", "stop_gradient", "value_and_grad", "vjp"), "harp.transforms.autodiff.grad")
+_LATER = {
+    **dict.fromkeys(("grad", "stop_gradient", "value_and_grad", "vjp"), "harp.transforms.autodiff.grad"),
+    **dict.fromkeys(("jvp", "linearize"), "harp.transforms.autodiff.forward"),
+    **dict.fromkeys(
+        ("hessian", "hvp", "jacfwd", "jacrev", "value_and_jacfwd", "value_and_jacrev"), "harp.transforms.jacobians"
+    ),
+    "vmap": "harp.transforms.batching.vmap",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -107,6 +107,14 @@ class CotangentError(GradientError, ValueError):
     """The cotangent given to a vjp function does not match the result."""
 
 
+class TangentError(GradientError, ValueError):
+    """The tangents given to a forward-mode function do not match its arguments."""
+
+
+class BatchError(HarpError, ValueError):
+    """The axes that vmap maps over do not fit the arguments, each other, or the result."""
+
+
 class OutOfMemoryError(HarpError, MemoryError):
     """The sizes of a call need more memory than there is."""
 

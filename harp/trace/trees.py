@@ -173,6 +173,24 @@ def _without_order(spec: TreeSpec) -> object:
     return head.head if isinstance(head, _Keyed) else head
 
 
+def spread(prefix: TreeSpec, values: Sequence[object], spec: TreeSpec) -> list[object] | None:
+    """For each leaf of a tree, the value that stands for it in a tree that is its start; None if it is not."""
+    if not prefix:
+        return list(values) * count_leaves(spec)
+    inner, outer = children(prefix), children(spec)
+    if not spec or _without_order(prefix) != _without_order(spec) or len(inner) != len(outer):
+        return None
+    found: list[object] = []
+    for part, whole in zip(inner, outer, strict=True):
+        count = count_leaves(part)
+        below = spread(part, values[:count], whole)
+        if below is None:
+            return None
+        found += below
+        values = values[count:]
+    return found
+
+
 def spec_text(spec: TreeSpec) -> str:
     """For messages: `{'w': *, 'b': *}`."""
     return repr(unflatten(spec, [_Star()] * count_leaves(spec)))

@@ -1,6 +1,7 @@
 """Reductions of a few terms, whose number is a constant, are written out: what is left is elementwise work.
 
-    for i { acc = 0; for k < 3: acc += x[k, i]; out[i] = acc }  ->  for i { acc = ((0 + x[0, i]) + x[1, i]) + x[2, i]; ... }
+    for i { acc = 0; for k < 3: acc += x[k, i]; out[i] = acc }
+        ->  for i { acc = ((0 + x[0, i]) + x[1, i]) + x[2, i]; out[i] = acc }
 
 The terms are added in the order of the loop, so the bits are the same. It is done where the loop round it runs along
 memory; along short rows the vectors run across them (`outer_vectorisation.py`).
@@ -17,7 +18,7 @@ from harp.lower.loopir.loops import Alloc, Buffer, For, Load, LoopKind, Nest, Se
 from harp.lower.loopir.nests import Renaming, accumulation, accumulations, is_straight, loads, score, sequence
 from harp.lower.rewrite.strip_mining import Context
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import as_index
+from harp.trace.index.polynomial import Atom, Index, as_index
 from harp.trace.scalar.expr import Expr, apply, rewrite
 
 # The most terms that are written out, and scalar operations in all of them.
@@ -70,14 +71,16 @@ def _total(heads: tuple[For, ...], store: Store, total: Expr) -> Expr:
     """All terms, in the order of the loops, added to what they start from."""
     for at in _positions(heads):
         value = at.value(store.value)
-        total = _with_total(value, store.buffer, total) if store.reduce is None else apply(store.reduce.value, total, value)
+        total = (
+            _with_total(value, store.buffer, total) if store.reduce is None else apply(store.reduce.value, total, value)
+        )
     return total
 
 
 def _positions(heads: tuple[For, ...]) -> Iterator[Renaming]:
     extents = [range(h.loop.extent.constant or 0) for h in heads]
     for numbers in product(*extents):
-        loops = {h.loop: as_index(n) for h, n in zip(heads, numbers, strict=True)}
+        loops: dict[Atom, Index] = {h.loop: as_index(n) for h, n in zip(heads, numbers, strict=True)}
         yield Renaming(Substitution(loops), {})
 
 

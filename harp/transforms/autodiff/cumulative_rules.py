@@ -8,9 +8,9 @@ zeros.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from harp.trace.graph.node import Cumulative, MapReduce, Node, Put, Scatter, positions
+from harp.trace.graph.node import Cumulative, Gather, MapReduce, Node, Put, Scatter, positions
 from harp.trace.graph.view import pad, permute, reshape
 from harp.trace.index.polynomial import product
 from harp.trace.scalar.dtypes import i64
@@ -46,10 +46,17 @@ def _whole_cotangent(node: Cumulative, factors: Node, ct: Node) -> Node:
 
 
 def _extreme(node: Cumulative, ct: Node) -> Cotangents:
-    """At k the sum of ct[i] over those i where r[i] is from k.
+    """At k the sum of ct[i] over those i where r[i] is from k."""
+    (x,) = node.operands
+    zeros = MapReduce(node.shape, (), const(0, ct.dtype))
+    return [(x, Scatter(zeros, origins(node), ct, Put.ADD, True))]
 
-    Each r[i] is from the first element that is as large, or from the first NaN. Where a new one begins is known from
-    the element before; the last beginning up to each i is a running maximum itself.
+
+def origins(node: Cumulative) -> tuple[Node, ...]:
+    """Of a running extremum, the place of the element that each result is from: the first that is as large, or NaN.
+
+    Where a new one begins is known from the element before; the last beginning up to each place is a running maximum
+    itself.
     """
     (x,) = node.operands
     assert node.reduce is not None
@@ -65,9 +72,7 @@ def _extreme(node: Cumulative, ct: Node) -> Cotangents:
     if node.backward:
         place = Position(node.shape[axis] - 1) - Operand(i64, 0)
         origin = MapReduce(node.shape, (origin,), place)
-    indices = tuple(origin if a == axis else MapReduce(node.shape, (), Position(p)) for a, p in enumerate(here))
-    zeros = MapReduce(node.shape, (), const(0, ct.dtype))
-    return [(x, Scatter(zeros, indices, ct, Put.ADD, True))]
+    return tuple(origin if a == axis else MapReduce(node.shape, (), Position(p)) for a, p in enumerate(here))
 
 
 def product_of_others(values: Node, axes: tuple[int, ...]) -> Node:
@@ -85,6 +90,10 @@ def _multiply(a: Node, b: Node) -> Node:
     return MapReduce(a.shape, (a, b), Operand(a.dtype, 0) * Operand(b.dtype, 1))
 
 
+def _add(a: Node, b: Node) -> Node:
+    return MapReduce(a.shape, (a, b), Operand(a.dtype, 0) + Operand(b.dtype, 1))
+
+
 def _shifted(node: Cumulative, values: Node, by: int, fill: object) -> Node:
     """The values moved `by` positions in the direction in which the node runs; `fill` comes in."""
     steps = [0] * len(values.shape)
@@ -98,4 +107,49 @@ _RULES: Mapping[Reduce | None, Callable[[Cumulative, Node], Cotangents]] = {
     Reduce.PROD: _product,
     Reduce.MAX: _extreme,
     Reduce.MIN: _extreme,
+}
+
+
+# -- forward ------------------------------------------------------------------------------------------------------
+
+
+def cumulative_tangent(node: Cumulative, tangents: Sequence[Node | None]) -> Node:
+    """The tangent of the results, given those of the operands; None is 0."""
+    return _TANGENTS[node.reduce](node, tangents)
+
+
+def _sum_tangent(node: Cumulative, tangents: Sequence[Node | None]) -> Node:
+    (t,) = tangents
+    assert t is not None
+    return Cumulative((t,), Reduce.SUM, node.axis, node.backward)
+
+
+def _product_tangent(node: Cumulative, tangents: Sequence[Node | None]) -> Node:
+    """t[i] = x[i]*t[i-1] + tx[i]*r[i-1]"""
+    ((x,), (t,)) = node.operands, tangents
+    assert t is not None
+    return Cumulative((x, _multiply(t, _shifted(node, node, 1, 1))), None, node.axis, node.backward)
+
+
+def _recurrence_tangent(node: Cumulative, tangents: Sequence[Node | None]) -> Node:
+    """t[i] = a[i]*t[i-1] + (ta[i]*r[i-1] + tb[i])"""
+    ta, tb = tangents
+    part = None if ta is None else _multiply(ta, _shifted(node, node, 1, 0))
+    change = tb if part is None else part if tb is None else _add(part, tb)
+    assert change is not None
+    return Cumulative((node.operands[0], change), None, node.axis, node.backward)
+
+
+def _extreme_tangent(node: Cumulative, tangents: Sequence[Node | None]) -> Node:
+    (t,) = tangents
+    assert t is not None
+    return Gather(t, origins(node))
+
+
+_TANGENTS: Mapping[Reduce | None, Callable[[Cumulative, Sequence[Node | None]], Node]] = {
+    None: _recurrence_tangent,
+    Reduce.SUM: _sum_tangent,
+    Reduce.PROD: _product_tangent,
+    Reduce.MAX: _extreme_tangent,
+    Reduce.MIN: _extreme_tangent,
 }

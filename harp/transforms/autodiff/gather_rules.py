@@ -14,7 +14,7 @@ from harp.trace.graph.view import flatten_index, view
 from harp.trace.index.polynomial import ONE, Shape, product
 from harp.trace.scalar.dtypes import bool_, i64
 from harp.trace.scalar.expr import Expr, Operand, Position, apply, cast, const, operands_in, select, substitute
-from harp.trace.scalar.ops import Op
+from harp.trace.scalar.ops import Op, Reduce
 
 
 def constant(value: float, like: Node) -> Node:
@@ -22,14 +22,15 @@ def constant(value: float, like: Node) -> Node:
     return MapReduce(like.shape, (), const(value, like.dtype))
 
 
-def elementwise(domain: Shape, operands: Sequence[Node], expr: Expr) -> Node:
-    """A map over those operands that `expr` uses, each once; an operand itself where that is all there is."""
-    if isinstance(expr, Operand):
+def elementwise(domain: Shape, operands: Sequence[Node], expr: Expr, summed: Sequence[int] = ()) -> Node:
+    """A map over those operands that `expr` uses, each once, and its sum over some axes; an operand itself where that
+    is all there is."""
+    if isinstance(expr, Operand) and not summed:
         return operands[expr.slot]
     used = operands_in(expr)
     kept = list(dict.fromkeys(operands[x.slot] for x in used))
     slots: dict[int, Expr] = {x.slot: Operand(x.dtype, kept.index(operands[x.slot])) for x in used}
-    return MapReduce(domain, tuple(kept), substitute(expr, slots))
+    return MapReduce(domain, tuple(kept), substitute(expr, slots), Reduce.SUM if summed else None, tuple(summed))
 
 
 def _binary(op: Op, a: Node, b: Node) -> Node:
@@ -39,6 +40,11 @@ def _binary(op: Op, a: Node, b: Node) -> Node:
 def gather_adjoint(node: Gather, ct: Node) -> Node:
     """The cotangent of `node.src`: each element takes the sum of what was read from it."""
     return Scatter(constant(0, node.src), node.indices, ct, Put.ADD, node.fill is None)
+
+
+def scatter_tangent(node: Scatter, base: Node | None, updates: Node | None) -> Node:
+    """The tangent of the result, given those of `node.base` and of `node.updates`; None is 0."""
+    return _TANGENTS[node.kind](node, base, updates)
 
 
 def scatter_adjoints(node: Scatter, ct: Node) -> tuple[Callable[[], Node], Callable[[], Node]]:
@@ -93,12 +99,16 @@ def _times_updates(node: Scatter, ct: Node) -> Node:
 
 
 def _times_base(node: Scatter, ct: Node) -> Node:
+    _require_one_factor(node)
+    return _read(node, _binary(Op.MUL, ct, node.base))
+
+
+def _require_one_factor(node: Scatter) -> None:
     if not node.unique and product(node.indices[0].shape) is not ONE:
         raise MissingRuleError(
             f"the gradient of {describe(node, repr)} with respect to the factors has no rule where a place can have "
             f"several; if no index stands twice, say so: .multiply(..., unique_indices=True)"
         )
-    return _read(node, _binary(Op.MUL, ct, node.base))
 
 
 # --- minimum, maximum: equal shares for all that are the result
@@ -146,4 +156,36 @@ _ADJOINTS: Mapping[Put, tuple[_Adjoint, _Adjoint]] = {
     Put.MULTIPLY: (_times_updates, _times_base),
     Put.MIN: (_base_share, _updates_share),
     Put.MAX: (_base_share, _updates_share),
+}
+
+
+# -- forward ------------------------------------------------------------------------------------------------------
+
+
+def _put_tangents(node: Scatter, base: Node | None, updates: Node | None) -> Node:
+    return _put(node, base or constant(0, node.base), updates or constant(0, node.updates), node.kind)
+
+
+def _product_tangent(node: Scatter, base: Node | None, updates: Node | None) -> Node:
+    """tb*u + b*tu, where a place has one factor u at most if these have tangents."""
+    by_base = constant(0, node) if base is None else _times_updates(node, base)
+    if updates is None:
+        return by_base
+    _require_one_factor(node)
+    return _put(node, by_base, _binary(Op.MUL, updates, _read(node, node.base)), Put.ADD)
+
+
+def _mean_tangent(node: Scatter, base: Node | None, updates: Node | None) -> Node:
+    """The mean over those that are the result."""
+    by_base = _if_chosen(node.base, node, base or constant(0, node.base))
+    by_updates = _if_chosen(node.updates, _read(node, node), updates or constant(0, node.updates))
+    return _share(node, _put(node, by_base, by_updates, Put.ADD))
+
+
+_TANGENTS: Mapping[Put, Callable[[Scatter, Node | None, Node | None], Node]] = {
+    Put.SET: _put_tangents,
+    Put.ADD: _put_tangents,
+    Put.MULTIPLY: _product_tangent,
+    Put.MIN: _mean_tangent,
+    Put.MAX: _mean_tangent,
 }

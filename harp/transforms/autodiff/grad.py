@@ -6,9 +6,9 @@ result is put back into whatever is being traced, so that all transforms compose
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +22,10 @@ from harp.errors import (
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, map_
 from harp.trace.graph.graph import Graph
-from harp.trace.index.polynomial import Shape
 from harp.trace.scalar.expr import apply, const
 from harp.trace.scalar.ops import Op
-from harp.trace.sizes.size import to_index, unify
 from harp.trace.source_locations import where
-from harp.trace.tracer import Traced, function_name, parameter_names, require_function
+from harp.trace.tracer import Traced, function_name, require_function
 from harp.trace.trees import (
     Tree,
     TreeSpec,
@@ -36,58 +34,15 @@ from harp.trace.trees import (
     count_leaves,
     flatten,
     is_pair,
-    labels,
     map_leaves,
     spec_text,
     unflatten,
 )
-from harp.transforms.autodiff.staging import run, stage
+from harp.transforms.autodiff.arguments import argument_numbers, fitting, stage_arguments
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
+from harp.transforms.staging import run
 
 Function = Callable[..., Any]
-
-
-class _Staged(NamedTuple):
-    """A function traced with respect to some of its arguments."""
-
-    traced: Traced
-    primals: list[Array]
-    treedef: TreeSpec  # of the tuple of differentiated arguments
-
-
-def _stage_arguments(
-    function: Function, argnums: Sequence[int], args: Sequence[Tree], kwargs: dict[str, Tree]
-) -> _Staged:
-    name = function_name(function)
-    parameters = parameter_names(function, len(args))
-    for k in argnums:
-        if not -len(args) <= k < len(args):
-            raise ArgumentError(f"argnums names argument {k}, but {name!r} was given {len(args)} arguments{where()}")
-    positions = [k % len(args) for k in argnums]
-    if len(set(positions)) != len(positions):
-        raise ArgumentError(f"argnums {tuple(argnums)} names an argument of {name!r} twice{where()}")
-    chosen = tuple(args[k] for k in positions)
-    leaves, treedef = flatten(chosen)
-    names = [label for k, tree in zip(positions, chosen, strict=True) for label in labels(parameters[k], tree)]
-    primals = [_differentiable(leaf, label) for leaf, label in zip(leaves, names, strict=True)]
-
-    def call(arrays: Sequence[Array]) -> Tree:
-        replaced = list(args)
-        for k, value in zip(positions, unflatten(treedef, arrays), strict=True):
-            replaced[k] = value
-        return function(*replaced, **kwargs)
-
-    return _Staged(stage(call, primals, names, name), primals, treedef)
-
-
-def _differentiable(leaf: object, name: str) -> Array:
-    array = as_array(leaf)
-    if not array.kind.is_inexact:
-        raise IntegerGradientError(
-            f"argument {name} has dtype {array.dtype}, which has no derivative; convert it with .astype, "
-            f"or choose other arguments with argnums{where()}"
-        )
-    return array
 
 
 def value_and_grad(
@@ -111,11 +66,11 @@ def value_and_grad(
     """
     require_function("grad", function)
     several = not isinstance(argnums, (int, np.integer))
-    numbers = _argument_numbers(argnums)
+    numbers = argument_numbers(argnums)
 
     @wraps(function)
     def differentiated(*args: Tree, **kwargs: Tree) -> Tree:
-        staged = _stage_arguments(function, numbers, args, kwargs)
+        staged = stage_arguments(function, numbers, args, kwargs)
         graph, treedef, _ = staged.traced
         value_only = Graph(graph.inputs, graph.outputs[:1], graph.sites)
         _check_scalar(staged.traced, function_name(function), has_aux, holomorphic)
@@ -130,14 +85,6 @@ def value_and_grad(
         return result, (trees if several else trees[0])
 
     return differentiated
-
-
-def _argument_numbers(argnums: object) -> tuple[int, ...]:
-    listed = tuple(argnums) if isinstance(argnums, Iterable) else (argnums,)
-    for k in listed:
-        if not isinstance(k, (int, np.integer)) or isinstance(k, bool):
-            raise ArgumentError(f"argnums must be a number or a tuple of numbers, not {argnums!r}{where()}")
-    return tuple(map(int, listed))
 
 
 def _check_scalar(traced: Traced, name: str, has_aux: bool, holomorphic: bool) -> None:
@@ -203,7 +150,7 @@ def vjp(function: Function, *primals: Tree, has_aux: bool = False) -> tuple[Tree
     [5.0, 2.0]
     """
     require_function("vjp", function)
-    staged = _stage_arguments(function, range(len(primals)), primals, {})
+    staged = stage_arguments(function, range(len(primals)), primals, {})
     graph, treedef, _ = staged.traced
     values = unflatten(treedef, run(graph, staged.primals))
     count = len(graph.outputs)
@@ -239,22 +186,8 @@ def _cotangents(cotangent: Tree, treedef: TreeSpec, graph: Graph) -> list[Array]
     for leaf, output in zip(leaves, graph.outputs, strict=True):
         if not output.dtype.is_inexact:
             continue
-        array = as_array(leaf)
-        if array.weak and array.kind is not output.dtype:
-            array = map_(lambda x: x, array, to=output.dtype)
-        if array.kind is not output.dtype or array.ndim != len(output.shape):
-            raise CotangentError(
-                f"the cotangent is {array.dtype} with {array.ndim} axes, but the result is {output.dtype.numpy} with "
-                f"{len(output.shape)} axes{where()}"
-            )
-        for axis, (size, wanted) in enumerate(zip(_shape(array), output.shape, strict=True)):
-            unify(size, wanted, lambda axis=axis: f"the cotangent does not fit the result along axis {axis}")  # type: ignore[misc]
-        seeds.append(array)
+        seeds.append(fitting(leaf, output, "cotangent", "the result", CotangentError))
     return seeds
-
-
-def _shape(array: Array) -> Shape:
-    return tuple(map(to_index, array.shape))
 
 
 def stop_gradient(tree: Tree) -> Tree:

@@ -3,9 +3,9 @@
 One row per operation, one entry per operand: from the cotangent of the result to that of the operand. Every entry is
 accurate over the whole range where the operation is, and made of operations that have derivatives themselves.
 
-A derivative of a number by a number is its own transpose, so the same entry takes the tangent of the operand to its part
-of the tangent of the result. Not so where real numbers become complex ones, or the other way round, or a dtype changes:
-these operations have a row in `FORWARD`, too.
+A derivative of a number by a number is its own transpose, so the same entry takes the tangent of the operand to its
+part of the tangent of the result. Not so where real numbers become complex ones, or the other way round, or a dtype
+changes: these operations have a row in `FORWARD`, too.
 """
 
 from __future__ import annotations

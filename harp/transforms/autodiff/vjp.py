@@ -7,10 +7,10 @@ that the result can be differentiated again; the forward's own nodes are used as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
-from harp.errors import IntegerGradientError, MissingRuleError
+from harp.errors import MissingRuleError
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import (
     Constant,
@@ -34,13 +34,13 @@ from harp.trace.scalar.dtypes import DType
 from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, select
 from harp.trace.scalar.ops import Op, Reduce
 from harp.trace.source_locations import Site
+from harp.transforms.autodiff.active import Active, Sites, active_slots, between, require_inexact
 from harp.transforms.autodiff.cumulative_rules import cumulative_adjoint, product_of_others
 from harp.transforms.autodiff.gather_rules import constant, elementwise, gather_adjoint, scatter_adjoints
-from harp.transforms.autodiff.scalar_rules import depends, pullback
+from harp.transforms.autodiff.scalar_rules import pullback
 from harp.transforms.autodiff.view_rules import sum_over, view_adjoint
 
 Cotangents = list[tuple[Node, Node]]  # an input of the node, and what the node sends back to it
-Active = set[Node]
 
 # The most parts that a cotangent is split into.
 _SUMMANDS = 64
@@ -52,16 +52,14 @@ def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     Raises MissingRuleError, with the user's line, for a node that has no rule, and IntegerGradientError if `wrt` names
     an input that is not of floating point.
     """
-    for i in wrt:
-        if not i.dtype.is_inexact:
-            raise IntegerGradientError(f"input {i.name!r} has dtype {i.dtype}, which has no derivative")
+    require_inexact(wrt)
     seeds: list[tuple[Node, Input]] = []
     for output in graph.outputs:
         if output.dtype.is_inexact:
             seeds.append((output, fresh_input(f"cotangent{len(seeds)}", output.shape, output.dtype)))
     order = graph.nodes()
-    active = _between(order, wrt)
-    sites = _Sites(graph, [seed for _, seed in seeds])
+    active = between(order, wrt)
+    sites = Sites(graph, [seed for _, seed in seeds])
     cotangents: dict[Node, Node] = {}
     for output, seed in seeds:
         _accumulate(cotangents, output, seed)
@@ -77,21 +75,6 @@ def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     return Graph((*graph.inputs, *(seed for _, seed in seeds)), outputs, sites.sites)
 
 
-def _between(order: Sequence[Node], wrt: Sequence[Input]) -> Active:
-    """The floating-point nodes through which a derivative flows to `wrt`."""
-    active: Active = set(wrt)
-    for node in order:
-        if not node.dtype.is_inexact or not any(i in active for i in node.inputs):
-            continue
-        if not isinstance(node, MapReduce) or depends(node.expr, _active_slots(node, active)):
-            active.add(node)
-    return active
-
-
-def _active_slots(node: MapReduce, active: Active) -> set[int]:
-    return {slot for slot, operand in enumerate(node.operands) if operand in active}
-
-
 def _accumulate(cotangents: dict[Node, Node], node: Node, part: Node) -> None:
     known = cotangents.get(node)
     cotangents[node] = part if known is None else _added(known, part)
@@ -103,25 +86,6 @@ def _added(a: Node, b: Node) -> Node:
 
 def _sum_of(dtype: DType) -> Expr:
     return Operand(dtype, 0) + Operand(dtype, 1)
-
-
-class _Sites:
-    """Gives the nodes made for a node its place in the user's source."""
-
-    def __init__(self, graph: Graph, seeds: Sequence[Node]) -> None:
-        self.sites: dict[Node, Site] = dict(graph.sites)
-        self._known: set[Node] = {*graph.inputs, *graph.nodes(), *seeds}
-
-    def name(self, made: Iterable[Node], primal: Node) -> None:
-        site = self.sites.get(primal)
-        stack = list(made)
-        while stack:
-            node = stack.pop()
-            if node not in self._known:
-                self._known.add(node)
-                stack.extend(node.inputs)
-                if site is not None:
-                    self.sites.setdefault(node, site)
 
 
 def _apply_rule(node: Node, ct: Node, active: Active, site: Site | None) -> Cotangents:
@@ -152,7 +116,7 @@ def _send_back(node: MapReduce, active: Active, extra: Sequence[Node], seed: Exp
     operands = (*node.operands, *extra)
     alone = isinstance(node.expr, Apply) and node.expr.op is Op.HYPOT
     own = Operand(node.dtype, len(operands)) if node.reduce is None and not alone else None
-    parts = pullback(node.expr, seed, _active_slots(node, active), own)
+    parts = pullback(node.expr, seed, active_slots(node, active), own)
     return [(node.operands[slot], elementwise(node.domain, (*operands, node), e)) for slot, e in parts.items()]
 
 

@@ -71,6 +71,13 @@ def test_loops_are_written_out():
     assert "for unroll" not in harp.jit(lambda x, y: x @ y).lower(*np.ones((2, 5, 5))).loops
 
 
+@pytest.mark.parametrize("size", [4, 8])
+def test_no_call_for_a_few_multiply_adds(size):
+    """A call of the library for each product of 4 x 4 took five times as long as the product."""
+    version = COMPILED["matrices"].lower(*np.ones((2, 5, 4, 4))).loops.split("    else:")
+    assert not any("gemm" in part for part in version if f"s1 - {size} >= 0" in part)
+
+
 def test_matrices_of_one_element_have_a_version():
     """Loops of one iteration round one product took four times as long as matrices of two rows and columns."""
     x, y = np.random.default_rng(0).normal(size=(2, 7, 1, 1))

@@ -175,6 +175,26 @@ def test_what_a_view_does_not_use_is_summed_first():
     assert [type(x).__name__ for x in walk((made,))] == ["Input", "MapReduce"]
 
 
+def test_the_gradient_of_a_filter_sums_what_it_read():
+    """Of windows with a rim of zeros, each weight takes as many products as there are elements; no condition is left."""
+    windows = at(src(N), (N + K - 1, K), lambda i, k: (i - k,), lambda i, k: (i - k, N - 1 - i + k))
+    weight = at(src(K), (N + K - 1, K), lambda i, k: (k,), lambda i, k: (i - k, N - 1 - i + k))
+    for node in (windows, weight):
+        for sizes in ((5, 0, 3), (1, 0, 4), (4, 0, 1)):
+            check(node, {N.atom: sizes[0], K.atom: sizes[2]})
+    adjoint = view_adjoint(weight, fresh_input("ct", weight.shape, f64))
+    assert isinstance(adjoint, MapReduce) and adjoint.domain == (K, N)
+    assert not any(n.conditions for n in walk((adjoint,)) if isinstance(n, View))
+
+
+def test_repeats_of_a_tile_are_as_many_as_it_says():
+    """Of i mod n for i < 3*n, each element is read three times: no more are asked for."""
+    tiled = at(src(N), (3 * N,), lambda i: (mod(i, N),))
+    for n in (0, 1, 4):
+        check(tiled, {N.atom: n})
+    assert view_adjoint(tiled, fresh_input("ct", tiled.shape, f64)).domain == (N, as_index(3))
+
+
 def test_disjoint_windows_are_gathered_without_a_sum():
     node = VIEWS["disjoint windows"]()
     assert isinstance(view_adjoint(node, fresh_input("ct", node.shape, f64)), View)

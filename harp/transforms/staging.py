@@ -15,7 +15,7 @@ from harp.trace.array.primitives import emit
 from harp.trace.eval.interpret import interpret
 from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.node import Input, Node
-from harp.trace.index.polynomial import as_index
+from harp.trace.index.polynomial import Shape, as_index
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.scope import Scope
 from harp.trace.sizes.size import resolve_all
@@ -23,18 +23,16 @@ from harp.trace.tracer import Argument, Traced, trace_function
 from harp.trace.trees import Tree
 
 
-def stage(
-    function: Callable[[Sequence[Array]], Tree], arrays: Sequence[Array], names: Sequence[str], name: str
-) -> Traced:
-    """Trace `function` on fresh inputs that look like these arrays."""
+def shape_of(array: Array) -> Shape:
+    """The sizes of an array as index expressions: numbers outside of a trace."""
+    if current() is None:
+        return tuple(map(as_index, np.asarray(array).shape))
+    return resolve_all(node_of(array).shape)
+
+
+def stage(function: Callable[[Sequence[Array]], Tree], arguments: Sequence[Argument], name: str) -> Traced:
+    """Trace `function` on fresh inputs, as a part of what is being traced, if anything is."""
     level = current()
-    arguments = []
-    for array, label in zip(arrays, names, strict=True):
-        if level is None:
-            shape = tuple(map(as_index, np.asarray(array).shape))
-        else:
-            shape = resolve_all(node_of(array).shape)
-        arguments.append(Argument(label, array.kind, shape, array.weak))
     return trace_function(function, arguments, Scope() if level is None else level.scope, name)
 
 

@@ -1,0 +1,56 @@
+"""Through which nodes of a graph a derivative flows: what both directions of differentiation ask first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from harp.errors import IntegerGradientError
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import Input, MapReduce, Node
+from harp.trace.source_locations import Site
+from harp.transforms.autodiff.scalar_rules import depends
+
+Active = set[Node]
+
+
+def between(order: Sequence[Node], wrt: Sequence[Input]) -> Active:
+    """The floating-point nodes through which a derivative flows from `wrt`."""
+    active: Active = set(wrt)
+    for node in order:
+        if not node.dtype.is_inexact or not any(i in active for i in node.inputs):
+            continue
+        if not isinstance(node, MapReduce) or depends(node.expr, active_slots(node, active)):
+            active.add(node)
+    return active
+
+
+def active_slots(node: MapReduce, active: Active) -> set[int]:
+    """The operands of a node through which a derivative flows."""
+    return {slot for slot, operand in enumerate(node.operands) if operand in active}
+
+
+def require_inexact(wrt: Sequence[Input]) -> None:
+    """Raise IntegerGradientError for an input that has no derivative."""
+    for i in wrt:
+        if not i.dtype.is_inexact:
+            raise IntegerGradientError(f"input {i.name!r} has dtype {i.dtype}, which has no derivative")
+
+
+class Sites:
+    """Gives the nodes made for a node its place in the user's source."""
+
+    def __init__(self, graph: Graph, known: Sequence[Node]) -> None:
+        self.sites: dict[Node, Site] = dict(graph.sites)
+        self._known: set[Node] = {*graph.inputs, *graph.nodes(), *known}
+
+    def name(self, made: Iterable[Node], primal: Node) -> None:
+        """Say of nodes, and of what was made for them, that they come from where `primal` does."""
+        site = self.sites.get(primal)
+        stack = list(made)
+        while stack:
+            node = stack.pop()
+            if node not in self._known:
+                self._known.add(node)
+                stack.extend(node.inputs)
+                if site is not None:
+                    self.sites.setdefault(node, site)

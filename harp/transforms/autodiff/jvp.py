@@ -1,0 +1,193 @@
+"""Forward-mode differentiation of graphs: one rule for each kind of node.
+
+A rule receives a node and the tangents of its inputs, and gives the tangent of the node. Its results are nodes of the
+same few kinds, so that the result can be differentiated again; the forward's own nodes are used as they are, by
+identity. Most nodes are linear in what they read, and their tangents are the same nodes over tangents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+
+from harp.errors import MissingRuleError
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import (
+    Constant,
+    Contiguous,
+    Cumulative,
+    Gather,
+    Input,
+    MapReduce,
+    Node,
+    RowWise,
+    Scatter,
+    View,
+    fresh_input,
+    multiplies_matrices,
+    positions,
+)
+from harp.trace.graph.row_functions import ROWS, RowOp
+from harp.trace.graph.view import view
+from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, select
+from harp.trace.scalar.ops import Op, Reduce
+from harp.transforms.autodiff.active import Sites, between, require_inexact
+from harp.transforms.autodiff.cumulative_rules import cumulative_tangent, product_of_others
+from harp.transforms.autodiff.gather_rules import constant, elementwise, scatter_tangent
+from harp.transforms.autodiff.scalar_rules import pushforward
+from harp.transforms.autodiff.view_rules import sum_over
+
+Tangents = Mapping[Node, Node]  # of those inputs through which a derivative flows
+
+
+def jvp(graph: Graph, wrt: Sequence[Input]) -> Graph:
+    """The graph from the inputs, and a tangent for each of `wrt`, to the tangent of each floating-point output.
+
+    Raises MissingRuleError, with the user's line, for a node that has no rule, and IntegerGradientError if `wrt` names
+    an input that is not of floating point.
+    """
+    require_inexact(wrt)
+    given = [fresh_input(f"tangent{k}", i.shape, i.dtype) for k, i in enumerate(wrt)]
+    order = graph.nodes()
+    active = between(order, wrt)
+    sites = Sites(graph, given)
+    tangents: dict[Node, Node] = dict(zip(wrt, given, strict=True))
+    for node in order:
+        if node in active and not isinstance(node, Input):
+            tangents[node] = _apply_rule(node, {i: tangents[i] for i in node.inputs if i in active}, graph)
+            sites.name((tangents[node],), node)
+    outputs = [o for o in graph.outputs if o.dtype.is_inexact]
+    return Graph((*graph.inputs, *given), tuple(tangents.get(o) or constant(0, o) for o in outputs), sites.sites)
+
+
+def _apply_rule(node: Node, tangents: Tangents, graph: Graph) -> Node:
+    site = graph.sites.get(node)
+    place = f"\n  at {site[0]}:{site[1]}" if site else ""
+    rule = RULES.get(type(node))
+    if rule is None:
+        raise MissingRuleError(f"the forward derivative of {node!r} has no rule{place}")
+    try:
+        return rule(node, tangents)
+    except MissingRuleError as error:
+        raise MissingRuleError(f"{error}{place}") from None
+
+
+# -- maps and reductions ------------------------------------------------------------------------------------------
+
+
+def _pushed(node: MapReduce, tangents: Tangents, slots: Sequence[int]) -> tuple[tuple[Node, ...], Expr]:
+    """The tangent of what is reduced, by way of some of the operands: over which nodes, and its expression."""
+    moved = [tangents[node.operands[slot]] for slot in slots]
+    operands = (*node.operands, *moved)
+    given: dict[int, Expr] = {
+        slot: Operand(t.dtype, len(node.operands) + k) for k, (slot, t) in enumerate(zip(slots, moved, strict=True))
+    }
+    # As in reverse mode: the value of the node itself is read where its derivative has it.
+    alone = isinstance(node.expr, Apply) and node.expr.op is Op.HYPOT
+    own = Operand(node.dtype, len(operands)) if node.reduce is None and not alone else None
+    pushed = pushforward(node.expr, given, own)
+    return (*operands, node), const(0, node.dtype) if pushed is None else pushed
+
+
+def _sum(node: MapReduce, tangents: Tangents) -> Node:
+    """Also of no reduction, which is a sum over no axes. A sum of products has one sum for each factor, so that those
+    that are matrix products stay so."""
+    slots = [slot for slot, operand in enumerate(node.operands) if operand in tangents]
+    apart = len(slots) > 1 and bool(node.axes) and multiplies_matrices(node, node.axes)
+    pushed = [_pushed(node, tangents, group) for group in ([[slot] for slot in slots] if apart else [slots])]
+    return reduce(_added, [elementwise(node.domain, operands, expr, node.axes) for operands, expr in pushed])
+
+
+def _added(a: Node, b: Node) -> Node:
+    return MapReduce(a.shape, (a, b), Operand(a.dtype, 0) + Operand(b.dtype, 1))
+
+
+def _spread(node: Node, whole: MapReduce) -> Node:
+    """A reduced array, the same at all positions along the axes that had been reduced."""
+    loops = positions(whole.domain)
+    return view(node, whole.domain, tuple(p for axis, p in enumerate(loops) if axis not in whole.axes))
+
+
+def _extreme(node: MapReduce, tangents: Tangents) -> Node:
+    """The mean over all that equal the result; where that is NaN, over all NaN."""
+    slots = [slot for slot, operand in enumerate(node.operands) if operand in tangents]
+    operands, expr = _pushed(node, tangents, slots)
+    first = len(operands) - 1  # the node itself, which no expression reads, for it is reduced
+    operands = (*operands[:-1], _spread(node, node))
+    equal = apply(Op.EQ, node.expr, Operand(node.dtype, first))
+    mask = equal | ~apply(Op.EQ, node.expr, node.expr)
+    chosen = elementwise(node.domain, operands, select(mask, expr, const(0, expr.dtype)))
+    counted = elementwise(node.domain, operands, cast(mask, expr.dtype))
+    total, count = (sum_over(part, node.axes) for part in (chosen, counted))
+    return MapReduce(node.shape, (total, count), Operand(total.dtype, 0) / Operand(count.dtype, 1))
+
+
+def _prod(node: MapReduce, tangents: Tangents) -> Node:
+    """Each tangent times the product of all others."""
+    slots = [slot for slot, operand in enumerate(node.operands) if operand in tangents]
+    operands, expr = _pushed(node, tangents, slots)
+    others = product_of_others(elementwise(node.domain, node.operands, node.expr), node.axes)
+    part = expr * Operand(others.dtype, len(operands) - 1)
+    return sum_over(elementwise(node.domain, (*operands[:-1], others), part), node.axes)
+
+
+_REDUCTIONS: Mapping[Reduce | None, Callable[[MapReduce, Tangents], Node]] = {
+    None: _sum,
+    Reduce.SUM: _sum,
+    Reduce.PROD: _prod,
+    Reduce.MAX: _extreme,
+    Reduce.MIN: _extreme,
+}
+
+
+# -- one rule for each kind of node -------------------------------------------------------------------------------
+
+
+def _leaf(node: Node, tangents: Tangents) -> Node:
+    raise AssertionError(f"{node!r} reads nothing, so no derivative flows to it")
+
+
+def _map_reduce(node: MapReduce, tangents: Tangents) -> Node:
+    return _REDUCTIONS[node.reduce](node, tangents)
+
+
+def _view(node: View, tangents: Tangents) -> Node:
+    return view(tangents[node.src], node.shape, node.index, node.conditions, const(0, node.dtype))
+
+
+def _gather(node: Gather, tangents: Tangents) -> Node:
+    return Gather(tangents[node.src], node.indices, None if node.fill is None else const(0, node.dtype))
+
+
+def _scatter(node: Scatter, tangents: Tangents) -> Node:
+    return scatter_tangent(node, tangents.get(node.base), tangents.get(node.updates))
+
+
+def _cumulative(node: Cumulative, tangents: Tangents) -> Node:
+    return cumulative_tangent(node, [tangents.get(operand) for operand in node.operands])
+
+
+def _contiguous(node: Contiguous, tangents: Tangents) -> Node:
+    return Contiguous(tangents[node.src])
+
+
+def _row_wise(node: RowWise, tangents: Tangents) -> Node:
+    """The tangents in the order of the keys."""
+    assert not ROWS[node.function].positions
+    values = node.operands[-1]
+    if values not in tangents:  # the keys have no derivative
+        return constant(0, node)
+    return RowWise(RowOp.SORT_BY, (node.operands[0], tangents[values]), node.reverse)
+
+
+RULES: dict[type[Node], Callable[..., Node]] = {
+    Input: _leaf,
+    Constant: _leaf,
+    MapReduce: _map_reduce,
+    View: _view,
+    Gather: _gather,
+    Scatter: _scatter,
+    Cumulative: _cumulative,
+    Contiguous: _contiguous,
+    RowWise: _row_wise,
+}

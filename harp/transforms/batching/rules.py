@@ -1,0 +1,172 @@
+"""Batching of graphs: one rule for each kind of node.
+
+    y[i] = f(x[i + 1], w[i])  ->  y[b, i] = f(x[b, i + 1], w[i])
+
+A rule receives a node, its inputs, of which some have a leading axis for the batch, and the size of that axis; it gives
+the node with the same leading axis. A node that reads nothing with such an axis is the same for all examples, and stays
+as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from harp.errors import MissingRuleError
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import (
+    Constant,
+    Contiguous,
+    Cumulative,
+    Gather,
+    Input,
+    MapReduce,
+    Node,
+    RowWise,
+    Scatter,
+    View,
+    at,
+    fresh_input,
+    positions,
+    walk,
+)
+from harp.trace.graph.row_functions import RowOp
+from harp.trace.graph.view import view
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import Index, Shape
+from harp.trace.scalar.expr import Position, substitute
+from harp.trace.source_locations import Site
+
+
+class Given(NamedTuple):
+    """An input of a node that is batched, and whether it has the axis of the batch, in front."""
+
+    node: Node
+    batched: bool
+
+
+def batch(graph: Graph, batched: Sequence[bool], size: Index) -> tuple[Graph, tuple[bool, ...]]:
+    """The graph of a batch of `size` examples, and which of its outputs have the axis of the batch, in front.
+
+    `batched` says which inputs have one. Raises MissingRuleError, with the user's line, for a node without a rule.
+    """
+    known: dict[Node, Given] = {}
+    for i, has_axis in zip(graph.inputs, batched, strict=True):
+        known[i] = Given(fresh_input(i.name, (size, *i.shape), i.dtype) if has_axis else i, has_axis)
+    sites: dict[Node, Site] = {}
+    for node in walk(graph.outputs):
+        if node not in known:
+            inputs = [known[i] for i in node.inputs]
+            some = any(i.batched for i in inputs)
+            known[node] = Given(_apply_rule(node, inputs, size, graph) if some else node, some)
+        if node in graph.sites:
+            sites.setdefault(known[node].node, graph.sites[node])
+    inputs_now = tuple(i for i in (known[i].node for i in graph.inputs) if isinstance(i, Input))
+    outputs = [known[o] for o in graph.outputs]
+    return Graph(inputs_now, tuple(o.node for o in outputs), sites), tuple(o.batched for o in outputs)
+
+
+def _apply_rule(node: Node, inputs: Sequence[Given], size: Index, graph: Graph) -> Node:
+    rule = RULES.get(type(node))
+    if rule is None:
+        site = graph.sites.get(node)
+        place = f"\n  at {site[0]}:{site[1]}" if site else ""
+        raise MissingRuleError(f"vmap of {node!r} has no rule{place}")
+    return rule(node, inputs, size)
+
+
+# -- helpers ------------------------------------------------------------------------------------------------------
+
+
+def lifted(given: Given, size: Index) -> Node:
+    """The input with the axis of the batch, along which it may be the same."""
+    if given.batched:
+        return given.node
+    shape = (size, *given.node.shape)
+    return view(given.node, shape, positions(shape)[1:])
+
+
+def _shifted(shape: Shape, size: Index) -> Substitution:
+    """Puts the positions along the axes behind the batch's for those along the axes of `shape`."""
+    return at(shape, positions((size, *shape))[1:])
+
+
+def _numbers(shape: Shape) -> Node:
+    """At every position, the number of its example."""
+    return MapReduce(shape, (), Position(positions(shape)[0]))
+
+
+def _places(indices: Sequence[Given], size: Index) -> tuple[Node, ...]:
+    """Where a batched array is indexed: in the example of each index, at the indices."""
+    places = [lifted(i, size) for i in indices]
+    return (_numbers(places[0].shape), *places)
+
+
+# -- one rule for each kind of node -------------------------------------------------------------------------------
+
+
+def _leaf(node: Node, inputs: Sequence[Given], size: Index) -> Node:
+    raise AssertionError(f"{node!r} reads nothing that is batched")
+
+
+def _map_reduce(node: MapReduce, inputs: Sequence[Given], size: Index) -> Node:
+    operands = tuple(lifted(i, size) for i in inputs)
+    expr = substitute(node.expr, {}, _shifted(node.domain, size))
+    return MapReduce((size, *node.domain), operands, expr, node.reduce, tuple(axis + 1 for axis in node.axes))
+
+
+def _view(node: View, inputs: Sequence[Given], size: Index) -> Node:
+    (source,) = inputs
+    shape, move = (size, *node.shape), _shifted(node.shape, size)
+    index = (positions(shape)[0], *move.each(node.index))
+    return view(source.node, shape, index, move.each(node.conditions), node.fill)
+
+
+def _gather(node: Gather, inputs: Sequence[Given], size: Index) -> Node:
+    source, *indices = inputs
+    if source.batched:
+        return Gather(source.node, _places(indices, size), node.fill)
+    return Gather(source.node, tuple(lifted(i, size) for i in indices), node.fill)
+
+
+def _scatter(node: Scatter, inputs: Sequence[Given], size: Index) -> Node:
+    base, *indices, updates = inputs
+    places = _places(indices, size)
+    return Scatter(lifted(base, size), places, lifted(updates, size), node.kind, node.clips, node.unique)
+
+
+def _cumulative(node: Cumulative, inputs: Sequence[Given], size: Index) -> Node:
+    return Cumulative(tuple(lifted(i, size) for i in inputs), node.reduce, node.axis + 1, node.backward)
+
+
+def _contiguous(node: Contiguous, inputs: Sequence[Given], size: Index) -> Node:
+    return Contiguous(inputs[0].node)
+
+
+def _row_wise(node: RowWise, inputs: Sequence[Given], size: Index) -> Node:
+    """One table that all rows are searched in stays one table."""
+    operands = [lifted(i, size) for i in inputs]
+    if node.function is RowOp.SEARCH and len(node.operands[0].shape) == 1:
+        table = inputs[0].node
+        operands[0] = _for_each_row(table, operands[1].shape) if inputs[0].batched else table
+    return RowWise(node.function, tuple(operands), node.reverse)
+
+
+def _for_each_row(table: Node, shape: Shape) -> Node:
+    """A table of each example, repeated for each of its rows."""
+    whole = (*shape[:-1], table.shape[-1])
+    loops = positions(whole)
+    return view(table, whole, (loops[0], loops[-1]))
+
+
+RULES: dict[type[Node], Callable[..., Node]] = {
+    Input: _leaf,
+    Constant: _leaf,
+    MapReduce: _map_reduce,
+    View: _view,
+    Gather: _gather,
+    Scatter: _scatter,
+    Cumulative: _cumulative,
+    Contiguous: _contiguous,
+    RowWise: _row_wise,
+}

@@ -1,0 +1,161 @@
+"""`vmap`: a function of one example becomes a function of a batch of them.
+
+The function is traced on one example, the graph is rewritten by the table of `harp.transforms.batching.rules`, and the
+result is put back into whatever is being traced, so that it composes with all other transforms, to any depth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, NamedTuple
+
+from harp.errors import BatchError
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import as_array, emit
+from harp.trace.graph.node import positions
+from harp.trace.graph.view import permute, view
+from harp.trace.index.polynomial import Index
+from harp.trace.sizes.size import resolve, to_index, unify
+from harp.trace.source_locations import where
+from harp.trace.tracer import Argument, function_name, leaf_names, require_function
+from harp.trace.trees import Tree, TreeSpec, flatten, spec_text, spread, unflatten
+from harp.transforms.batching.rules import batch
+from harp.transforms.staging import run, shape_of, stage
+
+Function = Callable[..., Any]
+
+
+class _Mapped(NamedTuple):
+    """An argument that differs between examples: its place among all leaves, its name, and the array, whose first axis
+    is that of the batch."""
+
+    place: int
+    name: str
+    array: Array
+
+
+def vmap(function: Function, in_axes: Tree = 0, out_axes: Tree = 0, axis_size: object = None) -> Function:
+    """A function of a batch of examples, given a function of one.
+
+    `in_axes` says which axis of each positional argument is the batch's: a number for all of them, or a tuple with an
+    entry for each, which is a number, None for what is the same for all examples, or a tree of these that is the start
+    of the argument's own tree. Negative numbers count from the end. Keyword arguments are mapped along axis 0.
+    `out_axes` says the same of the result, where None is for what does not depend on the batch. `axis_size` is the size
+    of the batch; it is needed where nothing is mapped.
+
+    Raises BatchError where axes do not fit the arguments or the result, ShapeError where sizes differ, and
+    MissingRuleError for an operation without a rule.
+
+    >>> import harp.numpy as hnp
+    >>> vmap(lambda x, y: hnp.sum(x * y), in_axes=(0, None))(hnp.ones((2, 3)), hnp.arange(3))
+    Array([3., 3.])
+    """
+    require_function("vmap", function)
+
+    @wraps(function)
+    def batched(*args: Tree, **kwargs: Tree) -> Tree:
+        name = function_name(function)
+        leaves, treedef = flatten((args, kwargs))
+        names = leaf_names(function, args, kwargs)
+        axes = _in_axes(in_axes, args, kwargs, name)
+        chosen = zip(range(len(leaves)), names, leaves, axes, strict=True)
+        mapped = [
+            _Mapped(k, label, _to_front(leaf, axis, label)) for k, label, leaf, axis in chosen if axis is not None
+        ]
+        size = _batch_size(mapped, axis_size, name)
+
+        def call(examples: Sequence[Array]) -> Tree:
+            given = list(leaves)
+            for m, example in zip(mapped, examples, strict=True):
+                given[m.place] = example
+            again, keywords = unflatten(treedef, given)
+            return function(*again, **keywords)
+
+        arguments = [Argument(m.name, m.array.kind, shape_of(m.array)[1:]) for m in mapped]
+        traced = stage(call, arguments, name)
+        graph, has_axis = batch(traced.graph, [True] * len(mapped), resolve(size))
+        results = run(graph, [m.array for m in mapped])
+        places = _spread(out_axes, traced.treedef, f"out_axes of {name!r}", "the result")
+        finished = [
+            _to_place(result, batched, axis, resolve(size), name)
+            for result, batched, axis in zip(results, has_axis, places, strict=True)
+        ]
+        return unflatten(traced.treedef, finished)
+
+    return batched
+
+
+def _in_axes(in_axes: Tree, args: Sequence[Tree], kwargs: dict[str, Tree], name: str) -> list[int | None]:
+    """The axis of each leaf of the arguments."""
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise BatchError(f"in_axes has {len(in_axes)} entries, but {name!r} was given {len(args)} arguments{where()}")
+    listed = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
+    found: list[int | None] = []
+    for k, (entry, arg) in enumerate(zip(listed, args, strict=True)):
+        found += _spread(entry, flatten(arg)[1], f"entry {k} of in_axes", "the argument")
+    return found + [0] * len(flatten(kwargs)[0])
+
+
+def _spread(axes: Tree, spec: TreeSpec, name: str, what: str) -> list[int | None]:
+    """An axis for each leaf, given a tree of axes that is the start of a tree of this shape."""
+    leaves, prefix = flatten(axes, none_is_leaf=True)
+    found = spread(prefix, leaves, spec)
+    if found is None:
+        raise BatchError(f"{name} is a tree {spec_text(prefix)}, but {what} is a tree {spec_text(spec)}{where()}")
+    for axis in found:
+        if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool)):
+            raise BatchError(f"{name} has {axis!r}; an axis is an integer, or None for what is not mapped{where()}")
+    return found  # type: ignore[return-value]
+
+
+def _to_front(leaf: object, axis: int, name: str) -> Array:
+    """The argument with the axis of the batch in front."""
+    array = as_array(leaf)
+    if not -array.ndim <= axis < array.ndim:
+        raise BatchError(
+            f"argument {name} has {array.ndim} axes, but in_axes maps axis {axis} of it; where it is the same for all "
+            f"examples, its entry is None{where()}"
+        )
+    return _moved(array, axis % array.ndim, 0)
+
+
+def _moved(array: Array, source: int, target: int) -> Array:
+    if source == target:
+        return array
+    order = [axis for axis in range(array.ndim) if axis != source]
+    order.insert(target, source)
+    return emit(permute(node_of(array), order))
+
+
+def _batch_size(mapped: Sequence[_Mapped], axis_size: object, name: str) -> Index:
+    """The size that the axes of all mapped arguments share."""
+    sizes = [(f"argument {m.name}", shape_of(m.array)[0]) for m in mapped]
+    if axis_size is not None:
+        sizes.append(("axis_size", to_index(axis_size)))
+    if not sizes:
+        raise BatchError(f"{name!r} has no argument to map over; say how large the batch is with axis_size{where()}")
+    (first, size), *others = sizes
+    for other, same in others:
+        unify(size, same, lambda other=other: f"vmap of {name!r}: {first} and {other} have batches of different sizes")  # type: ignore[misc]
+    return resolve(size)
+
+
+def _to_place(result: Array, batched: bool, axis: int | None, size: Index, name: str) -> Array:
+    """The result with the axis of the batch where it should be."""
+    if axis is None:
+        if batched:
+            raise BatchError(
+                f"out_axes is None for a result of {name!r} that differs between examples; give its axis a place, or "
+                f"reduce it{where()}"
+            )
+        return result
+    if not batched:
+        node = node_of(result)
+        shape = (size, *node.shape)
+        result = emit(view(node, shape, positions(shape)[1:]))
+    if not -result.ndim <= axis < result.ndim:
+        raise BatchError(f"out_axes has {axis}, but the result of {name!r} has {result.ndim} axes{where()}")
+    return _moved(result, 0, axis % result.ndim)
