@@ -46,6 +46,15 @@ class Graph:
         """The captured arrays, in order of first use."""
         return [n for n in self.nodes() if isinstance(n, Constant)]
 
+    def site(self, node: Node) -> Site | None:
+        """The user's line of a node, or of what reads it: a view that broadcasts an operand has none of its own."""
+        if node in self.sites:
+            return self.sites[node]
+        users = {i: user for user in walk(self.outputs) for i in user.inputs}
+        while node not in self.sites and node in users:
+            node = users[node]
+        return self.sites.get(node)
+
     def __repr__(self) -> str:
         return to_text(self)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from harp.config import settings
 from harp.trace.eval.inside import is_plain, require_inside
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import Node, View, walk
+from harp.trace.graph.node import View, walk
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Index, Symbol, as_index
@@ -50,17 +50,7 @@ def unproved(graph: Graph, guards: Iterable[Guard]) -> tuple[Claim, ...]:
     """
     known = Assumptions(fact for guard in guards for fact in guard.bounds)
     found = [claim for claim in claims(graph) if settings.verify >= 3 or not _is_proved(claim, known)]
-    if not found:
-        return ()
-    users = {i: node for node in walk(graph.outputs) for i in node.inputs}
-    return tuple(claim._replace(site=_site(claim.view, graph, users)) for claim in found)
-
-
-def _site(node: Node, graph: Graph, users: Mapping[Node, Node]) -> Site | None:
-    """The line of a node, or of what reads it: a view by which an operand is broadcast has none of its own."""
-    while node not in graph.sites and node in users:
-        node = users[node]
-    return graph.sites.get(node)
+    return tuple(claim._replace(site=graph.site(claim.view)) for claim in found)
 
 
 def _is_proved(claim: Claim, known: Assumptions) -> bool:

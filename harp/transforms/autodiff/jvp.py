@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
-from harp.errors import MissingRuleError
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import (
     Constant,
@@ -36,6 +35,7 @@ from harp.transforms.autodiff.cumulative_rules import cumulative_tangent, produc
 from harp.transforms.autodiff.gather_rules import constant, elementwise, scatter_tangent
 from harp.transforms.autodiff.scalar_rules import pushforward
 from harp.transforms.autodiff.view_rules import sum_over
+from harp.transforms.rules import apply_rule
 
 Tangents = Mapping[Node, Node]  # of those inputs through which a derivative flows
 
@@ -54,22 +54,11 @@ def jvp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     tangents: dict[Node, Node] = dict(zip(wrt, given, strict=True))
     for node in order:
         if node in active and not isinstance(node, Input):
-            tangents[node] = _apply_rule(node, {i: tangents[i] for i in node.inputs if i in active}, graph)
+            moving = {i: tangents[i] for i in node.inputs if i in active}
+            tangents[node] = apply_rule(RULES, "the forward derivative", graph, node, moving)
             sites.name((tangents[node],), node)
     outputs = [o for o in graph.outputs if o.dtype.is_inexact]
     return Graph((*graph.inputs, *given), tuple(tangents.get(o) or constant(0, o) for o in outputs), sites.sites)
-
-
-def _apply_rule(node: Node, tangents: Tangents, graph: Graph) -> Node:
-    site = graph.sites.get(node)
-    place = f"\n  at {site[0]}:{site[1]}" if site else ""
-    rule = RULES.get(type(node))
-    if rule is None:
-        raise MissingRuleError(f"the forward derivative of {node!r} has no rule{place}")
-    try:
-        return rule(node, tangents)
-    except MissingRuleError as error:
-        raise MissingRuleError(f"{error}{place}") from None
 
 
 # -- maps and reductions ------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
-from harp.errors import MissingRuleError
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import (
     Constant,
@@ -33,12 +32,12 @@ from harp.trace.index.polynomial import Shape, loops_in
 from harp.trace.scalar.dtypes import DType
 from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, select
 from harp.trace.scalar.ops import Op, Reduce
-from harp.trace.source_locations import Site
 from harp.transforms.autodiff.active import Active, Sites, active_slots, between, require_inexact
 from harp.transforms.autodiff.cumulative_rules import cumulative_adjoint, product_of_others
 from harp.transforms.autodiff.gather_rules import constant, elementwise, gather_adjoint, scatter_adjoints
 from harp.transforms.autodiff.scalar_rules import pullback
 from harp.transforms.autodiff.view_rules import sum_over, view_adjoint
+from harp.transforms.rules import apply_rule
 
 Cotangents = list[tuple[Node, Node]]  # an input of the node, and what the node sends back to it
 
@@ -67,7 +66,7 @@ def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
         ct = cotangents.get(node)
         if ct is None or node not in active:
             continue
-        parts = _apply_rule(node, ct, active, graph.sites.get(node))
+        parts = apply_rule(RULES, "the gradient", graph, node, ct, active)
         for child, part in parts:
             _accumulate(cotangents, child, part)
         sites.name((cotangents[child] for child, _ in parts), node)
@@ -86,17 +85,6 @@ def _added(a: Node, b: Node) -> Node:
 
 def _sum_of(dtype: DType) -> Expr:
     return Operand(dtype, 0) + Operand(dtype, 1)
-
-
-def _apply_rule(node: Node, ct: Node, active: Active, site: Site | None) -> Cotangents:
-    place = f"\n  at {site[0]}:{site[1]}" if site else ""
-    rule = RULES.get(type(node))
-    if rule is None:
-        raise MissingRuleError(f"the gradient of {node!r} has no rule{place}")
-    try:
-        return rule(node, ct, active)
-    except MissingRuleError as error:
-        raise MissingRuleError(f"{error}{place}") from None
 
 
 # -- helpers ------------------------------------------------------------------------------------------------------

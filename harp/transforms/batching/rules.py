@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from harp.errors import MissingRuleError
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import (
     Constant,
@@ -36,6 +35,7 @@ from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Index, Shape
 from harp.trace.scalar.expr import Position, substitute
 from harp.trace.source_locations import Site
+from harp.transforms.rules import apply_rule
 
 
 class Given(NamedTuple):
@@ -58,21 +58,13 @@ def batch(graph: Graph, batched: Sequence[bool], size: Index) -> tuple[Graph, tu
         if node not in known:
             inputs = [known[i] for i in node.inputs]
             some = any(i.batched for i in inputs)
-            known[node] = Given(_apply_rule(node, inputs, size, graph) if some else node, some)
+            made = apply_rule(RULES, "vmap", graph, node, inputs, size) if some else node
+            known[node] = Given(made, some)
         if node in graph.sites:
             sites.setdefault(known[node].node, graph.sites[node])
     inputs_now = tuple(i for i in (known[i].node for i in graph.inputs) if isinstance(i, Input))
     outputs = [known[o] for o in graph.outputs]
     return Graph(inputs_now, tuple(o.node for o in outputs), sites), tuple(o.batched for o in outputs)
-
-
-def _apply_rule(node: Node, inputs: Sequence[Given], size: Index, graph: Graph) -> Node:
-    rule = RULES.get(type(node))
-    if rule is None:
-        site = graph.sites.get(node)
-        place = f"\n  at {site[0]}:{site[1]}" if site else ""
-        raise MissingRuleError(f"vmap of {node!r} has no rule{place}")
-    return rule(node, inputs, size)
 
 
 # -- helpers ------------------------------------------------------------------------------------------------------

@@ -176,7 +176,7 @@ def test_what_a_view_does_not_use_is_summed_first():
 
 
 def test_the_gradient_of_a_filter_sums_what_it_read():
-    """Of windows with a rim of zeros, each weight takes as many products as there are elements; no condition is left."""
+    """Of windows with a rim of zeros, each weight takes as many products as there are elements, without conditions."""
     windows = at(src(N), (N + K - 1, K), lambda i, k: (i - k,), lambda i, k: (i - k, N - 1 - i + k))
     weight = at(src(K), (N + K - 1, K), lambda i, k: (k,), lambda i, k: (i - k, N - 1 - i + k))
     for node in (windows, weight):

@@ -1,0 +1,28 @@
+"""How a transform applies the rule of a node, from a table with one for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from harp.errors import MissingRuleError
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import Node
+
+_T = TypeVar("_T")
+
+
+def apply_rule(
+    rules: Mapping[type[Node], Callable[..., _T]], what: str, graph: Graph, node: Node, *given: object
+) -> _T:
+    """What the rule makes of a node of a graph. Raises MissingRuleError, with the user's line, where there is none, or
+    the rule says so."""
+    try:
+        rule = rules.get(type(node))
+        if rule is None:
+            raise MissingRuleError(f"{what} of {node!r} has no rule")
+        return rule(node, *given)
+    except MissingRuleError as error:
+        site = graph.site(node)
+        place = f"\n  at {site[0]}:{site[1]}" if site else ""
+        raise MissingRuleError(f"{error}{place}") from None
