@@ -1,5 +1,5 @@
-"""Functions come in; functions go out: their gradients, or the same function compiled.
+"""Functions come in; functions go out: their derivatives, the same for a batch, or compiled.
 
-`autodiff` goes from graph to graph; `jit` joins tracing, lowering and backends.
+`autodiff` and `batching` go from graph to graph; `jit` joins tracing, lowering and backends.
 Read `autodiff/grad.py` and `jit/jit.py` first.
 """
