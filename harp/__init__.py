@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from harp.transforms.autodiff.forward import jvp, linearize
     from harp.transforms.autodiff.grad import grad, stop_gradient, value_and_grad, vjp
     from harp.transforms.batching.vmap import vmap
+    from harp.transforms.control.conditional import cond, switch, while_loop
+    from harp.transforms.control.scan import fori_loop, map, scan
     from harp.transforms.jacobians import hessian, hvp, jacfwd, jacrev, value_and_jacfwd, value_and_jacrev
 
 __version__ = "0.1.0"
@@ -103,6 +105,8 @@ _LATER = {
         ("hessian", "hvp", "jacfwd", "jacrev", "value_and_jacfwd", "value_and_jacrev"), "harp.transforms.jacobians"
     ),
     "vmap": "harp.transforms.batching.vmap",
+    **dict.fromkeys(("fori_loop", "map", "scan"), "harp.transforms.control.scan"),
+    **dict.fromkeys(("cond", "switch", "while_loop"), "harp.transforms.control.conditional"),
 }
 
 

@@ -115,6 +115,10 @@ class BatchError(HarpError, ValueError):
     """The axes that vmap maps over do not fit the arguments, each other, or the result."""
 
 
+class CarryError(HarpError, TypeError):
+    """What a loop carries changes its tree, dtype or rank, or branches return what differs."""
+
+
 class OutOfMemoryError(HarpError, MemoryError):
     """The sizes of a call need more memory than there is."""
 

@@ -13,7 +13,7 @@ from harp.errors import ArgumentError, HarpError, OutputError, SignatureError
 from harp.trace.array.array import Array, node_of, traced
 from harp.trace.array.primitives import as_array, python_kind
 from harp.trace.graph.graph import Graph, inline
-from harp.trace.graph.node import fresh_input
+from harp.trace.graph.node import Node, fresh_input
 from harp.trace.graph.verify import verify_graph
 from harp.trace.index.polynomial import Index, Shape, Symbol, as_index, of
 from harp.trace.scalar import dtypes
@@ -35,11 +35,13 @@ class Argument(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """A function as a graph: one output for each leaf of the result tree."""
+    """A function as a graph: one output for each leaf of the result tree. `free` are the nodes of the functions round it
+    that it reads."""
 
     graph: Graph
     treedef: TreeSpec
     weak: tuple[bool, ...]
+    free: tuple[Node, ...] = ()
 
 
 def trace_function(
@@ -56,7 +58,8 @@ def trace_function(
     finished = inline(graph, {}, scope.substitution)
     if settings.verify and level.parent is None:
         verify_graph(finished)
-    return Traced(finished, treedef, tuple(a.weak for a in arrays))
+    free = inline(Graph((), tuple(level.free)), {}, scope.substitution).outputs if level.free else ()
+    return Traced(finished, treedef, tuple(a.weak for a in arrays), free)
 
 
 def _output(leaf: object, name: str) -> Array:

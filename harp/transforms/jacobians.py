@@ -29,6 +29,7 @@ from harp.transforms.autodiff.arguments import Staged, argument_numbers, stage_a
 from harp.transforms.autodiff.forward import jvp
 from harp.transforms.autodiff.grad import grad
 from harp.transforms.autodiff.jvp import jvp as jvp_graph
+from harp.transforms.autodiff.vjp import prepared
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
 from harp.transforms.batching.rules import batch
 from harp.transforms.staging import run
@@ -157,7 +158,7 @@ def _value_and_jacobian(
 
 
 def _results(staged: Staged, has_aux: bool, name: str) -> _Results:
-    graph, treedef, _ = staged.traced
+    graph, treedef = prepared(staged.traced.graph, staged.traced.graph.inputs), staged.traced.treedef
     values = run(graph, staged.primals)
     if has_aux:
         if not is_pair(treedef):
@@ -190,7 +191,9 @@ def _forward(results: _Results) -> _Blocks:
     graph, primals = results.graph, results.staged.primals
     columns: list[list[Array]] = []
     for i in graph.inputs:
-        pushed = _in_all_directions(jvp_graph(graph, [i]), len(graph.inputs), i.shape)
+        forward = jvp_graph(graph, [i])
+        only = Graph(forward.inputs, forward.outputs[len(graph.outputs) :], forward.sites)
+        pushed = _in_all_directions(only, len(graph.inputs), i.shape)
         tangents = run(pushed, [*primals, _identity(i.shape, i.dtype)])
         columns.append([_axes_last(t, len(i.shape)) for t in tangents])
     return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in graph.outputs]

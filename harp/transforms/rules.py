@@ -13,15 +13,20 @@ _T = TypeVar("_T")
 
 
 def apply_rule(
-    rules: Mapping[type[Node], Callable[..., _T]], what: str, graph: Graph, node: Node, *given: object
+    rules: Mapping[type[Node], Callable[..., _T]],
+    what: str,
+    graph: Graph,
+    node: Node,
+    *given: object,
+    now: Node | None = None,
 ) -> _T:
-    """What the rule makes of a node of a graph. Raises MissingRuleError, with the user's line, where there is none, or
+    """What the rule makes of a node of a graph, or of what it is `now`. Raises MissingRuleError, with the user's line, where there is none, or
     the rule says so."""
     try:
         rule = rules.get(type(node))
         if rule is None:
             raise MissingRuleError(f"{what} of {node!r} has no rule")
-        return rule(node, *given)
+        return rule(now or node, *given)
     except MissingRuleError as error:
         site = graph.site(node)
         place = f"\n  at {site[0]}:{site[1]}" if site else ""

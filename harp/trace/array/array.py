@@ -239,7 +239,10 @@ def node_of(array: Array) -> Node:
             raise _gone(array)
         array._node = Constant(Captured(value))
     elif isinstance(array._level, Level):
-        _check_level(array._level)
+        level: Level | None = _check_level(array._level)
+        while level is not None and level is not array._level:
+            level.free[array._node] = None
+            level = level.parent
     return array._node
 
 
@@ -264,10 +267,11 @@ def _gone(array: Array) -> DonatedError:
     )
 
 
-def _check_level(level: Level) -> None:
+def _check_level(level: Level) -> Level:
+    """The level at which an array of this level is used."""
     here = current()
     if level.open and here is not None and here.scope is level.scope:
-        return
+        return here
     raise LeakedTracerError(
         f"an array traced in {level.name!r} was used outside that function; return it instead of storing it in a "
         f"global, an outer variable or an object{where()}"

@@ -7,7 +7,8 @@ goes through `accumulate`: what is read for it is not the masked view of its dom
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from math import prod
 from typing import cast
 
@@ -24,8 +25,10 @@ from harp.trace.graph.node import (
     Cumulative,
     Gather,
     Input,
+    Iteration,
     MapReduce,
     Node,
+    Part,
     Put,
     RowWise,
     Scatter,
@@ -338,6 +341,52 @@ def _input(node: Input, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray
     raise KeyError(f"no value for input {node.name}")
 
 
+class _Sizes(Mapping[Symbol, int]):
+    """Sizes, looked up by a function."""
+
+    def __init__(self, value: Sizes) -> None:
+        self._value = value
+
+    def __getitem__(self, symbol: Symbol) -> int:
+        return self._value(symbol)
+
+    def __iter__(self) -> Iterator[Symbol]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _iteration(node: Iteration, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+    """All results, as an array of arrays."""
+    body = node.body
+    carried, elements, same = ([body.inputs[k] for k in places] for places in body.place())
+    given = dict(zip(body.inputs[1:], (values[o] for o in node.operands), strict=True))
+    now = [given[i] for i in carried]
+    made = [np.zeros(numbers(p.shape, sizes), p.dtype.numpy) for p in node.parts[body.carried :]]
+    times = count() if node.length is None else range(evaluate(node.length, sizes))[:: -1 if node.reverse else 1]
+    for t in times:
+        if node.tested and not now[0]:
+            break
+        inputs: dict[Node, NDArray] = {body.inputs[0]: np.asarray(t, np.int64)}
+        inputs.update(zip(carried, now, strict=True))
+        inputs.update((i, given[i][t]) for i in elements)
+        inputs.update((i, given[i]) for i in same)
+        found = evaluate_nodes(body.outputs, inputs, _Sizes(sizes))
+        results = [found[o] for o in body.outputs]
+        now = results[: body.carried]
+        for whole, element in zip(made, results[body.carried :], strict=True):
+            whole[t] = element
+    together = np.empty(len(body.outputs), object)
+    for number, result in enumerate((*now, *made)):
+        together[number] = np.asarray(result)
+    return together
+
+
+def _part(node: Part, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+    return np.asarray(values[node.iteration][node.number])
+
+
 _EVALUATE: dict[type[Node], Callable[..., NDArray]] = {
     Input: _input,
     Constant: _constant,
@@ -348,4 +397,6 @@ _EVALUATE: dict[type[Node], Callable[..., NDArray]] = {
     Contiguous: _contiguous,
     Cumulative: _cumulative,
     RowWise: _row_wise,
+    Iteration: _iteration,
+    Part: _part,
 }

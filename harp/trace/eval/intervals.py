@@ -19,8 +19,10 @@ from harp.trace.graph.node import (
     Cumulative,
     Gather,
     Input,
+    Iteration,
     MapReduce,
     Node,
+    Part,
     Put,
     RowWise,
     Scatter,
@@ -99,6 +101,8 @@ def _node(node: Node, known: dict[Node, _Known], given: Given, size: Sizes) -> _
         return None
     if isinstance(node, Input):
         return given(node)
+    if isinstance(node, (Iteration, Part)):
+        return None
     if isinstance(node, Constant):
         return of_buffer(node.captured.array)
     if isinstance(node, MapReduce):

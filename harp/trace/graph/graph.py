@@ -15,8 +15,10 @@ from harp.trace.graph.node import (
     Cumulative,
     Gather,
     Input,
+    Iteration,
     MapReduce,
     Node,
+    Part,
     RowWise,
     Scatter,
     View,
@@ -148,6 +150,20 @@ def _describe_row_wise(node: RowWise, name: Callable[[Node], str]) -> str:
     return f"{node.function.value} rows of {', '.join(map(name, node.operands))}{' reversed' if node.reverse else ''}"
 
 
+def _describe_iteration(node: Iteration, name: Callable[[Node], str]) -> str:
+    """The body on lines of its own, numbered for itself."""
+    body = node.body
+    often = "" if node.length is None else f" {node.length} times"
+    flags = "".join(f" {flag}" for flag, holds in (("while", node.tested), ("reversed", node.reverse)) if holds)
+    given = ", ".join(map(name, node.operands))
+    inside = to_text(Graph(body.inputs, body.outputs)).replace("\n", "\n    ")
+    return f"iterate{often}{flags} on {given}, carrying {body.carried}, by elements of {body.sliced}:\n    {inside}"
+
+
+def _describe_part(node: Part, name: Callable[[Node], str]) -> str:
+    return f"result {node.number} of {name(node.iteration)}"
+
+
 _DESCRIBE: dict[type[Node], Callable[..., str]] = {
     Input: _describe_input,
     Constant: _describe_constant,
@@ -158,6 +174,8 @@ _DESCRIBE: dict[type[Node], Callable[..., str]] = {
     Cumulative: _describe_cumulative,
     Contiguous: _describe_contiguous,
     RowWise: _describe_row_wise,
+    Iteration: _describe_iteration,
+    Part: _describe_part,
 }
 
 

@@ -14,12 +14,20 @@
                                                           `reduce` the recurrence r[i] = a[i]*r[i-1] + b[i]
          | Contiguous(src)                                compute this here and keep it
          | RowWise(function, operands, reverse)           a function of whole rows, of `harp.trace.graph.row_functions`
+         | Iteration(length, operands, body, tested, reverse)   a body that runs again and again on what it carries
+         | Part(iteration, number)                        one of the results of an Iteration
 
 Shapes are tuples of index expressions. In a MapReduce's `expr` and a View's index map, Loop(k, extent of axis k) is
 the position along axis k of the domain or of the view's shape.
 
 A Cumulative starts from the identity of `reduce`, the recurrence from 0: before the first element or, if it goes
 `backward`, behind the last one.
+
+An Iteration's operands are what its body carries at first, arrays with an element of their first axis for each iteration, and
+arrays that are the same in all. Its body, a `Body`, takes the number of the iteration and these, and gives what is carried
+on, and elements of arrays that it makes. Its results are what is carried in the end, and these arrays. If it is
+`tested`, the first of what it carries is a truth value, and it ends before the first iteration in which this is false;
+what it has not made then is 0. If it goes in `reverse`, the last iteration runs first.
 
 The indices of a Gather or Scatter are integer arrays of one shape, one for each of the first axes. A negative index
 counts from the end. Outside the axis a Gather reads `fill`, or without one the nearest element; a Scatter drops the
@@ -40,7 +48,7 @@ from harp.trace.graph.row_functions import ROWS, RowOp
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Index, Loop, Shape, as_index, loop, loops_in
 from harp.trace.interning import Interned, InternedBase
-from harp.trace.scalar.dtypes import DType, NDArray, as_dtype, i64
+from harp.trace.scalar.dtypes import DType, NDArray, as_dtype, bool_, i64
 from harp.trace.scalar.expr import Apply, Const, Expr, substitute
 from harp.trace.scalar.ops import Op, Reduce
 
@@ -270,7 +278,100 @@ class RowWise(Node):
         return self.operands
 
 
-KINDS: tuple[type[Node], ...] = (Input, Constant, MapReduce, View, Gather, Scatter, Cumulative, Contiguous, RowWise)
+@attrs.frozen
+class Body:
+    """What happens in one iteration: a graph of its own, over nothing but its inputs.
+
+    `inputs` are the number of the iteration (int64), what is carried, the elements of arrays, and what is the same in all
+    iterations; `outputs` what is carried on, `carried` arrays, and then elements of arrays. Inputs are numbered by their
+    places, so that equal bodies are equal.
+    """
+
+    inputs: tuple[Input, ...]
+    outputs: tuple[Node, ...]
+    carried: int
+    sliced: int
+
+    def place(self) -> tuple[range, range, range]:
+        """Which inputs are carried, elements, and the same in all iterations."""
+        first, second = 1 + self.carried, 1 + self.carried + self.sliced
+        return range(1, first), range(first, second), range(second, len(self.inputs))
+
+
+def body_input(place: int, shape: Shape, dtype: DType) -> Input:
+    """The input of a body at a place: the same for all bodies, since no node is of two of them."""
+    return Input(-1 - place, f"b{place}", shape, dtype)
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Iteration(Node):
+    """Structured control flow. It has no value itself: a `Part` is one of its results. Without `length` it is tested."""
+
+    length: Index | None
+    operands: tuple[Node, ...]
+    body: Body
+    tested: bool = False
+    reverse: bool = False
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return ()
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return bool_
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.operands
+
+    def result(self, number: int) -> tuple[Shape, DType]:
+        """The shape and dtype of a result."""
+        output = self.body.outputs[number]
+        if number < self.body.carried:
+            return output.shape, output.dtype
+        assert self.length is not None, "nobody knows how many elements the arrays would have"
+        return (self.length, *output.shape), output.dtype
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """All results."""
+        return tuple(Part(self, number) for number in range(len(self.body.outputs)))
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Part(Node):
+    """A result of an iteration, by number."""
+
+    iteration: Iteration
+    number: int
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.iteration.result(self.number)[0]
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.iteration.result(self.number)[1]
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.iteration,)
+
+
+KINDS: tuple[type[Node], ...] = (
+    Input,
+    Constant,
+    MapReduce,
+    View,
+    Gather,
+    Scatter,
+    Cumulative,
+    Contiguous,
+    RowWise,
+    Iteration,
+    Part,
+)
 
 
 def multiplies_matrices(node: MapReduce, axes: Sequence[int]) -> bool:
@@ -358,6 +459,26 @@ def _rebuild_row_wise(node: RowWise, inputs: tuple[Node, ...], sizes: Substituti
     return RowWise(node.function, inputs, node.reverse)
 
 
+def _rebuild_iteration(node: Iteration, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    length = None if node.length is None else sizes(node.length)
+    return Iteration(length, inputs, rebuilt_body(node.body, sizes), node.tested, node.reverse)
+
+
+def rebuilt_body(body: Body, sizes: Substitution) -> Body:
+    """The body with sizes substituted."""
+    new: dict[Node, Node] = {}
+    for node in walk((*body.inputs, *body.outputs)):
+        new[node] = rebuild(node, tuple(new[i] for i in node.inputs), sizes)
+    inputs = tuple(i for i in (new[i] for i in body.inputs) if isinstance(i, Input))
+    return attrs.evolve(body, inputs=inputs, outputs=tuple(new[o] for o in body.outputs))
+
+
+def _rebuild_part(node: Part, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    (iteration,) = inputs
+    assert isinstance(iteration, Iteration)
+    return Part(iteration, node.number)
+
+
 _REBUILD: dict[type[Node], Callable[..., Node]] = {
     Input: _rebuild_input,
     Constant: _rebuild_constant,
@@ -368,4 +489,6 @@ _REBUILD: dict[type[Node], Callable[..., Node]] = {
     Cumulative: _rebuild_cumulative,
     Contiguous: _rebuild_contiguous,
     RowWise: _rebuild_row_wise,
+    Iteration: _rebuild_iteration,
+    Part: _rebuild_part,
 }

@@ -12,8 +12,10 @@ from harp.trace.graph.node import (
     Cumulative,
     Gather,
     Input,
+    Iteration,
     MapReduce,
     Node,
+    Part,
     RowWise,
     Scatter,
     View,
@@ -21,7 +23,7 @@ from harp.trace.graph.node import (
 )
 from harp.trace.graph.row_functions import ROWS, RowOp
 from harp.trace.index.polynomial import Index, Loop, Shape, loops_in
-from harp.trace.scalar.dtypes import u64
+from harp.trace.scalar.dtypes import bool_, u64
 from harp.trace.scalar.expr import Operand, operands_in
 from harp.trace.scalar.ops import INFO
 
@@ -116,6 +118,35 @@ def _places(indices: tuple[Node, ...], array: Node) -> str:
     return ""
 
 
+def _iteration(node: Iteration) -> str:
+    body = node.body
+    carried, elements, same = body.place()
+    if len(node.operands) + 1 != len(body.inputs) or len(body.outputs) < body.carried:
+        return f"{len(node.operands)} operands for a body with {len(body.inputs)} inputs"
+    for k in (*carried, *same):
+        if (node.operands[k - 1].shape, node.operands[k - 1].dtype) != (body.inputs[k].shape, body.inputs[k].dtype):
+            return f"operand {node.operands[k - 1]!r} for {body.inputs[k]!r}"
+    for k in elements:
+        whole, element = node.operands[k - 1], body.inputs[k]
+        if whole.shape != (node.length, *element.shape) or whole.dtype is not element.dtype:
+            return f"operand {whole!r} for {node.length} times {element!r}"
+    for k in carried:
+        before, after = body.inputs[k], body.outputs[k - 1]
+        if before.shape != after.shape or before.dtype is not after.dtype:
+            return f"{before!r} is carried, but {after!r} is carried on"
+    if node.tested and (not body.carried or body.inputs[1].dtype is not bool_ or body.inputs[1].shape):
+        return "what is tested is not the first of what is carried"
+    if node.length is None and (not node.tested or len(body.outputs) > body.carried or body.sliced):
+        return "nobody knows how long it runs"
+    verify_graph(Graph(body.inputs, body.outputs))
+    return ""
+
+
+def _part(node: Part) -> str:
+    count = len(node.iteration.body.outputs)
+    return "" if 0 <= node.number < count else f"result {node.number} of {count}"
+
+
 _CHECKS: dict[type[Node], Callable[..., str]] = {
     Input: _no_rule,
     Constant: _no_rule,
@@ -126,6 +157,8 @@ _CHECKS: dict[type[Node], Callable[..., str]] = {
     Cumulative: _cumulative,
     Contiguous: _no_rule,
     RowWise: _row_wise,
+    Iteration: _iteration,
+    Part: _part,
 }
 
 __all__ = ["Operand", "verify_graph"]

@@ -19,7 +19,7 @@ from harp.trace.source_locations import Site
 class Level:
     """One function being traced. It is open until the function has returned."""
 
-    __slots__ = ("captures", "name", "open", "parent", "scope", "sites")
+    __slots__ = ("captures", "free", "name", "open", "parent", "scope", "sites")
 
     def __init__(self, scope: Scope, parent: Level | None, name: str) -> None:
         self.scope = scope
@@ -27,6 +27,7 @@ class Level:
         self.name = name
         self.open = True
         self.sites: dict[Node, Site] = {}
+        self.free: dict[Node, None] = {}  # what the function reads of those round it
         # By identity, with the array itself so that the identity stays taken: (the user's array, our copy).
         self.captures: dict[int, tuple[NDArray, Captured]] = {}
 

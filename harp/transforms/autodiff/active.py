@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from harp.errors import IntegerGradientError
+from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import Input, MapReduce, Node
+from harp.trace.graph.node import Input, Iteration, MapReduce, Node, Part
 from harp.trace.source_locations import Site
 from harp.transforms.autodiff.scalar_rules import depends
 
@@ -16,12 +17,42 @@ Active = set[Node]
 def between(order: Sequence[Node], wrt: Sequence[Input]) -> Active:
     """The floating-point nodes through which a derivative flows from `wrt`."""
     active: Active = set(wrt)
+    results: dict[Node, set[int]] = {}
     for node in order:
-        if not node.dtype.is_inexact or not any(i in active for i in node.inputs):
+        if isinstance(node, Iteration):
+            results[node] = _active_results(node, active) if any(i in active for i in node.inputs) else set()
+            if results[node]:
+                active.add(node)
+        elif isinstance(node, Part):
+            if node.number in results[node.iteration]:
+                active.add(node)
+        elif not node.dtype.is_inexact or not any(i in active for i in node.inputs):
             continue
-        if not isinstance(node, MapReduce) or depends(node.expr, active_slots(node, active)):
+        elif not isinstance(node, MapReduce) or depends(node.expr, active_slots(node, active)):
             active.add(node)
     return active
+
+
+def active_inputs(node: Iteration, active: Callable[[Node], bool]) -> list[Input]:
+    """The inputs of the body through which a derivative flows: from active operands, and on through what is carried."""
+    body = node.body
+    operands = zip(body.inputs[1:], node.operands, strict=True)
+    found = {i for i, operand in operands if i.dtype.is_inexact and active(operand)}
+    carried = body.place()[0]
+    order = graph_of(body).nodes()
+    while True:
+        inside = between(order, [i for i in body.inputs if i in found])
+        more = {body.inputs[k] for k in carried if body.outputs[k - 1] in inside} - found
+        if not more:
+            return [i for i in body.inputs if i in found]
+        found |= more
+
+
+def _active_results(node: Iteration, active: Active) -> set[int]:
+    body, inputs = node.body, active_inputs(node, active.__contains__)
+    inside = between(graph_of(body).nodes(), inputs)
+    carried = {k - 1 for k in body.place()[0] if body.inputs[k] in inputs}
+    return carried | {k for k, o in enumerate(body.outputs) if k >= body.carried and o in inside}
 
 
 def active_slots(node: MapReduce, active: Active) -> set[int]:

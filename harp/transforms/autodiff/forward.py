@@ -8,7 +8,6 @@ from typing import Any
 from harp.errors import ArgumentError, TangentError
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import map_
-from harp.trace.graph.graph import Graph
 from harp.trace.scalar.expr import const
 from harp.trace.source_locations import where
 from harp.trace.tracer import function_name, require_function
@@ -69,9 +68,7 @@ def _pushed(function: Function, staged: Staged, directions: Sequence[Array], has
     """The value, its tangent, and what comes beside them."""
     graph = staged.traced.graph
     forward = jvp_graph(graph, graph.inputs)
-    # One run for values and tangents, so that they share their nodes.
-    both = Graph(forward.inputs, (*graph.outputs, *forward.outputs), {**graph.sites, **forward.sites})
-    results = run(both, [*staged.primals, *directions])
+    results = run(forward, [*staged.primals, *directions])
     values, moving = results[: len(graph.outputs)], iter(results[len(graph.outputs) :])
     tangents = [next(moving) if o.dtype.is_inexact else _zeros(v) for o, v in zip(graph.outputs, values, strict=True)]
     value, aux, treedef = _split(function, staged, values, has_aux)

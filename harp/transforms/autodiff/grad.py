@@ -39,6 +39,7 @@ from harp.trace.trees import (
     unflatten,
 )
 from harp.transforms.autodiff.arguments import argument_numbers, fitting, stage_arguments
+from harp.transforms.autodiff.vjp import prepared
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
 from harp.transforms.staging import run
 
@@ -71,7 +72,7 @@ def value_and_grad(
     @wraps(function)
     def differentiated(*args: Tree, **kwargs: Tree) -> Tree:
         staged = stage_arguments(function, numbers, args, kwargs)
-        graph, treedef, _ = staged.traced
+        graph, treedef = prepared(staged.traced.graph, staged.traced.graph.inputs), staged.traced.treedef
         value_only = Graph(graph.inputs, graph.outputs[:1], graph.sites)
         _check_scalar(staged.traced, function_name(function), has_aux, holomorphic)
         backward = vjp_graph(value_only, graph.inputs)
@@ -151,7 +152,7 @@ def vjp(function: Function, *primals: Tree, has_aux: bool = False) -> tuple[Tree
     """
     require_function("vjp", function)
     staged = stage_arguments(function, range(len(primals)), primals, {})
-    graph, treedef, _ = staged.traced
+    graph, treedef = prepared(staged.traced.graph, staged.traced.graph.inputs), staged.traced.treedef
     values = unflatten(treedef, run(graph, staged.primals))
     count = len(graph.outputs)
     aux: Tree = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from typing import Any
 
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import (
@@ -17,31 +18,39 @@ from harp.trace.graph.node import (
     Cumulative,
     Gather,
     Input,
+    Iteration,
     MapReduce,
     Node,
+    Part,
     RowWise,
     Scatter,
     View,
     fresh_input,
     multiplies_matrices,
     positions,
+    rebuild,
+    walk,
 )
 from harp.trace.graph.row_functions import ROWS, RowOp
 from harp.trace.graph.view import view
+from harp.trace.index.division import Substitution
 from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, select
 from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.autodiff.active import Sites, between, require_inexact
 from harp.transforms.autodiff.cumulative_rules import cumulative_tangent, product_of_others
 from harp.transforms.autodiff.gather_rules import constant, elementwise, scatter_tangent
+from harp.transforms.autodiff.iteration_rules import Pushed, push
 from harp.transforms.autodiff.scalar_rules import pushforward
 from harp.transforms.autodiff.view_rules import sum_over
 from harp.transforms.rules import apply_rule
 
+_SAME_SIZES = Substitution({})
 Tangents = Mapping[Node, Node]  # of those inputs through which a derivative flows
 
 
 def jvp(graph: Graph, wrt: Sequence[Input]) -> Graph:
-    """The graph from the inputs, and a tangent for each of `wrt`, to the tangent of each floating-point output.
+    """The graph from the inputs, and a tangent for each of `wrt`, to the outputs, and the tangent of each floating-point
+    output.
 
     Raises MissingRuleError, with the user's line, for a node that has no rule, and IntegerGradientError if `wrt` names
     an input that is not of floating point.
@@ -52,13 +61,28 @@ def jvp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     active = between(order, wrt)
     sites = Sites(graph, given)
     tangents: dict[Node, Node] = dict(zip(wrt, given, strict=True))
-    for node in order:
+    # An iteration through which a derivative flows is replaced by one that carries tangents, too, and so are its results.
+    values: dict[Node, Node] = {}
+    pushed: dict[Node, Sequence[Pushed]] = {}
+    for node in walk((*graph.inputs, *order)):
+        if isinstance(node, Part) and node.iteration in pushed:
+            values[node], tangent = pushed[node.iteration][node.number]
+            if tangent is not None:
+                tangents[node] = tangents[values[node]] = tangent
+            continue
+        inputs = tuple(values[i] for i in node.inputs)
+        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+        value = values[node] = node if same else rebuild(node, inputs, _SAME_SIZES)
         if node in active and not isinstance(node, Input):
-            moving = {i: tangents[i] for i in node.inputs if i in active}
-            tangents[node] = apply_rule(RULES, "the forward derivative", graph, node, moving)
-            sites.name((tangents[node],), node)
-    outputs = [o for o in graph.outputs if o.dtype.is_inexact]
-    return Graph((*graph.inputs, *given), tuple(tangents.get(o) or constant(0, o) for o in outputs), sites.sites)
+            moving = {i: tangents[i] for i in inputs if i in tangents}
+            made = apply_rule(RULES, "the forward derivative", graph, node, moving, now=value)
+            if isinstance(node, Iteration):
+                pushed[node] = made
+                continue
+            tangents[node] = tangents[value] = made
+            sites.name((made,), node)
+    outputs = [tangents.get(o) or constant(0, o) for o in graph.outputs if o.dtype.is_inexact]
+    return Graph((*graph.inputs, *given), (*(values[o] for o in graph.outputs), *outputs), sites.sites)
 
 
 # -- maps and reductions ------------------------------------------------------------------------------------------
@@ -169,7 +193,15 @@ def _row_wise(node: RowWise, tangents: Tangents) -> Node:
     return RowWise(RowOp.SORT_BY, (node.operands[0], tangents[values]), node.reverse)
 
 
-RULES: dict[type[Node], Callable[..., Node]] = {
+def _iteration(node: Iteration, tangents: Tangents) -> list[Pushed]:
+    return push(node, tangents, jvp)
+
+
+def _part(node: Part, tangents: Tangents) -> Node:
+    raise AssertionError("the rule of its iteration gives its tangent, too")
+
+
+RULES: dict[type[Node], Callable[..., Any]] = {
     Input: _leaf,
     Constant: _leaf,
     MapReduce: _map_reduce,
@@ -179,4 +211,6 @@ RULES: dict[type[Node], Callable[..., Node]] = {
     Cumulative: _cumulative,
     Contiguous: _contiguous,
     RowWise: _row_wise,
+    Iteration: _iteration,
+    Part: _part,
 }

@@ -17,8 +17,10 @@ from harp.trace.graph.node import (
     Cumulative,
     Gather,
     Input,
+    Iteration,
     MapReduce,
     Node,
+    Part,
     RowWise,
     Scatter,
     View,
@@ -35,6 +37,7 @@ from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.autodiff.active import Active, Sites, active_slots, between, require_inexact
 from harp.transforms.autodiff.cumulative_rules import cumulative_adjoint, product_of_others
 from harp.transforms.autodiff.gather_rules import constant, elementwise, gather_adjoint, scatter_adjoints
+from harp.transforms.autodiff.iteration_rules import pull, saving
 from harp.transforms.autodiff.scalar_rules import pullback
 from harp.transforms.autodiff.view_rules import sum_over, view_adjoint
 from harp.transforms.rules import apply_rule
@@ -52,6 +55,7 @@ def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     an input that is not of floating point.
     """
     require_inexact(wrt)
+    graph = prepared(graph, wrt)
     seeds: list[tuple[Node, Input]] = []
     for output in graph.outputs:
         if output.dtype.is_inexact:
@@ -63,8 +67,8 @@ def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     for output, seed in seeds:
         _accumulate(cotangents, output, seed)
     for node in reversed(order):
-        ct = cotangents.get(node)
-        if ct is None or node not in active:
+        ct = _results(node, cotangents) if isinstance(node, Iteration) else cotangents.get(node)
+        if not ct or node not in active:
             continue
         parts = apply_rule(RULES, "the gradient", graph, node, ct, active)
         for child, part in parts:
@@ -72,6 +76,17 @@ def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
         sites.name((cotangents[child] for child, _ in parts), node)
     outputs = tuple(cotangents.get(i) or constant(0, i) for i in wrt)
     return Graph((*graph.inputs, *(seed for _, seed in seeds)), outputs, sites.sites)
+
+
+def prepared(graph: Graph, wrt: Sequence[Input]) -> Graph:
+    """The graph as `vjp` needs it: the same values, and iterations keep what goes backward through them."""
+    active = between(graph.nodes(), wrt)
+    return saving(graph, active.__contains__) if any(isinstance(node, Iteration) for node in active) else graph
+
+
+def _results(node: Iteration, cotangents: Mapping[Node, Node]) -> Mapping[int, Node]:
+    """The cotangents of the results of an iteration, by number."""
+    return {part.number: cotangents[part] for part in node.parts if part in cotangents}
 
 
 def _accumulate(cotangents: dict[Node, Node], node: Node, part: Node) -> None:
@@ -217,6 +232,10 @@ def _row_wise(node: RowWise, ct: Node, active: Active) -> Cotangents:
     return [(values, RowWise(RowOp.SORT_BY, (order, ct)))]
 
 
+def _iteration(node: Iteration, cts: Mapping[int, Node], active: Active) -> Cotangents:
+    return pull(node, cts, active.__contains__, vjp)
+
+
 RULES: dict[type[Node], Callable[..., Cotangents]] = {
     Input: _leaf,
     Constant: _leaf,
@@ -227,4 +246,6 @@ RULES: dict[type[Node], Callable[..., Cotangents]] = {
     Cumulative: _cumulative,
     Contiguous: _contiguous,
     RowWise: _row_wise,
+    Iteration: _iteration,
+    Part: _leaf,  # its cotangent waits for those of the other results
 }

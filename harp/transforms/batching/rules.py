@@ -10,7 +10,7 @@ as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any
 
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import (
@@ -19,14 +19,17 @@ from harp.trace.graph.node import (
     Cumulative,
     Gather,
     Input,
+    Iteration,
     MapReduce,
     Node,
+    Part,
     RowWise,
     Scatter,
     View,
     at,
     fresh_input,
     positions,
+    rebuild,
     walk,
 )
 from harp.trace.graph.row_functions import RowOp
@@ -35,14 +38,12 @@ from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Index, Shape
 from harp.trace.scalar.expr import Position, substitute
 from harp.trace.source_locations import Site
+from harp.transforms.batching.given import Given, lifted
+from harp.transforms.batching.iteration_rules import batch_iteration
 from harp.transforms.rules import apply_rule
 
 
-class Given(NamedTuple):
-    """An input of a node that is batched, and whether it has the axis of the batch, in front."""
-
-    node: Node
-    batched: bool
+_SAME_SIZES = Substitution({})
 
 
 def batch(graph: Graph, batched: Sequence[bool], size: Index) -> tuple[Graph, tuple[bool, ...]]:
@@ -51,6 +52,7 @@ def batch(graph: Graph, batched: Sequence[bool], size: Index) -> tuple[Graph, tu
     `batched` says which inputs have one. Raises MissingRuleError, with the user's line, for a node without a rule.
     """
     known: dict[Node, Given] = {}
+    results: dict[Node, list[Given]] = {}  # of iterations, which have several
     for i, has_axis in zip(graph.inputs, batched, strict=True):
         known[i] = Given(fresh_input(i.name, (size, *i.shape), i.dtype) if has_axis else i, has_axis)
     sites: dict[Node, Site] = {}
@@ -58,8 +60,12 @@ def batch(graph: Graph, batched: Sequence[bool], size: Index) -> tuple[Graph, tu
         if node not in known:
             inputs = [known[i] for i in node.inputs]
             some = any(i.batched for i in inputs)
-            made = apply_rule(RULES, "vmap", graph, node, inputs, size) if some else node
+            made: Any = apply_rule(RULES, "vmap", graph, node, inputs, size) if some else _same(node, inputs)
+            if isinstance(node, Iteration) and some:
+                results[node], made = made, node
             known[node] = Given(made, some)
+            if isinstance(node, Part) and some:
+                known[node] = results[node.iteration][node.number]
         if node in graph.sites:
             sites.setdefault(known[node].node, graph.sites[node])
     inputs_now = tuple(i for i in (known[i].node for i in graph.inputs) if isinstance(i, Input))
@@ -67,15 +73,13 @@ def batch(graph: Graph, batched: Sequence[bool], size: Index) -> tuple[Graph, tu
     return Graph(inputs_now, tuple(o.node for o in outputs), sites), tuple(o.batched for o in outputs)
 
 
+def _same(node: Node, inputs: Sequence[Given]) -> Node:
+    """The node, which is the same for all examples; it may read the result of an iteration that makes others, too."""
+    now = tuple(i.node for i in inputs)
+    return node if all(a is b for a, b in zip(now, node.inputs, strict=True)) else rebuild(node, now, _SAME_SIZES)
+
+
 # -- helpers ------------------------------------------------------------------------------------------------------
-
-
-def lifted(given: Given, size: Index) -> Node:
-    """The input with the axis of the batch, along which it may be the same."""
-    if given.batched:
-        return given.node
-    shape = (size, *given.node.shape)
-    return view(given.node, shape, positions(shape)[1:])
 
 
 def _shifted(shape: Shape, size: Index) -> Substitution:
@@ -151,7 +155,16 @@ def _for_each_row(table: Node, shape: Shape) -> Node:
     return view(table, whole, (loops[0], loops[-1]))
 
 
-RULES: dict[type[Node], Callable[..., Node]] = {
+def _iteration(node: Iteration, inputs: Sequence[Given], size: Index) -> list[Given]:
+    return batch_iteration(node, inputs, size, batch)
+
+
+def _part(node: Part, inputs: Sequence[Given], size: Index) -> Node:
+    """The rule of the iteration has made it."""
+    return node
+
+
+RULES: dict[type[Node], Callable[..., Any]] = {
     Input: _leaf,
     Constant: _leaf,
     MapReduce: _map_reduce,
@@ -161,4 +174,6 @@ RULES: dict[type[Node], Callable[..., Node]] = {
     Cumulative: _cumulative,
     Contiguous: _contiguous,
     RowWise: _row_wise,
+    Iteration: _iteration,
+    Part: _part,
 }

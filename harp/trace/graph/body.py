@@ -1,0 +1,57 @@
+"""Bodies of iterations: graphs that read nothing but their inputs.
+
+What a traced function reads of the functions round it becomes an input of the body, and so does what does not change from
+one iteration to the next: it is computed once, before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import Body, Constant, Input, MapReduce, Node, View, body_input, rebuild, walk
+from harp.trace.index.division import Substitution
+
+_SAME_SIZES = Substitution({})
+
+
+def close(
+    graph: Graph, carried: int, sliced: int, free: Collection[Node] | None = None
+) -> tuple[Body, tuple[Node, ...]]:
+    """The body of a graph, whose inputs are the number of the iteration, what is carried, and elements of arrays, in this
+    order; and the nodes that it reads besides, which are its other inputs.
+
+    With `free`, these are the nodes that the graph reads of what is round it, and all that is computed of them is part of
+    the body: it may not be wanted at all.
+    """
+    moving: dict[Node, bool] = {}
+    for node in walk(graph.outputs):
+        if free is None:
+            moving[node] = node in graph.inputs or any(moving[i] for i in node.inputs)
+        else:
+            moving[node] = not isinstance(node, Constant) and node not in free
+    same: dict[Node, None] = {}
+    reads = [i for node, moves in moving.items() if moves for i in node.inputs]
+    for node in (*reads, *graph.outputs):
+        if not moving[node] and not _is_written_down(node):
+            same[node] = None
+    new: dict[Node, Node] = {}
+    for place, old in enumerate((*graph.inputs, *same)):
+        new[old] = body_input(place, old.shape, old.dtype)
+    for node in walk(graph.outputs, lambda node: () if node in new else node.inputs):
+        if node not in new:
+            new[node] = rebuild(node, tuple(new[i] for i in node.inputs), _SAME_SIZES)
+    inputs = tuple(i for i in (new[old] for old in (*graph.inputs, *same)) if isinstance(i, Input))
+    return Body(inputs, tuple(new[o] for o in graph.outputs), carried, sliced), tuple(same)
+
+
+def _is_written_down(node: Node) -> bool:
+    """Whether it reads nothing: numbers and positions, which cost more to pass on than to write down."""
+    while isinstance(node, View):
+        node = node.src
+    return isinstance(node, MapReduce) and not node.operands and node.reduce is None
+
+
+def graph_of(body: Body) -> Graph:
+    """The body as a graph."""
+    return Graph(body.inputs, body.outputs)

@@ -1,0 +1,95 @@
+"""Batches of iterations: iterations of batches.
+
+    while some example goes on: each carries on what its step made, if it goes on itself, and else what it had
+
+A branch that some examples take and others do not is computed for all of them, and each takes its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from harp.errors import MissingRuleError
+from harp.trace.graph.body import close, graph_of
+from harp.trace.graph.graph import Graph, inline
+from harp.trace.graph.node import Input, Iteration, MapReduce, Node, fresh_input, positions
+from harp.trace.graph.view import permute, view
+from harp.trace.index.polynomial import ONE, Index
+from harp.trace.scalar.dtypes import bool_, i64
+from harp.trace.scalar.expr import Operand, const, select
+from harp.trace.scalar.ops import Reduce
+from harp.transforms.batching.given import Given, lifted
+
+Batch = Callable[[Graph, Sequence[bool], Index], tuple[Graph, tuple[bool, ...]]]
+
+
+def batch_iteration(node: Iteration, operands: Sequence[Given], size: Index, batch: Batch) -> list[Given]:
+    """All results, for a batch of operands."""
+    body, graph = node.body, graph_of(node.body)
+    carried, elements, _ = body.place()
+    flags = [False, *(o.batched for o in operands)]
+    while True:
+        if node.tested and flags[1]:
+            return _masked(node, operands, size, batch)
+        batched, found = batch(graph, flags, size)
+        more = [k for k in carried if found[k - 1] and not flags[k]]
+        if not more:
+            break
+        for k in more:
+            flags[k] = True
+    outputs = [
+        lifted(Given(o, has), size) if k < body.carried and flags[k + 1] else o
+        for k, (o, has) in enumerate(zip(batched.outputs, found, strict=True))
+    ]
+    closed, same = close(Graph(batched.inputs, tuple(outputs), batched.sites), body.carried, body.sliced)
+    given = [
+        lifted(o, size) if flags[k] and k in carried else _second(o.node) if flags[k] and k in elements else o.node
+        for k, o in enumerate(operands, 1)
+    ]
+    parts = Iteration(node.length, (*given, *same), closed, node.tested, node.reverse).parts
+    results = [Given(part, flags[k + 1]) for k, part in enumerate(parts[: body.carried])]
+    made = zip(parts[body.carried :], found[body.carried :], strict=True)
+    return results + [Given(_second(part) if has else part, has) for part, has in made]
+
+
+def _second(node: Node) -> Node:
+    """The first two axes in the other order: that of the batch, and that of the iterations."""
+    return permute(node, (1, 0, *range(2, len(node.shape))))
+
+
+def _masked(node: Iteration, operands: Sequence[Given], size: Index, batch: Batch) -> list[Given]:
+    """Where examples end at different times, or only some of them take a branch."""
+    body = node.body
+    if len(body.outputs) > body.carried:
+        raise MissingRuleError("vmap of a loop that makes arrays, and whose end differs between examples, has no rule")
+    carried, _, _ = body.place()
+    flags = [False, *(k in carried or o.batched for k, o in enumerate(operands, 1))]
+    batched, found = batch(graph_of(body), flags, size)
+    outputs = [lifted(Given(o, has), size) for o, has in zip(batched.outputs, found, strict=True)]
+    whole = [lifted(o, size) if flags[k] else o.node for k, o in enumerate(operands, 1)]
+    if node.length is ONE:
+        first = MapReduce((), (), const(0, i64))
+        arguments = dict(zip(batched.inputs, (first, *whole), strict=True))
+        new = inline(Graph((), tuple(outputs)), arguments).outputs
+        goes = whole[0]
+        return [Given(_where(goes, a, b), True) for a, b in zip(new, whole, strict=False)]
+    goes_on = batched.inputs[1]
+    some = fresh_input("some go on", (), bool_)
+    before = [batched.inputs[k] for k in carried]
+    after = [_where(goes_on, a, b) for a, b in zip(outputs, before, strict=True)]
+    inputs: tuple[Input, ...] = (batched.inputs[0], some, *batched.inputs[1:])
+    graph = Graph(inputs, (_any(after[0]), *after), batched.sites)
+    closed, same = close(graph, 1 + body.carried, 0)
+    parts = Iteration(node.length, (_any(whole[0]), *whole, *same), closed, True, node.reverse).parts
+    return [Given(part, True) for part in parts[1:]]
+
+
+def _any(test: Node) -> Node:
+    return MapReduce(test.shape, (test,), Operand(bool_, 0), Reduce.MAX, (0,))
+
+
+def _where(test: Node, yes: Node, no: Node) -> Node:
+    """For each example, one of two arrays."""
+    spread = view(test, yes.shape, positions(yes.shape)[:1])
+    chosen = select(Operand(bool_, 0), Operand(yes.dtype, 1), Operand(yes.dtype, 2))
+    return MapReduce(yes.shape, (spread, yes, no), chosen)

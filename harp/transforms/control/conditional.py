@@ -1,0 +1,168 @@
+"""`while_loop`, `cond`, `switch`: what runs only where data says so.
+
+A branch is an iteration that runs once, or not at all: it takes what there is where it does not run, and carries its
+result where it does.
+
+    cond(p, f, g)  ->  r = 0; while p, at most once: r = f(); while not p, at most once: r = g(); r
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from harp.errors import ArgumentError, CarryError
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import as_array, from_positions, map_
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import MapReduce, Node, fresh_input
+from harp.trace.index.polynomial import ONE
+from harp.trace.scalar.dtypes import DType, bool_, default_of, i64, promote_weak
+from harp.trace.scalar.expr import Operand, apply, cast, const
+from harp.trace.scalar.ops import Op
+from harp.trace.source_locations import where
+from harp.trace.tracer import Argument, Traced, function_name, require_function
+from harp.trace.trees import Tree, flatten, spec_text, unflatten
+from harp.transforms.control.staging import Leaves, iterate, leaves_of, require_same, require_tree, settled, traced
+from harp.transforms.staging import shape_of, stage
+
+Function = Callable[..., Any]
+
+
+def while_loop(condition: Function, function: Function, init: Tree) -> Any:
+    """`carry = function(carry)` as long as `condition(carry)`, which is one truth value.
+
+    The carry keeps its tree, dtypes and shapes. Its derivative in forward mode runs along with it; in reverse mode it has
+    none, for nobody knows how many iterations there are to go back: see `scan` and `fori_loop`.
+
+    Raises CarryError where the carry changes, or the condition is no truth value.
+
+    >>> float(while_loop(lambda x: x < 100, lambda x: x * 3, 1.0))
+    243.0
+    """
+    require_function("while_loop", condition)
+    require_function("while_loop", function)
+    name, asked = function_name(function), function_name(condition)
+
+    def trace(carry: Leaves) -> Traced:
+        def call(arrays: Sequence[Array]) -> Tree:
+            after = function(unflatten(carry.treedef, arrays[2:]))
+            leaves, treedef = flatten(after)
+            require_tree(treedef, carry.treedef, name, "the carry")
+            return _truth(condition(after), asked), after
+
+        return traced(call, _with_test(_truth(False, ""), carry), (), name)
+
+    given = leaves_of(init, "the carry")
+    body, carry = settled(trace, given, name, skipped=1)
+    first = _truth(condition(unflatten(carry.treedef, carry.arrays)), asked)
+    results = iterate(body, None, [first, *carry.arrays], tested=True)
+    return unflatten(carry.treedef, results[1:])
+
+
+def _with_test(test: Array, carry: Leaves) -> Leaves:
+    return carry._replace(arrays=[test, *carry.arrays], names=["the condition", *carry.names])
+
+
+def _truth(value: object, name: str) -> Array:
+    array = as_array(value)
+    if array.ndim or array.kind is not bool_:
+        raise CarryError(
+            f"{name!r} must return one truth value, not {array.dtype} with {array.ndim} axes; compare, or use "
+            f"harp.numpy.any or all{where()}"
+        )
+    return map_(lambda x: x, array, to=bool_)
+
+
+def cond(condition: object, if_true: Function, if_false: Function, *operands: Tree) -> Any:
+    """`if_true(*operands)` where `condition`, one truth value or number, holds, else `if_false(*operands)`.
+
+    Only one of the two is computed. Both return the same tree with the same dtypes and shapes.
+
+    Raises CarryError where the branches differ.
+
+    >>> float(cond(True, lambda x: x + 1, lambda x: x * 2, 5.0))
+    6.0
+    """
+    require_function("cond", if_true)
+    require_function("cond", if_false)
+    holds = as_array(condition)
+    if holds.ndim:
+        raise ArgumentError(f"the condition of cond has {holds.ndim} axes; use harp.numpy.any, all or where{where()}")
+    test = map_(lambda x: x, holds, to=bool_)
+    return _chosen([(test, if_true), (map_(lambda x: ~x, test), if_false)], operands)
+
+
+def switch(index: object, branches: Sequence[Function], *operands: Tree) -> Any:
+    """`branches[index](*operands)`: only that one is computed. An index outside takes the nearest branch.
+
+    All branches return the same tree with the same dtypes and shapes. Raises CarryError where they differ.
+
+    >>> float(switch(1, [lambda x: x, lambda x: x * 2], 5.0))
+    10.0
+    """
+    number = as_array(index)
+    if number.ndim or not number.kind.is_integer:
+        raise ArgumentError(f"the index of switch is one integer, not {number.dtype} with {number.ndim} axes{where()}")
+    if not branches:
+        raise ArgumentError(f"switch has no branches{where()}")
+    last = len(branches) - 1
+    near = map_(lambda x: apply(Op.MIN, apply(Op.MAX, x, const(0, i64)), const(last, i64)), number, to=i64)
+    tests = [map_(lambda x, k=k: apply(Op.EQ, x, const(k, i64)), near) for k in range(len(branches))]
+    for branch in branches:
+        require_function("switch", branch)
+    return _chosen(list(zip(tests, branches, strict=True)), operands)
+
+
+class _Branch(NamedTuple):
+    """A branch that was traced."""
+
+    name: str
+    test: Array
+    traced: Traced
+
+
+def _chosen(branches: Sequence[tuple[Array, Function]], operands: tuple[Tree, ...]) -> Any:
+    """The result of the branch whose test holds, one iteration after the other."""
+    made = [_Branch(function_name(f), test, _traced_branch(f, operands)) for test, f in branches]
+    dtypes = _result_dtypes(made)
+    treedef = made[0].traced.treedef
+    shapes = [o.shape for o in made[0].traced.graph.outputs]
+    results = [from_positions(shape, const(0, dtype)) for shape, dtype in zip(shapes, dtypes, strict=True)]
+    for branch in made:
+        graph = branch.traced.graph
+        carried = [fresh_input(f"result {k}", a.shape, a.dtype) for k, a in enumerate(map(node_of, results))]
+        outputs = [_converted(o, dtype) for o, dtype in zip(graph.outputs, dtypes, strict=True)]
+        for k, (array, output) in enumerate(zip(results, outputs, strict=True)):
+            require_same(f"result {k}", array.kind, shape_of(array), output, branch.name)
+        test = fresh_input("the condition", (), bool_)
+        never_again = MapReduce((), (), const(False, bool_))
+        whole = Graph((*graph.inputs, test, *carried), (never_again, *outputs), graph.sites)
+        body = branch.traced._replace(graph=whole)
+        results = iterate(body, ONE, [branch.test, *results], tested=True, hoists=False)[1:]
+    return unflatten(treedef, results)
+
+
+def _traced_branch(function: Function, operands: tuple[Tree, ...]) -> Traced:
+    """A branch reads its operands as it reads all that is round it."""
+    return stage(lambda arrays: function(*operands), [Argument("the iteration", i64, ())], function_name(function))
+
+
+def _result_dtypes(branches: Sequence[_Branch]) -> list[DType]:
+    """The dtype of each result; Python's numbers take that of another branch."""
+    first, *others = branches
+    for branch in others:
+        if branch.traced.treedef != first.traced.treedef:
+            texts = f"{first.name!r} returns {spec_text(first.traced.treedef)}, but {branch.name!r} returns "
+            raise CarryError(f"{texts}{spec_text(branch.traced.treedef)}; branches return the same tree{where()}")
+    found = []
+    for k, output in enumerate(first.traced.graph.outputs):
+        strong = [b.traced.graph.outputs[k].dtype for b in branches if not b.traced.weak[k]]
+        weak = [b.traced.graph.outputs[k].dtype.kind for b in branches if b.traced.weak[k]]
+        dtype = strong[0] if strong else default_of(max(weak, default=output.dtype.kind))
+        found.append(promote_weak(dtype, max(weak)) if weak else dtype)
+    return found
+
+
+def _converted(node: Node, dtype: DType) -> Node:
+    return node if node.dtype is dtype else MapReduce(node.shape, (node,), cast(Operand(node.dtype, 0), dtype))

@@ -1,0 +1,140 @@
+"""`scan`, `fori_loop`, `map`: loops whose number of iterations is known before they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from harp.errors import ArgumentError
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import as_array, as_integer, map_
+from harp.trace.index.division import maximum
+from harp.trace.index.polynomial import ZERO, Index
+from harp.trace.scalar.dtypes import i64
+from harp.trace.sizes.size import Size, resolve, to_index, unify
+from harp.trace.source_locations import where
+from harp.trace.tracer import Traced, function_name, require_function
+from harp.trace.trees import Tree, children, is_pair, unflatten
+from harp.transforms.control.conditional import while_loop
+from harp.transforms.control.staging import Leaves, iterate, leaves_of, require_tree, settled, traced
+from harp.transforms.staging import shape_of
+
+Function = Callable[..., Any]
+
+
+def scan(
+    function: Function, init: Tree, xs: Tree = None, length: object = None, reverse: bool = False, unroll: int = 1
+) -> tuple[Any, Any]:
+    """Run `function(carry, x)`, which returns `(carry, y)`, for each element x along the first axis of `xs`.
+
+    `init` is a tree of arrays: the first carry, which keeps its tree, dtypes and shapes. `xs` is a tree of arrays whose
+    first axes have one size, or None; then `length` says how often it runs. Returns the last carry, and the tree of all
+    y, each with one more axis in front. With `reverse` the last element is the first to be taken, and the y of an element
+    stands at its place. The loop stays a loop: compiling takes as long for ten steps as for a million. `unroll` is JAX's,
+    and changes nothing.
+
+    Raises CarryError where the carry changes, ShapeError where the sizes of `xs` differ.
+
+    >>> import harp.numpy as hnp
+    >>> last, sums = scan(lambda total, x: (total + x, total + x), 0.0, hnp.arange(1.0, 4.0))
+    >>> last, sums
+    (Array(6.), Array([1., 3., 6.]))
+    """
+    require_function("scan", function)
+    name = function_name(function)
+    as_integer("unroll", unroll)
+    given = leaves_of(xs, "xs")
+    count = _length(given, length, name)
+    elements = [(f"an element of {n}", a.kind, shape_of(a)[1:]) for a, n in zip(given.arrays, given.names, strict=True)]
+
+    def trace(carry: Leaves) -> Traced:
+        def call(arrays: Sequence[Array]) -> Tree:
+            first = 1 + len(carry.arrays)
+            now, x = unflatten(carry.treedef, arrays[1:first]), unflatten(given.treedef, arrays[first:])
+            return function(now, x)
+
+        body = traced(call, carry, elements, name)
+        if not is_pair(body.treedef):
+            raise ArgumentError(f"{name!r} must return a pair (carry, y){where()}")
+        require_tree(children(body.treedef)[0], carry.treedef, name, "the carry")
+        return body
+
+    body, carry = settled(trace, leaves_of(init, "the carry"), name)
+    results = iterate(body, resolve(count), carry.arrays, given.arrays, reverse=reverse)
+    last = unflatten(carry.treedef, results[: len(carry.arrays)])
+    return last, unflatten(children(body.treedef)[1], results[len(carry.arrays) :])
+
+
+def _length(xs: Leaves, length: object, name: str) -> Index:
+    sizes = []
+    for array, label in zip(xs.arrays, xs.names, strict=True):
+        if array.ndim == 0:
+            raise ArgumentError(f"{label} has no axis to scan along{where()}")
+        sizes.append((label, shape_of(array)[0]))
+    if length is not None:
+        sizes.append(("length", to_index(length)))
+    if not sizes:
+        raise ArgumentError(f"scan of {name!r} has no xs; say how often it runs with length{where()}")
+    (first, size), *others = sizes
+    for other, same in others:
+        unify(size, same, lambda other=other: f"scan of {name!r}: {first} and {other} are of different lengths")  # type: ignore[misc]
+    return resolve(size)
+
+
+def fori_loop(lower: object, upper: object, function: Function, init: Tree, unroll: object = None) -> Any:
+    """`carry = function(i, carry)` for i from `lower` to `upper`, which is not reached.
+
+    The bounds are integers, sizes, or arrays of one integer, which the function may compute. The carry keeps its tree,
+    dtypes and shapes; i is an int64 array without axes. `unroll` is JAX's, and changes nothing.
+
+    >>> float(fori_loop(0, 5, lambda i, product: product * (i + 1), 1.0))
+    120.0
+    """
+    require_function("fori_loop", function)
+    if not _is_size(lower) or not _is_size(upper):
+        return _by_data(as_array(lower), as_array(upper), function, init)
+    start, end = to_index(lower), to_index(upper)
+    length = maximum(resolve(end - start), ZERO)
+    name = function_name(function)
+    first = as_array(lower)
+
+    def trace(carry: Leaves) -> Traced:
+        def call(arrays: Sequence[Array]) -> Tree:
+            i = arrays[0] if start is ZERO else arrays[0] + first
+            return function(i, unflatten(carry.treedef, arrays[1:]))
+
+        body = traced(call, carry, (), name)
+        require_tree(body.treedef, carry.treedef, name, "the carry")
+        return body
+
+    body, carry = settled(trace, leaves_of(init, "the carry"), name)
+    return unflatten(carry.treedef, iterate(body, length, carry.arrays))
+
+
+def _is_size(bound: object) -> bool:
+    return isinstance(bound, (int, np.integer, Size))
+
+
+def _by_data(lower: Array, upper: Array, function: Function, init: Tree) -> Any:
+    """Between bounds that are data: nobody knows how often before it runs."""
+    if lower.ndim or upper.ndim or not (lower.kind.is_integer and upper.kind.is_integer):
+        raise ArgumentError(
+            f"the bounds of fori_loop are integers or arrays of one integer, not {lower.dtype} with {lower.ndim} axes and "
+            f"{upper.dtype} with {upper.ndim}{where()}"
+        )
+    first, last = (map_(lambda x: x, b, to=i64) for b in (lower, upper))
+    _, carry = while_loop(lambda now: now[0] < last, lambda now: (now[0] + 1, function(now[0], now[1])), (first, init))
+    return carry
+
+
+def map(function: Function, xs: Tree) -> Any:
+    """`function(x)` for each element along the first axis of `xs`, one after the other; the results are stacked.
+
+    >>> import harp.numpy as hnp
+    >>> map(lambda x: x * x, hnp.arange(3))
+    Array([0, 1, 4])
+    """
+    require_function("map", function)
+    return scan(lambda _, x: (None, function(x)), None, xs)[1]

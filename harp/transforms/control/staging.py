@@ -1,0 +1,115 @@
+"""What all control flow shares: functions are traced to bodies, and iterations are put into what is being traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from harp.errors import CarryError
+from harp.trace.array.array import Array, from_numpy, node_of
+from harp.trace.array.primitives import as_array, emit, map_
+from harp.trace.eval.interpret import evaluate_nodes
+from harp.trace.graph.body import close
+from harp.trace.graph.node import Iteration, Node
+from harp.trace.index.polynomial import Index, Shape
+from harp.trace.scalar import dtypes
+from harp.trace.scalar.dtypes import DType
+from harp.trace.sizes.levels import current
+from harp.trace.sizes.size import unify
+from harp.trace.source_locations import where
+from harp.trace.tracer import Argument, Traced
+from harp.trace.trees import Tree, TreeSpec, alike, flatten, labels, spec_text
+from harp.transforms.staging import shape_of, stage
+
+
+class Leaves(NamedTuple):
+    """A tree as arrays with names for messages."""
+
+    arrays: list[Array]
+    names: list[str]
+    treedef: TreeSpec
+
+
+def leaves_of(tree: Tree, name: str) -> Leaves:
+    """The leaves of a tree. Raises ArgumentError for what is no array or number."""
+    leaves, treedef = flatten(tree)
+    return Leaves([as_array(leaf) for leaf in leaves], labels(name, tree), treedef)
+
+
+def traced(
+    function: Callable[[Sequence[Array]], Tree],
+    carried: Leaves,
+    elements: Sequence[tuple[str, DType, Shape]],
+    name: str,
+) -> Traced:
+    """The function of the number of the iteration, what is carried, and elements of arrays."""
+    arguments = [Argument("the iteration", dtypes.i64, ())]
+    arguments += [Argument(n, a.kind, shape_of(a), a.weak) for a, n in zip(carried.arrays, carried.names, strict=True)]
+    arguments += [Argument(*element) for element in elements]
+    return stage(function, arguments, name)
+
+
+def settled(trace: Callable[[Leaves], Traced], carried: Leaves, name: str, skipped: int = 0) -> tuple[Traced, Leaves]:
+    """The body, and what it carries: Python's numbers take on the dtype that the body gives them.
+
+    The first outputs of the body, behind `skipped` others, are what is carried on. Raises CarryError where they are not
+    of the dtype and shape of what is carried.
+    """
+    for _ in range(3):  # bool, int, float, complex
+        body = trace(carried)
+        outputs = body.graph.outputs[skipped : skipped + len(carried.arrays)]
+        changed = [a.weak and a.kind is not o.dtype for a, o in zip(carried.arrays, outputs, strict=True)]
+        if not any(changed):
+            break
+        arrays = [
+            map_(lambda x: x, a, to=o.dtype) if c and _may_become(a.kind, o.dtype) else a
+            for a, o, c in zip(carried.arrays, outputs, changed, strict=True)
+        ]
+        carried = carried._replace(arrays=arrays)
+    for array, label, output in zip(carried.arrays, carried.names, outputs, strict=True):
+        require_same(label, array.kind, shape_of(array), output, name)
+    return body, carried
+
+
+def _may_become(weak: DType, dtype: DType) -> bool:
+    return dtypes.promote_weak(dtype, weak.kind) is dtype
+
+
+def require_same(label: str, dtype: DType, shape: Shape, output: Node, name: str) -> None:
+    """Hold what is carried on to what is carried. Raises CarryError, or ShapeError for sizes."""
+    if output.dtype is not dtype or len(output.shape) != len(shape):
+        raise CarryError(
+            f"{name!r} is given {label} as {dtype.numpy} with {len(shape)} axes, but returns it as {output.dtype.numpy} "
+            f"with {len(output.shape)} axes; what is carried keeps its dtype and shape: convert it with .astype, in the "
+            f"function or before{where()}"
+        )
+    for axis, (before, after) in enumerate(zip(shape, output.shape, strict=True)):
+        unify(before, after, lambda axis=axis: f"{label} changes its size along axis {axis} in {name!r}")  # type: ignore[misc]
+
+
+def require_tree(found: TreeSpec, wanted: TreeSpec, name: str, what: str) -> None:
+    """Raise CarryError for a tree of another shape."""
+    if not alike(found, wanted):
+        raise CarryError(
+            f"{name!r} returns {spec_text(found)} for {what}, which is a tree {spec_text(wanted)}{where()}"
+        )
+
+
+def iterate(
+    body: Traced,
+    length: Index | None,
+    carried: Sequence[Array],
+    arrays: Sequence[Array] = (),
+    *,
+    tested: bool = False,
+    reverse: bool = False,
+    hoists: bool = True,
+) -> list[Array]:
+    """The results of an iteration. What does not change in it is computed before, if it `hoists`."""
+    closed, same = close(body.graph, len(carried), len(arrays), None if hoists else body.free)
+    operands = (*map(node_of, (*carried, *arrays)), *same)
+    parts = Iteration(length, operands, closed, tested, reverse).parts
+    if current() is not None:
+        return [emit(part) for part in parts]
+    values = evaluate_nodes(parts, {}, {})
+    return [from_numpy(values[part]) for part in parts]
