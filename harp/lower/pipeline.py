@@ -7,6 +7,7 @@ small sizes, and compares.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import attrs
 
@@ -18,6 +19,7 @@ from harp.lower.kernels.block_fusion import in_blocks
 from harp.lower.kernels.bounds_checks import check_addresses, verify_checked
 from harp.lower.kernels.donate import donate
 from harp.lower.kernels.fuse import fuse
+from harp.lower.kernels.iterations import iteration_kernels
 from harp.lower.kernels.outline import outline
 from harp.lower.kernels.tile_and_fuse import tile_and_fuse
 from harp.lower.library.select import select_routines
@@ -37,6 +39,7 @@ from harp.lower.target import Target
 from harp.lower.verify.differential_check import check_graph, check_program
 from harp.lower.verify.verify import verify_kernel, verify_program
 from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import Constant
 from harp.trace.graph.verify import verify_graph
 from harp.trace.sizes.signature import sizes_of
 
@@ -91,7 +94,17 @@ def _schedule(s: Lowered) -> Lowered:
 
 
 def _build(s: Lowered) -> Lowered:
-    return attrs.evolve(s, built=build(s.schedule, s.source.captured, s.target))
+    return attrs.evolve(s, built=_built(s.schedule, s.source.captured, s.target, s.checks))
+
+
+def _built(scheduled: Schedule, captured: Sequence[Constant], target: Target, checks: bool) -> Built:
+    """The loop nests of a schedule. The steps of iterations are scheduled, built and fused like programs."""
+
+    def step(graph: Graph) -> Built:
+        built = _built(schedule(graph), (), target, checks)
+        return built if checks else fuse(built)
+
+    return build(scheduled, captured, target, partial(iteration_kernels, step))
 
 
 def _fuse(s: Lowered) -> Lowered:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from harp.errors import VerificationError
 from harp.lower.graph.complex import split
+from harp.trace.graph.body import graph_of, with_body
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Cumulative, MapReduce, Node, Put, Scatter, View, positions, rebuild
+from harp.trace.graph.node import Cumulative, Iteration, MapReduce, Node, Put, Scatter, View, positions, rebuild
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Loop, loops_in
 from harp.trace.scalar.dtypes import computing, real_of
@@ -33,6 +34,8 @@ def legalise(graph: Graph) -> Graph:
 def _represented(node: Node, inputs: tuple[Node, ...]) -> Node:
     if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
         node = rebuild(node, inputs, _SAME_SIZES)
+    if isinstance(node, Iteration):
+        return with_body(node, legalise)
     if isinstance(node, Scatter):
         return _scatter_in_float32(node)
     if isinstance(node, Cumulative):
@@ -118,6 +121,8 @@ def _part(node: Node, op: Op) -> Node:
 def verify_legalised(graph: Graph) -> None:
     """Raise VerificationError where something is left that no backend computes."""
     for node in graph.nodes():
+        if isinstance(node, Iteration):
+            verify_legalised(graph_of(node.body))
         for e in walk((node.expr,)) if isinstance(node, MapReduce) else ():
             if isinstance(e, Apply) and not _is_left(e):
                 raise VerificationError(f"{e.op.value} of {e.operands[-1].dtype} is left in {node!r}: {e!r}")

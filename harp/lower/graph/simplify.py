@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from harp.errors import VerificationError
+from harp.trace.graph.body import with_body
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import (
     Constant,
@@ -16,8 +17,10 @@ from harp.trace.graph.node import (
     Cumulative,
     Gather,
     Input,
+    Iteration,
     MapReduce,
     Node,
+    Part,
     RowWise,
     Scatter,
     View,
@@ -173,6 +176,11 @@ def _stored_already(node: Contiguous) -> Node | None:  # contiguous(x) -> x, whe
     return node.src if isinstance(node.src, (Input, Constant, Contiguous, RowWise)) else None
 
 
+def _simpler_body(node: Iteration) -> Node | None:
+    simpler = with_body(node, simplify)
+    return None if simpler is node else simpler
+
+
 def _by_itself(node: RowWise) -> Node | None:  # sort_by(x, x) -> sort(x)
     if node.function is RowOp.SORT_BY and node.operands[0] is node.operands[1]:
         return RowWise(RowOp.SORT, node.operands[:1], node.reverse)
@@ -191,6 +199,8 @@ RULES: Mapping[type[Node], tuple[Rule, ...]] = {
     Contiguous: (_empty, _stored_already),
     Cumulative: (_empty,),
     RowWise: (_empty, _by_itself),
+    Iteration: (_simpler_body,),
+    Part: (_empty,),
     Scatter: (_empty,),
 }
 

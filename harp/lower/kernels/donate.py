@@ -39,15 +39,29 @@ def donate(built: Built, donated: Sequence[int]) -> Built:
             continue
         computed_from = _read(kernels[stored[0]])
         for candidate in sorted(free, key=lambda k: built.inputs[k] not in computed_from):
-            source = built.inputs[candidate]
-            order = _reads_first(kernels, stored[0], source) if _fits(source, target) else None
-            if order is not None and _is_safe(kernels[stored[0]], source, target):
-                kernels = tuple(_replaced(kernel, source, target) for kernel in order)
+            found = _living_in(kernels, stored[0], built.inputs[candidate], target)
+            if found is not None:
+                kernels = found
                 free.remove(candidate)
                 pairs.append((candidate, number))
                 break
     kept = tuple(kernel for kernel in kernels if not _does_nothing(kernel.body))
     return attrs.evolve(built, kernels=kept, donated=tuple(pairs))
+
+
+def in_memory_of(kernels: Sequence[Kernel], source: Buffer, target: Buffer) -> tuple[Kernel, ...] | None:
+    """The kernels with a result in the memory of an input, in which it is stored; None where it cannot live there."""
+    stored = [k for k, kernel in enumerate(kernels) if target in _stored(kernel)]
+    found = _living_in(tuple(kernels), stored[0], source, target) if len(stored) == 1 else None
+    return None if found is None else tuple(kernel for kernel in found if not _does_nothing(kernel.body))
+
+
+def _living_in(kernels: tuple[Kernel, ...], place: int, source: Buffer, target: Buffer) -> tuple[Kernel, ...] | None:
+    """The same, given the first kernel that stores the result."""
+    order = _reads_first(kernels, place, source) if _fits(source, target) else None
+    if order is None or not _is_safe(kernels[place], source, target):
+        return None
+    return tuple(_replaced(kernel, source, target) for kernel in order)
 
 
 def _fits(source: Buffer, target: Buffer) -> bool:

@@ -22,7 +22,21 @@ import attrs
 
 from harp.lower.cost_model import code_size
 from harp.lower.loopir.effects import indices
-from harp.lower.loopir.loops import Alloc, Buffer, For, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loopir.loops import (
+    Alloc,
+    Buffer,
+    For,
+    Kernel,
+    Load,
+    LoopKind,
+    Nest,
+    Repeat,
+    Seq,
+    Space,
+    Stmt,
+    Store,
+    walk,
+)
 from harp.lower.loopir.nests import (
     FreshLoops,
     accumulations,
@@ -61,7 +75,8 @@ def fuse(built: Built) -> Built:
     scratch: list[Buffer] = []
     for buffer in built.scratch:
         using = users.get(buffer, [])
-        kept = _kept_inside(kernels[using[0]].body, buffer) if len(using) == 1 else None
+        alone = len(using) == 1 and not joined[using[0]].repeats
+        kept = _kept_inside(kernels[using[0]].body, buffer) if alone else None
         if kept is None:
             scratch.append(buffer)
         else:
@@ -145,8 +160,13 @@ class _Candidate:
         return _is_scatter(self.kernel.body)
 
     @cached_property
-    def has_rows(self) -> bool:
-        return any(True for _ in rows_in(self.kernel.body))
+    def is_alone(self) -> bool:
+        """Functions of rows, and iterations, share no loops with others."""
+        return self.repeats or any(True for _ in rows_in(self.kernel.body))
+
+    @cached_property
+    def repeats(self) -> bool:
+        return any(isinstance(part, Repeat) for part in walk(self.kernel.body))
 
 
 def form_of(s: Stmt) -> Form:
@@ -168,7 +188,7 @@ def whole(form: Form) -> Stmt:
 
 def _join(first: _Candidate, second: _Candidate) -> Kernel | None:
     """Both in one, under as many common loops as can be. Kernels of rows stay alone."""
-    if first.has_rows or second.has_rows:
+    if first.is_alone or second.is_alone:
         return None
     a, b = first.form, second.form
     depth = 0

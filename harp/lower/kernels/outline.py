@@ -35,6 +35,7 @@ from harp.lower.loopir.loops import (
     Kernel,
     Load,
     Nest,
+    Repeat,
     Row,
     Space,
     Stmt,
@@ -94,6 +95,8 @@ def _over_parts(body: Stmt) -> tuple[Stmt, dict[Buffer, Subarray]]:
         if isinstance(s, Store):
             at.setdefault(s.buffer, {})[s.index] = None
             written.add(s.buffer)
+        elif isinstance(s, Repeat) and s.test is not None:
+            whole.add(s.test.buffer)
         elif isinstance(s, Row):
             whole |= {s.target, *s.sources, *((s.work,) if s.work is not None else ())}
     places: dict[Buffer, int] = {}
@@ -207,6 +210,9 @@ class _Form:
             local = Buffer(f"v{next(self._locals)}", s.buffer.dtype, shape, s.buffer.space)
             self._arrays[s.buffer] = local, ()
             yield self._declared(local)
+        elif isinstance(s, Repeat):
+            yield f"repeat {self._loop(s.loop)} while"
+            yield from () if s.test is None else self._value(s.test)
         elif isinstance(s, Store):
             yield from self._value(s.value)
             yield f"store {s.reduce.name if s.reduce else ''} {self._place(s.buffer, s.index)}"
@@ -260,6 +266,10 @@ class _Form:
             return Alloc(self._arrays[s.buffer][0], self._renamed(s.body))
         if isinstance(s, Store):
             return self._renaming.statement(s)
+        if isinstance(s, Repeat):
+            test = None if s.test is None else self._renaming.value(s.test)
+            assert test is None or isinstance(test, Load)
+            return Repeat(self._renamed_loop(s.loop), test, self._renamed(s.body))
         if isinstance(s, Row):
             row = self._renaming.statement(s)
             assert isinstance(row, Row)

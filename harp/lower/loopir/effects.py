@@ -17,6 +17,7 @@ from harp.lower.loopir.loops import (
     Let,
     Load,
     Nest,
+    Repeat,
     Row,
     Stmt,
     Store,
@@ -46,6 +47,8 @@ def loads(stmt: Stmt) -> Iterator[Load]:
         yield from value_loads(stmt.value)
     elif isinstance(stmt, If):
         yield from _tests(stmt.conditions)
+    elif isinstance(stmt, Repeat):
+        yield from () if stmt.test is None else value_loads(stmt.test)
     elif isinstance(stmt, Nest):
         yield from indirect_loads(head.index for head in stmt.heads if isinstance(head, Let))
 
@@ -108,6 +111,8 @@ def indices(stmt: Stmt) -> Iterator[Index]:
         yield from stmt.conditions
     elif isinstance(stmt, Alloc):
         yield from stmt.buffer.shape
+    elif isinstance(stmt, Repeat):
+        yield stmt.loop.extent
 
 
 def effects(stmt: Stmt) -> Effects:
@@ -167,5 +172,7 @@ def _free(stmt: Stmt, bound: frozenset[Name], found: dict[Name, None]) -> None:
             bound |= frozenset(head_names(head))
     for p in indices(stmt):
         add(p)
+    if isinstance(stmt, Repeat):
+        bound |= {stmt.loop}
     for part in parts(stmt):
         _free(part, bound, found)

@@ -12,6 +12,8 @@
           of buffers
           | If(conditions, yes, no)         all conditions >= 0
           | Alloc(buffer, body)             a buffer of space reg, tile or thread that lives in `body`
+          | Repeat(loop, test, body)        whole nests, again and again: an iteration reads what those before it stored;
+                                            as long as the element `test` is true, if there is one
           | LibraryCall(routine, lanes, loops, operands)    a function of the library does what its loops say
 
 Indices have one entry for each axis of the buffer; strides are row-major and derived from the buffer's shape, so
@@ -233,6 +235,15 @@ class Alloc(Stmt):
     body: Stmt
 
 
+@attrs.frozen(eq=False)
+class Repeat(Stmt):
+    """Its loop is no loop of a nest: nothing changes places with it."""
+
+    loop: Loop
+    test: Load | None
+    body: Stmt
+
+
 class Routine(enum.Enum):
     """A function of the library of compiled code."""
 
@@ -328,6 +339,7 @@ class Kernel:
 _PARTS: dict[type[Stmt], Callable[[Any], tuple[Stmt, ...]]] = {
     Nest: lambda s: (s.body,),
     Alloc: lambda s: (s.body,),
+    Repeat: lambda s: (s.body,),
     Seq: lambda s: s.parts,
     If: lambda s: (s.yes,) if s.no is None else (s.yes, s.no),
     LibraryCall: lambda s: (s.body,),

@@ -20,6 +20,7 @@ from harp.lower.loopir.loops import (
     Load,
     LoopKind,
     Nest,
+    Repeat,
     Row,
     Seq,
     Space,
@@ -98,6 +99,11 @@ class Renaming:
             index = (*self.indices.each(s.at), self.indices(s.start) + of(lane))
             target, *sources = (self._whole(buffer) for buffer in (s.target, *s.sources))
             return attrs.evolve(s, lane=lane, index=index, target=target, sources=tuple(sources))
+        if isinstance(s, Repeat):
+            loop = Loop(s.loop.axis, self.indices(s.loop.extent))
+            test = None if s.test is None else self.value(s.test)
+            assert test is None or isinstance(test, Load)
+            return Repeat(loop, test, self.statement(s.body))
         inner = rebuilt(s, self.statement)
         return attrs.evolve(inner, conditions=self.indices.each(inner.conditions)) if isinstance(inner, If) else inner
 
@@ -129,6 +135,8 @@ def rebuilt(s: Stmt, part: Callable[[Stmt], Stmt]) -> Stmt:
         return Alloc(s.buffer, *new)
     if isinstance(s, Nest):
         return nest(s.heads, *new)
+    if isinstance(s, Repeat):
+        return Repeat(s.loop, s.test, *new)
     if isinstance(s, LibraryCall):
         return new[0]  # other loops than those of the routine
     assert isinstance(s, If)
@@ -164,7 +172,9 @@ class FreshLoops:
 
     def __init__(self, kernel: Kernel) -> None:
         heads = [h for s in walk(kernel.body) if isinstance(s, Nest) for h in s.heads]
-        self._next = 1 + max((h.loop.axis for h in heads if isinstance(h, For)), default=-1)
+        loops = [h.loop for h in heads if isinstance(h, For)]
+        loops += [s.loop for s in walk(kernel.body) if isinstance(s, Repeat)]
+        self._next = 1 + max((loop.axis for loop in loops), default=-1)
 
     def loop(self, extent: Index | int, kind: LoopKind = LoopKind.PLAIN) -> tuple[tuple[For, ...], Index]:
         """The head of a loop and the position in it; a loop of one iteration needs no head."""

@@ -16,6 +16,7 @@ from harp.lower.loopir.loops import (
     LibraryCall,
     LoopKind,
     Nest,
+    Repeat,
     Row,
     Seq,
     Stmt,
@@ -107,6 +108,11 @@ def _alloc(stmt: Alloc) -> list[str]:
     return [f"{stmt.buffer.space.value} {_declaration(stmt.buffer)}", *statement_lines(stmt.body)]
 
 
+def _repeat(stmt: Repeat) -> list[str]:
+    test = "" if stmt.test is None else f" while {expr.text(stmt.test)}"
+    return [f"repeat {stmt.loop} < {stmt.loop.extent}{test}:", *_indented(statement_lines(stmt.body))]
+
+
 def _library_call(stmt: LibraryCall) -> list[str]:
     lanes = f" of {stmt.lanes} lanes" if stmt.lanes else ""
     return [f"call {stmt.routine.value}{lanes}:", *_indented(statement_lines(stmt.body))]
@@ -136,6 +142,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., list[str]]] = {
     Row: _row,
     If: _if,
     Alloc: _alloc,
+    Repeat: _repeat,
     LibraryCall: _library_call,
 }
 HEADS: Mapping[type[Head], Callable[..., str]] = {For: _for, Let: _let, Digits: _digits}

@@ -23,7 +23,7 @@ from typing import Generic, NamedTuple, TypeVar
 import attrs
 
 from harp.lower.loopir.effects import effects, loads
-from harp.lower.loopir.loops import MEMORY, Buffer, For, If, Kernel, Load, Nest, Row, Stmt, Store, parts
+from harp.lower.loopir.loops import MEMORY, Buffer, For, If, Kernel, Load, Nest, Repeat, Row, Stmt, Store, parts
 from harp.lower.loopir.memory import size_in_bytes
 from harp.lower.report.counts import NOTHING, Count, log2, ratio
 from harp.lower.report.executions import executions
@@ -122,6 +122,9 @@ def _statements(place: _Place) -> Iterator[_Place]:
     if isinstance(s, Nest):
         own = tuple(head.loop for head in s.heads if isinstance(head, For))
         yield from _statements(place._replace(statement=s.body, loops=place.loops + own))
+    elif isinstance(s, Repeat):  # where data ends it, once
+        own = (s.loop,) if s.test is None else ()
+        yield from _statements(place._replace(statement=s.body, loops=place.loops + own, exact=s.test is None))
     elif isinstance(s, If):
         yield place
         yield from _statements(place._replace(statement=s.yes, conditions=place.conditions + s.conditions))

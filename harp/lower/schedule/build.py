@@ -30,8 +30,10 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Gather,
+    Iteration,
     MapReduce,
     Node,
+    Part,
     RowWise,
     Scatter,
     View,
@@ -69,8 +71,13 @@ class Built:
     accesses: tuple[Access, ...] = ()
 
 
-def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> Built:
-    """The loop nests of a schedule. `captured` fixes the order of the captured arrays."""
+# From an iteration, the memory of its operands and results, and scratch memory to add to, to kernels.
+Iterate = Callable[[Iteration, Mapping[Node, Buffer], list[Buffer]], list[Kernel]]
+
+
+def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iterate: Iterate) -> Built:
+    """The loop nests of a schedule. `captured` fixes the order of the captured arrays; `iterate` makes the kernels of
+    iterations."""
     graph = schedule.graph
     memory = {node: _buffer(f"in{k}", node, Space.INPUT) for k, node in enumerate((*graph.inputs, *captured))}
     inputs = tuple(memory.values())
@@ -86,6 +93,8 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> B
     taken = bases(schedule)
     for group in schedule.groups:
         owner = group.root
+        if isinstance(owner, Iteration):
+            continue
         while owner in taken:
             owner = taken[owner]
         if owner not in memory:
@@ -97,18 +106,23 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target) -> B
     origins = Origins(graph.sites)
     for group in schedule.groups:
         root = group.root
+        if isinstance(root, Iteration):
+            kernels += iterate(root, memory, scratch)
+            continue
         origins.note_store(memory[root], root)
+        if isinstance(root, Part):
+            continue
         if isinstance(root, RowWise):
             raw = dict.fromkeys(o for o in root.operands if o.dtype is bool_ and memory[o].space is Space.INPUT)
             own = {o: _buffer(f"mem{len(scratch) + k}", o, Space.SCRATCH) for k, o in enumerate(raw)}
             scratch += own.values()
-            kernels += [_copy(own[o], memory[o]) for o in own]  # which makes truth values of any byte 0 or 1
+            kernels += [copy(own[o], memory[o]) for o in own]  # which makes truth values of any byte 0 or 1
             kernels.append(row_kernel(root, {**memory, **own}))
             continue
         if isinstance(root, Scatter) and memory[root.base] is not memory[root]:
-            kernels.append(_copy(memory[root], memory[root.base]))
+            kernels.append(copy(memory[root], memory[root.base]))
         kernels.append(_Builder(group, memory, binding, target, origins).kernel())
-    kernels += [_copy(buffer, memory[node]) for buffer, node in copies]
+    kernels += [copy(buffer, memory[node]) for buffer, node in copies]
     return Built(tuple(kernels), inputs, outputs, tuple(scratch), origins=origins)
 
 
@@ -128,7 +142,7 @@ def _buffer(name: str, node: Node, space: Space) -> Buffer:
     return Buffer(name, node.dtype, node.shape, space)
 
 
-def _copy(target: Buffer, source: Buffer) -> Kernel:
+def copy(target: Buffer, source: Buffer) -> Kernel:
     index = positions(target.shape)
     loops = [a for p in index if isinstance(a := p.atom, Loop)]
     return Kernel("copy", nest(map(For, loops), Store(target, index, Load(source, index))))

@@ -36,8 +36,10 @@ from harp.trace.graph.node import (
     Cumulative,
     Gather,
     Input,
+    Iteration,
     MapReduce,
     Node,
+    Part,
     RowWise,
     Scatter,
     View,
@@ -138,7 +140,8 @@ class _Scheduler:
         self.outputs = frozenset(graph.outputs)
         self.indirects = IndirectIndices(nodes)
         self.bases = frozenset(node.base for node in nodes if isinstance(node, Scatter))
-        self.whole = {operand for node in nodes if isinstance(node, RowWise) for operand in node.operands}
+        whole = (node for node in nodes if isinstance(node, (RowWise, Iteration)))
+        self.whole = {operand for node in whole for operand in node.operands}
         users = count_users(nodes, graph.outputs)
         self.tails = tails(nodes, users)
         self.products = products(nodes, users)
@@ -369,6 +372,8 @@ _BY_DATA = ("chosen by data under conditions", _asks_index_arrays)
 KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
     View: (*_COMMON, _BY_DATA),
     RowWise: (*_COMMON, ("function of rows", _is_wanted)),
+    Iteration: (("iteration", _is_wanted),),
+    Part: (("result of an iteration", _is_wanted),),
     Cumulative: (*_COMMON, ("runs along another loop", _runs_along_no_loop)),
     Contiguous: (*_COMMON, ("contiguous", _is_wanted)),
     Gather: (*_COMMON, ("read again in a reduction", _is_read_again_in_reduction), _BY_DATA),

@@ -20,6 +20,7 @@ from harp.lower.loopir.loops import (
     LibraryCall,
     LoopKind,
     Nest,
+    Repeat,
     Row,
     Seq,
     Space,
@@ -106,6 +107,21 @@ class Interpreter(Evaluator):
 
         return run
 
+    def repeat(self, stmt: Repeat) -> Run:
+        values, slot, extent = self._values, self.slot(stmt.loop), self.number(stmt.loop.extent)
+        goes_on = None if stmt.test is None else self.value(stmt.test)
+        body = self.statement(stmt.body)
+
+        def run() -> None:
+            for position in range(extent()):
+                if goes_on is not None and not goes_on():
+                    break
+                values[slot] = position
+                body()
+            values[slot] = None
+
+        return run
+
     def library_call(self, stmt: LibraryCall) -> Run:
         return self.statement(stmt.body)
 
@@ -170,6 +186,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., Run]] = {
     Row: Interpreter.row,
     If: Interpreter.branch,
     Alloc: Interpreter.alloc,
+    Repeat: Interpreter.repeat,
     LibraryCall: Interpreter.library_call,
 }
 HEADS: Mapping[type[Head], Callable[..., Run]] = {

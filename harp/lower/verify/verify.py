@@ -28,6 +28,7 @@ from harp.lower.loopir.loops import (
     Load,
     LoopKind,
     Nest,
+    Repeat,
     Row,
     Space,
     Stmt,
@@ -152,6 +153,8 @@ def _bound(stmt: Stmt) -> Iterable[Atom]:
     if isinstance(stmt, Nest):
         for head in stmt.heads:
             yield from head_names(head)
+    elif isinstance(stmt, Repeat):
+        yield stmt.loop
     for part in parts(stmt):
         yield from _bound(part)
 
@@ -329,6 +332,13 @@ class _Checker:
         self.require(buffer not in scope.buffers, f"{buffer.name} is allocated twice")
         self.statement(stmt.body, scope._replace(buffers=scope.buffers | {buffer}))
 
+    def repeat(self, stmt: Repeat, scope: Environment) -> None:
+        self.require(stmt.loop not in scope.names, f"{stmt.loop} is bound twice")
+        for load in loads(stmt):
+            self.load(load, scope)
+        facts = (*scope.facts, stmt.loop.extent - 1)
+        self.statement(stmt.body, scope._replace(names=scope.names | {stmt.loop}, facts=facts))
+
     # --- heads
 
     def head(self, head: Head, scope: Environment) -> Environment:
@@ -369,4 +379,5 @@ RULES: Mapping[type[Stmt], Callable[..., None]] = {
     Nest: _Checker.nest,
     If: _Checker.branch,
     Alloc: _Checker.alloc,
+    Repeat: _Checker.repeat,
 }

@@ -6,10 +6,12 @@ one iteration to the next: it is computed once, before.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+
+import attrs
 
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import Body, Constant, Input, MapReduce, Node, View, body_input, rebuild, walk
+from harp.trace.graph.node import Body, Constant, Input, Iteration, MapReduce, Node, View, body_input, rebuild, walk
 from harp.trace.index.division import Substitution
 
 _SAME_SIZES = Substitution({})
@@ -55,3 +57,11 @@ def _is_written_down(node: Node) -> bool:
 def graph_of(body: Body) -> Graph:
     """The body as a graph."""
     return Graph(body.inputs, body.outputs)
+
+
+def with_body(node: Iteration, run: Callable[[Graph], Graph]) -> Iteration:
+    """The iteration with another body, of the same inputs."""
+    outputs = run(graph_of(node.body)).outputs
+    if outputs == node.body.outputs:
+        return node
+    return Iteration(node.length, node.operands, attrs.evolve(node.body, outputs=outputs), node.tested, node.reverse)

@@ -42,7 +42,6 @@ from harp.transforms.batching.given import Given, lifted
 from harp.transforms.batching.iteration_rules import batch_iteration
 from harp.transforms.rules import apply_rule
 
-
 _SAME_SIZES = Substitution({})
 
 

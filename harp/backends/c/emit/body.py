@@ -22,6 +22,7 @@ from harp.lower.loopir.loops import (
     LibraryCall,
     LoopKind,
     Nest,
+    Repeat,
     Row,
     Seq,
     Stmt,
@@ -291,6 +292,14 @@ class Body:
         self.lines.add(f"harp_give({memory});")
         self.lines.close()
 
+    def _repeat(self, stmt: Repeat, block: bool) -> None:
+        name = self._bind(stmt.loop)
+        test = "" if stmt.test is None else f" && {self._element(stmt.test.buffer, stmt.test.index)}"
+        end = bare(self._index.text(stmt.loop.extent))
+        self.lines.open(f"for (int64_t {name} = 0; {name} < {end}{test}; ++{name})")
+        self.statement(stmt.body, True)
+        self.lines.close()
+
     # --- heads
 
     def _for(self, head: For, body: Stmt) -> None:
@@ -334,6 +343,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
     Row: Body._row,
     If: Body._if,
     Alloc: Body._alloc,
+    Repeat: Body._repeat,
     LibraryCall: Body._library_call,
 }
 HEADS: Mapping[type[Head], Callable[..., None]] = {

@@ -27,6 +27,7 @@ from harp.lower.loopir.loops import (
     Let,
     LibraryCall,
     Nest,
+    Repeat,
     Row,
     Seq,
     Space,
@@ -122,6 +123,8 @@ class _Work:
             return "*".join([*extents, f"1.0/{_PRODUCT}" if stmt.routine in PRODUCTS else "1"])
         if isinstance(stmt, Alloc):
             return self.of(stmt.body, first)
+        if isinstance(stmt, Repeat):
+            return self.of(stmt.body, {**first, stmt.loop: ZERO})
         if isinstance(stmt, If):
             return self.of(stmt.yes if stmt.no is None else stmt.no, first)
         if isinstance(stmt, Seq):
