@@ -35,6 +35,8 @@ def close(
     same: dict[Node, None] = {}
     reads = [i for node, moves in moving.items() if moves for i in node.inputs]
     for node in (*reads, *graph.outputs):
+        while isinstance(node, View) and not moving[node]:  # what it shows is passed on, and not a copy of it
+            node = node.src
         if not moving[node] and not _is_written_down(node):
             same[node] = None
     new: dict[Node, Node] = {}
@@ -49,8 +51,6 @@ def close(
 
 def _is_written_down(node: Node) -> bool:
     """Whether it reads nothing: numbers and positions, which cost more to pass on than to write down."""
-    while isinstance(node, View):
-        node = node.src
     return isinstance(node, MapReduce) and not node.operands and node.reduce is None
 
 
