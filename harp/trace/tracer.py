@@ -26,17 +26,19 @@ from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
 
 
 class Argument(NamedTuple):
-    """One array that a traced function is given: its name for messages, dtype, shape, and whether it is weak."""
+    """One array that a traced function is given: its name for messages, dtype, shape, and whether it is weak; if it is
+    the number of an iteration, how many there are."""
 
     name: str
     dtype: DType
     shape: Shape
     weak: bool = False
+    iterations: Index | None = None
 
 
 class Traced(NamedTuple):
-    """A function as a graph: one output for each leaf of the result tree. `free` are the nodes of the functions round it
-    that it reads."""
+    """A function as a graph: one output for each leaf of the result tree. `free` are the nodes of the functions round
+    it that it reads."""
 
     graph: Graph
     treedef: TreeSpec
@@ -49,6 +51,8 @@ def trace_function(
 ) -> Traced:
     """Call `function` with one array for each argument, and return what it did. Nested calls share the scope."""
     inputs = [fresh_input(a.name, a.shape, a.dtype) for a in arguments]
+    counts = ((i.uid, a.iterations) for i, a in zip(inputs, arguments, strict=True))
+    scope.counters.update((uid, count) for uid, count in counts if count is not None)
     with enter(scope, name) as level:
         result = function([traced(i, level, a.weak) for i, a in zip(inputs, arguments, strict=True)])
         leaves, treedef = flatten(result)

@@ -20,8 +20,8 @@ def apply_rule(
     *given: object,
     now: Node | None = None,
 ) -> _T:
-    """What the rule makes of a node of a graph, or of what it is `now`. Raises MissingRuleError, with the user's line, where there is none, or
-    the rule says so."""
+    """What the rule makes of a node of a graph, or of what it is `now`. Raises MissingRuleError, with the user's line,
+    where there is none, or the rule says so."""
     try:
         rule = rules.get(type(node))
         if rule is None:

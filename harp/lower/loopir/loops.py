@@ -12,8 +12,9 @@
           of buffers
           | If(conditions, yes, no)         all conditions >= 0
           | Alloc(buffer, body)             a buffer of space reg, tile or thread that lives in `body`
-          | Repeat(loop, test, body)        whole nests, again and again: an iteration reads what those before it stored;
-                                            as long as the element `test` is true, if there is one
+          | Repeat(loop, test, body)        whole nests, again and again, as long as the element `test` is true, if
+          there
+                                            is one: an iteration reads what those before it stored
           | LibraryCall(routine, lanes, loops, operands)    a function of the library does what its loops say
 
 Indices have one entry for each axis of the buffer; strides are row-major and derived from the buffer's shape, so

@@ -24,7 +24,7 @@ from harp.trace.array.array import Array, from_numpy, node_of, traced
 from harp.trace.eval import eager, interpret, intervals
 from harp.trace.eval.intervals import Interval
 from harp.trace.graph import view
-from harp.trace.graph.node import Captured, Constant, Contiguous, MapReduce, Node
+from harp.trace.graph.node import Captured, Constant, Contiguous, Input, MapReduce, Node
 from harp.trace.index.polynomial import ONE, Index, Shape
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DType, Kind, NDArray, as_dtype, plain, refuse_masked
@@ -174,7 +174,7 @@ def require_between(array: Array, allowed: Interval, error: type[HarpError], com
         found: Interval | None = intervals.of_buffer(numbers)
     else:
         try:
-            found = intervals.interval_of(node_of(array), lambda given: None, lambda p: p.constant)
+            found = intervals.interval_of(node_of(array), _counted, lambda p: p.constant)
         except intervals.Wrapped as wrapped:
             found, allowed = wrapped.interval, intervals.limits(wrapped.dtype)
             error, complaint = IntegerRangeError, f"does not fit {wrapped.dtype.numpy}"
@@ -184,6 +184,13 @@ def require_between(array: Array, allowed: Interval, error: type[HarpError], com
     elif level is not None:
         node = node_of(array)
         level.scope.integer_checks.setdefault((node, allowed), IntegerCheck(node, allowed, error, complaint, where()))
+
+
+def _counted(given: Input) -> Interval | None:
+    """What is known of an input while a function is traced: the number of an iteration is below how many there are."""
+    level = current()
+    count = level.scope.counters.get(given.uid) if level is not None else None
+    return None if count is None or count.constant is None else Interval(0, max(count.constant - 1, 0))
 
 
 def map_(build: Callable[..., Expr], *values: object, to: DType | Sequence[DType] | None = None) -> Array:

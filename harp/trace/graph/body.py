@@ -1,8 +1,7 @@
 """Bodies of iterations: graphs that read nothing but their inputs.
 
-What a traced function reads of the functions round it becomes an input of the body, and so does what does not change from
-one iteration to the next: it is computed once, before.
-"""
+What a traced function reads of the functions round it becomes an input of the body, and so does what does not change
+from one iteration to the next: it is computed once, before."""
 
 from __future__ import annotations
 
@@ -20,11 +19,11 @@ _SAME_SIZES = Substitution({})
 def close(
     graph: Graph, carried: int, sliced: int, free: Collection[Node] | None = None
 ) -> tuple[Body, tuple[Node, ...]]:
-    """The body of a graph, whose inputs are the number of the iteration, what is carried, and elements of arrays, in this
-    order; and the nodes that it reads besides, which are its other inputs.
+    """The body of a graph, whose inputs are the number of the iteration, what is carried, and elements of arrays, in
+    this order; and the nodes that it reads besides, which are its other inputs.
 
-    With `free`, these are the nodes that the graph reads of what is round it, and all that is computed of them is part of
-    the body: it may not be wanted at all.
+    With `free`, these are the nodes that the graph reads of what is round it, and all that is computed of them is a
+    part of the body: it may not be wanted at all.
     """
     moving: dict[Node, bool] = {}
     for node in walk(graph.outputs):

@@ -23,11 +23,11 @@ the position along axis k of the domain or of the view's shape.
 A Cumulative starts from the identity of `reduce`, the recurrence from 0: before the first element or, if it goes
 `backward`, behind the last one.
 
-An Iteration's operands are what its body carries at first, arrays with an element of their first axis for each iteration, and
-arrays that are the same in all. Its body, a `Body`, takes the number of the iteration and these, and gives what is carried
-on, and elements of arrays that it makes. Its results are what is carried in the end, and these arrays. If it is
-`tested`, the first of what it carries is a truth value, and it ends before the first iteration in which this is false;
-what it has not made then is 0. If it goes in `reverse`, the last iteration runs first.
+An Iteration's operands are what its body carries at first, arrays with an element of their first axis for each
+iteration, and arrays that are the same in all. Its body, a `Body`, takes the number of the iteration and these, and
+gives what is carried on, and elements of arrays that it makes. Its results are what is carried in the end, and these
+arrays. If it is `tested`, the first of what it carries is a truth value, and it ends before the first iteration in
+which this is false; what it has not made then is 0. If it goes in `reverse`, the last iteration runs first.
 
 The indices of a Gather or Scatter are integer arrays of one shape, one for each of the first axes. A negative index
 counts from the end. Outside the axis a Gather reads `fill`, or without one the nearest element; a Scatter drops the
@@ -282,10 +282,9 @@ class RowWise(Node):
 class Body:
     """What happens in one iteration: a graph of its own, over nothing but its inputs.
 
-    `inputs` are the number of the iteration (int64), what is carried, the elements of arrays, and what is the same in all
-    iterations; `outputs` what is carried on, `carried` arrays, and then elements of arrays. Inputs are numbered by their
-    places, so that equal bodies are equal.
-    """
+    `inputs` are the number of the iteration (int64), what is carried, the elements of arrays, and what is the same in
+    all iterations; `outputs` what is carried on, `carried` arrays, and then elements of arrays. Inputs are numbered by
+    their places, so that equal bodies are equal."""
 
     inputs: tuple[Input, ...]
     outputs: tuple[Node, ...]
@@ -305,7 +304,7 @@ def body_input(place: int, shape: Shape, dtype: DType) -> Input:
 
 @attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class Iteration(Node):
-    """Structured control flow. It has no value itself: a `Part` is one of its results. Without `length` it is tested."""
+    """Structured control flow. It has no value itself: a `Part` is one of its results. Without length it is tested."""
 
     length: Index | None
     operands: tuple[Node, ...]

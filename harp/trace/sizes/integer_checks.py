@@ -35,10 +35,12 @@ def compile_integer_checks(
     weak: Sequence[bool],
     axes: Sequence[Symbol],
     quotients: Sequence[tuple[Symbol, Index]],
+    counters: Mapping[int, Index],
 ) -> Inspect:
     """A function that looks at the arguments of a call, and raises the error of the first check that they fail.
 
-    `weak` says which of the inputs stand for Python numbers; the elements of the others are not looked at.
+    `weak` says which of the inputs stand for Python numbers; the elements of the others are not looked at. `counters`
+    says of the numbers of iterations, by input, how many there are.
     """
     integers = {k for k, node in enumerate(inputs) if weak[k] and not node.dtype.is_inexact}
     places = {node.uid: k for k, node in enumerate(inputs)}
@@ -59,6 +61,8 @@ def compile_integer_checks(
         if computed:
             numbers = [(node.uid, of_buffer(buffers[k])) for k, node in enumerate(inputs) if k in integers]
             sizes = _sizes(buffers, axes, quotients)
+            counts = ((uid, evaluate(count, sizes.__getitem__)) for uid, count in counters.items())
+            numbers += ((uid, Interval(0, max(count - 1, 0))) for uid, count in counts)
             for check in computed:
                 _inspect_computed(check, dict(numbers), sizes)
 

@@ -91,6 +91,8 @@ class Scope:
         # Of the arrays that the trace is given: shape and bytes of an element.
         self.arrays: list[tuple[tuple[Index, ...], int]] = []
         self.integer_checks: dict[tuple[Node, Interval], IntegerCheck] = {}  # of Python integers among the arguments
+        # Of the numbers of iterations, by the inputs that they are: how many there are.
+        self.counters: dict[int, Index] = {}
         self._facts: set[tuple[Relation, Index]] = set()  # what the guards say, of the sizes as they are known now
         self._assumed = Assumptions()  # of these, what is at least 0
         self._unsolved: list[tuple[Index, str]] = []

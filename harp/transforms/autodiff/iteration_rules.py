@@ -118,8 +118,8 @@ def pull(
     if node.length is ONE:
         return _Backward(node, cotangents, active, vjp).through_branch()
     raise MissingRuleError(
-        "a loop whose end depends on data has no derivative in reverse mode, for what its steps carried would have to be "
-        "kept, and nobody knows how many there are; let it run a fixed number of times and keep what it carries, by "
+        "a loop whose end depends on data has no derivative in reverse mode, for what its steps carried would have to "
+        "be kept, and nobody knows how many there are; let it run a fixed number of times and keep what it carries, by "
         "harp.numpy.where, or use forward mode (harp.jvp, harp.jacfwd)"
     )
 

@@ -49,8 +49,8 @@ Tangents = Mapping[Node, Node]  # of those inputs through which a derivative flo
 
 
 def jvp(graph: Graph, wrt: Sequence[Input]) -> Graph:
-    """The graph from the inputs, and a tangent for each of `wrt`, to the outputs, and the tangent of each floating-point
-    output.
+    """The graph from the inputs, and a tangent for each of `wrt`, to the outputs, and the tangent of each
+    floating-point output.
 
     Raises MissingRuleError, with the user's line, for a node that has no rule, and IntegerGradientError if `wrt` names
     an input that is not of floating point.
@@ -61,7 +61,7 @@ def jvp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     active = between(order, wrt)
     sites = Sites(graph, given)
     tangents: dict[Node, Node] = dict(zip(wrt, given, strict=True))
-    # An iteration through which a derivative flows is replaced by one that carries tangents, too, and so are its results.
+    # An iteration through which a derivative flows is replaced by one that carries tangents, and so are its results.
     values: dict[Node, Node] = {}
     pushed: dict[Node, Sequence[Pushed]] = {}
     for node in walk((*graph.inputs, *order)):

@@ -32,8 +32,8 @@ Function = Callable[..., Any]
 def while_loop(condition: Function, function: Function, init: Tree) -> Any:
     """`carry = function(carry)` as long as `condition(carry)`, which is one truth value.
 
-    The carry keeps its tree, dtypes and shapes. Its derivative in forward mode runs along with it; in reverse mode it has
-    none, for nobody knows how many iterations there are to go back: see `scan` and `fori_loop`.
+    The carry keeps its tree, dtypes and shapes. Its derivative in forward mode runs along with it; in reverse mode it
+    has none, for nobody knows how many iterations there are to go back: see `scan` and `fori_loop`.
 
     Raises CarryError where the carry changes, or the condition is no truth value.
 
@@ -47,11 +47,11 @@ def while_loop(condition: Function, function: Function, init: Tree) -> Any:
     def trace(carry: Leaves) -> Traced:
         def call(arrays: Sequence[Array]) -> Tree:
             after = function(unflatten(carry.treedef, arrays[2:]))
-            leaves, treedef = flatten(after)
+            _, treedef = flatten(after)
             require_tree(treedef, carry.treedef, name, "the carry")
             return _truth(condition(after), asked), after
 
-        return traced(call, _with_test(_truth(False, ""), carry), (), name)
+        return traced(call, _with_test(_truth(False, ""), carry), (), None, name)
 
     given = leaves_of(init, "the carry")
     body, carry = settled(trace, given, name, skipped=1)

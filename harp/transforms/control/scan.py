@@ -31,9 +31,9 @@ def scan(
 
     `init` is a tree of arrays: the first carry, which keeps its tree, dtypes and shapes. `xs` is a tree of arrays whose
     first axes have one size, or None; then `length` says how often it runs. Returns the last carry, and the tree of all
-    y, each with one more axis in front. With `reverse` the last element is the first to be taken, and the y of an element
-    stands at its place. The loop stays a loop: compiling takes as long for ten steps as for a million. `unroll` is JAX's,
-    and changes nothing.
+    y, each with one more axis in front. With `reverse` the last element is the first to be taken, and the y of an
+    element stands at its place. The loop stays a loop: compiling takes as long for ten steps as for a million. `unroll`
+    is JAX's, and changes nothing.
 
     Raises CarryError where the carry changes, ShapeError where the sizes of `xs` differ.
 
@@ -55,7 +55,7 @@ def scan(
             now, x = unflatten(carry.treedef, arrays[1:first]), unflatten(given.treedef, arrays[first:])
             return function(now, x)
 
-        body = traced(call, carry, elements, name)
+        body = traced(call, carry, elements, resolve(count), name)
         if not is_pair(body.treedef):
             raise ArgumentError(f"{name!r} must return a pair (carry, y){where()}")
         require_tree(children(body.treedef)[0], carry.treedef, name, "the carry")
@@ -87,7 +87,8 @@ def fori_loop(lower: object, upper: object, function: Function, init: Tree, unro
     """`carry = function(i, carry)` for i from `lower` to `upper`, which is not reached.
 
     The bounds are integers, sizes, or arrays of one integer, which the function may compute. The carry keeps its tree,
-    dtypes and shapes; i is an int64 array without axes. `unroll` is JAX's, and changes nothing.
+    dtypes and shapes; i is an array without axes, which takes the dtype of what it meets, as Python's integers do.
+    `unroll` is JAX's, and changes nothing.
 
     >>> float(fori_loop(0, 5, lambda i, product: product * (i + 1), 1.0))
     120.0
@@ -105,7 +106,7 @@ def fori_loop(lower: object, upper: object, function: Function, init: Tree, unro
             i = arrays[0] if start is ZERO else arrays[0] + first
             return function(i, unflatten(carry.treedef, arrays[1:]))
 
-        body = traced(call, carry, (), name)
+        body = traced(call, carry, (), length, name)
         require_tree(body.treedef, carry.treedef, name, "the carry")
         return body
 
@@ -121,8 +122,8 @@ def _by_data(lower: Array, upper: Array, function: Function, init: Tree) -> Any:
     """Between bounds that are data: nobody knows how often before it runs."""
     if lower.ndim or upper.ndim or not (lower.kind.is_integer and upper.kind.is_integer):
         raise ArgumentError(
-            f"the bounds of fori_loop are integers or arrays of one integer, not {lower.dtype} with {lower.ndim} axes and "
-            f"{upper.dtype} with {upper.ndim}{where()}"
+            f"the bounds of fori_loop are integers or arrays of one integer, not {lower.dtype} with {lower.ndim} axes "
+            f"and {upper.dtype} with {upper.ndim}{where()}"
         )
     first, last = (map_(lambda x: x, b, to=i64) for b in (lower, upper))
     _, carry = while_loop(lambda now: now[0] < last, lambda now: (now[0] + 1, function(now[0], now[1])), (first, init))

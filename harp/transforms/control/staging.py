@@ -40,10 +40,12 @@ def traced(
     function: Callable[[Sequence[Array]], Tree],
     carried: Leaves,
     elements: Sequence[tuple[str, DType, Shape]],
+    count: Index | None,
     name: str,
 ) -> Traced:
-    """The function of the number of the iteration, what is carried, and elements of arrays."""
-    arguments = [Argument("the iteration", dtypes.i64, ())]
+    """The function of the number of the iteration, of which there are `count`, what is carried, and elements of arrays.
+    The number takes the dtype of what it meets, like Python's integers."""
+    arguments = [Argument("the iteration", dtypes.i64, (), weak=True, iterations=count)]
     arguments += [Argument(n, a.kind, shape_of(a), a.weak) for a, n in zip(carried.arrays, carried.names, strict=True)]
     arguments += [Argument(*element) for element in elements]
     return stage(function, arguments, name)
@@ -79,9 +81,9 @@ def require_same(label: str, dtype: DType, shape: Shape, output: Node, name: str
     """Hold what is carried on to what is carried. Raises CarryError, or ShapeError for sizes."""
     if output.dtype is not dtype or len(output.shape) != len(shape):
         raise CarryError(
-            f"{name!r} is given {label} as {dtype.numpy} with {len(shape)} axes, but returns it as {output.dtype.numpy} "
-            f"with {len(output.shape)} axes; what is carried keeps its dtype and shape: convert it with .astype, in the "
-            f"function or before{where()}"
+            f"{name!r} is given {label} as {dtype.numpy} with {len(shape)} axes, but returns it as "
+            f"{output.dtype.numpy} with {len(output.shape)} axes; what is carried keeps its dtype and shape: "
+            f"convert it with .astype, in the function or before{where()}"
         )
     for axis, (before, after) in enumerate(zip(shape, output.shape, strict=True)):
         unify(before, after, lambda axis=axis: f"{label} changes its size along axis {axis} in {name!r}")  # type: ignore[misc]

@@ -233,8 +233,9 @@ class JitFunction:
         if scope.integer_checks:
             integer_checks = tuple(scope.integer_checks.values())
             weak = [a.weak for a in arguments]
+            counts = {uid: scope.resolve(count) for uid, count in scope.counters.items()}
             inspect = compile_integer_checks(
-                integer_checks, traced.graph.inputs, weak, signature.axes, signature.quotients
+                integer_checks, traced.graph.inputs, weak, signature.axes, signature.quotients, counts
             )
             code = preceded(code, "inspect", inspect, [names(code.inputs)])
         # A checked program looks at each index itself.

@@ -1,0 +1,166 @@
+"""Branches, and loops that data ends, beside the same in Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.testing as npt
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp.errors import ArgumentError, CarryError, MissingRuleError, ShapeError
+
+RNG = np.random.default_rng(0)
+
+
+def yes(x):
+    return {"a": hnp.sum(hnp.sin(x) * x), "b": x * 2}
+
+
+def no(x):
+    return {"a": hnp.sum(x**3), "b": hnp.cumsum(x)}
+
+
+def choose(x):
+    found = harp.cond(hnp.sum(x) > 0, yes, no, x)
+    return hnp.sum(found["b"] ** 2) * found["a"]
+
+
+def chosen(x):
+    found = (yes if float(np.sum(np.asarray(x))) > 0 else no)(x)
+    return hnp.sum(found["b"] ** 2) * found["a"]
+
+
+TRANSFORMS = {
+    "value": lambda f: f,
+    "grad": harp.grad,
+    "jvp": lambda f: lambda x: harp.jvp(f, (x,), (x + 1,)),
+    "hessian": harp.hessian,
+    "gradient of the gradient": lambda f: harp.grad(lambda x: hnp.sum(harp.grad(f)(x) ** 2)),
+}
+
+
+def leaves(tree) -> list[np.ndarray]:
+    return [np.asarray(leaf) for leaf in (tree if isinstance(tree, tuple) else (tree,))]
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_each_branch_has_its_derivatives(name):
+    """One program for both branches and all sizes; the branch that Python would take is known for sure."""
+    transform = TRANSFORMS[name]
+    compiled = harp.jit(transform(choose))
+    for x in (np.array([0.5, 1.0]), np.array([-0.5, -1.0, 0.3]), np.array([-1.0]), np.array([2.0])):
+        reference = yes if x.sum() > 0 else no
+
+        def plain(x, reference=reference):
+            found = reference(x)
+            return hnp.sum(found["b"] ** 2) * found["a"]
+
+        for found in (compiled(x), transform(choose)(x)):
+            for a, b in zip(leaves(found), leaves(transform(plain)(x)), strict=True):
+                npt.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+    assert compiled.compilations <= 2, "a sum over one element is no sum"
+
+
+def test_batches_of_branches():
+    """Each example takes its own branch, in values and gradients."""
+    x = RNG.normal(size=(6, 3))
+    for transform in (lambda f: f, harp.grad):
+        expected = np.stack([np.asarray(transform(choose)(row)) for row in x])
+        npt.assert_allclose(np.asarray(harp.vmap(transform(choose))(x)), expected, rtol=1e-9)
+        npt.assert_allclose(np.asarray(harp.jit(harp.vmap(transform(choose)))(x)), expected, rtol=1e-9)
+
+
+def test_only_one_branch_is_computed():
+    """What is computed of arrays round a branch is a part of it: the loop of the other would never end."""
+    x = hnp.asarray(1.0)
+
+    def forever():
+        return harp.while_loop(lambda y: y > 0, lambda y: y + 1, x)
+
+    compiled = harp.jit(
+        lambda p, x: harp.cond(p, lambda: harp.while_loop(lambda y: y > 0, lambda y: y + 1, x), lambda: x)
+    )
+    assert float(compiled(False, 1.0)) == 1.0
+    assert float(harp.cond(False, forever, lambda: x)) == 1.0
+
+
+def test_numbers_of_branches_take_each_others_dtype():
+    found = harp.cond(np.array(True), lambda: 0, lambda: np.ones((), "f4"))
+    assert found.dtype == np.float32 and float(found) == 0
+    assert float(harp.jit(lambda p: harp.cond(p, lambda: 1, lambda: 2.5))(0)) == 2.5
+
+
+def test_switch():
+    branches = [lambda x: x, lambda x: x * x, hnp.sin]
+    compiled = harp.jit(lambda i, x: harp.switch(i, branches, x))
+    gradient = harp.jit(harp.grad(lambda x, i: harp.switch(i, branches, x)))
+    for index in (-3, 0, 1, 2, 7):
+        branch = branches[min(max(index, 0), 2)]
+        npt.assert_allclose(float(compiled(index, 0.7)), float(branch(hnp.asarray(0.7))))
+        npt.assert_allclose(float(gradient(0.7, index)), float(harp.grad(branch)(0.7)))
+
+
+def newton(c):
+    def step(now):
+        x, _ = now
+        after = 0.5 * (x + c / x)
+        return after, hnp.abs(after - x)
+
+    return harp.while_loop(lambda now: hnp.any(now[1] > 1e-12), step, (hnp.ones_like(c), hnp.ones_like(c)))[0]
+
+
+def test_while_loops():
+    compiled = harp.jit(newton)
+    for count in (1, 0, 4):
+        c = RNG.uniform(0.1, 100, count)
+        npt.assert_allclose(np.asarray(compiled(c)), np.sqrt(c), rtol=1e-10)
+        npt.assert_allclose(np.asarray(newton(c)), np.sqrt(c), rtol=1e-10)
+    assert compiled.compilations == 1
+
+
+def test_while_loops_forward_and_in_batches():
+    c = RNG.uniform(0.1, 100, 5)
+    for run in (lambda f: f, harp.jit):
+        _, tangent = run(lambda c: harp.jvp(newton, (c,), (hnp.ones_like(c),)))(c)
+        npt.assert_allclose(np.asarray(tangent), 0.5 / np.sqrt(c), rtol=1e-9)
+        npt.assert_allclose(np.asarray(run(harp.vmap(newton))(c)), np.sqrt(c), rtol=1e-10)
+        npt.assert_allclose(np.asarray(run(harp.jacfwd(newton))(c)), np.diag(0.5 / np.sqrt(c)), rtol=1e-9, atol=1e-12)
+
+
+def test_examples_of_a_batch_end_at_different_times():
+    def count(x):
+        return harp.while_loop(lambda now: now[0] < 100, lambda now: (now[0] * 3, now[1] + 1), (x, 0))
+
+    x = np.array([200.0, 1.0, 40.0, 99.0])
+    for run in (lambda f: f, harp.jit):
+        last, steps = run(harp.vmap(count))(x)
+        npt.assert_array_equal(np.asarray(last), [200, 243, 120, 297])
+        npt.assert_array_equal(np.asarray(steps), [0, 5, 1, 1])
+
+
+def test_no_gradient_of_a_loop_that_data_ends():
+    with pytest.raises(
+        MissingRuleError, match=r"whose end depends on data has no derivative in reverse mode[\s\S]*test_cond"
+    ):
+        harp.grad(lambda c: hnp.sum(newton(c)))(np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: harp.cond(np.ones(2), lambda: 1, lambda: 2), ArgumentError, "the condition of cond has 1 axes"),
+        (lambda: harp.cond(True, lambda: 1, lambda: (1, 2)), CarryError, "branches return the same tree"),
+        (lambda: harp.cond(True, lambda: np.ones(2), lambda: np.ones((2, 1))), CarryError, "result 0"),
+        (lambda: harp.cond(True, lambda: np.ones(2), lambda: np.ones(3)), ShapeError, "changes its size along axis 0"),
+        (lambda: harp.switch(0, []), ArgumentError, "switch has no branches"),
+        (lambda: harp.switch(0.5, [lambda: 1]), ArgumentError, "the index of switch is one integer"),
+        (lambda: harp.while_loop(lambda x: x, lambda x: x, 1.0), CarryError, "must return one truth value"),
+        (lambda: harp.while_loop(lambda x: x < 1, lambda x: (x, x), 1.0), CarryError, "for the carry"),
+    ],
+)
+def test_what_does_not_fit(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+    with pytest.raises(error, match=words):
+        harp.jit(call)()

@@ -1,0 +1,247 @@
+"""Loops of a known number of iterations, beside the same loops in Python: values, derivatives, batches, one program."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.testing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import harp
+import harp.numpy as hnp
+from harp.errors import ArgumentError, CarryError, ConcretizationError, ShapeError
+
+RNG = np.random.default_rng(0)
+A = RNG.normal(size=(3, 3)) * 0.5
+SIZES = (5, 0, 1, 2, 33)
+
+
+def close(found, expected, **tolerance):
+    tolerance = {"rtol": 1e-10, "atol": 1e-12, **tolerance}
+    found, expected = leaves(found), leaves(expected)
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        npt.assert_allclose(a, b, **tolerance)
+
+
+def leaves(tree) -> list[np.ndarray]:
+    if isinstance(tree, dict):
+        tree = [tree[key] for key in sorted(tree)]
+    if isinstance(tree, (tuple, list)):
+        return [leaf for part in tree for leaf in leaves(part)]
+    return [] if tree is None else [np.asarray(tree)]
+
+
+def unrolled(step, init, xs, reverse=False):
+    """What `scan` does, in Python."""
+    carry, ys = init, [None] * len(xs)
+    for k in reversed(range(len(xs))) if reverse else range(len(xs)):
+        carry, ys[k] = step(carry, xs[k])
+    return carry, hnp.stack(ys) if len(xs) else np.zeros((0, 3))
+
+
+def step(carry, x):
+    """A step with a product, a reduction, a view, and a value that is the same in all of them."""
+    after = hnp.tanh(A @ carry + x) + hnp.max(carry) * hnp.sum(hnp.exp(A)) * 0.05
+    return after, after[::-1] * x
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_as_in_python_with_one_program(reverse):
+    compiled = harp.jit(lambda init, xs: harp.scan(step, init, xs, reverse=reverse))
+    for count in SIZES:
+        init, xs = RNG.normal(size=3), RNG.normal(size=(count, 3))
+        expected = unrolled(step, init, xs, reverse)
+        close(compiled(init, xs), expected)
+        close(harp.scan(step, init, xs, reverse=reverse), expected)
+    assert compiled.compilations == 1
+
+
+def loss(scan):
+    def total(init, xs):
+        last, ys = scan(step, init, xs)
+        return hnp.sum(last**2) + hnp.sum(hnp.sin(ys))
+
+    return total
+
+
+TRANSFORMS = {
+    "grad": lambda f: harp.grad(f, (0, 1)),
+    "value_and_grad": lambda f: harp.value_and_grad(f, (0, 1)),
+    "jvp": lambda f: lambda *a: harp.jvp(f, a, tuple(0.5 + x for x in a)),
+    "jacfwd": lambda f: harp.jacfwd(f, (0, 1)),
+    "hessian": lambda f: harp.hessian(f, (0, 1)),
+    "reverse over reverse": lambda f: harp.grad(lambda *a: sum(hnp.sum(g**2) for g in harp.grad(f, (0, 1))(*a))),
+    "forward over reverse": lambda f: lambda *a: harp.jvp(harp.grad(f), a, a),
+    "reverse over forward": lambda f: harp.grad(lambda *a: harp.jvp(f, a, a)[1]),
+    "vmap": lambda f: lambda init, xs: harp.vmap(f, (0, None))(hnp.stack([init, init * 2]), xs),
+    "vmap of xs": lambda f: lambda init, xs: harp.vmap(f, (None, 0))(init, hnp.stack([xs, xs * 2])),
+    "vmap of grad": lambda f: lambda init, xs: harp.vmap(harp.grad(f), (0, None))(hnp.stack([init, init * 2]), xs),
+    "grad of vmap": lambda f: harp.grad(
+        lambda init, xs: hnp.sum(harp.vmap(f, (None, 0))(init, hnp.stack([xs, xs * 2])) ** 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_of_a_scan(name):
+    """Each as that of the loop that Python has unrolled; compiled, once for all lengths."""
+    transform = TRANSFORMS[name]
+    compiled = harp.jit(transform(loss(harp.scan)))
+    for count in (3, 0, 1, 2, 7):
+        init, xs = RNG.normal(size=3), RNG.normal(size=(count, 3))
+        if count == 0:
+            compiled(init, xs)  # there is nothing to stack in Python
+            continue
+        expected = transform(loss(unrolled))(init, xs)
+        close(transform(loss(harp.scan))(init, xs), expected, rtol=1e-8, atol=1e-9)
+        close(compiled(init, xs), expected, rtol=1e-8, atol=1e-9)
+    assert compiled.compilations == 1
+
+
+def test_gradients_against_differences():
+    init, xs = RNG.normal(size=3), RNG.normal(size=(6, 3))
+    by_init, by_xs = harp.jit(harp.grad(loss(harp.scan), (0, 1)))(init, xs)
+    for at, a, g in ((0, init, by_init), (1, xs, by_xs)):
+        d = RNG.normal(size=a.shape)
+        ends = [
+            loss(harp.scan)(*(b + h * d if k == at else b for k, b in enumerate((init, xs)))) for h in (1e-6, -1e-6)
+        ]
+        npt.assert_allclose(np.sum(np.asarray(g) * d), (float(ends[0]) - float(ends[1])) / 2e-6, rtol=1e-6)
+
+
+def test_scans_in_scans():
+    def inner(x):
+        return harp.scan(lambda c, y: (c * y + hnp.sin(c), c), x, hnp.arange(1.0, 4.0))[0]
+
+    def outer(xs):
+        return harp.scan(lambda c, x: (c + inner(x) * c, None), 1.0, xs)[0]
+
+    def plain(xs):
+        total = 1.0
+        for k in range(4):
+            c = xs[k]
+            for y in (1.0, 2.0, 3.0):
+                c = c * y + hnp.sin(c)
+            total = total + c * total
+        return total
+
+    xs = RNG.normal(size=4) * 0.3
+    for transform in (lambda f: f, harp.grad, harp.hessian, lambda f: lambda x: harp.vmap(f)(hnp.stack([x, x + 1]))):
+        close(harp.jit(transform(outer))(xs), transform(plain)(xs), rtol=1e-9)
+
+
+@given(st.integers(0, 9), st.integers(-3, 9), st.sampled_from(["f4", "f8"]))
+def test_fori_loop(lower, upper, dtype):
+    def run(x):
+        return harp.fori_loop(lower, upper, lambda i, c: c * 0.5 + i, x)
+
+    expected = np.ones(2, dtype)
+    for i in range(lower, upper):
+        expected = (expected * expected.dtype.type(0.5) + i).astype(dtype)
+    npt.assert_allclose(np.asarray(run(np.ones(2, dtype))), expected, rtol=1e-6)
+
+
+def test_bounds_may_be_sizes_and_data():
+    by_size = harp.jit(lambda x: harp.fori_loop(1, x.shape[0], lambda i, c: c + x[i], x[0]))
+    by_data = harp.jit(lambda x, n: harp.fori_loop(0, n, lambda i, c: c + x[i], 0.0))
+    for count in (3, 1, 8):
+        x = RNG.normal(size=count)
+        npt.assert_allclose(np.asarray(by_size(x)), x.sum(), rtol=1e-12)
+        for n in (0, 1, count):
+            npt.assert_allclose(np.asarray(by_data(x, n)), x[:n].sum(), rtol=1e-12, atol=1e-15)
+    assert by_size.compilations <= 2 and by_data.compilations == 1
+
+
+def test_triangular_loops_update_in_place():
+    """A Cholesky factorisation as three loops, the inner ones as long as the outer counter says."""
+
+    def cholesky(a):
+        def column(j, low):
+            def add(k, s):
+                return s + low[:, k] * low[j, k]
+
+            s = a[:, j] - harp.fori_loop(0, j, add, hnp.zeros(a.shape[0]))
+            below = hnp.arange(a.shape[0]) >= j
+            return low.at[:, j].set(hnp.where(below, s / hnp.sqrt(s[j]), 0.0))
+
+        return harp.fori_loop(0, a.shape[0], column, hnp.zeros_like(a))
+
+    compiled = harp.jit(cholesky)
+    for n in (1, 2, 5, 20):
+        m = RNG.normal(size=(n, n))
+        m = m @ m.T + np.eye(n)
+        npt.assert_allclose(np.asarray(compiled(m)), np.linalg.cholesky(m), rtol=1e-9, atol=1e-12)
+
+
+def test_what_is_carried_keeps_its_type():
+    last, ys = harp.scan(lambda c, x: (c + x, c), 0, np.ones(3, "f4"))
+    assert last.dtype == np.float32 and ys.dtype == np.float32, "Python's 0 takes the dtype that the body gives it"
+    tree = harp.scan(lambda c, _: ({"n": c["n"] + 1, "x": (c["x"][0] * 2,)}, c["n"]), {"n": 0, "x": (1.0,)}, length=3)
+    close(tree, ({"n": 3, "x": (8.0,)}, np.arange(3)))
+    swapped = harp.jit(lambda: harp.fori_loop(0, 5, lambda i, c: (c[1], c[0] + c[1]), (0, 1)))()
+    close(swapped, (5, 8))
+
+
+def test_integers_truth_values_and_half_numbers_are_carried():
+    x = np.array([3, 1, 2], "i4")
+    found = harp.jit(lambda x: harp.scan(lambda c, v: ((c[0] | (v > 2), hnp.maximum(c[1], v)), c), (False, x[0]), x))(x)
+    close(found, ((True, 3), (np.array([False, True, True]), np.array([3, 3, 3]))))
+    half = harp.jit(lambda x: harp.scan(lambda c, v: (c + v, c * v), x[0], x))(np.arange(4, dtype="f2"))
+    close(half, (6, np.array([0, 0, 2, 9])))
+    z = harp.jit(lambda z: harp.scan(lambda c, v: (c * v, c), 1j, z))(np.array([1j, 2.0]))
+    close(z, (-2.0, np.array([1j, -1.0])))
+
+
+def test_sorting_inside_a_loop():
+    xs = RNG.normal(size=(4, 6))
+    found = harp.jit(lambda xs: harp.scan(lambda c, x: (hnp.sort(c + x), hnp.sort(x)), hnp.zeros(6), xs))(xs)
+    carry = np.zeros(6)
+    for x in xs:
+        carry = np.sort(carry + x)
+    close(found, (carry, np.sort(xs, -1)))
+
+
+def test_map():
+    x = RNG.normal(size=(4, 3))
+    close(harp.jit(lambda x: harp.map(lambda v: (hnp.sort(v), hnp.sum(v)), x))(x), (np.sort(x), x.sum(-1)))
+    close(harp.grad(lambda x: hnp.sum(harp.map(hnp.sin, x)))(x), np.cos(x))
+
+
+def test_long_loops_compile_as_short_ones():
+    compiled = harp.jit(lambda x, xs: harp.scan(lambda c, v: (c * 0.99 + v, None), x, xs)[0])
+    compiled(0.0, np.ones(10))
+    npt.assert_allclose(float(compiled(0.0, np.ones(10_000))), 100.0, rtol=1e-9)
+    assert compiled.compilations == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: harp.scan(lambda c, x: (c, x), 0.0), ArgumentError, "say how often it runs with length"),
+        (lambda: harp.scan(lambda c, x: c, 0.0, np.ones(3)), ArgumentError, r"must return a pair \(carry, y\)"),
+        (lambda: harp.scan(lambda c, x: ((c, c), x), 0.0, np.ones(3)), CarryError, "for the carry, which is a tree"),
+        (lambda: harp.scan(lambda c, x: (c > 0, x), np.ones(()), np.ones(3)), CarryError, "returns it as bool"),
+        (lambda: harp.scan(lambda c, x: (hnp.stack([c, c]), x), np.ones(()), np.ones(3)), CarryError, "with 1 axes"),
+        (
+            lambda: harp.scan(lambda c, x: (c[1:], x), np.ones(3), np.ones(3)),
+            ShapeError,
+            "changes its size along axis 0",
+        ),
+        (lambda: harp.scan(lambda c, x: (c, x), 0.0, (np.ones(3), np.ones(2))), ShapeError, "are of different lengths"),
+        (lambda: harp.scan(lambda c, x: (c, x), 0.0, np.ones(3), length=2), ShapeError, "are of different lengths"),
+        (lambda: harp.scan(lambda c, x: (c, x), 0.0, 1.0), ArgumentError, "has no axis to scan along"),
+        (lambda: harp.fori_loop(0.5, 3, lambda i, c: c, 0.0), ArgumentError, "the bounds of fori_loop"),
+        (
+            lambda: harp.fori_loop(0, 3, lambda i, c: c if i > 1 else -c, 0.0),
+            ConcretizationError,
+            "while a function is traced",
+        ),
+    ],
+)
+def test_what_does_not_fit(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+    with pytest.raises(error, match=words):
+        harp.jit(call)()
