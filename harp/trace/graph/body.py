@@ -58,6 +58,12 @@ def graph_of(body: Body) -> Graph:
     return Graph(body.inputs, body.outputs)
 
 
+def may_not_end(graph: Graph) -> bool:
+    """Whether data says how long some iteration runs: perhaps for ever."""
+    iterations = (node for node in graph.nodes() if isinstance(node, Iteration))
+    return any(node.length is None or may_not_end(graph_of(node.body)) for node in iterations)
+
+
 def with_body(node: Iteration, run: Callable[[Graph], Graph]) -> Iteration:
     """The iteration with another body, of the same inputs."""
     outputs = run(graph_of(node.body)).outputs
