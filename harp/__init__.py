@@ -40,7 +40,7 @@ from harp.trace.tracer import trace
 from harp.transforms.jit.jit import JitFunction, jit
 
 if TYPE_CHECKING:
-    from harp import random
+    from harp import random, tree
     from harp.transforms.autodiff.forward import jvp, linearize
     from harp.transforms.autodiff.grad import grad, stop_gradient, value_and_grad, vjp
     from harp.transforms.batching.vmap import vmap
@@ -91,6 +91,7 @@ __all__ = [
     "stop_gradient",
     "switch",
     "trace",
+    "tree",
     "u8",
     "u16",
     "u32",
@@ -117,8 +118,8 @@ _LATER = {
 
 
 def __getattr__(name: str) -> object:
-    if name == "random":
-        return import_module("harp.random")
+    if name in ("random", "tree"):
+        return import_module(f"harp.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'harp' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_LATER[name]), name)

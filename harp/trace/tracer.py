@@ -103,7 +103,8 @@ def leaf_array(leaf: object, name: str) -> tuple[NDArray, bool]:
         )
     raise ArgumentError(
         f"argument {name} is a {type(leaf).__name__}; a traced function takes arrays, numbers, and trees of these; "
-        f"mark other arguments with static_argnums or static_argnames{where()}"
+        f"register a class that holds arrays with harp.tree.register, and mark other arguments with static_argnums or "
+        f"static_argnames{where()}"
     )
 
 

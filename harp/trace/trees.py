@@ -22,6 +22,7 @@ _T = TypeVar("_T")
 TreeSpec = tuple[object, ...]
 
 LEAF: TreeSpec = ()
+_NAMESPACE = "harp"  # of the classes that are registered here
 _NONE: TreeSpec = (None,)
 _leaf_types: set[type] = {np.ndarray, bool, int, float, complex, str}
 _LEAF_BASES = (np.ndarray, np.generic, *_leaf_types)
@@ -114,8 +115,22 @@ def _one_level(tree: Tree) -> tuple[object, list[object]]:
         return None, []
     import optree
 
-    children, head = optree.tree_flatten(cast(Any, tree), is_leaf=lambda part: part is not tree)
+    children, head = optree.tree_flatten(cast(Any, tree), is_leaf=lambda part: part is not tree, namespace=_NAMESPACE)
     return (None, []) if head.is_leaf() else (head, children)
+
+
+def register_class(
+    cls: type[_T], take_apart: Callable[[_T], tuple[Iterable[object], object]], put_together: Callable[[Any, Any], _T]
+) -> None:
+    """Make objects of a class trees. Raises ArgumentError for a class that is one."""
+    import optree
+
+    try:
+        optree.register_pytree_node(
+            cast(Any, cls), cast(Any, take_apart), cast(Any, put_together), namespace=_NAMESPACE
+        )
+    except ValueError as error:
+        raise ArgumentError(f"{cls.__name__} is a tree already: {error}{where()}") from None
 
 
 def unflatten(spec: TreeSpec, leaves: Iterable[object]) -> Any:

@@ -1,0 +1,138 @@
+"""Trees of arrays: what functions of harp take and return. Tuples, lists, dicts, None and named tuples are trees, and
+classes that are registered."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from functools import reduce as fold
+from typing import Any, TypeVar
+
+import attrs
+
+from harp.errors import ArgumentError
+from harp.trace.source_locations import where
+from harp.trace.trees import TreeSpec, alike, register_class, spec_text
+from harp.trace.trees import flatten as flatten_tree
+from harp.trace.trees import unflatten as unflatten_tree
+
+_C = TypeVar("_C")
+
+
+def leaves(tree: object) -> list[Any]:
+    """The leaves of a tree, in a fixed order: dicts by their keys.
+
+    >>> leaves({"b": (1, 2), "a": 3})
+    [3, 1, 2]
+    """
+    return flatten_tree(tree)[0]
+
+
+def structure(tree: object) -> TreeSpec:
+    """What a tree is without its leaves: two of them are equal if the trees have the same shape.
+
+    >>> structure((1, 2)) == structure((3, 4))
+    True
+    """
+    return flatten_tree(tree)[1]
+
+
+def flatten(tree: object) -> tuple[list[Any], TreeSpec]:
+    """The leaves, and the structure that puts them back."""
+    return flatten_tree(tree)
+
+
+def unflatten(spec: TreeSpec, leaves: Iterable[object]) -> Any:
+    """The tree of this structure with these leaves.
+
+    >>> values, spec = flatten({"a": (1, 2)})
+    >>> unflatten(spec, [10, 20])
+    {'a': (10, 20)}
+    """
+    return unflatten_tree(spec, leaves)
+
+
+def map(function: Callable[..., object], tree: object, *rest: object) -> Any:
+    """The tree of what the function makes of each leaf; of several trees of the same structure, of the leaves at one
+    place. Raises ArgumentError where structures differ.
+
+    >>> map(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
+    {'a': 11, 'b': (22,)}
+    """
+    first, spec = flatten_tree(tree)
+    columns: list[Sequence[object]] = [first]
+    for other in rest:
+        values, same = flatten_tree(other)
+        if not alike(same, spec):
+            raise ArgumentError(f"a tree is {spec_text(same)}, but the first one is {spec_text(spec)}{where()}")
+        columns.append(values)
+    return unflatten_tree(spec, [function(*values) for values in zip(*columns, strict=True)])
+
+
+def reduce(function: Callable[[Any, Any], Any], tree: object, *initial: object) -> Any:
+    """All leaves combined, from the first one on, or from `initial`.
+
+    >>> reduce(lambda total, x: total + x, {"a": 1, "b": (2, 3)}, 0)
+    6
+    """
+    return fold(function, leaves(tree), *initial)
+
+
+def register(
+    cls: type[_C] | None = None,
+    *,
+    static: Sequence[str] = (),
+    flatten: Callable[[_C], tuple[Iterable[object], object]] | None = None,
+    unflatten: Callable[[Any, Any], _C] | None = None,
+) -> Any:
+    """Say of a class that its objects are trees; use it as `@harp.tree.register`.
+
+    Of dataclasses and attrs classes, all fields of the constructor are parts of the tree but those named by `static`:
+    these are compared, as static arguments are, so they can be hashed. Of other classes, `flatten` gives the parts of
+    an object, and anything else that can be hashed; `unflatten` makes an object of the latter and new parts.
+
+    Raises ArgumentError for a class whose parts are not known.
+
+    >>> @register
+    ... @dataclasses.dataclass
+    ... class Point:
+    ...     x: float
+    ...     y: float
+    >>> map(lambda v: v * 2, Point(1.0, 2.0)).y
+    4.0
+    """
+    if cls is None:
+        return partial(register, static=static, flatten=flatten, unflatten=unflatten)
+    if (flatten is None) != (unflatten is None):
+        raise ArgumentError(f"register takes flatten and unflatten, or neither of them{where()}")
+    if flatten is not None and unflatten is not None:
+        register_class(cls, flatten, unflatten)
+        return cls
+    fields = _fields(cls)
+    for name in static:
+        if name not in fields:
+            raise ArgumentError(f"{cls.__name__} has no field {name!r}, which register is told to be static{where()}")
+    parts = [name for name in fields if name not in static]
+
+    def take_apart(value: _C) -> tuple[Iterable[object], object]:
+        return [getattr(value, name) for name in parts], tuple(getattr(value, name) for name in static)
+
+    def put_together(fixed: Any, values: Any) -> _C:
+        both = zip((*parts, *static), (*values, *fixed), strict=True)
+        return cls(**{fields[name]: value for name, value in both})
+
+    register_class(cls, take_apart, put_together)
+    return cls
+
+
+def _fields(cls: type[Any]) -> dict[str, str]:
+    """What the constructor takes: names of fields, and of its arguments."""
+    if dataclasses.is_dataclass(cls):
+        return {field.name: field.name for field in dataclasses.fields(cls) if field.init}
+    if attrs.has(cls):
+        return {field.name: field.alias or field.name for field in attrs.fields(cls) if field.init}
+    raise ArgumentError(
+        f"{cls.__name__} is neither a dataclass nor an attrs class; tell register how to take it apart with flatten, "
+        f"and how to make it again with unflatten{where()}"
+    )

@@ -1,0 +1,112 @@
+"""Trees, and classes that are registered as such, through all transforms."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import attrs
+import numpy as np
+import numpy.testing as npt
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp.errors import ArgumentError
+
+
+@harp.tree.register
+@dataclasses.dataclass
+class Layer:
+    w: object
+    b: object
+
+
+@harp.tree.register(static=("power",))
+@attrs.frozen
+class Model:
+    layers: tuple
+    _scale: object
+    power: int = 2
+
+
+class Pair:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+
+harp.tree.register(Pair, flatten=lambda p: ((p.a, p.b), "pair"), unflatten=lambda kind, parts: Pair(*parts))
+
+
+class Unknown:
+    pass
+
+
+def model(power=2):
+    rng = np.random.default_rng(0)
+    layers = tuple(Layer(rng.normal(size=(3, 3)), rng.normal(size=3)) for _ in range(2))
+    return Model(layers, 0.5, power)
+
+
+def loss(m, x):
+    for layer in m.layers:
+        x = hnp.tanh(x @ layer.w + layer.b)
+    return hnp.sum(x**m.power) * m._scale
+
+
+def plain(layers, scale, x):
+    for w, b in layers:
+        x = hnp.tanh(x @ w + b)
+    return hnp.sum(x**2) * scale
+
+
+def test_classes_are_arguments_and_results():
+    m, x = model(), np.ones((4, 3))
+    pairs = [(layer.w, layer.b) for layer in m.layers]
+    expected = harp.grad(plain, (0, 1))(pairs, 0.5, x)
+    for run in (lambda f: f, harp.jit):
+        found = run(harp.grad(loss))(m, x)
+        assert isinstance(found, Model) and found.power == 2 and isinstance(found.layers[1], Layer)
+        npt.assert_allclose(np.asarray(found.layers[1].w), np.asarray(expected[0][1][0]), rtol=1e-12)
+        npt.assert_allclose(float(found._scale), float(expected[1]), rtol=1e-12)
+
+
+def test_static_fields_choose_the_program():
+    compiled = harp.jit(loss)
+    for power in (2, 3, 2):
+        npt.assert_allclose(float(compiled(model(power), np.ones((4, 3)))), float(loss(model(power), np.ones((4, 3)))))
+    assert compiled.compilations == 2
+
+
+def test_classes_are_carried_and_mapped():
+    last, _ = harp.scan(lambda p, x: (Pair(p.b, p.a + x), None), Pair(0.0, 1.0), np.arange(3.0))
+    assert (float(last.a), float(last.b)) == (2.0, 2.0)
+    found = harp.vmap(lambda p: Pair(p.a * 2, p.b), in_axes=Pair(0, None))(Pair(np.arange(2.0), 5.0))
+    npt.assert_array_equal(np.asarray(found.a), [0, 2])
+    npt.assert_array_equal(np.asarray(found.b), [5, 5])
+
+
+def test_functions_of_trees():
+    tree = {"b": (1, Pair(2, None)), "a": [3]}
+    assert harp.tree.leaves(tree) == [3, 1, 2]
+    values, spec = harp.tree.flatten(tree)
+    assert harp.tree.unflatten(spec, [v * 2 for v in values])["b"][1].a == 4
+    assert harp.tree.structure(tree) == spec
+    assert harp.tree.map(lambda x, y: x + y, tree, tree)["a"] == [6]
+    assert harp.tree.reduce(lambda a, b: a + b, tree) == 6
+    assert harp.tree.reduce(lambda a, b: a + b, (), 7) == 7
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: harp.jit(lambda x: x)(Unknown()), r"argument x is a Unknown[\s\S]*harp.tree.register"),
+        (lambda: harp.tree.register(Unknown), "neither a dataclass nor an attrs class"),
+        (lambda: harp.tree.register(Unknown, flatten=lambda x: ((), None)), "flatten and unflatten, or neither"),
+        (lambda: harp.tree.register(Layer), "is a tree already"),
+        (lambda: harp.tree.register(static=("depth",))(Layer), "has no field 'depth'"),
+        (lambda: harp.tree.map(max, (1, 2), [1, 2]), "a tree is"),
+    ],
+)
+def test_what_is_no_tree(call, words):
+    with pytest.raises(ArgumentError, match=words):
+        call()
