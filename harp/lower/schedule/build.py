@@ -75,9 +75,9 @@ class Built:
 Iterate = Callable[[Iteration, Mapping[Node, Buffer], list[Buffer]], list[Kernel]]
 
 
-def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iterate: Iterate) -> Built:
+def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iterate: Iterate | None = None) -> Built:
     """The loop nests of a schedule. `captured` fixes the order of the captured arrays; `iterate` makes the kernels of
-    iterations."""
+    iterations, if there are any."""
     graph = schedule.graph
     memory = {node: _buffer(f"in{k}", node, Space.INPUT) for k, node in enumerate((*graph.inputs, *captured))}
     inputs = tuple(memory.values())
@@ -107,6 +107,7 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iter
     for group in schedule.groups:
         root = group.root
         if isinstance(root, Iteration):
+            assert iterate is not None
             kernels += iterate(root, memory, scratch)
             continue
         origins.note_store(memory[root], root)

@@ -30,6 +30,7 @@ from harp.lower.loopir.loops import (
     Load,
     LoopKind,
     Nest,
+    Repeat,
     Row,
     Seq,
     Space,
@@ -43,9 +44,9 @@ from harp.lower.verify.execute import execute, iterations, run_kernel
 from harp.lower.verify.verify import verify_program
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.division import ceildiv, floordiv, minimum, mod, relu
-from harp.trace.index.polynomial import Index, IndexLike, Loop, Symbol, as_index, evaluate, of
+from harp.trace.index.polynomial import ZERO, Index, IndexLike, Loop, Symbol, as_index, evaluate, of
 from harp.trace.scalar import expr
-from harp.trace.scalar.dtypes import ALL, DType, f32, f64, i32, i64, u64
+from harp.trace.scalar.dtypes import ALL, DType, bool_, f32, f64, i32, i64, u64
 from harp.trace.scalar.expr import Expr, Position, apply, cast, const, select
 from harp.trace.scalar.ops import INFO, Op, Reduce
 
@@ -117,6 +118,29 @@ def rows_of_a_product_by_the_library() -> Example:
     gemv = Nest((For(c), For(j)), Store(out, (of(i), of(j)), step))
     body = select_routines(Kernel("rows", Nest((For(i, LoopKind.PARALLEL),), Seq((zero, gemv))))).body
     return program((a, b), (out,), body), lambda x, _: [x[0] @ x[1]]
+
+
+@example
+def powers_below_a_bound() -> Example:
+    """Doubled as long as the first element, if there is one, is below 50, but at most M times."""
+    x, out = buffer("x", (N,), Space.INPUT), buffer("out", (N,), Space.OUTPUT)
+    goes_on = buffer("goes_on", (), Space.OUTPUT, bool_)
+    i, j, t = Loop(0, N), Loop(1, N), Loop(2, M)
+    copied = Nest((For(i),), Store(out, (of(i),), Load(x, (of(i),))))
+    doubled = Nest((For(j),), Store(out, (of(j),), Load(out, (of(j),)) * 2.0))
+    first = Load(out, (ZERO,), (N - 1,), const(99.0, f32))
+    below = Store(goes_on, (), first < 50.0)
+    body = Seq((copied, below, Repeat(t, Load(goes_on, ()), Seq((doubled, below)))))
+
+    def reference(inputs: Sequence[Array], sizes: Mapping[Symbol, int]) -> list[Array]:
+        values = inputs[0].copy()
+        for _ in range(sizes[m]):
+            if not len(values) or values[0] >= 50:
+                break
+            values *= 2
+        return [values, np.asarray(bool(len(values)) and bool(values[0] < 50))]
+
+    return program((x,), (out, goes_on), body), reference
 
 
 @example
