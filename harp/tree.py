@@ -3,7 +3,6 @@ classes that are registered."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from functools import reduce as fold
@@ -94,6 +93,7 @@ def register(
 
     Raises ArgumentError for a class whose parts are not known.
 
+    >>> import dataclasses
     >>> @register
     ... @dataclasses.dataclass
     ... class Point:
@@ -128,8 +128,9 @@ def register(
 
 def _fields(cls: type[Any]) -> dict[str, str]:
     """What the constructor takes: names of fields, and of its arguments."""
-    if dataclasses.is_dataclass(cls):
-        return {field.name: field.name for field in dataclasses.fields(cls) if field.init}
+    of_dataclass = getattr(cls, "__dataclass_fields__", None)
+    if of_dataclass is not None:
+        return {name: name for name, field in of_dataclass.items() if field.init}
     if attrs.has(cls):
         return {field.name: field.alias or field.name for field in attrs.fields(cls) if field.init}
     raise ArgumentError(

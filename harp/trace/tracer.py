@@ -101,10 +101,11 @@ def leaf_array(leaf: object, name: str) -> tuple[NDArray, bool]:
             f"argument self is a {type(leaf).__name__}; mark it with @partial(harp.jit, static_argnums=0), or compile "
             f"the bound method, harp.jit(object.method){where()}"
         )
+    own = type(leaf).__module__ != "builtins"
+    register = "register a class that holds arrays with harp.tree.register, " if own else ""
     raise ArgumentError(
         f"argument {name} is a {type(leaf).__name__}; a traced function takes arrays, numbers, and trees of these; "
-        f"register a class that holds arrays with harp.tree.register, and mark other arguments with static_argnums or "
-        f"static_argnames{where()}"
+        f"{register}mark other arguments with static_argnums or static_argnames{where()}"
     )
 
 
