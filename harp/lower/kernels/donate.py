@@ -52,7 +52,7 @@ def donate(built: Built, donated: Sequence[int]) -> Built:
 def in_memory_of(kernels: Sequence[Kernel], source: Buffer, target: Buffer) -> tuple[Kernel, ...] | None:
     """The kernels with a result in the memory of an input, in which it is stored; None where it cannot live there."""
     stored = [k for k, kernel in enumerate(kernels) if target in _stored(kernel)]
-    found = _living_in(tuple(kernels), stored[0], source, target) if len(stored) == 1 else None
+    found = _living_in(tuple(kernels), stored[0], source, target) if stored else None
     return None if found is None else tuple(kernel for kernel in found if not _does_nothing(kernel.body))
 
 

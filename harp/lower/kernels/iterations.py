@@ -35,8 +35,8 @@ from harp.lower.loopir.nests import Renaming, rebuilt, sequence
 from harp.lower.schedule.build import Built, copy
 from harp.lower.schedule.row_kernels import rows_in
 from harp.trace.graph.body import graph_of
-from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import Iteration, Node
+from harp.trace.graph.graph import Graph, transform
+from harp.trace.graph.node import Contiguous, Input, Iteration, Node, Scatter, rebuild, walk
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Index, Loop, Shape, as_index, of
 from harp.trace.scalar.dtypes import DType
@@ -51,7 +51,21 @@ def iteration_kernels(
     lower: Callable[[Graph], Built], node: Iteration, memory: Mapping[Node, Buffer], scratch: list[Buffer]
 ) -> list[Kernel]:
     """The kernels of an iteration, whose step `lower` makes; the last one is the loop."""
-    return _Iteration(lower(graph_of(node.body)), node, memory, scratch).kernels()
+    return _Iteration(lower(_changing_in_place(graph_of(node.body))), node, memory, scratch).kernels()
+
+
+def _changing_in_place(graph: Graph) -> Graph:
+    """The step, in which an update of what is carried is computed before it is put there: what it is computed of may be
+    what it replaces."""
+
+    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if isinstance(node, Scatter) and isinstance(node.base, Input) and node.base in set(walk((node.updates,))):
+            inputs = (*inputs[:-1], Contiguous(inputs[-1]))
+        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+            return node
+        return rebuild(node, inputs, Substitution({}))
+
+    return transform(graph, rule)
 
 
 class _Iteration:

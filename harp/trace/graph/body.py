@@ -25,12 +25,15 @@ def close(
     With `free`, these are the nodes that the graph reads of what is round it, and all that is computed of them is a
     part of the body: it may not be wanted at all.
     """
+    # What is round it: also what the free nodes are views of, for a view of a view reads that.
+    outside = set() if free is None else set(walk(free))
     moving: dict[Node, bool] = {}
     for node in walk(graph.outputs):
-        if free is None:
-            moving[node] = node in graph.inputs or any(moving[i] for i in node.inputs)
+        if free is not None:
+            moving[node] = not isinstance(node, Constant) and node not in outside
         else:
-            moving[node] = not isinstance(node, Constant) and node not in free
+            endless = isinstance(node, Iteration) and node.length is None  # it may not be wanted at all
+            moving[node] = endless or node in graph.inputs or any(moving[i] for i in node.inputs)
     same: dict[Node, None] = {}
     reads = [i for node, moves in moving.items() if moves for i in node.inputs]
     for node in (*reads, *graph.outputs):
@@ -45,6 +48,7 @@ def close(
         if node not in new:
             new[node] = rebuild(node, tuple(new[i] for i in node.inputs), _SAME_SIZES)
     inputs = tuple(i for i in (new[old] for old in (*graph.inputs, *same)) if isinstance(i, Input))
+    assert all(node in new for node in moving if isinstance(node, Input) and moving[node]), "an input from outside"
     return Body(inputs, tuple(new[o] for o in graph.outputs), carried, sliced), tuple(same)
 
 

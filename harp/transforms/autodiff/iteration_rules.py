@@ -15,7 +15,7 @@ import attrs
 from harp.errors import MissingRuleError
 from harp.trace.graph.body import close, graph_of
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Input, Iteration, MapReduce, Node, Part, fresh_input, rebuild
+from harp.trace.graph.node import Input, Iteration, MapReduce, Node, Part, Put, Scatter, fresh_input, rebuild
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE
 from harp.trace.scalar.dtypes import bool_
@@ -151,7 +151,7 @@ class _Backward:
     def sums(self) -> dict[Input, tuple[Input, Node]]:
         """For each input that is the same in all steps, the sum so far, and the sum with this step."""
         before = {i: fresh_input("a sum", i.shape, i.dtype) for i in self.summed}
-        return {i: (b, _added(b, self.found[i])) for i, b in before.items()}
+        return {i: (b, _accumulated(b, self.found[i])) for i, b in before.items()}
 
     def through_all(self) -> list[tuple[Node, Node]]:
         """The steps in the other direction, each on what it had carried."""
@@ -248,6 +248,13 @@ def _with(graph: Graph, values: Mapping[Input, Node]) -> Graph:
         return rebuild(node, inputs, _SAME_SIZES)
 
     return transform(graph, rule)
+
+
+def _accumulated(total: Node, part: Node) -> Node:
+    """The sum of both. What a scatter adds to zeros is added to the sum: a step costs what it changes."""
+    if isinstance(part, Scatter) and part.kind is Put.ADD and part.base is constant(0, part):
+        return Scatter(total, part.indices, part.updates, part.kind, part.clips, part.unique)
+    return _added(total, part)
 
 
 def _added(a: Node, b: Node) -> Node:

@@ -16,8 +16,8 @@ from harp.trace.graph.node import Input, Iteration, MapReduce, Node, fresh_input
 from harp.trace.graph.view import permute, view
 from harp.trace.index.polynomial import ONE, Index
 from harp.trace.scalar.dtypes import bool_, i64
-from harp.trace.scalar.expr import Operand, const, select
-from harp.trace.scalar.ops import Reduce
+from harp.trace.scalar.expr import Operand, apply, const, select
+from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.batching.given import Given, lifted
 
 Batch = Callable[[Graph, Sequence[bool], Index], tuple[Graph, tuple[bool, ...]]]
@@ -69,9 +69,16 @@ def _masked(node: Iteration, operands: Sequence[Given], size: Index, batch: Batc
     whole = [lifted(o, size) if flags[k] else o.node for k, o in enumerate(operands, 1)]
     if node.length is ONE:
         first = MapReduce((), (), const(0, i64))
-        arguments = dict(zip(batched.inputs, (first, *whole), strict=True))
-        new = inline(Graph((), tuple(outputs)), arguments).outputs
         goes = whole[0]
+        # Through an example that does not take the branch no derivative flows, not even one that is infinite or NaN.
+        taken = [
+            _where_taken(goes, lifted(o, size)) if o.node.dtype.is_inexact else w
+            for o, w in zip(operands, whole, strict=True)
+        ]
+        batched, found = batch(graph_of(body), [False, *(True for _ in operands)], size)
+        outputs = [lifted(Given(o, has), size) for o, has in zip(batched.outputs, found, strict=True)]
+        arguments = dict(zip(batched.inputs, (first, *taken), strict=True))
+        new = inline(Graph((), tuple(outputs)), arguments).outputs
         return [Given(_where(goes, a, b), True) for a, b in zip(new, whole, strict=False)]
     goes_on = batched.inputs[1]
     some = fresh_input("some go on", (), bool_)
@@ -86,6 +93,11 @@ def _masked(node: Iteration, operands: Sequence[Given], size: Index, batch: Batc
 
 def _any(test: Node) -> Node:
     return MapReduce(test.shape, (test,), Operand(bool_, 0), Reduce.MAX, (0,))
+
+
+def _where_taken(test: Node, operand: Node) -> Node:
+    """The operand, of which a derivative flows for some of the examples only."""
+    return _where(test, operand, MapReduce(operand.shape, (operand,), apply(Op.STOP, Operand(operand.dtype, 0))))
 
 
 def _where(test: Node, yes: Node, no: Node) -> Node:

@@ -9,7 +9,7 @@ import numpy as np
 
 from harp.errors import ArgumentError
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, as_integer, map_
+from harp.trace.array.primitives import as_array, as_integer, map_, to_shape
 from harp.trace.index.division import maximum
 from harp.trace.index.polynomial import ZERO, Index
 from harp.trace.scalar.dtypes import i64
@@ -74,7 +74,8 @@ def _length(xs: Leaves, length: object, name: str) -> Index:
             raise ArgumentError(f"{label} has no axis to scan along{where()}")
         sizes.append((label, shape_of(array)[0]))
     if length is not None:
-        sizes.append(("length", to_index(length)))
+        (count,) = to_shape(length)
+        sizes.append(("length", count))
     if not sizes:
         raise ArgumentError(f"scan of {name!r} has no xs; say how often it runs with length{where()}")
     (first, size), *others = sizes
@@ -86,9 +87,9 @@ def _length(xs: Leaves, length: object, name: str) -> Index:
 def fori_loop(lower: object, upper: object, function: Function, init: Tree, unroll: object = None) -> Any:
     """`carry = function(i, carry)` for i from `lower` to `upper`, which is not reached.
 
-    The bounds are integers, sizes, or arrays of one integer, which the function may compute. The carry keeps its tree,
-    dtypes and shapes; i is an array without axes, which takes the dtype of what it meets, as Python's integers do.
-    `unroll` is JAX's, and changes nothing.
+    The bounds are integers, sizes, or arrays of one integer, which the function may compute; then i is int64. The carry
+    keeps its tree, dtypes and shapes; i is an array without axes, which takes the dtype of what it meets, as Python's
+    integers do. `unroll` is JAX's, and changes nothing.
 
     >>> float(fori_loop(0, 5, lambda i, product: product * (i + 1), 1.0))
     120.0

@@ -57,7 +57,7 @@ def settled(trace: Callable[[Leaves], Traced], carried: Leaves, name: str, skipp
     The first outputs of the body, behind `skipped` others, are what is carried on. Raises CarryError where they are not
     of the dtype and shape of what is carried.
     """
-    for _ in range(3):  # bool, int, float, complex
+    for _ in range(1 + len(dtypes.Kind) * len(carried.arrays)):  # each round, one of them becomes another kind
         body = trace(carried)
         outputs = body.graph.outputs[skipped : skipped + len(carried.arrays)]
         changed = [a.weak and a.kind is not o.dtype for a, o in zip(carried.arrays, outputs, strict=True)]
@@ -110,6 +110,7 @@ def iterate(
     """The results of an iteration. What does not change in it is computed before, if it `hoists`."""
     closed, same = close(body.graph, len(carried), len(arrays), None if hoists else body.free)
     operands = (*map(node_of, (*carried, *arrays)), *same)
+    assert all(o.dtype is i.dtype for o, i in zip(operands, closed.inputs[1:], strict=True))
     parts = Iteration(length, operands, closed, tested, reverse).parts
     if current() is not None:
         return [emit(part) for part in parts]

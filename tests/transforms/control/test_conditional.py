@@ -85,6 +85,62 @@ def test_only_one_branch_is_computed():
     assert float(harp.cond(False, forever, lambda: x)) == 1.0
 
 
+VIEWS = {
+    "slices": lambda v: v[1:],
+    "reversed": lambda v: v[::-1],
+    "rows": lambda v: hnp.stack([v, v * 2])[1],
+    "transposed": lambda v: hnp.stack([v, v * 2]).T,
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_of_views_from_outside(name):
+    """A view that is taken in a branch, of one that was taken outside, reads the array itself."""
+
+    def h(v):
+        outer = VIEWS[name](v)
+        inner = harp.cond(v[0] > 0, lambda: outer[::-1].T ** 2, lambda: (outer * 2).T)
+        return hnp.sum(inner) + hnp.sum(harp.cond(v[0] < 0, lambda t: t[1:] * 3, lambda t: t[1:], outer))
+
+    def plain(v):
+        outer = VIEWS[name](v)
+        return hnp.sum(outer**2) + hnp.sum(outer[1:])
+
+    v = np.array([1.0, 2.0, 3.0])
+    for transform in (lambda f: f, harp.grad, harp.hessian, harp.jacfwd):
+        for run in (lambda f: f, harp.jit):
+            npt.assert_allclose(np.asarray(run(transform(h))(v)), np.asarray(transform(plain)(v)))
+
+
+def test_no_nan_from_branches_that_examples_do_not_take():
+    def f(x):
+        return harp.scan(lambda c, v: (harp.cond(v > 0, lambda: c + hnp.log(v) * c, lambda: c), None), 1.0, x)[0]
+
+    x = np.array([[2.0, -1.0, 3.0], [-1.0, 0.0, 1.0]])
+    each = np.asarray(harp.vmap(harp.grad(f))(x))
+    assert np.isfinite(each).all()
+    npt.assert_allclose(np.asarray(harp.grad(lambda x: hnp.sum(harp.vmap(f)(x)))(x)), each)
+    npt.assert_allclose(np.asarray(harp.jit(harp.grad(lambda x: hnp.sum(harp.vmap(f)(x))))(x)), each)
+
+
+def test_no_nan_reaches_what_examples_share():
+    def f(w, x):
+        return harp.cond(x > 0, lambda: hnp.log(x) * w, lambda: x * w)
+
+    x = np.array([2.0, -1.0])
+    found = harp.grad(lambda w: hnp.sum(harp.vmap(lambda x: f(w, x))(x)))(3.0)
+    npt.assert_allclose(float(found), np.log(2.0) - 1)
+
+
+def test_a_loop_that_never_runs_does_not_run_what_is_in_it():
+    def inner(m):
+        return harp.while_loop(lambda v: v < 10, lambda v: v * m, np.int64(1))
+
+    f = harp.jit(lambda k, m: harp.while_loop(lambda c: c[0] < k, lambda c: (c[0] + 1, c[1] + inner(m)), (0, 0)))
+    assert tuple(map(int, f(np.int64(0), np.int64(1)))) == (0, 0)
+    assert tuple(map(int, f(np.int64(2), np.int64(3)))) == (2, 54)
+
+
 def test_numbers_of_branches_take_each_others_dtype():
     found = harp.cond(np.array(True), lambda: 0, lambda: np.ones((), "f4"))
     assert found.dtype == np.float32 and float(found) == 0

@@ -184,6 +184,66 @@ def test_what_is_carried_keeps_its_type():
     close(swapped, (5, 8))
 
 
+def test_many_numbers_are_carried_round():
+    """Each takes the dtype of the next one in a round of its own."""
+
+    def run(x):
+        return harp.fori_loop(0, 6, lambda i, c: (*c[1:], c[-1] + x), (1, 2, 3, 4, 5))
+
+    expected = [1.0, 2.0, 3.0, 4.0, 5.0]
+    for _ in range(6):
+        expected = [*expected[1:], expected[-1] + 0.5]
+    for found in (run(np.float32(0.5)), harp.jit(run)(np.float32(0.5))):
+        assert all(leaf.dtype == np.float32 for leaf in found)
+        npt.assert_allclose(leaves(found), expected)
+
+
+UPDATES = {
+    "of itself": lambda i, c: c.at[i].set(c[i] * 2),
+    "of a constant": lambda i, c: c.at[i].set(3.0),
+    "of the one before": lambda i, c: c.at[i].set(c[i] + c[i - 1]),
+    "added": lambda i, c: c.at[i].add(c[0]),
+    "of two": lambda i, c: c.at[i].set(c[i] * 2).at[0].add(c[i]),
+}
+
+
+def in_python(name, x):
+    x = x.copy()
+    for i in range(len(x)):
+        if name == "of two":
+            old = x[i]
+            x[i] *= 2
+            x[0] += old
+        else:
+            x[i] = {
+                "of itself": x[i] * 2,
+                "of a constant": 3.0,
+                "of the one before": x[i] + x[i - 1],
+                "added": x[i] + x[0],
+            }[name]
+    return x
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_updates_are_in_place(name):
+    """The loop has no loop in it: a step changes what it changes, and copies nothing."""
+    compiled = harp.jit(lambda x: harp.fori_loop(0, x.shape[0], UPDATES[name], x))
+    for count in (1, 2, 9):
+        x = RNG.normal(size=count)
+        npt.assert_allclose(np.asarray(compiled(x)), in_python(name, x), rtol=1e-12)
+    if name == "of two":  # at a number, which is a choice for each element
+        return
+    loops = compiled.lower(np.ones(9)).loops
+    assert "for" not in loops[loops.index("repeat i") : loops.index("\ncall ")], loops
+
+
+def test_the_gradient_of_reading_costs_what_is_read():
+    compiled = harp.jit(harp.grad(lambda x: harp.fori_loop(0, x.shape[0], lambda i, c: c + hnp.sin(x[i]), 0.0)))
+    x = RNG.normal(size=7)
+    npt.assert_allclose(np.asarray(compiled(x)), np.cos(x), rtol=1e-12)
+    assert compiled.lower(x).cost().steps.degree == 1
+
+
 def test_integers_truth_values_and_half_numbers_are_carried():
     x = np.array([3, 1, 2], "i4")
     found = harp.jit(lambda x: harp.scan(lambda c, v: ((c[0] | (v > 2), hnp.maximum(c[1], v)), c), (False, x[0]), x))(x)
@@ -232,6 +292,7 @@ def test_long_loops_compile_as_short_ones():
         (lambda: harp.scan(lambda c, x: (c, x), 0.0, (np.ones(3), np.ones(2))), ShapeError, "are of different lengths"),
         (lambda: harp.scan(lambda c, x: (c, x), 0.0, np.ones(3), length=2), ShapeError, "are of different lengths"),
         (lambda: harp.scan(lambda c, x: (c, x), 0.0, 1.0), ArgumentError, "has no axis to scan along"),
+        (lambda: harp.scan(lambda c, _: (c, c), 0.0, length=-1), ShapeError, "is negative"),
         (lambda: harp.fori_loop(0.5, 3, lambda i, c: c, 0.0), ArgumentError, "the bounds of fori_loop"),
         (
             lambda: harp.fori_loop(0, 3, lambda i, c: c if i > 1 else -c, 0.0),
