@@ -41,6 +41,8 @@ from harp.transforms.jit.jit import JitFunction, jit
 
 if TYPE_CHECKING:
     from harp import random, tree
+    from harp.transforms.autodiff.checkpoint import checkpoint
+    from harp.transforms.autodiff.custom import custom_jvp, custom_vjp
     from harp.transforms.autodiff.forward import jvp, linearize
     from harp.transforms.autodiff.grad import grad, stop_gradient, value_and_grad, vjp
     from harp.transforms.batching.vmap import vmap
@@ -63,7 +65,10 @@ __all__ = [
     "bool_",
     "c64",
     "c128",
+    "checkpoint",
     "cond",
+    "custom_jvp",
+    "custom_vjp",
     "errors",
     "f16",
     "f32",
@@ -108,6 +113,8 @@ __all__ = [
 _LATER = {
     **dict.fromkeys(("grad", "stop_gradient", "value_and_grad", "vjp"), "harp.transforms.autodiff.grad"),
     **dict.fromkeys(("jvp", "linearize"), "harp.transforms.autodiff.forward"),
+    "checkpoint": "harp.transforms.autodiff.checkpoint",
+    **dict.fromkeys(("custom_jvp", "custom_vjp"), "harp.transforms.autodiff.custom"),
     **dict.fromkeys(
         ("hessian", "hvp", "jacfwd", "jacrev", "value_and_jacfwd", "value_and_jacrev"), "harp.transforms.jacobians"
     ),

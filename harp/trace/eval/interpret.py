@@ -23,6 +23,7 @@ from harp.trace.graph.node import (
     Constant,
     Contiguous,
     Cumulative,
+    Custom,
     Gather,
     Input,
     Iteration,
@@ -377,14 +378,25 @@ def _iteration(node: Iteration, values: Mapping[Node, NDArray], sizes: Sizes) ->
         now = results[: body.carried]
         for whole, element in zip(made, results[body.carried :], strict=True):
             whole[t] = element
-    together = np.empty(len(body.outputs), object)
-    for number, result in enumerate((*now, *made)):
+    return _together([*now, *made])
+
+
+def _custom(node: Custom, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+    inputs: dict[Node, NDArray] = {node.body.inputs[0]: np.zeros((), np.int64)}
+    inputs.update(zip(node.body.inputs[1:], (values[o] for o in node.operands), strict=True))
+    found = evaluate_nodes(node.body.outputs, inputs, _Sizes(sizes))
+    return _together([found[o] for o in node.body.outputs])
+
+
+def _together(results: Sequence[NDArray]) -> NDArray:
+    together = np.empty(len(results), object)
+    for number, result in enumerate(results):
         together[number] = np.asarray(result)
     return together
 
 
 def _part(node: Part, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
-    return np.asarray(values[node.iteration][node.number])
+    return np.asarray(values[node.whole][node.number])
 
 
 _EVALUATE: dict[type[Node], Callable[..., NDArray]] = {
@@ -398,5 +410,6 @@ _EVALUATE: dict[type[Node], Callable[..., NDArray]] = {
     Cumulative: _cumulative,
     RowWise: _row_wise,
     Iteration: _iteration,
+    Custom: _custom,
     Part: _part,
 }

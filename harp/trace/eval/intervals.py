@@ -19,13 +19,13 @@ from harp.trace.graph.node import (
     Cumulative,
     Gather,
     Input,
-    Iteration,
     MapReduce,
     Node,
     Part,
     Put,
     RowWise,
     Scatter,
+    Several,
     View,
     walk,
 )
@@ -101,7 +101,7 @@ def _node(node: Node, known: dict[Node, _Known], given: Given, size: Sizes) -> _
         return None
     if isinstance(node, Input):
         return given(node)
-    if isinstance(node, (Iteration, Part)):
+    if isinstance(node, (Several, Part)):
         return None
     if isinstance(node, Constant):
         return of_buffer(node.captured.array)

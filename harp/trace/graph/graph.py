@@ -13,6 +13,7 @@ from harp.trace.graph.node import (
     Constant,
     Contiguous,
     Cumulative,
+    Custom,
     Gather,
     Input,
     Iteration,
@@ -160,8 +161,13 @@ def _describe_iteration(node: Iteration, name: Callable[[Node], str]) -> str:
     return f"iterate{often}{flags} on {given}, carrying {body.carried}, by elements of {body.sliced}:\n    {inside}"
 
 
+def _describe_custom(node: Custom, name: Callable[[Node], str]) -> str:
+    inside = to_text(Graph(node.body.inputs, node.body.outputs)).replace("\n", "\n    ")
+    return f"with derivatives of its own, of {', '.join(map(name, node.operands))}:\n    {inside}"
+
+
 def _describe_part(node: Part, name: Callable[[Node], str]) -> str:
-    return f"result {node.number} of {name(node.iteration)}"
+    return f"result {node.number} of {name(node.whole)}"
 
 
 _DESCRIBE: dict[type[Node], Callable[..., str]] = {
@@ -175,6 +181,7 @@ _DESCRIBE: dict[type[Node], Callable[..., str]] = {
     Contiguous: _describe_contiguous,
     RowWise: _describe_row_wise,
     Iteration: _describe_iteration,
+    Custom: _describe_custom,
     Part: _describe_part,
 }
 

@@ -15,7 +15,8 @@
          | Contiguous(src)                                compute this here and keep it
          | RowWise(function, operands, reverse)           a function of whole rows, of `harp.trace.graph.row_functions`
          | Iteration(length, operands, body, tested, reverse)   a body that runs again and again on what it carries
-         | Part(iteration, number)                        one of the results of an Iteration
+         | Custom(operands, body, derivative)             a body that runs once, whose derivatives somebody has given
+         | Part(whole, number)                            one of the results of an Iteration or a Custom
 
 Shapes are tuples of index expressions. In a MapReduce's `expr` and a View's index map, Loop(k, extent of axis k) is
 the position along axis k of the domain or of the view's shape.
@@ -302,15 +303,12 @@ def body_input(place: int, shape: Shape, dtype: DType) -> Input:
     return Input(-1 - place, f"b{place}", shape, dtype)
 
 
-@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
-class Iteration(Node):
-    """Structured control flow. It has no value itself: a `Part` is one of its results. Without length it is tested."""
+class Several(Node):
+    """Base of the nodes with several results. It has no value itself: a `Part` is one of its results."""
 
-    length: Index | None
+    __slots__ = ()
     operands: tuple[Node, ...]
     body: Body
-    tested: bool = False
-    reverse: bool = False
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]
@@ -327,10 +325,7 @@ class Iteration(Node):
     def result(self, number: int) -> tuple[Shape, DType]:
         """The shape and dtype of a result."""
         output = self.body.outputs[number]
-        if number < self.body.carried:
-            return output.shape, output.dtype
-        assert self.length is not None, "nobody knows how many elements the arrays would have"
-        return (self.length, *output.shape), output.dtype
+        return output.shape, output.dtype
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -339,23 +334,56 @@ class Iteration(Node):
 
 
 @attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
-class Part(Node):
-    """A result of an iteration, by number."""
+class Iteration(Several):
+    """Structured control flow. Without length it is tested."""
 
-    iteration: Iteration
+    length: Index | None
+    operands: tuple[Node, ...]
+    body: Body
+    tested: bool = False
+    reverse: bool = False
+
+    def result(self, number: int) -> tuple[Shape, DType]:
+        output = self.body.outputs[number]
+        if number < self.body.carried:
+            return output.shape, output.dtype
+        assert self.length is not None, "nobody knows how many elements the arrays would have"
+        return (self.length, *output.shape), output.dtype
+
+
+class Derivative:
+    """Base of what somebody has given as derivatives; see `harp.transforms.autodiff.custom`."""
+
+    __slots__ = ()
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Custom(Several):
+    """A function with derivatives of its own. Lowering puts its body in its place; the body's first input is 0."""
+
+    operands: tuple[Node, ...]
+    body: Body
+    derivative: Derivative
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Part(Node):
+    """A result of a node that has several, by number."""
+
+    whole: Several
     number: int
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]
-        return self.iteration.result(self.number)[0]
+        return self.whole.result(self.number)[0]
 
     @property
     def dtype(self) -> DType:  # type: ignore[override]
-        return self.iteration.result(self.number)[1]
+        return self.whole.result(self.number)[1]
 
     @property
     def inputs(self) -> tuple[Node, ...]:
-        return (self.iteration,)
+        return (self.whole,)
 
 
 KINDS: tuple[type[Node], ...] = (
@@ -369,6 +397,7 @@ KINDS: tuple[type[Node], ...] = (
     Contiguous,
     RowWise,
     Iteration,
+    Custom,
     Part,
 )
 
@@ -472,10 +501,14 @@ def rebuilt_body(body: Body, sizes: Substitution) -> Body:
     return attrs.evolve(body, inputs=inputs, outputs=tuple(new[o] for o in body.outputs))
 
 
+def _rebuild_custom(node: Custom, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return Custom(inputs, rebuilt_body(node.body, sizes), node.derivative)
+
+
 def _rebuild_part(node: Part, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    (iteration,) = inputs
-    assert isinstance(iteration, Iteration)
-    return Part(iteration, node.number)
+    (whole,) = inputs
+    assert isinstance(whole, Several)
+    return Part(whole, node.number)
 
 
 _REBUILD: dict[type[Node], Callable[..., Node]] = {
@@ -489,5 +522,6 @@ _REBUILD: dict[type[Node], Callable[..., Node]] = {
     Contiguous: _rebuild_contiguous,
     RowWise: _rebuild_row_wise,
     Iteration: _rebuild_iteration,
+    Custom: _rebuild_custom,
     Part: _rebuild_part,
 }

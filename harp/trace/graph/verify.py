@@ -10,6 +10,7 @@ from harp.trace.graph.node import (
     Constant,
     Contiguous,
     Cumulative,
+    Custom,
     Gather,
     Input,
     Iteration,
@@ -142,8 +143,16 @@ def _iteration(node: Iteration) -> str:
     return ""
 
 
+def _custom(node: Custom) -> str:
+    for operand, i in zip(node.operands, node.body.inputs[1:], strict=True):
+        if operand.shape != i.shape or operand.dtype is not i.dtype:
+            return f"operand {operand!r} for {i!r}"
+    verify_graph(Graph(node.body.inputs, node.body.outputs))
+    return ""
+
+
 def _part(node: Part) -> str:
-    count = len(node.iteration.body.outputs)
+    count = len(node.whole.body.outputs)
     return "" if 0 <= node.number < count else f"result {node.number} of {count}"
 
 
@@ -158,6 +167,7 @@ _CHECKS: dict[type[Node], Callable[..., str]] = {
     Contiguous: _no_rule,
     RowWise: _row_wise,
     Iteration: _iteration,
+    Custom: _custom,
     Part: _part,
 }
 

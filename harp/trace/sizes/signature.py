@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from harp.trace.graph.graph import Graph, inline
-from harp.trace.graph.node import Input, Iteration, MapReduce, Node, View, walk
+from harp.trace.graph.node import Input, Iteration, MapReduce, Node, Several, View, walk
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Fold, Index, Symbol, of, symbols_in
 from harp.trace.scalar.dtypes import ArraySignature
@@ -115,9 +115,9 @@ def _expressions(node: Node) -> list[Index]:
     found = list(node.shape)
     if isinstance(node, View):
         found += [*node.index, *node.conditions]
-    elif isinstance(node, Iteration):
+    elif isinstance(node, Several):
         found += [p for inner in walk((*node.body.inputs, *node.body.outputs)) for p in _expressions(inner)]
-        found += [] if node.length is None else [node.length]
+        found += [node.length] if isinstance(node, Iteration) and node.length is not None else []
     elif isinstance(node, MapReduce):
         found += node.domain
         found += [e.index for e in walk_expr((node.expr,)) if isinstance(e, Position)]

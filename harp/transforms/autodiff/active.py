@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from harp.errors import IntegerGradientError
 from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import Input, Iteration, MapReduce, Node, Part
+from harp.trace.graph.node import Input, Iteration, MapReduce, Node, Part, Several
 from harp.trace.source_locations import Site
 from harp.transforms.autodiff.scalar_rules import depends
 
@@ -19,12 +19,12 @@ def between(order: Sequence[Node], wrt: Sequence[Input]) -> Active:
     active: Active = set(wrt)
     results: dict[Node, set[int]] = {}
     for node in order:
-        if isinstance(node, Iteration):
+        if isinstance(node, Several):
             results[node] = _active_results(node, active) if any(i in active for i in node.inputs) else set()
             if results[node]:
                 active.add(node)
         elif isinstance(node, Part):
-            if node.number in results[node.iteration]:
+            if node.number in results[node.whole]:
                 active.add(node)
         elif not node.dtype.is_inexact or not any(i in active for i in node.inputs):
             continue
@@ -48,7 +48,9 @@ def active_inputs(node: Iteration, active: Callable[[Node], bool]) -> list[Input
         found |= more
 
 
-def _active_results(node: Iteration, active: Active) -> set[int]:
+def _active_results(node: Several, active: Active) -> set[int]:
+    if not isinstance(node, Iteration):
+        return {k for k, o in enumerate(node.body.outputs) if o.dtype.is_inexact}
     body, inputs = node.body, active_inputs(node, active.__contains__)
     inside = between(graph_of(body).nodes(), inputs)
     carried = {k - 1 for k in body.place()[0] if body.inputs[k] in inputs}

@@ -16,6 +16,7 @@ from harp.trace.graph.node import (
     Constant,
     Contiguous,
     Cumulative,
+    Custom,
     Gather,
     Input,
     Iteration,
@@ -24,6 +25,7 @@ from harp.trace.graph.node import (
     Part,
     RowWise,
     Scatter,
+    Several,
     View,
     fresh_input,
     multiplies_matrices,
@@ -38,6 +40,7 @@ from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, sel
 from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.autodiff.active import Sites, between, require_inexact
 from harp.transforms.autodiff.cumulative_rules import cumulative_tangent, product_of_others
+from harp.transforms.autodiff.custom_rules import push_custom
 from harp.transforms.autodiff.gather_rules import constant, elementwise, scatter_tangent
 from harp.transforms.autodiff.iteration_rules import Pushed, push
 from harp.transforms.autodiff.scalar_rules import pushforward
@@ -65,8 +68,8 @@ def jvp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     values: dict[Node, Node] = {}
     pushed: dict[Node, Sequence[Pushed]] = {}
     for node in walk((*graph.inputs, *order)):
-        if isinstance(node, Part) and node.iteration in pushed:
-            values[node], tangent = pushed[node.iteration][node.number]
+        if isinstance(node, Part) and node.whole in pushed:
+            values[node], tangent = pushed[node.whole][node.number]
             if tangent is not None:
                 tangents[node] = tangents[values[node]] = tangent
             continue
@@ -76,7 +79,7 @@ def jvp(graph: Graph, wrt: Sequence[Input]) -> Graph:
         if node in active and not isinstance(node, Input):
             moving = {i: tangents[i] for i in inputs if i in tangents}
             made = apply_rule(RULES, "the forward derivative", graph, node, moving, now=value)
-            if isinstance(node, Iteration):
+            if isinstance(node, Several):
                 pushed[node] = made
                 continue
             tangents[node] = tangents[value] = made
@@ -197,6 +200,10 @@ def _iteration(node: Iteration, tangents: Tangents) -> list[Pushed]:
     return push(node, tangents, jvp)
 
 
+def _custom(node: Custom, tangents: Tangents) -> list[Pushed]:
+    return push_custom(node, tangents)
+
+
 def _part(node: Part, tangents: Tangents) -> Node:
     raise AssertionError("the rule of its iteration gives its tangent, too")
 
@@ -212,5 +219,6 @@ RULES: dict[type[Node], Callable[..., Any]] = {
     Contiguous: _contiguous,
     RowWise: _row_wise,
     Iteration: _iteration,
+    Custom: _custom,
     Part: _part,
 }

@@ -15,6 +15,7 @@ from harp.trace.graph.node import (
     Constant,
     Contiguous,
     Cumulative,
+    Custom,
     Gather,
     Input,
     Iteration,
@@ -23,6 +24,7 @@ from harp.trace.graph.node import (
     Part,
     RowWise,
     Scatter,
+    Several,
     View,
     fresh_input,
     multiplies_matrices,
@@ -36,6 +38,7 @@ from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, sel
 from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.autodiff.active import Active, Sites, active_slots, between, require_inexact
 from harp.transforms.autodiff.cumulative_rules import cumulative_adjoint, product_of_others
+from harp.transforms.autodiff.custom_rules import pull_custom
 from harp.transforms.autodiff.gather_rules import constant, elementwise, gather_adjoint, scatter_adjoints
 from harp.transforms.autodiff.iteration_rules import pull, saving
 from harp.transforms.autodiff.scalar_rules import pullback
@@ -67,7 +70,7 @@ def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     for output, seed in seeds:
         _accumulate(cotangents, output, seed)
     for node in reversed(order):
-        ct = _results(node, cotangents) if isinstance(node, Iteration) else cotangents.get(node)
+        ct = _results(node, cotangents) if isinstance(node, Several) else cotangents.get(node)
         if not ct or node not in active:
             continue
         parts = apply_rule(RULES, "the gradient", graph, node, ct, active)
@@ -84,8 +87,8 @@ def prepared(graph: Graph, wrt: Sequence[Input]) -> Graph:
     return saving(graph, active.__contains__) if any(isinstance(node, Iteration) for node in active) else graph
 
 
-def _results(node: Iteration, cotangents: Mapping[Node, Node]) -> Mapping[int, Node]:
-    """The cotangents of the results of an iteration, by number."""
+def _results(node: Several, cotangents: Mapping[Node, Node]) -> Mapping[int, Node]:
+    """The cotangents of the results of a node that has several, by number."""
     return {part.number: cotangents[part] for part in node.parts if part in cotangents}
 
 
@@ -236,6 +239,10 @@ def _iteration(node: Iteration, cts: Mapping[int, Node], active: Active) -> Cota
     return pull(node, cts, active.__contains__, vjp)
 
 
+def _custom(node: Custom, cts: Mapping[int, Node], active: Active) -> Cotangents:
+    return pull_custom(node, cts, active.__contains__)
+
+
 RULES: dict[type[Node], Callable[..., Cotangents]] = {
     Input: _leaf,
     Constant: _leaf,
@@ -247,5 +254,6 @@ RULES: dict[type[Node], Callable[..., Cotangents]] = {
     Contiguous: _contiguous,
     RowWise: _row_wise,
     Iteration: _iteration,
+    Custom: _custom,
     Part: _leaf,  # its cotangent waits for those of the other results
 }

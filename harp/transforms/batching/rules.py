@@ -17,6 +17,7 @@ from harp.trace.graph.node import (
     Constant,
     Contiguous,
     Cumulative,
+    Custom,
     Gather,
     Input,
     Iteration,
@@ -25,6 +26,7 @@ from harp.trace.graph.node import (
     Part,
     RowWise,
     Scatter,
+    Several,
     View,
     at,
     fresh_input,
@@ -38,6 +40,7 @@ from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Index, Shape
 from harp.trace.scalar.expr import Position, substitute
 from harp.trace.source_locations import Site
+from harp.transforms.batching.custom_rules import batch_custom
 from harp.transforms.batching.given import Given, lifted
 from harp.transforms.batching.iteration_rules import batch_iteration
 from harp.transforms.rules import apply_rule
@@ -60,11 +63,11 @@ def batch(graph: Graph, batched: Sequence[bool], size: Index) -> tuple[Graph, tu
             inputs = [known[i] for i in node.inputs]
             some = any(i.batched for i in inputs)
             made: Any = apply_rule(RULES, "vmap", graph, node, inputs, size) if some else _same(node, inputs)
-            if isinstance(node, Iteration) and some:
+            if isinstance(node, Several) and some:
                 results[node], made = made, node
             known[node] = Given(made, some)
             if isinstance(node, Part) and some:
-                known[node] = results[node.iteration][node.number]
+                known[node] = results[node.whole][node.number]
         if node in graph.sites:
             sites.setdefault(known[node].node, graph.sites[node])
     inputs_now = tuple(i for i in (known[i].node for i in graph.inputs) if isinstance(i, Input))
@@ -158,6 +161,10 @@ def _iteration(node: Iteration, inputs: Sequence[Given], size: Index) -> list[Gi
     return batch_iteration(node, inputs, size, batch)
 
 
+def _custom(node: Custom, inputs: Sequence[Given], size: Index) -> list[Given]:
+    return batch_custom(node, inputs, size, batch)
+
+
 def _part(node: Part, inputs: Sequence[Given], size: Index) -> Node:
     """The rule of the iteration has made it."""
     return node
@@ -174,5 +181,6 @@ RULES: dict[type[Node], Callable[..., Any]] = {
     Contiguous: _contiguous,
     RowWise: _row_wise,
     Iteration: _iteration,
+    Custom: _custom,
     Part: _part,
 }

@@ -1,0 +1,237 @@
+"""`custom_jvp` and `custom_vjp`: functions whose derivatives are given, and not derived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any
+
+from harp.errors import ArgumentError, CotangentError, GradientError, TangentError
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import as_array, emit
+from harp.trace.graph.body import close
+from harp.trace.graph.graph import Graph, inline
+from harp.trace.graph.node import Body, Custom, Input, Node
+from harp.trace.scalar.dtypes import i64
+from harp.trace.sizes.levels import current
+from harp.trace.source_locations import where
+from harp.trace.tracer import Argument, function_name, leaf_names, require_function
+from harp.trace.trees import Tree, TreeSpec, alike, children, count_leaves, flatten, spec_text, unflatten
+from harp.transforms.autodiff.arguments import fitting
+from harp.transforms.autodiff.gather_rules import constant
+from harp.transforms.autodiff.vjp import vjp as vjp_graph
+from harp.transforms.derivative import Given
+from harp.transforms.staging import shape_of, stage
+
+Function = Callable[..., Any]
+
+
+class _Custom:
+    """A function that is called like another one, and has derivatives of its own."""
+
+    def __init__(self, function: Function, nondiff_argnums: Sequence[int] = ()) -> None:
+        require_function(type(self).__name__, function)
+        self._function = function
+        self._fixed = tuple(nondiff_argnums)
+        update_wrapper(self, function)
+
+    def _derivative(self, fixed: Sequence[object], treedef: TreeSpec) -> Given:
+        raise NotImplementedError
+
+    def __call__(self, *args: Tree) -> Any:
+        name = function_name(self._function)
+        for k in self._fixed:
+            if not 0 <= k < len(args):
+                raise ArgumentError(f"nondiff_argnums of {name!r} names argument {k}, of {len(args)}{where()}")
+        fixed = [args[k] for k in self._fixed]
+        moving = tuple(a for k, a in enumerate(args) if k not in self._fixed)
+        leaves, treedef = flatten(moving)
+        derivative = self._derivative(fixed, treedef)
+        if current() is None:
+            return self._function(*args)
+        arrays = [as_array(leaf) for leaf in leaves]
+
+        def call(given: Sequence[Array]) -> Tree:
+            chosen = dict(zip(self._fixed, fixed, strict=True))
+            rest = iter(unflatten(treedef, given[1:]))
+            return self._function(*(chosen[k] if k in chosen else next(rest) for k in range(len(args))))
+
+        labels = leaf_names(self._function, moving, {})
+        arguments = [Argument(n, a.kind, shape_of(a), a.weak) for n, a in zip(labels, arrays, strict=True)]
+        traced = stage(call, [Argument("0", i64, ()), *arguments], name)
+        if traced.free:
+            raise ArgumentError(
+                f"{name!r} has derivatives of its own, and reads an array of a function round it, through which none "
+                f"would flow; pass that array as an argument{where()}"
+            )
+        body, captured = close(traced.graph, 0, 0, ())
+        parts = Custom((*map(node_of, arrays), *captured), body, derivative).parts
+        return unflatten(traced.treedef, [emit(part) for part in parts])
+
+
+class custom_jvp(_Custom):
+    """A function whose derivative in a direction is given; use it as `@harp.custom_jvp`, and then `@f.defjvp`.
+
+    The rule takes a tuple of the arguments and one of their tangents, and returns the value and its tangent, which is
+    linear in the tangents: so it serves reverse mode as well. Arguments that `nondiff_argnums` names are passed to it
+    first; they are no arrays. Without a rule a call raises ArgumentError.
+
+    >>> import harp.numpy as hnp
+    >>> @custom_jvp
+    ... def log1pexp(x):
+    ...     return hnp.log(1 + hnp.exp(x))
+    >>> @log1pexp.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return log1pexp(x), t / (1 + hnp.exp(-x))
+    >>> import harp
+    >>> float(harp.grad(log1pexp)(1000.0))
+    1.0
+    """
+
+    _rule: Function | None = None
+
+    def defjvp(self, rule: Function) -> Function:
+        """The rule: `rule(*fixed, primals, tangents)` returns `(value, tangent)`."""
+        require_function("defjvp", rule)
+        self._rule = rule
+        return rule
+
+    def _derivative(self, fixed: Sequence[object], treedef: TreeSpec) -> Given:
+        if self._rule is None:
+            raise ArgumentError(f"{function_name(self._function)!r} has no rule; give it one with defjvp{where()}")
+        return _ByTangents(self._rule, fixed, treedef)
+
+
+class custom_vjp(_Custom):
+    """A function whose gradient is given; use it as `@harp.custom_vjp`, and then `f.defvjp(forward, backward)`.
+
+    `forward` takes the arguments, and returns the value and anything that `backward` needs: a tree of arrays.
+    `backward` takes this and the cotangent of the value, and returns a tuple of cotangents of the arguments, None for
+    those that have none. It is linear in the cotangent: so it serves forward mode as well. Arguments that
+    `nondiff_argnums` names are passed to `backward` first; they are no arrays. Without rules a call raises
+    ArgumentError.
+
+    >>> import harp.numpy as hnp
+    >>> @custom_vjp
+    ... def clipped(x):
+    ...     return x * 1.0
+    >>> clipped.defvjp(lambda x: (clipped(x), None), lambda _, ct: (hnp.clip(ct, -1, 1),))
+    >>> import harp
+    >>> float(harp.grad(lambda x: 10 * clipped(x))(3.0))
+    1.0
+    """
+
+    _rules: tuple[Function, Function] | None = None
+
+    def defvjp(self, forward: Function, backward: Function) -> None:
+        """The rules: `forward(*args)` returns `(value, kept)`, `backward(*fixed, kept, cotangent)` the cotangents."""
+        require_function("defvjp", forward)
+        require_function("defvjp", backward)
+        self._rules = forward, backward
+
+    def _derivative(self, fixed: Sequence[object], treedef: TreeSpec) -> Given:
+        if self._rules is None:
+            raise ArgumentError(f"{function_name(self._function)!r} has no rules; give it some with defvjp{where()}")
+        return _ByCotangents(*self._rules, dict(zip(self._fixed, fixed, strict=True)), treedef)
+
+
+class _ByTangents(Given):
+    """The derivatives that a rule for tangents gives."""
+
+    def __init__(self, rule: Function, fixed: Sequence[object], treedef: TreeSpec) -> None:
+        self.rule, self.fixed, self.treedef = rule, fixed, treedef
+        self.count = count_leaves(treedef)
+
+    def forward(self, body: Body) -> Graph:
+        inputs, results = self.arguments(body), body.outputs
+        name, first = function_name(self.rule), len(inputs)
+
+        def call(arrays: Sequence[Array]) -> Tree:
+            tangents = iter(arrays[first:])
+            moving = [next(tangents) if i.dtype.is_inexact else _zeros(i) for i in inputs]
+            pair = self.rule(*self.fixed, unflatten(self.treedef, arrays[:first]), unflatten(self.treedef, moving))
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise TangentError(f"{name!r} must return a pair (value, tangent){where()}")
+            return _fitted(flatten(pair[1])[0], results, "tangent", "the result", TangentError)
+
+        inexact = [i for i in inputs if i.dtype.is_inexact]
+        return stage(call, [*_arguments(inputs), *_arguments(inexact)], name).graph
+
+    def backward(self, body: Body) -> Graph:
+        return _transposed(self.forward(body), self.count)
+
+
+class _ByCotangents(Given):
+    """The derivatives that a rule for cotangents gives."""
+
+    def __init__(self, forward: Function, backward: Function, fixed: dict[int, object], treedef: TreeSpec) -> None:
+        self.rules, self.fixed, self.treedef = (forward, backward), fixed, treedef
+        self.count = count_leaves(treedef)
+
+    def forward(self, body: Body) -> Graph:
+        return _transposed(self.backward(body), self.count)
+
+    def backward(self, body: Body) -> Graph:
+        inputs, results = self.arguments(body), body.outputs
+        forward, backward = self.rules
+        name, first = function_name(backward), len(inputs)
+
+        def call(arrays: Sequence[Array]) -> Tree:
+            rest = iter(unflatten(self.treedef, arrays[:first]))
+            count = len(self.fixed) + len(children(self.treedef))
+            pair = forward(*(self.fixed[k] if k in self.fixed else next(rest) for k in range(count)))
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise CotangentError(f"{function_name(forward)!r} must return a pair (value, what is kept){where()}")
+            value, kept = pair
+            seeds = iter(arrays[first:])
+            cotangents = [next(seeds) if r.dtype.is_inexact else _zeros(r) for r in results]
+            found = backward(*self.fixed.values(), kept, unflatten(flatten(value)[1], cotangents))
+            return self._leaves(found, inputs, name)
+
+        inexact = [r for r in results if r.dtype.is_inexact]
+        return stage(call, [*_arguments(inputs), *_arguments(inexact, "cotangent")], name).graph
+
+    def _leaves(self, found: object, inputs: Sequence[Input], name: str) -> list[Array]:
+        """The cotangents of floating-point arguments; None is 0."""
+        arguments = children(self.treedef)
+        if not isinstance(found, tuple) or len(found) != len(arguments):
+            raise CotangentError(f"{name!r} must return a tuple of {len(arguments)} cotangents{where()}")
+        leaves: list[object] = []
+        for cotangent, spec in zip(found, arguments, strict=True):
+            given, same = flatten(cotangent)
+            count = count_leaves(spec)
+            if cotangent is not None and not alike(same, spec):
+                texts = f"{name!r} returns a tree {spec_text(same)} for an argument that is a tree {spec_text(spec)}"
+                raise CotangentError(f"{texts}{where()}")
+            leaves += given if cotangent is not None else [None] * count
+        filled = [_zeros(i) if leaf is None else leaf for leaf, i in zip(leaves, inputs, strict=True)]
+        return _fitted(filled, inputs, "cotangent", "the argument", CotangentError)
+
+
+def _arguments(nodes: Sequence[Node], name: str = "") -> list[Argument]:
+    named = ((n.name if isinstance(n, Input) and not name else name or "a result", n) for n in nodes)
+    return [Argument(label, n.dtype, n.shape) for label, n in named]
+
+
+def _zeros(like: Node) -> Array:
+    return emit(constant(0, like))
+
+
+def _fitted(
+    leaves: Sequence[object], likes: Sequence[Node], name: str, what: str, error: type[GradientError]
+) -> list[Array]:
+    """What a rule returns, held to the dtypes and shapes of what it is for; floating-point ones only."""
+    if len(leaves) != len(likes):
+        raise error(f"a rule returns {len(leaves)} {name}s, but {what} has {len(likes)} arrays{where()}")
+    pairs = zip(leaves, likes, strict=True)
+    return [fitting(leaf, node, name, what, error) for leaf, node in pairs if node.dtype.is_inexact]
+
+
+def _transposed(graph: Graph, count: int) -> Graph:
+    """A graph that is linear in its inputs behind the first ones, as one from what comes out to these."""
+    linear = graph.inputs[count:]
+    back = vjp_graph(graph, linear)
+    zeros = {i: constant(0, i) for i in linear}
+    put = inline(Graph((), back.outputs, back.sites), zeros)
+    return Graph((*graph.inputs[:count], *back.inputs[len(graph.inputs) :]), put.outputs, put.sites)

@@ -1,0 +1,41 @@
+"""Where derivatives that somebody has given are put into a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from harp.trace.graph.graph import Graph, inline
+from harp.trace.graph.node import Custom, Node
+from harp.transforms.autodiff.gather_rules import constant
+from harp.transforms.autodiff.iteration_rules import Pushed
+from harp.transforms.derivative import Given
+
+
+def push_custom(node: Custom, tangents: Mapping[Node, Node]) -> list[Pushed]:
+    """All results, and their tangents."""
+    given, own = _own(node)
+    graph = given.forward(node.body)
+    moving = [tangents.get(o) or constant(0, o) for o in own if o.dtype.is_inexact]
+    found = iter(_put(graph, (*own, *moving)))
+    return [Pushed(part, next(found) if part.dtype.is_inexact else None) for part in node.parts]
+
+
+def pull_custom(
+    node: Custom, cotangents: Mapping[int, Node], active: Callable[[Node], bool]
+) -> list[tuple[Node, Node]]:
+    """The operands through which a derivative flows, with their cotangents."""
+    given, own = _own(node)
+    graph = given.backward(node.body)
+    seeds = [cotangents.get(k) or constant(0, p) for k, p in enumerate(node.parts) if p.dtype.is_inexact]
+    found = _put(graph, (*own, *seeds))
+    inexact = [o for o in own if o.dtype.is_inexact]
+    return [(operand, ct) for operand, ct in zip(inexact, found, strict=True) if active(operand)]
+
+
+def _own(node: Custom) -> tuple[Given, tuple[Node, ...]]:
+    assert isinstance(node.derivative, Given)
+    return node.derivative, node.operands[: node.derivative.count]
+
+
+def _put(graph: Graph, arguments: Sequence[Node]) -> tuple[Node, ...]:
+    return inline(graph, dict(zip(graph.inputs, arguments, strict=True))).outputs

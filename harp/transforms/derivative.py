@@ -1,0 +1,27 @@
+"""Derivatives that somebody has given, as graphs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import Body, Derivative, Input
+
+
+class Given(Derivative):
+    """Makes graphs for a function, of whose body the shapes of arguments and results are known. Both graphs speak of
+    floating-point arguments and results only, and of the first `count` arguments: the others are captured numbers."""
+
+    count: int
+
+    @abstractmethod
+    def forward(self, body: Body) -> Graph:
+        """From the arguments, and a tangent for each floating-point one, to the tangents of the results."""
+
+    @abstractmethod
+    def backward(self, body: Body) -> Graph:
+        """From the arguments, and a cotangent for each floating-point result, to those of the arguments."""
+
+    def arguments(self, body: Body) -> tuple[Input, ...]:
+        """The inputs of the body that are arguments."""
+        return body.inputs[1 : 1 + self.count]

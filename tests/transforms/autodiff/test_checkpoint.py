@@ -1,0 +1,97 @@
+"""Checkpointed functions: the same derivatives, with less memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.testing as npt
+import pytest
+
+import harp
+import harp.numpy as hnp
+
+RNG = np.random.default_rng(0)
+WEIGHTS = [RNG.normal(size=(8, 8)) * 0.3 for _ in range(3)]
+X = RNG.normal(size=(5, 8))
+
+
+def layer(w, x):
+    return hnp.tanh(hnp.sin(hnp.exp(x @ w) * 0.1))
+
+
+def network(layer):
+    def run(weights, x):
+        for w in weights:
+            x = layer(w, x)
+        return hnp.sum(x**2)
+
+    return run
+
+
+TRANSFORMS = {
+    "value": lambda f: f,
+    "grad": lambda f: harp.grad(f, (0, 1)),
+    "value_and_grad": harp.value_and_grad,
+    "jvp": lambda f: lambda *a: harp.jvp(f, a, a),
+    "second": lambda f: harp.grad(lambda w, x: hnp.sum(harp.grad(f, 1)(w, x) ** 2), 1),
+    "forward over reverse": lambda f: lambda w, x: harp.jvp(lambda x: harp.grad(f, 1)(w, x), (x,), (x,)),
+    "vmap": lambda f: lambda w, x: harp.vmap(harp.grad(f, 1), (None, 0))(w, hnp.stack([x, x * 2])),
+}
+
+
+def leaves(tree):
+    return [leaf for part in tree for leaf in leaves(part)] if isinstance(tree, (tuple, list)) else [np.asarray(tree)]
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_same_derivatives(name):
+    transform = TRANSFORMS[name]
+    expected = leaves(transform(network(layer))(WEIGHTS, X))
+    for run in (lambda f: f, harp.jit):
+        found = leaves(run(transform(network(harp.checkpoint(layer))))(WEIGHTS, X))
+        for a, b in zip(found, expected, strict=True):
+            npt.assert_allclose(a, b, rtol=1e-10, atol=1e-13)
+
+
+def test_less_memory():
+    """Of twenty layers, the results are kept, and not what is computed on the way to each."""
+    weights, x = [np.ones((16, 16))] * 20, np.ones((64, 16))
+    peaks = []
+    for each in (layer, harp.checkpoint(layer)):
+        lowered = harp.jit(harp.grad(network(each))).lower(weights, x)
+        peaks.append(lowered.memory().scratch)
+    assert 2 * peaks[1] <= peaks[0], peaks
+
+
+def test_trees_keywords_and_what_is_closed_over():
+    w = WEIGHTS[0]
+
+    def loss(x, scale):
+        inner = harp.checkpoint(lambda p, *, by: {"y": hnp.sin(p["x"] @ w) * by * scale})
+        return hnp.sum(inner({"x": x}, by=2.0)["y"])
+
+    def plain(x, scale):
+        return hnp.sum(hnp.sin(x @ w) * 2.0 * scale)
+
+    for run in (lambda f: f, harp.jit):
+        found, expected = (leaves(run(harp.grad(f, (0, 1)))(X, 3.0)) for f in (loss, plain))
+        for a, b in zip(found, expected, strict=True):
+            npt.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_steps_of_a_loop():
+    def loss(wrap):
+        step = wrap(lambda c, x: (hnp.tanh(c @ WEIGHTS[0] + x), hnp.sum(c)))
+        return lambda c: hnp.sum(harp.scan(step, c, X)[0] ** 2)
+
+    found, expected = (harp.jit(harp.grad(loss(wrap)))(X[0]) for wrap in (harp.checkpoint, lambda f: f))
+    npt.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-11)
+
+
+def test_one_program_for_all_sizes():
+    compiled = harp.jit(harp.grad(lambda w, x: network(harp.checkpoint(layer))([w], x)))
+    for n, k in ((1, 2), (0, 3), (7, 5)):
+        w, x = RNG.normal(size=(k, k)), RNG.normal(size=(n, k))
+        npt.assert_allclose(
+            np.asarray(compiled(w, x)), np.asarray(harp.grad(lambda w, x: network(layer)([w], x))(w, x)), atol=1e-12
+        )
+    assert compiled.compilations <= 2

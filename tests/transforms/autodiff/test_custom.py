@@ -1,0 +1,190 @@
+"""Functions with derivatives of their own, through all transforms, beside the same derivatives without them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import numpy.testing as npt
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp.errors import ArgumentError, CotangentError, TangentError
+
+W = np.array([[0.5, -1.0], [2.0, 0.3]])
+
+
+@harp.custom_jvp
+def by_tangents(w, x):
+    return {"y": hnp.tanh(w @ x), "n": hnp.argmax(x)}
+
+
+@by_tangents.defjvp
+def rule(primals, tangents):
+    """Twice the derivative that it would have, so that it can be told apart."""
+    (w, x), (tw, tx) = primals, tangents
+    y = by_tangents(w, x)
+    return y, {"y": 2 * (1 - y["y"] ** 2) * (tw @ x + w @ tx), "n": 0}
+
+
+@harp.custom_vjp
+def by_cotangents(w, x):
+    return {"y": hnp.tanh(w @ x), "n": hnp.argmax(x)}
+
+
+def forward(w, x):
+    y = by_cotangents(w, x)
+    return y, (w, x, y["y"])
+
+
+def backward(kept, ct):
+    w, x, y = kept
+    inner = 2 * ct["y"] * (1 - y**2)
+    return hnp.outer(inner, x), inner @ w
+
+
+by_cotangents.defvjp(forward, backward)
+
+
+def doubled(w, x):
+    """The same derivatives by other means: 2*f - stop(f)."""
+    y = hnp.tanh(w @ x)
+    return {"y": 2 * y - harp.stop_gradient(y), "n": hnp.argmax(x)}
+
+
+def loss(function):
+    return lambda w, x: hnp.sum(hnp.sin(function(w, x)["y"]) * x)
+
+
+X = np.array([0.3, -0.7])
+BATCH = np.array([[0.3, -0.7], [1.0, 0.2], [0.0, 0.4]])
+TRANSFORMS = {
+    "value": lambda f: lambda: f(W, X),
+    "grad": lambda f: lambda: harp.grad(f, (0, 1))(W, X),
+    "jvp": lambda f: lambda: harp.jvp(f, (W, X), (W + 1, X * 2)),
+    "jacfwd": lambda f: lambda: harp.jacfwd(f, (0, 1))(W, X),
+    "jacrev": lambda f: lambda: harp.jacrev(f, (0, 1))(W, X),
+    "vmap": lambda f: lambda: harp.vmap(f, (None, 0))(W, BATCH),
+    "vmap of grad": lambda f: lambda: harp.vmap(harp.grad(f, (0, 1)), (None, 0))(W, BATCH),
+    "grad of vmap": lambda f: lambda: harp.grad(lambda w: hnp.sum(harp.vmap(f, (None, 0))(w, BATCH) ** 2))(W),
+    "jvp of vmap": lambda f: lambda: harp.jvp(lambda w: harp.vmap(f, (None, 0))(w, BATCH), (W,), (W + 1,)),
+    "in a scan": lambda f: (
+        lambda: harp.grad(lambda w: harp.scan(lambda c, x: (c + f(w, x * c), None), 1.0, BATCH)[0])(W)
+    ),
+    "in a branch": lambda f: lambda: harp.grad(lambda w: harp.cond(w[0, 0] > 0, lambda: f(w, X), lambda: 0.0))(W),
+}
+
+
+def leaves(tree):
+    return [leaf for part in tree for leaf in leaves(part)] if isinstance(tree, tuple) else [np.asarray(tree)]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("function", [by_tangents, by_cotangents])
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_take_the_given_derivative(name, function, compiled):
+    found, expected = (TRANSFORMS[name](loss(f)) for f in (function, doubled))
+    if compiled:
+        found = harp.jit(found)
+    for a, b in zip(leaves(found()), leaves(expected()), strict=True):
+        npt.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
+
+
+def test_second_derivatives_are_those_of_the_rules():
+    @harp.custom_jvp
+    def cube(x):
+        return x**3
+
+    @cube.defjvp
+    def cube_rule(primals, tangents):
+        return cube(*primals), 3 * primals[0] ** 2 * tangents[0]
+
+    for x in (0.0, 2.0):
+        for second in (harp.grad(harp.grad(cube)), harp.hessian(cube), harp.jit(harp.grad(harp.grad(cube)))):
+            npt.assert_allclose(float(second(x)), 6 * x)
+
+
+def test_arguments_that_are_no_arrays():
+    @partial(harp.custom_jvp, nondiff_argnums=(1,))
+    def power(x, n):
+        return x**n
+
+    @power.defjvp
+    def power_rule(n, primals, tangents):
+        return power(primals[0], n), 10.0 * n * tangents[0]
+
+    assert float(harp.grad(lambda x: power(x, 3))(2.0)) == 30.0
+
+    by_name = harp.custom_vjp(lambda f, x: f(x), nondiff_argnums=(0,))
+    by_name.defvjp(lambda f, x: (f(x), x), lambda f, x, ct: (ct * f(x),))
+    npt.assert_allclose(float(harp.grad(lambda x: by_name(hnp.sin, x))(2.0)), np.sin(2.0))
+
+
+def test_integers_and_none():
+    @harp.custom_vjp
+    def scaled(x, k):
+        return x * k
+
+    scaled.defvjp(lambda x, k: (scaled(x, k), k), lambda k, ct: (ct * k * 5, None))
+    assert float(harp.grad(lambda x: scaled(x, 3))(2.0)) == 15.0
+    assert float(harp.jit(harp.grad(lambda x, k: scaled(x, k)))(2.0, 3)) == 15.0
+
+
+def test_one_program_for_all_sizes():
+    compiled = harp.jit(harp.grad(lambda w, x: hnp.sum(by_cotangents(w, x)["y"])))
+    for n in (1, 2, 5):
+        w, x = np.random.default_rng(n).normal(size=(2, n, n))
+        w, x = w, x[0]
+        expected = 2 * np.outer(1 - np.tanh(w @ x) ** 2, x)
+        npt.assert_allclose(np.asarray(compiled(w, x)), expected, rtol=1e-11)
+    assert compiled.compilations <= 2
+
+
+def closes_over(y):
+    @harp.custom_vjp
+    def f(x):
+        return x * y
+
+    f.defvjp(lambda x: (f(x), None), lambda _, ct: (ct,))
+    return f
+
+
+def with_rules(forward, backward):
+    f = harp.custom_vjp(lambda x: x * 2.0)
+    f.defvjp(forward, backward)
+    return f
+
+
+def with_rule(rule):
+    f = harp.custom_jvp(lambda x: x * 2.0)
+    f.defjvp(rule)
+    return f
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: harp.custom_jvp(lambda x: x)(1.0), ArgumentError, "has no rule; give it one with defjvp"),
+        (lambda: harp.custom_vjp(lambda x: x)(1.0), ArgumentError, "has no rules; give it some with defvjp"),
+        (lambda: harp.grad(lambda y: closes_over(y)(2.0))(1.0), ArgumentError, "reads an array of a function round it"),
+        (lambda: harp.grad(with_rules(lambda x: x, lambda r, c: (c,)))(1.0), CotangentError, "a pair"),
+        (
+            lambda: harp.grad(with_rules(lambda x: (x, x), lambda r, c: c))(1.0),
+            CotangentError,
+            "a tuple of 1 cotangents",
+        ),
+        (
+            lambda: harp.grad(with_rules(lambda x: (x, x), lambda r, c: ((c, c),)))(1.0),
+            CotangentError,
+            "returns a tree",
+        ),
+        (lambda: harp.grad(with_rules(lambda x: (x, x), lambda r, c: (hnp.ones(2),)))(1.0), CotangentError, "1 axes"),
+        (lambda: harp.grad(with_rule(lambda p, t: t[0]))(1.0), TangentError, "a pair"),
+        (lambda: harp.grad(with_rule(lambda p, t: (p[0], (t[0], t[0]))))(1.0), TangentError, "returns 2 tangents"),
+        (lambda: harp.custom_jvp(3), ArgumentError, "takes a function first"),
+    ],
+)
+def test_what_is_no_rule(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
