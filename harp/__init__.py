@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from harp.transforms.control.conditional import cond, switch, while_loop
     from harp.transforms.control.scan import fori_loop, map, scan
     from harp.transforms.jacobians import hessian, hvp, jacfwd, jacrev, value_and_jacfwd, value_and_jacrev
+    from harp.transforms.shapes import eval_shape
 
 __version__ = "0.1.0"
 
@@ -70,6 +71,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "errors",
+    "eval_shape",
     "f16",
     "f32",
     "f64",
@@ -118,6 +120,7 @@ _LATER = {
     **dict.fromkeys(
         ("hessian", "hvp", "jacfwd", "jacrev", "value_and_jacfwd", "value_and_jacrev"), "harp.transforms.jacobians"
     ),
+    "eval_shape": "harp.transforms.shapes",
     "vmap": "harp.transforms.batching.vmap",
     **dict.fromkeys(("fori_loop", "map", "scan"), "harp.transforms.control.scan"),
     **dict.fromkeys(("cond", "switch", "while_loop"), "harp.transforms.control.conditional"),
