@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from harp.config import settings
 from harp.trace.eval.inside import is_plain, require_inside
+from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import View, walk
+from harp.trace.graph.node import Several, View, walk
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Index, Symbol, as_index
@@ -34,8 +35,10 @@ class Claim(NamedTuple):
 
 
 def claims(graph: Graph) -> Iterator[Claim]:
-    """What must hold of the views of a graph, but for axes that are plainly read from one end to the other."""
+    """What must hold of the views of a graph, also in loops, but for axes that are plainly read from end to end."""
     for node in walk(graph.outputs):
+        if isinstance(node, Several):
+            yield from claims(graph_of(node.body))
         if isinstance(node, View):
             for p, size in zip(node.index, node.src.shape, strict=True):
                 if not is_plain(p, size):

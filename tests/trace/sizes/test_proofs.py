@@ -8,8 +8,9 @@ import harp.numpy as hnp
 from harp.config import settings
 from harp.errors import AddressError
 from harp.trace.array import primitives
+from harp.trace.graph.body import close
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import View, fresh_input
+from harp.trace.graph.node import Iteration, View, fresh_input
 from harp.trace.index.polynomial import ONE, Symbol, as_index, loop, of
 from harp.trace.scalar.expr import const
 from harp.trace.sizes import scope
@@ -70,6 +71,23 @@ def test_by_a_guard_or_by_the_sizes_of_a_call(name):
         assert unproved(graph, (guard,)) == ()
 
 
+@pytest.mark.parametrize("name", OPEN)
+def test_views_in_loops_are_looked_at(name):
+    """In the body of an iteration a view may leave its source as it may outside."""
+    graph, guard, outside, inside = OPEN[name]
+    counter = fresh_input("0", (), harp.i64)
+    body, _ = close(Graph((counter, X), graph.outputs), 0, 0)
+    loop = Graph((X,), Iteration(as_index(2), (X,), body).parts)
+    found = unproved(loop, ())
+    assert found
+    look = inspection(found, [n.atom, m.atom][: len(outside)])
+    with pytest.raises(AddressError):
+        look(*outside)
+    if inside is not None:
+        look(*inside)
+        assert unproved(loop, (guard,)) == ()
+
+
 def test_what_users_write_is_proved():
     functions = [
         lambda x: x[1:] - x[:-1],
@@ -81,6 +99,9 @@ def test_what_users_write_is_proved():
         lambda x: x[: x.shape[0] // 2 * 2].reshape(-1, 2),
         lambda x: harp.grad(lambda y: hnp.sum(y[1:] * y[:-1]))(x),
         lambda x: harp.grad(lambda y: hnp.sum(hnp.pad(y, (1, 2))[::2] ** 2))(x),
+        lambda x: harp.scan(lambda c, v: (c[::-1] * v, c[1:] + c[:-1]), x, x),
+        lambda x: harp.grad(lambda y: harp.scan(lambda c, v: (c[::-1] * v, hnp.sum(c[1:])), y, y)[1].sum())(x),
+        lambda x: harp.vmap(lambda y: harp.fori_loop(0, 3, lambda i, c: c[::-1] + y, x))(x),
     ]
     for function in functions:
         graph = harp.trace(function, np.ones(8))
