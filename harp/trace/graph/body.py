@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 import attrs
 
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import Body, Constant, Input, Iteration, MapReduce, Node, View, body_input, rebuild, walk
+from harp.trace.graph.node import Body, Constant, Input, Iteration, MapReduce, Node, Several, View, body_input, rebuild, walk
 from harp.trace.index.division import Substitution
 
 _SAME_SIZES = Substitution({})
@@ -64,8 +64,9 @@ def graph_of(body: Body) -> Graph:
 
 def may_not_end(graph: Graph) -> bool:
     """Whether data says how long some iteration runs: perhaps for ever."""
-    iterations = (node for node in graph.nodes() if isinstance(node, Iteration))
-    return any(node.length is None or may_not_end(graph_of(node.body)) for node in iterations)
+    bodies = [node for node in graph.nodes() if isinstance(node, Several)]
+    endless = any(isinstance(node, Iteration) and node.length is None for node in bodies)
+    return endless or any(may_not_end(graph_of(node.body)) for node in bodies)
 
 
 def with_body(node: Iteration, run: Callable[[Graph], Graph]) -> Iteration:
