@@ -10,7 +10,19 @@ from collections.abc import Callable, Collection
 import attrs
 
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import Body, Constant, Input, Iteration, MapReduce, Node, Several, View, body_input, rebuild, walk
+from harp.trace.graph.node import (
+    Body,
+    Constant,
+    Input,
+    Iteration,
+    MapReduce,
+    Node,
+    Several,
+    View,
+    body_input,
+    rebuild,
+    walk,
+)
 from harp.trace.index.division import Substitution
 
 _SAME_SIZES = Substitution({})

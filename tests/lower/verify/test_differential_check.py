@@ -76,3 +76,9 @@ def test_statements_that_nothing_changes_stay_the_same_objects():
     for kernel in kernels:
         assert rebuilt(kernel.body, lambda part: part) is kernel.body
         assert kernel.with_body(kernel.body) is kernel
+
+
+def test_sizes_for_which_a_branch_reads_outside_an_array_are_passed_over():
+    branches = (lambda r: r[4], lambda r: r[0] * 2)
+    asked = canonical(harp.trace(lambda r: harp.cond(hnp.sum(r) > 0, *branches, r), harp.f64["n"]))
+    assert lower(asked, Target()).program.kernels
