@@ -29,23 +29,25 @@ _SAME_SIZES = Substitution({})
 
 
 def close(
-    graph: Graph, carried: int, sliced: int, free: Collection[Node] | None = None
+    graph: Graph, carried: int, sliced: int, free: Collection[Node] = (), hoists: bool = True
 ) -> tuple[Body, tuple[Node, ...]]:
     """The body of a graph, whose inputs are the number of the iteration, what is carried, and elements of arrays, in
     this order; and the nodes that it reads besides, which are its other inputs.
 
-    With `free`, these are the nodes that the graph reads of what is round it, and all that is computed of them is a
-    part of the body: it may not be wanted at all.
+    `free` are the nodes that the graph reads of what is round it. Of the rest, what does not change from one iteration
+    to the next is computed before, if it `hoists`; loops that data ends are not, for they may not be wanted at all.
     """
     # What is round it: also what the free nodes are views of, for a view of a view reads that.
-    outside = set() if free is None else set(walk(free))
+    outside = set(walk(free))
     moving: dict[Node, bool] = {}
     for node in walk(graph.outputs):
-        if free is not None:
-            moving[node] = not isinstance(node, Constant) and node not in outside
-        else:
-            endless = isinstance(node, Iteration) and node.length is None  # it may not be wanted at all
+        if node in outside or isinstance(node, Constant):
+            moving[node] = False
+        elif hoists:
+            endless = isinstance(node, Iteration) and node.length is None
             moving[node] = endless or node in graph.inputs or any(moving[i] for i in node.inputs)
+        else:
+            moving[node] = True
     same: dict[Node, None] = {}
     reads = [i for node, moves in moving.items() if moves for i in node.inputs]
     for node in (*reads, *graph.outputs):

@@ -28,7 +28,8 @@ An Iteration's operands are what its body carries at first, arrays with an eleme
 iteration, and arrays that are the same in all. Its body, a `Body`, takes the number of the iteration and these, and
 gives what is carried on, and elements of arrays that it makes. Its results are what is carried in the end, and these
 arrays. If it is `tested`, the first of what it carries is a truth value, and it ends before the first iteration in
-which this is false; what it has not made then is 0. If it goes in `reverse`, the last iteration runs first.
+which this is false: such a loop takes no elements of arrays, and of those that it makes nobody reads what it has not
+made then. Without length it makes none. If it goes in `reverse`, the last iteration runs first.
 
 The indices of a Gather or Scatter are integer arrays of one shape, one for each of the first axes. A negative index
 counts from the end. Outside the axis a Gather reads `fill`, or without one the nearest element; a Scatter drops the

@@ -137,7 +137,9 @@ def _iteration(node: Iteration) -> str:
             return f"{before!r} is carried, but {after!r} is carried on"
     if node.tested and (not body.carried or body.inputs[1].dtype is not bool_ or body.inputs[1].shape):
         return "what is tested is not the first of what is carried"
-    if node.length is None and (not node.tested or len(body.outputs) > body.carried or body.sliced):
+    if node.tested and (body.sliced or node.reverse):
+        return "it may end before it has taken all elements"
+    if node.length is None and (not node.tested or len(body.outputs) > body.carried):
         return "nobody knows how long it runs"
     verify_graph(Graph(body.inputs, body.outputs))
     return ""

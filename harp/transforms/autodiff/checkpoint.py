@@ -52,7 +52,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
         named = zip(leaf_names(function, args, kwargs), arrays, strict=True)
         arguments = [Argument(n, a.kind, shape_of(a), a.weak) for n, a in named]
         traced = stage(call, [Argument("0", i64, ()), *arguments], function_name(function))
-        body, more = close(traced.graph, 0, 0, traced.free)
+        body, more = close(traced.graph, 0, 0, traced.free, hoists=False)
         operands = (*map(node_of, arrays), *more)
         parts = Custom(operands, body, _Recomputed(len(operands))).parts
         return unflatten(traced.treedef, [emit(part) for part in parts])
@@ -73,7 +73,7 @@ class _Recomputed(Given):
 
     def backward(self, body: Body) -> Graph:
         pulled = vjp_graph(graph_of(body), [i for i in self.arguments(body) if i.dtype.is_inexact])
-        inside, _ = close(pulled, 0, 0, ())
+        inside, _ = close(pulled, 0, 0, hoists=False)
         assert len(inside.inputs) == len(pulled.inputs), "a body captures nothing"
         given = [fresh_input(i.name, i.shape, i.dtype) for i in pulled.inputs[1:]]
         parts = Iteration(ONE, tuple(given), inside).parts

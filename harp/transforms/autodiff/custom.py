@@ -64,7 +64,7 @@ class _Custom:
                 f"{name!r} has derivatives of its own, and reads an array of a function round it, through which none "
                 f"would flow; pass that array as an argument{where()}"
             )
-        body, captured = close(traced.graph, 0, 0, ())
+        body, captured = close(traced.graph, 0, 0, hoists=False)
         parts = Custom((*map(node_of, arrays), *captured), body, derivative).parts
         return unflatten(traced.treedef, [emit(part) for part in parts])
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.node import Custom, Node
 from harp.transforms.autodiff.gather_rules import constant
-from harp.transforms.autodiff.iteration_rules import Pushed
+from harp.transforms.autodiff.loops.rules import Pushed
 from harp.transforms.derivative import Given
 
 

@@ -42,7 +42,7 @@ from harp.transforms.autodiff.active import Sites, between, require_inexact
 from harp.transforms.autodiff.cumulative_rules import cumulative_tangent, product_of_others
 from harp.transforms.autodiff.custom_rules import push_custom
 from harp.transforms.autodiff.gather_rules import constant, elementwise, scatter_tangent
-from harp.transforms.autodiff.iteration_rules import Pushed, push
+from harp.transforms.autodiff.loops.rules import Pushed, push
 from harp.transforms.autodiff.scalar_rules import pushforward
 from harp.transforms.autodiff.view_rules import sum_over
 from harp.transforms.rules import apply_rule

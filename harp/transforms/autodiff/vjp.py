@@ -40,7 +40,7 @@ from harp.transforms.autodiff.active import Active, Sites, active_slots, between
 from harp.transforms.autodiff.cumulative_rules import cumulative_adjoint, product_of_others
 from harp.transforms.autodiff.custom_rules import pull_custom
 from harp.transforms.autodiff.gather_rules import constant, elementwise, gather_adjoint, scatter_adjoints
-from harp.transforms.autodiff.iteration_rules import pull, saving
+from harp.transforms.autodiff.loops.rules import pull, saving
 from harp.transforms.autodiff.scalar_rules import pullback
 from harp.transforms.autodiff.view_rules import sum_over, view_adjoint
 from harp.transforms.rules import apply_rule

@@ -22,7 +22,7 @@ def batch_custom(node: Custom, operands: Sequence[Given], size: Index, batch: Ba
     graph = graph_of(node.body)
     batched, found = batch(graph, [False, *flags], size)
     outputs = tuple(lifted(Given(o, has), size) for o, has in zip(batched.outputs, found, strict=True))
-    body, more = close(Graph(batched.inputs, outputs, batched.sites), 0, 0, ())
+    body, more = close(Graph(batched.inputs, outputs, batched.sites), 0, 0, hoists=False)
     derivative = _Batched(node.derivative, node.body, flags[: node.derivative.count], size, batch)
     parts = Custom((*(o.node for o in operands), *more), body, derivative).parts
     return [Given(part, True) for part in parts]

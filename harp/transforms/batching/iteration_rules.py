@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harp.errors import MissingRuleError
 from harp.trace.graph.body import close, graph_of
 from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.node import Input, Iteration, MapReduce, Node, fresh_input, positions
@@ -60,8 +59,6 @@ def _second(node: Node) -> Node:
 def _masked(node: Iteration, operands: Sequence[Given], size: Index, batch: Batch) -> list[Given]:
     """Where examples end at different times, or only some of them take a branch."""
     body = node.body
-    if len(body.outputs) > body.carried:
-        raise MissingRuleError("vmap of a loop that makes arrays, and whose end differs between examples, has no rule")
     carried, _, _ = body.place()
     flags = [False, *(k in carried or o.batched for k, o in enumerate(operands, 1))]
     batched, found = batch(graph_of(body), flags, size)
@@ -83,12 +80,14 @@ def _masked(node: Iteration, operands: Sequence[Given], size: Index, batch: Batc
     goes_on = batched.inputs[1]
     some = fresh_input("some go on", (), bool_)
     before = [batched.inputs[k] for k in carried]
-    after = [_where(goes_on, a, b) for a, b in zip(outputs, before, strict=True)]
+    after = [_where(goes_on, a, b) for a, b in zip(outputs, before, strict=False)]
     inputs: tuple[Input, ...] = (batched.inputs[0], some, *batched.inputs[1:])
-    graph = Graph(inputs, (_any(after[0]), *after), batched.sites)
+    # Of an example that has ended the loop makes anything: nobody reads it.
+    graph = Graph(inputs, (_any(after[0]), *after, *outputs[body.carried :]), batched.sites)
     closed, same = close(graph, 1 + body.carried, 0)
     parts = Iteration(node.length, (_any(whole[0]), *whole, *same), closed, True, node.reverse).parts
-    return [Given(part, True) for part in parts[1:]]
+    made = [Given(_second(part), True) for part in parts[1 + body.carried :]]
+    return [Given(part, True) for part in parts[1 : 1 + body.carried]] + made
 
 
 def _any(test: Node) -> Node:

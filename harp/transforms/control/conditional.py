@@ -32,8 +32,9 @@ Function = Callable[..., Any]
 def while_loop(condition: Function, function: Function, init: Tree) -> Any:
     """`carry = function(carry)` as long as `condition(carry)`, which is one truth value.
 
-    The carry keeps its tree, dtypes and shapes. Its derivative in forward mode runs along with it; in reverse mode it
-    has none, for nobody knows how many iterations there are to go back: see `scan` and `fori_loop`.
+    The carry keeps its tree, dtypes and shapes. Its derivative in forward mode runs along with it. In reverse mode the
+    loop runs again, up to three times where it has less than a million steps, and keeps what it carried at some of them
+    and between two of these (`harp.transforms.autodiff.loops.tested`).
 
     Raises CarryError where the carry changes, or the condition is no truth value.
 

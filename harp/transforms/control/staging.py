@@ -108,7 +108,7 @@ def iterate(
     hoists: bool = True,
 ) -> list[Array]:
     """The results of an iteration. What does not change in it is computed before, if it `hoists`."""
-    closed, same = close(body.graph, len(carried), len(arrays), None if hoists else body.free)
+    closed, same = close(body.graph, len(carried), len(arrays), body.free, hoists)
     operands = (*map(node_of, (*carried, *arrays)), *same)
     assert all(o.dtype is i.dtype for o, i in zip(operands, closed.inputs[1:], strict=True))
     parts = Iteration(length, operands, closed, tested, reverse).parts

@@ -8,7 +8,7 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.errors import ArgumentError, CarryError, MissingRuleError, ShapeError
+from harp.errors import ArgumentError, CarryError, ShapeError
 
 RNG = np.random.default_rng(0)
 
@@ -193,13 +193,6 @@ def test_examples_of_a_batch_end_at_different_times():
         last, steps = run(harp.vmap(count))(x)
         npt.assert_array_equal(np.asarray(last), [200, 243, 120, 297])
         npt.assert_array_equal(np.asarray(steps), [0, 5, 1, 1])
-
-
-def test_no_gradient_of_a_loop_that_data_ends():
-    with pytest.raises(
-        MissingRuleError, match=r"whose end depends on data has no derivative in reverse mode[\s\S]*test_cond"
-    ):
-        harp.grad(lambda c: hnp.sum(newton(c)))(np.ones(2))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,164 @@
+"""The derivatives of iterations: iterations of the derivatives of their bodies.
+
+Forward, the tangents are carried beside the values. Backward, the iterations run the other way on what each of them had
+carried, which the first run keeps, and compute their own step again; what does not change in the loop is not kept. A
+branch, which runs once or not at all, keeps nothing. Loops that data ends have a file of their own, `tested`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import attrs
+
+from harp.trace.graph.body import close, graph_of
+from harp.trace.graph.graph import Graph, transform
+from harp.trace.graph.node import Iteration, MapReduce, Node, Part, fresh_input, rebuild
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import ONE
+from harp.trace.scalar.dtypes import bool_
+from harp.trace.scalar.expr import const
+from harp.transforms.autodiff.active import active_inputs, between
+from harp.transforms.autodiff.gather_rules import constant
+from harp.transforms.autodiff.loops.step import Backward, Pass
+from harp.transforms.autodiff.loops.tested import counting, through_tested
+
+_SAME_SIZES = Substitution({})
+
+
+# -- forward ------------------------------------------------------------------------------------------------------
+
+
+class Pushed(NamedTuple):
+    """A result of an iteration, and its tangent; None is 0."""
+
+    value: Node
+    tangent: Node | None
+
+
+def push(node: Iteration, tangents: Mapping[Node, Node], jvp: Pass) -> list[Pushed]:
+    """All results of the iteration that carries tangents beside values."""
+    body = node.body
+    wrt = active_inputs(node, tangents.__contains__)
+    forward = jvp(graph_of(body), wrt)  # its inputs are those of the body, and the tangents of `wrt`
+    moving = dict(zip(wrt, forward.inputs[len(body.inputs) :], strict=True))
+    inside = between(graph_of(body).nodes(), wrt)
+    values, found = forward.outputs[: len(body.outputs)], iter(forward.outputs[len(body.outputs) :])
+    pushed = [next(found) if o.dtype.is_inexact else None for o in body.outputs]
+    carried, elements, same = ([body.inputs[k] for k in places] for places in body.place())
+    groups = [(*group, *(moving[i] for i in group if i in moving)) for group in (carried, elements, same)]
+    kept = [o in inside for o in body.outputs]
+    for k, i in enumerate(carried):
+        kept[k] = i in moving
+    split = body.carried
+    first, second = range(split), range(split, len(body.outputs))
+    outputs: list[Node] = []
+    for places in (first, second):
+        outputs += [values[k] for k in places]
+        outputs += [part for k in places if kept[k] and (part := pushed[k]) is not None]
+    whole = Graph((body.inputs[0], *(i for group in groups for i in group)), tuple(outputs), forward.sites)
+    closed, more = close(whole, len(groups[0]), len(groups[1]))
+    by_input = dict(zip(body.inputs[1:], node.operands, strict=True))
+    operands: list[Node] = []
+    for group in (carried, elements, same):
+        operands += [by_input[i] for i in group]
+        operands += [tangents.get(by_input[i]) or constant(0, by_input[i]) for i in group if i in moving]
+    parts = Iteration(node.length, (*operands, *more), closed, node.tested, node.reverse).parts
+    results: list[Pushed] = []
+    place = 0
+    for places in (first, second):
+        after = place + len(places)
+        for k in places:
+            tangent = None
+            if kept[k]:
+                tangent, after = parts[after], after + 1
+            results.append(Pushed(parts[place + k - places.start], tangent))
+        place = after
+    return results
+
+
+# -- backward -----------------------------------------------------------------------------------------------------
+
+
+def saving(graph: Graph, active: Callable[[Node], bool]) -> Graph:
+    """The graph in which iterations through which a derivative flows keep what each step has carried, and count their
+    steps if data ends them."""
+
+    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+        made = node
+        if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
+            made = rebuild(node, inputs, _SAME_SIZES)
+        if isinstance(node, Part) and isinstance(made, Part):  # the count stands behind what is carried
+            first = node.whole.body.carried
+            return Part(made.whole, node.number + made.whole.body.carried - first) if node.number >= first else made
+        if isinstance(node, Iteration) and isinstance(made, Iteration) and not _is_branch(node) and active(node):
+            return _saving(counting(made) if made.tested else made)
+        return made
+
+    return transform(graph, rule)
+
+
+def _is_branch(node: Iteration) -> bool:
+    return node.tested and node.length is ONE
+
+
+def _saving(node: Iteration) -> Iteration:
+    body = node.body
+    carried = [body.inputs[k] for k in body.place()[0]]
+    missing = tuple(i for i in carried if i not in body.outputs[body.carried :])
+    if not missing or node.length is None:  # a loop without length makes no arrays
+        return node
+    more = attrs.evolve(body, outputs=(*body.outputs, *missing))
+    return Iteration(node.length, node.operands, more, node.tested, node.reverse)
+
+
+def pull(
+    node: Iteration, cotangents: Mapping[int, Node], active: Callable[[Node], bool], vjp: Pass
+) -> list[tuple[Node, Node]]:
+    """The operands through which a derivative flows, with their cotangents; given those of results, by number."""
+    backward = Backward(node, cotangents, active, vjp)
+    if not node.tested:
+        return _through_all(backward)
+    return _through_branch(backward) if _is_branch(node) else through_tested(backward)
+
+
+def _through_all(back: Backward) -> list[tuple[Node, Node]]:
+    """The steps in the other direction, each on what it had carried."""
+    body, node = back.body, back.node
+    made = back.made
+    step = back.step(made)
+    carried = len(back.moving) + len(back.summed)
+    closed, more = close(step, carried, len(back.carried) + len(back.elements) + len(made))
+    operands = (
+        *back.first_cotangents,
+        *(constant(0, i) for i in back.summed),
+        *(Part(node, body.outputs.index(i, body.carried)) for i in back.carried),
+        *(back.operand[i] for i in back.elements),
+        *(back.given[k] for k in made),
+        *(back.operand[i] for i in back.same),
+        *more,
+    )
+    parts = Iteration(node.length, operands, closed, False, not node.reverse).parts
+    results = (*back.moving, *back.summed, *back.sliced)
+    return [(back.operand[i], part) for i, part in zip(results, parts, strict=True)]
+
+
+def _through_branch(back: Backward) -> list[tuple[Node, Node]]:
+    """The derivative of the branch where it ran; where it did not, what it would have carried on goes through."""
+    assert not back.sliced and back.body.carried == len(back.body.outputs), "a branch makes no arrays"
+    step = back.step(())
+    number, *others = step.inputs
+    test = fresh_input("the condition", (), bool_)
+    never_again = MapReduce((), (), const(False, bool_))
+    once = Graph((number, test, *others), (never_again, *step.outputs), step.sites)
+    closed, more = close(once, 1 + len(back.moving) + len(back.summed), 0, hoists=False)
+    operands = (
+        back.operand[back.carried[0]],
+        *back.first_cotangents,
+        *(constant(0, i) for i in back.summed),
+        *(back.operand[i] for i in (*back.carried, *back.same)),
+        *more,
+    )
+    parts = Iteration(ONE, operands, closed, True, False).parts
+    return [(back.operand[i], part) for i, part in zip((*back.moving, *back.summed), parts[1:], strict=True)]

@@ -1,0 +1,92 @@
+"""The derivative of one step of an iteration, which all ways back through iterations share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from harp.trace.graph.body import graph_of
+from harp.trace.graph.graph import Graph, transform
+from harp.trace.graph.node import Input, Iteration, MapReduce, Node, Put, Scatter, fresh_input, rebuild
+from harp.trace.index.division import Substitution
+from harp.trace.scalar.expr import Operand
+from harp.transforms.autodiff.active import active_inputs
+from harp.transforms.autodiff.gather_rules import constant
+
+Pass = Callable[[Graph, Sequence[Input]], Graph]
+_SAME_SIZES = Substitution({})
+
+
+class Backward:
+    """The derivative of a step of `node`, given the cotangents of the results by number.
+
+    What is carried backward are the cotangents of what was carried, `moving`, and sums of those of what is the same in
+    all steps, `summed`. Cotangents of elements of arrays, `sliced`, are elements of arrays again."""
+
+    def __init__(
+        self, node: Iteration, cotangents: Mapping[int, Node], active: Callable[[Node], bool], vjp: Pass
+    ) -> None:
+        self.node, self.given = node, cotangents
+        body = self.body = node.body
+        self.wrt = active_inputs(node, active)
+        self.graph = vjp(graph_of(body), self.wrt)  # whose outputs are the cotangents of `wrt`
+        inexact = [k for k, o in enumerate(body.outputs) if o.dtype.is_inexact]
+        self.seeds = dict(zip(inexact, self.graph.inputs[len(body.inputs) :], strict=True))
+        self.found = dict(zip(self.wrt, self.graph.outputs, strict=True))
+        self.carried, self.elements, self.same = ([body.inputs[k] for k in places] for places in body.place())
+        self.operand = dict(zip(body.inputs[1:], node.operands, strict=True))
+        self.moving = [i for i in self.carried if i in self.found]
+        self.summed = [i for i in self.same if i in self.found]
+        self.sliced = [i for i in self.elements if i in self.found]
+
+    @property
+    def made(self) -> tuple[int, ...]:
+        """The arrays made by the loop of which there are cotangents, by the numbers of their results."""
+        return tuple(k for k in self.seeds if k >= self.body.carried and k in self.given)
+
+    @property
+    def first_cotangents(self) -> tuple[Node, ...]:
+        """Those of what was carried in the end."""
+        numbers = [self.carried.index(i) for i in self.moving]
+        return tuple(self.given.get(k) or constant(0, self.node.parts[k]) for k in numbers)
+
+    def step(self, made: Sequence[int]) -> Graph:
+        """From the number of the step, the cotangents of what it carried on, sums so far, what it was given, and the
+        cotangents of the elements that it made, to the cotangents of what it was given."""
+        before = {i: fresh_input("a sum", i.shape, i.dtype) for i in self.summed}
+        number = {i: k for k, i in enumerate(self.carried)}
+        inputs = (
+            self.body.inputs[0],
+            *(self.seeds[number[i]] for i in self.moving),
+            *before.values(),
+            *self.carried,
+            *self.elements,
+            *(self.seeds[k] for k in made),
+            *self.same,
+        )
+        outputs = (
+            *(self.found[i] for i in self.moving),
+            *(_accumulated(b, self.found[i]) for i, b in before.items()),
+            *(self.found[i] for i in self.sliced),
+        )
+        idle = {seed: constant(0, seed) for k, seed in self.seeds.items() if seed not in inputs}
+        return _with(Graph(inputs, outputs, self.graph.sites), idle)
+
+
+def _with(graph: Graph, values: Mapping[Input, Node]) -> Graph:
+    """The graph with some inputs replaced, which are not listed any more."""
+
+    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if isinstance(node, Input) and node in values:
+            return values[node]
+        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+            return node
+        return rebuild(node, inputs, _SAME_SIZES)
+
+    return transform(graph, rule)
+
+
+def _accumulated(total: Node, part: Node) -> Node:
+    """The sum of both. What a scatter adds to zeros is added to the sum: a step costs what it changes."""
+    if isinstance(part, Scatter) and part.kind is Put.ADD and part.base is constant(0, part):
+        return Scatter(total, part.indices, part.updates, part.kind, part.clips, part.unique)
+    return MapReduce(total.shape, (total, part), Operand(total.dtype, 0) + Operand(part.dtype, 1))

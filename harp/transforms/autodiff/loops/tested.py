@@ -1,0 +1,212 @@
+"""The way back through loops that data ends.
+
+The loop counts its steps. How many there are is known only when it has run, so what its steps carried is not kept but
+computed again: once to keep the states before some steps, `marks`, of which there are K at most; then from the last
+mark to the first, to keep the states of K steps at a time, a window, through which the way back goes.
+
+    T steps  ->  for j: marks[j] = the state before step j*stride            stride = K * ceil(T / K**2)
+                 for each window, the last one first:
+                     for i in window: states[i] = the state before step i    from the mark before it
+                     for i in window, backward: cotangents = pull(i, states[i], cotangents)
+
+The loop runs three times in all, in memory for 2*K states, if it has K*K steps or less; else some T/(2*K*K) times more
+often. Loops of bounded length, as those over marks and windows are, keep all their states: so they have derivatives.
+
+Source: A. Griewank, A. Walther, "Evaluating Derivatives", 2nd edition, 2008, chapter 12: checkpoints on two levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import emit, from_positions, map_
+from harp.trace.graph.body import graph_of
+from harp.trace.graph.graph import inline
+from harp.trace.graph.node import Gather, Iteration, MapReduce, Node, Part, body_input
+from harp.trace.index.division import floordiv, maximum, minimum
+from harp.trace.index.polynomial import Index, as_index, product
+from harp.trace.scalar.dtypes import bool_, i64
+from harp.trace.scalar.expr import Operand, Position, apply, const, select
+from harp.trace.scalar.ops import Op
+from harp.trace.tracer import Argument
+from harp.trace.trees import flatten
+from harp.transforms.autodiff.loops.step import Backward
+from harp.transforms.control.staging import Leaves, iterate, traced
+from harp.transforms.staging import run, stage
+
+# States that are kept at marks, and again in a window: as many as have this many elements, within bounds.
+_ELEMENTS = 2**20
+_FEWEST, _MOST = 32, 1024
+
+State = list[Array]
+
+
+def counting(node: Iteration) -> Iteration:
+    """The loop, which carries the number of its steps as well."""
+    if _count(node) is not None:
+        return node
+    body, carried = node.body, node.body.carried
+    number = body.inputs[0]
+    # Inputs are numbered by their places; the ones behind what is carried move on by one.
+    behind = enumerate(body.inputs[1 + carried :], 2 + carried)
+    moved = {i: body_input(place, i.shape, i.dtype) for place, i in behind}
+    renamed = inline(graph_of(body), dict(moved))
+    outputs = (*renamed.outputs[:carried], _next(number), *renamed.outputs[carried:])
+    inputs = (*body.inputs[: 1 + carried], body_input(1 + carried, (), i64), *moved.values())
+    zero = MapReduce((), (), const(0, i64))
+    operands = (*node.operands[:carried], zero, *node.operands[carried:])
+    counted = attrs.evolve(body, inputs=inputs, outputs=outputs, carried=carried + 1)
+    return Iteration(node.length, operands, counted, node.tested, node.reverse)
+
+
+def _next(number: Node) -> Node:
+    return MapReduce((), (number,), Operand(i64, 0) + const(1, i64))
+
+
+def _count(node: Iteration) -> Part | None:
+    """The result that says how many steps there were."""
+    body = node.body
+    last = body.carried - 1
+    counts = body.outputs[last] is _next(body.inputs[0]) and node.operands[last] is MapReduce((), (), const(0, i64))
+    return Part(node, last) if counts else None
+
+
+def through_tested(back: Backward) -> list[tuple[Node, Node]]:
+    """The operands through which a derivative flows, with their cotangents."""
+    node = back.node
+    steps = _count(node)
+    assert steps is not None and not back.elements and not node.reverse, "a loop that data ends counts, and takes none"
+    kept: tuple[Node, ...] = ()
+    if node.length is not None:
+        kept = tuple(Part(node, back.body.outputs.index(i, back.body.carried)) for i in back.carried)
+    groups = (
+        (steps,),
+        back.first_cotangents,
+        tuple(back.given[k] for k in back.made),
+        kept or tuple(back.operand[i] for i in back.carried),
+        tuple(back.operand[i] for i in back.same),
+    )
+
+    def call(arrays: Sequence[Array]) -> list[Array]:
+        rest = iter(arrays)
+        (count,), cotangents, made, states, same = ([next(rest) for _ in group] for group in groups)
+        way = _WayBack(back, made, same)
+        sums = [way.zeros(i) for i in back.summed]
+        if kept:
+            return way.through(_integer(0), count, states, [*cotangents, *sums])
+        return way.by_windows(count, states, [*cotangents, *sums])
+
+    nodes = [node for group in groups for node in group]
+    graph = stage(call, [Argument("a part of a loop", n.dtype, n.shape) for n in nodes], "reverse mode").graph
+    found = inline(graph, dict(zip(graph.inputs, nodes, strict=True))).outputs
+    return [(back.operand[i], ct) for i, ct in zip((*back.moving, *back.summed), found, strict=True)]
+
+
+class _WayBack:
+    """The loop forward again, and backward, on arrays of the trace at hand."""
+
+    def __init__(self, back: Backward, made: Sequence[Array], same: Sequence[Array]) -> None:
+        self.forward, self.backward = graph_of(back.body), back.step(back.made)
+        self.made, self.same = made, same
+        self.carried = len(back.carried)
+        elements = sum((product(i.shape) for i in back.carried), as_index(0))
+        within = maximum(minimum(floordiv(_ELEMENTS, elements), _MOST), _FEWEST)
+        self.length = within if back.node.length is None else back.node.length
+
+    def step(self, number: Array, state: State) -> State:
+        return run(self.forward, [number, *state, *self.same])[: self.carried]
+
+    def through(self, first: Array, count: Array, states: State, cotangents: State) -> State:
+        """The cotangents before `count` steps, of which the first has this number; given those after them."""
+
+        def body(k: Array, now: State) -> tuple[Array, State, State]:
+            place = count - 1 - k
+            made = [_at(m, first + place) for m in self.made]
+            state = [_at(s, place) for s in states]
+            found = run(self.backward, [first + place, *now, *state, *made, *self.same])
+            return _less(k + 1, count), found, []
+
+        return _while(_less(_integer(0), count), body, cotangents, self.length)[0]
+
+    def by_windows(self, steps: Array, state: State, cotangents: State) -> State:
+        """The cotangents before all steps, given the state before the first one and the cotangents after the last."""
+        width = _integer(self.length)
+        stride = width * ((steps + width * width - 1) // (width * width))
+        marks = self.marks(steps, stride, state)
+
+        def body(k: Array, now: State) -> tuple[Array, State, State]:
+            first = (windows - 1 - k) * width
+            count = _least(width, steps - first)
+            mark = first // stride
+            state = self.advance(mark * stride, first, [_at(m, mark) for m in marks])
+            return _less(k + 1, windows), self.through(first, count, self.window(first, count, state), now), []
+
+        windows = (steps + width - 1) // width
+        return _while(_less(_integer(0), windows), body, cotangents)[0]
+
+    def marks(self, steps: Array, stride: Array, state: State) -> State:
+        """The states before the steps that are multiples of the stride."""
+
+        def body(j: Array, now: State) -> tuple[Array, State, State]:
+            after = (j + 1) * stride
+            goes_on = _less(after, steps)
+            until = map_(select, goes_on, after, j * stride, to=(bool_, i64, i64))
+            return goes_on, self.advance(j * stride, until, now), now
+
+        return _while(_less(_integer(0), steps), body, state, self.length)[1]
+
+    def advance(self, first: Array, last: Array, state: State) -> State:
+        """The state before step `last`, given that before step `first`."""
+
+        def body(k: Array, now: State) -> tuple[Array, State, State]:
+            return _less(first + k + 1, last), self.step(first + k, now), []
+
+        return _while(_less(first, last), body, state)[0]
+
+    def window(self, first: Array, count: Array, state: State) -> State:
+        """The states before `count` steps, of which the first has this number."""
+
+        def body(k: Array, now: State) -> tuple[Array, State, State]:
+            return _less(k + 1, count), self.step(first + k, now), now
+
+        return _while(_less(_integer(0), count), body, state, self.length)[1]
+
+    @staticmethod
+    def zeros(like: Node) -> Array:
+        return from_positions(like.shape, const(0, like.dtype))
+
+
+def _while(
+    test: Array, body: Callable[[Array, State], tuple[Array, State, State]], state: State, length: Index | None = None
+) -> tuple[State, State]:
+    """`test, state, made = body(k, state)` as long as the test holds: the last state, and arrays of what was made."""
+
+    def call(arrays: Sequence[Array]) -> list[Array]:
+        goes_on, after, made = body(map_(lambda k: k, arrays[0], to=i64), list(arrays[2:]))
+        return [goes_on, *after, *made]
+
+    carried = [test, *state]
+    names = ["what is carried"] * len(carried)
+    made = traced(call, Leaves(carried, names, flatten(carried)[1]), (), length, "reverse mode")
+    results = iterate(made, length, carried, tested=True)
+    return results[1 : len(carried)], results[len(carried) :]
+
+
+def _integer(value: int | Index) -> Array:
+    return from_positions((), Position(as_index(value)))
+
+
+def _less(a: Array, b: Array) -> Array:
+    return map_(lambda x, y: apply(Op.LT, x, y), a, b, to=i64)
+
+
+def _least(a: Array, b: Array) -> Array:
+    return map_(lambda x, y: apply(Op.MIN, x, y), a, b, to=i64)
+
+
+def _at(array: Array, place: Array) -> Array:
+    """The element at a place along the first axis."""
+    return emit(Gather(node_of(array), (node_of(place),)))
