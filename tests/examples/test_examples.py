@@ -1,35 +1,19 @@
-"""Both examples, small: one epoch or two, few dimensions. `make demo` is the whole run."""
+"""The classifier and the minimiser, small: one epoch or two, few dimensions. `make demo` is the whole run."""
 
-import importlib.util
-import pathlib
 import re
-import sys
 
 import pytest
 
-EXAMPLES = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def load(name):
-    """An example as a module of its own, with programs of its own to count."""
-    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # harp names a function's line; named tuples look up their module
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        del sys.modules[spec.name]
-    return module
-
-
 @pytest.fixture(scope="module")
-def digits():
+def digits(load):
     return load("digits")
 
 
 @pytest.fixture(scope="module")
-def rosenbrock():
+def rosenbrock(load):
     return load("rosenbrock")
 
 

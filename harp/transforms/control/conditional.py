@@ -20,11 +20,12 @@ from harp.trace.index.polynomial import ONE
 from harp.trace.scalar.dtypes import DType, bool_, default_of, i64, promote_weak
 from harp.trace.scalar.expr import Operand, apply, cast, const
 from harp.trace.scalar.ops import Op
+from harp.trace.sizes.size import unify
 from harp.trace.source_locations import where
 from harp.trace.tracer import Argument, Traced, function_name, require_function
 from harp.trace.trees import Tree, flatten, spec_text, unflatten
-from harp.transforms.control.staging import Leaves, iterate, leaves_of, require_same, require_tree, settled, traced
-from harp.transforms.staging import shape_of, stage
+from harp.transforms.control.staging import Leaves, iterate, leaves_of, require_tree, settled, traced
+from harp.transforms.staging import stage
 
 Function = Callable[..., Any]
 
@@ -127,6 +128,7 @@ def _chosen(branches: Sequence[tuple[Array, Function]], operands: tuple[Tree, ..
     """The result of the branch whose test holds, one iteration after the other."""
     made = [_Branch(function_name(f), test, _traced_branch(f, operands)) for test, f in branches]
     dtypes = _result_dtypes(made)
+    _require_same_shapes(made)
     treedef = made[0].traced.treedef
     shapes = [o.shape for o in made[0].traced.graph.outputs]
     results = [from_positions(shape, const(0, dtype)) for shape, dtype in zip(shapes, dtypes, strict=True)]
@@ -134,8 +136,6 @@ def _chosen(branches: Sequence[tuple[Array, Function]], operands: tuple[Tree, ..
         graph = branch.traced.graph
         carried = [fresh_input(f"result {k}", a.shape, a.dtype) for k, a in enumerate(map(node_of, results))]
         outputs = [_converted(o, dtype) for o, dtype in zip(graph.outputs, dtypes, strict=True)]
-        for k, (array, output) in enumerate(zip(results, outputs, strict=True)):
-            require_same(f"result {k}", array.kind, shape_of(array), output, branch.name)
         test = fresh_input("the condition", (), bool_)
         never_again = MapReduce((), (), const(False, bool_))
         whole = Graph((*graph.inputs, test, *carried), (never_again, *outputs), graph.sites)
@@ -150,7 +150,10 @@ def _traced_branch(function: Function, operands: tuple[Tree, ...]) -> Traced:
 
 
 def _result_dtypes(branches: Sequence[_Branch]) -> list[DType]:
-    """The dtype of each result; Python's numbers take that of another branch."""
+    """The dtype of each result; Python's numbers take that of another branch.
+
+    Raises CarryError where branches return other trees, or other dtypes: none of them is converted in silence.
+    """
     first, *others = branches
     for branch in others:
         if branch.traced.treedef != first.traced.treedef:
@@ -158,11 +161,30 @@ def _result_dtypes(branches: Sequence[_Branch]) -> list[DType]:
             raise CarryError(f"{texts}{spec_text(branch.traced.treedef)}; branches return the same tree{where()}")
     found = []
     for k, output in enumerate(first.traced.graph.outputs):
-        strong = [b.traced.graph.outputs[k].dtype for b in branches if not b.traced.weak[k]]
+        strong = {b.traced.graph.outputs[k].dtype: b.name for b in branches if not b.traced.weak[k]}
         weak = [b.traced.graph.outputs[k].dtype.kind for b in branches if b.traced.weak[k]]
-        dtype = strong[0] if strong else default_of(max(weak, default=output.dtype.kind))
+        if len(strong) > 1:
+            texts = ", ".join(f"{name!r} returns {dtype.numpy}" for dtype, name in strong.items())
+            raise CarryError(f"result {k}: {texts}; branches return the same dtypes: convert one by .astype{where()}")
+        dtype = next(iter(strong), None) or default_of(max(weak, default=output.dtype.kind))
         found.append(promote_weak(dtype, max(weak)) if weak else dtype)
     return found
+
+
+def _require_same_shapes(branches: Sequence[_Branch]) -> None:
+    """Raises CarryError for results with other numbers of axes, and ShapeError for other sizes."""
+    first, *others = branches
+    for branch in others:
+        outputs = zip(first.traced.graph.outputs, branch.traced.graph.outputs, strict=True)
+        for k, (a, b) in enumerate(outputs):
+            if len(a.shape) != len(b.shape):
+                raise CarryError(
+                    f"result {k} has {len(a.shape)} axes in {first.name!r}, but {len(b.shape)} in {branch.name!r}; "
+                    f"branches return the same shapes{where()}"
+                )
+            for axis, (size, other) in enumerate(zip(a.shape, b.shape, strict=True)):
+                text = f"result {k} of {first.name!r} and {branch.name!r} differs along axis {axis}"
+                unify(size, other, lambda text=text: text)  # type: ignore[misc]
 
 
 def _converted(node: Node, dtype: DType) -> Node:

@@ -69,7 +69,7 @@ def settled(trace: Callable[[Leaves], Traced], carried: Leaves, name: str, skipp
         ]
         carried = carried._replace(arrays=arrays)
     for array, label, output in zip(carried.arrays, carried.names, outputs, strict=True):
-        require_same(label, array.kind, shape_of(array), output, name)
+        _require_same(label, array.kind, shape_of(array), output, name)
     return body, carried
 
 
@@ -77,7 +77,7 @@ def _may_become(weak: DType, dtype: DType) -> bool:
     return dtypes.promote_weak(dtype, weak.kind) is dtype
 
 
-def require_same(label: str, dtype: DType, shape: Shape, output: Node, name: str) -> None:
+def _require_same(label: str, dtype: DType, shape: Shape, output: Node, name: str) -> None:
     """Hold what is carried on to what is carried. Raises CarryError, or ShapeError for sizes."""
     if output.dtype is not dtype or len(output.shape) != len(shape):
         raise CarryError(

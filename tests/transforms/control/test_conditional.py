@@ -200,8 +200,14 @@ def test_examples_of_a_batch_end_at_different_times():
     [
         (lambda: harp.cond(np.ones(2), lambda: 1, lambda: 2), ArgumentError, "the condition of cond has 1 axes"),
         (lambda: harp.cond(True, lambda: 1, lambda: (1, 2)), CarryError, "branches return the same tree"),
-        (lambda: harp.cond(True, lambda: np.ones(2), lambda: np.ones((2, 1))), CarryError, "result 0"),
-        (lambda: harp.cond(True, lambda: np.ones(2), lambda: np.ones(3)), ShapeError, "changes its size along axis 0"),
+        (lambda: harp.cond(True, lambda: np.ones(2), lambda: np.ones((2, 1))), CarryError, "result 0 has 1 axes in"),
+        (lambda: harp.cond(True, lambda: np.ones(2), lambda: np.ones(3)), ShapeError, "differs along axis 0"),
+        (lambda: harp.cond(True, lambda: np.ones(2, "i4"), lambda: np.ones(2)), CarryError, "returns int32.*float64;"),
+        (
+            lambda: harp.switch(1, [lambda: 1, lambda: np.float32(0.5), lambda: np.float64(2)]),
+            CarryError,
+            "float32.*64",
+        ),
         (lambda: harp.switch(0, []), ArgumentError, "switch has no branches"),
         (lambda: harp.switch(0.5, [lambda: 1]), ArgumentError, "the index of switch is one integer"),
         (lambda: harp.while_loop(lambda x: x, lambda x: x, 1.0), CarryError, "must return one truth value"),
