@@ -13,8 +13,11 @@ from harp.numpy.elementwise import (
     clip,
     float_map,
     floor_divide,
+    greater,
     greater_equal,
     less,
+    logical_and,
+    minimum,
     power,
     subtract,
     true_divide,
@@ -30,6 +33,7 @@ from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, as_dtype, bool_
 from harp.trace.scalar.expr import apply
 from harp.trace.scalar.ops import Op
 from harp.trace.source_locations import where as location
+from harp.transforms.autodiff.grad import stop_gradient
 
 
 class RoundingMethod(Enum):
@@ -79,11 +83,16 @@ def round(x: object, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_
 def clamp(min: object, x: object, max: object) -> Array:
     """Elementwise `x`, but at least `min`, and then at most `max`; either may be a number.
 
+    The gradient goes to `x` between them, to `min` or `max` beyond, and at the ends nowhere: that is JAX's choice;
+    `harp.numpy.clip` divides it there.
+
     >>> import harp.numpy as hnp
     >>> clamp(0, hnp.asarray([-1, 2, 7]), 5)
     Array([0, 2, 5])
     """
-    return clip(x, min, max)
+    at_an_end = stop_gradient(clip(x, min, max))
+    beyond = where(less(x, min), minimum(min, max), where(greater(x, max), max, at_an_end))
+    return where(logical_and(greater(x, min), less(x, max)), x, beyond)
 
 
 def complex(x: object, y: object) -> Array:

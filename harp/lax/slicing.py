@@ -177,7 +177,12 @@ def dynamic_update_slice(operand: object, update: object, start_indices: object)
         require_kind("update", part, array.kind)
         node = placed(node_of(array), Selection(tuple(taken), {}, ()), node_of(part.astype(array.kind)), Put.SET)
         return emit_like(array, node)
-    return put(array, _places(starts, lengths), part, "set", "drop", True)
+    sizes = resolve_all(node_of(array).shape)
+    partly = [
+        as_array(wrap(start)) if isinstance(start, Index) and length is not size else start
+        for start, length, size in zip(starts, lengths, sizes, strict=True)
+    ]
+    return put(array, _places(partly, lengths), part, "set", "drop", True)
 
 
 def dynamic_update_slice_in_dim(operand: object, update: object, start_index: object, axis: int) -> Array:
@@ -234,7 +239,9 @@ def _start(start: object, size: Index, length: Index, axis: int) -> Index | Arra
         )
     known = known_numbers(start)
     if isinstance(start, (int, np.integer, Size)) or (known is not None and known.ndim == 0):
-        place = integer(start if known is None else known[()])
+        place = resolve(integer(start if known is None else known[()]))
+        if place is ZERO:
+            return ZERO
         return resolve(minimum(maximum(_from_start(place, size), ZERO), room))
     index = as_positions("start_indices", start)
     if index.ndim:

@@ -283,6 +283,26 @@ MORE = {
         lambda x, u, s: updated(x, u, (s, 1, s)),
         (LEFT, np.ones((2, 1, 2)), np.asarray(1)),
     ),
+    "an update between a computed and a known start": Case(
+        lambda lax, x, u, s: lax.dynamic_update_slice(x, u, (s, 1)),
+        lambda x, u, s: updated(x, u, (s, 1)),
+        (X, Y[:2, :2], np.asarray(1)),
+    ),
+    "an update of one element": Case(
+        lambda lax, x, u, s: lax.dynamic_update_slice(x, u, (1, s)),
+        lambda x, u, s: updated(x, u, (1, s)),
+        (X, Y[:1, :1], np.asarray(-1)),
+    ),
+    "an update of whole rows": Case(
+        lambda lax, x, u, s: lax.dynamic_update_slice(x, u, (s, 3)),
+        lambda x, u, s: updated(x, u, (s, 3)),
+        (X, Y[:1], np.asarray(-1)),
+    ),
+    "a slice between a computed and a known start": Case(
+        lambda lax, x, s: lax.dynamic_slice(x, (1, s), (2, 2)),
+        lambda x, s: x[stretch(x, (1, s), (2, 2))],
+        (X, np.asarray(9)),
+    ),
     "an update at a known place": Case(
         lambda lax, x, u: lax.dynamic_update_slice(x, u, (1, -2)), lambda x, u: updated(x, u, (1, -2)), (X, Y[:2, :2])
     ),

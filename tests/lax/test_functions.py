@@ -211,6 +211,18 @@ def test_a_ring_buffer_in_a_loop():
     assert run.compilations == 1
 
 
+def test_the_gradient_of_clamp_at_its_ends():
+    """As jax.grad: at an end it goes to neither."""
+    x = np.array([-1.0, 0.0, 0.5, 1.0, 2.0, np.nan])
+    low, high = np.zeros(6), np.ones(6)
+    by_low, by_x, by_high = harp.grad(lambda *args: hnp.sum(lax.clamp(*args)), (0, 1, 2))(low, x, high)
+    npt.assert_array_equal(by_low, [1, 0, 0, 0, 0, 0])
+    npt.assert_array_equal(by_x, [0, 0, 1, 0, 0, 0])
+    npt.assert_array_equal(by_high, [0, 0, 0, 0, 1, 0])
+    npt.assert_array_equal(lax.clamp(low, x, high), [0, 0, 0.5, 1, 1, np.nan])
+    npt.assert_array_equal(lax.clamp(3.0, x, 2.0), np.where(np.isnan(x), x, 2.0))  # max has the last word
+
+
 def test_precision_changes_nothing():
     x, y = RNG.normal(size=(2, 3, 3))
     for precision in (lax.Precision.DEFAULT, lax.Precision.HIGH, lax.Precision.HIGHEST, "highest", None):
