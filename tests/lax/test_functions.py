@@ -62,7 +62,7 @@ def test_at_once():
             assert a.dtype == b.dtype or name == "population_count", name
 
 
-@pytest.mark.parametrize("first", "abcdefghijklmnopqrstuvwxyz")
+@pytest.mark.parametrize("first", sorted({name[0] for name in ALL}))
 def test_in_a_program(first):
     cases = {name: case for name, case in ALL.items() if name.startswith(first)}
     compiled = harp.jit(lambda args: {name: case.call(lax, *args[name]) for name, case in cases.items()})
