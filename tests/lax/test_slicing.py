@@ -1,15 +1,15 @@
-"""Dynamic slices and pads of random kinds beside NumPy: starts and sizes of every sort on each axis, one program each."""
+"""Dynamic slices and pads of random kinds beside NumPy: starts and sizes of every sort on each axis, in one program."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.testing as npt
 import pytest
-from tests.lax.cases import padded, stretch
 
 import harp
 import harp.numpy as hnp
 from harp import lax
+from tests.lax.cases import padded, stretch
 
 SIZES = ("a number", "all", "half")
 
