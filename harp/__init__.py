@@ -40,14 +40,16 @@ from harp.trace.tracer import trace
 from harp.transforms.jit.jit import JitFunction, jit
 
 if TYPE_CHECKING:
-    from harp import random, tree
+    from harp import lax, random, tree
+    from harp.lax.associative import associative_scan
+    from harp.lax.mapping import map
     from harp.transforms.autodiff.checkpoint import checkpoint
     from harp.transforms.autodiff.custom import custom_jvp, custom_vjp
     from harp.transforms.autodiff.forward import jvp, linearize
     from harp.transforms.autodiff.grad import grad, stop_gradient, value_and_grad, vjp
     from harp.transforms.batching.vmap import vmap
     from harp.transforms.control.conditional import cond, switch, while_loop
-    from harp.transforms.control.scan import fori_loop, map, scan
+    from harp.transforms.control.scan import fori_loop, scan
     from harp.transforms.jacobians import hessian, hvp, jacfwd, jacrev, value_and_jacfwd, value_and_jacrev
     from harp.transforms.shapes import eval_shape
 
@@ -62,6 +64,7 @@ __all__ = [
     "GraphSignature",
     "JitFunction",
     "Size",
+    "associative_scan",
     "bf16",
     "bool_",
     "c64",
@@ -87,6 +90,7 @@ __all__ = [
     "jacrev",
     "jit",
     "jvp",
+    "lax",
     "linearize",
     "map",
     "numpy",
@@ -120,15 +124,17 @@ _LATER = {
     **dict.fromkeys(
         ("hessian", "hvp", "jacfwd", "jacrev", "value_and_jacfwd", "value_and_jacrev"), "harp.transforms.jacobians"
     ),
+    "associative_scan": "harp.lax.associative",
+    "map": "harp.lax.mapping",
     "eval_shape": "harp.transforms.shapes",
     "vmap": "harp.transforms.batching.vmap",
-    **dict.fromkeys(("fori_loop", "map", "scan"), "harp.transforms.control.scan"),
+    **dict.fromkeys(("fori_loop", "scan"), "harp.transforms.control.scan"),
     **dict.fromkeys(("cond", "switch", "while_loop"), "harp.transforms.control.conditional"),
 }
 
 
 def __getattr__(name: str) -> object:
-    if name in ("random", "tree"):
+    if name in ("lax", "random", "tree"):
         return import_module(f"harp.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'harp' has no attribute {name!r}")

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 import harp
+import harp.lax
 import harp.numpy
 import harp.random
 
@@ -152,7 +153,7 @@ def test_fields_have_precise_types():
 
 def test_all_that_is_public_is_documented():
     problems = []
-    for module in (harp, harp.numpy, harp.random):
+    for module in (harp, harp.lax, harp.numpy, harp.random):
         for name in getattr(module, "__all__", [n for n in dir(module) if not n.startswith("_")]):
             value = getattr(module, name)
             if value is not None and not inspect.getdoc(value):

@@ -51,7 +51,7 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
             return emit(whole, array.weak)
     if not any(map(is_data, keys)):
         selection = select_keys(node, fill_ellipsis(keys, len(node.shape)))
-        return emit(_placed(node, selection, _fitted(updates, selection.view(node).shape), kind), array.weak)
+        return emit(placed(node, selection, _fitted(updates, selection.view(node).shape), kind), array.weak)
     found = plan(node, keys, checks=mode is None, reaches=outside == CLIP)
     base = found.source(node)
     wanted = found.indices[0].shape + base.shape[len(found.indices) :]
@@ -61,7 +61,7 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
     updates = found.gathered(_fitted(updates, tuple(order)))
     made: Node = Scatter(base, found.indices, updates, kind, outside == CLIP, unique)
     made = view.permute(made, [found.order.index(axis) for axis in range(len(found.order))])
-    return emit(_placed(node, found.selection, made, Put.SET), array.weak)
+    return emit(placed(node, found.selection, made, Put.SET), array.weak)
 
 
 def _converted(array: Array, values: object, kind: Put) -> Array:
@@ -94,7 +94,7 @@ def _combine(kind: Put, before: Expr, update: Expr) -> Expr:
 # --- slices and integers
 
 
-def _placed(node: Node, selection: Selection, updates: Node, kind: Put) -> Node:
+def placed(node: Node, selection: Selection, updates: Node, kind: Put) -> Node:
     """The array with updates where slices and integers select."""
     if selection.inserted:
         updates = view.drop_axes(updates, dict.fromkeys(selection.inserted, ZERO))

@@ -30,8 +30,8 @@ from harp.transforms.staging import stage
 Function = Callable[..., Any]
 
 
-def while_loop(condition: Function, function: Function, init: Tree) -> Any:
-    """`carry = function(carry)` as long as `condition(carry)`, which is one truth value.
+def while_loop(cond_fun: Function, body_fun: Function, init_val: Tree) -> Any:
+    """`carry = body_fun(carry)` as long as `cond_fun(carry)`, which is one truth value.
 
     The carry keeps its tree, dtypes and shapes. Its derivative in forward mode runs along with it. In reverse mode the
     loop runs again, up to three times where it has less than a million steps, and keeps what it carried at some of them
@@ -42,22 +42,22 @@ def while_loop(condition: Function, function: Function, init: Tree) -> Any:
     >>> float(while_loop(lambda x: x < 100, lambda x: x * 3, 1.0))
     243.0
     """
-    require_function("while_loop", condition)
-    require_function("while_loop", function)
-    name, asked = function_name(function), function_name(condition)
+    require_function("while_loop", cond_fun)
+    require_function("while_loop", body_fun)
+    name, asked = function_name(body_fun), function_name(cond_fun)
 
     def trace(carry: Leaves) -> Traced:
         def call(arrays: Sequence[Array]) -> Tree:
-            after = function(unflatten(carry.treedef, arrays[2:]))
+            after = body_fun(unflatten(carry.treedef, arrays[2:]))
             _, treedef = flatten(after)
             require_tree(treedef, carry.treedef, name, "the carry")
-            return _truth(condition(after), asked), after
+            return _truth(cond_fun(after), asked), after
 
         return traced(call, _with_test(_truth(False, ""), carry), (), None, name)
 
-    given = leaves_of(init, "the carry")
+    given = leaves_of(init_val, "the carry")
     body, carry = settled(trace, given, name, skipped=1)
-    first = _truth(condition(unflatten(carry.treedef, carry.arrays)), asked)
+    first = _truth(cond_fun(unflatten(carry.treedef, carry.arrays)), asked)
     results = iterate(body, None, [first, *carry.arrays], tested=True)
     return unflatten(carry.treedef, results[1:])
 
@@ -76,8 +76,8 @@ def _truth(value: object, name: str) -> Array:
     return map_(lambda x: x, array, to=bool_)
 
 
-def cond(condition: object, if_true: Function, if_false: Function, *operands: Tree) -> Any:
-    """`if_true(*operands)` where `condition`, one truth value or number, holds, else `if_false(*operands)`.
+def cond(pred: object, true_fun: Function, false_fun: Function, *operands: Tree) -> Any:
+    """`true_fun(*operands)` where `pred`, one truth value or number, holds, else `false_fun(*operands)`.
 
     Only one of the two is computed. Both return the same tree with the same dtypes and shapes.
 
@@ -86,13 +86,13 @@ def cond(condition: object, if_true: Function, if_false: Function, *operands: Tr
     >>> float(cond(True, lambda x: x + 1, lambda x: x * 2, 5.0))
     6.0
     """
-    require_function("cond", if_true)
-    require_function("cond", if_false)
-    holds = as_array(condition)
+    require_function("cond", true_fun)
+    require_function("cond", false_fun)
+    holds = as_array(pred)
     if holds.ndim:
         raise ArgumentError(f"the condition of cond has {holds.ndim} axes; use harp.numpy.any, all or where{where()}")
     test = map_(lambda x: x, holds, to=bool_)
-    return _chosen([(test, if_true), (map_(lambda x: ~x, test), if_false)], operands)
+    return _chosen([(test, true_fun), (map_(lambda x: ~x, test), false_fun)], operands)
 
 
 def switch(index: object, branches: Sequence[Function], *operands: Tree) -> Any:

@@ -1,4 +1,4 @@
-"""`scan`, `fori_loop`, `map`: loops whose number of iterations is known before they run."""
+"""`scan`, `fori_loop`: loops whose number of iterations is known before they run."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Function = Callable[..., Any]
 
 
 def scan(
-    function: Function, init: Tree, xs: Tree = None, length: object = None, reverse: bool = False, unroll: int = 1
+    f: Function, init: Tree, xs: Tree = None, length: object = None, reverse: bool = False, unroll: int = 1
 ) -> tuple[Any, Any]:
-    """Run `function(carry, x)`, which returns `(carry, y)`, for each element x along the first axis of `xs`.
+    """Run `f(carry, x)`, which returns `(carry, y)`, for each element x along the first axis of `xs`.
 
     `init` is a tree of arrays: the first carry, which keeps its tree, dtypes and shapes. `xs` is a tree of arrays whose
     first axes have one size, or None; then `length` says how often it runs. Returns the last carry, and the tree of all
@@ -42,8 +42,8 @@ def scan(
     >>> last, sums
     (Array(6.), Array([1., 3., 6.]))
     """
-    require_function("scan", function)
-    name = function_name(function)
+    require_function("scan", f)
+    name = function_name(f)
     as_integer("unroll", unroll)
     given = leaves_of(xs, "xs")
     count = _length(given, length, name)
@@ -53,7 +53,7 @@ def scan(
         def call(arrays: Sequence[Array]) -> Tree:
             first = 1 + len(carry.arrays)
             now, x = unflatten(carry.treedef, arrays[1:first]), unflatten(given.treedef, arrays[first:])
-            return function(now, x)
+            return f(now, x)
 
         body = traced(call, carry, elements, resolve(count), name)
         if not is_pair(body.treedef):
@@ -84,8 +84,8 @@ def _length(xs: Leaves, length: object, name: str) -> Index:
     return resolve(size)
 
 
-def fori_loop(lower: object, upper: object, function: Function, init: Tree, unroll: object = None) -> Any:
-    """`carry = function(i, carry)` for i from `lower` to `upper`, which is not reached.
+def fori_loop(lower: object, upper: object, body_fun: Function, init_val: Tree, unroll: object = None) -> Any:
+    """`carry = body_fun(i, carry)` for i from `lower` to `upper`, which is not reached.
 
     The bounds are integers, sizes, or arrays of one integer, which the function may compute; then i is int64. The carry
     keeps its tree, dtypes and shapes; i is an array without axes, which takes the dtype of what it meets, as Python's
@@ -94,24 +94,24 @@ def fori_loop(lower: object, upper: object, function: Function, init: Tree, unro
     >>> float(fori_loop(0, 5, lambda i, product: product * (i + 1), 1.0))
     120.0
     """
-    require_function("fori_loop", function)
+    require_function("fori_loop", body_fun)
     if not _is_size(lower) or not _is_size(upper):
-        return _by_data(as_array(lower), as_array(upper), function, init)
+        return _by_data(as_array(lower), as_array(upper), body_fun, init_val)
     start, end = to_index(lower), to_index(upper)
     length = maximum(resolve(end - start), ZERO)
-    name = function_name(function)
+    name = function_name(body_fun)
     first = as_array(lower)
 
     def trace(carry: Leaves) -> Traced:
         def call(arrays: Sequence[Array]) -> Tree:
             i = arrays[0] if start is ZERO else arrays[0] + first
-            return function(i, unflatten(carry.treedef, arrays[1:]))
+            return body_fun(i, unflatten(carry.treedef, arrays[1:]))
 
         body = traced(call, carry, (), length, name)
         require_tree(body.treedef, carry.treedef, name, "the carry")
         return body
 
-    body, carry = settled(trace, leaves_of(init, "the carry"), name)
+    body, carry = settled(trace, leaves_of(init_val, "the carry"), name)
     return unflatten(carry.treedef, iterate(body, length, carry.arrays))
 
 
@@ -129,14 +129,3 @@ def _by_data(lower: Array, upper: Array, function: Function, init: Tree) -> Any:
     first, last = (map_(lambda x: x, b, to=i64) for b in (lower, upper))
     _, carry = while_loop(lambda now: now[0] < last, lambda now: (now[0] + 1, function(now[0], now[1])), (first, init))
     return carry
-
-
-def map(function: Function, xs: Tree) -> Any:
-    """`function(x)` for each element along the first axis of `xs`, one after the other; the results are stacked.
-
-    >>> import harp.numpy as hnp
-    >>> map(lambda x: x * x, hnp.arange(3))
-    Array([0, 1, 4])
-    """
-    require_function("map", function)
-    return scan(lambda _, x: (None, function(x)), None, xs)[1]

@@ -1,0 +1,180 @@
+"""Elementwise functions that `jax.lax` has otherwise than NumPy, or NumPy has not: quotients, bits, choices."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from harp.errors import ArgumentError, DTypeError
+from harp.numpy.closeness import fmod
+from harp.numpy.complexes import real
+from harp.numpy.elementwise import (
+    abs,
+    bitwise_right_shift,
+    clip,
+    float_map,
+    floor_divide,
+    greater,
+    greater_equal,
+    less,
+    logical_and,
+    minimum,
+    power,
+    subtract,
+    true_divide,
+    trunc,
+    where,
+)
+from harp.numpy.elementwise import round as round_to_even
+from harp.numpy.floats import bitwise_count
+from harp.numpy.mathematical import copysign
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import as_array, as_integer, common_dtype
+from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, as_dtype, bool_
+from harp.trace.scalar.expr import apply
+from harp.trace.scalar.ops import Op
+from harp.trace.source_locations import where as location
+from harp.transforms.autodiff.grad import stop_gradient
+
+
+class RoundingMethod(Enum):
+    """What `round` does halfway between two integers."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def div(x: object, y: object) -> Array:
+    """Elementwise x / y; of integers the quotient, truncated towards zero. An integer divided by 0 gives 0.
+
+    >>> div(-7, 2), div(-7.0, 2.0)
+    (Array(-3), Array(-3.5))
+    """
+    dtype, _ = common_dtype((x, y))
+    if not dtype.is_integer:
+        return true_divide(x, y)
+    return floor_divide(subtract(x, fmod(x, y)), y)
+
+
+def integer_pow(x: object, y: object) -> Array:
+    """Elementwise power by one integer, which a Python number gives. Raises ArgumentError for another exponent.
+
+    >>> integer_pow(3.0, -2)
+    Array(0.11111111)
+    """
+    return power(x, as_integer("y", y))
+
+
+def round(x: object, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
+    """Elementwise nearest integer, in the dtype of x; halfway away from zero, or to the even one if asked for.
+
+    >>> import harp.numpy as hnp
+    >>> round(hnp.asarray([0.5, 1.5, -2.5]))
+    Array([ 1.,  2., -3.])
+    >>> round(hnp.asarray([0.5, 1.5, -2.5]), RoundingMethod.TO_NEAREST_EVEN)
+    Array([ 0.,  2., -2.])
+    """
+    array = as_array(x)
+    if RoundingMethod(rounding_method) is RoundingMethod.TO_NEAREST_EVEN or not array.kind.is_inexact:
+        return round_to_even(array)
+    whole = trunc(array)  # the rest is exact; adding 0.5 would not be
+    return where(greater_equal(abs(subtract(array, whole)), 0.5), whole + copysign(1, array), whole)
+
+
+def clamp(min: object, x: object, max: object) -> Array:
+    """Elementwise `x`, but at least `min`, and then at most `max`; either may be a number.
+
+    The gradient goes to `x` between them, to `min` or `max` beyond, and at the ends nowhere: that is JAX's choice;
+    `harp.numpy.clip` divides it there.
+
+    >>> import harp.numpy as hnp
+    >>> clamp(0, hnp.asarray([-1, 2, 7]), 5)
+    Array([0, 2, 5])
+    """
+    at_an_end = stop_gradient(clip(x, min, max))
+    beyond = where(less(x, min), minimum(min, max), where(greater(x, max), max, at_an_end))
+    return where(logical_and(greater(x, min), less(x, max)), x, beyond)
+
+
+def complex(x: object, y: object) -> Array:
+    """Elementwise complex numbers with these real and imaginary parts.
+
+    >>> complex(1.0, -2.0)
+    Array(1.-2.j)
+    """
+    return float_map(lambda a, b: apply(Op.COMPLEX, a, b), x, y)
+
+
+def convert_element_type(operand: object, new_dtype: DTypeLike) -> Array:
+    """The array in another dtype, elementwise; of complex numbers, for a real dtype, the real part.
+
+    >>> convert_element_type(2.75, "int32")
+    Array(2, dtype=int32)
+    """
+    array, dtype = as_array(operand), as_dtype(new_dtype)
+    return (real(array) if array.kind.is_complex and not dtype.is_complex else array).astype(dtype)
+
+
+def select(pred: object, on_true: object, on_false: object) -> Array:
+    """Elementwise `on_true` where `pred` holds, else `on_false`.
+
+    >>> import harp.numpy as hnp
+    >>> select(hnp.asarray([True, False]), hnp.ones(2), hnp.zeros(2))
+    Array([1., 0.])
+    """
+    return where(pred, on_true, on_false)
+
+
+def select_n(which: object, *cases: object) -> Array:
+    """Elementwise `cases[which]`: of two by a truth value, the second where it holds; of several by an integer.
+
+    `which` has the shape of the cases, or no axes. A number outside means the nearest case.
+    Raises ArgumentError for no cases, or several by a truth value, DTypeError where `which` is a float.
+
+    >>> import harp.numpy as hnp
+    >>> select_n(hnp.asarray([0, 2, 1]), hnp.zeros(3), hnp.ones(3), hnp.full(3, 2.0))
+    Array([0., 2., 1.])
+    """
+    number = as_array(which)
+    if not cases:
+        raise ArgumentError(f"select_n has no cases{location()}")
+    if number.kind.is_inexact:
+        raise DTypeError(f"select_n chooses by bool or integers, not by {number.dtype}{location()}")
+    if number.kind is bool_:
+        if len(cases) > 2:
+            raise ArgumentError(f"select_n of {len(cases)} cases by bool; convert it to integers{location()}")
+        return where(number, cases[-1], cases[0])
+    first, *others = reversed(cases)
+    result = as_array(first)
+    for k, case in enumerate(others, 1):
+        result = where(less(number, len(cases) - k), case, result)
+    return result
+
+
+def shift_right_logical(x: object, y: object) -> Array:
+    """Elementwise shift of bits to the right, zeros coming in from the left; by the width or more gives 0.
+
+    >>> import harp.numpy as hnp
+    >>> shift_right_logical(hnp.asarray([-1, 4], dtype="int8"), 1)
+    Array([127,   2], dtype=int8)
+    """
+    dtype, _ = common_dtype((x, y))
+    bits = _unsigned("shift_right_logical", dtype)
+    return bitwise_right_shift(as_array(x).astype(bits), as_array(y).astype(bits)).astype(dtype)
+
+
+def population_count(x: object) -> Array:
+    """Elementwise number of bits that are 1, in the dtype of x; negative numbers have those of two's complement.
+
+    >>> import harp.numpy as hnp
+    >>> population_count(hnp.asarray([-1, 5], dtype="int8"))
+    Array([8, 2], dtype=int8)
+    """
+    array = as_array(x)
+    return bitwise_count(array.astype(_unsigned("population_count", array.kind))).astype(array.kind)
+
+
+def _unsigned(name: str, dtype: DType) -> DType:
+    """The dtype of the same width for bits. Raises DTypeError where there is none."""
+    if not dtype.is_integer:
+        raise DTypeError(f"{name} is for integers, not for {dtype.numpy}{location()}")
+    return as_dtype(f"u{dtype.numpy_name}") if dtype.kind is Kind.INT else dtype

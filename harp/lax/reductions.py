@@ -1,0 +1,147 @@
+"""Reductions and running reductions under `jax.lax`'s names: dtypes stay, and axes are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from harp.errors import DTypeError
+from harp.lax.associative import associative_scan
+from harp.numpy import cumulative, reductions
+from harp.numpy.creation import full
+from harp.numpy.elementwise import bitwise_and, bitwise_or, bitwise_xor, not_equal
+from harp.numpy.manipulation import flip, moveaxis
+from harp.numpy.mathematical import logaddexp
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import as_array, normalize_axes, normalize_axis
+from harp.trace.scalar.dtypes import DTypeLike, bool_
+from harp.trace.source_locations import where
+from harp.transforms.control.scan import scan
+
+Axes = Sequence[int]
+
+
+def reduce_sum(operand: object, axes: Axes) -> Array:
+    """The sum over these axes, in the dtype of the operand.
+
+    >>> import harp.numpy as hnp
+    >>> reduce_sum(hnp.ones((2, 3)), (0,))
+    Array([2., 2., 2.])
+    """
+    array = as_array(operand)
+    return reductions.sum(array, tuple(axes), dtype=array.kind)
+
+
+def reduce_prod(operand: object, axes: Axes) -> Array:
+    """The product over these axes, in the dtype of the operand."""
+    array = as_array(operand)
+    return reductions.prod(array, tuple(axes), dtype=array.kind)
+
+
+def reduce_max(operand: object, axes: Axes) -> Array:
+    """The largest elements over these axes. Raises ShapeError where there are none."""
+    return reductions.max(operand, tuple(axes))
+
+
+def reduce_min(operand: object, axes: Axes) -> Array:
+    """The smallest elements over these axes. Raises ShapeError where there are none."""
+    return reductions.min(operand, tuple(axes))
+
+
+def reduce_and(operand: object, axes: Axes) -> Array:
+    """Whether all are true over these axes; of integers, their bitwise `and`.
+
+    >>> import harp.numpy as hnp
+    >>> reduce_and(hnp.asarray([6, 3]), (0,)), reduce_and(hnp.asarray([True, False]), (0,))
+    (Array(2), Array(False))
+    """
+    return _bitwise("reduce_and", bitwise_and, -1, operand, axes)
+
+
+def reduce_or(operand: object, axes: Axes) -> Array:
+    """Whether any is true over these axes; of integers, their bitwise `or`."""
+    return _bitwise("reduce_or", bitwise_or, 0, operand, axes)
+
+
+def reduce_xor(operand: object, axes: Axes) -> Array:
+    """Whether an odd number are true over these axes; of integers, their bitwise `xor`.
+
+    >>> import harp.numpy as hnp
+    >>> reduce_xor(hnp.asarray([6, 3]), (0,))
+    Array(5)
+    """
+    return _bitwise("reduce_xor", bitwise_xor, 0, operand, axes)
+
+
+_OF_BOOL = {"reduce_and": reductions.all, "reduce_or": reductions.any}
+
+
+def _bitwise(name: str, operation: Callable[..., Array], start: int, operand: object, axes: Axes) -> Array:
+    """A loop over each axis, for a reduction is a sum, a product or an extremum elsewhere in harp."""
+    array = as_array(operand)
+    if array.kind.is_inexact:
+        raise DTypeError(f"{name} is for integers and bool, not for {array.dtype}{where()}")
+    ordered = normalize_axes(tuple(axes), array.ndim)
+    if array.kind is bool_:
+        if name in _OF_BOOL:
+            return _OF_BOOL[name](array, ordered)
+        return not_equal(bitwise_and(reductions.sum(array, ordered), 1), 0) if ordered else array
+    for axis in reversed(ordered):
+        rows = moveaxis(array, axis, 0)
+        identity = full(rows.shape[1:], start, "int64").astype(array.kind)
+        array, _ = scan(lambda so_far, row: (operation(so_far, row), None), identity, rows)
+    return array
+
+
+def argmax(operand: object, axis: int, index_dtype: DTypeLike = "int64") -> Array:
+    """The first position of the largest element along an axis, or of the first NaN.
+
+    >>> argmax(as_array(1.0)[None], 0, "int32").dtype
+    dtype('int32')
+    """
+    return reductions.argmax(operand, axis).astype(index_dtype)
+
+
+def argmin(operand: object, axis: int, index_dtype: DTypeLike = "int64") -> Array:
+    """The first position of the smallest element along an axis, or of the first NaN."""
+    return reductions.argmin(operand, axis).astype(index_dtype)
+
+
+def cumsum(operand: object, axis: int = 0, reverse: bool = False) -> Array:
+    """The sums of the elements up to each one along an axis, in the dtype of the operand; from the end if `reverse`.
+
+    >>> import harp.numpy as hnp
+    >>> cumsum(hnp.asarray([1, 2, 3], dtype="int32"), reverse=True)
+    Array([6, 5, 3], dtype=int32)
+    """
+    return _running(lambda x, k: cumulative.cumsum(x, k, x.kind), operand, axis, reverse)
+
+
+def cumprod(operand: object, axis: int = 0, reverse: bool = False) -> Array:
+    """The products of the elements up to each one along an axis, in the dtype of the operand."""
+    return _running(lambda x, k: cumulative.cumprod(x, k, x.kind), operand, axis, reverse)
+
+
+def cummax(operand: object, axis: int = 0, reverse: bool = False) -> Array:
+    """The largest of the elements up to each one along an axis; NaN from the first one on."""
+    return _running(cumulative.cummax, operand, axis, reverse)
+
+
+def cummin(operand: object, axis: int = 0, reverse: bool = False) -> Array:
+    """The smallest of the elements up to each one along an axis; NaN from the first one on."""
+    return _running(cumulative.cummin, operand, axis, reverse)
+
+
+def cumlogsumexp(operand: object, axis: int = 0, reverse: bool = False) -> Array:
+    """The logarithm of the sum of exponentials of the elements up to each one along an axis, without overflow.
+
+    >>> import harp.numpy as hnp
+    >>> cumlogsumexp(hnp.asarray([1000.0, 1000.0]))
+    Array([1000.        , 1000.69314718])
+    """
+    return _running(lambda x, k: associative_scan(logaddexp, x, axis=k), operand, axis, reverse)
+
+
+def _running(run: Callable[[Array, int], Array], operand: object, axis: int, reverse: bool) -> Array:
+    array = as_array(operand)
+    along = normalize_axis(axis, array.ndim)
+    return flip(run(flip(array, along), along), along) if reverse else run(array, along)
