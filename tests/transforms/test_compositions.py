@@ -134,11 +134,18 @@ def test_compiled(outer):
 
 
 @needs_all
+@pytest.mark.parametrize("outer", [t for t in TRANSFORMS if t != "jit"])
+@pytest.mark.parametrize("name", NAMES)
+def test_all_triples(name, outer):
+    check(((name, chain) for chain in TRIPLES if chain[0] == outer), compiled=False)
+
+
+@needs_all
 @pytest.mark.parametrize("outer", TRANSFORMS)
 @pytest.mark.parametrize("name", NAMES)
-def test_everything(name, outer):
+def test_all_compiled(name, outer):
     chains = [c for c in (*SINGLES, *PAIRS, *TRIPLES) if c[:1] == (outer,) or (not c and outer == "jit")]
-    check(((name, chain) for chain in chains), compiled=True)
+    check(((name, chain) for chain in chains), compiled=True, interpreted=False)
 
 
 @pytest.mark.skipif(JAX is None, reason="JAX is not installed")
