@@ -13,7 +13,7 @@ help:
 	@echo "make demo    train a classifier of handwritten digits; writes a picture"
 	@echo "make test    run the tests"
 	@echo "make fuzz    search for sizes at which harp is wrong, for an hour; FUZZ_ARGS='--minutes 5', '--help'"
-	@echo "make matrix  every chain of three transforms, of every function of tests/transforms/corpus.py, compiled: hours"
+	@echo "make matrix  every chain of three transforms, of every function of tests/transforms/corpus.py, compiled: an hour or more"
 	@echo "make lint    formatting, lint, types, layers"
 	@echo "make wheel   build dist/*.whl"
 	@echo "make clean   remove .venv and all that was built"

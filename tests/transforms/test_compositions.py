@@ -8,8 +8,9 @@ all of them.
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.testing as npt
@@ -26,9 +27,10 @@ from chains import (
     evaluations,
     point,
 )
-from corpus import FUNCTIONS, HARP, JAX
+from corpus import FUNCTIONS, HARP, JAX, numpy_library
 
 import harp
+import harp.numpy as hnp
 from harp.trace.graph.node import KINDS, Node, Several, walk
 
 ALL = bool(os.environ.get("HARP_MATRIX"))
@@ -124,6 +126,30 @@ def test_triples(outer):
     """Each of one function; the next triple takes the next function."""
     cases = [(NAMES[k % len(NAMES)], chain) for k, chain in enumerate(TRIPLES) if chain[0] == outer]
     check(cases, compiled=False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_jacobians_and_hessians(name):
+    """In both modes, and in each order of them, beside differences."""
+    n, exact = 3, numpy_library()
+    wide, weights = point(n).astype(np.longdouble), np.cos(np.arange(n) * 1.0)
+    function, reference = applied(HARP, (), name), applied(exact, (), name)
+
+    def columns(f: Callable) -> np.ndarray:
+        return np.stack([exact.jvp(f, (wide,), (e,))[1] for e in np.eye(n, dtype=wide.dtype)], 1).astype(float)
+
+    def close(found: object, expected: np.ndarray) -> None:
+        assert distance(np.asarray(found), expected) < TOLERANCE
+
+    modes = (harp.jacfwd, harp.jacrev)
+    for transform in modes:
+        close(transform(function)(point(n)), columns(reference))
+    loss = lambda y: hnp.sum(function(y) * weights)
+    second = columns(exact.grad(lambda y: np.sum(reference(y) * weights)))
+    for outer, inner in itertools.product(modes, modes):
+        close(outer(inner(loss))(point(n)), second)
+    close(harp.hessian(loss)(point(n)), second)
+    close(harp.hvp(loss, (point(n),), (np.ones(n),)), second.sum(1))
 
 
 @pytest.mark.parametrize("outer", TRANSFORMS)

@@ -51,7 +51,7 @@ def paired(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> tuple[f
     return sum(np.sum(t) for t in terms), sum(np.sum(np.abs(t)) for t in terms)
 
 
-def run(kind: type, check: Callable[[Row, np.dtype, np.random.Generator], None], share: int = 2) -> None:
+def run(kind: type, check: Callable[[Row, np.dtype, np.random.Generator], None], share: int = 3) -> None:
     """The check on so many examples that all of them take a few seconds."""
 
     @settings(max_examples=settings().max_examples // share)
