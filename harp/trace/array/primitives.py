@@ -75,6 +75,18 @@ def as_array(value: object) -> Array:
     )
 
 
+def as_named(value: object, name: str, advice: str = "convert it with harp.numpy.asarray") -> Array:
+    """`as_array`, with errors that say which argument they are about, and what to do if it cannot be an array."""
+    try:
+        return as_array(value)
+    except ArgumentError:
+        raise ArgumentError(
+            f"{name} is a {type(value).__name__}, not an array or a number; {advice}{where()}"
+        ) from None
+    except HarpError as error:
+        raise type(error)(f"{name}: {error}") from None
+
+
 def _capture(value: NDArray) -> Array:
     """A private copy. Inside a trace the same array, unchanged since, is captured once."""
     level = current()
@@ -366,6 +378,16 @@ def from_positions(shape: Shape, expr: Expr) -> Array:
 def contiguous(array: Array) -> Array:
     """Compute this here and keep it."""
     return emit(Contiguous(node_of(array)), array.weak)
+
+
+def as_count(name: str, value: object) -> Index:
+    """How many there are of something: an integer or a size. Raises ShapeError for anything else, and below 0."""
+    if not isinstance(value, Index) and not _is_integer(value):
+        raise ShapeError(f"{name} must be an integer, not {value!r} of type {type(value).__name__}{where()}")
+    p = to_index(value)
+    if not ask(Relation.NONNEGATIVE, p, f"{name} is not negative"):
+        raise ShapeError(f"{name} is negative: {describe(p)}{where()}")
+    return resolve(p)
 
 
 def as_integer(name: str, value: object) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from harp.errors import ArgumentError, GradientError, IntegerGradientError
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, map_
+from harp.trace.array.primitives import as_named, map_
 from harp.trace.graph.node import Node
 from harp.trace.sizes.size import to_index, unify
 from harp.trace.source_locations import where
@@ -68,7 +68,7 @@ def stage_arguments(
 
 
 def _differentiable(leaf: object, name: str) -> Array:
-    array = as_array(leaf)
+    array = as_named(leaf, f"argument {name}", "choose other arguments with argnums, or close over it")
     if not array.kind.is_inexact:
         raise IntegerGradientError(
             f"argument {name} has dtype {array.dtype}, which has no derivative; convert it with .astype, "
@@ -79,7 +79,7 @@ def _differentiable(leaf: object, name: str) -> Array:
 
 def fitting(leaf: object, like: Node, name: str, what: str, error: type[GradientError]) -> Array:
     """A tangent or cotangent as an array of the dtype and shape of a node. Raises `error`."""
-    array = as_array(leaf)
+    array = as_named(leaf, f"the {name}")
     if array.weak and array.kind is not like.dtype:
         array = map_(lambda x: x, array, to=like.dtype)
     if array.kind is not like.dtype or array.ndim != len(like.shape):

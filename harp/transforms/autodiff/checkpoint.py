@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any
 
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, emit
+from harp.trace.array.primitives import as_named, emit
 from harp.trace.graph.body import close, graph_of
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Body, Custom, Iteration, fresh_input
@@ -43,14 +43,14 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
         if current() is None:
             return function(*args, **kwargs)
         leaves, treedef = flatten((args, kwargs))
-        arrays = [as_array(leaf) for leaf in leaves]
+        names = leaf_names(function, args, kwargs)
+        arrays = [as_named(leaf, f"argument {n}", "close over it") for leaf, n in zip(leaves, names, strict=True)]
 
         def call(given: Sequence[Array]) -> Tree:
             again, keywords = unflatten(treedef, given[1:])
             return function(*again, **keywords)
 
-        named = zip(leaf_names(function, args, kwargs), arrays, strict=True)
-        arguments = [Argument(n, a.kind, shape_of(a), a.weak) for n, a in named]
+        arguments = [Argument(n, a.kind, shape_of(a), a.weak) for n, a in zip(names, arrays, strict=True)]
         traced = stage(call, [Argument("0", i64, ()), *arguments], function_name(function))
         body, more = close(traced.graph, 0, 0, traced.free, hoists=False)
         operands = (*map(node_of, arrays), *more)

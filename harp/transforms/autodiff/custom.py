@@ -8,7 +8,7 @@ from typing import Any
 
 from harp.errors import ArgumentError, CotangentError, GradientError, TangentError
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, emit
+from harp.trace.array.primitives import as_named, emit
 from harp.trace.graph.body import close
 from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.node import Body, Custom, Input, Node
@@ -49,14 +49,15 @@ class _Custom:
         derivative = self._derivative(fixed, treedef)
         if current() is None:
             return self._function(*args)
-        arrays = [as_array(leaf) for leaf in leaves]
+        labels = leaf_names(self._function, moving, {})
+        advice = "name it in nondiff_argnums"
+        arrays = [as_named(leaf, f"argument {n}", advice) for leaf, n in zip(leaves, labels, strict=True)]
 
         def call(given: Sequence[Array]) -> Tree:
             chosen = dict(zip(self._fixed, fixed, strict=True))
             rest = iter(unflatten(treedef, given[1:]))
             return self._function(*(chosen[k] if k in chosen else next(rest) for k in range(len(args))))
 
-        labels = leaf_names(self._function, moving, {})
         arguments = [Argument(n, a.kind, shape_of(a), a.weak) for n, a in zip(labels, arrays, strict=True)]
         traced = stage(call, [Argument("0", i64, ()), *arguments], name)
         if traced.free:

@@ -93,7 +93,10 @@ def _check_scalar(traced: Traced, name: str, has_aux: bool, holomorphic: bool) -
         raise NonScalarGradientError(f"with has_aux, {name!r} must return a pair (value, aux){where()}")
     leaves = count_leaves(children(traced.treedef)[0] if has_aux else traced.treedef)
     if leaves != 1:
-        raise NonScalarGradientError(f"{name!r} must return one scalar, not {leaves} arrays{where()}")
+        raise NonScalarGradientError(
+            f"{name!r} must return one scalar, not {leaves} arrays; with has_aux=True it returns a pair "
+            f"(value, aux), where aux is any tree; for derivatives of several results use harp.jacrev{where()}"
+        )
     output = traced.graph.outputs[0]
     if output.shape:
         raise NonScalarGradientError(
@@ -101,7 +104,9 @@ def _check_scalar(traced: Traced, name: str, has_aux: bool, holomorphic: bool) -
             f"with harp.numpy.sum, or use harp.vjp{where()}"
         )
     if not output.dtype.is_inexact:
-        raise IntegerGradientError(f"{name!r} returns {output.dtype.numpy}, which has no derivative{where()}")
+        raise IntegerGradientError(
+            f"{name!r} returns {output.dtype.numpy}, which has no derivative; convert it with .astype{where()}"
+        )
     if holomorphic:
         _check_holomorphic(traced.graph, name)
     elif output.dtype.is_complex:

@@ -68,10 +68,8 @@ def _masked(node: Iteration, operands: Sequence[Given], size: Index, batch: Batc
         first = MapReduce((), (), const(0, i64))
         goes = whole[0]
         # Through an example that does not take the branch no derivative flows, not even one that is infinite or NaN.
-        taken = [
-            _where_taken(goes, lifted(o, size)) if o.node.dtype.is_inexact else w
-            for o, w in zip(operands, whole, strict=True)
-        ]
+        every = [lifted(o, size) for o in operands]
+        taken = [_where_taken(goes, o) if o.dtype.is_inexact else o for o in every]
         batched, found = batch(graph_of(body), [False, *(True for _ in operands)], size)
         outputs = [lifted(Given(o, has), size) for o, has in zip(batched.outputs, found, strict=True)]
         arguments = dict(zip(batched.inputs, (first, *taken), strict=True))

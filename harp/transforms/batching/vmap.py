@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from harp.errors import BatchError
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, emit
+from harp.trace.array.primitives import as_count, as_named, emit
 from harp.trace.graph.node import positions
 from harp.trace.graph.view import permute, view
 from harp.trace.index.polynomial import Index
-from harp.trace.sizes.size import resolve, to_index, unify
+from harp.trace.sizes.size import resolve, unify
 from harp.trace.source_locations import where
 from harp.trace.tracer import Argument, function_name, leaf_names, require_function
 from harp.trace.trees import Tree, TreeSpec, flatten, spec_text, spread, unflatten
@@ -106,14 +108,15 @@ def _spread(axes: Tree, spec: TreeSpec, name: str, what: str) -> list[int | None
     if found is None:
         raise BatchError(f"{name} is a tree {spec_text(prefix)}, but {what} is a tree {spec_text(spec)}{where()}")
     for axis in found:
-        if axis is not None and (not isinstance(axis, int) or isinstance(axis, bool)):
+        if axis is not None and (not isinstance(axis, (int, np.integer)) or isinstance(axis, bool)):
             raise BatchError(f"{name} has {axis!r}; an axis is an integer, or None for what is not mapped{where()}")
-    return found  # type: ignore[return-value]
+    return [None if axis is None else int(axis) for axis in found]  # type: ignore[call-overload]
 
 
 def _to_front(leaf: object, axis: int, name: str) -> Array:
     """The argument with the axis of the batch in front."""
-    array = as_array(leaf)
+    advice = "what is no array is the same for all examples: its entry of in_axes is None"
+    array = as_named(leaf, f"argument {name}", advice)
     if not -array.ndim <= axis < array.ndim:
         raise BatchError(
             f"argument {name} has {array.ndim} axes, but in_axes maps axis {axis} of it; where it is the same for all "
@@ -134,7 +137,7 @@ def _batch_size(mapped: Sequence[_Mapped], axis_size: object, name: str) -> Inde
     """The size that the axes of all mapped arguments share."""
     sizes = [(f"argument {m.name}", shape_of(m.array)[0]) for m in mapped]
     if axis_size is not None:
-        sizes.append(("axis_size", to_index(axis_size)))
+        sizes.append(("axis_size", as_count("axis_size", axis_size)))
     if not sizes:
         raise BatchError(f"{name!r} has no argument to map over; say how large the batch is with axis_size{where()}")
     (first, size), *others = sizes

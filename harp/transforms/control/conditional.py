@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from harp.errors import ArgumentError, CarryError
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, from_positions, map_
+from harp.trace.array.primitives import as_array, as_named, from_positions, map_
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import MapReduce, Node, fresh_input
 from harp.trace.index.polynomial import ONE
@@ -88,7 +88,7 @@ def cond(pred: object, true_fun: Function, false_fun: Function, *operands: Tree)
     """
     require_function("cond", true_fun)
     require_function("cond", false_fun)
-    holds = as_array(pred)
+    holds = as_named(pred, "the condition of cond")
     if holds.ndim:
         raise ArgumentError(f"the condition of cond has {holds.ndim} axes; use harp.numpy.any, all or where{where()}")
     test = map_(lambda x: x, holds, to=bool_)

@@ -9,7 +9,7 @@ import numpy as np
 
 from harp.errors import ArgumentError
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, as_integer, map_, to_shape
+from harp.trace.array.primitives import as_array, as_count, as_integer, map_
 from harp.trace.index.division import maximum
 from harp.trace.index.polynomial import ZERO, Index
 from harp.trace.scalar.dtypes import i64
@@ -74,8 +74,7 @@ def _length(xs: Leaves, length: object, name: str) -> Index:
             raise ArgumentError(f"{label} has no axis to scan along{where()}")
         sizes.append((label, shape_of(array)[0]))
     if length is not None:
-        (count,) = to_shape(length)
-        sizes.append(("length", count))
+        sizes.append(("length", as_count("length", length)))
     if not sizes:
         raise ArgumentError(f"scan of {name!r} has no xs; say how often it runs with length{where()}")
     (first, size), *others = sizes

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from harp.errors import CarryError
 from harp.trace.array.array import Array, from_numpy, node_of
-from harp.trace.array.primitives import as_array, emit, map_
+from harp.trace.array.primitives import as_named, emit, map_
 from harp.trace.eval.interpret import evaluate_nodes
 from harp.trace.graph.body import close
 from harp.trace.graph.node import Iteration, Node
@@ -33,7 +33,8 @@ class Leaves(NamedTuple):
 def leaves_of(tree: Tree, name: str) -> Leaves:
     """The leaves of a tree. Raises ArgumentError for what is no array or number."""
     leaves, treedef = flatten(tree)
-    return Leaves([as_array(leaf) for leaf in leaves], labels(name, tree), treedef)
+    names = labels(name, tree)
+    return Leaves([as_named(leaf, label) for leaf, label in zip(leaves, names, strict=True)], names, treedef)
 
 
 def traced(
@@ -93,7 +94,8 @@ def require_tree(found: TreeSpec, wanted: TreeSpec, name: str, what: str) -> Non
     """Raise CarryError for a tree of another shape."""
     if not alike(found, wanted):
         raise CarryError(
-            f"{name!r} returns {spec_text(found)} for {what}, which is a tree {spec_text(wanted)}{where()}"
+            f"{name!r} returns {spec_text(found)} for {what}, which is a tree {spec_text(wanted)}; return the same "
+            f"tree{where()}"
         )
 
 

@@ -219,3 +219,13 @@ def test_what_does_not_fit(call, error, words):
         call()
     with pytest.raises(error, match=words):
         harp.jit(call)()
+
+
+def test_a_branch_of_some_examples_reads_integers_that_are_the_same_for_all():
+    places = np.array([1, 0])
+    f = lambda x: harp.cond(hnp.sum(x) > 2, lambda: x[hnp.asarray(places) * 1], lambda: x)
+    xs = np.arange(4.0).reshape(2, 2)
+    for run in (lambda f: f, harp.jit):
+        npt.assert_array_equal(np.asarray(run(harp.vmap(f))(xs)), [[0, 1], [3, 2]])
+        moved = harp.vmap(lambda x: harp.jvp(f, (x,), (x,))[1])
+        npt.assert_array_equal(np.asarray(run(moved)(xs)), [[0, 1], [3, 2]])

@@ -1,0 +1,6 @@
+"""The tests of compositions share the modules `chains` and `corpus`."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
