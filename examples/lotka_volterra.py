@@ -3,8 +3,8 @@
     python examples/lotka_volterra.py --observations 20 80 --output lotka_volterra.png
 
 Lotka and Volterra's equations are integrated by Runge and Kutta's method from one observation to the next. These lie at
-irregular times, so the step is shorter where they are close. One program computes the misfit and its gradient, whatever
-the number of observations; SciPy's BFGS does the rest.
+irregular times, so the number of steps is computed from the data. One program computes the misfit and its
+gradient, whatever the numbers of observations and of steps; SciPy's BFGS does the rest.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RATES = np.array([1.0, 0.1, 0.02, 0.4])  # births of prey, their deaths by a pre
 START = np.array([30.0, 5.0])  # prey and predators at time 0
 NOISE = 0.1  # standard deviation of the logarithm of a count
 END = 30.0  # of the observations; some three periods
-STEPS = 20  # of the integration, from one observation to the next
+STEP = 0.05  # of the integration, at most
 
 
 class Data(NamedTuple):
@@ -59,7 +59,7 @@ def trajectory(rates, start, times):
     """Prey and predators at each of the times: an array of shape (times, 2)."""
 
     def advance(state, gap):
-        steps = STEPS
+        steps = hnp.ceil(gap / STEP).astype(np.int64)
         state = harp.fori_loop(0, steps, lambda _, state: runge_kutta(state, rates, gap / steps), state)
         return state, state
 

@@ -10,13 +10,14 @@ import numpy as np
 from harp.errors import ArgumentError
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, as_count, as_integer, map_
-from harp.trace.index.division import maximum
+from harp.trace.index.division import floordiv, maximum
 from harp.trace.index.polynomial import ZERO, Index
 from harp.trace.scalar.dtypes import i64
-from harp.trace.sizes.size import Size, resolve, to_index, unify
+from harp.trace.sizes.size import Size, require_at_least_one, resolve, to_index, unify, wrap
 from harp.trace.source_locations import where
 from harp.trace.tracer import Traced, function_name, require_function
 from harp.trace.trees import Tree, children, is_pair, unflatten
+from harp.transforms.control.blocks import in_blocks, joined
 from harp.transforms.control.conditional import while_loop
 from harp.transforms.control.staging import Leaves, iterate, leaves_of, require_tree, settled, traced
 from harp.transforms.staging import shape_of
@@ -25,7 +26,14 @@ Function = Callable[..., Any]
 
 
 def scan(
-    f: Function, init: Tree, xs: Tree = None, length: object = None, reverse: bool = False, unroll: int = 1
+    f: Function,
+    init: Tree,
+    xs: Tree = None,
+    length: object = None,
+    reverse: bool = False,
+    unroll: int = 1,
+    *,
+    checkpoint_every: object = None,
 ) -> tuple[Any, Any]:
     """Run `f(carry, x)`, which returns `(carry, y)`, for each element x along the first axis of `xs`.
 
@@ -34,6 +42,9 @@ def scan(
     y, each with one more axis in front. With `reverse` the last element is the first to be taken, and the y of an
     element stands at its place. The loop stays a loop: compiling takes as long for ten steps as for a million. `unroll`
     is JAX's, and changes nothing.
+
+    For reverse mode what each step carries is kept; with `checkpoint_every=k` what every k-th step carries, and what
+    the others do is computed once more: n steps take memory for n/k + k of them, which is least at the root of n.
 
     Raises CarryError where the carry changes, ShapeError where the sizes of `xs` differ.
 
@@ -47,6 +58,45 @@ def scan(
     as_integer("unroll", unroll)
     given = leaves_of(xs, "xs")
     count = _length(given, length, name)
+    if checkpoint_every is None:
+        return _scanned(f, init, given, count, reverse)
+    return _scanned_in_blocks(f, init, given, count, _every(checkpoint_every), reverse)
+
+
+def _scanned_in_blocks(
+    f: Function, init: Tree, given: Leaves, count: Index, every: Index, reverse: bool
+) -> tuple[Any, Any]:
+    """A scan over blocks of elements, and one over those that are left."""
+    front, rest, left = in_blocks(given.arrays, count, every)
+
+    def block(carry: Tree, elements: Tree) -> tuple[Any, Any]:
+        return _scanned(f, carry, given._replace(arrays=leaves_of(elements, "xs").arrays), every, reverse)
+
+    def blocks(carry: Tree) -> tuple[Any, Any]:
+        return _scanned(block, carry, given._replace(arrays=front), floordiv(count, every), reverse)
+
+    def others(carry: Tree) -> tuple[Any, Any]:
+        return _scanned(f, carry, given._replace(arrays=rest), left, reverse)
+
+    if reverse:
+        carry, last = others(init)
+        carry, first = blocks(carry)
+    else:
+        carry, first = blocks(init)
+        carry, last = others(carry)
+    ys, more = leaves_of(first, "y"), leaves_of(last, "y")
+    return carry, unflatten(ys.treedef, [joined(a, b) for a, b in zip(ys.arrays, more.arrays, strict=True)])
+
+
+def _every(checkpoint_every: object) -> Index:
+    every = as_count("checkpoint_every", checkpoint_every)
+    require_at_least_one(every, lambda: "checkpoint_every is 0; it is a number of steps")
+    return every
+
+
+def _scanned(f: Function, init: Tree, given: Leaves, count: Index, reverse: bool) -> tuple[Any, Any]:
+    """The scan over these arrays, all of this length."""
+    name = function_name(f)
     elements = [(f"an element of {n}", a.kind, shape_of(a)[1:]) for a, n in zip(given.arrays, given.names, strict=True)]
 
     def trace(carry: Leaves) -> Traced:
@@ -83,12 +133,20 @@ def _length(xs: Leaves, length: object, name: str) -> Index:
     return resolve(size)
 
 
-def fori_loop(lower: object, upper: object, body_fun: Function, init_val: Tree, unroll: object = None) -> Any:
+def fori_loop(
+    lower: object,
+    upper: object,
+    body_fun: Function,
+    init_val: Tree,
+    unroll: object = None,
+    *,
+    checkpoint_every: object = None,
+) -> Any:
     """`carry = body_fun(i, carry)` for i from `lower` to `upper`, which is not reached.
 
     The bounds are integers, sizes, or arrays of one integer, which the function may compute; then i is int64. The carry
     keeps its tree, dtypes and shapes; i is an array without axes, which takes the dtype of what it meets, as Python's
-    integers do. `unroll` is JAX's, and changes nothing.
+    integers do. `unroll` is JAX's, and changes nothing. `checkpoint_every` is that of `scan`.
 
     >>> float(fori_loop(0, 5, lambda i, product: product * (i + 1), 1.0))
     120.0
@@ -98,8 +156,23 @@ def fori_loop(lower: object, upper: object, body_fun: Function, init_val: Tree, 
         return _by_data(as_array(lower), as_array(upper), body_fun, init_val)
     start, end = to_index(lower), to_index(upper)
     length = maximum(resolve(end - start), ZERO)
+    if checkpoint_every is None:
+        return _counted(start, length, body_fun, init_val)
+    every = _every(checkpoint_every)
+    whole = floordiv(length, every) * every
+
+    def block(number: Array, carry: Tree) -> Any:
+        before = number * wrap(every)
+        return _counted(start, every, lambda i, now: body_fun(before + i, now), carry)
+
+    carry = _counted(ZERO, floordiv(length, every), block, init_val)
+    return _counted(start + whole, length - whole, body_fun, carry)
+
+
+def _counted(start: Index, length: Index, body_fun: Function, init_val: Tree) -> Any:
+    """The loop of this many steps, whose first one has the number `start`."""
     name = function_name(body_fun)
-    first = as_array(lower)
+    first = as_array(wrap(start))
 
     def trace(carry: Leaves) -> Traced:
         def call(arrays: Sequence[Array]) -> Tree:

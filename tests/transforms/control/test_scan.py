@@ -306,3 +306,66 @@ def test_what_does_not_fit(call, error, words):
         call()
     with pytest.raises(error, match=words):
         harp.jit(call)()
+
+
+@pytest.mark.parametrize("every", [1, 3, 7])
+def test_loops_of_which_some_steps_are_kept(every):
+    """The same numbers as without, forward and backward, whatever is left behind the last block."""
+
+    def made(every):
+        def f(w, xs):
+            def step(c, x):
+                c = hnp.tanh(c * w + x)
+                return c, c * 2
+
+            c, ys = harp.scan(step, hnp.zeros(xs.shape[1:]), xs, checkpoint_every=every)
+            c, back = harp.scan(step, c, xs, reverse=True, checkpoint_every=every)
+            last = harp.fori_loop(2, xs.shape[0], lambda i, c: hnp.sin(c + w * i), c, checkpoint_every=every)
+            return hnp.sum(ys * back[::-1]) + hnp.sum(last)
+
+        return f
+
+    def by_hand(w, xs):
+        def run(c, xs):
+            ys = []
+            for x in xs:
+                c = np.tanh(c * w + x)
+                ys.append(c * 2)
+            return c, ys
+
+        c, ys = run(np.zeros(2), xs)
+        c, back = run(c, xs[::-1])  # as they were made: those of the last element first
+        for i in range(2, len(xs)):
+            c = np.sin(c + w * i)
+        return sum(np.sum(y * b) for y, b in zip(ys, back, strict=True)) + np.sum(c)
+
+    generator, h = np.random.default_rng(0), 1e-6
+    f = made(every)
+    both = harp.jit(harp.value_and_grad(f))
+    for n in (0, 1, 2, 3, 5, 7, 20):
+        w, xs = generator.normal(size=2), generator.normal(size=(n, 2))
+        moved = [(by_hand(w + h * e, xs) - by_hand(w - h * e, xs)) / (2 * h) for e in np.eye(2)]
+        for run in (both, harp.value_and_grad(f)):
+            value, slope = run(w, xs)
+            npt.assert_allclose(float(value), by_hand(w, xs), rtol=1e-12)
+            npt.assert_allclose(np.asarray(slope), moved, rtol=1e-6, atol=1e-8)
+    assert both.compilations == 1
+
+
+def test_a_loop_of_which_some_steps_are_kept_takes_less_memory():
+    def f(x, n, every):
+        return hnp.sum(harp.fori_loop(0, n.shape[0], lambda i, c: hnp.sin(c) + x, x, checkpoint_every=every))
+
+    x, n = np.ones(100), np.zeros(10_000)
+    scratch = []
+    for every in (None, 100):
+        lowered = harp.jit(harp.grad(lambda x, n, every=every: f(x, n, every))).lower(x, n)
+        scratch.append(lowered.memory().scratch)
+    assert scratch[0] > 8e6
+    assert scratch[1] < scratch[0] / 40
+
+
+def test_checkpoint_every_is_a_positive_number_of_steps():
+    for every, error in ((0, ShapeError), (-1, ShapeError), (1.5, ShapeError)):
+        with pytest.raises(error, match="checkpoint_every"):
+            harp.scan(lambda c, x: (c, x), 0.0, np.ones(3), checkpoint_every=every)

@@ -1,0 +1,59 @@
+"""Blocks of the elements of arrays, for loops over blocks of steps.
+
+A loop keeps for reverse mode what each step carries, but of a loop within its steps only what goes into it:
+
+    scan(f, c, xs)  ->  scan(lambda c, block: scan(f, c, block), c, blocks of xs); scan(f, c, what is left)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harp.trace.array.array import Array, from_numpy, node_of
+from harp.trace.array.primitives import emit
+from harp.trace.eval.interpret import evaluate_nodes
+from harp.trace.graph.node import MapReduce, Node, positions
+from harp.trace.graph.view import pad, view
+from harp.trace.index.division import floordiv
+from harp.trace.index.polynomial import Index
+from harp.trace.scalar.expr import Operand, Position, apply, const, select
+from harp.trace.scalar.ops import Op
+from harp.trace.sizes.levels import current
+
+
+def in_blocks(arrays: Sequence[Array], count: Index, every: Index) -> tuple[list[Array], list[Array], Index]:
+    """Blocks of elements along the first axis, of which there are `count`; those that are left; the number of these."""
+    blocks = floordiv(count, every)
+    left = count - blocks * every
+    front: list[Array] = []
+    rest: list[Array] = []
+    for array in arrays:
+        node = node_of(array)
+        shape = (blocks, every, *node.shape[1:])
+        block, place, *others = positions(shape)
+        front.append(_made(view(node, shape, (block * every + place, *others))))
+        shape = (left, *node.shape[1:])
+        place, *others = positions(shape)
+        rest.append(_made(view(node, shape, (blocks * every + place, *others))))
+    return front, rest, left
+
+
+def joined(front: Array, rest: Array) -> Array:
+    """The elements of blocks, and those behind them, in one array."""
+    blocks, others = node_of(front), node_of(rest)
+    whole, left = blocks.shape[0] * blocks.shape[1], others.shape[0]
+    shape = (whole, *others.shape[1:])
+    place, *along = positions(shape)
+    block = floordiv(place, blocks.shape[1])
+    flat = view(blocks, shape, (block, place - block * blocks.shape[1], *along))
+    fill, none = const(0, blocks.dtype), (0,) * (len(shape) - 1)
+    first, last = pad(flat, (0, *none), (left, *none), fill), pad(others, (whole, *none), (0, *none), fill)
+    is_first = apply(Op.LT, Position(positions(first.shape)[0]), Position(whole))
+    chosen = select(is_first, Operand(blocks.dtype, 0), Operand(blocks.dtype, 1))
+    return _made(MapReduce(first.shape, (first, last), chosen))
+
+
+def _made(node: Node) -> Array:
+    if current() is not None:
+        return emit(node)
+    return from_numpy(evaluate_nodes((node,), {}, {})[node])
