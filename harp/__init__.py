@@ -40,7 +40,7 @@ from harp.trace.tracer import trace
 from harp.transforms.jit.jit import JitFunction, jit
 
 if TYPE_CHECKING:
-    from harp import lax, random, tree
+    from harp import debug, lax, random, tree
     from harp.lax.associative import associative_scan
     from harp.lax.mapping import map
     from harp.transforms.autodiff.checkpoint import checkpoint
@@ -73,6 +73,7 @@ __all__ = [
     "cond",
     "custom_jvp",
     "custom_vjp",
+    "debug",
     "errors",
     "eval_shape",
     "f16",
@@ -134,7 +135,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> object:
-    if name in ("lax", "random", "tree"):
+    if name in ("debug", "lax", "random", "tree"):
         return import_module(f"harp.{name}")
     if name not in _LATER:
         raise AttributeError(f"module 'harp' has no attribute {name!r}")

@@ -54,13 +54,15 @@ MOST_THREADS = 256
 class Settings:
     """Levels read from the environment at import; tests and users may set them at run time."""
 
-    __slots__ = ("check", "debug", "threads", "verify")
+    __slots__ = ("check", "debug", "infinities", "nans", "threads", "verify")
 
     def __init__(self) -> None:
         self.verify = _level("HARP_VERIFY", 3)
         self.debug = _level("HARP_DEBUG", 5)
         self.check = bool(_level("HARP_CHECK", 1))
         self.threads = _level("HARP_THREADS", MOST_THREADS)
+        self.nans = False  # whether results are searched for NaN, and if so for infinities, too
+        self.infinities = False
 
 
 settings = Settings()
@@ -83,6 +85,17 @@ def set_threads(count: int) -> None:
     settings.threads = count
     for listener in on_threads:
         listener(count)
+
+
+# Called when it changes what results are searched for.
+on_search: list[Callable[[], None]] = []
+
+
+def search_results(nans: bool, infinities: bool) -> None:
+    """Say whether results are searched for NaN and infinities."""
+    settings.nans, settings.infinities = nans, infinities
+    for listener in on_search:
+        listener()
 
 
 def show(level: int, title: str, text: object) -> None:

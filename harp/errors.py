@@ -123,6 +123,10 @@ class OutOfMemoryError(HarpError, MemoryError):
     """The sizes of a call need more memory than there is."""
 
 
+class NotFiniteError(HarpError, FloatingPointError):
+    """A NaN or an infinity was computed of numbers that are none, where `harp.debug.nans` looks for that."""
+
+
 class ToolchainError(HarpError, RuntimeError):
     """The C compiler is missing, failed, or produced something that cannot be loaded."""
 

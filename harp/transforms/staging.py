@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from harp.config import settings
 from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.primitives import emit
 from harp.trace.eval.interpret import interpret
+from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.node import Input, Node
 from harp.trace.index.polynomial import Shape, as_index
@@ -40,7 +42,10 @@ def run(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
     """The graph's outputs for these arrays as its inputs."""
     level = current()
     if level is None:
-        values = interpret(graph, [np.asarray(a) for a in arrays], {})
+        given = [np.asarray(a) for a in arrays]
+        values = interpret(graph, given, {})
+        if settings.nans:
+            require_finite(graph, given, {}, values)
         return [from_numpy(value) for value in values]
     arguments: dict[Input, Node] = {i: node_of(a) for i, a in zip(graph.inputs, arrays, strict=True)}
     inlined = inline(graph, arguments)

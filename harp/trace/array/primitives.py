@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from harp.config import settings
 from harp.errors import (
     ArgumentError,
     AxisError,
@@ -23,7 +24,9 @@ from harp.errors import (
 from harp.trace.array.array import Array, from_numpy, node_of, traced
 from harp.trace.eval import eager, interpret, intervals
 from harp.trace.eval.intervals import Interval
+from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph import view
+from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Captured, Constant, Contiguous, Input, MapReduce, Node
 from harp.trace.index.polynomial import ONE, Index, Shape
 from harp.trace.scalar import dtypes
@@ -52,6 +55,8 @@ def emit(node: Node, weak: bool = False) -> Array:
                 level.sites[node] = site
         return traced(node, level, weak)
     values = interpret.evaluate_nodes((node,), {}, {})
+    if settings.nans:
+        require_finite(Graph((), (node,)), (), {}, (values[node],))
     return from_numpy(np.asarray(values[node]), weak)
 
 
@@ -215,7 +220,7 @@ def map_(build: Callable[..., Expr], *values: object, to: DType | Sequence[DType
     if to is None:
         to, weak = common_dtype(values)
     targets = [to] * len(values) if isinstance(to, DType) else to
-    if current() is None:
+    if current() is None and not settings.nans:
         result = _map_at_once(build, values, targets)
         if result is not None:
             return from_numpy(result, weak)
@@ -347,7 +352,7 @@ def fold(
     ordered = tuple(sorted(axes))
     expr = build(Operand(array.kind, 0))
     result_dtype(reduce.value, (expr.dtype, expr.dtype))
-    if ordered and array._value is not None and current() is None:
+    if ordered and array._value is not None and current() is None and not settings.nans:
         result = None if expr.positional else eager.reduction(expr, array._value, reduce, ordered, keepdims)
         if result is not None:
             return from_numpy(result, array.weak)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from harp.config import settings
 from harp.errors import CarryError
 from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.primitives import as_named, emit, map_
 from harp.trace.eval.interpret import evaluate_nodes
+from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph.body import close
+from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Iteration, Node
 from harp.trace.index.polynomial import Index, Shape
 from harp.trace.scalar import dtypes
@@ -117,4 +120,6 @@ def iterate(
     if current() is not None:
         return [emit(part) for part in parts]
     values = evaluate_nodes(parts, {}, {})
+    if settings.nans:
+        require_finite(Graph((), parts), (), {}, [values[part] for part in parts])
     return [from_numpy(values[part]) for part in parts]

@@ -111,6 +111,13 @@ def preceded(body: GeneratedBody, name: str, function: Callable[..., None], argu
     return body._replace(lines=lines, namespace={**body.namespace, name: function})
 
 
+def followed(body: GeneratedBody, name: str, function: Callable[..., None], outputs: int) -> GeneratedBody:
+    """The body of a program before whose end a function of its inputs, sizes and outputs is called, which may raise."""
+    *lines, end = body.lines
+    call = f"{name}({names(body.inputs)}, {names(body.sizes)}, {names([f'o{k}' for k in range(outputs)])})"
+    return body._replace(lines=[*lines, call, end], namespace={**body.namespace, name: function})
+
+
 def _placing(body: GeneratedBody) -> list[str]:
     """Lines that put the inputs and the sizes into the arrays of a packed program."""
     if body.reading is None:

@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
@@ -20,10 +20,13 @@ import attrs
 import numpy as np
 
 from harp.backends.options import CompileOptions
-from harp.config import MOST_THREADS, log, settings
+from harp.config import MOST_THREADS, log, on_search, settings
 from harp.errors import ArgumentError
 from harp.garbage import collected_later
 from harp.trace.array.array import Array, Donation
+from harp.trace.eval.not_finite import require_finite
+from harp.trace.graph.graph import Graph
+from harp.trace.index.polynomial import Symbol
 from harp.trace.scalar.dtypes import NUMBERS, OF_NUMPY, NDArray, plain
 from harp.trace.sizes.integer_checks import compile_integer_checks
 from harp.trace.sizes.levels import STATE
@@ -42,7 +45,18 @@ from harp.trace.tracer import (
     trace_function,
 )
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
-from harp.transforms.jit.calls import MISS, GeneratedBody, Leaf, Runner, ShortWay, names, preceded, runner, short_way
+from harp.transforms.jit.calls import (
+    MISS,
+    GeneratedBody,
+    Leaf,
+    Runner,
+    ShortWay,
+    followed,
+    names,
+    preceded,
+    runner,
+    short_way,
+)
 from harp.transforms.jit.declared import Declared, declare_all, declared_signature
 from harp.transforms.jit.static import NO_STATIC, Static, StaticParameters, donated_parameters, static_parameters
 
@@ -85,7 +99,20 @@ class _Call(NamedTuple):
     donated: tuple[int, ...]  # numbers of leaves
 
 
+_ShortWays = dict[Hashable, ShortWay | None]  # of the latest entry for each key of static values
+_Entries = dict[tuple[Hashable, ...], list[Entry]]
 _functions: WeakSet[JitFunction] = WeakSet()
+
+
+def _search(
+    graph: Graph,
+    symbols: Sequence[Symbol],
+    arrays: Sequence[NDArray],
+    sizes: Sequence[int],
+    results: Sequence[NDArray],
+) -> None:
+    """Raise NotFiniteError for a NaN in the results of a call."""
+    require_finite(graph, arrays, dict(zip(symbols, sizes, strict=True)), results)
 
 
 def _after_fork() -> None:
@@ -95,6 +122,15 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def _switch() -> None:
+    """Calls that search their results are others than those that do not."""
+    for function in list(_functions):
+        function.choose_entries()
+
+
+on_search.append(_switch)
 
 
 class JitFunction:
@@ -119,10 +155,16 @@ class JitFunction:
         self._options = options
         self._threads = threads
         self._check = check
-        self._short_ways: dict[Hashable, ShortWay | None] = {}  # of the latest entry for each key of static values
-        self._entries: dict[tuple[Hashable, ...], list[Entry]] = {}
         self._lock = threading.RLock()
+        self._made_for: dict[tuple[bool, bool], tuple[_ShortWays, _Entries]] = {}
+        self.choose_entries()
         _functions.add(self)
+
+    def choose_entries(self) -> None:
+        """Those that search results for what they are to be searched for now."""
+        with self._lock:
+            mode = settings.nans, settings.infinities
+            self._short_ways, self._entries = self._made_for.setdefault(mode, ({}, {}))
 
     def __call__(self, *args: Tree, **kwargs: Tree) -> Any:
         """The function's result for these arguments."""
@@ -224,12 +266,15 @@ class JitFunction:
         from harp.transforms.jit.programs import body, program_for  # not before a program is made
 
         scope, arguments, traced, signature = self._traced(call, has_named)
-        program = program_for(traced.graph, self._options, call.donated, self._check)
+        donated = () if settings.nans else call.donated  # who searches for the origin of a NaN reads the arguments
+        program = program_for(traced.graph, self._options, donated, self._check)
         # Not those of the program's graph: another function with other captured arrays may have made the program.
         captured = [node.captured.array for node in traced.graph.captured]
         log.info("%s: program %d, %r", function_name(self._function), self.compilations + 1, signature)
-        donations = [Donation(function_name(self._function), call.names[k]) for k in call.donated]
+        donations = [Donation(function_name(self._function), call.names[k]) for k in donated]
         code = body(program, captured, traced.treedef, traced.weak, self._threads, donations)
+        if settings.nans:
+            code = followed(code, "search", partial(_search, traced.graph, signature.sizes), len(traced.graph.outputs))
         if scope.integer_checks:
             integer_checks = tuple(scope.integer_checks.values())
             weak = [a.weak for a in arguments]
