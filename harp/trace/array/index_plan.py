@@ -8,6 +8,7 @@ them does, if nothing but index arrays stands between the first and the last; el
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from harp.trace.array.array import Array, node_of
 from harp.trace.array.indexing import Selection, select
 from harp.trace.array.primitives import as_array, broadcast_shapes, expand_to, known_numbers, map_, require_known
 from harp.trace.graph import view
-from harp.trace.graph.node import Node
+from harp.trace.graph.node import Input, Node, walk
 from harp.trace.index.bounds import at_least_zero
 from harp.trace.index.division import relu
 from harp.trace.index.polynomial import ONE, ZERO, Index, Shape, as_index, product
@@ -31,6 +32,8 @@ from harp.trace.sizes.size import ask, describe, resolve, unify
 from harp.trace.source_locations import where
 
 _LARGEST = 2**63 - 1
+# Nodes below an index among which the number of a step is looked for; else an axis is held to have an element.
+_NEAR = 32
 _HAS_ONE = "an axis that is indexed has an element"
 
 
@@ -107,7 +110,7 @@ def plan(node: Node, keys: Sequence[object], checks: bool, reaches: bool) -> Pla
         if checks and known is not None:
             _require_inside(known, size, axis, needed)
         elif reaches:
-            _require_element(size, needed, axis)
+            _require_element(size, needed * _steps(node_of(array)), axis)
     kept = [axis for axis in range(len(node.shape)) if axis not in selection.fixed]
     order = [kept.index(axis) for axis in arrays]
     order += [k for k, axis in enumerate(kept) if axis not in arrays]
@@ -211,6 +214,14 @@ def _require_inside(known: NDArray, size: Index, axis: int, count: Index) -> Non
                 raise IndexOutOfRangeError(
                     f"index {index} is out of range for axis {axis} of size {describe(size)}{where()}"
                 )
+
+
+def _steps(index: Node) -> Index:
+    """How many steps the loops have whose numbers an index is computed of: where they have none nothing is read."""
+    level = current()
+    counters = {} if level is None else level.scope.counters
+    below = islice(walk((index,)), _NEAR) if counters else ()
+    return product([resolve(counters[i.uid]) for i in below if isinstance(i, Input) and i.uid in counters])
 
 
 def _require_element(size: Index, count: Index, axis: int) -> None:

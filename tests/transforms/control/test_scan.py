@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import harp
 import harp.numpy as hnp
-from harp.errors import ArgumentError, CarryError, ConcretizationError, ShapeError
+from harp.errors import ArgumentError, CarryError, ConcretizationError, IndexOutOfRangeError, ShapeError
 
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(3, 3)) * 0.5
@@ -369,3 +369,21 @@ def test_checkpoint_every_is_a_positive_number_of_steps():
     for every, error in ((0, ShapeError), (-1, ShapeError), (1.5, ShapeError)):
         with pytest.raises(error, match="checkpoint_every"):
             harp.scan(lambda c, x: (c, x), 0.0, np.ones(3), checkpoint_every=every)
+
+
+def test_a_loop_without_steps_reads_nothing_of_an_empty_array():
+    """One program for arrays without elements and others."""
+    total = lambda x: harp.fori_loop(0, x.shape[0], lambda i, c: c + x[i] ** 2, 0.0)
+    running = lambda x: harp.fori_loop(1, x.shape[0], lambda i, c: c.at[i].set(c[i - 1] + c[i]), x)
+    cases = [
+        (harp.jit(total), lambda x: np.sum(x**2)),
+        (harp.jit(harp.grad(total)), lambda x: 2 * x),
+        (harp.jit(running), np.cumsum),
+    ]
+    for f, expected in cases:
+        for n in (3, 0, 1, 2):
+            x = np.arange(1.0, n + 1)
+            npt.assert_allclose(np.asarray(f(x)), expected(x))
+        assert f.compilations == 1
+    with pytest.raises(IndexOutOfRangeError, match="no element that an index could mean"):
+        harp.jit(lambda x: harp.fori_loop(0, 3, lambda i, c: c + x[i], 0.0))(np.ones(0))
