@@ -26,14 +26,15 @@ from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
 
 
 class Argument(NamedTuple):
-    """One array that a traced function is given: its name for messages, dtype, shape, and whether it is weak; if it is
-    the number of an iteration, how many there are."""
+    """One array that a traced function is given: its name for messages, dtype, shape, and whether it is weak; whether
+    it `counts` the steps of a loop, and how many there are, if that is known."""
 
     name: str
     dtype: DType
     shape: Shape
     weak: bool = False
     iterations: Index | None = None
+    counts: bool = False
 
 
 class Traced(NamedTuple):
@@ -53,7 +54,7 @@ def trace_function(
     inputs = [fresh_input(a.name, a.shape, a.dtype) for a in arguments]
     counts = ((i.uid, a.iterations) for i, a in zip(inputs, arguments, strict=True))
     scope.counters.update((uid, count) for uid, count in counts if count is not None)
-    with enter(scope, name) as level:
+    with enter(scope, name, any(a.counts for a in arguments)) as level:
         result = function([traced(i, level, a.weak) for i, a in zip(inputs, arguments, strict=True)])
         leaves, treedef = flatten(result)
         arrays = [_output(leaf, name) for leaf in leaves]

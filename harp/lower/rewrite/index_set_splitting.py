@@ -34,6 +34,7 @@ from harp.lower.loopir.effects import loads, value_loads
 from harp.lower.loopir.loops import MEMORY, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import (
     FreshLoops,
+    each_nest,
     is_elementwise_or_sums,
     is_plain,
     is_sequential,
@@ -106,8 +107,10 @@ class Box:
 
 def split_index_sets(kernel: Kernel) -> Kernel:
     """The kernel, with its loops split."""
-    room = _Room(max(_KERNEL, _size(kernel.body)))
-    return kernel.with_body(_branched(room, _split(FreshLoops(kernel), room, _settled(kernel.body)), inside=False))
+    room, fresh = _Room(max(_KERNEL, _size(kernel.body))), FreshLoops(kernel)
+    return kernel.with_body(
+        each_nest(kernel.body, lambda s: _branched(room, _split(fresh, room, _settled(s)), inside=False))
+    )
 
 
 def _settled(s: Stmt) -> Stmt:

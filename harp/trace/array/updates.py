@@ -24,6 +24,7 @@ from harp.trace.index.polynomial import ONE, ZERO, Index, Shape
 from harp.trace.scalar.dtypes import Kind, bool_
 from harp.trace.scalar.expr import Expr, Operand, Position, apply, const, select
 from harp.trace.scalar.ops import INFO
+from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import resolve_all, unify
 from harp.trace.source_locations import where
 
@@ -51,7 +52,9 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
             return emit(whole, array.weak)
     if not any(map(is_data, keys)):
         selection = select_keys(node, fill_ellipsis(keys, len(node.shape)))
-        return emit(placed(node, selection, _fitted(updates, selection.view(node).shape), kind), array.weak)
+        fitted = _fitted(updates, selection.view(node).shape)
+        scattered = _scattered(node, selection, fitted, kind)
+        return emit(scattered or placed(node, selection, fitted, kind), array.weak)
     found = plan(node, keys, checks=mode is None, reaches=outside == CLIP)
     base = found.source(node)
     wanted = found.indices[0].shape + base.shape[len(found.indices) :]
@@ -92,6 +95,19 @@ def _combine(kind: Put, before: Expr, update: Expr) -> Expr:
 
 
 # --- slices and integers
+
+
+def _scattered(node: Node, selection: Selection, updates: Node, kind: Put) -> Node | None:
+    """The array with an update of one element, or of all behind an index, in the step of a loop: it costs as much as
+    what it changes, for what is carried is updated in place."""
+    level, fixed = current(), selection.fixed
+    if level is None or not level.repeats or not fixed or max(fixed) >= len(fixed) or selection.inserted:
+        return None
+    behind = zip(selection.taken[len(fixed) :], resolve_all(node.shape[len(fixed) :]), strict=True)
+    if any((t.start, t.step, t.length) != (ZERO, ONE, size) for t, size in behind):
+        return None
+    places = tuple(MapReduce((), (), Position(fixed[axis])) for axis in range(len(fixed)))
+    return Scatter(node, places, updates, kind, False, True)
 
 
 def placed(node: Node, selection: Selection, updates: Node, kind: Put) -> Node:

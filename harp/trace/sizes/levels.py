@@ -19,11 +19,12 @@ from harp.trace.source_locations import Site
 class Level:
     """One function being traced. It is open until the function has returned."""
 
-    __slots__ = ("captures", "free", "name", "open", "parent", "scope", "sites")
+    __slots__ = ("captures", "free", "name", "open", "parent", "repeats", "scope", "sites")
 
-    def __init__(self, scope: Scope, parent: Level | None, name: str) -> None:
+    def __init__(self, scope: Scope, parent: Level | None, name: str, repeats: bool) -> None:
         self.scope = scope
         self.parent = parent
+        self.repeats: bool = repeats or (parent is not None and parent.repeats)  # whether it is in the step of a loop
         self.name = name
         self.open = True
         self.sites: dict[Node, Site] = {}
@@ -49,9 +50,9 @@ def current() -> Level | None:
 
 
 @contextmanager
-def enter(scope: Scope, name: str) -> Iterator[Level]:
-    """Open a level for the time of a function call."""
-    level = Level(scope, STATE.level, name)
+def enter(scope: Scope, name: str, repeats: bool = False) -> Iterator[Level]:
+    """Open a level for the time of a function call, which may be the step of a loop."""
+    level = Level(scope, STATE.level, name, repeats)
     STATE.level = level
     try:
         yield level

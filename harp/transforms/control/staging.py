@@ -49,7 +49,7 @@ def traced(
 ) -> Traced:
     """The function of the number of the iteration, of which there are `count`, what is carried, and elements of arrays.
     The number takes the dtype of what it meets, like Python's integers."""
-    arguments = [Argument("the iteration", dtypes.i64, (), weak=True, iterations=count)]
+    arguments = [Argument("the iteration", dtypes.i64, (), weak=True, iterations=count, counts=True)]
     arguments += [Argument(n, a.kind, shape_of(a), a.weak) for a, n in zip(carried.arrays, carried.names, strict=True)]
     arguments += [Argument(*element) for element in elements]
     return stage(function, arguments, name)

@@ -387,3 +387,49 @@ def test_a_loop_without_steps_reads_nothing_of_an_empty_array():
         assert f.compilations == 1
     with pytest.raises(IndexOutOfRangeError, match="no element that an index could mean"):
         harp.jit(lambda x: harp.fori_loop(0, 3, lambda i, c: c + x[i], 0.0))(np.ones(0))
+
+
+def test_an_update_of_one_element_costs_one_element():
+    """At a known place as at a computed one, whether it is set or added to."""
+    x = np.arange(40.0).reshape(10, 4)
+    updates = {
+        "element": lambda i, c: c.at[0, 1].set(c[1, 1] * 0.5 + i),
+        "row": lambda i, c: c.at[-1].add(c[0] * 0.5),
+        "size": lambda i, c: c.at[c.shape[0] - 2].multiply(0.9),
+    }
+    for update in updates.values():
+        f = harp.jit(lambda x, update=update: harp.fori_loop(0, 7, update, x))
+        repeat = str(f.lower(x).loops).split("repeat i0")[1]
+        assert "< s0" not in repeat  # no step goes over all rows
+        expected = x.copy()
+        for i in range(7):
+            if update is updates["element"]:
+                expected[0, 1] = expected[1, 1] * 0.5 + i
+            elif update is updates["row"]:
+                expected[-1] += expected[0] * 0.5
+            else:
+                expected[-2] *= 0.9
+        for run in (f, lambda x, update=update: harp.fori_loop(0, 7, update, x)):
+            npt.assert_allclose(np.asarray(run(x)), expected)
+        total = lambda x, update=update: hnp.sum(harp.fori_loop(0, 7, update, x) ** 2)
+        h = 1e-6 * np.random.default_rng(0).normal(size=x.shape)
+        moved = (float(total(x + h)) - float(total(x - h))) / 2
+        npt.assert_allclose(np.sum(np.asarray(harp.jit(harp.grad(total))(x)) * h), moved, rtol=1e-6)
+
+
+def test_slices_of_what_is_carried_ask_no_element_for_its_place():
+    """Loops inside of a loop are split like others; where an array is updated in place, what stays is not stored."""
+    smooth = lambda i, c: c.at[1:-1].set(c[2:] * 0.5 + c[:-2] * 0.5)
+    grow = lambda i, c: c.at[1:-1].add(c[1:-1] * 0.5)
+    for update, stores in ((smooth, 3), (grow, 1)):
+        f = harp.jit(lambda x, update=update: harp.fori_loop(0, 5, update, x))
+        repeat = str(f.lower(np.ones(9)).loops).split("repeat i0")[1]
+        split = repeat.split("else:")[0]
+        assert "select" not in split and split.count(" = ") == stores
+        for n in (0, 1, 2, 3, 9):
+            x = np.sin(np.arange(float(n)))
+            expected = x.copy()
+            for _ in range(5):
+                inner = expected[2:] * 0.5 + expected[:-2] * 0.5 if update is smooth else expected[1:-1] * 1.5
+                expected[1:-1] = inner
+            npt.assert_allclose(np.asarray(f(x)), expected)
