@@ -59,7 +59,7 @@ PLAIN = SimpleNamespace(scan=_scan, fori_loop=_fori_loop, while_loop=_while_loop
 
 
 def loss(xp: Namespace, tree: Any) -> Array:
-    """The sum of the squares of how far the numbers of a result are from 1. (Of orthonormal rows, squares are no loss.)"""
+    """How far all numbers are from 1, squared and added: squares of orthonormal rows would say nothing."""
     parts = tree if isinstance(tree, tuple) else (tree,)
     return sum(xp.sum((part - 1) ** 2) for part in parts)
 
