@@ -1,4 +1,4 @@
-"""Compare harp with its peers: `python -m benchmarks --help`; `costs --help` and `blind --help` after `benchmarks`.
+"""Compare harp with its peers: `python -m benchmarks --help`; the groups are `loops`, `costs` and `blind`.
 
 The process that is started only hands out work: for each number of threads it starts itself once more, in an
 environment that was set before anything is imported, and reads the rows of the table from a file that this one writes.
@@ -19,16 +19,20 @@ from benchmarks.blind.cases import BLIND
 from benchmarks.costs import command
 from benchmarks.costs.cases import COSTS
 from benchmarks.harness import Row, Settings
+from benchmarks.loops.cases import LOOPS
 from benchmarks.peers import PEERS, installed, versions
+from benchmarks.workload import Workload
 from benchmarks.workloads import WORKLOADS, chosen
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+GROUPS: dict[str, dict[str, Workload]] = {"all": WORKLOADS, "loops": dict(LOOPS)}
 TABLES = {group.name: group for group in (COSTS, BLIND)}
 
 
 def parser() -> argparse.ArgumentParser:
     """The options."""
     result = argparse.ArgumentParser("python -m benchmarks", description="Compare harp with its peers.")
+    result.add_argument("group", nargs="?", choices=tuple(GROUPS), default="all", help="`loops`: rows of loops instead")
     result.epilog = (
         "The groups `costs` and `blind` have tables and options of their own: python -m benchmarks costs --help"
     )
@@ -39,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--peers", help=f"with commas, of: {', '.join(list(PEERS)[1:])} (default: all that are here)")
     result.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write all figures to a file")
     result.add_argument("--png", type=pathlib.Path, metavar="FILE", help="draw the figures (needs matplotlib)")
+    result.add_argument("--first-calls", action="store_true", help="also time first calls, from an empty cache")
     result.add_argument("--quick", action="store_true", help="small sizes: whether everything works, not how fast")
     result.add_argument("--rows", type=pathlib.Path, help=argparse.SUPPRESS)  # of the process that measures
     return result
@@ -53,13 +58,21 @@ def settings_of(options: argparse.Namespace, count: int) -> Settings:
         raise ValueError(f"{missing[0]!r} is not installed or not a peer; there are {', '.join(found)}")
     rounds = options.rounds or (3 if options.quick else 15)
     pause = 1e-3 if options.quick else Settings.pause
-    return Settings(count, peers, rounds, pause, quick=options.quick)
+    return Settings(
+        count,
+        peers,
+        rounds,
+        pause,
+        processor_time=options.group == "loops" and count == 1,
+        quick=options.quick,
+        first_calls=options.first_calls,
+    )
 
 
 def measure(options: argparse.Namespace, settings: Settings) -> None:
     """In the process that measures: one row after the other, each written as soon as it is there."""
     with options.rows.open("a", encoding="utf-8") as file:
-        for workload in chosen(options.only):
+        for workload in chosen(options.only, GROUPS[options.group]):
             print(f"{workload.name}, threads: {settings.threads}", file=sys.stderr, flush=True)
             try:
                 row = workload.run(settings)
@@ -69,15 +82,16 @@ def measure(options: argparse.Namespace, settings: Settings) -> None:
             print(json.dumps(row.to_json()), file=file, flush=True)
 
 
-def collect(arguments: Sequence[str], threads: str) -> list[Row]:
+def collect(arguments: Sequence[str], threads: str, first_calls: bool) -> list[Row]:
     """Start the process that measures and read its rows, also those that it wrote before it crashed."""
     count = 1 if threads == "1" else len(environment.cpus())
     with tempfile.TemporaryDirectory(prefix="harp-bench-") as directory:
         rows = pathlib.Path(directory, "rows")
         rows.touch()
         command = [sys.executable, "-m", "benchmarks", *arguments, "--threads", threads, "--rows", str(rows)]
+        empty = {"HARP_CACHE_DIR": str(pathlib.Path(directory, "cache"))} if first_calls else {}
         with environment.affinity(count):
-            done = subprocess.run(command, cwd=ROOT, env=environment.variables(count))
+            done = subprocess.run(command, cwd=ROOT, env={**environment.variables(count), **empty})
         found = [Row.from_json(json.loads(line)) for line in rows.read_text("utf-8").splitlines()]
     if done.returncode:
         print(f"the process that measured ended with status {done.returncode}", file=sys.stderr)
@@ -91,10 +105,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return command.main(TABLES[arguments[0]], arguments[1:])
     options = parser().parse_args(arguments)
     if options.list:
-        print("\n".join(WORKLOADS))
+        print("\n".join(GROUPS[options.group]))
         return 0
     try:
-        settings, workloads = settings_of(options, len(environment.cpus())), chosen(options.only)
+        settings = settings_of(options, len(environment.cpus()))
+        workloads = chosen(options.only, GROUPS[options.group])
     except ValueError as error:
         parser().error(str(error))
     if options.rows:
@@ -103,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings_of_threads = [options.threads] if options.threads else ["1", "all"]
     if len(environment.cpus()) == 1:
         settings_of_threads = ["1"]
-    rows = [row for threads in settings_of_threads for row in collect(arguments, threads)]
+    rows = [row for threads in settings_of_threads for row in collect(arguments, threads, options.first_calls)]
     facts = report.machine(versions(settings.peers))
     print(report.table(rows, facts, settings.quick))
     if options.json:

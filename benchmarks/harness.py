@@ -45,6 +45,7 @@ class Row:
     goal: Goal | None = None
     notes: list[str] = field(default_factory=list)
     spread: dict[str, tuple[float, float]] = field(default_factory=dict)  # quartiles
+    first: dict[str, float] = field(default_factory=dict)  # seconds of first calls, with --first-calls
 
     @property
     def met(self) -> bool | None:
@@ -83,6 +84,7 @@ class Settings:
     processor_time: bool = False  # instead of the time that passes: with one thread, others on the machine count less
     budget: float = 20.0  # seconds for the rounds of one workload; long calls get fewer rounds
     quick: bool = False  # small sizes: whether everything works, not how fast it is
+    first_calls: bool = False  # also how long a first call takes, with tracing and compiling
 
     @property
     def clock(self) -> Clock:

@@ -56,11 +56,12 @@ def _goal(goal: Goal | None) -> str:
     return "" if goal is None else f"{goal.sense} {goal.value:g}{'' if goal.unit == 'x' else ' '}{goal.unit}"
 
 
-def _line(row: Row, columns: Sequence[str]) -> list[str]:
+def _line(row: Row, columns: Sequence[str], first: Sequence[str]) -> list[str]:
     cells = [quantity(row.medians[name], row.unit) if name in row.medians else "-" for name in columns]
     figure = "-" if row.figure is None else quantity(row.figure, row.figure_unit)
     met = {None: "", True: "yes", False: "no"}[row.met]
-    return [row.name, *cells, figure, _goal(row.goal), met]
+    calls = [quantity(row.first[name], "s") if name in row.first else "-" for name in first]
+    return [row.name, *cells, figure, _goal(row.goal), met, *calls]
 
 
 def _notes(row: Row, columns: Sequence[str]) -> list[str]:
@@ -75,9 +76,11 @@ def table(rows: Sequence[Row], facts: dict[str, object], quick: bool) -> str:
     if quick:
         lines.append("small sizes: the times say nothing")
     columns = [name for name in PEERS if any(name in row.medians for row in rows)]
+    first = [name for name in PEERS if any(name in row.first for row in rows)]
+    heads = ["workload", *columns, "figure", "goal", "met", *(f"first {name}" for name in first)]
     for threads in dict.fromkeys(row.threads for row in rows):
         part = [row for row in rows if row.threads == threads]
-        cells = [["workload", *columns, "figure", "goal", "met"], *(_line(row, columns) for row in part)]
+        cells = [heads, *(_line(row, columns, first) for row in part)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines += ["", f"threads: {threads}"]
         for line in cells:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -43,6 +44,8 @@ class Comparison:
     against: str = ""  # the one peer that counts, instead of the best
     tolerance: float = 0.0
     needs: str = ""  # a function that harp.numpy must have
+    peers: tuple[str, ...] = ()  # the only ones beside harp; all that can compute it if there are none
+    truth: str = "numpy"  # the peer that says what is right, in float64
     in_harp_seconds: bool = False  # the figure is harp's median itself, in the goal's unit
 
     def make(self, small: bool = False) -> Arguments:
@@ -50,11 +53,14 @@ class Comparison:
         return self.arguments(np.random.default_rng(0), *(self.small if small else self.sizes))
 
     def reference(self, arguments: Arguments) -> object:
-        """The result in float64, by NumPy."""
+        """The result in float64, by NumPy or the peer that is the truth."""
         exact = tree_map(_wide, arguments)
         if "numpy" in self.calls:
             return self.calls["numpy"](*exact)()
-        return self.shared(PEERS["numpy"])(*exact)
+        peer = PEERS[self.truth]
+        if peer.prepare:
+            peer.prepare(1)
+        return self.shared(peer)(*peer.arguments(exact))
 
     def shared(self, peer: Peer) -> Function:
         """The function of a peer, not yet compiled."""
@@ -68,6 +74,8 @@ class Comparison:
 
     def candidates(self, peer: Peer) -> list[str]:
         """The peer itself, if it can compute this, and its variants."""
+        if self.peers and peer.name not in ("harp", *self.peers):
+            return []
         able = bool(self.function and peer.namespace) or peer.name in self.own
         variants = [name for name in self.calls if name.split(" ")[0] == peer.name]
         return variants or [peer.name] * able
@@ -108,7 +116,10 @@ class Comparison:
             for name in self.candidates(peer):
                 try:
                     call = self.call(name, arguments, settings.threads)
-                    found = problem(call(), expected, limit)
+                    start = time.perf_counter()
+                    value = call()
+                    row.first.update({name: time.perf_counter() - start} if settings.first_calls else {})
+                    found = problem(value, expected, limit)
                 except Exception as error:  # a peer that fails is reported, and the others are measured
                     row.notes.append(f"{name} failed: {type(error).__name__}: {str(error).strip().splitlines()[:1]}")
                     continue

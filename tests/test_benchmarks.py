@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT))  # the package is not installed
 
 import harp  # noqa: E402
 from benchmarks import harness, random_quality, report  # noqa: E402
+from benchmarks.loops.cases import LOOPS as ROWS  # noqa: E402
 from benchmarks.peers import PEERS  # noqa: E402
 from benchmarks.workload import LOOPS, Comparison  # noqa: E402
 from benchmarks.workloads import WORKLOADS, bandwidth, chosen, random  # noqa: E402
@@ -38,6 +39,24 @@ def test_harp_computes_what_is_compared(workload):
     jitted = "harp" in workload.calls  # the others run at once: that they compile is tested elsewhere
     call = workload.call("harp", arguments, 1) if jitted else harp.call(workload.shared(harp), arguments)
     assert not harness.problem(call(), expected, workload.limit(arguments))
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS.values() if r.truth == "numpy"], ids=lambda row: row.name)
+def test_loops_compute_what_numpy_and_the_loops_for_numba_compute(row):
+    arguments = row.make(small=True)
+    expected = row.reference(arguments)
+    found = [PEERS["harp"].call(row.shared(PEERS["harp"]), harness.tree_map(harp.numpy.asarray, arguments))()]
+    found += [row.own["numba"](*arguments)] if "numba" in row.own else []
+    for value in found:
+        assert not harness.problem(value, expected, row.limit(arguments))
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS.values() if r.truth == "jax"], ids=lambda row: row.name)
+def test_derivatives_of_loops_are_those_of_jax(row):
+    pytest.importorskip("jax")
+    arguments = row.make(small=True)
+    value = PEERS["harp"].call(row.shared(PEERS["harp"]), harness.tree_map(harp.numpy.asarray, arguments))()
+    assert not harness.problem(value, row.reference(arguments), row.limit(arguments))
 
 
 @pytest.mark.parametrize("workload", [w for w in COMPARISONS if "numba" in w.own], ids=lambda workload: workload.name)

@@ -20,8 +20,8 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from harp.lower.loopir.loops import Buffer, For, If, Kernel, Load, Nest, Stmt, Store, parts, walk
-from harp.lower.loopir.nests import Renaming, is_plain, reads
+from harp.lower.loopir.loops import Buffer, For, If, Kernel, Load, Nest, Seq, Stmt, Store, parts, walk
+from harp.lower.loopir.nests import Renaming, is_plain, reads, rebuilt, sequence
 from harp.lower.schedule.build import Built
 from harp.lower.schedule.row_kernels import rows_in
 from harp.trace.index.division import Substitution
@@ -45,15 +45,14 @@ def donate(built: Built, donated: Sequence[int]) -> Built:
                 free.remove(candidate)
                 pairs.append((candidate, number))
                 break
-    kept = tuple(kernel for kernel in kernels if not _does_nothing(kernel.body))
-    return attrs.evolve(built, kernels=kept, donated=tuple(pairs))
+    return attrs.evolve(built, kernels=_that_do_something(kernels), donated=tuple(pairs))
 
 
 def in_memory_of(kernels: Sequence[Kernel], source: Buffer, target: Buffer) -> tuple[Kernel, ...] | None:
     """The kernels with a result in the memory of an input, in which it is stored; None where it cannot live there."""
     stored = [k for k, kernel in enumerate(kernels) if target in _stored(kernel)]
     found = _living_in(tuple(kernels), stored[0], source, target) if stored else None
-    return None if found is None else tuple(kernel for kernel in found if not _does_nothing(kernel.body))
+    return None if found is None else _that_do_something(found)
 
 
 def _living_in(kernels: tuple[Kernel, ...], place: int, source: Buffer, target: Buffer) -> tuple[Kernel, ...] | None:
@@ -133,6 +132,17 @@ def _replaced(kernel: Kernel, source: Buffer, target: Buffer) -> Kernel:
     """The kernel with one buffer in place of another."""
     renaming = Renaming(Substitution({}), {source: (target, ())})
     return Kernel(kernel.name, renaming.statement(kernel.body)) if source in _read(kernel) else kernel
+
+
+def _that_do_something(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
+    """The kernels without copies of an element to itself, also of those in loops with others."""
+    return tuple(k.with_body(_without_nothing(k.body)) for k in kernels if not _does_nothing(k.body))
+
+
+def _without_nothing(s: Stmt) -> Stmt:
+    if isinstance(s, Seq):
+        return sequence(_without_nothing(part) for part in s.parts if not _does_nothing(part))
+    return rebuilt(s, _without_nothing) if is_plain(s) and not isinstance(s, Store) else s
 
 
 def _does_nothing(s: Stmt) -> bool:

@@ -243,11 +243,30 @@ def _is_worth_it(first: _Candidate, second: _Candidate, depth: int) -> bool:
     fits = len(first.stored | second.stored) <= _STORES and first.code + second.code <= _CODE
     if not (shares and fits and first.reductions + second.reductions <= _REDUCTIONS):
         return False
+    if not follows and (_copies_elsewhere(first, second) or _copies_elsewhere(second, first)):
+        return False
     if second.interchanges or first.is_scatter or second.is_scatter:
         return False
     if first.interchanges:
         return follows and not second.reductions and depth == len(first.form.heads) == len(second.form.heads)
     return True
+
+
+def _copies_elsewhere(copy: _Candidate, other: _Candidate) -> bool:
+    """Whether it copies an array of which the other one reads other elements in the same iteration. A result that was
+    copied can often live in the memory of the array, if nothing else is in the way."""
+    body = copy.form.body
+    if not isinstance(body, Store) or not isinstance(body.value, Load):
+        return False
+    outer = zip(copy.form.heads[:1], other.form.heads[:1], strict=True)
+    same = [(of(p.loop), of(q.loop)) for p, q in outer]
+    loads = [load for load in other.loads if load.buffer is body.value.buffer]
+    return not any(
+        (a is p and b is q)
+        for load in loads
+        for a, b in zip(body.value.index, load.index, strict=True)
+        for p, q in same
+    )
 
 
 def _interchanges(s: Stmt) -> bool:

@@ -203,13 +203,6 @@ def with_loops(fresh: FreshLoops, s: Stmt, places: Mapping[Atom, Index]) -> Stmt
     return attrs.evolve(inner, conditions=conditions) if isinstance(inner, If) else inner
 
 
-def each_nest(s: Stmt, rule: Callable[[Stmt], Stmt]) -> Stmt:
-    """The rule applied to a statement, or to each part of what is repeated."""
-    if not any(isinstance(part, Repeat) for part in walk(s)):
-        return rule(s)
-    return rebuilt(s, lambda part: each_nest(part, rule))
-
-
 def is_plain(s: Stmt) -> bool:
     """Whether a statement is made of loops, sequences, branches, stores and variables only."""
     if isinstance(s, Nest) and not all(isinstance(h, For) for h in s.heads):

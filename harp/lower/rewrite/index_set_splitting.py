@@ -24,17 +24,31 @@ split along one loop only, whose iterations stay in order.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import groupby, pairwise
 
 import attrs
 
 from harp.lower.loopir.effects import loads, value_loads
-from harp.lower.loopir.loops import MEMORY, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
+from harp.lower.loopir.loops import (
+    MEMORY,
+    Alloc,
+    For,
+    If,
+    Kernel,
+    Load,
+    LoopKind,
+    Nest,
+    Repeat,
+    Seq,
+    Space,
+    Stmt,
+    Store,
+    walk,
+)
 from harp.lower.loopir.nests import (
     FreshLoops,
-    each_nest,
     is_elementwise_or_sums,
     is_plain,
     is_sequential,
@@ -108,18 +122,21 @@ class Box:
 def split_index_sets(kernel: Kernel) -> Kernel:
     """The kernel, with its loops split."""
     room, fresh = _Room(max(_KERNEL, _size(kernel.body))), FreshLoops(kernel)
-    return kernel.with_body(
-        each_nest(kernel.body, lambda s: _branched(room, _split(fresh, room, _settled(s)), inside=False))
-    )
+    return kernel.with_body(_branched(room, _split(fresh, room, _settled(kernel.body)), inside=False))
 
 
 def _settled(s: Stmt) -> Stmt:
     """The statement without conditions that hold at all positions, or at none, as those of single digits."""
     if not isinstance(s, Store):
-        return rebuilt(s, _settled) if is_plain(s) else s
+        return rebuilt(s, _settled) if is_plain(s) else _whole_nests(s, _settled)
     known = {p: True if _is_seen(p) else False if _is_seen(-p - 1) else None for p in conditions(s)}
     facts = {p: holds for p, holds in known.items() if holds is not None}
     return given(s, facts) if facts else s
+
+
+def _whole_nests(s: Stmt, change: Callable[[Stmt], Stmt]) -> Stmt:
+    """A statement that is not plain, with the nests changed that it runs one after the other, or again and again."""
+    return rebuilt(s, change) if isinstance(s, (Repeat, Seq, If, Alloc)) else s
 
 
 class _Cuts(enum.Enum):
@@ -139,7 +156,9 @@ class _Room:
 
 
 def _split(fresh: FreshLoops, room: _Room, s: Stmt) -> Stmt:
-    if not is_plain(s) or is_sequential(s) or is_contraction(s):
+    if not is_plain(s):
+        return _whole_nests(s, lambda part: _split(fresh, room, part))
+    if is_sequential(s) or is_contraction(s):
         return s
     inside = rebuilt(s, lambda part: _split(fresh, room, part))
     if inside is not s and isinstance(inside, Seq):
@@ -153,7 +172,9 @@ def _branched(room: _Room, s: Stmt, inside: bool) -> Stmt:
     for i { for j: a[i, j] = f if i < n - 1 else g; for j: ... }
         ->  for i { if i < n - 1 { for j: a[i, j] = f } else { for j: a[i, j] = g }; for j: ... }
     """
-    if not is_plain(s) or is_sequential(s) or is_contraction(s):
+    if not is_plain(s):
+        return _whole_nests(s, lambda part: _branched(room, part, inside))
+    if is_sequential(s) or is_contraction(s):
         return s
     if not isinstance(s, Nest):
         return rebuilt(s, lambda part: _branched(room, part, inside))

@@ -55,6 +55,7 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
         fitted = _fitted(updates, selection.view(node).shape)
         scattered = _scattered(node, selection, fitted, kind)
         return emit(scattered or placed(node, selection, fitted, kind), array.weak)
+    keys = _by_element(node, keys)
     found = plan(node, keys, checks=mode is None, reaches=outside == CLIP)
     base = found.source(node)
     wanted = found.indices[0].shape + base.shape[len(found.indices) :]
@@ -65,6 +66,21 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
     made: Node = Scatter(base, found.indices, updates, kind, outside == CLIP, unique)
     made = view.permute(made, [found.order.index(axis) for axis in range(len(found.order))])
     return emit(placed(node, found.selection, made, Put.SET), array.weak)
+
+
+def _by_element(node: Node, keys: tuple[object, ...]) -> tuple[object, ...]:
+    """x[:, i] as x[arange(n), i], for an integer i that is data: the same elements, which change where they are. A
+    scatter is into leading axes, for which the array would be transposed before, and back behind."""
+    place = next(k for k, key in enumerate(keys) if is_data(key))
+    index = keys[place]
+    whole = all(isinstance(key, slice) and key == slice(None) for key in keys[:place])
+    if not place or not whole or sum(map(is_data, keys)) > 1:
+        return keys
+    if not isinstance(index, Array) or index.ndim or index.kind.kind is Kind.BOOL:
+        return keys
+    shape = resolve_all(node.shape[:place])
+    counted = [emit(MapReduce(shape, (), Position(position))) for position in positions(shape)]
+    return (*counted, *keys[place:])
 
 
 def _converted(array: Array, values: object, kind: Put) -> Array:

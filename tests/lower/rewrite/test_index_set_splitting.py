@@ -89,6 +89,27 @@ def test_no_element_asks_for_its_piece(name):
     assert "select" not in text and " else " not in text
 
 
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 40])
+def test_the_steps_of_loops_are_split_too(n):
+    """Also where a step has a loop inside, and one that data ends."""
+
+    def rolled(x):
+        return harp.fori_loop(0, 3, lambda k, x: hnp.roll(x, 1) + x, x)
+
+    def nested(x):
+        return harp.fori_loop(0, 2, lambda k, x: harp.while_loop(lambda x: hnp.max(x) < 50, rolled, x), x)
+
+    x = np.random.default_rng(0).integers(1, 9, n + 1).astype("f8")
+    for function in (rolled, nested):
+        text = harp.jit(function).lower(x).loops
+        assert "repeat" in text and "select" not in text and " else " not in text
+    expected = [x]
+    while len(expected) < 4 or (expected[-1].max() < 50 or len(expected) % 3 != 1):
+        expected.append(np.roll(expected[-1], 1) + expected[-1])
+    np.testing.assert_array_equal(np.asarray(harp.jit(rolled)(x)), expected[3])
+    np.testing.assert_array_equal(np.asarray(harp.jit(nested)(x)), expected[-1])
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (2, 5), (5, 2), (9, 40)])
 def test_rows_with_registers_are_split(shape):
     """A row of a ramp has its ends in registers, which depend on where the row is."""

@@ -237,6 +237,56 @@ def test_updates_are_in_place(name):
     assert "for" not in loops[loops.index("repeat i") : loops.index("\ncall ")], loops
 
 
+def subtract_rows(i, c):
+    return c.at[i].set(c[i] - c[i - 1] * c[i, 0])
+
+
+def add_to_column(i, c):
+    return c.at[:, i].add(c @ c[i])
+
+
+@pytest.mark.parametrize("step", [subtract_rows, add_to_column])
+def test_rows_and_columns_change_in_place(step):
+    """A step copies no matrix, though it reads other rows than the one that it changes."""
+    compiled = harp.jit(lambda x: harp.fori_loop(0, x.shape[0], step, x))
+    for count in (1, 2, 40):
+        x = RNG.normal(size=(count, count)) / count
+        expected = x.copy()
+        for i in range(count):
+            if step is subtract_rows:
+                expected[i] = expected[i] - expected[i - 1] * expected[i, 0]
+            else:
+                expected[:, i] += expected @ expected[i]
+        npt.assert_allclose(np.asarray(compiled(x)), expected, rtol=1e-9, atol=1e-12)
+    assert compiled.lower(np.ones((100, 100))).memory().scratch < 8 * 100 * 100
+    text = compiled.lower(np.ones((9, 9))).loops
+    assert "call transpose" not in text and "call copy" not in text[text.index("repeat i") :], text
+
+
+@pytest.mark.parametrize("place", [-7, -3, 0, 2, 3])
+def test_a_column_that_data_names(place):
+    """Counted from the end, and dropped outside, as for rows."""
+    x, v, cut = RNG.normal(size=(2, 4, 3)), RNG.normal(size=(2, 4)), slice(None)
+    expected = x.copy()
+    if -3 <= place < 3:
+        expected[:, :, place] += v
+    added = harp.jit(lambda x, v, i: x.at[:, :, i].add(v))
+    npt.assert_allclose(np.asarray(added(x, v, place)), expected)
+    slope = harp.jit(harp.grad(lambda v, i: hnp.sum(x * hnp.asarray(x).at[cut, cut, i].set(v))))
+    npt.assert_allclose(np.asarray(slope(v, place)), x[:, :, place] if -3 <= place < 3 else np.zeros_like(v))
+
+
+def test_the_number_of_a_step_is_looked_up_before_its_loops():
+    step = harp.jit(lambda x: harp.fori_loop(0, x.shape[0], lambda k, d: hnp.minimum(d, d[:, k, None] + d[k]), x))
+    x = RNG.uniform(1, 9, (12, 12))
+    expected = x.copy()
+    for k in range(12):
+        expected = np.minimum(expected, expected[:, k, None] + expected[k])
+    npt.assert_allclose(np.asarray(step(x)), expected)
+    lines = step.lower(x).source.splitlines()
+    assert not any("harp_indirect(" in line and "const int64_t place" not in line for line in lines)
+
+
 def test_the_gradient_of_reading_costs_what_is_read():
     compiled = harp.jit(harp.grad(lambda x: harp.fori_loop(0, x.shape[0], lambda i, c: c + hnp.sin(x[i]), 0.0)))
     x = RNG.normal(size=7)

@@ -10,7 +10,7 @@ from harp.backends.c.emit.index import IndexPrinter, division, times
 from harp.backends.c.emit.scalar import TYPES, accumulation, operation_headers
 from harp.backends.c.emit.values import Line, Lines, ValuePrinter, bare
 from harp.errors import VerificationError
-from harp.lower.loopir.effects import effects, free_names
+from harp.lower.loopir.effects import effects, free_names, indices
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
@@ -30,7 +30,18 @@ from harp.lower.loopir.loops import (
     flat,
     walk,
 )
-from harp.trace.index.polynomial import Atom, FloorDiv, Index, Loop, Relu, Symbol, of, value_atoms
+from harp.trace.index.polynomial import (
+    Atom,
+    FloorDiv,
+    Index,
+    Indirect,
+    Loop,
+    Relu,
+    Symbol,
+    indirect_in,
+    of,
+    value_atoms,
+)
 
 # Larger local arrays, and all whose size is not a number, come from the heap.
 _STACK_BYTES = 1 << 14
@@ -65,6 +76,7 @@ class Body:
         self._shared_strides: dict[tuple[Index, ...], str] = {}
         self._given = frozenset(names)
         self._kept: dict[Atom, str] = {}
+        self._before = 0  # lines at the top of the function that are such variables
         self._index = IndexPrinter(self._name_of, self._element, self._keep)
         self._values = ValuePrinter(self._index, self._element, self.lines)
         for buffer in buffers:
@@ -82,12 +94,29 @@ class Body:
         """Quotients and maxima of what the function is given are computed once, before its loops: compilers leave a
         division where it stands if it may be one by 0."""
         name = self._kept.get(atom)
+        if isinstance(atom, Indirect):
+            return name or text
         if name is None:
             if not all(a in self._given or isinstance(a, (FloorDiv, Relu)) for a in value_atoms(of(atom))):
                 return text
             name = self._kept[atom] = self._fresh("k")
-            self.lines.lines.insert(len(self._kept) - 1, Line(1, f"const int64_t {name} = {bare(text)};", name))
+            self.lines.lines.insert(self._before, Line(1, f"const int64_t {name} = {bare(text)};", name))
+            self._before += 1
         return name
+
+    def _hold(self, stmt: Nest) -> list[Atom]:
+        """Positions that single elements say, such as the number of an iteration, are computed once before the loops
+        that do not change them: compilers take what reads memory for different from one iteration to the next."""
+        inside = list(walk(stmt))
+        changed = effects(stmt).writes | {part.buffer for part in inside if isinstance(part, Alloc)}
+        found = {atom for part in inside for p in indices(part) for atom in indirect_in(p)}
+        wanted = [a for a in found if not a.at and a.array not in changed and a.array in self._buffers]
+        held: list[Atom] = [a for a in sorted(wanted, key=lambda a: a.key) if a not in self._kept]
+        for atom in held:
+            text, name = self._index.text(of(atom)), self._fresh("place")
+            self.lines.add(f"const int64_t {name} = {bare(text)};", name)
+            self._kept[atom] = name
+        return held
 
     def _fresh(self, stem: str) -> str:
         number = self._counts.get(stem, 0)
@@ -160,6 +189,7 @@ class Body:
         depth = self.lines.depth
         if stmt.heads and not block and not isinstance(stmt.heads[0], For):
             self.lines.open("")  # a neighbour may bind the same name
+        held = self._hold(stmt) if stmt.heads else []
         again = fast_path.runs_again(stmt)
         for place, head in enumerate(stmt.heads[:-1] if again else stmt.heads):
             HEADS[type(head)](self, head, stmt.body)
@@ -170,6 +200,8 @@ class Body:
         else:
             self.statement(stmt.body, block or bool(stmt.heads))
         self._close(depth)
+        for atom in held:
+            del self._kept[atom]
 
     def _twice(self, loop: Nest) -> None:
         """The loop for common numbers, and where it noted others, the one for all numbers."""

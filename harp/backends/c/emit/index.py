@@ -25,7 +25,8 @@ def times(a: str, b: str) -> str:
 class IndexPrinter:
     """Prints polynomials, given the name of each size and loop, and the text of an element.
 
-    `keep` may have a name for the value of a quotient or a maximum, given its text: a variable outside the loops.
+    `keep` may have a name for the value of a quotient, a maximum or an element, given its text: a variable outside the
+    loops.
     """
 
     def __init__(self, name: Callable[[Atom], str], element: Element | None = None, keep: Keep | None = None) -> None:
@@ -92,7 +93,8 @@ class IndexPrinter:
         if isinstance(atom, Indirect) and isinstance(atom.array, Buffer):
             helper = "harp_indirect_or_miss" if atom.misses else "harp_indirect"
             assert self._element is not None, "sizes do not depend on data"
-            return f"{helper}({self._element(atom.array, atom.at)}, {self.text(atom.size)})"
+            text = f"{helper}({self._element(atom.array, atom.at)}, {self.text(atom.size)})"
+            return text if self._keep is None else self._keep(atom, text)
         return self._name(atom)
 
     def _computed(self, atom: FloorDiv | Relu) -> str:

@@ -1,0 +1,1 @@
+"""Loops, branches and transforms beside JAX and numba: `python -m benchmarks loops --help`."""
