@@ -54,7 +54,9 @@ def unflatten(spec: TreeSpec, leaves: Iterable[object]) -> Any:
         raise ArgumentError(f"unflatten takes a structure first, as harp.tree.structure gives, not {spec!r}{where()}")
     given, count = list(leaves), count_leaves(spec)
     if len(given) != count:
-        raise ArgumentError(f"a tree {spec_text(spec)} has {count} leaves, but unflatten is given {len(given)}{where()}")
+        raise ArgumentError(
+            f"a tree {spec_text(spec)} has {count} leaves, but unflatten is given {len(given)}{where()}"
+        )
     return unflatten_tree(spec, given)
 
 

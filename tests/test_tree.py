@@ -100,7 +100,7 @@ def test_static_values_that_a_function_tells_apart_are_different():
 @pytest.mark.parametrize("by", [[2.0], np.array([1.0, 2.0]), np.array([2.0])], ids=["list", "array", "one number"])
 def test_static_values_that_may_change_are_refused(by):
     """A compiled function would keep what they were when it was traced."""
-    with pytest.raises(ArgumentError, match="what is static in a Scaled is .* cannot be hashed"):
+    with pytest.raises(ArgumentError, match=r"what is static in a Scaled is .* cannot be hashed"):
         harp.jit(lambda scaled: scaled.x * scaled.by[0])(Scaled(1.0, by))
 
 

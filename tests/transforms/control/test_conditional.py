@@ -208,6 +208,7 @@ def test_examples_of_a_batch_end_at_different_times():
             CarryError,
             "float32.*64",
         ),
+        (lambda: harp.switch(0, abs), ArgumentError, "switch takes a tuple or list of functions second, not a builtin"),
         (lambda: harp.switch(0, []), ArgumentError, "switch has no branches"),
         (lambda: harp.switch(0.5, [lambda: 1]), ArgumentError, "the index of switch is one integer"),
         (lambda: harp.while_loop(lambda x: x, lambda x: x, 1.0), CarryError, "must return one truth value"),
