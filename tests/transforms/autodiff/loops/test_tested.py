@@ -68,6 +68,24 @@ def test_batches_whose_examples_end_at_different_times(kept, run):
         npt.assert_allclose(np.asarray(found), expected, rtol=1e-12, atol=1e-14)
 
 
+def test_large_batches_keep_fewer_steps_of_each_example():
+    """As many states are kept of all examples together as of a carry of that size."""
+
+    def root(c):
+        return harp.while_loop(lambda x: abs(x * x - c) > 1e-12, lambda x: 0.5 * (x + c / x), c)
+
+    of_each = harp.jit(harp.vmap(harp.grad(root)))
+    of_pairs = harp.jit(harp.vmap(harp.vmap(harp.grad(root))))
+    for n in (3, 0, 1, 20_000):
+        c = np.linspace(2, 4, n)
+        for found in (of_each(c), np.asarray(of_pairs(c[None]))[0]):
+            npt.assert_allclose(np.asarray(found), 0.5 / np.sqrt(c), rtol=1e-9)
+    assert of_each.compilations == 1
+    assert harp.vmap(harp.grad(root))(np.zeros(0)).shape == (0,)
+    for lowered in (of_each.lower(np.ones(20_000)), of_pairs.lower(np.ones((200, 100)))):
+        assert lowered.memory().scratch < 100e6  # a thousand states of each would be 1000 MB
+
+
 @pytest.mark.parametrize("run", [lambda f: f, harp.jit], ids=["at once", "compiled"])
 def test_second_derivatives(kept, run):
     x, h = np.array([0.4]), 1e-6
