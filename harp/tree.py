@@ -3,7 +3,7 @@ classes that are registered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from functools import reduce as fold
 from typing import Any, TypeVar
@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 import attrs
 
 from harp.errors import ArgumentError
+from harp.trace.identity import identity
 from harp.trace.source_locations import where
-from harp.trace.trees import TreeSpec, alike, register_class, spec_text
+from harp.trace.trees import TreeSpec, alike, count_leaves, register_class, spec_text
 from harp.trace.trees import flatten as flatten_tree
 from harp.trace.trees import unflatten as unflatten_tree
 
@@ -43,13 +44,42 @@ def flatten(tree: object) -> tuple[list[Any], TreeSpec]:
 
 
 def unflatten(spec: TreeSpec, leaves: Iterable[object]) -> Any:
-    """The tree of this structure with these leaves.
+    """The tree of this structure with these leaves. Raises ArgumentError for another number of leaves.
 
     >>> values, spec = flatten({"a": (1, 2)})
     >>> unflatten(spec, [10, 20])
     {'a': (10, 20)}
     """
-    return unflatten_tree(spec, leaves)
+    if not isinstance(spec, tuple):
+        raise ArgumentError(f"unflatten takes a structure first, as harp.tree.structure gives, not {spec!r}{where()}")
+    given, count = list(leaves), count_leaves(spec)
+    if len(given) != count:
+        raise ArgumentError(
+            f"a tree {spec_text(spec)} has {count} leaves, but unflatten is given {len(given)}{where()}"
+        )
+    return unflatten_tree(spec, given)
+
+
+class _Static:
+    """What an object has besides the parts of its tree, compared as static arguments are: 1 is not 1.0."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, cls: type[Any], value: object) -> None:
+        try:
+            self.key: Hashable = identity(value)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(
+                f"what is static in a {cls.__name__} is {value!r}, which cannot be hashed or compared ({error}): a "
+                f"compiled function would not see it change; use tuples instead of lists, or make it a part{where()}"
+            ) from None
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Static) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
 
 def map(function: Callable[..., object], tree: object, *rest: object) -> Any:
@@ -91,7 +121,8 @@ def register(
     these are compared, as static arguments are, so they can be hashed. Of other classes, `flatten` gives the parts of
     an object, and anything else that can be hashed; `unflatten` makes an object of the latter and new parts.
 
-    Raises ArgumentError for a class whose parts are not known.
+    Raises ArgumentError for a class whose parts are not known; and so does a use of an object whose static values
+    cannot be hashed.
 
     >>> import dataclasses
     >>> @register
@@ -107,7 +138,7 @@ def register(
     if (flatten is None) != (unflatten is None):
         raise ArgumentError(f"register takes flatten and unflatten, or neither of them{where()}")
     if flatten is not None and unflatten is not None:
-        register_class(cls, flatten, unflatten)
+        _register(cls, flatten, unflatten)
         return cls
     fields = _fields(cls)
     for name in static:
@@ -122,8 +153,20 @@ def register(
         both = zip((*parts, *static), (*values, *fixed), strict=True)
         return cls(**{fields[name]: value for name, value in both})
 
-    register_class(cls, take_apart, put_together)
+    _register(cls, take_apart, put_together)
     return cls
+
+
+def _register(
+    cls: type[_C],
+    take_apart: Callable[[_C], tuple[Iterable[object], object]],
+    put_together: Callable[[Any, Any], _C],
+) -> None:
+    def flatten(value: _C) -> tuple[Iterable[object], object]:
+        parts, fixed = take_apart(value)
+        return parts, _Static(cls, fixed)
+
+    register_class(cls, flatten, lambda fixed, parts: put_together(fixed.value, parts))
 
 
 def _fields(cls: type[Any]) -> dict[str, str]:

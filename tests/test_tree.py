@@ -77,6 +77,33 @@ def test_static_fields_choose_the_program():
     assert compiled.compilations == 2
 
 
+@dataclasses.dataclass
+class Scaled:
+    x: object
+    by: object
+
+
+harp.tree.register(static=("by",))(Scaled)
+
+
+def test_static_values_that_a_function_tells_apart_are_different():
+    """2 == 2.0 == True + 1 and 0.0 == -0.0, but products with them have other dtypes and signs."""
+    x = np.array([3])
+    compiled = harp.jit(lambda scaled: scaled.x * scaled.by)
+    for by in (2, 2.0, 0.0, -0.0, 1, 1.0):
+        found, expected = np.asarray(compiled(Scaled(x, by))), x * by
+        assert found.dtype == expected.dtype and np.signbit(found[0]) == np.signbit(expected[0])
+        npt.assert_array_equal(found, expected)
+    assert compiled.compilations == 6
+
+
+@pytest.mark.parametrize("by", [[2.0], np.array([1.0, 2.0]), np.array([2.0])], ids=["list", "array", "one number"])
+def test_static_values_that_may_change_are_refused(by):
+    """A compiled function would keep what they were when it was traced."""
+    with pytest.raises(ArgumentError, match=r"what is static in a Scaled is .* cannot be hashed"):
+        harp.jit(lambda scaled: scaled.x * scaled.by[0])(Scaled(1.0, by))
+
+
 def test_classes_are_carried_and_mapped():
     last, _ = harp.scan(lambda p, x: (Pair(p.b, p.a + x), None), Pair(0.0, 1.0), np.arange(3.0))
     assert (float(last.a), float(last.b)) == (2.0, 2.0)
@@ -105,6 +132,9 @@ def test_functions_of_trees():
         (lambda: harp.tree.register(Layer), "is a tree already"),
         (lambda: harp.tree.register(static=("depth",))(Layer), "has no field 'depth'"),
         (lambda: harp.tree.map(max, (1, 2), [1, 2]), "a tree is"),
+        (lambda: harp.tree.unflatten(harp.tree.structure((1, 2)), [1]), "has 2 leaves, but unflatten is given 1"),
+        (lambda: harp.tree.unflatten(harp.tree.structure((1, 2)), [1, 2, 3]), "has 2 leaves, but unflatten is given 3"),
+        (lambda: harp.tree.unflatten([1], (1, 2)), "takes a structure first"),
     ],
 )
 def test_what_is_no_tree(call, words):

@@ -22,6 +22,7 @@ from harp.lax.arithmetic import (
     round,
     select,
     select_n,
+    shift_right_arithmetic,
     shift_right_logical,
 )
 from harp.lax.associative import associative_scan
@@ -117,9 +118,6 @@ from harp.numpy.elementwise import (
 )
 from harp.numpy.elementwise import (
     bitwise_left_shift as shift_left,
-)
-from harp.numpy.elementwise import (
-    bitwise_right_shift as shift_right_arithmetic,
 )
 from harp.numpy.elementwise import (
     equal as eq,

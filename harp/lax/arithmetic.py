@@ -150,6 +150,21 @@ def select_n(which: object, *cases: object) -> Array:
     return result
 
 
+def shift_right_arithmetic(x: object, y: object) -> Array:
+    """Elementwise shift of bits to the right, copies of the highest bit coming in from the left, of unsigned ones too.
+
+    >>> import harp.numpy as hnp
+    >>> shift_right_arithmetic(hnp.asarray([128, 64], dtype="uint8"), 1)
+    Array([192,  32], dtype=uint8)
+    """
+    dtype, _ = common_dtype((x, y))
+    if dtype.kind is not Kind.UINT:
+        return bitwise_right_shift(x, y)
+    distance = minimum(y, 8 * dtype.numpy.itemsize - 1).astype(dtype)  # which a signed integer can be
+    signed = as_dtype(dtype.numpy_name[1:])
+    return bitwise_right_shift(as_array(x).astype(signed), distance.astype(signed)).astype(dtype)
+
+
 def shift_right_logical(x: object, y: object) -> Array:
     """Elementwise shift of bits to the right, zeros coming in from the left; by the width or more gives 0.
 

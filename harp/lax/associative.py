@@ -17,7 +17,7 @@ from harp.trace.index.polynomial import ONE, ZERO
 from harp.trace.scalar.expr import const
 from harp.trace.sizes.size import resolve_all
 from harp.trace.source_locations import where
-from harp.trace.tracer import require_function
+from harp.trace.tracer import function_name, require_function
 from harp.trace.trees import Tree, unflatten
 from harp.transforms.control.scan import scan
 from harp.transforms.control.staging import leaves_of
@@ -58,6 +58,7 @@ def associative_scan(fn: Function, elems: Tree, reverse: bool = False, axis: int
         after = fn(carry, unflatten(given.treedef, [expand_dims(row, along) for row in rows]))
         return after, after
 
+    step.__name__ = function_name(fn)  # messages name the user's function
     others = [moveaxis(getitem(a, (*whole, slice(1, None))), along, 0) for a in arrays]
     first = unflatten(given.treedef, [_first(a, along) for a in arrays])
     joined = leaves_of(scan(step, first, others)[1], "the result").arrays

@@ -7,7 +7,7 @@ from typing import Any
 
 from harp.errors import ArgumentError
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array
+from harp.trace.array.primitives import as_named
 from harp.trace.index.polynomial import as_index
 from harp.trace.scalar.dtypes import ArraySignature
 from harp.trace.sizes.size import wrap
@@ -42,7 +42,7 @@ def eval_shape(function: Callable[..., Tree], *args: Tree, **kwargs: Tree) -> An
 
 def _argument(leaf: object, name: str) -> Argument:
     if not isinstance(leaf, ArraySignature):
-        array = as_array(leaf)
+        array = as_named(leaf, f"argument {name}", "close over it")
         return Argument(name, array.kind, shape_of(array), array.weak)
     if any(isinstance(size, str) for size in leaf.shape):
         raise ArgumentError(f"argument {name} is {leaf}, but eval_shape takes numbers for sizes{where()}")

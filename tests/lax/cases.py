@@ -23,6 +23,7 @@ B, C = X > 0, Y > 0.3
 HALVES = np.array([0.5, -0.5, 1.5, 2.5, -2.5, 0.49999999999999994, -0.2, 3.7, 4503599627370497.5, 1e300, 0.0])
 Z = X + 1j * Y
 V = X[0]
+BYTES = np.array([128, 255, 64, 200, 129], np.uint8), np.array([1, 3, 2, 7, 250], np.uint8)
 
 
 class Case(NamedTuple):
@@ -246,6 +247,11 @@ MORE = {
     "div of integers": Case(lambda lax, i, j: lax.div(i, j), truncated, (N, M)),
     "rem of integers": Case(lambda lax, i, j: lax.rem(i, j), lambda i, j: i - truncated(i, j) * j, (N, M)),
     "round to even": Case(lambda lax, x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), np.round, (HALVES,)),
+    "shift_right_arithmetic of unsigned integers": Case(
+        lambda lax, x, y: lax.shift_right_arithmetic(x, y),
+        lambda x, y: (x.view("i1") >> np.minimum(y, 7).view("i1")).view("u1"),
+        BYTES,
+    ),
     "select_n by integers": Case(
         lambda lax, i, x, y: lax.select_n(i, x, y, x + y),
         lambda i, x, y: np.choose(i, [x, y, x + y]),

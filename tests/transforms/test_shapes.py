@@ -43,6 +43,7 @@ def test_inside_a_trace_sizes_are_symbols():
     [
         (lambda: harp.eval_shape(lambda x: x, harp.f32["n"]), ArgumentError, "takes numbers for sizes"),
         (lambda: harp.eval_shape(lambda x: x @ x, harp.f32[2, 3]), ShapeError, "matmul"),
+        (lambda: harp.eval_shape(lambda x, s: x, harp.f32[2], "s"), ArgumentError, "argument s is a str"),
         (lambda: harp.eval_shape(3), ArgumentError, "takes a function first"),
     ],
 )

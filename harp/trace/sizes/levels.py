@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from harp.trace.graph.node import Captured, Node
+from harp.trace.index.polynomial import ONE, Index
 from harp.trace.scalar.dtypes import NDArray
 from harp.trace.sizes.scope import Scope
 from harp.trace.source_locations import Site
@@ -19,7 +20,7 @@ from harp.trace.source_locations import Site
 class Level:
     """One function being traced. It is open until the function has returned."""
 
-    __slots__ = ("captures", "free", "name", "open", "parent", "repeats", "scope", "sites")
+    __slots__ = ("captures", "examples", "free", "name", "open", "parent", "repeats", "scope", "sites")
 
     def __init__(self, scope: Scope, parent: Level | None, name: str, repeats: bool) -> None:
         self.scope = scope
@@ -27,6 +28,7 @@ class Level:
         self.repeats: bool = repeats or (parent is not None and parent.repeats)  # whether it is in the step of a loop
         self.name = name
         self.open = True
+        self.examples: Index = ONE if parent is None else parent.examples  # of the batches that it is traced for
         self.sites: dict[Node, Site] = {}
         self.free: dict[Node, None] = {}  # what the function reads of those round it
         # By identity, with the array itself so that the identity stays taken: (the user's array, our copy).

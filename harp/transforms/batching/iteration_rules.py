@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from harp.trace.graph.body import close, graph_of
-from harp.trace.graph.graph import Graph, inline
-from harp.trace.graph.node import Input, Iteration, MapReduce, Node, fresh_input, positions
+from harp.trace.graph.graph import Graph, inline, transform
+from harp.trace.graph.node import Input, Iteration, MapReduce, Node, fresh_input, positions, rebuild
 from harp.trace.graph.view import permute, view
+from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE, Index
 from harp.trace.scalar.dtypes import bool_, i64
 from harp.trace.scalar.expr import Operand, apply, const, select
 from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.batching.given import Given, lifted
 
+_SAME_SIZES = Substitution({})
 Batch = Callable[[Graph, Sequence[bool], Index], tuple[Graph, tuple[bool, ...]]]
 
 
@@ -58,10 +60,10 @@ def _second(node: Node) -> Node:
 
 def _masked(node: Iteration, operands: Sequence[Given], size: Index, batch: Batch) -> list[Given]:
     """Where examples end at different times, or only some of them take a branch."""
-    body = node.body
+    body, graph = node.body, _with_loops_of_some(graph_of(node.body))
     carried, _, _ = body.place()
     flags = [False, *(k in carried or o.batched for k, o in enumerate(operands, 1))]
-    batched, found = batch(graph_of(body), flags, size)
+    batched, found = batch(graph, flags, size)
     outputs = [lifted(Given(o, has), size) for o, has in zip(batched.outputs, found, strict=True)]
     whole = [lifted(o, size) if flags[k] else o.node for k, o in enumerate(operands, 1)]
     if node.length is ONE:
@@ -70,7 +72,7 @@ def _masked(node: Iteration, operands: Sequence[Given], size: Index, batch: Batc
         # Through an example that does not take the branch no derivative flows, not even one that is infinite or NaN.
         every = [lifted(o, size) for o in operands]
         taken = [_where_taken(goes, o) if o.dtype.is_inexact else o for o in every]
-        batched, found = batch(graph_of(body), [False, *(True for _ in operands)], size)
+        batched, found = batch(graph, [False, *(True for _ in operands)], size)
         outputs = [lifted(Given(o, has), size) for o, has in zip(batched.outputs, found, strict=True)]
         arguments = dict(zip(batched.inputs, (first, *taken), strict=True))
         new = inline(Graph((), tuple(outputs)), arguments).outputs
@@ -81,11 +83,28 @@ def _masked(node: Iteration, operands: Sequence[Given], size: Index, batch: Batc
     after = [_where(goes_on, a, b) for a, b in zip(outputs, before, strict=False)]
     inputs: tuple[Input, ...] = (batched.inputs[0], some, *batched.inputs[1:])
     # Of an example that has ended the loop makes anything: nobody reads it.
-    graph = Graph(inputs, (_any(after[0]), *after, *outputs[body.carried :]), batched.sites)
-    closed, same = close(graph, 1 + body.carried, 0)
+    step = Graph(inputs, (_any(after[0]), *after, *outputs[body.carried :]), batched.sites)
+    closed, same = close(step, 1 + body.carried, 0)
     parts = Iteration(node.length, (_any(whole[0]), *whole, *same), closed, True, node.reverse).parts
     made = [Given(_second(part), True) for part in parts[1 + body.carried :]]
     return [Given(part, True) for part in parts[1 : 1 + body.carried]] + made
+
+
+def _with_loops_of_some(graph: Graph) -> Graph:
+    """The body, which runs where its test holds, with loops inside that data ends begun only there: for an example that
+    has ended they might never end, for what it would compute them of means nothing."""
+    test = graph.inputs[1]
+
+    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if isinstance(node, Iteration) and node.tested:
+            first, *others = inputs
+            both = MapReduce((), (first, test), Operand(bool_, 0) & Operand(bool_, 1))
+            return rebuild(node, (both, *others), _SAME_SIZES)
+        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+            return node
+        return rebuild(node, inputs, _SAME_SIZES)
+
+    return transform(graph, rule)
 
 
 def _any(test: Node) -> Node:

@@ -18,6 +18,7 @@ from harp.trace.array.primitives import as_count, as_named, emit
 from harp.trace.graph.node import positions
 from harp.trace.graph.view import permute, view
 from harp.trace.index.polynomial import Index
+from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import resolve, unify
 from harp.trace.source_locations import where
 from harp.trace.tracer import Argument, function_name, leaf_names, require_function
@@ -68,6 +69,9 @@ def vmap(function: Function, in_axes: Tree = 0, out_axes: Tree = 0, axis_size: o
         size = _batch_size(mapped, axis_size, name)
 
         def call(examples: Sequence[Array]) -> Tree:
+            level = current()
+            assert level is not None, "a function being traced has a level"
+            level.examples *= resolve(size)
             given = list(leaves)
             for m, example in zip(mapped, examples, strict=True):
                 given[m.place] = example

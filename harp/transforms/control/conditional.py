@@ -106,6 +106,10 @@ def switch(index: object, branches: Sequence[Function], *operands: Tree) -> Any:
     number = as_array(index)
     if number.ndim or not number.kind.is_integer:
         raise ArgumentError(f"the index of switch is one integer, not {number.dtype} with {number.ndim} axes{where()}")
+    if not isinstance(branches, Sequence):
+        raise ArgumentError(
+            f"switch takes a tuple or list of functions second, not a {type(branches).__name__}{where()}"
+        )
     if not branches:
         raise ArgumentError(f"switch has no branches{where()}")
     last = len(branches) - 1

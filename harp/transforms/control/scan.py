@@ -9,7 +9,7 @@ import numpy as np
 
 from harp.errors import ArgumentError
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, as_count, as_integer, map_
+from harp.trace.array.primitives import as_array, as_count, as_integer, as_named, map_
 from harp.trace.index.division import floordiv, maximum
 from harp.trace.index.polynomial import ZERO, Index
 from harp.trace.scalar.dtypes import i64
@@ -153,7 +153,11 @@ def fori_loop(
     """
     require_function("fori_loop", body_fun)
     if not _is_size(lower) or not _is_size(upper):
-        return _by_data(as_array(lower), as_array(upper), body_fun, init_val)
+        first_and_last = (
+            as_named(lower, "the lower bound of fori_loop"),
+            as_named(upper, "the upper bound of fori_loop"),
+        )
+        return _by_data(*first_and_last, body_fun, init_val)
     start, end = to_index(lower), to_index(upper)
     length = maximum(resolve(end - start), ZERO)
     if checkpoint_every is None:

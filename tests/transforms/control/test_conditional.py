@@ -208,6 +208,7 @@ def test_examples_of_a_batch_end_at_different_times():
             CarryError,
             "float32.*64",
         ),
+        (lambda: harp.switch(0, abs), ArgumentError, "switch takes a tuple or list of functions second, not a builtin"),
         (lambda: harp.switch(0, []), ArgumentError, "switch has no branches"),
         (lambda: harp.switch(0.5, [lambda: 1]), ArgumentError, "the index of switch is one integer"),
         (lambda: harp.while_loop(lambda x: x, lambda x: x, 1.0), CarryError, "must return one truth value"),
@@ -229,3 +230,11 @@ def test_a_branch_of_some_examples_reads_integers_that_are_the_same_for_all():
         npt.assert_array_equal(np.asarray(run(harp.vmap(f))(xs)), [[0, 1], [3, 2]])
         moved = harp.vmap(lambda x: harp.jvp(f, (x,), (x,))[1])
         npt.assert_array_equal(np.asarray(run(moved)(xs)), [[0, 1], [3, 2]])
+
+
+def test_loops_of_examples_that_do_not_take_a_branch_do_not_run():
+    """They might never end: doubling a negative number never makes it large."""
+    double = lambda x: harp.while_loop(lambda c: c < 100, lambda c: c * 2, x)
+    f = lambda x: harp.cond(x > 0, double, lambda x: x, x)
+    for run in (lambda f: f, harp.jit):
+        npt.assert_array_equal(np.asarray(run(harp.vmap(f))(np.array([1.0, -1.0, 3.0]))), [128, -1, 192])

@@ -349,6 +349,7 @@ def test_long_loops_compile_as_short_ones():
             ConcretizationError,
             "while a function is traced",
         ),
+        (lambda: harp.fori_loop(0, "3", lambda i, c: c, 1.0), ArgumentError, "the upper bound of fori_loop is a str"),
     ],
 )
 def test_what_does_not_fit(call, error, words):

@@ -27,17 +27,19 @@ from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import inline
 from harp.trace.graph.node import Gather, Iteration, MapReduce, Node, Part, body_input
 from harp.trace.index.division import floordiv, maximum, minimum
-from harp.trace.index.polynomial import Index, as_index, product
+from harp.trace.index.polynomial import ONE, Index, as_index, product
 from harp.trace.scalar.dtypes import bool_, i64
 from harp.trace.scalar.expr import Operand, Position, apply, const, select
 from harp.trace.scalar.ops import Op
+from harp.trace.sizes.levels import current
 from harp.trace.tracer import Argument
 from harp.trace.trees import flatten
 from harp.transforms.autodiff.loops.step import Backward
 from harp.transforms.control.staging import Leaves, iterate, traced
 from harp.transforms.staging import run, stage
 
-# States that are kept at marks, and again in a window: as many as have this many elements, within bounds.
+# States that are kept at marks, and again in a window: as many as have this many elements, of all examples of a batch,
+# within bounds.
 _ELEMENTS = 2**20
 _FEWEST, _MOST = 32, 1024
 
@@ -112,7 +114,9 @@ class _WayBack:
         self.forward, self.backward = graph_of(back.body), back.step(back.made)
         self.made, self.same = made, same
         self.carried = len(back.carried)
-        elements = sum((product(i.shape) for i in back.carried), as_index(0))
+        level = current()
+        assert level is not None, "the way back is traced"
+        elements = maximum(level.examples, ONE) * sum((product(i.shape) for i in back.carried), as_index(0))
         within = maximum(minimum(floordiv(_ELEMENTS, elements), _MOST), _FEWEST)
         self.length = within if back.node.length is None else back.node.length
 

@@ -68,6 +68,24 @@ def test_batches_whose_examples_end_at_different_times(kept, run):
         npt.assert_allclose(np.asarray(found), expected, rtol=1e-12, atol=1e-14)
 
 
+def test_large_batches_keep_fewer_steps_of_each_example():
+    """As many states are kept of all examples together as of a carry of that size."""
+
+    def root(c):
+        return harp.while_loop(lambda x: abs(x * x - c) > 1e-12, lambda x: 0.5 * (x + c / x), c)
+
+    of_each = harp.jit(harp.vmap(harp.grad(root)))
+    of_pairs = harp.jit(harp.vmap(harp.vmap(harp.grad(root))))
+    for n in (3, 0, 1, 20_000):
+        c = np.linspace(2, 4, n)
+        for found in (of_each(c), np.asarray(of_pairs(c[None]))[0]):
+            npt.assert_allclose(np.asarray(found), 0.5 / np.sqrt(c), rtol=1e-9)
+    assert of_each.compilations == 1
+    assert harp.vmap(harp.grad(root))(np.zeros(0)).shape == (0,)
+    for lowered in (of_each.lower(np.ones(20_000)), of_pairs.lower(np.ones((200, 100)))):
+        assert lowered.memory().scratch < 100e6  # a thousand states of each would be 1000 MB
+
+
 @pytest.mark.parametrize("run", [lambda f: f, harp.jit], ids=["at once", "compiled"])
 def test_second_derivatives(kept, run):
     x, h = np.array([0.4]), 1e-6
@@ -142,3 +160,11 @@ def test_float32():
     found = harp.jit(harp.grad(loss))(x, np.int64(9))
     assert found.dtype == np.float32
     npt.assert_allclose(np.asarray(found), slope(x.astype(np.float64), 9), rtol=2e-5)
+
+
+def test_second_derivatives_of_examples_that_end_at_different_times(kept):
+    """What an example that has ended would compute means nothing, and its loops inside might never end."""
+    second = harp.jit(harp.vmap(harp.grad(lambda x, steps: harp.grad(lambda x: loss(x, steps))(x))))
+    xs, steps, h = np.array([0.4, -0.2, 1.1, 0.7]), np.array([3, 0, 9, 1]), 1e-6
+    expected = [(slope(x + h, k) - slope(x - h, k)) / (2 * h) for x, k in zip(xs[:, None], steps, strict=True)]
+    npt.assert_allclose(np.asarray(second(xs, steps)), np.ravel(expected), rtol=1e-7, atol=1e-8)
