@@ -18,6 +18,7 @@ Source: A. Griewank, A. Walther, "Evaluating Derivatives", 2nd edition, 2008, ch
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import attrs
 
@@ -25,7 +26,7 @@ from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import emit, from_positions, map_
 from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import inline
-from harp.trace.graph.node import Gather, Iteration, MapReduce, Node, Part, body_input
+from harp.trace.graph.node import Gather, Iteration, MapReduce, Node, Part, body_input, walk
 from harp.trace.index.division import floordiv, maximum, minimum
 from harp.trace.index.polynomial import ONE, Index, as_index, product
 from harp.trace.scalar.dtypes import bool_, i64
@@ -44,6 +45,7 @@ _ELEMENTS = 2**20
 _FEWEST, _MOST = 32, 1024
 
 State = list[Array]
+_T = TypeVar("_T")
 
 
 def counting(node: Iteration) -> Iteration:
@@ -69,7 +71,8 @@ def _next(number: Node) -> Node:
 
 
 def _count(node: Iteration) -> Part | None:
-    """The result that says how many steps there were."""
+    """The result that says how many steps there were: what starts at 0 and becomes the number of the step and one,
+    whoever wrote it so."""
     body = node.body
     last = body.carried - 1
     counts = body.outputs[last] is _next(body.inputs[0]) and node.operands[last] is MapReduce((), (), const(0, i64))
@@ -81,25 +84,27 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
     node = back.node
     steps = _count(node)
     assert steps is not None and not back.elements and not node.reverse, "a loop that data ends counts, and takes none"
-    kept: tuple[Node, ...] = ()
-    if node.length is not None:
-        kept = tuple(Part(node, back.body.outputs.index(i, back.body.carried)) for i in back.carried)
-    groups = (
+    all_kept = node.length is not None
+    states: list[Node] = [back.operand[i] for i in back.carried]
+    if all_kept:
+        states = [Part(node, back.body.outputs.index(i, back.body.carried)) for i in back.carried]
+    # The nodes that the way back reads, group by group, in the order in which `call` gets them as arrays.
+    groups: list[Sequence[Node]] = [
         (steps,),
         back.first_cotangents,
-        tuple(back.given[k] for k in back.made),
-        kept or tuple(back.operand[i] for i in back.carried),
-        tuple(back.operand[i] for i in back.same),
-    )
+        [back.given[k] for k in back.made],
+        states,
+        [back.operand[i] for i in back.same],
+    ]
 
     def call(arrays: Sequence[Array]) -> list[Array]:
         rest = iter(arrays)
-        (count,), cotangents, made, states, same = ([next(rest) for _ in group] for group in groups)
+        (count,), cotangents, made, state, same = ([next(rest) for _ in group] for group in groups)
         way = _WayBack(back, made, same)
-        sums = [way.zeros(i) for i in back.summed]
-        if kept:
-            return way.through(_integer(0), count, states, [*cotangents, *sums])
-        return way.by_windows(count, states, [*cotangents, *sums])
+        after = [*cotangents, *map(_zeros, back.summed)]
+        return (
+            way.through(_integer(0), count, way.read(state), after) if all_kept else way.by_windows(count, state, after)
+        )
 
     nodes = [node for group in groups for node in group]
     graph = stage(call, [Argument("a part of a loop", n.dtype, n.shape) for n in nodes], "reverse mode").graph
@@ -108,20 +113,27 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
 
 
 class _WayBack:
-    """The loop forward again, and backward, on arrays of the trace at hand."""
+    """The loop forward again, and backward, on arrays of the trace at hand. `bound` is the most steps of a window."""
 
     def __init__(self, back: Backward, made: Sequence[Array], same: Sequence[Array]) -> None:
         self.forward, self.backward = graph_of(back.body), back.step(back.made)
-        self.made, self.same = made, same
-        self.carried = len(back.carried)
-        level = current()
-        assert level is not None, "the way back is traced"
-        elements = maximum(level.examples, ONE) * sum((product(i.shape) for i in back.carried), as_index(0))
-        within = maximum(minimum(floordiv(_ELEMENTS, elements), _MOST), _FEWEST)
-        self.length = within if back.node.length is None else back.node.length
+        self.made, self.same, self.carried = made, same, back.carried
+        # Of a state, what no step reads is not kept: whether the loop goes on, the number of the step.
+        below = set(walk((*self.forward.outputs[: len(back.carried)], *self.backward.outputs)))
+        self.is_read = [i in below for i in back.carried]
+        self.bound = _most_kept(self.read(back.carried)) if back.node.length is None else back.node.length
+
+    def read(self, state: Sequence[_T]) -> list[_T]:
+        """Of a state, or of all, what some step reads."""
+        return [part for part, is_read in zip(state, self.is_read, strict=True) if is_read]
+
+    def whole(self, read: Sequence[Array]) -> State:
+        """The state, given what is read of it."""
+        rest = iter(read)
+        return [next(rest) if is_read else _zeros(i) for i, is_read in zip(self.carried, self.is_read, strict=True)]
 
     def step(self, number: Array, state: State) -> State:
-        return run(self.forward, [number, *state, *self.same])[: self.carried]
+        return run(self.forward, [number, *state, *self.same])[: len(self.carried)]
 
     def through(self, first: Array, count: Array, states: State, cotangents: State) -> State:
         """The cotangents before `count` steps, of which the first has this number; given those after them."""
@@ -129,26 +141,26 @@ class _WayBack:
         def body(k: Array, now: State) -> tuple[Array, State, State]:
             place = count - 1 - k
             made = [_at(m, first + place) for m in self.made]
-            state = [_at(s, place) for s in states]
+            state = self.whole([_at(s, place) for s in states])
             found = run(self.backward, [first + place, *now, *state, *made, *self.same])
             return _less(k + 1, count), found, []
 
-        return _while(_less(_integer(0), count), body, cotangents, self.length)[0]
+        return _while(_less(_integer(0), count), body, cotangents, self.bound)[0]
 
     def by_windows(self, steps: Array, state: State, cotangents: State) -> State:
         """The cotangents before all steps, given the state before the first one and the cotangents after the last."""
-        width = _integer(self.length)
+        width = _integer(self.bound)
         stride = width * ((steps + width * width - 1) // (width * width))
+        windows = (steps + width - 1) // width
         marks = self.marks(steps, stride, state)
 
         def body(k: Array, now: State) -> tuple[Array, State, State]:
             first = (windows - 1 - k) * width
             count = _least(width, steps - first)
             mark = first // stride
-            state = self.advance(mark * stride, first, [_at(m, mark) for m in marks])
-            return _less(k + 1, windows), self.through(first, count, self.window(first, count, state), now), []
+            begin = self.advance(mark * stride, first, self.whole([_at(m, mark) for m in marks]))
+            return _less(k + 1, windows), self.through(first, count, self.window(first, count, begin), now), []
 
-        windows = (steps + width - 1) // width
         return _while(_less(_integer(0), windows), body, cotangents)[0]
 
     def marks(self, steps: Array, stride: Array, state: State) -> State:
@@ -158,9 +170,9 @@ class _WayBack:
             after = (j + 1) * stride
             goes_on = _less(after, steps)
             until = map_(select, goes_on, after, j * stride, to=(bool_, i64, i64))
-            return goes_on, self.advance(j * stride, until, now), now
+            return goes_on, self.advance(j * stride, until, now), self.read(now)
 
-        return _while(_less(_integer(0), steps), body, state, self.length)[1]
+        return _while(_less(_integer(0), steps), body, state, self.bound)[1]
 
     def advance(self, first: Array, last: Array, state: State) -> State:
         """The state before step `last`, given that before step `first`."""
@@ -174,13 +186,17 @@ class _WayBack:
         """The states before `count` steps, of which the first has this number."""
 
         def body(k: Array, now: State) -> tuple[Array, State, State]:
-            return _less(k + 1, count), self.step(first + k, now), now
+            return _less(k + 1, count), self.step(first + k, now), self.read(now)
 
-        return _while(_less(_integer(0), count), body, state, self.length)[1]
+        return _while(_less(_integer(0), count), body, state, self.bound)[1]
 
-    @staticmethod
-    def zeros(like: Node) -> Array:
-        return from_positions(like.shape, const(0, like.dtype))
+
+def _most_kept(state: Sequence[Node]) -> Index:
+    """How many states are kept at most."""
+    level = current()
+    assert level is not None, "the way back is traced"
+    elements = maximum(level.examples, ONE) * sum((product(i.shape) for i in state), as_index(0))
+    return maximum(minimum(floordiv(_ELEMENTS, elements), _MOST), _FEWEST)
 
 
 def _while(
@@ -197,6 +213,10 @@ def _while(
     made = traced(call, Leaves(carried, names, flatten(carried)[1]), (), length, "reverse mode")
     results = iterate(made, length, carried, tested=True)
     return results[1 : len(carried)], results[len(carried) :]
+
+
+def _zeros(like: Node) -> Array:
+    return from_positions(like.shape, const(0, like.dtype))
 
 
 def _integer(value: int | Index) -> Array:
