@@ -92,7 +92,8 @@ def cond(pred: object, true_fun: Function, false_fun: Function, *operands: Tree)
     if holds.ndim:
         raise ArgumentError(f"the condition of cond has {holds.ndim} axes; use harp.numpy.any, all or where{where()}")
     test = map_(lambda x: x, holds, to=bool_)
-    return _chosen([(test, true_fun), (map_(lambda x: ~x, test), false_fun)], operands)
+    branches = (("true_fun", true_fun), ("false_fun", false_fun))
+    return _chosen([test, map_(lambda x: ~x, test)], branches, operands)
 
 
 def switch(index: object, branches: Sequence[Function], *operands: Tree) -> Any:
@@ -117,20 +118,24 @@ def switch(index: object, branches: Sequence[Function], *operands: Tree) -> Any:
     tests = [map_(lambda x, k=k: apply(Op.EQ, x, const(k, i64)), near) for k in range(len(branches))]
     for branch in branches:
         require_function("switch", branch)
-    return _chosen(list(zip(tests, branches, strict=True)), operands)
+    return _chosen(tests, [(f"branches[{k}]", branch) for k, branch in enumerate(branches)], operands)
 
 
 class _Branch(NamedTuple):
-    """A branch that was traced."""
+    """A branch that was traced; its name, or that of the argument if it has none."""
 
     name: str
     test: Array
     traced: Traced
 
 
-def _chosen(branches: Sequence[tuple[Array, Function]], operands: tuple[Tree, ...]) -> Any:
+def _chosen(tests: Sequence[Array], branches: Sequence[tuple[str, Function]], operands: tuple[Tree, ...]) -> Any:
     """The result of the branch whose test holds, one iteration after the other."""
-    made = [_Branch(function_name(f), test, _traced_branch(f, operands)) for test, f in branches]
+    names = [label if function_name(f) == "<lambda>" else function_name(f) for label, f in branches]
+    made = [
+        _Branch(name, test, _traced_branch(f, operands))
+        for name, test, (_, f) in zip(names, tests, branches, strict=True)
+    ]
     dtypes = _result_dtypes(made)
     _require_same_shapes(made)
     treedef = made[0].traced.treedef

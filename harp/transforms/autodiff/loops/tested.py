@@ -102,9 +102,9 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
         (count,), cotangents, made, state, same = ([next(rest) for _ in group] for group in groups)
         way = _WayBack(back, made, same)
         after = [*cotangents, *map(_zeros, back.summed)]
-        return (
-            way.through(_integer(0), count, way.read(state), after) if all_kept else way.by_windows(count, state, after)
-        )
+        if all_kept:
+            return way.through(_integer(0), count, way.read(state), after)
+        return way.by_windows(count, state, after)
 
     nodes = [node for group in groups for node in group]
     graph = stage(call, [Argument("a part of a loop", n.dtype, n.shape) for n in nodes], "reverse mode").graph
