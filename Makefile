@@ -7,12 +7,13 @@ BIN := $(VENV)/bin
 comma := ,
 ZIG := $(if $(HARP_CC)$(shell command -v cc || command -v gcc || command -v clang),,$(comma)zig)
 
-.PHONY: help demo test fuzz matrix lint wheel clean
+.PHONY: help demo test fuzz soak matrix lint wheel clean
 
 help:
 	@echo "make demo    train a classifier of handwritten digits; writes a picture"
 	@echo "make test    run the tests"
 	@echo "make fuzz    search for sizes at which harp is wrong, for an hour; FUZZ_ARGS='--minutes 5', '--help'"
+	@echo "make soak    interrupts, kills, damaged caches and limits, for an hour; SOAK_ARGS='--minutes 5', '--help'"
 	@echo "make matrix  every chain of three transforms, of every function of tests/transforms/corpus.py, compiled: an hour or more"
 	@echo "make lint    formatting, lint, types, layers"
 	@echo "make wheel   build dist/*.whl"
@@ -26,6 +27,9 @@ test: $(VENV)/test.stamp
 
 fuzz: $(VENV)/test.stamp
 	$(BIN)/python tests/property/fuzz.py --all $(FUZZ_ARGS)
+
+soak: $(VENV)/test.stamp
+	$(BIN)/python tests/soak/run.py $(SOAK_ARGS)
 
 matrix: $(VENV)/test.stamp
 	HARP_MATRIX=1 $(BIN)/python -m pytest -n auto tests/transforms/test_compositions.py $(PYTEST_ARGS)

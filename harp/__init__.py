@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from harp import debug, lax, random, tree
     from harp.lax.associative import associative_scan
     from harp.lax.mapping import map
+    from harp.transforms.autodiff import checkpoint_policies
     from harp.transforms.autodiff.checkpoint import checkpoint
+    from harp.transforms.autodiff.checkpoint_policies import checkpoint_name
     from harp.transforms.autodiff.custom import custom_jvp, custom_vjp
     from harp.transforms.autodiff.forward import jvp, linearize
     from harp.transforms.autodiff.grad import grad, stop_gradient, value_and_grad, vjp
@@ -70,6 +72,8 @@ __all__ = [
     "c64",
     "c128",
     "checkpoint",
+    "checkpoint_name",
+    "checkpoint_policies",
     "cond",
     "custom_jvp",
     "custom_vjp",
@@ -121,6 +125,7 @@ _LATER = {
     **dict.fromkeys(("grad", "stop_gradient", "value_and_grad", "vjp"), "harp.transforms.autodiff.grad"),
     **dict.fromkeys(("jvp", "linearize"), "harp.transforms.autodiff.forward"),
     "checkpoint": "harp.transforms.autodiff.checkpoint",
+    "checkpoint_name": "harp.transforms.autodiff.checkpoint_policies",
     **dict.fromkeys(("custom_jvp", "custom_vjp"), "harp.transforms.autodiff.custom"),
     **dict.fromkeys(
         ("hessian", "hvp", "jacfwd", "jacrev", "value_and_jacfwd", "value_and_jacrev"), "harp.transforms.jacobians"
@@ -137,6 +142,8 @@ _LATER = {
 def __getattr__(name: str) -> object:
     if name in ("debug", "lax", "random", "tree"):
         return import_module(f"harp.{name}")
+    if name == "checkpoint_policies":
+        return import_module("harp.transforms.autodiff.checkpoint_policies")
     if name not in _LATER:
         raise AttributeError(f"module 'harp' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_LATER[name]), name)

@@ -1,4 +1,4 @@
-"""`python -m harp doctor`: what harp finds on this machine."""
+"""`python -m harp`: `doctor` says what harp finds on this machine, `cache` what it has compiled."""
 
 from __future__ import annotations
 
@@ -6,16 +6,41 @@ import argparse
 import sys
 
 from harp import __version__
-from harp.backends import doctor
+from harp.backends import cache_command, doctor
+from harp.errors import CacheError
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; returns the exit status."""
+    parser = _parser()
+    chosen = parser.parse_args(argv)
+    if chosen.command is None:
+        parser.print_help()
+        return 0
+    if chosen.command == "doctor":
+        return doctor.main()
+    if (chosen.file is None) is (chosen.action in ("export", "import")):
+        parser.error("export and import take a FILE, and nothing else does")
+    try:
+        return cache_command.main(chosen.action, chosen.file, chosen.max_size)
+    except CacheError as error:
+        print(f"harp cache: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m harp", description="harp's command line")
     parser.add_argument("--version", action="version", version=f"harp {__version__}")
-    parser.add_argument("command", choices=["doctor"], help="doctor: report compilers, cache and a trial program")
-    parser.parse_args(argv)
-    return doctor.main()
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands.add_parser("doctor", help="report compilers, cache and a trial program")
+    text = "size, entries and hits of the cache of programs; clear it, bound it, move programs between machines"
+    cache = commands.add_parser("cache", help=text, description=text)
+    cache.add_argument(
+        "action", nargs="?", choices=["clear", "export", "import"], help="what to do; else only a report"
+    )
+    cache.add_argument("file", nargs="?", metavar="FILE", help="what to write programs to, or to read them from")
+    cache.add_argument("--max-size", metavar="SIZE", help="how large it may be from now on, as in 500M or 2GB")
+    return parser
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What the environment says, the counters behind `harp.stats()`, and the log.
 
 HARP_VERIFY  0 off, 1 between stages, 2 after each pass, 3 also runs the program before and after each pass
-HARP_CHECK   1 compiles every function as with `harp.jit(f, check=True)`
+HARP_CHECK   1 compares every index with its array, in all functions, as `harp.jit(f, check=True)` does
 HARP_THREADS how many threads run parallel loops; 0 for as many as there are cores
 HARP_DEBUG   0 quiet, 1 what is compiled, 2 graphs, 3 schedules and loop nests, 4 C source, 5 every pass
 None changes any result, but for the last digits of sums in checked programs, which have cache keys of their own.

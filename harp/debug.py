@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from string import Formatter
+
+import numpy as np
 
 from harp.config import search_results, settings
+from harp.errors import ArgumentError, FormatError
+from harp.trace.array.array import Array
+from harp.trace.array.host_calls import call_python
+from harp.trace.array.primitives import as_array
+from harp.trace.scalar.dtypes import NDArray
+from harp.trace.sizes.size import Size
+from harp.trace.source_locations import where
+from harp.trace.trees import Tree, flatten, unflatten
 
 
 @contextmanager
@@ -35,3 +47,114 @@ def nans(infinities: bool = False) -> Iterator[None]:
         yield
     finally:
         search_results(*before)
+
+
+def callback(function: Callable[..., object], *args: Tree, **kwargs: Tree) -> None:
+    """Call `function(*args, **kwargs)` whenever the program gets here, with NumPy arrays in place of arrays.
+
+    Arguments are trees; what is no array or number in them is passed as it is. The arrays are copies, with the sizes
+    and dtypes that they have in the program. What the function returns is ignored. Calls keep their order: also in
+    loops, of which each step calls, and in branches, where only the one that is taken does. Of a batch each example
+    calls, one after the other, those that have ended or do not take a branch left out. A function that is
+    differentiated calls on its way forward, and not where it is computed again.
+
+    What the function raises is raised by the call of the program, which has no result then, and calls nothing more.
+    It may call jitted functions itself. Raises ArgumentError if the first argument cannot be called.
+
+    >>> import harp
+    >>> seen = []
+    >>> def step(total, x):
+    ...     callback(lambda total, x: seen.append((float(total), float(x))), total, x)
+    ...     return total + x, None
+    >>> total, _ = harp.jit(lambda xs: harp.scan(step, 0.0, xs))(np.array([1.0, 2.0]))
+    >>> seen
+    [(0.0, 1.0), (1.0, 2.0)]
+    """
+    if not callable(function):
+        raise ArgumentError(f"callback takes a function first, not a {type(function).__name__}{where()}")
+    leaves, treedef = flatten((args, kwargs))
+    arrays = {k: as_array(leaf) for k, leaf in enumerate(leaves) if _is_array(leaf)}
+
+    def call(*values: NDArray) -> None:
+        given = [*leaves]
+        for k, value in zip(arrays, values, strict=True):
+            given[k] = value
+        again, keywords = unflatten(treedef, given)
+        function(*again, **keywords)
+
+    call_python(call, list(arrays.values()))
+
+
+def _is_array(leaf: object) -> bool:
+    return isinstance(leaf, (Array, np.ndarray, np.generic, bool, int, float, complex, Size))
+
+
+def print(fmt: str, *args: Tree, **kwargs: Tree) -> None:
+    """Print `fmt.format(*args, **kwargs)` whenever the program gets here, with NumPy arrays in place of arrays.
+
+    It goes to `sys.stdout` at once, in the order in which the program computes; see `callback`.
+
+    Raises FormatError, when the function is traced, for a placeholder without an argument, or with a format that its
+    argument does not have.
+
+    >>> import harp
+    >>> @harp.jit
+    ... def root(c):
+    ...     def step(x):
+    ...         print("x = {:.4f}", x)
+    ...         return 0.5 * (x + c / x)
+    ...
+    ...     return harp.while_loop(lambda x: abs(x * x - c) > 1e-3, step, c)
+    >>> float(root(2.0)) > 1.4
+    x = 2.0000
+    x = 1.5000
+    x = 1.4167
+    True
+    """
+    if not isinstance(fmt, str):
+        raise ArgumentError(f"debug.print takes a format first, as in str.format, not a {type(fmt).__name__}{where()}")
+    _check_format(fmt, args, kwargs)
+
+    def show(*values: object, **named: object) -> None:
+        sys.stdout.write(fmt.format(*values, **named) + "\n")
+        sys.stdout.flush()
+
+    callback(show, *args, **kwargs)
+
+
+def _check_format(fmt: str, args: tuple[Tree, ...], kwargs: dict[str, Tree]) -> None:
+    """Raise FormatError for what `str.format` cannot do with these arguments."""
+    number = 0
+    try:
+        fields = [field for field in Formatter().parse(fmt) if field[1] is not None]
+    except ValueError as error:
+        raise FormatError(f"the format {fmt!r} is none of str.format: {error}{where()}") from None
+    for _, name, spec, conversion in fields:
+        assert name is not None and spec is not None
+        first = name.split(".")[0].split("[")[0]
+        if not first:
+            first, number = str(number), number + 1
+        if first.isdigit() and int(first) >= len(args):
+            raise FormatError(
+                f"the placeholder {{{name}}} of {fmt!r} is for argument {first}, but there are {len(args)}{where()}"
+            )
+        if not first.isdigit() and first not in kwargs:
+            raise FormatError(f"the placeholder {{{name}}} of {fmt!r} has no argument {first!r}{where()}")
+        whole = name in ("", first) and not conversion and spec and "{" not in spec
+        if whole:
+            _check_spec(fmt, name, spec, args[int(first)] if first.isdigit() else kwargs[first])
+
+
+def _check_spec(fmt: str, name: str, spec: str, argument: Tree) -> None:
+    """Raise FormatError for a format that NumPy does not have for such an array."""
+    if not _is_array(argument):
+        return
+    array = as_array(argument)
+    try:
+        format(np.ones((1,) * array.ndim, array.dtype), spec)
+    except (TypeError, ValueError) as error:
+        advice = "; print an array as it is, or a number of it" if array.ndim else ""
+        raise FormatError(
+            f"the placeholder {{{name}:{spec}}} of {fmt!r} is for {array.dtype} with {array.ndim} axes: "
+            f"{error}{advice}{where()}"
+        ) from None

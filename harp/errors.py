@@ -123,12 +123,20 @@ class OutOfMemoryError(HarpError, MemoryError):
     """The sizes of a call need more memory than there is."""
 
 
+class FormatError(HarpError, ValueError):
+    """`harp.debug.print` has a placeholder that no argument fits."""
+
+
 class NotFiniteError(HarpError, FloatingPointError):
     """A NaN or an infinity was computed of numbers that are none, where `harp.debug.nans` looks for that."""
 
 
 class ToolchainError(HarpError, RuntimeError):
     """The C compiler is missing, failed, or produced something that cannot be loaded."""
+
+
+class CacheError(HarpError, RuntimeError):
+    """`python -m harp cache` cannot do what it was asked: a file, a size or a directory is at fault."""
 
 
 class VerificationError(HarpError, AssertionError):

@@ -25,20 +25,23 @@ _here = threading.local()  # `depth`: how often this thread is in it
 def collected_later() -> Iterator[None]:
     """No collection starts inside, in any thread; afterwards all is as it was."""
     global _waiting, _enabled
-    with _lock:
-        if _waiting == 0:
-            _enabled = gc.isenabled()
-            gc.disable()
-        _waiting += 1
-    _here.depth = getattr(_here, "depth", 0) + 1
+    depth: int = getattr(_here, "depth", 0)
+    inside = False
     try:
+        with _lock:
+            if _waiting == 0:
+                _enabled = gc.isenabled()
+            _waiting, inside = _waiting + 1, True  # a signal may raise an exception at any call, but not in between
+            gc.disable()
+        _here.depth = depth + 1
         yield
     finally:
-        _here.depth -= 1
-        with _lock:
-            _waiting -= 1
-            if _waiting == 0 and _enabled:
-                gc.enable()
+        if inside:
+            _here.depth = depth
+            with _lock:
+                _waiting -= 1
+                if _waiting == 0 and _enabled:
+                    gc.enable()
 
 
 def _after_fork() -> None:

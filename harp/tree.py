@@ -12,7 +12,7 @@ import attrs
 
 from harp.errors import ArgumentError
 from harp.trace.identity import identity
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 from harp.trace.trees import TreeSpec, alike, count_leaves, register_class, spec_text
 from harp.trace.trees import flatten as flatten_tree
 from harp.trace.trees import unflatten as unflatten_tree
@@ -55,7 +55,7 @@ def unflatten(spec: TreeSpec, leaves: Iterable[object]) -> Any:
     given, count = list(leaves), count_leaves(spec)
     if len(given) != count:
         raise ArgumentError(
-            f"a tree {spec_text(spec)} has {count} leaves, but unflatten is given {len(given)}{where()}"
+            f"a tree {spec_text(spec)} has {plural(count, 'leaves')}, but unflatten is given {len(given)}{where()}"
         )
     return unflatten_tree(spec, given)
 

@@ -7,6 +7,8 @@ import tempfile
 
 from hypothesis import HealthCheck, settings
 
+collect_ignore = ["soak"]  # programs of their own, for `make soak`
+
 if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit the directory that the main process made
     kept = os.environ.get("HARP_TESTS_CACHE")  # for the next run, which then needs the C compiler less
     os.environ["HARP_CACHE_DIR"] = kept or tempfile.mkdtemp(prefix="harp-tests-")

@@ -44,6 +44,24 @@ def test_an_error_does_not_stop_it_for_good():
     assert gc.isenabled()
 
 
+def test_an_interrupt_on_the_way_in_does_not_stop_it_for_good(monkeypatch):
+    gc.enable()
+    disable = gc.disable
+
+    def interrupted():
+        disable()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gc, "disable", interrupted)
+    with pytest.raises(KeyboardInterrupt), collected_later():
+        pass
+    monkeypatch.undo()
+    assert gc.isenabled()
+    with collected_later():
+        pass
+    assert gc.isenabled()
+
+
 def test_the_last_of_several_threads_lets_it_go_on():
     gc.enable()
     inside, out = threading.Barrier(4), []

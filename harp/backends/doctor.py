@@ -34,7 +34,12 @@ def examine() -> tuple[list[str], bool]:
         lines.append(f"compiler   {attempt.command}: {attempt.reason or 'chosen'}")
     if found is None:
         advice = "unset HARP_CC to use a compiler" if toolchain.attempts()[0].command == "none" else _INSTALL
-        return [*lines, f"           no compiler: harp uses its NumPy interpreter; {advice}", *_cache()], False
+        lines.append(f"           no compiler: harp uses its NumPy interpreter; {advice}")
+        if toolchain.usable_toolchains():
+            lines.append(
+                "           but for programs in the cache that other machines have compiled for this processor"
+            )
+        return [*lines, *_cache()], False
     lines.append(f"           {(found.version or 'of unknown version').splitlines()[0]}")
     fma = "yes" if found.fma else "no"
     lines.append(f"           vectors of {found.vector_bytes} bytes, fused multiply-add: {fma}")

@@ -31,9 +31,13 @@ class Unit(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The source of one library: units that are linked."""
+    """The source of one library: units that are linked.
+
+    Those of a program's kernels stand once more in `kernels`, in the order of the program.
+    """
 
     units: tuple[Unit, ...]
+    kernels: tuple[Unit, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(unit.text for unit in self.units if not unit.is_library)

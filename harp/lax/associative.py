@@ -16,7 +16,7 @@ from harp.trace.graph.view import view
 from harp.trace.index.polynomial import ONE, ZERO
 from harp.trace.scalar.expr import const
 from harp.trace.sizes.size import resolve_all
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 from harp.trace.tracer import function_name, require_function
 from harp.trace.trees import Tree, unflatten
 from harp.transforms.control.scan import scan
@@ -50,7 +50,9 @@ def associative_scan(fn: Function, elems: Tree, reverse: bool = False, axis: int
     along = normalize_axis(axis, given.arrays[0].ndim)
     for array, label in zip(given.arrays, given.names, strict=True):
         if along >= array.ndim:
-            raise ArgumentError(f"{label} has {array.ndim} axes, so none to scan along axis {along}{where()}")
+            raise ArgumentError(
+                f"{label} has {plural(array.ndim, 'axes')}, so none to scan along axis {along}{where()}"
+            )
     arrays = [flip(a, along) for a in given.arrays] if reverse else given.arrays
     whole = (slice(None),) * along
 

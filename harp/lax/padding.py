@@ -20,6 +20,7 @@ from harp.trace.index.polynomial import Index
 from harp.trace.scalar.dtypes import DType, bool_
 from harp.trace.scalar.expr import Const, Expr, Position, const
 from harp.trace.sizes.size import resolve_all
+from harp.trace.source_locations import plural
 from harp.trace.source_locations import where as location
 
 
@@ -51,7 +52,10 @@ def pad(operand: object, padding_value: object, padding_config: Sequence[Sequenc
     array = as_array(operand)
     widths = [_widths(axis, triple) for axis, triple in enumerate(padding_config)]
     if len(widths) != array.ndim:
-        raise ShapeError(f"pad has {len(widths)} triples (low, high, interior) for {array.ndim} axes{location()}")
+        raise ShapeError(
+            f"pad has {plural(len(widths), 'triples')} (low, high, interior) for "
+            f"{plural(array.ndim, 'axes')}{location()}"
+        )
     node = node_of(array)
     sizes = resolve_all(node.shape)
     shape = to_shape(tuple(w.size(size) for w, size in zip(widths, sizes, strict=True)))
@@ -68,7 +72,9 @@ def pad(operand: object, padding_value: object, padding_config: Sequence[Sequenc
         return padded
     value = as_array(padding_value).astype(array.kind)
     if value.ndim:
-        raise ArgumentError(f"the padding_value of pad is one number, not an array with {value.ndim} axes{location()}")
+        raise ArgumentError(
+            f"the padding_value of pad is one number, not an array with {plural(value.ndim, 'axes')}{location()}"
+        )
     inside: Expr = const(True, bool_)
     for condition in dict.fromkeys(conditions):
         inside = inside & ~(Position(condition) < 0)

@@ -13,7 +13,7 @@ from harp.trace.index.polynomial import ZERO, product
 from harp.trace.scalar.dtypes import DTypeLike, as_dtype
 from harp.trace.scalar.expr import Position, cast
 from harp.trace.sizes.size import unify, wrap
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 def reshape(operand: object, new_sizes: object, dimensions: object = None) -> Array:
@@ -56,7 +56,7 @@ def broadcast_in_dim(operand: object, shape: Sequence[object], broadcast_dimensi
     places = [normalize_axis(axis, rank) for axis in broadcast_dimensions]
     if len(places) != array.ndim or places != sorted(set(places)):
         raise AxisError(
-            f"broadcast_in_dim needs an increasing place for each of {array.ndim} axes, not "
+            f"broadcast_in_dim needs an increasing place for each of {plural(array.ndim, 'axes')}, not "
             f"{tuple(broadcast_dimensions)}{where()}"
         )
     others = tuple(axis for axis in range(rank) if axis not in places)

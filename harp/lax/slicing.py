@@ -27,7 +27,7 @@ from harp.trace.index.division import ceildiv, maximum, minimum
 from harp.trace.index.polynomial import ONE, ZERO, Index, Shape
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import Size, ask, describe, resolve, resolve_all, wrap
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 # -- known places ---------------------------------------------------------------------------------------------------
 
@@ -245,7 +245,9 @@ def _start(start: object, size: Index, length: Index, axis: int) -> Index | Arra
         return resolve(minimum(maximum(_from_start(place, size), ZERO), room))
     index = as_positions("start_indices", start)
     if index.ndim:
-        raise ShapeError(f"the start along axis {axis} is one integer, not {index.ndim} axes of them{where()}")
+        raise ShapeError(
+            f"the start along axis {axis} is one integer, not {plural(index.ndim, 'axes')} of them{where()}"
+        )
     return clip(choose(less(index, 0), index + wrap(size), index), 0, wrap(room))
 
 
@@ -275,4 +277,4 @@ def _whole(count: int) -> tuple[object, ...]:
 
 def _require_one_each(name: str, given: Sequence[object], rank: int) -> None:
     if len(given) != rank:
-        raise ShapeError(f"{name} has {len(given)} entries for {rank} axes{where()}")
+        raise ShapeError(f"{name} has {plural(len(given), 'entries')} for {plural(rank, 'axes')}{where()}")

@@ -9,7 +9,7 @@ from harp.numpy import sorting
 from harp.numpy.indexing import take_along_axis
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, as_integer, normalize_axis
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 def sort(operand: object, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Array | tuple[Array, ...]:
@@ -26,7 +26,7 @@ def sort(operand: object, dimension: int = -1, is_stable: bool = True, num_keys:
         return sorting.sort(operand, dimension)
     count = as_integer("num_keys", num_keys)
     if not 1 <= count <= len(operand):
-        raise ArgumentError(f"sort of {len(operand)} arrays by {count} keys{where()}")
+        raise ArgumentError(f"sort of {plural(len(operand), 'arrays')} by {count} keys{where()}")
     arrays = sorting.of_one_shape("sort", *map(as_array, operand))
     along = normalize_axis(dimension, arrays[0].ndim)
     order = sorting.lexsort(arrays[:count][::-1], along)

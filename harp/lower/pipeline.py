@@ -12,8 +12,11 @@ from functools import partial
 import attrs
 
 from harp.config import settings, show
+from harp.lower.graph.dead_results import without_dead_results
+from harp.lower.graph.in_place import updated_in_place
 from harp.lower.graph.legalise import legalise, verify_legalised
 from harp.lower.graph.simplify import simplify, verify_simplified
+from harp.lower.graph.sums_behind_loops import sums_behind_loops
 from harp.lower.kernels.assemble import as_they_are, assemble
 from harp.lower.kernels.block_fusion import in_blocks
 from harp.lower.kernels.bounds_checks import check_addresses, verify_checked
@@ -87,11 +90,11 @@ def _legalise(s: Lowered) -> Lowered:
 
 
 def _simplify(s: Lowered) -> Lowered:
-    return attrs.evolve(s, graph=simplify(s.graph))
+    return attrs.evolve(s, graph=simplify(sums_behind_loops(without_dead_results(s.graph))))
 
 
 def _schedule(s: Lowered) -> Lowered:
-    return attrs.evolve(s, schedule=schedule(s.graph))
+    return attrs.evolve(s, schedule=schedule(updated_in_place(s.graph)))
 
 
 def _build(s: Lowered) -> Lowered:

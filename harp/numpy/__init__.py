@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math as _math
 import sys as _sys
+import typing as _typing
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+import numpy as _np
 
 from harp.numpy import (
     linalg as linalg,
@@ -181,13 +183,14 @@ from harp.numpy.reductions import (
     sum as sum,
     var as var,
 )
+from harp.trace.array.array import Array as _Array
 from harp.trace.scalar.dtypes import (
     bool_ as bool_,
 )
 from harp.trace.scalar import dtypes as _dtypes
 from harp.trace.array.operators import TABLE as _TABLE
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     # fmt: off
     from harp.numpy import special as special
     from harp.numpy.choosing import (
@@ -207,6 +210,12 @@ if _TYPE_CHECKING:
         bitwise_count as bitwise_count, divmod as divmod, fabs as fabs, fix as fix, float_power as float_power,
         fmax as fmax, fmin as fmin, frexp as frexp, iscomplex as iscomplex, isneginf as isneginf,
         isposinf as isposinf, isreal as isreal, ldexp as ldexp, modf as modf, rint as rint,
+    )
+    from harp.numpy.index_tricks import (
+        c_ as c_, index_exp as index_exp, mgrid as mgrid, ogrid as ogrid, r_ as r_, s_ as s_,
+    )
+    from harp.numpy.inspection import (
+        copy as copy, ndim as ndim, shape as shape, size as size,
     )
     from harp.numpy.interchange import (
         __array_api_version__ as __array_api_version__, __array_namespace_info__ as __array_namespace_info__,
@@ -253,15 +262,19 @@ if _TYPE_CHECKING:
     )
     from harp.numpy.types import (
         astype as astype, can_cast as can_cast, finfo as finfo, iinfo as iinfo, isdtype as isdtype,
+        issubdtype as issubdtype, promote_types as promote_types,
     )
     # fmt: on
 
+around = round
 bfloat16 = _dtypes.bf16
 bool = _dtypes.bool_
 complex64 = _dtypes.c64
 complex128 = _dtypes.c128
 concat = concatenate
 conjugate = conj
+double = _dtypes.f64
+dtype = _np.dtype
 float16 = _dtypes.f16
 float32 = _dtypes.f32
 float64 = _dtypes.f64
@@ -269,19 +282,33 @@ int8 = _dtypes.i8
 int16 = _dtypes.i16
 int32 = _dtypes.i32
 int64 = _dtypes.i64
+int_ = _dtypes.i64
+intp = _dtypes.i64
 invert = bitwise_not
 left_shift = bitwise_left_shift
 right_shift = bitwise_right_shift
+single = _dtypes.f32
 uint8 = _dtypes.u8
 uint16 = _dtypes.u16
 uint32 = _dtypes.u32
 uint64 = _dtypes.u64
+
+# Kinds of dtypes, for issubdtype.
+complexfloating = _np.complexfloating
+floating = _np.floating
+generic = _np.generic
+inexact = _np.inexact
+integer = _np.integer
+number = _np.number
+signedinteger = _np.signedinteger
+unsignedinteger = _np.unsignedinteger
 
 pi = _math.pi
 e = _math.e
 inf = _math.inf
 nan = _math.nan
 newaxis = None
+ndarray = _Array
 
 _TABLE["namespace"] = lambda: _sys.modules[__name__]
 
@@ -293,6 +320,8 @@ _LATER = {
     "counting": "average bincount corrcoef cov digitize histogram histogram_bin_edges ptp",
     "floats": "bitwise_count divmod fabs fix float_power fmax fmin frexp iscomplex isneginf isposinf isreal ldexp modf "
     "rint",
+    "index_tricks": "c_ index_exp mgrid ogrid r_ s_",
+    "inspection": "copy ndim shape size",
     "interchange": "__array_api_version__ __array_namespace_info__ from_dlpack",
     "mathematical": "acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh cbrt "
     "copysign cosh deg2rad degrees hypot logaddexp logaddexp2 nextafter rad2deg radians signbit sinc sinh",
@@ -305,12 +334,12 @@ _LATER = {
     "sorting": "argsort lexsort searchsorted sort top_k",
     "stacking": "append array_split atleast_1d atleast_2d atleast_3d block column_stack dsplit dstack fliplr flipud "
     "hsplit hstack kron rollaxis rot90 vsplit vstack",
-    "types": "astype can_cast finfo iinfo isdtype",
+    "types": "astype can_cast finfo iinfo isdtype issubdtype promote_types",
 }
 _MODULES = {name: module for module, names in _LATER.items() for name in names.split()}
 
 
-if not _TYPE_CHECKING:  # for whom there is no other name than those above
+if not _typing.TYPE_CHECKING:  # for whom there is no other name than those above
 
     def __getattr__(name: str) -> object:
         if name == "special":
@@ -318,7 +347,7 @@ if not _TYPE_CHECKING:  # for whom there is no other name than those above
         if name == "__all__":
             return [name for name in __dir__() if not name.startswith("_")]
         if name not in _MODULES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise _import_module(f"{__name__}.missing").no_such_name(__name__, name, __dir__())
         value = globals()[name] = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
         return value
 

@@ -35,7 +35,7 @@ from harp.trace.index.polynomial import loop
 from harp.trace.scalar.dtypes import DTypeLike, NDArray, i64, u64
 from harp.trace.scalar.expr import const
 from harp.trace.sizes.size import resolve, wrap
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 def select(conditions: Sequence[object], choices: Sequence[object], default: object = 0) -> Array:
@@ -114,7 +114,7 @@ def diag(x: object, k: int = 0) -> Array:
     if array.ndim == 2:
         return diagonal(array, offset)
     if array.ndim != 1:
-        raise ShapeError(f"diag takes a vector or a matrix, not {array.ndim} axes{where()}")
+        raise ShapeError(f"diag takes a vector or a matrix, not {plural(array.ndim, 'axes')}{where()}")
     node = node_of(array)
     size = resolve(resolve(node.shape[0]) + abs(offset))
     row, column = loop(0, size), loop(1, size)
@@ -143,13 +143,13 @@ def fill_diagonal(x: object, value: object, *, inplace: bool = False) -> Array:
     _not_in_place("fill_diagonal", inplace)
     array = as_array(x)
     if array.ndim != 2:
-        raise ShapeError(f"fill_diagonal takes a matrix, not {array.ndim} axes{where()}")
+        raise ShapeError(f"fill_diagonal takes a matrix, not {plural(array.ndim, 'axes')}{where()}")
     rows, columns = array.shape
     here = arange(rows)[:, None] == arange(columns)[None]
     require_held("the value of fill_diagonal", value, array.kind)
     given = map_(lambda e: e, value, to=array.kind)
     if given.ndim > 1:
-        raise ShapeError(f"fill_diagonal takes a number or a vector, not {given.ndim} axes{where()}")
+        raise ShapeError(f"fill_diagonal takes a number or a vector, not {plural(given.ndim, 'axes')}{where()}")
     if given.ndim:
         sizes = node_of(given).shape[0], node_of(array).shape[0]
         join_sizes(*sizes, lambda: "the values of fill_diagonal are one, or one for each row of x")
@@ -190,7 +190,7 @@ def ix_(*sequences: object) -> tuple[Array, ...]:
     for k, sequence in enumerate(sequences):
         array = as_array(np.asarray(sequence) if isinstance(sequence, (list, tuple)) else sequence)
         if array.ndim != 1:
-            raise ShapeError(f"ix_ takes vectors, but array {k} has {array.ndim} axes{where()}")
+            raise ShapeError(f"ix_ takes vectors, but array {k} has {plural(array.ndim, 'axes')}{where()}")
         if array.dtype == np.bool_:
             array = as_array(np.nonzero(require_known(array, _UNKNOWN))[0])
         elif not array.kind.is_integer:
@@ -223,7 +223,7 @@ def unravel_index(places: object, shape: object) -> tuple[Array, ...]:
         total = total * size  # type: ignore[assignment]
     known = known_numbers(flat)
     if known is not None and known.size and isinstance(total, int) and not 0 <= known.min() <= known.max() < total:
-        raise IndexOutOfRangeError(f"a position is outside an array of {total} elements{where()}")
+        raise IndexOutOfRangeError(f"a position is outside an array of {plural(total, 'elements')}{where()}")
     rest, result = clip(as_positions("the positions of unravel_index", flat), 0, total - 1), []
     for size in reversed(sizes):
         result.append(remainder(rest, size))
@@ -246,7 +246,9 @@ def ravel_multi_index(positions: Sequence[object], dims: object, mode: str = "ra
     if not isinstance(mode, str) or mode not in ("raise", "clip", "wrap"):
         raise ArgumentError(f"mode is 'raise', 'clip' or 'wrap', not {mode!r}{where()}")
     if len(positions) != len(sizes):
-        raise ShapeError(f"ravel_multi_index has positions for {len(positions)} axes of {len(sizes)}{where()}")
+        raise ShapeError(
+            f"ravel_multi_index has positions for {plural(len(positions), 'axes')} of {len(sizes)}{where()}"
+        )
     if math.prod(size for size in sizes if isinstance(size, int)) > limits(i64).high:
         raise ShapeError(f"the shape of ravel_multi_index, {dims!r}, has more elements than int64 counts{where()}")
     flat: object = 0

@@ -26,7 +26,7 @@ from harp.trace.array.primitives import as_array, common_dtype, known_numbers, n
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DTypeLike, as_dtype, bool_, i64
 from harp.trace.sizes.size import unify, wrap
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 def ptp(x: object, axis: object = None, keepdims: bool = False) -> Array:
@@ -70,7 +70,8 @@ def _spread(weights: Array, array: Array, axis: object) -> Array:
         return of_one_shape("average, for x and weights,", array, weights)[1]
     if weights.ndim != 1 or len(axes) != 1:
         raise ShapeError(
-            f"the weights of average, with {weights.ndim} axes, do not fit an array with {array.ndim}: they have its "
+            f"the weights of average, with {plural(weights.ndim, 'axes')}, do not fit an array with {array.ndim}: "
+            "they have its "
             f"shape, or are a vector along the one axis{where()}"
         )
     sizes = node_of(weights).shape[0], node_of(array).shape[axes[0]]
@@ -105,7 +106,7 @@ def cov(m: object, y: object = None, rowvar: bool = True, bias: bool = False, dd
 def _variables(m: object, rowvar: bool) -> Array:
     array = as_array(m)
     if array.ndim > 2:
-        raise ShapeError(f"cov takes vectors and matrices, not {array.ndim} axes{where()}")
+        raise ShapeError(f"cov takes vectors and matrices, not {plural(array.ndim, 'axes')}{where()}")
     if array.ndim < 2:
         return reshape(array, (1, -1))
     return array if rowvar else array.T
@@ -142,7 +143,9 @@ def bincount(x: object, weights: object = None, minlength: object = 0, *, length
     """
     places = as_array(x)
     if places.ndim != 1 or not (places.kind.is_integer or places.kind is bool_):
-        raise ArgumentError(f"bincount takes a vector of integers, not {places.dtype} with {places.ndim} axes{where()}")
+        raise ArgumentError(
+            f"bincount takes a vector of integers, not {places.dtype} with {plural(places.ndim, 'axes')}{where()}"
+        )
     size = _bins(places, minlength) if length is None else wrap(as_count("the length of bincount", length))
     places = places.astype(i64)  # in which the size fits
     places = choose(less(places, 0), size, places)  # a negative index counts from the end
@@ -175,7 +178,7 @@ def digitize(x: object, bins: object, right: bool = False) -> Array:
     """
     edges = as_array(bins)
     if edges.ndim != 1:
-        raise ShapeError(f"digitize takes a vector of bins, not {edges.ndim} axes{where()}")
+        raise ShapeError(f"digitize takes a vector of bins, not {plural(edges.ndim, 'axes')}{where()}")
     side = "left" if right else "right"
     up = searchsorted(edges, x, side=side)
     known = known_numbers(edges)

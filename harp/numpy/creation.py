@@ -12,6 +12,7 @@ from harp.numpy.manipulation import broadcast_to
 from harp.trace.array.arithmetic import astype, in_common
 from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.conversions import require_device
+from harp.trace.array.foreign import to_numpy
 from harp.trace.array.indexing import bound
 from harp.trace.array.primitives import (
     Scalar,
@@ -26,14 +27,14 @@ from harp.trace.array.primitives import (
 from harp.trace.graph.node import MapReduce
 from harp.trace.index.division import ceildiv, relu
 from harp.trace.index.polynomial import ZERO, Index, loop
-from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, NDArray, as_dtype, f64
+from harp.trace.scalar.dtypes import AS_ARRAY, DType, DTypeLike, Kind, NDArray, as_dtype, f64
 from harp.trace.scalar.expr import Expr, Operand, Position, apply, cast, const, select
 from harp.trace.scalar.expr import less_equal as _less_equal
 from harp.trace.scalar.ops import Op
 from harp.trace.sizes.ranges import require_int64
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import Size, ask, resolve_all, to_index, wrap
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 __all__ = [
     "arange",
@@ -88,14 +89,16 @@ def asarray(value: object, dtype: DTypeLike | None = None, *, device: object = N
 
 
 array = asarray
+AS_ARRAY.append(asarray)
 
 
 def _of_other_library(value: object) -> object:
     """What has a buffer, or converts itself, as a NumPy array."""
     if isinstance(value, (Array, np.ndarray, np.generic, *Scalar, str, bytes)):
         return value
-    if hasattr(value, "__array__"):
-        return np.asarray(value)
+    found = to_numpy(value, "the value")
+    if found is not None:
+        return found
     try:
         return np.asarray(memoryview(value))  # type: ignore[arg-type]
     except TypeError:
@@ -235,7 +238,7 @@ def arange(
 
 def _number(value: object) -> float:
     if isinstance(value, (Array, np.ndarray)) and value.ndim:
-        raise ArgumentError(f"arange takes numbers, not an array with {value.ndim} axes{where()}")
+        raise ArgumentError(f"arange takes numbers, not an array with {plural(value.ndim, 'axes')}{where()}")
     try:
         return float(value)  # type: ignore[arg-type]
     except HarpError:

@@ -15,7 +15,7 @@ from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DTypeLike, as_dtype
 from harp.trace.scalar.expr import const
 from harp.trace.scalar.ops import Reduce
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 def _along(reduce: Reduce, array: Array, axis: object, dtype: DTypeLike | None) -> Array:
@@ -118,7 +118,7 @@ def _standard(reduce: Reduce, x: object, axis: object, dtype: DTypeLike | None, 
     """As the array API standard wants it: `axis` may be left out for one axis only."""
     array = as_array(x)
     if axis is None and array.ndim > 1:
-        raise ArgumentError(f"axis must be given for an array with {array.ndim} axes{where()}")
+        raise ArgumentError(f"axis must be given for an array with {plural(array.ndim, 'axes')}{where()}")
     result = _cumulate(reduce, array, axis, dtype)
     if not initial:
         return result

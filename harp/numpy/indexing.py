@@ -15,7 +15,7 @@ from harp.trace.index.polynomial import ONE
 from harp.trace.scalar.dtypes import i64, u64
 from harp.trace.scalar.expr import Position
 from harp.trace.sizes.size import resolve
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 def take(
@@ -83,7 +83,7 @@ def _along(array: Array, places: Array, k: int) -> tuple[Array, ...]:
     """The index that means `places` along axis k, and every row of the others."""
     rank = array.ndim
     if places.ndim != rank:
-        raise ShapeError(f"indices with {places.ndim} axes do not fit an array with {rank}{where()}")
+        raise ShapeError(f"indices with {plural(places.ndim, 'axes')} do not fit an array with {rank}{where()}")
     key: list[Array] = []
     for axis in range(rank):
         if axis == k:

@@ -32,7 +32,7 @@ from harp.trace.scalar.expr import Expr, Operand, Position, const, select
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.ranges import require_int64
 from harp.trace.sizes.size import resolve, resolve_all, to_index, unify
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 def roll(x: object, shift: object, axis: object = None) -> Array:
@@ -50,7 +50,7 @@ def roll(x: object, shift: object, axis: object = None) -> Array:
         shifts = shifts * len(axes)
     axes = axes * len(shifts) if len(axes) == 1 else axes
     if len(axes) != len(shifts):
-        raise ShapeError(f"roll has {len(shifts)} shifts for {len(axes)} axes{where()}")
+        raise ShapeError(f"roll has {plural(len(shifts), 'shifts')} for {plural(len(axes), 'axes')}{where()}")
     for by, k in zip(shifts, axes, strict=True):
         array = _roll(array, by, normalize_axis(k, array.ndim))
     return array

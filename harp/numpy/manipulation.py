@@ -37,7 +37,7 @@ from harp.trace.sizes.size import (
     unify,
     wrap,
 )
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 def emit_like(array: Array, node: Node) -> Array:
@@ -79,7 +79,7 @@ def transpose(x: object, axes: object = None) -> Array:
         return _permuted(array, range(array.ndim)[::-1])
     order = [normalize_axis(a, array.ndim) for a in as_tuple(axes)]
     if sorted(order) != list(range(array.ndim)):
-        raise AxisError(f"transpose needs each of {array.ndim} axes once, not {axes}{where()}")
+        raise AxisError(f"transpose needs each of {plural(array.ndim, 'axes')} once, not {axes}{where()}")
     return _permuted(array, order)
 
 
@@ -218,7 +218,7 @@ def broadcast_to(x: object, shape: object) -> Array:
     array, target = as_array(x), to_shape(shape)
     offset = len(target) - array.ndim
     if offset < 0:
-        raise ShapeError(f"broadcast_to {len(target)} axes from {array.ndim}: axes cannot go{where()}")
+        raise ShapeError(f"broadcast_to {plural(len(target), 'axes')} from {array.ndim}: axes cannot go{where()}")
     node = node_of(array)
     for axis, (size, wanted) in enumerate(zip(node.shape, target[offset:], strict=True)):
         joined = join_sizes(size, wanted, partial(_no_broadcast, axis))
@@ -263,7 +263,7 @@ def meshgrid(*arrays: object, indexing: str = "xy") -> tuple[Array, ...]:
     count = len(vectors)
     for k, vector in enumerate(vectors):
         if vector.ndim > 1:
-            raise ShapeError(f"meshgrid takes vectors, but array {k} has {vector.ndim} axes{where()}")
+            raise ShapeError(f"meshgrid takes vectors, but array {k} has {plural(vector.ndim, 'axes')}{where()}")
     spread = [expand_dims(v, tuple(a for a in range(count) if a != k)) for k, v in enumerate(vectors)]
     grids = broadcast_arrays(*spread)
     return tuple(swapaxes(g, 0, 1) for g in grids) if indexing == "xy" and count > 1 else grids

@@ -31,7 +31,7 @@ from harp.trace.scalar.expr import apply, const
 from harp.trace.scalar.ops import Op, Reduce
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import ask, describe, require_at_least_one, resolve, to_index, unify
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 def _row(name: str, what: str, value: object) -> Array:
@@ -110,7 +110,7 @@ def gradient(f: object, *spacing: object, axis: object = None, edge_order: int =
     axes = range(array.ndim) if axis is None else [normalize_axis(a, array.ndim) for a in as_tuple(axis)]
     steps = spacing * len(axes) if len(spacing) == 1 else spacing or (1.0,) * len(axes)
     if len(steps) != len(axes):
-        raise ArgumentError(f"gradient has {len(steps)} spacings for {len(axes)} axes{where()}")
+        raise ArgumentError(f"gradient has {plural(len(steps), 'spacings')} for {plural(len(axes), 'axes')}{where()}")
     found = [_slopes(array, k, step) for k, step in zip(axes, steps, strict=True)]
     return found[0] if len(found) == 1 else found
 

@@ -16,7 +16,7 @@ from harp.trace.array.primitives import as_array, known_numbers, python_constant
 from harp.trace.graph import view
 from harp.trace.index.polynomial import ZERO, Index
 from harp.trace.scalar.expr import Const, const
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 def pad(x: object, pad_width: object, mode: object = "constant", **options: object) -> Array:
@@ -152,11 +152,11 @@ def _pairs(name: str, given: object, rank: int) -> list[Pair]:
     if len(pairs) == 1:
         pairs *= rank
     if len(pairs) != rank:
-        raise ShapeError(f"{name} of pad has {len(pairs)} pairs for {rank} axes{where()}")
+        raise ShapeError(f"{name} of pad has {plural(len(pairs), 'pairs')} for {plural(rank, 'axes')}{where()}")
     return pairs
 
 
 def _pair(name: str, entry: tuple[object, ...]) -> Pair:
     if len(entry) not in (1, 2):
-        raise ShapeError(f"a pair in {name} of pad is (before, after), not {len(entry)} values{where()}")
+        raise ShapeError(f"a pair in {name} of pad is (before, after), not {plural(len(entry), 'values')}{where()}")
     return entry[0], entry[-1]

@@ -41,7 +41,7 @@ from harp.trace.index.polynomial import ONE, Index, loop, product
 from harp.trace.scalar.dtypes import NDArray, i64, u64
 from harp.trace.scalar.expr import const
 from harp.trace.sizes.size import resolve, resolve_all, wrap
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 class UniqueAll(NamedTuple):
@@ -137,7 +137,7 @@ def nonzero(x: object, /, *, size: object = None, fill_value: object = None) -> 
     shape = resolve_all(node_of(array).shape)
     fills = fill_value if isinstance(fill_value, tuple) else (0 if fill_value is None else fill_value,) * len(shape)
     if len(fills) != len(shape):
-        raise ArgumentError(f"fill_value has {len(fills)} entries for {len(shape)} axes{where()}")
+        raise ArgumentError(f"fill_value has {plural(len(fills), 'entries')} for {plural(len(shape), 'axes')}{where()}")
     mask, count = ravel(not_equal(array, 0)), _size(size)
     flat = _front(_places(mask), mask, count, 0)
     there = less(arange(wrap(count)), total(mask))

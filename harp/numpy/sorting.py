@@ -14,7 +14,7 @@ from harp.trace.graph.node import RowWise
 from harp.trace.graph.row_functions import ROWS, RowOp
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import ask, describe, resolve, resolve_all, unify
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 def row_wise(function: RowOp, *arrays: Array, reverse: bool = False) -> Array:
@@ -121,8 +121,8 @@ def top_k(x: object, k: object, axis: object = -1) -> tuple[Array, Array]:
     along = normalize_axis(axis, array.ndim)
     size = node_of(array).shape[along]
     (count,) = to_shape(k)
-    if not ask(Relation.NONNEGATIVE, resolve(size - count), f"axis {along} has {k} elements"):
-        raise ShapeError(f"top_k of {k} elements along axis {along} of size {describe(size)}{where()}")
+    if not ask(Relation.NONNEGATIVE, resolve(size - count), f"axis {along} has {plural(k, 'elements')}"):
+        raise ShapeError(f"top_k of {plural(k, 'elements')} along axis {along} of size {describe(size)}{where()}")
     first = (*(slice(None),) * along, slice(None, k))
     values, places = (_along(function, array, along, True) for function in (RowOp.SORT, RowOp.ORDER))
     return getitem(values, first), getitem(places, first)

@@ -14,7 +14,7 @@ from harp.trace.array.primitives import as_array, as_integer, normalize_axis
 from harp.trace.index.division import floordiv, minimum
 from harp.trace.index.division import mod as index_mod
 from harp.trace.sizes.size import resolve, to_index
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 def _at_least(rank: int, arrays: Sequence[object], build: Callable[[Array], Array]) -> Array | list[Array]:
@@ -160,7 +160,7 @@ def array_split(x: object, sections: object, axis: int = 0) -> list[Array]:
 def _split_along(name: str, x: object, sections: object, axis: int, rank: int) -> list[Array]:
     array = as_array(x)
     if array.ndim < rank:
-        raise ShapeError(f"{name} needs an array with at least {rank} axes, not {array.ndim}{where()}")
+        raise ShapeError(f"{name} needs an array with at least {plural(rank, 'axes')}, not {array.ndim}{where()}")
     return split(array, sections, axis)
 
 
@@ -214,7 +214,7 @@ def rollaxis(x: object, axis: int, start: int = 0) -> Array:
     array = as_array(x)
     k, before = normalize_axis(axis, array.ndim), as_integer("start", start)
     if not -array.ndim <= before <= array.ndim:
-        raise AxisError(f"start {before} is out of range for an array with {array.ndim} axes{where()}")
+        raise AxisError(f"start {before} is out of range for an array with {plural(array.ndim, 'axes')}{where()}")
     before += array.ndim if before < 0 else 0
     return moveaxis(array, k, before - 1 if k < before else before)
 

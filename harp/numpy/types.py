@@ -128,3 +128,39 @@ def astype(x: object, dtype: object, /, *, copy: bool = True, device: object = N
     Array(2, dtype=int32)
     """
     return arithmetic.astype(x, dtype, device=device)
+
+
+def issubdtype(arg1: object, arg2: object) -> bool:
+    """Whether a dtype is another one, or of a kind such as `harp.numpy.floating`.
+
+    >>> import harp.numpy as hnp
+    >>> issubdtype(np.float32, hnp.floating), issubdtype(hnp.int8, hnp.floating), issubdtype("int8", hnp.int8)
+    (True, False, True)
+    """
+    if not (isinstance(arg2, type) and arg2 in _ABSTRACT):
+        return _dtype_of(arg1) is _dtype_of(arg2)
+    if isinstance(arg1, type) and arg1 in _ABSTRACT:
+        return issubclass(arg1, arg2)
+    kinds = _ABSTRACT[arg2]
+    return _dtype_of(arg1).kind in kinds
+
+
+_ABSTRACT: dict[type, set[Kind]] = {
+    np.generic: {*Kind},
+    np.number: {Kind.INT, Kind.UINT, Kind.FLOAT, Kind.COMPLEX},
+    np.integer: {Kind.INT, Kind.UINT},
+    np.signedinteger: {Kind.INT},
+    np.unsignedinteger: {Kind.UINT},
+    np.inexact: {Kind.FLOAT, Kind.COMPLEX},
+    np.floating: {Kind.FLOAT},
+    np.complexfloating: {Kind.COMPLEX},
+}
+
+
+def promote_types(type1: object, type2: object) -> np.dtype[np.generic]:
+    """The dtype in which elements of both are held.
+
+    >>> promote_types(np.float32, np.int64)
+    dtype('float64')
+    """
+    return promote([_dtype_of(type1), _dtype_of(type2)]).numpy

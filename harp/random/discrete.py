@@ -8,7 +8,7 @@ from harp.random.exponential import gumbel
 from harp.random.parameters import common_float, spread
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, normalize_axis, to_shape
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 def categorical(key: object, logits: object, axis: int = -1, shape: object = None) -> Array:
@@ -32,7 +32,9 @@ def categorical(key: object, logits: object, axis: int = -1, shape: object = Non
     rest = len(sizes)
     wanted = tuple(sizes) if shape is None else to_shape(shape)
     if len(wanted) < rest:
-        raise ShapeError(f"shape has {len(wanted)} axes, and the logits {rest} beside their categories{where()}")
+        raise ShapeError(
+            f"shape has {plural(len(wanted), 'axes')}, and the logits {rest} beside their categories{where()}"
+        )
     place += len(wanted) - rest
     whole = (*wanted[:place], categories, *wanted[place:])
     return argmax(add(spread(array, dtype, whole), gumbel(key, whole, dtype)), axis=place)

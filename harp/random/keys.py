@@ -16,7 +16,7 @@ from harp.trace.scalar.expr import Expr, Operand, cast, const
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.ranges import size_value
 from harp.trace.sizes.size import Size
-from harp.trace.source_locations import short, where
+from harp.trace.source_locations import plural, short, where
 
 _PAIR = (as_index(2),)
 _FOLD_IN = 0  # the stream of keys with data folded in
@@ -93,7 +93,7 @@ def _integer(name: str, value: object, nodes: list[Node]) -> int | Expr:
     if not array.kind.is_integer:
         raise DTypeError(f"{name} must be an integer, not {array.dtype}; convert it with .astype{where()}")
     if array.ndim:
-        raise ShapeError(f"{name} is one number, not an array with {array.ndim} axes{where()}")
+        raise ShapeError(f"{name} is one number, not an array with {plural(array.ndim, 'axes')}{where()}")
     if current() is None:
         return int(array)
     nodes.append(expand_to(node_of(array), _PAIR))

@@ -1,15 +1,18 @@
 """Interning: objects with equal content are the same object, so equality is `is` and hashing costs nothing.
 
 The table is weak: a node lives as long as somebody outside holds it. The lock guards only the miss path, where two
-threads could otherwise both insert.
+threads could otherwise both insert. C takes a dead node out of the table: Python code would run the handlers of
+signals, and what these raise is lost there.
 """
 
 from __future__ import annotations
 
 import sys
-import weakref
 from collections.abc import Callable, Hashable
+from functools import partial
+from operator import methodcaller
 from typing import Any, TypeVar, cast
+from weakref import _remove_dead_weakref, ref  # type: ignore[attr-defined]  # what WeakValueDictionary uses
 
 import attrs
 
@@ -17,9 +20,16 @@ from harp.locks import forkable_lock
 
 T = TypeVar("T")
 
-_table: weakref.WeakValueDictionary[tuple[Hashable, ...], Any] = weakref.WeakValueDictionary()
-# What `_table.get` looks at, a call less; a trace asks some thousand times.
-_references: dict[tuple[Hashable, ...], Callable[[], Any]] = _table.data  # type: ignore[attr-defined]
+
+class _Entry(ref[Any]):
+    """Calls `remove` of itself when its object dies."""
+
+    __slots__ = ("remove",)
+    remove: Callable[[], object]
+
+
+_table: dict[tuple[Hashable, ...], _Entry] = {}
+_removal: Callable[[_Entry], object] = methodcaller("remove")
 _lock = forkable_lock(sys.modules[__name__])
 _defaults: dict[type, tuple[Hashable, ...]] = {}
 
@@ -42,15 +52,22 @@ class Interned(type):
         key: tuple[Hashable, ...] = (cast(Hashable, cls), *fields)
         if len(fields) < len(padding):
             key += padding[len(fields) :]
-        reference = _references.get(key)
+        reference = _table.get(key)
         if reference is not None:
             found: T | None = reference()
             if found is not None:
                 return found
         fresh: T = type.__call__(cls, *fields)
+        remove = partial(_remove_dead_weakref, _table, key)
         with _lock:
-            kept: T = _table.setdefault(key, fresh)
-            return kept
+            reference = _table.get(key)
+            faster: T | None = None if reference is None else reference()
+            if faster is not None:  # another thread was
+                return faster
+            entry = _Entry(fresh, _removal)
+            entry.remove = remove
+            _table[key] = entry
+            return fresh
 
 
 class InternedBase:

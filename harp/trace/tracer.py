@@ -9,19 +9,21 @@ from typing import NamedTuple
 import numpy as np
 
 from harp.config import counters, settings
-from harp.errors import ArgumentError, HarpError, OutputError, SignatureError
+from harp.errors import ArgumentError, ConcretizationError, HarpError, OutputError, SignatureError
 from harp.trace.array.array import Array, node_of, traced
+from harp.trace.array.foreign import to_numpy
 from harp.trace.array.primitives import as_array, python_kind
+from harp.trace.array.questions import MAKE_STATIC
 from harp.trace.graph.graph import Graph, inline
-from harp.trace.graph.node import Node, fresh_input
+from harp.trace.graph.node import Input, Node, fresh_input
 from harp.trace.graph.verify import verify_graph
 from harp.trace.index.polynomial import Index, Shape, Symbol, as_index, of
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import ArraySignature, DType, NDArray, as_dtype, plain, refuse_masked
-from harp.trace.sizes.levels import enter
+from harp.trace.sizes.levels import current, enter
 from harp.trace.sizes.scope import Relation, Scope
 from harp.trace.sizes.size import Size
-from harp.trace.source_locations import short, where
+from harp.trace.source_locations import plural, short, where
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
 
 
@@ -39,32 +41,68 @@ class Argument(NamedTuple):
 
 class Traced(NamedTuple):
     """A function as a graph: one output for each leaf of the result tree. `free` are the nodes of the functions round
-    it that it reads."""
+    it that it reads. `before` is the token that stands for that of the functions round it, where one was given."""
 
     graph: Graph
     treedef: TreeSpec
     weak: tuple[bool, ...]
     free: tuple[Node, ...] = ()
+    before: Input | None = None
 
 
 def trace_function(
-    function: Callable[[Sequence[Array]], Tree], arguments: Sequence[Argument], scope: Scope, name: str
+    function: Callable[[Sequence[Array]], Tree],
+    arguments: Sequence[Argument],
+    scope: Scope,
+    name: str,
+    before: Input | None = None,
 ) -> Traced:
-    """Call `function` with one array for each argument, and return what it did. Nested calls share the scope."""
+    """Call `function` with one array for each argument, and return what it did. Nested calls share the scope. Calls of
+    Python begin with the token `before`, or with that of the function round it."""
     inputs = [fresh_input(a.name, a.shape, a.dtype) for a in arguments]
     counts = ((i.uid, a.iterations) for i, a in zip(inputs, arguments, strict=True))
     scope.counters.update((uid, count) for uid, count in counts if count is not None)
-    with enter(scope, name, any(a.counts for a in arguments)) as level:
-        result = function([traced(i, level, a.weak) for i, a in zip(inputs, arguments, strict=True)])
+    with enter(scope, name, any(a.counts for a in arguments), before) as level:
+        result = _called(function, [traced(i, level, a.weak) for i, a in zip(inputs, arguments, strict=True)])
         leaves, treedef = flatten(result)
         arrays = [_output(leaf, name) for leaf in leaves]
-        graph = Graph(tuple(inputs), tuple(map(node_of, arrays)), level.sites)
+        graph = Graph(tuple(inputs), tuple(map(node_of, arrays)), level.sites, level.after)
     counters.add("traces")
     finished = inline(graph, {}, scope.substitution)
     if settings.verify and level.parent is None:
-        verify_graph(finished)
+        verify_graph(finished, frozenset(() if before is None else (before,)))
     free = inline(Graph((), tuple(level.free)), {}, scope.substitution).outputs if level.free else ()
-    return Traced(finished, treedef, tuple(a.weak for a in arrays), free)
+    return Traced(finished, treedef, tuple(a.weak for a in arrays), free, before)
+
+
+def _called(function: Callable[[Sequence[Array]], Tree], arrays: Sequence[Array]) -> Tree:
+    """What the function returns. NumPy hides our error where an element of its own array is set, or where it takes a
+    shape; here it is shown again."""
+    try:
+        return function(arrays)
+    except TypeError as error:
+        if "single integer" in str(error) and ", traced)" in str(error):
+            error.add_note(f"the numbers of traced arrays are not known; {MAKE_STATIC.replace('{it}', 'the size')}")
+        raise
+    except ValueError as error:
+        if isinstance(error.__cause__, ConcretizationError) and "setting an array element" in str(error):
+            raise error.__cause__ from None
+        raise
+
+
+def require_result(result: Tree, function: Callable[..., object]) -> Tree:
+    """The result of a user's function. Raises OutputError for None, which a lambda may be meant to return, and a
+    function that calls Python."""
+    level = current()
+    calls = level is not None and level.after is not None
+    if result is None and not calls and function_name(function) != "<lambda>":
+        code = getattr(function, "__code__", None)
+        place = f"\n  at {code.co_filename}:{code.co_firstlineno}" if code else where()
+        raise OutputError(
+            f"{function_name(function)!r} returned None: a `return` is missing at its end, or on one of its ways; a "
+            f"traced function returns arrays, numbers, or tuples, lists and dicts of these{place}"
+        )
+    return result
 
 
 def _output(leaf: object, name: str) -> Array:
@@ -90,11 +128,12 @@ def leaf_array(leaf: object, name: str) -> tuple[NDArray, bool]:
             raise ArgumentError(
                 f"argument {name}: the integer {short(leaf)} does not fit 64 bits{where()}"  # type: ignore[arg-type]
             ) from None
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        refuse_masked(leaf, f"argument {name}")
+    found = leaf if isinstance(leaf, (np.ndarray, np.generic)) else to_numpy(leaf, f"argument {name}")
+    if found is not None:
+        refuse_masked(found, f"argument {name}")
         try:
-            native = as_dtype(leaf.dtype).numpy
-            return plain(np.asarray(leaf), native), False
+            native = as_dtype(found.dtype).numpy
+            return plain(np.asarray(found), native), False
         except HarpError as error:
             raise type(error)(f"argument {name}: {error}") from None
     if name == "self":
@@ -152,7 +191,8 @@ def declare(argument: Argument, signature: ArraySignature, scope: Scope, named: 
     name, shape = argument.name, argument.shape
     if len(signature.shape) != len(shape) or signature.dtype is not argument.dtype:
         raise SignatureError(
-            f"argument {name} is declared {signature}, but is {argument.dtype} with {len(shape)} axes{where()}"
+            f"argument {name} is declared {signature}, but is {argument.dtype} with "
+            f"{plural(len(shape), 'axes')}{where()}"
         )
     for axis, (declared, size) in enumerate(zip(signature.shape, shape, strict=True)):
         if isinstance(declared, str):

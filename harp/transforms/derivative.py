@@ -10,9 +10,15 @@ from harp.trace.graph.node import Body, Derivative, Input
 
 class Given(Derivative):
     """Makes graphs for a function, of whose body the shapes of arguments and results are known. Both graphs speak of
-    floating-point arguments and results only, and of the first `count` arguments: the others are captured numbers."""
+    floating-point arguments and results only, and of the first `count` arguments: the others are captured numbers.
+
+    The last `saved` results are for the way back."""
 
     count: int
+    saved: int = 0
+    name: str | None = None  # of the value, for who chooses what to save
+    # Whether the derivatives may be others than those of the body.
+    is_own: bool = True
 
     @abstractmethod
     def forward(self, body: Body) -> Graph:
@@ -20,7 +26,8 @@ class Given(Derivative):
 
     @abstractmethod
     def backward(self, body: Body) -> Graph:
-        """From the arguments, and a cotangent for each floating-point result, to those of the arguments."""
+        """From the arguments, the saved results, and a cotangent for each floating-point result, to those of the
+        arguments."""
 
     def arguments(self, body: Body) -> tuple[Input, ...]:
         """The inputs of the body that are arguments."""

@@ -16,6 +16,7 @@ from harp.errors import ArgumentError, ComplexGradientError, IntegerGradientErro
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import emit
 from harp.trace.graph.graph import Graph
+from harp.trace.graph.host_calls import silenced
 from harp.trace.graph.node import MapReduce, Node, positions
 from harp.trace.graph.view import permute, view
 from harp.trace.index.polynomial import Shape
@@ -33,6 +34,7 @@ from harp.transforms.autodiff.vjp import prepared
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
 from harp.transforms.batching.rules import batch
 from harp.transforms.staging import run
+from harp.transforms.typed import P, R, Transformed
 
 Function = Callable[..., Any]
 _Blocks = list[list[Array]]  # for each result, a block for each argument
@@ -48,22 +50,22 @@ class _Results(NamedTuple):
 
 
 def value_and_jacfwd(
-    function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
+    function: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Transformed[P, tuple[R, Any]]:
     """A function that returns `(value, jacobian)`; see `jacfwd`. With `has_aux`, `((value, aux), jacobian)`."""
     return _value_and_jacobian(_forward, "jacfwd", function, argnums, has_aux, holomorphic)
 
 
 def value_and_jacrev(
-    function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
+    function: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Transformed[P, tuple[R, Any]]:
     """A function that returns `(value, jacobian)`; see `jacrev`. With `has_aux`, `((value, aux), jacobian)`."""
     return _value_and_jacobian(_backward, "jacrev", function, argnums, has_aux, holomorphic)
 
 
 def jacfwd(
-    function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
+    function: Callable[P, object], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Transformed[P, Any]:
     """A function that returns the matrix of all derivatives, in forward mode: one derivative for each element of the
     arguments.
 
@@ -83,8 +85,8 @@ def jacfwd(
 
 
 def jacrev(
-    function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
+    function: Callable[P, object], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Transformed[P, Any]:
     """A function that returns the matrix of all derivatives, in reverse mode: one derivative for each element of the
     results. Results and errors are those of `jacfwd`; complex results need `holomorphic`.
 
@@ -96,8 +98,8 @@ def jacrev(
 
 
 def hessian(
-    function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
+    function: Callable[P, object], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Transformed[P, Any]:
     """A function that returns all second derivatives: `jacfwd` of `jacrev`.
 
     >>> import harp.numpy as hnp
@@ -191,7 +193,7 @@ def _forward(results: _Results) -> _Blocks:
     graph, primals = results.graph, results.staged.primals
     columns: list[list[Array]] = []
     for i in graph.inputs:
-        forward = jvp_graph(graph, [i])
+        forward = jvp_graph(silenced(graph), [i])
         only = Graph(forward.inputs, forward.outputs[len(graph.outputs) :], forward.sites)
         pushed = _in_all_directions(only, len(graph.inputs), i.shape)
         tangents = run(pushed, [*primals, _identity(i.shape, i.dtype)])

@@ -16,9 +16,13 @@ from harp.trace.array.primitives import emit
 from harp.trace.eval.interpret import interpret
 from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph.graph import Graph, inline
-from harp.trace.graph.node import Input, Node
+from harp.trace.graph.host_calls import silenced
+from harp.trace.graph.node import Input, MapReduce, Node, fresh_input
 from harp.trace.index.polynomial import Shape, as_index
-from harp.trace.sizes.levels import current
+from harp.trace.scalar.dtypes import i64
+from harp.trace.scalar.expr import Operand, apply
+from harp.trace.scalar.ops import Op
+from harp.trace.sizes.levels import NO_CALL, current
 from harp.trace.sizes.scope import Scope
 from harp.trace.sizes.size import resolve_all
 from harp.trace.tracer import Argument, Traced, trace_function
@@ -32,10 +36,55 @@ def shape_of(array: Array) -> Shape:
     return resolve_all(node_of(array).shape)
 
 
-def stage(function: Callable[[Sequence[Array]], Tree], arguments: Sequence[Argument], name: str) -> Traced:
-    """Trace `function` on fresh inputs, as a part of what is being traced, if anything is."""
+def stage(
+    function: Callable[[Sequence[Array]], Tree], arguments: Sequence[Argument], name: str, before: Input | None = None
+) -> Traced:
+    """Trace `function` on fresh inputs, as a part of what is being traced, if anything is. What becomes the body of a
+    node is given a token for its calls of Python."""
     level = current()
-    return trace_function(function, arguments, Scope() if level is None else level.scope, name)
+    return trace_function(function, arguments, Scope() if level is None else level.scope, name, before)
+
+
+def fresh_token() -> Input:
+    """What stands for the token of the calls before a body."""
+    return fresh_input("the token", (), i64)
+
+
+def token_now() -> Node:
+    """The token of the next call of Python."""
+    level = current()
+    return NO_CALL if level is None else level.token
+
+
+def note_token(token: Node | None) -> None:
+    """What was put into what is being traced has made calls of Python, whose last one made this token."""
+    level = current()
+    if level is not None and token is not None:
+        level.after = token
+
+
+def taking_token(traced: Traced) -> tuple[Graph, tuple[Node, ...]]:
+    """The graph of a body with the token as one more input and output, the last ones, if it calls Python; and what to
+    give it."""
+    graph, before = traced.graph, traced.before
+    if graph.token is None or before is None:
+        return graph, ()
+    return Graph((*graph.inputs, before), graph.results, graph.sites), (token_now(),)
+
+
+def without_token(parts: Sequence[Node], traced: Traced) -> Sequence[Node]:
+    """The results of a node with such a body, without the token, which is noted."""
+    if traced.graph.token is None:
+        return parts
+    note_token(parts[-1])
+    return parts[:-1]
+
+
+def _after_both(first: Node, second: Node) -> Node:
+    """A token that waits for two. The second one has waited for the first, unless it is that of an empty batch."""
+    if first is NO_CALL:
+        return second
+    return MapReduce((), (first, second), apply(Op.MAX, Operand(i64, 0), Operand(i64, 1)))
 
 
 def run(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
@@ -43,7 +92,9 @@ def run(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
     level = current()
     if level is None:
         given = [np.asarray(a) for a in arrays]
-        values = interpret(graph, given, {})
+        # Whoever does not want the token has run the graph before, or only wants derivatives.
+        whole = silenced(graph) if graph.token is None else graph.with_token_as_output()
+        values = interpret(whole, given, {})[: len(graph.outputs)]
         if settings.nans:
             require_finite(graph, given, {}, values)
         return [from_numpy(value) for value in values]
@@ -51,4 +102,6 @@ def run(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
     inlined = inline(graph, arguments)
     for node, site in inlined.sites.items():
         level.sites.setdefault(node, site)
+    if inlined.token is not None:
+        note_token(_after_both(level.token, inlined.token))
     return [emit(node) for node in inlined.outputs]

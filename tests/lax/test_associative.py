@@ -127,7 +127,7 @@ def test_nothing_to_scan():
 
 ERRORS = [
     (lambda: harp.associative_scan(product, 1.0), AxisError, "axis 0 is out of range for an array with 0 axes"),
-    (lambda: harp.associative_scan(product, (np.ones((2, 2)), np.ones(2)), axis=1), ArgumentError, "has 1 axes"),
+    (lambda: harp.associative_scan(product, (np.ones((2, 2)), np.ones(2)), axis=1), ArgumentError, "has 1 axis"),
     (lambda: harp.associative_scan(lambda a, b: a, (np.ones(2), np.ones(3))), ShapeError, "different lengths"),
     (lambda: harp.associative_scan(lambda a, b: a > b, np.ones(2)), CarryError, "'<lambda>' is given .* as bool"),
     (lambda: harp.associative_scan(lambda a, b: (a, b), np.ones(2)), CarryError, "for the carry"),

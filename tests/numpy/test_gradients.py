@@ -103,6 +103,7 @@ CASES = {
     "put_along_axis": (lambda x, v: hnp.put_along_axis(x, PLACES[:, :1], v, 1), X, Y[:, :1]),
     "quantile": (lambda x, q: hnp.quantile(x, q, 1), X, np.array([0.15, 0.83])),
     "repeat": (lambda x: hnp.repeat(x, [2, 0, 1], 0), X),
+    "copy": (lambda x: hnp.copy(x) * 2, X),
     "reshape": (lambda x: hnp.reshape(x, (2, 6)), X),
     "roll": (lambda x: hnp.roll(x, 2, 1), X),
     "rollaxis": (lambda x: hnp.rollaxis(x, 1), X),
@@ -150,7 +151,8 @@ DISCRETE = words("""
 """)
 CONSTANT = words("""
     arange broadcast_shapes can_cast diag_indices empty empty_like eye finfo identity iinfo indices iscomplexobj isdtype
-    ix_ ones ones_like result_type tri tril_indices triu_indices zeros zeros_like
+    issubdtype ix_ ndim ones ones_like promote_types result_type shape size tri tril_indices triu_indices zeros
+    zeros_like
 """)
 # Steps: the derivative is zero wherever there is one.
 STEPS = {

@@ -96,7 +96,7 @@ def test_repeat_with_counts(counts):
         (lambda x: hnp.take(x, np.array([True])), ArgumentError, "the indices of take are integers, not bool"),
         (lambda x: hnp.take(x, np.array([0]), axis=3), AxisError, "axis 3"),
         (lambda x: hnp.take(x, np.array([0]), mode="raise"), ArgumentError, "mode must be one of"),
-        (lambda x: hnp.take_along_axis(x, np.array([0]), axis=0), ShapeError, "indices with 1 axes do not fit"),
+        (lambda x: hnp.take_along_axis(x, np.array([0]), axis=0), ShapeError, "indices with 1 axis do not fit"),
         (lambda x: hnp.take_along_axis(x, np.zeros((2, 3, 1), int), 0), ShapeError, "indices do not fit axis 1"),
         (lambda x: hnp.repeat(x, [1, 2, 3], axis=1), ShapeError, "repeat along axis 1: one number for each"),
     ],

@@ -217,7 +217,7 @@ def test_pad_errors():
         hnp.pad(np.zeros(3), 1, mode="other")
     with pytest.raises(ShapeError, match="pad_width of axis 0 must be at least 0, not -1"):
         hnp.pad(np.zeros(3), -1)
-    with pytest.raises(ShapeError, match="pad_width of pad has 2 pairs for 1 axes"):
+    with pytest.raises(ShapeError, match="pad_width of pad has 2 pairs for 1 axis"):
         hnp.pad(np.zeros(3), ((1, 1), (1, 1)))
 
 

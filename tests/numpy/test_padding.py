@@ -155,7 +155,7 @@ ERRORS = {
     "pairs": (
         lambda: hnp.pad(ONES, 1, mode="mean", stat_length=((1, 2), (1, 2))),
         errors.ShapeError,
-        "stat_length of pad has 2 pairs for 1 axes",
+        "stat_length of pad has 2 pairs for 1 axis",
     ),
     "triple": (lambda: hnp.pad(ONES, (1, 2, 3)), errors.ShapeError, r"pad_width of pad is \(before, after\), not 3"),
     "complex end": (

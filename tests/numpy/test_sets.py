@@ -183,7 +183,7 @@ def test_errors_say_what_to_do():
         harp.jit(lambda x: hnp.union1d(x, x))(np.ones(3))
     with pytest.raises(ShapeError, match="axes"):
         hnp.nonzero(np.float64(3))
-    with pytest.raises(ArgumentError, match="fill_value has 1 entries for 2 axes"):
+    with pytest.raises(ArgumentError, match="fill_value has 1 entry for 2 axes"):
         hnp.nonzero(np.ones((2, 2)), size=3, fill_value=(1,))
     with pytest.raises(ArgumentError, match=r"harp\.numpy\.nonzero"):
         hnp.where(np.ones(3))

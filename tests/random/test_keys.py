@@ -45,7 +45,7 @@ def test_seeds_of_all_sorts():
         ("a", errors.ArgumentError, "a seed must be an integer"),
         (None, errors.ArgumentError, "a seed must be an integer"),
         (np.float32(1), errors.DTypeError, "a seed must be an integer, not float32"),
-        (np.arange(2), errors.ShapeError, "a seed is one number, not an array with 1 axes"),
+        (np.arange(2), errors.ShapeError, "a seed is one number, not an array with 1 axis"),
         (2**64, errors.IntegerRangeError, "a seed has up to 64 bits"),
         (-(2**63) - 1, errors.IntegerRangeError, "a seed has up to 64 bits"),
     ],

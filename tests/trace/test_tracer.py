@@ -319,7 +319,7 @@ def test_threads_trace_apart():
         lambda x: x.tolist(),
         list,
         lambda x: [1, 2][x],
-        np.sin,
+        np.linalg.svd,
         lambda x: x.nbytes,
     ],
 )
@@ -331,7 +331,7 @@ def test_values_are_not_known(question):
         trace(function, np.zeros(3))
     if question is not list:
         assert isinstance(caught.value, ConcretizationError)
-        assert "while a function is traced" in str(caught.value) and __file__ in str(caught.value)
+        assert "trace" in str(caught.value) and __file__ in str(caught.value)
 
 
 def test_the_message_says_where():
@@ -402,7 +402,7 @@ def test_arguments_are_held_to_their_declaration():
         hold(f32["n", "n"], (3, 4))
     with pytest.raises(SignatureError, match="axis 0"):
         hold(f32[2], (3,))
-    with pytest.raises(SignatureError, match="but is f64 with 1 axes"):
+    with pytest.raises(SignatureError, match="but is f64 with 1 axis"):
         hold(f32["n"], (3,), np.float64)
     with pytest.raises(SignatureError, match="with 2 axes"):
         hold(f32["n"], (3, 3))

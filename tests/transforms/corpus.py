@@ -36,6 +36,7 @@ class Library(NamedTuple):
     add: Callable  # x with something added at some places
     read: Callable  # an element, whose number is data
     running_maximum: Callable
+    tell: Callable  # calls Python with some arrays
     custom: Callable  # a function, and a function of x and a cotangent that says the same as its gradient
 
 
@@ -59,6 +60,7 @@ HARP = Library(
     lambda x, places, values: x.at[places].add(values),
     lambda x, k: x.at[k].get(mode="fill", fill_value=0),
     lambda x: hnp.cummax(x, 0),
+    lambda *arrays: harp.debug.callback(lambda *_: None, *arrays),
     _custom,
 )
 # The last two: JAX has no derivative in forward mode of a function with a gradient of its own.
@@ -76,6 +78,7 @@ JAX = jax and Library(
     HARP.add,
     HARP.read,
     jax.lax.cummax,
+    lambda *arrays: None,
     lambda function, backward: function,
 )
 
@@ -147,6 +150,7 @@ def numpy_library(factor: float = 1.0) -> Library:
         lambda x, places, values: _changed(x, places, values, np.add),
         lambda x, k: x[k],
         lambda x: np.maximum.accumulate(x),
+        lambda *arrays: None,
         lambda function, backward: function,
     )
 
@@ -236,6 +240,23 @@ def looped(lib: Library, x: Any) -> Any:
     return lib.fori_loop(0, 3, lambda k, v: xp.tanh(v + 0.2 * y * k), x)
 
 
+def told(lib: Library, x: Any) -> Any:
+    """Calls of Python, also in a loop and in a branch."""
+    xp = lib.xp
+    lib.tell(x)
+
+    def step(c: Any, v: Any) -> tuple[Any, Any]:
+        lib.tell(c, v)
+        return xp.sin(c) + v, c * v
+
+    def branch(v: Any) -> Any:
+        lib.tell(v)
+        return v * v
+
+    last, made = lib.scan(step, xp.sum(x) * 0.1, x)
+    return lib.cond(last > 0.1, branch, lambda v: xp.cos(v), made * last + x)
+
+
 FUNCTIONS: dict[str, Callable[[Library, Any], Any]] = {
-    f.__name__: f for f in (elementwise, product, views, places, running, order, given, scanned, branched, looped)
+    f.__name__: f for f in (elementwise, product, views, places, running, order, given, scanned, branched, looped, told)
 }

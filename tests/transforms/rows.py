@@ -22,6 +22,7 @@ from harp.trace.graph.node import (
     Cumulative,
     Custom,
     Gather,
+    HostCall,
     Input,
     Iteration,
     MapReduce,
@@ -268,6 +269,18 @@ def row_wise(draw: Draw, kind: str) -> Row:
     return Row([table if op is RowOp.SEARCH else shape, shape], function)
 
 
+def host_calls(draw: Draw, kind: str) -> Row:
+    """A call of Python changes nothing of what is computed."""
+    shape = shapes(draw)
+    expression = expressions(draw, 2, shape, kind)
+
+    def function(a: Array, b: Array) -> Array:
+        harp.debug.callback(lambda *_: None, a, b)
+        return mapped(expression, [a, b], shape)
+
+    return Row([shape] * 2, function)
+
+
 def iterations(draw: Draw, kind: str) -> Row:
     """Loops over an array, branches, and loops that data ends, which have no derivative in reverse mode."""
     which = draw(st.sampled_from(["scan", "scan", "cond", "by data"]))
@@ -344,6 +357,7 @@ STRATEGIES: dict[type[Node], Callable[[Draw, str], Row]] = {
     Cumulative: cumulatives,
     Contiguous: kept,
     RowWise: row_wise,
+    HostCall: host_calls,
     Iteration: iterations,
     Custom: customs,
     Part: parts,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from harp.backends.runtime import host_calls
 from harp.backends.runtime.interface import Interface
 from harp.backends.runtime.load import Library, pointer
 from harp.backends.runtime.pool import RUNTIME, runtime
@@ -23,6 +24,8 @@ class CExecutable:
         if found is not None:
             for variable, function in wanted.items():
                 library.point(variable, found, function)
+        if library.has(host_calls.VARIABLE):
+            library.set_pointer(host_calls.VARIABLE, host_calls.ADDRESS)
         (run, scratch), (run_type, scratch_type) = interface.names, interface.types
         self._run = library.function(run, run_type)
         self._scratch = library.function(scratch, scratch_type)

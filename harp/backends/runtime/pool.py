@@ -1,9 +1,9 @@
 """What all programs of the process share: the pool of threads, scratch memory that is kept between calls, and how the
 arguments of a call are read.
 
-It is one library, made with harp's own compiler from `pool.c`, `memory.c` and `arguments.c`. A program has variables
-that point to its functions; without it, they point to functions of the program's own, which use one thread and keep
-nothing.
+It is one library, made with harp's own compiler from `pool.c`, `memory.c`, `arguments.c` and `interrupt.c`. A program
+has variables that point to its functions; without it, they point to functions of the program's own, which use one
+thread and keep nothing.
 """
 
 from __future__ import annotations
@@ -15,14 +15,20 @@ from contextlib import contextmanager
 
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
+from harp.backends.runtime import host_calls
 from harp.backends.runtime.load import Library, build_and_load, find_and_load
-from harp.backends.toolchain.records import Record, recall, record_key, remember
+from harp.backends.toolchain.records import Record, recall_any, record_key, remember
 from harp.config import log, on_threads, settings
 from harp.errors import ToolchainError
 from harp.locks import forkable_lock
 
 # Variables of programs, and what they point to.
-RUNTIME = {"harp_parallel": "harp_pool_run", "harp_take": "harp_memory_take", "harp_give": "harp_memory_give"}
+RUNTIME = {
+    "harp_parallel": "harp_pool_run",
+    "harp_take": "harp_memory_take",
+    "harp_give": "harp_memory_give",
+    "harp_interrupted": "harp_interrupt_poll",
+}
 
 # Scalar operations, about: what takes as long as waking a thread, some microseconds.
 _LEAST_WORK = 65536
@@ -42,7 +48,7 @@ def runtime() -> Library | None:
         if not _loaded:
             try:
                 library = _find() or _make()
-                library.keep()
+                library.set_pointer(host_calls.LISTENER, host_calls.LISTEN)
                 _loaded.append(library)
                 set_threads(settings.threads)
                 on_threads.append(set_threads)
@@ -82,17 +88,16 @@ def usable_cores() -> int:
 
 def _find() -> Library | None:
     """What another process made of the same files, which need not be read for that."""
-    key = record_key(b"", _OPTIONS, kind="runtime")
-    record = recall(key) if key is not None else None
-    return find_and_load(record.library, _NAMES) if record is not None else None
+    record = recall_any(b"", _OPTIONS, kind="runtime")
+    return find_and_load(record.library, _NAMES, keep=True) if record is not None else None
 
 
 def _make() -> Library:
     """Raises ToolchainError."""
     pool = f'#define HARP_POOL_LEAST_WORK {_LEAST_WORK}.0\n#include "pool.c"\n'
-    texts = (pool, '#include "memory.c"\n', '#include "arguments.c"\n')
+    texts = (pool, *(f'#include "{name}.c"\n' for name in ("memory", "arguments", "interrupt")))
     units = tuple(Unit(text, ("-pthread",), shared=True) for text in texts)
-    library = build_and_load(Source(units), _OPTIONS, names=_NAMES)
+    library = build_and_load(Source(units), _OPTIONS, names=_NAMES, keep=True)
     key = record_key(b"", _OPTIONS, kind="runtime")
     if key is not None:
         remember(key, Record(library.key, 0, 0, 0, False))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,12 +12,13 @@ from typing import NamedTuple
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
 from harp.backends.toolchain import cache, elf
+from harp.backends.toolchain.compilers import Family, Toolchain
+from harp.backends.toolchain.leftovers import scratch
 from harp.backends.toolchain.library import included, write
 from harp.backends.toolchain.process import ProcessGroup, TimedOut
 from harp.backends.toolchain.progress import announced
+from harp.backends.toolchain.stored import Stored, in_memory
 from harp.backends.toolchain.toolchain import (
-    Family,
-    Toolchain,
     base_flags,
     examine_again,
     find_toolchain,
@@ -37,9 +37,9 @@ _ADVICE = "`python -m harp doctor` says what was found; set HARP_CC to another c
 
 
 class BuiltLibrary(NamedTuple):
-    """A library file, and the key under which the cache keeps it."""
+    """A library, open, and the key under which the cache keeps it."""
 
-    path: Path
+    stored: Stored
     key: str
 
 
@@ -62,7 +62,7 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Bu
         raise ToolchainError(f"there is no C compiler; {_ADVICE}")
     flags = (*base_flags(toolchain), *options.flags())
     key = cache_key(source.units, flags, toolchain)
-    found = None if again else cache.get(key, ".so")
+    found = None if again else cache.get_library(key)
     if found is not None:
         _count(source, "cache_hits")
         return BuiltLibrary(found, key)
@@ -73,7 +73,8 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Bu
         if not examine_again(toolchain):
             raise
         return build(source, options, again=again)
-    stored = cache.put(key, ".so", library) or cache.in_memory(library)
+    kept = cache.put(key, cache.LIBRARY, library) is not None
+    stored = (cache.get_library(key) if kept else None) or in_memory(library)  # others may empty the cache at any time
     if stored is None:
         raise ToolchainError("the compiled program cannot be stored; set HARP_CACHE_DIR to a writable directory")
     return BuiltLibrary(stored, key)
@@ -90,7 +91,7 @@ def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> by
     _count(source, "compiler_runs")
     waiting = f"compiling {lines} lines of C with {shlex.join(toolchain.command)}, once: others load the result"
     try:
-        with announced(waiting), tempfile.TemporaryDirectory(prefix="harp-build-") as directory:
+        with announced(waiting), scratch() as directory:
             content = _make(source, flags, toolchain, Path(directory))
     except OSError as error:
         raise ToolchainError(f"the C compiler could not be run: {error}; {_ADVICE}") from None
@@ -138,7 +139,7 @@ def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, director
 def _object(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain, place: Path, group: ProcessGroup) -> Path:
     """The object file of a unit; those of shared units are kept."""
     key, result = cache_key((unit,), flags, toolchain), place.with_suffix(".o")
-    kept = _kept(key) if unit.shared else None
+    kept = cache.get(key, ".o") if unit.shared else None
     if unit.kernel:
         counters.add("kernels_compiled" if kept is None else "kernels_reused")
     if kept is not None:
@@ -150,16 +151,6 @@ def _object(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain, place: Pat
     if unit.shared and elf.damage(result, elf.OBJECT) is None:
         cache.put(key, ".o", result.read_bytes())
     return result
-
-
-def _kept(key: str) -> bytes | None:
-    """The object file in the cache, which anybody may empty at any time."""
-    found = cache.get(key, ".o")
-    try:
-        return None if found is None else cache.read(found)
-    except OSError as error:
-        log.debug("cache entry %s cannot be read: %s", found, error)
-        return None
 
 
 def _all_flags(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain) -> tuple[str, ...]:
@@ -174,7 +165,7 @@ def _written(unit: Unit, path: Path) -> Path:
 
 
 def _run(command: tuple[str, ...], result: Path, group: ProcessGroup | None = None) -> None:
-    done = run(command, _SECONDS, group)
+    done = run(command, _SECONDS, group, result.parent)
     if done.returncode or not result.is_file():
         raise ToolchainError(_failure(command, done.returncode, done.stderr))
 

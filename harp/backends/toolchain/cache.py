@@ -1,10 +1,10 @@
 """The disk cache: one file an entry, written whole and renamed into place; no lock, no index, no pickle.
 
-An entry ends with the SHA-256 of what stands before it. Loaders ignore what follows a library, and a damaged or
-truncated entry is noticed before it is loaded. Only a directory and files that belong to the user and that nobody
-else can write to are used. Where a place cannot be used the next one is tried:
-`$HARP_CACHE_DIR`, `$XDG_CACHE_HOME/harp`, `~/.cache/harp`, a private temporary directory. Where none can, a library
-stays in memory.
+An entry ends with the SHA-256 of its name and of what stands before it. Loaders ignore what follows a library; an entry
+that is damaged, cut short, or stands in the place of another one is noticed before it is loaded. Only a directory and
+files that nobody else can replace or write to are used (`trust.py`). Where a place cannot be used the next one
+is tried: `$HARP_CACHE_DIR`, `$XDG_CACHE_HOME/harp`, `~/.cache/harp`, a private temporary directory. Where none can, a
+library stays in memory.
 """
 
 from __future__ import annotations
@@ -13,18 +13,17 @@ import atexit
 import hashlib
 import os
 import shutil
-import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from harp.backends.toolchain import bound, leftovers, trust
+from harp.backends.toolchain.stored import Stored
 from harp.config import log
 from harp.locks import forkable_lock
 
 _DIGEST = 32
-_LINKS = 10
-_MEMORY = Path("/proc/self/fd")
+LIBRARY = ".so"
 _lock = forkable_lock(sys.modules[__name__])
 _private: list[Path] = []
 
@@ -57,7 +56,7 @@ def _private_directory() -> Path | None:
     with _lock:
         if not _private or not _private[0].is_dir():
             try:
-                fresh = Path(tempfile.mkdtemp(prefix="harp-"))
+                fresh = leftovers.private()
             except OSError as error:
                 log.debug("no temporary directory: %s", error)
                 return None
@@ -71,134 +70,178 @@ def _remove(directory: Path, owner: int) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def refusal(path: Path) -> str | None:
-    """Why a file must not be trusted, or None."""
-    try:
-        status = os.lstat(path)
-    except OSError as error:
-        return error.strerror or str(error)
-    if stat.S_ISLNK(status.st_mode):
-        return "is a symbolic link"
-    if status.st_uid != os.geteuid():
-        return "belongs to another user"
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return "can be written to by others"
-    return None
-
-
-def directory_refusal(path: Path) -> str | None:
-    """Why a directory must not be trusted, or None. Links of the user are followed."""
-    for _ in range(_LINKS):
-        try:
-            target = path.parent / os.readlink(path)
-            owner = os.lstat(path).st_uid
-        except OSError:  # it is no link
-            return refusal(path)
-        if owner != os.geteuid():
-            return "is a symbolic link of another user"
-        path = target
-    return "is a symbolic link to too many others"
-
-
 def prepare(directory: Path) -> str | None:
     """Make a cache directory; returns why it cannot be used, or None."""
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        missing = [path for path in (directory, *directory.parents) if not path.exists()]
+        for path in (*missing[:0:-1], directory):  # all of them for the user alone, whatever the umask says
+            path.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         return error.strerror or str(error)
-    reason = directory_refusal(directory)
+    reason = trust.directory_refusal(directory)
     return reason if reason or os.access(directory, os.W_OK | os.X_OK) else "cannot be written to"
 
 
-def get(key: str, suffix: str) -> Path | None:
-    """The undamaged entry with this key, if there is one."""
-    for directory in (*_shared(), *_private):
-        path = directory / f"{key}{suffix}"
-        if os.path.lexists(path) and directory_refusal(directory) is None and _is_whole(path):
-            return path
+def directory() -> Path | None:
+    """The directory in use that other processes use too; None where there is none."""
+    return next((place for place in _shared() if trust.directory_refusal(place) is None), None)
+
+
+def get(key: str, suffix: str) -> bytes | None:
+    """The content of the undamaged entry with this key, if there is one."""
+    found = _find(key, suffix)
+    if found is None:
+        return None
+    os.close(found[0])
+    return found[2]
+
+
+def get_library(key: str) -> Stored | None:
+    """The undamaged library with this key, if there is one, open."""
+    found = _find(key, LIBRARY)
+    return None if found is None else Stored(found[0], found[1])
+
+
+def keys(kind: str) -> list[str]:
+    """The keys of the records of a kind, the one that was used last first. They need not be undamaged."""
+    found: list[bound.Entry] = []
+    for place in (*_shared(), *_private):
+        try:
+            opened = trust.open_directory(place)
+        except (OSError, trust.Refused):
+            continue
+        try:
+            found += [e for e in bound.entries(opened) if e.name.startswith(f"{kind}-") and e.name.endswith(".json")]
+        except OSError as error:
+            log.debug("cache directory %s: %s", place, error)
+        finally:
+            os.close(opened)
+    return [entry.name.removesuffix(".json") for entry in sorted(found, reverse=True)]
+
+
+def count_hit() -> None:
+    """Count a program that was found."""
+    for place in _shared():
+        try:
+            opened = trust.open_directory(place)
+        except (OSError, trust.Refused):
+            continue
+        try:
+            bound.count_hit(opened)
+        finally:
+            os.close(opened)
+        return
+
+
+def _find(key: str, suffix: str) -> tuple[int, Path, bytes] | None:
+    """An undamaged entry: open, its path, and its content."""
+    name = f"{key}{suffix}"
+    for place in (*_shared(), *_private):
+        try:
+            opened = trust.open_directory(place)
+        except (OSError, trust.Refused):
+            continue
+        try:
+            handle = trust.open_file(opened, name)
+        except FileNotFoundError:
+            continue
+        except (OSError, trust.Refused) as error:
+            log.debug("cache entry %s %s: passed over", place / name, error)
+            continue
+        finally:
+            os.close(opened)
+        content = _whole(handle, name)
+        if content is not None:
+            bound.touch(handle)
+            return handle, place / name, content
+        os.close(handle)
+        log.debug("cache entry %s is damaged: passed over", place / name)
     return None
 
 
-def _is_whole(path: Path) -> bool:
-    reason = refusal(path)
-    if reason is None:
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            reason = str(error)
-        else:
-            if len(data) > _DIGEST and hashlib.sha256(data[:-_DIGEST]).digest() == data[-_DIGEST:]:
-                return True
-            reason = "is damaged"
-    log.debug("cache entry %s %s: passed over", path, reason)
-    return False
-
-
-def read(path: Path) -> bytes:
-    """The content of an entry."""
-    return path.read_bytes()[:-_DIGEST]
-
-
-def in_memory(content: bytes) -> Path | None:
-    """A library that is in no directory, where the system has such files.
-
-    Its descriptor stays open: the loader takes two libraries with the same path for one.
-    """
+def _whole(handle: int, name: str) -> bytes | None:
+    """What an entry of this name holds, if it is undamaged."""
     try:
-        handle = os.memfd_create("harp")
-        with os.fdopen(handle, "wb", closefd=False) as file:
-            file.write(content)
-    except (AttributeError, OSError) as error:
-        log.debug("no library in memory: %s", error)
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            data = file.read()
+    except OSError as error:
+        log.debug("cache entry %s: %s", name, error)
         return None
-    return _MEMORY / str(handle)
+    content = data[:-_DIGEST]
+    return content if len(data) > _DIGEST and _digest(name, content) == data[-_DIGEST:] else None
 
 
-def release(path: Path) -> bool:
-    """Give back the memory of a library that could not be loaded; returns whether it was in memory."""
-    if path.parent != _MEMORY:
-        return False
-    os.close(int(path.name))
-    return True
+def _digest(name: str, content: bytes) -> bytes:
+    digest = hashlib.sha256(os.fsencode(name) + b"\0")
+    digest.update(content)
+    return digest.digest()
 
 
 def forget(key: str, suffix: str) -> None:
     """Remove an entry."""
-    for directory in (*_shared(), *_private):
-        path = directory / f"{key}{suffix}"
-        if os.path.lexists(path) and directory_refusal(directory) is None:
-            try:
-                path.unlink()
-            except OSError as error:
-                log.debug("could not remove %s: %s", path, error)
+    for place in (*_shared(), *_private):
+        try:
+            opened = trust.open_directory(place)
+        except (OSError, trust.Refused):
+            continue
+        try:
+            os.unlink(f"{key}{suffix}", dir_fd=opened)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            log.debug("could not remove %s from %s: %s", key, place, error)
+        finally:
+            os.close(opened)
 
 
 def put(key: str, suffix: str, content: bytes) -> Path | None:
     """Store an entry in the first place that takes it; None where none does."""
-    for directory in places():
-        reason = prepare(directory)
+    for place in places():
+        reason = prepare(place)
         if reason is None:
             try:
-                return _write(directory, f"{key}{suffix}", content)
+                return _store(place, f"{key}{suffix}", content)
+            except trust.Refused as refused:
+                reason = str(refused)
             except OSError as error:
                 reason = error.strerror or str(error)
-        log.debug("cache directory %s: %s; trying the next", directory, reason)
+        log.debug("cache directory %s: %s; trying the next", place, reason)
     return None
 
 
-def _write(directory: Path, name: str, content: bytes) -> Path:
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=directory)
+def _store(place: Path, name: str, content: bytes) -> Path:
+    opened = trust.open_directory(place)
     try:
-        with os.fdopen(handle, "wb") as file:
+        _write(opened, name, content)
+        bound.grown(opened, len(content) + _DIGEST)
+    finally:
+        os.close(opened)
+    return place / name
+
+
+def _write(opened: int, name: str, content: bytes) -> None:
+    """Write an entry whole, and give it its name."""
+    temporary = bound.temporary_name(name)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(temporary, flags, 0o700, dir_fd=opened), "wb") as file:
+            os.fchmod(file.fileno(), 0o700)  # whatever the umask says
             file.write(content)
-            file.write(hashlib.sha256(content).digest())
-        os.chmod(temporary, 0o700)
-        path = directory / name
-        os.replace(temporary, path)
+            file.write(_digest(name, content))
+        _rename(opened, temporary, name)
     except BaseException:
         try:
-            os.unlink(temporary)
+            os.unlink(temporary, dir_fd=opened)
         except OSError as error:
             log.debug("could not remove %s: %s", temporary, error)
         raise
-    return path
+
+
+def _rename(opened: int, temporary: str, name: str) -> None:
+    try:
+        os.replace(temporary, name, src_dir_fd=opened, dst_dir_fd=opened)
+    except IsADirectoryError:  # nothing of ours: it would be in the way for good
+        aside = bound.temporary_name(name)
+        os.rename(name, aside, src_dir_fd=opened, dst_dir_fd=opened)
+        os.replace(temporary, name, src_dir_fd=opened, dst_dir_fd=opened)
+        shutil.rmtree(aside, ignore_errors=True, dir_fd=opened)

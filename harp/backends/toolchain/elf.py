@@ -12,16 +12,17 @@ OBJECT, LIBRARY = 1, 3
 _KINDS = {OBJECT: "an object file", LIBRARY: "a shared library"}
 
 
-def damage(path: Path, kind: int = LIBRARY) -> str | None:
-    """What is wrong with a file of this kind, or None. Says nothing where libraries are not ELF files.
+def damage(file: Path | int, kind: int = LIBRARY) -> str | None:
+    """What is wrong with a file of this kind, given by path or open, or None.
 
-    Raises OSError if it cannot be read.
+    Says nothing where libraries are not ELF files. Raises OSError if it cannot be read.
     """
     if not sys.platform.startswith("linux"):
         return None
-    with path.open("rb") as file:
+    with open(file, "rb", closefd=not isinstance(file, int)) as opened:
+        opened.seek(0)
         try:
-            return _damage(file, os.fstat(file.fileno()).st_size, kind)
+            return _damage(opened, os.fstat(opened.fileno()).st_size, kind)
         except struct.error:  # shorter than its headers
             return "is cut short"
 

@@ -10,6 +10,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
 
@@ -84,15 +85,17 @@ class ProcessGroup:
             self._running.discard(process)
 
 
-def run(command: tuple[str, ...], seconds: float, group: ProcessGroup | None = None) -> Done:
-    """Start a program and wait for it: no shell, no input, messages in English.
+def run(
+    command: tuple[str, ...], seconds: float, group: ProcessGroup | None = None, directory: Path | None = None
+) -> Done:
+    """Start a program and wait for it: no shell, no input, messages in English, temporary files in a directory.
 
     Raises OSError if it cannot be started, and TimedOut.
     """
     if group is None:
         # In a thread of its own: an interrupt, which only the main thread gets, cannot come between start and `try`.
         with ProcessGroup() as own:
-            return own.map(run, [command], [seconds], [own])[0]
+            return own.map(run, [command], [seconds], [own], [directory])[0]
     import subprocess
 
     process = subprocess.Popen(
@@ -102,7 +105,7 @@ def run(command: tuple[str, ...], seconds: float, group: ProcessGroup | None = N
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        env={**os.environ, "LC_ALL": "C"},
+        env={**os.environ, "LC_ALL": "C", **({"TMPDIR": str(directory)} if directory is not None else {})},
         start_new_session=True,  # so that it can be stopped with all that it starts
     )
     with process:

@@ -17,10 +17,12 @@ import numpy as np
 from harp import sources
 from harp.backends.options import CompileOptions
 from harp.backends.toolchain import cache
-from harp.backends.toolchain.toolchain import base_flags, find_toolchain, program_flags
+from harp.backends.toolchain.compilers import Toolchain
+from harp.backends.toolchain.toolchain import base_flags, find_toolchain, program_flags, usable_toolchains
 from harp.config import log
 
 _SUFFIX = ".json"
+_known: dict[str, str] = {}  # of harp's files
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -41,22 +43,73 @@ class Record(NamedTuple):
 
 def record_key(graph: bytes, options: CompileOptions, donated: Sequence[int] = (), kind: str = "program") -> str | None:
     """The key for the digest of a graph and its donated inputs; None where nothing can be remembered of it."""
-    toolchain = find_toolchain()
-    if toolchain is None or not sources.LOADED:
-        return None
+    toolchain, harp = find_toolchain(), harp_digest()
+    return None if toolchain is None or harp is None else _key(toolchain, harp, graph, options, donated, kind)
+
+
+def recall_any(
+    graph: bytes, options: CompileOptions, donated: Sequence[int] = (), kind: str = "program"
+) -> Record | None:
+    """What an earlier process remembered of a graph, of this compiler or, where there is none, of another machine's."""
+    harp = harp_digest()
+    for toolchain in usable_toolchains() if harp is not None else ():
+        record = recall(_key(toolchain, harp or "", graph, options, donated, kind))
+        if record is not None:
+            return record
+    return None
+
+
+def _key(
+    toolchain: Toolchain, harp: str, graph: bytes, options: CompileOptions, donated: Sequence[int], kind: str
+) -> str:
     compiler = [*toolchain.command, toolchain.family.value, toolchain.version, str(toolchain.vector_bytes)]
     flags = [*base_flags(toolchain), *program_flags(toolchain), *options.flags(), str(toolchain.fma)]
-    # NumPy computes with numbers that are folded.
-    facts = [graph.hex(), repr([*donated]), sources.LOADED, sys.version, np.__version__, *compiler, *flags]
+    facts = [graph.hex(), repr([*donated]), harp, *software(), *compiler, *flags]
     return f"{kind}-" + hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
+
+
+def software() -> tuple[str, str]:
+    """Python and NumPy, which compute with numbers that are folded."""
+    return f"{sys.implementation.name} {'.'.join(map(str, sys.version_info[:3]))}", f"numpy {np.__version__}"
+
+
+def harp_digest() -> str | None:
+    """The digest of harp's own files, the same on all machines; None where they cannot be told.
+
+    The cache remembers it for files with these inodes and times of change: to look takes less time than to read them.
+    """
+    loaded = sources.LOADED
+    if not loaded:
+        return None
+    if loaded not in _known:
+        key = "sources-" + hashlib.sha256(loaded.encode(errors="surrogateescape")).hexdigest()
+        known = cache.get(key, _SUFFIX) or b""
+        if len(known) != 64:
+            known = _digest_of_files()
+            if known:
+                cache.put(key, _SUFFIX, known)
+        _known[loaded] = known.decode("ascii", "replace")
+    return _known[loaded] or None
+
+
+def _digest_of_files() -> bytes:
+    """Empty where the files have changed since they were imported."""
+    digest = hashlib.sha256()
+    try:
+        for name, content in sources.contents():
+            digest.update(f"{name}\0{len(content)}\0".encode(errors="surrogateescape") + content)
+    except OSError as error:
+        log.debug("harp's own files cannot be read: %s", error)
+        return b""
+    return digest.hexdigest().encode() if sources.unchanged() else b""
 
 
 def recall(key: str) -> Record | None:
     """What an earlier process remembered."""
     try:
-        path = cache.get(key, _SUFFIX)
-        return None if path is None else _checked(key, json.loads(cache.read(path)))
-    except (OSError, ValueError, RecursionError) as error:
+        content = cache.get(key, _SUFFIX)
+        return None if content is None else _checked(key, json.loads(content))
+    except (ValueError, RecursionError) as error:
         log.debug("record %s cannot be read: %s", key, error)
         return None
 

@@ -8,10 +8,7 @@ remembered on disk: later processes start no compiler to find out.
 
 from __future__ import annotations
 
-import enum
-import hashlib
 import importlib.util
-import json
 import math
 import os
 import platform
@@ -19,7 +16,6 @@ import re
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +23,9 @@ from typing import NamedTuple
 
 import _cffi_backend
 
-from harp.backends.toolchain import cache, elf, process
+from harp.backends.toolchain import compilers, elf, process
+from harp.backends.toolchain.compilers import Family, Toolchain
+from harp.backends.toolchain.leftovers import scratch
 from harp.config import log
 from harp.locks import forkable_lock
 
@@ -35,41 +33,6 @@ _PROBE = "int harp_probe(int x) { return x + 1; }\n"
 _PROBE_SECONDS = 60.0
 _DAY = 86400.0
 _NOT_FOUND = "not found"
-
-
-class Family(enum.Enum):
-    """Compilers that take different flags."""
-
-    GCC = "gcc"
-    CLANG = "clang"
-    ZIG = "zig"
-
-
-class Toolchain(NamedTuple):
-    """A compiler that works: how to start it, what it is, and the instruction set as explicit flags."""
-
-    command: tuple[str, ...]
-    family: Family
-    version: str
-    isa: tuple[str, ...]
-    vector_bytes: int
-    fma: bool
-
-    @property
-    def l1(self) -> int:
-        """Bytes of the L1 cache."""
-        return self._cache("l1-cache-size", 32) << 10
-
-    @property
-    def line(self) -> int:
-        """Bytes of a line of it."""
-        return self._cache("l1-cache-line-size", 64)
-
-    def _cache(self, name: str, usual: int) -> int:
-        """What the compiler says of this machine, which some compilers do not."""
-        start = f"--param={name}="
-        found = [flag.removeprefix(start) for flag in self.isa if flag.startswith(start)]
-        return int(found[0]) if found and found[0].isdigit() and int(found[0]) > 0 else usual
 
 
 class Attempt(NamedTuple):
@@ -81,6 +44,7 @@ class Attempt(NamedTuple):
 
 _lock = forkable_lock(sys.modules[__name__])
 _found: list[Toolchain | None] = []
+_elsewhere: list[list[Toolchain]] = []
 _attempts: list[Attempt] = []
 _recalled: set[tuple[str, ...]] = set()  # commands of which an earlier process found out what they are
 _refused: set[str] = set()  # values of HARP_CC_TIMEOUT, each named once
@@ -93,6 +57,23 @@ def find_toolchain() -> Toolchain | None:
             _attempts.clear()
             _found.append(_search())
         return _found[0]
+
+
+def usable_toolchains() -> list[Toolchain]:
+    """Those whose programs can be loaded from the cache: the one that is used. Where there is none, those that others
+    have used who share the cache, or whose programs were imported, if the processor has what they need.
+    """
+    found = find_toolchain()
+    if found is not None:
+        return [found]
+    with _lock:
+        if not _elsewhere:
+            _elsewhere.append([] if _asked_for_none() else compilers.usable_elsewhere())
+        return _elsewhere[0]
+
+
+def _asked_for_none() -> bool:
+    return os.environ.get("HARP_CC", "").strip().lower() == "none"
 
 
 def attempts() -> list[Attempt]:
@@ -123,6 +104,7 @@ def reset() -> None:
     """Forget what was found, after the environment has changed."""
     with _lock:
         _found.clear()
+        _elsewhere.clear()
         _recalled.clear()
 
 
@@ -134,7 +116,7 @@ def examine_again(failed: Toolchain) -> bool:
     with _lock:
         if failed.command in _recalled:
             log.info("%s failed: examined again", shlex.join(failed.command))
-            cache.forget(_memory_key(failed.command), ".json")
+            compilers.forget(failed.command)
             _recalled.clear()
             _attempts.clear()
             _found[:] = [_search()]
@@ -162,7 +144,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def _search() -> Toolchain | None:
-    if os.environ.get("HARP_CC", "").strip().lower() == "none":
+    if _asked_for_none():
         _attempts.append(Attempt("none", "HARP_CC=none: no compiler is to be used"))
         return None
     for command in _candidates():
@@ -196,10 +178,21 @@ def time_limit(seconds: float) -> float:
 
 
 def run(
-    command: tuple[str, ...], seconds: float = _PROBE_SECONDS, group: process.ProcessGroup | None = None
+    command: tuple[str, ...],
+    seconds: float = _PROBE_SECONDS,
+    group: process.ProcessGroup | None = None,
+    directory: Path | None = None,
 ) -> process.Done:
-    """Run a compiler, for no longer than the user allows."""
-    return process.run(command, time_limit(seconds), group)
+    """Run a compiler, for no longer than the user allows, with its temporary files in a directory of ours."""
+    return process.run(command, time_limit(seconds), group, directory)
+
+
+def _recall(command: tuple[str, ...]) -> Toolchain | None:
+    """What an earlier process found out about this compiler."""
+    found = compilers.recall(command)
+    if found is not None:
+        _recalled.add(command)
+    return found
 
 
 def _examine(command: tuple[str, ...]) -> Toolchain | str:
@@ -208,7 +201,7 @@ def _examine(command: tuple[str, ...]) -> Toolchain | str:
         version = run((*command, "--version")).stdout.strip()
         family = _family(command, version)
         isa = _native_isa(command, family)
-        with tempfile.TemporaryDirectory(prefix="harp-probe-") as directory:
+        with scratch() as directory:
             source, library = Path(directory, "probe.c"), Path(directory, "probe.so")
             source.write_text(_PROBE)
             problem = _try(command, isa, source, library)
@@ -217,17 +210,17 @@ def _examine(command: tuple[str, ...]) -> Toolchain | str:
                 problem = _try(command, isa, source, library)
             if problem:
                 return problem
-            macros = run((*command, *isa, "-dM", "-E", str(source))).stdout
+            macros = run((*command, *isa, "-dM", "-E", str(source)), directory=Path(directory)).stdout
     except (OSError, process.TimedOut) as error:
         return f"does not run: {error}"
     found = Toolchain(command, family, version, isa, _vector_bytes(macros), _has_fma(macros))
-    cache.put(_memory_key(command), ".json", json.dumps(found._replace(family=family.value)).encode())  # type: ignore[arg-type]
+    compilers.remember(found)
     return found
 
 
 def _try(command: tuple[str, ...], isa: tuple[str, ...], source: Path, library: Path) -> str:
     """Why the library that a compiler makes cannot be used; empty if it can."""
-    done = run((*command, *isa, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"))
+    done = run((*command, *isa, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"), directory=library.parent)
     if done.returncode or not library.is_file():
         return f"does not make a library: {(done.stderr.strip() or 'it printed nothing')[:300]}"
     damage = elf.damage(library)
@@ -290,42 +283,6 @@ def _vector_bytes(macros: str) -> int:
 
 def _has_fma(macros: str) -> bool:
     return "__FMA__" in macros or "__ARM_FEATURE_FMA" in macros
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(errors="replace").split("\n\n")[0].splitlines()
-    except OSError:
-        return platform.processor()
-    return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part")))
-
-
-def _memory_key(command: tuple[str, ...]) -> str:
-    """Changes with the compiler's files (also those behind a launcher such as ccache) and the processor."""
-    facts = [*command, sys.platform, platform.machine(), _cpu()]
-    for word in command:
-        module = importlib.util.find_spec(word) if word == "ziglang" else None
-        path = module.origin if module else shutil.which(word)
-        if path is not None:
-            status = os.stat(path)
-            facts += [str(status.st_mtime_ns), str(status.st_size)]
-    return "toolchain-" + hashlib.sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()
-
-
-def _recall(command: tuple[str, ...]) -> Toolchain | None:
-    """What an earlier process found out about this compiler."""
-    try:
-        path = cache.get(_memory_key(command), ".json")
-        if path is None:
-            return None
-        command_, family, version, isa, vector_bytes, fma = json.loads(cache.read(path))
-        if tuple(command_) != command:
-            raise ValueError(f"it is about {command_}")
-        _recalled.add(command)
-        return Toolchain(command, Family(family), version, tuple(isa), vector_bytes, fma)
-    except (OSError, ValueError, TypeError) as error:
-        log.debug("what was known of %s cannot be read: %s", command, error)
-        return None
 
 
 def base_flags(toolchain: Toolchain) -> tuple[str, ...]:

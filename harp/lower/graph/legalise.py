@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from harp.errors import VerificationError
 from harp.lower.graph.complex import split
-from harp.trace.graph.body import graph_of, with_body
-from harp.trace.graph.graph import Graph, inline, transform
+from harp.trace.graph.body import graph_of, in_place, with_body
+from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import (
     Cumulative,
     Custom,
@@ -30,8 +30,8 @@ from harp.trace.graph.node import (
 )
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Loop, loops_in
-from harp.trace.scalar.dtypes import computing, i64, real_of
-from harp.trace.scalar.expr import Apply, Operand, apply, cast, const, walk
+from harp.trace.scalar.dtypes import computing, real_of
+from harp.trace.scalar.expr import Apply, Operand, apply, cast, walk
 from harp.trace.scalar.halves import rounded, widened
 from harp.trace.scalar.ops import Op, Reduce
 
@@ -49,7 +49,7 @@ def _represented(node: Node, inputs: tuple[Node, ...]) -> Node:
     if isinstance(node, Iteration):
         return with_body(node, legalise)
     if isinstance(node, Part) and isinstance(node.whole, Custom):
-        return legalise(_in_place(node.whole)).outputs[node.number]
+        return legalise(in_place(node.whole)).outputs[node.number]  # its derivatives have been asked for by now
     if isinstance(node, Scatter):
         return _scatter_in_float32(node)
     if isinstance(node, Cumulative):
@@ -59,12 +59,6 @@ def _represented(node: Node, inputs: tuple[Node, ...]) -> Node:
     if _is_complex_product(node):
         return _by_four_products(node)
     return _in_float32(MapReduce(node.domain, node.operands, split(node.expr), node.reduce, node.axes))
-
-
-def _in_place(node: Custom) -> Graph:
-    """The body of a function with derivatives of its own, over its operands: they have been asked for by now."""
-    zero = MapReduce((), (), const(0, i64))
-    return inline(graph_of(node.body), dict(zip(node.body.inputs, (zero, *node.operands), strict=True)))
 
 
 def _in_float32(node: MapReduce) -> Node:

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from harp.errors import VerificationError
-from harp.trace.graph.body import with_body
+from harp.lower.cost_model import undecided_weight
+from harp.trace.graph.body import selected, with_body
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import (
     Constant,
     Contiguous,
     Cumulative,
     Gather,
+    HostCall,
     Input,
     Iteration,
     MapReduce,
@@ -163,6 +165,24 @@ def _number_operand(node: MapReduce) -> Node | None:  # map (x, number) -> f(x0,
     return MapReduce(node.domain, node.operands, substitute(node.expr, known), node.reduce, node.axes)
 
 
+def _formula_operand(node: MapReduce) -> Node | None:  # map (x, map () -> [i0] < 3) -> f(x0, x1)  ->  f(x0, [i0] < 3)
+    formulas = {slot: _by_position(operand) for slot, operand in enumerate(node.operands)}
+    known = {slot: formula for slot, formula in formulas.items() if formula is not None}
+    if not any(e.slot in known for e in operands_in(node.expr)):
+        return None
+    return MapReduce(node.domain, node.operands, substitute(node.expr, known), node.reduce, node.axes)
+
+
+def _by_position(node: Node) -> Expr | None:
+    """What an element is by its position, if that costs nothing where it is wanted: a position, or a choice by it."""
+    src, under = node, None
+    if isinstance(node, View) and not node.conditions:
+        src, under = node.src, at(node.src.shape, node.index)
+    if not isinstance(src, MapReduce) or src.reduce is not None or src.operands or not src.expr.positional:
+        return None
+    return substitute(src.expr, {}, under) if undecided_weight(src.expr) == 0 else None
+
+
 def _needed_operands(node: MapReduce) -> Node | None:  # map (x, y, x) -> f(x0, x2)  ->  map (x) -> f(x0, x0)
     used = operands_in(node.expr)
     needed = tuple(dict.fromkeys(node.operands[e.slot] for e in used))
@@ -181,6 +201,20 @@ def _simpler_body(node: Iteration) -> Node | None:
     return None if simpler is node else simpler
 
 
+def _formula_operands(node: Iteration) -> Node | None:  # for t: f(c, map () -> [i0] < 3)  ->  for t: f(c)
+    """What is the same in all steps, and is what its position says, is written down in the step."""
+    known: dict[Node, Node] = {}
+    for place in node.body.place()[2]:
+        operand = node.operands[place - 1]
+        formula = _number(operand) or _by_position(operand)
+        if formula is not None:
+            known[node.body.inputs[place]] = MapReduce(operand.shape, (), formula)
+    if not known:
+        return None
+    places = [place for place, given in enumerate(node.body.inputs) if place and given not in known]
+    return selected(node, places, range(len(node.body.outputs)), known)
+
+
 def _by_itself(node: RowWise) -> Node | None:  # sort_by(x, x) -> sort(x)
     if node.function is RowOp.SORT_BY and node.operands[0] is node.operands[1]:
         return RowWise(RowOp.SORT, node.operands[:1], node.reverse)
@@ -194,12 +228,13 @@ def _gathered_number(node: Gather) -> Node | None:  # gather(number) -> number
 
 RULES: Mapping[type[Node], tuple[Rule, ...]] = {
     View: (_empty, _composed, _never, _number_everywhere, _chosen),
-    MapReduce: (_empty, _no_stop, _number_operand, _needed_operands, _identity_map),
+    MapReduce: (_empty, _no_stop, _number_operand, _formula_operand, _needed_operands, _identity_map),
     Gather: (_empty, _gathered_number),
     Contiguous: (_empty, _stored_already),
     Cumulative: (_empty,),
     RowWise: (_empty, _by_itself),
-    Iteration: (_simpler_body,),
+    HostCall: (_empty,),
+    Iteration: (_formula_operands, _simpler_body),
     Part: (_empty,),
     Scatter: (_empty,),
 }

@@ -29,6 +29,7 @@ from harp.lower.loopir.origin import Origins
 from harp.lower.loopir.program import Call
 from harp.lower.loopir.text import kernel_text
 from harp.lower.schedule.build import Built
+from harp.lower.schedule.row_kernels import rows_in
 from harp.lower.verify.verify import verify_kernel
 from harp.trace.eval.inside import Access, is_plain
 from harp.trace.graph.graph import Graph
@@ -96,7 +97,7 @@ class _Checked:
         self.names = names
         self.origins = origins
         parts = list(walk(kernel.body))
-        stored = [s.buffer for s in parts if isinstance(s, Store)] + [s.target for s in parts if isinstance(s, Row)]
+        stored = [s.buffer for s in parts if isinstance(s, Store)] + [s.target for s in rows_in(kernel.body)]
         self.site = next(filter(None, map(origins.of_store, stored)), None)
 
     def kernel(self) -> Kernel:

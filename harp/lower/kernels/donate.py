@@ -10,8 +10,8 @@ loops round the store and a load reads only elements that itself stores, in the 
 
 A scatter changes what an earlier kernel stored; if that is a copy of the input, nothing is left to copy.
 
-The input's buffer is replaced by the
-output's in all kernels, so two buffers never share memory, and later passes see a buffer that is read and then written.
+The input's buffer is replaced by the output's in all kernels, so two buffers never share memory, and later passes see a
+buffer that is read and then written.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
+from harp.lower.loopir.effects import used_whole
 from harp.lower.loopir.loops import Buffer, For, If, Kernel, Load, Nest, Seq, Stmt, Store, parts, walk
 from harp.lower.loopir.nests import Renaming, is_plain, reads, rebuilt, sequence
 from harp.lower.schedule.build import Built
-from harp.lower.schedule.row_kernels import rows_in
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom
 from harp.trace.scalar.dtypes import bool_
@@ -119,13 +119,11 @@ def _stores(kernel: Kernel) -> Iterator[Store]:
 
 
 def _stored(kernel: Kernel) -> set[Buffer]:
-    return {store.buffer for store in _stores(kernel)} | {row.target for row in rows_in(kernel.body)}
+    return {store.buffer for store in _stores(kernel)} | used_whole(kernel.body).writes
 
 
 def _read(kernel: Kernel) -> set[Buffer]:
-    return {load.buffer for load in reads(kernel.body)} | {
-        given for row in rows_in(kernel.body) for given in row.sources
-    }
+    return {load.buffer for load in reads(kernel.body)} | used_whole(kernel.body).reads
 
 
 def _replaced(kernel: Kernel, source: Buffer, target: Buffer) -> Kernel:

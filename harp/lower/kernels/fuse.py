@@ -21,7 +21,7 @@ from functools import cached_property
 import attrs
 
 from harp.lower.cost_model import code_size
-from harp.lower.loopir.effects import indices
+from harp.lower.loopir.effects import Effects, indices, used_whole
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
@@ -52,7 +52,6 @@ from harp.lower.loopir.nests import (
 from harp.lower.loopir.products import is_contraction
 from harp.lower.reductions.interleave import is_running
 from harp.lower.schedule.build import Built, holds
-from harp.lower.schedule.row_kernels import rows_in
 from harp.trace.index.polynomial import Atom, Index, Indirect, indirect_in, loops_in, of
 from harp.trace.scalar.expr import Expr, rewrite, select
 
@@ -85,13 +84,13 @@ def fuse(built: Built) -> Built:
 
 
 def _add(joined: list[_Candidate], kernel: _Candidate) -> None:
-    """Append the kernel, or join it with the last one that it can follow without passing one that it reads."""
+    """Append the kernel, or join it with the last one that it can follow without passing one that it waits for."""
     for place in range(len(joined) - 1, max(len(joined) - 1 - _LOOK_BACK, -1), -1):
         found = _join(joined[place], kernel)
         if found is not None:
             joined[place] = _Candidate(found)
             return
-        if kernel.read & joined[place].stored:
+        if kernel.read & joined[place].stored or kernel.stored & (joined[place].stored | joined[place].read):
             break
     joined.append(kernel)
 
@@ -124,9 +123,14 @@ class _Candidate:
         return {s.buffer: s.index for s in _stores(self.kernel.body)}
 
     @cached_property
+    def whole(self) -> Effects:
+        """What it uses without saying at which elements."""
+        return used_whole(self.kernel.body)
+
+    @cached_property
     def stored(self) -> set[Buffer]:
         """The buffers outside the kernel that it stores to."""
-        stored = self.places.keys() | {row.target for row in rows_in(self.kernel.body)}
+        stored = self.places.keys() | self.whole.writes
         return {buffer for buffer in stored if buffer.space in (Space.OUTPUT, Space.SCRATCH)}
 
     @cached_property
@@ -135,8 +139,7 @@ class _Candidate:
 
     @cached_property
     def read(self) -> set[Buffer]:
-        sources = {source for row in rows_in(self.kernel.body) for source in row.sources}
-        return sources | {load.buffer for load in reads(self.kernel.body)}
+        return {load.buffer for load in reads(self.kernel.body)} | self.whole.reads
 
     @cached_property
     def filled_from(self) -> set[Buffer]:
@@ -162,7 +165,7 @@ class _Candidate:
     @cached_property
     def is_alone(self) -> bool:
         """Functions of rows, and iterations, share no loops with others."""
-        return self.repeats or any(True for _ in rows_in(self.kernel.body))
+        return self.repeats or bool(self.whole.touched)
 
     @cached_property
     def repeats(self) -> bool:

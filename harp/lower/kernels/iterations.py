@@ -3,21 +3,30 @@
     c = x0; for t: c, y[t] = step(c, x[t])    ->    for i: c[i] = x0[i]
                                                     repeat t < n { (the kernels of the step on c, x[t, :] and y[t, :]) }
 
-The step is lowered like a graph of its own. What is carried has one place in memory: a step stores the new value there
-where it has read the old one before (`donate.py`), and else beside it, to be copied in the end of the iteration.
+The step is lowered like a graph of its own. A step stores what it carries on where it has read the old value before
+(`donate.py`), and else in a second place: the two take turns. A few numbers, of which it is known how many, are in
+variables while the loop runs.
+
+    repeat t < n { (c -> d); c, d = d, c }
+    local a; a = c; repeat t < n { local b; (a -> b); a = b }; c = a
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 
 import attrs
 
 from harp.lower.kernels.donate import in_memory_of
-from harp.lower.loopir.effects import effects
+from harp.lower.kernels.steps import is_few, passed_on, step_of
+from harp.lower.loopir.effects import used_whole
 from harp.lower.loopir.loops import (
+    MEMORY,
+    WITHOUT_END,
     Alloc,
     Buffer,
+    Callback,
     Digits,
     For,
     Head,
@@ -33,17 +42,14 @@ from harp.lower.loopir.loops import (
 )
 from harp.lower.loopir.nests import Renaming, rebuilt, sequence
 from harp.lower.schedule.build import Built, copy
-from harp.lower.schedule.row_kernels import rows_in
-from harp.trace.graph.body import graph_of
-from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Contiguous, Input, Iteration, Node, Scatter, rebuild, walk
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import Iteration, Node
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import Atom, Index, Loop, Shape, as_index, of
+from harp.trace.index.polynomial import Atom, Counter, Index, Loop, Shape, as_index, of
 from harp.trace.scalar.dtypes import DType
-from harp.trace.scalar.expr import Position
 
-# Iterations of a loop that data ends.
-_WITHOUT_END = 2**62
+# Counters of loops in each other differ.
+_numbers = count()
 Place = tuple[Buffer, tuple[Index, ...]]
 
 
@@ -51,70 +57,109 @@ def iteration_kernels(
     lower: Callable[[Graph], Built], node: Iteration, memory: Mapping[Node, Buffer], scratch: list[Buffer]
 ) -> list[Kernel]:
     """The kernels of an iteration, whose step `lower` makes; the last one is the loop."""
-    return _Iteration(lower(_changing_in_place(graph_of(node.body))), node, memory, scratch).kernels()
-
-
-def _changing_in_place(graph: Graph) -> Graph:
-    """The step, in which an update of what is carried is computed before it is put there: what it is computed of may be
-    what it replaces."""
-
-    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        if isinstance(node, Scatter) and isinstance(node.base, Input) and node.base in set(walk((node.updates,))):
-            inputs = (*inputs[:-1], Contiguous(inputs[-1]))
-        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
-            return node
-        return rebuild(node, inputs, Substitution({}))
-
-    return transform(graph, rule)
+    extent = as_index(WITHOUT_END) if node.length is None else node.length
+    counter = Counter(next(_numbers), extent)
+    graph = step_of(node, counter)
+    passed = passed_on(graph, node.body)
+    made = [number for number in range(len(graph.outputs)) if number not in passed]
+    step = lower(attrs.evolve(graph, outputs=tuple(graph.outputs[number] for number in made)))
+    outputs = dict(zip(made, step.outputs, strict=True))
+    return _Iteration(step, outputs, passed, counter, node, memory, scratch).kernels()
 
 
 class _Iteration:
     """Where everything of one iteration is."""
 
-    def __init__(self, step: Built, node: Iteration, memory: Mapping[Node, Buffer], scratch: list[Buffer]) -> None:
+    def __init__(
+        self,
+        step: Built,
+        outputs: Mapping[int, Buffer],
+        passed: Mapping[int, int],
+        counter: Counter,
+        node: Iteration,
+        memory: Mapping[Node, Buffer],
+        scratch: list[Buffer],
+    ) -> None:
         self.step, self.node, self.memory, self.scratch = step, node, memory, scratch
-        extent = as_index(_WITHOUT_END) if node.length is None else node.length
-        self.loop = Loop(0, extent)
-        self.time = extent - 1 - of(self.loop) if node.reverse else of(self.loop)
-        self.places: dict[Buffer, Place] = {}
-        self.before: list[Stmt] = []
+        self.outputs, self.passed = outputs, passed
+        self.loop = Loop(0, counter.extent)
+        self.time = counter.extent - 1 - of(self.loop) if node.reverse else of(self.loop)
+        self.counter = counter
+        self.places: dict[Buffer, Place] = {}  # of the step's buffers
+        self.first: list[Kernel] = []  # before the loop
+        self.of_loop: list[Buffer] = []  # variables that live as long as the loop runs,
+        self.load: list[Stmt] = []  # what fills them before,
+        self.save: list[Stmt] = []  # and stores what they have in the end
+        self.of_step: list[Buffer] = []  # variables of one step
+        self.before: list[Stmt] = []  # what stands at the start and the end of a step
         self.after: list[Stmt] = []
-        self.by_rows = {b for k in step.kernels for row in rows_in(k.body) for b in (row.target, *row.sources)}
+        self.moves: list[tuple[Buffer, Buffer]] = []
+        self.whole = {b for k in step.kernels for b in used_whole(k.body).touched}
 
     def kernels(self) -> list[Kernel]:
-        body = self.node.body
+        """What is copied before, and the loop."""
+        step, body, operands = self.step, self.node.body, self.node.operands
         carried, elements, same = body.place()
-        step, operands = self.step, self.node.operands
-        kernels = list(step.kernels)
-        first: list[Kernel] = []
-        number = self.own(step.inputs[0])
-        home: Buffer | None = None
+        kernels: Sequence[Kernel] = step.kernels
+        at = [self.enter(k - 1, step.inputs[k], self.memory[operands[k - 1]]) for k in carried]
         for k in carried:
-            given, made = step.inputs[k], step.outputs[k - 1]
-            place = self.result(k - 1)
-            home = home or place
-            first.append(copy(place, self.memory[operands[k - 1]]))
-            in_place = in_memory_of(kernels, given, made)
-            if in_place is not None:
-                kernels = list(in_place)
-                self.places[made] = place, ()
-            else:
-                self.places[given] = place, ()
-                self.after.append(copy(place, self.own(made)).body)
+            kernels = self.carry(k - 1, kernels, step.inputs[k])
+        # What is passed on goes before what takes its place.
+        moves = (*((at[number], at[source]) for number, source in self.passed.items()), *self.moves)
         for k in elements:
             self.slice(step.inputs[k], self.memory[operands[k - 1]], self.before, reads=True)
         for k in range(body.carried, len(body.outputs)):
-            self.slice(step.outputs[k], self.result(k), self.after, reads=False)
+            self.slice(self.outputs[k], self.result(k), self.after, reads=False)
         for k in same:
             self.places[step.inputs[k]] = self.memory[operands[k - 1]], ()
         for buffer in step.scratch:
             self.own(buffer)
-        relabel = _Relabel(self.places, {}, 1)
+        relabel = _Relabel(self.places, {self.counter: self.time}, 1)
         inside = [relabel.statement(s) for s in (*self.before, *(k.body for k in kernels), *self.after)]
-        if any(number in effects(s).touched for s in inside):
-            inside.insert(0, Store(number, (), Position(self.time)))
-        test = Load(home, ()) if self.node.tested and home is not None else None
-        return [*first, Kernel("repeat", Repeat(self.loop, test, sequence(inside)))]
+        test = Load(at[0], ()) if self.node.tested else None
+        repeat = Repeat(self.loop, test, _allocated(self.of_step, sequence(inside)), moves)
+        whole = sequence((*map(relabel.statement, self.load), repeat, *map(relabel.statement, self.save)))
+        return [*self.first, Kernel("repeat", _allocated(self.of_loop, whole))]
+
+    def enter(self, number: int, given: Buffer, operand: Buffer) -> Buffer:
+        """Where something is carried, which begins as a copy of the operand: in variables, or where its result is."""
+        is_whole = self.outputs.get(number) in self.whole
+        place = None if is_whole else self.variable(given, self.of_loop)
+        if place is None:
+            place = self.result(number)
+            self.first.append(copy(place, operand))
+        else:
+            wanted = self.memory.get(self.node.parts[number])
+            self.load.append(copy(place, operand).body)
+            self.save += [] if wanted is None else [copy(wanted, place).body]
+        self.places[given] = place, ()
+        return place
+
+    def carry(self, number: int, kernels: Sequence[Kernel], given: Buffer) -> Sequence[Kernel]:
+        """The kernels of a step, with the place where what is carried on is stored."""
+        place, _ = self.places[given]
+        if number in self.passed:
+            return kernels
+        made = self.outputs[number]
+        in_place = None if number in self.passed.values() else in_memory_of(kernels, given, made)
+        if in_place is not None:
+            self.places[made] = place, ()
+            return in_place
+        if place.space in MEMORY:
+            other = self.new(made.dtype, made.shape)
+            self.places[made] = other, ()
+            self.moves.append((place, other))
+        else:
+            self.after.append(copy(place, self.own(made)).body)
+        return kernels
+
+    def variable(self, buffer: Buffer, variables: list[Buffer]) -> Buffer | None:
+        """Variables for a few numbers; none for what functions use as a whole."""
+        if not is_few(buffer.shape) or buffer in self.whole:
+            return None
+        local = Buffer(buffer.name, buffer.dtype, buffer.shape, Space.LOCAL if buffer.shape else Space.REG)
+        variables.append(local)
+        return local
 
     def new(self, dtype: DType, shape: Shape) -> Buffer:
         buffer = Buffer(f"mem{len(self.scratch)}", dtype, shape, Space.SCRATCH)
@@ -122,8 +167,8 @@ class _Iteration:
         return buffer
 
     def own(self, buffer: Buffer) -> Buffer:
-        """Memory of the program for what the step has for itself."""
-        mine = self.new(buffer.dtype, buffer.shape)
+        """Variables, or memory of the program, for what the step has for itself."""
+        mine = self.variable(buffer, self.of_step) or self.new(buffer.dtype, buffer.shape)
         self.places[buffer] = mine, ()
         return mine
 
@@ -133,14 +178,21 @@ class _Iteration:
         return self.memory.get(part) or self.new(part.dtype, part.shape)
 
     def slice(self, buffer: Buffer, whole: Buffer, copies: list[Stmt], reads: bool) -> None:
-        """What the step reads or makes is an element of an array; a copy of it where functions of rows work on it."""
-        if buffer not in self.by_rows:
+        """What the step reads or makes is an element of an array; a copy of it where it is used as a whole."""
+        if buffer not in self.whole:
             self.places[buffer] = whole, (self.time,)
             return
         mine = self.own(buffer)
         element = Buffer(f"{buffer.name}_element", buffer.dtype, buffer.shape, whole.space)
         self.places[element] = whole, (self.time,)
         copies.append((copy(mine, element) if reads else copy(element, mine)).body)
+
+
+def _allocated(variables: Sequence[Buffer], body: Stmt) -> Stmt:
+    """The statement with variables of its own."""
+    for variable in reversed(variables):
+        body = Alloc(variable, body)
+    return body
 
 
 @attrs.define
@@ -158,13 +210,14 @@ class _Relabel:
             loop = self.loop(s.loop)
             test = None if s.test is None else self.renaming.value(s.test)
             assert test is None or isinstance(test, Load)
-            return Repeat(loop, test, self.statement(s.body))
+            moves = tuple((self.renaming.whole(target), self.renaming.whole(source)) for target, source in s.moves)
+            return Repeat(loop, test, self.statement(s.body), moves)
         if isinstance(s, Row):
             row = self.renaming.statement(s)
             assert isinstance(row, Row)
             lane = self.loop(s.lane)
             return attrs.evolve(row, index=(*row.at, row.start + of(lane)), lane=lane)
-        if isinstance(s, Store):
+        if isinstance(s, (Store, Callback)):
             return self.renaming.statement(s)
         if isinstance(s, If):
             no = None if s.no is None else self.statement(s.no)

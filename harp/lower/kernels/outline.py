@@ -22,12 +22,13 @@ from itertools import count
 
 import attrs
 
-from harp.lower.loopir.effects import effects, head_indices, indices, symbols_of
+from harp.lower.loopir.effects import effects, head_indices, indices, symbols_of, used_whole
 from harp.lower.loopir.effects import loads as all_loads
 from harp.lower.loopir.loops import (
     MEMORY,
     Alloc,
     Buffer,
+    Callback,
     Digits,
     For,
     Head,
@@ -78,7 +79,7 @@ def outline(built: Built) -> Built:
 def _over_parts(body: Stmt) -> tuple[Stmt, dict[Buffer, Subarray]]:
     """The statement over parts of buffers where it can be, and what they are parts of."""
     at: dict[Buffer, dict[tuple[Index, ...], None]] = {}
-    whole: set[Buffer] = set()
+    whole = {*used_whole(body).touched}
     written: set[Buffer] = set()
     for s in walk(body):
         for load in all_loads(s):
@@ -97,8 +98,6 @@ def _over_parts(body: Stmt) -> tuple[Stmt, dict[Buffer, Subarray]]:
             written.add(s.buffer)
         elif isinstance(s, Repeat) and s.test is not None:
             whole.add(s.test.buffer)
-        elif isinstance(s, Row):
-            whole |= {s.target, *s.sources, *((s.work,) if s.work is not None else ())}
     places: dict[Buffer, int] = {}
     parts: dict[tuple[Buffer, tuple[Index, ...]], Buffer] = {}
     for buffer, found in at.items():
@@ -213,6 +212,7 @@ class _Form:
         elif isinstance(s, Repeat):
             yield f"repeat {self._loop(s.loop)} while"
             yield from () if s.test is None else self._value(s.test)
+            yield from (f"move {self._arrays[a][0].name} {self._arrays[b][0].name}" for a, b in s.moves)
         elif isinstance(s, Store):
             yield from self._value(s.value)
             yield f"store {s.reduce.name if s.reduce else ''} {self._place(s.buffer, s.index)}"
@@ -222,6 +222,9 @@ class _Form:
             work = self._arrays[s.work][0].name if s.work is not None else ""
             target = self._place(s.target, s.index)
             yield f"row {s.function.value} {s.reverse} {target} {lane} from {sources} by {work}"
+        elif isinstance(s, Callback):
+            named = (self._arrays[buffer][0].name for buffer in (s.target, *s.sources))
+            yield f"callback {s.number} {' '.join(named)}"
         elif isinstance(s, If):
             yield f"if {self._list(s.conditions)} else {s.no is not None}"
         inside = parts(s)
@@ -264,12 +267,13 @@ class _Form:
             return Nest(tuple(map(self._renamed_head, s.heads)), self._renamed(s.body))
         if isinstance(s, Alloc):
             return Alloc(self._arrays[s.buffer][0], self._renamed(s.body))
-        if isinstance(s, Store):
+        if isinstance(s, (Store, Callback)):
             return self._renaming.statement(s)
         if isinstance(s, Repeat):
             test = None if s.test is None else self._renaming.value(s.test)
             assert test is None or isinstance(test, Load)
-            return Repeat(self._renamed_loop(s.loop), test, self._renamed(s.body))
+            moves = tuple((self._arrays[target][0], self._arrays[source][0]) for target, source in s.moves)
+            return Repeat(self._renamed_loop(s.loop), test, self._renamed(s.body), moves)
         if isinstance(s, Row):
             row = self._renaming.statement(s)
             assert isinstance(row, Row)

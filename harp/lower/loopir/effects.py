@@ -10,6 +10,7 @@ from typing import NamedTuple
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
+    Callback,
     Digits,
     For,
     Head,
@@ -107,12 +108,43 @@ def indices(stmt: Stmt) -> Iterator[Index]:
         for buffer in (stmt.target, *stmt.sources):
             yield from _strided(buffer)
             yield buffer.shape[-1]
+    elif isinstance(stmt, Callback):
+        yield from (p for buffer in stmt.sources for p in buffer.shape)
     elif isinstance(stmt, If):
         yield from stmt.conditions
     elif isinstance(stmt, Alloc):
         yield from stmt.buffer.shape
     elif isinstance(stmt, Repeat):
         yield stmt.loop.extent
+        for buffers in stmt.moves:
+            yield from (extent for buffer in buffers for extent in buffer.shape)
+
+
+def used_whole(stmt: Stmt) -> Effects:
+    """The buffers that statements use without saying at which elements: functions of rows, and what takes turns."""
+    reads: dict[Buffer, None] = {}
+    writes: dict[Buffer, None] = {}
+    for part in walk(stmt):
+        used = _whole(part)
+        reads |= used.reads
+        writes |= used.writes
+    return Effects(tuple(reads | writes), frozenset(reads), frozenset(writes))
+
+
+class _Whole(NamedTuple):
+    reads: dict[Buffer, None]
+    writes: dict[Buffer, None]
+
+
+def _whole(stmt: Stmt) -> _Whole:
+    """That of the statement itself."""
+    if isinstance(stmt, Row):
+        targets = (stmt.target,) if stmt.work is None else (stmt.target, stmt.work)
+        return _Whole(dict.fromkeys(stmt.sources), dict.fromkeys(targets))
+    if isinstance(stmt, Callback):
+        return _Whole(dict.fromkeys(stmt.sources), {stmt.target: None})
+    moves = stmt.moves if isinstance(stmt, Repeat) else ()
+    return _Whole({source: None for _, source in moves}, {buffer: None for move in moves for buffer in move})
 
 
 def effects(stmt: Stmt) -> Effects:
@@ -122,17 +154,15 @@ def effects(stmt: Stmt) -> Effects:
     writes: set[Buffer] = set()
     inner: set[Buffer] = set()
     for part in walk(stmt):
-        read = {load.buffer: None for load in loads(part)}
-        written: dict[Buffer, None] = {}
+        used = _whole(part)
+        read = {load.buffer: None for load in loads(part)} | used.reads
+        written = used.writes
         if isinstance(part, Alloc):
             inner.add(part.buffer)
         elif isinstance(part, Store):
-            written[part.buffer] = None
+            written = {part.buffer: None}
             if part.reduce is not None:
                 read[part.buffer] = None
-        elif isinstance(part, Row):
-            read |= dict.fromkeys(part.sources)
-            written |= dict.fromkeys((part.target,) if part.work is None else (part.target, part.work))
         touched |= read | written
         reads.update(read)
         writes.update(written)

@@ -10,11 +10,13 @@
           | Store(buffer, index, value, reduce)      plain store, or buffer[index] = reduce(buffer[index], value)
           | Row(function, target, index, lane, sources)   a function of `harp.trace.graph.row_functions` on whole rows
           of buffers
+          | Callback(number, target, sources)   a call of a function of Python on whole buffers
           | If(conditions, yes, no)         all conditions >= 0
           | Alloc(buffer, body)             a buffer of space reg, tile or thread that lives in `body`
-          | Repeat(loop, test, body)        whole nests, again and again, as long as the element `test` is true, if
-          there
-                                            is one: an iteration reads what those before it stored
+          | Repeat(loop, test, body, moves)    whole nests, again and again, as long as the element `test` is true, if
+                                            there is one: an iteration reads what those before it stored. In its end
+                                            the first buffer of each of `moves` gets what the second one has, which is
+                                            lost there
           | LibraryCall(routine, lanes, loops, operands)    a function of the library does what its loops say
 
 Indices have one entry for each axis of the buffer; strides are row-major and derived from the buffer's shape, so
@@ -224,6 +226,19 @@ class Row(Stmt):
 
 
 @attrs.frozen(eq=False)
+class Callback(Stmt):
+    """Calls a function of Python, by its number, for each element of the token. Nothing changes places with it.
+
+    Sources are the token, whether a call is wanted, and the operands. The target, of the shape of the token, becomes
+    the token and 1.
+    """
+
+    number: int
+    target: Buffer
+    sources: tuple[Buffer, ...]
+
+
+@attrs.frozen(eq=False)
 class If(Stmt):
     conditions: tuple[Index, ...]
     yes: Stmt
@@ -238,11 +253,24 @@ class Alloc(Stmt):
 
 @attrs.frozen(eq=False)
 class Repeat(Stmt):
-    """Its loop is no loop of a nest: nothing changes places with it."""
+    """Its loop is no loop of a nest: nothing changes places with it.
+
+    The buffers of a move are arrays of one shape in memory. Nothing is copied: they take turns.
+    """
 
     loop: Loop
     test: Load | None
     body: Stmt
+    moves: tuple[tuple[Buffer, Buffer], ...] = ()
+
+
+# Iterations of a loop that data ends.
+WITHOUT_END = 2**62
+
+
+def is_endless(stmt: Stmt) -> bool:
+    """Whether nothing but data ends it."""
+    return isinstance(stmt, Repeat) and stmt.test is not None and stmt.loop.extent.constant == WITHOUT_END
 
 
 class Routine(enum.Enum):

@@ -12,6 +12,7 @@ from harp.lower.loopir.effects import loads as all_loads
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
+    Callback,
     For,
     Head,
     If,
@@ -84,10 +85,10 @@ class Renaming:
         here = self.indices.each(index)
         return array, here + place if array.space is Space.THREAD else place + here
 
-    def _whole(self, buffer: Buffer) -> Buffer:
-        """What stands for a buffer of which rows are used: another one of its shape."""
+    def whole(self, buffer: Buffer) -> Buffer:
+        """What stands for a buffer of which not elements are used but rows, or all: another one of its shape."""
         array, place = self.variables.get(buffer, (buffer, ()))
-        assert not place, "rows of a part of an array"
+        assert not place, "a part of an array"
         return array
 
     def statement(self, s: Stmt) -> Stmt:
@@ -97,13 +98,17 @@ class Renaming:
         if isinstance(s, Row):
             lane = Loop(s.lane.axis, self.indices(s.lane.extent))
             index = (*self.indices.each(s.at), self.indices(s.start) + of(lane))
-            target, *sources = (self._whole(buffer) for buffer in (s.target, *s.sources))
+            target, *sources = (self.whole(buffer) for buffer in (s.target, *s.sources))
             return attrs.evolve(s, lane=lane, index=index, target=target, sources=tuple(sources))
+        if isinstance(s, Callback):
+            target, *sources = (self.whole(buffer) for buffer in (s.target, *s.sources))
+            return Callback(s.number, target, tuple(sources))
         if isinstance(s, Repeat):
             loop = Loop(s.loop.axis, self.indices(s.loop.extent))
             test = None if s.test is None else self.value(s.test)
             assert test is None or isinstance(test, Load)
-            return Repeat(loop, test, self.statement(s.body))
+            moves = tuple((self.whole(target), self.whole(source)) for target, source in s.moves)
+            return Repeat(loop, test, self.statement(s.body), moves)
         inner = rebuilt(s, self.statement)
         return attrs.evolve(inner, conditions=self.indices.each(inner.conditions)) if isinstance(inner, If) else inner
 
@@ -136,7 +141,7 @@ def rebuilt(s: Stmt, part: Callable[[Stmt], Stmt]) -> Stmt:
     if isinstance(s, Nest):
         return nest(s.heads, *new)
     if isinstance(s, Repeat):
-        return Repeat(s.loop, s.test, *new)
+        return attrs.evolve(s, body=new[0])
     if isinstance(s, LibraryCall):
         return new[0]  # other loops than those of the routine
     assert isinstance(s, If)

@@ -1,4 +1,5 @@
-"""Which line of the user a load or store of a kernel comes from: a table beside the loop nests, filled by `build`."""
+"""Which line of the user, and which node, a load or store of a kernel comes from: a table beside the loop nests, filled
+by `build`."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ class Origins:
         self._sites = sites
         self._reads: dict[Load | Buffer, Site] = {}
         self._stores: dict[Buffer, Site] = {}
+        self._nodes: dict[Buffer | str, dict[Node, None]] = {}
 
     def note_load(self, load: Load, *nodes: Node) -> None:
         """The load is done for the first of these nodes that has a line."""
@@ -27,9 +29,14 @@ class Origins:
 
     def note_store(self, buffer: Buffer, node: Node) -> None:
         """The elements of the node are stored to the buffer."""
+        self._nodes.setdefault(buffer.name, {})[node] = None
         site = self._first((node,))
         if site is not None:
             self._stores.setdefault(buffer, site)
+
+    def note_variable(self, buffer: Buffer, node: Node) -> None:
+        """The variable of a kernel holds elements of the node."""
+        self._nodes.setdefault(buffer, {})[node] = None
 
     def _first(self, nodes: tuple[Node, ...]) -> Site | None:
         return next((self._sites[node] for node in nodes if node in self._sites), None)
@@ -41,3 +48,10 @@ class Origins:
     def of_store(self, buffer: Buffer) -> Site | None:
         """The line of what is stored to a buffer."""
         return self._stores.get(buffer)
+
+    def nodes_in(self, buffer: Buffer) -> tuple[Node, ...]:
+        """The nodes whose elements a buffer of the program, or a variable of a kernel, holds.
+
+        Arrays of a program are known by name: what a kernel keeps of one for itself is smaller, and called the same.
+        """
+        return tuple(self._nodes.get(buffer) or self._nodes.get(buffer.name) or ())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
+    Callback,
     Digits,
     For,
     Head,
@@ -28,8 +30,25 @@ from harp.trace.index.polynomial import Index, Loop
 from harp.trace.scalar import expr
 
 
+class TextLine(NamedTuple):
+    """A line of text, indented by its depth, and the statement or the head of a loop that it shows."""
+
+    depth: int
+    text: str
+    of: Stmt | Head
+
+    def __str__(self) -> str:
+        return "  " * self.depth + self.text
+
+
 def program_text(program: Program) -> str:
     """Parameters, slots of the arena, the distinct kernels, and the calls in order."""
+    kernels = (kernel_text(kernel, f"{k} ") for k, kernel in enumerate(program.kernels))
+    return "\n".join([*declarations(program), *kernels, *calls(program)])
+
+
+def declarations(program: Program) -> list[str]:
+    """The parameters of a program, and the slots of its arena."""
     lines = [f"program({', '.join(map(repr, program.sizes))})"]
     lines += [f"  input {_declaration(b)}" for b in program.inputs]
     holds = {output: f", holds {program.inputs[k].name} at the start" for k, output in program.donated}
@@ -37,30 +56,40 @@ def program_text(program: Program) -> str:
     for number, slot in enumerate(program.scratch):
         for buffer, size in zip(slot.buffers, slot.sizes, strict=True):
             lines.append(f"  slot {number}: {_declaration(buffer)}, {size} bytes")
-    lines += [kernel_text(kernel, f"{k} ") for k, kernel in enumerate(program.kernels)]
+    return lines
+
+
+def calls(program: Program) -> list[str]:
+    """The calls of a program in order."""
+    lines = []
     for call in program.calls:
         given = ", ".join((*map(_argument, call.arguments), *map(repr, call.sizes)))
         lines.append(f"call {call.kernel} {program.kernels[call.kernel].name}({given})")
-    return "\n".join(lines)
+    return lines
 
 
 def kernel_text(kernel: Kernel, number: str = "") -> str:
     """A kernel's parameters and loops."""
+    return "\n".join([kernel_head(kernel, number), *map(str, _indented(statement_lines(kernel.body)))])
+
+
+def kernel_head(kernel: Kernel, number: str = "") -> str:
+    """A kernel's name and parameters."""
     parameters = ", ".join((*map(_declaration, formals(kernel)), *map(repr, kernel.sizes)))
-    head = f"kernel {number}{kernel.name}" + (f"({parameters})" if parameters else "")
-    return "\n".join([head, *_indented(statement_lines(kernel.body))])
+    return f"kernel {number}{kernel.name}" + (f"({parameters})" if parameters else "")
 
 
 def _argument(argument: Subarray) -> str:
     return argument.buffer.name + (_list(argument.at) if argument.at else "")
 
 
-def statement_lines(stmt: Stmt) -> list[str]:
+def statement_lines(stmt: Stmt) -> list[TextLine]:
+    """The lines of a statement in order."""
     return STATEMENTS[type(stmt)](stmt)
 
 
-def _indented(lines: Iterable[str]) -> list[str]:
-    return [f"  {line}" for line in lines]
+def _indented(lines: Iterable[TextLine]) -> list[TextLine]:
+    return [line._replace(depth=line.depth + 1) for line in lines]
 
 
 def _list(values: Sequence[object]) -> str:
@@ -75,47 +104,58 @@ def _conditions(conditions: Sequence[Index]) -> str:
     return " and ".join(f"{c} >= 0" for c in conditions) or "true"
 
 
-def _nest(stmt: Nest) -> list[str]:
+def _nest(stmt: Nest) -> list[TextLine]:
     lines = statement_lines(stmt.body)
     for head in reversed(stmt.heads):
         opens = isinstance(head, For)
-        lines = [HEADS[type(head)](head), *(_indented(lines) if opens else lines)]
+        lines = [TextLine(0, HEADS[type(head)](head), head), *(_indented(lines) if opens else lines)]
     return lines
 
 
-def _seq(stmt: Seq) -> list[str]:
+def _seq(stmt: Seq) -> list[TextLine]:
     return [line for part in stmt.parts for line in statement_lines(part)]
 
 
-def _store(stmt: Store) -> list[str]:
+def _store(stmt: Store) -> list[TextLine]:
     sign = "=" if stmt.reduce is None else f"{stmt.reduce.name.lower()}="
-    return [f"{place(stmt.buffer, stmt.index)} {sign} {expr.text(stmt.value)}"]
+    return [TextLine(0, f"{place(stmt.buffer, stmt.index)} {sign} {expr.text(stmt.value)}", stmt)]
 
 
-def _row(stmt: Row) -> list[str]:
+def _row(stmt: Row) -> list[TextLine]:
     given = ", ".join(f"{b.name}[{', '.join([*map(repr, stmt.at_of(b)), ':'])}]" for b in stmt.sources)
     more = " reversed" * stmt.reverse + (f" by {stmt.work.name}" if stmt.work is not None else "")
     lanes = f"{stmt.lane} < {stmt.lane.extent}"
-    return [f"{place(stmt.target, stmt.index)} for {lanes} = {stmt.function.value}({given}){more}"]
+    text = f"{place(stmt.target, stmt.index)} for {lanes} = {stmt.function.value}({given}){more}"
+    return [TextLine(0, text, stmt)]
 
 
-def _if(stmt: If) -> list[str]:
-    lines = [f"if {_conditions(stmt.conditions)}:", *_indented(statement_lines(stmt.yes))]
-    return lines if stmt.no is None else [*lines, "else:", *_indented(statement_lines(stmt.no))]
+def _callback(stmt: Callback) -> list[TextLine]:
+    token, active, *operands = (buffer.name for buffer in stmt.sources)
+    given = ", ".join(operands)
+    text = f"{stmt.target.name} = function {stmt.number} of Python({given}) where {active}, after {token}"
+    return [TextLine(0, text, stmt)]
 
 
-def _alloc(stmt: Alloc) -> list[str]:
-    return [f"{stmt.buffer.space.value} {_declaration(stmt.buffer)}", *statement_lines(stmt.body)]
+def _if(stmt: If) -> list[TextLine]:
+    lines = [TextLine(0, f"if {_conditions(stmt.conditions)}:", stmt), *_indented(statement_lines(stmt.yes))]
+    return lines if stmt.no is None else [*lines, TextLine(0, "else:", stmt), *_indented(statement_lines(stmt.no))]
 
 
-def _repeat(stmt: Repeat) -> list[str]:
+def _alloc(stmt: Alloc) -> list[TextLine]:
+    declared = f"{stmt.buffer.space.value} {_declaration(stmt.buffer)}"
+    return [TextLine(0, declared, stmt), *statement_lines(stmt.body)]
+
+
+def _repeat(stmt: Repeat) -> list[TextLine]:
     test = "" if stmt.test is None else f" while {expr.text(stmt.test)}"
-    return [f"repeat {stmt.loop} < {stmt.loop.extent}{test}:", *_indented(statement_lines(stmt.body))]
+    moves = (f"{target.name}, {source.name} = {source.name}, {target.name}" for target, source in stmt.moves)
+    inside = [*statement_lines(stmt.body), *(TextLine(0, move, stmt) for move in moves)]
+    return [TextLine(0, f"repeat {stmt.loop} < {stmt.loop.extent}{test}:", stmt), *_indented(inside)]
 
 
-def _library_call(stmt: LibraryCall) -> list[str]:
+def _library_call(stmt: LibraryCall) -> list[TextLine]:
     lanes = f" of {stmt.lanes} lanes" if stmt.lanes else ""
-    return [f"call {stmt.routine.value}{lanes}:", *_indented(statement_lines(stmt.body))]
+    return [TextLine(0, f"call {stmt.routine.value}{lanes}:", stmt), *_indented(statement_lines(stmt.body))]
 
 
 def _for(head: For) -> str:
@@ -135,11 +175,12 @@ def _digits(head: Digits) -> str:
     return f"digits ({_radices(head.loops)}) of {head.flat}"
 
 
-STATEMENTS: Mapping[type[Stmt], Callable[..., list[str]]] = {
+STATEMENTS: Mapping[type[Stmt], Callable[..., list[TextLine]]] = {
     Nest: _nest,
     Seq: _seq,
     Store: _store,
     Row: _row,
+    Callback: _callback,
     If: _if,
     Alloc: _alloc,
     Repeat: _repeat,

@@ -23,7 +23,21 @@ from typing import Generic, NamedTuple, TypeVar
 import attrs
 
 from harp.lower.loopir.effects import effects, loads
-from harp.lower.loopir.loops import MEMORY, Buffer, For, If, Kernel, Load, Nest, Repeat, Row, Stmt, Store, parts
+from harp.lower.loopir.loops import (
+    MEMORY,
+    Buffer,
+    Callback,
+    For,
+    If,
+    Kernel,
+    Load,
+    Nest,
+    Repeat,
+    Row,
+    Stmt,
+    Store,
+    parts,
+)
 from harp.lower.loopir.memory import size_in_bytes
 from harp.lower.report.counts import NOTHING, Count, log2, ratio
 from harp.lower.report.executions import executions
@@ -93,6 +107,10 @@ def _kernel_cost(kernel: Kernel, built: Built, naming: Substitution) -> KernelCo
             stored.append(place.statement.target)
             _count_row(tally, place.statement)
             continue
+        if isinstance(place.statement, Callback):
+            stored.append(place.statement.target)
+            _count_callback(tally, place, place.statement)
+            continue
         if isinstance(place.statement, Store):
             stored.append(place.statement.buffer)
             _count_store(tally, place, place.statement)
@@ -133,7 +151,7 @@ def _statements(place: _Place) -> Iterator[_Place]:
             others = tuple(-c - 1 for c in s.conditions) if one else ()  # not c >= 0: 0 <= -c - 1
             other = place._replace(statement=s.no, conditions=place.conditions + others, exact=place.exact and one)
             yield from _statements(other)
-    elif isinstance(s, (Store, Row)):
+    elif isinstance(s, (Store, Row, Callback)):
         yield place
     else:
         for part in parts(s):
@@ -207,3 +225,11 @@ def _count_row(tally: _Tally, row: Row) -> None:
     tally.add_writes(row.target, elements)
     keys = row.sources[0] if row.function is RowOp.SEARCH else row.target
     tally.add(comparisons=elements * tally.log2(keys.shape[-1]))
+
+
+def _count_callback(tally: _Tally, place: _Place, callback: Callback) -> None:
+    """What is handed over; nobody knows what the function does."""
+    times = tally.executed(place)
+    for source in callback.sources:
+        tally.add_reads(source, times * tally.size(product(source.shape)))
+    tally.add_writes(callback.target, times * tally.size(product(callback.target.shape)))

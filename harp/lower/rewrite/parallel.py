@@ -5,6 +5,8 @@
     for k { for simd j: out[idx[k], j] += v }
         ->  for parallel c { for k { for simd l: out[idx[k], c*STRIP + l] += v } }
 
+The steps of a `Repeat` stay in order; the loops inside of a step are looked at like all others.
+
 Only what is proved to be independent is marked. What an iteration computes does not depend on who runs it, so neither
 the number of threads nor how the iterations are distributed changes a bit of any result.
 """
@@ -12,7 +14,22 @@ the number of threads nor how the iterations are distributed changes a bit of an
 from __future__ import annotations
 
 from harp.lower.loopir.dependence import check_parallel
-from harp.lower.loopir.loops import Alloc, For, If, Kernel, LoopKind, Nest, Row, Seq, Space, Stmt, Store, walk
+from harp.lower.loopir.loops import (
+    Alloc,
+    Callback,
+    For,
+    If,
+    Kernel,
+    LoopKind,
+    Nest,
+    Repeat,
+    Row,
+    Seq,
+    Space,
+    Stmt,
+    Store,
+    walk,
+)
 from harp.lower.loopir.nests import FreshLoops, nest, rebuilt, renamed
 from harp.lower.rewrite.hoisting import hoisted
 from harp.lower.rewrite.loop_primitives import split
@@ -32,7 +49,7 @@ def parallel(kernel: Kernel) -> Kernel:
 def _parallel(fresh: FreshLoops, s: Stmt) -> Stmt:
     if isinstance(s, Nest):
         return _outermost(fresh, s)
-    if isinstance(s, (Seq, Alloc, If)):
+    if isinstance(s, (Seq, Alloc, If, Repeat)):
         return rebuilt(s, lambda part: _parallel(fresh, part))
     return s
 
@@ -91,7 +108,7 @@ def _stores_outside(s: Stmt) -> bool:
     """Whether all results are in memory outside the kernel: what fills a small array inside is not worth a thread."""
     own = {part.buffer for part in walk(s) if isinstance(part, Alloc)}
     stores = [part.buffer for part in walk(s) if isinstance(part, Store)]
-    stores += [part.target for part in walk(s) if isinstance(part, Row)]
+    stores += [part.target for part in walk(s) if isinstance(part, (Row, Callback))]
     return all(buffer in own or buffer.space in (Space.OUTPUT, Space.SCRATCH) for buffer in stores)
 
 

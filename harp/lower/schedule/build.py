@@ -14,14 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
-from harp.lower.cost_model import Frame, Nesting, Use, count_users, weigh
+from harp.lower.cost_model import Frame, Nesting, Use, weigh
 from harp.lower.graph.complex import split
+from harp.lower.graph.in_place import changed_in_place
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Space, Stmt, Store
 from harp.lower.loopir.nests import nest, renamed, sequence, start
 from harp.lower.loopir.origin import Origins
 from harp.lower.loopir.program import Call
 from harp.lower.schedule.indirect import Binding
-from harp.lower.schedule.row_kernels import row_kernel
+from harp.lower.schedule.row_kernels import callback_kernel, row_kernel
 from harp.lower.schedule.schedule import Group, Schedule, Step, runs_backward
 from harp.lower.target import Target
 from harp.trace.eval.inside import Access
@@ -30,6 +31,7 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Gather,
+    HostCall,
     Iteration,
     MapReduce,
     Node,
@@ -90,7 +92,9 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iter
         else:
             memory[node] = buffer
     scratch: list[Buffer] = []
-    taken = bases(schedule)
+    roots = {group.root for group in schedule.groups}
+    changed = changed_in_place(graph.nodes(), graph.outputs)
+    taken = {base: scatter for base, scatter in changed.items() if base in roots}
     for group in schedule.groups:
         owner = group.root
         if isinstance(owner, Iteration):
@@ -113,30 +117,19 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iter
         origins.note_store(memory[root], root)
         if isinstance(root, Part):
             continue
-        if isinstance(root, RowWise):
-            raw = dict.fromkeys(o for o in root.operands if o.dtype is bool_ and memory[o].space is Space.INPUT)
+        if isinstance(root, (RowWise, HostCall)):
+            raw = dict.fromkeys(o for o in root.inputs if o.dtype is bool_ and memory[o].space is Space.INPUT)
             own = {o: _buffer(f"mem{len(scratch) + k}", o, Space.SCRATCH) for k, o in enumerate(raw)}
             scratch += own.values()
             kernels += [copy(own[o], memory[o]) for o in own]  # which makes truth values of any byte 0 or 1
-            kernels.append(row_kernel(root, {**memory, **own}))
+            given = {**memory, **own}
+            kernels.append(row_kernel(root, given) if isinstance(root, RowWise) else callback_kernel(root, given))
             continue
         if isinstance(root, Scatter) and memory[root.base] is not memory[root]:
             kernels.append(copy(memory[root], memory[root.base]))
         kernels.append(_Builder(group, memory, binding, target, origins).kernel())
     kernels += [copy(buffer, memory[node]) for buffer, node in copies]
     return Built(tuple(kernels), inputs, outputs, tuple(scratch), origins=origins)
-
-
-def bases(schedule: Schedule) -> dict[Node, Scatter]:
-    """The arrays that nobody reads but the scatter which changes them: they are made in its memory."""
-    nodes = schedule.graph.nodes()
-    users = count_users(nodes, schedule.graph.outputs)
-    roots = {group.root for group in schedule.groups}
-    return {
-        node.base: node
-        for node in nodes
-        if isinstance(node, Scatter) and node.inputs.count(node.base) == users[node.base] == 1 and node.base in roots
-    }
 
 
 def _buffer(name: str, node: Node, space: Space) -> Buffer:
@@ -207,7 +200,9 @@ class _Builder:
         if outer.loops or outer == self.inside(step) or self.scalars >= _MOST_SCALARS or weigh(value) < _WORTH_KEEPING:
             return value
         self.scalars += 1
-        found = self.values[node, use] = self.variable(outer.depth, value.dtype, lambda v: Store(v, (), value))
+        held = self.variable(outer.depth, value.dtype, lambda v: Store(v, (), value))
+        self.origins.note_variable(held.buffer, node)
+        found = self.values[node, use] = held
         return found
 
     def load(self, step: Step, node: Node, use: Use, fill: Const) -> Load:
@@ -227,7 +222,7 @@ class _Builder:
         """Under how many loops of the root a reduction stands."""
         return len(self.nesting.place(step.use).loops)
 
-    def variable(self, depth: int, dtype: DType, fill: Callable[[Buffer], Stmt]) -> Expr:
+    def variable(self, depth: int, dtype: DType, fill: Callable[[Buffer], Stmt]) -> Load:
         """A scalar at some depth, given the statements that fill it."""
         buffer = Buffer(f"v{sum(map(len, self.items))}", dtype, (), Space.REG)
         self.items[depth].append((buffer, fill(buffer)))
@@ -272,7 +267,9 @@ class _Builder:
         def fill(acc: Buffer) -> Stmt:
             return sequence((start(acc, reduce), nest(map(For, step.loops), self.accumulate(acc, reduce, value))))
 
-        return self.variable(self.depth(step), value.dtype, fill)
+        result = self.variable(self.depth(step), value.dtype, fill)
+        self.origins.note_variable(result.buffer, step.node)
+        return result
 
     def cumulative(self, step: Step) -> Expr:
         """acc = identity outside the innermost loop, acc reduce= value in it."""
@@ -281,6 +278,7 @@ class _Builder:
         values = [self.read(step, slot) for slot in range(len(node.operands))]
         backward = runs_backward(node, step.use, loops)
         acc = Buffer(f"v{sum(map(len, self.items))}", node.dtype, (), Space.REG)
+        self.origins.note_variable(acc, node)
         if node.reduce is not None:
             fill, next_one = start(acc, node.reduce), Store(acc, (), values[0], node.reduce)
         else:

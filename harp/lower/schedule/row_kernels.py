@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
-from harp.lower.loopir.loops import Alloc, Buffer, Digits, For, Head, Kernel, Row, Space, Stmt, walk
+from harp.lower.loopir.loops import Alloc, Buffer, Callback, Digits, For, Head, Kernel, Row, Space, Stmt, walk
 from harp.lower.loopir.nests import nest
-from harp.trace.graph.node import Node, RowWise
+from harp.trace.graph.node import HostCall, Node, RowWise
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.division import ceildiv, floordiv, minimum
 from harp.trace.index.polynomial import ZERO, Index, Loop, Shape, of, product
@@ -60,6 +60,13 @@ def _rows(shape: Shape) -> list[Head]:
     return [For(every), Digits(loops, of(every))]
 
 
-def rows_in(s: Stmt) -> Iterator[Row]:
-    """The rows inside a statement."""
-    return (part for part in walk(s) if isinstance(part, Row))
+def callback_kernel(node: HostCall, memory: Mapping[Node, Buffer]) -> Kernel:
+    """The kernel of a call of Python, whose operands are in memory."""
+    assert isinstance(node.function, int), "the functions of a program have numbers"
+    sources = tuple(memory[i] for i in node.inputs)
+    return Kernel("callback", Callback(node.function, memory[node], sources))
+
+
+def rows_in(s: Stmt) -> Iterator[Row | Callback]:
+    """What works on whole rows, or arrays, inside a statement."""
+    return (part for part in walk(s) if isinstance(part, (Row, Callback)))

@@ -9,6 +9,7 @@ part of the root's loops that they depend on (shared prefix, sibling nests).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import attrs
 
@@ -29,12 +30,13 @@ from harp.lower.cost_model import (
 )
 from harp.lower.loopir.loops import Buffer
 from harp.lower.schedule.indirect import IndirectIndices
-from harp.trace.graph.graph import Graph, describe
+from harp.trace.graph.graph import Graph, describe, node_names
 from harp.trace.graph.node import (
     Constant,
     Contiguous,
     Cumulative,
     Gather,
+    HostCall,
     Input,
     Iteration,
     MapReduce,
@@ -140,8 +142,8 @@ class _Scheduler:
         self.outputs = frozenset(graph.outputs)
         self.indirects = IndirectIndices(nodes)
         self.bases = frozenset(node.base for node in nodes if isinstance(node, Scatter))
-        whole = (node for node in nodes if isinstance(node, (RowWise, Iteration)))
-        self.whole = {operand for node in whole for operand in node.operands}
+        whole = (node for node in nodes if isinstance(node, (RowWise, HostCall, Iteration)))
+        self.whole = {operand for node in whole for operand in node.inputs}
         users = count_users(nodes, graph.outputs)
         self.tails = tails(nodes, users)
         self.products = products(nodes, users)
@@ -372,6 +374,7 @@ _BY_DATA = ("chosen by data under conditions", _asks_index_arrays)
 KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
     View: (*_COMMON, _BY_DATA),
     RowWise: (*_COMMON, ("function of rows", _is_wanted)),
+    HostCall: (*_COMMON, ("call of Python", _is_wanted)),
     Iteration: (("iteration", _is_wanted),),
     Part: (("result of an iteration", _is_wanted),),
     Cumulative: (*_COMMON, ("runs along another loop", _runs_along_no_loop)),
@@ -397,24 +400,39 @@ def schedule(graph: Graph) -> Schedule:
     return Schedule(graph, tuple(scheduler.run()), scheduler.indirects.arrays)
 
 
-def _text(s: Schedule) -> str:
-    """One paragraph a kernel: why it is there, what is computed in it, and what is computed elsewhere too."""
-    names = {node: f"%{k}" for k, node in enumerate(s.graph.nodes())}
+class GroupText(NamedTuple):
+    """A kernel as text: a line that says why it is there, and one for each of its steps."""
+
+    head: str
+    steps: tuple[str, ...]
+
+
+def group_texts(s: Schedule) -> list[GroupText]:
+    """What is computed in each kernel, and how often in all. Nodes have the numbers that they have in the graph."""
+    names = node_names(s.graph)
     count: dict[Node, int] = {}
     for group in s.groups:
         for step in group.steps:
             count[step.node] = count.get(step.node, 0) + 1
-    lines: list[str] = []
+    texts: list[GroupText] = []
     for number, group in enumerate(s.groups):
         loops = ", ".join(f"{loop} < {loop.extent}" for loop in group.loops)
-        lines.append(f"kernel {number}: {names[group.root]} over ({loops}), kept: {group.reason}")
+        steps = []
         for step in group.steps:
             again = f"  ({count[step.node]} times in all)" if count[step.node] > 1 else ""
             own = f" reducing {list(step.loops)}" if step.loops else ""
             what = describe(step.node, names.__getitem__)
-            lines.append(f"  {names[step.node]} at {step.use}{own} = {what}{again}")
-    copied = [names[o] for o in s.graph.outputs]
-    return "\n".join([*lines, f"return {', '.join(copied)}"])
+            steps.append(f"{names[step.node]} at {step.use}{own} = {what}{again}")
+        head = f"kernel {number}: {names[group.root]} over ({loops}), kept: {group.reason}"
+        texts.append(GroupText(head, tuple(steps)))
+    return texts
+
+
+def _text(s: Schedule) -> str:
+    """One paragraph a kernel."""
+    lines = [line for head, steps in group_texts(s) for line in (head, *(f"  {step}" for step in steps))]
+    names = node_names(s.graph)
+    return "\n".join([*lines, f"return {', '.join(names[o] for o in s.graph.outputs)}"])
 
 
 def verify_schedule(s: Schedule) -> None:

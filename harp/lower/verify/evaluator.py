@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from types import CodeType
+from types import CodeType, EllipsisType
 from typing import cast
 
 import numpy as np
@@ -183,14 +183,14 @@ class Evaluator:
             raise self.error(f"reads the row {at} of {buffer.name} before it was written")
         return row
 
-    def write_row(self, buffer: Buffer, at: tuple[int, ...], lanes: slice, values: Array) -> None:
-        """Store to a part of a row along the last axis."""
+    def write_row(self, buffer: Buffer, at: tuple[int, ...], lanes: slice | EllipsisType, values: Array) -> None:
+        """Store to a part of a row along the last axis, or to all that has these indices."""
         memory = self.memory(buffer)
         if memory.flat is None:
             raise self.error(f"a row of {buffer.name} is stored to, which is not allocated here")
-        memory.flat.reshape(memory.shape)[at][lanes] = values
+        memory.flat.reshape(memory.shape)[(*at, lanes)] = values
         if memory.written is not None:
-            memory.written.reshape(memory.shape)[at][lanes] = True
+            memory.written.reshape(memory.shape)[(*at, lanes)] = True
 
     def element(self, buffer: Buffer, index: tuple[Index, ...], action: str) -> Number:
         """The position in the flat memory of the element at `index`, checked."""

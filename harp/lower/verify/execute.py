@@ -9,10 +9,10 @@ import numpy as np
 
 from harp.errors import VerificationError
 from harp.lower.loopir.effects import effects
-from harp.lower.loopir.loops import Buffer, For, If, Kernel, Let, Nest, Row, Space, Stmt, Store, parts
+from harp.lower.loopir.loops import Buffer, Callback, For, If, Kernel, Let, Nest, Row, Space, Stmt, Store, parts
 from harp.lower.loopir.program import Program, Subarray, formals
 from harp.lower.verify.interpreter import Interpreter
-from harp.trace.index.polynomial import Atom, Index, Symbol, evaluate
+from harp.trace.index.polynomial import Atom, Index, Symbol, evaluate, product
 from harp.trace.scalar.dtypes import NDArray as Array
 from harp.trace.scalar.expr import Const, walk
 
@@ -112,6 +112,8 @@ def _work(stmt: Stmt, values: dict[Atom, int]) -> int:
     """Loops inside expressions stand at 0, so ragged extents count as full."""
     if isinstance(stmt, Store):
         return sum(not isinstance(e, Const) for e in walk((stmt.value,))) + 1
+    if isinstance(stmt, Callback):
+        return sum(max(_estimate(product(buffer.shape), values), 0) for buffer in stmt.sources)
     if isinstance(stmt, Row):
         return sum(max(_estimate(buffer.shape[-1], values), 0) for buffer in (stmt.target, *stmt.sources))
     times = 1

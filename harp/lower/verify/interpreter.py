@@ -11,6 +11,7 @@ import numpy as np
 
 from harp.lower.loopir.loops import (
     Alloc,
+    Callback,
     Digits,
     For,
     Head,
@@ -27,7 +28,7 @@ from harp.lower.loopir.loops import (
     Stmt,
     Store,
 )
-from harp.lower.verify.evaluator import Evaluator, divide
+from harp.lower.verify.evaluator import CheckedArray, Evaluator, divide
 from harp.trace.graph.row_functions import ROWS, RowOp
 
 Run = Callable[[], None]
@@ -86,6 +87,15 @@ class Interpreter(Evaluator):
 
         return run
 
+    def callback(self, stmt: Callback) -> Run:
+        """Nothing is called."""
+
+        def run() -> None:
+            token, *_ = (self.read_row(source, ()) for source in stmt.sources)
+            self.write_row(stmt.target, (), ..., token + 1)
+
+        return run
+
     def branch(self, stmt: If) -> Run:
         conditions = [self.number(c) for c in stmt.conditions]
         yes = self.statement(stmt.yes)
@@ -111,6 +121,7 @@ class Interpreter(Evaluator):
         values, slot, extent = self._values, self.slot(stmt.loop), self.number(stmt.loop.extent)
         goes_on = None if stmt.test is None else self.value(stmt.test)
         body = self.statement(stmt.body)
+        moves = [(self.memory(target), self.memory(source)) for target, source in stmt.moves]
 
         def run() -> None:
             for position in range(extent()):
@@ -118,9 +129,21 @@ class Interpreter(Evaluator):
                     break
                 values[slot] = position
                 body()
+                for target, source in moves:
+                    self.move(target, source)
             values[slot] = None
 
         return run
+
+    @staticmethod
+    def move(target: CheckedArray, source: CheckedArray) -> None:
+        """What the source holds is the target's, and nothing has been written to the source."""
+        assert target.flat is not None and source.flat is not None
+        target.flat[:] = source.flat
+        if target.written is not None:
+            target.written[:] = True if source.written is None else source.written
+        if source.written is not None:
+            source.written[:] = False
 
     def library_call(self, stmt: LibraryCall) -> Run:
         return self.statement(stmt.body)
@@ -184,6 +207,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., Run]] = {
     Seq: Interpreter.seq,
     Store: Interpreter.store,
     Row: Interpreter.row,
+    Callback: Interpreter.callback,
     If: Interpreter.branch,
     Alloc: Interpreter.alloc,
     Repeat: Interpreter.repeat,

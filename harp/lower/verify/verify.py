@@ -19,6 +19,7 @@ from harp.lower.loopir.loops import (
     MEMORY,
     Alloc,
     Buffer,
+    Callback,
     Digits,
     For,
     Head,
@@ -44,7 +45,7 @@ from harp.trace.graph.row_functions import ROWS
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, Symbol, product, value_atoms
-from harp.trace.scalar.dtypes import bool_
+from harp.trace.scalar.dtypes import bool_, i64
 from harp.trace.scalar.expr import Operand, walk
 from harp.trace.scalar.ops import INFO
 
@@ -300,6 +301,19 @@ class _Checker:
             fits &= source.shape[:-1] in (target.shape[:-1], *([] if length else [()]))
             self.require(source in scope.buffers and fits, f"{source.name} has no rows of {target.name}")
 
+    def callback(self, stmt: Callback, scope: Environment) -> None:
+        """Whole arrays of the program, of calls of one shape."""
+        target, (token, active) = stmt.target, stmt.sources[:2]
+        self.require(target.space is not Space.INPUT, f"the input {target.name} is stored to")
+        self.require(target not in stmt.sources, f"{target.name} is stored to while it is read")
+        fits = target.dtype is token.dtype is i64 and active.dtype is bool_ and target.shape == token.shape
+        self.require(fits and active.shape == token.shape, f"{target.name} is no token after {token.name}")
+        for buffer in (target, *stmt.sources):
+            known = buffer in scope.buffers and buffer.shape[: len(token.shape)] == token.shape
+            self.require(known, f"{buffer.name} has no element for each call")
+            for extent in buffer.shape:
+                self.names(extent, scope)
+
     def load(self, load: Load, scope: Environment) -> None:
         if load.conditions or load.fill is not None:
             fits = load.fill is not None and load.fill.dtype is load.dtype
@@ -336,6 +350,11 @@ class _Checker:
         self.require(stmt.loop not in scope.names, f"{stmt.loop} is bound twice")
         for load in loads(stmt):
             self.load(load, scope)
+        for target, source in stmt.moves:
+            alike = target.dtype is source.dtype and target.shape == source.shape
+            self.require(alike, f"{source.name} moves to {target.name}, which is another kind of array")
+            both = {target, source}
+            self.require(both <= scope.buffers, f"{source.name} moves to {target.name}, which is not in memory")
         facts = (*scope.facts, stmt.loop.extent - 1)
         self.statement(stmt.body, scope._replace(names=scope.names | {stmt.loop}, facts=facts))
 
@@ -376,6 +395,7 @@ def _with_let(scope: Environment, symbol: Symbol, value: Index) -> Environment:
 RULES: Mapping[type[Stmt], Callable[..., None]] = {
     Store: _Checker.store,
     Row: _Checker.row,
+    Callback: _Checker.callback,
     Nest: _Checker.nest,
     If: _Checker.branch,
     Alloc: _Checker.alloc,

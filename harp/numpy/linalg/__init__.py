@@ -6,6 +6,9 @@ of traced functions.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from harp.numpy.linalg.matrices import cross, diagonal, matrix_power, outer, trace, vecdot
 from harp.numpy.linalg.norms import matrix_norm, vector_norm
 from harp.numpy.linalg.products import matmul, tensordot
@@ -24,3 +27,8 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+if not TYPE_CHECKING:  # for whom there is no other name than those above
+
+    def __getattr__(name: str) -> object:
+        raise import_module("harp.numpy.missing").no_such_name(__name__, name, __all__)

@@ -17,7 +17,7 @@ from harp.trace.graph.node import Node, positions
 from harp.trace.index.polynomial import ZERO, Index
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import is_one, resolve, unify
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 # What `optimize` chooses: the order for so many operands.
 _ORDERS: dict[object, Callable[[Orders], Order]] = {
@@ -101,7 +101,9 @@ def _parse(subscripts: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(ranks):
-        raise ArgumentError(f"einsum {subscripts!r} has {len(terms)} terms for {len(ranks)} operands{where()}")
+        raise ArgumentError(
+            f"einsum {subscripts!r} has {plural(len(terms), 'terms')} for {plural(len(ranks), 'operands')}{where()}"
+        )
     labels = [_expand(term, rank, subscripts) for term, rank in zip(terms, ranks, strict=True)]
     dots = sorted({n for each in labels for n in each if n.startswith(".")}, key=lambda n: -int(n[1:]))
     if not arrow:
@@ -122,7 +124,9 @@ def _expand(term: str, rank: int, subscripts: str) -> Labels:
     head, ellipsis, tail = term.partition("...")
     free = rank - len(head) - len(tail)
     if any(not c.isalpha() for c in head + tail) or free < 0 or (free and not ellipsis):
-        raise ArgumentError(f"einsum {subscripts!r}: {term!r} does not fit an operand with {rank} axes{where()}")
+        raise ArgumentError(
+            f"einsum {subscripts!r}: {term!r} does not fit an operand with {plural(rank, 'axes')}{where()}"
+        )
     return (*head, *(f".{k}" for k in range(free, 0, -1)), *tail)
 
 

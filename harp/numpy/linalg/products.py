@@ -24,7 +24,7 @@ from harp.trace.graph.node import positions
 from harp.trace.index.division import minimum, relu
 from harp.trace.index.polynomial import Index
 from harp.trace.sizes.size import resolve_all, unify
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 def promoted(values: Sequence[object]) -> list[Array]:
@@ -81,7 +81,9 @@ def tensordot(a: object, b: object, axes: object = 2) -> Array:
     else:
         count = as_integer("axes of tensordot", axes)
         if not 0 <= count <= min(left.ndim, right.ndim):
-            raise ShapeError(f"tensordot over {count} axes of arrays with {left.ndim} and {right.ndim} axes{where()}")
+            raise ShapeError(
+                f"tensordot over {plural(count, 'axes')} of arrays with {left.ndim} and {right.ndim} axes{where()}"
+            )
         of_left, of_right = list(range(left.ndim - count, left.ndim)), list(range(count))
     x, y = node_of(left), node_of(right)
     names_left = [f"left{k}" for k in range(left.ndim)]

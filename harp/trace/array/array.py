@@ -15,7 +15,10 @@ import numpy as np
 from harp.errors import ArgumentError, ConcretizationError, DonatedError, LeakedTracerError, MutationError
 from harp.trace.array.at import At
 from harp.trace.array.conversions import Conversions
+from harp.trace.array.methods import Methods
+from harp.trace.array.numpy_functions import NumpyFunctions
 from harp.trace.array.operators import TABLE, Operators
+from harp.trace.array.questions import TEXT, message
 from harp.trace.graph.node import Captured, Constant, Node
 from harp.trace.index.polynomial import product
 from harp.trace.scalar.dtypes import OF_NUMPY, DType, NDArray, as_dtype
@@ -36,7 +39,7 @@ OPERATORS: dict[str, Callable[..., Array]] = TABLE
 
 
 @leaf_type
-class Array(Conversions, Operators):
+class Array(Conversions, NumpyFunctions, Methods, Operators):
     """An immutable n-dimensional array.
 
     Inside a traced function it stands for a value that is computed when the program runs, and its sizes may be
@@ -132,23 +135,20 @@ class Array(Conversions, Operators):
         """The buffer for those who may show it to others: nobody can write to it from now on."""
         value = self._value
         if value is None:
-            node_of(self)
-            raise ConcretizationError(
-                f"{what} is asked for while a function is traced, where only dtype and sizes of arrays are known; "
-                f"use harp.numpy.where instead of `if` on an array, harp.numpy functions instead of NumPy's, and "
-                f"static_argnums for arguments that steer Python{where()}"
-            )
+            node = node_of(self)
+            function = self._level.name if isinstance(self._level, Level) else "a function"
+            raise ConcretizationError(message(what, node, function))
         value.setflags(write=False)  # what a program has made is not closed yet
         return value
 
     def __len__(self) -> int:
         if self.ndim == 0:
-            raise TypeError("len() of an array without axes")
+            raise ArgumentError(f"len() of an array without axes; .size is its number of elements{where()}")
         return int(self.shape[0])
 
     def __iter__(self) -> Iterator[Array]:
         if self.ndim == 0:
-            raise TypeError("iteration over an array without axes")
+            raise ArgumentError(f"iteration over an array without axes; .ravel() has one{where()}")
         return (self[k] for k in range(len(self)))
 
     def __contains__(self, item: object) -> bool:
@@ -163,7 +163,9 @@ class Array(Conversions, Operators):
         return f"Array({self._node.dtype}[{sizes}], traced)"
 
     def __format__(self, spec: str) -> str:
-        return format(self.item() if spec else str(self), spec) if self.ndim == 0 or not spec else repr(self)
+        if not spec or self.ndim:
+            return repr(self) if spec else str(self)
+        return format(self._concrete(TEXT).item(), spec)
 
     def __str__(self) -> str:
         return str(self._concrete("str")) if self._value is not None else repr(self)

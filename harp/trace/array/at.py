@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import attrs
 
+from harp.errors import DTypeError
 from harp.trace.array.operators import TABLE
+from harp.trace.source_locations import where
 
 T = TypeVar("T")
 
@@ -67,6 +70,32 @@ class Updates(Generic[T]):
         """The array with the elements multiplied. The gradient for the values needs unique indices."""
         return self._put("multiply", values, mode, unique_indices)
 
+    def mul(self, values: object, mode: str | None = None, unique_indices: bool = False) -> T:
+        """The same as `multiply`."""
+        return self.multiply(values, mode, unique_indices)
+
+    def divide(self, values: object, mode: str | None = None, unique_indices: bool = False) -> T:
+        """The array with the elements divided; of a floating-point dtype. Raises DTypeError for others."""
+        return self._with_factors("divide", values, mode, unique_indices)
+
+    def power(self, values: object, mode: str | None = None, unique_indices: bool = False) -> T:
+        """The array with the elements raised to powers.
+
+        >>> import harp.numpy as hnp
+        >>> hnp.asarray([1.0, 2.0, 3.0]).at[1:].power(2)
+        Array([1., 4., 9.])
+        """
+        return self._with_factors("power", values, mode, unique_indices)
+
+    def apply(self, function: Callable[[T], object], mode: str | None = None) -> T:
+        """The array with a function of the selected elements in their place: once, where an index stands twice.
+
+        >>> import harp.numpy as hnp
+        >>> hnp.asarray([1.0, 4.0, 9.0]).at[1:].apply(hnp.sqrt)
+        Array([1., 2., 3.])
+        """
+        return self.set(function(self.get(mode)), mode)
+
     def min(self, values: object, mode: str | None = None, unique_indices: bool = False) -> T:
         """The array with the lesser of each element and its values."""
         return self._put("min", values, mode, unique_indices)
@@ -74,6 +103,15 @@ class Updates(Generic[T]):
     def max(self, values: object, mode: str | None = None, unique_indices: bool = False) -> T:
         """The array with the greater of each element and its values."""
         return self._put("max", values, mode, unique_indices)
+
+    def _with_factors(self, name: str, values: object, mode: str | None, unique: bool) -> T:
+        """Of elements and the products of their values, which are 1 for the elements that stay."""
+        kept: T = TABLE["namespace"]().ones_like(self.array)
+        result: T = TABLE[name](self.array, Updates(kept, self.key).multiply(values, mode, unique))
+        if result.dtype != self.array.dtype:  # type: ignore[attr-defined]
+            dtype = self.array.dtype  # type: ignore[attr-defined]
+            raise DTypeError(f".{name} does not accept {dtype} arrays; convert with astype{where()}")
+        return result
 
     def _put(self, how: str, values: object, mode: str | None, unique: bool) -> T:
         result: T = TABLE["at_put"](self.array, self.key, values, how, mode, unique)

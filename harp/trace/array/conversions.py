@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from harp.errors import ArgumentError, DTypeError, InterchangeError, ShapeError
 from harp.trace.array.operators import TABLE
+from harp.trace.array.questions import ELEMENT, INTEGER, LIST, TRUTH, VALUES
 from harp.trace.scalar.dtypes import NDArray
 from harp.trace.source_locations import where
 
@@ -40,40 +41,43 @@ class Conversions:
 
     def item(self, *index: Any) -> Any:
         """One element as a Python number: the only one, or the one at this index, as in NumPy."""
-        value = self._concrete("a Python number")
-        if not index and value.size != 1:
-            raise ShapeError(f"only an array of one element is a number, not one of shape {value.shape}{where()}")
-        return value.item(*index)
+        return self._concrete(ELEMENT).item(*index) if index else self._single(ELEMENT)
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
-        return self._concrete("a list").tolist()
+        return self._concrete(LIST).tolist()
 
     def __float__(self) -> float:
-        return float(self._real("a float"))
+        return float(self._real("a Python float", "a float"))
 
     def __int__(self) -> int:
-        return int(self._real("an integer"))
+        return int(self._real("a Python int", "an integer"))
 
-    def _real(self, what: str) -> Any:
-        value = self.item()
+    def _single(self, asked: str) -> Any:
+        value = self._concrete(asked)
+        if value.size != 1:
+            raise ShapeError(f"only an array of one element is a number, not one of shape {value.shape}{where()}")
+        return value.item()
+
+    def _real(self, asked: str, what: str) -> Any:
+        value = self._single(asked)
         if isinstance(value, complex):
             raise DTypeError(f"a complex number is not {what}; use harp.numpy.real or harp.numpy.abs{where()}")
         return value
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._single("a Python complex number"))
 
     def __bool__(self) -> bool:
-        return bool(self.item())
+        return bool(self._single(TRUTH))
 
     def __index__(self) -> int:
-        return operator.index(self._concrete("an integer"))  # a TypeError for what is no integer
+        return operator.index(self._concrete(INTEGER))  # a TypeError for what is no integer
 
     # -- memory
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> NDArray:
-        value = self._concrete("a NumPy array of the values")
+        value = self._concrete(VALUES)
         if copy or (dtype is not None and np.dtype(dtype) != value.dtype):
             return np.array(value, dtype=dtype, copy=copy)
         return value.view()

@@ -29,7 +29,7 @@ from harp.trace.scalar.ops import Op
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import ask, describe, resolve, unify
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 _LARGEST = 2**63 - 1
 # Nodes below an index among which the number of a step is looked for; else an axis is held to have an element.
@@ -142,7 +142,11 @@ def _with_ellipsis(items: Sequence[object], rank: int) -> list[object]:
     used = sum(item is not None and item is not Ellipsis for item in items)
     dots = [k for k, item in enumerate(items) if item is Ellipsis]
     if used > rank or len(dots) > 1:
-        what = f"{used} indices for an array with {rank} axes" if used > rank else "an index can have one `...` only"
+        what = (
+            f"{plural(used, 'indices')} for an array with {plural(rank, 'axes')}"
+            if used > rank
+            else "an index can have one `...` only"
+        )
         raise IndexOutOfRangeError(f"{what}{where()}")
     at = dots[0] + 1 if dots else len(items)
     return [*items[:at], *[slice(None)] * (rank - used), *items[at:]]
@@ -187,7 +191,9 @@ def _places(mask: Array, shape: Shape, axis: int) -> list[Array]:
             f"a single bool is not supported as an index beside others, or inside a function that is traced{where()}"
         )
     if axis + mask.ndim > len(shape):
-        raise IndexOutOfRangeError(f"a mask with {mask.ndim} axes is too much for axis {axis} and behind it{where()}")
+        raise IndexOutOfRangeError(
+            f"a mask with {plural(mask.ndim, 'axes')} is too much for axis {axis} and behind it{where()}"
+        )
     known = require_known(
         mask,
         "how many elements a mask selects is known only when the program runs, so the result has no size while a "

@@ -23,7 +23,7 @@ from harp.trace.sizes.levels import current
 from harp.trace.sizes.ranges import require_int64
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import Size, ask, describe, resolve, to_index
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 _BEYOND = 2**62  # more elements than any axis has
 
@@ -97,7 +97,7 @@ def fill_ellipsis(keys: tuple[object, ...], rank: int) -> list[object]:
     """The keys with `...` (at the end, if there is none) replaced by full slices."""
     used = sum(k is not None and k is not Ellipsis for k in keys)
     if used > rank:
-        raise IndexOutOfRangeError(f"{used} indices for an array with {rank} axes{where()}")
+        raise IndexOutOfRangeError(f"{plural(used, 'indices')} for an array with {plural(rank, 'axes')}{where()}")
     dots = [k for k, key in enumerate(keys) if key is Ellipsis]
     if len(dots) > 1:
         raise IndexOutOfRangeError(f"an index can have one `...` only, not {len(dots)}{where()}")
@@ -121,7 +121,7 @@ def integer(item: object) -> Index:
 
 def _name(item: object) -> str:
     if isinstance(item, (Array, np.ndarray)):
-        return f"an array of {item.dtype} with {item.ndim} axes"
+        return f"an array of {item.dtype} with {plural(item.ndim, 'axes')}"
     return f"{item!r} of type {type(item).__name__}"
 
 

@@ -213,14 +213,6 @@ class Operators:
         """Without axes of one element."""
         return self._method("squeeze", *args, **kwargs)
 
-    def flatten(self, *args: object, **kwargs: object) -> Self:
-        """All elements along one axis."""
-        return self._method("flatten", *args, **kwargs)
-
-    def ravel(self, *args: object, **kwargs: object) -> Self:
-        """All elements along one axis."""
-        return self._method("ravel", *args, **kwargs)
-
     def clip(self, *args: object, **kwargs: object) -> Self:
         """Elements limited to an interval."""
         return self._method("clip", *args, **known_options("clip", kwargs))

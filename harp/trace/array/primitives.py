@@ -22,6 +22,7 @@ from harp.errors import (
     ShapeError,
 )
 from harp.trace.array.array import Array, from_numpy, node_of, traced
+from harp.trace.array.foreign import to_numpy
 from harp.trace.eval import eager, interpret, intervals
 from harp.trace.eval.intervals import Interval
 from harp.trace.eval.not_finite import require_finite
@@ -34,11 +35,11 @@ from harp.trace.scalar.dtypes import DType, Kind, NDArray, as_dtype, plain, refu
 from harp.trace.scalar.expr import Const, Expr, Operand, cast, const
 from harp.trace.scalar.ops import Reduce, result_dtype
 from harp.trace.sizes.integer_checks import IntegerCheck
-from harp.trace.sizes.levels import current
+from harp.trace.sizes.levels import GROWTH, current, on_growth
 from harp.trace.sizes.ranges import size_value
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import Size, ask, describe, hint, is_one, require_at_least_one, resolve, to_index, unify
-from harp.trace.source_locations import short, user_site, where
+from harp.trace.source_locations import plural, short, user_site, where
 
 Scalar = (bool, int, float, complex, Size)
 _PYTHON = {bool, int, float, complex}
@@ -53,6 +54,9 @@ def emit(node: Node, weak: bool = False) -> Array:
             site = user_site()
             if site is not None:
                 level.sites[node] = site
+                if len(level.sites) % GROWTH == 0:
+                    for listener in on_growth:
+                        listener(level)
         return traced(node, level, weak)
     values = interpret.evaluate_nodes((node,), {}, {})
     if settings.nans:
@@ -61,7 +65,7 @@ def emit(node: Node, weak: bool = False) -> Array:
 
 
 def as_array(value: object) -> Array:
-    """Anything that is an array or a number, as an `Array`; NumPy arrays are copied here.
+    """Anything that is an array or a number, as an `Array`; arrays of NumPy and other libraries are copied here.
 
     Raises ArgumentError for lists and other objects, UnsupportedDTypeError for object and string arrays.
     """
@@ -75,6 +79,9 @@ def as_array(value: object) -> Array:
         return emit(MapReduce((), (), python_constant(value, dtypes.default_of(python_kind(value)))), weak=True)
     if isinstance(value, Size):
         return emit(MapReduce((), (), size_value(value.index, dtypes.i64)), weak=True)
+    found = to_numpy(value, "the operand")
+    if found is not None:
+        return _capture(found)
     raise ArgumentError(
         f"{type(value).__name__} is not an array or a number; convert it with harp.numpy.asarray{where()}"
     )
@@ -410,9 +417,14 @@ def _is_integer(value: object) -> bool:
 
 def normalize_axis(axis: object, rank: int) -> int:
     """A non-negative axis. Raises AxisError, or ArgumentError for what is no integer."""
+    if isinstance(axis, (Array, np.ndarray)) and axis.ndim:
+        raise ArgumentError(
+            "an axis must be an integer, not an array; what NumPy has for two arrays bears another name, such as "
+            f"harp.numpy.maximum{where()}"
+        )
     number = as_integer("an axis", axis)
     if not -rank <= number < rank:
-        raise AxisError(f"axis {number} is out of range for an array with {rank} axes{where()}")
+        raise AxisError(f"axis {number} is out of range for an array with {plural(rank, 'axes')}{where()}")
     return number % rank if rank else 0
 
 

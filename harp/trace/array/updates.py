@@ -26,7 +26,7 @@ from harp.trace.scalar.expr import Expr, Operand, Position, apply, const, select
 from harp.trace.scalar.ops import INFO
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import resolve_all, unify
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 
 def get(array: Array, key: object, mode: str | None, fill_value: object) -> Array:
@@ -98,7 +98,8 @@ def _fitted(updates: Node, shape: Shape) -> Node:
     """The updates broadcast to the selected elements. Raises ShapeError where they do not fit."""
     if len(updates.shape) > len(shape):
         raise ShapeError(
-            f"values with {len(updates.shape)} axes do not fit {len(shape)} axes that are selected{where()}"
+            f"values with {plural(len(updates.shape), 'axes')} do not fit {plural(len(shape), 'axes')} that are "
+            f"selected{where()}"
         )
     together = broadcast_shapes([shape, updates.shape])
     for axis, (wanted, found) in enumerate(zip(shape, together, strict=True)):
@@ -188,9 +189,9 @@ def _masked(node: Node, mask: Node, updates: Node, kind: Put, lead: int) -> Node
     rest = len(shape) - rank - lead
     if rest < 0:
         raise ShapeError(
-            f"a mask with {rank} axes behind {lead} others does not fit an array with {len(shape)}{where()}"
+            f"a mask with {plural(rank, 'axes')} behind {lead} others does not fit an array with {len(shape)}{where()}"
             if lead
-            else f"a mask with {rank} axes does not fit an array with {len(shape)}{where()}"
+            else f"a mask with {plural(rank, 'axes')} does not fit an array with {len(shape)}{where()}"
         )
     if len(updates.shape) > rest:
         return None

@@ -16,7 +16,7 @@ from harp.errors import AddressError
 from harp.trace.eval.grid import Sizes, numbers, on_grid
 from harp.trace.graph.node import Constant, Gather, Input, Node, Scatter, View
 from harp.trace.index.polynomial import ZERO, Index, Loop, Symbol
-from harp.trace.source_locations import Site, user_site
+from harp.trace.source_locations import Site, plural, user_site
 
 
 @attrs.frozen
@@ -34,7 +34,8 @@ class Access:
         made = f"\n  at {self.site[0]}:{self.site[1]}" if self.site else ""
         return AddressError(
             f"{self.array} is {'stored to' if self.stores else 'read'} at [{', '.join(map(repr, self.index))}], where "
-            f"axis {self.axis} has {size} elements and the index is {index}: a bug in harp; please report it, with the "
+            f"axis {self.axis} has {plural(size, 'elements')} and the index is {index}: a bug in harp; please "
+            "report it, with the "
             f"function and the shapes and dtypes of its arguments{made}"
         )
 

@@ -17,6 +17,7 @@ import numpy as np
 from harp.config import settings
 from harp.errors import OutOfMemoryError
 from harp.trace.eval.grid import Sizes, numbers, on_grid
+from harp.trace.eval.host_calls import call_each, is_raised_by_call
 from harp.trace.eval.inside import require_inside
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import (
@@ -25,6 +26,7 @@ from harp.trace.graph.node import (
     Cumulative,
     Custom,
     Gather,
+    HostCall,
     Input,
     Iteration,
     MapReduce,
@@ -95,6 +97,8 @@ def evaluate_node(node: Node, values: Mapping[Node, NDArray], sizes: Mapping[Sym
             return np.empty(shape, node.dtype.numpy)
         return _EVALUATE[type(node)](node, values, value)
     except (MemoryError, ValueError, OverflowError) as error:
+        if is_raised_by_call(error):
+            raise
         shapes = [shape, *(values[i].shape for i in node.inputs if i in values)]
         if isinstance(node, MapReduce):
             shapes.append(numbers(node.domain, value))
@@ -120,6 +124,12 @@ def _contiguous(node: Contiguous, values: Mapping[Node, NDArray], sizes: Sizes) 
 
 def _row_wise(node: RowWise, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
     return ROWS[node.function].numpy(*(values[o] for o in node.operands), node.reverse)
+
+
+def _host_call(node: HostCall, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+    token = values[node.token]
+    call_each(node.function, values[node.active], [values[o] for o in node.operands])
+    return np.asarray(token + 1)
 
 
 def _map_reduce(node: MapReduce, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
@@ -409,6 +419,7 @@ _EVALUATE: dict[type[Node], Callable[..., NDArray]] = {
     Contiguous: _contiguous,
     Cumulative: _cumulative,
     RowWise: _row_wise,
+    HostCall: _host_call,
     Iteration: _iteration,
     Custom: _custom,
     Part: _part,

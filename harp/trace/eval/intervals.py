@@ -18,6 +18,7 @@ from harp.trace.graph.node import (
     Constant,
     Cumulative,
     Gather,
+    HostCall,
     Input,
     MapReduce,
     Node,
@@ -101,7 +102,7 @@ def _node(node: Node, known: dict[Node, _Known], given: Given, size: Sizes) -> _
         return None
     if isinstance(node, Input):
         return given(node)
-    if isinstance(node, (Several, Part)):
+    if isinstance(node, (Several, Part, HostCall)):
         return None
     if isinstance(node, Constant):
         return of_buffer(node.captured.array)

@@ -16,6 +16,7 @@ from harp.errors import NotFiniteError
 from harp.trace.eval.interpret import evaluate_node, evaluate_nodes
 from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph, describe
+from harp.trace.graph.host_calls import silenced
 from harp.trace.graph.node import Iteration, MapReduce, Node, Part, Several, walk
 from harp.trace.index.polynomial import Symbol, evaluate
 from harp.trace.scalar.dtypes import NDArray, as_dtype
@@ -25,11 +26,18 @@ from harp.trace.source_locations import Site, user_site
 Sizes = Mapping[Symbol, int]
 
 
-def require_finite(graph: Graph, arrays: Sequence[NDArray], sizes: Sizes, results: Sequence[NDArray]) -> None:
+def require_finite(
+    graph: Graph,
+    arrays: Sequence[NDArray],
+    sizes: Sizes,
+    results: Sequence[NDArray],
+    infinities: bool | None = None,
+) -> None:
     """Raise NotFiniteError if a result has a NaN, or an infinity where these are looked for, that is computed of
-    numbers which are none."""
-    if any(map(_is_bad, results)):
-        found = _origin(graph, dict(zip(graph.inputs, arrays, strict=True)), sizes)
+    numbers which are none. `infinities` says whether they are, instead of `harp.debug.nans`."""
+    search = _Search(settings.infinities if infinities is None else infinities)
+    if any(map(search.is_bad, results)):
+        found = search.origin(silenced(graph), dict(zip(graph.inputs, arrays, strict=True)), sizes)
         if found is not None:
             site = found.site or user_site()
             place = f"\n  at {site[0]}:{site[1]}" if site else ""
@@ -45,59 +53,76 @@ class _Origin:
     steps: tuple[str, ...] = ()
 
 
-def _is_bad(value: NDArray) -> bool:
-    if value.dtype == object or not as_dtype(value.dtype).is_inexact:
-        return False
-    return bool(_bad(value).any())
+@attrs.frozen
+class _Search:
+    """What is looked for."""
 
+    infinities: bool
 
-def _bad(value: NDArray) -> NDArray:
-    """Which elements are NaN or infinite."""
-    wide = value.astype(np.float32) if as_dtype(value.dtype).is_half else value
-    return np.asarray(~np.isfinite(wide) if settings.infinities else np.isnan(wide))
+    def is_bad(self, value: NDArray) -> bool:
+        if value.dtype == object or not as_dtype(value.dtype).is_inexact:
+            return False
+        return bool(self.bad(value).any())
 
+    def bad(self, value: NDArray) -> NDArray:
+        """Which elements are NaN or infinite."""
+        wide = value.astype(np.float32) if as_dtype(value.dtype).is_half else value
+        return np.asarray(~np.isfinite(wide) if self.infinities else np.isnan(wide))
 
-def _origin(graph: Graph, given: Mapping[Node, NDArray], sizes: Sizes) -> _Origin | None:
-    """Where the first result that is bad comes from; None if from what was given."""
-    values = dict(given)
-    for computed in walk(graph.outputs):
-        if computed not in values:
-            values[computed] = evaluate_node(computed, values, sizes)
-    for output in graph.outputs:
-        node: Node = output
-        while _is_bad(values[node]):
-            read = node.whole.operands if isinstance(node, Part) else node.inputs
-            before = next((i for i in read if _is_bad(values[i])), None)
-            if before is not None:
-                node = before
-                continue
-            if isinstance(node, Part):
-                found = _inside(node.whole, values, sizes)
-                site = graph.site(node) or graph.site(node.whole)
-                return found and attrs.evolve(found, site=found.site or site)
-            return _Origin(_text(node, values), graph.site(node)) if read else None
-    return None
+    def origin(self, graph: Graph, given: Mapping[Node, NDArray], sizes: Sizes) -> _Origin | None:
+        """Where the first result that is bad comes from; None if from what was given."""
+        values = dict(given)
+        for computed in walk(graph.outputs):
+            if computed not in values:
+                values[computed] = evaluate_node(computed, values, sizes)
+        for output in graph.outputs:
+            node: Node = output
+            while self.is_bad(values[node]):
+                read = node.whole.operands if isinstance(node, Part) else node.inputs
+                before = next((i for i in read if self.is_bad(values[i])), None)
+                if before is not None:
+                    node = before
+                    continue
+                if isinstance(node, Part):
+                    found = self.inside(node.whole, values, sizes)
+                    site = graph.site(node) or graph.site(node.whole)
+                    return found and attrs.evolve(found, site=found.site or site)
+                return _Origin(self.text(node, values), graph.site(node)) if read else None
+        return None
 
+    def inside(self, node: Several, values: Mapping[Node, NDArray], sizes: Sizes) -> _Origin | None:
+        """Where a bad result of a node comes from, whose operands are not."""
+        body, graph = node.body, graph_of(node.body)
+        given: dict[Node, NDArray] = dict(zip(body.inputs[1:], (values[o] for o in node.operands), strict=True))
+        carried, elements, _ = ([body.inputs[k] for k in places] for places in body.place())
+        tested, steps = isinstance(node, Iteration) and node.tested, _steps(node, sizes)
+        for t in steps:
+            if tested and not given[carried[0]]:
+                break
+            inputs: dict[Node, NDArray] = {body.inputs[0]: np.asarray(t, np.int64), **given}
+            inputs.update((i, given[i][t]) for i in elements)
+            found = evaluate_nodes(body.outputs, dict(inputs), sizes)
+            results = [found[o] for o in body.outputs]
+            if any(map(self.is_bad, results)):
+                origin = self.origin(graph, inputs, sizes)
+                is_loop = isinstance(node, Iteration) and len(steps) != 1
+                return origin and attrs.evolve(origin, steps=(*origin.steps, *[f", in step {t} of a loop"] * is_loop))
+            given.update(zip(carried, results, strict=False))
+        return None
 
-def _inside(node: Several, values: Mapping[Node, NDArray], sizes: Sizes) -> _Origin | None:
-    """Where a bad result of a node comes from, whose operands are not."""
-    body, graph = node.body, graph_of(node.body)
-    given: dict[Node, NDArray] = dict(zip(body.inputs[1:], (values[o] for o in node.operands), strict=True))
-    carried, elements, _ = ([body.inputs[k] for k in places] for places in body.place())
-    tested, steps = isinstance(node, Iteration) and node.tested, _steps(node, sizes)
-    for t in steps:
-        if tested and not given[carried[0]]:
-            break
-        inputs: dict[Node, NDArray] = {body.inputs[0]: np.asarray(t, np.int64), **given}
-        inputs.update((i, given[i][t]) for i in elements)
-        found = evaluate_nodes(body.outputs, dict(inputs), sizes)
-        results = [found[o] for o in body.outputs]
-        if any(map(_is_bad, results)):
-            origin = _origin(graph, inputs, sizes)
-            is_loop = isinstance(node, Iteration) and len(steps) != 1
-            return origin and attrs.evolve(origin, steps=(*origin.steps, *[f", in step {t} of a loop"] * is_loop))
-        given.update(zip(carried, results, strict=False))
-    return None
+    def text(self, node: Node, values: Mapping[Node, NDArray]) -> str:
+        """What was computed, of which numbers."""
+        value = values[node]
+        place = tuple(int(k) for k in np.argwhere(self.bad(value))[0])
+        where = f" at {list(place)}" if place else ""
+        computed = f"{value[place]} is computed{where} as "
+        if isinstance(node, MapReduce) and node.reduce is None:
+            operands = [values[o] for o in node.operands]
+            numbers = ", ".join(f"x{slot} = {o[place]}" for slot, o in enumerate(operands))
+            return f"{computed}{text(node.expr)}{' of ' if numbers else ''}{numbers}"
+        names = {operand: f"x{k}" for k, operand in enumerate(node.inputs)}
+        shapes = ", ".join(f"{names[o]} of shape {values[o].shape}" for o in node.inputs)
+        return f"{computed}{describe(node, names.__getitem__)}, {shapes}, whose numbers are all finite"
 
 
 def _steps(node: Several, sizes: Sizes) -> Sequence[int]:
@@ -107,18 +132,3 @@ def _steps(node: Several, sizes: Sizes) -> Sequence[int]:
     if node.length is None:
         return range(2**62)
     return range(evaluate(node.length, sizes.__getitem__))[:: -1 if node.reverse else 1]  # type: ignore[arg-type]
-
-
-def _text(node: Node, values: Mapping[Node, NDArray]) -> str:
-    """What was computed, of which numbers."""
-    value = values[node]
-    place = tuple(int(k) for k in np.argwhere(_bad(value))[0])
-    where = f" at {list(place)}" if place else ""
-    computed = f"{value[place]} is computed{where} as "
-    if isinstance(node, MapReduce) and node.reduce is None:
-        operands = [values[o] for o in node.operands]
-        numbers = ", ".join(f"x{slot} = {o[place]}" for slot, o in enumerate(operands))
-        return f"{computed}{text(node.expr)}{' of ' if numbers else ''}{numbers}"
-    names = {operand: f"x{k}" for k, operand in enumerate(node.inputs)}
-    shapes = ", ".join(f"{names[o]} of shape {values[o].shape}" for o in node.inputs)
-    return f"{computed}{describe(node, names.__getitem__)}, {shapes}, whose numbers are all finite"

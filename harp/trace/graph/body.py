@@ -5,14 +5,16 @@ from one iteration to the next: it is computed once, before."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import attrs
 
-from harp.trace.graph.graph import Graph
+from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.node import (
     Body,
     Constant,
+    Custom,
     Input,
     Iteration,
     MapReduce,
@@ -24,6 +26,8 @@ from harp.trace.graph.node import (
     walk,
 )
 from harp.trace.index.division import Substitution
+from harp.trace.scalar.dtypes import i64
+from harp.trace.scalar.expr import const
 
 _SAME_SIZES = Substitution({})
 
@@ -76,6 +80,12 @@ def graph_of(body: Body) -> Graph:
     return Graph(body.inputs, body.outputs)
 
 
+def in_place(node: Custom) -> Graph:
+    """The body of a function with derivatives of its own, over its operands."""
+    zero = MapReduce((), (), const(0, i64))
+    return inline(graph_of(node.body), dict(zip(node.body.inputs, (zero, *node.operands), strict=True)))
+
+
 def may_not_end(graph: Graph) -> bool:
     """Whether data says how long some iteration runs: perhaps for ever."""
     bodies = [node for node in graph.nodes() if isinstance(node, Several)]
@@ -89,3 +99,24 @@ def with_body(node: Iteration, run: Callable[[Graph], Graph]) -> Iteration:
     if outputs == node.body.outputs:
         return node
     return Iteration(node.length, node.operands, attrs.evolve(node.body, outputs=outputs), node.tested, node.reverse)
+
+
+def selected(
+    node: Iteration, places: Iterable[int], results: Sequence[int], known: Mapping[Node, Node] = MappingProxyType({})
+) -> Iteration:
+    """The iteration with some of its inputs, by their places, and some of its results, by their numbers; in each step
+    `known` stand for other inputs. What is carried is in both, or in none."""
+    body, kept = node.body, (0, *sorted(places))
+    new = dict(known)
+    for number, place in enumerate(kept):
+        old = body.inputs[place]
+        new[old] = body_input(number, old.shape, old.dtype)
+    outputs = [body.outputs[number] for number in results]
+    for inner in walk(outputs, lambda inner: () if inner in new else inner.inputs):
+        if inner not in new:
+            new[inner] = rebuild(inner, tuple(new[i] for i in inner.inputs), _SAME_SIZES)
+    inputs = tuple(i for i in (new[body.inputs[place]] for place in kept) if isinstance(i, Input))
+    carried, sliced = (len({*kept} & {*group}) for group in body.place()[:2])
+    made = Body(inputs, tuple(new[o] for o in outputs), carried, sliced)
+    operands = tuple(node.operands[place - 1] for place in kept[1:])
+    return Iteration(node.length, operands, made, node.tested, node.reverse)

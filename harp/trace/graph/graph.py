@@ -15,6 +15,7 @@ from harp.trace.graph.node import (
     Cumulative,
     Custom,
     Gather,
+    HostCall,
     Input,
     Iteration,
     MapReduce,
@@ -34,15 +35,29 @@ from harp.trace.source_locations import Site
 
 @attrs.frozen(eq=False, repr=False)
 class Graph:
-    """A pure program. `sites` says which line of the user made a node; the first to make it is named."""
+    """A pure program. `sites` says which line of the user made a node; the first to make it is named.
+
+    `token` is the value of the last call of Python, if there are calls: a result besides the outputs, which whoever
+    runs the graph takes for the token of what is round it. Without it the calls are not wanted.
+    """
 
     inputs: tuple[Input, ...]
     outputs: tuple[Node, ...]
     sites: Mapping[Node, Site] = attrs.field(factory=dict)
+    token: Node | None = None
+
+    @property
+    def results(self) -> tuple[Node, ...]:
+        """The outputs, and the token behind them."""
+        return self.outputs if self.token is None else (*self.outputs, self.token)
+
+    def with_token_as_output(self) -> Graph:
+        """The graph whose outputs are all results."""
+        return self if self.token is None else Graph(self.inputs, self.results, self.sites)
 
     def nodes(self) -> list[Node]:
         """Every live node once, inputs before their users."""
-        return list(walk(self.outputs))
+        return list(walk(self.results))
 
     @property
     def captured(self) -> list[Constant]:
@@ -53,7 +68,7 @@ class Graph:
         """The user's line of a node, or of what reads it: a view that broadcasts an operand has none of its own."""
         if node in self.sites:
             return self.sites[node]
-        users = {i: user for user in walk(self.outputs) for i in user.inputs}
+        users = {i: user for user in walk(self.results) for i in user.inputs}
         while node not in self.sites and node in users:
             node = users[node]
         return self.sites.get(node)
@@ -73,12 +88,13 @@ def transform(
     """Rebuild bottom-up: `rule(node, new inputs)` gives the new node. Sites follow their nodes."""
     new: dict[Node, Node] = {}
     sites: dict[Node, Site] = {}
-    for node in walk((*graph.inputs, *graph.outputs)):
+    for node in walk((*graph.inputs, *graph.results)):
         made = new[node] = rule(node, tuple(new[i] for i in node.inputs))
         if node in graph.sites:
             sites.setdefault(made, graph.sites[node])
     inputs = tuple(i for i in (new[i] for i in graph.inputs) if isinstance(i, Input))
-    return Graph(inputs, tuple(new[o] for o in graph.outputs), sites)
+    token = None if graph.token is None else new[graph.token]
+    return Graph(inputs, tuple(new[o] for o in graph.outputs), sites, token)
 
 
 def inline(graph: Graph, arguments: Mapping[Input, Node], sizes: Substitution | None = None) -> Graph:
@@ -151,6 +167,12 @@ def _describe_row_wise(node: RowWise, name: Callable[[Node], str]) -> str:
     return f"{node.function.value} rows of {', '.join(map(name, node.operands))}{' reversed' if node.reverse else ''}"
 
 
+def _describe_host_call(node: HostCall, name: Callable[[Node], str]) -> str:
+    function = f"function {node.function}" if isinstance(node.function, int) else "a function"
+    given = ", ".join(map(name, node.operands))
+    return f"after {name(node.token)}, where {name(node.active)}, call {function} of Python with ({given})"
+
+
 def _describe_iteration(node: Iteration, name: Callable[[Node], str]) -> str:
     """The body on lines of its own, numbered for itself."""
     body = node.body
@@ -180,29 +202,39 @@ _DESCRIBE: dict[type[Node], Callable[..., str]] = {
     Cumulative: _describe_cumulative,
     Contiguous: _describe_contiguous,
     RowWise: _describe_row_wise,
+    HostCall: _describe_host_call,
     Iteration: _describe_iteration,
     Custom: _describe_custom,
     Part: _describe_part,
 }
 
 
+def node_names(graph: Graph) -> dict[Node, str]:
+    """What the nodes are called in texts, in order: `%0`, `%1` and so on, inputs first."""
+    return {node: f"%{k}" for k, node in enumerate(walk((*graph.inputs, *graph.results)))}
+
+
+def node_texts(graph: Graph) -> dict[Node, str]:
+    """A line for each node, in order, `%3 = f32[n, 4] map (%1, %2) -> add(x0, x1)`; a body has lines of its own."""
+    names = node_names(graph)
+    return {
+        node: f"{name} = {node.dtype}{_shape_text(node.shape)} {describe(node, names.__getitem__)}"
+        for node, name in names.items()
+    }
+
+
 def to_text(graph: Graph) -> str:
-    """One line a node: `%3 = f32[n, 4] map (%1, %2) -> add(x0, x1)`."""
-    names: dict[Node, str] = {}
-    lines = []
-    for node in walk((*graph.inputs, *graph.outputs)):
-        text = describe(node, names.__getitem__)
-        names[node] = f"%{len(names)}"
-        lines.append(f"{names[node]} = {node.dtype}{_shape_text(node.shape)} {text}")
-    lines.append(f"return {', '.join(names[o] for o in graph.outputs)}")
-    return "\n".join(lines)
+    """The lines of the nodes, and which of them are the outputs."""
+    names = node_names(graph)
+    after = "" if graph.token is None else f" after {names[graph.token]}"
+    return "\n".join([*node_texts(graph).values(), f"return {', '.join(names[o] for o in graph.outputs)}{after}"])
 
 
 def to_dot(graph: Graph) -> str:
     """Nodes with their kind, dtype and shape; edges from operand to user."""
     names: dict[Node, str] = {}
     lines = ["digraph harp {", "  node [shape=box, fontname=monospace];"]
-    for node in walk((*graph.inputs, *graph.outputs)):
+    for node in walk((*graph.inputs, *graph.results)):
         names[node] = f"n{len(names)}"
         text = f"{describe(node, names.__getitem__)}\n{node.dtype}{_shape_text(node.shape)}"
         label = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -14,6 +14,7 @@
                                                           `reduce` the recurrence r[i] = a[i]*r[i-1] + b[i]
          | Contiguous(src)                                compute this here and keep it
          | RowWise(function, operands, reverse)           a function of whole rows, of `harp.trace.graph.row_functions`
+         | HostCall(token, active, operands, function)    a call of a function of Python, for what it does
          | Iteration(length, operands, body, tested, reverse)   a body that runs again and again on what it carries
          | Custom(operands, body, derivative)             a body that runs once, whose derivatives somebody has given
          | Part(whole, number)                            one of the results of an Iteration or a Custom
@@ -30,6 +31,10 @@ gives what is carried on, and elements of arrays that it makes. Its results are 
 arrays. If it is `tested`, the first of what it carries is a truth value, and it ends before the first iteration in
 which this is false: such a loop takes no elements of arrays, and of those that it makes nobody reads what it has not
 made then. Without length it makes none. If it goes in `reverse`, the last iteration runs first.
+
+A HostCall calls its function once for each element of its token, in row-major order, where `active` is true, with the
+elements of its operands at that place. Its value is the token and 1. A call takes the value of the one before it as its
+token: so graphs are pure, calls keep their order, and a call runs if and only if somebody reads its value.
 
 The indices of a Gather or Scatter are integer arrays of one shape, one for each of the first axes. A negative index
 counts from the end. Outside the axis a Gather reads `fill`, or without one the nearest element; a Scatter drops the
@@ -280,6 +285,38 @@ class RowWise(Node):
         return self.operands
 
 
+class HostFunction:
+    """A function of Python that a program calls. Two of them are never the same."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Callable[..., object]) -> None:
+        self.call = call
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class HostCall(Node):
+    """A call of a function of Python. All operands have the shape of the token, and then one of their own. In the graph
+    of a program the function is a number: the functions are the caller's, like captured arrays."""
+
+    token: Node
+    active: Node
+    operands: tuple[Node, ...]
+    function: HostFunction | int
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return self.token.shape
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return i64
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.token, self.active, *self.operands)
+
+
 @attrs.frozen
 class Body:
     """What happens in one iteration: a graph of its own, over nothing but its inputs.
@@ -397,6 +434,7 @@ KINDS: tuple[type[Node], ...] = (
     Cumulative,
     Contiguous,
     RowWise,
+    HostCall,
     Iteration,
     Custom,
     Part,
@@ -488,6 +526,10 @@ def _rebuild_row_wise(node: RowWise, inputs: tuple[Node, ...], sizes: Substituti
     return RowWise(node.function, inputs, node.reverse)
 
 
+def _rebuild_host_call(node: HostCall, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return HostCall(inputs[0], inputs[1], inputs[2:], node.function)
+
+
 def _rebuild_iteration(node: Iteration, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
     length = None if node.length is None else sizes(node.length)
     return Iteration(length, inputs, rebuilt_body(node.body, sizes), node.tested, node.reverse)
@@ -522,6 +564,7 @@ _REBUILD: dict[type[Node], Callable[..., Node]] = {
     Cumulative: _rebuild_cumulative,
     Contiguous: _rebuild_contiguous,
     RowWise: _rebuild_row_wise,
+    HostCall: _rebuild_host_call,
     Iteration: _rebuild_iteration,
     Custom: _rebuild_custom,
     Part: _rebuild_part,

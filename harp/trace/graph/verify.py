@@ -12,6 +12,7 @@ from harp.trace.graph.node import (
     Cumulative,
     Custom,
     Gather,
+    HostCall,
     Input,
     Iteration,
     MapReduce,
@@ -24,7 +25,7 @@ from harp.trace.graph.node import (
 )
 from harp.trace.graph.row_functions import ROWS, RowOp
 from harp.trace.index.polynomial import Index, Loop, Shape, loops_in
-from harp.trace.scalar.dtypes import bool_, u64
+from harp.trace.scalar.dtypes import bool_, i64, u64
 from harp.trace.scalar.expr import Operand, operands_in
 from harp.trace.scalar.ops import INFO
 
@@ -32,7 +33,7 @@ from harp.trace.scalar.ops import INFO
 def verify_graph(graph: Graph, captured: frozenset[Input] = frozenset()) -> None:
     """Raise LeakedTracerError for an input of another trace, VerificationError for a node that breaks its rule."""
     inputs = {*graph.inputs, *captured}
-    for node in walk((*graph.inputs, *graph.outputs)):
+    for node in walk((*graph.inputs, *graph.results)):
         if isinstance(node, Input) and node not in inputs:
             raise LeakedTracerError(f"the result depends on {node.name!r}, an array of another traced function")
         problem = _CHECKS[type(node)](node)
@@ -88,6 +89,14 @@ def _row_wise(node: RowWise) -> str:
     if node.function is RowOp.SEARCH and first.dtype is not node.operands[1].dtype:
         return f"values of dtype {node.operands[1].dtype} are searched in {first.dtype}"
     return ""
+
+
+def _host_call(node: HostCall) -> str:
+    if node.token.dtype is not i64 or node.active.dtype is not bool_ or node.active.shape != node.shape:
+        return f"a token {node.token!r} where {node.active!r}"
+    rank = len(node.shape)
+    others = [o for o in node.operands if o.shape[:rank] != node.shape]
+    return f"operands {others} for calls of shape {list(node.shape)}" if others else ""
 
 
 def _foreign_loops(indices: tuple[Index, ...], shape: Shape) -> str:
@@ -168,6 +177,7 @@ _CHECKS: dict[type[Node], Callable[..., str]] = {
     Cumulative: _cumulative,
     Contiguous: _no_rule,
     RowWise: _row_wise,
+    HostCall: _host_call,
     Iteration: _iteration,
     Custom: _custom,
     Part: _part,

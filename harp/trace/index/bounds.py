@@ -12,6 +12,7 @@ from harp.trace.index.polynomial import (
     ONE,
     ZERO,
     Atom,
+    Counter,
     FloorDiv,
     Index,
     Indirect,
@@ -81,7 +82,7 @@ class _Proof:
     def _atom_nonnegative(self, atom: Atom, depth: int) -> bool:
         if isinstance(atom, FloorDiv):
             return depth > 0 and self.nonnegative(atom.num, depth - 1) and self.nonnegative(atom.den, depth - 1)
-        return isinstance(atom, (Symbol, Loop, Relu, Indirect))
+        return isinstance(atom, (Symbol, Loop, Relu, Counter, Indirect))
 
     def _eliminate_loops(self, p: Index, depth: int) -> bool:
         """A polynomial that is linear in a loop, or in an element of an index array, is smallest at one of its ends.
@@ -89,7 +90,7 @@ class _Proof:
         Those of arrays go first, for loops stand in them; then the loop with the highest number: loops made by
         splitting have extents that hold earlier loops.
         """
-        atoms = {a for a in depends_on(p) if isinstance(a, (Loop, Indirect))}
+        atoms = {a for a in depends_on(p) if isinstance(a, (Loop, Counter, Indirect))}
         for loop in sorted(atoms, key=lambda a: a.key, reverse=True):
             parts = split_linear(p, loop)
             if parts is None:

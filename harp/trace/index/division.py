@@ -14,6 +14,7 @@ from harp.trace.index.polynomial import (
     ONE,
     ZERO,
     Atom,
+    Counter,
     FloorDiv,
     Index,
     IndexLike,
@@ -239,6 +240,8 @@ class Substitution:
     def _rebuild_atom(self, atom: Atom) -> Index:
         if isinstance(atom, Loop):
             return loop(atom.axis, self(atom.extent))
+        if isinstance(atom, Counter):
+            return of(Counter(atom.number, self(atom.extent)))
         if isinstance(atom, FloorDiv):
             return floordiv(self(atom.num), self(atom.den))
         if isinstance(atom, Relu):

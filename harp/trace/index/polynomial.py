@@ -6,8 +6,9 @@
           | FloorDiv(num, den)    rounds down; x // 0 is 0, for extents are evaluated outside the loops that make
                                   a divisor positive
           | Relu(arg)             max(arg, 0)
-          | Indirect(array, at, size)   an element of an integer array, as a position along an axis; only lowering makes
-          it
+          | Counter(number, extent)  0 <= value < extent: the number of the iteration of a loop round this one
+          | Indirect(array, at, size)   an element of an integer array, as a position along an axis
+          Only lowering makes the last two.
 
 There is no remainder and no maximum: `a % b := a - b*(a//b)` and `max(a, b) := b + relu(a - b)`, which makes many
 different spellings one object. Sort keys are structural (never `id` or `hash`), so the order is the same in every
@@ -99,6 +100,22 @@ class Relu(Atom):
 
     def __repr__(self) -> str:
         return f"max({self.arg}, 0)"
+
+
+@attrs.frozen(eq=False, slots=True, weakref_slot=False)
+class Counter(Atom):
+    """The number of an iteration, below `extent`, in what is lowered of one step; `number` tells loops apart."""
+
+    number: int
+    extent: Index
+    key: Key = attrs.field(init=False, repr=False)
+
+    @key.default
+    def _key(self) -> Key:
+        return (5, self.number, self.extent.key)
+
+    def __repr__(self) -> str:
+        return f"t{self.number}"
 
 
 class Named(Protocol):
@@ -303,7 +320,7 @@ def children(atom: Atom) -> tuple[Index, ...]:
         return (atom.num, atom.den)
     if isinstance(atom, Relu):
         return (atom.arg,)
-    if isinstance(atom, Loop):
+    if isinstance(atom, (Loop, Counter)):
         return (atom.extent,)
     if isinstance(atom, Indirect):
         return (*atom.at, atom.size)

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
@@ -30,6 +30,8 @@ from harp.trace.source_locations import where
 from harp.trace.trees import leaf_type
 
 NDArray = npt.NDArray[np.generic]
+# What makes arrays, put here by harp.numpy, which knows them.
+AS_ARRAY: list[Callable[..., object]] = []
 
 
 class Kind(enum.IntEnum):
@@ -97,6 +99,10 @@ class DType(InternedBase):
     def is_integer(self) -> bool:
         """Whether it is a signed or unsigned integer dtype."""
         return self.kind in (Kind.INT, Kind.UINT)
+
+    def __call__(self, value: object = 0) -> Any:
+        """A number, a list or an array in this dtype, as `numpy.float32(value)`."""
+        return AS_ARRAY[0](value, self)
 
     def __getitem__(self, sizes: Dim | tuple[Dim, ...]) -> ArraySignature:
         """The signature of an array of this dtype: `harp.f32["batch", 784]`, `harp.f32[()]` for a number."""

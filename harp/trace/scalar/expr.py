@@ -12,6 +12,7 @@ They are DAGs (a tree view of one can explode), so every walk here has a memo an
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from typing import NamedTuple
 import attrs
 import numpy as np
 
-from harp.trace.index.polynomial import Index
+from harp.trace.index.polynomial import Index, as_index
 from harp.trace.interning import Interned, InternedBase
 from harp.trace.scalar import ops
 from harp.trace.scalar.dtypes import DType, NDArray, as_dtype, bool_, i64
@@ -279,10 +280,35 @@ def _logic(absorbing: bool) -> Rule:  # x and true -> x, x and false -> false, x
     return rule
 
 
+# Positions times numbers below this are exact integers of 64 bits, and so are sums of them; larger ones may wrap.
+_FAR = 1 << 31
+
+
+def _exact(e: Expr) -> Index | None:
+    """The exact integer that an expression is, if that is an index expression."""
+    if isinstance(e, Position):
+        return e.index
+    near = isinstance(e, Const) and e.dtype is i64 and -_FAR < int(e.value) < _FAR
+    return as_index(int(e.value)) if near and isinstance(e, Const) else None
+
+
+def _position(combine: Callable[..., Index]) -> Rule:  # [i] + [j] -> [i + j], [i] * 2 -> [2*i], -[i] -> [-i]
+    def rule(args: tuple[Expr, ...], dtype: DType) -> Expr | None:
+        numbers = [number for a in args if (number := _exact(a)) is not None]
+        if len(numbers) < len(args) or not any(isinstance(a, Position) for a in args):
+            return None
+        if combine is operator.mul and all(isinstance(a, Position) for a in args):
+            return None
+        result = combine(*numbers)
+        return Position(result) if all(-_FAR < factor < _FAR for _, factor in result.terms) else None
+
+    return rule
+
+
 _RULES: Mapping[Op, tuple[Rule, ...]] = {
-    Op.MUL: (_mul_by_one,),
-    Op.ADD: (_add_negative_zero,),
-    Op.NEG: (_double(Op.NEG),),
+    Op.MUL: (_mul_by_one, _position(operator.mul)),
+    Op.ADD: (_add_negative_zero, _position(operator.add)),
+    Op.NEG: (_double(Op.NEG), _position(operator.neg)),
     Op.NOT: (_double(Op.NOT),),
     Op.CAST: (_cast_to_same,),
     Op.SELECT: (_select_known,),

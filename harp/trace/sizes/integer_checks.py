@@ -89,15 +89,23 @@ def _inspect_computed(check: IntegerCheck, known: Mapping[int, Interval], sizes:
     def size(p: Index) -> int | None:
         return None if loops_in(p) else evaluate(p, sizes.__getitem__)
 
+    found: Interval | None
     try:
-        found = interval_of(check.node, lambda node: known.get(node.uid), size) or limits(check.node.dtype)
+        found = interval_of(check.node, lambda node: known.get(node.uid), size)
     except Wrapped as wrapped:
         complaint = f"does not fit {wrapped.dtype.numpy}; compute with floats, or with smaller numbers"
         check = IntegerCheck(check.node, limits(wrapped.dtype), IntegerRangeError, complaint, check.place)
         found = wrapped.interval
-    if not is_within(found, check.allowed):
-        names = dict.fromkeys(n.name for n in walk((check.node,)) if isinstance(n, Input))
-        raise _broken(check, f"computed from {', '.join(names)}: " if names else "", found)
+    names = dict.fromkeys(n.name for n in walk((check.node,)) if isinstance(n, Input))
+    start = f"computed from {', '.join(names)}: " if names else ""
+    if found is not None and not is_within(found, check.allowed):
+        raise _broken(check, start, found)
+    if found is None and not is_within(limits(check.node.dtype), check.allowed):
+        raise check.error(
+            f"{start}these integers are known only when the program runs, so nobody would notice that one of them "
+            f"{check.complaint.partition(';')[0]}; begin with a number that has a dtype, as in harp.numpy.int32(0), or "
+            f"convert with .astype{check.place}"
+        )
 
 
 def _broken(check: IntegerCheck, start: str, found: Interval) -> HarpError:

@@ -7,22 +7,40 @@ outermost trace share its `Scope`, that is, its sizes, hints and guards.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from harp.trace.graph.node import Captured, Node
+from harp.trace.graph.node import Captured, MapReduce, Node
 from harp.trace.index.polynomial import ONE, Index
-from harp.trace.scalar.dtypes import NDArray
+from harp.trace.scalar.dtypes import NDArray, i64
+from harp.trace.scalar.expr import const
 from harp.trace.sizes.scope import Scope
 from harp.trace.source_locations import Site
+
+# The token of the first call.
+NO_CALL = MapReduce((), (), const(0, i64))
 
 
 class Level:
     """One function being traced. It is open until the function has returned."""
 
-    __slots__ = ("captures", "examples", "free", "name", "open", "parent", "repeats", "scope", "sites")
+    __slots__ = (
+        "after",
+        "before",
+        "captures",
+        "examples",
+        "free",
+        "name",
+        "open",
+        "parent",
+        "repeats",
+        "scope",
+        "sites",
+    )
 
-    def __init__(self, scope: Scope, parent: Level | None, name: str, repeats: bool) -> None:
+    def __init__(
+        self, scope: Scope, parent: Level | None, name: str, repeats: bool, before: Node | None = None
+    ) -> None:
         self.scope = scope
         self.parent = parent
         self.repeats: bool = repeats or (parent is not None and parent.repeats)  # whether it is in the step of a loop
@@ -31,12 +49,33 @@ class Level:
         self.examples: Index = ONE if parent is None else parent.examples  # of the batches that it is traced for
         self.sites: dict[Node, Site] = {}
         self.free: dict[Node, None] = {}  # what the function reads of those round it
+        # The token of the first call of Python, if the function is given one, and what the last one made.
+        self.before: Node | None = before
+        self.after: Node | None = None
         # By identity, with the array itself so that the identity stays taken: (the user's array, our copy).
         self.captures: dict[int, tuple[NDArray, Captured]] = {}
 
     @property
+    def token(self) -> Node:
+        """What the next call of Python waits for; the levels round this one are asked where it has made none."""
+        mine = self.after or self.before
+        if mine is not None:
+            return mine
+        if self.parent is None:
+            return NO_CALL
+        found = self.parent.token
+        if found is not NO_CALL:
+            self.free[found] = None
+        return found
+
+    @property
     def depth(self) -> int:
         return 0 if self.parent is None else self.parent.depth + 1
+
+
+# Called each time that a level has so many more nodes.
+on_growth: list[Callable[[Level], None]] = []
+GROWTH = 1 << 10
 
 
 class _State(threading.local):
@@ -52,9 +91,9 @@ def current() -> Level | None:
 
 
 @contextmanager
-def enter(scope: Scope, name: str, repeats: bool = False) -> Iterator[Level]:
-    """Open a level for the time of a function call, which may be the step of a loop."""
-    level = Level(scope, STATE.level, name, repeats)
+def enter(scope: Scope, name: str, repeats: bool = False, before: Node | None = None) -> Iterator[Level]:
+    """Open a level for the time of a function call, which may be the step of a loop, and be given a token."""
+    level = Level(scope, STATE.level, name, repeats, before)
     STATE.level = level
     try:
         yield level

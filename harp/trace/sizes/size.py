@@ -32,6 +32,8 @@ from harp.trace.trees import leaf_type
 
 # What `/` and `**` give is an array; the operators are put here by `harp.trace.array.arithmetic`, which knows arrays.
 ARRAY_OPERATORS: dict[str, Callable[[object, object], object]] = {}
+# What NumPy's functions make of sizes, put here by `harp.trace.array.numpy_functions`.
+NUMPY_PROTOCOLS: dict[str, Callable[..., object]] = {}
 
 
 _LARGEST_EXPONENT = 64  # 2**64 is no int64
@@ -42,7 +44,6 @@ class Size:
     """A size of the function being traced. Behaves like the integer that it is in the call at hand."""
 
     __slots__ = ("_index", "_scope")
-    __array_ufunc__ = None  # NumPy's arrays and numbers leave `array * size` to the size
 
     def __init__(self, index: Index, scope: Scope) -> None:
         self._index = index
@@ -53,6 +54,12 @@ class Size:
         """The exact expression."""
         check_scope(self._scope)
         return self._scope.resolve(self._index)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
+        return NUMPY_PROTOCOLS["__array_ufunc__"](ufunc, method, inputs, options)
+
+    def __array_function__(self, *call: object) -> object:
+        return NUMPY_PROTOCOLS["__array_function__"](*call)
 
     def __add__(self, other: object) -> object:
         return _combine("add", self, other, lambda a, b: a + b)

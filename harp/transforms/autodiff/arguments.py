@@ -12,8 +12,8 @@ from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_named, map_
 from harp.trace.graph.node import Node
 from harp.trace.sizes.size import to_index, unify
-from harp.trace.source_locations import where
-from harp.trace.tracer import Argument, Traced, function_name, parameter_names
+from harp.trace.source_locations import plural, where
+from harp.trace.tracer import Argument, Traced, function_name, parameter_names, require_result
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
 from harp.transforms.staging import shape_of, stage
 
@@ -46,7 +46,9 @@ def stage_arguments(
     parameters = parameter_names(function, len(args))
     for k in argnums:
         if not -len(args) <= k < len(args):
-            raise ArgumentError(f"argnums names argument {k}, but {name!r} was given {len(args)} arguments{where()}")
+            raise ArgumentError(
+                f"argnums names argument {k}, but {name!r} was given {plural(len(args), 'arguments')}{where()}"
+            )
     positions = [k % len(args) for k in argnums]
     if len(set(positions)) != len(positions):
         raise ArgumentError(f"argnums {tuple(argnums)} names an argument of {name!r} twice{where()}")
@@ -59,7 +61,7 @@ def stage_arguments(
         replaced = list(args)
         for k, value in zip(positions, unflatten(treedef, arrays), strict=True):
             replaced[k] = value
-        return function(*replaced, **kwargs)
+        return require_result(function(*replaced, **kwargs), function)
 
     arguments = [
         Argument(label, array.kind, shape_of(array), array.weak) for array, label in zip(primals, names, strict=True)
@@ -84,8 +86,8 @@ def fitting(leaf: object, like: Node, name: str, what: str, error: type[Gradient
         array = map_(lambda x: x, array, to=like.dtype)
     if array.kind is not like.dtype or array.ndim != len(like.shape):
         raise error(
-            f"the {name} is {array.dtype} with {array.ndim} axes, but {what} is {like.dtype.numpy} with "
-            f"{len(like.shape)} axes{where()}"
+            f"the {name} is {array.dtype} with {plural(array.ndim, 'axes')}, but {what} is {like.dtype.numpy} with "
+            f"{plural(len(like.shape), 'axes')}{where()}"
         )
     for axis, (size, wanted) in enumerate(zip(map(to_index, array.shape), like.shape, strict=True)):
         unify(size, wanted, lambda axis=axis: f"the {name} does not fit {what} along axis {axis}")  # type: ignore[misc]

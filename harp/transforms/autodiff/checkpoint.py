@@ -6,30 +6,55 @@ memory is free after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, cast
+
+import attrs
 
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_named, emit
 from harp.trace.graph.body import close, graph_of
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import Body, Custom, Iteration, fresh_input
+from harp.trace.graph.host_calls import silenced
+from harp.trace.graph.node import (
+    Body,
+    Constant,
+    Custom,
+    HostCall,
+    Input,
+    Iteration,
+    MapReduce,
+    Node,
+    Several,
+    View,
+    fresh_input,
+    rebuild,
+    walk,
+)
 from harp.trace.graph.view import drop_axes
+from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE, ZERO
 from harp.trace.scalar.dtypes import i64
 from harp.trace.sizes.levels import current
 from harp.trace.tracer import Argument, function_name, leaf_names, require_function
 from harp.trace.trees import Tree, flatten, unflatten
+from harp.transforms.autodiff.checkpoint_policies import Policy, nothing_saveable
 from harp.transforms.autodiff.jvp import jvp as jvp_graph
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
 from harp.transforms.derivative import Given
-from harp.transforms.staging import shape_of, stage
+from harp.transforms.staging import fresh_token, shape_of, stage, taking_token, without_token
+from harp.transforms.typed import P, R, Transformed
+
+_SAME_SIZES = Substitution({})
 
 
-def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
+def checkpoint(function: Callable[P, R], *, policy: Policy = nothing_saveable) -> Transformed[P, R]:
     """The same function, of which reverse mode keeps nothing but the arguments: it computes the function again, and so
     takes less memory and more time. Use it round the layers of a deep network, or the steps of a loop.
+
+    With a `policy`, of `harp.checkpoint_policies`, values that it accepts are kept, too. What loops inside keep of
+    their steps is always made again.
 
     >>> import harp, harp.numpy as hnp
     >>> layer = checkpoint(lambda x: hnp.tanh(hnp.sin(x)))
@@ -37,44 +62,83 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     1.0
     """
     require_function("checkpoint", function)
+    require_function("the policy of checkpoint", policy)
+    call_user: Callable[..., Any] = function
 
     @wraps(function)
     def recomputed(*args: Tree, **kwargs: Tree) -> Any:
         if current() is None:
-            return function(*args, **kwargs)
+            return call_user(*args, **kwargs)
         leaves, treedef = flatten((args, kwargs))
         names = leaf_names(function, args, kwargs)
         arrays = [as_named(leaf, f"argument {n}", "close over it") for leaf, n in zip(leaves, names, strict=True)]
 
         def call(given: Sequence[Array]) -> Tree:
             again, keywords = unflatten(treedef, given[1:])
-            return function(*again, **keywords)
+            return call_user(*again, **keywords)
 
         arguments = [Argument(n, a.kind, shape_of(a), a.weak) for n, a in zip(names, arrays, strict=True)]
-        traced = stage(call, [Argument("0", i64, ()), *arguments], function_name(function))
-        body, more = close(traced.graph, 0, 0, traced.free, hoists=False)
-        operands = (*map(node_of, arrays), *more)
-        parts = Custom(operands, body, _Recomputed(len(operands))).parts
-        return unflatten(traced.treedef, [emit(part) for part in parts])
+        traced = stage(call, [Argument("0", i64, ()), *arguments], function_name(function), fresh_token())
+        graph, tokens = taking_token(traced)
+        body, more = close(graph, 0, 0, traced.free, hoists=False)
+        operands = (*map(node_of, arrays), *tokens, *more)
+        whole = _Recomputed(len(operands))
+        saved = whole.chosen(body, policy)
+        body = attrs.evolve(body, outputs=(*body.outputs, *saved))
+        parts = Custom(operands, body, _Recomputed(len(operands), len(saved))).parts
+        results = without_token(parts[: len(parts) - len(saved)], traced)
+        return unflatten(traced.treedef, [emit(part) for part in results])
 
-    return recomputed
+    return cast("Transformed[P, R]", recomputed)
 
 
 class _Recomputed(Given):
     """The derivatives of the body, of which the backward one shares nothing with it."""
 
-    def __init__(self, count: int) -> None:
-        self.count = count
+    is_own = False
+
+    def __init__(self, count: int, saved: int = 0) -> None:
+        self.count, self.saved = count, saved
+
+    def chosen(self, body: Body, policy: Policy) -> list[Node]:
+        """Those values that the way back reads, and the policy accepts; what only they are computed of is not read."""
+        pulled = self._pulled(body)
+        computed = {node for node in graph_of(body).nodes() if _has_memory(node) and policy(node)}
+        read = walk(pulled.outputs, lambda node: () if node in computed else node.inputs)
+        return [node for node in read if node in computed]
+
+    def _pulled(self, body: Body) -> Graph:
+        return vjp_graph(silenced(graph_of(body)), [i for i in self.arguments(body) if i.dtype.is_inexact])
 
     def forward(self, body: Body) -> Graph:
-        graph = graph_of(body)
+        graph = silenced(graph_of(body))
         pushed = jvp_graph(graph, [i for i in self.arguments(body) if i.dtype.is_inexact])
         return Graph(pushed.inputs[1:], pushed.outputs[len(graph.outputs) :], pushed.sites)
 
     def backward(self, body: Body) -> Graph:
-        pulled = vjp_graph(graph_of(body), [i for i in self.arguments(body) if i.dtype.is_inexact])
-        inside, _ = close(pulled, 0, 0, hoists=False)
-        assert len(inside.inputs) == len(pulled.inputs), "a body captures nothing"
-        given = [fresh_input(i.name, i.shape, i.dtype) for i in pulled.inputs[1:]]
-        parts = Iteration(ONE, tuple(given), inside).parts
-        return Graph(tuple(given), tuple(drop_axes(part, {0: ZERO}) for part in parts), pulled.sites)
+        pulled = self._pulled(body)
+        saved = body.outputs[len(body.outputs) - self.saved :]
+        given = {node: fresh_input("saved", node.shape, node.dtype) for node in saved}
+        first = 1 + self.count
+        inputs = (*pulled.inputs[:first], *given.values(), *pulled.inputs[first:])
+        inside, _ = close(Graph(inputs, _with(pulled, given), pulled.sites), 0, 0, hoists=False)
+        assert len(inside.inputs) == len(inputs), "a body captures nothing"
+        outside = [fresh_input(i.name, i.shape, i.dtype) for i in inputs[1:]]
+        parts = Iteration(ONE, tuple(outside), inside).parts
+        return Graph(tuple(outside), tuple(drop_axes(part, {0: ZERO}) for part in parts), pulled.sites)
+
+
+def _has_memory(node: Node) -> bool:
+    """Whether a value is one that can be kept: not what costs nothing to make again."""
+    if isinstance(node, MapReduce):
+        return bool(node.operands)
+    return not isinstance(node, (Input, Constant, View, Several, HostCall))
+
+
+def _with(graph: Graph, given: Mapping[Node, Input]) -> tuple[Node, ...]:
+    """The outputs, with inputs in place of some nodes."""
+    new: dict[Node, Node] = dict(given)
+    for node in walk(graph.outputs, lambda node: () if node in given else node.inputs):
+        if node not in new:
+            new[node] = rebuild(node, tuple(new[i] for i in node.inputs), _SAME_SIZES)
+    return tuple(new[output] for output in graph.outputs)

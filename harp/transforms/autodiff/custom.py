@@ -6,22 +6,25 @@ from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any
 
+import attrs
+
 from harp.errors import ArgumentError, CotangentError, GradientError, TangentError
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_named, emit
 from harp.trace.graph.body import close
 from harp.trace.graph.graph import Graph, inline
+from harp.trace.graph.host_calls import silenced
 from harp.trace.graph.node import Body, Custom, Input, Node
 from harp.trace.scalar.dtypes import i64
 from harp.trace.sizes.levels import current
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Argument, function_name, leaf_names, require_function
 from harp.trace.trees import Tree, TreeSpec, alike, children, count_leaves, flatten, spec_text, unflatten
 from harp.transforms.autodiff.arguments import fitting
 from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
 from harp.transforms.derivative import Given
-from harp.transforms.staging import shape_of, stage
+from harp.transforms.staging import fresh_token, shape_of, stage, taking_token, without_token
 
 Function = Callable[..., Any]
 
@@ -59,15 +62,17 @@ class _Custom:
             return self._function(*(chosen[k] if k in chosen else next(rest) for k in range(len(args))))
 
         arguments = [Argument(n, a.kind, shape_of(a), a.weak) for n, a in zip(labels, arrays, strict=True)]
-        traced = stage(call, [Argument("0", i64, ()), *arguments], name)
+        traced = stage(call, [Argument("0", i64, ()), *arguments], name, fresh_token())
         if traced.free:
             raise ArgumentError(
                 f"{name!r} has derivatives of its own, and reads an array of a function round it, through which none "
                 f"would flow; pass that array as an argument{where()}"
             )
-        body, captured = close(traced.graph, 0, 0, hoists=False)
-        parts = Custom((*map(node_of, arrays), *captured), body, derivative).parts
-        return unflatten(traced.treedef, [emit(part) for part in parts])
+        graph, tokens = taking_token(traced)
+        body, captured = close(graph, 0, 0, hoists=False)
+        derivative = _WithToken(derivative) if tokens else derivative
+        parts = Custom((*map(node_of, arrays), *tokens, *captured), body, derivative).parts
+        return unflatten(traced.treedef, [emit(part) for part in without_token(parts, traced)])
 
 
 class custom_jvp(_Custom):
@@ -138,7 +143,8 @@ class custom_vjp(_Custom):
 
 
 class _ByTangents(Given):
-    """The derivatives that a rule for tangents gives."""
+    """The derivatives that a rule for tangents gives. Calls of Python in rules are left out: nobody would read their
+    token, and those in loops would be made as often as the rule is used."""
 
     def __init__(self, rule: Function, fixed: Sequence[object], treedef: TreeSpec) -> None:
         self.rule, self.fixed, self.treedef = rule, fixed, treedef
@@ -157,7 +163,7 @@ class _ByTangents(Given):
             return _fitted(flatten(pair[1])[0], results, "tangent", "the result", TangentError)
 
         inexact = [i for i in inputs if i.dtype.is_inexact]
-        return stage(call, [*_arguments(inputs), *_arguments(inexact)], name).graph
+        return silenced(stage(call, [*_arguments(inputs), *_arguments(inexact)], name).graph)
 
     def backward(self, body: Body) -> Graph:
         return _transposed(self.forward(body), self.count)
@@ -191,7 +197,7 @@ class _ByCotangents(Given):
             return self._leaves(found, inputs, name)
 
         inexact = [r for r in results if r.dtype.is_inexact]
-        return stage(call, [*_arguments(inputs), *_arguments(inexact, "cotangent")], name).graph
+        return silenced(stage(call, [*_arguments(inputs), *_arguments(inexact, "cotangent")], name).graph)
 
     def _leaves(self, found: object, inputs: Sequence[Input], name: str) -> list[Array]:
         """The cotangents of floating-point arguments; None is 0."""
@@ -210,6 +216,19 @@ class _ByCotangents(Given):
         return _fitted(filled, inputs, "cotangent", "the argument", CotangentError)
 
 
+class _WithToken(Given):
+    """The derivatives of a function that calls Python, whose last result is a token."""
+
+    def __init__(self, one: Given) -> None:
+        self.one, self.count = one, one.count
+
+    def forward(self, body: Body) -> Graph:
+        return self.one.forward(attrs.evolve(body, outputs=body.outputs[:-1]))
+
+    def backward(self, body: Body) -> Graph:
+        return self.one.backward(attrs.evolve(body, outputs=body.outputs[:-1]))
+
+
 def _arguments(nodes: Sequence[Node], name: str = "") -> list[Argument]:
     named = ((n.name if isinstance(n, Input) and not name else name or "a result", n) for n in nodes)
     return [Argument(label, n.dtype, n.shape) for label, n in named]
@@ -224,7 +243,7 @@ def _fitted(
 ) -> list[Array]:
     """What a rule returns, held to the dtypes and shapes of what it is for; floating-point ones only."""
     if len(leaves) != len(likes):
-        raise error(f"a rule returns {len(leaves)} {name}s, but {what} has {len(likes)} arrays{where()}")
+        raise error(f"a rule returns {len(leaves)} {name}s, but {what} has {plural(len(likes), 'arrays')}{where()}")
     pairs = zip(leaves, likes, strict=True)
     return [fitting(leaf, node, name, what, error) for leaf, node in pairs if node.dtype.is_inexact]
 

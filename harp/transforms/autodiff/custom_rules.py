@@ -27,7 +27,8 @@ def pull_custom(
     given, own = _own(node)
     graph = given.backward(node.body)
     seeds = [cotangents.get(k) or constant(0, p) for k, p in enumerate(node.parts) if p.dtype.is_inexact]
-    found = _put(graph, (*own, *seeds))
+    saved = node.parts[len(node.parts) - given.saved :]
+    found = _put(graph, (*own, *saved, *seeds))
     inexact = [o for o in own if o.dtype.is_inexact]
     return [(operand, ct) for operand, ct in zip(inexact, found, strict=True) if active(operand)]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from harp.errors import ArgumentError, TangentError
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import map_
+from harp.trace.graph.host_calls import silenced
 from harp.trace.scalar.expr import const
 from harp.trace.source_locations import where
 from harp.trace.tracer import function_name, require_function
@@ -15,8 +16,27 @@ from harp.trace.trees import Tree, TreeSpec, alike, children, count_leaves, flat
 from harp.transforms.autodiff.arguments import Staged, fitting, stage_arguments
 from harp.transforms.autodiff.jvp import jvp as jvp_graph
 from harp.transforms.staging import run
+from harp.transforms.typed import R
 
 Function = Callable[..., Any]
+
+
+@overload
+def jvp(
+    function: Callable[..., R], primals: Sequence[Tree], tangents: Sequence[Tree], has_aux: Literal[False] = False
+) -> tuple[R, R]: ...
+
+
+@overload
+def jvp(
+    function: Function, primals: Sequence[Tree], tangents: Sequence[Tree], has_aux: Literal[True]
+) -> tuple[Any, Any, Any]: ...
+
+
+@overload
+def jvp(
+    function: Function, primals: Sequence[Tree], tangents: Sequence[Tree], has_aux: bool = False
+) -> tuple[Any, ...]: ...
 
 
 def jvp(
@@ -44,6 +64,16 @@ def jvp(
     return (value, tangent, aux) if has_aux else (value, tangent)
 
 
+@overload
+def linearize(
+    function: Callable[..., R], *primals: Tree, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., R]]: ...
+
+
+@overload
+def linearize(function: Function, *primals: Tree, has_aux: Literal[True]) -> tuple[Any, Function, Any]: ...
+
+
 def linearize(function: Function, *primals: Tree, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of `function(*primals)` and a linear function from tangents of the primals to that of the value.
 
@@ -58,8 +88,10 @@ def linearize(function: Function, *primals: Tree, has_aux: bool = False) -> tupl
     staged = stage_arguments(function, range(len(primals)), primals, {})
     value, aux, _ = _split(function, staged, run(staged.traced.graph, staged.primals), has_aux)
 
+    again = staged._replace(traced=staged.traced._replace(graph=silenced(staged.traced.graph)))
+
     def pushforward(*tangents: Tree) -> Any:
-        return _pushed(function, staged, _tangents(tangents, staged), has_aux)[1]
+        return _pushed(function, again, _tangents(tangents, staged), has_aux)[1]
 
     return (value, pushforward, aux) if has_aux else (value, pushforward)
 

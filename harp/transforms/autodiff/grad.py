@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, Literal, TypeVar, cast, overload
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from harp.trace.array.primitives import as_array, map_
 from harp.trace.graph.graph import Graph
 from harp.trace.scalar.expr import apply, const
 from harp.trace.scalar.ops import Op
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Traced, function_name, require_function
 from harp.trace.trees import (
     Tree,
@@ -42,13 +42,15 @@ from harp.transforms.autodiff.arguments import argument_numbers, fitting, stage_
 from harp.transforms.autodiff.vjp import prepared
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
 from harp.transforms.staging import run
+from harp.transforms.typed import P, Pullback, R, Transformed
 
 Function = Callable[..., Any]
+_T = TypeVar("_T")
 
 
 def value_and_grad(
-    function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
+    function: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Transformed[P, tuple[R, Any]]:
     """A function that returns `(value, gradient)` of a function with one scalar floating-point result.
 
     `argnums` names the positional arguments, trees of floating-point arrays, with respect to which to differentiate;
@@ -78,14 +80,16 @@ def value_and_grad(
         backward = vjp_graph(value_only, graph.inputs)
         one = const(1.0, value_only.outputs[0].dtype)
         # One run for values and gradients, so that they share their nodes: the cotangent of the value is 1.
-        both = Graph(backward.inputs, (*graph.outputs, *backward.outputs), {**graph.sites, **backward.sites})
+        both = Graph(
+            backward.inputs, (*graph.outputs, *backward.outputs), {**graph.sites, **backward.sites}, graph.token
+        )
         with_seed = run(both, [*staged.primals, map_(lambda: one, to=one.dtype)])
         values, gradients = with_seed[: len(graph.outputs)], with_seed[len(graph.outputs) :]
         result = unflatten(treedef, values)
         trees: tuple[Tree, ...] = unflatten(staged.treedef, gradients)
         return result, (trees if several else trees[0])
 
-    return differentiated
+    return cast("Transformed[P, tuple[R, Any]]", differentiated)
 
 
 def _check_scalar(traced: Traced, name: str, has_aux: bool, holomorphic: bool) -> None:
@@ -94,7 +98,7 @@ def _check_scalar(traced: Traced, name: str, has_aux: bool, holomorphic: bool) -
     leaves = count_leaves(children(traced.treedef)[0] if has_aux else traced.treedef)
     if leaves != 1:
         raise NonScalarGradientError(
-            f"{name!r} must return one scalar, not {leaves} arrays; with has_aux=True it returns a pair "
+            f"{name!r} must return one scalar, not {plural(leaves, 'arrays')}; with has_aux=True it returns a pair "
             f"(value, aux), where aux is any tree; for derivatives of several results use harp.jacrev{where()}"
         )
     output = traced.graph.outputs[0]
@@ -126,8 +130,8 @@ def _check_holomorphic(graph: Graph, name: str) -> None:
 
 
 def grad(
-    function: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
+    function: Callable[P, object], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Transformed[P, Any]:
     """A function that returns the gradient of a function with one scalar floating-point result.
 
     As `value_and_grad`, without the value; with `has_aux` it returns `(gradient, aux)`.
@@ -135,17 +139,25 @@ def grad(
     >>> float(grad(grad(lambda x: x * x * x))(2.0))
     12.0
     """
-    both = value_and_grad(function, argnums, has_aux, holomorphic)
+    both: Function = value_and_grad(function, argnums, has_aux, holomorphic)
 
     @wraps(function)
     def gradient(*args: Tree, **kwargs: Tree) -> Tree:
         value, result = both(*args, **kwargs)
         return (result, value[1]) if has_aux else result
 
-    return gradient
+    return cast("Transformed[P, Any]", gradient)
 
 
-def vjp(function: Function, *primals: Tree, has_aux: bool = False) -> tuple[Tree, ...]:
+@overload
+def vjp(function: Callable[..., R], *primals: Tree, has_aux: Literal[False] = False) -> tuple[R, Pullback]: ...
+
+
+@overload
+def vjp(function: Function, *primals: Tree, has_aux: Literal[True]) -> tuple[Any, Pullback, Any]: ...
+
+
+def vjp(function: Function, *primals: Tree, has_aux: bool = False) -> tuple[Any, ...]:
     """The value of `function(*primals)` and a function from a cotangent to the cotangents of the primals.
 
     Returns `(value, pullback)`, or `(value, pullback, aux)` with `has_aux`. `pullback(cotangent)` takes a tree like
@@ -196,7 +208,7 @@ def _cotangents(cotangent: Tree, treedef: TreeSpec, graph: Graph) -> list[Array]
     return seeds
 
 
-def stop_gradient(tree: Tree) -> Tree:
+def stop_gradient(tree: _T) -> _T:
     """The same arrays, through which no derivative flows.
 
     >>> float(grad(lambda x: x * stop_gradient(x))(3.0))
@@ -206,4 +218,5 @@ def stop_gradient(tree: Tree) -> Tree:
     def stop(leaf: object) -> Array:
         return map_(lambda x: apply(Op.STOP, x), as_array(leaf))
 
-    return map_leaves(stop, tree)
+    result: _T = map_leaves(stop, tree)
+    return result

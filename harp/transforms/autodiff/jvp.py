@@ -18,6 +18,7 @@ from harp.trace.graph.node import (
     Cumulative,
     Custom,
     Gather,
+    HostCall,
     Input,
     Iteration,
     MapReduce,
@@ -85,7 +86,8 @@ def jvp(graph: Graph, wrt: Sequence[Input]) -> Graph:
             tangents[node] = tangents[value] = made
             sites.name((made,), node)
     outputs = [tangents.get(o) or constant(0, o) for o in graph.outputs if o.dtype.is_inexact]
-    return Graph((*graph.inputs, *given), (*(values[o] for o in graph.outputs), *outputs), sites.sites)
+    token = None if graph.token is None else values[graph.token]
+    return Graph((*graph.inputs, *given), (*(values[o] for o in graph.outputs), *outputs), sites.sites, token)
 
 
 # -- maps and reductions ------------------------------------------------------------------------------------------
@@ -218,6 +220,7 @@ RULES: dict[type[Node], Callable[..., Any]] = {
     Cumulative: _cumulative,
     Contiguous: _contiguous,
     RowWise: _row_wise,
+    HostCall: _leaf,
     Iteration: _iteration,
     Custom: _custom,
     Part: _part,

@@ -17,6 +17,7 @@ from harp.trace.graph.node import (
     Cumulative,
     Custom,
     Gather,
+    HostCall,
     Input,
     Iteration,
     MapReduce,
@@ -53,6 +54,8 @@ _SUMMANDS = 64
 
 def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     """The graph from the inputs, and a cotangent for each floating-point output, to the cotangents of `wrt`.
+
+    It has no token: calls of Python are those of the function, which has run before, or runs beside it.
 
     Raises MissingRuleError, with the user's line, for a node that has no rule, and IntegerGradientError if `wrt` names
     an input that is not of floating point.
@@ -253,6 +256,7 @@ RULES: dict[type[Node], Callable[..., Cotangents]] = {
     Cumulative: _cumulative,
     Contiguous: _contiguous,
     RowWise: _row_wise,
+    HostCall: _leaf,
     Iteration: _iteration,
     Custom: _custom,
     Part: _leaf,  # its cotangent waits for those of the other results

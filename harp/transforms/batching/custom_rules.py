@@ -33,7 +33,7 @@ class _Batched(Derivatives):
 
     def __init__(self, one: Derivatives, body: Body, flags: Sequence[bool], size: Index, batch: Batch) -> None:
         self.one, self.body, self.flags, self.size, self.batch = one, body, flags, size, batch
-        self.count = one.count
+        self.count, self.is_own, self.saved, self.name = one.count, one.is_own, one.saved, one.name
 
     def forward(self, body: Body) -> Graph:
         batched, found = self.batch(self.one.forward(self.body), [*self.flags, *self._inexact()], self.size)
@@ -41,8 +41,8 @@ class _Batched(Derivatives):
         return Graph(batched.inputs, outputs, batched.sites)
 
     def backward(self, body: Body) -> Graph:
-        seeds = sum(r.dtype.is_inexact for r in self.body.outputs)
-        batched, found = self.batch(self.one.backward(self.body), [*self.flags, *(True,) * seeds], self.size)
+        results = self.saved + sum(r.dtype.is_inexact for r in self.body.outputs)
+        batched, found = self.batch(self.one.backward(self.body), [*self.flags, *(True,) * results], self.size)
         outputs = []
         for output, has, wanted in zip(batched.outputs, found, self._inexact(), strict=True):
             whole = lifted(Given(output, has), self.size)

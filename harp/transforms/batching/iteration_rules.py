@@ -9,9 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harp.trace.graph.body import close, graph_of
+import attrs
+
+from harp.trace.graph.body import close, graph_of, in_place, may_not_end
 from harp.trace.graph.graph import Graph, inline, transform
-from harp.trace.graph.node import Input, Iteration, MapReduce, Node, fresh_input, positions, rebuild
+from harp.trace.graph.host_calls import calls_python
+from harp.trace.graph.node import (
+    Custom,
+    HostCall,
+    Input,
+    Iteration,
+    MapReduce,
+    Node,
+    Part,
+    Several,
+    body_input,
+    fresh_input,
+    positions,
+    rebuild,
+)
 from harp.trace.graph.view import permute, view
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE, Index
@@ -19,6 +35,7 @@ from harp.trace.scalar.dtypes import bool_, i64
 from harp.trace.scalar.expr import Operand, apply, const, select
 from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.batching.given import Given, lifted
+from harp.transforms.derivative import Given as Derivatives
 
 _SAME_SIZES = Substitution({})
 Batch = Callable[[Graph, Sequence[bool], Index], tuple[Graph, tuple[bool, ...]]]
@@ -60,7 +77,8 @@ def _second(node: Node) -> Node:
 
 def _masked(node: Iteration, operands: Sequence[Given], size: Index, batch: Batch) -> list[Given]:
     """Where examples end at different times, or only some of them take a branch."""
-    body, graph = node.body, _with_loops_of_some(graph_of(node.body))
+    body, graph = node.body, graph_of(node.body)
+    graph = _with_loops_of_some(graph, graph.inputs[1])
     carried, _, _ = body.place()
     flags = [False, *(k in carried or o.batched for k, o in enumerate(operands, 1))]
     batched, found = batch(graph, flags, size)
@@ -90,21 +108,54 @@ def _masked(node: Iteration, operands: Sequence[Given], size: Index, batch: Batc
     return [Given(part, True) for part in parts[1 : 1 + body.carried]] + made
 
 
-def _with_loops_of_some(graph: Graph) -> Graph:
+def _with_loops_of_some(graph: Graph, test: Node) -> Graph:
     """The body, which runs where its test holds, with loops inside that data ends begun only there: for an example that
-    has ended they might never end, for what it would compute them of means nothing."""
-    test = graph.inputs[1]
+    has ended, or does not take the branch, they might never end. Python is called only there, too. What is
+    inside of those loops runs where their own tests hold. A function whose gradient computes it again is put in its
+    place: that would begin its loops."""
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
+            node = rebuild(node, inputs, _SAME_SIZES)
+        if isinstance(node, Part) and isinstance(node.whole, Custom) and not _is_own(node.whole):
+            return _with_loops_of_some(in_place(node.whole), test).outputs[node.number]
         if isinstance(node, Iteration) and node.tested:
-            first, *others = inputs
-            both = MapReduce((), (first, test), Operand(bool_, 0) & Operand(bool_, 1))
-            return rebuild(node, (both, *others), _SAME_SIZES)
-        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
-            return node
-        return rebuild(node, inputs, _SAME_SIZES)
+            first, *others = node.operands
+            return rebuild(node, (_both(first, test), *others), _SAME_SIZES)
+        if isinstance(node, HostCall):
+            return HostCall(node.token, _both(node.active, test), node.operands, node.function)
+        if isinstance(node, Several) and _asks(graph_of(node.body)):
+            return _told(node, test)
+        return node
 
     return transform(graph, rule)
+
+
+def _both(test: Node, other: Node) -> Node:
+    """Both hold, of which the second is one for all elements of the first."""
+    spread = other if other.shape == test.shape else view(other, test.shape, ())
+    return MapReduce(test.shape, (test, spread), Operand(bool_, 0) & Operand(bool_, 1))
+
+
+def _asks(graph: Graph) -> bool:
+    """Whether something in the graph must know for which examples it runs."""
+    return may_not_end(graph) or calls_python(graph)
+
+
+def _told(node: Several, test: Node) -> Node:
+    """The node, whose body reads the test as well."""
+    assert isinstance(node, (Iteration, Custom))
+    body = node.body
+    told = body_input(len(body.inputs), (), bool_)
+    outputs = _with_loops_of_some(graph_of(body), told).outputs
+    inside = attrs.evolve(body, inputs=(*body.inputs, told), outputs=outputs)
+    if isinstance(node, Custom):
+        return Custom((*node.operands, test), inside, node.derivative)
+    return Iteration(node.length, (*node.operands, test), inside, node.tested, node.reverse)
+
+
+def _is_own(node: Custom) -> bool:
+    return isinstance(node.derivative, Derivatives) and node.derivative.is_own
 
 
 def _any(test: Node) -> Node:

@@ -19,6 +19,7 @@ from harp.trace.graph.node import (
     Cumulative,
     Custom,
     Gather,
+    HostCall,
     Input,
     Iteration,
     MapReduce,
@@ -38,7 +39,8 @@ from harp.trace.graph.row_functions import RowOp
 from harp.trace.graph.view import view
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Index, Shape
-from harp.trace.scalar.expr import Position, substitute
+from harp.trace.scalar.expr import Operand, Position, substitute
+from harp.trace.scalar.ops import Reduce
 from harp.trace.source_locations import Site
 from harp.transforms.batching.custom_rules import batch_custom
 from harp.transforms.batching.given import Given, lifted
@@ -58,7 +60,7 @@ def batch(graph: Graph, batched: Sequence[bool], size: Index) -> tuple[Graph, tu
     for i, has_axis in zip(graph.inputs, batched, strict=True):
         known[i] = Given(fresh_input(i.name, (size, *i.shape), i.dtype) if has_axis else i, has_axis)
     sites: dict[Node, Site] = {}
-    for node in walk(graph.outputs):
+    for node in walk(graph.results):
         if node not in known:
             inputs = [known[i] for i in node.inputs]
             some = any(i.batched for i in inputs)
@@ -72,13 +74,20 @@ def batch(graph: Graph, batched: Sequence[bool], size: Index) -> tuple[Graph, tu
             sites.setdefault(known[node].node, graph.sites[node])
     inputs_now = tuple(i for i in (known[i].node for i in graph.inputs) if isinstance(i, Input))
     outputs = [known[o] for o in graph.outputs]
-    return Graph(inputs_now, tuple(o.node for o in outputs), sites), tuple(o.batched for o in outputs)
+    token = None if graph.token is None else _of_all(known[graph.token])
+    return Graph(inputs_now, tuple(o.node for o in outputs), sites, token), tuple(o.batched for o in outputs)
 
 
 def _same(node: Node, inputs: Sequence[Given]) -> Node:
     """The node, which is the same for all examples; it may read the result of an iteration that makes others, too."""
     now = tuple(i.node for i in inputs)
     return node if all(a is b for a, b in zip(now, node.inputs, strict=True)) else rebuild(node, now, _SAME_SIZES)
+
+
+def _of_all(token: Given) -> Node:
+    """A token that waits for the calls of all examples."""
+    node = token.node
+    return MapReduce(node.shape, (node,), Operand(node.dtype, 0), Reduce.MAX, (0,)) if token.batched else node
 
 
 # -- helpers ------------------------------------------------------------------------------------------------------
@@ -157,6 +166,12 @@ def _for_each_row(table: Node, shape: Shape) -> Node:
     return view(table, whole, (loops[0], loops[-1]))
 
 
+def _host_call(node: HostCall, inputs: Sequence[Given], size: Index) -> Node:
+    """Each example calls, one after the other."""
+    token, active, *operands = (lifted(i, size) for i in inputs)
+    return HostCall(token, active, tuple(operands), node.function)
+
+
 def _iteration(node: Iteration, inputs: Sequence[Given], size: Index) -> list[Given]:
     return batch_iteration(node, inputs, size, batch)
 
@@ -180,6 +195,7 @@ RULES: dict[type[Node], Callable[..., Any]] = {
     Cumulative: _cumulative,
     Contiguous: _contiguous,
     RowWise: _row_wise,
+    HostCall: _host_call,
     Iteration: _iteration,
     Custom: _custom,
     Part: _part,

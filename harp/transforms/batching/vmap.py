@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -20,11 +20,12 @@ from harp.trace.graph.view import permute, view
 from harp.trace.index.polynomial import Index
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import resolve, unify
-from harp.trace.source_locations import where
-from harp.trace.tracer import Argument, function_name, leaf_names, require_function
+from harp.trace.source_locations import plural, where
+from harp.trace.tracer import Argument, function_name, leaf_names, require_function, require_result
 from harp.trace.trees import Tree, TreeSpec, flatten, spec_text, spread, unflatten
 from harp.transforms.batching.rules import batch
 from harp.transforms.staging import run, shape_of, stage
+from harp.transforms.typed import P, R, Transformed
 
 Function = Callable[..., Any]
 
@@ -38,7 +39,9 @@ class _Mapped(NamedTuple):
     array: Array
 
 
-def vmap(function: Function, in_axes: Tree = 0, out_axes: Tree = 0, axis_size: object = None) -> Function:
+def vmap(
+    function: Callable[P, R], in_axes: Tree = 0, out_axes: Tree = 0, axis_size: object = None
+) -> Transformed[P, R]:
     """A function of a batch of examples, given a function of one.
 
     `in_axes` says which axis of each positional argument is the batch's: a number for all of them, or a tuple with an
@@ -55,6 +58,7 @@ def vmap(function: Function, in_axes: Tree = 0, out_axes: Tree = 0, axis_size: o
     Array([3., 3.])
     """
     require_function("vmap", function)
+    call_user: Function = function
 
     @wraps(function)
     def batched(*args: Tree, **kwargs: Tree) -> Tree:
@@ -76,7 +80,7 @@ def vmap(function: Function, in_axes: Tree = 0, out_axes: Tree = 0, axis_size: o
             for m, example in zip(mapped, examples, strict=True):
                 given[m.place] = example
             again, keywords = unflatten(treedef, given)
-            return function(*again, **keywords)
+            return require_result(call_user(*again, **keywords), function)
 
         arguments = [Argument(m.name, m.array.kind, shape_of(m.array)[1:]) for m in mapped]
         traced = stage(call, arguments, name)
@@ -89,7 +93,7 @@ def vmap(function: Function, in_axes: Tree = 0, out_axes: Tree = 0, axis_size: o
         ]
         return unflatten(traced.treedef, finished)
 
-    return batched
+    return cast("Transformed[P, R]", batched)
 
 
 def _in_axes(in_axes: Tree, args: Sequence[Tree], kwargs: dict[str, Tree], name: str) -> list[int | None]:
@@ -97,7 +101,10 @@ def _in_axes(in_axes: Tree, args: Sequence[Tree], kwargs: dict[str, Tree], name:
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-        raise BatchError(f"in_axes has {len(in_axes)} entries, but {name!r} was given {len(args)} arguments{where()}")
+        raise BatchError(
+            f"in_axes has {plural(len(in_axes), 'entries')}, but {name!r} was given "
+            f"{plural(len(args), 'arguments')}{where()}"
+        )
     listed = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
     found: list[int | None] = []
     for k, (entry, arg) in enumerate(zip(listed, args, strict=True)):
@@ -123,7 +130,8 @@ def _to_front(leaf: object, axis: int, name: str) -> Array:
     array = as_named(leaf, f"argument {name}", advice)
     if not -array.ndim <= axis < array.ndim:
         raise BatchError(
-            f"argument {name} has {array.ndim} axes, but in_axes maps axis {axis} of it; where it is the same for all "
+            f"argument {name} has {plural(array.ndim, 'axes')}, but in_axes maps axis {axis} of it; where it is the "
+            "same for all "
             f"examples, its entry is None{where()}"
         )
     return _moved(array, axis % array.ndim, 0)
@@ -164,5 +172,5 @@ def _to_place(result: Array, batched: bool, axis: int | None, size: Index, name:
         shape = (size, *node.shape)
         result = emit(view(node, shape, positions(shape)[1:]))
     if not -result.ndim <= axis < result.ndim:
-        raise BatchError(f"out_axes has {axis}, but the result of {name!r} has {result.ndim} axes{where()}")
+        raise BatchError(f"out_axes has {axis}, but the result of {name!r} has {plural(result.ndim, 'axes')}{where()}")
     return _moved(result, 0, axis % result.ndim)

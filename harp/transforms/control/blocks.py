@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harp.trace.array.array import Array, from_numpy, node_of
+from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import emit
-from harp.trace.eval.interpret import evaluate_nodes
-from harp.trace.graph.node import MapReduce, Node, positions
+from harp.trace.graph.node import MapReduce, positions
 from harp.trace.graph.view import pad, view
 from harp.trace.index.division import floordiv
 from harp.trace.index.polynomial import Index
 from harp.trace.scalar.expr import Operand, Position, apply, const, select
 from harp.trace.scalar.ops import Op
-from harp.trace.sizes.levels import current
 
 
 def in_blocks(arrays: Sequence[Array], count: Index, every: Index) -> tuple[list[Array], list[Array], Index]:
@@ -31,10 +29,10 @@ def in_blocks(arrays: Sequence[Array], count: Index, every: Index) -> tuple[list
         node = node_of(array)
         shape = (blocks, every, *node.shape[1:])
         block, place, *others = positions(shape)
-        front.append(_made(view(node, shape, (block * every + place, *others))))
+        front.append(emit(view(node, shape, (block * every + place, *others))))
         shape = (left, *node.shape[1:])
         place, *others = positions(shape)
-        rest.append(_made(view(node, shape, (blocks * every + place, *others))))
+        rest.append(emit(view(node, shape, (blocks * every + place, *others))))
     return front, rest, left
 
 
@@ -50,10 +48,4 @@ def joined(front: Array, rest: Array) -> Array:
     first, last = pad(flat, (0, *none), (left, *none), fill), pad(others, (whole, *none), (0, *none), fill)
     is_first = apply(Op.LT, Position(positions(first.shape)[0]), Position(whole))
     chosen = select(is_first, Operand(blocks.dtype, 0), Operand(blocks.dtype, 1))
-    return _made(MapReduce(first.shape, (first, last), chosen))
-
-
-def _made(node: Node) -> Array:
-    if current() is not None:
-        return emit(node)
-    return from_numpy(evaluate_nodes((node,), {}, {})[node])
+    return emit(MapReduce(first.shape, (first, last), chosen))

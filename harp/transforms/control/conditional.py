@@ -21,11 +21,11 @@ from harp.trace.scalar.dtypes import DType, bool_, default_of, i64, promote_weak
 from harp.trace.scalar.expr import Operand, apply, cast, const
 from harp.trace.scalar.ops import Op
 from harp.trace.sizes.size import unify
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Argument, Traced, function_name, require_function
 from harp.trace.trees import Tree, flatten, spec_text, unflatten
 from harp.transforms.control.staging import Leaves, iterate, leaves_of, require_tree, settled, traced
-from harp.transforms.staging import stage
+from harp.transforms.staging import fresh_token, stage
 
 Function = Callable[..., Any]
 
@@ -70,7 +70,8 @@ def _truth(value: object, name: str) -> Array:
     array = as_array(value)
     if array.ndim or array.kind is not bool_:
         raise CarryError(
-            f"{name!r} must return one truth value, not {array.dtype} with {array.ndim} axes; compare, or use "
+            f"{name!r} must return one truth value, not {array.dtype} with {plural(array.ndim, 'axes')}; compare, "
+            "or use "
             f"harp.numpy.any or all{where()}"
         )
     return map_(lambda x: x, array, to=bool_)
@@ -90,7 +91,9 @@ def cond(pred: object, true_fun: Function, false_fun: Function, *operands: Tree)
     require_function("cond", false_fun)
     holds = as_named(pred, "the condition of cond")
     if holds.ndim:
-        raise ArgumentError(f"the condition of cond has {holds.ndim} axes; use harp.numpy.any, all or where{where()}")
+        raise ArgumentError(
+            f"the condition of cond has {plural(holds.ndim, 'axes')}; use harp.numpy.any, all or where{where()}"
+        )
     test = map_(lambda x: x, holds, to=bool_)
     branches = (("true_fun", true_fun), ("false_fun", false_fun))
     return _chosen([test, map_(lambda x: ~x, test)], branches, operands)
@@ -106,7 +109,9 @@ def switch(index: object, branches: Sequence[Function], *operands: Tree) -> Any:
     """
     number = as_array(index)
     if number.ndim or not number.kind.is_integer:
-        raise ArgumentError(f"the index of switch is one integer, not {number.dtype} with {number.ndim} axes{where()}")
+        raise ArgumentError(
+            f"the index of switch is one integer, not {number.dtype} with {plural(number.ndim, 'axes')}{where()}"
+        )
     if not isinstance(branches, Sequence):
         raise ArgumentError(
             f"switch takes a tuple or list of functions second, not a {type(branches).__name__}{where()}"
@@ -147,7 +152,7 @@ def _chosen(tests: Sequence[Array], branches: Sequence[tuple[str, Function]], op
         outputs = [_converted(o, dtype) for o, dtype in zip(graph.outputs, dtypes, strict=True)]
         test = fresh_input("the condition", (), bool_)
         never_again = MapReduce((), (), const(False, bool_))
-        whole = Graph((*graph.inputs, test, *carried), (never_again, *outputs), graph.sites)
+        whole = Graph((*graph.inputs, test, *carried), (never_again, *outputs), graph.sites, graph.token)
         body = branch.traced._replace(graph=whole)
         results = iterate(body, ONE, [branch.test, *results], tested=True, hoists=False)[1:]
     return unflatten(treedef, results)
@@ -155,7 +160,8 @@ def _chosen(tests: Sequence[Array], branches: Sequence[tuple[str, Function]], op
 
 def _traced_branch(function: Function, operands: tuple[Tree, ...]) -> Traced:
     """A branch reads its operands as it reads all that is round it."""
-    return stage(lambda arrays: function(*operands), [Argument("the iteration", i64, ())], function_name(function))
+    number = Argument("the iteration", i64, ())
+    return stage(lambda arrays: function(*operands), [number], function_name(function), fresh_token())
 
 
 def _result_dtypes(branches: Sequence[_Branch]) -> list[DType]:
@@ -188,7 +194,8 @@ def _require_same_shapes(branches: Sequence[_Branch]) -> None:
         for k, (a, b) in enumerate(outputs):
             if len(a.shape) != len(b.shape):
                 raise CarryError(
-                    f"result {k} has {len(a.shape)} axes in {first.name!r}, but {len(b.shape)} in {branch.name!r}; "
+                    f"result {k} has {plural(len(a.shape), 'axes')} in {first.name!r}, but {len(b.shape)} in "
+                    f"{branch.name!r}; "
                     f"branches return the same shapes{where()}"
                 )
             for axis, (size, other) in enumerate(zip(a.shape, b.shape, strict=True)):

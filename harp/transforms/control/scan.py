@@ -14,7 +14,7 @@ from harp.trace.index.division import floordiv, maximum
 from harp.trace.index.polynomial import ZERO, Index
 from harp.trace.scalar.dtypes import i64
 from harp.trace.sizes.size import Size, require_at_least_one, resolve, to_index, unify, wrap
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Traced, function_name, require_function
 from harp.trace.trees import Tree, children, is_pair, unflatten
 from harp.transforms.control.blocks import in_blocks, joined
@@ -199,7 +199,8 @@ def _by_data(lower: Array, upper: Array, function: Function, init: Tree) -> Any:
     """Between bounds that are data: nobody knows how often before it runs."""
     if lower.ndim or upper.ndim or not (lower.kind.is_integer and upper.kind.is_integer):
         raise ArgumentError(
-            f"the bounds of fori_loop are integers or arrays of one integer, not {lower.dtype} with {lower.ndim} axes "
+            f"the bounds of fori_loop are integers or arrays of one integer, not {lower.dtype} with "
+            f"{plural(lower.ndim, 'axes')} "
             f"and {upper.dtype} with {upper.ndim}{where()}"
         )
     first, last = (map_(lambda x: x, b, to=i64) for b in (lower, upper))

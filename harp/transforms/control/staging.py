@@ -19,10 +19,10 @@ from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DType
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import unify
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Argument, Traced
 from harp.trace.trees import Tree, TreeSpec, alike, flatten, labels, spec_text
-from harp.transforms.staging import shape_of, stage
+from harp.transforms.staging import fresh_token, note_token, shape_of, stage, token_now
 
 
 class Leaves(NamedTuple):
@@ -52,7 +52,7 @@ def traced(
     arguments = [Argument("the iteration", dtypes.i64, (), weak=True, iterations=count, counts=True)]
     arguments += [Argument(n, a.kind, shape_of(a), a.weak) for a, n in zip(carried.arrays, carried.names, strict=True)]
     arguments += [Argument(*element) for element in elements]
-    return stage(function, arguments, name)
+    return stage(function, arguments, name, fresh_token())
 
 
 def settled(trace: Callable[[Leaves], Traced], carried: Leaves, name: str, skipped: int = 0) -> tuple[Traced, Leaves]:
@@ -85,8 +85,9 @@ def _require_same(label: str, dtype: DType, shape: Shape, output: Node, name: st
     """Hold what is carried on to what is carried. Raises CarryError, or ShapeError for sizes."""
     if output.dtype is not dtype or len(output.shape) != len(shape):
         raise CarryError(
-            f"{name!r} is given {label} as {dtype.numpy} with {len(shape)} axes, but returns it as "
-            f"{output.dtype.numpy} with {len(output.shape)} axes; what is carried keeps its dtype and shape: "
+            f"{name!r} is given {label} as {dtype.numpy} with {plural(len(shape), 'axes')}, but returns it as "
+            f"{output.dtype.numpy} with {plural(len(output.shape), 'axes')}; what is carried keeps its dtype and "
+            "shape: "
             f"convert it with .astype, in the function or before{where()}"
         )
     for axis, (before, after) in enumerate(zip(shape, output.shape, strict=True)):
@@ -113,13 +114,30 @@ def iterate(
     hoists: bool = True,
 ) -> list[Array]:
     """The results of an iteration. What does not change in it is computed before, if it `hoists`."""
-    closed, same = close(body.graph, len(carried), len(arrays), body.free, hoists)
-    operands = (*map(node_of, (*carried, *arrays)), *same)
+    count, graph, operands = len(carried), body.graph, [*map(node_of, (*carried, *arrays))]
+    if graph.token is not None:
+        graph = _carrying_token(body, count)
+        operands.insert(count, token_now())
+        count += 1
+    closed, same = close(graph, count, len(arrays), body.free, hoists)
+    operands += same
     assert all(o.dtype is i.dtype for o, i in zip(operands, closed.inputs[1:], strict=True))
-    parts = Iteration(length, operands, closed, tested, reverse).parts
+    every = Iteration(length, tuple(operands), closed, tested, reverse).parts
+    parts = (*every[: len(carried)], *every[count:])
     if current() is not None:
+        note_token(every[len(carried)] if graph is not body.graph else None)
         return [emit(part) for part in parts]
-    values = evaluate_nodes(parts, {}, {})
+    values = evaluate_nodes(every, {}, {})
     if settings.nans:
         require_finite(Graph((), parts), (), {}, [values[part] for part in parts])
     return [from_numpy(values[part]) for part in parts]
+
+
+def _carrying_token(body: Traced, carried: int) -> Graph:
+    """The graph of a body that calls Python: it carries the token, behind the other arrays."""
+    graph, before = body.graph, body.before
+    assert before is not None and graph.token is not None
+    first = 1 + carried
+    inputs = (*graph.inputs[:first], before, *graph.inputs[first:])
+    outputs = (*graph.outputs[:carried], graph.token, *graph.outputs[carried:])
+    return Graph(inputs, outputs, graph.sites)

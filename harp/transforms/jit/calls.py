@@ -138,7 +138,7 @@ def runner(body: GeneratedBody) -> Runner:
     ]
     namespace = dict(body.namespace)
     exec("\n".join(source), namespace)  # names and numbers of our own making, and keys as Python writes them
-    return cast(Runner, namespace["run"])
+    return cast(Runner, namespace.pop("run"))  # no cycle: gone functions give their programs up at once
 
 
 def short_way(
@@ -169,7 +169,7 @@ def short_way(
         *(f"    {line}" for line in (*placing, *body.lines)),
     ]
     exec("\n".join(source), namespace)  # as above
-    return cast(ShortWay, namespace["short_way"])
+    return cast(ShortWay, namespace.pop("short_way"))
 
 
 def _reading(inputs: Sequence[str], leaves: Sequence[Leaf], axes: Sequence[str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from harp.errors import ArgumentError, SignatureError
 from harp.trace.index.polynomial import Index
 from harp.trace.scalar.dtypes import ArraySignature
 from harp.trace.sizes.scope import Scope
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Argument, declare, function_name, parameter_names
 from harp.trace.trees import Tree, flatten
 from harp.transforms.jit.static import StaticParameters
@@ -35,7 +35,8 @@ def declared_signature(function: Callable[..., object], signature: object, stati
     names = names_in_order(function, len(listed))
     if len(listed) > len(names):
         raise ArgumentError(
-            f"signature has {len(listed)} entries, but {function_name(function)!r} has {len(names)} parameters{where()}"
+            f"signature has {plural(len(listed), 'entries')}, but {function_name(function)!r} has "
+            f"{plural(len(names), 'parameters')}{where()}"
         )
     for k, (name, entry) in enumerate(zip(names, listed, strict=False)):
         if (k in static.numbers or name in static.names) and entry is not None:
@@ -66,7 +67,10 @@ def declare_all(
 ) -> None:
     """Hold the arrays of a call to what is declared. `given` has the traced arguments, `count` also the static ones."""
     if count > len(declared):
-        raise SignatureError(f"{len(declared)} signatures are declared, but the call has {count} arguments{where()}")
+        raise SignatureError(
+            f"signature declares {plural(len(declared), 'arguments')}, but the call has "
+            f"{plural(count, 'arguments')}{where()}"
+        )
     entries = dict(zip(names_in_order(function, count), declared, strict=False))
     named: dict[str, Index] = {}
     rest = list(arguments)
@@ -79,7 +83,8 @@ def declare_all(
         signatures = flatten(entry, none_is_leaf=True)[0]
         if len(signatures) != leaves:
             raise SignatureError(
-                f"argument {name} is declared with {len(signatures)} signatures, but has {leaves} arrays{where()}"
+                f"argument {name} is declared with {plural(len(signatures), 'signatures')}, but has "
+                f"{plural(leaves, 'arrays')}{where()}"
             )
         for declaration, argument in zip(signatures, own, strict=True):
             if isinstance(declaration, ArraySignature):

@@ -10,22 +10,26 @@ import operator
 import os
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial, update_wrapper
 from types import MethodType
-from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakSet
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, overload
+from weakref import ref
 
 import attrs
 import numpy as np
 
 from harp.backends.options import CompileOptions
+from harp.backends.toolchain.progress import announced, waiting
 from harp.config import MOST_THREADS, log, on_search, settings
 from harp.errors import ArgumentError
 from harp.garbage import collected_later
 from harp.trace.array.array import Array, Donation
 from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph.graph import Graph
+from harp.trace.graph.host_calls import numbered
 from harp.trace.index.polynomial import Symbol
 from harp.trace.scalar.dtypes import NUMBERS, OF_NUMPY, NDArray, plain
 from harp.trace.sizes.integer_checks import compile_integer_checks
@@ -41,6 +45,7 @@ from harp.trace.tracer import (
     leaf_array,
     parameter_names,
     require_function,
+    require_result,
     size_arguments,
     trace_function,
 )
@@ -59,6 +64,8 @@ from harp.transforms.jit.calls import (
 )
 from harp.transforms.jit.declared import Declared, declare_all, declared_signature
 from harp.transforms.jit.static import NO_STATIC, Static, StaticParameters, donated_parameters, static_parameters
+from harp.transforms.jit.waiting import announced_trace, making
+from harp.transforms.typed import ArrayLike, P, R
 
 if TYPE_CHECKING:
     from harp.transforms.jit.lowering import Stages
@@ -99,25 +106,47 @@ class _Call(NamedTuple):
     donated: tuple[int, ...]  # numbers of leaves
 
 
+# A function keeps the traces of so many combinations of static values, and so many for one kind of arguments.
+_MOST = 256
+
 _ShortWays = dict[Hashable, ShortWay | None]  # of the latest entry for each key of static values
 _Entries = dict[tuple[Hashable, ...], list[Entry]]
-_functions: WeakSet[JitFunction] = WeakSet()
+_functions: deque[ref[JitFunction[..., Any]]] = deque()
+
+
+def _register(function: JitFunction[..., Any]) -> None:
+    """Make a function known to `_living`. Those that are gone are looked for here, two at a time: a callback would be
+    Python code in a finaliser, where what a signal raises is lost."""
+    _functions.append(ref(function))
+    for _ in range(2):
+        first = _functions[0]
+        if first() is None:
+            with suppress(ValueError):  # another thread was faster
+                _functions.remove(first)
+        else:
+            _functions.rotate(-1)
+
+
+def _living() -> list[JitFunction[..., Any]]:
+    """All functions that there are."""
+    return [function for reference in _functions.copy() if (function := reference()) is not None]
 
 
 def _search(
     graph: Graph,
     symbols: Sequence[Symbol],
+    infinities: bool,
     arrays: Sequence[NDArray],
     sizes: Sequence[int],
     results: Sequence[NDArray],
 ) -> None:
     """Raise NotFiniteError for a NaN in the results of a call."""
-    require_finite(graph, arrays, dict(zip(symbols, sizes, strict=True)), results)
+    require_finite(graph, arrays, dict(zip(symbols, sizes, strict=True)), results, infinities)
 
 
 def _after_fork() -> None:
     """The threads that held the locks are not in the child."""
-    for function in list(_functions):
+    for function in _living():
         function._lock = threading.RLock()
 
 
@@ -126,28 +155,29 @@ os.register_at_fork(after_in_child=_after_fork)
 
 def _switch() -> None:
     """Calls that search their results are others than those that do not."""
-    for function in list(_functions):
+    for function in _living():
         function.choose_entries()
 
 
 on_search.append(_switch)
 
 
-class JitFunction:
+class JitFunction(Generic[P, R]):
     """A compiled function. Made by `jit`; see there. As an attribute of a class it is a method."""
 
     def __init__(
         self,
-        function: Callable[..., Tree],
+        function: Callable[P, R],
         static: StaticParameters,
         donated: StaticParameters,
         signature: Declared | None,
         options: CompileOptions,
         threads: int | None,
         check: bool,
+        search: bool,
     ) -> None:
         update_wrapper(self, function)
-        self._function = function
+        self._function: Callable[..., Any] = function
         self._static = static
         self._has_static = bool(static)
         self._donated = donated
@@ -155,10 +185,12 @@ class JitFunction:
         self._options = options
         self._threads = threads
         self._check = check
+        self._search = search  # results for NaN and infinities, whatever the settings say
         self._lock = threading.RLock()
+        self._forgotten = 0  # programs that were given up
         self._made_for: dict[tuple[bool, bool], tuple[_ShortWays, _Entries]] = {}
         self.choose_entries()
-        _functions.add(self)
+        _register(self)
 
     def choose_entries(self) -> None:
         """Those that search results for what they are to be searched for now."""
@@ -166,7 +198,13 @@ class JitFunction:
             mode = settings.nans, settings.infinities
             self._short_ways, self._entries = self._made_for.setdefault(mode, ({}, {}))
 
-    def __call__(self, *args: Tree, **kwargs: Tree) -> Any:
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    @overload
+    def __call__(self, *args: ArrayLike, **kwargs: ArrayLike) -> R: ...
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result for these arguments."""
         if STATE.level is not None:  # inside a trace the function is part of what is traced
             return self._function(*args, **kwargs)
@@ -198,15 +236,21 @@ class JitFunction:
             buffers.clear()  # nobody but their owners holds them
         return self._slow_call(static, dynamic, named)
 
-    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., Any]:
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> JitFunction[P, R]: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
+
+    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
         if instance is None or isinstance(self._function, staticmethod):
             return self
         return MethodType(self, instance)
 
-    def __copy__(self) -> JitFunction:
+    def __copy__(self) -> JitFunction[P, R]:
         return self
 
-    def __deepcopy__(self, memo: dict[int, object]) -> JitFunction:
+    def __deepcopy__(self, memo: dict[int, object]) -> JitFunction[P, R]:
         return self
 
     def __reduce__(self) -> str:
@@ -254,27 +298,55 @@ class JitFunction:
                 assert values is not None, "the guards of a trace hold for the call that was traced"
                 # Most calls are like the last one, so the newest entry is asked first.
                 self._entries[key] = [entry, *self._entries.get(key, ())]
+                self._make_room(key)
         leaves = call.leaves
         del call  # whose arrays would count as others that hold the memory of a donated one
         return entry.run(buffers, values, leaves)
 
+    def _make_room(self, latest: tuple[Hashable, ...]) -> None:
+        """Give up the oldest traces of many, those of static values that were not passed for long first.
+
+        Short ways are of values that were passed again; all are given up too, so that the next time shows who was.
+        """
+        before = self._programs()
+        if len(self._entries[latest]) > _MOST:
+            del self._entries[latest][_MOST:]
+        if len(self._entries) > _MOST:  # each value has one at least
+            values = dict.fromkeys(key[1] for key in self._entries)
+            if len(values) > _MOST:
+                idle = [value for value in values if value not in self._short_ways and value != latest[1]]
+                others = [value for value in values if value != latest[1]]
+                gone = {*(idle or others)[: _MOST // 4]}
+                for key in [key for key in self._entries if key[1] in gone]:
+                    del self._entries[key]
+                self._short_ways.clear()
+        self._forgotten += len(before - self._programs())
+
+    def _programs(self) -> set[int]:
+        """The identities of the programs that calls use now."""
+        return {id(e.program) for entries in self._entries.values() for e in entries}
+
     def _trace(self, call: _Call, has_named: bool) -> Entry:
-        with collected_later():
+        with collected_later(), waiting():
             return self._made(call, has_named)
 
     def _made(self, call: _Call, has_named: bool) -> Entry:
         from harp.transforms.jit.programs import body, program_for  # not before a program is made
 
         scope, arguments, traced, signature = self._traced(call, has_named)
-        donated = () if settings.nans else call.donated  # who searches for the origin of a NaN reads the arguments
-        program = program_for(traced.graph, self._options, donated, self._check)
+        searches = settings.nans or self._search
+        donated = () if searches else call.donated  # who searches for the origin of a NaN reads the arguments
+        graph, functions = numbered(traced.graph)
+        with announced(making(function_name(self._function), traced.graph), is_long=False):
+            program = program_for(graph, self._options, donated, self._check)
         # Not those of the program's graph: another function with other captured arrays may have made the program.
         captured = [node.captured.array for node in traced.graph.captured]
         log.info("%s: program %d, %r", function_name(self._function), self.compilations + 1, signature)
         donations = [Donation(function_name(self._function), call.names[k]) for k in donated]
-        code = body(program, captured, traced.treedef, traced.weak, self._threads, donations)
-        if settings.nans:
-            code = followed(code, "search", partial(_search, traced.graph, signature.sizes), len(traced.graph.outputs))
+        code = body(program, captured, traced.treedef, traced.weak, self._threads, donations, functions)
+        if searches:
+            search = partial(_search, traced.graph, signature.sizes, settings.infinities or self._search)
+            code = followed(code, "search", search, len(traced.graph.outputs))
         if scope.integer_checks:
             integer_checks = tuple(scope.integer_checks.values())
             weak = [a.weak for a in arguments]
@@ -307,7 +379,10 @@ class JitFunction:
             count = len(call.given) + len(call.static.values)
             declare_all(self._function, self._declared, call.given, count, arguments, scope)
         apply = self._on_leaves(call, has_named)
-        traced = trace_function(apply, arguments, scope, function_name(self._function))
+        name = function_name(self._function)
+        with announced_trace(name):
+            traced = trace_function(apply, arguments, scope, name)
+        traced = traced._replace(graph=traced.graph.with_token_as_output())  # behind the results, which nobody asks for
         return scope, arguments, traced, signature_of(traced.graph, scope, axes)
 
     def _on_leaves(self, call: _Call, has_named: bool) -> Callable[[Sequence[Array]], Tree]:
@@ -316,7 +391,7 @@ class JitFunction:
         def apply(arrays: Sequence[Array]) -> Tree:
             restored = unflatten(call.treedef, arrays)
             dynamic, named = restored if has_named else (restored, {})
-            return self._call_with_static(call.static, dynamic, named)
+            return require_result(self._call_with_static(call.static, dynamic, named), self._function)
 
         return apply
 
@@ -333,7 +408,7 @@ class JitFunction:
     @property
     def compilations(self) -> int:
         """How many programs this function has made in this process, whether compiled or loaded from the cache."""
-        return len({id(e.program) for entries in self._entries.values() for e in entries})
+        return len(self._programs()) + self._forgotten
 
     @property
     def signatures(self) -> tuple[GraphSignature, ...]:
@@ -344,7 +419,7 @@ class JitFunction:
         """The stages of the program for these arguments, as text: `.graph`, `.schedule`, `.loops`, `.source`.
 
         Nothing is compiled or run. `.memory(*sizes)` says how much memory a call takes, `.cost()` how much it computes
-        and moves. Raises what tracing does.
+        and moves, and `.html(path)` writes a page with the stages beside each other. Raises what tracing does.
 
         >>> "x0" in str(jit(lambda x: x + 1).lower(np.ones(3)).graph)
         True
@@ -353,12 +428,15 @@ class JitFunction:
 
         static, dynamic, named = self._static.split(self._function, args, kwargs)
         call = self._unpack(static, dynamic, named)
-        with collected_later():
+        name = function_name(self._function)
+        with collected_later(), waiting():
             scope, _, traced, signature = self._traced(call, bool(named))
             given = signature.compile_check()(*(size for array, _ in call.arrays for size in array.shape))
             assert given is not None, "the guards of a trace hold for the call that was traced"
             sizes = [scope.origins[s] for s in signature.sizes]
-            return stages_of(traced.graph, call.donated, sizes, given, self._threads, self._check)
+            graph, _ = numbered(traced.graph)
+            with announced(making(name, traced.graph)):
+                return stages_of(name, graph, call.donated, sizes, given, self._threads, self._check)
 
     def __repr__(self) -> str:
         return f"<jit of {function_name(self._function)}, {self.compilations} programs>"
@@ -391,8 +469,9 @@ def _buffers(leaves: Sequence[object], key: list[Hashable]) -> tuple[list[NDArra
     return buffers, sizes
 
 
+@overload
 def jit(
-    function: Callable[..., Tree] | None = None,
+    function: Callable[P, R],
     *,
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
@@ -402,7 +481,36 @@ def jit(
     options: CompileOptions | None = None,
     threads: int | None = None,
     check: bool | None = None,
-) -> JitFunction | Callable[[Callable[..., Tree]], JitFunction]:
+) -> JitFunction[P, R]: ...
+
+
+@overload
+def jit(
+    function: None = None,
+    *,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    donate_argnums: int | Iterable[int] = (),
+    donate_argnames: str | Iterable[str] = (),
+    signature: Sequence[Tree] | None = None,
+    options: CompileOptions | None = None,
+    threads: int | None = None,
+    check: bool | None = None,
+) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
+
+
+def jit(
+    function: Callable[P, R] | None = None,
+    *,
+    static_argnums: int | Iterable[int] = (),
+    static_argnames: str | Iterable[str] = (),
+    donate_argnums: int | Iterable[int] = (),
+    donate_argnames: str | Iterable[str] = (),
+    signature: Sequence[Tree] | None = None,
+    options: CompileOptions | None = None,
+    threads: int | None = None,
+    check: bool | None = None,
+) -> JitFunction[P, R] | Callable[[Callable[P, R]], JitFunction[P, R]]:
     """Compile a function of trees of arrays; use it as `@harp.jit`.
 
     The compiled function takes NumPy arrays, harp arrays and numbers, and returns the tree of harp arrays that the
@@ -411,12 +519,15 @@ def jit(
     own. The caller donates the harp arrays in arguments named by `donate_argnums` or `donate_argnames`: results may
     take over their memory, and to use them again is an error. `signature` declares sizes, one entry for each argument,
     as in `jit(f, signature=(harp.f32["n", 3], None))`. `threads` is how many threads run this function's loops, if not
-    as many as `harp.set_threads` says. With `check` every index is compared with its array before memory is touched, so
-    that a mistake of harp is an AddressError instead of a wrong result or a crash; such a program is slow. Where it is
-    None, the environment variable HARP_CHECK decides.
+    as many as `harp.set_threads` says. With `check` a NaN or an infinity in a result that is computed of numbers which
+    are none is a NotFiniteError, which names the line, forward or backward, as within `harp.debug.nans`. And every
+    index is compared with its array before memory is touched, so that a mistake of harp is an AddressError instead of a
+    wrong result or a crash. Such a program is slow. Where it is None, the environment variable HARP_CHECK says whether
+    indices are compared.
 
     Raises, at a call: ArgumentError, UnsupportedDTypeError, SignatureError, ShapeError, StaticArgumentError,
-    OutputError, LeakedTracerError, DonatedError, OutOfMemoryError, ToolchainError, AddressError.
+    OutputError, LeakedTracerError, DonatedError, OutOfMemoryError, ToolchainError, AddressError, NotFiniteError; and
+    what functions raise that it calls by `harp.debug.callback`.
 
     >>> f = jit(lambda x: x * 2 + 1)
     >>> f(np.arange(3.0)), f(np.arange(5.0)), f.compilations
@@ -430,13 +541,13 @@ def jit(
         raise ArgumentError(f"check is True, False or None, not {check!r}{where()}")
     checked = settings.check if check is None else check
 
-    def decorate(f: Callable[..., Tree]) -> JitFunction:
+    def decorate(f: Callable[P, R]) -> JitFunction[P, R]:
         if isinstance(f, classmethod):
             raise ArgumentError(f"put @classmethod above @harp.jit, not below{where()}")
         require_function("jit", f)
         static = static_parameters(f, static_argnums, static_argnames)
         donated = donated_parameters(f, donate_argnums, donate_argnames, static)
         declared = None if signature is None else declared_signature(f, signature, static)
-        return JitFunction(f, static, donated, declared, options or CompileOptions(), threads, checked)
+        return JitFunction(f, static, donated, declared, options or CompileOptions(), threads, checked, check is True)
 
     return decorate if function is None else decorate(function)

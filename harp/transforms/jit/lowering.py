@@ -6,6 +6,7 @@ It is half of harp, and a process that finds all its programs in the cache never
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -14,14 +15,16 @@ import attrs
 from harp import backends
 from harp.backends.c.emit.render import render
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Executable
+from harp.backends.protocol import Executable, Source
 from harp.backends.runtime.pool import usable_cores
+from harp.backends.toolchain.progress import will_take_long
 from harp.backends.toolchain.toolchain import find_toolchain
 from harp.config import settings
 from harp.lower.loopir.program import Program
 from harp.lower.pipeline import lower
 from harp.lower.report.counts import Count
 from harp.lower.report.footprint import Memory, footprint
+from harp.lower.report.page.page import Parts, framed, page
 from harp.lower.report.report import Cost, given_sizes, report
 from harp.lower.schedule.build import Built
 from harp.lower.schedule.schedule import Schedule
@@ -44,11 +47,30 @@ class _Latest(NamedTuple):
 _latest: list[_Latest] = []
 
 
+# Characters of a polynomial in the summary; its lowest terms are left out.
+_WIDEST = 60
+
+
 @attrs.frozen(eq=False, repr=False)
 class Stages:
-    """What became of a function, stage by stage: print it, or print one of its parts.
+    """What became of a function, stage by stage: print it for a summary, print a part of it, or look at `html()`.
 
-    `sizes` says what the sizes of the program are, in their order.
+    `sizes` says what the sizes of the program are, in their order. In a notebook it shows its page.
+
+    >>> import harp, numpy as np
+    >>> print(harp.jit(lambda x: x * 2 + 1).lower(np.ones(3)))
+    <lambda>: 1 kernel of 3 nodes
+      operations     2*n    6
+      bytes read     8*n    24
+      bytes written  8*n    24
+      memory         48 bytes at most, 0 of them scratch
+      for n = x.shape[0] = 3
+    .graph      3 nodes: what the function computes
+    .schedule   1 kernel: which nodes are computed together
+    .loops      1 distinct kernel: their loop nests, and the calls
+    .source     ... lines of C
+    .cost()     operations and bytes of each kernel; .memory(): what a call takes
+    .html(path) all of this beside each other, as a page
     """
 
     graph: Graph
@@ -60,13 +82,81 @@ class Stages:
     _algorithm: Built
     _given: tuple[int, ...]  # the sizes of the arguments
     _threads: int
+    _name: str  # of the function
+    _inputs: tuple[str, ...]
+    _units: Source
 
     def __str__(self) -> str:
-        stages = (self.graph, self.schedule, self.loops, self.source)
-        titles = zip(("graph", "schedule", "loop nests", "C source"), stages, strict=True)
-        return "\n\n".join(f"--- {title}\n{text}" for title, text in titles)
+        return "\n".join([self._headline(), *self._amounts(), *self._how_to_see()])
 
     __repr__ = __str__
+
+    def _headline(self) -> str:
+        kernels, nodes = len(self._program.calls), len(self.graph.nodes())
+        return f"{self._name}: {_count(kernels, 'kernel')} of {_count(nodes, 'node')}"
+
+    def _amounts(self) -> list[str]:
+        """What a call computes and moves, for all sizes and for those at hand."""
+        cost, memory = self.cost(), self.memory()
+        now = cost.at()
+        rows = [
+            ("operations", cost.operations.text(_WIDEST), now.operations),
+            ("bytes read", cost.bytes_read.text(_WIDEST), now.bytes_read),
+            ("bytes written", cost.bytes_written.text(_WIDEST), now.bytes_written),
+        ]
+        widest = max(len(text) for _, text, _ in rows)
+        lines = [f"  {title:13}  {text:{widest}}    {number:,}" for title, text, number in rows]
+        lines.append(f"  memory         {memory.peak:,} bytes at most, {memory.scratch:,} of them scratch")
+        named = zip(cost.names.items(), self._given, strict=True)
+        where = ", ".join(f"{short} = {name} = {size}" for (short, name), size in named)
+        return [
+            *lines,
+            *([textwrap.fill(f"for {where}", 110, initial_indent="  ", subsequent_indent="    ")] * bool(where)),
+        ]
+
+    def _how_to_see(self) -> list[str]:
+        lines = self.source.count("\n")
+        return [
+            f".graph      {_count(len(self.graph.nodes()), 'node')}: what the function computes",
+            f".schedule   {_count(len(self.schedule.groups), 'kernel')}: which nodes are computed together",
+            f".loops      {_count(len(self._program.kernels), 'distinct kernel')}: their loop nests, and the calls",
+            f".source     {_count(lines, 'line')} of C",
+            ".cost()     operations and bytes of each kernel; .memory(): what a call takes",
+            ".html(path) all of this beside each other, as a page",
+        ]
+
+    def html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """A page with the lines of the function, graph, schedule, loop nests and C beside each other, and what each
+        kernel costs: a click on a line shows what it came from and what it became.
+
+        The page is one file that loads nothing. It is written to `path`, if that is given, and returned as text.
+        Raises OSError where it cannot be written.
+
+        >>> import harp, numpy as np
+        >>> harp.jit(lambda x: x * 2 + 1).lower(np.ones(3)).html().startswith("<!DOCTYPE html>")
+        True
+        """
+        *_, own = self._units.units
+        parts = Parts(
+            self._name,
+            self.schedule,
+            self._algorithm,
+            self._program,
+            tuple(unit.text for unit in self._units.kernels),
+            own.text,
+            self._inputs,
+            self.cost(),
+            self._given,
+        )
+        text = page(parts)
+        if path is not None:
+            with open(path, "w", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+        return text
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return framed(self.html())
 
     def memory(self, *sizes: int) -> Memory:
         """How much memory a call takes: `inputs`, `captured`, `outputs`, `scratch`, `per_thread`, `peak`, in bytes.
@@ -93,7 +183,12 @@ class Stages:
         return report(self._algorithm, self._program.sizes, self.sizes, self._given)
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def stages_of(
+    name: str,
     graph: Graph,
     donated: Sequence[int],
     names: Sequence[str],
@@ -101,23 +196,27 @@ def stages_of(
     threads: int | None,
     check: bool = False,
 ) -> Stages:
-    """Lower a graph and print it as C, without compiling. `names` and values of its sizes stand in its order."""
+    """Lower the graph of a function and print it as C, without compiling. `names` and values of its sizes stand in its
+    order."""
     renamed = canonical(graph)
     lowered = lower(renamed, target(), donated, check)
     if not check:
         _latest[:] = [_Latest(digest(renamed), lowered.target, tuple(donated), lowered.program)]
-    text = str(render(lowered.program))
+    source = render(lowered.program)
     workers = threads or settings.threads or usable_cores()
     return Stages(
         lowered.graph,
         lowered.schedule,
         lowered.loops,
-        text,
+        str(source),
         tuple(names),
         lowered.program,
         lowered.algorithm,
         tuple(given),
         workers,
+        name,
+        tuple(node.name for node in graph.inputs),
+        source,
     )
 
 
@@ -135,6 +234,7 @@ def compiled(
 ) -> tuple[Executable, tuple[tuple[int, int], ...], tuple[Access, ...]]:
     """What the backend of this name makes of a graph in canonical form, which outputs live in donated inputs, and
     which accesses the program reports."""
+    will_take_long()
     program = _program(graph, donated, check) if name == "c" else None
     kernel = backends.get(name).compile(program, graph, options, check)
     return (kernel, program.donated, program.accesses) if program else (kernel, (), ())

@@ -11,9 +11,11 @@ import os
 import sys
 import threading
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import cast
+from weakref import ref
 
 import attrs
 import numpy as np
@@ -23,15 +25,18 @@ from harp.backends.protocol import Executable
 from harp.backends.runtime import memory
 from harp.backends.runtime.arguments import address, reader, room_for_pointers
 from harp.backends.runtime.executable import CExecutable
+from harp.backends.runtime.host_calls import with_functions
 from harp.backends.runtime.interface import Interface
 from harp.backends.runtime.load import find_and_load, pointer
 from harp.backends.runtime.pool import threads_of_this_thread
-from harp.backends.toolchain.records import Pairs, Record, recall, record_key, remember
+from harp.backends.toolchain.cache import count_hit
+from harp.backends.toolchain.records import Pairs, Record, recall_any, record_key, remember
 from harp.backends.toolchain.toolchain import find_toolchain, problem
 from harp.config import counters, log, settings, show
 from harp.errors import AddressError, OutOfMemoryError
 from harp.locks import forkable_lock
 from harp.trace.array.array import Array, Donation, give_up
+from harp.trace.eval.host_calls import Functions, take_error
 from harp.trace.eval.inside import Access
 from harp.trace.graph.digest import digest
 from harp.trace.graph.graph import Graph, inline
@@ -49,7 +54,10 @@ _Key = tuple[bytes, str, CompileOptions, tuple[int, ...], _Origin | None]
 
 _lock = forkable_lock(sys.modules[__name__])  # of `_making`
 _making: dict[_Key, threading.Lock] = {}
-_programs: dict[_Key, CompiledProgram] = {}
+_programs: dict[_Key, ref[CompiledProgram]] = {}
+# These are kept for functions that are made again and again; others live as long as a function that uses them.
+_RECENT = 64
+_recent: deque[CompiledProgram] = deque(maxlen=_RECENT)
 _warned: set[str] = set()
 
 
@@ -74,13 +82,17 @@ class CompiledProgram:
 
 
 def backend_name() -> str:
-    """ "c" where there is a compiler, else "numpy". What is wrong with the compiler is a warning, given once."""
+    """ "c" where there is a compiler, else "numpy"."""
+    return "numpy" if find_toolchain() is None else "c"
+
+
+def _warn() -> None:
+    """What is wrong with the compiler is a warning, given once."""
     text = problem()
     if text is not None and text not in _warned:
         _warned.add(text)
         file, line = user_site() or (__file__, 1)
         warnings.warn_explicit(text, RuntimeWarning, file, line)
-    return "numpy" if find_toolchain() is None else "c"
 
 
 def program_for(
@@ -91,17 +103,36 @@ def program_for(
     name = backend_name()
     origin = _origin(graph, renamed) if check else None
     key = digest(renamed), name, options, donated, origin
-    found = _programs.get(key)
+    found = _made(key)
     if found is not None:
         return found
     with _lock:
         making = _making.setdefault(key, threading.Lock())
     with making:
-        found = _programs.get(key)
+        found = _made(key)
         if found is None:
-            found = _programs[key] = _make(renamed, key)
+            found = _make(renamed, key)
+            _keep(key, found)
             _making.pop(key, None)
     return found
+
+
+def _made(key: _Key) -> CompiledProgram | None:
+    """The program with this key, if there is one."""
+    reference = _programs.get(key)
+    found = None if reference is None else reference()
+    if found is not None and found is not (_recent[-1] if _recent else None):
+        _recent.append(found)
+    return found
+
+
+def _keep(key: _Key, program: CompiledProgram) -> None:
+    """Make a program known to other functions. Those that nobody uses any more are forgotten."""
+    for other, reference in _programs.copy().items():
+        if reference() is None:
+            _programs.pop(other, None)
+    _programs[key] = ref(program)
+    _recent.append(program)
 
 
 def _origin(graph: Graph, renamed: Graph) -> _Origin:
@@ -126,15 +157,17 @@ def _make(graph: Graph, key: _Key) -> CompiledProgram:
         graph = _named(graph, origin[0])
     sizes = len(sizes_of(graph))
     # Those who watch the compiler want it to run. The table of accesses is not part of a record.
-    named = name == "c" and not (settings.verify or settings.debug or check)
-    record = record_key(content, options, donated) if named else None
-    recalled = _recalled(graph, sizes, donated, record) if record else None
+    recorded = (name == "c" or find_toolchain() is None) and not (settings.verify or settings.debug or check)
+    recalled = _recalled(graph, sizes, key) if recorded else None
     accesses: tuple[Access, ...] = ()
+    if name == "c" or recalled is None:
+        _warn()  # but not those who need no compiler
     if recalled is not None:
         kernel, taken = recalled
     else:
         from harp.transforms.jit.lowering import compiled  # the compiler: not before it is used
 
+        record = record_key(content, options, donated) if recorded else None
         kernel, taken, accesses = compiled(graph, name, options, donated, check)
         # The compiler may have turned out to be another one than was thought.
         if record and record == record_key(content, options, donated) and isinstance(kernel, CExecutable):
@@ -143,9 +176,10 @@ def _make(graph: Graph, key: _Key) -> CompiledProgram:
     return CompiledProgram(graph, kernel, sizes, donated, taken, check, accesses)
 
 
-def _recalled(graph: Graph, sizes: int, donated: tuple[int, ...], key: str) -> tuple[Executable, Pairs] | None:
+def _recalled(graph: Graph, sizes: int, key: _Key) -> tuple[Executable, Pairs] | None:
     """The kernel that an earlier process has left in the cache, with a record of it, and what it takes over."""
-    record = recall(key)
+    content, _, options, donated, _ = key
+    record = recall_any(content, options, donated)
     if record is None:
         return None
     interface = Interface(record.inputs, record.outputs, record.sizes)
@@ -153,9 +187,10 @@ def _recalled(graph: Graph, sizes: int, donated: tuple[int, ...], key: str) -> t
     fits = interface == expected and _is_taken(graph, donated, record.donated)
     library = find_and_load(record.library, interface.names) if fits else None
     if library is None:
-        log.debug("the program of record %s is not in the cache: compiled", key)
+        log.debug("the program of a record is not in the cache: %s", record)
         return None
     counters.add("cache_hits")
+    count_hit()
     return CExecutable(library, interface, record.uses_scratch), record.donated
 
 
@@ -178,10 +213,11 @@ def body(
     weak: Sequence[bool],
     threads: int | None = None,
     donations: Sequence[Donation] = (),
+    functions: Functions = (),
 ) -> GeneratedBody:
     """What a call does when its arguments are buffers and the guards hold: code for this program.
 
-    `donations` say to which arguments the donated inputs were given.
+    `donations` say to which arguments the donated inputs were given, `functions` are those that the program calls.
     """
     inputs = [f"b{k}" for k in range(len(program.graph.inputs))]
     outputs = [f"o{k}" for k in range(len(program.graph.outputs))]
@@ -206,7 +242,7 @@ def body(
         "except (MemoryError, ValueError, OverflowError) as error:",
         f"    raise too_large({names(sizes)}, error) from None",
         f"if {_call(program, inputs, filled, sizes, len(captured))}:",
-        f"    raise no_memory({names(sizes)})",
+        f"    raise failed({names(sizes)})",
         *["if fault[0]: raise outside(*fault.tolist())"] * bool(program.accesses),
         *([f"count(scratch({names(sizes)}))"] if isinstance(kernel, CExecutable) and kernel.uses_scratch else []),
         *map(_handle, results, outputs, weak),
@@ -215,6 +251,8 @@ def body(
     ]
     if threads and isinstance(kernel, CExecutable):
         namespace["call"] = _limited(cast(Callable[..., int], namespace["call"]), threads)
+    if functions:
+        namespace["call"] = with_functions(cast(Callable[..., int], namespace["call"]), functions)
     return GeneratedBody(inputs, sizes, lines, namespace, program.donated, _reading if kernel.packed else None)
 
 
@@ -299,10 +337,11 @@ def _namespace(program: CompiledProgram, captured: Sequence[NDArray]) -> dict[st
         "give_up": give_up,
         "alone": memory.alone,
         "copied": _copied,
-        "no_memory": _no_memory,
+        "failed": _failed,
         "too_large": _too_large,
         "call": function or kernel,
         "pointer": pointer,
+        "kernel": kernel,  # the code is unloaded with the last function that calls it
     }
     if kernel.packed is not None:
         extra = bool(program.accesses)
@@ -336,7 +375,11 @@ def _outside(program: CompiledProgram, number: int, index: int, size: int) -> Ad
     return program.accesses[number - 1].error(index, size)
 
 
-def _no_memory(sizes: tuple[int, ...]) -> OutOfMemoryError:
+def _failed(sizes: tuple[int, ...]) -> BaseException:
+    """Why the kernel has not run to its end: Python was interrupted, or there is no memory."""
+    interrupted = take_error()
+    if interrupted is not None:
+        return interrupted
     return OutOfMemoryError(f"the scratch memory of a call with sizes {sizes} cannot be had; call it on smaller parts")
 
 

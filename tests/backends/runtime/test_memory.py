@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -114,10 +112,26 @@ KEPT = np.zeros(3)
 
 
 def test_no_more_than_the_limit_is_kept(monkeypatch):
-    monkeypatch.setattr(memory, "_MOST_FREE", 3 * memory.LARGE)
+    monkeypatch.setattr(memory, "_MOST_KEPT", 3 * memory.LARGE)
     blocks = [memory.large((COUNT,), np.dtype("f4")) for _ in range(5)]
     del blocks
     assert 0 < memory.free_bytes() <= 3 * memory.LARGE
+
+
+def test_blocks_of_other_sizes_make_room(monkeypatch):
+    """Else the sizes that were wanted first would be kept for good, and no others."""
+    monkeypatch.setattr(memory, "_MOST_KEPT", 3 * memory.LARGE)
+    monkeypatch.setattr(memory, "_SELDOM", 1)
+    blocks = [memory.large((COUNT,), np.dtype("f4")) for _ in range(2)]
+    kept = blocks.pop()
+    del blocks
+    other = memory.large((COUNT * 3 // 2,), np.dtype("f4"))
+    where = address(other)
+    del other
+    assert address(memory.large((COUNT * 3 // 2,), np.dtype("f4"))) == where
+    where = address(kept)
+    del kept
+    assert address(memory.large((COUNT,), np.dtype("f4"))) == where, "one that was in use meanwhile"
 
 
 def test_sizes_that_do_not_fit():
@@ -144,21 +158,56 @@ def test_a_result_can_be_an_argument():
     assert (np.asarray(x) == 64).all()
 
 
-def test_a_forked_child_has_a_lock_of_its_own():
-    with memory._lock:  # another thread is taking memory at this moment
-        child = os.fork()
-        if child == 0:
-            os._exit(memory.large((memory.LARGE,), np.dtype(np.int8)).size != memory.LARGE)
-    for _ in range(500):
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            break
-        time.sleep(0.01)
-    else:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        pytest.fail("the child hangs")
-    assert status == 0
+INTERRUPTS = """
+import faulthandler, random, signal, sys
+import numpy as np, harp
+from harp.backends.runtime import memory
+faulthandler.dump_traceback_later(60, exit=True)
+seed = int(sys.argv[1])
+rng, lost = random.Random(seed), []
+sys.unraisablehook = lambda found: lost.append(str(found.object))
+class Interrupt(BaseException): pass
+def handle(number, frame):
+    raise Interrupt
+signal.signal(signal.SIGALRM, handle)
+f = harp.jit(lambda x: x + 1)
+x, count = np.zeros(memory.LARGE // 4, np.float32), 0
+for k in range(3): f(x)
+while count < 400:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 2e-3))
+        while True:
+            y = memory.large((memory.LARGE // 4 * rng.randint(1, 3),), x.dtype); y = f(x); y = f(y)
+    except Interrupt:
+        count += 1
+signal.setitimer(signal.ITIMER_REAL, 0)
+y = np.asarray(f(x))
+assert (y == 1).all() and not lost, lost
+memory.release()
+del y; y = f(x); del y
+assert memory.free_bytes() > 0
+print("done")
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_interrupts_at_any_moment(seed):
+    """None leaves a lock behind, and none is lost in a finaliser."""
+    command = [sys.executable, "-c", INTERRUPTS, str(seed)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.stdout == "done\n", (done.returncode, done.stderr)
+
+
+def test_no_python_runs_when_a_result_is_dropped():
+    """It would run the handlers of signals, and what these raise would be lost."""
+    called = []
+    block = memory.large((COUNT,), np.dtype("f4"))
+    sys.setprofile(lambda frame, event, argument: called.append(event))
+    try:
+        del block
+    finally:
+        sys.setprofile(None)
+    assert "call" not in called and memory.free_bytes() > 0
 
 
 @pytest.mark.parametrize("donated", [(), (0,)])

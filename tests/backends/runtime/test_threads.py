@@ -209,7 +209,7 @@ harp.set_threads(2)
 harp.jit(lambda x: hnp.tanh(x))(np.ones(300_000))
 pool = runtime.runtime()
 pool.close()
-assert str(pool.path) in open("/proc/self/maps").read()
+assert str(pool.place) in open("/proc/self/maps").read()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

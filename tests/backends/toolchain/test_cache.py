@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harp.backends.toolchain import cache
+from harp.backends.toolchain import cache, trust
+from harp.backends.toolchain.stored import in_memory
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 
@@ -24,7 +25,7 @@ def directory(monkeypatch, tmp_path):
 
 def stored() -> Path:
     path = cache.put("key", ".so", b"content")
-    assert path is not None and cache.get("key", ".so") == path and cache.read(path) == b"content"
+    assert path is not None and cache.get("key", ".so") == b"content"
     return path
 
 
@@ -32,9 +33,25 @@ def test_round_trip(directory):
     assert cache.get("key", ".so") is None
     assert not directory.exists() and cache._private == []  # looking makes nothing
     path = stored()
-    assert path == directory / "key.so" and list(directory.iterdir()) == [path]
+    assert path == directory / "key.so" and {*directory.iterdir()} == {path, directory / "written"}
     assert path.stat().st_mode & 0o777 == 0o700 == directory.stat().st_mode & 0o777
     assert cache.get("key", ".json") is None
+
+
+def pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path, 0o700)
+
+
+def full_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir(0o700)
+    (path / "file").write_text("in the way")
+
+
+def of_another_key(path: Path) -> None:
+    other = cache.put("other", ".so", b"what another program does")
+    path.write_bytes(other.read_bytes())
 
 
 def swap(path: Path) -> None:
@@ -52,6 +69,9 @@ DAMAGE = {
     "group-writable": lambda path: path.chmod(0o720),
     "symbolic link": swap,
     "a directory": lambda path: (path.unlink(), path.mkdir(0o700)),
+    "a directory with files": full_directory,
+    "a pipe": pipe,
+    "that of another key": of_another_key,
 }
 
 
@@ -59,7 +79,7 @@ DAMAGE = {
 def test_bad_entries_are_refused_and_replaced(directory, name):
     DAMAGE[name](stored())
     assert cache.get("key", ".so") is None
-    assert stored().parent == (cache._private[0] if name == "a directory" else directory)
+    assert stored().parent == directory
 
 
 @root
@@ -114,10 +134,10 @@ def test_directories_behind_links_of_the_user(directory):
     swap(directory)
     directory.with_name("elsewhere").rename(directory.with_name("target"))
     (directory.with_name("elsewhere")).symlink_to("target")  # relative to where the link is
-    assert cache.prepare(directory) is None and cache.get("key", ".so") == directory / "key.so"
+    assert cache.prepare(directory) is None and cache.get("key", ".so") == b"content"
     assert stored().parent == directory and cache._private == []
     cache.forget("key", ".so")
-    assert cache.get("key", ".so") is None and list(directory.iterdir()) == []
+    assert cache.get("key", ".so") is None and [p.name for p in directory.iterdir()] == ["written"]
 
 
 def test_directory_relative_to_one_that_was_deleted(monkeypatch, tmp_path):
@@ -173,10 +193,10 @@ def test_directory_without_permission(monkeypatch, directory):
 def full(monkeypatch, *directories: Path) -> None:
     replace = os.replace
 
-    def fail(source, target):
-        if not directories or Path(target).parent in directories:
+    def fail(source, target, src_dir_fd, dst_dir_fd):
+        if not directories or any(os.path.samestat(os.fstat(dst_dir_fd), os.stat(d)) for d in directories):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        replace(source, target)
+        replace(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
 
     monkeypatch.setattr(os, "replace", fail)
 
@@ -192,7 +212,7 @@ def test_every_disk_full(monkeypatch, directory):
     assert cache.put("key", ".so", b"content") is None
     assert list(directory.iterdir()) == []
 
-    def fail(path):
+    def fail(path, **_):
         raise PermissionError
 
     monkeypatch.setattr(os, "unlink", fail)
@@ -217,18 +237,74 @@ def test_private_directory_is_removed_by_its_process_alone(tmp_path):
 def test_entry_that_cannot_be_read(monkeypatch):
     stored()
 
-    def fail(path):
+    def fail(handle, mode, **_):
         raise PermissionError
 
-    monkeypatch.setattr(Path, "read_bytes", fail)
+    monkeypatch.setattr(os, "fdopen", fail)
+    before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
     assert cache.get("key", ".so") is None
+    assert not before or len(os.listdir("/proc/self/fd")) == before
 
 
-def test_memory(monkeypatch):
-    paths = [cache.in_memory(b"a"), cache.in_memory(b"b")]
-    if paths[0] is not None:
-        assert [path.read_bytes() for path in paths] == [b"a", b"b"]
-        for path in paths:
-            os.close(int(path.name))
+def writable_parent(directory: Path) -> None:
+    directory.parent.chmod(0o777)
+
+
+def foreign_parent(directory: Path) -> None:
+    os.chown(directory.parent, 12345, -1)
+
+
+@pytest.mark.parametrize("spoil", [writable_parent, pytest.param(foreign_parent, marks=root)])
+def test_directories_inside_of_those_of_others(monkeypatch, tmp_path, spoil):
+    """Who can rename the directory could put another one in its place between a check and the use."""
+    inner = tmp_path / "a" / "b" / "cache"
+    monkeypatch.setenv("HARP_CACHE_DIR", str(inner))
+    stored()
+    spoil(inner.parent)
+    trust._good_parents.clear()
+    reason = cache.prepare(inner)
+    assert reason is not None and str(inner.parent.parent) in reason
+    assert cache.get("key", ".so") is None and stored().parent == cache._private[0]
+
+
+def test_directories_are_made_so_that_they_can_be_used(monkeypatch, tmp_path):
+    """Also where a group may write to what its members make."""
+    monkeypatch.setenv("HARP_CACHE_DIR", str(tmp_path / "a" / "b" / "cache"))
+    before = os.umask(0o002)
+    try:
+        assert stored().parent == tmp_path / "a" / "b" / "cache"
+    finally:
+        os.umask(before)
+
+
+def test_a_sticky_directory_above_is_good(monkeypatch, tmp_path):
+    (tmp_path / "like-tmp").mkdir()
+    (tmp_path / "like-tmp").chmod(0o1777)
+    monkeypatch.setenv("HARP_CACHE_DIR", str(tmp_path / "like-tmp" / "cache"))
+    assert stored().parent == tmp_path / "like-tmp" / "cache"
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the loader takes paths only")
+def test_what_was_checked_is_what_is_loaded(directory):
+    path = stored()
+    with cache.get_library("key") as opened:
+        path.rename(path.with_name("old"))
+        path.write_bytes(b"of somebody else")
+        names = [opened.name_for_loader() for _ in range(20)]
+        assert len({*names}) == 20, "the loader takes two libraries of one name for one"
+        assert all(Path(name).read_bytes().startswith(b"content") for name in names)
+
+
+def test_memory():
+    found = [in_memory(b"a"), in_memory(b"b")]
+    if found[0] is not None:
+        assert [stored.read() for stored in found] == [b"a", b"b"]
+        for stored in found:
+            assert stored.in_memory() is None, "it is there already"
+            with stored:
+                pass
+
+
+def test_no_memory(monkeypatch):
     monkeypatch.delattr(os, "memfd_create", raising=False)
-    assert cache.in_memory(b"a") is None
+    assert in_memory(b"a") is None

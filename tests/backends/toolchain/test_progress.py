@@ -1,4 +1,4 @@
-"""The line for those who wait for a compiler."""
+"""The lines for those who wait."""
 
 from __future__ import annotations
 
@@ -72,3 +72,70 @@ def test_a_closed_terminal_is_no_error(impatient, monkeypatch, caplog):
     monkeypatch.setattr(sys, "stderr", terminal)
     with caplog.at_level(logging.INFO, "harp"), progress.announced("compiling"):
         assert wait_for(lambda: caplog.messages)
+
+
+def test_what_goes_on_one_after_the_other_is_one_wait(impatient, monkeypatch, caplog):
+    """Each part of it has a line if it takes a while; what is over before anybody waits has none."""
+    monkeypatch.setattr(progress, "PATIENCE", 0.2)
+    monkeypatch.setattr(progress, "_SOON", 0.1)
+    with caplog.at_level(logging.INFO, "harp"), progress.waiting():
+        with progress.announced("quick"):
+            pass
+        with progress.announced("outer"), progress.announced("inner"):
+            assert wait_for(lambda: len(caplog.messages) == 2)
+        for _ in range(20):
+            with progress.announced("short"):
+                pass
+        with progress.announced(lambda: "last"):
+            assert wait_for(lambda: len(caplog.messages) == 3)
+    assert caplog.messages == ["outer", "inner", "last"]
+
+
+def test_an_error_ends_the_wait(impatient):
+    before = threading.active_count()
+    with pytest.raises(ZeroDivisionError), progress.announced("compiling"):
+        1 / 0
+    assert threading.active_count() == before
+    with progress.announced("compiling"):
+        assert threading.active_count() == before + 1
+
+
+def test_threads_wait_for_themselves(impatient, caplog):
+    def other():
+        with progress.announced("other"):
+            wait_for(lambda: "other" in caplog.messages)
+
+    thread = threading.Thread(target=other)
+    with caplog.at_level(logging.INFO, "harp"), progress.waiting():
+        thread.start()
+        thread.join()
+        assert caplog.messages == ["other"]
+
+
+def test_a_line_is_said_once(impatient, caplog):
+    with (
+        caplog.at_level(logging.INFO, "harp"),
+        progress.announced("first\nadvice"),
+        progress.announced("second\nadvice"),
+    ):
+        assert wait_for(lambda: "second" in caplog.messages)
+    assert caplog.messages == ["first", "advice", "second"]
+
+
+def test_what_is_not_long_as_a_rule_is_said_if_it_is(impatient, caplog):
+    before = threading.active_count()
+    with caplog.at_level(logging.INFO, "harp"), progress.announced("tracing", is_long=False):
+        assert threading.active_count() == before
+        progress.will_take_long()
+        assert wait_for(lambda: caplog.messages == ["tracing"])
+    progress.will_take_long()  # of nothing
+    assert threading.active_count() == before
+
+
+def test_no_thread_to_be_had_is_no_error(impatient, monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with progress.announced("compiling"):
+        pass

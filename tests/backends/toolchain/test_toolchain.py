@@ -15,10 +15,10 @@ import pytest
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
 from harp.backends.runtime.load import build_and_load
-from harp.backends.toolchain import cache, toolchain
+from harp.backends.toolchain import cache, compilers, machine, toolchain
 from harp.backends.toolchain.build import cache_key
+from harp.backends.toolchain.compilers import Family, Toolchain
 from harp.backends.toolchain.process import Done
-from harp.backends.toolchain.toolchain import Family, Toolchain
 from harp.errors import ArgumentError, HarpError, ToolchainError
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -156,16 +156,31 @@ def test_found_compiler_is_remembered(monkeypatch, tmp_path):
     toolchain.reset()
     assert toolchain.find_toolchain() == first
     assert len(log.read_text().splitlines()) == 2 * runs
-    for content in (b"[]", b"{", b'["x", "tcc", 1, 2, 3, 4]'):
-        cache.put(toolchain._memory_key((str(path),)), ".json", content)
+    good = json.loads(entry(first))
+    crafted = [
+        *(b"[]", b"{", b'["x", "tcc", 1, 2, 3, 4]', b"[" * 100_000, b"\xff", b"[" + b"9" * 10_000 + b"]"),
+        *(
+            json.dumps([*good[:k], wrong, *good[k + 1 :]]).encode()
+            for k in range(8)
+            for wrong in (None, 1, [1], [[]], {})
+        ),
+        *(json.dumps([*good[:4], width, *good[5:]]).encode() for width in (0, -1, 10**30, True)),
+    ]
+    for content in crafted:
+        cache.put(compilers.key_of((str(path),)), ".json", content)
         toolchain.reset()
-        assert toolchain.find_toolchain() == first
+        assert toolchain.find_toolchain() == first, content
+
+
+def entry(found: Toolchain) -> bytes:
+    """What the cache has of a compiler."""
+    fields = [*found._replace(family=found.family.value), machine.system(), machine.features()]
+    return json.dumps(fields).encode()
 
 
 def remember(found: Toolchain) -> None:
     """What an earlier process would have left."""
-    facts = json.dumps(found._replace(family=found.family.value)).encode()
-    cache.put(toolchain._memory_key(found.command), ".json", facts)
+    cache.put(compilers.key_of(found.command), ".json", entry(found))
     toolchain.reset()
 
 
@@ -174,8 +189,8 @@ def remember(found: Toolchain) -> None:
 def test_wrong_memory_is_found_out_again(monkeypatch, tmp_path, wrong):
     monkeypatch.setenv("HARP_CC", str(wrapper(tmp_path / "cc")))
     found = toolchain.find_toolchain()
-    key = toolchain._memory_key(found.command)
-    cache.put(key, ".json", json.dumps(found._replace(family=found.family.value, **wrong)).encode())
+    key = compilers.key_of(found.command)
+    cache.put(key, ".json", entry(found._replace(**wrong)))
     toolchain.reset()
     library = build_and_load(Source((Unit(SOURCE),)), CompileOptions())
     assert library.function("f", "int(*)(int)")(1) == 2
@@ -231,14 +246,14 @@ def test_flags_of_each_family():
             assert (own != ()) == (family is Family.GCC) and not {*own} & {*flags}
 
 
-def answer(monkeypatch, machine: str, stderr: str) -> None:
-    monkeypatch.setattr(toolchain.platform, "machine", lambda: machine)
+def answer(monkeypatch, processor: str, stderr: str) -> None:
+    monkeypatch.setattr(toolchain.platform, "machine", lambda: processor)
     done = Done(0, "", stderr)
     monkeypatch.setattr(toolchain, "run", lambda *args: done)
 
 
 @pytest.mark.parametrize(
-    ("machine", "family", "stderr", "flags"),
+    ("processor", "family", "stderr", "flags"),
     [
         (
             "x86_64",
@@ -264,8 +279,8 @@ def answer(monkeypatch, machine: str, stderr: str) -> None:
         ),
     ],
 )
-def test_native_flags(monkeypatch, machine, family, stderr, flags):
-    answer(monkeypatch, machine, stderr)
+def test_native_flags(monkeypatch, processor, family, stderr, flags):
+    answer(monkeypatch, processor, stderr)
     assert toolchain._native_isa(("cc",), family) == flags
 
 
@@ -292,7 +307,7 @@ def test_processor(monkeypatch):
         raise PermissionError
 
     monkeypatch.setattr(Path, "read_text", fail)
-    assert toolchain._cpu() == toolchain.platform.processor()
+    assert machine.facts() == toolchain.platform.processor() and machine.features() == ()
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("", 7), ("2.5", 2.5), ("x", 7), ("-1", 7), ("nan", 7), ("inf", 7)])

@@ -29,6 +29,7 @@ from harp.trace.index.division import Substitution, ceildiv, floordiv, maximum, 
 from harp.trace.index.polynomial import (
     ONE,
     ZERO,
+    Counter,
     Index,
     Relu,
     Symbol,
@@ -434,3 +435,14 @@ def test_a_reshape_by_quotients_of_extremes_is_traced_at_once(monkeypatch):
 
     trace(function, np.ones((5, 4)))
     assert len(sums) < 20_000
+
+
+def test_the_number_of_a_step_is_below_the_length_of_its_loop():
+    t = of(Counter(0, n))
+    assert nonnegative(t) and below(t, n) and below(n - 1 - t, n)
+    assert not nonnegative(t - 1) and not below(t + 1, n)
+    assert below(t + 1, n + 1)
+    other = of(Counter(1, n))
+    assert t is not other and at_least_zero(t - other) is None
+    moved = Substitution({of(Counter(0, n)).atom: n - 1 - loop(0, n)})(2 * t + other)
+    assert moved is 2 * (n - 1 - loop(0, n)) + other

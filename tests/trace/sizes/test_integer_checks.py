@@ -200,3 +200,16 @@ def test_what_is_computed_from_it_is_exact(steps, values):
             else:
                 with pytest.raises(IntegerRangeError, match=f"{exact} does not fit uint8"):
                     f(x, value)
+
+
+def test_what_only_the_program_knows_needs_a_dtype():
+    """What a loop makes of a Python integer may be any number."""
+
+    def f(start):
+        count = lambda s: (s[0] + 1, s[1] + s[0])
+        return harp.jit(lambda x: harp.while_loop(lambda s: s[0] < 3, count, (start(), x))[1])
+
+    x = np.arange(3, dtype=np.int32)
+    with pytest.raises(IntegerRangeError, match=r"nobody would notice that one of them does not fit int32; begin with"):
+        f(lambda: 0)(x)
+    np.testing.assert_array_equal(f(lambda: hnp.int32(0))(x), x + 3)

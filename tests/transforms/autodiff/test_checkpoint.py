@@ -95,3 +95,89 @@ def test_one_program_for_all_sizes():
             np.asarray(compiled(w, x)), np.asarray(harp.grad(lambda w, x: network(layer)([w], x))(w, x)), atol=1e-12
         )
     assert compiled.compilations <= 2
+
+
+def named_layer(w, x):
+    grown = harp.checkpoint_name(hnp.exp(x @ w), "grown")
+    return hnp.tanh(harp.checkpoint_name(hnp.sin(grown * 0.1), "waves"))
+
+
+P = harp.checkpoint_policies
+POLICIES = {
+    "everything": P.everything_saveable,
+    "nothing": P.nothing_saveable,
+    "products": P.dots_saveable,
+    "a name": P.save_only_these_names("grown"),
+    "two names": P.save_only_these_names("grown", "waves"),
+    "all but a name": P.save_anything_except_these_names("grown"),
+    "both": P.save_from_both_policies(P.dots_saveable, P.save_only_these_names("waves")),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_policies_change_no_derivative(policy, name):
+    transform, run = TRANSFORMS[name], harp.jit
+    expected = leaves(run(transform(network(named_layer)))(WEIGHTS, X))
+    kept = harp.checkpoint(named_layer, policy=POLICIES[policy])
+    for found, right in zip(leaves(run(transform(network(kept)))(WEIGHTS, X)), expected, strict=True):
+        npt.assert_allclose(np.asarray(found), np.asarray(right), rtol=1e-9, atol=1e-12)
+
+
+def times_computed(what, policy=None):
+    """How often an operation stands in the graph of a gradient."""
+    kept = named_layer if policy is None else harp.checkpoint(named_layer, policy=policy)
+    traced = harp.jit(harp.grad(lambda w, x: network(kept)([w], x))).lower(WEIGHTS[0], X)
+    return str(traced.graph).count(what)
+
+
+@pytest.mark.parametrize("what", ["exp(", "sin(", "tanh("])
+def test_what_is_kept_is_not_computed_again(what):
+    assert times_computed(what, POLICIES["everything"]) == times_computed(what)
+    assert times_computed(what, POLICIES["nothing"]) > times_computed(what)
+
+
+def test_what_has_a_name_is_not_computed_again():
+    waves = P.save_only_these_names("waves")
+    assert times_computed("sin(", waves) == times_computed("sin(")
+    assert times_computed("exp(", waves) == times_computed("exp(", POLICIES["nothing"])
+
+
+def test_a_policy_keeps_memory_between():
+    weights, x = [RNG.normal(size=(64, 64)) * 0.1] * 12, RNG.normal(size=(256, 64))
+
+    def scratch(policy):
+        each = harp.checkpoint(named_layer, policy=policy)
+        return harp.jit(harp.grad(network(each))).lower(weights, x).memory().scratch
+
+    least, some, most = (scratch(POLICIES[p]) for p in ("nothing", "products", "everything"))
+    assert least < some <= most
+
+
+def test_names_change_nothing():
+    x = RNG.normal(size=3)
+    assert harp.checkpoint_name(x, "x") is x
+    for transform in (lambda f: f, harp.grad, lambda f: harp.grad(harp.grad(f)), lambda f: harp.jvp(f, (1.0,), (1.0,))):
+        plain = transform(lambda v: hnp.sin(v) ** 3)
+        called = transform(lambda v: harp.checkpoint_name({"v": hnp.sin(v)}, "s")["v"] ** 3)
+        for a, b in ((plain, called),) if isinstance(plain, tuple) else ((plain(1.0), called(1.0)),):
+            npt.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-12)
+
+
+def test_a_policy_in_loops_and_batches():
+    def step(c, v):
+        return hnp.tanh(harp.checkpoint_name(hnp.exp(c * 0.1), "grown") * v)
+
+    def slope(step):
+        last = lambda c, vs: harp.scan(lambda c, v: (step(c, v), None), c, vs)[0]
+        return harp.jit(harp.vmap(harp.grad(last), (0, None)))
+
+    c, vs = RNG.normal(size=4), RNG.normal(size=6)
+    for policy in ("a name", "nothing", "everything"):
+        found = slope(harp.checkpoint(step, policy=POLICIES[policy]))(c, vs)
+        npt.assert_allclose(np.asarray(found), np.asarray(slope(step)(c, vs)), rtol=1e-9)
+
+
+def test_a_policy_is_a_function():
+    with pytest.raises(harp.errors.HarpError, match="policy"):
+        harp.checkpoint(layer, policy="everything")

@@ -179,7 +179,7 @@ def with_rule(rule):
             CotangentError,
             "returns a tree",
         ),
-        (lambda: harp.grad(with_rules(lambda x: (x, x), lambda r, c: (hnp.ones(2),)))(1.0), CotangentError, "1 axes"),
+        (lambda: harp.grad(with_rules(lambda x: (x, x), lambda r, c: (hnp.ones(2),)))(1.0), CotangentError, "1 axis"),
         (lambda: harp.grad(with_rule(lambda p, t: t[0]))(1.0), TangentError, "a pair"),
         (lambda: harp.grad(with_rule(lambda p, t: (p[0], (t[0], t[0]))))(1.0), TangentError, "returns 2 tangents"),
         (lambda: harp.custom_jvp(3), ArgumentError, "takes a function first"),

@@ -171,7 +171,7 @@ def test_what_is_asked_of_sizes_is_asked_of_an_example():
         (lambda: harp.vmap(lambda x: x, in_axes=2)(np.ones(3)), BatchError, "maps axis 2 of it"),
         (lambda: harp.vmap(lambda x, y: x)(np.ones(3), np.ones(2)), ShapeError, "argument x and argument y"),
         (lambda: harp.vmap(lambda x: x, axis_size=4)(np.ones(3)), ShapeError, "argument x and axis_size"),
-        (lambda: harp.vmap(lambda x, y: x, in_axes=(0,))(np.ones(3), 1), BatchError, "in_axes has 1 entries"),
+        (lambda: harp.vmap(lambda x, y: x, in_axes=(0,))(np.ones(3), 1), BatchError, "in_axes has 1 entry"),
         (lambda: harp.vmap(lambda x: x["a"], in_axes=({"b": 0},))({"a": np.ones(3)}), BatchError, "entry 0 of in_axes"),
         (lambda: harp.vmap(lambda x: x, in_axes=("x",))(np.ones(3)), BatchError, "an axis is an integer"),
         (lambda: harp.vmap(lambda x: x, in_axes=None)(np.ones(3)), BatchError, "axis_size"),

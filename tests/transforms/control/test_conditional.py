@@ -198,9 +198,9 @@ def test_examples_of_a_batch_end_at_different_times():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: harp.cond(np.ones(2), lambda: 1, lambda: 2), ArgumentError, "the condition of cond has 1 axes"),
+        (lambda: harp.cond(np.ones(2), lambda: 1, lambda: 2), ArgumentError, "the condition of cond has 1 axis"),
         (lambda: harp.cond(True, lambda: 1, lambda: (1, 2)), CarryError, "branches return the same tree"),
-        (lambda: harp.cond(True, lambda: np.ones(2), lambda: np.ones((2, 1))), CarryError, "result 0 has 1 axes in"),
+        (lambda: harp.cond(True, lambda: np.ones(2), lambda: np.ones((2, 1))), CarryError, "result 0 has 1 axis in"),
         (lambda: harp.cond(True, lambda: np.ones(2), lambda: np.ones(3)), ShapeError, "differs along axis 0"),
         (lambda: harp.cond(True, lambda: np.ones(2, "i4"), lambda: np.ones(2)), CarryError, "returns int32.*float64;"),
         (
@@ -232,9 +232,30 @@ def test_a_branch_of_some_examples_reads_integers_that_are_the_same_for_all():
         npt.assert_array_equal(np.asarray(run(moved)(xs)), [[0, 1], [3, 2]])
 
 
-def test_loops_of_examples_that_do_not_take_a_branch_do_not_run():
+def _double(x):
+    return harp.while_loop(lambda c: c < 100, lambda c: c * 2, x)
+
+
+_double_its_own = harp.custom_jvp(_double)
+_double_its_own.defjvp(lambda primals, tangents: (_double_its_own(*primals), tangents[0] * 7))
+
+
+@pytest.mark.parametrize(
+    ("branch", "values", "slopes"),
+    [
+        (_double, [128, 192], [128, 64]),
+        (lambda x: harp.fori_loop(0, 2, lambda i, c: _double(c) / 64, x), [2, 3], [2, 1]),
+        (harp.checkpoint(_double), [128, 192], [128, 64]),
+        (_double_its_own, [128, 192], [7, 7]),
+        (lambda x: harp.cond(x < 9, harp.checkpoint(_double), lambda x: x, x), [128, 192], [128, 64]),
+    ],
+    ids=["loop", "in a loop", "computed again", "derivative of its own", "in a branch"],
+)
+def test_loops_of_examples_that_do_not_take_a_branch_do_not_run(branch, values, slopes):
     """They might never end: doubling a negative number never makes it large."""
-    double = lambda x: harp.while_loop(lambda c: c < 100, lambda c: c * 2, x)
-    f = lambda x: harp.cond(x > 0, double, lambda x: x, x)
+    f = lambda x: harp.cond(x > 0, branch, lambda x: 3 * x, x)
+    x = np.array([1.0, -1.0, 3.0])
     for run in (lambda f: f, harp.jit):
-        npt.assert_array_equal(np.asarray(run(harp.vmap(f))(np.array([1.0, -1.0, 3.0]))), [128, -1, 192])
+        npt.assert_array_equal(np.asarray(run(harp.vmap(f))(x)), [values[0], -3, values[1]])
+        for gradient in (harp.vmap(harp.grad(f)), harp.grad(lambda x: hnp.sum(harp.vmap(f)(x)))):
+            npt.assert_array_equal(np.asarray(run(gradient)(x)), [slopes[0], 3, slopes[1]])

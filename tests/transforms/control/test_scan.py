@@ -258,9 +258,9 @@ def test_rows_and_columns_change_in_place(step):
             else:
                 expected[:, i] += expected @ expected[i]
         npt.assert_allclose(np.asarray(compiled(x)), expected, rtol=1e-9, atol=1e-12)
-    assert compiled.lower(np.ones((100, 100))).memory().scratch < 8 * 100 * 100
-    text = compiled.lower(np.ones((9, 9))).loops
-    assert "call transpose" not in text and "call copy" not in text[text.index("repeat i") :], text
+    lowered = compiled.lower(np.ones((100, 100)))
+    assert lowered.memory().scratch < 8 * 100 * 100
+    assert lowered.cost().bytes_written.degree == 2, lowered.loops  # n steps, and a row or column in each
 
 
 @pytest.mark.parametrize("place", [-7, -3, 0, 2, 3])
@@ -333,7 +333,7 @@ def test_long_loops_compile_as_short_ones():
         (lambda: harp.scan(lambda c, x: c, 0.0, np.ones(3)), ArgumentError, r"must return a pair \(carry, y\)"),
         (lambda: harp.scan(lambda c, x: ((c, c), x), 0.0, np.ones(3)), CarryError, "for the carry, which is a tree"),
         (lambda: harp.scan(lambda c, x: (c > 0, x), np.ones(()), np.ones(3)), CarryError, "returns it as bool"),
-        (lambda: harp.scan(lambda c, x: (hnp.stack([c, c]), x), np.ones(()), np.ones(3)), CarryError, "with 1 axes"),
+        (lambda: harp.scan(lambda c, x: (hnp.stack([c, c]), x), np.ones(()), np.ones(3)), CarryError, "with 1 axis"),
         (
             lambda: harp.scan(lambda c, x: (c[1:], x), np.ones(3), np.ones(3)),
             ShapeError,
@@ -347,7 +347,7 @@ def test_long_loops_compile_as_short_ones():
         (
             lambda: harp.fori_loop(0, 3, lambda i, c: c if i > 1 else -c, 0.0),
             ConcretizationError,
-            "while a function is traced",
+            "asks for a truth value",
         ),
         (lambda: harp.fori_loop(0, "3", lambda i, c: c, 1.0), ArgumentError, "the upper bound of fori_loop is a str"),
     ],

@@ -12,7 +12,7 @@ import harp.numpy as hnp
 from harp.backends.options import CompileOptions
 from harp.backends.toolchain import toolchain
 from harp.config import settings
-from harp.errors import AddressError, ArgumentError
+from harp.errors import AddressError, ArgumentError, NotFiniteError
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, emit
 from harp.trace.graph.node import Loop, Put, Scatter, View
@@ -168,3 +168,38 @@ def test_nothing_is_read_of_an_axis_that_is_known_to_be_empty(check):
     assert np.asarray(f(np.zeros(0))).shape == (0,)
     assert "in0[" not in f.lower(np.zeros(0)).loops.split("kernel 0", 1)[1]
     np.testing.assert_array_equal(np.asarray(f(np.ones(3))), np.ones(3))
+
+
+@pytest.mark.filterwarnings("ignore:.*no C compiler")
+@pytest.mark.parametrize("backend", BACKENDS, indirect=True)
+class TestNotFinite:
+    """Results are searched for NaN and infinities, whatever the settings say."""
+
+    def test_forward_and_backward(self, backend):
+        with pytest.raises(
+            NotFiniteError, match=r"nan is computed at \[1\] as log\(x0\) of x0 = -1.0\n  at .*test_checked"
+        ):
+            harp.jit(lambda x: hnp.log(x) * 2, check=True)(np.array([1.0, -1.0]))
+        root = lambda x: hnp.sum(hnp.sqrt(x))
+        with pytest.raises(NotFiniteError, match=r"inf is computed at \[0\] as .* of .*= 0.0\n  at .*test_checked"):
+            harp.jit(harp.grad(root), check=True)(np.array([0.0, 1.0]))
+
+    def test_it_names_the_step_and_ends_with_the_function(self, backend):
+        def f(xs):
+            return harp.scan(lambda c, x: (c + 1 / x, None), 0.0, xs)[0]
+
+        checked = harp.jit(f, check=True)
+        for _ in range(2):
+            with pytest.raises(NotFiniteError, match=r"inf is computed as .*, in step 2 of a loop"):
+                checked(np.array([1.0, 2.0, 0.0]))
+            assert float(checked(np.array([1.0, 2.0]))) == 1.5
+        assert np.isinf(float(harp.jit(f)(np.array([1.0, 2.0, 0.0]))))
+
+    def test_what_the_arguments_have_is_no_error(self, backend):
+        found = np.asarray(harp.jit(lambda x: x + 1, check=True)(np.array([np.inf, np.nan, 1.0])))
+        np.testing.assert_array_equal(found, [np.inf, np.nan, 2.0])
+
+
+def test_the_setting_compares_indices_only(monkeypatch):
+    monkeypatch.setattr(settings, "check", True)
+    assert np.isinf(float(harp.jit(lambda x: 1 / x)(0.0)))

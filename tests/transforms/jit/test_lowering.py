@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,41 @@ def test_declared_sizes_hold_for_lower():
 def test_numpy_integers_are_sizes():
     stages = harp.jit(lambda x: x + 1).lower(np.ones(3))
     assert stages.memory(np.int64(7)).inputs == 56
+
+
+# --- what is printed
+
+
+def test_the_summary_is_short_and_names_the_stages():
+    def deep(x, w):
+        for k in range(60):
+            x = hnp.sort(hnp.tanh(x @ w) + k, axis=1)
+        return x
+
+    for f in (layer, deep, lambda x, w: x):
+        stages = harp.jit(f).lower(np.ones((2, 3), F32), np.ones((3, 3), F32))
+        text = str(stages)
+        assert text == repr(stages) and len(text.splitlines()) <= 14
+        named = re.findall(r"^\.(\w+)", text, re.MULTILINE)
+        assert named == ["graph", "schedule", "loops", "source", "cost", "html"]
+        assert all(hasattr(stages, name) for name in named)
+        cost, memory = stages.cost().at(), stages.memory()
+        for number in (cost.operations, cost.bytes_read, cost.bytes_written, memory.peak, memory.scratch):
+            assert re.search(rf"(?<![\d,]){number:,}(?![\d,])", text), number
+
+
+def test_the_summary_counts_what_there_is():
+    stages = harp.jit(lambda x: hnp.sort(x) * 2).lower(np.ones(3))
+    text = str(stages)
+    kernels, nodes = (int(number) for number in re.search(r": (\d+) kernels? of (\d+) nodes?\n", text).groups())
+    assert kernels == stages.loops.count("\ncall ") and nodes == str(stages.graph).count(" = ")
+    assert "for n = x.shape[0] = 3\n" in text
+    assert re.search(r"operations +n +3\n", text)
+
+
+def test_many_sizes_take_lines_of_their_own():
+    stages = harp.jit(lambda *arrays: sum(hnp.sum(a) for a in arrays)).lower(*(np.ones((k, k + 1)) for k in range(20)))
+    assert max(map(len, str(stages).splitlines())) <= 110
 
 
 # --- costs

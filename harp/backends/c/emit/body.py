@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from harp.backends.c.emit import arena, fast_path, library_calls, parts, rows
+from harp.backends.c.emit import arena, callbacks, fast_path, library_calls, parts, rows, turns
 from harp.backends.c.emit.function import parameter
 from harp.backends.c.emit.index import IndexPrinter, division, times
 from harp.backends.c.emit.scalar import TYPES, accumulation, operation_headers
@@ -14,6 +14,7 @@ from harp.lower.loopir.effects import effects, free_names, indices
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
+    Callback,
     Digits,
     For,
     Head,
@@ -28,6 +29,7 @@ from harp.lower.loopir.loops import (
     Stmt,
     Store,
     flat,
+    is_endless,
     walk,
 )
 from harp.trace.index.polynomial import (
@@ -46,6 +48,8 @@ from harp.trace.index.polynomial import (
 # Larger local arrays, and all whose size is not a number, come from the heap.
 _STACK_BYTES = 1 << 14
 _UNROLL_MOST = 64
+# Steps of a loop that may never end, after which it asks for signals: some microseconds.
+_STEPS = 256
 
 
 class Body:
@@ -76,6 +80,7 @@ class Body:
         self._shared_strides: dict[tuple[Index, ...], str] = {}
         self._given = frozenset(names)
         self._kept: dict[Atom, str] = {}
+        self._asks = False  # whether there is a loop that asks if it is interrupted
         self._before = 0  # lines at the top of the function that are such variables
         self._index = IndexPrinter(self._name_of, self._element, self._keep)
         self._values = ValuePrinter(self._index, self._element, self.lines)
@@ -276,6 +281,12 @@ class Body:
         for line in rows.call(stmt, rows.RowPrinter(self._index.text, self._element, self._buffers.__getitem__)):
             self.lines.add(line)
 
+    def _callback(self, stmt: Callback, block: bool) -> None:
+        """The call, and the next token. When a function has raised anything, the program does not go on."""
+        self.lines.uses.add(callbacks.HEADER)
+        for line in callbacks.call(stmt, self._buffers.__getitem__, lambda p: bare(self._index.text(p))):
+            self.lines.add(line)
+
     def _if(self, stmt: If, block: bool) -> None:
         self.lines.open(f"if ({self._index.conditions(stmt.conditions)})")
         self.statement(stmt.yes, True)
@@ -327,10 +338,51 @@ class Body:
     def _repeat(self, stmt: Repeat, block: bool) -> None:
         name = self._bind(stmt.loop)
         test = "" if stmt.test is None else f" && {self._element(stmt.test.buffer, stmt.test.index)}"
-        end = bare(self._index.text(stmt.loop.extent))
-        self.lines.open(f"for (int64_t {name} = 0; {name} < {end}{test}; ++{name})")
-        self.statement(stmt.body, True)
+        test += " && status == 0" if any(isinstance(s, Callback) or is_endless(s) for s in walk(stmt.body)) else ""
+        home = {buffer: self._buffers[buffer] for buffer in turns.members(stmt.moves)}
+        at = {buffer: self._fresh("at") for buffer in home}
+        for buffer, place in home.items():
+            self.lines.add(f"{TYPES[buffer.dtype]} *{at[buffer]} = {place};", at[buffer])
+        if is_endless(stmt):
+            self._until_interrupted(stmt, name, test, at)
+        else:
+            end = bare(self._index.text(stmt.loop.extent))
+            self.lines.open(f"for (int64_t {name} = 0; {name} < {end}{test}; ++{name})")
+            self._step(stmt, at)
+            self.lines.close()
+        for chain in turns.chains(stmt.moves):
+            first = chain[0][0]
+            size = "*".join([*map(self._index.factor, first.shape), f"sizeof(*{home[first]})"])
+            for line in turns.settled(chain, at, home, size):
+                self.lines.add(line)
+
+    def _until_interrupted(self, stmt: Repeat, name: str, test: str, at: Mapping[Buffer, str]) -> None:
+        """A loop by blocks of steps, between which it asks whether it is to end: no call stands in the inner loop,
+        which keeps in registers what it carries."""
+        self.lines.uses.add(callbacks.INTERRUPT_HEADER)
+        stop, since = self._fresh("stop"), "since"  # one for all loops of the function
+        if not self._asks:
+            self._asks = True
+            self.lines.lines.insert(self._before, Line(1, f"int64_t {since} = 0;", since))
+            self._before += 1
+        self.lines.open(f"for (int64_t {name} = 0;{test.removeprefix(' &&')};)")
+        self.lines.add(f"const int64_t {stop} = {name} + {_STEPS};", stop)
+        self.lines.open(f"for (; {name} < {stop}{test}; ++{name})")
+        self._step(stmt, at)
         self.lines.close()
+        self.lines.add(f"if ({name} == {stop} && harp_interrupted(&{since})) {{ status = 1; break; }}")
+        self.lines.close()
+
+    def _step(self, stmt: Repeat, at: Mapping[Buffer, str]) -> None:
+        """One iteration, on arrays where they are in it."""
+        home = {buffer: self._buffers[buffer] for buffer in at}
+        for buffer, pointer in at.items():
+            self._buffers[buffer] = local = self._fresh("now")
+            self.lines.add(f"{TYPES[buffer.dtype]} *restrict {local} = {pointer};")
+        self.statement(stmt.body, True)
+        for line in turns.exchanged(stmt.moves, self._buffers, at):
+            self.lines.add(line)
+        self._buffers |= home
 
     # --- heads
 
@@ -373,6 +425,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
     Seq: Body._seq,
     Store: Body._store,
     Row: Body._row,
+    Callback: Body._callback,
     If: Body._if,
     Alloc: Body._alloc,
     Repeat: Body._repeat,

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence, Set
 
-from harp.backends.c.emit import arena, parts
+from harp.backends.c.emit import arena, callbacks, parts
 from harp.backends.c.emit.body import Body
 from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, parameter, plain
 from harp.backends.c.emit.index import IndexPrinter
@@ -41,6 +41,12 @@ _OF_CALLS = ("-O1",)
 # Where numbers of 16 bits stand beside floats, gcc prints each loop for two vectors at once; what these leave then goes
 # one by one, not by a loop for each shorter vector, in half the compiling time.
 _OF_HALVES = ("--param=vect-epilogues-nomask=0",)
+# What programs define if they use these headers: pointers to functions that the process sets.
+_DEFINED = {
+    parts.HEADER: parts.DEFINITION,
+    callbacks.HEADER: callbacks.DEFINITION,
+    callbacks.INTERRUPT_HEADER: callbacks.INTERRUPT_DEFINITION,
+}
 # How the parameters of a kernel are called.
 _STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
 
@@ -78,14 +84,15 @@ class _Renderer:
         units = {function.name: unit for function, unit in sorted(kernels, key=lambda found: -found[0].loops)}
         declared = {function.name: function.declaration() for function in functions}
         effects = frozenset[str]().union(*(function.uses for function in functions))
-        runner = [parts.DEFINITION] if parts.HEADER in effects else []
+        runner = [definition for header, definition in _DEFINED.items() if header in effects]
         exported = [*declared.values(), *runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
-        headers = effects & {parts.HEADER}
+        headers = effects & _DEFINED.keys()
         if self.program.scratch or arena.HEADER in effects:
             headers |= {arena.DEFINITION}
         own = Unit(_file(self.title(), exported, headers), _OF_CALLS)
         library = (kernel.unit() for kernel in linked(name for name in effects if name in KERNELS))
-        return Source((*library, *units.values(), own))  # what takes longest comes first
+        # What takes longest comes first.
+        return Source((*library, *units.values(), own), tuple(unit for _, unit in kernels))
 
     def title(self) -> str:
         """What the parameters of the program are."""

@@ -1,8 +1,10 @@
 """The derivatives of iterations: iterations of the derivatives of their bodies.
 
 Forward, the tangents are carried beside the values. Backward, the iterations run the other way on what each of them had
-carried, which the first run keeps, and compute their own step again; what does not change in the loop is not kept. A
-branch, which runs once or not at all, keeps nothing. Loops that data ends have a file of their own, `tested`.
+carried, which the first run keeps, and compute their own step again; what does not change in the loop is not kept.
+Kept are also sums and other reductions of a step that are no larger than what is carried: a product of a matrix and a
+state costs much more than its memory. A branch, which runs once or not at all, keeps nothing. Loops that data ends have
+a file of their own, `tested`.
 """
 
 from __future__ import annotations
@@ -14,14 +16,15 @@ import attrs
 
 from harp.trace.graph.body import close, graph_of
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Iteration, MapReduce, Node, Part, fresh_input, rebuild
+from harp.trace.graph.node import Body, Iteration, MapReduce, Node, Part, fresh_input, rebuild
+from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import ONE
+from harp.trace.index.polynomial import ONE, ZERO, product
 from harp.trace.scalar.dtypes import bool_
 from harp.trace.scalar.expr import const
 from harp.transforms.autodiff.active import active_inputs, between
 from harp.transforms.autodiff.gather_rules import constant
-from harp.transforms.autodiff.loops.step import Backward, Pass
+from harp.transforms.autodiff.loops.step import Backward, Pass, is_dear
 from harp.transforms.autodiff.loops.tested import counting, through_tested
 
 _SAME_SIZES = Substitution({})
@@ -106,11 +109,19 @@ def _is_branch(node: Iteration) -> bool:
 def _saving(node: Iteration) -> Iteration:
     body = node.body
     carried = [body.inputs[k] for k in body.place()[0]]
-    missing = tuple(i for i in carried if i not in body.outputs[body.carried :])
+    made = body.outputs[body.carried :]
+    missing = tuple(value for value in (*carried, *_dear(body)) if value not in made)
     if not missing or node.length is None:  # a loop without length makes no arrays
         return node
     more = attrs.evolve(body, outputs=(*body.outputs, *missing))
     return Iteration(node.length, node.operands, more, node.tested, node.reverse)
+
+
+def _dear(body: Body) -> list[Node]:
+    """The values of a step that cost more than their memory, which is no more than that of what is carried."""
+    carried = sum((product(body.inputs[k].shape) for k in body.place()[0]), ZERO)
+    values = (node for node in graph_of(body).nodes() if is_dear(node))
+    return [node for node in values if nonnegative(carried - product(node.shape))]
 
 
 def pull(
@@ -127,13 +138,15 @@ def _through_all(back: Backward) -> list[tuple[Node, Node]]:
     """The steps in the other direction, each on what it had carried."""
     body, node = back.body, back.node
     made = back.made
-    step = back.step(made)
+    kept = {o: k for k, o in enumerate(body.outputs) if k >= body.carried and is_dear(o)}
+    step = back.step(made, tuple(kept))
     carried = len(back.moving) + len(back.summed)
-    closed, more = close(step, carried, len(back.carried) + len(back.elements) + len(made))
+    closed, more = close(step, carried, len(back.carried) + len(kept) + len(back.elements) + len(made))
     operands = (
         *back.first_cotangents,
         *(constant(0, i) for i in back.summed),
         *(Part(node, body.outputs.index(i, body.carried)) for i in back.carried),
+        *(Part(node, k) for k in kept.values()),
         *(back.operand[i] for i in back.elements),
         *(back.given[k] for k in made),
         *(back.operand[i] for i in back.same),

@@ -6,7 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Input, Iteration, MapReduce, Node, Put, Scatter, fresh_input, rebuild
+from harp.trace.graph.host_calls import silenced
+from harp.trace.graph.node import (
+    Cumulative,
+    Input,
+    Iteration,
+    MapReduce,
+    Node,
+    Put,
+    RowWise,
+    Scatter,
+    fresh_input,
+    rebuild,
+)
 from harp.trace.index.division import Substitution
 from harp.trace.scalar.expr import Operand
 from harp.transforms.autodiff.active import active_inputs
@@ -28,7 +40,7 @@ class Backward:
         self.node, self.given = node, cotangents
         body = self.body = node.body
         self.wrt = active_inputs(node, active)
-        self.graph = vjp(graph_of(body), self.wrt)  # whose outputs are the cotangents of `wrt`
+        self.graph = vjp(silenced(graph_of(body)), self.wrt)  # whose outputs are the cotangents of `wrt`
         inexact = [k for k, o in enumerate(body.outputs) if o.dtype.is_inexact]
         self.seeds = dict(zip(inexact, self.graph.inputs[len(body.inputs) :], strict=True))
         self.found = dict(zip(self.wrt, self.graph.outputs, strict=True))
@@ -49,9 +61,11 @@ class Backward:
         numbers = [self.carried.index(i) for i in self.moving]
         return tuple(self.given.get(k) or constant(0, self.node.parts[k]) for k in numbers)
 
-    def step(self, made: Sequence[int]) -> Graph:
+    def step(self, made: Sequence[int], kept: Sequence[Node] = ()) -> Graph:
         """From the number of the step, the cotangents of what it carried on, sums so far, what it was given, and the
-        cotangents of the elements that it made, to the cotangents of what it was given."""
+        cotangents of the elements that it made, to the cotangents of what it was given. Values of the step that are
+        `kept` are given, too, behind what was carried."""
+        known = {value: fresh_input("kept", value.shape, value.dtype) for value in kept}
         before = {i: fresh_input("a sum", i.shape, i.dtype) for i in self.summed}
         number = {i: k for k, i in enumerate(self.carried)}
         inputs = (
@@ -59,6 +73,7 @@ class Backward:
             *(self.seeds[number[i]] for i in self.moving),
             *before.values(),
             *self.carried,
+            *known.values(),
             *self.elements,
             *(self.seeds[k] for k in made),
             *self.same,
@@ -68,15 +83,20 @@ class Backward:
             *(_accumulated(b, self.found[i]) for i, b in before.items()),
             *(self.found[i] for i in self.sliced),
         )
-        idle = {seed: constant(0, seed) for k, seed in self.seeds.items() if seed not in inputs}
-        return _with(Graph(inputs, outputs, self.graph.sites), idle)
+        idle: dict[Node, Node] = {seed: constant(0, seed) for k, seed in self.seeds.items() if seed not in inputs}
+        return _with(Graph(inputs, outputs, self.graph.sites), idle | dict(known.items()))
 
 
-def _with(graph: Graph, values: Mapping[Input, Node]) -> Graph:
-    """The graph with some inputs replaced, which are not listed any more."""
+def is_dear(node: Node) -> bool:
+    """Whether a value costs much more than its memory: each of its elements is made of many."""
+    return isinstance(node, (Cumulative, RowWise)) or (isinstance(node, MapReduce) and node.reduce is not None)
+
+
+def _with(graph: Graph, values: Mapping[Node, Node]) -> Graph:
+    """The graph with others in place of some nodes."""
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        if isinstance(node, Input) and node in values:
+        if node in values:
             return values[node]
         if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
             return node

@@ -26,6 +26,7 @@ from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import emit, from_positions, map_
 from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import inline
+from harp.trace.graph.host_calls import silenced
 from harp.trace.graph.node import Gather, Iteration, MapReduce, Node, Part, body_input, walk
 from harp.trace.index.division import floordiv, maximum, minimum
 from harp.trace.index.polynomial import ONE, Index, as_index, product
@@ -116,7 +117,7 @@ class _WayBack:
     """The loop forward again, and backward, on arrays of the trace at hand. `bound` is the most steps of a window."""
 
     def __init__(self, back: Backward, made: Sequence[Array], same: Sequence[Array]) -> None:
-        self.forward, self.backward = graph_of(back.body), back.step(back.made)
+        self.forward, self.backward = silenced(graph_of(back.body)), back.step(back.made)
         self.made, self.same, self.carried = made, same, back.carried
         # Of a state, what no step reads is not kept: whether the loop goes on, the number of the step.
         below = set(walk((*self.forward.outputs[: len(back.carried)], *self.backward.outputs)))

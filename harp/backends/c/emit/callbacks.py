@@ -1,0 +1,47 @@
+"""Calls of functions of Python in C.
+
+mem3 = function 2 of Python(mem1) where mem2, after in0
+    ->  status |= harp_call_python(2, "1 bool:0 float64:2", (void *[]){mem2, mem1}, (int64_t []){s0, s1, s2});
+        for (int64_t i = 0; i < s0; ++i) mem3[i] = in0[i] + 1;
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harp.lower.loopir.loops import Buffer, Callback
+from harp.trace.index.polynomial import Index
+
+# Where the variable is declared that points to what calls Python; and what it points to at first.
+HEADER = "callback.h"
+DEFINITION = """\
+static int harp_no_python(int64_t number, const char *layout, const void *const *arrays, const int64_t *sizes)
+{
+    (void)number, (void)layout, (void)arrays, (void)sizes;
+    return 1;
+}
+int (*harp_call_python)(int64_t, const char *, const void *const *, const int64_t *) = harp_no_python;"""
+
+# The same for loops that may never end, which ask whether Python was interrupted.
+INTERRUPT_HEADER = "interrupt.h"
+INTERRUPT_DEFINITION = """\
+static int harp_not_interrupted(int64_t *since)
+{
+    (void)since;
+    return 0;
+}
+int (*harp_interrupted)(int64_t *since) = harp_not_interrupted;"""
+
+
+def call(stmt: Callback, name: Callable[[Buffer], str], text: Callable[[Index], str]) -> list[str]:
+    """The lines of a call, and of the next token."""
+    token, *arrays = stmt.sources
+    rank = len(token.shape)
+    layout = " ".join([str(rank), *(f"{b.dtype.numpy_name}:{len(b.shape) - rank}" for b in arrays)])
+    sizes = [text(p) for p in (*token.shape, *(p for b in arrays for p in b.shape[rank:]))]
+    given = f"(const void *[]){{{', '.join(map(name, arrays))}}}, (const int64_t []){{{', '.join(sizes) or '0'}}}"
+    count = "*".join(f"({text(p)})" for p in token.shape) or "1"
+    return [
+        f'status |= harp_call_python({stmt.number}, "{layout}", {given});',
+        f"for (int64_t k = 0; k < {count}; ++k) {name(stmt.target)}[k] = {name(token)}[k] + 1;",
+    ]

@@ -1,0 +1,97 @@
+"""How compiled programs call functions of Python.
+
+A program has a variable that points to a function of ours. It says by number which function is meant, where the arrays
+are, and what they are: as text that is a part of the program, "1 bool:0 float64:2" for calls of rank 1, and the sizes.
+The functions are those of the call that runs in this thread. The first error that one of them raises ends the program.
+
+Loops that may never end call a function that does nothing: when Python runs, it handles signals, such as Ctrl-C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+from types import TracebackType
+from typing import NamedTuple
+
+import _cffi_backend
+import numpy as np
+
+from harp.trace.eval.host_calls import Functions, call_each, calling, note_error, take_error
+from harp.trace.scalar.dtypes import NDArray, as_dtype
+
+# The variable of programs, and the type of the function.
+VARIABLE = "harp_call_python"
+_TYPE = "int(int64_t, char *, void **, int64_t *)"
+
+_ffi = _cffi_backend.FFI()
+
+
+class _Layout(NamedTuple):
+    """The rank of the token, and dtype and rank of its own of each array."""
+
+    rank: int
+    arrays: tuple[tuple[np.dtype[np.generic], int], ...]
+
+
+@lru_cache(maxsize=1 << 10)
+def _layout(text: bytes) -> _Layout:
+    rank, *arrays = text.decode().split()
+    pairs = (array.split(":") for array in arrays)
+    return _Layout(int(rank), tuple((as_dtype(name).numpy, int(own)) for name, own in pairs))
+
+
+def _call(number: int, text: object, pointers: object, sizes: object) -> int:
+    """Called by programs. Returns 0; what it raises goes to `_failed`."""
+    layout = _layout(_ffi.string(text))
+    given = iter(_ffi.unpack(sizes, layout.rank + sum(own for _, own in layout.arrays)))
+    shape = tuple(next(given) for _ in range(layout.rank))
+    active, *operands = (
+        _array(pointers[k], dtype, (*shape, *(next(given) for _ in range(own))))  # type: ignore[index]
+        for k, (dtype, own) in enumerate(layout.arrays)
+    )
+    call_each(number, active, operands)
+    return 0
+
+
+def _failed(kind: type[BaseException], error: BaseException, traceback: TracebackType) -> None:
+    """The program is told by the result of the call, which is 1 then, and ends."""
+    note_error(error.with_traceback(traceback))
+
+
+def _array(address: object, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> NDArray:
+    """An array of the program: nobody keeps it."""
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    return np.frombuffer(_ffi.buffer(address, prod(shape) * dtype.itemsize), dtype).reshape(shape)
+
+
+_callback = _ffi.callback(_TYPE, _call, 1, _failed)
+# What the variable of a program is set to.
+ADDRESS = _ffi.cast("void *", _callback)
+
+
+def _listen() -> int:
+    """Python has handled signals in the main thread before it gets here."""
+    return 0
+
+
+# The variable that points to it, in the library that all programs share.
+LISTENER = "harp_ask_python"
+_listener = _ffi.callback("int(void)", _listen, 1, _failed)
+LISTEN = _ffi.cast("void *", _listener)
+
+
+def with_functions(call: Callable[..., int], functions: Functions) -> Callable[..., int]:
+    """The call of a program that calls these functions. Raises what one of them raises."""
+
+    def called(*arguments: object) -> int:
+        with calling(functions):
+            status = call(*arguments)
+            error = take_error()
+        if error is not None:
+            raise error
+        return status
+
+    return called

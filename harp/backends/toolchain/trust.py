@@ -1,0 +1,112 @@
+"""Which directories and files are trusted: code that they hold is run.
+
+A file counts if it is the user's and nobody else can write to it. Of a directory that is asked, too, and that nobody
+else can put another one in its place: each directory above it belongs to the user or to root, and others cannot write
+to it, or only to what is theirs (the sticky bit), as ssh asks. What was looked at stays open: it is read, and loaded,
+through the same descriptor.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_LINKS = 10
+_DESCRIPTORS = "/proc/self/fd"
+_good_parents: set[tuple[str, int]] = set()  # only the user and root can change that
+
+
+class Refused(Exception):
+    """Why something is not trusted, as the end of a sentence about it."""
+
+
+def open_directory(path: Path) -> int:
+    """A descriptor of a directory that is trusted. Raises Refused, and OSError where there is none."""
+    _require_own_links(path)
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _require_own(os.fstat(handle))
+        real = _real(path, handle)
+        if (real, os.geteuid()) not in _good_parents:
+            _require_parents(Path(real))
+            _good_parents.add((real, os.geteuid()))
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def open_file(directory: int, name: str) -> int:
+    """A descriptor of a file that is trusted, in an open directory. Raises Refused, and OSError where there is none."""
+    try:  # without waiting for somebody to write to a pipe
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        handle = os.open(name, flags, dir_fd=directory)
+    except OSError as error:
+        if _is_link(directory, name):
+            raise Refused("is a symbolic link") from None
+        raise error
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise Refused("is no file")
+        _require_own(status)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def directory_refusal(path: Path) -> str | None:
+    """Why a directory is not trusted, or None. Links of the user are followed."""
+    try:
+        os.close(open_directory(path))
+    except Refused as refused:
+        return str(refused)
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+def _is_link(directory: int, name: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _require_own(status: os.stat_result) -> None:
+    if status.st_uid != os.geteuid():
+        raise Refused("belongs to another user")
+    if status.st_mode & _OTHERS:
+        raise Refused("can be written to by others")
+
+
+def _require_own_links(path: Path) -> None:
+    for _ in range(_LINKS):
+        status = os.lstat(path)
+        if not stat.S_ISLNK(status.st_mode):
+            return
+        if status.st_uid != os.geteuid():
+            raise Refused("is a symbolic link of another user")
+        path = path.parent / os.readlink(path)
+    raise Refused("is a symbolic link to too many others")
+
+
+def _real(path: Path, handle: int) -> str:
+    """The path of an open directory without links."""
+    try:
+        found = os.readlink(f"{_DESCRIPTORS}/{handle}")
+    except OSError:  # no /proc
+        found = ""
+    return found if os.path.isabs(found) else os.path.realpath(path)
+
+
+def _require_parents(real: Path) -> None:
+    for parent in real.parents:
+        status = os.lstat(parent)
+        if status.st_uid not in (0, os.geteuid()):
+            raise Refused(f"is inside {parent}, which belongs to another user")
+        if status.st_mode & _OTHERS and not status.st_mode & stat.S_ISVTX:
+            raise Refused(f"is inside {parent}, which can be written to by others")

@@ -1,0 +1,210 @@
+"""Sums of outer products that a loop adds up are one matrix product behind it.
+
+    for t: c = c + outer(a[t], b[t])     ->   c + (a.T @ b)                       where a and b are arrays
+    for t: b = f(...); c = c + outer(a[t], b)
+                                         ->   for t: b[t] = f(...);  c + (a.T @ b)
+
+So the gradient of the weights of a recurrent cell is one product of all states and all cotangents. The arrays that are
+made for it are no larger than those of which the steps read elements. What a step adds is an outer product if each
+factor lacks an axis of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import attrs
+
+from harp.trace.graph.body import graph_of, selected, with_body
+from harp.trace.graph.graph import Graph, transform
+from harp.trace.graph.node import Iteration, MapReduce, Node, Part, View, at, positions, rebuild
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import ZERO, Index, Shape, loop, loops_in, product
+from harp.trace.scalar.expr import Apply, Operand, substitute
+from harp.trace.scalar.ops import Op, Reduce
+
+_SAME_SIZES = Substitution({})
+
+
+class _Sum(NamedTuple):
+    """What each step adds to something that is carried, and the factors of it."""
+
+    number: int
+    terms: tuple[Node, ...]
+    factors: tuple[Node, ...]
+
+
+def sums_behind_loops(graph: Graph) -> Graph:
+    """The graph, with such sums behind their loops."""
+    if not any(isinstance(node, Iteration) for node in graph.nodes()):
+        return graph
+    without: dict[Node, _Behind] = {}
+
+    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if isinstance(node, Part) and node.whole in without:
+            return without[node.whole].part(node.number)
+        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+        made = node if same else rebuild(node, inputs, _SAME_SIZES)
+        if not isinstance(made, Iteration):
+            return made
+        made = with_body(made, sums_behind_loops)
+        sums = _sums(made)
+        if not sums:
+            return made
+        found = without[node] = _Behind(made, sums)
+        return found.loop
+
+    return transform(graph, rule)
+
+
+class _Behind:
+    """An iteration without its sums, which makes factors instead; and the sums."""
+
+    def __init__(self, node: Iteration, sums: Sequence[_Sum]) -> None:
+        body, gone = node.body, {found.number for found in sums}
+        assert node.length is not None, "data ends it"
+        self.node, self.length = node, node.length
+        self.sums = {found.number: found for found in sums}
+        elements, same = ({body.inputs[k] for k in places} for places in body.place()[1:])
+        made = dict.fromkeys(f for found in sums for f in found.factors if f not in elements | same)
+        more = tuple(f for f in made if f not in body.outputs[body.carried :])
+        outputs = (*body.outputs, *more)
+        self.kept = [k for k in range(len(outputs)) if k not in gone]
+        places = [k for k in range(1, len(body.inputs)) if k - 1 not in gone or k > body.carried]
+        whole = Iteration(node.length, node.operands, attrs.evolve(body, outputs=outputs), node.tested, node.reverse)
+        self.loop = selected(whole, places, self.kept)
+        numbers = {f: outputs.index(f, body.carried) for f in made}
+        operand: dict[Node, Node] = dict(zip(body.inputs[1:], node.operands, strict=True))
+        factors = dict.fromkeys(f for found in sums for f in found.factors)
+        self.arrays = {f: Part(self.loop, self.kept.index(numbers[f])) if f in made else operand[f] for f in factors}
+        self.moving = {f for f in factors if f in made or f in elements}
+
+    def part(self, number: int) -> Node:
+        """What stands for a result."""
+        if number not in self.sums:
+            return Part(self.loop, self.kept.index(number))
+        total = self.node.operands[number]
+        for term in self.sums[number].terms:
+            total = _added(total, self._summed(term))
+        return total
+
+    def _summed(self, term: Node) -> Node:
+        """The sum over all steps."""
+        if isinstance(term, View):
+            inner = self._summed(term.src)
+            return View(inner, term.shape, term.index)
+        assert isinstance(term, MapReduce)
+        whole = self._of_all_steps(term)
+        assert isinstance(whole, MapReduce)
+        return MapReduce(whole.domain, whole.operands, whole.expr, Reduce.SUM, (0, *whole.axes))
+
+    def _of_all_steps(self, node: Node) -> Node:
+        """A node of the step with one more axis in front, of the steps."""
+        if isinstance(node, View):
+            shape, under = self._with_axis(node.shape)
+            index = under.each(node.index)
+            if node.src in self.arrays:
+                first = (loop(0, self.length),) if node.src in self.moving else ()
+                return View(self.arrays[node.src], shape, (*first, *index))
+            return View(self._of_all_steps(node.src), shape, (loop(0, self.length), *index))
+        assert isinstance(node, MapReduce)
+        domain, under = self._with_axis(node.domain)
+        operands = tuple(self._of_all_steps(o) for o in node.operands)
+        axes = tuple(axis + 1 for axis in node.axes)
+        return MapReduce(domain, operands, substitute(node.expr, {}, under), node.reduce, axes)
+
+    def _with_axis(self, shape: Shape) -> tuple[Shape, Substitution]:
+        more = (self.length, *shape)
+        return more, at(shape, positions(more)[1:])
+
+
+def _added(a: Node, b: Node) -> Node:
+    return MapReduce(a.shape, (a, b), Operand(a.dtype, 0) + Operand(b.dtype, 1))
+
+
+def _sums(node: Iteration) -> list[_Sum]:
+    """What the iteration adds up."""
+    body = node.body
+    if node.tested or node.length is None:
+        return []
+    readers: dict[Node, int] = {}
+    for inner in graph_of(body).nodes():
+        for operand in inner.inputs:
+            readers[operand] = readers.get(operand, 0) + 1
+    found = []
+    for place in body.place()[0]:
+        given, output = body.inputs[place], body.outputs[place - 1]
+        is_read = readers.get(given) != 1 or given in body.outputs or output in readers
+        if is_read or body.outputs.count(output) != 1:
+            continue
+        terms = _terms(output, given)
+        factors = [_factors(term) for term in terms]
+        if terms and all(factors) and given.dtype.is_inexact:
+            every = tuple(dict.fromkeys(f for group in factors for f in group or ()))
+            if _are_small(node, every):
+                found.append(_Sum(place - 1, terms, every))
+    return found
+
+
+def _terms(output: Node, given: Node) -> tuple[Node, ...]:
+    """What is added to what was carried: of c + (a + b) these are a and b."""
+    left, terms, seen = [output], [], False
+    while left:
+        node = left.pop()
+        if node is given:
+            seen = True
+        elif isinstance(node, MapReduce) and _adds(node):
+            left += [node.operands[e.slot] for e in node.expr.args if isinstance(e, Operand)]
+        else:
+            terms.append(node)
+    return tuple(terms) if seen else ()
+
+
+def _adds(node: MapReduce) -> bool:
+    e = node.expr
+    return (
+        node.reduce is None
+        and isinstance(e, Apply)
+        and e.op is Op.ADD
+        and all(isinstance(a, Operand) for a in e.args)
+        and e.args[0] is not e.args[1]
+    )
+
+
+def _factors(term: Node) -> tuple[Node, ...] | None:
+    """The factors of an outer product, or of a sum of these; None where it is something else."""
+    while isinstance(term, View) and not term.conditions:
+        term = term.src
+    if not isinstance(term, MapReduce) or term.reduce not in (None, Reduce.SUM):
+        return None
+    found: dict[Node, None] = {}
+    left: list[Node] = [term]
+    while left:
+        node = left.pop()
+        if isinstance(node, View) and not node.conditions and _lacks_an_axis(node):
+            found[node.src] = None
+        elif isinstance(node, MapReduce) and (node is term or node.reduce is None) and node.operands:
+            left += node.operands
+        else:
+            return None
+    return tuple(found)
+
+
+def _lacks_an_axis(node: View) -> bool:
+    moving = frozenset().union(*map(loops_in, node.index))
+    return any(p.atom is not None and p.atom not in moving for p in positions(node.shape))
+
+
+def _are_small(node: Iteration, factors: Sequence[Node]) -> bool:
+    """Whether the factors that must be made are no larger than the elements of arrays that a step reads."""
+    body = node.body
+    elements, same = ([body.inputs[k] for k in places] for places in body.place()[1:])
+    made = [f for f in factors if f not in elements and f not in same]
+    is_number = body.inputs[0] in made
+    return not is_number and nonnegative(_size(elements) - _size(made))
+
+
+def _size(nodes: Sequence[Node]) -> Index:
+    return sum((product(node.shape) for node in nodes), ZERO)

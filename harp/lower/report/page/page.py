@@ -1,0 +1,211 @@
+"""The page as HTML: a head that says what the program costs, and the panes beside each other.
+
+All text is escaped; style and script are part of the page, which loads nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from html import escape
+from string import Template
+from typing import NamedTuple, Protocol, cast
+
+import attrs
+
+from harp.lower.loopir.program import Program
+from harp.lower.report.counts import Count
+from harp.lower.report.page.lines import Line, Pane, Section
+from harp.lower.report.page.links import Links
+from harp.lower.report.page.loops import c_pane, kernel_lines, nests_pane
+from harp.lower.report.page.stages import function_pane, graph_pane, names_of_inputs, schedule_pane
+from harp.lower.report.report import Cost
+from harp.lower.schedule.build import Built
+from harp.lower.schedule.schedule import Schedule
+
+# Colours of kernels: steps round the circle that keep neighbours apart.
+_HUES, _FIRST_HUE = 47, 210
+# Words that are set apart, by what a pane is written in; in front of them, comments.
+_WORDS = {
+    "function": r"#[^\n]*|\b(?:def|return|for|in|if|else|elif|while|with|lambda|import|from|as|and|or|not|class)\b",
+    "graph": r"\b(?:input|captured|view|map|over|gather|scatter|iterate|contiguous|where|else|return)\b",
+    "schedule": r"\b(?:view|map|over|reducing|gather|scatter|contiguous|where|else)\b",
+    "nests": r"\b(?:for|parallel|simd|sequential|repeat|while|if|else|call|let|digits|kernel|thread|local|reg|slot)\b",
+    "c": r"/\*.*?\*/|\b(?:for|if|else|const|return|int64_t|int|float|double|void|char|struct|static|restrict)\b|^#\w+",
+}
+_COMMENTS = ("#include", "#define", "/*", "# ", "#")
+_COLUMNS = {"operations": "operations", "bytes_read": "bytes read", "bytes_written": "bytes written"}
+_WIDEST = 60
+_SHARE = "operations, of which a special one counts twelve times, reads and writes, at these sizes"
+
+
+class Parts(NamedTuple):
+    """What a page is made of: the stages of a program, `units` of C of its kernels in order, and the `calls` of them;
+    `inputs` are the names of the arguments, `given` the sizes at
+    hand, and `cost` is that of the program."""
+
+    title: str
+    schedule: Schedule
+    algorithm: Built
+    program: Program
+    units: Sequence[str]
+    calls: str
+    inputs: Sequence[str]
+    cost: Cost[Count]
+    given: Sequence[int]
+
+
+def panes(parts: Parts, links: Links) -> tuple[Pane, ...]:
+    """The function, the graph, the schedule, the loop nests and the C, with the links between their lines."""
+    pairs = enumerate(zip(parts.program.kernels, parts.units, strict=True))
+    kernels = [kernel_lines(number, kernel, unit, links) for number, (kernel, unit) in pairs]
+    return (
+        function_pane(links),
+        graph_pane(links),
+        schedule_pane(parts.schedule, links),
+        nests_pane(links, kernels),
+        c_pane(links, kernels, parts.units, parts.calls),
+    )
+
+
+def page(parts: Parts) -> str:
+    """One self-contained HTML page."""
+    links = Links(parts.schedule, parts.algorithm, parts.program)
+    function, graph, schedule, nests, c = (_pane(pane, links) for pane in panes(parts, links))
+    return Template(_file("page.html")).substitute(
+        title=escape(parts.title),
+        style=_file("page.css"),
+        script=_file("page.js"),
+        summary=_summary(parts),
+        sizes=_sizes(parts, names_of_inputs(links, parts.inputs)),
+        costs=_costs(parts, links),
+        first=function + graph,
+        second=schedule,
+        third=nests,
+        fourth=c,
+    )
+
+
+def framed(text: str) -> str:
+    """A page inside another one, such as a notebook: its script sees nothing of what is round it."""
+    style = "width:100%;height:56em;border:1px solid #8884;border-radius:6px"
+    return f'<iframe sandbox="allow-scripts" srcdoc="{escape(text)}" style="{style}"></iframe>'
+
+
+class _Loader(Protocol):
+    def get_data(self, path: str) -> bytes: ...
+
+
+def _file(name: str) -> str:
+    """A file that stands beside this one, wherever that is: harp may be in an archive."""
+    loader = cast(_Loader, __spec__.loader)  # importlib.resources takes long to import
+    return loader.get_data(os.path.join(os.path.dirname(__file__), name)).decode()
+
+
+# --- the head
+
+
+def _summary(parts: Parts) -> str:
+    at_hand = parts.cost.at()
+    kernels, distinct = len(parts.program.calls), len(parts.program.kernels)
+    same = f" ({distinct} distinct)" if distinct != kernels else ""
+    facts = [
+        (len(parts.schedule.graph.nodes()), "node{s}"),
+        (kernels, "kernel{s}" + same),
+        (at_hand.operations, "operation{s}"),
+        (at_hand.bytes_read, "byte{s} read"),
+        (at_hand.bytes_written, "byte{s} written"),
+        (at_hand.scratch, "byte{s} of scratch"),
+    ]
+    texts = ((f"{number:,}", what.format(s="" if number == 1 else "s")) for number, what in facts)
+    return "".join(f"<span><b>{number}</b> {what}</span>" for number, what in texts)
+
+
+def _sizes(parts: Parts, inputs: str) -> str:
+    """What the names of sizes and arguments mean in each pane, and the sizes at hand."""
+    named = zip(parts.program.sizes, parts.cost.names.items(), parts.given, strict=True)
+    texts = [f"{symbol} = {short} = {name} ({value} here)" for symbol, (short, name), value in named]
+    return "".join(f"<span>{escape(text)}</span>" for text in (*texts, inputs) if text)
+
+
+def _costs(parts: Parts, links: Links) -> str:
+    """A row for each kernel, and one for all of its calls that cost the same for the same line."""
+    cost, now = parts.cost, parts.cost.at()
+    most = max([1, *(kernel.steps for kernel in now.kernels)])
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for k, kernel in enumerate(cost.kernels):
+        alike.setdefault((links.kernel_of_call(k + links.before), attrs.astuple(kernel)), []).append(k)
+    rows = []
+    for numbers in alike.values():
+        kernel, at_hand = cost.kernels[numbers[0]], now.kernels[numbers[0]]
+        calls = [k + links.before for k in numbers]
+        line = f"{os.path.basename(kernel.site[0])}:{kernel.site[1]}" if kernel.site else ""
+        name = f"{links.kernel_of_call(calls[0])} {kernel.name}" + (f" × {len(calls)}" if len(calls) > 1 else "")
+        bar = f'<td class="share"><i style="width:{round(100 * at_hand.steps / most)}%"></i></td>'
+        cells = "".join(_cell(getattr(kernel, q), getattr(at_hand, q)) for q in _COLUMNS)
+        row = f"<td>{escape(name)}</td><td>{escape(line)}</td>{bar}{cells}"
+        rows.append(f'<tr id="cost{calls[0]}"{_of_calls(calls, links)}>{row}</tr>')
+    titles = "".join(f"<th>{title}" for title in _COLUMNS.values())
+    whole = "".join(_cell(getattr(cost, q), getattr(now, q)) for q in _COLUMNS)
+    bound = "" if cost.exact else "<p>Some of these are upper bounds.</p>"
+    head = f'<thead><tr><th>kernel<th>line<th title="{_SHARE}">share{titles}</tr></thead>'
+    foot = f"<tfoot><tr><td>in all</td><td></td><td></td>{whole}</tr></tfoot>"
+    return f"<table>{head}<tbody>{''.join(rows)}</tbody>{foot}</table>{bound}"
+
+
+def _cell(quantity: Count | int, now: int) -> str:
+    text = quantity.text(_WIDEST) if isinstance(quantity, Count) else str(quantity)
+    number = "" if text == str(now) else f"<small>{now:,}</small>"
+    return f"<td>{escape(text)}{number}</td>"
+
+
+# --- the panes
+
+
+def _pane(pane: Pane, links: Links) -> str:
+    mark = _marker(pane.kind)
+    inside = "".join(_section(section, mark, links) for section in pane.sections)
+    title = f"<summary>{escape(pane.title)}</summary>"
+    return f'<details class="pane" id="{pane.kind}" open>{title}<div class="code">{inside}</div></details>'
+
+
+def _section(section: Section, mark: Callable[[str], str], links: Links) -> str:
+    lines = "".join(_line(line, mark, links) for line in section.lines)
+    calls = _of_calls(section.calls, links)
+    if not section.title:
+        return f"<section{calls}>{lines}</section>"
+    note = f"<small>{escape(section.note)}</small>" if section.note else ""
+    opened = " open" if section.is_open else ""
+    return f"<details{calls}{opened}><summary>{escape(section.title)}{note}</summary>{lines}</details>"
+
+
+def _line(line: Line, mark: Callable[[str], str], links: Links) -> str:
+    found = f' id="{line.name}"' if line.name else ""
+    found += f' data-k="{" ".join(line.keys)}"' if line.keys else ""
+    found += f' data-p="{" ".join(line.picks)}"' if line.picks and line.picks != line.keys else ""
+    return f"<div{found}{_of_calls(line.calls, links)}>{mark(line.text)}</div>"
+
+
+def _of_calls(calls: Sequence[int], links: Links) -> str:
+    """What has a part in calls is linked with all that has, and has the colour of the kernel of the first."""
+    if not calls:
+        return ""
+    hue = (_FIRST_HUE + links.kernel_of_call(calls[0]) * _HUES) % 360
+    return f' data-c="{" ".join(map(str, calls))}" style="--h:{hue}"'
+
+
+def _marker(kind: str) -> Callable[[str], str]:
+    """Escapes a line, with its words set apart."""
+    words = re.compile(f"(%\\d+)|({_WORDS[kind]})")
+
+    def mark(text: str) -> str:
+        pieces, at = [], 0
+        for found in words.finditer(text):
+            word = found[0]
+            tag = "u" if found[1] else "i" if word.startswith(_COMMENTS) else "b"
+            pieces += [escape(text[at : found.start()]), f"<{tag}>{escape(word)}</{tag}>"]
+            at = found.end()
+        return "".join([*pieces, escape(text[at:])]) or "&nbsp;"
+
+    return mark

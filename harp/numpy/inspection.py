@@ -1,0 +1,56 @@
+"""The shape, the number of axes and the number of elements of what is or can be an array; a copy of it."""
+
+from __future__ import annotations
+
+from harp.numpy.creation import asarray
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import normalize_axes
+from harp.trace.sizes.size import Size
+
+__all__ = ["copy", "ndim", "shape", "size"]
+
+
+def shape(a: object) -> tuple[Size | int, ...]:
+    """The sizes of the axes of an array, a list or a number.
+
+    >>> shape([[1, 2, 3], [4, 5, 6]])
+    (2, 3)
+    """
+    return _array(a).shape
+
+
+def ndim(a: object) -> int:
+    """The number of axes of an array, a list or a number.
+
+    >>> ndim(3.0)
+    0
+    """
+    return _array(a).ndim
+
+
+def size(a: object, axis: object = None) -> Size | int:
+    """The number of elements of an array, a list or a number, of all or along axes. Raises AxisError.
+
+    >>> size([[1, 2, 3], [4, 5, 6]]), size([[1, 2, 3], [4, 5, 6]], 1)
+    (6, 3)
+    """
+    array = _array(a)
+    if axis is None:
+        return array.size
+    found: Size | int = 1
+    for k in normalize_axes(axis, array.ndim):
+        found = array.shape[k] * found  # type: ignore[assignment]
+    return found
+
+
+def copy(a: object) -> Array:
+    """What is or can be an array, as an array; those of harp are not copied, for nobody can change them.
+
+    >>> copy([1, 2])
+    Array([1, 2])
+    """
+    return asarray(a)
+
+
+def _array(a: object) -> Array:
+    return a if isinstance(a, Array) else asarray(a)

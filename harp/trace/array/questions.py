@@ -1,0 +1,220 @@
+"""Which expression of the user asks for the numbers of a traced array, and what to write instead.
+
+Python knows where in the source the running instruction stands, so a message can quote the expression and name the
+function that was called. Where there is no source the message does without.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import itertools
+import linecache
+from collections.abc import Mapping
+from types import FrameType, ModuleType
+from typing import NamedTuple
+
+import numpy as np
+
+from harp.trace.array.operators import TABLE
+from harp.trace.graph.node import Input, Node, walk
+from harp.trace.source_locations import user_frame, where
+
+TRUTH, INTEGER, TEXT = "a truth value", "a Python integer", "the text of the numbers"
+ELEMENT, VALUES, LIST = "a Python number", "the numbers", "a list of the numbers"
+
+_LONGEST = 60  # of a quoted expression
+MAKE_STATIC = (
+    "make {it} static, with static_argnums or static_argnames of harp.jit, or take it from the shape of an argument"
+)
+_NUMPY = "use harp.numpy functions instead of NumPy's"
+_CHOOSE = (
+    "use harp.numpy.where(condition, a, b) or harp.cond instead of `if` on an array, and static_argnums or "
+    "static_argnames for arguments that steer Python"
+)
+_OF_WHAT = {
+    TRUTH: _CHOOSE,
+    INTEGER: MAKE_STATIC,
+    TEXT: 'print the result of the function instead; f"{x}" without a format shows dtype and sizes',
+    ELEMENT: "leave .item() out, for an array without axes is computed with like a number, or call it on the result",
+    LIST: "return the array, and call .tolist() on the result",
+}
+_BUILTINS: dict[object, str] = {
+    float: "leave float() out, or use .astype(float): an array without axes is computed with like a number",
+    int: "use .astype(int), or static_argnums or static_argnames of harp.jit if Python needs the number",
+    complex: "use .astype(complex)",
+    max: "use harp.numpy.maximum(a, b), or harp.numpy.max of an array",
+    min: "use harp.numpy.minimum(a, b), or harp.numpy.min of an array",
+    any: "use harp.numpy.any",
+    all: "use harp.numpy.all",
+    sorted: "use harp.numpy.sort",
+    range: MAKE_STATIC + "; a loop that data ends is harp.fori_loop(0, {it}, step, start) or harp.while_loop",
+}
+
+
+class Asking(NamedTuple):
+    """The expression that runs, its text, its frame, and whether an element is being assigned."""
+
+    node: ast.expr
+    text: str
+    frame: FrameType
+    assigns: bool
+
+
+def message(what: str, node: Node, function: str) -> str:
+    """The error for a question after numbers that are known only when the program runs."""
+    found = asking()
+    it = node.name if isinstance(node, Input) else "it"
+    who = f"`{_shown(found.text)}`" if found else "Python"
+    return (
+        f"{who} asks for {what} of {origin(node)} while {function!r} is traced, where only dtype and sizes of arrays "
+        f"are known; {_remedy(what, found).replace('{it}', it)}{where()}"
+    )
+
+
+def origin(node: Node) -> str:
+    """What a message calls an array: the argument that it is, or those of which it is computed."""
+    if isinstance(node, Input):
+        return node.name
+    names = list(dict.fromkeys(n.name for n in walk((node,)) if isinstance(n, Input)))
+    if not names:
+        return "an array"
+    shown = names if len(names) < 4 else [*names[:2], "others"]
+    last = shown.pop()
+    return f"what is computed from {', '.join(shown)} and {last}" if shown else f"what is computed from {last}"
+
+
+def counterpart(name: str) -> str | None:
+    """The name in harp of a function such as "numpy.linalg.det" or "math.sin"; None if there is none."""
+    library, _, rest = name.partition(".")
+    if library not in ("numpy", "math", "cmath"):
+        return None
+    place: object = TABLE["namespace"]()
+    for part in rest.split("."):
+        place = getattr(place, part, None)
+    return f"harp.numpy.{rest}" if callable(place) else None
+
+
+def asking() -> Asking | None:
+    """The expression of the user's code that is being computed, if its source is at hand."""
+    frame = user_frame()
+    if frame is None:
+        return None
+    code, instruction = frame.f_code, frame.f_lasti // 2
+    place = next(itertools.islice(code.co_positions(), instruction, None), None)
+    if place is None or None in place:
+        return None
+    text = _source(frame, *place)  # type: ignore[arg-type]
+    if not text:
+        return None
+    try:
+        node = ast.parse(f"({text})", mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    assigns = dis.opname[code.co_code[frame.f_lasti]] == "STORE_SUBSCR"
+    return Asking(node, text, frame, assigns)
+
+
+def is_ignored() -> bool:
+    """Whether the user's code drops the result of the call that it is making, as a statement does."""
+    frame = user_frame()
+    if frame is None:
+        return False
+    following = frame.f_lasti + 2
+    code = frame.f_code.co_code
+    while following < len(code) and dis.opname[code[following]] == "CACHE":
+        following += 2
+    return following < len(code) and dis.opname[code[following]] == "POP_TOP"
+
+
+def _source(frame: FrameType, first: int, last: int, start: int, end: int) -> str:
+    """The text between two positions; columns count bytes."""
+    lines = [line.encode() for line in linecache.getlines(frame.f_code.co_filename, frame.f_globals)[first - 1 : last]]
+    if not lines:
+        return ""
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][start:]
+    return b"".join(lines).decode(errors="replace")
+
+
+def _shown(text: str) -> str:
+    whole = " ".join(text.split())
+    return whole if len(whole) <= _LONGEST else f"{whole[: _LONGEST - 4]} ..."
+
+
+def _remedy(what: str, found: Asking | None) -> str:
+    advice = _OF_WHAT.get(what, _NUMPY)
+    if found is None:
+        return advice
+    node = found.node
+    if found.assigns:
+        name = ast.unparse(node.value) if isinstance(node, ast.Subscript) else "x"
+        return (
+            f"NumPy arrays hold numbers only: make it an array of harp, {name} = harp.numpy.asarray({name}), and write "
+            f"{name} = {name}.at[index].set(value)"
+        )
+    if isinstance(node, ast.Call):
+        called = _called(node, found.frame, what)
+        return advice if called is None else called
+    if isinstance(node, ast.Subscript):
+        return _of_subscript(node)
+    return _of_condition(node, advice) if what == TRUTH else advice
+
+
+def _of_subscript(node: ast.Subscript) -> str:
+    keys = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if any(isinstance(key, ast.Slice) for key in keys):
+        return (
+            "the length of a slice must be known: use harp.lax.dynamic_slice_in_dim(x, start, length), or "
+            "harp.numpy.where with a condition on harp.numpy.arange"
+        )
+    name = ast.unparse(node.value)
+    return f"make an array of harp of what is indexed: harp.numpy.asarray({name})[index]"
+
+
+def _of_condition(node: ast.expr, otherwise: str) -> str:
+    if isinstance(node, ast.BoolOp):
+        return f"use & and | on conditions instead of `and` and `or`, with parentheses; {otherwise}"
+    if isinstance(node, ast.UnaryOp):
+        return f"use ~ or harp.numpy.logical_not instead of `not`; {otherwise}"
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        return "use harp.numpy.any(x == value) or harp.numpy.isin instead of `in`"
+    if isinstance(node, ast.Compare) and len(node.ops) > 1:
+        return f"write (a < x) & (x < b) instead of a < x < b; {otherwise}"
+    return otherwise
+
+
+def _called(node: ast.Call, frame: FrameType, what: str) -> str | None:
+    """The remedy for a call, by the function that is called."""
+    function, name = _resolved(node.func, frame)
+    for builtin, advice in _BUILTINS.items():
+        if function is builtin:
+            return advice
+    if what == INTEGER or name is None:
+        return None
+    if isinstance(function, type) and issubclass(function, np.generic):
+        return f"use .astype({ast.unparse(node.func)})"
+    if name.startswith("numpy.random."):
+        return "use harp.random, whose functions take a key"
+    there = counterpart(name)
+    if there is not None:
+        return f"use {there}"
+    if name.startswith(("numpy.", "math.", "cmath.")):
+        return f"harp.numpy has no {name.partition('.')[2]} yet: call {name} outside of the function"
+    return None
+
+
+def _resolved(node: ast.expr, frame: FrameType) -> tuple[object, str | None]:
+    """The object that a dotted name means, without running anything of the user, and its name in its library."""
+    if isinstance(node, ast.Name):
+        scopes: tuple[Mapping[str, object], ...] = (frame.f_locals, frame.f_globals, frame.f_builtins)
+        found = next((scope[node.id] for scope in scopes if node.id in scope), None)
+        module, name = getattr(found, "__module__", None), getattr(found, "__name__", None)
+        if isinstance(found, ModuleType):
+            return found, found.__name__
+        return found, f"{module}.{name}" if isinstance(module, str) and isinstance(name, str) else None
+    if isinstance(node, ast.Attribute):
+        place, name = _resolved(node.value, frame)
+        if isinstance(place, ModuleType):
+            return getattr(place, node.attr, None), f"{name}.{node.attr}"
+    return None, None

@@ -1,0 +1,75 @@
+"""What those are told who wait for a program: what is going on, and what would make it shorter.
+
+A loop of Python is unrolled into the graph, step by step, and all that comes after takes time for each step.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from harp.backends.toolchain.progress import announced, will_take_long
+from harp.trace.graph.graph import Graph
+from harp.trace.sizes.levels import Level, on_growth
+from harp.trace.source_locations import Site
+
+# Nodes of a graph that is called large, and of one line: more than a formula has, so the line was run many times.
+_LARGE, _REPEATED = 1000, 200
+
+
+class _Here(threading.local):
+    latest: list[Level] | None = None  # the level that has grown large last, in the trace that is announced
+
+
+_here = _Here()
+
+
+def _grown(level: Level) -> None:
+    if _here.latest is not None:
+        _here.latest[:] = [level]
+        will_take_long()
+
+
+on_growth.append(_grown)
+
+
+@contextmanager
+def announced_trace(name: str) -> Iterator[None]:
+    """While the function of this name is traced: who waits for a large trace is told which line makes it large."""
+    latest: list[Level] = []
+
+    def text() -> str:  # in another thread
+        sites = [site for level in latest for site in list(level.sites.values())]
+        return f"tracing {name!r}, which has {len(sites):,} operations by now{_advice(len(sites), sites)}"
+
+    outer, _here.latest = _here.latest, latest
+    try:
+        with announced(text, is_long=False):
+            yield
+    finally:
+        _here.latest = outer
+
+
+def making(name: str, graph: Graph) -> Callable[[], str]:
+    """That a program is made of a graph, and what to do where the graph is large."""
+
+    def text() -> str:
+        nodes = graph.nodes()
+        sites = [graph.sites[node] for node in nodes if node in graph.sites]
+        return f"making the program of {name!r}, which has {len(nodes):,} operations{_advice(len(nodes), sites)}"
+
+    return text
+
+
+def _advice(count: int, sites: Iterable[Site]) -> str:
+    """What to do where a line was run many times, as one more line."""
+    (file, line), times = max(Counter(sites).items(), key=lambda found: found[1], default=(("", 0), 0))
+    if count < _LARGE or times < _REPEATED:
+        return ""
+    share = "most" if 2 * times > count else "many"
+    return (
+        f"\n{share} of these operations come from {file}:{line}; if a Python loop runs that line, write the loop as "
+        "harp.fori_loop or harp.scan, of which one step is compiled"
+    )

@@ -1,0 +1,6 @@
+"""The tests of the page share the module `reading`."""
+
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))

@@ -1,0 +1,82 @@
+"""What those read on a terminal who wait for a program."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import re
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp.backends.toolchain import progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+
+
+def unrolled(x):
+    for k in range(1200):
+        x = x * 1.5 + k
+        x = hnp.sin(x)
+    return x
+
+
+def line_of(function, number: int) -> str:
+    return f"{__file__}:{inspect.getsourcelines(function)[1] + number}"
+
+
+def test_a_slow_trace_says_which_line_makes_it_large(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+
+    def grows(x):
+        end = time.monotonic() + 10
+        while not terminal.getvalue() and time.monotonic() < end:
+            x = hnp.sin(x)
+        return x
+
+    harp.jit(grows).lower(np.ones(3))
+    first, second, *_ = terminal.getvalue().splitlines()
+    count = int(re.fullmatch(r"harp: tracing 'grows', which has ([\d,]+) operations by now", first)[1].replace(",", ""))
+    assert count >= 1024
+    assert second.startswith(f"harp: most of these operations come from {line_of(grows, 3)}; ")
+
+
+def test_nothing_is_said_in_a_pipe(monkeypatch):
+    pipe = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", pipe)
+    harp.jit(unrolled).lower(np.ones(3))
+    assert pipe.getvalue() == ""
+
+
+def test_a_program_that_is_there_starts_no_thread(monkeypatch):
+    """Of the process; and it is announced all the same where it is made."""
+    harp.jit(lambda x: hnp.cos(x) + 1)(np.ones(3))
+    started = []
+    start = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: started.append(thread.name) or start(thread))
+    harp.jit(lambda x: hnp.cos(x) + 1)(np.ones(3))
+    assert "harp-progress" not in started
+    harp.jit(lambda x: hnp.cos(x) + 17.25).lower(np.ones(3))
+    assert "harp-progress" in started
+
+
+def test_the_advice_is_given_for_a_slow_program(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    harp.jit(unrolled).lower(np.ones(3))
+    lines = terminal.getvalue().splitlines()
+    assert sum("harp.scan" in line for line in lines) == 1
