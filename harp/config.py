@@ -3,6 +3,7 @@
 HARP_VERIFY  0 off, 1 between stages, 2 after each pass, 3 also runs the program before and after each pass
 HARP_CHECK   1 compares every index with its array, in all functions, as `harp.jit(f, check=True)` does
 HARP_THREADS how many threads run parallel loops; 0 for as many as there are cores
+HARP_DEVICE  where functions run that do not say otherwise: cpu, or opencl:0 for the first OpenCL device
 HARP_DEBUG   0 quiet, 1 what is compiled, 2 graphs, 3 schedules and loop nests, 4 C source, 5 every pass
 None changes any result, but for the last digits of sums in checked programs, which have cache keys of their own.
 """
@@ -49,18 +50,21 @@ def _level(name: str, highest: int) -> int:
 
 
 MOST_THREADS = 256
+# The device that all machines have.
+CPU = "cpu"
 
 
 class Settings:
     """Levels read from the environment at import; tests and users may set them at run time."""
 
-    __slots__ = ("check", "debug", "infinities", "nans", "threads", "verify")
+    __slots__ = ("check", "debug", "device", "infinities", "nans", "threads", "verify")
 
     def __init__(self) -> None:
         self.verify = _level("HARP_VERIFY", 3)
         self.debug = _level("HARP_DEBUG", 5)
         self.check = bool(_level("HARP_CHECK", 1))
         self.threads = _level("HARP_THREADS", MOST_THREADS)
+        self.device = os.environ.get("HARP_DEVICE", "").strip() or CPU
         self.nans = False  # whether results are searched for NaN, and if so for infinities, too
         self.infinities = False
 
@@ -85,6 +89,17 @@ def set_threads(count: int) -> None:
     settings.threads = count
     for listener in on_threads:
         listener(count)
+
+
+# Called when functions that do not say otherwise are to run on another device.
+on_device: list[Callable[[], None]] = []
+
+
+def set_device(device: str) -> None:
+    """Say where such functions run from now on."""
+    settings.device = device
+    for listener in on_device:
+        listener()
 
 
 # Called when it changes what results are searched for.

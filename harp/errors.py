@@ -135,6 +135,10 @@ class ToolchainError(HarpError, RuntimeError):
     """The C compiler is missing, failed, or produced something that cannot be loaded."""
 
 
+class DeviceError(HarpError, RuntimeError):
+    """A device is not there, cannot run a program, or has failed."""
+
+
 class CacheError(HarpError, RuntimeError):
     """`python -m harp cache` cannot do what it was asked: a file, a size or a directory is at fault."""
 

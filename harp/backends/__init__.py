@@ -1,6 +1,7 @@
-"""A program comes in; a kernel that runs it goes out, from `c`, which compiles it, or `numpy`, which interprets it.
+"""A program comes in; a kernel that runs it goes out, from `c`, which compiles it, `opencl`, which runs it on a device,
+or `numpy`, which interprets it.
 
-Backends have names, and each is loaded when it is asked for.
+Backends have names, and each is loaded when it is asked for. That of an OpenCL device ends with its number.
 Read `protocol.py` first, then `c/backend.py`.
 """
 
@@ -15,14 +16,19 @@ from harp.errors import HarpError
 if TYPE_CHECKING:
     from harp.backends.protocol import Backend
 
-# The module of each backend; it has one `BACKEND`.
-_MODULES: Mapping[str, str] = {"c": "harp.backends.c.backend", "numpy": "harp.backends.numpy"}
+# The module of each backend; its function `backend` takes the number of a device.
+_MODULES: Mapping[str, str] = {
+    "c": "harp.backends.c.backend",
+    "numpy": "harp.backends.numpy",
+    "opencl": "harp.backends.opencl.backend",
+}
 
 
 def get(name: str) -> Backend:
-    """The backend of this name."""
-    module = _MODULES.get(name)
+    """The backend of this name, as in "c" or "opencl:0"."""
+    stem, _, number = name.partition(":")
+    module = _MODULES.get(stem)
     if module is None:
         raise HarpError(f"there is no backend {name!r}; there are {', '.join(sorted(_MODULES))}")
-    found: Backend = importlib.import_module(module).BACKEND
+    found: Backend = importlib.import_module(module).backend(int(number or 0))
     return found

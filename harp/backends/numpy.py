@@ -46,13 +46,21 @@ class NumpyBackend:
 
     name = "numpy"
 
+    def target(self) -> None:
+        """Nothing is lowered for it."""
+
     def compile(
         self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
     ) -> Executable:
         return NumpyExecutable(graph, check)
 
 
-BACKEND = NumpyBackend()
+_BACKEND = NumpyBackend()
+
+
+def backend(number: int) -> NumpyBackend:
+    """The one that there is."""
+    return _BACKEND
 
 
 def _open(graph: Graph) -> Graph:

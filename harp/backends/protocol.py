@@ -11,6 +11,7 @@ from harp.trace.scalar.dtypes import NDArray
 
 if TYPE_CHECKING:  # a process that finds its programs in the cache does without
     from harp.lower.loopir.program import Program
+    from harp.lower.target import Target
 
 
 class Unit(NamedTuple):
@@ -65,6 +66,9 @@ class Backend(Protocol):
     """One way to run programs. `check` is for those that run the graph; a compiled program contains its checks."""
 
     name: str
+
+    def target(self) -> Target | None:
+        """What lowering is told of the machine; None if the graph alone is run."""
 
     def compile(
         self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False

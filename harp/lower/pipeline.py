@@ -12,6 +12,7 @@ from functools import partial
 import attrs
 
 from harp.config import settings, show
+from harp.lower.device.grid import to_grids
 from harp.lower.graph.dead_results import without_dead_results
 from harp.lower.graph.in_place import updated_in_place
 from harp.lower.graph.legalise import legalise, verify_legalised
@@ -155,6 +156,15 @@ def _unless_checked(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lo
     return lambda s: s if s.checks else run(s)
 
 
+def _on_cores(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lowered]:
+    """The pass for programs of one machine's cores and caches."""
+    return lambda s: s if s.target.grid else run(s)
+
+
+def _grids(s: Lowered) -> Lowered:
+    return _each(to_grids)(s) if s.target.grid else s
+
+
 def _rewrite_nests(s: Lowered) -> Lowered:
     return _each(lambda kernel: rewrite_nests(kernel, s.target))(s)
 
@@ -222,9 +232,11 @@ PASSES = (
     Pass("schedule", 3, _schedule, _verify_schedule, _no_check, lambda s: repr(s.schedule), ends_stage=True),
     Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),
     Pass("fuse", 5, _unless_checked(_fuse), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("tile and fuse", 5, _unless_checked(_tile_and_fuse), _verify_kernels, _check_kernels, _kernels_text),
+    Pass(
+        "tile and fuse", 5, _unless_checked(_on_cores(_tile_and_fuse)), _verify_kernels, _check_kernels, _kernels_text
+    ),
     Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("blocks", 5, _unless_checked(_blocks), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("blocks", 5, _unless_checked(_on_cores(_blocks)), _verify_kernels, _check_kernels, _kernels_text),
     Pass("outline", 5, _outline, _verify_kernels, _check_kernels, _kernels_text),
     Pass("multiply-adds", 5, _multiply_adds, _verify_kernels, _check_kernels, _kernels_text),
     Pass("digits", 5, _unless_checked(_each(digits)), _verify_kernels, _check_kernels, _kernels_text),
@@ -232,9 +244,19 @@ PASSES = (
     Pass("split reduction", 5, _each(split_reductions), _verify_kernels, _check_kernels, _kernels_text),
     Pass("bounds checks", 5, _bounds_checks, _verify_bounds_checks, _check_kernels, _kernels_text),
     Pass("long rows", 5, _unless_checked(_each(long_rows)), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("rewrite nests", 5, _unless_checked(_rewrite_nests), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("parallel", 5, _unless_checked(_each(parallel)), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("select routines", 5, _unless_checked(_each(select_routines)), _verify_kernels, _check_kernels, _kernels_text),
+    Pass(
+        "rewrite nests", 5, _unless_checked(_on_cores(_rewrite_nests)), _verify_kernels, _check_kernels, _kernels_text
+    ),
+    Pass("parallel", 5, _unless_checked(_on_cores(_each(parallel))), _verify_kernels, _check_kernels, _kernels_text),
+    Pass(
+        "select routines",
+        5,
+        _unless_checked(_on_cores(_each(select_routines))),
+        _verify_kernels,
+        _check_kernels,
+        _kernels_text,
+    ),
+    Pass("grids", 5, _grids, _verify_kernels, _check_kernels, _kernels_text),
     Pass("plan memory", 3, _plan, _verify_program, _check_kernels, lambda s: s.loops, ends_stage=True),
 )
 

@@ -8,13 +8,15 @@ import attrs
 @attrs.frozen
 class Target:
     """Vector width in bytes, whether a fused multiply-add is one instruction, cores, and bytes of the L1 cache
-    and of one of its lines. The compiler is asked for them once for a machine."""
+    and of one of its lines. The compiler is asked for them once for a machine. With a `grid`, loops are launched for
+    the work-items of a device."""
 
     vector_bytes: int = 16
     fma: bool = False
     cores: int = 1
     l1: int = 32 << 10
     line: int = 64
+    grid: bool = False
 
     def lanes(self, itemsize: int) -> int:
         """Elements of a vector; one, if they are larger than that."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
 from harp.backends.c.emit.render import interface, render
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable
 from harp.backends.runtime.executable import CExecutable
 from harp.backends.runtime.load import build_and_load
+from harp.backends.toolchain.toolchain import find_toolchain
 from harp.config import show
 from harp.errors import HarpError
 from harp.lower.loopir.program import Program
+from harp.lower.target import Target
 from harp.trace.graph.graph import Graph
 
 
@@ -17,6 +21,14 @@ class CBackend:
     """Compiles programs to machine code; raises ToolchainError where that is not possible."""
 
     name = "c"
+
+    def target(self) -> Target:
+        """What lowering is told of the machine that the toolchain compiles for."""
+        toolchain = find_toolchain()
+        cores = os.cpu_count() or 1
+        if toolchain is None:
+            return Target(cores=cores)
+        return Target(toolchain.vector_bytes, toolchain.fma, cores, toolchain.l1, toolchain.line)
 
     def compile(
         self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
@@ -29,4 +41,9 @@ class CBackend:
         return CExecutable(build_and_load(source, options, names=called.names), called, bool(program.scratch))
 
 
-BACKEND = CBackend()
+_BACKEND = CBackend()
+
+
+def backend(number: int) -> CBackend:
+    """The one that there is."""
+    return _BACKEND

@@ -22,7 +22,7 @@ _PART = 8
 _BLOCK = 4096
 # Seconds in which an entry counts as used once, for each note of it is a write.
 _HOUR = 3600.0
-_ENTRY = re.compile(r"([0-9a-f]{64}\.(so|o)|[a-z]+-[0-9a-f]{64}\.json)")
+_ENTRY = re.compile(r"([0-9a-f]{64}\.(so|o|cl)|[a-z]+-[0-9a-f]{64}\.json)")
 _TEMPORARY = re.compile(rf"\.({_ENTRY.pattern}|limit)\.[0-9a-f]{{8}}")
 _WRITTEN, _HITS, _LIMIT = "written", "hits", "limit"
 _COUNTING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

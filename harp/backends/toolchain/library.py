@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol, cast
 
-_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "c", "library")
+_BACKENDS = os.path.dirname(os.path.dirname(__file__))
 _INCLUDE = re.compile(r'^ *# *include "([^"]+)"', re.MULTILINE)
 
 
@@ -22,10 +22,13 @@ class _Loader(Protocol):
 
 
 @cache
-def text(name: str) -> str:
-    """The text of a file, named by its path in the library, as in `linalg/gemm.h`."""
+def text(name: str, backend: str = "c") -> str:
+    """The text of a file, named by its path in the library of a backend, as in `linalg/gemm.h`.
+
+    Raises OSError if there is none.
+    """
     loader = cast(_Loader, __spec__.loader)  # importlib.resources takes longer to import than to find a program
-    return loader.get_data(os.path.join(_FOLDER, *name.split("/"))).decode()
+    return loader.get_data(os.path.join(_BACKENDS, backend, "library", *name.split("/"))).decode()
 
 
 def included(*codes: str) -> Mapping[str, str]:

@@ -70,13 +70,14 @@ MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 
 class LoopKind(enum.Enum):
     """How a loop runs; of a plain one, that is not decided yet. A sequential one has a dependence from one iteration
-    to the next. A search takes minima of its position with accumulators, and may end as soon as none of them is larger
-    (`harp.lower.reductions.early_exit`)."""
+    to the next. The iterations of a grid are work-items of a device. A search takes minima of its position with
+    accumulators, and may end as soon as none of them is larger (`harp.lower.reductions.early_exit`)."""
 
     PLAIN = "plain"
     SEQUENTIAL = "sequential"
     SEARCH = "search"
     PARALLEL = "parallel"
+    GRID = "grid"
     UNROLL = "unroll"
     SIMD = "simd"
 

@@ -150,7 +150,7 @@ class Interpreter(Evaluator):
 
     def loop(self, head: For, body: Run) -> Run:
         values, slot, extent = self._values, self.slot(head.loop), self.number(head.loop.extent)
-        backwards = head.kind is LoopKind.PARALLEL
+        backwards = head.kind in (LoopKind.PARALLEL, LoopKind.GRID)
 
         def run() -> None:
             positions = range(extent())

@@ -324,7 +324,7 @@ class _Checker:
     def nest(self, stmt: Nest, scope: Environment) -> None:
         for position, head in enumerate(stmt.heads):
             scope = self.head(head, scope)
-            if isinstance(head, For) and head.kind is LoopKind.PARALLEL:
+            if isinstance(head, For) and head.kind in (LoopKind.PARALLEL, LoopKind.GRID):
                 report = check_parallel(head, stmt.heads[position + 1 :], stmt.body, scope.lets)
                 self.require(not report.errors, "; ".join(report.errors))
                 for text in report.unproven:

@@ -21,9 +21,10 @@ from weakref import ref
 import attrs
 import numpy as np
 
+from harp.backends.devices import known_device
 from harp.backends.options import CompileOptions
 from harp.backends.toolchain.progress import announced, waiting
-from harp.config import MOST_THREADS, log, on_search, settings
+from harp.config import MOST_THREADS, log, on_device, on_search, settings
 from harp.errors import ArgumentError
 from harp.garbage import collected_later
 from harp.trace.array.array import Array, Donation
@@ -154,12 +155,13 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def _switch() -> None:
-    """Calls that search their results are others than those that do not."""
+    """Calls that search their results are others than those that do not, and so are those on another device."""
     for function in _living():
         function.choose_entries()
 
 
 on_search.append(_switch)
+on_device.append(_switch)
 
 
 class JitFunction(Generic[P, R]):
@@ -175,6 +177,7 @@ class JitFunction(Generic[P, R]):
         threads: int | None,
         check: bool,
         search: bool,
+        device: str | None,
     ) -> None:
         update_wrapper(self, function)
         self._function: Callable[..., Any] = function
@@ -185,17 +188,18 @@ class JitFunction(Generic[P, R]):
         self._options = options
         self._threads = threads
         self._check = check
+        self._device = device  # None for that of the settings
         self._search = search  # results for NaN and infinities, whatever the settings say
         self._lock = threading.RLock()
         self._forgotten = 0  # programs that were given up
-        self._made_for: dict[tuple[bool, bool], tuple[_ShortWays, _Entries]] = {}
+        self._made_for: dict[tuple[bool, bool, str], tuple[_ShortWays, _Entries]] = {}
         self.choose_entries()
         _register(self)
 
     def choose_entries(self) -> None:
-        """Those that search results for what they are to be searched for now."""
+        """Those for the device that is to be used now, and that search results for what is asked for now."""
         with self._lock:
-            mode = settings.nans, settings.infinities
+            mode = settings.nans, settings.infinities, self._device or settings.device
             self._short_ways, self._entries = self._made_for.setdefault(mode, ({}, {}))
 
     @overload
@@ -338,7 +342,7 @@ class JitFunction(Generic[P, R]):
         donated = () if searches else call.donated  # who searches for the origin of a NaN reads the arguments
         graph, functions = numbered(traced.graph)
         with announced(making(function_name(self._function), traced.graph), is_long=False):
-            program = program_for(graph, self._options, donated, self._check)
+            program = program_for(graph, self._options, donated, self._check, self._device)
         # Not those of the program's graph: another function with other captured arrays may have made the program.
         captured = [node.captured.array for node in traced.graph.captured]
         log.info("%s: program %d, %r", function_name(self._function), self.compilations + 1, signature)
@@ -481,6 +485,7 @@ def jit(
     options: CompileOptions | None = None,
     threads: int | None = None,
     check: bool | None = None,
+    device: str | None = None,
 ) -> JitFunction[P, R]: ...
 
 
@@ -496,6 +501,7 @@ def jit(
     options: CompileOptions | None = None,
     threads: int | None = None,
     check: bool | None = None,
+    device: str | None = None,
 ) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 
 
@@ -510,6 +516,7 @@ def jit(
     options: CompileOptions | None = None,
     threads: int | None = None,
     check: bool | None = None,
+    device: str | None = None,
 ) -> JitFunction[P, R] | Callable[[Callable[P, R]], JitFunction[P, R]]:
     """Compile a function of trees of arrays; use it as `@harp.jit`.
 
@@ -540,6 +547,7 @@ def jit(
     if check is not None and type(check) is not bool:
         raise ArgumentError(f"check is True, False or None, not {check!r}{where()}")
     checked = settings.check if check is None else check
+    where_to_run = None if device is None else known_device(device)
 
     def decorate(f: Callable[P, R]) -> JitFunction[P, R]:
         if isinstance(f, classmethod):
@@ -548,6 +556,8 @@ def jit(
         static = static_parameters(f, static_argnums, static_argnames)
         donated = donated_parameters(f, donate_argnums, donate_argnames, static)
         declared = None if signature is None else declared_signature(f, signature, static)
-        return JitFunction(f, static, donated, declared, options or CompileOptions(), threads, checked, check is True)
+        return JitFunction(
+            f, static, donated, declared, options or CompileOptions(), threads, checked, check is True, where_to_run
+        )
 
     return decorate if function is None else decorate(function)

@@ -18,7 +18,6 @@ from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable, Source
 from harp.backends.runtime.pool import usable_cores
 from harp.backends.toolchain.progress import will_take_long
-from harp.backends.toolchain.toolchain import find_toolchain
 from harp.config import settings
 from harp.lower.loopir.program import Program
 from harp.lower.pipeline import lower
@@ -199,7 +198,9 @@ def stages_of(
     """Lower the graph of a function and print it as C, without compiling. `names` and values of its sizes stand in its
     order."""
     renamed = canonical(graph)
-    lowered = lower(renamed, target(), donated, check)
+    target = backends.get("c").target()
+    assert target is not None
+    lowered = lower(renamed, target, donated, check)
     if not check:
         _latest[:] = [_Latest(digest(renamed), lowered.target, tuple(donated), lowered.program)]
     source = render(lowered.program)
@@ -220,29 +221,22 @@ def stages_of(
     )
 
 
-def target() -> Target:
-    """What lowering is told of the machine that the toolchain compiles for."""
-    toolchain = find_toolchain()
-    cores = os.cpu_count() or 1
-    if toolchain is None:
-        return Target(cores=cores)
-    return Target(toolchain.vector_bytes, toolchain.fma, cores, toolchain.l1, toolchain.line)
-
-
 def compiled(
     graph: Graph, name: str, options: CompileOptions, donated: Sequence[int] = (), check: bool = False
 ) -> tuple[Executable, tuple[tuple[int, int], ...], tuple[Access, ...]]:
     """What the backend of this name makes of a graph in canonical form, which outputs live in donated inputs, and
     which accesses the program reports."""
     will_take_long()
-    program = _program(graph, donated, check) if name == "c" else None
-    kernel = backends.get(name).compile(program, graph, options, check)
+    backend = backends.get(name)
+    target = backend.target()
+    program = None if target is None else _program(graph, target, donated, check)
+    kernel = backend.compile(program, graph, options, check)
     return (kernel, program.donated, program.accesses) if program else (kernel, (), ())
 
 
-def _program(graph: Graph, donated: Sequence[int], check: bool) -> Program:
+def _program(graph: Graph, target: Target, donated: Sequence[int], check: bool) -> Program:
     """Of a graph in canonical form: as it was lowered to be shown, if that was the last one."""
     for latest in () if check else _latest:
-        if latest[:3] == (digest(graph), target(), tuple(donated)):
+        if latest[:3] == (digest(graph), target, tuple(donated)):
             return latest.program
-    return lower(graph, target(), donated, check).program
+    return lower(graph, target, donated, check).program

@@ -32,7 +32,7 @@ from harp.backends.runtime.pool import threads_of_this_thread
 from harp.backends.toolchain.cache import count_hit
 from harp.backends.toolchain.records import Pairs, Record, recall_any, record_key, remember
 from harp.backends.toolchain.toolchain import find_toolchain, problem
-from harp.config import counters, log, settings, show
+from harp.config import CPU, counters, log, settings, show
 from harp.errors import AddressError, OutOfMemoryError
 from harp.locks import forkable_lock
 from harp.trace.array.array import Array, Donation, give_up
@@ -81,9 +81,13 @@ class CompiledProgram:
     accesses: tuple[Access, ...] = ()
 
 
-def backend_name() -> str:
-    """ "c" where there is a compiler, else "numpy"."""
-    return "numpy" if find_toolchain() is None else "c"
+def backend_name(device: str | None = None) -> str:
+    """That of a device, by default of the one that `harp.default_device` says; of "cpu", "c" where there is a
+    compiler, else "numpy"."""
+    device = device or settings.device
+    if device == CPU:
+        return "numpy" if find_toolchain() is None else "c"
+    return device
 
 
 def _warn() -> None:
@@ -96,11 +100,15 @@ def _warn() -> None:
 
 
 def program_for(
-    graph: Graph, options: CompileOptions, donated: tuple[int, ...] = (), check: bool = False
+    graph: Graph,
+    options: CompileOptions,
+    donated: tuple[int, ...] = (),
+    check: bool = False,
+    device: str | None = None,
 ) -> CompiledProgram:
     """The process's program for this graph; made at most once. Different programs are made at the same time."""
     renamed = canonical(graph)
-    name = backend_name()
+    name = backend_name(device)
     origin = _origin(graph, renamed) if check else None
     key = digest(renamed), name, options, donated, origin
     found = _made(key)
@@ -157,10 +165,11 @@ def _make(graph: Graph, key: _Key) -> CompiledProgram:
         graph = _named(graph, origin[0])
     sizes = len(sizes_of(graph))
     # Those who watch the compiler want it to run. The table of accesses is not part of a record.
-    recorded = (name == "c" or find_toolchain() is None) and not (settings.verify or settings.debug or check)
+    recorded = name in ("c", "numpy") and (name == "c" or find_toolchain() is None)
+    recorded = recorded and not (settings.verify or settings.debug or check)
     recalled = _recalled(graph, sizes, key) if recorded else None
     accesses: tuple[Access, ...] = ()
-    if name == "c" or recalled is None:
+    if name == "c" or (name == "numpy" and recalled is None):
         _warn()  # but not those who need no compiler
     if recalled is not None:
         kernel, taken = recalled

@@ -58,7 +58,7 @@ def _order(row: Row, prints: RowPrinter) -> list[str]:
 def _sort_by(row: Row, prints: RowPrinter) -> list[str]:
     assert row.work is not None
     length = prints.text(row.lane.extent)
-    places = f"(int64_t *)&{prints.element(row.work, (row.lane.extent,))}"
+    places = f"harp_places(&{prints.element(row.work, (row.lane.extent,))})"
     values, target = (_pointer(row, buffer, prints) for buffer in (row.sources[1], row.target))
     taken = f"harp_take_row({length}, {places}, {values}, {target});"
     return [_keys(row, prints, places), "if (status == 0)", f"    {taken}"]

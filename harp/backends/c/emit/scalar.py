@@ -18,6 +18,7 @@ from harp.trace.scalar.dtypes import (
     bool_,
     c64,
     c128,
+    complex_of,
     f16,
     f32,
     f64,
@@ -48,8 +49,8 @@ TYPES: Mapping[DType, str] = {
     bf16: "uint16_t",
     f32: "float",
     f64: "double",
-    c64: "float _Complex",
-    c128: "double _Complex",
+    c64: "harp_c64",
+    c128: "harp_c128",
 }
 
 _BOOL, _SIGNED, _UNSIGNED, _FLOAT = (Kind.BOOL,), (Kind.INT,), (Kind.UINT,), (Kind.FLOAT,)
@@ -65,7 +66,8 @@ def _on(kinds: Iterable[Kind], text: str) -> Row:
     return dict.fromkeys(kinds, text)
 
 
-# {a} {b} {c} are the operands, {T} is the C type, {s} the dtype's name, {f} the suffix of libm's float functions.
+# {a} {b} {c} are the operands, {T} is the C type, {s} the dtype's name, {t} that of complex numbers of it, {f} the
+# suffix of libm's float functions.
 # Rows stand for the kind of the operands (of the last one: a select's first is bool). Of complex numbers there is what
 # reductions and fills need; the rest is done by parts (`harp.lower.graph.legalise`).
 ROWS: Mapping[Op, Row] = {
@@ -122,9 +124,9 @@ ROWS: Mapping[Op, Row] = {
     Op.STOP: _on(_ALL, "{a}"),
     Op.OPAQUE: _on(_FLOAT, "{a}"),
     Op.FMA: _on(_FLOAT, "__builtin_fma{f}({a}, {b}, {c})"),
-    Op.COMPLEX: _on(_FLOAT, "__builtin_complex({a}, {b})"),
-    Op.REAL: _on(_COMPLEX, "(__real__ {a})"),
-    Op.IMAG: _on(_COMPLEX, "(__imag__ {a})"),
+    Op.COMPLEX: {Kind.FLOAT: "harp_complex_{t}({a}, {b})"},
+    Op.REAL: _on(_COMPLEX, "harp_real_{s}({a})"),
+    Op.IMAG: _on(_COMPLEX, "harp_imag_{s}({a})"),
 }
 
 # The same for casts, by the kinds of source and target; {t} is the target's name.
@@ -175,7 +177,8 @@ def operation_headers(op: Op, dtype: DType) -> tuple[str, ...]:
 def operation(op: Op, dtype: DType, args: Sequence[str]) -> str:
     """op(*args) for operands of this dtype; the arguments and the result bind tighter than any binary operator."""
     names = dict(zip("abc", args, strict=False))
-    text = ROWS[op][dtype.kind].format(T=TYPES[dtype], s=dtype.name, f=_suffix(dtype), **names)
+    whole = complex_of(dtype).name if op is Op.COMPLEX else ""
+    text = ROWS[op][dtype.kind].format(T=TYPES[dtype], s=dtype.name, t=whole, f=_suffix(dtype), **names)
     narrow = op in _WIDENED and dtype.is_integer and dtype.itemsize < 4
     return f"({TYPES[dtype]}){text}" if narrow else text
 
@@ -238,7 +241,7 @@ def literal(e: Const) -> str:
     value = e.value.item()
     if isinstance(value, complex):
         parts = (literal(const(part, real_of(e.dtype))) for part in (value.real, value.imag))
-        return f"__builtin_complex({', '.join(parts)})"
+        return f"harp_complex_{e.dtype.name}({', '.join(parts)})"
     if isinstance(value, float):
         return _float(value, e.dtype)
     text = _integer(int(value), e.dtype)

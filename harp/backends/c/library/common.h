@@ -20,7 +20,50 @@ float copysignf(float, float);
 double fmod(double, double);
 float fmodf(float, float);
 
+/* Complex numbers. */
+typedef float _Complex harp_c64;
+typedef double _Complex harp_c128;
+#define harp_complex_c64(a, b) __builtin_complex(a, b)
+#define harp_complex_c128(a, b) __builtin_complex(a, b)
+#define harp_real_c64(a) (__real__(a))
+#define harp_real_c128(a) (__real__(a))
+#define harp_imag_c64(a) (__imag__(a))
+#define harp_imag_c128(a) (__imag__(a))
+
 /* A call left in a loop would keep it from being vectorised. */
 #define HARP_INLINE static inline __attribute__((always_inline, unused))
+
+/* Tables, and pointers to their parts. */
+#define HARP_CONSTANT static const
+#define HARP_POINTED const
+
+/* Numbers and their bits. */
+HARP_INLINE uint32_t harp_bits_f32(float a)
+{
+    uint32_t bits;
+    __builtin_memcpy(&bits, &a, sizeof bits);
+    return bits;
+}
+
+HARP_INLINE float harp_from_bits_f32(uint32_t bits)
+{
+    float a;
+    __builtin_memcpy(&a, &bits, sizeof a);
+    return a;
+}
+
+HARP_INLINE uint64_t harp_bits_f64(double a)
+{
+    uint64_t bits;
+    __builtin_memcpy(&bits, &a, sizeof bits);
+    return bits;
+}
+
+HARP_INLINE double harp_from_bits_f64(uint64_t bits)
+{
+    double a;
+    __builtin_memcpy(&a, &bits, sizeof a);
+    return a;
+}
 
 #endif

@@ -5,7 +5,7 @@
 #include "math/basics_f64.h"
 
 #define HARP_DTYPE c128
-#define T double _Complex
+#define T harp_c128
 #define MADD harp_madd_f64
 #include "elements/complex_template.h"
 #undef HARP_DTYPE

@@ -5,7 +5,7 @@
 #include "math/basics_f32.h"
 
 #define HARP_DTYPE c64
-#define T float _Complex
+#define T harp_c64
 #define MADD harp_madd_f32
 #include "elements/complex_template.h"
 #undef HARP_DTYPE

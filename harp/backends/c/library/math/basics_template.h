@@ -1,4 +1,4 @@
-/* Numbers and their bits, rounding, and powers of two: a template for float and double.
+/* Rounding and powers of two: a template for float and double.
  *
  * There is no branch, no table and no call: a compiler turns each select into a blend, so that loops are vectorised. */
 
@@ -21,20 +21,6 @@ HARP_INLINE T F(rint)(T a)
     const T end = ((U)1 << MANT), size = C(fabs)(a);
     return size < end ? C(copysign)((size + end) - end, a) : a;
 #endif
-}
-
-HARP_INLINE U F(bits)(T a)
-{
-    U bits;
-    __builtin_memcpy(&bits, &a, sizeof bits);
-    return bits;
-}
-
-HARP_INLINE T F(from_bits)(U bits)
-{
-    T a;
-    __builtin_memcpy(&a, &bits, sizeof a);
-    return a;
 }
 
 /* 2^n for a whole n whose power is a normal number. */

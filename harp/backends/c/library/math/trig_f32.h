@@ -19,7 +19,7 @@
 #include "math/basics_f64.h"
 
 /* 2^e*2/pi modulo 4, times 2^-e, in two parts. */
-static const double harp_turns[106] = {
+HARP_CONSTANT double harp_turns[106] = {
     0x1.45f306c000000p-1,   0x1.45f306c000000p-1,   0x1.45f306d000000p-1,   0x1.17cc1b6000000p-3,
     0x1.17cc1b7000000p-3,   0x1.7cc1b70000000p-7,   0x1.7cc1b70000000p-7,   0x1.7cc1b72000000p-7,
     0x1.7cc1b72000000p-7,   0x1.f306dc8000000p-9,   0x1.f306dc9000000p-9,   0x1.e60db93000000p-10,
@@ -49,7 +49,7 @@ static const double harp_turns[106] = {
     0x1.34ddc0c000000p-104, 0x1.34ddc0d000000p-104,
 };
 
-static const double harp_turns_rest[106] = {
+HARP_CONSTANT double harp_turns_rest[106] = {
     0x1.c9c882a53f84fp-29,  0x1.c9c882a53f84fp-29,  0x1.9391054a7f09dp-30,  0x1.27220a94fe13bp-31,
     0x1.391054a7f09d6p-34,  0x1.391054a7f09d6p-34,  0x1.391054a7f09d6p-34,  0x1.c882a53f84eb0p-37,
     0x1.c882a53f84eb0p-37,  0x1.c882a53f84eb0p-37,  0x1.91054a7f09d5fp-38,  0x1.220a94fe13abfp-39,

@@ -10,7 +10,7 @@
 #include "math/exact_f64.h"
 
 /* 2^(32*r)*2/pi modulo 4, between -2 and 2, as a sum of four doubles, for each row r. */
-static const double harp_quarter_parts[124] = {
+HARP_CONSTANT double harp_quarter_parts[124] = {
     0x1.45f306dc9c883p-1,  -0x1.6b01ec5417056p-55, -0x1.6447e493ad4cep-109, 0x1.e21c820ff28b2p-163,
     -0x1.b1bbead603d8bp+0, 0x1.f47d4d377036ep-54,  -0x1.d6a66c3bc6fbep-108, -0x1.ae9c5421443aap-168,
     0x1.fc2757d1f534ep+0,  -0x1.1f924eb53361ep-55, 0x1.c820ff28b1d5fp-111,  -0x1.443a9e48db91cp-168,
@@ -57,7 +57,7 @@ HARP_INLINE double harp_quarters_f64(double x, double *whole, double *rest)
     const uint64_t above = (harp_bits_f64(x) >> 52 & 2047) - 1075, some = above & ((above >> 63) - 1);
     const int64_t row = (int64_t)(some >> 5); /* 0 below, without a comparison, which SSE2 has not */
     const double y = x * harp_from_bits_f64((uint64_t)(1023 - 32 * row) << 52);
-    const double *const part = harp_quarter_parts;
+    HARP_POINTED double *const part = harp_quarter_parts;
     const double p0 = y * part[4 * row], e0 = harp_rest_f64(y, part[4 * row], p0);
     const double p1 = y * part[4 * row + 1], e1 = harp_rest_f64(y, part[4 * row + 1], p1);
     const double p2 = y * part[4 * row + 2], e2 = harp_rest_f64(y, part[4 * row + 2], p2);

@@ -34,6 +34,9 @@ HARP_DECLARE_SORT(bf16);
 HARP_DECLARE_SORT(f32);
 HARP_DECLARE_SORT(f64);
 
+/* Memory for places. */
+#define harp_places(memory) ((int64_t *)(memory))
+
 /* Elements of a row by their places. */
 #define harp_take_row(n, places, from, to)                                                                             \
     for (int64_t at = 0; at < (n); ++at) (to)[at] = (from)[(places)[at]]

@@ -1,0 +1,77 @@
+"""Where programs run: the processor, which every machine has, and the OpenCL devices of this one.
+
+A device is named by a string: "cpu", "opencl:0", "opencl:1", and so on; "opencl" is the first of these.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from harp.config import CPU, set_device, settings
+from harp.errors import DeviceError
+from harp.trace.source_locations import where
+
+_OPENCL = "opencl"
+
+
+def devices() -> tuple[str, ...]:
+    """The devices that programs can run on: "cpu", then OpenCL's, graphics processors first.
+
+    >>> devices()[0]
+    'cpu'
+    """
+    return (CPU, *(f"{_OPENCL}:{k}" for k in range(len(_opencl()))))
+
+
+def _opencl() -> tuple[object, ...]:
+    """The OpenCL devices; none where OpenCL is not installed."""
+    try:
+        from harp.backends.opencl.devices import devices  # pyopencl is an extra
+
+        return devices()
+    except (ImportError, DeviceError):
+        return ()
+
+
+def known_device(device: object) -> str:
+    """The name of a device that is there. Raises DeviceError for others."""
+    if isinstance(device, str):
+        name = f"{_OPENCL}:0" if device == _OPENCL else device
+        if name == CPU or name in devices():
+            return name
+        if name.startswith(f"{_OPENCL}:"):
+            raise DeviceError(f"{device!r} cannot be used: {_missing()}{where()}")
+    raise DeviceError(f"there is no device {device!r}; this machine has {', '.join(devices())}{where()}")
+
+
+def _missing() -> str:
+    try:
+        from harp.backends.opencl.devices import device
+
+        return repr(device(10**6))
+    except ImportError:
+        return "pyopencl is not installed; `pip install harp[opencl]`"
+    except DeviceError as error:
+        return str(error)
+
+
+class default_device:  # noqa: N801: it is called like a function
+    """Run functions that do not say otherwise on this device from now on; as a context manager, within it.
+
+    `jit(f, device=...)` is for one function. Raises DeviceError if the device is not there.
+
+    >>> with default_device("cpu"):
+    ...     pass
+    """
+
+    def __init__(self, device: str) -> None:
+        self._before = settings.device
+        set_device(known_device(device))
+
+    def __enter__(self) -> default_device:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        set_device(self._before)

@@ -1,0 +1,46 @@
+"""The OpenCL backend: print a program for a grid, let the driver build it or find it in the cache, load it."""
+
+from __future__ import annotations
+
+from harp.backends.opencl import render
+from harp.backends.opencl.devices import OpenCLDevice, device
+from harp.backends.opencl.executable import OpenCLExecutable
+from harp.backends.opencl.host import kernel_code, program_code
+from harp.backends.options import CompileOptions
+from harp.backends.protocol import Executable
+from harp.config import show
+from harp.errors import HarpError
+from harp.lower.loopir.program import Program
+from harp.lower.target import Target
+from harp.trace.graph.graph import Graph
+
+
+class OpenCLBackend:
+    """Runs programs on one device; raises DeviceError where that is not possible."""
+
+    name = "opencl"
+
+    def __init__(self, device: OpenCLDevice) -> None:
+        self.device = device
+
+    def target(self) -> Target:
+        """What lowering is told of the device."""
+        return self.device.target()
+
+    def compile(
+        self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
+    ) -> Executable:
+        if program is None:
+            raise HarpError("the OpenCL backend compiles lowered programs, and was given a graph only")
+        kernels = []
+        for kernel in program.kernels:
+            code = kernel_code(kernel)
+            kernels.append((code, render.source(kernel, code.launches)))
+        host = program_code(program)
+        show(4, "OpenCL source", "\n\n".join([*(text for _, text in kernels), *(c.text for c, _ in kernels), host]))
+        return OpenCLExecutable(self.device, host, kernels)
+
+
+def backend(number: int) -> OpenCLBackend:
+    """That of a device, by its number."""
+    return OpenCLBackend(device(number))

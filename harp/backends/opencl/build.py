@@ -1,0 +1,55 @@
+"""From OpenCL C to kernels of a device: built by its driver, or found in the cache as the driver has left it.
+
+The key covers the device, the version of its driver, the source and the options.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+
+import pyopencl as cl
+
+from harp.backends.opencl.devices import OpenCLDevice
+from harp.backends.toolchain import cache
+from harp.config import counters, log
+from harp.errors import DeviceError
+
+_SUFFIX = ".cl"
+# Division and roots as the standard for floats has them, where the device says that it can.
+_ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
+
+
+def options(device: OpenCLDevice) -> str:
+    """The options of the compiler."""
+    rounded = device.device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
+    return _ROUNDED if rounded else ""
+
+
+@lru_cache(maxsize=1 << 10)
+def program(device: OpenCLDevice, source: str) -> cl.Program:
+    """The built program. Raises DeviceError, with what the driver says, if that is not possible."""
+    if "double" in source and not device.has_doubles:
+        raise DeviceError(
+            f"{device!r} has no numbers of 64 bits, and the program computes with float64; cast its arguments to "
+            "float32, or run it on another device"
+        )
+    flags = options(device)
+    key = hashlib.sha256("\0".join((device.identity, flags, source)).encode()).hexdigest()
+    found = cache.get(key, _SUFFIX)
+    if found is not None:
+        try:
+            built = cl.Program(device.context, [device.device], [found]).build(flags)
+        except cl.Error as error:
+            log.debug("the driver refuses a program of the cache: %s", error)
+        else:
+            counters.add("cache_hits")
+            return built
+    counters.add("cache_misses")
+    counters.add("compiler_runs")
+    try:
+        built = cl.Program(device.context, source).build(flags, cache_dir=False)
+    except cl.Error as error:
+        raise DeviceError(f"the driver of {device!r} refuses a kernel: {error}") from None
+    cache.put(key, _SUFFIX, built.get_info(cl.program_info.BINARIES)[0])
+    return built

@@ -1,0 +1,89 @@
+"""The OpenCL devices of this machine, and what lowering and calls need of each: its context, queue and memory pool."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from functools import cached_property, lru_cache
+
+import pyopencl as cl
+from pyopencl.tools import ImmediateAllocator, MemoryPool
+
+from harp.errors import DeviceError
+from harp.lower.target import Target
+
+
+class OpenCLDevice:
+    """One device. What it does is put into one queue, in order; `lock` is held while a call is put there."""
+
+    def __init__(self, device: cl.Device, number: int) -> None:
+        self.device = device
+        self.number = number
+        self.lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        return f"opencl:{self.number} ({self.device.name.strip()}, {self.device.platform.name.strip()})"
+
+    @cached_property
+    def context(self) -> cl.Context:
+        return cl.Context([self.device])
+
+    @cached_property
+    def queue(self) -> cl.CommandQueue:
+        return cl.CommandQueue(self.context, self.device)
+
+    @cached_property
+    def pool(self) -> MemoryPool:
+        """Memory that was given back is used again."""
+        return MemoryPool(ImmediateAllocator(self.queue))
+
+    @cached_property
+    def has_doubles(self) -> bool:
+        return bool(self.device.double_fp_config)
+
+    @cached_property
+    def shares_memory(self) -> bool:
+        """Whether arrays of the host can be its buffers."""
+        return bool(self.device.host_unified_memory)
+
+    @cached_property
+    def identity(self) -> str:
+        """What a program that was built for it depends on."""
+        device, platform = self.device, self.device.platform
+        facts = (platform.name, platform.version, device.name, device.vendor, device.version, device.driver_version)
+        return "\0".join(fact.strip() for fact in facts)
+
+    def target(self) -> Target:
+        """What lowering is told of it."""
+        return Target(fma=True, cores=self.device.max_compute_units, grid=True)
+
+
+@lru_cache(maxsize=1)
+def devices() -> tuple[OpenCLDevice, ...]:
+    """All devices, graphics processors first. Raises DeviceError where OpenCL itself is not there."""
+    found = []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for platform in cl.get_platforms():
+                found += platform.get_devices()
+    except cl.Error as error:
+        raise DeviceError(
+            f"no OpenCL platform was found ({error}); install a driver for a device, or PoCL for the processor "
+            "(`pip install pocl-binary-distribution`, or `apt install pocl-opencl-icd`)"
+        ) from None
+    found.sort(key=lambda device: not device.type & cl.device_type.GPU)
+    return tuple(OpenCLDevice(device, number) for number, device in enumerate(found))
+
+
+def device(number: int) -> OpenCLDevice:
+    """The device with a number. Raises DeviceError."""
+    known = devices()
+    if not 0 <= number < len(known):
+        there = "; ".join(map(repr, known)) or "none"
+        raise DeviceError(f"there is no OpenCL device {number}; there are: {there}")
+    return known[number]
+
+
+os.register_at_fork(after_in_child=devices.cache_clear)

@@ -1,0 +1,231 @@
+"""A program on a device: what a call of a jitted function calls, and what its host code calls in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from struct import Struct
+from typing import NamedTuple
+
+import numpy as np
+import pyopencl as cl
+
+from harp.backends.opencl import build
+from harp.backends.opencl.devices import OpenCLDevice
+from harp.backends.opencl.host import HostCode
+from harp.backends.opencl.render import DIMENSIONS, LaunchCode
+from harp.errors import DeviceError
+from harp.trace.eval.host_calls import call_each, note_error
+from harp.trace.scalar.dtypes import NDArray, as_dtype
+
+# Work-items of a group: as many as a wavefront has. A row of fewer is put together with others.
+_GROUP = 64
+_ROWS = 8
+_NARROW = 16
+
+
+class Launch:
+    """A kernel of a built program, and how its numbers are passed."""
+
+    def __init__(self, kernel: cl.Kernel, code: LaunchCode) -> None:
+        self.kernel = kernel
+        self.numbers = Struct(f"{len(code.buffers) + len(code.names)}q")
+        self.dimensions = max(1, min(len(code.grid), DIMENSIONS))
+
+
+class _Ended(Exception):
+    """A function of Python has raised an error, which is noted: the program does not go on."""
+
+
+class Run(NamedTuple):
+    """A call: the device, its queue, and buffers that live until the call is over."""
+
+    device: OpenCLDevice
+    queue: cl.CommandQueue
+    kept: list[object]
+
+
+class OpenCLExecutable:
+    """Runs a program. Arrays of the host are buffers themselves where the device shares its memory."""
+
+    function: Callable[..., int] | None = None
+    packed: Callable[..., int] | None = None
+
+    def __init__(self, device: OpenCLDevice, host: str, kernels: Sequence[tuple[HostCode, str]]) -> None:
+        self.device = device
+        namespace: dict[str, object] = dict(_HELPERS)
+        for number, (code, source) in enumerate(kernels):
+            inner: dict[str, object] = dict(_HELPERS)
+            if code.launches:
+                built = build.program(device, source)
+                for place, launched in enumerate(code.launches):
+                    inner[f"launch{place}"] = Launch(cl.Kernel(built, launched.name), launched)
+            exec(compile(code.text, f"<host code of kernel {number}>", "exec"), inner)
+            namespace[f"kernel{number}"] = inner["kernel"]
+        exec(compile(host, "<host code of a program>", "exec"), namespace)
+        self._program: Callable[..., None] = namespace["program"]  # type: ignore[assignment]
+
+    def __call__(self, inputs: Sequence[NDArray], outputs: Sequence[NDArray], sizes: Sequence[int], /) -> int:
+        device = self.device
+        run = Run(device, device.queue, [])
+        try:
+            with device.lock:
+                given = [_input(run, array) for array in inputs]
+                made = [_output(run, array) for array in outputs]
+                self._program(run, *given, *made, *sizes)
+                for array, buffer in zip(outputs, made, strict=True):
+                    _fetch(run, array, buffer)
+                run.queue.finish()
+        except (cl.MemoryError, MemoryError):
+            return 1
+        except _Ended:
+            return 1
+        except cl.Error as error:
+            raise DeviceError(f"{device!r} failed: {error}") from None
+        return 0
+
+
+def _bytes(array: NDArray) -> NDArray:
+    return array.reshape(-1).view(np.uint8)
+
+
+def _input(run: Run, array: NDArray) -> cl.Buffer:
+    flags = cl.mem_flags
+    if array.nbytes == 0:
+        return take(run, 1)
+    way = flags.USE_HOST_PTR if run.device.shares_memory else flags.COPY_HOST_PTR
+    buffer = cl.Buffer(run.device.context, flags.READ_ONLY | way, hostbuf=_bytes(array))
+    run.kept.append(buffer)
+    return buffer
+
+
+def _output(run: Run, array: NDArray) -> cl.Buffer:
+    if array.nbytes and run.device.shares_memory:
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+        return cl.Buffer(run.device.context, flags, hostbuf=_bytes(array))
+    return take(run, array.nbytes)
+
+
+def _fetch(run: Run, array: NDArray, buffer: cl.Buffer) -> None:
+    """Let the host see what the device has stored."""
+    if array.nbytes == 0:
+        return
+    if run.device.shares_memory:
+        mapped, _ = cl.enqueue_map_buffer(run.queue, buffer, cl.map_flags.READ, 0, (array.nbytes,), np.uint8)
+        mapped.base.release(run.queue)
+    else:
+        cl.enqueue_copy(run.queue, _bytes(array), buffer)
+
+
+# --- what host code calls
+
+
+def take(run: Run, size: int) -> cl.Buffer:
+    """A buffer for the time of the call."""
+    buffer = run.device.pool.allocate(max(size, 1))
+    run.kept.append(buffer)
+    return buffer
+
+
+def launch(
+    run: Run,
+    launched: Launch,
+    grid: tuple[int, ...],
+    buffers: tuple[cl.Buffer, ...],
+    numbers: tuple[int, ...],
+    room: tuple[int, ...] | None = None,
+) -> None:
+    """Put a launch into the queue; `grid` are the extents from the inside out."""
+    if any(extent <= 0 for extent in grid):
+        return
+    kernel = launched.kernel
+    whole = [*grid[: DIMENSIONS - 1], prod(grid[DIMENSIONS - 1 :])][: launched.dimensions] or [1]
+    group = _group(whole)
+    padded = tuple(-(-extent // size) * size for extent, size in zip(whole, group, strict=True))
+    at = 0
+    for buffer in buffers:
+        kernel.set_arg(at, buffer)
+        at += 1
+    if room is not None:
+        kernel.set_arg(at, take(run, prod(padded) * sum(-(-max(size, 0) // 64) * 64 for size in room)))
+        at += 1
+    if numbers:
+        kernel.set_arg(at, launched.numbers.pack(*numbers))
+    cl.enqueue_nd_range_kernel(run.queue, kernel, padded, group)
+
+
+def _group(whole: Sequence[int]) -> tuple[int, ...]:
+    """The size of a work-group for a grid."""
+    if len(whole) == 1:
+        return (1 if whole[0] == 1 else _GROUP,)
+    first = (_ROWS, _GROUP // _ROWS) if whole[0] <= _NARROW else (_GROUP, 1)
+    return first + (1,) * (len(whole) - 2)
+
+
+def element(run: Run, buffer: cl.Buffer, at: int, dtype: str) -> int:
+    """An integer or bool of a buffer, as a number."""
+    found = np.empty(1, as_dtype(dtype).numpy)
+    cl.enqueue_copy(run.queue, found, buffer, src_offset=at * found.itemsize)
+    return int(found[0])
+
+
+def position(a: int, n: int) -> int:
+    """A position along an axis of n elements, from the end if it is negative; the nearest one where it is outside."""
+    return min(max(a + n if a < 0 else a, 0), n - 1)
+
+
+def position_or_miss(a: int, n: int) -> int:
+    """A position along an axis of n elements, from the end if it is negative; n where it is outside."""
+    at = a + n if a < 0 else a
+    return at if 0 <= at < n else n
+
+
+def quotient(a: int, b: int) -> int:
+    return a // b if b else 0
+
+
+def settle(run: Run, moved: tuple[tuple[cl.Buffer, int, cl.Buffer, int, int, int], ...]) -> None:
+    """What has moved goes home: (buffer, offset, its home, the offset there, elements, their size)."""
+    away = [
+        (b, at, home, home_at, n * size, size)
+        for b, at, home, home_at, n, size in moved
+        if b is not home or at != home_at
+    ]
+    copies = []
+    for buffer, at, home, home_at, size, item in away:
+        if size > 0:
+            between = buffer, at * item
+            if len(away) > 1:  # one may be in the home of another
+                between = take(run, size), 0
+                cl.enqueue_copy(run.queue, between[0], buffer, byte_count=size, src_offset=at * item)
+            copies.append((home, home_at * item, *between, size))
+    for home, place, buffer, start, size in copies:
+        cl.enqueue_copy(run.queue, home, buffer, byte_count=size, src_offset=start, dst_offset=place)
+
+
+def call_python(
+    run: Run,
+    number: int,
+    shape: tuple[int, ...],
+    target: tuple[cl.Buffer, int],
+    arrays: tuple[tuple[cl.Buffer, int, str, tuple[int, ...]], ...],
+) -> None:
+    """Call a function for each element of the token, the first of `arrays`; the target becomes the token and 1."""
+    token, active, *operands = (_read(run, buffer, at, dtype, shape + own) for buffer, at, dtype, own in arrays)
+    try:
+        call_each(number, active, operands)
+    except BaseException as error:
+        note_error(error)
+        raise _Ended from None
+    if token.size:
+        cl.enqueue_copy(run.queue, target[0], token + 1, dst_offset=target[1] * token.itemsize)
+
+
+def _read(run: Run, buffer: cl.Buffer, at: int, dtype: str, shape: tuple[int, ...]) -> NDArray:
+    found = np.empty(shape, as_dtype(dtype).numpy)
+    if found.size:
+        cl.enqueue_copy(run.queue, _bytes(found), buffer, src_offset=at * found.itemsize)
+    return found
+
+
+_HELPERS = {f.__name__: f for f in (take, launch, element, position, position_or_miss, quotient, settle, call_python)}

@@ -1,0 +1,197 @@
+"""What the host does in a call, as Python: it launches kernels, repeats, branches, and calls functions of Python.
+
+    def kernel1(run, in0, in0_at, out0, out0_at, s0):
+        launch(run, l1_0, (s0,), (in0, out0), (in0_at, out0_at, s0))
+        i1 = 0
+        while i1 < s0:
+            launch(...)
+            i1 += 1
+
+Each array is a buffer of the device and the number of elements before it there. `run` is the queue of the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from harp.backends.c.emit import turns
+from harp.backends.opencl.render import LaunchCode, launch, loop_name, parameters
+from harp.lower.device.grid import is_launch, launches
+from harp.lower.loopir.loops import (
+    Buffer,
+    Callback,
+    If,
+    Kernel,
+    Repeat,
+    Seq,
+    Stmt,
+    is_endless,
+    offset,
+)
+from harp.lower.loopir.program import Program, Subarray, formals
+from harp.trace.index.polynomial import ZERO, Atom, Fold, Index, Indirect, Loop, Shape, product
+
+_INDENT = "    "
+
+
+class HostCode(NamedTuple):
+    """The code of a kernel's host part, and the launches that it names `launch0`, `launch1`..."""
+
+    text: str
+    launches: tuple[LaunchCode, ...]
+
+
+def kernel_code(kernel: Kernel) -> HostCode:
+    """The function `kernel` of a kernel: it launches what the device does."""
+    host = _Host(kernel)
+    body = list(host.statement(kernel.body, 1))
+    given = [text for buffer in formals(kernel) for text in (host.names[buffer], f"{host.names[buffer]}_at")]
+    given += [host.names[size] for size in kernel.sizes]
+    lines = [f"def kernel({', '.join(['run', *given])}):", *(body or [f"{_INDENT}pass"])]
+    return HostCode("\n".join(lines), tuple(host.launches))
+
+
+def program_code(program: Program) -> str:
+    """The function `program`, which takes buffers of inputs and outputs, then sizes."""
+    names: dict[Buffer | Atom, str] = {}
+    for stem, group in (("in", program.inputs), ("out", program.outputs)):
+        names |= {buffer: f"{stem}{k}" for k, buffer in enumerate(group)}
+    names |= {size: f"s{k}" for k, size in enumerate(program.sizes)}
+    index = _index(names.__getitem__)
+    lines = [f"def program({', '.join(['run', *names.values()])}):"]
+    for number, slot in enumerate(program.scratch):
+        sizes = [index(size) for size in dict.fromkeys(slot.sizes)]
+        most = sizes[0] if len(sizes) == 1 else f"max({', '.join(sizes)})"
+        lines.append(f"{_INDENT}mem{number} = take(run, {most})")
+        names |= dict.fromkeys(slot.buffers, f"mem{number}")
+    for call in program.calls:
+        given = ["run"]
+        for argument in call.arguments:
+            given += [names[argument.buffer], _start(argument, index)]
+        given += map(index, call.sizes)
+        lines.append(f"{_INDENT}kernel{call.kernel}({', '.join(given)})")
+    return "\n".join([*lines, f"{_INDENT}return"])
+
+
+def _start(argument: Subarray, index: Callable[[Index], str]) -> str:
+    """How many elements stand before a part of an array."""
+    return index(offset(argument.buffer, (*argument.at, *(ZERO,) * len(argument.shape))))
+
+
+def _index(leaf: Callable[[Atom], str]) -> Fold[str]:
+    return Fold(_total, _term, "quotient({}, {})".format, "max({}, 0)".format, leaf)
+
+
+def _total(terms: list[str]) -> str:
+    return f"({' + '.join(terms)})" if len(terms) > 1 else terms[0] if terms else "0"
+
+
+def _term(coefficient: int, factors: list[str]) -> str:
+    return "*".join(factors if coefficient == 1 and factors else [f"({coefficient})", *factors])
+
+
+class _Host:
+    """The lines of one kernel."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.names = parameters(kernel)
+        self.launches: list[LaunchCode] = []
+        self.index = _index(self.leaf)
+
+    def leaf(self, atom: Atom) -> str:
+        if isinstance(atom, Loop):
+            return loop_name(atom)
+        if isinstance(atom, Indirect):
+            helper = "position_or_miss" if atom.misses else "position"
+            assert isinstance(atom.array, Buffer)
+            return f"{helper}({self.element(atom.array, atom.at)}, {self.index(atom.size)})"
+        return self.names[atom]
+
+    def place(self, buffer: Buffer, at: Shape) -> str:
+        name = self.names[buffer]
+        return f"{name}_at + {self.index(offset(buffer, at))}"
+
+    def element(self, buffer: Buffer, at: Shape) -> str:
+        """One that the host has to wait for."""
+        return f"element(run, {self.names[buffer]}, {self.place(buffer, at)}, {buffer.dtype.numpy_name!r})"
+
+    def statement(self, s: Stmt, depth: int) -> Iterator[str]:
+        if is_launch(s):
+            yield from self.launch(s, depth)
+        else:
+            yield from _STATEMENTS[type(s)](self, s, depth)
+
+    def launch(self, s: Stmt, depth: int) -> Iterator[str]:
+        code = launch(self.kernel, s, len(self.launches))
+        number = len(self.launches)
+        self.launches.append(code)
+        buffers = [self.names[b] for b in code.buffers]
+        numbers = [*(f"{name}_at" for name in buffers), *map(self.leaf, code.names)]
+        given = [_tuple(map(self.index, code.grid[::-1])), _tuple(buffers), _tuple(numbers)]
+        if code.room:
+            given.append(_tuple(map(self.index, code.room)))
+        yield f"{_INDENT * depth}launch(run, launch{number}, {', '.join(given)})"
+
+    def seq(self, s: Seq, depth: int) -> Iterator[str]:
+        for part in launches(s):
+            yield from self.statement(part, depth)
+
+    def branch(self, s: If, depth: int) -> Iterator[str]:
+        test = " and ".join(f"{self.index(p)} >= 0" for p in s.conditions) or "True"
+        yield f"{_INDENT * depth}if {test}:"
+        yield from self.statement(s.yes, depth + 1)
+        if s.no is not None:
+            yield f"{_INDENT * depth}else:"
+            yield from self.statement(s.no, depth + 1)
+
+    def repeat(self, s: Repeat, depth: int) -> Iterator[str]:
+        indent, inside = _INDENT * depth, _INDENT * (depth + 1)
+        name = loop_name(s.loop)
+        homes = [self.names[b] for b in turns.members(s.moves)]
+        for home in homes:
+            yield f"{indent}home_{home} = {home}, {home}_at"
+        test = "" if s.test is None else f" and {self.element(s.test.buffer, s.test.index)}"
+        end = "True" if is_endless(s) else f"{name} < {self.index(s.loop.extent)}"
+        yield f"{indent}{name} = 0"
+        yield f"{indent}while {end}{test}:"
+        yield from self.statement(s.body, depth + 1)
+        for target, source in s.moves:
+            a, b = self.names[target], self.names[source]
+            yield f"{inside}{a}, {a}_at, {b}, {b}_at = {b}, {b}_at, {a}, {a}_at"
+        yield f"{inside}{name} += 1"
+        targets = dict.fromkeys(target for target, _ in s.moves)
+        if targets:
+            moved = (
+                f"({self.names[t]}, {self.names[t]}_at, *home_{self.names[t]}, "
+                f"{self.index(product(t.shape))}, {t.dtype.itemsize})"
+                for t in targets
+            )
+            yield f"{indent}settle(run, {_tuple(moved)})"
+        for home in homes:
+            yield f"{indent}{home}, {home}_at = home_{home}"
+
+    def callback(self, s: Callback, depth: int) -> Iterator[str]:
+        token, *arrays = s.sources
+        shape = _tuple(map(self.index, token.shape))
+        given = (
+            f"({self.names[b]}, {self.names[b]}_at, {b.dtype.numpy_name!r}, "
+            f"{_tuple(map(self.index, b.shape[len(token.shape) :]))})"
+            for b in (token, *arrays)
+        )
+        target = f"({self.names[s.target]}, {self.names[s.target]}_at)"
+        yield f"{_INDENT * depth}call_python(run, {s.number}, {shape}, {target}, {_tuple(given)})"
+
+
+def _tuple(texts: Iterator[str] | Sequence[str] | map[str]) -> str:
+    found = list(texts)
+    return f"({', '.join(found)}{',' * (len(found) == 1)})"
+
+
+_STATEMENTS: Mapping[type[Stmt], Callable[..., Iterator[str]]] = {
+    Seq: _Host.seq,
+    If: _Host.branch,
+    Repeat: _Host.repeat,
+    Callback: _Host.callback,
+}

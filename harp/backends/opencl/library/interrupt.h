@@ -1,0 +1,2 @@
+/* A launch cannot be interrupted. */
+#define harp_interrupted(since) 0

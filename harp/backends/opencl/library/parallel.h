@@ -1,0 +1,2 @@
+/* A work-item starts no others. */
+#define harp_parallel 0

@@ -1,0 +1,108 @@
+/* Sorting and searching of rows by one work-item each: a template for HARP_DTYPE.
+ *
+ * sort:         the elements in order, at `stored`
+ * argsort:      their places in order, as int64
+ * searchsorted: for each of m values, how many elements of the sorted row `table` are less, or with `right` no greater
+ *
+ * Both sorts are stable: runs that are in order are merged. `work` has room for n numbers of 64 bits, `reverse` sorts
+ * down. Keys are unsigned numbers in the order of the elements, made of their bits: a sign bit is turned, negative
+ * floats are turned round, all NaN are the largest number, and both zeros are one. */
+#include "names.h"
+
+#define KEY HARP_JOIN(uint, HARP_JOIN(HARP_BITS, _t))
+#define TOP ((KEY)((KEY)1 << (HARP_BITS - 1)))
+
+static inline KEY OF_DTYPE(key)(KEY bits)
+{
+#if defined(HARP_INFINITY)
+    const KEY size = bits & (KEY)~TOP;
+    const KEY placed = bits & TOP ? (KEY)~bits : (KEY)(bits | TOP);
+    return size > (KEY)HARP_INFINITY ? (KEY)~(KEY)0 : size == 0 ? TOP : placed;
+#elif defined(HARP_SIGNED)
+    return bits ^ TOP;
+#else
+    return bits;
+#endif
+}
+
+/* Whether the second of two elements comes before the first one. */
+static inline int OF_DTYPE(is_after)(KEY a, KEY b, int reverse)
+{
+    const KEY first = OF_DTYPE(key)(a), second = OF_DTYPE(key)(b);
+    return reverse ? first < second : second < first;
+}
+
+static inline int OF_DTYPE(sort)(int64_t n, __global const void *given, __global void *stored, __global void *work,
+                                 int reverse, int run)
+{
+    __global const KEY *const keys = given;
+    __global KEY *from = stored, *to = work;
+    for (int64_t i = 0; i < n; ++i) from[i] = keys[i];
+    for (int64_t width = 1; width < n; width *= 2) {
+        for (int64_t start = 0; start < n; start += 2 * width) {
+            const int64_t middle = min(start + width, n), end = min(start + 2 * width, n);
+            int64_t i = start, j = middle;
+            for (int64_t k = start; k < end; ++k) {
+                const int second = i == middle || (j < end && OF_DTYPE(is_after)(from[i], from[j], reverse));
+                to[k] = second ? from[j++] : from[i++];
+            }
+        }
+        __global KEY *const sorted = to;
+        to = from;
+        from = sorted;
+    }
+    if (from != stored)
+        for (int64_t i = 0; i < n; ++i) ((__global KEY *)stored)[i] = from[i];
+    return 0;
+}
+
+static inline int OF_DTYPE(argsort)(int64_t n, __global const void *given, __global void *stored, __global void *work,
+                                    int reverse, int run)
+{
+    __global const KEY *const keys = given;
+    __global int64_t *from = stored, *to = work;
+    for (int64_t i = 0; i < n; ++i) from[i] = i;
+    for (int64_t width = 1; width < n; width *= 2) {
+        for (int64_t start = 0; start < n; start += 2 * width) {
+            const int64_t middle = min(start + width, n), end = min(start + 2 * width, n);
+            int64_t i = start, j = middle;
+            for (int64_t k = start; k < end; ++k) {
+                const int second = i == middle || (j < end && OF_DTYPE(is_after)(keys[from[i]], keys[from[j]], reverse));
+                to[k] = second ? from[j++] : from[i++];
+            }
+        }
+        __global int64_t *const sorted = to;
+        to = from;
+        from = sorted;
+    }
+    if (from != stored)
+        for (int64_t i = 0; i < n; ++i) ((__global int64_t *)stored)[i] = from[i];
+    return 0;
+}
+
+static inline void OF_DTYPE(searchsorted)(int64_t n, __global const void *table, int64_t m,
+                                          __global const void *searched, __global int64_t *out, int right)
+{
+    __global const KEY *const keys = table, *const values = searched;
+    for (int64_t i = 0; i < m; ++i) {
+        const KEY wanted = OF_DTYPE(key)(values[i]);
+        int64_t first = 0;
+        for (int64_t left = n; left > 0;) {
+            const int64_t half = left > 1 ? left / 2 : 1;
+            const KEY here = OF_DTYPE(key)(keys[first + half - 1]);
+            first += (right ? here <= wanted : here < wanted) ? half : 0;
+            left -= half;
+        }
+        out[i] = first;
+    }
+}
+
+#undef KEY
+#undef TOP
+
+#ifndef harp_take_row
+/* Elements of a row by their places. */
+#define harp_take_row(n, places, from, to)                                                                             \
+    for (int64_t at = 0; at < (n); ++at) (to)[at] = (from)[(places)[at]]
+#define harp_places(memory) ((__global int64_t *)(memory))
+#endif

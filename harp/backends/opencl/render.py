@@ -1,0 +1,194 @@
+"""Kernels of the loop IR as OpenCL C: the statements that C has, in functions that a grid of work-items runs.
+
+    struct sizes { long in0, out0, s0, i0; };                      offsets of the arrays, sizes, loops of the host
+    __kernel void harp_launch0(__global const float *in0_, __global float *out0_, const struct sizes given)
+    {
+        __global const float *restrict in0 = in0_ + given.in0;
+        const int64_t s0 = given.s0, i1 = get_global_id(0);
+        if (i1 >= s0) return;
+        ...
+    }
+
+Names follow positions, so that kernels that differ in names only are one source, as in C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from harp.backends.c.emit.body import Body
+from harp.backends.c.emit.function import plain
+from harp.backends.c.emit.index import IndexPrinter
+from harp.backends.c.emit.library_routines import KERNELS
+from harp.backends.c.emit.scalar import TYPES
+from harp.backends.c.emit.values import Line, bare, printed
+from harp.backends.opencl.source import whole
+from harp.errors import VerificationError
+from harp.lower.device.grid import grid_of
+from harp.lower.loopir.effects import effects, free_names
+from harp.lower.loopir.loops import Alloc, Buffer, For, Kernel, Nest, Space, Stmt
+from harp.lower.loopir.memory import size_in_bytes
+from harp.lower.loopir.nests import nest
+from harp.lower.loopir.program import formals
+from harp.trace.index.polynomial import Atom, Index, Loop, value_atoms
+
+# Dimensions of a grid.
+DIMENSIONS = 3
+_STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
+
+
+class LaunchCode(NamedTuple):
+    """A function of the source. `grid` are the extents of its loops from the outside in, `room` the bytes of memory of
+    its own that each work-item has, in parts. It takes the buffers, that memory if there is any, and a struct of
+    numbers: the offset of each buffer, and the values of `names`."""
+
+    name: str
+    grid: tuple[Index, ...]
+    buffers: tuple[Buffer, ...]
+    names: tuple[Atom, ...]
+    room: tuple[Index, ...]
+    text: str
+
+
+def parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
+    """The names of the buffers and sizes of a kernel."""
+    names: dict[Buffer | Atom, str] = {}
+    counts = dict.fromkeys(_STEMS, 0)
+    for buffer in formals(kernel):
+        names[buffer] = f"{_STEMS[buffer.space]}{counts[buffer.space]}"
+        counts[buffer.space] += 1
+    return names | {size: f"s{k}" for k, size in enumerate(kernel.sizes)}
+
+
+def loop_name(loop: Loop) -> str:
+    """That of a loop of the host."""
+    return f"i{loop.axis}"
+
+
+def source(kernel: Kernel, launched: Iterable[LaunchCode]) -> str:
+    """The text of a kernel's launches, for the compiler of a device."""
+    functions = list(launched)
+    title = f"/* {plain(kernel.name)} */"
+    return whole("\n\n".join([title, '#include "generated.h"', *(f.text for f in functions)]) + "\n")
+
+
+def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:
+    """The function of a launch."""
+    known = parameters(kernel)
+    used = effects(stmt)
+    buffers = tuple(b for b in formals(kernel) if b in used.touched)
+    sizes = [size for size in kernel.sizes if size in _sizes(stmt, buffers)]
+    loops = [name for name in free_names(stmt) if isinstance(name, Loop)]
+    names: dict[Atom, str] = {s: known[s] for s in sizes} | {loop: loop_name(loop) for loop in loops}
+    texts = {b: known[b] for b in buffers}
+    body = _WorkItem(texts, names, frozenset(b for b in buffers if b not in used.writes))
+    grid = grid_of(stmt)
+    _place_in_grid(body, grid)
+    body.statement(nest(stmt.heads[len(grid) :], stmt.body) if isinstance(stmt, Nest) else stmt, True)
+    if body.room:
+        size = " + ".join(f"harp_slot({body.index.text(p)})" for p in body.room)
+        body.at_start(f"__global char *const mine = harp_room + harp_work_item() * ({size});", "mine")
+    lines = body.lines.pruned()
+    name = f"harp_launch{number}"
+    fields = [*texts.values(), *names.values()]
+    room = ["__global char *harp_room"] if body.room else []
+    arrays = [f"__global {_const(b, used.writes)}{TYPES[b.dtype]} *{text}_" for b, text in texts.items()]
+    given = [f"const struct {name} given"] if fields else []
+    head = [
+        *_includes(body.lines.uses),
+        *([f"struct {name} {{ {' '.join(f'int64_t {field};' for field in fields)} }};"] if fields else []),
+        f"__kernel void {name}({', '.join([*arrays, *room, *given])})",
+        "{",
+        *(
+            f"    __global {_const(b, used.writes)}{TYPES[b.dtype]} *restrict {t} = {t}_ + given.{t};"
+            for b, t in texts.items()
+        ),
+        *(f"    const int64_t {text} = given.{text};" for text in names.values()),
+        *["    int status = 0;"] * any("status" in line.text for line in lines),
+        printed(lines),
+        "}",
+    ]
+    return LaunchCode(
+        name, tuple(h.loop.extent for h in grid), buffers, (*sizes, *loops), tuple(body.room), "\n".join(head)
+    )
+
+
+def _const(buffer: Buffer, written: frozenset[Buffer]) -> str:
+    return "" if buffer in written else "const "
+
+
+def _sizes(stmt: Stmt, buffers: Iterable[Buffer]) -> set[Atom]:
+    """What the statement evaluates, and what strides are made of."""
+    found: set[Atom] = {*free_names(stmt)}
+    for buffer in buffers:
+        for extent in buffer.shape:
+            found |= {*value_atoms(extent)}
+    return found
+
+
+def _includes(uses: Iterable[str]) -> list[str]:
+    """The headers, and for each function of rows the template with its macros."""
+    lines: list[str] = []
+    for name in sorted(uses):
+        routine = KERNELS.get(name)
+        if routine is None:
+            lines.append(f'#include "{name}"')
+            continue
+        dtype = dict(routine.macros)["HARP_DTYPE"]
+        lines += [f"#ifndef HARP_ROWS_{dtype}", f"#define HARP_ROWS_{dtype}"]
+        lines += [f"#define {macro} {value}" for macro, value in routine.macros]
+        lines += [f'#include "{routine.header}"']
+        lines += [f"#undef {macro}" for macro, _ in routine.macros]
+        lines += ["#endif"]
+    return lines
+
+
+def _place_in_grid(body: _WorkItem, grid: tuple[For, ...]) -> None:
+    """The positions of a work-item: the innermost loops have dimensions of their own, the others share the last one."""
+    index = body.index
+    inner, outer = grid[::-1][: DIMENSIONS - 1], grid[::-1][DIMENSIONS - 1 :]
+    for dimension, head in enumerate(inner):
+        name, extent = body.bind(head.loop), bare(index.text(head.loop.extent))
+        body.lines.add(f"const int64_t {name} = get_global_id({dimension});")
+        body.lines.add(f"if ({name} >= {extent}) return;")
+    if not outer:
+        return
+    rest = "flat"
+    body.lines.add(f"int64_t {rest} = get_global_id({DIMENSIONS - 1});")
+    for head in outer[:-1]:
+        name, extent = body.bind(head.loop), index.factor(head.loop.extent)
+        body.lines.add(f"const int64_t {name} = {rest} % ({extent});")
+        body.lines.add(f"{rest} /= {extent};")
+    name, extent = body.bind(outer[-1].loop), bare(index.text(outer[-1].loop.extent))
+    body.lines.add(f"const int64_t {name} = {rest};")
+    body.lines.add(f"if ({name} >= {extent}) return;")
+
+
+class _WorkItem(Body):
+    """Statements of one work-item. `room` are the sizes of what it has in memory of its own."""
+
+    def __init__(self, buffers: dict[Buffer, str], names: dict[Atom, str], constant: frozenset[Buffer]) -> None:
+        super().__init__(buffers, names, constant)
+        self.room: list[Index] = []
+
+    @property
+    def index(self) -> IndexPrinter:
+        return self._index
+
+    def at_start(self, text: str, name: str) -> None:
+        """A variable that is made before all loops, behind those that are made there."""
+        self.lines.lines.insert(self._before, Line(1, text, name))
+
+    def bind(self, loop: Loop) -> str:
+        return self._bind(loop)
+
+    def _from_heap(self, stmt: Alloc, ctype: str, name: str) -> None:
+        """A part of the memory that the launch is given."""
+        size = size_in_bytes(stmt.buffer)
+        if any(isinstance(atom, Loop) for atom in value_atoms(size)):
+            raise VerificationError(f"{stmt.buffer.name}: the memory of a work-item depends on a loop")
+        place = " + ".join(["mine", *(f"harp_slot({self._index.text(p)})" for p in self.room)])
+        self.room.append(size)
+        self.lines.add(f"__global {ctype} *const {name} = (__global {ctype} *)({place});")
+        self.statement(stmt.body, True)

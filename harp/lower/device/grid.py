@@ -1,0 +1,218 @@
+"""Loop nests become launches: the iterations of a grid are the work-items of a device.
+
+    for i, j: out[i, j] = v(i, j)         ->  for grid i, j: out[i, j] = v(i, j)
+    for k { for j: out[idx[k], j] += v }  ->  for grid j { for k: out[idx[k], j] += v }
+    reg v; for c: v += parts[c]; out = v  ->  the same, by one work-item
+    repeat t < n { for i: c[i] = f }      ->  the same on the host: a launch for each step; by one work-item where a
+                                              step is a few numbers
+
+A kernel becomes a tree of sequences, branches, repetitions and callbacks for the host; its leaves are launches, each a
+nest that begins with the loops of its grid, or a statement without any, for one work-item. What passes from one launch
+to the next is in memory: variables round several launches become scratch memory of the kernel.
+
+A loop is in a grid if its iterations are proved to touch different elements, so nothing that a launch computes depends
+on how its work-items are put into groups, or on their order. Its extent is known to the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeGuard
+
+import attrs
+
+from harp.lower.loopir.dependence import check_parallel
+from harp.lower.loopir.effects import effects, head_names
+from harp.lower.loopir.loops import (
+    Alloc,
+    Buffer,
+    Callback,
+    For,
+    Head,
+    If,
+    Kernel,
+    Load,
+    LoopKind,
+    Nest,
+    Repeat,
+    Seq,
+    Space,
+    Stmt,
+    Store,
+    walk,
+)
+from harp.lower.loopir.nests import FreshLoops, Renaming, is_plain, nest, rebuilt, sequence
+from harp.lower.rewrite.coalesce import coalesced
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import Loop, Symbol, indirect_in, value_atoms
+from harp.trace.index.polynomial import product as product_of
+from harp.trace.scalar.expr import Const
+
+# Work-items of which a step may have so many and still be done by one of them: a launch takes longer.
+_FEW = 64
+
+
+def to_grids(kernel: Kernel) -> Kernel:
+    """The kernel as launches, with what passes between them in its scratch memory."""
+    mapping = _Mapping(FreshLoops(kernel), list(kernel.scratch))
+    body = mapping.statement(kernel.body, frozenset())
+    return attrs.evolve(kernel, body=body, scratch=tuple(mapping.scratch))
+
+
+def is_launch(s: Stmt) -> bool:
+    """Whether a statement of the tree is a launch, and nothing for the host."""
+    return isinstance(s, Nest) or not any(map(_is_for_the_host, walk(s)))
+
+
+def _is_for_the_host(s: Stmt) -> bool:
+    """Whether what is round it cannot be a launch: a grid, a call of Python, or arrays that take turns."""
+    return isinstance(s, Callback) or bool(grid_of(s)) or (isinstance(s, Repeat) and bool(s.moves))
+
+
+def grid_of(s: Stmt) -> tuple[For, ...]:
+    """The loops of the grid that a nest begins with."""
+    heads = s.heads if isinstance(s, Nest) else ()
+    return tuple(h for h in heads if isinstance(h, For) and h.kind is LoopKind.GRID)
+
+
+def launches(s: Stmt) -> list[Stmt]:
+    """The parts of a sequence for the host: neighbours that one work-item does are one launch."""
+    found: list[Stmt] = []
+    tasks: list[Stmt] = []
+    for part in s.parts if isinstance(s, Seq) and not is_launch(s) else (s,):
+        if is_launch(part) and not grid_of(part):
+            tasks.append(part)
+            continue
+        found += [sequence(tasks)] if tasks else []
+        tasks = []
+        found.append(part)
+    return [*found, sequence(tasks)] if tasks else found
+
+
+class _Mapping:
+    """Maps statements; `known` are the loops of the host round them."""
+
+    def __init__(self, fresh: FreshLoops, scratch: list[Buffer]) -> None:
+        self.fresh, self.scratch = fresh, scratch
+
+    def statement(self, s: Stmt, known: frozenset[Loop]) -> Stmt:
+        if isinstance(s, Nest):
+            return self.nest(s, known)
+        if isinstance(s, Alloc):
+            return self.alloc(s, known)
+        if isinstance(s, Repeat):
+            return self.repeat(s, known)
+        if isinstance(s, (Seq, If)):
+            return rebuilt(s, lambda part: self.statement(part, known))
+        return s
+
+    def repeat(self, s: Repeat, known: frozenset[Loop]) -> Stmt:
+        """On the host, unless all launches of a step are a few work-items."""
+        body = self.statement(s.body, known | {s.loop})
+        return s if not s.moves and _is_small(body) else attrs.evolve(s, body=body)
+
+    def alloc(self, s: Alloc, known: frozenset[Loop]) -> Stmt:
+        """A variable of one work-item, as far as one makes it; what others need of it is in memory."""
+        body = self.statement(s.body, known)
+        if is_launch(body):
+            return Alloc(s.buffer, body)
+        if any(isinstance(atom, Loop) for extent in s.buffer.shape for atom in value_atoms(extent)):
+            return s  # how much memory that is depends on the step: all of it is done by one work-item
+        memory = Buffer(f"between{len(self.scratch)}", s.buffer.dtype, s.buffer.shape, Space.SCRATCH)
+        found = _made_by_one(s.buffer, memory, body)
+        if memory in effects(found).touched:
+            self.scratch.append(memory)
+        return found
+
+    def nest(self, s: Nest, known: frozenset[Loop]) -> Stmt:
+        """The nest, with those of its loops in front whose iterations are independent of each other."""
+        whole = _through_branches(s)
+        if is_plain(whole):
+            heads, body = coalesced(self.fresh, [h for h in whole.heads if isinstance(h, For)], whole.body)
+            whole = Nest(tuple(heads), body)
+        grid: list[Head] = []
+        rest = list(whole.heads)
+        for head in whole.heads:
+            others = [h for h in rest if h is not head]
+            if _is_for_host(head, whole, known) and _is_independent(head, [*grid, *others], whole.body):
+                grid.append(For(head.loop, LoopKind.GRID))
+                rest = others
+        return nest((*grid, *rest), whole.body) if grid else s
+
+
+def _is_small(s: Stmt) -> bool:
+    """Whether all of its launches are certain to be of a few work-items."""
+    for part in walk(s):
+        grid = grid_of(part)
+        if isinstance(part, (Callback, Repeat)) and not is_launch(part):
+            return False
+        if grid:
+            count = product_of(h.loop.extent for h in grid).constant
+            if count is None or count > _FEW:
+                return False
+    return True
+
+
+def _made_by_one(variable: Buffer, memory: Buffer, s: Stmt) -> Stmt:
+    """The statement with memory in place of a variable; while one work-item makes it, it stays a variable.
+
+    reg v; v = 0; for c: v += parts[c]; for grid i: out[i] = x[i]*v
+        ->  reg v { v = 0; for c: v += parts[c]; memory = v }; for grid i: out[i] = x[i]*memory
+    """
+    everywhere = Renaming(Substitution({}), {variable: (memory, ())}).statement
+    if not isinstance(s, Seq) or variable.shape:
+        return everywhere(s)
+    s = _begun_late(variable, s)
+    uses = [effects(part) for part in s.parts]
+    first = next(k for k, use in enumerate(uses) if variable in use.touched)
+    last = first
+    while last < len(s.parts) and is_launch(s.parts[last]) and not grid_of(s.parts[last]):
+        last += 1
+    if any(variable in use.writes for use in uses[last:]) or last == first:
+        return everywhere(s)
+    made = list(s.parts[first:last])
+    if any(variable in use.touched for use in uses[last:]):
+        made.append(Store(memory, (), Load(variable, ())))
+    return sequence((*s.parts[:first], Alloc(variable, sequence(made)), *map(everywhere, s.parts[last:])))
+
+
+def _begun_late(variable: Buffer, s: Seq) -> Seq:
+    """The sequence with the first value of a variable, if that is a number, right before it is used."""
+    begins = [k for k, part in enumerate(s.parts) if isinstance(part, Store) and part.buffer is variable]
+    uses = [k for k, part in enumerate(s.parts) if variable in effects(part).touched]
+    if not begins or begins[0] != uses[0] or len(uses) < 2:
+        return s
+    begin = s.parts[uses[0]]
+    assert isinstance(begin, Store)
+    if not isinstance(begin.value, Const):
+        return s
+    before, after = s.parts[: uses[0]] + s.parts[uses[0] + 1 : uses[1]], s.parts[uses[1] :]
+    return Seq((*before, begin, *after))
+
+
+def _through_branches(s: Nest) -> Nest:
+    """for i { if c { for j: s } }  ->  for i, j { if c: s }, where c does not depend on j."""
+    inner = s.body
+    if not isinstance(inner, If) or inner.no is not None or not isinstance(inner.yes, Nest):
+        return s
+    below = _through_branches(inner.yes)
+    bound = {name for head in s.heads for name in head_names(head)}
+    free = [h for h in below.heads if isinstance(h, For) and not bound & {*value_atoms(h.loop.extent)}]
+    if len(free) < len(below.heads) or any(indirect_in(h.loop.extent) for h in free):
+        return s
+    return Nest((*s.heads, *below.heads), If(inner.conditions, below.body))
+
+
+def _is_for_host(head: Head, whole: Nest, known: frozenset[Loop]) -> TypeGuard[For]:
+    """Whether it is a loop whose extent the host knows."""
+    if not isinstance(head, For) or head.kind is not LoopKind.PLAIN or indirect_in(head.loop.extent):
+        return False
+    bound = {name for h in whole.heads for name in head_names(h)}
+    atoms = {a for a in value_atoms(head.loop.extent) if isinstance(a, (Loop, Symbol))}
+    return not bound & atoms and all(a in known for a in atoms if isinstance(a, Loop))
+
+
+def _is_independent(head: For, others: Sequence[Head], body: Stmt) -> bool:
+    """Whether iterations of the loop are proved to touch different elements, whatever the other loops do."""
+    report = check_parallel(For(head.loop, LoopKind.PARALLEL), others, body, {})
+    return not report.errors and not report.unproven
