@@ -39,7 +39,7 @@ def program(device: OpenCLDevice, source: str) -> cl.Program:
     found = cache.get(key, _SUFFIX)
     if found is not None:
         try:
-            built = cl.Program(device.context, [device.device], [found]).build(flags)
+            built: cl.Program = cl.Program(device.context, [device.device], [found]).build(flags)
         except cl.Error as error:
             log.debug("the driver refuses a program of the cache: %s", error)
         else:
@@ -48,7 +48,7 @@ def program(device: OpenCLDevice, source: str) -> cl.Program:
     counters.add("cache_misses")
     counters.add("compiler_runs")
     try:
-        built = cl.Program(device.context, source).build(flags, cache_dir=False)
+        built = cl.Program(device.context, source).build(flags)
     except cl.Error as error:
         raise DeviceError(f"the driver of {device!r} refuses a kernel: {error}") from None
     cache.put(key, _SUFFIX, built.get_info(cl.program_info.BINARIES)[0])

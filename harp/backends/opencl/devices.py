@@ -22,8 +22,13 @@ class OpenCLDevice:
         self.number = number
         self.lock = threading.RLock()
 
+    @property
+    def name(self) -> str:
+        """As users call it."""
+        return f"opencl:{self.number}"
+
     def __repr__(self) -> str:
-        return f"opencl:{self.number} ({self.device.name.strip()}, {self.device.platform.name.strip()})"
+        return f"{self.name} ({self.device.name.strip()}, {self.device.platform.name.strip()})"
 
     @cached_property
     def context(self) -> cl.Context:
