@@ -48,16 +48,14 @@ class Source(NamedTuple):
 
 
 class ResultMemory(Protocol):
-    """The memory of a device, for results that stay there. Raises OutOfMemoryError."""
+    """The memory of a device, for results that stay there: room for an array, a copy of one, and the memory of a donated
+    argument or a copy of it. Raises OutOfMemoryError."""
 
-    def make(self, shape: tuple[int, ...], dtype: np.dtype[Any], /) -> DeviceMemory:
-        """Room for an array."""
+    def make(self, shape: tuple[int, ...], dtype: np.dtype[Any], /) -> DeviceMemory: ...
 
-    def upload(self, array: NDArray, /) -> DeviceMemory:
-        """A copy of an array."""
+    def upload(self, array: NDArray, /) -> DeviceMemory: ...
 
-    def taken(self, given: Any, /) -> DeviceMemory:
-        """The memory of a donated argument, for a result; or a copy."""
+    def taken(self, given: Any, /) -> DeviceMemory: ...
 
 
 class Executable(Protocol):

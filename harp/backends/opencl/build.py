@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
+from typing import Any
 
 import pyopencl as cl
 
@@ -51,5 +52,6 @@ def program(device: OpenCLDevice, source: str) -> cl.Program:
         built = cl.Program(device.context, source).build(flags)
     except cl.Error as error:
         raise DeviceError(f"the driver of {device!r} refuses a kernel: {error}") from None
-    cache.put(key, _SUFFIX, built.get_info(cl.program_info.BINARIES)[0])
+    binaries: Any = built.get_info(cl.program_info.BINARIES)
+    cache.put(key, _SUFFIX, binaries[0])
     return built

@@ -15,6 +15,7 @@ from harp.backends.opencl.buffers import ClMemory, DeviceBuffer, flat_bytes, mad
 from harp.backends.opencl.devices import OpenCLDevice
 from harp.backends.opencl.host import HostCode
 from harp.backends.opencl.render import DIMENSIONS, LaunchCode
+from harp.backends.protocol import ResultMemory
 from harp.config import counters
 from harp.errors import DeviceError
 from harp.trace.eval.host_calls import call_each, note_error
@@ -61,7 +62,7 @@ class OpenCLExecutable:
     packed: Callable[..., int] | None = None
 
     @property
-    def memory(self) -> OpenCLMemory:
+    def memory(self) -> ResultMemory:
         """Where its results are."""
         return OpenCLMemory(self.device)
 
