@@ -48,8 +48,8 @@ class Source(NamedTuple):
 
 
 class ResultMemory(Protocol):
-    """The memory of a device, for results that stay there: room for an array, a copy of one, and the memory of a donated
-    argument or a copy of it. Raises OutOfMemoryError."""
+    """The memory of a device, for results that stay there: room for an array, a copy of one, the memory of a donated
+    argument or a copy of it. All raise OutOfMemoryError."""
 
     def make(self, shape: tuple[int, ...], dtype: np.dtype[Any], /) -> DeviceMemory: ...
 

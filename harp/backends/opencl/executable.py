@@ -164,7 +164,7 @@ def launch(
         return
     kernel = launched.kernel
     whole = [*grid[: DIMENSIONS - 1], prod(grid[DIMENSIONS - 1 :])][: launched.dimensions] or [1]
-    group = _group(whole)
+    group = _group(whole) if run.device.is_wide else (1,) * len(whole)
     padded = tuple(-(-extent // size) * size for extent, size in zip(whole, group, strict=True))
     at = 0
     for buffer in buffers:
