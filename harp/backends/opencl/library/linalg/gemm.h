@@ -15,8 +15,9 @@
 #define DEPTH 256
 
 /* Some rows of two vectors, from the first product to the last in registers; `b` has whole vectors. */
-static inline void KERNEL(tile)(const int height, int64_t depth, __global const HARP_T *a, int64_t a_row,
-                                int64_t a_step, const HARP_T *b, __global HARP_T *c, int64_t c_row)
+__attribute__((always_inline)) static inline void KERNEL(tile)(const int height, int64_t depth,
+                                                               __global const HARP_T *a, int64_t a_row, int64_t a_step,
+                                                               const HARP_T *b, __global HARP_T *c, int64_t c_row)
 {
     VECTOR sums[ROWS][2];
     for (int i = 0; i < height; ++i) {
