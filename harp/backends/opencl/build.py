@@ -30,8 +30,10 @@ def options(device: OpenCLDevice) -> str:
 
 @lru_cache(maxsize=1 << 10)
 def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
-    """The built program, which computes with `doubles` or not. Raises DeviceError, with what the driver says, if that is
-    not possible."""
+    """The built program, which computes with `doubles` or not.
+
+    Raises DeviceError, with what the driver says, if that is not possible.
+    """
     if doubles and not device.has_doubles:
         raise DeviceError(
             f"{device!r} has no floats of 64 bits, and the program computes with float64; cast its arguments to "
