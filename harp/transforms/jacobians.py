@@ -52,14 +52,31 @@ class _Results(NamedTuple):
 def value_and_jacfwd(
     function: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Transformed[P, tuple[R, Any]]:
-    """A function that returns `(value, jacobian)`; see `jacfwd`. With `has_aux`, `((value, aux), jacobian)`."""
+    """A function that returns `(value, jacobian)`; see `jacfwd`. With `has_aux`, `((value, aux), jacobian)`.
+
+    >>> import harp, harp.numpy as hnp
+    >>> value, matrix = harp.value_and_jacfwd(lambda x: x**2)(hnp.asarray([1.0, 3.0]))
+    >>> value
+    Array([1., 9.])
+    >>> matrix
+    Array([[2., 0.],
+           [0., 6.]])
+    """
     return _value_and_jacobian(_forward, "jacfwd", function, argnums, has_aux, holomorphic)
 
 
 def value_and_jacrev(
     function: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Transformed[P, tuple[R, Any]]:
-    """A function that returns `(value, jacobian)`; see `jacrev`. With `has_aux`, `((value, aux), jacobian)`."""
+    """A function that returns `(value, jacobian)`; see `jacrev`. With `has_aux`, `((value, aux), jacobian)`.
+
+    >>> import harp, harp.numpy as hnp
+    >>> value, row = harp.value_and_jacrev(lambda x: hnp.sum(x**2))(hnp.asarray([1.0, 3.0]))
+    >>> value
+    Array(10.)
+    >>> row
+    Array([2., 6.])
+    """
     return _value_and_jacobian(_backward, "jacrev", function, argnums, has_aux, holomorphic)
 
 

@@ -156,14 +156,19 @@ os.register_at_fork(after_in_child=_after_fork)
 def _switch() -> None:
     """Calls that search their results are others than those that do not."""
     for function in _living():
-        function.choose_entries()
+        function._choose_entries()
 
 
 on_search.append(_switch)
 
 
 class JitFunction(Generic[P, R]):
-    """A compiled function. Made by `jit`; see there. As an attribute of a class it is a method."""
+    """A compiled function, which `jit` makes: called like the function. As an attribute of a class it is a method.
+
+    >>> f = jit(lambda x: x * 2)
+    >>> f(np.ones(2)), f.compilations
+    (Array([2., 2.]), 1)
+    """
 
     def __init__(
         self,
@@ -189,10 +194,10 @@ class JitFunction(Generic[P, R]):
         self._lock = threading.RLock()
         self._forgotten = 0  # programs that were given up
         self._made_for: dict[tuple[bool, bool], tuple[_ShortWays, _Entries]] = {}
-        self.choose_entries()
+        self._choose_entries()
         _register(self)
 
-    def choose_entries(self) -> None:
+    def _choose_entries(self) -> None:
         """Those that search results for what they are to be searched for now."""
         with self._lock:
             mode = settings.nans, settings.infinities
