@@ -8,7 +8,7 @@ Array([ True,  True])
 
 from __future__ import annotations
 
-from harp.random.discrete import categorical
+from harp.random.discrete import categorical, choice, permutation
 from harp.random.exponential import exponential, gumbel
 from harp.random.gamma import beta, dirichlet, gamma, loggamma
 from harp.random.keys import fold_in, key, split
@@ -21,6 +21,7 @@ __all__ = [
     "beta",
     "bits",
     "categorical",
+    "choice",
     "dirichlet",
     "exponential",
     "fold_in",
@@ -29,6 +30,7 @@ __all__ = [
     "key",
     "loggamma",
     "normal",
+    "permutation",
     "randint",
     "split",
     "truncated_normal",

@@ -428,6 +428,8 @@ def pin(p: Index) -> int:
         raise InconclusiveSizeError(
             f"the number of {p} is not known while tracing on declared sizes; declare it as a number{where()}"
         )
+    if level is not None:
+        level.scope.pins.append(f"{level.scope.describe(p)}{where()}")
     ask(Relation.ZERO, p - value, "its number was asked for")
     return value
 

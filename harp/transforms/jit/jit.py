@@ -64,7 +64,7 @@ from harp.transforms.jit.calls import (
 )
 from harp.transforms.jit.declared import Declared, declare_all, declared_signature
 from harp.transforms.jit.static import NO_STATIC, Static, StaticParameters, donated_parameters, static_parameters
-from harp.transforms.jit.waiting import announced_trace, making
+from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins
 from harp.transforms.typed import ArrayLike, P, R
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ class JitFunction(Generic[P, R]):
                 if values is not None:
                     break
             else:
-                entry = self._trace(call, bool(named))
+                entry = self._trace(call, bool(named), len(self._entries.get(key, ())))
                 values = entry.check(*sizes)
                 assert values is not None, "the guards of a trace hold for the call that was traced"
                 # Most calls are like the last one, so the newest entry is asked first.
@@ -331,14 +331,15 @@ class JitFunction(Generic[P, R]):
         """The identities of the programs that calls use now."""
         return {id(e.program) for entries in self._entries.values() for e in entries}
 
-    def _trace(self, call: _Call, has_named: bool) -> Entry:
+    def _trace(self, call: _Call, has_named: bool, earlier: int) -> Entry:
         with collected_later(), waiting():
-            return self._made(call, has_named)
+            return self._made(call, has_named, earlier)
 
-    def _made(self, call: _Call, has_named: bool) -> Entry:
+    def _made(self, call: _Call, has_named: bool, earlier: int) -> Entry:
         from harp.transforms.jit.programs import body, program_for  # not before a program is made
 
         scope, arguments, traced, signature = self._traced(call, has_named)
+        warn_of_pins(function_name(self._function), earlier + 1, scope.pins)
         searches = settings.nans or self._search
         donated = () if searches else call.donated  # who searches for the origin of a NaN reads the arguments
         graph, functions = numbered(traced.graph)
