@@ -8,6 +8,9 @@ Array([ True,  True])
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from harp.random.discrete import categorical, choice, permutation
 from harp.random.exponential import exponential, gumbel
 from harp.random.gamma import beta, dirichlet, gamma, loggamma
@@ -36,3 +39,8 @@ __all__ = [
     "truncated_normal",
     "uniform",
 ]
+
+if not TYPE_CHECKING:  # for whom there is no other name than those above
+
+    def __getattr__(name: str) -> object:
+        raise import_module("harp.numpy.missing").no_such_name(__name__, name, __all__)

@@ -82,8 +82,8 @@ def warn_of_pins(name: str, count: int, pins: Sequence[str]) -> None:
     """Say once of a function that it is compiled for every size anew, and which line asks for the number of one."""
     if count == _MANY and pins:
         log.warning(
-            "%r is compiled for the %dth time, since it asks for the number of a size, on which the program then relies: "
-            "%s\nwrite x.shape[0] for len(x), and a loop over range(n) as harp.fori_loop or harp.scan; all of it is in "
-            "print(f.signatures[-1])",
+            "%r is compiled for the %dth time, since it asks for the number of a size, on which the program then "
+            "relies: %s\nwrite x.shape[0] for len(x), and a loop over range(n) as harp.fori_loop or harp.scan; all of "
+            "it is in print(f.signatures[-1])",
             *(name, count, pins[0]),
         )
