@@ -37,7 +37,7 @@ from harp.trace.sizes.levels import STATE
 from harp.trace.sizes.proofs import inspection, unproved
 from harp.trace.sizes.scope import Scope
 from harp.trace.sizes.signature import Check, GraphSignature, signature_of
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 from harp.trace.tracer import (
     Argument,
     Traced,
@@ -445,7 +445,7 @@ class JitFunction(Generic[P, R]):
                 return stages_of(name, graph, call.donated, sizes, given, self._threads, self._check)
 
     def __repr__(self) -> str:
-        return f"<jit of {function_name(self._function)}, {self.compilations} programs>"
+        return f"<jit of {function_name(self._function)}, {plural(self.compilations, 'programs')}>"
 
 
 def _buffers(leaves: Sequence[object], key: list[Hashable]) -> tuple[list[NDArray], list[int]] | None:
