@@ -521,19 +521,21 @@ def jit(
 
     The compiled function takes NumPy arrays, harp arrays and numbers, and returns the tree of harp arrays that the
     function returns. It is traced and compiled once for a given tree, rank and dtype of its arguments, whatever their
-    sizes. Arguments named by `static_argnums` or `static_argnames` are passed as they are; each value is traced on its
-    own. The caller donates the harp arrays in arguments named by `donate_argnums` or `donate_argnames`: results may
-    take over their memory, and to use them again is an error. `signature` declares sizes, one entry for each argument,
-    as in `jit(f, signature=(harp.f32["n", 3], None))`. `threads` is how many threads run this function's loops, if not
-    as many as `harp.set_threads` says. With `check` a NaN or an infinity in a result that is computed of numbers which
-    are none is a NotFiniteError, which names the line, forward or backward, as within `harp.debug.nans`. And every
-    index is compared with its array before memory is touched, so that a mistake of harp is an AddressError instead of a
-    wrong result or a crash. Such a program is slow. Where it is None, the environment variable HARP_CHECK says whether
-    indices are compared.
+    sizes.
+
+    - `static_argnums`, `static_argnames`: arguments that are passed as they are; each value is traced on its own.
+    - `donate_argnums`, `donate_argnames`: arguments whose harp arrays the caller gives up. Results may take over their
+      memory, and to use them again is an error.
+    - `signature`: declared dtypes and sizes, an entry for each argument, as in `signature=(harp.f32["n", 3], None)`.
+    - `options`: how the C is compiled, see `harp.CompileOptions`.
+    - `threads`: how many threads run this function's loops, if not as many as `harp.set_threads` says.
+    - `check`: with True a result that has a NaN or an infinity raises NotFiniteError, which names the line where it
+      was made, as within `harp.debug.nans`; and each index is compared with its array before memory is touched, so
+      that a mistake of harp is an AddressError. Such programs are slow. None asks the environment, HARP_CHECK.
 
     Raises, at a call: ArgumentError, UnsupportedDTypeError, SignatureError, ShapeError, StaticArgumentError,
     OutputError, LeakedTracerError, DonatedError, OutOfMemoryError, ToolchainError, AddressError, NotFiniteError; and
-    what functions raise that it calls by `harp.debug.callback`.
+    what the functions of `harp.debug.callback` raise.
 
     >>> f = jit(lambda x: x * 2 + 1)
     >>> f(np.arange(3.0)), f(np.arange(5.0)), f.compilations
