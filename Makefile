@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 comma := ,
 ZIG := $(if $(HARP_CC)$(shell command -v cc || command -v gcc || command -v clang),,$(comma)zig)
 
-.PHONY: help demo test fuzz soak matrix lint wheel clean
+.PHONY: help demo test fuzz soak matrix lint site wheel clean
 
 help:
 	@echo "make demo    train a classifier of handwritten digits; writes a picture"
@@ -16,6 +16,7 @@ help:
 	@echo "make soak    interrupts, kills, damaged caches and limits, for an hour; SOAK_ARGS='--minutes 5', '--help'"
 	@echo "make matrix  every chain of three transforms, of every function of tests/transforms/corpus.py, compiled: an hour or more"
 	@echo "make lint    formatting, lint, types, layers"
+	@echo "make site    the documentation as a web site with a reference and search; open build/site/index.html"
 	@echo "make wheel   build dist/*.whl"
 	@echo "make clean   remove .venv and all that was built"
 
@@ -41,6 +42,12 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/mypy --strict harp
 	$(BIN)/lint-imports
 	$(BIN)/vulture
+
+site: $(VENV)/site.stamp
+	rm -rf build/site
+	$(BIN)/python docs/site/pages.py build/pages
+	$(BIN)/python -m sphinx -q -W --keep-going -E -c docs/site -d build/doctrees build/pages build/site
+	@echo "open build/site/index.html"
 
 wheel: $(VENV)/dev.stamp
 	rm -rf dist

@@ -35,10 +35,17 @@ from harp.trace.source_locations import Site
 
 @attrs.frozen(eq=False, repr=False)
 class Graph:
-    """A pure program. `sites` says which line of the user made a node; the first to make it is named.
+    """A function as nodes that are computed of each other, as `harp.trace` gives it: print it, or draw `to_dot()`.
 
-    `token` is the value of the last call of Python, if there are calls: a result besides the outputs, which whoever
-    runs the graph takes for the token of what is round it. Without it the calls are not wanted.
+    `sites` says which line of the user made a node; the first to make it is named. `token` is the value of the last
+    call of Python, if there are calls: a result besides the outputs, which whoever runs the graph takes for the token
+    of what is round it. Without it the calls are not wanted.
+
+    >>> import harp, numpy as np
+    >>> print(harp.jit(lambda x: x * x).lower(np.ones(3)).graph)
+    %0 = f64[s0] input a0
+    %1 = f64[s0] map (%0) -> mul(x0, x0)
+    return %1
     """
 
     inputs: tuple[Input, ...]

@@ -38,13 +38,13 @@ def scan(
     """Run `f(carry, x)`, which returns `(carry, y)`, for each element x along the first axis of `xs`.
 
     `init` is a tree of arrays: the first carry, which keeps its tree, dtypes and shapes. `xs` is a tree of arrays whose
-    first axes have one size, or None; then `length` says how often it runs. Returns the last carry, and the tree of all
-    y, each with one more axis in front. With `reverse` the last element is the first to be taken, and the y of an
-    element stands at its place. The loop stays a loop: compiling takes as long for ten steps as for a million. `unroll`
-    is JAX's, and changes nothing.
+    first axes have the same size, or None; then `length` is the number of steps. Returns the last carry, and the tree
+    of all y, stacked along a new first axis. With `reverse` the steps go from the last element to the first, and each y
+    stands at the place of its element. The loop stays a loop: compiling takes as long for ten steps as for a million.
+    `unroll` is JAX's, and changes nothing.
 
-    For reverse mode what each step carries is kept; with `checkpoint_every=k` what every k-th step carries, and what
-    the others do is computed once more: n steps take memory for n/k + k of them, which is least at the root of n.
+    For reverse-mode derivatives the carry of each step is kept. With `checkpoint_every=k` it is every k-th one, and the
+    steps between are computed once more: n steps take memory for n/k + k carries, which is least where k is sqrt(n).
 
     Raises CarryError where the carry changes, ShapeError where the sizes of `xs` differ.
 

@@ -39,7 +39,7 @@ from harp.trace.sizes.levels import STATE
 from harp.trace.sizes.proofs import inspection, unproved
 from harp.trace.sizes.scope import Scope
 from harp.trace.sizes.signature import Check, GraphSignature, signature_of
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 from harp.trace.tracer import (
     Argument,
     Traced,
@@ -66,7 +66,7 @@ from harp.transforms.jit.calls import (
 )
 from harp.transforms.jit.declared import Declared, declare_all, declared_signature
 from harp.transforms.jit.static import NO_STATIC, Static, StaticParameters, donated_parameters, static_parameters
-from harp.transforms.jit.waiting import announced_trace, making
+from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins
 from harp.transforms.typed import ArrayLike, P, R
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ os.register_at_fork(after_in_child=_after_fork)
 def _switch() -> None:
     """Calls that search their results are others than those that do not, and so are those on another device."""
     for function in _living():
-        function.choose_entries()
+        function._choose_entries()
 
 
 on_search.append(_switch)
@@ -168,7 +168,12 @@ on_device.append(_switch)
 
 
 class JitFunction(Generic[P, R]):
-    """A compiled function. Made by `jit`; see there. As an attribute of a class it is a method."""
+    """A compiled function, which `jit` makes: called like the function. As an attribute of a class it is a method.
+
+    >>> f = jit(lambda x: x * 2)
+    >>> f(np.ones(2)), f.compilations
+    (Array([2., 2.]), 1)
+    """
 
     def __init__(
         self,
@@ -196,10 +201,10 @@ class JitFunction(Generic[P, R]):
         self._lock = threading.RLock()
         self._forgotten = 0  # programs that were given up
         self._made_for: dict[tuple[bool, bool, str], tuple[_ShortWays, _Entries]] = {}
-        self.choose_entries()
+        self._choose_entries()
         _register(self)
 
-    def choose_entries(self) -> None:
+    def _choose_entries(self) -> None:
         """Those for the device that is to be used now, and that search results for what is asked for now."""
         with self._lock:
             self._runs_on = self._device or settings.device
@@ -303,7 +308,7 @@ class JitFunction(Generic[P, R]):
                 if values is not None:
                     break
             else:
-                entry = self._trace(call, bool(named))
+                entry = self._trace(call, bool(named), len(self._entries.get(key, ())))
                 values = entry.check(*sizes)
                 assert values is not None, "the guards of a trace hold for the call that was traced"
                 # Most calls are like the last one, so the newest entry is asked first.
@@ -336,14 +341,15 @@ class JitFunction(Generic[P, R]):
         """The identities of the programs that calls use now."""
         return {id(e.program) for entries in self._entries.values() for e in entries}
 
-    def _trace(self, call: _Call, has_named: bool) -> Entry:
+    def _trace(self, call: _Call, has_named: bool, earlier: int) -> Entry:
         with collected_later(), waiting():
-            return self._made(call, has_named)
+            return self._made(call, has_named, earlier)
 
-    def _made(self, call: _Call, has_named: bool) -> Entry:
+    def _made(self, call: _Call, has_named: bool, earlier: int) -> Entry:
         from harp.transforms.jit.programs import body, program_for  # not before a program is made
 
         scope, arguments, traced, signature = self._traced(call, has_named)
+        warn_of_pins(function_name(self._function), earlier + 1, scope.pins)
         searches = settings.nans or self._search
         donated = () if searches else call.donated  # who searches for the origin of a NaN reads the arguments
         graph, functions = numbered(traced.graph)
@@ -449,7 +455,7 @@ class JitFunction(Generic[P, R]):
                 return stages_of(name, graph, call.donated, sizes, given, self._threads, self._check)
 
     def __repr__(self) -> str:
-        return f"<jit of {function_name(self._function)}, {self.compilations} programs>"
+        return f"<jit of {function_name(self._function)}, {plural(self.compilations, 'programs')}>"
 
 
 def _resident(leaf: object, device: str) -> DeviceMemory | None:
@@ -550,19 +556,21 @@ def jit(
 
     The compiled function takes NumPy arrays, harp arrays and numbers, and returns the tree of harp arrays that the
     function returns. It is traced and compiled once for a given tree, rank and dtype of its arguments, whatever their
-    sizes. Arguments named by `static_argnums` or `static_argnames` are passed as they are; each value is traced on its
-    own. The caller donates the harp arrays in arguments named by `donate_argnums` or `donate_argnames`: results may
-    take over their memory, and to use them again is an error. `signature` declares sizes, one entry for each argument,
-    as in `jit(f, signature=(harp.f32["n", 3], None))`. `threads` is how many threads run this function's loops, if not
-    as many as `harp.set_threads` says. With `check` a NaN or an infinity in a result that is computed of numbers which
-    are none is a NotFiniteError, which names the line, forward or backward, as within `harp.debug.nans`. And every
-    index is compared with its array before memory is touched, so that a mistake of harp is an AddressError instead of a
-    wrong result or a crash. Such a program is slow. Where it is None, the environment variable HARP_CHECK says whether
-    indices are compared.
+    sizes.
+
+    - `static_argnums`, `static_argnames`: arguments that are passed as they are; each value is traced on its own.
+    - `donate_argnums`, `donate_argnames`: arguments whose harp arrays the caller gives up. Results may take over their
+      memory, and to use them again is an error.
+    - `signature`: declared dtypes and sizes, an entry for each argument, as in `signature=(harp.f32["n", 3], None)`.
+    - `options`: how the C is compiled, see `harp.CompileOptions`.
+    - `threads`: how many threads run this function's loops, if not as many as `harp.set_threads` says.
+    - `check`: with True a result that has a NaN or an infinity raises NotFiniteError, which names the line where it
+      was made, as within `harp.debug.nans`; and each index is compared with its array before memory is touched, so
+      that a mistake of harp is an AddressError. Such programs are slow. None asks the environment, HARP_CHECK.
 
     Raises, at a call: ArgumentError, UnsupportedDTypeError, SignatureError, ShapeError, StaticArgumentError,
     OutputError, LeakedTracerError, DonatedError, OutOfMemoryError, ToolchainError, AddressError, NotFiniteError; and
-    what functions raise that it calls by `harp.debug.callback`.
+    what the functions of `harp.debug.callback` raise.
 
     >>> f = jit(lambda x: x * 2 + 1)
     >>> f(np.arange(3.0)), f(np.arange(5.0)), f.compilations
