@@ -15,6 +15,7 @@ from harp.lower.cost_model import weigh
 from harp.lower.loopir.effects import value_loads
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store
 from harp.lower.loopir.nests import Renaming, accumulation, loads, nest, renamed, score, sequence
+from harp.lower.reductions.row_dots import is_dot
 from harp.lower.rewrite.loop_primitives import peel
 from harp.lower.rewrite.strip_mining import Context
 from harp.trace.index.bounds import nonnegative
@@ -41,7 +42,7 @@ def partial_accumulators(context: Context, s: Stmt) -> Stmt | None:
         return None
     (*outer, last), store = found
     extent = last.loop.extent
-    if score(loads(store.value), last.loop) <= 0 or _is_short(extent):
+    if score(loads(store.value), last.loop) <= 0 or _is_short(extent) or is_dot(s):
         return None
     reduce = store.reduce or Reduce.SUM
     dtype = store.buffer.dtype
