@@ -26,7 +26,7 @@ from harp.lower.rewrite.packed_rows import packed_rows
 from harp.lower.rewrite.staged_halves import staged_halves
 from harp.lower.rewrite.strip_mining import Context
 from harp.lower.rewrite.transpose_tiling import transpose_tiles
-from harp.lower.rewrite.vectorise import vectorised
+from harp.lower.rewrite.vectorise import vectorised, written_out
 from harp.lower.target import Target
 
 
@@ -58,4 +58,5 @@ RULES: tuple[Rule, ...] = (
     early_exits,
     vectorised,
     staged_halves,
+    written_out,
 )
