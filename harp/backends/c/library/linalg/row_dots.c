@@ -3,16 +3,10 @@
  * A row has ACCUMULATORS sums, element k belonging to number k % ACCUMULATORS; in the end one half of them is added to
  * the other, again and again. So each row is added in the same order on every machine and however many rows there are.
  * Contraction to a fused multiply-add is asked for by the flags of this file. */
-#if defined(__AVX512F__)
-#define REGISTER_BYTES 64
-#elif defined(__AVX__)
-#define REGISTER_BYTES 32
-#else
-#define REGISTER_BYTES 16
-#endif
-#define HARP_LANES (REGISTER_BYTES * 8 / HARP_BITS)
+#include "linalg/registers.h"
+
+#include "linalg/first_elements.h"
 #include "linalg/gemm.h"
-#include "linalg/vectors.h"
 
 enum { ACCUMULATORS = 32, VECTORS = ACCUMULATORS / LANES };
 
@@ -26,20 +20,6 @@ enum { MOST_ROWS = 4, FITTING = SUMS / VECTORS, ROWS = FITTING < 1 ? 1 : FITTING
 
 /* Bytes of a long row: half of a small L1 cache. */
 enum { LONG = 1 << 14 };
-
-/* The first elements of a vector, at least one, and zeros behind them, where nothing is read. */
-INLINE vector load_first(const real *from, int count)
-{
-#if defined(__AVX512F__) && HARP_BITS == 64
-    return (vector)__builtin_ia32_loadupd512_mask((const void *)from, (vector){0}, (unsigned char)((1u << count) - 1));
-#elif defined(__AVX512F__)
-    return (vector)__builtin_ia32_loadups512_mask((const void *)from, (vector){0}, (unsigned short)((1u << count) - 1));
-#else
-    real part[LANES] = {0};
-    for (int k = 0; k < count; ++k) part[k] = from[k];
-    return load(part);
-#endif
-}
 
 /* x[k] += x[k + half] for the first half of some elements or vectors, if there are as many. */
 #define FOLD(x, count, half)                                                                                           \
