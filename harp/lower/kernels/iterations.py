@@ -19,6 +19,7 @@ from itertools import count
 import attrs
 
 from harp.lower.kernels.donate import in_memory_of
+from harp.lower.kernels.needed_elements import only_needed
 from harp.lower.kernels.steps import is_few, passed_on, step_of
 from harp.lower.loopir.effects import used_whole
 from harp.lower.loopir.loops import (
@@ -104,6 +105,7 @@ class _Iteration:
         at = [self.enter(k - 1, step.inputs[k], self.memory[operands[k - 1]]) for k in carried]
         for k in carried:
             kernels = self.carry(k - 1, kernels, step.inputs[k])
+        kernels = only_needed(kernels, step.scratch)
         # What is passed on goes before what takes its place.
         moves = (*((at[number], at[source]) for number, source in self.passed.items()), *self.moves)
         for k in elements:

@@ -33,6 +33,7 @@ from harp.lower.loopir.loops import (
     is_endless,
     walk,
 )
+from harp.lower.reductions.accumulators import LANES, stay_in_registers
 from harp.trace.index.polynomial import (
     Atom,
     FloorDiv,
@@ -49,6 +50,9 @@ from harp.trace.index.polynomial import (
 # Larger local arrays, and all whose size is not a number, come from the heap.
 _STACK_BYTES = 1 << 14
 _UNROLL_MOST = 64
+# No less than the vectors that a loop over accumulators becomes, and less than its iterations: compilers would write
+# out the elements, and not the vectors.
+_VECTORS = LANES // 2
 # Steps of a loop that may never end, after which it asks for signals: some microseconds.
 _STEPS = 256
 
@@ -395,8 +399,11 @@ class Body:
         count = head.loop.extent.constant
         if head.kind is LoopKind.UNROLL and count is not None and 1 < count <= _UNROLL_MOST:
             self.lines.add(f"HARP_UNROLL({count})")
-        elif head.kind is LoopKind.SIMD and not any(isinstance(s, Store) and s.reduce for s in walk(body)):
-            self.lines.add("HARP_INDEPENDENT")
+        elif head.kind is LoopKind.SIMD:
+            if not any(isinstance(s, Store) and s.reduce for s in walk(body)):
+                self.lines.add("HARP_INDEPENDENT")
+            if stay_in_registers(head.loop, body):
+                self.lines.add(f"HARP_UNROLL({_VECTORS})")
         of_part = head.loop is self._range
         begin, end = ("begin", "end") if of_part else ("0", bare(self._index.text(head.loop.extent)))
         self.lines.open(f"for (int64_t {name} = {begin}; {name} < {end}; ++{name})")
