@@ -41,7 +41,7 @@ from harp.lower.schedule.schedule import Schedule, schedule, verify_schedule
 from harp.lower.target import Target
 from harp.lower.verify.differential_check import check_graph, check_program
 from harp.lower.verify.verify import verify_kernel, verify_program
-from harp.trace.graph.body import may_not_end
+from harp.trace.graph.counted import may_not_end
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Constant
 from harp.trace.graph.verify import verify_graph

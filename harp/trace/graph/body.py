@@ -19,7 +19,6 @@ from harp.trace.graph.node import (
     Iteration,
     MapReduce,
     Node,
-    Several,
     View,
     body_input,
     rebuild,
@@ -84,13 +83,6 @@ def in_place(node: Custom) -> Graph:
     """The body of a function with derivatives of its own, over its operands."""
     zero = MapReduce((), (), const(0, i64))
     return inline(graph_of(node.body), dict(zip(node.body.inputs, (zero, *node.operands), strict=True)))
-
-
-def may_not_end(graph: Graph) -> bool:
-    """Whether data says how long some iteration runs: perhaps for ever."""
-    bodies = [node for node in graph.nodes() if isinstance(node, Several)]
-    endless = any(isinstance(node, Iteration) and node.length is None for node in bodies)
-    return endless or any(may_not_end(graph_of(node.body)) for node in bodies)
 
 
 def with_body(node: Iteration, run: Callable[[Graph], Graph]) -> Iteration:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from harp.trace.graph.body import close, graph_of, in_place, may_not_end
+from harp.trace.graph.body import close, graph_of, in_place
+from harp.trace.graph.counted import may_not_end
 from harp.trace.graph.graph import Graph, inline, transform
 from harp.trace.graph.host_calls import calls_python
 from harp.trace.graph.node import (

@@ -9,16 +9,15 @@ import numpy as np
 
 from harp.errors import ArgumentError
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, as_count, as_integer, as_named, map_
+from harp.trace.array.primitives import as_array, as_count, as_integer, as_named
 from harp.trace.index.division import floordiv, maximum
 from harp.trace.index.polynomial import ZERO, Index
-from harp.trace.scalar.dtypes import i64
 from harp.trace.sizes.size import Size, require_at_least_one, resolve, to_index, unify, wrap
-from harp.trace.source_locations import plural, where
+from harp.trace.source_locations import where
 from harp.trace.tracer import Traced, function_name, require_function
 from harp.trace.trees import Tree, children, is_pair, unflatten
 from harp.transforms.control.blocks import in_blocks, joined
-from harp.transforms.control.conditional import while_loop
+from harp.transforms.control.counted import counted
 from harp.transforms.control.staging import Leaves, iterate, leaves_of, require_tree, settled, traced
 from harp.transforms.staging import shape_of
 
@@ -144,9 +143,10 @@ def fori_loop(
 ) -> Any:
     """`carry = body_fun(i, carry)` for i from `lower` to `upper`, which is not reached.
 
-    The bounds are integers, sizes, or arrays of one integer, which the function may compute; then i is int64. The carry
-    keeps its tree, dtypes and shapes; i is an array without axes, which takes the dtype of what it meets, as Python's
-    integers do. `unroll` is JAX's, and changes nothing. `checkpoint_every` is that of `scan`.
+    The bounds are integers, sizes, or arrays of one integer, which the function may compute; then i is int64, or uint64
+    if they are. Else, and where the bounds are computed of sizes and of the numbers of other loops, i is an array
+    without axes, which takes the dtype of what it meets, as Python's integers do. The carry keeps its tree, dtypes and
+    shapes. `unroll` is JAX's, and changes nothing. `checkpoint_every` is that of `scan`.
 
     >>> float(fori_loop(0, 5, lambda i, product: product * (i + 1), 1.0))
     120.0
@@ -157,7 +157,7 @@ def fori_loop(
             as_named(lower, "the lower bound of fori_loop"),
             as_named(upper, "the upper bound of fori_loop"),
         )
-        return _by_data(*first_and_last, body_fun, init_val)
+        return counted(*first_and_last, body_fun, init_val)
     start, end = to_index(lower), to_index(upper)
     length = maximum(resolve(end - start), ZERO)
     if checkpoint_every is None:
@@ -193,16 +193,3 @@ def _counted(start: Index, length: Index, body_fun: Function, init_val: Tree) ->
 
 def _is_size(bound: object) -> bool:
     return isinstance(bound, (int, np.integer, Size))
-
-
-def _by_data(lower: Array, upper: Array, function: Function, init: Tree) -> Any:
-    """Between bounds that are data: nobody knows how often before it runs."""
-    if lower.ndim or upper.ndim or not (lower.kind.is_integer and upper.kind.is_integer):
-        raise ArgumentError(
-            f"the bounds of fori_loop are integers or arrays of one integer, not {lower.dtype} with "
-            f"{plural(lower.ndim, 'axes')} "
-            f"and {upper.dtype} with {upper.ndim}{where()}"
-        )
-    first, last = (map_(lambda x: x, b, to=i64) for b in (lower, upper))
-    _, carry = while_loop(lambda now: now[0] < last, lambda now: (now[0] + 1, function(now[0], now[1])), (first, init))
-    return carry

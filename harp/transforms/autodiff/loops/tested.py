@@ -18,14 +18,16 @@ Source: A. Griewank, A. Walther, "Evaluating Derivatives", 2nd edition, 2008, ch
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import TypeVar
 
 import attrs
 
-from harp.trace.array.array import Array, node_of
+from harp.trace.array.array import Array, marked, node_of
 from harp.trace.array.primitives import emit, from_positions, map_
 from harp.trace.graph.body import graph_of
-from harp.trace.graph.graph import inline
+from harp.trace.graph.counted import first_test, next_test, trip_count
+from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.host_calls import silenced
 from harp.trace.graph.node import Gather, Iteration, MapReduce, Node, Part, body_input, walk
 from harp.trace.index.division import floordiv, maximum, minimum
@@ -51,7 +53,7 @@ _T = TypeVar("_T")
 
 def counting(node: Iteration) -> Iteration:
     """The loop, which carries the number of its steps as well."""
-    if _count(node) is not None:
+    if _steps(node) is not None:
         return node
     body, carried = node.body, node.body.carried
     number = body.inputs[0]
@@ -71,9 +73,12 @@ def _next(number: Node) -> Node:
     return MapReduce((), (number,), Operand(i64, 0) + const(1, i64))
 
 
-def _count(node: Iteration) -> Part | None:
-    """The result that says how many steps there were: what starts at 0 and becomes the number of the step and one,
-    whoever wrote it so."""
+def _steps(node: Iteration) -> Node | None:
+    """How many steps there were: what is known before, where less than 0 are none, or the result that starts at 0 and
+    becomes the number of the step and one, whoever wrote it so."""
+    known = trip_count(node)
+    if known is not None:
+        return known
     body = node.body
     last = body.carried - 1
     counts = body.outputs[last] is _next(body.inputs[0]) and node.operands[last] is MapReduce((), (), const(0, i64))
@@ -83,7 +88,7 @@ def _count(node: Iteration) -> Part | None:
 def through_tested(back: Backward) -> list[tuple[Node, Node]]:
     """The operands through which a derivative flows, with their cotangents."""
     node = back.node
-    steps = _count(node)
+    steps = _steps(node)
     assert steps is not None and not back.elements and not node.reverse, "a loop that data ends counts, and takes none"
     all_kept = node.length is not None
     states: list[Node] = [back.operand[i] for i in back.carried]
@@ -103,9 +108,9 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
         (count,), cotangents, made, state, same = ([next(rest) for _ in group] for group in groups)
         way = _WayBack(back, made, same)
         after = [*cotangents, *map(_zeros, back.summed)]
-        if all_kept:
+        if all_kept or not any(way.is_read):
             return way.through(_integer(0), count, way.read(state), after)
-        return way.by_windows(count, state, after)
+        return way.by_windows(count, way.read(state), after)
 
     nodes = [node for group in groups for node in group]
     graph = stage(call, [Argument("a part of a loop", n.dtype, n.shape) for n in nodes], "reverse mode").graph
@@ -114,19 +119,23 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
 
 
 class _WayBack:
-    """The loop forward again, and backward, on arrays of the trace at hand. `bound` is the most steps of a window."""
+    """The loop forward again, and backward, on arrays of the trace at hand. `bound` is the most steps of a
+    window, if states are kept."""
 
     def __init__(self, back: Backward, made: Sequence[Array], same: Sequence[Array]) -> None:
-        self.forward, self.backward = silenced(graph_of(back.body)), back.step(back.made)
+        self.backward = back.step(back.made)
         self.made, self.same, self.carried = made, same, back.carried
-        # Of a state, what no step reads is not kept: whether the loop goes on, the number of the step.
-        below = set(walk((*self.forward.outputs[: len(back.carried)], *self.backward.outputs)))
-        self.is_read = [i in below for i in back.carried]
-        self.bound = _most_kept(self.read(back.carried)) if back.node.length is None else back.node.length
+        forward = silenced(graph_of(back.body))
+        # Of a state, what the way back does not read is not kept, nor computed: whether the loop goes on, sums.
+        self.is_read = _read(self.carried, forward, self.backward)
+        self.forward = Graph(forward.inputs, tuple(self.read(forward.outputs[: len(self.carried)])), forward.sites)
+        self.bound = back.node.length
+        if self.bound is None and any(self.is_read):
+            self.bound = _most_kept(self.read(back.carried))
 
     def read(self, state: Sequence[_T]) -> list[_T]:
         """Of a state, or of all, what some step reads."""
-        return [part for part, is_read in zip(state, self.is_read, strict=True) if is_read]
+        return list(compress(state, self.is_read))
 
     def whole(self, read: Sequence[Array]) -> State:
         """The state, given what is read of it."""
@@ -134,62 +143,73 @@ class _WayBack:
         return [next(rest) if is_read else _zeros(i) for i, is_read in zip(self.carried, self.is_read, strict=True)]
 
     def step(self, number: Array, state: State) -> State:
-        return run(self.forward, [number, *state, *self.same])[: len(self.carried)]
+        """What is read of the state behind a step."""
+        return run(self.forward, [number, *self.whole(state), *self.same])
 
     def through(self, first: Array, count: Array, states: State, cotangents: State) -> State:
         """The cotangents before `count` steps, of which the first has this number; given those after them."""
 
-        def body(k: Array, now: State) -> tuple[Array, State, State]:
+        def body(k: Array, now: State) -> tuple[State, State]:
             place = count - 1 - k
             made = [_at(m, first + place) for m in self.made]
             state = self.whole([_at(s, place) for s in states])
             found = run(self.backward, [first + place, *now, *state, *made, *self.same])
-            return _less(k + 1, count), found, []
+            return found, []
 
-        return _while(_less(_integer(0), count), body, cotangents, self.bound)[0]
+        return _repeat(count, body, cotangents, self.bound)[0]
 
     def by_windows(self, steps: Array, state: State, cotangents: State) -> State:
         """The cotangents before all steps, given the state before the first one and the cotangents after the last."""
-        width = _integer(self.bound)
+        assert self.bound is not None, "there are states to keep"
+        width, steps = _integer(self.bound), _most(steps, _integer(0))
         stride = width * ((steps + width * width - 1) // (width * width))
         windows = (steps + width - 1) // width
         marks = self.marks(steps, stride, state)
 
-        def body(k: Array, now: State) -> tuple[Array, State, State]:
+        def body(k: Array, now: State) -> tuple[State, State]:
             first = (windows - 1 - k) * width
             count = _least(width, steps - first)
             mark = first // stride
-            begin = self.advance(mark * stride, first, self.whole([_at(m, mark) for m in marks]))
-            return _less(k + 1, windows), self.through(first, count, self.window(first, count, begin), now), []
+            begin = self.advance(mark * stride, first, [_at(m, mark) for m in marks])
+            return self.through(first, count, self.window(first, count, begin), now), []
 
-        return _while(_less(_integer(0), windows), body, cotangents)[0]
+        return _repeat(windows, body, cotangents)[0]
 
     def marks(self, steps: Array, stride: Array, state: State) -> State:
         """The states before the steps that are multiples of the stride."""
 
-        def body(j: Array, now: State) -> tuple[Array, State, State]:
+        def body(j: Array, now: State) -> tuple[State, State]:
             after = (j + 1) * stride
-            goes_on = _less(after, steps)
-            until = map_(select, goes_on, after, j * stride, to=(bool_, i64, i64))
-            return goes_on, self.advance(j * stride, until, now), self.read(now)
+            until = map_(select, _less(after, steps), after, j * stride, to=(bool_, i64, i64))
+            return self.advance(j * stride, until, now), now
 
-        return _while(_less(_integer(0), steps), body, state, self.bound)[1]
+        return _repeat((steps + stride - 1) // _most(stride, _integer(1)), body, state, self.bound)[1]
 
     def advance(self, first: Array, last: Array, state: State) -> State:
         """The state before step `last`, given that before step `first`."""
 
-        def body(k: Array, now: State) -> tuple[Array, State, State]:
-            return _less(first + k + 1, last), self.step(first + k, now), []
+        def body(k: Array, now: State) -> tuple[State, State]:
+            return self.step(first + k, now), []
 
-        return _while(_less(first, last), body, state)[0]
+        return _repeat(last - first, body, state)[0]
 
     def window(self, first: Array, count: Array, state: State) -> State:
         """The states before `count` steps, of which the first has this number."""
 
-        def body(k: Array, now: State) -> tuple[Array, State, State]:
-            return _less(k + 1, count), self.step(first + k, now), self.read(now)
+        def body(k: Array, now: State) -> tuple[State, State]:
+            return self.step(first + k, now), now
 
-        return _while(_less(_integer(0), count), body, state, self.bound)[1]
+        return _repeat(count, body, state, self.bound)[1]
+
+
+def _read(carried: Sequence[Node], forward: Graph, backward: Graph) -> list[bool]:
+    """Which parts of a state the way back reads, or others that it reads are computed of."""
+    found: set[Node] = set()
+    below = set(walk(backward.outputs))
+    while not below & {*carried} <= found:
+        found |= below & {*carried}
+        below = set(walk(o for i, o in zip(carried, forward.outputs, strict=False) if i in found))
+    return [i in found for i in carried]
 
 
 def _most_kept(state: Sequence[Node]) -> Index:
@@ -200,16 +220,17 @@ def _most_kept(state: Sequence[Node]) -> Index:
     return maximum(minimum(floordiv(_ELEMENTS, elements), _MOST), _FEWEST)
 
 
-def _while(
-    test: Array, body: Callable[[Array, State], tuple[Array, State, State]], state: State, length: Index | None = None
+def _repeat(
+    count: Array, body: Callable[[Array, State], tuple[State, State]], state: State, length: Index | None = None
 ) -> tuple[State, State]:
-    """`test, state, made = body(k, state)` as long as the test holds: the last state, and arrays of what was made."""
+    """`state, made = body(k, state)` for each k below the count: the last state, and arrays of what was made."""
 
     def call(arrays: Sequence[Array]) -> list[Array]:
-        goes_on, after, made = body(map_(lambda k: k, arrays[0], to=i64), list(arrays[2:]))
-        return [goes_on, *after, *made]
+        k = marked(arrays[0], weak=False)
+        after, made = body(k, list(arrays[2:]))
+        return [emit(next_test(node_of(k), node_of(count))), *after, *made]
 
-    carried = [test, *state]
+    carried = [emit(first_test(node_of(count))), *state]
     names = ["what is carried"] * len(carried)
     made = traced(call, Leaves(carried, names, flatten(carried)[1]), (), length, "reverse mode")
     results = iterate(made, length, carried, tested=True)
@@ -230,6 +251,10 @@ def _less(a: Array, b: Array) -> Array:
 
 def _least(a: Array, b: Array) -> Array:
     return map_(lambda x, y: apply(Op.MIN, x, y), a, b, to=i64)
+
+
+def _most(a: Array, b: Array) -> Array:
+    return map_(lambda x, y: apply(Op.MAX, x, y), a, b, to=i64)
 
 
 def _at(array: Array, place: Array) -> Array:
