@@ -43,7 +43,9 @@ def scan(
     is JAX's, and changes nothing.
 
     For reverse mode what each step carries is kept; with `checkpoint_every=k` what every k-th step carries, and what
-    the others do is computed once more: n steps take memory for n/k + k of them, which is least at the root of n.
+    the others do is computed once more: n steps take memory for n/k + k of them, which is least at the root of n. With
+    `checkpoint_every="log"` no more than 64 are kept, however many steps there are, and each step is computed again
+    half as often as the binary logarithm of their number says.
 
     Raises CarryError where the carry changes, ShapeError where the sizes of `xs` differ.
 
@@ -57,8 +59,8 @@ def scan(
     as_integer("unroll", unroll)
     given = leaves_of(xs, "xs")
     count = _length(given, length, name)
-    if checkpoint_every is None:
-        return _scanned(f, init, given, count, reverse)
+    if checkpoint_every is None or _recomputes(checkpoint_every):
+        return _scanned(f, init, given, count, reverse, _recomputes(checkpoint_every))
     return _scanned_in_blocks(f, init, given, count, _every(checkpoint_every), reverse)
 
 
@@ -87,13 +89,22 @@ def _scanned_in_blocks(
     return carry, unflatten(ys.treedef, [joined(a, b) for a, b in zip(ys.arrays, more.arrays, strict=True)])
 
 
+def _recomputes(checkpoint_every: object) -> bool:
+    """Whether as few states are kept as can be."""
+    if isinstance(checkpoint_every, str) and checkpoint_every != "log":
+        raise ArgumentError(f"checkpoint_every is a number of steps, or 'log', not {checkpoint_every!r}{where()}")
+    return isinstance(checkpoint_every, str)
+
+
 def _every(checkpoint_every: object) -> Index:
     every = as_count("checkpoint_every", checkpoint_every)
     require_at_least_one(every, lambda: "checkpoint_every is 0; it is a number of steps")
     return every
 
 
-def _scanned(f: Function, init: Tree, given: Leaves, count: Index, reverse: bool) -> tuple[Any, Any]:
+def _scanned(
+    f: Function, init: Tree, given: Leaves, count: Index, reverse: bool, recomputes: bool = False
+) -> tuple[Any, Any]:
     """The scan over these arrays, all of this length."""
     name = function_name(f)
     elements = [(f"an element of {n}", a.kind, shape_of(a)[1:]) for a, n in zip(given.arrays, given.names, strict=True)]
@@ -111,7 +122,7 @@ def _scanned(f: Function, init: Tree, given: Leaves, count: Index, reverse: bool
         return body
 
     body, carry = settled(trace, leaves_of(init, "the carry"), name)
-    results = iterate(body, resolve(count), carry.arrays, given.arrays, reverse=reverse)
+    results = iterate(body, resolve(count), carry.arrays, given.arrays, reverse=reverse, recomputes=recomputes)
     last = unflatten(carry.treedef, results[: len(carry.arrays)])
     return last, unflatten(children(body.treedef)[1], results[len(carry.arrays) :])
 
@@ -160,8 +171,8 @@ def fori_loop(
         return counted(*first_and_last, body_fun, init_val)
     start, end = to_index(lower), to_index(upper)
     length = maximum(resolve(end - start), ZERO)
-    if checkpoint_every is None:
-        return _counted(start, length, body_fun, init_val)
+    if checkpoint_every is None or _recomputes(checkpoint_every):
+        return _counted(start, length, body_fun, init_val, _recomputes(checkpoint_every))
     every = _every(checkpoint_every)
     whole = floordiv(length, every) * every
 
@@ -173,7 +184,7 @@ def fori_loop(
     return _counted(start + whole, length - whole, body_fun, carry)
 
 
-def _counted(start: Index, length: Index, body_fun: Function, init_val: Tree) -> Any:
+def _counted(start: Index, length: Index, body_fun: Function, init_val: Tree, recomputes: bool = False) -> Any:
     """The loop of this many steps, whose first one has the number `start`."""
     name = function_name(body_fun)
     first = as_array(wrap(start))
@@ -188,7 +199,7 @@ def _counted(start: Index, length: Index, body_fun: Function, init_val: Tree) ->
         return body
 
     body, carry = settled(trace, leaves_of(init_val, "the carry"), name)
-    return unflatten(carry.treedef, iterate(body, length, carry.arrays))
+    return unflatten(carry.treedef, iterate(body, length, carry.arrays, recomputes=recomputes))
 
 
 def _is_size(bound: object) -> bool:

@@ -17,38 +17,30 @@ Source: A. Griewank, A. Walther, "Evaluating Derivatives", 2nd edition, 2008, ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import compress
-from typing import TypeVar
+from collections.abc import Sequence
 
 import attrs
 
-from harp.trace.array.array import Array, marked, node_of
-from harp.trace.array.primitives import emit, from_positions, map_
-from harp.trace.graph.body import graph_of
-from harp.trace.graph.counted import first_test, next_test, trip_count
-from harp.trace.graph.graph import Graph, inline
-from harp.trace.graph.host_calls import silenced
-from harp.trace.graph.node import Gather, Iteration, MapReduce, Node, Part, body_input, walk
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import map_
+from harp.trace.graph.body import graph_of, sites_of
+from harp.trace.graph.counted import trip_count
+from harp.trace.graph.graph import inline
+from harp.trace.graph.node import Iteration, MapReduce, Node, Part, body_input
 from harp.trace.index.division import floordiv, maximum, minimum
 from harp.trace.index.polynomial import ONE, Index, as_index, product
 from harp.trace.scalar.dtypes import bool_, i64
-from harp.trace.scalar.expr import Operand, Position, apply, const, select
-from harp.trace.scalar.ops import Op
+from harp.trace.scalar.expr import Operand, const, select
 from harp.trace.sizes.levels import current
 from harp.trace.tracer import Argument
-from harp.trace.trees import flatten
+from harp.transforms.autodiff.loops.states import State, Steps, element, integer, least, less, most, repeat, zeros
 from harp.transforms.autodiff.loops.step import Backward
-from harp.transforms.control.staging import Leaves, iterate, traced
-from harp.transforms.staging import run, stage
+from harp.transforms.staging import stage
 
 # States that are kept at marks, and again in a window: as many as have this many elements, of all examples of a batch,
 # within bounds.
 _ELEMENTS = 2**20
 _FEWEST, _MOST = 32, 1024
-
-State = list[Array]
-_T = TypeVar("_T")
 
 
 def counting(node: Iteration) -> Iteration:
@@ -65,7 +57,7 @@ def counting(node: Iteration) -> Iteration:
     inputs = (*body.inputs[: 1 + carried], body_input(1 + carried, (), i64), *moved.values())
     zero = MapReduce((), (), const(0, i64))
     operands = (*node.operands[:carried], zero, *node.operands[carried:])
-    counted = attrs.evolve(body, inputs=inputs, outputs=outputs, carried=carried + 1)
+    counted = attrs.evolve(body, inputs=inputs, outputs=outputs, carried=carried + 1, sites=sites_of(renamed))
     return Iteration(node.length, operands, counted, node.tested, node.reverse)
 
 
@@ -107,10 +99,10 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
         rest = iter(arrays)
         (count,), cotangents, made, state, same = ([next(rest) for _ in group] for group in groups)
         way = _WayBack(back, made, same)
-        after = [*cotangents, *map(_zeros, back.summed)]
-        if all_kept or not any(way.is_read):
-            return way.through(_integer(0), count, way.read(state), after)
-        return way.by_windows(count, way.read(state), after)
+        after = [*cotangents, *map(zeros, back.summed)]
+        if all_kept or not any(way.steps.is_read):
+            return way.through(integer(0), count, way.steps.read(state), after)
+        return way.by_windows(count, way.steps.read(state), after)
 
     nodes = [node for group in groups for node in group]
     graph = stage(call, [Argument("a part of a loop", n.dtype, n.shape) for n in nodes], "reverse mode").graph
@@ -119,97 +111,67 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
 
 
 class _WayBack:
-    """The loop forward again, and backward, on arrays of the trace at hand. `bound` is the most steps of a
-    window, if states are kept."""
+    """The loop forward again, and backward. `bound` is the most steps of a window, if states are kept."""
 
     def __init__(self, back: Backward, made: Sequence[Array], same: Sequence[Array]) -> None:
-        self.backward = back.step(back.made)
-        self.made, self.same, self.carried = made, same, back.carried
-        forward = silenced(graph_of(back.body))
-        # Of a state, what the way back does not read is not kept, nor computed: whether the loop goes on, sums.
-        self.is_read = _read(self.carried, forward, self.backward)
-        self.forward = Graph(forward.inputs, tuple(self.read(forward.outputs[: len(self.carried)])), forward.sites)
+        self.steps, self.made = Steps(back, same), made
         self.bound = back.node.length
-        if self.bound is None and any(self.is_read):
-            self.bound = _most_kept(self.read(back.carried))
-
-    def read(self, state: Sequence[_T]) -> list[_T]:
-        """Of a state, or of all, what some step reads."""
-        return list(compress(state, self.is_read))
-
-    def whole(self, read: Sequence[Array]) -> State:
-        """The state, given what is read of it."""
-        rest = iter(read)
-        return [next(rest) if is_read else _zeros(i) for i, is_read in zip(self.carried, self.is_read, strict=True)]
-
-    def step(self, number: Array, state: State) -> State:
-        """What is read of the state behind a step."""
-        return run(self.forward, [number, *self.whole(state), *self.same])
+        if self.bound is None and any(self.steps.is_read):
+            self.bound = _most_kept(self.steps.read(back.carried))
 
     def through(self, first: Array, count: Array, states: State, cotangents: State) -> State:
         """The cotangents before `count` steps, of which the first has this number; given those after them."""
 
         def body(k: Array, now: State) -> tuple[State, State]:
             place = count - 1 - k
-            made = [_at(m, first + place) for m in self.made]
-            state = self.whole([_at(s, place) for s in states])
-            found = run(self.backward, [first + place, *now, *state, *made, *self.same])
-            return found, []
+            made = [element(m, first + place) for m in self.made]
+            state = [element(s, place) for s in states]
+            return self.steps.pulled(first + place, now, state, (), made), []
 
-        return _repeat(count, body, cotangents, self.bound)[0]
+        return repeat(count, body, cotangents, self.bound)[0]
 
     def by_windows(self, steps: Array, state: State, cotangents: State) -> State:
         """The cotangents before all steps, given the state before the first one and the cotangents after the last."""
         assert self.bound is not None, "there are states to keep"
-        width, steps = _integer(self.bound), _most(steps, _integer(0))
+        width, steps = integer(self.bound), most(steps, integer(0))
         stride = width * ((steps + width * width - 1) // (width * width))
         windows = (steps + width - 1) // width
         marks = self.marks(steps, stride, state)
 
         def body(k: Array, now: State) -> tuple[State, State]:
             first = (windows - 1 - k) * width
-            count = _least(width, steps - first)
+            count = least(width, steps - first)
             mark = first // stride
-            begin = self.advance(mark * stride, first, [_at(m, mark) for m in marks])
+            begin = self.advance(mark * stride, first, [element(m, mark) for m in marks])
             return self.through(first, count, self.window(first, count, begin), now), []
 
-        return _repeat(windows, body, cotangents)[0]
+        return repeat(windows, body, cotangents)[0]
 
     def marks(self, steps: Array, stride: Array, state: State) -> State:
         """The states before the steps that are multiples of the stride."""
 
         def body(j: Array, now: State) -> tuple[State, State]:
             after = (j + 1) * stride
-            until = map_(select, _less(after, steps), after, j * stride, to=(bool_, i64, i64))
+            until = map_(select, less(after, steps), after, j * stride, to=(bool_, i64, i64))
             return self.advance(j * stride, until, now), now
 
-        return _repeat((steps + stride - 1) // _most(stride, _integer(1)), body, state, self.bound)[1]
+        return repeat((steps + stride - 1) // most(stride, integer(1)), body, state, self.bound)[1]
 
     def advance(self, first: Array, last: Array, state: State) -> State:
         """The state before step `last`, given that before step `first`."""
 
         def body(k: Array, now: State) -> tuple[State, State]:
-            return self.step(first + k, now), []
+            return self.steps.after(first + k, now), []
 
-        return _repeat(last - first, body, state)[0]
+        return repeat(last - first, body, state)[0]
 
     def window(self, first: Array, count: Array, state: State) -> State:
         """The states before `count` steps, of which the first has this number."""
 
         def body(k: Array, now: State) -> tuple[State, State]:
-            return self.step(first + k, now), now
+            return self.steps.after(first + k, now), now
 
-        return _repeat(count, body, state, self.bound)[1]
-
-
-def _read(carried: Sequence[Node], forward: Graph, backward: Graph) -> list[bool]:
-    """Which parts of a state the way back reads, or others that it reads are computed of."""
-    found: set[Node] = set()
-    below = set(walk(backward.outputs))
-    while not below & {*carried} <= found:
-        found |= below & {*carried}
-        below = set(walk(o for i, o in zip(carried, forward.outputs, strict=False) if i in found))
-    return [i in found for i in carried]
+        return repeat(count, body, state, self.bound)[1]
 
 
 def _most_kept(state: Sequence[Node]) -> Index:
@@ -218,45 +180,3 @@ def _most_kept(state: Sequence[Node]) -> Index:
     assert level is not None, "the way back is traced"
     elements = maximum(level.examples, ONE) * sum((product(i.shape) for i in state), as_index(0))
     return maximum(minimum(floordiv(_ELEMENTS, elements), _MOST), _FEWEST)
-
-
-def _repeat(
-    count: Array, body: Callable[[Array, State], tuple[State, State]], state: State, length: Index | None = None
-) -> tuple[State, State]:
-    """`state, made = body(k, state)` for each k below the count: the last state, and arrays of what was made."""
-
-    def call(arrays: Sequence[Array]) -> list[Array]:
-        k = marked(arrays[0], weak=False)
-        after, made = body(k, list(arrays[2:]))
-        return [emit(next_test(node_of(k), node_of(count))), *after, *made]
-
-    carried = [emit(first_test(node_of(count))), *state]
-    names = ["what is carried"] * len(carried)
-    made = traced(call, Leaves(carried, names, flatten(carried)[1]), (), length, "reverse mode")
-    results = iterate(made, length, carried, tested=True)
-    return results[1 : len(carried)], results[len(carried) :]
-
-
-def _zeros(like: Node) -> Array:
-    return from_positions(like.shape, const(0, like.dtype))
-
-
-def _integer(value: int | Index) -> Array:
-    return from_positions((), Position(as_index(value)))
-
-
-def _less(a: Array, b: Array) -> Array:
-    return map_(lambda x, y: apply(Op.LT, x, y), a, b, to=i64)
-
-
-def _least(a: Array, b: Array) -> Array:
-    return map_(lambda x, y: apply(Op.MIN, x, y), a, b, to=i64)
-
-
-def _most(a: Array, b: Array) -> Array:
-    return map_(lambda x, y: apply(Op.MAX, x, y), a, b, to=i64)
-
-
-def _at(array: Array, place: Array) -> Array:
-    """The element at a place along the first axis."""
-    return emit(Gather(node_of(array), (node_of(place),)))
