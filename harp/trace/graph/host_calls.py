@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import attrs
 
-from harp.trace.graph.body import graph_of
+from harp.trace.graph.body import graph_of, sites_of
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import Body, Custom, HostCall, HostFunction, Iteration, MapReduce, Node, Several, rebuild
 from harp.trace.index.division import Substitution
@@ -76,5 +76,5 @@ def _with_calls(graph: Graph, rule: Callable[[HostCall], Node]) -> Graph:
 
 
 def _in_body(body: Body, rule: Callable[[HostCall], Node]) -> Body:
-    outputs = _with_calls(graph_of(body), rule).outputs
-    return body if outputs == body.outputs else attrs.evolve(body, outputs=outputs)
+    made = _with_calls(graph_of(body), rule)
+    return body if made.outputs == body.outputs else attrs.evolve(body, outputs=made.outputs, sites=sites_of(made))

@@ -58,6 +58,7 @@ from harp.trace.interning import Interned, InternedBase
 from harp.trace.scalar.dtypes import DType, NDArray, as_dtype, bool_, i64
 from harp.trace.scalar.expr import Apply, Const, Expr, substitute
 from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.source_locations import Site
 
 
 class Node(InternedBase, metaclass=Interned):
@@ -323,12 +324,16 @@ class Body:
 
     `inputs` are the number of the iteration (int64), what is carried, the elements of arrays, and what is the same in
     all iterations; `outputs` what is carried on, `carried` arrays, and then elements of arrays. Inputs are numbered by
-    their places, so that equal bodies are equal."""
+    their places, so that equal bodies are equal. `sites` says which line of the user made a node, as that of a `Graph`:
+    bodies that are written on different lines are different ones, so that errors name the right one. Of a loop that
+    `recomputes` reverse mode keeps no state of each step, but computes them again from a few."""
 
     inputs: tuple[Input, ...]
     outputs: tuple[Node, ...]
     carried: int
     sliced: int
+    sites: tuple[tuple[Node, Site], ...] = ()
+    recomputes: bool = False
 
     def place(self) -> tuple[range, range, range]:
         """Which inputs are carried, elements, and the same in all iterations."""
@@ -541,7 +546,8 @@ def rebuilt_body(body: Body, sizes: Substitution) -> Body:
     for node in walk((*body.inputs, *body.outputs)):
         new[node] = rebuild(node, tuple(new[i] for i in node.inputs), sizes)
     inputs = tuple(i for i in (new[i] for i in body.inputs) if isinstance(i, Input))
-    return attrs.evolve(body, inputs=inputs, outputs=tuple(new[o] for o in body.outputs))
+    sites = tuple((new[node], site) for node, site in body.sites if node in new)
+    return attrs.evolve(body, inputs=inputs, outputs=tuple(new[o] for o in body.outputs), sites=sites)
 
 
 def _rebuild_custom(node: Custom, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
