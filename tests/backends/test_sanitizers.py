@@ -25,7 +25,7 @@ def run(what: str, compiler: str, directory: Path, **more: str) -> subprocess.Co
     # What the passes make is verified elsewhere; here it is the C that is looked at.
     environment = {**kept, "HARP_CC": compiler, "HARP_CACHE_DIR": str(directory), "HARP_VERIFY": "0", **more}
     command = [sys.executable, str(SCRIPT), what]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1500)
 
 
 def sanitized(sanitizer: str, what: str, directory: Path) -> subprocess.CompletedProcess[str]:
