@@ -14,9 +14,34 @@ from steps import Step
 import harp
 import harp.numpy as hnp
 
-MOST = 50_000  # elements of a value
+MOST, DEEPEST = 50_000, 6  # elements of a value; steps of a program that others go on from
 KINDS = {"plain": 70, "vmap": 10, "grad": 12, "vmap of grad": 4, "jvp": 4}  # how many of a hundred
 Values = Sequence[np.ndarray]
+
+
+class Memory:
+    """What NumPy made of two inputs, by the step and what it was given: programs share steps."""
+
+    def __init__(self, inputs: Values) -> None:
+        self.values = list(inputs)
+        self._numbers: dict[tuple, int] = {}
+
+    def place(self, name: str, places: Sequence[int]) -> int:
+        """Where the value of a step is, which may raise what NumPy raises."""
+        key = (name, *places)
+        if key not in self._numbers:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                self.values.append(np.asarray(step(name).numpy(*(self.values[place] for place in places))))
+            self._numbers[key] = len(self.values) - 1
+        return self._numbers[key]
+
+    def places(self, steps: Sequence[tuple[str, Sequence[int]]]) -> list[int]:
+        """Of the inputs and of all steps."""
+        found = [0, 1]
+        for name, places in steps:
+            found.append(self.place(name, [found[place] for place in places]))
+        return found
 
 
 class Expression(NamedTuple):
@@ -85,62 +110,58 @@ def step(name: str) -> Step:
     return ONE[name] if name in ONE else TWO[name]
 
 
-def draw(rng: random.Random, calls: Sequence[tuple[Values, Values]]) -> Expression:
-    """A program for these inputs: of each call one pair of tame arrays, and one with all values that there are."""
-    x = calls[0][0][0]
+def draw(rng: random.Random, calls: Sequence[Memory], known: list[Expression]) -> Expression:
+    """A program for the inputs of these calls. Half of the plain ones go on from one of those that are known."""
+    x = calls[0].values[0]
     kinds = {k: w for k, w in KINDS.items() if x.ndim > 1 or "vmap" not in k}
     kinds = {k: w for k, w in kinds.items() if x.dtype in (np.float32, np.float64) or k in ("plain", "vmap")}
     kind = rng.choices([*kinds], [*kinds.values()])[0]
-    samples = [[row(a) for a in tame] if "vmap" in kind else list(tame) for tame, _ in calls]
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        while not (steps := _steps(rng, kind, samples)):
-            pass
-    return Expression(kind, steps)
+    given = calls if "vmap" not in kind else [Memory([row(a) for a in call.values[:2]]) for call in calls]
+    starts = [made.steps for made in known if made.kind == kind == "plain" and len(made.steps) < DEEPEST]
+    while True:
+        steps = _steps(rng, kind, given, rng.choice(starts) if starts and rng.random() < 0.5 else ())
+        if steps and (kind, steps) not in known:
+            return Expression(kind, steps)
 
 
 def row(array: np.ndarray) -> np.ndarray:
     return array[0] if len(array) else np.zeros(array.shape[1:], array.dtype)
 
 
-def _steps(rng: random.Random, kind: str, calls: list[list]) -> tuple:
+def _steps(rng: random.Random, kind: str, calls: Sequence[Memory], start: tuple) -> tuple:
     smooth = kind not in ("plain", "vmap")
     one, two = (SMOOTH, SMOOTH_TWO) if smooth else ([*ONE], [*TWO])
-    values, steps = [list(given) for given in calls], []
-    for _ in range(rng.choice((1, 1, 2, 2, 2, 3, 3, 4, 5))):
+    steps, places = list(start), [call.places(start) for call in calls]
+    for _ in range(rng.choice((1, 1, 2) if start else (1, 1, 2, 2, 2, 3, 3, 4, 5))):
         for _ in range(6):
             name = rng.choice(LOOPING if rng.random() < 0.1 and not smooth else two if rng.random() < 0.25 else one)
-            places = tuple(
-                len(values[0]) - 1 if rng.random() < 0.6 else rng.randrange(len(values[0]))
-                for _ in range(1 if name in ONE else 2)
+            last = len(steps) + 1
+            given = tuple(
+                last if rng.random() < 0.6 else rng.randrange(last + 1) for _ in range(1 if name in ONE else 2)
             )
-            if _fits(step(name), [[v[place] for place in places] for v in values]):
-                results = [_result(step(name), [v[place] for place in places]) for v in values]
-                if all(result is not None for result in results):
-                    for v, result in zip(values, results, strict=True):
-                        v.append(result)
-                    steps.append((name, places))
-                    break
-    return _needed(steps)
+            found = _tried(name, [[p[place] for place in given] for p in places], calls)
+            if found is not None:
+                steps.append((name, given))
+                for p, place in zip(places, found, strict=True):
+                    p.append(place)
+                break
+    return _needed(steps) if len(steps) > len(start) else ()
 
 
-def _fits(chosen: Step, calls: list[list]) -> bool:
-    """For every call: whether two arrays have one shape is no question for harp, which would make it a guard."""
-    return all(
-        given[0].dtype.kind in chosen.kinds
-        and chosen.rank <= given[0].ndim <= 3
-        and all(other.dtype == given[0].dtype and other.shape == given[0].shape for other in given)
-        for given in calls
-    )
-
-
-def _result(chosen: Step, given: list) -> np.ndarray | None:
-    """None where NumPy raises, or makes something large."""
+def _tried(name: str, places: Sequence[Sequence[int]], calls: Sequence[Memory]) -> list[int] | None:
+    """Where the values of a step are, if it fits at all calls: harp is not asked whether shapes are equal."""
+    chosen = step(name)
+    for given, call in zip(places, calls, strict=True):
+        first, *others = (call.values[place] for place in given)
+        fits = first.dtype.kind in chosen.kinds and chosen.rank <= first.ndim <= 3
+        if not fits or any(other.dtype != first.dtype or other.shape != first.shape for other in others):
+            return None
     try:
-        result = np.asarray(chosen.numpy(*given))
+        found = [call.place(name, given) for given, call in zip(places, calls, strict=True)]
     except (ValueError, IndexError):
         return None
-    return result if result.size <= MOST and result.ndim <= 4 else None
+    values = [call.values[place] for place, call in zip(found, calls, strict=True)]
+    return found if all(value.size <= MOST and value.ndim <= 4 for value in values) else None
 
 
 def _needed(steps: list) -> tuple:

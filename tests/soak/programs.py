@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from common import options, say
 from compare import verdicts
-from expressions import Expression, Values, draw, fewer
+from expressions import Expression, Memory, Values, draw, fewer
 from joined import in_one_run
 from test_programs import DTYPES, fill
 
@@ -29,8 +29,8 @@ import harp
 
 MODES = {"joined -O0": 80, "joined -O2": 12, "usual": 8}  # of a hundred
 SIZES = (0, 1, 2, 3, 5, 8, 33)
-LARGE = {1: (3000,), 2: (70, 300), 3: (12, 9, 40)}
-FAMILIES, CALLS, PROGRAMS = 4, 5, 64
+LARGE = {1: (3000,), 2: (70, 300), 3: (12, 9, 40)}, {1: (500,), 2: (16, 70), 3: (3, 9, 33)}  # one of eight, others
+FAMILIES, CALLS, PROGRAMS = 4, 5, 128
 
 
 class Batch(NamedTuple):
@@ -55,17 +55,20 @@ def batch(seed: int, count: int) -> Batch:
     families += [("float64", rng.randint(1, 2)), ("float32", rng.randint(1, 2))]
     shapes = [tuple(rng.choice(SIZES) for _ in range(3)) for _ in range(CALLS - 1)] + [None]
     rng.shuffle(shapes)
+    large = LARGE[rng.random() < 0.875]
     calls = []
     for sizes in shapes:
         given = []
         for dtype, rank in families:
-            shape = LARGE[rank] if sizes is None else sizes[:rank]
+            shape = large[rank] if sizes is None else sizes[:rank]
             given.append(tuple(tuple(fill(numbers, shape, dtype, tame) for _ in "xy") for tame in (True, False)))
         calls.append(tuple(given))
-    programs = []
+    tame = [[Memory(pairs[0]) for pairs in call] for call in calls]
+    programs: list[tuple[int, Expression]] = []
     for _ in range(count):
         family = rng.randrange(len(families))
-        programs.append((family, draw(rng, [call[family] for call in calls])))
+        known = [made for other, made in programs if other == family]
+        programs.append((family, draw(rng, [call[family] for call in tame], known)))
     mode = rng.choices([*MODES], [*MODES.values()])[0]
     return Batch(seed, mode, rng.randint(1, 3), tuple(programs), tuple(calls))
 
@@ -84,10 +87,11 @@ def check(given: Batch, counts: collections.Counter[str]) -> Finding | None:
                 found = compiled(families)
             except Exception as error:
                 return Finding(-1, call, f"{type(error).__name__}: {error}")
+            memories = [[Memory(pair) for pair in pairs] for pairs in families]
             for number, ((family, made), result) in enumerate(zip(given.programs, found, strict=True)):
-                inputs = families[family][uses_any(made, families[family])]
+                memory = memories[family][uses_any(made, families[family])]
                 interpret = (given.seed + number) % CALLS == call
-                for verdict in verdicts(made, inputs, np.asarray(result), interpret, given.seed):
+                for verdict in verdicts(made, memory, np.asarray(result), interpret, given.seed):
                     counts["results compared"] += 1
                     counts["elements not settled"] += verdict.unsettled
                     if verdict.problem:
