@@ -87,8 +87,10 @@ def noise(dtype: np.dtype, seed: int) -> Callable[[np.ndarray], np.ndarray]:
         if value.dtype.kind not in "fc":
             return value
         eps = max(NOISE[value.dtype.str[1:]], NOISE.get(dtype.str[1:], 0.0) if value.dtype.kind == dtype.kind else 0.0)
+        least = np.finfo(value.dtype).smallest_subnormal * 1.5  # a product may vanish here and not there
+        by, to = rng.uniform(-1, 1, (2, *value.shape))
         with np.errstate(all="ignore"):
-            return (value * (1 + eps * rng.uniform(-1, 1, value.shape))).astype(value.dtype)
+            return (value * (1 + eps * by) + least * to).astype(value.dtype)
 
     return change
 

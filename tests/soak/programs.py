@@ -113,9 +113,12 @@ def found_again(given: Batch) -> Finding | None:
     return check(given, collections.Counter())
 
 
-def smaller(given: Batch, seconds: float = 120.0) -> Batch:
-    """Fewer programs, calls and steps, as long as something is found."""
+def smaller(given: Batch, finding: Finding, seconds: float = 120.0) -> Batch:
+    """Fewer programs, calls and steps, as long as something is found. The program at fault is tried alone first."""
     end, shrinks = time.monotonic() + seconds, True
+    alone = given._replace(programs=given.programs[finding.program :][:1])
+    if finding.program >= 0 and found_again(alone) is not None:
+        given = alone
     while shrinks and time.monotonic() < end:
         shrinks = False
         for other in _candidates(given):
@@ -127,7 +130,7 @@ def smaller(given: Batch, seconds: float = 120.0) -> Batch:
 
 def _candidates(given: Batch) -> Iterator[Batch]:
     count = len(given.programs)
-    for size in dict.fromkeys((count - 1, count // 2, count // 4, 1) if count > 1 else ()):
+    for size in (count // 2, count // 8, 1) if count > 7 else (1,) if count > 1 else ():
         for start in range(0, count, size):  # these alone, and all others
             yield given._replace(programs=given.programs[start : start + size])
         for start in range(0, count, size):
@@ -147,6 +150,8 @@ def save(given: Batch, finding: Finding, directory: pathlib.Path) -> pathlib.Pat
     path = directory / f"programs-{given.seed}.txt"
     lines = [f"python tests/soak/programs.py --seed {given.seed} --count {PROGRAMS}", f"{given.mode}", finding.text, ""]
     for number, (family, made) in enumerate(given.programs):
+        if number != finding.program and len(given.programs) > 8:
+            continue
         lines.append(f"{'*' if number == finding.program else ' '} {made.kind} {made.steps}")
         for families in given.calls:
             pair = families[family][uses_any(made, families[family])]
@@ -167,6 +172,7 @@ def main() -> None:
     directory = pathlib.Path("soak-findings")
     counts: collections.Counter[str] = collections.Counter({"programs": 0})
     end, seed, failed = time.monotonic() + chosen.seconds, chosen.seed, 0
+    told = time.monotonic()
     running = pathlib.Path(os.environ.get("HARP_CACHE_DIR", ".")) / f"programs-of-{os.getpid()}"
     warnings.simplefilter("ignore")  # NumPy's, about numbers
     while seed == chosen.seed or time.monotonic() < end:
@@ -175,10 +181,13 @@ def main() -> None:
         finding = check(given, counts)
         if finding is not None:
             failed += 1
-            small = smaller(given)
+            small = smaller(given, finding)
             path = save(small, found_again(small) or finding, directory)
             print(f"programs.py --seed {seed} --count {chosen.count}: {path}\n{path.read_text()}", flush=True)
         seed += 1
+        if time.monotonic() > told + 300:
+            told = time.monotonic()
+            say(chosen, f"so far {shown(counts)}, {failed} findings")
     running.unlink()
     say(chosen, f"{shown(counts)}, {failed} findings")
     sys.exit(bool(failed))
