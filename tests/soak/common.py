@@ -17,7 +17,7 @@ def options(text: str, count: int | None = None) -> argparse.Namespace:
     if count is not None:
         parser.add_argument("--count", type=int, default=count, help=f"programs of one function (default {count})")
     chosen = parser.parse_args()
-    faulthandler.dump_traceback_later(chosen.seconds + 240, exit=True)
+    faulthandler.dump_traceback_later(chosen.seconds + 900, exit=True)
     return chosen
 
 

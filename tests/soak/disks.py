@@ -86,7 +86,7 @@ def turn(rng: random.Random, directory: pathlib.Path, counts: dict[str, int]) ->
             else:
                 (cache / "filled").unlink(missing_ok=True)
         for seed, worker in workers.items():
-            out, error = worker.communicate(timeout=300)
+            out, error = worker.communicate(timeout=600)
             if worker.returncode:
                 raise SystemExit(f"worker {seed}, {size} bytes, {flags}: status {worker.returncode}\n{error[-4000:]}")
             counts["processes"] += 1

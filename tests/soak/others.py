@@ -52,7 +52,7 @@ def call(factor: float, place: pathlib.Path) -> float:
     code = CALL.replace("FACTOR", str(factor))
     environment = os.environ | {"HARP_CACHE_DIR": str(place), "HARP_VERIFY": "0"}
     command = [sys.executable, "-W", "ignore", "-c", code]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
     if done.returncode:
         raise SystemExit(f"status {done.returncode}\n{done.stderr[-4000:]}")
     return float(done.stdout)
@@ -90,7 +90,7 @@ def turn(rng: random.Random, directory: pathlib.Path, counts: dict[str, int]) ->
             raise SystemExit(f"{name}: the other user's program was run")
         environment = os.environ | {"HARP_CACHE_DIR": str(above / "cache")}
         command = [sys.executable, "-c", VICTIM, key, "5"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=600)
         count, wrong = map(int, done.stdout.split())
         if wrong:
             raise SystemExit(f"{name}: {wrong} of {count} times the other user's library was opened")

@@ -15,7 +15,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-SCRIPTS = ("interrupts", "storms", "limits", "programs")
+SCRIPTS = ("interrupts", "storms", "limits", "disks", "others", "sanitized", "programs")
 
 
 def main() -> int:
