@@ -1,10 +1,12 @@
-"""The random programs of `make soak` find a mistake, and make it small. In a process of their own, with their names."""
+"""The scripts of `make soak` find what they look for. In processes of their own, for they have modules of their own."""
 
 from __future__ import annotations
 
 import pathlib
 import subprocess
 import sys
+
+import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOUND = """
@@ -38,3 +40,14 @@ def test_a_mistake_is_found_and_made_small():
     command = [sys.executable, "-W", "ignore", "-c", BROKEN, str(HERE)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["disks", "others"])
+def test_full_disks_and_other_users(name):
+    """A turn of each, where root runs the tests."""
+    command = [sys.executable, str(HERE / "soak" / f"{name}.py"), "--seconds", "1", "--seed", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+    assert done.returncode == 0, done.stdout + done.stderr
+    if "passed over" in done.stdout:
+        pytest.skip(done.stdout)

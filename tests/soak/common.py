@@ -6,6 +6,7 @@ import argparse
 import faulthandler
 import pathlib
 import random
+import subprocess
 import sys
 
 
@@ -19,6 +20,14 @@ def options(text: str, count: int | None = None) -> argparse.Namespace:
     chosen = parser.parse_args()
     faulthandler.dump_traceback_later(chosen.seconds + 900, exit=True)
     return chosen
+
+
+def works(command: list[str]) -> bool:
+    """Whether this machine, or the container, lets it run."""
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
 
 
 def say(chosen: argparse.Namespace, text: str) -> None:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-from common import options, say
+from common import options, say, works
 
 from harp.backends.toolchain import bound, trust
 
@@ -100,12 +100,14 @@ def turn(rng: random.Random, directory: pathlib.Path, counts: dict[str, int]) ->
 
 
 def main() -> None:
-    if os.geteuid() or not shutil.which("unshare"):
-        print("disks: only root can mount them; passed over")
-        return
+    alone = ["unshare", "--mount", "--propagation", "private"]
     if "HARP_SOAK_ALONE" not in os.environ:
+        mount = "mount -t tmpfs harp-soak /mnt"
+        if os.geteuid() or not works([*alone, "sh", "-c", mount]):
+            print("disks: only root can mount them; passed over")
+            return
         os.environ["HARP_SOAK_ALONE"] = "1"
-        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
+        os.execvp(alone[0], [*alone, sys.executable, *sys.argv])
     chosen = options(__doc__)
     rng, end = random.Random(chosen.seed), time.monotonic() + chosen.seconds
     counts = dict.fromkeys(("disks", "noexec", "processes", "refused"), 0)

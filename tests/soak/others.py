@@ -6,20 +6,21 @@ become another user.
 
 from __future__ import annotations
 
+import itertools
 import os
 import pathlib
-import random
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
-from common import options, say
+from common import options, say, works
 
 from harp.backends.toolchain import cache
 
 NOBODY = 65534
+AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
 CALL = """
 import numpy as np, harp
 print(float(harp.jit(lambda x: x * FACTOR)(np.ones(3))[1]))
@@ -38,7 +39,7 @@ while time.monotonic() < end:
         os.close(found.handle)
 print(count, wrong)
 """
-# What the other user does, in the directory above: P is the cache, Q his own.
+# What the other user does, in the directory above.
 ATTACKS = {
     "renames": "while :; do mv cache kept; mv theirs cache; mv cache theirs; mv kept cache; done",
     "links": "while :; do mv cache kept; ln -s theirs cache; rm cache; mv kept cache; done",
@@ -74,8 +75,7 @@ def offer(good: pathlib.Path, bad: pathlib.Path, theirs: pathlib.Path) -> str:
     return name.removesuffix(".so")
 
 
-def turn(rng: random.Random, directory: pathlib.Path, counts: dict[str, int]) -> None:
-    name = rng.choice([*ATTACKS])
+def turn(name: str, directory: pathlib.Path, counts: dict[str, int]) -> None:
     above = directory / "above"
     above.mkdir()
     above.chmod(0o1777 if name == "first" else 0o777)
@@ -83,8 +83,9 @@ def turn(rng: random.Random, directory: pathlib.Path, counts: dict[str, int]) ->
     key = offer(directory / "good", directory / "bad", above / "theirs")
     if name != "first":
         shutil.copytree(directory / "good", above / "cache")
-    words = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "sh", "-c", ATTACKS[name]]
-    attacker = subprocess.Popen(words, cwd=above, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    attacker = subprocess.Popen(
+        [*AS_NOBODY, "sh", "-c", ATTACKS[name]], cwd=above, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         if call(2.0, above / "cache") != 2.0:
             raise SystemExit(f"{name}: the other user's program was run")
@@ -103,18 +104,18 @@ def turn(rng: random.Random, directory: pathlib.Path, counts: dict[str, int]) ->
 
 
 def main() -> None:
-    if os.geteuid() or not shutil.which("setpriv"):
+    if os.geteuid() or not works([*AS_NOBODY, "true"]):
         print("others: only root can become another user; passed over")
         return
     chosen = options(__doc__)
-    rng, end = random.Random(chosen.seed), time.monotonic() + chosen.seconds
+    end, names = time.monotonic() + chosen.seconds, itertools.cycle(ATTACKS)
     counts = dict.fromkeys((*ATTACKS, "looked up"), 0)
     with tempfile.TemporaryDirectory(prefix="harp-soak-") as made:
         directory = pathlib.Path(made)
         if call(2.0, directory / "good") != 2.0 or call(666.0, directory / "bad") != 666.0:
             raise SystemExit("a wrong result before anybody did anything")
         while time.monotonic() < end:
-            turn(rng, directory, counts)
+            turn(next(names), directory, counts)
     attacks = ", ".join(f"{counts[name]} of {name}" for name in ATTACKS)
     say(chosen, f"attacks: {attacks}; the entry was looked up {counts['looked up']} times, never theirs")
 
