@@ -10,6 +10,7 @@ import itertools
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -39,12 +40,14 @@ while time.monotonic() < end:
         os.close(found.handle)
 print(count, wrong)
 """
-# What the other user does, in the directory above.
+# What the other user does, in the directory above. What the victim has made there in the meantime is put aside.
+AWAY = "n=$((n+1)); mv -T cache kept; mv -T cache aside$n"
+BACK = "mv -T kept cache"
 ATTACKS = {
-    "renames": "while :; do mv cache kept; mv theirs cache; mv cache theirs; mv kept cache; done",
-    "links": "while :; do mv cache kept; ln -s theirs cache; rm cache; mv kept cache; done",
-    "first": "while :; do cp -r theirs cache; rm -r cache; done",
-    "entries": "while :; do for f in theirs/*; do cp $f cache/; mv $f cache/; ln -s $PWD/$f cache/; done; done",
+    "renames": f"while :; do {AWAY}; mv -T theirs cache; mv -T cache theirs; {BACK}; done",
+    "links": f"while :; do {AWAY}; ln -sT theirs cache; rm -f cache; {BACK}; done",
+    "first": "while :; do cp -rT theirs cache; rm -r cache; done",
+    "entries": "while :; do for f in theirs/*; do rm -f cache/*; cp $f cache/; ln -sf $PWD/$f cache/; done; done",
 }
 
 
@@ -83,9 +86,9 @@ def turn(name: str, directory: pathlib.Path, counts: dict[str, int]) -> None:
     key = offer(directory / "good", directory / "bad", above / "theirs")
     if name != "first":
         shutil.copytree(directory / "good", above / "cache")
-    attacker = subprocess.Popen(
-        [*AS_NOBODY, "sh", "-c", ATTACKS[name]], cwd=above, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+        (above / "cache").chmod(0o777 if name == "entries" else 0o700)
+    words, quiet = [*AS_NOBODY, "sh", "-c", ATTACKS[name]], subprocess.DEVNULL
+    attacker = subprocess.Popen(words, cwd=above, stdout=quiet, stderr=quiet, start_new_session=True)
     try:
         if call(2.0, above / "cache") != 2.0:
             raise SystemExit(f"{name}: the other user's program was run")
@@ -98,7 +101,7 @@ def turn(name: str, directory: pathlib.Path, counts: dict[str, int]) -> None:
         counts["looked up"] += count
         counts[name] += 1
     finally:
-        attacker.kill()
+        os.killpg(attacker.pid, signal.SIGKILL)
         attacker.wait()
         shutil.rmtree(above, ignore_errors=True)
 
