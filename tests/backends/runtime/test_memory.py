@@ -162,7 +162,7 @@ INTERRUPTS = """
 import faulthandler, random, signal, sys
 import numpy as np, harp
 from harp.backends.runtime import memory
-faulthandler.dump_traceback_later(60, exit=True)
+faulthandler.dump_traceback_later(280, exit=True)
 seed = int(sys.argv[1])
 rng, lost = random.Random(seed), []
 sys.unraisablehook = lambda found: lost.append(str(found.object))
