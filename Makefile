@@ -13,7 +13,7 @@ help:
 	@echo "make demo    train a classifier of handwritten digits; writes a picture"
 	@echo "make test    run the tests"
 	@echo "make fuzz    search for sizes at which harp is wrong, for an hour; FUZZ_ARGS='--minutes 5', '--help'"
-	@echo "make soak    interrupts, kills, damaged caches and limits, for an hour; SOAK_ARGS='--minutes 5', '--help'"
+	@echo "make soak    interrupts, kills, damage, limits, full disks, random programs, for an hour; SOAK_ARGS='--minutes 5', '--help'"
 	@echo "make matrix  every chain of three transforms, of every function of tests/transforms/corpus.py, compiled: an hour or more"
 	@echo "make lint    formatting, lint, types, layers"
 	@echo "make site    the documentation as a web site with a reference and search; open build/site/index.html"
@@ -55,7 +55,7 @@ wheel: $(VENV)/dev.stamp
 
 clean:
 	rm -rf $(VENV) build dist .coverage .coverage.* htmlcov
-	rm -rf fuzz-findings .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf fuzz-findings soak-findings .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
