@@ -17,7 +17,7 @@ import numpy as np
 from harp.config import settings
 from harp.errors import OutOfMemoryError
 from harp.trace.eval.grid import Sizes, numbers, on_grid
-from harp.trace.eval.host_calls import call_each, is_raised_by_call
+from harp.trace.eval.host_calls import call_each, call_pure, is_raised_by_call
 from harp.trace.eval.inside import require_inside
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import (
@@ -25,6 +25,7 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Custom,
+    Foreign,
     Gather,
     HostCall,
     Input,
@@ -398,6 +399,11 @@ def _custom(node: Custom, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArr
     return _together([found[o] for o in node.body.outputs])
 
 
+def _foreign(node: Foreign, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+    results = [(numbers(own, sizes), dtype) for own, dtype in node.results]
+    return _together(call_pure(node.routine, numbers(node.calls, sizes), [values[o] for o in node.operands], results))
+
+
 def _together(results: Sequence[NDArray]) -> NDArray:
     together = np.empty(len(results), object)
     for number, result in enumerate(results):
@@ -422,5 +428,6 @@ _EVALUATE: dict[type[Node], Callable[..., NDArray]] = {
     HostCall: _host_call,
     Iteration: _iteration,
     Custom: _custom,
+    Foreign: _foreign,
     Part: _part,
 }

@@ -19,8 +19,8 @@ from harp.trace.graph.node import (
     Iteration,
     MapReduce,
     Node,
-    Several,
     View,
+    WithBody,
     body_input,
     rebuild,
     walk,
@@ -88,7 +88,7 @@ def in_place(node: Custom) -> Graph:
 
 def may_not_end(graph: Graph) -> bool:
     """Whether data says how long some iteration runs: perhaps for ever."""
-    bodies = [node for node in graph.nodes() if isinstance(node, Several)]
+    bodies = [node for node in graph.nodes() if isinstance(node, WithBody)]
     endless = any(isinstance(node, Iteration) and node.length is None for node in bodies)
     return endless or any(may_not_end(graph_of(node.body)) for node in bodies)
 
