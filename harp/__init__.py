@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harp import sources as _sources  # noqa: F401, isort: skip (before the files that it watches)
 from harp import errors, numpy
-from harp.backends.devices import default_device, devices
+from harp.backends.devices import default_device, device_put, devices
 from harp.backends.options import CompileOptions
 from harp.config import set_threads, stats
 from harp.trace.array.array import Array, realize
@@ -81,6 +81,7 @@ __all__ = [
     "custom_vjp",
     "debug",
     "default_device",
+    "device_put",
     "devices",
     "errors",
     "eval_shape",

@@ -27,7 +27,7 @@ from harp.lower.kernels.iterations import iteration_kernels
 from harp.lower.kernels.outline import outline
 from harp.lower.kernels.tile_and_fuse import tile_and_fuse
 from harp.lower.library.select import select_routines
-from harp.lower.loopir.loops import Kernel
+from harp.lower.loopir.loops import Kernel, LoopKind
 from harp.lower.loopir.program import Program
 from harp.lower.loopir.text import kernel_text, program_text
 from harp.lower.nest_rules import rewrite_nests
@@ -157,12 +157,18 @@ def _unless_checked(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lo
 
 
 def _on_cores(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lowered]:
-    """The pass for programs of one machine's cores and caches."""
+    """The pass for cores with vectors and caches of their own."""
+    return lambda s: s if s.target.wide else run(s)
+
+
+def _in_c(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lowered]:
+    """The pass for programs in C, which have a library."""
     return lambda s: s if s.target.grid else run(s)
 
 
 def _grids(s: Lowered) -> Lowered:
-    return _each(to_grids)(s) if s.target.grid else s
+    kind = LoopKind.PLAIN if s.target.wide or s.checks else LoopKind.PARALLEL
+    return _each(lambda kernel: to_grids(kernel, kind))(s) if s.target.grid else s
 
 
 def _rewrite_nests(s: Lowered) -> Lowered:
@@ -251,7 +257,7 @@ PASSES = (
     Pass(
         "select routines",
         5,
-        _unless_checked(_on_cores(_each(select_routines))),
+        _unless_checked(_in_c(_each(select_routines))),
         _verify_kernels,
         _check_kernels,
         _kernels_text,

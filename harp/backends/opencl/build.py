@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
+from typing import Any
 
 import pyopencl as cl
 
@@ -39,7 +40,7 @@ def program(device: OpenCLDevice, source: str) -> cl.Program:
     found = cache.get(key, _SUFFIX)
     if found is not None:
         try:
-            built = cl.Program(device.context, [device.device], [found]).build(flags)
+            built: cl.Program = cl.Program(device.context, [device.device], [found]).build(flags)
         except cl.Error as error:
             log.debug("the driver refuses a program of the cache: %s", error)
         else:
@@ -48,8 +49,9 @@ def program(device: OpenCLDevice, source: str) -> cl.Program:
     counters.add("cache_misses")
     counters.add("compiler_runs")
     try:
-        built = cl.Program(device.context, source).build(flags, cache_dir=False)
+        built = cl.Program(device.context, source).build(flags)
     except cl.Error as error:
         raise DeviceError(f"the driver of {device!r} refuses a kernel: {error}") from None
-    cache.put(key, _SUFFIX, built.get_info(cl.program_info.BINARIES)[0])
+    binaries: Any = built.get_info(cl.program_info.BINARIES)
+    cache.put(key, _SUFFIX, binaries[0])
     return built

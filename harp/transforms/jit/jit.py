@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial, update_wrapper
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, cast, overload
 from weakref import ref
 
 import attrs
@@ -28,6 +28,7 @@ from harp.config import MOST_THREADS, log, on_device, on_search, settings
 from harp.errors import ArgumentError
 from harp.garbage import collected_later
 from harp.trace.array.array import Array, Donation
+from harp.trace.array.resident import DeviceMemory, ResidentArray
 from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.host_calls import numbered
@@ -89,6 +90,8 @@ class Entry:
     @property
     def short_way(self) -> ShortWay | None:
         """For the calls that are like the one before; made at the second call."""
+        if self.program.kernel.memory is not None:
+            return None  # it is for arrays of the host
         if not self._short:
             self._short.append(short_way(self.treedef, self.leaves, self.signature, self.body))
         return self._short[0]
@@ -199,7 +202,8 @@ class JitFunction(Generic[P, R]):
     def choose_entries(self) -> None:
         """Those for the device that is to be used now, and that search results for what is asked for now."""
         with self._lock:
-            mode = settings.nans, settings.infinities, self._device or settings.device
+            self._runs_on = self._device or settings.device
+            mode = settings.nans, settings.infinities, self._runs_on
             self._short_ways, self._entries = self._made_for.setdefault(mode, ({}, {}))
 
     @overload
@@ -225,11 +229,11 @@ class JitFunction(Generic[P, R]):
         # Most calls are of arrays, not of trees of arrays.
         key: list[Hashable] = [len(dynamic), static[0]]
         leaves: Sequence[object] = dynamic
-        found = None if named else _buffers(dynamic, key)
+        found = None if named else _buffers(dynamic, key, self._runs_on)
         if found is None:
             leaves, treedef = flatten(given)
             key = [treedef, static[0]]
-            found = _buffers(leaves, key)
+            found = _buffers(leaves, key, self._runs_on)
         if found is not None:
             buffers, sizes = found
             for entry in self._entries.get(tuple(key), ()):
@@ -288,7 +292,9 @@ class JitFunction(Generic[P, R]):
     def _slow_call(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> Tree:
         """Convert arguments, and trace if no entry serves the call."""
         call = self._unpack(static, dynamic, named)
-        buffers = [plain(a) for a, _ in call.arrays]
+        buffers: list[Any] = [
+            _resident(leaf, self._runs_on) or plain(a) for leaf, (a, _) in zip(call.leaves, call.arrays, strict=True)
+        ]
         sizes = [size for a in buffers for size in a.shape]
         key = (call.structure, static.key, *(fact for a, weak in call.arrays for fact in (a.dtype, a.ndim, weak)))
         with self._lock:
@@ -350,7 +356,7 @@ class JitFunction(Generic[P, R]):
         code = body(program, captured, traced.treedef, traced.weak, self._threads, donations, functions)
         if searches:
             search = partial(_search, traced.graph, signature.sizes, settings.infinities or self._search)
-            code = followed(code, "search", search, len(traced.graph.outputs))
+            code = followed(code, "search", _on_host(search), len(traced.graph.outputs))
         if scope.integer_checks:
             integer_checks = tuple(scope.integer_checks.values())
             weak = [a.weak for a in arguments]
@@ -358,7 +364,7 @@ class JitFunction(Generic[P, R]):
             inspect = compile_integer_checks(
                 integer_checks, traced.graph.inputs, weak, signature.axes, signature.quotients, counts
             )
-            code = preceded(code, "inspect", inspect, [names(code.inputs)])
+            code = preceded(code, "inspect", _on_host(inspect), [names(code.inputs)])
         # A checked program looks at each index itself.
         guards = [guard._replace(index=scope.resolve(guard.index)) for guard in signature.guards]
         open_claims = () if self._check else unproved(traced.graph, guards)
@@ -446,10 +452,27 @@ class JitFunction(Generic[P, R]):
         return f"<jit of {function_name(self._function)}, {self.compilations} programs>"
 
 
-def _buffers(leaves: Sequence[object], key: list[Hashable]) -> tuple[list[NDArray], list[int]] | None:
+def _resident(leaf: object, device: str) -> DeviceMemory | None:
+    """The memory of an array that is on this device."""
+    held = leaf.held if type(leaf) is ResidentArray else None
+    return held if held is not None and held.device == device else None
+
+
+def _on_host(function: Callable[..., None]) -> Callable[..., None]:
+    """The function of arrays, for arrays that may be on a device."""
+
+    def fetched(value: Any) -> Any:
+        if type(value) is tuple:
+            return tuple(map(fetched, value))
+        return value.host() if hasattr(value, "host") else value
+
+    return lambda *arguments: function(*map(fetched, arguments))
+
+
+def _buffers(leaves: Sequence[object], key: list[Hashable], device: str) -> tuple[list[Any], list[int]] | None:
     """The leaves as C-contiguous buffers, and all their sizes, if they are arrays or numbers; puts what they are into
-    the key."""
-    buffers: list[NDArray] = []
+    the key. Those on the device stay there."""
+    buffers: list[Any] = []
     sizes: list[int] = []
     for leaf in leaves:
         if type(leaf) is np.ndarray and leaf.dtype in OF_NUMPY:
@@ -462,6 +485,11 @@ def _buffers(leaves: Sequence[object], key: list[Hashable]) -> tuple[list[NDArra
                 buffer = np.asarray(leaf, dtype.numpy)
             except OverflowError:
                 return None
+        elif (held := _resident(leaf, device)) is not None:
+            buffers.append(held)
+            sizes += held.shape
+            key += (held.dtype, held.ndim, cast(Array, leaf).weak)
+            continue
         else:
             return None
         flags = buffer.flags

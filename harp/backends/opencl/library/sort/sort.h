@@ -17,7 +17,7 @@ static inline KEY OF_DTYPE(key)(KEY bits)
 #if defined(HARP_INFINITY)
     const KEY size = bits & (KEY)~TOP;
     const KEY placed = bits & TOP ? (KEY)~bits : (KEY)(bits | TOP);
-    return size > (KEY)HARP_INFINITY ? (KEY)~(KEY)0 : size == 0 ? TOP : placed;
+    return size > (KEY)HARP_INFINITY ? (KEY) ~(KEY)0 : size == 0 ? TOP : placed;
 #elif defined(HARP_SIGNED)
     return bits ^ TOP;
 #else
@@ -67,7 +67,8 @@ static inline int OF_DTYPE(argsort)(int64_t n, __global const void *given, __glo
             const int64_t middle = min(start + width, n), end = min(start + 2 * width, n);
             int64_t i = start, j = middle;
             for (int64_t k = start; k < end; ++k) {
-                const int second = i == middle || (j < end && OF_DTYPE(is_after)(keys[from[i]], keys[from[j]], reverse));
+                const int second =
+                    i == middle || (j < end && OF_DTYPE(is_after)(keys[from[i]], keys[from[j]], reverse));
                 to[k] = second ? from[j++] : from[i++];
             }
         }
