@@ -161,11 +161,6 @@ def _on_cores(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lowered]
     return lambda s: s if s.target.wide else run(s)
 
 
-def _in_c(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lowered]:
-    """The pass for programs in C, which have a library."""
-    return lambda s: s if s.target.grid else run(s)
-
-
 def _grids(s: Lowered) -> Lowered:
     kind = LoopKind.PLAIN if s.target.wide or s.checks else LoopKind.PARALLEL
     return _each(lambda kernel: to_grids(kernel, kind))(s) if s.target.grid else s
@@ -257,7 +252,7 @@ PASSES = (
     Pass(
         "select routines",
         5,
-        _unless_checked(_in_c(_each(select_routines))),
+        _unless_checked(_on_cores(_each(select_routines))),
         _verify_kernels,
         _check_kernels,
         _kernels_text,

@@ -6,6 +6,7 @@ The key covers the device, the version of its driver, the source and the options
 from __future__ import annotations
 
 import hashlib
+import warnings
 from functools import lru_cache
 from typing import Any
 
@@ -24,15 +25,16 @@ _ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 def options(device: OpenCLDevice) -> str:
     """The options of the compiler."""
     rounded = device.device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-    return _ROUNDED if rounded else ""
+    return " ".join([*[_ROUNDED] * bool(rounded), *["-DHARP_NO_DOUBLES"] * (not device.has_doubles)])
 
 
 @lru_cache(maxsize=1 << 10)
-def program(device: OpenCLDevice, source: str) -> cl.Program:
-    """The built program. Raises DeviceError, with what the driver says, if that is not possible."""
-    if "double" in source and not device.has_doubles:
+def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
+    """The built program, which computes with `doubles` or not. Raises DeviceError, with what the driver says, if that is
+    not possible."""
+    if doubles and not device.has_doubles:
         raise DeviceError(
-            f"{device!r} has no numbers of 64 bits, and the program computes with float64; cast its arguments to "
+            f"{device!r} has no floats of 64 bits, and the program computes with float64; cast its arguments to "
             "float32, or run it on another device"
         )
     flags = options(device)
@@ -49,7 +51,9 @@ def program(device: OpenCLDevice, source: str) -> cl.Program:
     counters.add("cache_misses")
     counters.add("compiler_runs")
     try:
-        built = cl.Program(device.context, source).build(flags)
+        with warnings.catch_warnings():  # of compilers, about what users have not written
+            warnings.simplefilter("ignore")
+            built = cl.Program(device.context, source).build(flags)
     except cl.Error as error:
         raise DeviceError(f"the driver of {device!r} refuses a kernel: {error}") from None
     binaries: Any = built.get_info(cl.program_info.BINARIES)

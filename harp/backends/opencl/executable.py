@@ -72,7 +72,7 @@ class OpenCLExecutable:
         for number, (code, source) in enumerate(kernels):
             inner: dict[str, object] = dict(_HELPERS)
             if code.launches:
-                built = build.program(device, source)
+                built = build.program(device, source, any("double" in launched.text for launched in code.launches))
                 for place, launched in enumerate(code.launches):
                     inner[f"launch{place}"] = Launch(cl.Kernel(built, launched.name), launched)
             exec(compile(code.text, f"<host code of kernel {number}>", "exec"), inner)

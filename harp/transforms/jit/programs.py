@@ -144,6 +144,12 @@ def _keep(key: _Key, program: CompiledProgram) -> None:
     _recent.append(program)
 
 
+def forget() -> None:
+    """Make programs anew from now on; functions keep theirs."""
+    _programs.clear()
+    _recent.clear()
+
+
 def _origin(graph: Graph, renamed: Graph) -> _Origin:
     """Where a graph comes from: equal graphs of other lines have the same form otherwise."""
     return tuple(i.name for i in graph.inputs), tuple(map(renamed.sites.get, renamed.nodes()))

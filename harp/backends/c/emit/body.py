@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 from harp.backends.c.emit import arena, callbacks, fast_path, library_calls, parts, rows, turns
 from harp.backends.c.emit.function import parameter
@@ -58,6 +59,9 @@ class Body:
     `buffers` and `names` are its parameters, `constant` those buffers that it only reads. Parallel loops become
     `parts`, whose names start with `prefix`; without one they are plain loops.
     """
+
+    # How each statement is printed.
+    statements: ClassVar[Mapping[type[Stmt], Callable[..., None]]]
 
     def __init__(
         self,
@@ -184,7 +188,7 @@ class Body:
 
     def statement(self, stmt: Stmt, block: bool = False) -> None:
         """Print a statement; `block` says that it stands alone between braces."""
-        STATEMENTS[type(stmt)](self, stmt, block)
+        self.statements[type(stmt)](self, stmt, block)
 
     def _nest(self, stmt: Nest, block: bool) -> None:
         first = stmt.heads[0] if stmt.heads else None
@@ -431,6 +435,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
     Repeat: Body._repeat,
     LibraryCall: Body._library_call,
 }
+Body.statements = STATEMENTS
 HEADS: Mapping[type[Head], Callable[..., None]] = {
     For: Body._for,
     Let: Body._let,
