@@ -42,6 +42,7 @@ from harp.transforms.jit.jit import JitFunction, jit
 
 if TYPE_CHECKING:
     from harp import debug, lax, random, tree
+    from harp.foreign.callback import pure_callback
     from harp.lax.associative import associative_scan
     from harp.lax.mapping import map
     from harp.transforms.autodiff import checkpoint_policies
@@ -103,6 +104,7 @@ __all__ = [
     "linearize",
     "map",
     "numpy",
+    "pure_callback",
     "random",
     "realize",
     "scan",
@@ -136,6 +138,7 @@ _LATER = {
     ),
     "associative_scan": "harp.lax.associative",
     "map": "harp.lax.mapping",
+    "pure_callback": "harp.foreign.callback",
     "eval_shape": "harp.transforms.shapes",
     "vmap": "harp.transforms.batching.vmap",
     **dict.fromkeys(("fori_loop", "scan"), "harp.transforms.control.scan"),

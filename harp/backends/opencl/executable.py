@@ -18,7 +18,7 @@ from harp.backends.opencl.render import DIMENSIONS, LaunchCode
 from harp.backends.protocol import ResultMemory
 from harp.config import counters
 from harp.errors import DeviceError
-from harp.trace.eval.host_calls import call_each, note_error
+from harp.trace.eval.host_calls import note_error, run_function
 from harp.trace.scalar.dtypes import NDArray, as_dtype
 
 # Work-items of a group: as many as a wavefront has. A row of fewer is put together with others.
@@ -230,19 +230,21 @@ def settle(run: Run, moved: tuple[tuple[ClMemory, int, ClMemory, int, int, int],
 def call_python(
     run: Run,
     number: int,
-    shape: tuple[int, ...],
-    target: tuple[ClMemory, int],
-    arrays: tuple[tuple[ClMemory, int, str, tuple[int, ...]], ...],
+    calls: tuple[int, ...],
+    targets: tuple[tuple[ClMemory, int, str, tuple[int, ...]], ...],
+    sources: tuple[tuple[ClMemory, int, str, tuple[int, ...]], ...],
 ) -> None:
-    """Call a function for each element of the token, the first of `arrays`; the target becomes the token and 1."""
-    token, active, *operands = (_read(run, buffer, at, dtype, shape + own) for buffer, at, dtype, own in arrays)
+    """Call a function of Python: (buffer, offset, dtype, shape of one call) of all that it makes, and is given."""
+    operands = [_read(run, buffer, at, dtype, calls + own) for buffer, at, dtype, own in sources]
     try:
-        call_each(number, active, operands)
+        made = run_function(number, calls, operands, [(own, as_dtype(dtype)) for _, _, dtype, own in targets])
     except BaseException as error:
         note_error(error)
         raise _Ended from None
-    if token.size:
-        cl.enqueue_copy(run.queue, target[0], token + 1, dst_offset=target[1] * token.itemsize)
+    for (buffer, at, _, _), array in zip(targets, made, strict=True):
+        if array.size:
+            whole = np.ascontiguousarray(array)
+            cl.enqueue_copy(run.queue, buffer, flat_bytes(whole), dst_offset=at * whole.itemsize)
 
 
 def _read(run: Run, buffer: ClMemory, at: int, dtype: str, shape: tuple[int, ...]) -> NDArray:

@@ -251,9 +251,10 @@ class _Relabel:
             moved = renaming.value(load)
             assert isinstance(moved, Load)
             self.origins.note_line(moved, self.before.of_load(load))
-        stored = s.buffer if isinstance(s, Store) else s.target
-        place, _ = self.places.get(stored, (stored, ()))
-        self.origins.note_line(place, self.before.of_store(stored))
+        targets = s.targets if isinstance(s, Callback) else (s.target,) if isinstance(s, Row) else (s.buffer,)
+        for stored in targets:
+            place, _ = self.places.get(stored, (stored, ()))
+            self.origins.note_line(place, self.before.of_store(stored))
 
     def head(self, head: Head) -> Head:
         if isinstance(head, For):

@@ -17,7 +17,7 @@ import numpy as np
 from harp.config import settings
 from harp.errors import OutOfMemoryError
 from harp.trace.eval.grid import Sizes, numbers, on_grid
-from harp.trace.eval.host_calls import call_each, is_raised_by_call
+from harp.trace.eval.host_calls import call_each, call_pure, is_raised_by_call
 from harp.trace.eval.inside import require_inside
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import (
@@ -25,6 +25,7 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Custom,
+    Foreign,
     Gather,
     HostCall,
     Input,
@@ -35,8 +36,8 @@ from harp.trace.graph.node import (
     Put,
     RowWise,
     Scatter,
-    Several,
     View,
+    WithBody,
     walk,
 )
 from harp.trace.graph.row_functions import ROWS
@@ -98,7 +99,7 @@ def evaluate_node(
     try:
         if 0 in shape and not isinstance(node, Input):
             return np.empty(shape, node.dtype.numpy)
-        if isinstance(node, Several):
+        if isinstance(node, WithBody):
             return _BODY[type(node)](node, values, value, check)
         return _EVALUATE[type(node)](node, values, value)
     except (MemoryError, ValueError, OverflowError) as error:
@@ -403,6 +404,11 @@ def _custom(node: Custom, values: Mapping[Node, NDArray], sizes: Sizes, check: b
     return _together([found[o] for o in node.body.outputs])
 
 
+def _foreign(node: Foreign, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+    results = [(numbers(own, sizes), dtype) for own, dtype in node.results]
+    return _together(call_pure(node.routine, numbers(node.calls, sizes), [values[o] for o in node.operands], results))
+
+
 def _together(results: Sequence[NDArray]) -> NDArray:
     together = np.empty(len(results), object)
     for number, result in enumerate(results):
@@ -425,6 +431,7 @@ _EVALUATE: dict[type[Node], Callable[..., NDArray]] = {
     Cumulative: _cumulative,
     RowWise: _row_wise,
     HostCall: _host_call,
+    Foreign: _foreign,
     Part: _part,
 }
 _BODY: dict[type[Node], Callable[..., NDArray]] = {Iteration: _iteration, Custom: _custom}

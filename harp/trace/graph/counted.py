@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from harp.trace.graph.body import graph_of, selected
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import Iteration, MapReduce, Node, Several, body_input, walk
+from harp.trace.graph.node import Iteration, MapReduce, Node, WithBody, body_input, walk
 from harp.trace.index.division import relu
 from harp.trace.index.polynomial import Index, as_index
 from harp.trace.scalar.dtypes import bool_, i64
@@ -72,7 +72,7 @@ def with_length(node: Iteration, length: Index) -> Iteration:
 
 def may_not_end(graph: Graph) -> bool:
     """Whether data says how long some iteration runs: perhaps for ever."""
-    bodies = [node for node in graph.nodes() if isinstance(node, Several)]
+    bodies = [node for node in graph.nodes() if isinstance(node, WithBody)]
     endless = any(isinstance(node, Iteration) and node.length is None and not _is_bounded(node) for node in bodies)
     return endless or any(may_not_end(graph_of(node.body)) for node in bodies)
 

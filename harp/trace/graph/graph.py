@@ -14,6 +14,7 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Custom,
+    Foreign,
     Gather,
     HostCall,
     Input,
@@ -195,6 +196,14 @@ def _describe_custom(node: Custom, name: Callable[[Node], str]) -> str:
     return f"with derivatives of its own, of {', '.join(map(name, node.operands))}:\n    {inside}"
 
 
+def _describe_foreign(node: Foreign, name: Callable[[Node], str]) -> str:
+    """All that it depends on: the text is what programs are told apart by."""
+    routine = node.routine if isinstance(node.routine, int) else node.routine.name
+    results = ", ".join(f"{dtype}{_shape_text(own)}" for own, dtype in node.results)
+    often = f" for each of {_shape_text(node.calls)}" if node.calls else ""
+    return f"call pure function {routine} of Python with ({', '.join(map(name, node.operands))}) -> {results}{often}"
+
+
 def _describe_part(node: Part, name: Callable[[Node], str]) -> str:
     return f"result {node.number} of {name(node.whole)}"
 
@@ -212,6 +221,7 @@ _DESCRIBE: dict[type[Node], Callable[..., str]] = {
     HostCall: _describe_host_call,
     Iteration: _describe_iteration,
     Custom: _describe_custom,
+    Foreign: _describe_foreign,
     Part: _describe_part,
 }
 

@@ -138,7 +138,7 @@ def _is_dim(size: object) -> bool:
         return bool(size.strip())
     if isinstance(size, (int, np.integer)):
         return not isinstance(size, bool) and int(size) >= 0
-    return isinstance(size, Index)
+    return isinstance(getattr(size, "index", size), Index)  # a size is a handle on one
 
 
 @leaf_type

@@ -11,11 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 from harp.trace.graph.graph import Graph
+from harp.trace.graph.matrix_products import multiplies_matrices
 from harp.trace.graph.node import (
     Constant,
     Contiguous,
     Cumulative,
     Custom,
+    Foreign,
     Gather,
     HostCall,
     Input,
@@ -28,7 +30,6 @@ from harp.trace.graph.node import (
     Several,
     View,
     fresh_input,
-    multiplies_matrices,
     positions,
 )
 from harp.trace.graph.row_functions import ROWS, RowOp
@@ -44,7 +45,7 @@ from harp.transforms.autodiff.gather_rules import constant, elementwise, gather_
 from harp.transforms.autodiff.loops.rules import pull, saving
 from harp.transforms.autodiff.scalar_rules import pullback
 from harp.transforms.autodiff.view_rules import sum_over, view_adjoint
-from harp.transforms.rules import apply_rule
+from harp.transforms.rules import apply_rule, without_derivative
 
 Cotangents = list[tuple[Node, Node]]  # an input of the node, and what the node sends back to it
 
@@ -238,6 +239,10 @@ def _custom(node: Custom, cts: Mapping[int, Node], active: Active) -> Cotangents
     return pull_custom(node, cts, active.__contains__)
 
 
+def _foreign(node: Foreign, cts: Mapping[int, Node], active: Active) -> Cotangents:
+    raise without_derivative(node)
+
+
 RULES: dict[type[Node], Callable[..., Cotangents]] = {
     Input: _leaf,
     Constant: _leaf,
@@ -251,5 +256,6 @@ RULES: dict[type[Node], Callable[..., Cotangents]] = {
     HostCall: _leaf,
     Iteration: _iteration,
     Custom: _custom,
+    Foreign: _foreign,
     Part: _leaf,  # its cotangent waits for those of the other results
 }

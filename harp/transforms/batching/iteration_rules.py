@@ -23,7 +23,7 @@ from harp.trace.graph.node import (
     MapReduce,
     Node,
     Part,
-    Several,
+    WithBody,
     body_input,
     fresh_input,
     positions,
@@ -126,7 +126,7 @@ def _with_loops_of_some(graph: Graph, test: Node) -> Graph:
             return rebuild(node, (_both(first, test), *others), _SAME_SIZES)
         if isinstance(node, HostCall):
             return HostCall(node.token, _both(node.active, test), node.operands, node.function)
-        if isinstance(node, Several) and _asks(graph_of(node.body)):
+        if isinstance(node, WithBody) and _asks(graph_of(node.body)):
             return _told(node, test)
         return node
 
@@ -144,7 +144,7 @@ def _asks(graph: Graph) -> bool:
     return may_not_end(graph) or calls_python(graph)
 
 
-def _told(node: Several, test: Node) -> Node:
+def _told(node: WithBody, test: Node) -> Node:
     """The node, whose body reads the test as well."""
     assert isinstance(node, (Iteration, Custom))
     body = node.body

@@ -290,7 +290,7 @@ class Body:
             self.lines.add(line)
 
     def _callback(self, stmt: Callback, block: bool) -> None:
-        """The call, and the next token. When a function has raised anything, the program does not go on."""
+        """The call. When a function has raised anything, the program does not go on."""
         self.lines.uses.add(callbacks.HEADER)
         for line in callbacks.call(stmt, self._buffers.__getitem__, lambda p: bare(self._index.text(p))):
             self.lines.add(line)

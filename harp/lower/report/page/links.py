@@ -20,7 +20,7 @@ from harp.lower.schedule.build import Built
 from harp.lower.schedule.schedule import Group, Schedule
 from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph, node_names
-from harp.trace.graph.node import Body, Node, Part, Several
+from harp.trace.graph.node import Body, Node, Part, WithBody
 from harp.trace.source_locations import Site
 
 _K = TypeVar("_K", int, Node)
@@ -35,7 +35,7 @@ class Links:
         self.site_of = _sites(self.graph, self.nodes)
         # For each line of the text of a body.
         self.inner: Mapping[Node, list[Site | None]] = {
-            node: list(_inner_sites(node.body)) for node in self.nodes if isinstance(node, Several)
+            node: list(_inner_sites(node.body)) for node in self.nodes if isinstance(node, WithBody)
         }
         sites = {*self.site_of.values(), *(site for found in self.inner.values() for site in found if site)}
         self.lines: Mapping[Site, int] = {site: k for k, site in enumerate(sorted(sites))}
@@ -137,7 +137,7 @@ def _inner_sites(body: Body) -> Iterable[Site | None]:
     graph = graph_of(body)
     for node in node_names(graph):
         yield graph.sites.get(node)
-        if isinstance(node, Several):
+        if isinstance(node, WithBody):
             yield from _inner_sites(node.body)
     yield None  # what is returned
 

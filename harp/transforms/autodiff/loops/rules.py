@@ -93,9 +93,11 @@ def saving(graph: Graph, active: Callable[[Node], bool]) -> Graph:
         made = node
         if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
             made = rebuild(node, inputs, _SAME_SIZES)
-        if isinstance(node, Part) and isinstance(made, Part):  # the count stands behind what is carried
-            first = node.whole.body.carried
-            return Part(made.whole, node.number + made.whole.body.carried - first) if node.number >= first else made
+        if isinstance(node, Part) and isinstance(node.whole, Iteration):
+            (whole,) = inputs
+            assert isinstance(whole, Iteration)
+            first = node.whole.body.carried  # the count stands behind what is carried
+            return Part(whole, node.number + whole.body.carried - first) if node.number >= first else made
         if isinstance(node, Iteration) and isinstance(made, Iteration) and not _is_branch(node) and active(node):
             return _saving(counting(made) if made.tested else made)
         return made
