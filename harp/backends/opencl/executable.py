@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from struct import Struct
 from typing import NamedTuple
@@ -53,9 +53,9 @@ class OpenCLExecutable:
 
     def __init__(self, device: OpenCLDevice, host: str, kernels: Sequence[tuple[HostCode, str]]) -> None:
         self.device = device
-        namespace: dict[str, object] = dict(_HELPERS)
+        namespace: dict[str, object] = dict(self.helpers())
         for number, (code, source) in enumerate(kernels):
-            inner: dict[str, object] = dict(_HELPERS)
+            inner: dict[str, object] = dict(self.helpers())
             if code.launches:
                 built = build.program(device, source)
                 for place, launched in enumerate(code.launches):
@@ -67,7 +67,7 @@ class OpenCLExecutable:
 
     def __call__(self, inputs: Sequence[NDArray], outputs: Sequence[NDArray], sizes: Sequence[int], /) -> int:
         device = self.device
-        run = Run(device, device.queue, [])
+        run = Run(device, self.queue, [])
         try:
             with device.lock:
                 given = [_input(run, array) for array in inputs]
@@ -83,6 +83,15 @@ class OpenCLExecutable:
         except cl.Error as error:
             raise DeviceError(f"{device!r} failed: {error}") from None
         return 0
+
+    @property
+    def queue(self) -> cl.CommandQueue:
+        """Where calls put what they do."""
+        return self.device.queue
+
+    def helpers(self) -> Mapping[str, object]:
+        """The functions that host code calls, by name."""
+        return _HELPERS
 
 
 def _bytes(array: NDArray) -> NDArray:
@@ -134,10 +143,10 @@ def launch(
     buffers: tuple[cl.Buffer, ...],
     numbers: tuple[int, ...],
     room: tuple[int, ...] | None = None,
-) -> None:
-    """Put a launch into the queue; `grid` are the extents from the inside out."""
+) -> cl.Event | None:
+    """Put a launch into the queue; `grid` are the extents from the inside out. One of nothing has no event."""
     if any(extent <= 0 for extent in grid):
-        return
+        return None
     kernel = launched.kernel
     whole = [*grid[: DIMENSIONS - 1], prod(grid[DIMENSIONS - 1 :])][: launched.dimensions] or [1]
     group = _group(whole)
@@ -151,7 +160,7 @@ def launch(
         at += 1
     if numbers:
         kernel.set_arg(at, launched.numbers.pack(*numbers))
-    cl.enqueue_nd_range_kernel(run.queue, kernel, padded, group)
+    return cl.enqueue_nd_range_kernel(run.queue, kernel, padded, group)
 
 
 def _group(whole: Sequence[int]) -> tuple[int, ...]:

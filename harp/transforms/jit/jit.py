@@ -70,6 +70,8 @@ from harp.transforms.typed import ArrayLike, P, R
 
 if TYPE_CHECKING:
     from harp.transforms.jit.lowering import Stages
+    from harp.transforms.jit.profile import Profile
+    from harp.transforms.jit.profiling import Profiling
     from harp.transforms.jit.programs import CompiledProgram
 
 
@@ -334,15 +336,18 @@ class JitFunction(Generic[P, R]):
         with collected_later(), waiting():
             return self._made(call, has_named)
 
-    def _made(self, call: _Call, has_named: bool) -> Entry:
+    def _made(self, call: _Call, has_named: bool, profiling: Profiling | None = None) -> Entry:
         from harp.transforms.jit.programs import body, program_for  # not before a program is made
 
         scope, arguments, traced, signature = self._traced(call, has_named)
-        searches = settings.nans or self._search
-        donated = () if searches else call.donated  # who searches for the origin of a NaN reads the arguments
+        searches = not profiling and (settings.nans or self._search)
+        donated = (
+            () if searches or profiling else call.donated
+        )  # who searches for the origin of a NaN reads the arguments
         graph, functions = numbered(traced.graph)
         with announced(making(function_name(self._function), traced.graph), is_long=False):
-            program = program_for(graph, self._options, donated, self._check, self._device)
+            make = profiling.program if profiling else program_for
+            program = make(graph, self._options, donated, self._check, self._device)
         # Not those of the program's graph: another function with other captured arrays may have made the program.
         captured = [node.captured.array for node in traced.graph.captured]
         log.info("%s: program %d, %r", function_name(self._function), self.compilations + 1, signature)
@@ -441,6 +446,31 @@ class JitFunction(Generic[P, R]):
             graph, _ = numbered(traced.graph)
             with announced(making(name, traced.graph)):
                 return stages_of(name, graph, call.donated, sizes, given, self._threads, self._check)
+
+    def profile(self, *args: Tree, **kwargs: Tree) -> Profile:
+        """How long each kernel takes in a call with these arguments, beside what it moves and computes, and what the
+        device can do: print it for a table; `.trace(path)` writes a file for Perfetto.
+
+        The function is called some times, and nothing is donated. Raises what a call does, and ToolchainError where
+        there is no compiler.
+
+        >>> profile = jit(lambda x: x * 2).profile(np.ones(1000))
+        >>> profile.kernels[0].bytes, profile.kernels[0].operations
+        (16000, 1000)
+        """
+        from harp.transforms.jit.profiling import Profiling, named
+
+        static, dynamic, keywords = self._static.split(self._function, args, kwargs)
+        call = self._unpack(static, dynamic, keywords)
+        buffers = [plain(a) for a, _ in call.arrays]
+        profiling = Profiling()
+        with collected_later(), waiting():
+            entry = self._made(call, bool(keywords), profiling)
+            values = entry.check(*(size for a in buffers for size in a.shape))
+            assert values is not None, "the guards of a trace hold for the call that was traced"
+            run = partial(entry.run, buffers, values, call.leaves)
+            name = function_name(self._function)
+            return profiling.profile(name, named(self._device), values, self._threads, run)
 
     def __repr__(self) -> str:
         return f"<jit of {function_name(self._function)}, {self.compilations} programs>"
