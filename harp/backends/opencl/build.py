@@ -47,9 +47,14 @@ def program(device: OpenCLDevice, source: str) -> cl.Program:
             return built
     counters.add("cache_misses")
     counters.add("compiler_runs")
-    try:
-        built = cl.Program(device.context, source).build(flags, cache_dir=False)
-    except cl.Error as error:
-        raise DeviceError(f"the driver of {device!r} refuses a kernel: {error}") from None
+    built = anew(device, source)
     cache.put(key, _SUFFIX, built.get_info(cl.program_info.BINARIES)[0])
     return built
+
+
+def anew(device: OpenCLDevice, source: str) -> cl.Program:
+    """The program, built by the driver now. Raises DeviceError."""
+    try:
+        return cl.Program(device.context, source).build(options(device), cache_dir=False)
+    except cl.Error as error:
+        raise DeviceError(f"the driver of {device!r} refuses a kernel: {error}") from None

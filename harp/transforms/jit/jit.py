@@ -458,7 +458,7 @@ class JitFunction(Generic[P, R]):
         >>> profile.kernels[0].bytes, profile.kernels[0].operations
         (16000, 1000)
         """
-        from harp.transforms.jit.profiling import Profiling, named
+        from harp.transforms.jit.profiling import Profiling
 
         static, dynamic, keywords = self._static.split(self._function, args, kwargs)
         call = self._unpack(static, dynamic, keywords)
@@ -470,7 +470,7 @@ class JitFunction(Generic[P, R]):
             assert values is not None, "the guards of a trace hold for the call that was traced"
             run = partial(entry.run, buffers, values, call.leaves)
             name = function_name(self._function)
-            return profiling.profile(name, named(self._device), values, self._threads, run)
+            return profiling.profile(name, values, self._threads, run)
 
     def __repr__(self) -> str:
         return f"<jit of {function_name(self._function)}, {self.compilations} programs>"

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from harp import backends
+from harp.backends.devices import known_device
 from harp.backends.limits import limits
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Backend, TimedExecutable
 from harp.backends.runtime.pool import usable_cores
-from harp.config import CPU, settings
+from harp.config import settings
 from harp.errors import ToolchainError
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import Kernel
@@ -32,6 +33,7 @@ class Profiling:
     """A timed program, made in place of the one that calls use; donated arguments are left to the caller."""
 
     backend: Backend
+    device: str
     lowered: Lowered
     kernel: TimedExecutable
 
@@ -41,6 +43,7 @@ class Profiling:
         """What `program_for` gives, for this call only. Raises ToolchainError, DeviceError."""
         renamed = canonical(graph)
         self.backend = backends.get(backend_name(device))
+        self.device = known_device(device or settings.device)
         target = self.backend.target()
         if target is None:
             raise ToolchainError(
@@ -52,9 +55,7 @@ class Profiling:
         sizes = len(sizes_of(renamed))
         return CompiledProgram(renamed, self.kernel, sizes, checked=check, accesses=self.lowered.program.accesses)
 
-    def profile(
-        self, name: str, device: str, sizes: Sequence[int], threads: int | None, run: Callable[[], object]
-    ) -> Profile:
+    def profile(self, name: str, sizes: Sequence[int], threads: int | None, run: Callable[[], object]) -> Profile:
         """The profile of a call, which `run` does, with these sizes."""
         known = limits(self.backend, threads or settings.threads or usable_cores())
         for _ in range(_WARM):
@@ -68,7 +69,7 @@ class Profiling:
         program = self.lowered.program
         cost = report(self.lowered.algorithm, program.sizes, [""] * len(sizes), sizes).at()
         calls = list(zip((call.kernel for call in program.calls), self._calls(cost), strict=True))
-        return profile_of(name, device, known, calls, rounds, cost.exact)
+        return profile_of(name, self.device, known, calls, rounds, cost.exact)
 
     def _calls(self, cost: Cost[int]) -> list[KernelProfile]:
         """The calls of the program, without their times. That of a checked one begins with a call of its own."""
@@ -83,8 +84,3 @@ def _known(kernel: Kernel, cost: KernelCost[int]) -> KernelProfile:
     moved = min(cost.arrays, cost.bytes_read + cost.bytes_written)
     is_double = any(buffer.dtype in (f64, c128) for buffer in effects(kernel.body).touched)
     return KernelProfile(cost.name, cost.site, 0, 0.0, moved, cost.operations, is_double)
-
-
-def named(device: str | None) -> str:
-    """The device of a function, as users call it."""
-    return device or settings.device or CPU
