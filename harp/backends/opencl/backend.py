@@ -5,9 +5,11 @@ from __future__ import annotations
 from harp.backends.opencl import render
 from harp.backends.opencl.devices import OpenCLDevice, device
 from harp.backends.opencl.executable import OpenCLExecutable
-from harp.backends.opencl.host import kernel_code, program_code
+from harp.backends.opencl.host import HostCode, kernel_code, program_code
+from harp.backends.opencl.measure import measure
+from harp.backends.opencl.timed import TimedOpenCLExecutable
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Executable
+from harp.backends.protocol import Executable, Limits
 from harp.config import show
 from harp.errors import HarpError
 from harp.lower.loopir.program import Program
@@ -32,13 +34,29 @@ class OpenCLBackend:
     ) -> Executable:
         if program is None:
             raise HarpError("the OpenCL backend compiles lowered programs, and was given a graph only")
-        kernels = []
-        for kernel in program.kernels:
-            code = kernel_code(kernel)
-            kernels.append((code, render.source(kernel, code.launches)))
+        kernels = _kernels(program)
         host = program_code(program)
         show(4, "OpenCL source", "\n\n".join([*(text for _, text in kernels), *(c.text for c, _ in kernels), host]))
         return OpenCLExecutable(self.device, host, kernels)
+
+    def timed(self, program: Program, options: CompileOptions) -> TimedOpenCLExecutable:
+        """Its launches are put into a queue that takes their times."""
+        return TimedOpenCLExecutable(self.device, program_code(program, timed=True), _kernels(program))
+
+    def measure(self, threads: int) -> Limits:
+        return measure(self.device)
+
+    def limits_key(self, threads: int) -> str:
+        return self.device.identity
+
+
+def _kernels(program: Program) -> list[tuple[HostCode, str]]:
+    """For each kernel the code of the host, and the source of its launches."""
+    found = []
+    for kernel in program.kernels:
+        code = kernel_code(kernel)
+        found.append((code, render.source(kernel, code.launches)))
+    return found
 
 
 def backend(number: int) -> OpenCLBackend:

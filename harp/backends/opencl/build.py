@@ -52,12 +52,18 @@ def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
             return built
     counters.add("cache_misses")
     counters.add("compiler_runs")
-    try:
-        with warnings.catch_warnings():  # of compilers, about what users have not written
-            warnings.simplefilter("ignore")
-            built = cl.Program(device.context, source).build(flags)
-    except cl.Error as error:
-        raise DeviceError(f"the driver of {device!r} refuses a kernel: {error}") from None
+    built = anew(device, source)
     binaries: Any = built.get_info(cl.program_info.BINARIES)
     cache.put(key, _SUFFIX, binaries[0])
     return built
+
+
+def anew(device: OpenCLDevice, source: str) -> cl.Program:
+    """The program, built by the driver now. Raises DeviceError."""
+    try:
+        with warnings.catch_warnings():  # of compilers, about what users have not written
+            warnings.simplefilter("ignore")
+            built: cl.Program = cl.Program(device.context, source).build(options(device))
+            return built
+    except cl.Error as error:
+        raise DeviceError(f"the driver of {device!r} refuses a kernel: {error}") from None

@@ -15,11 +15,10 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial, update_wrapper
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, overload
 from weakref import ref
 
 import attrs
-import numpy as np
 
 from harp.backends.devices import known_device
 from harp.backends.options import CompileOptions
@@ -28,12 +27,11 @@ from harp.config import MOST_THREADS, log, on_device, on_search, settings
 from harp.errors import ArgumentError
 from harp.garbage import collected_later
 from harp.trace.array.array import Array, Donation
-from harp.trace.array.resident import DeviceMemory, ResidentArray
 from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.host_calls import numbered
 from harp.trace.index.polynomial import Symbol
-from harp.trace.scalar.dtypes import NUMBERS, OF_NUMPY, NDArray, plain
+from harp.trace.scalar.dtypes import NDArray, plain
 from harp.trace.sizes.integer_checks import compile_integer_checks
 from harp.trace.sizes.levels import STATE
 from harp.trace.sizes.proofs import inspection, unproved
@@ -65,12 +63,15 @@ from harp.transforms.jit.calls import (
     short_way,
 )
 from harp.transforms.jit.declared import Declared, declare_all, declared_signature
+from harp.transforms.jit.leaves import buffers_of, on_host, resident
 from harp.transforms.jit.static import NO_STATIC, Static, StaticParameters, donated_parameters, static_parameters
 from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins
 from harp.transforms.typed import ArrayLike, P, R
 
 if TYPE_CHECKING:
     from harp.transforms.jit.lowering import Stages
+    from harp.transforms.jit.profile import Profile
+    from harp.transforms.jit.profiling import Profiling
     from harp.transforms.jit.programs import CompiledProgram
 
 
@@ -234,11 +235,11 @@ class JitFunction(Generic[P, R]):
         # Most calls are of arrays, not of trees of arrays.
         key: list[Hashable] = [len(dynamic), static[0]]
         leaves: Sequence[object] = dynamic
-        found = None if named else _buffers(dynamic, key, self._runs_on)
+        found = None if named else buffers_of(dynamic, key, self._runs_on)
         if found is None:
             leaves, treedef = flatten(given)
             key = [treedef, static[0]]
-            found = _buffers(leaves, key, self._runs_on)
+            found = buffers_of(leaves, key, self._runs_on)
         if found is not None:
             buffers, sizes = found
             for entry in self._entries.get(tuple(key), ()):
@@ -298,7 +299,7 @@ class JitFunction(Generic[P, R]):
         """Convert arguments, and trace if no entry serves the call."""
         call = self._unpack(static, dynamic, named)
         buffers: list[Any] = [
-            _resident(leaf, self._runs_on) or plain(a) for leaf, (a, _) in zip(call.leaves, call.arrays, strict=True)
+            resident(leaf, self._runs_on) or plain(a) for leaf, (a, _) in zip(call.leaves, call.arrays, strict=True)
         ]
         sizes = [size for a in buffers for size in a.shape]
         key = (call.structure, static.key, *(fact for a, weak in call.arrays for fact in (a.dtype, a.ndim, weak)))
@@ -345,16 +346,18 @@ class JitFunction(Generic[P, R]):
         with collected_later(), waiting():
             return self._made(call, has_named, earlier)
 
-    def _made(self, call: _Call, has_named: bool, earlier: int) -> Entry:
+    def _made(self, call: _Call, has_named: bool, earlier: int, profiling: Profiling | None = None) -> Entry:
         from harp.transforms.jit.programs import body, program_for  # not before a program is made
 
         scope, arguments, traced, signature = self._traced(call, has_named)
         warn_of_pins(function_name(self._function), earlier + 1, scope.pins)
-        searches = settings.nans or self._search
-        donated = () if searches else call.donated  # who searches for the origin of a NaN reads the arguments
+        searches = not profiling and (settings.nans or self._search)
+        # Who searches for the origin of a NaN reads the arguments.
+        donated = () if searches or profiling else call.donated
         graph, functions = numbered(traced.graph)
         with announced(making(function_name(self._function), traced.graph), is_long=False):
-            program = program_for(graph, self._options, donated, self._check, self._device)
+            make = profiling.program if profiling else program_for
+            program = make(graph, self._options, donated, self._check, self._device)
         # Not those of the program's graph: another function with other captured arrays may have made the program.
         captured = [node.captured.array for node in traced.graph.captured]
         log.info("%s: program %d, %r", function_name(self._function), self.compilations + 1, signature)
@@ -362,7 +365,7 @@ class JitFunction(Generic[P, R]):
         code = body(program, captured, traced.treedef, traced.weak, self._threads, donations, functions)
         if searches:
             search = partial(_search, traced.graph, signature.sizes, settings.infinities or self._search)
-            code = followed(code, "search", _on_host(search), len(traced.graph.outputs))
+            code = followed(code, "search", on_host(search), len(traced.graph.outputs))
         if scope.integer_checks:
             integer_checks = tuple(scope.integer_checks.values())
             weak = [a.weak for a in arguments]
@@ -370,7 +373,7 @@ class JitFunction(Generic[P, R]):
             inspect = compile_integer_checks(
                 integer_checks, traced.graph.inputs, weak, signature.axes, signature.quotients, counts
             )
-            code = preceded(code, "inspect", _on_host(inspect), [names(code.inputs)])
+            code = preceded(code, "inspect", on_host(inspect), [names(code.inputs)])
         # A checked program looks at each index itself.
         guards = [guard._replace(index=scope.resolve(guard.index)) for guard in signature.guards]
         open_claims = () if self._check else unproved(traced.graph, guards)
@@ -454,57 +457,33 @@ class JitFunction(Generic[P, R]):
             with announced(making(name, traced.graph)):
                 return stages_of(name, graph, call.donated, sizes, given, self._threads, self._check)
 
+    def profile(self, *args: Tree, **kwargs: Tree) -> Profile:
+        """How long each kernel takes in a call with these arguments, beside what it moves and computes, and what the
+        device can do: print it for a table; `.trace(path)` writes a file for Perfetto.
+
+        The function is called some times, and nothing is donated. Raises what a call does, and ToolchainError where
+        there is no compiler.
+
+        >>> profile = jit(lambda x: x * 2).profile(np.ones(1000))
+        >>> profile.kernels[0].bytes, profile.kernels[0].operations
+        (16000, 1000)
+        """
+        from harp.transforms.jit.profiling import Profiling
+
+        static, dynamic, keywords = self._static.split(self._function, args, kwargs)
+        call = self._unpack(static, dynamic, keywords)
+        buffers = [plain(a) for a, _ in call.arrays]
+        profiling = Profiling()
+        with collected_later(), waiting():
+            entry = self._made(call, bool(keywords), 0, profiling)
+            values = entry.check(*(size for a in buffers for size in a.shape))
+            assert values is not None, "the guards of a trace hold for the call that was traced"
+            run = partial(entry.run, buffers, values, call.leaves)
+            name = function_name(self._function)
+            return profiling.profile(name, values, self._threads, run)
+
     def __repr__(self) -> str:
         return f"<jit of {function_name(self._function)}, {plural(self.compilations, 'programs')}>"
-
-
-def _resident(leaf: object, device: str) -> DeviceMemory | None:
-    """The memory of an array that is on this device."""
-    held = leaf.held if type(leaf) is ResidentArray else None
-    return held if held is not None and held.device == device else None
-
-
-def _on_host(function: Callable[..., None]) -> Callable[..., None]:
-    """The function of arrays, for arrays that may be on a device."""
-
-    def fetched(value: Any) -> Any:
-        if type(value) is tuple:
-            return tuple(map(fetched, value))
-        return value.host() if hasattr(value, "host") else value
-
-    return lambda *arguments: function(*map(fetched, arguments))
-
-
-def _buffers(leaves: Sequence[object], key: list[Hashable], device: str) -> tuple[list[Any], list[int]] | None:
-    """The leaves as C-contiguous buffers, and all their sizes, if they are arrays or numbers; puts what they are into
-    the key. Those on the device stay there."""
-    buffers: list[Any] = []
-    sizes: list[int] = []
-    for leaf in leaves:
-        if type(leaf) is np.ndarray and leaf.dtype in OF_NUMPY:
-            buffer, weak = leaf, False
-        elif type(leaf) is Array and leaf._value is not None:
-            buffer, weak = leaf._value, leaf._weak
-        elif (number := NUMBERS.get(type(leaf))) is not None:
-            dtype, weak = number
-            try:
-                buffer = np.asarray(leaf, dtype.numpy)
-            except OverflowError:
-                return None
-        elif (held := _resident(leaf, device)) is not None:
-            buffers.append(held)
-            sizes += held.shape
-            key += (held.dtype, held.ndim, cast(Array, leaf).weak)
-            continue
-        else:
-            return None
-        flags = buffer.flags
-        if not (flags.c_contiguous and flags.aligned):
-            buffer = plain(buffer)
-        buffers.append(buffer)
-        sizes += buffer.shape
-        key += (buffer.dtype, buffer.ndim, weak)
-    return buffers, sizes
 
 
 @overload

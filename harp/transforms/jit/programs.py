@@ -20,6 +20,7 @@ from weakref import ref
 import attrs
 import numpy as np
 
+from harp.backends.devices import known_device
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable
 from harp.backends.runtime import memory
@@ -84,8 +85,8 @@ class CompiledProgram:
 
 def backend_name(device: str | None = None) -> str:
     """That of a device, by default of the one that `harp.default_device` says; of "cpu", "c" where there is a
-    compiler, else "numpy"."""
-    device = device or settings.device
+    compiler, else "numpy". Raises DeviceError."""
+    device = known_device(device or settings.device)
     if device == CPU:
         return "numpy" if find_toolchain() is None else "c"
     return device
