@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
+from harp.backends import get
 from harp.config import CPU, set_device, settings
 from harp.errors import DeviceError
 from harp.trace.array.array import Array, from_numpy
 from harp.trace.array.operators import TABLE
 from harp.trace.array.primitives import as_array
-from harp.trace.array.resident import ResidentArray
+from harp.trace.resident import ResidentArray
 from harp.trace.source_locations import where
 from harp.trace.trees import Tree, map_leaves
 
@@ -111,10 +112,9 @@ def _moved(array: Array, device: str) -> Array:
     value = np.asarray(array)
     if device == CPU:
         return from_numpy(value, array.weak)
-    from harp.backends.opencl import buffers, devices  # pyopencl is an extra
-
-    on = devices.device(int(device.partition(":")[2]))
-    return ResidentArray(buffers.uploaded(on, np.ascontiguousarray(value).reshape(value.shape)), array.weak)
+    memory = get(device).memory
+    assert memory is not None, "only the processor's own arrays are in its memory"
+    return ResidentArray(memory.upload(np.ascontiguousarray(value).reshape(value.shape)), array.weak)
 
 
 TABLE["to_device"] = lambda array, device: _moved(array, known_device(device))

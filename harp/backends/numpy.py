@@ -50,6 +50,7 @@ class NumpyBackend:
     """Needs no program, only the graph."""
 
     name = "numpy"
+    memory: None = None
 
     def target(self) -> None:
         """Nothing is lowered for it."""

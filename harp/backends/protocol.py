@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from harp.backends.options import CompileOptions
-from harp.trace.array.resident import DeviceMemory
 from harp.trace.graph.graph import Graph
+from harp.trace.resident import DeviceMemory
 from harp.trace.scalar.dtypes import NDArray
 
 if TYPE_CHECKING:  # a process that finds its programs in the cache does without
@@ -110,6 +110,10 @@ class Backend(Protocol):
     """One way to run programs. `check` is for those that run the graph; a compiled program contains its checks."""
 
     name: str
+
+    @property
+    def memory(self) -> ResultMemory | None:
+        """Where its results are, if that is not the memory of the host."""
 
     def target(self) -> Target | None:
         """What lowering is told of the machine; None if the graph alone is run."""

@@ -23,6 +23,7 @@ class CBackend:
     """Compiles programs to machine code; raises ToolchainError where that is not possible."""
 
     name = "c"
+    memory: None = None
 
     def target(self) -> Target:
         """What lowering is told of the machine that the toolchain compiles for."""

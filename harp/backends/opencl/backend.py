@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from harp.backends.opencl import render
 from harp.backends.opencl.devices import OpenCLDevice, device
-from harp.backends.opencl.executable import OpenCLExecutable
+from harp.backends.opencl.executable import OpenCLExecutable, OpenCLMemory
 from harp.backends.opencl.host import HostCode, kernel_code, program_code
 from harp.backends.opencl.measure import measure
 from harp.backends.opencl.timed import TimedOpenCLExecutable
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Executable, Limits
+from harp.backends.protocol import Executable, Limits, ResultMemory
 from harp.config import show
 from harp.errors import HarpError
 from harp.lower.loopir.program import Program
@@ -24,6 +24,11 @@ class OpenCLBackend:
 
     def __init__(self, device: OpenCLDevice) -> None:
         self.device = device
+
+    @property
+    def memory(self) -> ResultMemory:
+        """The memory of the device."""
+        return OpenCLMemory(self.device)
 
     def target(self) -> Target:
         """What lowering is told of the device."""

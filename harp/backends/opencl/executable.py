@@ -18,7 +18,7 @@ from harp.backends.opencl.render import DIMENSIONS, LaunchCode
 from harp.backends.protocol import ResultMemory
 from harp.config import counters
 from harp.errors import DeviceError
-from harp.trace.eval.host_calls import note_error, run_function
+from harp.trace.eval.host_calls import is_raised_by_call, run_function
 from harp.trace.scalar.dtypes import NDArray, as_dtype
 
 # Work-items of a group: as many as a wavefront has. A row of fewer is put together with others.
@@ -37,10 +37,6 @@ class Launch:
         self.kernel = kernel
         self.numbers = Struct(f"{len(code.buffers) + len(code.names)}q")
         self.dimensions = max(1, min(len(code.grid), DIMENSIONS))
-
-
-class _Ended(Exception):
-    """A function of Python has raised an error, which is noted: the program does not go on."""
 
 
 class Run(NamedTuple):
@@ -95,11 +91,13 @@ class OpenCLExecutable:
                         cl.enqueue_copy(run.queue, flat_bytes(array), buffer)
                 if run.kept:
                     run.queue.finish()
-        except (cl.MemoryError, MemoryError):
-            return 1
-        except _Ended:
+        except (cl.MemoryError, MemoryError) as error:
+            if is_raised_by_call(error):
+                raise
             return 1
         except cl.Error as error:
+            if is_raised_by_call(error):
+                raise
             raise DeviceError(f"{device!r} failed: {error}") from None
         return 0
 
@@ -245,11 +243,7 @@ def call_python(
 ) -> None:
     """Call a function of Python: (buffer, offset, dtype, shape of one call) of all that it makes, and is given."""
     operands = [_read(run, buffer, at, dtype, calls + own) for buffer, at, dtype, own in sources]
-    try:
-        made = run_function(number, calls, operands, [(own, as_dtype(dtype)) for _, _, dtype, own in targets])
-    except BaseException as error:
-        note_error(error)
-        raise _Ended from None
+    made = run_function(number, calls, operands, [(own, as_dtype(dtype)) for _, _, dtype, own in targets])
     for (buffer, at, _, _), array in zip(targets, made, strict=True):
         if array.size:
             whole = np.ascontiguousarray(array)

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from harp.trace.array.array import Array
-from harp.trace.array.resident import DeviceMemory, ResidentArray
+from harp.trace.resident import DeviceMemory, ResidentArray
 from harp.trace.scalar.dtypes import NUMBERS, OF_NUMPY, plain
 
 

@@ -37,13 +37,13 @@ from harp.config import CPU, counters, log, settings, show
 from harp.errors import AddressError, OutOfMemoryError
 from harp.locks import forkable_lock
 from harp.trace.array.array import Array, Donation, give_up
-from harp.trace.array.resident import ResidentArray
 from harp.trace.eval.host_calls import Functions, take_error
 from harp.trace.eval.inside import Access
 from harp.trace.graph.digest import digest
 from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.node import Input
 from harp.trace.index.polynomial import product
+from harp.trace.resident import ResidentArray
 from harp.trace.scalar.dtypes import NDArray
 from harp.trace.sizes.signature import canonical, python_source, sizes_of
 from harp.trace.source_locations import Site, user_site
