@@ -15,7 +15,7 @@ import random
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -87,6 +87,9 @@ def check(given: Batch, counts: collections.Counter[str]) -> Finding | None:
                 found = compiled(families)
             except Exception as error:
                 return Finding(-1, call, f"{type(error).__name__}: {error}")
+            number = _other_bits(given, compiled, families, found)
+            if number is not None:
+                return Finding(number, call, "other bits with another number of threads")
             memories = [[Memory(pair) for pair in pairs] for pairs in families]
             for number, ((family, made), result) in enumerate(zip(given.programs, found, strict=True)):
                 memory = memories[family][uses_any(made, families[family])]
@@ -100,6 +103,17 @@ def check(given: Batch, counts: collections.Counter[str]) -> Finding | None:
     counts["functions compiled"] += compiled.compilations
     counts.update(made.kind for _, made in given.programs)
     counts[given.mode] += len(given.programs)
+    return None
+
+
+def _other_bits(given: Batch, compiled: Callable, families: Sequence, found: list) -> int | None:
+    """The program whose result depends on the number of threads."""
+    harp.set_threads(given.threads % 3 + 1)
+    again = compiled(families)
+    harp.set_threads(given.threads)
+    for number, (one, other) in enumerate(zip(found, again, strict=True)):
+        if np.asarray(one).tobytes() != np.asarray(other).tobytes():
+            return number
     return None
 
 
