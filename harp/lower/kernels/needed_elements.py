@@ -1,11 +1,11 @@
 """Of an array that a step of a loop has for itself, only those elements are computed that the step reads.
 
     for i < n: x[i] = f(i);  for i < n: y[i] = x[i] / x[t] if t <= i else 0
-        ->  for i < n - t: x[t + i] = f(t + i);  for i < n: ...
+        ->  for i < t: x[i] = 0;  for i < n - t: x[t + i] = f(t + i);  for i < n: ...
 
 Which elements are read is known from where the number of the step stands: an element of its own, or those on one side
 of it, in choices by position. A reduction for each element, as in the columns of a triangular factor, is half of the
-work then. Lanes of a vector that choose otherwise may read what was not computed, and drop it.
+work then. The others are 0: lanes of a vector that choose otherwise read them, and drop what they read.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import attrs
 
 from harp.lower.loopir.effects import effects, loads, value_loads
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
-from harp.lower.loopir.nests import accumulations, renamed
+from harp.lower.loopir.nests import FreshLoops, accumulations, nest, renamed, sequence
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.polynomial import ZERO, Counter, Index, Loop, as_index, depends_on, loops_in, of
-from harp.trace.scalar.expr import Apply, Const, Expr, Position
+from harp.trace.scalar.expr import Apply, Const, Expr, Position, const
 from harp.trace.scalar.expr import walk as walk_expr
 from harp.trace.scalar.ops import Op
 
@@ -33,7 +33,7 @@ def only_needed(kernels: Sequence[Kernel], own: Collection[Buffer]) -> Sequence[
             continue
         others = [other.body for other in kernels if other is not kernel]
         if all(_reads_elements(s, found.buffer) for s in others):
-            result[number] = kernel.with_body(_clipped(found, others) or kernel.body)
+            result[number] = kernel.with_body(_clipped(FreshLoops(kernel), found, others) or kernel.body)
     return result
 
 
@@ -91,7 +91,7 @@ def _own(s: Stmt) -> Iterable[Buffer]:
     return {load.buffer for load in loads(s)} if isinstance(s, If) else effects(s).touched
 
 
-def _clipped(found: _Product, readers: Sequence[Stmt]) -> Stmt | None:
+def _clipped(fresh: FreshLoops, found: _Product, readers: Sequence[Stmt]) -> Stmt | None:
     """The nest for the elements from the first one on that is needed, or up to the last one."""
     values = [part.value for s in readers for part in walk(s) if isinstance(part, Store)]
     values = [value for value in values if any(load.buffer is found.buffer for load in value_loads(value))]
@@ -99,9 +99,10 @@ def _clipped(found: _Product, readers: Sequence[Stmt]) -> Stmt | None:
     for edge in dict.fromkeys(_edges(found, values)):
         if not nonnegative(edge) or not nonnegative(end - 1 - edge):
             continue
-        for start, count, sign in ((edge, end - edge, 1), (ZERO, edge + 1, -1)):
-            if all(_within(found, value, edge, sign, {}) for value in values):
-                return _part(found, start, count)
+        if all(_within(found, value, edge, 1, {}) for value in values):
+            return sequence([_zeros(fresh, found, ZERO, edge), _part(found, edge, end - edge)])
+        if all(_within(found, value, edge, -1, {}) for value in values):
+            return sequence([_part(found, ZERO, edge + 1), _zeros(fresh, found, edge + 1, end - edge - 1)])
     return None
 
 
@@ -177,3 +178,14 @@ def _part(found: _Product, start: Index, count: Index) -> Stmt:
     loop = Loop(found.loop.axis, count)
     heads = (For(loop), *found.nest.heads[1:])
     return Nest(heads, renamed(found.nest.body, {found.loop: start + of(loop)}))
+
+
+def _zeros(fresh: FreshLoops, found: _Product, start: Index, count: Index) -> Stmt:
+    """These elements set to 0."""
+    heads: list[For] = []
+    index: list[Index] = []
+    for axis, extent in enumerate(found.buffer.shape):
+        head, position = fresh.loop(count if axis == found.axis else extent)
+        heads += head
+        index.append(position + start if axis == found.axis else position)
+    return nest(heads, Store(found.buffer, tuple(index), const(0, found.buffer.dtype)))

@@ -48,7 +48,7 @@ def row_dots(context: Context, s: Stmt) -> Stmt | None:
         return None
     count = head.loop.extent.constant
     blocks = split(context.fresh, head.loop.extent, _ROWS if count is None else min(max(count, 1), _ROWS))
-    sums = Buffer(total.name, total.dtype, (as_index(_ROWS),), Space.LOCAL)
+    sums = Buffer(f"{total.name}_sums", total.dtype, (as_index(_ROWS),), Space.LOCAL)
     parts = []
     for part, kind in ((first, LoopKind.SIMD), (dots, LoopKind.PLAIN)):
         rows, row = context.fresh.loop(blocks.length, kind)

@@ -78,19 +78,20 @@ def _moves(store: Store, loop: Loop) -> bool:
 
 
 def written_out(context: Context, s: Stmt) -> Stmt | None:
-    """Small matrices, such as those that a loop carries, are in registers then, and not counted through.
+    """Small matrices, such as those that a loop carries, are in registers then, and not counted through. Where they are
+    made for each iteration of other loops, compilers do better with the loops.
 
     for i < 4 { for simd j < 4: s(i, j) }  ->  for unroll i < 4 { for simd j < 4: s(i, j) }
     """
-    if not isinstance(s, Nest) or len(s.heads) < 2 or not is_straight(s.body):
+    if not isinstance(s, Nest):
         return None
-    heads = [h for h in s.heads if isinstance(h, For)]
-    extents = [h.loop.extent.constant or 0 for h in heads]
-    *outer, last = heads
-    if len(heads) < len(s.heads) or last.kind is not LoopKind.SIMD or any(h.kind is not LoopKind.PLAIN for h in outer):
-        return None
-    times, size = prod(extents[:-1]), prod(extents)
+    if len(s.heads) < 2 or not is_straight(s.body) or not all(isinstance(h, For) for h in s.heads):
+        return s
+    *outer, last = [h for h in s.heads if isinstance(h, For)]
+    if last.kind is not LoopKind.SIMD or any(h.kind is not LoopKind.PLAIN for h in outer):
+        return s
+    times, width = prod(h.loop.extent.constant or 0 for h in outer), last.loop.extent.constant or 0
     work = sum(1 + weigh(part.value) for part in walk(s.body) if isinstance(part, Store))
-    if not 0 < size <= _ELEMENTS or times > _ITERATIONS or times * work > _OPERATIONS:
-        return None
+    if times > _ITERATIONS or not 0 < times * width <= _ELEMENTS or times * work > _OPERATIONS:
+        return s
     return attrs.evolve(s, heads=(*(For(h.loop, LoopKind.UNROLL) for h in outer), last))

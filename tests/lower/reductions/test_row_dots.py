@@ -28,6 +28,14 @@ def test_rows_are_calls_of_the_library():
     assert "dot" not in loops(dots, rows.astype(np.complex128), vector)
 
 
+def test_short_products_are_written_out():
+    small = np.ones((4, 2, 2))
+    assert "call dot" not in loops(harp.grad(lambda a, b: hnp.sum((a @ b) ** 2)), small, small)
+    assert (
+        "dot" not in harp.jit(dots, signature=(harp.f64["n", 20],) * 2).lower(np.ones((3, 20)), np.ones((3, 20))).loops
+    )
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("rows", [0, 1, 3, 4, 5, 9])
