@@ -9,6 +9,8 @@ variables while the loop runs.
 
     repeat t < n { (c -> d); c, d = d, c }
     local a; a = c; repeat t < n { local b; (a -> b); a = b }; c = a
+
+Steps that carry nothing are a loop like others: for t < n { ... }, which may run in parallel.
 """
 
 from __future__ import annotations
@@ -40,8 +42,9 @@ from harp.lower.loopir.loops import (
     Space,
     Stmt,
     Store,
+    walk,
 )
-from harp.lower.loopir.nests import Renaming, rebuilt, sequence
+from harp.lower.loopir.nests import Renaming, nest, rebuilt, sequence
 from harp.lower.loopir.origin import Origins
 from harp.lower.schedule.build import Built, copy
 from harp.trace.graph.graph import Graph
@@ -103,6 +106,7 @@ class _Iteration:
         self.before: list[Stmt] = []  # what stands at the start and the end of a step
         self.after: list[Stmt] = []
         self.moves: list[tuple[Buffer, Buffer]] = []
+        self.independent = _is_independent(node, step)
         self.whole = {b for k in step.kernels for b in used_whole(k.body).touched}
 
     def kernels(self) -> list[Kernel]:
@@ -126,6 +130,8 @@ class _Iteration:
             self.own(buffer)
         relabel = _Relabel(self.places, {self.counter: self.time}, 1, step.origins, self.origins)
         inside = [relabel.statement(s) for s in (*self.before, *(k.body for k in kernels), *self.after)]
+        if self.independent:
+            return [Kernel("map", nest((For(self.loop),), _allocated(self.of_step, sequence(inside))))]
         test = Load(at[0], ()) if self.node.tested else None
         repeat = Repeat(self.loop, test, _allocated(self.of_step, sequence(inside)), moves)
         whole = sequence((*map(relabel.statement, self.load), repeat, *map(relabel.statement, self.save)))
@@ -177,8 +183,12 @@ class _Iteration:
         return buffer
 
     def own(self, buffer: Buffer) -> Buffer:
-        """Variables, or memory of the program, for what the step has for itself."""
-        mine = self.variable(buffer, self.of_step) or self.new(buffer.dtype, buffer.shape)
+        """Variables, or memory of the program, for what the step has for itself; or memory of each thread."""
+        mine = self.variable(buffer, self.of_step)
+        if mine is None and self.independent:
+            mine = Buffer(buffer.name, buffer.dtype, buffer.shape, Space.THREAD)
+            self.of_step.append(mine)
+        mine = mine or self.new(buffer.dtype, buffer.shape)
         self.places[buffer] = mine, ()
         return mine
 
@@ -196,6 +206,13 @@ class _Iteration:
         element = Buffer(f"{buffer.name}_element", buffer.dtype, buffer.shape, whole.space)
         self.places[element] = whole, (self.time,)
         copies.append((copy(mine, element) if reads else copy(element, mine)).body)
+
+
+def _is_independent(node: Iteration, step: Built) -> bool:
+    """Whether the steps carry nothing: they are a loop like others, whose iterations may run in any order."""
+    inside = [part for kernel in step.kernels for part in walk(kernel.body)]
+    apart = not any(isinstance(part, Callback) or (isinstance(part, Repeat) and part.moves) for part in inside)
+    return not node.body.carried and not node.tested and apart
 
 
 def _allocated(variables: Sequence[Buffer], body: Stmt) -> Stmt:

@@ -119,6 +119,17 @@ def inline(graph: Graph, arguments: Mapping[Input, Node], sizes: Substitution | 
     return transform(graph, rule)
 
 
+def replaced(graph: Graph, values: Mapping[Node, Node]) -> Graph:
+    """The graph with others in place of some nodes, inputs or not; its inputs stay listed."""
+
+    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+            return node
+        return rebuild(node, inputs, Substitution({}))
+
+    return transform(graph, lambda node, inputs: values.get(node) or rule(node, inputs))
+
+
 def _shape_text(shape: tuple[Index, ...]) -> str:
     return f"[{', '.join(map(repr, shape))}]"
 

@@ -550,8 +550,8 @@ def jit(
       says.
 
     Raises DeviceError for a device that does not work; and, at a call, ArgumentError, UnsupportedDTypeError,
-    SignatureError, ShapeError, StaticArgumentError, DeviceError, OutputError, LeakedTracerError, DonatedError, OutOfMemoryError, ToolchainError, AddressError, NotFiniteError; and
-    what the functions of `harp.debug.callback` raise.
+    SignatureError, ShapeError, StaticArgumentError, DeviceError, OutputError, LeakedTracerError, DonatedError,
+    OutOfMemoryError, ToolchainError, AddressError, NotFiniteError, and what functions of Python raise that it calls.
 
     >>> f = jit(lambda x: x * 2 + 1)
     >>> f(np.arange(3.0)), f(np.arange(5.0)), f.compilations

@@ -8,7 +8,7 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.errors import ArgumentError
+from harp.errors import ArgumentError, IndexOutOfRangeError
 
 RNG = np.random.default_rng(0)
 SIZES = (5, 0, 1, 2, 33)
@@ -191,3 +191,22 @@ def test_bounds_are_integers():
         harp.jit(lambda n: harp.fori_loop(0, n, lambda i, c: c, 0.0))(np.ones(2, int))
     with pytest.raises(ArgumentError, match="integers or arrays of one integer"):
         harp.jit(lambda n: harp.fori_loop(0, n, lambda i, c: c, 0.0))(1.5)
+
+
+def test_elements_of_an_array_that_has_none():
+    """A loop that data ends may not run; if it does, what it reads is no number."""
+    by_data = harp.jit(lambda x, n: harp.fori_loop(0, n, lambda i, c: c + x[i], 0.0))
+    rows = harp.jit(lambda x, n: harp.fori_loop(0, n, lambda i, c: c + x[i], hnp.zeros(x.shape[1])))
+    loop = lambda x: harp.while_loop(lambda c: c[0] < x.shape[0], lambda c: (c[0] + 1, c[1] + x[c[0]]), (0, 0.0))[1]
+    for backend in (by_data, lambda x, n: harp.fori_loop(0, n, lambda i, c: c + hnp.asarray(x)[i], 0.0)):
+        for x, n, expected in ((np.ones(3), 2, 2.0), (np.ones(0), np.asarray(0), 0.0), (np.ones(3), 2, 2.0)):
+            assert float(backend(x, hnp.asarray(n))) == expected
+    assert np.isnan(float(by_data(np.ones(0), 2)))
+    assert np.isnan(np.asarray(rows(np.ones((0, 2)), 1))).all() and np.asarray(rows(np.ones((0, 2)), 0)).tolist() == [
+        0,
+        0,
+    ]
+    assert float(harp.jit(loop)(np.ones(0))) == 0 and float(harp.jit(loop)(np.ones(4))) == 4
+    assert np.asarray(harp.jit(harp.grad(loop))(np.ones(0))).shape == (0,)
+    with pytest.raises(IndexOutOfRangeError, match="no element"):
+        harp.jit(lambda x: harp.fori_loop(0, 3, lambda i, c: c + x[i], 0.0))(np.ones(0))

@@ -405,6 +405,8 @@ class Body:
             if stay_in_registers(head.loop, body):
                 self.lines.add(f"HARP_UNROLL({_VECTORS})")
         of_part = head.loop is self._range
+        if of_part and _repeats_numbers(body):
+            self.lines.add("HARP_INDEPENDENT")
         begin, end = ("begin", "end") if of_part else ("0", bare(self._index.text(head.loop.extent)))
         self.lines.open(f"for (int64_t {name} = {begin}; {name} < {end}; ++{name})")
 
@@ -428,6 +430,13 @@ class Body:
         if head.loops:
             name = self._bind(head.loops[0])
             self.lines.add(f"const int64_t {name} = {bare(rest)};", name)
+
+
+def _repeats_numbers(body: Stmt) -> bool:
+    """Whether loops of a known length run on variables: of several iterations they may go side by side in vectors."""
+    inside = list(walk(body))
+    loops = [s for s in inside if isinstance(s, Repeat)]
+    return bool(loops) and not any(s.test or s.moves for s in loops) and not any(isinstance(s, Nest) for s in inside)
 
 
 # Every statement and head of the grammar; what is not here cannot be printed.
