@@ -9,10 +9,11 @@ from harp.backends.opencl.host import kernel_code, program_code
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable
 from harp.config import show
-from harp.errors import HarpError
-from harp.lower.loopir.program import Program
+from harp.errors import DeviceError, HarpError
+from harp.lower.loopir.program import Program, custom_kernels
 from harp.lower.target import Target
 from harp.trace.graph.graph import Graph
+from harp.trace.graph.kernel_source import refusal
 
 
 class OpenCLBackend:
@@ -38,7 +39,10 @@ class OpenCLBackend:
             kernels.append((code, render.source(kernel, code.launches)))
         host = program_code(program)
         show(4, "OpenCL source", "\n\n".join([*(text for _, text in kernels), *(c.text for c, _ in kernels), host]))
-        return OpenCLExecutable(self.device, host, kernels)
+        try:
+            return OpenCLExecutable(self.device, host, kernels)
+        except DeviceError as error:
+            raise refusal(custom_kernels(program), "opencl", str(error)) or error from None
 
 
 def backend(number: int) -> OpenCLBackend:

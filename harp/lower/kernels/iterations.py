@@ -26,9 +26,9 @@ from harp.lower.loopir.loops import (
     WITHOUT_END,
     Alloc,
     Buffer,
-    Callback,
     Digits,
     For,
+    ForeignCall,
     Head,
     If,
     Kernel,
@@ -217,7 +217,7 @@ class _Relabel:
             assert isinstance(row, Row)
             lane = self.loop(s.lane)
             return attrs.evolve(row, index=(*row.at, row.start + of(lane)), lane=lane)
-        if isinstance(s, (Store, Callback)):
+        if isinstance(s, (Store, ForeignCall)):
             return self.renaming.statement(s)
         if isinstance(s, If):
             no = None if s.no is None else self.statement(s.no)

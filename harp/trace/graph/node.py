@@ -54,7 +54,8 @@ from itertools import count
 import attrs
 import numpy as np
 
-from harp.trace.graph.routines import HostFunction, Pure
+from harp.trace.graph.kernel_source import Routine
+from harp.trace.graph.routines import HostFunction
 from harp.trace.graph.row_functions import ROWS, RowOp
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Index, Loop, Shape, as_index, loop
@@ -422,7 +423,7 @@ class Foreign(Several):
     """Calls of a routine, which `sizes` are told besides. In the graph of a program a function of Python is a number.
     `results` are shapes and dtypes of one call; all operands have the shape `calls`, and then one of their own."""
 
-    routine: Pure | int
+    routine: Routine | int
     calls: Shape
     operands: tuple[Node, ...]
     results: tuple[tuple[Shape, DType], ...]
