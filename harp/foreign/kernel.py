@@ -201,22 +201,16 @@ def kernel(
     >>> harp.jit(lambda x: scaled(2, x) + 1)(np.arange(3.0))
     Array([1., 3., 5.])
     """
+    if not name.isidentifier():
+        raise KernelError(f"{name!r} is no name for a kernel: it is letters, digits and underscores{where()}")
     what = f"kernel {name!r}"
     given = [declared(key, d, what) for key, d in inputs.items()]
     made = [declared(key, d, what) for key, d in outputs.items()]
     extents = [extent(size, what) for size in grid.values()]
-    if not made:
-        raise KernelError(f"{what} has no outputs{where()}")
     sizes = list(dict.fromkeys(e.name for d in given for e in d.extents if e.name is not None))
     types = list(dict.fromkeys(d.type for d in given if isinstance(d.type, str)))
     _require_known(what, given, made, extents, sizes, types)
-    if not name.isidentifier():
-        raise KernelError(f"{name!r} is no name for a kernel: it is letters, digits and underscores{where()}")
     check_names(what, [*inputs, *outputs, *grid, *sizes, *types])
-    if reference is not None:
-        require_function("reference", reference)
-        reference = _as_list(reference, len(made))
-    filled = tuple([e.text for e in d.extents] != [e.text for e in extents] for d in made)
     whole = KernelSource(
         name,
         _texts(source, what),
@@ -225,9 +219,9 @@ def kernel(
         tuple(grid),
         tuple(sizes),
         (),
-        filled,
+        tuple([e.text for e in d.extents] != [e.text for e in extents] for d in made),
         operations,
-        None if reference is None else PureFunction(reference, f"the reference of {what}"),
+        _reference(reference, what, len(made)),
     )
     return Kernel(whole, given, made, extents)
 
@@ -241,6 +235,8 @@ def _require_known(
     types: Sequence[str],
 ) -> None:
     """Raise KernelError for a name of a size or dtype that no input says."""
+    if not made:
+        raise KernelError(f"{what} has no outputs{where()}")
     used = [*extents, *(e for d in (*given, *made) for e in d.extents)]
     for name in (name for e in used for name in e.names):
         if name not in sizes:
@@ -257,12 +253,18 @@ def _texts(source: str | Mapping[str, str], what: str) -> tuple[tuple[str, str],
     return tuple((backend, textwrap.dedent(texts[backend]).rstrip()) for backend in _BACKENDS if backend in texts)
 
 
-def _as_list(reference: Callable[..., Any], count: int) -> Callable[..., list[object]]:
+def _reference(function: Callable[..., Any] | None, what: str, count: int) -> PureFunction | None:
+    """It, with its results in a list."""
+    if function is None:
+        return None
+    require_function("reference", function)
+    compute = function
+
     def call(*arrays: object) -> list[object]:
-        found = reference(*arrays)
+        found = compute(*arrays)
         results = [found] if count == 1 else list(found)
         if len(results) != count:
-            raise KernelError(f"a reference returns {len(results)} arrays, not {count}")
+            raise KernelError(f"the reference of {what} returns {plural(len(results), 'arrays')}, not {count}")
         return results
 
-    return call
+    return PureFunction(call, f"the reference of {what}")

@@ -38,7 +38,6 @@ elements of its operands at that place. Its value is the token and 1. A call tak
 token: so graphs are pure, calls keep their order, and a call runs if and only if somebody reads its value.
 
 A Foreign calls its routine for each element of the shape `calls`, in any order, as often as anybody likes, or never.
-
 The indices of a Gather or Scatter are integer arrays of one shape, one for each of the first axes. A negative index
 counts from the end. Outside the axis a Gather reads `fill`, or without one the nearest element; a Scatter drops the
 update, or puts it at the nearest element if it `clips`. What goes to the nearest element needs an axis that has one:

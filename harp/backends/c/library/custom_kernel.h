@@ -1,4 +1,4 @@
-/* What kernels of users may say in C and in OpenCL C alike: functions for all kinds of numbers, and where arrays are. */
+/* What kernels of users may say in C as in OpenCL C: functions for all kinds of numbers, and where arrays are. */
 #ifndef HARP_CUSTOM_KERNEL_H
 #define HARP_CUSTOM_KERNEL_H
 
