@@ -43,6 +43,7 @@ from harp.transforms.jit.jit import JitFunction, jit
 if TYPE_CHECKING:
     from harp import debug, lax, random, tree
     from harp.foreign.callback import pure_callback
+    from harp.foreign.kernel import Kernel, kernel
     from harp.lax.associative import associative_scan
     from harp.lax.mapping import map
     from harp.transforms.autodiff import checkpoint_policies
@@ -67,6 +68,7 @@ __all__ = [
     "Graph",
     "GraphSignature",
     "JitFunction",
+    "Kernel",
     "Size",
     "associative_scan",
     "bf16",
@@ -100,6 +102,7 @@ __all__ = [
     "jacrev",
     "jit",
     "jvp",
+    "kernel",
     "lax",
     "linearize",
     "map",
@@ -139,6 +142,7 @@ _LATER = {
     "associative_scan": "harp.lax.associative",
     "map": "harp.lax.mapping",
     "pure_callback": "harp.foreign.callback",
+    **dict.fromkeys(("Kernel", "kernel"), "harp.foreign.kernel"),
     "eval_shape": "harp.transforms.shapes",
     "vmap": "harp.transforms.batching.vmap",
     **dict.fromkeys(("fori_loop", "scan"), "harp.transforms.control.scan"),

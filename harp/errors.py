@@ -127,6 +127,10 @@ class CallbackError(HarpError, ValueError):
     """A function of `harp.pure_callback` returned something else than was declared."""
 
 
+class KernelError(HarpError, RuntimeError):
+    """A kernel of `harp.kernel` is not well declared, has no source for a device, or its compiler refuses it."""
+
+
 class FormatError(HarpError, ValueError):
     """`harp.debug.print` has a placeholder that no argument fits."""
 

@@ -13,10 +13,11 @@ from harp.backends.runtime.executable import CExecutable
 from harp.backends.runtime.load import build_and_load
 from harp.backends.toolchain.toolchain import find_toolchain
 from harp.config import show
-from harp.errors import HarpError
-from harp.lower.loopir.program import Program
+from harp.errors import HarpError, ToolchainError
+from harp.lower.loopir.program import Program, custom_kernels
 from harp.lower.target import Target
 from harp.trace.graph.graph import Graph
+from harp.trace.graph.kernel_source import refusal
 
 
 class CBackend:
@@ -41,7 +42,11 @@ class CBackend:
         source = render(program)
         show(4, "C source", source)
         called = interface(program)
-        return CExecutable(build_and_load(source, options, names=called.names), called, bool(program.scratch))
+        try:
+            library = build_and_load(source, options, names=called.names)
+        except ToolchainError as error:
+            raise refusal(custom_kernels(program), "c", str(error)) or error from None
+        return CExecutable(library, called, bool(program.scratch))
 
     def timed(self, program: Program, options: CompileOptions) -> TimedCExecutable:
         """The kernels are those of the program that is not timed, and come out of the cache."""

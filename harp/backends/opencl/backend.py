@@ -11,10 +11,11 @@ from harp.backends.opencl.timed import TimedOpenCLExecutable
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable, Limits, ResultMemory
 from harp.config import show
-from harp.errors import HarpError
-from harp.lower.loopir.program import Program
+from harp.errors import DeviceError, HarpError
+from harp.lower.loopir.program import Program, custom_kernels
 from harp.lower.target import Target
 from harp.trace.graph.graph import Graph
+from harp.trace.graph.kernel_source import refusal
 
 
 class OpenCLBackend:
@@ -42,7 +43,10 @@ class OpenCLBackend:
         kernels = _kernels(program)
         host = program_code(program)
         show(4, "OpenCL source", "\n\n".join([*(text for _, text in kernels), *(c.text for c, _ in kernels), host]))
-        return OpenCLExecutable(self.device, host, kernels)
+        try:
+            return OpenCLExecutable(self.device, host, kernels)
+        except DeviceError as error:
+            raise refusal(custom_kernels(program), "opencl", str(error)) or error from None
 
     def timed(self, program: Program, options: CompileOptions) -> TimedOpenCLExecutable:
         """Its launches are put into a queue that takes their times."""

@@ -35,7 +35,7 @@ class Launch:
 
     def __init__(self, kernel: cl.Kernel, code: LaunchCode) -> None:
         self.kernel = kernel
-        self.numbers = Struct(f"{len(code.buffers) + len(code.names)}q")
+        self.numbers = Struct(f"{len(code.buffers) + len(code.names) + len(code.numbers)}q")
         self.dimensions = max(1, min(len(code.grid), DIMENSIONS))
 
 

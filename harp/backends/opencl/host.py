@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from harp.backends.c.emit import turns
+from harp.backends.opencl import custom_kernels
 from harp.backends.opencl.render import LaunchCode, launch, loop_name, parameters
 from harp.lower.device.grid import is_launch, launches
 from harp.lower.loopir.loops import (
     Buffer,
-    Callback,
+    ForeignCall,
     If,
     Kernel,
     Repeat,
@@ -126,11 +127,13 @@ class _Host:
             yield from _STATEMENTS[type(s)](self, s, depth)
 
     def launch(self, s: Stmt, depth: int) -> Iterator[str]:
-        code = launch(self.kernel, s, len(self.launches))
+        yield from self.launched(launch(self.kernel, s, len(self.launches)), depth)
+
+    def launched(self, code: LaunchCode, depth: int) -> Iterator[str]:
         number = len(self.launches)
         self.launches.append(code)
         buffers = [self.names[b] for b in code.buffers]
-        numbers = [*(f"{name}_at" for name in buffers), *map(self.leaf, code.names)]
+        numbers = [*(f"{name}_at" for name in buffers), *map(self.leaf, code.names), *map(self.index, code.numbers)]
         given = [_tuple(map(self.index, code.grid[::-1])), _tuple(buffers), _tuple(numbers)]
         if code.room:
             given.append(_tuple(map(self.index, code.room)))
@@ -174,7 +177,10 @@ class _Host:
         for home in homes:
             yield f"{indent}{home}, {home}_at = home_{home}"
 
-    def callback(self, s: Callback, depth: int) -> Iterator[str]:
+    def foreign(self, s: ForeignCall, depth: int) -> Iterator[str]:
+        if not isinstance(s.routine, int):
+            yield from self.launched(custom_kernels.launch(s, len(self.launches)), depth)
+            return
         made, given = (
             _tuple(
                 f"({self.names[b]}, {self.names[b]}_at, {b.dtype.numpy_name!r}, "
@@ -183,7 +189,7 @@ class _Host:
             )
             for group in (s.targets, s.sources)
         )
-        yield f"{_INDENT * depth}call_python(run, {s.number}, {_tuple(map(self.index, s.calls))}, {made}, {given})"
+        yield f"{_INDENT * depth}call_python(run, {s.routine}, {_tuple(map(self.index, s.calls))}, {made}, {given})"
 
 
 def _tuple(texts: Iterator[str] | Sequence[str] | map[str]) -> str:
@@ -195,5 +201,5 @@ _STATEMENTS: Mapping[type[Stmt], Callable[..., Iterator[str]]] = {
     Seq: _Host.seq,
     If: _Host.branch,
     Repeat: _Host.repeat,
-    Callback: _Host.callback,
+    ForeignCall: _Host.foreign,
 }

@@ -54,7 +54,7 @@ _STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
 class LaunchCode(NamedTuple):
     """A function of the source. `grid` are the extents of its loops from the outside in, `room` the bytes of memory of
     its own that each work-item has, in parts. It takes the buffers, that memory if there is any, and a struct of
-    numbers: the offset of each buffer, and the values of `names`."""
+    numbers: the offset of each buffer, the values of `names`, and `numbers`."""
 
     name: str
     grid: tuple[Index, ...]
@@ -62,6 +62,7 @@ class LaunchCode(NamedTuple):
     names: tuple[Atom, ...]
     room: tuple[Index, ...]
     text: str
+    numbers: tuple[Index, ...] = ()
 
 
 def parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:

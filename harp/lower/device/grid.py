@@ -26,8 +26,8 @@ from harp.lower.loopir.effects import effects, head_names
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
-    Callback,
     For,
+    ForeignCall,
     Head,
     If,
     Kernel,
@@ -70,7 +70,7 @@ def is_launch(s: Stmt) -> bool:
 
 def _is_for_the_host(s: Stmt) -> bool:
     """Whether what is round it cannot be a launch: a grid, a call of Python, or arrays that take turns."""
-    return isinstance(s, Callback) or bool(grid_of(s)) or (isinstance(s, Repeat) and bool(s.moves))
+    return isinstance(s, ForeignCall) or bool(grid_of(s)) or (isinstance(s, Repeat) and bool(s.moves))
 
 
 def grid_of(s: Stmt) -> tuple[For, ...]:
@@ -150,7 +150,7 @@ def _is_small(s: Stmt) -> bool:
     """Whether all of its launches are certain to be of a few work-items."""
     for part in walk(s):
         grid = grid_of(part)
-        if isinstance(part, (Callback, Repeat)) and not is_launch(part):
+        if isinstance(part, (ForeignCall, Repeat)) and not is_launch(part):
             return False
         if grid:
             count = product_of(h.loop.extent for h in grid).constant

@@ -29,9 +29,9 @@ from harp.lower.loopir.loops import (
     WITHOUT_END,
     Alloc,
     Buffer,
-    Callback,
     Digits,
     For,
+    ForeignCall,
     Head,
     If,
     Kernel,
@@ -211,7 +211,7 @@ class _Iteration:
 def _is_independent(node: Iteration, step: Built) -> bool:
     """Whether the steps carry nothing: they are a loop like others, whose iterations may run in any order."""
     inside = [part for kernel in step.kernels for part in walk(kernel.body)]
-    apart = not any(isinstance(part, Callback) or (isinstance(part, Repeat) and part.moves) for part in inside)
+    apart = not any(isinstance(part, ForeignCall) or (isinstance(part, Repeat) and part.moves) for part in inside)
     return not node.body.carried and not node.tested and apart
 
 
@@ -247,7 +247,7 @@ class _Relabel:
             self.note(s)
             lane = self.loop(s.lane)
             return attrs.evolve(row, index=(*row.at, row.start + of(lane)), lane=lane)
-        if isinstance(s, (Store, Callback)):
+        if isinstance(s, (Store, ForeignCall)):
             self.note(s)
             return self.renaming.statement(s)
         if isinstance(s, If):
@@ -261,14 +261,14 @@ class _Relabel:
     def renaming(self) -> Renaming:
         return Renaming(Substitution(dict(self.loops)), dict(self.places))
 
-    def note(self, s: Store | Callback | Row) -> None:
+    def note(self, s: Store | ForeignCall | Row) -> None:
         """Lines of what a statement reads, and of what is stored."""
         renaming = self.renaming
         for load in loads(s):
             moved = renaming.value(load)
             assert isinstance(moved, Load)
             self.origins.note_line(moved, self.before.of_load(load))
-        targets = s.targets if isinstance(s, Callback) else (s.target,) if isinstance(s, Row) else (s.buffer,)
+        targets = s.targets if isinstance(s, ForeignCall) else (s.target,) if isinstance(s, Row) else (s.buffer,)
         for stored in targets:
             place, _ = self.places.get(stored, (stored, ()))
             self.origins.note_line(place, self.before.of_store(stored))

@@ -28,9 +28,9 @@ from harp.lower.loopir.loops import (
     MEMORY,
     Alloc,
     Buffer,
-    Callback,
     Digits,
     For,
+    ForeignCall,
     Head,
     If,
     Kernel,
@@ -222,9 +222,10 @@ class _Form:
             work = self._arrays[s.work][0].name if s.work is not None else ""
             target = self._place(s.target, s.index)
             yield f"row {s.function.value} {s.reverse} {target} {lane} from {sources} by {work}"
-        elif isinstance(s, Callback):
+        elif isinstance(s, ForeignCall):
             made, given = (" ".join(self._arrays[b][0].name for b in group) for group in (s.targets, s.sources))
-            yield f"callback {s.number} {s.pure} {self._list(s.calls)} {made} from {given}"
+            routine = s.routine if isinstance(s.routine, int) else s.routine.content()
+            yield f"call {s.pure} {self._list(s.calls)} {made} from {given} by {self._list(s.sizes)} {routine}"
         elif isinstance(s, If):
             yield f"if {self._list(s.conditions)} else {s.no is not None}"
         inside = parts(s)
@@ -267,7 +268,7 @@ class _Form:
             return Nest(tuple(map(self._renamed_head, s.heads)), self._renamed(s.body))
         if isinstance(s, Alloc):
             return Alloc(self._arrays[s.buffer][0], self._renamed(s.body))
-        if isinstance(s, (Store, Callback)):
+        if isinstance(s, (Store, ForeignCall)):
             return self._renaming.statement(s)
         if isinstance(s, Repeat):
             test = None if s.test is None else self._renaming.value(s.test)

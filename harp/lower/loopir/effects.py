@@ -10,9 +10,9 @@ from typing import NamedTuple
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
-    Callback,
     Digits,
     For,
+    ForeignCall,
     Head,
     If,
     Let,
@@ -108,7 +108,8 @@ def indices(stmt: Stmt) -> Iterator[Index]:
         for buffer in (stmt.target, *stmt.sources):
             yield from _strided(buffer)
             yield buffer.shape[-1]
-    elif isinstance(stmt, Callback):
+    elif isinstance(stmt, ForeignCall):
+        yield from (*stmt.calls, *stmt.sizes)
         yield from (p for buffer in (*stmt.targets, *stmt.sources) for p in buffer.shape)
     elif isinstance(stmt, If):
         yield from stmt.conditions
@@ -141,8 +142,8 @@ def _whole(stmt: Stmt) -> _Whole:
     if isinstance(stmt, Row):
         targets = (stmt.target,) if stmt.work is None else (stmt.target, stmt.work)
         return _Whole(dict.fromkeys(stmt.sources), dict.fromkeys(targets))
-    if isinstance(stmt, Callback):
-        return _Whole(dict.fromkeys(stmt.sources), dict.fromkeys(stmt.targets))
+    if isinstance(stmt, ForeignCall):
+        return _Whole(dict.fromkeys((*stmt.sources, *stmt.kept)), dict.fromkeys(stmt.targets))
     moves = stmt.moves if isinstance(stmt, Repeat) else ()
     return _Whole({source: None for _, source in moves}, {buffer: None for move in moves for buffer in move})
 

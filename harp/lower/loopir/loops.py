@@ -10,7 +10,7 @@
           | Store(buffer, index, value, reduce)      plain store, or buffer[index] = reduce(buffer[index], value)
           | Row(function, target, index, lane, sources)   a function of `harp.trace.graph.row_functions` on whole rows
           of buffers
-          | Callback(number, calls, targets, sources)   a call of a function of Python on whole buffers
+          | ForeignCall(routine, calls, targets, sources)   code of the user, on whole buffers
           | If(conditions, yes, no)         all conditions >= 0
           | Alloc(buffer, body)             a buffer of space reg, tile or thread that lives in `body`
           | Repeat(loop, test, body, moves)    whole nests, again and again, as long as the element `test` is true, if
@@ -33,6 +33,7 @@ from typing import Any
 
 import attrs
 
+from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.polynomial import (
     ONE,
@@ -232,19 +233,31 @@ class Row(Stmt):
 
 
 @attrs.frozen(eq=False)
-class Callback(Stmt):
-    """Calls a function of Python, by its number, for each element of an array of the shape `calls`. Nothing changes
-    places with it.
+class ForeignCall(Stmt):
+    """Calls code of the user for each element of an array of the shape `calls`: a function of Python, by its number, or
+    a kernel, which is told `sizes`. Nothing changes places with it.
 
     All buffers have this shape, and then one of their own. Where it is called for what it does, sources are the token,
     whether a call is wanted, and the operands; and the target becomes the token and 1.
     """
 
-    number: int
+    routine: int | KernelSource
     calls: tuple[Index, ...]
     targets: tuple[Buffer, ...]
     sources: tuple[Buffer, ...]
+    sizes: tuple[Index, ...] = ()
     pure: bool = True
+
+    @property
+    def kept(self) -> tuple[Buffer, ...]:
+        """Targets of which it may leave elements as they are."""
+        filled = () if isinstance(self.routine, int) else self.routine.filled
+        return tuple(target for target, first in zip(self.targets, filled, strict=False) if first)
+
+    @property
+    def number(self) -> int:
+        """That of its stand-in."""
+        return self.routine if isinstance(self.routine, int) else self.routine.number
 
 
 @attrs.frozen(eq=False)

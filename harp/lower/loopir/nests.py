@@ -12,8 +12,8 @@ from harp.lower.loopir.effects import loads as all_loads
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
-    Callback,
     For,
+    ForeignCall,
     Head,
     If,
     Kernel,
@@ -100,9 +100,11 @@ class Renaming:
             index = (*self.indices.each(s.at), self.indices(s.start) + of(lane))
             target, *sources = (self.whole(buffer) for buffer in (s.target, *s.sources))
             return attrs.evolve(s, lane=lane, index=index, target=target, sources=tuple(sources))
-        if isinstance(s, Callback):
+        if isinstance(s, ForeignCall):
             made, given = (tuple(map(self.whole, group)) for group in (s.targets, s.sources))
-            return Callback(s.number, self.indices.each(s.calls), made, given, s.pure)
+            return attrs.evolve(
+                s, calls=self.indices.each(s.calls), targets=made, sources=given, sizes=self.indices.each(s.sizes)
+            )
         if isinstance(s, Repeat):
             loop = Loop(s.loop.axis, self.indices(s.loop.extent))
             test = None if s.test is None else self.value(s.test)

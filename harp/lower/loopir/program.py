@@ -11,12 +11,14 @@ a slot.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import attrs
 
-from harp.lower.loopir.loops import Buffer, Kernel
+from harp.lower.loopir.loops import Buffer, ForeignCall, Kernel, walk
 from harp.trace.eval.inside import Access
+from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.index.polynomial import Index, Symbol
 
 
@@ -79,6 +81,14 @@ class Program:
     calls: tuple[Call, ...]
     donated: tuple[tuple[int, int], ...] = ()
     accesses: tuple[Access, ...] = ()
+
+
+def custom_kernels(program: Program) -> Iterator[KernelSource]:
+    """The kernels of the user that the program calls."""
+    for kernel in program.kernels:
+        for s in walk(kernel.body):
+            if isinstance(s, ForeignCall) and isinstance(s.routine, KernelSource):
+                yield s.routine
 
 
 def formals(kernel: Kernel) -> tuple[Buffer, ...]:

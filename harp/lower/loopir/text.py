@@ -8,9 +8,9 @@ from typing import NamedTuple
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
-    Callback,
     Digits,
     For,
+    ForeignCall,
     Head,
     If,
     Kernel,
@@ -129,11 +129,15 @@ def _row(stmt: Row) -> list[TextLine]:
     return [TextLine(0, text, stmt)]
 
 
-def _callback(stmt: Callback) -> list[TextLine]:
+def _callback(stmt: ForeignCall) -> list[TextLine]:
     made = ", ".join(buffer.name for buffer in stmt.targets)
     names = [buffer.name for buffer in stmt.sources]
     given, more = (names, "") if stmt.pure else (names[2:], f" where {names[1]}, after {names[0]}")
-    return [TextLine(0, f"{made} = function {stmt.number} of Python({', '.join(given)}){more}", stmt)]
+    routine = f"function {stmt.routine} of Python"
+    if not isinstance(stmt.routine, int):
+        routine, grid = f"kernel {stmt.routine.name}", zip(stmt.routine.grid, stmt.sizes, strict=False)
+        more = " over " + ", ".join(f"{name} < {extent}" for name, extent in grid)
+    return [TextLine(0, f"{made} = {routine}({', '.join(given)}){more}", stmt)]
 
 
 def _if(stmt: If) -> list[TextLine]:
@@ -180,7 +184,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., list[TextLine]]] = {
     Seq: _seq,
     Store: _store,
     Row: _row,
-    Callback: _callback,
+    ForeignCall: _callback,
     If: _if,
     Alloc: _alloc,
     Repeat: _repeat,

@@ -26,8 +26,8 @@ from harp.lower.loopir.effects import effects, loads
 from harp.lower.loopir.loops import (
     MEMORY,
     Buffer,
-    Callback,
     For,
+    ForeignCall,
     If,
     Kernel,
     Load,
@@ -107,7 +107,7 @@ def _kernel_cost(kernel: Kernel, built: Built, naming: Substitution) -> KernelCo
             stored.append(place.statement.target)
             _count_row(tally, place.statement)
             continue
-        if isinstance(place.statement, Callback):
+        if isinstance(place.statement, ForeignCall):
             stored += place.statement.targets
             _count_callback(tally, place, place.statement)
             continue
@@ -151,7 +151,7 @@ def _statements(place: _Place) -> Iterator[_Place]:
             others = tuple(-c - 1 for c in s.conditions) if one else ()  # not c >= 0: 0 <= -c - 1
             other = place._replace(statement=s.no, conditions=place.conditions + others, exact=place.exact and one)
             yield from _statements(other)
-    elif isinstance(s, (Store, Row, Callback)):
+    elif isinstance(s, (Store, Row, ForeignCall)):
         yield place
     else:
         for part in parts(s):
@@ -227,9 +227,14 @@ def _count_row(tally: _Tally, row: Row) -> None:
     tally.add(comparisons=elements * tally.log2(keys.shape[-1]))
 
 
-def _count_callback(tally: _Tally, place: _Place, callback: Callback) -> None:
-    """What is handed over; nobody knows what the function does."""
+def _count_callback(tally: _Tally, place: _Place, callback: ForeignCall) -> None:
+    """What is handed over, and the operations that the user has declared; nobody knows what the code does."""
     times = tally.executed(place)
+    known = None if isinstance(callback.routine, int) else callback.routine.operations
+    tally.exact &= known is not None
+    if known is not None and not isinstance(callback.routine, int):
+        points = product((*callback.calls, *callback.sizes[: len(callback.routine.grid)]))
+        tally.add(operations=times * tally.size(points) * ratio(known))
     for source in callback.sources:
         tally.add_reads(source, times * tally.size(product(source.shape)))
     for target in callback.targets:

@@ -21,8 +21,9 @@ from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKi
 from harp.lower.loopir.nests import nest, renamed, sequence, start
 from harp.lower.loopir.origin import Origins
 from harp.lower.loopir.program import Call
+from harp.lower.schedule.foreign_kernels import call_kernels, callback_kernels
 from harp.lower.schedule.indirect import Binding
-from harp.lower.schedule.row_kernels import call_kernel, callback_kernel, row_kernel
+from harp.lower.schedule.row_kernels import row_kernel
 from harp.lower.schedule.schedule import Group, Schedule, Step, runs_backward
 from harp.lower.target import Target
 from harp.trace.eval.inside import Access
@@ -126,7 +127,7 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iter
             own = {o: _buffer(f"mem{len(scratch) + k}", o, Space.SCRATCH) for k, o in enumerate(raw)}
             scratch += own.values()
             kernels += [copy(own[o], memory[o]) for o in own]  # which makes truth values of any byte 0 or 1
-            kernels.append(_OF_WHOLE[type(root)](root, {**memory, **own}))
+            kernels += _OF_WHOLE[type(root)](root, {**memory, **own})
             continue
         if isinstance(root, Scatter) and memory[root.base] is not memory[root]:
             kernels.append(copy(memory[root], memory[root.base]))
@@ -136,10 +137,10 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iter
 
 
 # The kernels of what works on whole arrays.
-_OF_WHOLE: Mapping[type[Node], Callable[..., Kernel]] = {
-    RowWise: row_kernel,
-    HostCall: callback_kernel,
-    Foreign: call_kernel,
+_OF_WHOLE: Mapping[type[Node], Callable[..., list[Kernel]]] = {
+    RowWise: lambda node, memory: [row_kernel(node, memory)],
+    HostCall: callback_kernels,
+    Foreign: call_kernels,
 }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from harp.errors import VerificationError
 from harp.lower.loopir.effects import effects
-from harp.lower.loopir.loops import Buffer, Callback, For, If, Kernel, Let, Nest, Row, Space, Stmt, Store, parts
+from harp.lower.loopir.loops import Buffer, For, ForeignCall, If, Kernel, Let, Nest, Row, Space, Stmt, Store, parts
 from harp.lower.loopir.program import Program, Subarray, formals
 from harp.lower.verify.interpreter import Interpreter
 from harp.trace.index.polynomial import Atom, Index, Symbol, evaluate, product
@@ -112,7 +112,7 @@ def _work(stmt: Stmt, values: dict[Atom, int]) -> int:
     """Loops inside expressions stand at 0, so ragged extents count as full."""
     if isinstance(stmt, Store):
         return sum(not isinstance(e, Const) for e in walk((stmt.value,))) + 1
-    if isinstance(stmt, Callback):
+    if isinstance(stmt, ForeignCall):
         return sum(max(_estimate(product(buffer.shape), values), 0) for buffer in (*stmt.targets, *stmt.sources))
     if isinstance(stmt, Row):
         return sum(max(_estimate(buffer.shape[-1], values), 0) for buffer in (stmt.target, *stmt.sources))

@@ -11,9 +11,9 @@ import numpy as np
 
 from harp.lower.loopir.loops import (
     Alloc,
-    Callback,
     Digits,
     For,
+    ForeignCall,
     Head,
     If,
     Kernel,
@@ -88,7 +88,7 @@ class Interpreter(Evaluator):
 
         return run
 
-    def callback(self, stmt: Callback) -> Run:
+    def callback(self, stmt: ForeignCall) -> Run:
         """Nothing is called: a stand-in computes what a function returns."""
         calls = [self.number(p) for p in stmt.calls]
         results = [([self.number(p) for p in t.shape[len(calls) :]], t.dtype) for t in stmt.targets]
@@ -213,7 +213,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., Run]] = {
     Seq: Interpreter.seq,
     Store: Interpreter.store,
     Row: Interpreter.row,
-    Callback: Interpreter.callback,
+    ForeignCall: Interpreter.callback,
     If: Interpreter.branch,
     Alloc: Interpreter.alloc,
     Repeat: Interpreter.repeat,

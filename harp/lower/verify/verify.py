@@ -19,9 +19,9 @@ from harp.lower.loopir.loops import (
     MEMORY,
     Alloc,
     Buffer,
-    Callback,
     Digits,
     For,
+    ForeignCall,
     Head,
     If,
     Kernel,
@@ -301,7 +301,7 @@ class _Checker:
             fits &= source.shape[:-1] in (target.shape[:-1], *([] if length else [()]))
             self.require(source in scope.buffers and fits, f"{source.name} has no rows of {target.name}")
 
-    def callback(self, stmt: Callback, scope: Environment) -> None:
+    def callback(self, stmt: ForeignCall, scope: Environment) -> None:
         """Whole arrays of the program, of calls of one shape."""
         for target in stmt.targets:
             self.require(target.space is not Space.INPUT, f"the input {target.name} is stored to")
@@ -399,7 +399,7 @@ def _with_let(scope: Environment, symbol: Symbol, value: Index) -> Environment:
 RULES: Mapping[type[Stmt], Callable[..., None]] = {
     Store: _Checker.store,
     Row: _Checker.row,
-    Callback: _Checker.callback,
+    ForeignCall: _Checker.callback,
     Nest: _Checker.nest,
     If: _Checker.branch,
     Alloc: _Checker.alloc,

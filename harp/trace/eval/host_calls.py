@@ -7,18 +7,23 @@ is called may call programs itself.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from harp.errors import CallbackError
-from harp.trace.graph.routines import HostFunction, Pure, PureFunction, StandIn
+from harp.errors import CallbackError, KernelError
+from harp.trace.graph.kernel_source import KernelSource, Routine
+from harp.trace.graph.routines import HostFunction, PureFunction, StandIn
 from harp.trace.scalar.dtypes import NUMBERS, DType, NDArray, promote_weak
 
 Functions = Sequence[HostFunction | PureFunction]
 Results = Sequence[tuple[tuple[int, ...], DType]]
+
+
+# Compiles and runs a kernel with these sizes; None where that is not possible. `harp.transforms.jit` says how.
+run_kernel: Callable[..., list[NDArray] | None] | None = None
 
 
 class _State(threading.local):
@@ -74,13 +79,28 @@ def call_each(function: HostFunction | int, active: NDArray, operands: Sequence[
 
 
 def call_pure(
-    routine: Pure | int, calls: tuple[int, ...], operands: Sequence[NDArray], results: Results
+    routine: Routine | int,
+    calls: tuple[int, ...],
+    operands: Sequence[NDArray],
+    results: Results,
+    sizes: Sequence[int] = (),
 ) -> list[NDArray]:
-    """What a function returns for each element of an array of the shape `calls`, as whole arrays.
+    """What a routine makes for each element of an array of the shape `calls`, as whole arrays.
 
-    Raises what the function raises, and CallbackError where it does not return what was declared."""
+    Raises what a function raises, CallbackError where it does not return what was declared, and KernelError for a
+    kernel that cannot be compiled here."""
     if isinstance(routine, StandIn):
         return routine.compute(calls, operands, results)
+    if isinstance(routine, KernelSource):
+        found = run_kernel(routine, calls, operands, results, sizes) if run_kernel is not None else None
+        if found is not None:
+            return found
+        if routine.reference is None:
+            raise KernelError(
+                f"kernel {routine.name!r} cannot run here: there is no C compiler, or it has no source for one; "
+                "`python -m harp doctor` says more, and `reference` may be a function that computes it with NumPy"
+            )
+        routine = routine.reference
     function = _state.functions[routine] if isinstance(routine, int) else routine
     assert isinstance(function, PureFunction)
     if function.vectorised and 0 not in calls:

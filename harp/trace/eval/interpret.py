@@ -406,7 +406,8 @@ def _custom(node: Custom, values: Mapping[Node, NDArray], sizes: Sizes, check: b
 
 def _foreign(node: Foreign, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
     results = [(numbers(own, sizes), dtype) for own, dtype in node.results]
-    return _together(call_pure(node.routine, numbers(node.calls, sizes), [values[o] for o in node.operands], results))
+    operands = [values[o] for o in node.operands]
+    return _together(call_pure(node.routine, numbers(node.calls, sizes), operands, results, numbers(node.sizes, sizes)))
 
 
 def _together(results: Sequence[NDArray]) -> NDArray:

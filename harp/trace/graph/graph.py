@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
+from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.graph.node import (
     Constant,
     Contiguous,
@@ -209,10 +210,13 @@ def _describe_custom(node: Custom, name: Callable[[Node], str]) -> str:
 
 def _describe_foreign(node: Foreign, name: Callable[[Node], str]) -> str:
     """All that it depends on: the text is what programs are told apart by."""
-    routine = node.routine if isinstance(node.routine, int) else node.routine.name
+    given = ", ".join(map(name, node.operands))
     results = ", ".join(f"{dtype}{_shape_text(own)}" for own, dtype in node.results)
     often = f" for each of {_shape_text(node.calls)}" if node.calls else ""
-    return f"call pure function {routine} of Python with ({', '.join(map(name, node.operands))}) -> {results}{often}"
+    if isinstance(node.routine, KernelSource):
+        return f"{node.routine.content()} of ({given}) with {_shape_text(node.sizes)} -> {results}{often}"
+    routine = node.routine if isinstance(node.routine, int) else node.routine.name
+    return f"call pure function {routine} of Python with ({given}) -> {results}{often}"
 
 
 def _describe_part(node: Part, name: Callable[[Node], str]) -> str:

@@ -8,6 +8,7 @@ import attrs
 
 from harp.trace.graph.body import graph_of, sites_of
 from harp.trace.graph.graph import Graph, transform
+from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.graph.node import Body, Custom, Foreign, HostCall, Iteration, MapReduce, Node, WithBody, rebuild
 from harp.trace.graph.routines import HostFunction, PureFunction, StandIn
 from harp.trace.index.division import Substitution
@@ -46,8 +47,9 @@ def muted(graph: Graph) -> Graph:
 def _mute(node: HostCall | Foreign) -> Node:
     if isinstance(node, HostCall):
         return HostCall(node.token, node.active, node.operands, _NOTHING)
-    assert isinstance(node.routine, int), "the graph of a program"
-    return Foreign(StandIn(node.routine), node.calls, node.operands, node.results, node.sizes)
+    assert isinstance(node.routine, (int, KernelSource)), "the graph of a program"
+    number = node.routine if isinstance(node.routine, int) else node.routine.number
+    return Foreign(StandIn(number), node.calls, node.operands, node.results, node.sizes)
 
 
 def _silent(node: HostCall | Foreign) -> Node:
@@ -64,6 +66,8 @@ def numbered(graph: Graph) -> tuple[Graph, Functions]:
 
     def number(node: HostCall | Foreign) -> Node:
         if isinstance(node, Foreign):
+            if isinstance(node.routine, KernelSource):
+                return node
             assert isinstance(node.routine, PureFunction), "functions are numbered once"
             found = numbers.setdefault(node.routine, len(numbers))
             return Foreign(found, node.calls, node.operands, node.results, node.sizes)

@@ -38,7 +38,6 @@ elements of its operands at that place. Its value is the token and 1. A call tak
 token: so graphs are pure, calls keep their order, and a call runs if and only if somebody reads its value.
 
 A Foreign calls its routine for each element of the shape `calls`, in any order, as often as anybody likes, or never.
-
 The indices of a Gather or Scatter are integer arrays of one shape, one for each of the first axes. A negative index
 counts from the end. Outside the axis a Gather reads `fill`, or without one the nearest element; a Scatter drops the
 update, or puts it at the nearest element if it `clips`. What goes to the nearest element needs an axis that has one:
@@ -54,7 +53,8 @@ from itertools import count
 import attrs
 import numpy as np
 
-from harp.trace.graph.routines import HostFunction, Pure
+from harp.trace.graph.kernel_source import Routine
+from harp.trace.graph.routines import HostFunction
 from harp.trace.graph.row_functions import ROWS, RowOp
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Index, Loop, Shape, as_index, loop
@@ -427,7 +427,7 @@ class Foreign(Several):
     """Calls of a routine, which `sizes` are told besides. In the graph of a program a function of Python is a number.
     `results` are shapes and dtypes of one call; all operands have the shape `calls`, and then one of their own."""
 
-    routine: Pure | int
+    routine: Routine | int
     calls: Shape
     operands: tuple[Node, ...]
     results: tuple[tuple[Shape, DType], ...]

@@ -56,6 +56,3 @@ class StandIn:
             rows = [np.resize(row, prod(own)) for row in (numbers if dtype.is_inexact else np.rint(numbers))]
             made.append(np.array(rows).reshape((*calls, *own)).astype(dtype.numpy))
         return made
-
-
-Pure = PureFunction | StandIn

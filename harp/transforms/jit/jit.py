@@ -27,6 +27,7 @@ from harp.config import MOST_THREADS, log, on_device, on_search, settings
 from harp.errors import ArgumentError
 from harp.garbage import collected_later
 from harp.trace.array.array import Array, Donation
+from harp.trace.eval import host_calls
 from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.host_calls import numbered
@@ -164,6 +165,13 @@ def _switch() -> None:
         function._choose_entries()
 
 
+def _run_kernel(*given: Any) -> Any:
+    from harp.transforms.jit.kernels import run_kernel  # the compiler: not before it is used
+
+    return run_kernel(*given)
+
+
+host_calls.run_kernel = _run_kernel
 on_search.append(_switch)
 on_device.append(_switch)
 

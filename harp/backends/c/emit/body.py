@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from harp.backends.c.emit import arena, callbacks, fast_path, library_calls, parts, rows, turns
+from harp.backends.c.emit import arena, callbacks, custom_kernels, fast_path, library_calls, parts, rows, turns
 from harp.backends.c.emit.function import parameter
 from harp.backends.c.emit.index import IndexPrinter, division, times
 from harp.backends.c.emit.scalar import TYPES, accumulation, operation_headers
@@ -15,9 +15,9 @@ from harp.lower.loopir.effects import effects, free_names, indices
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
-    Callback,
     Digits,
     For,
+    ForeignCall,
     Head,
     If,
     Let,
@@ -289,11 +289,21 @@ class Body:
         for line in rows.call(stmt, rows.RowPrinter(self._index.text, self._element, self._buffers.__getitem__)):
             self.lines.add(line)
 
-    def _callback(self, stmt: Callback, block: bool) -> None:
-        """The call. When a function has raised anything, the program does not go on."""
+    def _callback(self, stmt: ForeignCall, block: bool) -> None:
+        """The call. When a function of Python has raised anything, the program does not go on."""
+        if not isinstance(stmt.routine, int):
+            self._custom_kernel(stmt)
+            return
         self.lines.uses.add(callbacks.HEADER)
         for line in callbacks.call(stmt, self._buffers.__getitem__, lambda p: bare(self._index.text(p))):
             self.lines.add(line)
+
+    def _custom_kernel(self, stmt: ForeignCall) -> None:
+        """A function of its own, and its call."""
+        name = f"{self._prefix}_custom{len(self.parts)}"
+        self.parts.append(parts.Part(name, custom_kernels.definition(stmt, name), (), False))
+        self.lines.uses.add(custom_kernels.HEADER)
+        self.lines.add(custom_kernels.call(stmt, name, self._buffers.__getitem__, lambda p: bare(self._index.text(p))))
 
     def _if(self, stmt: If, block: bool) -> None:
         self.lines.open(f"if ({self._index.conditions(stmt.conditions)})")
@@ -346,7 +356,7 @@ class Body:
     def _repeat(self, stmt: Repeat, block: bool) -> None:
         name = self._bind(stmt.loop)
         test = "" if stmt.test is None else f" && {self._element(stmt.test.buffer, stmt.test.index)}"
-        test += " && status == 0" if any(isinstance(s, Callback) or is_endless(s) for s in walk(stmt.body)) else ""
+        test += " && status == 0" if any(isinstance(s, ForeignCall) or is_endless(s) for s in walk(stmt.body)) else ""
         home = {buffer: self._buffers[buffer] for buffer in turns.members(stmt.moves)}
         at = {buffer: self._fresh("at") for buffer in home}
         for buffer, place in home.items():
@@ -445,7 +455,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
     Seq: Body._seq,
     Store: Body._store,
     Row: Body._row,
-    Callback: Body._callback,
+    ForeignCall: Body._callback,
     If: Body._if,
     Alloc: Body._alloc,
     Repeat: Body._repeat,

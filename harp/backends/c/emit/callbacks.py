@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harp.lower.loopir.loops import Buffer, Callback
+from harp.lower.loopir.loops import Buffer, ForeignCall
 from harp.trace.index.polynomial import Index
 
 # Where the variable is declared that points to what calls Python; and what it points to at first.
@@ -33,11 +33,11 @@ static int harp_not_interrupted(int64_t *since)
 int (*harp_interrupted)(int64_t *since) = harp_not_interrupted;"""
 
 
-def call(stmt: Callback, name: Callable[[Buffer], str], text: Callable[[Index], str]) -> list[str]:
+def call(stmt: ForeignCall, name: Callable[[Buffer], str], text: Callable[[Index], str]) -> list[str]:
     """The line of a call."""
     rank, arrays = len(stmt.calls), (*stmt.targets, *stmt.sources)
     kinds = (f"{b.dtype.numpy_name}:{len(b.shape) - rank}" for b in arrays)
     layout = " ".join([str(rank), str(len(stmt.targets)), *kinds])
     sizes = [text(p) for p in (*stmt.calls, *(p for b in arrays for p in b.shape[rank:]))]
     given = f"(const void *[]){{{', '.join(map(name, arrays))}}}, (const int64_t []){{{', '.join(sizes) or '0'}}}"
-    return [f'status |= harp_call_python({stmt.number}, "{layout}", {given});']
+    return [f'status |= harp_call_python({stmt.routine}, "{layout}", {given});']

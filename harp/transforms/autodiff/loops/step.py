@@ -86,5 +86,3 @@ class Backward:
 def is_dear(node: Node) -> bool:
     """Whether a value costs much more than its memory: each of its elements is made of many."""
     return isinstance(node, (Cumulative, RowWise)) or (isinstance(node, MapReduce) and node.reduce is not None)
-
-

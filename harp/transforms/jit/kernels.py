@@ -1,0 +1,70 @@
+"""Kernels of the user that run at once: a program for each kernel, ranks and dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from harp.backends.options import CompileOptions
+from harp.config import CPU
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.kernel_source import KernelSource
+from harp.trace.graph.node import Foreign, fresh_input
+from harp.trace.index.polynomial import Shape, Symbol, of
+from harp.trace.scalar.dtypes import DType, NDArray, as_dtype
+from harp.trace.sizes.signature import by_appearance
+from harp.transforms.jit import programs
+
+_Kinds = tuple[tuple[int, DType], ...]  # ranks and dtypes
+
+
+class _Program(NamedTuple):
+    """The program, and which of all sizes, in the order in which they are given, it takes."""
+
+    program: programs.CompiledProgram
+    sizes: tuple[int, ...]
+
+
+def run_kernel(
+    source: KernelSource,
+    calls: tuple[int, ...],
+    operands: Sequence[NDArray],
+    results: Sequence[tuple[tuple[int, ...], DType]],
+    sizes: Sequence[int],
+) -> list[NDArray] | None:
+    """What it makes, as whole arrays; None where there is no compiler, or no source for it."""
+    if programs.backend_name(CPU) != "c" or "c" not in dict(source.texts):
+        return None
+    rank = len(calls)
+    given = tuple((o.ndim - rank, as_dtype(o.dtype)) for o in operands)
+    made = tuple((len(own), dtype) for own, dtype in results)
+    found = _program(source, rank, given, made, len(sizes))
+    numbers = [*calls, *(n for o in operands for n in o.shape[rank:]), *(n for own, _ in results for n in own), *sizes]
+    outputs = [np.empty((*calls, *own), dtype.numpy) for own, dtype in results]
+    inputs = [np.ascontiguousarray(o).reshape(o.shape) for o in operands]
+    if found.program.kernel(inputs, outputs, [numbers[k] for k in found.sizes]):
+        raise MemoryError
+    return outputs
+
+
+@lru_cache(maxsize=256)
+def _program(source: KernelSource, rank: int, given: _Kinds, made: _Kinds, sizes: int) -> _Program:
+    """All sizes are names of their own: which of them are equal does not matter here."""
+    numbers = count()
+    symbols: list[Symbol] = []
+
+    def extents(rank: int) -> Shape:
+        fresh = [Symbol(-1, next(numbers), "n") for _ in range(rank)]
+        symbols.extend(fresh)
+        return tuple(map(of, fresh))
+
+    calls = extents(rank)
+    inputs = [fresh_input(f"x{k}", calls + extents(own), dtype) for k, (own, dtype) in enumerate(given)]
+    results = tuple((extents(own), dtype) for own, dtype in made)
+    graph = Graph(tuple(inputs), Foreign(source, calls, tuple(inputs), results, extents(sizes)).parts)
+    program = programs.program_for(graph, CompileOptions(), device=CPU)
+    return _Program(program, tuple(symbols.index(s) for s in by_appearance(graph)))
