@@ -12,7 +12,8 @@ from harp.errors import OutOfMemoryError, ToolchainError
 from harp.lower.loopir.program import Program
 from harp.trace.eval.interpret import interpret
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Input, Node, fresh_input, rebuild
+from harp.trace.graph.node import Input, Node, fresh_input
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
 from harp.trace.scalar.dtypes import NDArray
 from harp.trace.sizes.signature import sizes_of

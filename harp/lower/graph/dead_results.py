@@ -16,7 +16,8 @@ import attrs
 
 from harp.trace.graph.body import graph_of, selected, sites_of
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Input, Iteration, Node, Part, Several, rebuild, walk
+from harp.trace.graph.node import Input, Iteration, Node, Part, Several, walk
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
 
 _SAME_SIZES = Substitution({})

@@ -31,9 +31,9 @@ from harp.trace.graph.node import (
     Scatter,
     View,
     at,
-    rebuild,
 )
 from harp.trace.graph.node import walk as walk_nodes
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.graph.verify import verify_graph
 from harp.trace.graph.view import view

@@ -11,19 +11,8 @@ from types import MappingProxyType
 import attrs
 
 from harp.trace.graph.graph import Graph, inline
-from harp.trace.graph.node import (
-    Body,
-    Constant,
-    Custom,
-    Input,
-    Iteration,
-    MapReduce,
-    Node,
-    View,
-    body_input,
-    rebuild,
-    walk,
-)
+from harp.trace.graph.node import Body, Constant, Custom, Input, Iteration, MapReduce, Node, View, body_input, walk
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
 from harp.trace.scalar.dtypes import i64
 from harp.trace.scalar.expr import const

@@ -26,9 +26,9 @@ from harp.trace.graph.node import (
     RowWise,
     Scatter,
     View,
-    rebuild,
     walk,
 )
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Index
 from harp.trace.scalar import expr as expression

@@ -9,7 +9,8 @@ import attrs
 from harp.trace.graph.body import graph_of, sites_of
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.kernel_source import KernelSource
-from harp.trace.graph.node import Body, Custom, Foreign, HostCall, Iteration, MapReduce, Node, WithBody, rebuild
+from harp.trace.graph.node import Body, Custom, Foreign, HostCall, Iteration, MapReduce, Node, WithBody
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.graph.routines import HostFunction, PureFunction, StandIn
 from harp.trace.index.division import Substitution
 from harp.trace.scalar.dtypes import i64

@@ -27,8 +27,8 @@ from harp.trace.graph.node import (
     body_input,
     fresh_input,
     positions,
-    rebuild,
 )
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.graph.view import permute, view
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE, Index

@@ -16,7 +16,8 @@ import attrs
 
 from harp.trace.graph.body import close, graph_of
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Body, Iteration, MapReduce, Node, Part, fresh_input, rebuild
+from harp.trace.graph.node import Body, Iteration, MapReduce, Node, Part, fresh_input
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE, ZERO, product
