@@ -81,6 +81,10 @@ def _sort(queue: cl.CommandQueue, x: cla.Array) -> Call:
     return lambda: sorter(x.copy(queue), queue=queue)[0]  # it sorts in place
 
 
+# Those that pyopencl makes of templates of Mako, which it does without else.
+_TEMPLATES = (_scan, _sort)
+
+
 # --- kernels of loopy, split as its tutorial does
 
 
@@ -232,7 +236,7 @@ def measure(program: Program, device: str, n: int, settings: Settings) -> Found:
     queue = cl.CommandQueue(on.context, on.device)
     pool = MemoryPool(ImmediateAllocator(queue))
     arrays = [cla.to_device(queue, array, allocator=pool) for array in arguments]
-    if program.pyopencl is not None:
+    if program.pyopencl is not None and (program.pyopencl not in _TEMPLATES or importlib.util.find_spec("mako")):
         calls["pyopencl"] = _finished(program.pyopencl(queue, *arrays), queue)
     if program.loopy is not None and importlib.util.find_spec("loopy"):
         calls["loopy"] = _finished(program.loopy(queue, *arrays), queue)
