@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harp import sources as _sources  # noqa: F401, isort: skip (before the files that it watches)
 from harp import errors, numpy
-from harp.backends.devices import default_device, devices
+from harp.backends.devices import default_device, device_put, devices
 from harp.backends.options import CompileOptions
 from harp.config import set_threads, stats
 from harp.trace.array.array import Array, realize
@@ -42,6 +42,7 @@ from harp.transforms.jit.jit import JitFunction, jit
 
 if TYPE_CHECKING:
     from harp import debug, lax, random, tree
+    from harp.foreign.callback import pure_callback
     from harp.lax.associative import associative_scan
     from harp.lax.mapping import map
     from harp.transforms.autodiff import checkpoint_policies
@@ -80,6 +81,7 @@ __all__ = [
     "custom_vjp",
     "debug",
     "default_device",
+    "device_put",
     "devices",
     "errors",
     "eval_shape",
@@ -102,6 +104,7 @@ __all__ = [
     "linearize",
     "map",
     "numpy",
+    "pure_callback",
     "random",
     "realize",
     "scan",
@@ -135,6 +138,7 @@ _LATER = {
     ),
     "associative_scan": "harp.lax.associative",
     "map": "harp.lax.mapping",
+    "pure_callback": "harp.foreign.callback",
     "eval_shape": "harp.transforms.shapes",
     "vmap": "harp.transforms.batching.vmap",
     **dict.fromkeys(("fori_loop", "scan"), "harp.transforms.control.scan"),
@@ -148,7 +152,7 @@ def __getattr__(name: str) -> object:
     if name == "checkpoint_policies":
         return import_module("harp.transforms.autodiff.checkpoint_policies")
     if name not in _LATER:
-        raise AttributeError(f"module 'harp' has no attribute {name!r}")
+        raise import_module("harp.numpy.missing").no_such_name("harp", name, __all__)
     value = globals()[name] = getattr(import_module(_LATER[name]), name)
     return value
 

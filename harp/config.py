@@ -125,6 +125,7 @@ class Counters:
     NAMES = (
         *("traces", "programs", "compiler_runs", "cache_hits", "cache_misses"),
         *("kernels_compiled", "kernels_reused", "scratch_bytes"),
+        *("bytes_to_devices", "bytes_from_devices"),
     )
 
     def __init__(self) -> None:
@@ -155,12 +156,12 @@ def stats() -> dict[str, int]:
 
     Returns a dict with `traces`, `programs` (made, whether compiled or loaded), `compiler_runs` (one for each library),
     `cache_hits`, `cache_misses` (of the disk cache), `kernels_compiled`, `kernels_reused` (the distinct kernels of
-    those libraries, and which of them an earlier library had, too) and `scratch_bytes` (the largest scratch memory of
-    any one call).
+    those libraries, and which of them an earlier library had, too), `scratch_bytes` (the largest scratch memory of any
+    one call), `bytes_to_devices` and `bytes_from_devices` (copied between the host and other devices).
 
-    >>> sorted(stats())[:4]
-    ['cache_hits', 'cache_misses', 'compiler_runs', 'kernels_compiled']
-    >>> sorted(stats())[4:]
-    ['kernels_reused', 'programs', 'scratch_bytes', 'traces']
+    >>> sorted(stats())[:5]
+    ['bytes_from_devices', 'bytes_to_devices', 'cache_hits', 'cache_misses', 'compiler_runs']
+    >>> sorted(stats())[5:]
+    ['kernels_compiled', 'kernels_reused', 'programs', 'scratch_bytes', 'traces']
     """
     return counters.snapshot()

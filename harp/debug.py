@@ -11,13 +11,10 @@ import numpy as np
 
 from harp.config import search_results, settings
 from harp.errors import ArgumentError, FormatError
-from harp.trace.array.array import Array
-from harp.trace.array.host_calls import call_python
+from harp.trace.array.host_calls import call_python, is_array, taking_arrays
 from harp.trace.array.primitives import as_array
-from harp.trace.scalar.dtypes import NDArray
-from harp.trace.sizes.size import Size
 from harp.trace.source_locations import where
-from harp.trace.trees import Tree, flatten, unflatten
+from harp.trace.trees import Tree
 
 
 @contextmanager
@@ -72,21 +69,7 @@ def callback(function: Callable[..., object], *args: Tree, **kwargs: Tree) -> No
     """
     if not callable(function):
         raise ArgumentError(f"callback takes a function first, not a {type(function).__name__}{where()}")
-    leaves, treedef = flatten((args, kwargs))
-    arrays = {k: as_array(leaf) for k, leaf in enumerate(leaves) if _is_array(leaf)}
-
-    def call(*values: NDArray) -> None:
-        given = [*leaves]
-        for k, value in zip(arrays, values, strict=True):
-            given[k] = value
-        again, keywords = unflatten(treedef, given)
-        function(*again, **keywords)
-
-    call_python(call, list(arrays.values()))
-
-
-def _is_array(leaf: object) -> bool:
-    return isinstance(leaf, (Array, np.ndarray, np.generic, bool, int, float, complex, Size))
+    call_python(*taking_arrays(function, args, kwargs))
 
 
 def print(fmt: str, *args: Tree, **kwargs: Tree) -> None:
@@ -147,7 +130,7 @@ def _check_format(fmt: str, args: tuple[Tree, ...], kwargs: dict[str, Tree]) -> 
 
 def _check_spec(fmt: str, name: str, spec: str, argument: Tree) -> None:
     """Raise FormatError for a format that NumPy does not have for such an array."""
-    if not _is_array(argument):
+    if not is_array(argument):
         return
     array = as_array(argument)
     try:

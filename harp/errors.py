@@ -123,6 +123,10 @@ class OutOfMemoryError(HarpError, MemoryError):
     """The sizes of a call need more memory than there is."""
 
 
+class CallbackError(HarpError, ValueError):
+    """A function of `harp.pure_callback` returned something else than was declared."""
+
+
 class FormatError(HarpError, ValueError):
     """`harp.debug.print` has a placeholder that no argument fits."""
 

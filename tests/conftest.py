@@ -1,10 +1,12 @@
 """Settings that must stand before harp is imported: a cache of its own for this run, verifiers on."""
 
 import atexit
+import functools
 import os
 import shutil
 import tempfile
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 collect_ignore = ["soak"]  # programs of their own, for `make soak`
@@ -25,3 +27,55 @@ settings.register_profile(
 )
 settings.register_profile("fuzz", settings.get_profile("tests"), derandomize=False, max_examples=200)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "tests"))
+
+
+# Where programs run in a test that has the fixture `device`: with "opencl wide" as on a device whose work-items are
+# lanes of vectors, whatever the device is.
+DEVICES = ("c", "numpy", "opencl", "opencl wide")
+
+
+@functools.cache
+def opencl_device():
+    """The first OpenCL device on which a program runs, and why there is none."""
+    import numpy as np
+
+    import harp
+
+    reason = "there is no OpenCL device"
+    for name in harp.devices()[1:]:
+        try:
+            assert np.asarray(harp.jit(lambda x: x + 1, device=name)(np.ones(2))).tolist() == [2, 2]
+        except harp.errors.DeviceError as error:
+            reason = str(error)
+        else:
+            return name, ""
+    return None, reason
+
+
+@pytest.fixture(params=DEVICES)
+def device(request, monkeypatch):
+    """All functions of the test run there; the name of the device."""
+    from harp.backends.toolchain import toolchain
+    from harp.config import set_device
+    from harp.config import settings as harp_settings
+    from harp.transforms.jit import programs
+
+    before, name = harp_settings.device, "cpu"
+    if request.param == "numpy":
+        monkeypatch.setenv("HARP_CC", "none")
+        toolchain.reset()
+    elif request.param.startswith("opencl"):
+        name, reason = opencl_device()
+        if name is None:
+            pytest.skip(reason)
+        from harp.backends.opencl import devices
+
+        chosen = devices.device(int(name.partition(":")[2]))
+        monkeypatch.setitem(chosen.__dict__, "is_wide", request.param == "opencl wide")
+        programs.forget()  # those that were made for the other kind
+    set_device(name)
+    yield name
+    set_device(before)
+    programs.forget()
+    monkeypatch.undo()
+    toolchain.reset()

@@ -26,7 +26,7 @@ COMPARISONS = [w for w in WORKLOADS.values() if isinstance(w, Comparison)]
 
 def run(*arguments):
     command = [sys.executable, "-m", "benchmarks", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=900)
 
 
 @pytest.mark.parametrize("workload", COMPARISONS, ids=lambda workload: workload.name)

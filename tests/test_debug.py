@@ -21,14 +21,14 @@ from harp.transforms.jit import programs
 def run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
     """The function as it is, compiled, and with the interpreter as its program."""
     if request.param == "NumPy":
-        monkeypatch.setattr(programs, "backend_name", lambda: "numpy")
+        monkeypatch.setattr(programs, "backend_name", lambda *_: "numpy")
     yield (lambda f: f) if request.param == "at once" else harp.jit
 
 
 @pytest.fixture(params=["C", "NumPy"])
 def jit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
     if request.param == "NumPy":
-        monkeypatch.setattr(programs, "backend_name", lambda: "numpy")
+        monkeypatch.setattr(programs, "backend_name", lambda *_: "numpy")
     yield harp.jit
 
 

@@ -7,11 +7,18 @@ from __future__ import annotations
 
 from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import numpy as np
 
 from harp.config import CPU, set_device, settings
 from harp.errors import DeviceError
+from harp.trace.array.array import Array, from_numpy
+from harp.trace.array.operators import TABLE
+from harp.trace.array.primitives import as_array
+from harp.trace.array.resident import ResidentArray
 from harp.trace.source_locations import where
+from harp.trace.trees import Tree, map_leaves
 
 if TYPE_CHECKING:
     from harp.backends.opencl.devices import OpenCLDevice
@@ -81,6 +88,36 @@ def _working(trial: _Trial, device: OpenCLDevice) -> OpenCLDevice:
     if problem is not None:
         raise DeviceError(f"{problem}; {trial.advice(device)}, then let `python -m harp doctor` try it again")
     return device
+
+
+def device_put(tree: Tree, device: str) -> Any:
+    """The tree with its arrays on a device; numbers become arrays.
+
+    Arrays that are there, or belong to a trace, are themselves. Functions that run on the device take them without a
+    copy, and `np.asarray` gets them back.
+
+    Raises DeviceError if the device is not there, OutOfMemoryError if it has no room.
+
+    >>> import numpy as np
+    >>> device_put({"w": np.ones(3)}, "cpu")["w"].device
+    'cpu'
+    """
+    return map_leaves(lambda leaf: _moved(as_array(leaf), known_device(device)), tree)
+
+
+def _moved(array: Array, device: str) -> Array:
+    if array.device == device or (not isinstance(array, ResidentArray) and array._value is None):
+        return array
+    value = np.asarray(array)
+    if device == CPU:
+        return from_numpy(value, array.weak)
+    from harp.backends.opencl import buffers, devices  # pyopencl is an extra
+
+    on = devices.device(int(device.partition(":")[2]))
+    return ResidentArray(buffers.uploaded(on, np.ascontiguousarray(value).reshape(value.shape)), array.weak)
+
+
+TABLE["to_device"] = lambda array, device: _moved(array, known_device(device))
 
 
 class default_device:  # noqa: N801: it is called like a function

@@ -29,6 +29,7 @@ class NumpyExecutable:
 
     function: Callable[..., int] | None = None
     packed: Callable[..., int] | None = None
+    memory: None = None
 
     def __init__(self, graph: Graph, check: bool = False) -> None:
         self._check = check

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
 
 from harp.backends.options import CompileOptions
+from harp.trace.array.resident import DeviceMemory
 from harp.trace.graph.graph import Graph
 from harp.trace.scalar.dtypes import NDArray
 
@@ -44,6 +47,17 @@ class Source(NamedTuple):
         return "\n".join(unit.text for unit in self.units if not unit.is_library)
 
 
+class ResultMemory(Protocol):
+    """The memory of a device, for results that stay there: room for an array, a copy of one, the memory of a donated
+    argument or a copy of it. All raise OutOfMemoryError."""
+
+    def make(self, shape: tuple[int, ...], dtype: np.dtype[Any], /) -> DeviceMemory: ...
+
+    def upload(self, array: NDArray, /) -> DeviceMemory: ...
+
+    def taken(self, given: Any, /) -> DeviceMemory: ...
+
+
 class Span(NamedTuple):
     """A run of a kernel: the number of the call in the program that it is a part of, its begin and its end in
     nanoseconds."""
@@ -68,7 +82,7 @@ class Executable(Protocol):
     A call takes the arrays of the inputs and captured arrays, C-contiguous and of native byte order, fills the
     preallocated outputs, and returns 0, or 1 when there is no memory for scratch. `function` does the same with
     pointers and sizes as its arguments, one after the other, `packed` with an array of pointers and one of sizes. Each
-    is None where it cannot be used.
+    is None where it cannot be used. With a `memory` of its own it takes arrays that are there, too, and outputs are.
     """
 
     @property
@@ -76,6 +90,9 @@ class Executable(Protocol):
 
     @property
     def packed(self) -> Callable[..., int] | None: ...
+
+    @property
+    def memory(self) -> ResultMemory | None: ...
 
     def __call__(self, inputs: Sequence[NDArray], outputs: Sequence[NDArray], sizes: Sequence[int], /) -> int: ...
 

@@ -21,13 +21,14 @@ from harp.lower.graph.sums_behind_loops import sums_behind_loops
 from harp.lower.kernels.assemble import as_they_are, assemble
 from harp.lower.kernels.block_fusion import in_blocks
 from harp.lower.kernels.bounds_checks import check_addresses, verify_checked
+from harp.lower.kernels.copies import without_copies
 from harp.lower.kernels.donate import donate
 from harp.lower.kernels.fuse import fuse
 from harp.lower.kernels.iterations import iteration_kernels
 from harp.lower.kernels.outline import outline
 from harp.lower.kernels.tile_and_fuse import tile_and_fuse
 from harp.lower.library.select import select_routines
-from harp.lower.loopir.loops import Kernel
+from harp.lower.loopir.loops import Kernel, LoopKind
 from harp.lower.loopir.program import Program
 from harp.lower.loopir.text import kernel_text, program_text
 from harp.lower.nest_rules import rewrite_nests
@@ -42,7 +43,7 @@ from harp.lower.schedule.schedule import Schedule, schedule, verify_schedule
 from harp.lower.target import Target
 from harp.lower.verify.differential_check import check_graph, check_program
 from harp.lower.verify.verify import verify_kernel, verify_program
-from harp.trace.graph.body import may_not_end
+from harp.trace.graph.counted import may_not_end
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Constant
 from harp.trace.graph.verify import verify_graph
@@ -109,7 +110,7 @@ def _built(scheduled: Schedule, captured: Sequence[Constant], target: Target, ch
         built = _built(schedule(graph), (), target, checks)
         return built if checks else fuse(built)
 
-    return build(scheduled, captured, target, partial(iteration_kernels, step))
+    return without_copies(build(scheduled, captured, target, partial(iteration_kernels, step)))
 
 
 def _fuse(s: Lowered) -> Lowered:
@@ -157,12 +158,13 @@ def _unless_checked(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lo
 
 
 def _on_cores(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lowered]:
-    """The pass for programs of one machine's cores and caches."""
-    return lambda s: s if s.target.grid else run(s)
+    """The pass for cores with vectors and caches of their own."""
+    return lambda s: s if s.target.wide else run(s)
 
 
 def _grids(s: Lowered) -> Lowered:
-    return _each(to_grids)(s) if s.target.grid else s
+    kind = LoopKind.PLAIN if s.target.wide or s.checks else LoopKind.PARALLEL
+    return _each(lambda kernel: to_grids(kernel, kind))(s) if s.target.grid else s
 
 
 def _rewrite_nests(s: Lowered) -> Lowered:

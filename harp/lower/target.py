@@ -9,7 +9,8 @@ import attrs
 class Target:
     """Vector width in bytes, whether a fused multiply-add is one instruction, cores, and bytes of the L1 cache
     and of one of its lines. The compiler is asked for them once for a machine. With a `grid`, loops are launched for
-    the work-items of a device."""
+    the work-items of a device; it is `wide` where these are the lanes of vectors, and memory is read best by neighbours
+    at the same time. Else a work-item has a core with vectors of its own."""
 
     vector_bytes: int = 16
     fma: bool = False
@@ -17,6 +18,7 @@ class Target:
     l1: int = 32 << 10
     line: int = 64
     grid: bool = False
+    wide: bool = False
 
     def lanes(self, itemsize: int) -> int:
         """Elements of a vector; one, if they are larger than that."""

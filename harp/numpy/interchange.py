@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from harp.config import CPU
 from harp.errors import ArgumentError, HarpError, InterchangeError
 from harp.trace.array.array import Array, from_numpy
-from harp.trace.array.conversions import CPU, STANDARDS, require_device
+from harp.trace.array.conversions import STANDARDS, require_device
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DType, Kind, as_dtype
 from harp.trace.source_locations import where

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from harp.errors import MissingRuleError
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import Node
+from harp.trace.graph.node import Foreign, Node
 
 _T = TypeVar("_T")
 
@@ -31,3 +31,12 @@ def apply_rule(
         site = graph.site(node)
         place = f"\n  at {site[0]}:{site[1]}" if site else ""
         raise MissingRuleError(f"{error}{place}") from None
+
+
+def without_derivative(node: Foreign) -> MissingRuleError:
+    """The error for a routine of the user through which a derivative is to flow."""
+    name = repr(node.routine) if isinstance(node.routine, int) else node.routine.name
+    return MissingRuleError(
+        f"{name} is computed outside of what harp can differentiate; give the function that calls it a derivative "
+        "of its own with harp.custom_vjp or harp.custom_jvp, or take it out of the derivative with harp.stop_gradient"
+    )

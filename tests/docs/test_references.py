@@ -39,7 +39,7 @@ def test_every_error_has_its_section():
 
 def test_every_file_of_every_layer_is_described():
     page = (ROOT / "docs" / "how-it-works.md").read_text("utf-8")
-    layers = ("trace", "numpy", "transforms", "lax", "lower", "backends")
+    layers = ("trace", "numpy", "transforms", "foreign", "lax", "lower", "backends")
     files = [p for layer in layers for p in (ROOT / "harp" / layer).rglob("*.py") if p.name != "__init__.py"]
     names = {p.relative_to(ROOT / "harp" / layer).as_posix() for layer in layers for p in files if layer in p.parts}
     library = ROOT / "harp" / "backends" / "c" / "library"

@@ -38,12 +38,24 @@ class Library(NamedTuple):
     running_maximum: Callable
     tell: Callable  # calls Python with some arrays
     custom: Callable  # a function, and a function of x and a cotangent that says the same as its gradient
+    sin: Callable  # a function that is not made of nodes, with a gradient of its own, which has another one
 
 
 def _custom(function: Callable, backward: Callable) -> Callable:
     made = harp.custom_vjp(function)
     made.defvjp(lambda x: (function(x), x), lambda x, ct: (backward(hnp, x, ct),))
     return made
+
+
+def _sin(x: Any, order: int = 0) -> Any:
+    """A derivative of the sine, computed by Python."""
+
+    @harp.custom_vjp
+    def function(x: Any) -> Any:
+        return harp.pure_callback(lambda x: np.sin(x + order % 4 * (np.pi / 2)), x, x)
+
+    function.defvjp(lambda x: (function(x), x), lambda x, ct: (ct * _sin(x, order + 1),))
+    return function(x)
 
 
 HARP = Library(
@@ -62,8 +74,9 @@ HARP = Library(
     lambda x: hnp.cummax(x, 0),
     lambda *arrays: harp.debug.callback(lambda *_: None, *arrays),
     _custom,
+    _sin,
 )
-# The last two: JAX has no derivative in forward mode of a function with a gradient of its own.
+# The last ones: JAX has no derivative in forward mode of a function with a gradient of its own.
 JAX = jax and Library(
     jax.numpy,
     jax.jit,
@@ -80,6 +93,7 @@ JAX = jax and Library(
     jax.lax.cummax,
     lambda *arrays: None,
     lambda function, backward: function,
+    jax.numpy.sin,
 )
 
 
@@ -152,6 +166,7 @@ def numpy_library(factor: float = 1.0) -> Library:
         lambda x: np.maximum.accumulate(x),
         lambda *arrays: None,
         lambda function, backward: function,
+        np.sin,
     )
 
 
@@ -257,6 +272,18 @@ def told(lib: Library, x: Any) -> Any:
     return lib.cond(last > 0.1, branch, lambda v: xp.cos(v), made * last + x)
 
 
+def outside(lib: Library, x: Any) -> Any:
+    """What Python computes, of all elements and in the steps of a loop."""
+    xp = lib.xp
+
+    def step(c: Any, v: Any) -> tuple[Any, Any]:
+        return lib.sin(c) + v, c * lib.sin(v)
+
+    last, made = lib.scan(step, xp.sum(x) * 0.1, x)
+    return lib.sin(x * last) + made * x
+
+
 FUNCTIONS: dict[str, Callable[[Library, Any], Any]] = {
-    f.__name__: f for f in (elementwise, product, views, places, running, order, given, scanned, branched, looped, told)
+    f.__name__: f
+    for f in (elementwise, product, views, places, running, order, given, scanned, branched, looped, told, outside)
 }

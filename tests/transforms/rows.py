@@ -21,6 +21,7 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Custom,
+    Foreign,
     Gather,
     HostCall,
     Input,
@@ -329,6 +330,25 @@ def customs(draw: Draw, kind: str) -> Row:
     return Row([shape] * 2, by_cotangents)
 
 
+def foreign(draw: Draw, kind: str) -> Row:
+    """What Python computes, for each example or for all at once, with a derivative that is given."""
+    shape = shapes(draw)
+    method = draw(st.sampled_from(["sequential", "broadcast_all"]))
+
+    def plain(a: Array, b: Array) -> Any:
+        return hnp.sin(a) * b, a * b
+
+    def by_numpy(a: np.ndarray, b: np.ndarray) -> Any:
+        return (np.sin(a) * b).astype(a.dtype), a * b
+
+    @harp.custom_vjp
+    def function(a: Array, b: Array) -> Any:
+        return harp.pure_callback(by_numpy, (a, a), a, b, vmap_method=method)
+
+    function.defvjp(lambda a, b: (function(a, b), (a, b)), lambda kept, ct: harp.vjp(plain, *kept)[1](ct))
+    return Row([shape] * 2, function)
+
+
 def parts(draw: Draw, kind: str) -> Row:
     """Some of several results."""
     shape, length = shapes(draw, most=2), draw(SIZES)
@@ -360,6 +380,7 @@ STRATEGIES: dict[type[Node], Callable[[Draw, str], Row]] = {
     HostCall: host_calls,
     Iteration: iterations,
     Custom: customs,
+    Foreign: foreign,
     Part: parts,
 }
 REAL_ONLY = {RowWise}

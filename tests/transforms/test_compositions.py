@@ -31,7 +31,7 @@ from corpus import FUNCTIONS, HARP, JAX, numpy_library
 
 import harp
 import harp.numpy as hnp
-from harp.trace.graph.node import KINDS, Node, Several, walk
+from harp.trace.graph.node import KINDS, Node, WithBody, walk
 
 ALL = bool(os.environ.get("HARP_MATRIX"))
 NAMES = list(FUNCTIONS)
@@ -110,7 +110,7 @@ def test_the_functions_have_every_kind_of_node():
     def look(nodes: Iterable[Node]) -> None:
         for node in nodes:
             found.add(type(node))
-            if isinstance(node, Several):
+            if isinstance(node, WithBody):
                 look(walk(node.body.outputs))
 
     for name in NAMES:

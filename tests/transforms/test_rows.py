@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rows import STRATEGIES, Row, normal, rows, sizes
 
 import harp
-from harp.trace.graph.node import KINDS, Several, walk
+from harp.trace.graph.node import KINDS, WithBody, walk
 from harp.trace.scalar.dtypes import as_dtype
 from harp.trace.tracer import Argument
 from harp.transforms.staging import stage
@@ -70,7 +70,7 @@ def test_strategies_make_their_nodes(kind):
         given = [Argument("x", as_dtype(a.dtype), sizes(a.shape)) for a in row.arguments(rng, dtype)]
         for node in stage(lambda arrays: row.function(*arrays), given, "f").graph.nodes():
             found.add(type(node))
-            if isinstance(node, Several):
+            if isinstance(node, WithBody):
                 found.update(map(type, walk(node.body.outputs)))
 
     run(kind, check, 10)

@@ -6,7 +6,9 @@ The key covers the device, the version of its driver, the source and the options
 from __future__ import annotations
 
 import hashlib
+import warnings
 from functools import lru_cache
+from typing import Any
 
 import pyopencl as cl
 
@@ -23,15 +25,18 @@ _ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 def options(device: OpenCLDevice) -> str:
     """The options of the compiler."""
     rounded = device.device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-    return _ROUNDED if rounded else ""
+    return " ".join([*[_ROUNDED] * bool(rounded), *["-DHARP_NO_DOUBLES"] * (not device.has_doubles)])
 
 
 @lru_cache(maxsize=1 << 10)
-def program(device: OpenCLDevice, source: str) -> cl.Program:
-    """The built program. Raises DeviceError, with what the driver says, if that is not possible."""
-    if "double" in source and not device.has_doubles:
+def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
+    """The built program, which computes with `doubles` or not.
+
+    Raises DeviceError, with what the driver says, if that is not possible.
+    """
+    if doubles and not device.has_doubles:
         raise DeviceError(
-            f"{device!r} has no numbers of 64 bits, and the program computes with float64; cast its arguments to "
+            f"{device!r} has no floats of 64 bits, and the program computes with float64; cast its arguments to "
             "float32, or run it on another device"
         )
     flags = options(device)
@@ -39,7 +44,7 @@ def program(device: OpenCLDevice, source: str) -> cl.Program:
     found = cache.get(key, _SUFFIX)
     if found is not None:
         try:
-            built = cl.Program(device.context, [device.device], [found]).build(flags)
+            built: cl.Program = cl.Program(device.context, [device.device], [found]).build(flags)
         except cl.Error as error:
             log.debug("the driver refuses a program of the cache: %s", error)
         else:
@@ -48,13 +53,17 @@ def program(device: OpenCLDevice, source: str) -> cl.Program:
     counters.add("cache_misses")
     counters.add("compiler_runs")
     built = anew(device, source)
-    cache.put(key, _SUFFIX, built.get_info(cl.program_info.BINARIES)[0])
+    binaries: Any = built.get_info(cl.program_info.BINARIES)
+    cache.put(key, _SUFFIX, binaries[0])
     return built
 
 
 def anew(device: OpenCLDevice, source: str) -> cl.Program:
     """The program, built by the driver now. Raises DeviceError."""
     try:
-        return cl.Program(device.context, source).build(options(device), cache_dir=False)
+        with warnings.catch_warnings():  # of compilers, about what users have not written
+            warnings.simplefilter("ignore")
+            built: cl.Program = cl.Program(device.context, source).build(options(device))
+            return built
     except cl.Error as error:
         raise DeviceError(f"the driver of {device!r} refuses a kernel: {error}") from None

@@ -22,8 +22,13 @@ class OpenCLDevice:
         self.number = number
         self.lock = threading.RLock()
 
+    @property
+    def name(self) -> str:
+        """As users call it."""
+        return f"opencl:{self.number}"
+
     def __repr__(self) -> str:
-        return f"opencl:{self.number} ({self.device.name.strip()}, {self.device.platform.name.strip()})"
+        return f"{self.name} ({self.device.name.strip()}, {self.device.platform.name.strip()})"
 
     @cached_property
     def context(self) -> cl.Context:
@@ -48,6 +53,11 @@ class OpenCLDevice:
         return bool(self.device.host_unified_memory)
 
     @cached_property
+    def is_wide(self) -> bool:
+        """Whether its work-items are lanes of vectors, as those of graphics processors are."""
+        return not self.device.type & cl.device_type.CPU
+
+    @cached_property
     def identity(self) -> str:
         """What a program that was built for it depends on."""
         device, platform = self.device, self.device.platform
@@ -56,7 +66,16 @@ class OpenCLDevice:
 
     def target(self) -> Target:
         """What lowering is told of it."""
-        return Target(fma=True, cores=self.device.max_compute_units, grid=True)
+        device = self.device
+        width = 8 * max(device.native_vector_width_double, 1)
+        return Target(
+            vector_bytes=max(width, 16),
+            fma=True,
+            cores=device.max_compute_units,
+            line=device.global_mem_cacheline_size or 64,
+            grid=True,
+            wide=self.is_wide,
+        )
 
 
 @lru_cache(maxsize=1)

@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
 
 from harp.backends.opencl import build
+from harp.backends.opencl.buffers import ClMemory, DeviceBuffer, flat_bytes, made, uploaded
 from harp.backends.opencl.devices import OpenCLDevice
 from harp.backends.opencl.host import HostCode
 from harp.backends.opencl.render import DIMENSIONS, LaunchCode
+from harp.backends.protocol import ResultMemory
+from harp.config import counters
 from harp.errors import DeviceError
-from harp.trace.eval.host_calls import call_each, note_error
+from harp.trace.eval.host_calls import note_error, run_function
 from harp.trace.scalar.dtypes import NDArray, as_dtype
 
 # Work-items of a group: as many as a wavefront has. A row of fewer is put together with others.
 _GROUP = 64
 _ROWS = 8
 _NARROW = 16
+
+
+Given = NDArray | DeviceBuffer
 
 
 class Launch:
@@ -38,7 +44,7 @@ class _Ended(Exception):
 
 
 class Run(NamedTuple):
-    """A call: the device, its queue, and buffers that live until the call is over."""
+    """A call: the device, its queue, and the arrays of the host that it reads, for whose sake it waits for its end."""
 
     device: OpenCLDevice
     queue: cl.CommandQueue
@@ -46,10 +52,19 @@ class Run(NamedTuple):
 
 
 class OpenCLExecutable:
-    """Runs a program. Arrays of the host are buffers themselves where the device shares its memory."""
+    """Runs a program on arrays of the device and of the host, and does not wait for results that stay there.
+
+    Inputs on the host are buffers themselves where the device shares its memory. Then, and with results on the host,
+    a call waits for its end.
+    """
 
     function: Callable[..., int] | None = None
     packed: Callable[..., int] | None = None
+
+    @property
+    def memory(self) -> ResultMemory:
+        """Where its results are."""
+        return OpenCLMemory(self.device)
 
     def __init__(self, device: OpenCLDevice, host: str, kernels: Sequence[tuple[HostCode, str]]) -> None:
         self.device = device
@@ -57,7 +72,7 @@ class OpenCLExecutable:
         for number, (code, source) in enumerate(kernels):
             inner: dict[str, object] = dict(self.helpers())
             if code.launches:
-                built = build.program(device, source)
+                built = build.program(device, source, any("double" in launched.text for launched in code.launches))
                 for place, launched in enumerate(code.launches):
                     inner[f"launch{place}"] = Launch(cl.Kernel(built, launched.name), launched)
             exec(compile(code.text, f"<host code of kernel {number}>", "exec"), inner)
@@ -65,17 +80,21 @@ class OpenCLExecutable:
         exec(compile(host, "<host code of a program>", "exec"), namespace)
         self._program: Callable[..., None] = namespace["program"]  # type: ignore[assignment]
 
-    def __call__(self, inputs: Sequence[NDArray], outputs: Sequence[NDArray], sizes: Sequence[int], /) -> int:
+    def __call__(self, inputs: Sequence[Given], outputs: Sequence[Given], sizes: Sequence[int], /) -> int:
         device = self.device
         run = Run(device, self.queue, [])
         try:
             with device.lock:
-                given = [_input(run, array) for array in inputs]
-                made = [_output(run, array) for array in outputs]
-                self._program(run, *given, *made, *sizes)
-                for array, buffer in zip(outputs, made, strict=True):
-                    _fetch(run, array, buffer)
-                run.queue.finish()
+                given = [array.memory if isinstance(array, DeviceBuffer) else _input(run, array) for array in inputs]
+                results = [
+                    array.memory if isinstance(array, DeviceBuffer) else take(run, array.nbytes) for array in outputs
+                ]
+                self._program(run, *given, *results, *sizes)
+                for array, buffer in zip(outputs, results, strict=True):
+                    if not isinstance(array, DeviceBuffer) and array.nbytes:
+                        cl.enqueue_copy(run.queue, flat_bytes(array), buffer)
+                if run.kept:
+                    run.queue.finish()
         except (cl.MemoryError, MemoryError):
             return 1
         except _Ended:
@@ -94,53 +113,58 @@ class OpenCLExecutable:
         return _HELPERS
 
 
-def _bytes(array: NDArray) -> NDArray:
-    return array.reshape(-1).view(np.uint8)
+class OpenCLMemory(NamedTuple):
+    """Room for results on a device."""
+
+    device: OpenCLDevice
+
+    def make(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceBuffer:
+        """Raises OutOfMemoryError."""
+        return made(self.device, shape, dtype)
+
+    def upload(self, array: NDArray) -> DeviceBuffer:
+        """Raises OutOfMemoryError."""
+        return uploaded(self.device, array)
+
+    def taken(self, given: Given) -> DeviceBuffer:
+        """The memory of a donated argument for a result: a copy where the host has it, or looks at it."""
+        if not isinstance(given, DeviceBuffer):
+            return uploaded(self.device, given)
+        if not given.is_mapped:
+            return given
+        copy = made(self.device, given.shape, given.dtype)
+        if given.nbytes:
+            with self.device.lock:
+                cl.enqueue_copy(self.device.queue, copy.memory, given.memory, byte_count=given.nbytes)
+        return copy
 
 
-def _input(run: Run, array: NDArray) -> cl.Buffer:
+def _input(run: Run, array: NDArray) -> ClMemory:
+    """An array of the host for the time of the call."""
     flags = cl.mem_flags
     if array.nbytes == 0:
         return take(run, 1)
-    way = flags.USE_HOST_PTR if run.device.shares_memory else flags.COPY_HOST_PTR
-    buffer = cl.Buffer(run.device.context, flags.READ_ONLY | way, hostbuf=_bytes(array))
-    run.kept.append(buffer)
+    if not run.device.shares_memory:
+        counters.add("bytes_to_devices", array.nbytes)
+        return cl.Buffer(run.device.context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=flat_bytes(array))
+    buffer = cl.Buffer(run.device.context, flags.READ_ONLY | flags.USE_HOST_PTR, hostbuf=flat_bytes(array))
+    run.kept.append(buffer)  # its owner may change it after the call
     return buffer
-
-
-def _output(run: Run, array: NDArray) -> cl.Buffer:
-    if array.nbytes and run.device.shares_memory:
-        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
-        return cl.Buffer(run.device.context, flags, hostbuf=_bytes(array))
-    return take(run, array.nbytes)
-
-
-def _fetch(run: Run, array: NDArray, buffer: cl.Buffer) -> None:
-    """Let the host see what the device has stored."""
-    if array.nbytes == 0:
-        return
-    if run.device.shares_memory:
-        mapped, _ = cl.enqueue_map_buffer(run.queue, buffer, cl.map_flags.READ, 0, (array.nbytes,), np.uint8)
-        mapped.base.release(run.queue)
-    else:
-        cl.enqueue_copy(run.queue, _bytes(array), buffer)
 
 
 # --- what host code calls
 
 
-def take(run: Run, size: int) -> cl.Buffer:
-    """A buffer for the time of the call."""
-    buffer = run.device.pool.allocate(max(size, 1))
-    run.kept.append(buffer)
-    return buffer
+def take(run: Run, size: int) -> ClMemory:
+    """Memory for what follows in the queue: who gets it next comes behind that."""
+    return run.device.pool.allocate(max(size, 1))
 
 
 def launch(
     run: Run,
     launched: Launch,
     grid: tuple[int, ...],
-    buffers: tuple[cl.Buffer, ...],
+    buffers: tuple[ClMemory, ...],
     numbers: tuple[int, ...],
     room: tuple[int, ...] | None = None,
 ) -> cl.Event | None:
@@ -149,7 +173,7 @@ def launch(
         return None
     kernel = launched.kernel
     whole = [*grid[: DIMENSIONS - 1], prod(grid[DIMENSIONS - 1 :])][: launched.dimensions] or [1]
-    group = _group(whole)
+    group = _group(whole) if run.device.is_wide else (1,) * len(whole)
     padded = tuple(-(-extent // size) * size for extent, size in zip(whole, group, strict=True))
     at = 0
     for buffer in buffers:
@@ -171,7 +195,7 @@ def _group(whole: Sequence[int]) -> tuple[int, ...]:
     return first + (1,) * (len(whole) - 2)
 
 
-def element(run: Run, buffer: cl.Buffer, at: int, dtype: str) -> int:
+def element(run: Run, buffer: ClMemory, at: int, dtype: str) -> int:
     """An integer or bool of a buffer, as a number."""
     found = np.empty(1, as_dtype(dtype).numpy)
     cl.enqueue_copy(run.queue, found, buffer, src_offset=at * found.itemsize)
@@ -193,7 +217,7 @@ def quotient(a: int, b: int) -> int:
     return a // b if b else 0
 
 
-def settle(run: Run, moved: tuple[tuple[cl.Buffer, int, cl.Buffer, int, int, int], ...]) -> None:
+def settle(run: Run, moved: tuple[tuple[ClMemory, int, ClMemory, int, int, int], ...]) -> None:
     """What has moved goes home: (buffer, offset, its home, the offset there, elements, their size)."""
     away = [
         (b, at, home, home_at, n * size, size)
@@ -215,25 +239,27 @@ def settle(run: Run, moved: tuple[tuple[cl.Buffer, int, cl.Buffer, int, int, int
 def call_python(
     run: Run,
     number: int,
-    shape: tuple[int, ...],
-    target: tuple[cl.Buffer, int],
-    arrays: tuple[tuple[cl.Buffer, int, str, tuple[int, ...]], ...],
+    calls: tuple[int, ...],
+    targets: tuple[tuple[ClMemory, int, str, tuple[int, ...]], ...],
+    sources: tuple[tuple[ClMemory, int, str, tuple[int, ...]], ...],
 ) -> None:
-    """Call a function for each element of the token, the first of `arrays`; the target becomes the token and 1."""
-    token, active, *operands = (_read(run, buffer, at, dtype, shape + own) for buffer, at, dtype, own in arrays)
+    """Call a function of Python: (buffer, offset, dtype, shape of one call) of all that it makes, and is given."""
+    operands = [_read(run, buffer, at, dtype, calls + own) for buffer, at, dtype, own in sources]
     try:
-        call_each(number, active, operands)
+        made = run_function(number, calls, operands, [(own, as_dtype(dtype)) for _, _, dtype, own in targets])
     except BaseException as error:
         note_error(error)
         raise _Ended from None
-    if token.size:
-        cl.enqueue_copy(run.queue, target[0], token + 1, dst_offset=target[1] * token.itemsize)
+    for (buffer, at, _, _), array in zip(targets, made, strict=True):
+        if array.size:
+            whole = np.ascontiguousarray(array)
+            cl.enqueue_copy(run.queue, buffer, flat_bytes(whole), dst_offset=at * whole.itemsize)
 
 
-def _read(run: Run, buffer: cl.Buffer, at: int, dtype: str, shape: tuple[int, ...]) -> NDArray:
+def _read(run: Run, buffer: ClMemory, at: int, dtype: str, shape: tuple[int, ...]) -> NDArray:
     found = np.empty(shape, as_dtype(dtype).numpy)
     if found.size:
-        cl.enqueue_copy(run.queue, _bytes(found), buffer, src_offset=at * found.itemsize)
+        cl.enqueue_copy(run.queue, flat_bytes(found), buffer, src_offset=at * found.itemsize)
     return found
 
 

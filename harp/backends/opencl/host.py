@@ -175,15 +175,15 @@ class _Host:
             yield f"{indent}{home}, {home}_at = home_{home}"
 
     def callback(self, s: Callback, depth: int) -> Iterator[str]:
-        token, *arrays = s.sources
-        shape = _tuple(map(self.index, token.shape))
-        given = (
-            f"({self.names[b]}, {self.names[b]}_at, {b.dtype.numpy_name!r}, "
-            f"{_tuple(map(self.index, b.shape[len(token.shape) :]))})"
-            for b in (token, *arrays)
+        made, given = (
+            _tuple(
+                f"({self.names[b]}, {self.names[b]}_at, {b.dtype.numpy_name!r}, "
+                f"{_tuple(map(self.index, b.shape[len(s.calls) :]))})"
+                for b in group
+            )
+            for group in (s.targets, s.sources)
         )
-        target = f"({self.names[s.target]}, {self.names[s.target]}_at)"
-        yield f"{_INDENT * depth}call_python(run, {s.number}, {shape}, {target}, {_tuple(given)})"
+        yield f"{_INDENT * depth}call_python(run, {s.number}, {_tuple(map(self.index, s.calls))}, {made}, {given})"
 
 
 def _tuple(texts: Iterator[str] | Sequence[str] | map[str]) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from harp.backends.c.emit.body import Body
+from harp.backends.c.emit.body import STATEMENTS, Body
 from harp.backends.c.emit.function import plain
 from harp.backends.c.emit.index import IndexPrinter
 from harp.backends.c.emit.library_routines import KERNELS
@@ -27,12 +27,25 @@ from harp.backends.opencl.source import whole
 from harp.errors import VerificationError
 from harp.lower.device.grid import grid_of
 from harp.lower.loopir.effects import effects, free_names
-from harp.lower.loopir.loops import Alloc, Buffer, For, Kernel, Nest, Space, Stmt
+from harp.lower.loopir.loops import (
+    MEMORY,
+    Alloc,
+    Buffer,
+    For,
+    Kernel,
+    LibraryCall,
+    Nest,
+    Routine,
+    Space,
+    Stmt,
+)
 from harp.lower.loopir.memory import size_in_bytes
 from harp.lower.loopir.nests import nest
 from harp.lower.loopir.program import formals
 from harp.trace.index.polynomial import Atom, Index, Loop, value_atoms
 
+# The functions that this library has.
+_ROUTINES = (Routine.GEMM_PANEL, Routine.GEMM_MICROKERNEL, Routine.GEMV_AXPY, Routine.TRANSPOSE)
 # Dimensions of a grid.
 DIMENSIONS = 3
 _STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
@@ -128,15 +141,22 @@ def _sizes(stmt: Stmt, buffers: Iterable[Buffer]) -> set[Atom]:
 
 
 def _includes(uses: Iterable[str]) -> list[str]:
-    """The headers, and for each function of rows the template with its macros."""
+    """The headers, and for each function of the library the template with its macros, once."""
     lines: list[str] = []
     for name in sorted(uses):
         routine = KERNELS.get(name)
         if routine is None:
             lines.append(f'#include "{name}"')
             continue
-        dtype = dict(routine.macros)["HARP_DTYPE"]
-        lines += [f"#ifndef HARP_ROWS_{dtype}", f"#define HARP_ROWS_{dtype}"]
+        macros = dict(routine.macros)
+        guard = "_".join(
+            [
+                "HAS",
+                routine.header.partition("/")[0].upper(),
+                *map(str, (macros["HARP_DTYPE"], macros.get("HARP_LANES", ""))),
+            ]
+        )
+        lines += [f"#ifndef {guard}", f"#define {guard}"]
         lines += [f"#define {macro} {value}" for macro, value in routine.macros]
         lines += [f'#include "{routine.header}"']
         lines += [f"#undef {macro}" for macro, _ in routine.macros]
@@ -183,6 +203,24 @@ class _WorkItem(Body):
     def bind(self, loop: Loop) -> str:
         return self._bind(loop)
 
+    def _alloc(self, stmt: Alloc, block: bool) -> None:
+        if stmt.buffer.space is not Space.THREAD:
+            super()._alloc(stmt, block)
+            return
+        self._buffers[stmt.buffer] = name = self._fresh(stmt.buffer.space.value)
+        self.lines.open("")
+        self._declare_strides(stmt.buffer, share=False)
+        self._from_heap(stmt, TYPES[stmt.buffer.dtype], name)
+        self.lines.close()
+
+    def _library_call(self, stmt: LibraryCall, block: bool) -> None:
+        """A function of this library for arrays in memory, else the loops that it stands for."""
+        places = {operand.buffer.space for operand in stmt.operands}
+        if stmt.routine in _ROUTINES and places <= {*MEMORY, Space.THREAD}:
+            super()._library_call(stmt, block)
+        else:
+            self.statement(stmt.body, block)
+
     def _from_heap(self, stmt: Alloc, ctype: str, name: str) -> None:
         """A part of the memory that the launch is given."""
         size = size_in_bytes(stmt.buffer)
@@ -192,3 +230,6 @@ class _WorkItem(Body):
         self.room.append(size)
         self.lines.add(f"__global {ctype} *const {name} = (__global {ctype} *)({place});")
         self.statement(stmt.body, True)
+
+
+_WorkItem.statements = {**STATEMENTS, Alloc: _WorkItem._alloc, LibraryCall: _WorkItem._library_call}

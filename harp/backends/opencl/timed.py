@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 import pyopencl as cl
 
 from harp.backends.opencl.devices import OpenCLDevice
-from harp.backends.opencl.executable import OpenCLExecutable, launch
+from harp.backends.opencl.executable import Given, OpenCLExecutable, launch
 from harp.backends.opencl.host import HostCode
 from harp.backends.protocol import Span
-from harp.trace.scalar.dtypes import NDArray
 
 
 class TimedOpenCLExecutable(OpenCLExecutable):
@@ -53,7 +52,7 @@ class TimedOpenCLExecutable(OpenCLExecutable):
         profiles = [(number, event.profile) for number, event in self._events]
         return [Span(number, profile.start - ahead, profile.end - ahead) for number, profile in profiles]
 
-    def __call__(self, inputs: Sequence[NDArray], outputs: Sequence[NDArray], sizes: Sequence[int], /) -> int:
+    def __call__(self, inputs: Sequence[Given], outputs: Sequence[Given], sizes: Sequence[int], /) -> int:
         with self.device.lock:
             self._events.clear()
             self.device.queue.finish()  # what made the arguments

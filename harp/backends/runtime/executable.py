@@ -14,6 +14,8 @@ from harp.trace.scalar.dtypes import NDArray
 class CExecutable:
     """`function` takes pointers of inputs and outputs, then sizes; `packed` takes two arrays of many of these."""
 
+    memory: None = None
+
     def __init__(self, library: Library, interface: Interface, uses_scratch: bool) -> None:
         self.library = library
         self.interface = interface

@@ -1,7 +1,8 @@
 """How compiled programs call functions of Python.
 
 A program has a variable that points to a function of ours. It says by number which function is meant, where the arrays
-are, and what they are: as text that is a part of the program, "1 bool:0 float64:2" for calls of rank 1, and the sizes.
+are, and what they are: as text that is a part of the program, "1 1 int64:0 bool:0 float64:2" for calls of rank 1 whose
+first array is what the function makes, and the sizes.
 The functions are those of the call that runs in this thread. The first error that one of them raises ends the program.
 
 Loops that may never end call a function that does nothing: when Python runs, it handles signals, such as Ctrl-C.
@@ -18,7 +19,7 @@ from typing import NamedTuple
 import _cffi_backend
 import numpy as np
 
-from harp.trace.eval.host_calls import Functions, call_each, calling, note_error, take_error
+from harp.trace.eval.host_calls import Functions, calling, note_error, run_function, take_error
 from harp.trace.scalar.dtypes import NDArray, as_dtype
 
 # The variable of programs, and the type of the function.
@@ -29,17 +30,18 @@ _ffi = _cffi_backend.FFI()
 
 
 class _Layout(NamedTuple):
-    """The rank of the token, and dtype and rank of its own of each array."""
+    """The rank of the calls, how many of the arrays are results, and dtype and rank of its own of each array."""
 
     rank: int
+    results: int
     arrays: tuple[tuple[np.dtype[np.generic], int], ...]
 
 
 @lru_cache(maxsize=1 << 10)
 def _layout(text: bytes) -> _Layout:
-    rank, *arrays = text.decode().split()
+    rank, results, *arrays = text.decode().split()
     pairs = (array.split(":") for array in arrays)
-    return _Layout(int(rank), tuple((as_dtype(name).numpy, int(own)) for name, own in pairs))
+    return _Layout(int(rank), int(results), tuple((as_dtype(name).numpy, int(own)) for name, own in pairs))
 
 
 def _call(number: int, text: object, pointers: object, sizes: object) -> int:
@@ -47,11 +49,14 @@ def _call(number: int, text: object, pointers: object, sizes: object) -> int:
     layout = _layout(_ffi.string(text))
     given = iter(_ffi.unpack(sizes, layout.rank + sum(own for _, own in layout.arrays)))
     shape = tuple(next(given) for _ in range(layout.rank))
-    active, *operands = (
+    arrays = [
         _array(pointers[k], dtype, (*shape, *(next(given) for _ in range(own))))  # type: ignore[index]
         for k, (dtype, own) in enumerate(layout.arrays)
-    )
-    call_each(number, active, operands)
+    ]
+    targets, operands = arrays[: layout.results], arrays[layout.results :]
+    results = [(target.shape[layout.rank :], as_dtype(target.dtype)) for target in targets]
+    for target, made in zip(targets, run_function(number, shape, operands, results), strict=True):
+        target[...] = made
     return 0
 
 

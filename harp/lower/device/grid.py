@@ -52,9 +52,13 @@ from harp.trace.scalar.expr import Const
 _FEW = 64
 
 
-def to_grids(kernel: Kernel) -> Kernel:
-    """The kernel as launches, with what passes between them in its scratch memory."""
-    mapping = _Mapping(FreshLoops(kernel), list(kernel.scratch))
+def to_grids(kernel: Kernel, kind: LoopKind = LoopKind.PLAIN) -> Kernel:
+    """The kernel as launches, with what passes between them in its scratch memory.
+
+    Loops of this kind are in grids: plain ones, where each iteration is a work-item, or those that are parallel for
+    cores, where a work-item does many of them.
+    """
+    mapping = _Mapping(FreshLoops(kernel), list(kernel.scratch), kind)
     body = mapping.statement(kernel.body, frozenset())
     return attrs.evolve(kernel, body=body, scratch=tuple(mapping.scratch))
 
@@ -92,8 +96,8 @@ def launches(s: Stmt) -> list[Stmt]:
 class _Mapping:
     """Maps statements; `known` are the loops of the host round them."""
 
-    def __init__(self, fresh: FreshLoops, scratch: list[Buffer]) -> None:
-        self.fresh, self.scratch = fresh, scratch
+    def __init__(self, fresh: FreshLoops, scratch: list[Buffer], kind: LoopKind) -> None:
+        self.fresh, self.scratch, self.kind = fresh, scratch, kind
 
     def statement(self, s: Stmt, known: frozenset[Loop]) -> Stmt:
         if isinstance(s, Nest):
@@ -126,15 +130,17 @@ class _Mapping:
 
     def nest(self, s: Nest, known: frozenset[Loop]) -> Stmt:
         """The nest, with those of its loops in front whose iterations are independent of each other."""
-        whole = _through_branches(s)
-        if is_plain(whole):
+        whole = s
+        if self.kind is LoopKind.PLAIN:
+            whole = _through_branches(s)
+        if self.kind is LoopKind.PLAIN and is_plain(whole):
             heads, body = coalesced(self.fresh, [h for h in whole.heads if isinstance(h, For)], whole.body)
             whole = Nest(tuple(heads), body)
         grid: list[Head] = []
         rest = list(whole.heads)
         for head in whole.heads:
             others = [h for h in rest if h is not head]
-            if _is_for_host(head, whole, known) and _is_independent(head, [*grid, *others], whole.body):
+            if _is_for_host(head, self.kind, whole, known) and _is_independent(head, [*grid, *others], whole.body):
                 grid.append(For(head.loop, LoopKind.GRID))
                 rest = others
         return nest((*grid, *rest), whole.body) if grid else s
@@ -203,9 +209,9 @@ def _through_branches(s: Nest) -> Nest:
     return Nest((*s.heads, *below.heads), If(inner.conditions, below.body))
 
 
-def _is_for_host(head: Head, whole: Nest, known: frozenset[Loop]) -> TypeGuard[For]:
-    """Whether it is a loop whose extent the host knows."""
-    if not isinstance(head, For) or head.kind is not LoopKind.PLAIN or indirect_in(head.loop.extent):
+def _is_for_host(head: Head, kind: LoopKind, whole: Nest, known: frozenset[Loop]) -> TypeGuard[For]:
+    """Whether it is a loop of this kind whose extent the host knows."""
+    if not isinstance(head, For) or head.kind is not kind or indirect_in(head.loop.extent):
         return False
     bound = {name for h in whole.heads for name in head_names(h)}
     atoms = {a for a in value_atoms(head.loop.extent) if isinstance(a, (Loop, Symbol))}

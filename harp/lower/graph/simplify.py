@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from harp.errors import VerificationError
 from harp.lower.cost_model import undecided_weight
 from harp.trace.graph.body import selected, with_body
+from harp.trace.graph.counted import known_length, with_length
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import (
     Constant,
@@ -35,6 +36,7 @@ from harp.trace.graph.view import view
 from harp.trace.index.bounds import at_least_zero, nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ZERO, Index
+from harp.trace.scalar.dtypes import bool_
 from harp.trace.scalar.expr import Apply, Const, Expr, Operand, Position, apply, const, operands_in, substitute, walk
 from harp.trace.scalar.ops import Op
 
@@ -215,6 +217,16 @@ def _formula_operands(node: Iteration) -> Node | None:  # for t: f(c, map () -> 
     return selected(node, places, range(len(node.body.outputs)), known)
 
 
+def _of_known_length(node: Part) -> Node | None:  # while t < n - i: f(c)  ->  for t < n - i: f(c)
+    whole = node.whole
+    length = known_length(whole) if isinstance(whole, Iteration) else None
+    if length is None or not isinstance(whole, Iteration):
+        return None
+    if node.number == 0:  # whether it goes on in the end
+        return MapReduce((), (), const(False, bool_))
+    return Part(with_length(whole, length), node.number - 1)
+
+
 def _by_itself(node: RowWise) -> Node | None:  # sort_by(x, x) -> sort(x)
     if node.function is RowOp.SORT_BY and node.operands[0] is node.operands[1]:
         return RowWise(RowOp.SORT, node.operands[:1], node.reverse)
@@ -235,7 +247,7 @@ RULES: Mapping[type[Node], tuple[Rule, ...]] = {
     RowWise: (_empty, _by_itself),
     HostCall: (_empty,),
     Iteration: (_formula_operands, _simpler_body),
-    Part: (_empty,),
+    Part: (_empty, _of_known_length),
     Scatter: (_empty,),
 }
 

@@ -97,7 +97,9 @@ class _Checked:
         self.names = names
         self.origins = origins
         parts = list(walk(kernel.body))
-        stored = [s.buffer for s in parts if isinstance(s, Store)] + [s.target for s in rows_in(kernel.body)]
+        stored = [s.buffer for s in parts if isinstance(s, Store)] + [
+            target for s in rows_in(kernel.body) for target in s.targets
+        ]
         self.site = next(filter(None, map(origins.of_store, stored)), None)
 
     def kernel(self) -> Kernel:

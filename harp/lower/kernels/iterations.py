@@ -19,8 +19,9 @@ from itertools import count
 import attrs
 
 from harp.lower.kernels.donate import in_memory_of
+from harp.lower.kernels.needed_elements import only_needed
 from harp.lower.kernels.steps import is_few, passed_on, step_of
-from harp.lower.loopir.effects import used_whole
+from harp.lower.loopir.effects import loads, used_whole
 from harp.lower.loopir.loops import (
     MEMORY,
     WITHOUT_END,
@@ -41,6 +42,7 @@ from harp.lower.loopir.loops import (
     Store,
 )
 from harp.lower.loopir.nests import Renaming, rebuilt, sequence
+from harp.lower.loopir.origin import Origins
 from harp.lower.schedule.build import Built, copy
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Iteration, Node
@@ -54,9 +56,14 @@ Place = tuple[Buffer, tuple[Index, ...]]
 
 
 def iteration_kernels(
-    lower: Callable[[Graph], Built], node: Iteration, memory: Mapping[Node, Buffer], scratch: list[Buffer]
+    lower: Callable[[Graph], Built],
+    node: Iteration,
+    memory: Mapping[Node, Buffer],
+    scratch: list[Buffer],
+    origins: Origins,
 ) -> list[Kernel]:
-    """The kernels of an iteration, whose step `lower` makes; the last one is the loop."""
+    """The kernels of an iteration, whose step `lower` makes; the last one is the loop. `origins` are those of the graph
+    round it, which learn the lines of the step."""
     extent = as_index(WITHOUT_END) if node.length is None else node.length
     counter = Counter(next(_numbers), extent)
     graph = step_of(node, counter)
@@ -64,7 +71,7 @@ def iteration_kernels(
     made = [number for number in range(len(graph.outputs)) if number not in passed]
     step = lower(attrs.evolve(graph, outputs=tuple(graph.outputs[number] for number in made)))
     outputs = dict(zip(made, step.outputs, strict=True))
-    return _Iteration(step, outputs, passed, counter, node, memory, scratch).kernels()
+    return _Iteration(step, outputs, passed, counter, node, memory, scratch, origins).kernels()
 
 
 class _Iteration:
@@ -79,8 +86,10 @@ class _Iteration:
         node: Iteration,
         memory: Mapping[Node, Buffer],
         scratch: list[Buffer],
+        origins: Origins,
     ) -> None:
         self.step, self.node, self.memory, self.scratch = step, node, memory, scratch
+        self.origins = origins
         self.outputs, self.passed = outputs, passed
         self.loop = Loop(0, counter.extent)
         self.time = counter.extent - 1 - of(self.loop) if node.reverse else of(self.loop)
@@ -104,6 +113,7 @@ class _Iteration:
         at = [self.enter(k - 1, step.inputs[k], self.memory[operands[k - 1]]) for k in carried]
         for k in carried:
             kernels = self.carry(k - 1, kernels, step.inputs[k])
+        kernels = only_needed(kernels, step.scratch)
         # What is passed on goes before what takes its place.
         moves = (*((at[number], at[source]) for number, source in self.passed.items()), *self.moves)
         for k in elements:
@@ -114,7 +124,7 @@ class _Iteration:
             self.places[step.inputs[k]] = self.memory[operands[k - 1]], ()
         for buffer in step.scratch:
             self.own(buffer)
-        relabel = _Relabel(self.places, {self.counter: self.time}, 1)
+        relabel = _Relabel(self.places, {self.counter: self.time}, 1, step.origins, self.origins)
         inside = [relabel.statement(s) for s in (*self.before, *(k.body for k in kernels), *self.after)]
         test = Load(at[0], ()) if self.node.tested else None
         repeat = Repeat(self.loop, test, _allocated(self.of_step, sequence(inside)), moves)
@@ -202,6 +212,8 @@ class _Relabel:
     places: Mapping[Buffer, Place]
     loops: dict[Atom, Index]
     next: int
+    before: Origins
+    origins: Origins
 
     def statement(self, s: Stmt) -> Stmt:
         if isinstance(s, Nest):
@@ -215,9 +227,11 @@ class _Relabel:
         if isinstance(s, Row):
             row = self.renaming.statement(s)
             assert isinstance(row, Row)
+            self.note(s)
             lane = self.loop(s.lane)
             return attrs.evolve(row, index=(*row.at, row.start + of(lane)), lane=lane)
         if isinstance(s, (Store, Callback)):
+            self.note(s)
             return self.renaming.statement(s)
         if isinstance(s, If):
             no = None if s.no is None else self.statement(s.no)
@@ -229,6 +243,18 @@ class _Relabel:
     @property
     def renaming(self) -> Renaming:
         return Renaming(Substitution(dict(self.loops)), dict(self.places))
+
+    def note(self, s: Store | Callback | Row) -> None:
+        """Lines of what a statement reads, and of what is stored."""
+        renaming = self.renaming
+        for load in loads(s):
+            moved = renaming.value(load)
+            assert isinstance(moved, Load)
+            self.origins.note_line(moved, self.before.of_load(load))
+        targets = s.targets if isinstance(s, Callback) else (s.target,) if isinstance(s, Row) else (s.buffer,)
+        for stored in targets:
+            place, _ = self.places.get(stored, (stored, ()))
+            self.origins.note_line(place, self.before.of_store(stored))
 
     def head(self, head: Head) -> Head:
         if isinstance(head, For):

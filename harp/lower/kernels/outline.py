@@ -223,8 +223,8 @@ class _Form:
             target = self._place(s.target, s.index)
             yield f"row {s.function.value} {s.reverse} {target} {lane} from {sources} by {work}"
         elif isinstance(s, Callback):
-            named = (self._arrays[buffer][0].name for buffer in (s.target, *s.sources))
-            yield f"callback {s.number} {' '.join(named)}"
+            made, given = (" ".join(self._arrays[b][0].name for b in group) for group in (s.targets, s.sources))
+            yield f"callback {s.number} {s.pure} {self._list(s.calls)} {made} from {given}"
         elif isinstance(s, If):
             yield f"if {self._list(s.conditions)} else {s.no is not None}"
         inside = parts(s)

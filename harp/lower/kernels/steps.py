@@ -38,7 +38,8 @@ def _counted(node: Iteration, counter: Counter) -> Graph:
     for inner in walk(body.outputs):
         if inner not in known:
             known[inner] = rebuild(inner, tuple(known[i] for i in inner.inputs), _SAME_SIZES)
-    return Graph(body.inputs, tuple(known[o] for o in body.outputs))
+    sites = {known[node]: site for node, site in reversed(body.sites) if node in known}
+    return Graph(body.inputs, tuple(known[o] for o in body.outputs), sites)
 
 
 def is_few(shape: Shape) -> bool:

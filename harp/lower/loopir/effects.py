@@ -109,7 +109,7 @@ def indices(stmt: Stmt) -> Iterator[Index]:
             yield from _strided(buffer)
             yield buffer.shape[-1]
     elif isinstance(stmt, Callback):
-        yield from (p for buffer in stmt.sources for p in buffer.shape)
+        yield from (p for buffer in (*stmt.targets, *stmt.sources) for p in buffer.shape)
     elif isinstance(stmt, If):
         yield from stmt.conditions
     elif isinstance(stmt, Alloc):
@@ -142,7 +142,7 @@ def _whole(stmt: Stmt) -> _Whole:
         targets = (stmt.target,) if stmt.work is None else (stmt.target, stmt.work)
         return _Whole(dict.fromkeys(stmt.sources), dict.fromkeys(targets))
     if isinstance(stmt, Callback):
-        return _Whole(dict.fromkeys(stmt.sources), {stmt.target: None})
+        return _Whole(dict.fromkeys(stmt.sources), dict.fromkeys(stmt.targets))
     moves = stmt.moves if isinstance(stmt, Repeat) else ()
     return _Whole({source: None for _, source in moves}, {buffer: None for move in moves for buffer in move})
 

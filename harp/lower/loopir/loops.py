@@ -10,7 +10,7 @@
           | Store(buffer, index, value, reduce)      plain store, or buffer[index] = reduce(buffer[index], value)
           | Row(function, target, index, lane, sources)   a function of `harp.trace.graph.row_functions` on whole rows
           of buffers
-          | Callback(number, target, sources)   a call of a function of Python on whole buffers
+          | Callback(number, calls, targets, sources)   a call of a function of Python on whole buffers
           | If(conditions, yes, no)         all conditions >= 0
           | Alloc(buffer, body)             a buffer of space reg, tile or thread that lives in `body`
           | Repeat(loop, test, body, moves)    whole nests, again and again, as long as the element `test` is true, if
@@ -212,6 +212,11 @@ class Row(Stmt):
     work: Buffer | None = None
 
     @property
+    def targets(self) -> tuple[Buffer, ...]:
+        """What it stores to, but for the memory that it works in."""
+        return (self.target,)
+
+    @property
     def at(self) -> tuple[Index, ...]:
         """The row, in all buffers."""
         return self.index[:-1]
@@ -228,15 +233,18 @@ class Row(Stmt):
 
 @attrs.frozen(eq=False)
 class Callback(Stmt):
-    """Calls a function of Python, by its number, for each element of the token. Nothing changes places with it.
+    """Calls a function of Python, by its number, for each element of an array of the shape `calls`. Nothing changes
+    places with it.
 
-    Sources are the token, whether a call is wanted, and the operands. The target, of the shape of the token, becomes
-    the token and 1.
+    All buffers have this shape, and then one of their own. Where it is called for what it does, sources are the token,
+    whether a call is wanted, and the operands; and the target becomes the token and 1.
     """
 
     number: int
-    target: Buffer
+    calls: tuple[Index, ...]
+    targets: tuple[Buffer, ...]
     sources: tuple[Buffer, ...]
+    pure: bool = True
 
 
 @attrs.frozen(eq=False)
@@ -280,6 +288,8 @@ class Routine(enum.Enum):
     GEMM_MICROKERNEL = "gemm microkernel"
     GEMM_PANEL = "gemm panel"
     GEMV_AXPY = "gemv axpy"
+    ROW_DOTS = "row dots"
+    DOT = "dot"
     TRANSPOSE = "transpose"
     COPY = "copy"
     ZERO = "zero"
@@ -339,6 +349,8 @@ _VALUES: dict[Routine, Callable[..., Expr]] = {
     Routine.GEMM_MICROKERNEL: lambda a, b, c: apply(Op.FMA, a, b, c),
     Routine.GEMM_PANEL: lambda a, b, c: apply(Op.FMA, a, b, c),
     Routine.GEMV_AXPY: lambda a, b, c: apply(Op.FMA, a, b, c),
+    Routine.ROW_DOTS: lambda a, b, c: apply(Op.FMA, a, b, c),
+    Routine.DOT: lambda a, b, c: apply(Op.FMA, a, b, c),
     Routine.TRANSPOSE: lambda a, c: a,
     Routine.COPY: lambda a, c: a,
     Routine.ZERO: lambda c: const(0, c.dtype),

@@ -101,8 +101,8 @@ class Renaming:
             target, *sources = (self.whole(buffer) for buffer in (s.target, *s.sources))
             return attrs.evolve(s, lane=lane, index=index, target=target, sources=tuple(sources))
         if isinstance(s, Callback):
-            target, *sources = (self.whole(buffer) for buffer in (s.target, *s.sources))
-            return Callback(s.number, target, tuple(sources))
+            made, given = (tuple(map(self.whole, group)) for group in (s.targets, s.sources))
+            return Callback(s.number, self.indices.each(s.calls), made, given, s.pure)
         if isinstance(s, Repeat):
             loop = Loop(s.loop.axis, self.indices(s.loop.extent))
             test = None if s.test is None else self.value(s.test)

@@ -130,10 +130,10 @@ def _row(stmt: Row) -> list[TextLine]:
 
 
 def _callback(stmt: Callback) -> list[TextLine]:
-    token, active, *operands = (buffer.name for buffer in stmt.sources)
-    given = ", ".join(operands)
-    text = f"{stmt.target.name} = function {stmt.number} of Python({given}) where {active}, after {token}"
-    return [TextLine(0, text, stmt)]
+    made = ", ".join(buffer.name for buffer in stmt.targets)
+    names = [buffer.name for buffer in stmt.sources]
+    given, more = (names, "") if stmt.pure else (names[2:], f" where {names[1]}, after {names[0]}")
+    return [TextLine(0, f"{made} = function {stmt.number} of Python({', '.join(given)}){more}", stmt)]
 
 
 def _if(stmt: If) -> list[TextLine]:

@@ -108,7 +108,7 @@ def _kernel_cost(kernel: Kernel, built: Built, naming: Substitution) -> KernelCo
             _count_row(tally, place.statement)
             continue
         if isinstance(place.statement, Callback):
-            stored.append(place.statement.target)
+            stored += place.statement.targets
             _count_callback(tally, place, place.statement)
             continue
         if isinstance(place.statement, Store):
@@ -232,4 +232,5 @@ def _count_callback(tally: _Tally, place: _Place, callback: Callback) -> None:
     times = tally.executed(place)
     for source in callback.sources:
         tally.add_reads(source, times * tally.size(product(source.shape)))
-    tally.add_writes(callback.target, times * tally.size(product(callback.target.shape)))
+    for target in callback.targets:
+        tally.add_writes(target, times * tally.size(product(target.shape)))

@@ -108,7 +108,7 @@ def _stores_outside(s: Stmt) -> bool:
     """Whether all results are in memory outside the kernel: what fills a small array inside is not worth a thread."""
     own = {part.buffer for part in walk(s) if isinstance(part, Alloc)}
     stores = [part.buffer for part in walk(s) if isinstance(part, Store)]
-    stores += [part.target for part in walk(s) if isinstance(part, (Row, Callback))]
+    stores += [target for part in walk(s) if isinstance(part, (Row, Callback)) for target in part.targets]
     return all(buffer in own or buffer.space in (Space.OUTPUT, Space.SCRATCH) for buffer in stores)
 
 

@@ -22,7 +22,7 @@ from harp.lower.loopir.nests import nest, renamed, sequence, start
 from harp.lower.loopir.origin import Origins
 from harp.lower.loopir.program import Call
 from harp.lower.schedule.indirect import Binding
-from harp.lower.schedule.row_kernels import callback_kernel, row_kernel
+from harp.lower.schedule.row_kernels import call_kernel, callback_kernel, row_kernel
 from harp.lower.schedule.schedule import Group, Schedule, Step, runs_backward
 from harp.lower.target import Target
 from harp.trace.eval.inside import Access
@@ -30,6 +30,7 @@ from harp.trace.graph.node import (
     Constant,
     Contiguous,
     Cumulative,
+    Foreign,
     Gather,
     HostCall,
     Iteration,
@@ -73,8 +74,8 @@ class Built:
     accesses: tuple[Access, ...] = ()
 
 
-# From an iteration, the memory of its operands and results, and scratch memory to add to, to kernels.
-Iterate = Callable[[Iteration, Mapping[Node, Buffer], list[Buffer]], list[Kernel]]
+# From an iteration, the memory of its operands and results, and scratch memory and lines to add to, to kernels.
+Iterate = Callable[[Iteration, Mapping[Node, Buffer], list[Buffer], Origins], list[Kernel]]
 
 
 def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iterate: Iterate | None = None) -> Built:
@@ -97,7 +98,7 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iter
     taken = {base: scatter for base, scatter in changed.items() if base in roots}
     for group in schedule.groups:
         owner = group.root
-        if isinstance(owner, Iteration):
+        if isinstance(owner, (Iteration, Foreign)):
             continue
         while owner in taken:
             owner = taken[owner]
@@ -112,24 +113,42 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iter
         root = group.root
         if isinstance(root, Iteration):
             assert iterate is not None
-            kernels += iterate(root, memory, scratch)
+            kernels += iterate(root, memory, scratch, origins)
             continue
-        origins.note_store(memory[root], root)
+        if isinstance(root, Foreign):
+            _make_room(root, memory, scratch)
+        else:
+            origins.note_store(memory[root], root)
         if isinstance(root, Part):
             continue
-        if isinstance(root, (RowWise, HostCall)):
+        if isinstance(root, (RowWise, HostCall, Foreign)):
             raw = dict.fromkeys(o for o in root.inputs if o.dtype is bool_ and memory[o].space is Space.INPUT)
             own = {o: _buffer(f"mem{len(scratch) + k}", o, Space.SCRATCH) for k, o in enumerate(raw)}
             scratch += own.values()
             kernels += [copy(own[o], memory[o]) for o in own]  # which makes truth values of any byte 0 or 1
-            given = {**memory, **own}
-            kernels.append(row_kernel(root, given) if isinstance(root, RowWise) else callback_kernel(root, given))
+            kernels.append(_OF_WHOLE[type(root)](root, {**memory, **own}))
             continue
         if isinstance(root, Scatter) and memory[root.base] is not memory[root]:
             kernels.append(copy(memory[root], memory[root.base]))
         kernels.append(_Builder(group, memory, binding, target, origins).kernel())
     kernels += [copy(buffer, memory[node]) for buffer, node in copies]
     return Built(tuple(kernels), inputs, outputs, tuple(scratch), origins=origins)
+
+
+# The kernels of what works on whole arrays.
+_OF_WHOLE: Mapping[type[Node], Callable[..., Kernel]] = {
+    RowWise: row_kernel,
+    HostCall: callback_kernel,
+    Foreign: call_kernel,
+}
+
+
+def _make_room(node: Foreign, memory: dict[Node, Buffer], scratch: list[Buffer]) -> None:
+    """Memory for those results of a call that nobody reads."""
+    for part in node.parts:
+        if part not in memory:
+            memory[part] = _buffer(f"mem{len(scratch)}", part, Space.SCRATCH)
+            scratch.append(memory[part])
 
 
 def _buffer(name: str, node: Node, space: Space) -> Buffer:

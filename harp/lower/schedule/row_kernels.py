@@ -14,7 +14,7 @@ import attrs
 
 from harp.lower.loopir.loops import Alloc, Buffer, Callback, Digits, For, Head, Kernel, Row, Space, Stmt, walk
 from harp.lower.loopir.nests import nest
-from harp.trace.graph.node import HostCall, Node, RowWise
+from harp.trace.graph.node import Foreign, HostCall, Node, RowWise
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.division import ceildiv, floordiv, minimum
 from harp.trace.index.polynomial import ZERO, Index, Loop, Shape, of, product
@@ -61,10 +61,17 @@ def _rows(shape: Shape) -> list[Head]:
 
 
 def callback_kernel(node: HostCall, memory: Mapping[Node, Buffer]) -> Kernel:
-    """The kernel of a call of Python, whose operands are in memory."""
+    """The kernel of a call of Python for what it does, whose operands are in memory."""
     assert isinstance(node.function, int), "the functions of a program have numbers"
     sources = tuple(memory[i] for i in node.inputs)
-    return Kernel("callback", Callback(node.function, memory[node], sources))
+    return Kernel("callback", Callback(node.function, node.shape, (memory[node],), sources, pure=False))
+
+
+def call_kernel(node: Foreign, memory: Mapping[Node, Buffer]) -> Kernel:
+    """The kernel of a call for its results, all of which are in memory, as are its operands."""
+    assert isinstance(node.routine, int), "the functions of a program have numbers"
+    sources, targets = (tuple(memory[i] for i in group) for group in (node.operands, node.parts))
+    return Kernel("call", Callback(node.routine, node.calls, targets, sources))
 
 
 def rows_in(s: Stmt) -> Iterator[Row | Callback]:

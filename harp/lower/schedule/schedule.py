@@ -35,6 +35,7 @@ from harp.trace.graph.node import (
     Constant,
     Contiguous,
     Cumulative,
+    Foreign,
     Gather,
     HostCall,
     Input,
@@ -142,7 +143,7 @@ class _Scheduler:
         self.outputs = frozenset(graph.outputs)
         self.indirects = IndirectIndices(nodes)
         self.bases = frozenset(node.base for node in nodes if isinstance(node, Scatter))
-        whole = (node for node in nodes if isinstance(node, (RowWise, HostCall, Iteration)))
+        whole = (node for node in nodes if isinstance(node, (RowWise, HostCall, Iteration, Foreign)))
         self.whole = {operand for node in whole for operand in node.inputs}
         users = count_users(nodes, graph.outputs)
         self.tails = tails(nodes, users)
@@ -376,7 +377,8 @@ KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
     RowWise: (*_COMMON, ("function of rows", _is_wanted)),
     HostCall: (*_COMMON, ("call of Python", _is_wanted)),
     Iteration: (("iteration", _is_wanted),),
-    Part: (("result of an iteration", _is_wanted),),
+    Foreign: (("call", _is_wanted),),
+    Part: (("one of several results", _is_wanted),),
     Cumulative: (*_COMMON, ("runs along another loop", _runs_along_no_loop)),
     Contiguous: (*_COMMON, ("contiguous", _is_wanted)),
     Gather: (*_COMMON, ("read again in a reduction", _is_read_again_in_reduction), _BY_DATA),

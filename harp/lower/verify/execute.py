@@ -113,7 +113,7 @@ def _work(stmt: Stmt, values: dict[Atom, int]) -> int:
     if isinstance(stmt, Store):
         return sum(not isinstance(e, Const) for e in walk((stmt.value,))) + 1
     if isinstance(stmt, Callback):
-        return sum(max(_estimate(product(buffer.shape), values), 0) for buffer in stmt.sources)
+        return sum(max(_estimate(product(buffer.shape), values), 0) for buffer in (*stmt.targets, *stmt.sources))
     if isinstance(stmt, Row):
         return sum(max(_estimate(buffer.shape[-1], values), 0) for buffer in (stmt.target, *stmt.sources))
     times = 1

@@ -29,6 +29,7 @@ from harp.lower.loopir.loops import (
     Store,
 )
 from harp.lower.verify.evaluator import CheckedArray, Evaluator, divide
+from harp.trace.graph.routines import StandIn
 from harp.trace.graph.row_functions import ROWS, RowOp
 
 Run = Callable[[], None]
@@ -88,11 +89,16 @@ class Interpreter(Evaluator):
         return run
 
     def callback(self, stmt: Callback) -> Run:
-        """Nothing is called."""
+        """Nothing is called: a stand-in computes what a function returns."""
+        calls = [self.number(p) for p in stmt.calls]
+        results = [([self.number(p) for p in t.shape[len(calls) :]], t.dtype) for t in stmt.targets]
 
         def run() -> None:
-            token, *_ = (self.read_row(source, ()) for source in stmt.sources)
-            self.write_row(stmt.target, (), ..., token + 1)
+            given = [self.read_row(source, ()) for source in stmt.sources]
+            wanted = [(tuple(p() for p in own), dtype) for own, dtype in results]
+            of_function = StandIn(stmt.number).compute(tuple(p() for p in calls), given, wanted) if stmt.pure else ()
+            for target, made in zip(stmt.targets, of_function or [given[0] + 1], strict=True):
+                self.write_row(target, (), ..., made)
 
         return run
 

@@ -303,13 +303,17 @@ class _Checker:
 
     def callback(self, stmt: Callback, scope: Environment) -> None:
         """Whole arrays of the program, of calls of one shape."""
-        target, (token, active) = stmt.target, stmt.sources[:2]
-        self.require(target.space is not Space.INPUT, f"the input {target.name} is stored to")
-        self.require(target not in stmt.sources, f"{target.name} is stored to while it is read")
-        fits = target.dtype is token.dtype is i64 and active.dtype is bool_ and target.shape == token.shape
-        self.require(fits and active.shape == token.shape, f"{target.name} is no token after {token.name}")
-        for buffer in (target, *stmt.sources):
-            known = buffer in scope.buffers and buffer.shape[: len(token.shape)] == token.shape
+        for target in stmt.targets:
+            self.require(target.space is not Space.INPUT, f"the input {target.name} is stored to")
+            self.require(target not in stmt.sources, f"{target.name} is stored to while it is read")
+        self.require(len({*stmt.targets}) == len(stmt.targets), "two results are stored to the same memory")
+        if not stmt.pure:
+            (target,), (token, active) = stmt.targets, stmt.sources[:2]
+            fits = target.dtype is token.dtype is i64 and active.dtype is bool_
+            fits &= target.shape == token.shape == active.shape == stmt.calls
+            self.require(fits, f"{target.name} is no token after {token.name}")
+        for buffer in (*stmt.targets, *stmt.sources):
+            known = buffer in scope.buffers and buffer.shape[: len(stmt.calls)] == stmt.calls
             self.require(known, f"{buffer.name} has no element for each call")
             for extent in buffer.shape:
                 self.names(extent, scope)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from harp.config import CPU
 from harp.errors import ArgumentError, DTypeError, InterchangeError, ShapeError
 from harp.trace.array.operators import TABLE
 from harp.trace.array.questions import ELEMENT, INTEGER, LIST, TRUTH, VALUES
 from harp.trace.scalar.dtypes import NDArray
 from harp.trace.source_locations import where
 
-CPU = "cpu"
 STANDARDS = ("2021.12", "2022.12", "2023.12", "2024.12")  # of the array API
 _DLPACK_CPU = 1, 0  # kDLCPU of the protocol, and the number of the device
 _NUMPY_MARKS_READ_ONLY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"
@@ -25,7 +25,9 @@ _MOST_ROWS = 20  # of text that a notebook shows
 def require_device(device: object) -> None:
     """Raise InterchangeError for any device but the one that there is; None leaves the choice to harp."""
     if device is not None and device != CPU:
-        raise InterchangeError(f"device {device!r} is not known; arrays live on {CPU!r}{where()}")
+        raise InterchangeError(
+            f"device {device!r}: arrays are made on {CPU!r}; harp.device_put(x, device) puts them elsewhere{where()}"
+        )
 
 
 class Conversions:
@@ -109,15 +111,18 @@ class Conversions:
 
     @property
     def device(self) -> str:
-        """Where the numbers are: always "cpu"."""
+        """Where the numbers are: "cpu", or as in "opencl:0"."""
         return CPU
 
     def to_device(self, device: object, /, *, stream: object = None) -> Self:
-        """The array itself, for "cpu". Raises InterchangeError for other devices, and for streams."""
-        require_device(device)
+        """The array on a device of `harp.devices()`: itself, if it is there or belongs to a trace, else a copy.
+
+        Raises DeviceError for devices that are not there, InterchangeError for streams.
+        """
         if stream is not None:
-            raise InterchangeError(f"the CPU has no streams, not {stream!r}{where()}")
-        return self
+            raise InterchangeError(f"a device has no streams here, not {stream!r}{where()}")
+        moved: Self = TABLE["to_device"](self, device)
+        return moved
 
     def realize(self) -> Self:
         """The array itself: outside of a trace its numbers are there, inside they are when the program runs."""
@@ -140,7 +145,7 @@ class Conversions:
         text = "\n".join(lines)
         for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
             text = text.replace(character, entity)
-        return f"<pre>{text}</pre>"
+        return f'<pre style="font-family:var(--jp-code-font-family,monospace)">{text}</pre>'  # columns stay aligned
 
 
 def _capsule(value: Any, max_version: tuple[int, int] | None, copy: bool | None) -> object:

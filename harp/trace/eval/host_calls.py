@@ -7,15 +7,18 @@ is called may call programs itself.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
-from harp.trace.graph.node import HostFunction
-from harp.trace.scalar.dtypes import NDArray
+from harp.errors import CallbackError
+from harp.trace.graph.routines import HostFunction, Pure, PureFunction, StandIn
+from harp.trace.scalar.dtypes import NUMBERS, DType, NDArray, promote_weak
 
-Functions = Sequence[Callable[..., object]]
+Functions = Sequence[HostFunction | PureFunction]
+Results = Sequence[tuple[tuple[int, ...], DType]]
 
 
 class _State(threading.local):
@@ -50,18 +53,77 @@ def take_error() -> BaseException | None:
     return error
 
 
+def run_function(number: int, calls: tuple[int, ...], operands: Sequence[NDArray], results: Results) -> list[NDArray]:
+    """What a program that runs has asked for: its function of this number is called for each element of an array of
+    the shape `calls`. Returns all results, of which `results` says the shapes and dtypes of one call."""
+    function = _state.functions[number]
+    if isinstance(function, PureFunction):
+        return call_pure(function, calls, operands, results)
+    token, active, *given = operands
+    call_each(function, active, given)
+    return [np.asarray(token + 1)]
+
+
 def call_each(function: HostFunction | int, active: NDArray, operands: Sequence[NDArray]) -> None:
     """Call a function for each element of `active` that is true, in row-major order, with copies of what the operands
     have there; those of a program are named by number. What it returns is ignored."""
-    call = _state.functions[function] if isinstance(function, int) else function.call
+    found = _state.functions[function] if isinstance(function, int) else function
     for place in np.ndindex(active.shape):
         if active[place]:
-            given = [np.array(operand[place]) for operand in operands]
-            try:
-                call(*given)
-            except BaseException as error:
-                _state.raised = error
-                raise
+            _called(found, [operand[place] for operand in operands])
+
+
+def call_pure(
+    routine: Pure | int, calls: tuple[int, ...], operands: Sequence[NDArray], results: Results
+) -> list[NDArray]:
+    """What a function returns for each element of an array of the shape `calls`, as whole arrays.
+
+    Raises what the function raises, and CallbackError where it does not return what was declared."""
+    if isinstance(routine, StandIn):
+        return routine.compute(calls, operands, results)
+    function = _state.functions[routine] if isinstance(routine, int) else routine
+    assert isinstance(function, PureFunction)
+    if function.vectorised and 0 not in calls:
+        whole = [((*calls, *own), dtype) for own, dtype in results]
+        return _returned(function, _called(function, operands), whole)
+    made = [np.empty((*calls, *own), dtype.numpy) for own, dtype in results]
+    for place in np.ndindex(calls):
+        found = _returned(function, _called(function, [operand[place] for operand in operands]), results)
+        for target, value in zip(made, found, strict=True):
+            target[place] = value
+    return made
+
+
+def _called(function: HostFunction | PureFunction, operands: Sequence[NDArray]) -> Any:
+    try:
+        return function.call(*map(np.array, operands))
+    except BaseException as error:
+        _state.raised = error
+        raise
+
+
+def _returned(function: PureFunction, found: Any, results: Results) -> list[NDArray]:
+    """What a function has returned, as arrays of the declared shapes and dtypes. Numbers of Python fit each dtype of
+    their kind."""
+    made = []
+    for number, (value, (shape, dtype)) in enumerate(zip(found, results, strict=True)):
+        array = np.asarray(value, dtype.numpy if _fits(value, dtype) else None)
+        if array.shape != shape or array.dtype != dtype.numpy:
+            which = f"result {number} of {function.name}" if len(results) > 1 else f"the result of {function.name}"
+            error = CallbackError(
+                f"{which} was declared as {dtype}{list(shape)}, but is {array.dtype}{list(array.shape)}; "
+                "declare what it returns, or convert it"
+            )
+            _state.raised = error
+            raise error
+        made.append(array)
+    return made
+
+
+def _fits(value: object, dtype: DType) -> bool:
+    """Whether it is a number of Python that takes on the dtype."""
+    kind, weak = NUMBERS.get(type(value), (dtype, False))
+    return weak and promote_weak(dtype, kind.kind) is dtype
 
 
 def is_raised_by_call(error: BaseException) -> bool:

@@ -17,7 +17,7 @@ from harp.trace.eval.interpret import evaluate_node, evaluate_nodes
 from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph, describe
 from harp.trace.graph.host_calls import silenced
-from harp.trace.graph.node import Iteration, MapReduce, Node, Part, Several, walk
+from harp.trace.graph.node import Iteration, MapReduce, Node, Part, WithBody, walk
 from harp.trace.index.polynomial import Symbol, evaluate
 from harp.trace.scalar.dtypes import NDArray, as_dtype
 from harp.trace.scalar.expr import text
@@ -83,14 +83,14 @@ class _Search:
                 if before is not None:
                     node = before
                     continue
-                if isinstance(node, Part):
+                if isinstance(node, Part) and isinstance(node.whole, WithBody):
                     found = self.inside(node.whole, values, sizes)
                     site = graph.site(node) or graph.site(node.whole)
                     return found and attrs.evolve(found, site=found.site or site)
                 return _Origin(self.text(node, values), graph.site(node)) if read else None
         return None
 
-    def inside(self, node: Several, values: Mapping[Node, NDArray], sizes: Sizes) -> _Origin | None:
+    def inside(self, node: WithBody, values: Mapping[Node, NDArray], sizes: Sizes) -> _Origin | None:
         """Where a bad result of a node comes from, whose operands are not."""
         body, graph = node.body, graph_of(node.body)
         given: dict[Node, NDArray] = dict(zip(body.inputs[1:], (values[o] for o in node.operands), strict=True))
@@ -120,12 +120,13 @@ class _Search:
             operands = [values[o] for o in node.operands]
             numbers = ", ".join(f"x{slot} = {o[place]}" for slot, o in enumerate(operands))
             return f"{computed}{text(node.expr)}{' of ' if numbers else ''}{numbers}"
+        node = node.whole if isinstance(node, Part) else node
         names = {operand: f"x{k}" for k, operand in enumerate(node.inputs)}
         shapes = ", ".join(f"{names[o]} of shape {values[o].shape}" for o in node.inputs)
         return f"{computed}{describe(node, names.__getitem__)}, {shapes}, whose numbers are all finite"
 
 
-def _steps(node: Several, sizes: Sizes) -> Sequence[int]:
+def _steps(node: WithBody, sizes: Sizes) -> Sequence[int]:
     """The numbers of the steps, in their order."""
     if not isinstance(node, Iteration):
         return range(1)

@@ -14,6 +14,7 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Custom,
+    Foreign,
     Gather,
     HostCall,
     Input,
@@ -35,10 +36,17 @@ from harp.trace.source_locations import Site
 
 @attrs.frozen(eq=False, repr=False)
 class Graph:
-    """A pure program. `sites` says which line of the user made a node; the first to make it is named.
+    """A function as nodes that are computed of each other, as `harp.trace` gives it: print it, or draw `to_dot()`.
 
-    `token` is the value of the last call of Python, if there are calls: a result besides the outputs, which whoever
-    runs the graph takes for the token of what is round it. Without it the calls are not wanted.
+    `sites` says which line of the user made a node; the first to make it is named. `token` is the value of the last
+    call of Python, if there are calls: a result besides the outputs, which whoever runs the graph takes for the token
+    of what is round it. Without it the calls are not wanted.
+
+    >>> import harp, numpy as np
+    >>> print(harp.jit(lambda x: x * x).lower(np.ones(3)).graph)
+    %0 = f64[s0] input a0
+    %1 = f64[s0] map (%0) -> mul(x0, x0)
+    return %1
     """
 
     inputs: tuple[Input, ...]
@@ -188,6 +196,14 @@ def _describe_custom(node: Custom, name: Callable[[Node], str]) -> str:
     return f"with derivatives of its own, of {', '.join(map(name, node.operands))}:\n    {inside}"
 
 
+def _describe_foreign(node: Foreign, name: Callable[[Node], str]) -> str:
+    """All that it depends on: the text is what programs are told apart by."""
+    routine = node.routine if isinstance(node.routine, int) else node.routine.name
+    results = ", ".join(f"{dtype}{_shape_text(own)}" for own, dtype in node.results)
+    often = f" for each of {_shape_text(node.calls)}" if node.calls else ""
+    return f"call pure function {routine} of Python with ({', '.join(map(name, node.operands))}) -> {results}{often}"
+
+
 def _describe_part(node: Part, name: Callable[[Node], str]) -> str:
     return f"result {node.number} of {name(node.whole)}"
 
@@ -205,6 +221,7 @@ _DESCRIBE: dict[type[Node], Callable[..., str]] = {
     HostCall: _describe_host_call,
     Iteration: _describe_iteration,
     Custom: _describe_custom,
+    Foreign: _describe_foreign,
     Part: _describe_part,
 }
 

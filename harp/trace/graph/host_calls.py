@@ -6,65 +6,83 @@ from collections.abc import Callable
 
 import attrs
 
-from harp.trace.graph.body import graph_of
+from harp.trace.graph.body import graph_of, sites_of
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Body, Custom, HostCall, HostFunction, Iteration, MapReduce, Node, Several, rebuild
+from harp.trace.graph.node import Body, Custom, Foreign, HostCall, Iteration, MapReduce, Node, WithBody, rebuild
+from harp.trace.graph.routines import HostFunction, PureFunction, StandIn
 from harp.trace.index.division import Substitution
 from harp.trace.scalar.dtypes import i64
 from harp.trace.scalar.expr import Operand, const
 
 _SAME_SIZES = Substitution({})
 _NOTHING = HostFunction(lambda *arrays: None)
+Functions = tuple[HostFunction | PureFunction, ...]
 
 
 def calls_python(graph: Graph) -> bool:
-    """Whether there is a call in the graph, or in a body of it."""
+    """Whether there is a call for what it does in the graph, or in a body of it."""
+    return _has(graph, (HostCall,))
+
+
+def _has(graph: Graph, kinds: tuple[type[Node], ...]) -> bool:
     return any(
-        isinstance(node, HostCall) or (isinstance(node, Several) and calls_python(graph_of(node.body)))
+        isinstance(node, kinds) or (isinstance(node, WithBody) and _has(graph_of(node.body), kinds))
         for node in graph.nodes()
     )
 
 
 def silenced(graph: Graph) -> Graph:
-    """The same graph, which calls nothing and has no token: where it is computed again, all has been called before."""
+    """The same graph, which calls nothing and has no token: where it is computed again, all has been called before.
+    What it calls for the values is called."""
     return attrs.evolve(_with_calls(graph, _silent), token=None) if calls_python(graph) else graph
 
 
 def muted(graph: Graph) -> Graph:
-    """The same graph, whose calls compute what they are given, and do nothing."""
-    return _with_calls(graph, _mute) if calls_python(graph) else graph
+    """A graph of the same form without the user's code: calls compute what they are given and do nothing, or return
+    what their stand-ins compute."""
+    return _with_calls(graph, _mute)
 
 
-def _mute(node: HostCall) -> Node:
-    return HostCall(node.token, node.active, node.operands, _NOTHING)
+def _mute(node: HostCall | Foreign) -> Node:
+    if isinstance(node, HostCall):
+        return HostCall(node.token, node.active, node.operands, _NOTHING)
+    assert isinstance(node.routine, int), "the graph of a program"
+    return Foreign(StandIn(node.routine), node.calls, node.operands, node.results, node.sizes)
 
 
-def _silent(node: HostCall) -> Node:
+def _silent(node: HostCall | Foreign) -> Node:
+    if isinstance(node, Foreign):
+        return node
     return MapReduce(node.shape, (node.token,), Operand(i64, 0) + const(1, i64))
 
 
-def numbered(graph: Graph) -> tuple[Graph, tuple[Callable[..., object], ...]]:
+def numbered(graph: Graph) -> tuple[Graph, Functions]:
     """The graph, in which functions are numbers, and the functions in the order of these."""
-    if not calls_python(graph):
+    if not _has(graph, (HostCall, Foreign)):
         return graph, ()
-    numbers: dict[HostFunction, int] = {}
+    numbers: dict[HostFunction | PureFunction, int] = {}
 
-    def number(node: HostCall) -> Node:
+    def number(node: HostCall | Foreign) -> Node:
+        if isinstance(node, Foreign):
+            assert isinstance(node.routine, PureFunction), "functions are numbered once"
+            found = numbers.setdefault(node.routine, len(numbers))
+            return Foreign(found, node.calls, node.operands, node.results, node.sizes)
         assert isinstance(node.function, HostFunction), "functions are numbered once"
         found = numbers.setdefault(node.function, len(numbers))
         return HostCall(node.token, node.active, node.operands, found)
 
-    result = _with_calls(graph, number)
-    return result, tuple(function.call for function in numbers)
+    return _with_calls(graph, number), tuple(numbers)
 
 
-def _with_calls(graph: Graph, rule: Callable[[HostCall], Node]) -> Graph:
+def _with_calls(graph: Graph, rule: Callable[[HostCall | Foreign], Node]) -> Graph:
     """The graph with something in place of each call, also of those in bodies."""
+    if not _has(graph, (HostCall, Foreign)):
+        return graph
 
     def change(node: Node, inputs: tuple[Node, ...]) -> Node:
         if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
             node = rebuild(node, inputs, _SAME_SIZES)
-        if isinstance(node, HostCall):
+        if isinstance(node, (HostCall, Foreign)):
             return rule(node)
         if isinstance(node, Iteration):
             return Iteration(node.length, node.operands, _in_body(node.body, rule), node.tested, node.reverse)
@@ -75,6 +93,6 @@ def _with_calls(graph: Graph, rule: Callable[[HostCall], Node]) -> Graph:
     return transform(graph, change)
 
 
-def _in_body(body: Body, rule: Callable[[HostCall], Node]) -> Body:
-    outputs = _with_calls(graph_of(body), rule).outputs
-    return body if outputs == body.outputs else attrs.evolve(body, outputs=outputs)
+def _in_body(body: Body, rule: Callable[[HostCall | Foreign], Node]) -> Body:
+    made = _with_calls(graph_of(body), rule)
+    return body if made.outputs == body.outputs else attrs.evolve(body, outputs=made.outputs, sites=sites_of(made))

@@ -17,7 +17,8 @@
          | HostCall(token, active, operands, function)    a call of a function of Python, for what it does
          | Iteration(length, operands, body, tested, reverse)   a body that runs again and again on what it carries
          | Custom(operands, body, derivative)             a body that runs once, whose derivatives somebody has given
-         | Part(whole, number)                            one of the results of an Iteration or a Custom
+         | Foreign(routine, calls, operands, results, sizes)    a routine of the user, for what it returns
+         | Part(whole, number)                            one of the results of an Iteration, a Custom or a Foreign
 
 Shapes are tuples of index expressions. In a MapReduce's `expr` and a View's index map, Loop(k, extent of axis k) is
 the position along axis k of the domain or of the view's shape.
@@ -36,6 +37,8 @@ A HostCall calls its function once for each element of its token, in row-major o
 elements of its operands at that place. Its value is the token and 1. A call takes the value of the one before it as its
 token: so graphs are pure, calls keep their order, and a call runs if and only if somebody reads its value.
 
+A Foreign calls its routine for each element of the shape `calls`, in any order, as often as anybody likes, or never.
+
 The indices of a Gather or Scatter are integer arrays of one shape, one for each of the first axes. A negative index
 counts from the end. Outside the axis a Gather reads `fill`, or without one the nearest element; a Scatter drops the
 update, or puts it at the nearest element if it `clips`. What goes to the nearest element needs an axis that has one:
@@ -45,19 +48,21 @@ that is a guard.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations, count
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 
 import attrs
 import numpy as np
 
+from harp.trace.graph.routines import HostFunction, Pure
 from harp.trace.graph.row_functions import ROWS, RowOp
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import Atom, Index, Loop, Shape, as_index, loop, loops_in
+from harp.trace.index.polynomial import Atom, Index, Loop, Shape, as_index, loop
 from harp.trace.interning import Interned, InternedBase
 from harp.trace.scalar.dtypes import DType, NDArray, as_dtype, bool_, i64
-from harp.trace.scalar.expr import Apply, Const, Expr, substitute
+from harp.trace.scalar.expr import Const, Expr, substitute
 from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.source_locations import Site
 
 
 class Node(InternedBase, metaclass=Interned):
@@ -285,15 +290,6 @@ class RowWise(Node):
         return self.operands
 
 
-class HostFunction:
-    """A function of Python that a program calls. Two of them are never the same."""
-
-    __slots__ = ("call",)
-
-    def __init__(self, call: Callable[..., object]) -> None:
-        self.call = call
-
-
 @attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class HostCall(Node):
     """A call of a function of Python. All operands have the shape of the token, and then one of their own. In the graph
@@ -323,12 +319,16 @@ class Body:
 
     `inputs` are the number of the iteration (int64), what is carried, the elements of arrays, and what is the same in
     all iterations; `outputs` what is carried on, `carried` arrays, and then elements of arrays. Inputs are numbered by
-    their places, so that equal bodies are equal."""
+    their places, so that equal bodies are equal. `sites` says which line of the user made a node, as that of a `Graph`:
+    bodies that are written on different lines are different ones, so that errors name the right one. Of a loop that
+    `recomputes` reverse mode keeps no state of each step, but computes them again from a few."""
 
     inputs: tuple[Input, ...]
     outputs: tuple[Node, ...]
     carried: int
     sliced: int
+    sites: tuple[tuple[Node, Site], ...] = ()
+    recomputes: bool = False
 
     def place(self) -> tuple[range, range, range]:
         """Which inputs are carried, elements, and the same in all iterations."""
@@ -346,7 +346,6 @@ class Several(Node):
 
     __slots__ = ()
     operands: tuple[Node, ...]
-    body: Body
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]
@@ -360,19 +359,38 @@ class Several(Node):
     def inputs(self) -> tuple[Node, ...]:
         return self.operands
 
+    @property
+    def count(self) -> int:
+        """How many results there are."""
+        raise NotImplementedError
+
     def result(self, number: int) -> tuple[Shape, DType]:
         """The shape and dtype of a result."""
-        output = self.body.outputs[number]
-        return output.shape, output.dtype
+        raise NotImplementedError
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """All results."""
-        return tuple(Part(self, number) for number in range(len(self.body.outputs)))
+        return tuple(Part(self, number) for number in range(self.count))
+
+
+class WithBody(Several):
+    """Base of those with a graph of their own."""
+
+    __slots__ = ()
+    body: Body
+
+    @property
+    def count(self) -> int:
+        return len(self.body.outputs)
+
+    def result(self, number: int) -> tuple[Shape, DType]:
+        output = self.body.outputs[number]
+        return output.shape, output.dtype
 
 
 @attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
-class Iteration(Several):
+class Iteration(WithBody):
     """Structured control flow. Without length it is tested."""
 
     length: Index | None
@@ -396,12 +414,31 @@ class Derivative:
 
 
 @attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
-class Custom(Several):
+class Custom(WithBody):
     """A function with derivatives of its own. Lowering puts its body in its place; the body's first input is 0."""
 
     operands: tuple[Node, ...]
     body: Body
     derivative: Derivative
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Foreign(Several):
+    """Calls of a routine, which `sizes` are told besides. In the graph of a program a function of Python is a number.
+    `results` are shapes and dtypes of one call; all operands have the shape `calls`, and then one of their own."""
+
+    routine: Pure | int
+    calls: Shape
+    operands: tuple[Node, ...]
+    results: tuple[tuple[Shape, DType], ...]
+    sizes: tuple[Index, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return len(self.results)
+
+    def result(self, number: int) -> tuple[Shape, DType]:
+        return self.calls + self.results[number][0], self.results[number][1]
 
 
 @attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
@@ -437,19 +474,9 @@ KINDS: tuple[type[Node], ...] = (
     HostCall,
     Iteration,
     Custom,
+    Foreign,
     Part,
 )
-
-
-def multiplies_matrices(node: MapReduce, axes: Sequence[int]) -> bool:
-    """Whether a node's values, summed over some axes, are a matrix product: rows of one operand meet columns of another
-    one, and both move along what is summed."""
-    if not isinstance(node.expr, Apply) or node.expr.op is not Op.MUL:
-        return False
-    inner = {a for axis, p in enumerate(positions(node.domain)) if axis in axes and (a := p.atom) is not None}
-    views = [operand for operand in node.operands if isinstance(operand, View)]
-    moving = [{a for p in view.index for a in loops_in(p)} for view in views]
-    return any(a & inner and b & inner and a - b - inner and b - a - inner for a, b in combinations(moving, 2))
 
 
 def positions(shape: Shape) -> tuple[Index, ...]:
@@ -541,11 +568,17 @@ def rebuilt_body(body: Body, sizes: Substitution) -> Body:
     for node in walk((*body.inputs, *body.outputs)):
         new[node] = rebuild(node, tuple(new[i] for i in node.inputs), sizes)
     inputs = tuple(i for i in (new[i] for i in body.inputs) if isinstance(i, Input))
-    return attrs.evolve(body, inputs=inputs, outputs=tuple(new[o] for o in body.outputs))
+    sites = tuple((new[node], site) for node, site in body.sites if node in new)
+    return attrs.evolve(body, inputs=inputs, outputs=tuple(new[o] for o in body.outputs), sites=sites)
 
 
 def _rebuild_custom(node: Custom, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
     return Custom(inputs, rebuilt_body(node.body, sizes), node.derivative)
+
+
+def _rebuild_foreign(node: Foreign, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    results = tuple((sizes.each(own), dtype) for own, dtype in node.results)
+    return Foreign(node.routine, sizes.each(node.calls), inputs, results, sizes.each(node.sizes))
 
 
 def _rebuild_part(node: Part, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
@@ -567,5 +600,6 @@ _REBUILD: dict[type[Node], Callable[..., Node]] = {
     HostCall: _rebuild_host_call,
     Iteration: _rebuild_iteration,
     Custom: _rebuild_custom,
+    Foreign: _rebuild_foreign,
     Part: _rebuild_part,
 }

@@ -11,6 +11,7 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Custom,
+    Foreign,
     Gather,
     HostCall,
     Input,
@@ -162,9 +163,14 @@ def _custom(node: Custom) -> str:
     return ""
 
 
+def _foreign(node: Foreign) -> str:
+    rank = len(node.calls)
+    others = [o for o in node.operands if o.shape[:rank] != node.calls]
+    return f"operands {others} for calls of shape {list(node.calls)}" if others else ""
+
+
 def _part(node: Part) -> str:
-    count = len(node.whole.body.outputs)
-    return "" if 0 <= node.number < count else f"result {node.number} of {count}"
+    return "" if 0 <= node.number < node.whole.count else f"result {node.number} of {node.whole.count}"
 
 
 _CHECKS: dict[type[Node], Callable[..., str]] = {
@@ -180,6 +186,7 @@ _CHECKS: dict[type[Node], Callable[..., str]] = {
     HostCall: _host_call,
     Iteration: _iteration,
     Custom: _custom,
+    Foreign: _foreign,
     Part: _part,
 }
 

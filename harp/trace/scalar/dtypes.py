@@ -46,7 +46,15 @@ class Kind(enum.IntEnum):
 
 @attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class DType(InternedBase):
-    """An element type; one object each, compared with `is`. `np.dtype(harp.f32)` works."""
+    """An element type; one object each, compared with `is`. `np.dtype(harp.f32)` works.
+
+    With sizes in brackets it declares an array, for `harp.jit(signature=...)` and `harp.trace`: a name stands for any
+    size, the same name for the same size, and a number for itself.
+
+    >>> import harp
+    >>> harp.f32["batch", 784].shape
+    ('batch', 784)
+    """
 
     name: str
     kind: Kind
@@ -130,7 +138,7 @@ def _is_dim(size: object) -> bool:
         return bool(size.strip())
     if isinstance(size, (int, np.integer)):
         return not isinstance(size, bool) and int(size) >= 0
-    return isinstance(size, Index)
+    return isinstance(getattr(size, "index", size), Index)  # a size is a handle on one
 
 
 @leaf_type

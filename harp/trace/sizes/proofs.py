@@ -14,7 +14,7 @@ from harp.config import settings
 from harp.trace.eval.inside import is_plain, require_inside
 from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import Several, View, walk
+from harp.trace.graph.node import View, WithBody, walk
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Index, Symbol, as_index
@@ -37,7 +37,7 @@ class Claim(NamedTuple):
 def claims(graph: Graph) -> Iterator[Claim]:
     """What must hold of the views of a graph, also in loops, but for axes that are plainly read from end to end."""
     for node in walk(graph.outputs):
-        if isinstance(node, Several):
+        if isinstance(node, WithBody):
             yield from claims(graph_of(node.body))
         if isinstance(node, View):
             for p, size in zip(node.index, node.src.shape, strict=True):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from harp.trace.graph.graph import Graph, inline
-from harp.trace.graph.node import Input, Iteration, MapReduce, Node, Several, View, walk
+from harp.trace.graph.node import Foreign, Input, Iteration, MapReduce, Node, View, WithBody, walk
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Fold, Index, Symbol, of, symbols_in
 from harp.trace.scalar.dtypes import ArraySignature
@@ -25,7 +25,17 @@ Check = Callable[..., "tuple[int, ...] | None"]
 
 @attrs.frozen(eq=False, repr=False)
 class GraphSignature:
-    """The axes' sizes in order, what is derived of them, the guards, and the arrays that go in and come out."""
+    """Which calls a program serves: the arrays that go in and come out, and the guards on their sizes.
+
+    `harp.jit(f).signatures` has one for each trace; print it.
+
+    >>> import harp, numpy as np
+    >>> f = harp.jit(lambda x, y: x + y)
+    >>> _ = f(np.ones(3), np.ones(3))
+    >>> print(f.signatures[0])
+    (f64[x_0], f64[x_0]) -> (f64[x_0])
+      where x_0 - y_0 == 0  (sizes must be equal)
+    """
 
     axes: tuple[Symbol, ...]
     quotients: tuple[tuple[Symbol, Index], ...]
@@ -115,7 +125,9 @@ def _expressions(node: Node) -> list[Index]:
     found = list(node.shape)
     if isinstance(node, View):
         found += [*node.index, *node.conditions]
-    elif isinstance(node, Several):
+    elif isinstance(node, Foreign):
+        found += [*node.calls, *(p for own, _ in node.results for p in own), *node.sizes]
+    elif isinstance(node, WithBody):
         found += [p for inner in walk((*node.body.inputs, *node.body.outputs)) for p in _expressions(inner)]
         found += [node.length] if isinstance(node, Iteration) and node.length is not None else []
     elif isinstance(node, MapReduce):

@@ -50,7 +50,7 @@ def active_inputs(node: Iteration, active: Callable[[Node], bool]) -> list[Input
 
 def _active_results(node: Several, active: Active) -> set[int]:
     if not isinstance(node, Iteration):
-        return {k for k, o in enumerate(node.body.outputs) if o.dtype.is_inexact}
+        return {part.number for part in node.parts if part.dtype.is_inexact}
     body, inputs = node.body, active_inputs(node, active.__contains__)
     inside = between(graph_of(body).nodes(), inputs)
     carried = {k - 1 for k in body.place()[0] if body.inputs[k] in inputs}

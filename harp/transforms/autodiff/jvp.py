@@ -12,11 +12,13 @@ from functools import reduce
 from typing import Any
 
 from harp.trace.graph.graph import Graph
+from harp.trace.graph.matrix_products import multiplies_matrices
 from harp.trace.graph.node import (
     Constant,
     Contiguous,
     Cumulative,
     Custom,
+    Foreign,
     Gather,
     HostCall,
     Input,
@@ -29,7 +31,6 @@ from harp.trace.graph.node import (
     Several,
     View,
     fresh_input,
-    multiplies_matrices,
     positions,
     rebuild,
     walk,
@@ -46,7 +47,7 @@ from harp.transforms.autodiff.gather_rules import constant, elementwise, scatter
 from harp.transforms.autodiff.loops.rules import Pushed, push
 from harp.transforms.autodiff.scalar_rules import pushforward
 from harp.transforms.autodiff.view_rules import sum_over
-from harp.transforms.rules import apply_rule
+from harp.transforms.rules import apply_rule, without_derivative
 
 _SAME_SIZES = Substitution({})
 Tangents = Mapping[Node, Node]  # of those inputs through which a derivative flows
@@ -206,6 +207,10 @@ def _custom(node: Custom, tangents: Tangents) -> list[Pushed]:
     return push_custom(node, tangents)
 
 
+def _foreign(node: Foreign, tangents: Tangents) -> list[Pushed]:
+    raise without_derivative(node)
+
+
 def _part(node: Part, tangents: Tangents) -> Node:
     raise AssertionError("the rule of its iteration gives its tangent, too")
 
@@ -223,5 +228,6 @@ RULES: dict[type[Node], Callable[..., Any]] = {
     HostCall: _leaf,
     Iteration: _iteration,
     Custom: _custom,
+    Foreign: _foreign,
     Part: _part,
 }

@@ -18,6 +18,7 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Custom,
+    Foreign,
     Gather,
     HostCall,
     Input,
@@ -180,6 +181,13 @@ def _custom(node: Custom, inputs: Sequence[Given], size: Index) -> list[Given]:
     return batch_custom(node, inputs, size, batch)
 
 
+def _foreign(node: Foreign, inputs: Sequence[Given], size: Index) -> list[Given]:
+    """A call for each example."""
+    operands = tuple(lifted(i, size) for i in inputs)
+    made = Foreign(node.routine, (size, *node.calls), operands, node.results, node.sizes)
+    return [Given(part, True) for part in made.parts]
+
+
 def _part(node: Part, inputs: Sequence[Given], size: Index) -> Node:
     """The rule of the iteration has made it."""
     return node
@@ -198,5 +206,6 @@ RULES: dict[type[Node], Callable[..., Any]] = {
     HostCall: _host_call,
     Iteration: _iteration,
     Custom: _custom,
+    Foreign: _foreign,
     Part: _part,
 }

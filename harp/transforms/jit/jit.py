@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, overload
 from weakref import ref
 
 import attrs
-import numpy as np
 
 from harp.backends.devices import known_device
 from harp.backends.options import CompileOptions
@@ -32,13 +31,13 @@ from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.host_calls import numbered
 from harp.trace.index.polynomial import Symbol
-from harp.trace.scalar.dtypes import NUMBERS, OF_NUMPY, NDArray, plain
+from harp.trace.scalar.dtypes import NDArray, plain
 from harp.trace.sizes.integer_checks import compile_integer_checks
 from harp.trace.sizes.levels import STATE
 from harp.trace.sizes.proofs import inspection, unproved
 from harp.trace.sizes.scope import Scope
 from harp.trace.sizes.signature import Check, GraphSignature, signature_of
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 from harp.trace.tracer import (
     Argument,
     Traced,
@@ -64,8 +63,9 @@ from harp.transforms.jit.calls import (
     short_way,
 )
 from harp.transforms.jit.declared import Declared, declare_all, declared_signature
+from harp.transforms.jit.leaves import buffers_of, on_host, resident
 from harp.transforms.jit.static import NO_STATIC, Static, StaticParameters, donated_parameters, static_parameters
-from harp.transforms.jit.waiting import announced_trace, making
+from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins
 from harp.transforms.typed import ArrayLike, P, R
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ class Entry:
     @property
     def short_way(self) -> ShortWay | None:
         """For the calls that are like the one before; made at the second call."""
+        if self.program.kernel.memory is not None:
+            return None  # it is for arrays of the host
         if not self._short:
             self._short.append(short_way(self.treedef, self.leaves, self.signature, self.body))
         return self._short[0]
@@ -159,7 +161,7 @@ os.register_at_fork(after_in_child=_after_fork)
 def _switch() -> None:
     """Calls that search their results are others than those that do not, and so are those on another device."""
     for function in _living():
-        function.choose_entries()
+        function._choose_entries()
 
 
 on_search.append(_switch)
@@ -167,7 +169,12 @@ on_device.append(_switch)
 
 
 class JitFunction(Generic[P, R]):
-    """A compiled function. Made by `jit`; see there. As an attribute of a class it is a method."""
+    """A compiled function, which `jit` makes: called like the function. As an attribute of a class it is a method.
+
+    >>> f = jit(lambda x: x * 2)
+    >>> f(np.ones(2)), f.compilations
+    (Array([2., 2.]), 1)
+    """
 
     def __init__(
         self,
@@ -195,13 +202,14 @@ class JitFunction(Generic[P, R]):
         self._lock = threading.RLock()
         self._forgotten = 0  # programs that were given up
         self._made_for: dict[tuple[bool, bool, str], tuple[_ShortWays, _Entries]] = {}
-        self.choose_entries()
+        self._choose_entries()
         _register(self)
 
-    def choose_entries(self) -> None:
+    def _choose_entries(self) -> None:
         """Those for the device that is to be used now, and that search results for what is asked for now."""
         with self._lock:
-            mode = settings.nans, settings.infinities, self._device or settings.device
+            self._runs_on = self._device or settings.device
+            mode = settings.nans, settings.infinities, self._runs_on
             self._short_ways, self._entries = self._made_for.setdefault(mode, ({}, {}))
 
     @overload
@@ -227,11 +235,11 @@ class JitFunction(Generic[P, R]):
         # Most calls are of arrays, not of trees of arrays.
         key: list[Hashable] = [len(dynamic), static[0]]
         leaves: Sequence[object] = dynamic
-        found = None if named else _buffers(dynamic, key)
+        found = None if named else buffers_of(dynamic, key, self._runs_on)
         if found is None:
             leaves, treedef = flatten(given)
             key = [treedef, static[0]]
-            found = _buffers(leaves, key)
+            found = buffers_of(leaves, key, self._runs_on)
         if found is not None:
             buffers, sizes = found
             for entry in self._entries.get(tuple(key), ()):
@@ -290,7 +298,9 @@ class JitFunction(Generic[P, R]):
     def _slow_call(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> Tree:
         """Convert arguments, and trace if no entry serves the call."""
         call = self._unpack(static, dynamic, named)
-        buffers = [plain(a) for a, _ in call.arrays]
+        buffers: list[Any] = [
+            resident(leaf, self._runs_on) or plain(a) for leaf, (a, _) in zip(call.leaves, call.arrays, strict=True)
+        ]
         sizes = [size for a in buffers for size in a.shape]
         key = (call.structure, static.key, *(fact for a, weak in call.arrays for fact in (a.dtype, a.ndim, weak)))
         with self._lock:
@@ -299,7 +309,7 @@ class JitFunction(Generic[P, R]):
                 if values is not None:
                     break
             else:
-                entry = self._trace(call, bool(named))
+                entry = self._trace(call, bool(named), len(self._entries.get(key, ())))
                 values = entry.check(*sizes)
                 assert values is not None, "the guards of a trace hold for the call that was traced"
                 # Most calls are like the last one, so the newest entry is asked first.
@@ -332,18 +342,18 @@ class JitFunction(Generic[P, R]):
         """The identities of the programs that calls use now."""
         return {id(e.program) for entries in self._entries.values() for e in entries}
 
-    def _trace(self, call: _Call, has_named: bool) -> Entry:
+    def _trace(self, call: _Call, has_named: bool, earlier: int) -> Entry:
         with collected_later(), waiting():
-            return self._made(call, has_named)
+            return self._made(call, has_named, earlier)
 
-    def _made(self, call: _Call, has_named: bool, profiling: Profiling | None = None) -> Entry:
+    def _made(self, call: _Call, has_named: bool, earlier: int, profiling: Profiling | None = None) -> Entry:
         from harp.transforms.jit.programs import body, program_for  # not before a program is made
 
         scope, arguments, traced, signature = self._traced(call, has_named)
+        warn_of_pins(function_name(self._function), earlier + 1, scope.pins)
         searches = not profiling and (settings.nans or self._search)
-        donated = (
-            () if searches or profiling else call.donated
-        )  # who searches for the origin of a NaN reads the arguments
+        # Who searches for the origin of a NaN reads the arguments.
+        donated = () if searches or profiling else call.donated
         graph, functions = numbered(traced.graph)
         with announced(making(function_name(self._function), traced.graph), is_long=False):
             make = profiling.program if profiling else program_for
@@ -355,7 +365,7 @@ class JitFunction(Generic[P, R]):
         code = body(program, captured, traced.treedef, traced.weak, self._threads, donations, functions)
         if searches:
             search = partial(_search, traced.graph, signature.sizes, settings.infinities or self._search)
-            code = followed(code, "search", search, len(traced.graph.outputs))
+            code = followed(code, "search", on_host(search), len(traced.graph.outputs))
         if scope.integer_checks:
             integer_checks = tuple(scope.integer_checks.values())
             weak = [a.weak for a in arguments]
@@ -363,7 +373,7 @@ class JitFunction(Generic[P, R]):
             inspect = compile_integer_checks(
                 integer_checks, traced.graph.inputs, weak, signature.axes, signature.quotients, counts
             )
-            code = preceded(code, "inspect", inspect, [names(code.inputs)])
+            code = preceded(code, "inspect", on_host(inspect), [names(code.inputs)])
         # A checked program looks at each index itself.
         guards = [guard._replace(index=scope.resolve(guard.index)) for guard in signature.guards]
         open_claims = () if self._check else unproved(traced.graph, guards)
@@ -465,7 +475,7 @@ class JitFunction(Generic[P, R]):
         buffers = [plain(a) for a, _ in call.arrays]
         profiling = Profiling()
         with collected_later(), waiting():
-            entry = self._made(call, bool(keywords), profiling)
+            entry = self._made(call, bool(keywords), 0, profiling)
             values = entry.check(*(size for a in buffers for size in a.shape))
             assert values is not None, "the guards of a trace hold for the call that was traced"
             run = partial(entry.run, buffers, values, call.leaves)
@@ -473,34 +483,7 @@ class JitFunction(Generic[P, R]):
             return profiling.profile(name, values, self._threads, run)
 
     def __repr__(self) -> str:
-        return f"<jit of {function_name(self._function)}, {self.compilations} programs>"
-
-
-def _buffers(leaves: Sequence[object], key: list[Hashable]) -> tuple[list[NDArray], list[int]] | None:
-    """The leaves as C-contiguous buffers, and all their sizes, if they are arrays or numbers; puts what they are into
-    the key."""
-    buffers: list[NDArray] = []
-    sizes: list[int] = []
-    for leaf in leaves:
-        if type(leaf) is np.ndarray and leaf.dtype in OF_NUMPY:
-            buffer, weak = leaf, False
-        elif type(leaf) is Array and leaf._value is not None:
-            buffer, weak = leaf._value, leaf._weak
-        elif (number := NUMBERS.get(type(leaf))) is not None:
-            dtype, weak = number
-            try:
-                buffer = np.asarray(leaf, dtype.numpy)
-            except OverflowError:
-                return None
-        else:
-            return None
-        flags = buffer.flags
-        if not (flags.c_contiguous and flags.aligned):
-            buffer = plain(buffer)
-        buffers.append(buffer)
-        sizes += buffer.shape
-        key += (buffer.dtype, buffer.ndim, weak)
-    return buffers, sizes
+        return f"<jit of {function_name(self._function)}, {plural(self.compilations, 'programs')}>"
 
 
 @overload
@@ -552,19 +535,21 @@ def jit(
 
     The compiled function takes NumPy arrays, harp arrays and numbers, and returns the tree of harp arrays that the
     function returns. It is traced and compiled once for a given tree, rank and dtype of its arguments, whatever their
-    sizes. Arguments named by `static_argnums` or `static_argnames` are passed as they are; each value is traced on its
-    own. The caller donates the harp arrays in arguments named by `donate_argnums` or `donate_argnames`: results may
-    take over their memory, and to use them again is an error. `signature` declares sizes, one entry for each argument,
-    as in `jit(f, signature=(harp.f32["n", 3], None))`. `threads` is how many threads run this function's loops, if not
-    as many as `harp.set_threads` says. With `check` a NaN or an infinity in a result that is computed of numbers which
-    are none is a NotFiniteError, which names the line, forward or backward, as within `harp.debug.nans`. And every
-    index is compared with its array before memory is touched, so that a mistake of harp is an AddressError instead of a
-    wrong result or a crash. Such a program is slow. Where it is None, the environment variable HARP_CHECK says whether
-    indices are compared.
+    sizes.
+
+    - `static_argnums`, `static_argnames`: arguments that are passed as they are; each value is traced on its own.
+    - `donate_argnums`, `donate_argnames`: arguments whose harp arrays the caller gives up. Results may take over their
+      memory, and to use them again is an error.
+    - `signature`: declared dtypes and sizes, an entry for each argument, as in `signature=(harp.f32["n", 3], None)`.
+    - `options`: how the C is compiled, see `harp.CompileOptions`.
+    - `threads`: how many threads run this function's loops, if not as many as `harp.set_threads` says.
+    - `check`: with True a result that has a NaN or an infinity raises NotFiniteError, which names the line where it
+      was made, as within `harp.debug.nans`; and each index is compared with its array before memory is touched, so
+      that a mistake of harp is an AddressError. Such programs are slow. None asks the environment, HARP_CHECK.
 
     Raises, at a call: ArgumentError, UnsupportedDTypeError, SignatureError, ShapeError, StaticArgumentError,
     OutputError, LeakedTracerError, DonatedError, OutOfMemoryError, ToolchainError, AddressError, NotFiniteError; and
-    what functions raise that it calls by `harp.debug.callback`.
+    what the functions of `harp.debug.callback` raise.
 
     >>> f = jit(lambda x: x * 2 + 1)
     >>> f(np.arange(3.0)), f(np.arange(5.0)), f.compilations

@@ -14,7 +14,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import cast
+from typing import Any, cast
 from weakref import ref
 
 import attrs
@@ -37,6 +37,7 @@ from harp.config import CPU, counters, log, settings, show
 from harp.errors import AddressError, OutOfMemoryError
 from harp.locks import forkable_lock
 from harp.trace.array.array import Array, Donation, give_up
+from harp.trace.array.resident import ResidentArray
 from harp.trace.eval.host_calls import Functions, take_error
 from harp.trace.eval.inside import Access
 from harp.trace.graph.digest import digest
@@ -144,6 +145,12 @@ def _keep(key: _Key, program: CompiledProgram) -> None:
     _recent.append(program)
 
 
+def forget() -> None:
+    """Make programs anew from now on; functions keep theirs."""
+    _programs.clear()
+    _recent.clear()
+
+
 def _origin(graph: Graph, renamed: Graph) -> _Origin:
     """Where a graph comes from: equal graphs of other lines have the same form otherwise."""
     return tuple(i.name for i in graph.inputs), tuple(map(renamed.sites.get, renamed.nodes()))
@@ -238,16 +245,17 @@ def body(
     taken = {output: number for number, output in program.taken}
     results = [f"r{k}" for k in range(len(outputs))]
     filled = [*outputs, "fault"] if program.accesses else outputs
+    make = _output if kernel.memory is None else _device_output
     assembled, result = assembly(treedef, results, namespace)
     lines = [
         *(_fits(program, k) for k in range(len(inputs)) if program.checked),
         "try:",
         "    pass",  # there may be nothing to make room for
         *["    fault = empty(3, int64)"] * bool(program.accesses),
-        *(line for k in range(len(outputs)) if k not in taken for line in _output(program, k)),
+        *(line for k in range(len(outputs)) if k not in taken for line in make(program, k)),
         # First nobody can get at a donated array any more, then it is asked who has its memory.
-        *(f"    if type(h{k}) is Array: give_up(h{k}, g{k})" for k in program.donated),
-        *(f"    o{o} = b{k} if type(h{k}) is Array and alone(b{k}) else copied(b{k})" for k, o in program.taken),
+        *(f"    if isinstance(h{k}, Array): give_up(h{k}, g{k})" for k in program.donated),
+        *(f"    o{o} = {_taking(program, k)}" for k, o in program.taken),
         *_placing(program, filled, len(captured)),
         "except (MemoryError, ValueError, OverflowError) as error:",
         f"    raise too_large({names(sizes)}, error) from None",
@@ -255,7 +263,7 @@ def body(
         f"    raise failed({names(sizes)})",
         *["if fault[0]: raise outside(*fault.tolist())"] * bool(program.accesses),
         *([f"count(scratch({names(sizes)}))"] if isinstance(kernel, CExecutable) and kernel.uses_scratch else []),
-        *map(_handle, results, outputs, weak),
+        *map(_handle if kernel.memory is None else _resident, results, outputs, weak),
         *assembled,
         f"return {result}",
     ]
@@ -284,6 +292,19 @@ def _output(program: CompiledProgram, number: int) -> Iterator[str]:
         yield f"    o{number} = {plain} if {'*'.join(extents)} < {least} else large({shape}, d{number})"
 
 
+def _device_output(program: CompiledProgram, number: int) -> Iterator[str]:
+    """The line that makes room for an output on a device."""
+    shape = names([python_source(p) for p in program.graph.outputs[number].shape])
+    yield f"    o{number} = memory.make({shape}, d{number})"
+
+
+def _taking(program: CompiledProgram, number: int) -> str:
+    """The memory of a donated input, or a copy of it."""
+    if program.kernel.memory is not None:
+        return f"memory.taken(b{number})"
+    return f"b{number} if type(h{number}) is Array and alone(b{number}) else copied(b{number})"
+
+
 def _fits(program: CompiledProgram, number: int) -> str:
     """The line of a checked program that asks whether an argument has the shape that was assumed."""
     shape = names([python_source(p) for p in program.graph.inputs[number].shape])
@@ -293,6 +314,11 @@ def _fits(program: CompiledProgram, number: int) -> str:
 def _handle(name: str, buffer: str, weak: bool) -> str:
     """The line that makes a result: what the constructor of `Array` does, in two thirds of the time."""
     return f"{name} = new(Array); {name}._node = {name}._level = None; {name}._value = {buffer}; {name}._weak = {weak}"
+
+
+def _resident(name: str, buffer: str, weak: bool) -> str:
+    """The line that makes a result on a device."""
+    return f"{name} = ResidentArray({buffer}, {weak})"
 
 
 def _limited(call: Callable[..., int], threads: int) -> Callable[..., int]:
@@ -335,7 +361,7 @@ def _call(
     return f"call({', '.join([*before, *constants, *after, *sizes])})"
 
 
-def _namespace(program: CompiledProgram, captured: Sequence[NDArray]) -> dict[str, object]:
+def _namespace(program: CompiledProgram, captured: Sequence[Any]) -> dict[str, object]:
     kernel = program.kernel
     function = kernel.function or kernel.packed
     compiled = function is not None
@@ -358,6 +384,9 @@ def _namespace(program: CompiledProgram, captured: Sequence[NDArray]) -> dict[st
         found["room"] = room_for_pointers(
             len(program.graph.inputs) + len(captured) + len(program.graph.outputs) + extra
         )
+    if kernel.memory is not None:
+        found |= {"memory": kernel.memory, "ResidentArray": ResidentArray}
+        captured = [kernel.memory.upload(array) for array in captured]
     if isinstance(kernel, CExecutable):
         found |= {"count": partial(counters.raise_to, "scratch_bytes"), "scratch": kernel.scratch_bytes}
     if program.checked:

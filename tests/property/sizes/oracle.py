@@ -50,7 +50,7 @@ class Report(NamedTuple):
 def backend(name: str) -> Iterator[None]:
     """All programs made inside are compiled ("c") or interpreted ("numpy")."""
     usual = programs.backend_name
-    programs.backend_name = lambda: name if name == "numpy" else usual()
+    programs.backend_name = lambda *device: name if name == "numpy" else usual(*device)
     try:
         yield
     finally:

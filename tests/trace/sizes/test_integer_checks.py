@@ -15,7 +15,7 @@ NARROW = ["int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64"]
 
 @pytest.fixture(params=["c", "numpy"])
 def backend(request, monkeypatch):
-    monkeypatch.setattr(programs, "backend_name", lambda: request.param)
+    monkeypatch.setattr(programs, "backend_name", lambda *_: request.param)
 
 
 MEETINGS = {
@@ -192,7 +192,7 @@ def test_what_is_computed_from_it_is_exact(steps, values):
     f = harp.jit(lambda x, s: x + program(s))
     x = np.zeros(1, np.uint8)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(programs, "backend_name", lambda: "numpy")
+        patch.setattr(programs, "backend_name", lambda *_: "numpy")
         for value in values:
             exact = program(value)
             if 0 <= exact <= 255:

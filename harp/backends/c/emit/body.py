@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
 
 from harp.backends.c.emit import arena, callbacks, fast_path, library_calls, parts, rows, turns
 from harp.backends.c.emit.function import parameter
@@ -32,6 +33,7 @@ from harp.lower.loopir.loops import (
     is_endless,
     walk,
 )
+from harp.lower.reductions.accumulators import LANES, stay_in_registers
 from harp.trace.index.polynomial import (
     Atom,
     FloorDiv,
@@ -48,6 +50,9 @@ from harp.trace.index.polynomial import (
 # Larger local arrays, and all whose size is not a number, come from the heap.
 _STACK_BYTES = 1 << 14
 _UNROLL_MOST = 64
+# No less than the vectors that a loop over accumulators becomes, and less than its iterations: compilers would write
+# out the elements, and not the vectors.
+_VECTORS = LANES // 2
 # Steps of a loop that may never end, after which it asks for signals: some microseconds.
 _STEPS = 256
 
@@ -58,6 +63,9 @@ class Body:
     `buffers` and `names` are its parameters, `constant` those buffers that it only reads. Parallel loops become
     `parts`, whose names start with `prefix`; without one they are plain loops.
     """
+
+    # How each statement is printed.
+    statements: ClassVar[Mapping[type[Stmt], Callable[..., None]]]
 
     def __init__(
         self,
@@ -184,7 +192,7 @@ class Body:
 
     def statement(self, stmt: Stmt, block: bool = False) -> None:
         """Print a statement; `block` says that it stands alone between braces."""
-        STATEMENTS[type(stmt)](self, stmt, block)
+        self.statements[type(stmt)](self, stmt, block)
 
     def _nest(self, stmt: Nest, block: bool) -> None:
         first = stmt.heads[0] if stmt.heads else None
@@ -282,7 +290,7 @@ class Body:
             self.lines.add(line)
 
     def _callback(self, stmt: Callback, block: bool) -> None:
-        """The call, and the next token. When a function has raised anything, the program does not go on."""
+        """The call. When a function has raised anything, the program does not go on."""
         self.lines.uses.add(callbacks.HEADER)
         for line in callbacks.call(stmt, self._buffers.__getitem__, lambda p: bare(self._index.text(p))):
             self.lines.add(line)
@@ -391,8 +399,11 @@ class Body:
         count = head.loop.extent.constant
         if head.kind is LoopKind.UNROLL and count is not None and 1 < count <= _UNROLL_MOST:
             self.lines.add(f"HARP_UNROLL({count})")
-        elif head.kind is LoopKind.SIMD and not any(isinstance(s, Store) and s.reduce for s in walk(body)):
-            self.lines.add("HARP_INDEPENDENT")
+        elif head.kind is LoopKind.SIMD:
+            if not any(isinstance(s, Store) and s.reduce for s in walk(body)):
+                self.lines.add("HARP_INDEPENDENT")
+            if stay_in_registers(head.loop, body):
+                self.lines.add(f"HARP_UNROLL({_VECTORS})")
         of_part = head.loop is self._range
         begin, end = ("begin", "end") if of_part else ("0", bare(self._index.text(head.loop.extent)))
         self.lines.open(f"for (int64_t {name} = {begin}; {name} < {end}; ++{name})")
@@ -431,6 +442,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
     Repeat: Body._repeat,
     LibraryCall: Body._library_call,
 }
+Body.statements = STATEMENTS
 HEADS: Mapping[type[Head], Callable[..., None]] = {
     For: Body._for,
     Let: Body._let,

@@ -1,8 +1,8 @@
 """Calls of functions of Python in C.
 
 mem3 = function 2 of Python(mem1) where mem2, after in0
-    ->  status |= harp_call_python(2, "1 bool:0 float64:2", (void *[]){mem2, mem1}, (int64_t []){s0, s1, s2});
-        for (int64_t i = 0; i < s0; ++i) mem3[i] = in0[i] + 1;
+    ->  status |= harp_call_python(2, "1 1 int64:0 int64:0 bool:0 float64:2", (void *[]){mem3, in0, mem2, mem1},
+                                   (int64_t []){s0, s1, s2});
 """
 
 from __future__ import annotations
@@ -34,14 +34,10 @@ int (*harp_interrupted)(int64_t *since) = harp_not_interrupted;"""
 
 
 def call(stmt: Callback, name: Callable[[Buffer], str], text: Callable[[Index], str]) -> list[str]:
-    """The lines of a call, and of the next token."""
-    token, *arrays = stmt.sources
-    rank = len(token.shape)
-    layout = " ".join([str(rank), *(f"{b.dtype.numpy_name}:{len(b.shape) - rank}" for b in arrays)])
-    sizes = [text(p) for p in (*token.shape, *(p for b in arrays for p in b.shape[rank:]))]
+    """The line of a call."""
+    rank, arrays = len(stmt.calls), (*stmt.targets, *stmt.sources)
+    kinds = (f"{b.dtype.numpy_name}:{len(b.shape) - rank}" for b in arrays)
+    layout = " ".join([str(rank), str(len(stmt.targets)), *kinds])
+    sizes = [text(p) for p in (*stmt.calls, *(p for b in arrays for p in b.shape[rank:]))]
     given = f"(const void *[]){{{', '.join(map(name, arrays))}}}, (const int64_t []){{{', '.join(sizes) or '0'}}}"
-    count = "*".join(f"({text(p)})" for p in token.shape) or "1"
-    return [
-        f'status |= harp_call_python({stmt.number}, "{layout}", {given});',
-        f"for (int64_t k = 0; k < {count}; ++k) {name(stmt.target)}[k] = {name(token)}[k] + 1;",
-    ]
+    return [f'status |= harp_call_python({stmt.number}, "{layout}", {given});']

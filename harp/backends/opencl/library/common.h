@@ -2,7 +2,9 @@
 #ifndef HARP_COMMON_H
 #define HARP_COMMON_H
 
+#if !defined(HARP_NO_DOUBLES)
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
 #pragma OPENCL FP_CONTRACT OFF
 
 typedef char int8_t;
@@ -53,18 +55,22 @@ typedef ulong uint64_t;
 
 /* Complex numbers are pairs. */
 typedef float2 harp_c64;
-typedef double2 harp_c128;
 #define harp_complex_c64(a, b) ((float2)(a, b))
-#define harp_complex_c128(a, b) ((double2)(a, b))
 #define harp_real_c64(a) ((a).x)
-#define harp_real_c128(a) ((a).x)
 #define harp_imag_c64(a) ((a).y)
+#if !defined(HARP_NO_DOUBLES)
+typedef double2 harp_c128;
+#define harp_complex_c128(a, b) ((double2)(a, b))
+#define harp_real_c128(a) ((a).x)
 #define harp_imag_c128(a) ((a).y)
+#endif
 
 /* Numbers and their bits. */
 HARP_INLINE uint32_t harp_bits_f32(float a) { return as_uint(a); }
-HARP_INLINE uint64_t harp_bits_f64(double a) { return as_ulong(a); }
 HARP_INLINE float harp_from_bits_f32(uint32_t bits) { return as_float(bits); }
+#if !defined(HARP_NO_DOUBLES)
+HARP_INLINE uint64_t harp_bits_f64(double a) { return as_ulong(a); }
 HARP_INLINE double harp_from_bits_f64(uint64_t bits) { return as_double(bits); }
+#endif
 
 #endif

@@ -6,8 +6,13 @@
 #include "elements/i64.h"
 #include "indices.h"
 
+#if defined(__clang__)
+#define HARP_UNROLL(n)
+#define HARP_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
 #define HARP_UNROLL(n)
 #define HARP_INDEPENDENT
+#endif
 
 /* The number of this work-item among all of a launch. */
 static inline int64_t harp_work_item(void)

@@ -13,15 +13,13 @@ from harp.trace.graph.node import (
     Iteration,
     MapReduce,
     Node,
-    Put,
     RowWise,
-    Scatter,
     fresh_input,
     rebuild,
 )
 from harp.trace.index.division import Substitution
-from harp.trace.scalar.expr import Operand
 from harp.transforms.autodiff.active import active_inputs
+from harp.transforms.autodiff.cotangent_sums import added
 from harp.transforms.autodiff.gather_rules import constant
 
 Pass = Callable[[Graph, Sequence[Input]], Graph]
@@ -80,7 +78,7 @@ class Backward:
         )
         outputs = (
             *(self.found[i] for i in self.moving),
-            *(_accumulated(b, self.found[i]) for i, b in before.items()),
+            *(added(b, self.found[i]) for i, b in before.items()),
             *(self.found[i] for i in self.sliced),
         )
         idle: dict[Node, Node] = {seed: constant(0, seed) for k, seed in self.seeds.items() if seed not in inputs}
@@ -103,10 +101,3 @@ def _with(graph: Graph, values: Mapping[Node, Node]) -> Graph:
         return rebuild(node, inputs, _SAME_SIZES)
 
     return transform(graph, rule)
-
-
-def _accumulated(total: Node, part: Node) -> Node:
-    """The sum of both. What a scatter adds to zeros is added to the sum: a step costs what it changes."""
-    if isinstance(part, Scatter) and part.kind is Put.ADD and part.base is constant(0, part):
-        return Scatter(total, part.indices, part.updates, part.kind, part.clips, part.unique)
-    return MapReduce(total.shape, (total, part), Operand(total.dtype, 0) + Operand(part.dtype, 1))

@@ -4,9 +4,9 @@
  * argsort:      their places in order, as int64
  * searchsorted: for each of m values, how many elements of the sorted row `table` are less, or with `right` no greater
  *
- * Both sorts are stable: runs that are in order are merged. `work` has room for n numbers of 64 bits, `reverse` sorts
- * down. Keys are unsigned numbers in the order of the elements, made of their bits: a sign bit is turned, negative
- * floats are turned round, all NaN are the largest number, and both zeros are one. */
+ * Both sorts are stable: they go by 8 bits of the keys at a time, the low ones first. `work` has room for n numbers of
+ * 64 bits, `reverse` sorts down. Keys are unsigned numbers in the order of the elements, made of their bits: a sign bit
+ * is turned, negative floats are turned round, all NaN are the largest number, and both zeros are one. */
 #include "names.h"
 
 #define KEY HARP_JOIN(uint, HARP_JOIN(HARP_BITS, _t))
@@ -17,7 +17,7 @@ static inline KEY OF_DTYPE(key)(KEY bits)
 #if defined(HARP_INFINITY)
     const KEY size = bits & (KEY)~TOP;
     const KEY placed = bits & TOP ? (KEY)~bits : (KEY)(bits | TOP);
-    return size > (KEY)HARP_INFINITY ? (KEY)~(KEY)0 : size == 0 ? TOP : placed;
+    return size > (KEY)HARP_INFINITY ? (KEY) ~(KEY)0 : size == 0 ? TOP : placed;
 #elif defined(HARP_SIGNED)
     return bits ^ TOP;
 #else
@@ -32,20 +32,56 @@ static inline int OF_DTYPE(is_after)(KEY a, KEY b, int reverse)
     return reverse ? first < second : second < first;
 }
 
+/* How many keys have each value of each of their bytes. */
+static inline void OF_DTYPE(count_bytes)(int64_t n, __global const KEY *keys, KEY flip, int64_t *counts)
+{
+    for (int d = 0; d < 32 * HARP_BITS; ++d) counts[d] = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        const KEY here = OF_DTYPE(key)(keys[i]) ^ flip;
+        for (int b = 0; b < HARP_BITS / 8; ++b) ++counts[256 * b + (here >> 8 * b & 255)];
+    }
+}
+
+/* Where the elements with each value of a byte begin, of how many there are; 0 if all have the same. */
+static inline int OF_DTYPE(begin_bytes)(int64_t n, int64_t *counts)
+{
+    int64_t before = 0;
+    for (int d = 0; d < 256; ++d) {
+        const int64_t count = counts[d];
+        if (count == n) return 0;
+        counts[d] = before;
+        before += count;
+    }
+    return 1;
+}
+
+/* The few elements of a short row, each put where it belongs among those before it. */
+#define SHORT 32
+
 static inline int OF_DTYPE(sort)(int64_t n, __global const void *given, __global void *stored, __global void *work,
                                  int reverse, int run)
 {
     __global const KEY *const keys = given;
     __global KEY *from = stored, *to = work;
+    const KEY flip = reverse ? (KEY) ~(KEY)0 : 0;
+    if (n <= SHORT) {
+        for (int64_t i = 0; i < n; ++i) {
+            const KEY here = keys[i];
+            int64_t j = i;
+            for (; j > 0 && OF_DTYPE(is_after)(from[j - 1], here, reverse); --j) from[j] = from[j - 1];
+            from[j] = here;
+        }
+        return 0;
+    }
     for (int64_t i = 0; i < n; ++i) from[i] = keys[i];
-    for (int64_t width = 1; width < n; width *= 2) {
-        for (int64_t start = 0; start < n; start += 2 * width) {
-            const int64_t middle = min(start + width, n), end = min(start + 2 * width, n);
-            int64_t i = start, j = middle;
-            for (int64_t k = start; k < end; ++k) {
-                const int second = i == middle || (j < end && OF_DTYPE(is_after)(from[i], from[j], reverse));
-                to[k] = second ? from[j++] : from[i++];
-            }
+    int64_t counts[32 * HARP_BITS];
+    OF_DTYPE(count_bytes)(n, keys, flip, counts);
+    for (int b = 0; b < HARP_BITS / 8; ++b) {
+        int64_t *const places = counts + 256 * b;
+        if (!OF_DTYPE(begin_bytes)(n, places)) continue;
+        for (int64_t i = 0; i < n; ++i) {
+            const KEY here = from[i];
+            to[places[(OF_DTYPE(key)(here) ^ flip) >> 8 * b & 255]++] = here;
         }
         __global KEY *const sorted = to;
         to = from;
@@ -61,15 +97,24 @@ static inline int OF_DTYPE(argsort)(int64_t n, __global const void *given, __glo
 {
     __global const KEY *const keys = given;
     __global int64_t *from = stored, *to = work;
+    const KEY flip = reverse ? (KEY) ~(KEY)0 : 0;
+    if (n <= SHORT) {
+        for (int64_t i = 0; i < n; ++i) {
+            int64_t j = i;
+            for (; j > 0 && OF_DTYPE(is_after)(keys[from[j - 1]], keys[i], reverse); --j) from[j] = from[j - 1];
+            from[j] = i;
+        }
+        return 0;
+    }
     for (int64_t i = 0; i < n; ++i) from[i] = i;
-    for (int64_t width = 1; width < n; width *= 2) {
-        for (int64_t start = 0; start < n; start += 2 * width) {
-            const int64_t middle = min(start + width, n), end = min(start + 2 * width, n);
-            int64_t i = start, j = middle;
-            for (int64_t k = start; k < end; ++k) {
-                const int second = i == middle || (j < end && OF_DTYPE(is_after)(keys[from[i]], keys[from[j]], reverse));
-                to[k] = second ? from[j++] : from[i++];
-            }
+    int64_t counts[32 * HARP_BITS];
+    OF_DTYPE(count_bytes)(n, keys, flip, counts);
+    for (int b = 0; b < HARP_BITS / 8; ++b) {
+        int64_t *const places = counts + 256 * b;
+        if (!OF_DTYPE(begin_bytes)(n, places)) continue;
+        for (int64_t i = 0; i < n; ++i) {
+            const int64_t here = from[i];
+            to[places[(OF_DTYPE(key)(keys[here]) ^ flip) >> 8 * b & 255]++] = here;
         }
         __global int64_t *const sorted = to;
         to = from;
@@ -79,6 +124,8 @@ static inline int OF_DTYPE(argsort)(int64_t n, __global const void *given, __glo
         for (int64_t i = 0; i < n; ++i) ((__global int64_t *)stored)[i] = from[i];
     return 0;
 }
+
+#undef SHORT
 
 static inline void OF_DTYPE(searchsorted)(int64_t n, __global const void *table, int64_t m,
                                           __global const void *searched, __global int64_t *out, int right)

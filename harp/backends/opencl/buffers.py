@@ -1,0 +1,112 @@
+"""Arrays in the memory of a device, which stay there between calls.
+
+Where the host shares the memory, its view of an array is the array itself, mapped once; else it is a copy.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from harp.backends.opencl.devices import OpenCLDevice
+from harp.config import counters
+from harp.errors import DeviceError, OutOfMemoryError
+from harp.trace.scalar.dtypes import NDArray
+
+# A buffer, or a part of the pool: pyopencl's hints take each of them for something else here and there.
+ClMemory = Any
+
+
+class DeviceBuffer:
+    """An array on a device; freed, or given back to the pool of the device, with its last user.
+
+    `maker` says which call computes it, for errors that come later.
+    """
+
+    __slots__ = ("_host", "dtype", "maker", "memory", "on", "shape")
+
+    def __init__(
+        self, on: OpenCLDevice, memory: ClMemory, shape: tuple[int, ...], dtype: np.dtype[Any], maker: str = ""
+    ) -> None:
+        self.on, self.memory, self.shape, self.dtype, self.maker = on, memory, shape, dtype, maker
+        self._host: NDArray | None = None
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """How large it is."""
+        return prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def device(self) -> str:
+        """The name of the device."""
+        return self.on.name
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether the host looks at its memory."""
+        return self._host is not None
+
+    def host(self) -> NDArray:
+        """The numbers. Raises DeviceError where the device has failed to compute them."""
+        if self._host is None:
+            try:
+                self._host = self._fetched()
+            except cl.Error as error:
+                maker = self.maker or "a call"
+                raise DeviceError(f"{self.on!r} failed to compute a result of {maker}: {error}") from None
+        return self._host
+
+    def _fetched(self) -> NDArray:
+        if self.nbytes == 0:
+            return np.empty(self.shape, self.dtype)
+        queue = self.on.queue
+        if self.on.shares_memory:
+            mapped, _ = cl.enqueue_map_buffer(queue, self.memory, cl.map_flags.READ, 0, (self.nbytes,), np.dtype("u1"))
+            raw: NDArray = np.asarray(_Mapped(mapped, self.memory))
+        else:
+            counters.add("bytes_from_devices", self.nbytes)
+            raw = np.empty(self.nbytes, np.uint8)
+            cl.enqueue_copy(queue, raw, self.memory)
+        return raw.view(self.dtype).reshape(self.shape)
+
+
+class _Mapped:
+    """What owns a view of mapped memory: while that is used, the memory is not given back."""
+
+    def __init__(self, mapped: NDArray, memory: ClMemory) -> None:
+        self.kept = mapped, memory
+        self.__array_interface__ = mapped.__array_interface__
+
+
+def made(on: OpenCLDevice, shape: tuple[int, ...], dtype: np.dtype[Any], maker: str = "") -> DeviceBuffer:
+    """Room for an array. Raises OutOfMemoryError."""
+    size = prod(shape) * dtype.itemsize
+    try:
+        return DeviceBuffer(on, on.pool.allocate(max(size, 1)), shape, dtype, maker)
+    except (cl.Error, MemoryError, OverflowError) as error:
+        raise OutOfMemoryError(
+            f"{on!r} has no room for an array of shape {shape}, {size:,} bytes: {error}; free others, or compute in "
+            "parts"
+        ) from None
+
+
+def uploaded(on: OpenCLDevice, array: NDArray) -> DeviceBuffer:
+    """A copy of an array on the device. Raises OutOfMemoryError."""
+    buffer = made(on, array.shape, array.dtype)
+    if array.nbytes:
+        counters.add("bytes_to_devices", array.nbytes)
+        with on.lock:
+            cl.enqueue_copy(on.queue, buffer.memory, flat_bytes(array))
+    return buffer
+
+
+def flat_bytes(array: NDArray) -> NDArray:
+    """The memory of a C-contiguous array."""
+    return array.reshape(-1).view(np.uint8)
