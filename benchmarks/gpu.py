@@ -19,11 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pyopencl as cl
-import pyopencl.algorithm
 import pyopencl.array as cla
-import pyopencl.bitonic_sort
 import pyopencl.clmath
-import pyopencl.scan
 from pyopencl.tools import ImmediateAllocator, MemoryPool
 
 import harp
@@ -72,12 +69,16 @@ def _with_indices(rng: np.random.Generator, n: int) -> Arrays:
 
 
 def _scan(queue: cl.CommandQueue, x: cla.Array) -> Call:
-    kernel = cl.scan.InclusiveScanKernel(queue.context, F32, "a + b", neutral="0")
+    from pyopencl.scan import InclusiveScanKernel
+
+    kernel = InclusiveScanKernel(queue.context, F32, "a + b", neutral="0")
     return lambda: kernel(x, cla.empty_like(x), queue=queue)
 
 
 def _sort(queue: cl.CommandQueue, x: cla.Array) -> Call:
-    sorter = cl.bitonic_sort.BitonicSort(queue.context)
+    from pyopencl.bitonic_sort import BitonicSort
+
+    sorter = BitonicSort(queue.context)
     return lambda: sorter(x.copy(queue), queue=queue)[0]  # it sorts in place
 
 
