@@ -36,7 +36,7 @@ def _program(device: OpenCLDevice, number: str, lanes: int) -> cl.Program:
     real = number if lanes == 1 else f"{number}{lanes}"
     macros = f"#define HARP_NUMBER {number}\n#define HARP_REAL {real}\n#define HARP_STEPS {_STEPS}\n"
     doubles = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if number == "double" else ""
-    return build.program(device, doubles + macros + library.text("measure.h", "opencl"))
+    return build.program(device, doubles + macros + library.text("measure.h", "opencl"), number == "double")
 
 
 def _copy(device: OpenCLDevice) -> float:
