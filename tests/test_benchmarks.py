@@ -106,6 +106,18 @@ def test_random_numbers_are_compared_and_examined():
     assert max(random_quality.bit_counts(constant)) < 1e-9
 
 
+def test_programs_on_a_device_are_compared_and_right():
+    if not pytest.importorskip("pyopencl") or len(harp.devices()) < 2:
+        pytest.skip("no OpenCL device works")
+    options = ["--quick", "--rounds", "3", "--only", "axpby", "scan", "sort", "gather"]
+    command = [sys.executable, "-m", "benchmarks.gpu", *options]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = {line.split()[0]: line.split() for line in done.stdout.splitlines()[3:]}
+    assert rows.keys() == {"axpby", "scan", "sort", "gather"} and all("%" in row for row in rows.values())
+    assert done.stdout.startswith("opencl:") and "copies" in done.stdout
+
+
 def test_an_unknown_workload_or_peer_is_an_error():
     assert "no workload is called 'nothing'" in run("--only", "nothing").stderr
     assert "'nothing' is not installed" in run("--peers", "nothing").stderr

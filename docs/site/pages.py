@@ -22,10 +22,10 @@ NAVIGATION = {
     "Start": ["getting-started", "recipes", "from-numpy", "from-jax"],
     "Guide": [
         *("transforms", "control-flow", "random", "indexing", "sorting", "sizes-and-guards", "dtypes", "elementwise"),
-        *("gradients", "array-api"),
+        *("gradients", "array-api", "custom"),
     ],
     "When something is wrong": ["errors", "debugging", "seeing", "reliability"],
-    "Speed": ["cost", "performance"],
+    "Speed": ["cost", "profiling", "performance", "backends"],
     "Reference": [f"reference/{Path(file).stem}" for file in reference.NAMESPACES.values()],
     "Inside": ["how-it-works", "changelog", "license"],
 }

@@ -41,7 +41,8 @@ HARP = {
     "Dtypes and signatures": "ArraySignature DType bf16 bool_ c64 c128 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 "
     "eval_shape",
     "Graphs": "trace Graph GraphSignature",
-    "Threads and counters": "set_threads stats",
+    "Devices, threads and counters": "devices default_device device_put set_threads stats",
+    "Functions of Python": "pure_callback",
     "Namespaces": "numpy lax random tree debug errors",
 }
 TOPICS = {

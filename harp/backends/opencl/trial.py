@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import textwrap
+import time
 
 import numpy as np
 import pyopencl as cl
@@ -24,7 +25,7 @@ _SOURCE = """
 __kernel void harp_trial(__global int *x, const int step)
 {
     const int i = get_global_id(0);
-    for (int k = 0; k < i; ++k) x[i] += step;
+    for (int k = FIRST; k < FIRST + i; ++k) x[i] += step;
 }
 """
 _ITEMS = 64
@@ -99,8 +100,9 @@ def _trial(device: OpenCLDevice) -> str | None:
 
 
 def _run(device: OpenCLDevice) -> list[int]:
-    """The numbers that the program computes. What the cache has of it is not used: the driver is to build it."""
-    kernel = cl.Kernel(build.anew(device, _SOURCE), "harp_trial")
+    """The numbers that the program computes, which no cache has, neither harp's nor the driver's."""
+    source = f"#define FIRST {time.time_ns() % 1_000_000}\n{_SOURCE}"
+    kernel = cl.Kernel(build.anew(device, source), "harp_trial")
     found = np.zeros(_ITEMS, np.int32)
     flags = cl.mem_flags
     memory = cl.Buffer(device.context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=found)

@@ -303,12 +303,15 @@ class JitFunction(Generic[P, R]):
         donated = tuple(k for k, mark in enumerate(marks) if mark)
         return _Call(static, given, treedef, len(leaves) if flat else treedef, leaves, arrays, names, donated)
 
+    def _buffers(self, call: _Call) -> list[Any]:
+        """The arguments where the program takes them: those that are on its device, and others as NumPy's arrays."""
+        leaves = zip(call.leaves, call.arrays, strict=True)
+        return [resident(leaf, self._runs_on) or plain(array) for leaf, (array, _) in leaves]
+
     def _slow_call(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> Tree:
         """Convert arguments, and trace if no entry serves the call."""
         call = self._unpack(static, dynamic, named)
-        buffers: list[Any] = [
-            resident(leaf, self._runs_on) or plain(a) for leaf, (a, _) in zip(call.leaves, call.arrays, strict=True)
-        ]
+        buffers = self._buffers(call)
         sizes = [size for a in buffers for size in a.shape]
         key = (call.structure, static.key, *(fact for a, weak in call.arrays for fact in (a.dtype, a.ndim, weak)))
         with self._lock:
@@ -480,7 +483,7 @@ class JitFunction(Generic[P, R]):
 
         static, dynamic, keywords = self._static.split(self._function, args, kwargs)
         call = self._unpack(static, dynamic, keywords)
-        buffers = [plain(a) for a, _ in call.arrays]
+        buffers = self._buffers(call)
         profiling = Profiling()
         with collected_later(), waiting():
             entry = self._made(call, bool(keywords), 0, profiling)
