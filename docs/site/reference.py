@@ -42,7 +42,7 @@ HARP = {
     "eval_shape",
     "Graphs": "trace Graph GraphSignature",
     "Devices, threads and counters": "devices default_device device_put set_threads stats",
-    "Functions of Python": "pure_callback",
+    "Code of one's own": "pure_callback kernel Kernel",
     "Namespaces": "numpy lax random tree debug errors",
 }
 TOPICS = {

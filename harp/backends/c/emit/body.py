@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from harp.backends.c.emit import arena, callbacks, custom_kernels, fast_path, library_calls, parts, rows, turns
+from harp.backends.c.emit import arena, fast_path, parts, turns
+from harp.backends.c.emit.calls import callbacks, custom_kernels, library_calls, rows
 from harp.backends.c.emit.function import parameter
 from harp.backends.c.emit.index import IndexPrinter, division, times
 from harp.backends.c.emit.scalar import TYPES, accumulation, operation_headers

@@ -21,11 +21,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence, Set
 
-from harp.backends.c.emit import arena, callbacks, clock, parts
+from harp.backends.c.emit import arena, clock, parts
 from harp.backends.c.emit.body import Body
+from harp.backends.c.emit.calls import callbacks
+from harp.backends.c.emit.calls.library_routines import KERNELS, linked
 from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, parameter, plain
 from harp.backends.c.emit.index import IndexPrinter
-from harp.backends.c.emit.library_routines import KERNELS, linked
 from harp.backends.c.emit.scalar import HALVES, TYPES
 from harp.backends.c.emit.values import Lines
 from harp.backends.protocol import Source, Unit

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from harp.backends.c.emit.library_routines import (
+from harp.backends.c.emit.calls.library_routines import (
     NARROW,
     WIDEN,
     gemm_microkernel,
