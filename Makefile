@@ -7,15 +7,16 @@ BIN := $(VENV)/bin
 comma := ,
 ZIG := $(if $(HARP_CC)$(shell command -v cc || command -v gcc || command -v clang),,$(comma)zig)
 
-.PHONY: help demo test fuzz soak matrix lint wheel clean
+.PHONY: help demo test fuzz soak matrix lint site wheel clean
 
 help:
 	@echo "make demo    train a classifier of handwritten digits; writes a picture"
 	@echo "make test    run the tests"
 	@echo "make fuzz    search for sizes at which harp is wrong, for an hour; FUZZ_ARGS='--minutes 5', '--help'"
-	@echo "make soak    interrupts, kills, damaged caches and limits, for an hour; SOAK_ARGS='--minutes 5', '--help'"
+	@echo "make soak    interrupts, kills, damage, limits, full disks, random programs, for an hour; SOAK_ARGS='--minutes 5', '--help'"
 	@echo "make matrix  every chain of three transforms, of every function of tests/transforms/corpus.py, compiled: an hour or more"
 	@echo "make lint    formatting, lint, types, layers"
+	@echo "make site    the documentation as a web site with a reference and search; open build/site/index.html"
 	@echo "make wheel   build dist/*.whl"
 	@echo "make clean   remove .venv and all that was built"
 
@@ -42,13 +43,19 @@ lint: $(VENV)/dev.stamp
 	$(BIN)/lint-imports
 	$(BIN)/vulture
 
+site: $(VENV)/site.stamp
+	rm -rf build/site
+	$(BIN)/python docs/site/pages.py build/pages
+	$(BIN)/python -m sphinx -q -W --keep-going -E -c docs/site -d build/doctrees build/pages build/site
+	@echo "open build/site/index.html"
+
 wheel: $(VENV)/dev.stamp
 	rm -rf dist
 	$(BIN)/python -m build --wheel --outdir dist .
 
 clean:
 	rm -rf $(VENV) build dist .coverage .coverage.* htmlcov
-	rm -rf fuzz-findings .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf fuzz-findings soak-findings .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }

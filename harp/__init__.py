@@ -156,7 +156,7 @@ def __getattr__(name: str) -> object:
     if name == "checkpoint_policies":
         return import_module("harp.transforms.autodiff.checkpoint_policies")
     if name not in _LATER:
-        raise AttributeError(f"module 'harp' has no attribute {name!r}")
+        raise import_module("harp.numpy.missing").no_such_name("harp", name, __all__)
     value = globals()[name] = getattr(import_module(_LATER[name]), name)
     return value
 

@@ -39,7 +39,15 @@ def structure(tree: object) -> TreeSpec:
 
 
 def flatten(tree: object) -> tuple[list[Any], TreeSpec]:
-    """The leaves, and the structure that puts them back."""
+    """The leaves, and the structure that puts them back.
+
+    >>> import harp
+    >>> leaves, structure = harp.tree.flatten({"a": 1.0, "b": (2.0, 3.0)})
+    >>> leaves
+    [1.0, 2.0, 3.0]
+    >>> harp.tree.unflatten(structure, [x * 10 for x in leaves])
+    {'a': 10.0, 'b': (20.0, 30.0)}
+    """
     return flatten_tree(tree)
 
 

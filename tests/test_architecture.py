@@ -88,7 +88,7 @@ def test_every_module_has_a_docstring():
 
 def test_harp_is_imported_at_the_top_of_a_file_only():
     """The compiler, half of harp, is the one exception: it is loaded with the first program."""
-    lazy = {"harp.transforms.jit.lowering", "harp.transforms.jit.programs"}
+    lazy = {f"harp.transforms.jit.{name}" for name in ("lowering", "programs", "profiling", "kernels")}
     problems = []
     for where, function in walk(*FUNCTIONS):
         inner = (node for node in ast.walk(function) if isinstance(node, IMPORTS))
@@ -102,7 +102,10 @@ def test_imports_of_other_packages_are_declared():
     packages = {"_cffi_backend": "cffi"}
     with open(ROOT / "pyproject.toml", "rb") as file:
         project = tomllib.load(file)["project"]
-    declared = [*project["dependencies"], *project["optional-dependencies"]["bfloat16"]]
+    declared = [
+        *project["dependencies"],
+        *(name for extra in ("bfloat16", "opencl") for name in project["optional-dependencies"][extra]),
+    ]
     known = {re.match(r"[\w-]+", text).group() for text in declared} | (sys.stdlib_module_names - {"dataclasses"})
     found = ((where, name.split(".")[0]) for where, node in walk(*IMPORTS) for name in imported(node))
     report([f"{where}: {name}" for where, name in found if name != "harp" and packages.get(name, name) not in known])

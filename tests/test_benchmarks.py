@@ -26,7 +26,7 @@ COMPARISONS = [w for w in WORKLOADS.values() if isinstance(w, Comparison)]
 
 def run(*arguments):
     command = [sys.executable, "-m", "benchmarks", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=900)
 
 
 @pytest.mark.parametrize("workload", COMPARISONS, ids=lambda workload: workload.name)
@@ -104,6 +104,18 @@ def test_random_numbers_are_compared_and_examined():
     constant = np.zeros(1000, np.uint32)
     assert max(random_quality.bytes_even(constant), random_quality.pairs_even(constant, constant)) < 1e-9
     assert max(random_quality.bit_counts(constant)) < 1e-9
+
+
+def test_programs_on_a_device_are_compared_and_right():
+    if not pytest.importorskip("pyopencl") or len(harp.devices()) < 2:
+        pytest.skip("no OpenCL device works")
+    options = ["--quick", "--rounds", "3", "--only", "axpby", "scan", "sort", "gather"]
+    command = [sys.executable, "-m", "benchmarks.gpu", *options]
+    done = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = {line.split()[0]: line.split() for line in done.stdout.splitlines()[3:]}
+    assert rows.keys() == {"axpby", "scan", "sort", "gather"} and all("%" in row for row in rows.values())
+    assert done.stdout.startswith("opencl:") and "copies" in done.stdout
 
 
 def test_an_unknown_workload_or_peer_is_an_error():

@@ -28,7 +28,7 @@ SETTINGS = harness.Settings(peers=("numpy",), rounds=2, pause=0, warm=0, quick=T
 
 def run(*arguments, group="costs"):
     command = [sys.executable, "-m", "benchmarks", group, *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=900)
 
 
 def result(harp_times, peer_times, sizes=(10, 20, 40)):

@@ -57,6 +57,40 @@ def cholesky(xp: Namespace, a: Array) -> Array:
     return control(xp).fori_loop(0, a.shape[0], step, xp.zeros_like(a))
 
 
+def lu_elements(xp: Namespace, a: Array) -> Array:
+    """The same, one element at a time: three loops, of which two have bounds that are numbers of those round them."""
+    n, loops = a.shape[0], control(xp)
+
+    def column(i: Array, a: Array) -> Array:
+        def row(j: Array, a: Array) -> Array:
+            factor = a[j, i] / a[i, i]
+
+            def element(k: Array, a: Array) -> Array:
+                return at(xp, a)[j, k].add(-factor * a[i, k])
+
+            return loops.fori_loop(i + 1, n, element, at(xp, a)[j, i].set(factor))
+
+        return loops.fori_loop(i + 1, n, row, a)
+
+    return loops.fori_loop(0, n, column, xp.asarray(a))
+
+
+def cholesky_elements(xp: Namespace, a: Array) -> Array:
+    """One element after the other, each less a sum over the elements before."""
+    n, loops = a.shape[0], control(xp)
+
+    def row(i: Array, root: Array) -> Array:
+        def column(j: Array, root: Array) -> Array:
+            total = loops.fori_loop(0, j, lambda k, total: total - root[i, k] * root[j, k], a[i, j])
+            return at(xp, root)[i, j].set(total / root[j, j])
+
+        root = loops.fori_loop(0, i, column, root)
+        total = loops.fori_loop(0, i, lambda k, total: total - root[i, k] * root[i, k], a[i, i])
+        return at(xp, root)[i, i].set(xp.sqrt(total))
+
+    return loops.fori_loop(0, n, row, xp.zeros_like(a))
+
+
 def gram_schmidt(xp: Namespace, a: Array) -> Array:
     """Orthonormal rows: each is subtracted from those below."""
     k = xp.arange(a.shape[0])
@@ -86,6 +120,8 @@ SIDE, SMALL = (100,), (6,)
 MATRICES: list[Comparison] = [
     *both("matrix/lu", _square, SIDE, SMALL, lu, {"numba": natural.lu}),
     forward("matrix/lu-by-rows", _square, SIDE, SMALL, lu_rows, {"numba": natural.lu}),
+    forward("matrix/lu-by-elements", _square, SIDE, SMALL, lu_elements, {"numba": natural.lu}),
+    forward("matrix/cholesky-by-elements", _positive, SIDE, SMALL, cholesky_elements, {"numba": natural.cholesky}),
     *both("matrix/cholesky", _positive, SIDE, SMALL, cholesky, {"numba": natural.cholesky}),
     *both("matrix/gram-schmidt", _square, SIDE, SMALL, gram_schmidt, {"numba": natural.gram_schmidt}),
     *both("matrix/floyd-warshall", _distances, SIDE, SMALL, floyd_warshall, {"numba": natural.floyd_warshall}),

@@ -1,66 +1,94 @@
 """Where programs run: the processor, which every machine has, and the OpenCL devices of this one.
 
-A device is named by a string: "cpu", "opencl:0", "opencl:1", and so on; "opencl" is the first of these.
+A device is named by a string: "cpu", "opencl:0", "opencl:1", and so on. "opencl" is the first of these that works.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
+from harp.backends import get
 from harp.config import CPU, set_device, settings
 from harp.errors import DeviceError
 from harp.trace.array.array import Array, from_numpy
 from harp.trace.array.operators import TABLE
 from harp.trace.array.primitives import as_array
-from harp.trace.array.resident import ResidentArray
+from harp.trace.resident import ResidentArray
 from harp.trace.source_locations import where
 from harp.trace.trees import Tree, map_leaves
+
+if TYPE_CHECKING:
+    from harp.backends.opencl.devices import OpenCLDevice
 
 _OPENCL = "opencl"
 
 
+class _Trial(Protocol):
+    """`harp.backends.opencl.trial`, which needs pyopencl."""
+
+    def devices(self) -> tuple[OpenCLDevice, ...]: ...
+    def device(self, number: int) -> OpenCLDevice: ...
+    def facts(self, device: OpenCLDevice) -> str: ...
+    def problem(self, device: OpenCLDevice) -> str | None: ...
+    def examine(self, device: OpenCLDevice) -> str | None: ...
+    def advice(self, device: OpenCLDevice) -> str: ...
+
+
 def devices() -> tuple[str, ...]:
-    """The devices that programs can run on: "cpu", then OpenCL's, graphics processors first.
+    """The devices that programs can run on: "cpu", then those of OpenCL, graphics processors first.
+
+    One on which a small program fails is left out, and its number with it: `python -m harp doctor` says what is wrong.
 
     >>> devices()[0]
     'cpu'
     """
-    return (CPU, *(f"{_OPENCL}:{k}" for k in range(len(_opencl()))))
-
-
-def _opencl() -> tuple[object, ...]:
-    """The OpenCL devices; none where OpenCL is not installed."""
     try:
-        from harp.backends.opencl.devices import devices  # pyopencl is an extra
+        trial = opencl()
+        return (CPU, *(_name(device) for device in trial.devices() if trial.problem(device) is None))
+    except DeviceError:
+        return (CPU,)
 
-        return devices()
-    except (ImportError, DeviceError):
-        return ()
+
+def opencl() -> _Trial:
+    """What knows the OpenCL devices. Raises DeviceError where pyopencl cannot be imported."""
+    try:
+        return cast(_Trial, import_module("harp.backends.opencl.trial"))
+    except ImportError as error:
+        raise DeviceError(f"pyopencl cannot be imported ({error}); `pip install harp[opencl]`") from None
+
+
+def _name(device: OpenCLDevice) -> str:
+    return f"{_OPENCL}:{device.number}"
 
 
 def known_device(device: object) -> str:
-    """The name of a device that is there. Raises DeviceError for others."""
-    if isinstance(device, str):
-        name = f"{_OPENCL}:0" if device == _OPENCL else device
-        if name == CPU or name in devices():
-            return name
-        if name.startswith(f"{_OPENCL}:"):
-            raise DeviceError(f"{device!r} cannot be used: {_missing()}{where()}")
-    raise DeviceError(f"there is no device {device!r}; this machine has {', '.join(devices())}{where()}")
-
-
-def _missing() -> str:
+    """The name of a device that works. Raises DeviceError for others."""
+    if device == CPU:
+        return CPU
+    stem, _, number = device.partition(":") if isinstance(device, str) else ("", "", "")
+    if stem != _OPENCL or not (device == _OPENCL or (number.isascii() and number.isdigit())):
+        raise DeviceError(f"there is no device {device!r}; this machine has {', '.join(devices())}{where()}")
     try:
-        from harp.backends.opencl.devices import device
-
-        return repr(device(10**6))
-    except ImportError:
-        return "pyopencl is not installed; `pip install harp[opencl]`"
+        trial = opencl()
+        if number:
+            return _name(_working(trial, trial.device(int(number))))
+        found = trial.devices()
+        working = next((other for other in found if trial.problem(other) is None), None)
+        return _name(working or _working(trial, found[0]) if found else trial.device(0))
     except DeviceError as error:
-        return str(error)
+        raise DeviceError(f"{device!r} cannot be used: {error}{where()}") from None
+
+
+def _working(trial: _Trial, device: OpenCLDevice) -> OpenCLDevice:
+    """The device. Raises DeviceError if it does not work."""
+    problem = trial.problem(device)
+    if problem is not None:
+        raise DeviceError(f"{problem}; {trial.advice(device)}, then let `python -m harp doctor` try it again")
+    return device
 
 
 def device_put(tree: Tree, device: str) -> Any:
@@ -84,10 +112,9 @@ def _moved(array: Array, device: str) -> Array:
     value = np.asarray(array)
     if device == CPU:
         return from_numpy(value, array.weak)
-    from harp.backends.opencl import buffers, devices  # pyopencl is an extra
-
-    on = devices.device(int(device.partition(":")[2]))
-    return ResidentArray(buffers.uploaded(on, np.ascontiguousarray(value).reshape(value.shape)), array.weak)
+    memory = get(device).memory
+    assert memory is not None, "only the processor's own arrays are in its memory"
+    return ResidentArray(memory.upload(np.ascontiguousarray(value).reshape(value.shape)), array.weak)
 
 
 TABLE["to_device"] = lambda array, device: _moved(array, known_device(device))
@@ -96,7 +123,7 @@ TABLE["to_device"] = lambda array, device: _moved(array, known_device(device))
 class default_device:  # noqa: N801: it is called like a function
     """Run functions that do not say otherwise on this device from now on; as a context manager, within it.
 
-    `jit(f, device=...)` is for one function. Raises DeviceError if the device is not there.
+    `jit(f, device=...)` is for one function. Raises DeviceError if the device is not there, or does not work.
 
     >>> with default_device("cpu"):
     ...     pass

@@ -8,11 +8,12 @@ import textwrap
 from collections.abc import Iterator
 from importlib.metadata import version
 
+from harp.backends.devices import opencl
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
 from harp.backends.runtime.load import build_and_load
 from harp.backends.toolchain import cache, toolchain
-from harp.errors import ToolchainError
+from harp.errors import DeviceError, ToolchainError
 
 _TRIAL = Source((Unit('__attribute__((visibility("default"))) int harp_trial(int x) { return x + 1; }\n'),))
 _INSTALL = "install a C compiler (`apt install gcc`, or `pip install ziglang`), or name one in HARP_CC"
@@ -39,7 +40,7 @@ def examine() -> tuple[list[str], bool]:
             lines.append(
                 "           but for programs in the cache that other machines have compiled for this processor"
             )
-        return [*lines, *_cache()], False
+        return [*lines, *_cache(), *_devices()], False
     lines.append(f"           {(found.version or 'of unknown version').splitlines()[0]}")
     fma = "yes" if found.fma else "no"
     lines.append(f"           vectors of {found.vector_bytes} bytes, fused multiply-add: {fma}")
@@ -47,7 +48,26 @@ def examine() -> tuple[list[str], bool]:
     lines += _cache()
     problem = _trial()
     lines.append(f"trial      {problem or 'a program compiles, loads and runs'}")
-    return lines, problem is None
+    return [*lines, *_devices()], problem is None
+
+
+def _devices() -> Iterator[str]:
+    """OpenCL's, with a trial on each. That there is none is no fault."""
+    try:
+        trial = opencl()
+        yield f"opencl     pyopencl {version('pyopencl')}"
+        found = trial.devices()
+    except DeviceError as error:
+        yield f"opencl     {error}"
+        return
+    for device in found:
+        name, _, what = repr(device).partition(" ")
+        yield f"{name:<10} {what.strip('()')}"
+        yield f"           {trial.facts(device)}"
+        problem = trial.examine(device)
+        yield f"           {problem or 'a program is built, runs and is right'}"
+        if problem is not None:
+            yield f"           it is left out; {trial.advice(device)}"
 
 
 def _cache() -> Iterator[str]:

@@ -7,17 +7,22 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Executable
-from harp.errors import OutOfMemoryError
+from harp.backends.protocol import Executable, Limits, TimedExecutable
+from harp.errors import OutOfMemoryError, ToolchainError
 from harp.lower.loopir.program import Program
 from harp.trace.eval.interpret import interpret
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Input, Node, fresh_input, rebuild
+from harp.trace.graph.node import Input, Node, fresh_input
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
 from harp.trace.scalar.dtypes import NDArray
 from harp.trace.sizes.signature import sizes_of
 
 _SAME_SIZES = Substitution({})
+_NO_KERNELS = (
+    "there is no C compiler, and NumPy's interpreter has no kernels whose time could be taken; `python -m harp doctor` "
+    "says how to get one"
+)
 
 
 class NumpyExecutable:
@@ -46,6 +51,7 @@ class NumpyBackend:
     """Needs no program, only the graph."""
 
     name = "numpy"
+    memory: None = None
 
     def target(self) -> None:
         """Nothing is lowered for it."""
@@ -54,6 +60,15 @@ class NumpyBackend:
         self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
     ) -> Executable:
         return NumpyExecutable(graph, check)
+
+    def timed(self, program: Program, options: CompileOptions) -> TimedExecutable:
+        raise ToolchainError(_NO_KERNELS)
+
+    def measure(self, threads: int) -> Limits:
+        raise ToolchainError(_NO_KERNELS)
+
+    def limits_key(self, threads: int) -> str:
+        raise ToolchainError(_NO_KERNELS)
 
 
 _BACKEND = NumpyBackend()

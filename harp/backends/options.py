@@ -47,9 +47,16 @@ def _check_flags(_: object, __: object, value: object) -> None:
 
 @attrs.frozen
 class CompileOptions:
-    """Optimisation level (0 to 3), debug information, and further flags for the compiler. Part of the cache key.
+    """How a function is compiled: `harp.jit(f, options=harp.CompileOptions(...))`.
 
-    Raises ArgumentError for anything else.
+    `optimize` is the level, 0 to 3, `debug` asks for debug information, and `extra_flags` is a tuple of further flags
+    for the C compiler. Programs with other options are other entries of the cache. Raises ArgumentError for wrong
+    values.
+
+    >>> import harp
+    >>> f = harp.jit(lambda x: x + 1, options=harp.CompileOptions(optimize=3, extra_flags=("-funroll-loops",)))
+    >>> f(1.0)
+    Array(2.)
     """
 
     optimize: int = attrs.field(default=2, validator=_check_optimize)

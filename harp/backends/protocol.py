@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from harp.backends.options import CompileOptions
-from harp.trace.array.resident import DeviceMemory
 from harp.trace.graph.graph import Graph
+from harp.trace.resident import DeviceMemory
 from harp.trace.scalar.dtypes import NDArray
 
 if TYPE_CHECKING:  # a process that finds its programs in the cache does without
@@ -58,6 +58,24 @@ class ResultMemory(Protocol):
     def taken(self, given: Any, /) -> DeviceMemory: ...
 
 
+class Span(NamedTuple):
+    """A run of a kernel: the number of the call in the program that it is a part of, its begin and its end in
+    nanoseconds."""
+
+    call: int
+    began: int
+    ended: int
+
+
+class Limits(NamedTuple):
+    """What a device does at most, as measured: bytes read and written in a second by a copy of an array;
+    multiplications and additions in a second of float32 and of float64, which not all devices have."""
+
+    copy: float
+    float32: float
+    float64: float | None
+
+
 class Executable(Protocol):
     """A program that runs.
 
@@ -79,10 +97,23 @@ class Executable(Protocol):
     def __call__(self, inputs: Sequence[NDArray], outputs: Sequence[NDArray], sizes: Sequence[int], /) -> int: ...
 
 
+class TimedExecutable(Executable, Protocol):
+    """A program that takes the time of its kernels. It computes the same."""
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        """What ran in the latest call, in order, by a clock of the device."""
+        ...
+
+
 class Backend(Protocol):
     """One way to run programs. `check` is for those that run the graph; a compiled program contains its checks."""
 
     name: str
+
+    @property
+    def memory(self) -> ResultMemory | None:
+        """Where its results are, if that is not the memory of the host."""
 
     def target(self) -> Target | None:
         """What lowering is told of the machine; None if the graph alone is run."""
@@ -90,3 +121,15 @@ class Backend(Protocol):
     def compile(
         self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
     ) -> Executable: ...
+
+    def timed(self, program: Program, options: CompileOptions) -> TimedExecutable:
+        """The program with clocks round its kernels, for profiles."""
+        ...
+
+    def measure(self, threads: int) -> Limits:
+        """How fast the device is, in so many threads where it is the processor."""
+        ...
+
+    def limits_key(self, threads: int) -> str:
+        """What that depends on."""
+        ...

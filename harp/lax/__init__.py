@@ -11,6 +11,9 @@ Array([3, 4, 5])
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from harp.lax.arithmetic import (
     RoundingMethod,
     clamp,
@@ -330,3 +333,8 @@ __all__ = [
     "unstack",
     "while_loop",
 ]
+
+if not TYPE_CHECKING:  # for whom there is no other name than those above
+
+    def __getattr__(name: str) -> object:
+        raise import_module("harp.numpy.missing").no_such_name(__name__, name, __all__)

@@ -7,18 +7,14 @@ from typing import Any
 
 from harp.errors import ArgumentError
 from harp.numpy.checks import as_count
-from harp.numpy.joining import concatenate
-from harp.numpy.manipulation import reshape
-from harp.trace.array.array import Array
-from harp.trace.array.indexing import getitem
 from harp.trace.array.primitives import as_array
-from harp.trace.index.division import floordiv
-from harp.trace.index.polynomial import Index
-from harp.trace.sizes.size import resolve, to_index, unify, wrap
+from harp.trace.index.polynomial import ZERO, Index
+from harp.trace.sizes.size import resolve, to_index, unify
 from harp.trace.source_locations import where
 from harp.trace.tracer import require_function
 from harp.trace.trees import Tree, flatten, unflatten
 from harp.transforms.batching.vmap import vmap
+from harp.transforms.control.blocks import in_blocks, joined
 from harp.transforms.control.scan import scan
 from harp.transforms.control.staging import Leaves, leaves_of
 
@@ -45,18 +41,14 @@ def map(f: Function, xs: Tree, batch_size: object = None) -> Any:
         return scan(lambda _, x: (None, f(x)), None, xs)[1]
     size = as_count("batch_size of map", batch_size, least=1)
     given = leaves_of(xs, "xs")
-    count = _length(given)
-    blocks = resolve(floordiv(count, size))
-    taken = resolve(blocks * size)
+    front, rest, left = in_blocks(given.arrays, _length(given), size)
     batched = vmap(f)
-    whole = unflatten(given.treedef, [_in_blocks(x, blocks, size) for x in given.arrays])
-    done, treedef = flatten(scan(lambda _, x: (None, batched(x)), None, whole)[1])
-    results = [_in_a_row(as_array(y), taken) for y in done]
-    if taken is not count:
-        left = slice(wrap(taken), None)
-        rest, _ = flatten(batched(unflatten(given.treedef, [getitem(x, left) for x in given.arrays])))
-        results = [concatenate([first, last]) for first, last in zip(results, rest, strict=True)]
-    return unflatten(treedef, results)
+    done, treedef = flatten(scan(lambda _, x: (None, batched(x)), None, unflatten(given.treedef, front))[1])
+    last: list[object] = [None] * len(done)
+    if resolve(left) is not ZERO:
+        last, _ = flatten(batched(unflatten(given.treedef, rest)))
+    pairs = zip(done, last, strict=True)
+    return unflatten(treedef, [joined(as_array(y), None if more is None else as_array(more)) for y, more in pairs])
 
 
 def _length(given: Leaves) -> Index:
@@ -70,12 +62,3 @@ def _length(given: Leaves) -> Index:
     for size, label in zip(others, given.names[1:], strict=True):
         unify(first, size, lambda label=label: f"map: {given.names[0]} and {label} are of different lengths")  # type: ignore[misc]
     return resolve(first)
-
-
-def _in_blocks(array: Array, blocks: Index, size: Index) -> Array:
-    """The first elements, by whole blocks."""
-    return reshape(getitem(array, slice(wrap(blocks * size))), (wrap(blocks), wrap(size), *array.shape[1:]))
-
-
-def _in_a_row(array: Array, count: Index) -> Array:
-    return reshape(array, (wrap(count), *array.shape[2:]))

@@ -32,18 +32,36 @@ def reduce_sum(operand: object, axes: Axes) -> Array:
 
 
 def reduce_prod(operand: object, axes: Axes) -> Array:
-    """The product over these axes, in the dtype of the operand."""
+    """The product over these axes, in the dtype of the operand.
+
+    >>> import harp.numpy as hnp
+    >>> from harp import lax
+    >>> lax.reduce_prod(hnp.asarray([[3, 1], [5, 2]]), axes=(0,))
+    Array([15,  2])
+    """
     array = as_array(operand)
     return reductions.prod(array, tuple(axes), dtype=array.kind)
 
 
 def reduce_max(operand: object, axes: Axes) -> Array:
-    """The largest elements over these axes. Raises ShapeError where there are none."""
+    """The largest elements over these axes. Raises ShapeError where there are none.
+
+    >>> import harp.numpy as hnp
+    >>> from harp import lax
+    >>> lax.reduce_max(hnp.asarray([[3, 1], [0, 2]]), axes=(0,))
+    Array([3, 2])
+    """
     return reductions.max(operand, tuple(axes))
 
 
 def reduce_min(operand: object, axes: Axes) -> Array:
-    """The smallest elements over these axes. Raises ShapeError where there are none."""
+    """The smallest elements over these axes. Raises ShapeError where there are none.
+
+    >>> import harp.numpy as hnp
+    >>> from harp import lax
+    >>> lax.reduce_min(hnp.asarray([[3, 1], [0, 2]]), axes=(0,))
+    Array([0, 1])
+    """
     return reductions.min(operand, tuple(axes))
 
 
@@ -58,7 +76,13 @@ def reduce_and(operand: object, axes: Axes) -> Array:
 
 
 def reduce_or(operand: object, axes: Axes) -> Array:
-    """Whether any is true over these axes; of integers, their bitwise `or`."""
+    """Whether any is true over these axes; of integers, their bitwise `or`.
+
+    >>> import harp.numpy as hnp
+    >>> from harp import lax
+    >>> lax.reduce_or(hnp.asarray([[True, False], [False, False]]), axes=(1,))
+    Array([ True, False])
+    """
     return _bitwise("reduce_or", bitwise_or, 0, operand, axes)
 
 
@@ -102,7 +126,13 @@ def argmax(operand: object, axis: int, index_dtype: DTypeLike = "int64") -> Arra
 
 
 def argmin(operand: object, axis: int, index_dtype: DTypeLike = "int64") -> Array:
-    """The first position of the smallest element along an axis, or of the first NaN."""
+    """The first position of the smallest element along an axis, or of the first NaN.
+
+    >>> import harp.numpy as hnp
+    >>> from harp import lax
+    >>> lax.argmin(hnp.asarray([[3, 1], [0, 2]]), axis=1)
+    Array([1, 0])
+    """
     return reductions.argmin(operand, axis).astype(index_dtype)
 
 
@@ -117,17 +147,35 @@ def cumsum(operand: object, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumprod(operand: object, axis: int = 0, reverse: bool = False) -> Array:
-    """The products of the elements up to each one along an axis, in the dtype of the operand."""
+    """The products of the elements up to each one along an axis, in the dtype of the operand.
+
+    >>> import harp.numpy as hnp
+    >>> from harp import lax
+    >>> lax.cumprod(hnp.asarray([1, 2, 3]))
+    Array([1, 2, 6])
+    """
     return _running(lambda x, k: cumulative.cumprod(x, k, x.kind), operand, axis, reverse)
 
 
 def cummax(operand: object, axis: int = 0, reverse: bool = False) -> Array:
-    """The largest of the elements up to each one along an axis; NaN from the first one on."""
+    """The largest of the elements up to each one along an axis; NaN from the first one on.
+
+    >>> import harp.numpy as hnp
+    >>> from harp import lax
+    >>> lax.cummax(hnp.asarray([1, 3, 2]))
+    Array([1, 3, 3])
+    """
     return _running(cumulative.cummax, operand, axis, reverse)
 
 
 def cummin(operand: object, axis: int = 0, reverse: bool = False) -> Array:
-    """The smallest of the elements up to each one along an axis; NaN from the first one on."""
+    """The smallest of the elements up to each one along an axis; NaN from the first one on.
+
+    >>> import harp.numpy as hnp
+    >>> from harp import lax
+    >>> lax.cummin(hnp.asarray([3, 1, 2]))
+    Array([3, 1, 1])
+    """
     return _running(cumulative.cummin, operand, axis, reverse)
 
 

@@ -64,7 +64,13 @@ def broadcast_in_dim(operand: object, shape: Sequence[object], broadcast_dimensi
 
 
 def transpose(operand: object, permutation: object) -> Array:
-    """The axes in another order: axis `permutation[k]` as axis k. Raises AxisError unless each is there once."""
+    """The axes in another order: axis `permutation[k]` as axis k. Raises AxisError unless each is there once.
+
+    >>> import harp.numpy as hnp
+    >>> from harp import lax
+    >>> lax.transpose(hnp.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     return manipulation.transpose(operand, permutation)
 
 
@@ -109,7 +115,13 @@ def concatenate(operands: Sequence[object], dimension: int) -> Array:
 
 
 def unstack(x: object, axis: int = 0) -> tuple[Array, ...]:
-    """The slices along an axis, one array each; in a traced function their number is fixed, by a guard."""
+    """The slices along an axis, one array each; in a traced function their number is fixed, by a guard.
+
+    >>> import harp.numpy as hnp
+    >>> from harp import lax
+    >>> lax.unstack(hnp.asarray([[1, 2], [3, 4]]))
+    (Array([1, 2]), Array([3, 4]))
+    """
     return manipulation.unstack(x, axis=axis)
 
 

@@ -17,6 +17,7 @@ from harp.lower.reductions.few_terms import few_terms
 from harp.lower.reductions.interleave import interleaved
 from harp.lower.reductions.narrow_columns import narrow_columns
 from harp.lower.reductions.outer_vectorisation import outer_vectorised
+from harp.lower.reductions.row_dots import row_dots
 from harp.lower.reductions.small_matrices import small_matrices, small_products
 from harp.lower.rewrite.coalesce import coalesce
 from harp.lower.rewrite.everywhere import Rule, everywhere
@@ -25,7 +26,7 @@ from harp.lower.rewrite.packed_rows import packed_rows
 from harp.lower.rewrite.staged_halves import staged_halves
 from harp.lower.rewrite.strip_mining import Context
 from harp.lower.rewrite.transpose_tiling import transpose_tiles
-from harp.lower.rewrite.vectorise import vectorised
+from harp.lower.rewrite.vectorise import vectorised, written_out
 from harp.lower.target import Target
 
 
@@ -51,9 +52,11 @@ RULES: tuple[Rule, ...] = (
     narrow_columns,
     columns,
     outer_vectorised,
+    row_dots,
     partial_accumulators,
     several_terms,
     early_exits,
     vectorised,
     staged_halves,
+    written_out,
 )

@@ -21,6 +21,7 @@ from harp.lower.graph.sums_behind_loops import sums_behind_loops
 from harp.lower.kernels.assemble import as_they_are, assemble
 from harp.lower.kernels.block_fusion import in_blocks
 from harp.lower.kernels.bounds_checks import check_addresses, verify_checked
+from harp.lower.kernels.copies import without_copies
 from harp.lower.kernels.donate import donate
 from harp.lower.kernels.fuse import fuse
 from harp.lower.kernels.iterations import iteration_kernels
@@ -42,7 +43,7 @@ from harp.lower.schedule.schedule import Schedule, schedule, verify_schedule
 from harp.lower.target import Target
 from harp.lower.verify.differential_check import check_graph, check_program
 from harp.lower.verify.verify import verify_kernel, verify_program
-from harp.trace.graph.body import may_not_end
+from harp.trace.graph.counted import may_not_end
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Constant
 from harp.trace.graph.verify import verify_graph
@@ -109,7 +110,7 @@ def _built(scheduled: Schedule, captured: Sequence[Constant], target: Target, ch
         built = _built(schedule(graph), (), target, checks)
         return built if checks else fuse(built)
 
-    return build(scheduled, captured, target, partial(iteration_kernels, step))
+    return without_copies(build(scheduled, captured, target, partial(iteration_kernels, step)))
 
 
 def _fuse(s: Lowered) -> Lowered:

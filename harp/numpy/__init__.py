@@ -353,4 +353,6 @@ if not _typing.TYPE_CHECKING:  # for whom there is no other name than those abov
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, "special"} - {"annotations"})
+    """All names but those of the modules in which they are defined."""
+    own = {name for name, value in globals().items() if not isinstance(value, type(_sys)) or name == "linalg"}
+    return sorted({*own, *_MODULES, "special"} - {"annotations"})

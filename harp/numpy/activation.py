@@ -13,7 +13,12 @@ from harp.trace.scalar.ops import Op
 
 
 def relu(x: object) -> Array:
-    """Elementwise max(x, 0); NaN stays NaN, and the gradient at 0 is 0. Raises DTypeError for bool."""
+    """Elementwise max(x, 0); NaN stays NaN, and the gradient at 0 is 0. Raises DTypeError for bool.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.relu(hnp.asarray([-1.0, 2.0]))
+    Array([0., 2.])
+    """
     require(common_dtype((x,))[0], "relu", NUMBERS)
     return map_(lambda a: _select(_less_equal(a, zero_of(a.dtype)), zero_of(a.dtype), a), x)
 
@@ -41,7 +46,12 @@ def _sigmoid(a: Expr) -> Expr:
 
 
 def softplus(x: object) -> Array:
-    """Elementwise log(1 + exp(x)), without overflow and with full relative accuracy on both sides."""
+    """Elementwise log(1 + exp(x)), without overflow and with full relative accuracy on both sides.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.softplus(hnp.asarray([-1000.0, 0.0, 1000.0]))
+    Array([0.00000000e+00, 6.93147181e-01, 1.00000000e+03])
+    """
     return float_map(_softplus, x)
 
 

@@ -125,7 +125,13 @@ def diag(x: object, k: int = 0) -> Array:
 
 
 def diagflat(x: object, k: int = 0) -> Array:
-    """A matrix with all elements of an array on its k-th diagonal."""
+    """A matrix with all elements of an array on its k-th diagonal.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.diagflat(hnp.asarray([1, 2]))
+    Array([[1, 0],
+           [0, 2]])
+    """
     return diag(ravel(x), k)
 
 
@@ -271,17 +277,32 @@ def ravel_multi_index(positions: Sequence[object], dims: object, mode: str = "ra
 
 
 def diag_indices(n: object, ndim: int = 2) -> tuple[Array, ...]:
-    """The positions of the main diagonal of an array with `ndim` axes of n elements."""
+    """The positions of the main diagonal of an array with `ndim` axes of n elements.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.diag_indices(3)
+    (Array([0, 1, 2]), Array([0, 1, 2]))
+    """
     return (arange(n),) * as_integer("ndim", ndim)
 
 
 def tril_indices(n: object, k: int = 0, m: object = None) -> tuple[Array, ...]:
-    """The positions of the lower triangle of an n by m matrix; in a traced function n and m are fixed, by a guard."""
+    """The positions of the lower triangle of an n by m matrix; in a traced function n and m are fixed, by a guard.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.tril_indices(2)
+    (Array([0, 1, 1]), Array([0, 0, 1]))
+    """
     return _triangle_indices(np.tril_indices, n, k, m)
 
 
 def triu_indices(n: object, k: int = 0, m: object = None) -> tuple[Array, ...]:
-    """The positions of the upper triangle of an n by m matrix; in a traced function n and m are fixed, by a guard."""
+    """The positions of the upper triangle of an n by m matrix; in a traced function n and m are fixed, by a guard.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.triu_indices(2)
+    (Array([0, 0, 1]), Array([0, 1, 1]))
+    """
     return _triangle_indices(np.triu_indices, n, k, m)
 
 

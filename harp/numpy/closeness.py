@@ -36,7 +36,12 @@ def isclose(a: object, b: object, rtol: object = 1e-5, atol: object = 1e-8, equa
 
 
 def allclose(a: object, b: object, rtol: object = 1e-5, atol: object = 1e-8, equal_nan: bool = False) -> Array:
-    """Whether all of `isclose` holds, as a 0-d bool."""
+    """Whether all of `isclose` holds, as a 0-d bool.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.allclose(hnp.asarray([1.0, 2.0]), hnp.asarray([1.0, 2.0 + 1e-9]))
+    Array(True)
+    """
     return _all(isclose(a, b, rtol, atol, equal_nan))
 
 
@@ -44,6 +49,10 @@ def nan_to_num(x: object, nan: float = 0.0, posinf: float | None = None, neginf:
     """NaN becomes `nan`, the infinities `posinf` and `neginf`: by default the largest and the lowest number.
 
     Complex numbers by their parts. Gradients flow through what is kept.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.nan_to_num(hnp.asarray([1.0, hnp.nan, hnp.inf]), posinf=9.0)
+    Array([1., 0., 9.])
     """
     array = as_array(x)
     if not array.kind.is_inexact:
@@ -62,7 +71,12 @@ def nan_to_num(x: object, nan: float = 0.0, posinf: float | None = None, neginf:
 
 
 def heaviside(x: object, h: object) -> Array:
-    """Elementwise 0 below 0, 1 above, `h` at 0; NaN for NaN. The gradient by x is 0. Raises DTypeError for bool."""
+    """Elementwise 0 below 0, 1 above, `h` at 0; NaN for NaN. The gradient by x is 0. Raises DTypeError for bool.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.heaviside(hnp.asarray([-1.0, 0.0, 2.0]), 0.5)
+    Array([0. , 0.5, 1. ])
+    """
     require(common_dtype((x, h))[0], "heaviside", NUMBERS)
     return map_(_heaviside, x, h)
 

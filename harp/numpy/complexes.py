@@ -52,7 +52,12 @@ def angle(x: object) -> Array:
 
 
 def iscomplexobj(x: object) -> bool:
-    """Whether the dtype is complex, whatever the numbers are."""
+    """Whether the dtype is complex, whatever the numbers are.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.iscomplexobj(hnp.asarray([1.0])), hnp.iscomplexobj(hnp.asarray([1j]))
+    (False, True)
+    """
     return common_dtype((x,))[0].is_complex
 
 

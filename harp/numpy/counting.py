@@ -196,6 +196,10 @@ def histogram_bin_edges(x: object, bins: object = 10, range: object = None, weig
     An array of edges is returned as it is. Raises ShapeError for the range of no elements and for no bins,
     ArgumentError for rules by name; where they are known, for a range that is not finite or decreases, for edges that
     decrease, and for more bins than there are numbers for their edges. Edges from unknown NaN are NaN.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.histogram_bin_edges(hnp.asarray([0.0, 1.0, 4.0]), bins=4)
+    Array([0., 1., 2., 3., 4.])
     """
     if isinstance(bins, str):
         raise ArgumentError(f"bins are a number, or an array of edges, not the rule {bins!r}{where()}")

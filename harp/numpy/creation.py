@@ -154,7 +154,13 @@ def _holds_array(values: list[object] | tuple[object, ...], depth: int = 1) -> b
 
 
 def full(shape: object, fill_value: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
-    """An array of this shape that repeats a value (a number, or an array that broadcasts to the shape)."""
+    """An array of this shape that repeats a value (a number, or an array that broadcasts to the shape).
+
+    >>> import harp.numpy as hnp
+    >>> hnp.full((2, 2), 7)
+    Array([[7, 7],
+           [7, 7]])
+    """
     require_device(device)
     if isinstance(fill_value, (bool, int, float, complex)) and not isinstance(fill_value, np.generic):
         target = common_dtype((fill_value,))[0] if dtype is None else as_dtype(dtype)
@@ -173,33 +179,64 @@ def zeros(shape: object, dtype: DTypeLike | None = None, *, device: object = Non
 
 
 def ones(shape: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
-    """Ones of this shape; float64 unless `dtype` says otherwise."""
+    """Ones of this shape; float64 unless `dtype` says otherwise.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.ones((2, 3), "float32")
+    Array([[1., 1., 1.],
+           [1., 1., 1.]], dtype=float32)
+    """
     return full(shape, 1, f64 if dtype is None else dtype, device=device)
 
 
 def empty(shape: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
-    """The same as `zeros`: no array of harp has undefined elements."""
+    """The same as `zeros`: no array of harp has undefined elements.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.empty(2)
+    Array([0., 0.])
+    """
     return zeros(shape, dtype, device=device)
 
 
 def full_like(x: object, fill_value: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
-    """An array of the shape of `x`, and of its dtype unless `dtype` is given, that repeats a value."""
+    """An array of the shape of `x`, and of its dtype unless `dtype` is given, that repeats a value.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.full_like(hnp.asarray([1.0, 2.0]), 7)
+    Array([7., 7.])
+    """
     array = as_array(x)
     return full(array.shape, fill_value, array.kind if dtype is None else dtype, device=device)
 
 
 def zeros_like(x: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
-    """Zeros of the shape of `x`, and of its dtype unless `dtype` is given."""
+    """Zeros of the shape of `x`, and of its dtype unless `dtype` is given.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.zeros_like(hnp.asarray([[1, 2]]))
+    Array([[0, 0]])
+    """
     return full_like(x, 0, dtype, device=device)
 
 
 def ones_like(x: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
-    """Ones of the shape of `x`, and of its dtype unless `dtype` is given."""
+    """Ones of the shape of `x`, and of its dtype unless `dtype` is given.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.ones_like(hnp.asarray([1, 2]))
+    Array([1, 1])
+    """
     return full_like(x, 1, dtype, device=device)
 
 
 def empty_like(x: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
-    """The same as `zeros_like`."""
+    """The same as `zeros_like`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.empty_like(hnp.asarray([1, 2]))
+    Array([0, 0])
+    """
     return zeros_like(x, dtype, device=device)
 
 
@@ -306,12 +343,25 @@ def eye(
 
 
 def identity(n: object, dtype: DTypeLike = f64) -> Array:
-    """The n by n identity matrix."""
+    """The n by n identity matrix.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.identity(2)
+    Array([[1., 0.],
+           [0., 1.]])
+    """
     return eye(n, dtype=dtype)
 
 
 def tri(rows: object, columns: object = None, k: int = 0, dtype: DTypeLike = f64) -> Array:
-    """A matrix with ones at and below the k-th diagonal and zeros above it."""
+    """A matrix with ones at and below the k-th diagonal and zeros above it.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.tri(3)
+    Array([[1., 0., 0.],
+           [1., 1., 0.],
+           [1., 1., 1.]])
+    """
     return _by_diagonal(rows, columns, k, as_dtype(dtype), lambda i, j: _less_equal(j, i))
 
 
@@ -323,12 +373,26 @@ def _by_diagonal(rows: object, columns: object, k: int, dtype: DType, test: obje
 
 
 def tril(x: object, k: int = 0) -> Array:
-    """The last two axes with zeros above the k-th diagonal. Raises ShapeError for fewer than two axes."""
+    """The last two axes with zeros above the k-th diagonal. Raises ShapeError for fewer than two axes.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.tril(hnp.ones((3, 3)))
+    Array([[1., 0., 0.],
+           [1., 1., 0.],
+           [1., 1., 1.]])
+    """
     return _triangle(x, lambda i, j: _less_equal(j, i), k)
 
 
 def triu(x: object, k: int = 0) -> Array:
-    """The last two axes with zeros below the k-th diagonal. Raises ShapeError for fewer than two axes."""
+    """The last two axes with zeros below the k-th diagonal. Raises ShapeError for fewer than two axes.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.triu(hnp.ones((3, 3)), k=1)
+    Array([[0., 1., 1.],
+           [0., 0., 1.],
+           [0., 0., 0.]])
+    """
     return _triangle(x, _less_equal, k)
 
 

@@ -76,7 +76,12 @@ def cummax(x: object, axis: object = None) -> Array:
 
 
 def cummin(x: object, axis: object = None) -> Array:
-    """The smallest of the elements up to each one along an axis, or of the flattened array; see `cummax`."""
+    """The smallest of the elements up to each one along an axis, or of the flattened array; see `cummax`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.cummin(hnp.asarray([3.0, 1.0, 2.0]))
+    Array([3., 1., 1.])
+    """
     return _cumulate(Reduce.MIN, x, axis, as_array(x).kind)
 
 
@@ -149,6 +154,10 @@ def cumulative_prod(
     """`cumprod` along an axis, which may be left out for an array of one; with 1 in front if `include_initial`.
 
     Raises ArgumentError if `axis` is left out for several, AxisError for one out of range.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.cumulative_prod(hnp.asarray([1, 2, 3]), include_initial=True)
+    Array([1, 1, 2, 6])
     """
     return _standard(Reduce.PROD, x, axis, dtype, include_initial)
 

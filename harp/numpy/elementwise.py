@@ -48,18 +48,33 @@ astype = arithmetic.astype
 
 
 def less_equal(a: object, b: object) -> Array:
-    """Elementwise a <= b, as bool."""
+    """Elementwise a <= b, as bool.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.less_equal(hnp.asarray([1, 2, 3]), 2)
+    Array([ True,  True, False])
+    """
     return arithmetic.less_equal_(a, b)
 
 
 def positive(a: object) -> Array:
-    """Elementwise +a. Raises DTypeError for bool."""
+    """Elementwise +a. Raises DTypeError for bool.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.positive(hnp.asarray([1.0, -2.0]))
+    Array([ 1., -2.])
+    """
     require(common_dtype((a,))[0], "positive", ARITHMETIC)
     return as_array(a)
 
 
 def abs(a: object) -> Array:
-    """Elementwise |a|."""
+    """Elementwise |a|.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.abs(hnp.asarray([-1.5, 2.0]))
+    Array([1.5, 2. ])
+    """
     return arithmetic.absolute(a)
 
 
@@ -67,6 +82,11 @@ def where(condition: object, a: object = None, b: object = None) -> Array:
     """Elementwise `a` where the condition holds, else `b`; gradients flow into the chosen one only.
 
     Raises ArgumentError without them: where the condition holds says `nonzero`.
+
+    >>> import harp.numpy as hnp
+    >>> x = hnp.asarray([-1.0, 4.0])
+    >>> hnp.where(x > 0, hnp.sqrt(hnp.where(x > 0, x, 1.0)), 0.0)
+    Array([0., 2.])
     """
     if a is None or b is None:
         raise ArgumentError(
@@ -77,32 +97,62 @@ def where(condition: object, a: object = None, b: object = None) -> Array:
 
 
 def bitwise_and(a: object, b: object) -> Array:
-    """Elementwise a & b. Raises DTypeError for floats."""
+    """Elementwise a & b. Raises DTypeError for floats.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.bitwise_and(6, 3)
+    Array(2)
+    """
     return arithmetic.bitwise_and(a, b)
 
 
 def bitwise_or(a: object, b: object) -> Array:
-    """Elementwise a | b. Raises DTypeError for floats."""
+    """Elementwise a | b. Raises DTypeError for floats.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.bitwise_or(6, 3)
+    Array(7)
+    """
     return arithmetic.bitwise_or(a, b)
 
 
 def bitwise_xor(a: object, b: object) -> Array:
-    """Elementwise a ^ b. Raises DTypeError for floats."""
+    """Elementwise a ^ b. Raises DTypeError for floats.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.bitwise_xor(6, 3)
+    Array(5)
+    """
     return arithmetic.bitwise_xor(a, b)
 
 
 def bitwise_not(a: object) -> Array:
-    """Elementwise ~a; for bool, `not`. Raises DTypeError for floats."""
+    """Elementwise ~a; for bool, `not`. Raises DTypeError for floats.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.bitwise_not(hnp.asarray([0, 5]))
+    Array([-1, -6])
+    """
     return arithmetic.bitwise_invert(a)
 
 
 def bitwise_left_shift(a: object, b: object) -> Array:
-    """Elementwise a << b; a shift by the width or more gives 0. Raises DTypeError unless both are integers."""
+    """Elementwise a << b; a shift by the width or more gives 0. Raises DTypeError unless both are integers.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.bitwise_left_shift(hnp.asarray([1, 2, 3]), 4)
+    Array([16, 32, 48])
+    """
     return arithmetic.bitwise_left_shift(a, b)
 
 
 def bitwise_right_shift(a: object, b: object) -> Array:
-    """Elementwise a >> b; a shift by the width or more gives 0 or -1. Raises DTypeError unless both are integers."""
+    """Elementwise a >> b; a shift by the width or more gives 0 or -1. Raises DTypeError unless both are integers.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.bitwise_right_shift(hnp.asarray([64, -5]), 2)
+    Array([16, -2])
+    """
     return arithmetic.bitwise_right_shift(a, b)
 
 
@@ -127,22 +177,42 @@ def _to_bool(build: Build, *values: object) -> Array:
 
 
 def logical_and(a: object, b: object) -> Array:
-    """Elementwise `a and b`, as bool; what is not zero is true."""
+    """Elementwise `a and b`, as bool; what is not zero is true.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.logical_and(hnp.asarray([True, True]), hnp.asarray([0.0, 2.5]))
+    Array([False,  True])
+    """
     return _to_bool(lambda x, y: x & y, a, b)
 
 
 def logical_or(a: object, b: object) -> Array:
-    """Elementwise `a or b`, as bool; what is not zero is true."""
+    """Elementwise `a or b`, as bool; what is not zero is true.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.logical_or(hnp.asarray([True, False]), hnp.asarray([0.0, 0.0]))
+    Array([ True, False])
+    """
     return _to_bool(lambda x, y: x | y, a, b)
 
 
 def logical_xor(a: object, b: object) -> Array:
-    """Elementwise: exactly one of `a` and `b` is true, as bool."""
+    """Elementwise: exactly one of `a` and `b` is true, as bool.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.logical_xor(hnp.asarray([True, False]), hnp.asarray([1.0, 1.0]))
+    Array([False,  True])
+    """
     return _to_bool(lambda x, y: x ^ y, a, b)
 
 
 def logical_not(a: object) -> Array:
-    """Elementwise `not a`, as bool."""
+    """Elementwise `not a`, as bool.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.logical_not(hnp.asarray([0.0, 2.5]))
+    Array([ True, False])
+    """
     return _to_bool(lambda x: ~x, a)
 
 
@@ -153,7 +223,12 @@ def _test_float(build: Build, otherwise: bool, a: object) -> Array:
 
 
 def isnan(a: object) -> Array:
-    """Elementwise: is it NaN, as bool."""
+    """Elementwise: is it NaN, as bool.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.isnan(hnp.asarray([1.0, hnp.inf, hnp.nan]))
+    Array([False, False,  True])
+    """
     return _test_float(_is_nan, False, a)
 
 
@@ -166,7 +241,12 @@ def _infinity(x: Expr) -> Expr:
 
 
 def isinf(a: object) -> Array:
-    """Elementwise: is it an infinity, as bool."""
+    """Elementwise: is it an infinity, as bool.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.isinf(hnp.asarray([1.0, hnp.inf, hnp.nan]))
+    Array([False,  True, False])
+    """
     return _test_float(_is_infinite, False, a)
 
 
@@ -177,7 +257,12 @@ def _is_infinite(x: Expr) -> Expr:
 
 
 def isfinite(a: object) -> Array:
-    """Elementwise: is it neither an infinity nor NaN, as bool."""
+    """Elementwise: is it neither an infinity nor NaN, as bool.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.isfinite(hnp.asarray([1.0, hnp.inf, hnp.nan]))
+    Array([ True, False, False])
+    """
     return _test_float(_is_finite, True, a)
 
 
@@ -194,32 +279,62 @@ def float_map(build: Build, *values: object) -> Array:
 
 
 def exp(x: object) -> Array:
-    """Elementwise e**x, in floating point."""
+    """Elementwise e**x, in floating point.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.exp(hnp.asarray([0.0, 1.0]))
+    Array([1.        , 2.71828183])
+    """
     return float_map(lambda a: apply(Op.EXP, a), x)
 
 
 def exp2(x: object) -> Array:
-    """Elementwise 2**x, in floating point."""
+    """Elementwise 2**x, in floating point.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.exp2(hnp.asarray([0.0, 10.0]))
+    Array([1.000e+00, 1.024e+03])
+    """
     return float_map(lambda a: apply(Op.EXP2, a), x)
 
 
 def expm1(x: object) -> Array:
-    """Elementwise e**x - 1, accurate near 0."""
+    """Elementwise e**x - 1, accurate near 0.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.expm1(1e-12)
+    Array(1.e-12)
+    """
     return float_map(lambda a: apply(Op.EXPM1, a), x)
 
 
 def log(x: object) -> Array:
-    """Elementwise natural logarithm; NaN below 0."""
+    """Elementwise natural logarithm; NaN below 0.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.log(hnp.asarray([1.0, hnp.e]))
+    Array([0., 1.])
+    """
     return float_map(lambda a: apply(Op.LOG, a), x)
 
 
 def log2(x: object) -> Array:
-    """Elementwise logarithm to base 2; NaN below 0."""
+    """Elementwise logarithm to base 2; NaN below 0.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.log2(hnp.asarray([1.0, 1024.0]))
+    Array([ 0., 10.])
+    """
     return float_map(lambda a: _scaled_log(a, 2) if a.dtype.is_complex else apply(Op.LOG2, a), x)
 
 
 def log10(x: object) -> Array:
-    """Elementwise logarithm to base 10; NaN below 0."""
+    """Elementwise logarithm to base 10; NaN below 0.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.log10(hnp.asarray([1.0, 1000.0]))
+    Array([0., 3.])
+    """
     return float_map(lambda a: _scaled_log(a, 10) if a.dtype.is_complex else apply(Op.LOG10, a), x)
 
 
@@ -230,48 +345,93 @@ def _scaled_log(a: Expr, base: float) -> Expr:
 
 
 def log1p(x: object) -> Array:
-    """Elementwise log(1 + x), accurate near 0."""
+    """Elementwise log(1 + x), accurate near 0.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.log1p(1e-12)
+    Array(1.e-12)
+    """
     return float_map(lambda a: apply(Op.LOG1P, a), x)
 
 
 def sin(x: object) -> Array:
-    """Elementwise sine."""
+    """Elementwise sine.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.sin(hnp.asarray([0.0, hnp.pi / 2]))
+    Array([0., 1.])
+    """
     return float_map(lambda a: apply(Op.SIN, a), x)
 
 
 def cos(x: object) -> Array:
-    """Elementwise cosine."""
+    """Elementwise cosine.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.cos(hnp.asarray([0.0, hnp.pi]))
+    Array([ 1., -1.])
+    """
     return float_map(lambda a: apply(Op.COS, a), x)
 
 
 def tan(x: object) -> Array:
-    """Elementwise tangent."""
+    """Elementwise tangent.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.tan(hnp.asarray([0.0, hnp.pi / 4]))
+    Array([0., 1.])
+    """
     return float_map(lambda a: apply(Op.TAN, a), x)
 
 
 def tanh(x: object) -> Array:
-    """Elementwise hyperbolic tangent."""
+    """Elementwise hyperbolic tangent.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.tanh(hnp.asarray([0.0, 1.0, 100.0]))
+    Array([0.        , 0.76159416, 1.        ])
+    """
     return float_map(lambda a: apply(Op.TANH, a), x)
 
 
 def sqrt(x: object) -> Array:
-    """Elementwise square root; NaN below 0."""
+    """Elementwise square root; NaN below 0.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.sqrt(hnp.asarray([4, 9]))
+    Array([2., 3.])
+    """
     return float_map(lambda a: apply(Op.SQRT, a), x)
 
 
 def rsqrt(x: object) -> Array:
-    """Elementwise 1 / sqrt(x)."""
+    """Elementwise 1 / sqrt(x).
+
+    >>> import harp.numpy as hnp
+    >>> hnp.rsqrt(hnp.asarray([4.0, 16.0]))
+    Array([0.5 , 0.25])
+    """
     return float_map(lambda a: apply(Op.RECIP, apply(Op.SQRT, a)), x)
 
 
 def reciprocal(x: object) -> Array:
-    """Elementwise 1 / x. Raises DTypeError for integers."""
+    """Elementwise 1 / x. Raises DTypeError for integers.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.reciprocal(hnp.asarray([2.0, -4.0]))
+    Array([ 0.5 , -0.25])
+    """
     require(common_dtype((x,))[0], "reciprocal", {Kind.FLOAT, Kind.COMPLEX})
     return map_(lambda a: apply(Op.RECIP, a), x)
 
 
 def square(x: object) -> Array:
-    """Elementwise x * x. Raises DTypeError for bool."""
+    """Elementwise x * x. Raises DTypeError for bool.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.square(hnp.asarray([-3, 4]))
+    Array([ 9, 16])
+    """
     require(common_dtype((x,))[0], "square", ARITHMETIC)
     return map_(lambda a: a * a, x)
 
@@ -290,17 +450,32 @@ def _ceil(a: Expr) -> Expr:  # -floor(-x), which keeps the sign of a zero
 
 
 def floor(x: object) -> Array:
-    """Elementwise rounding down, in the same dtype; integers and bool stay as they are."""
+    """Elementwise rounding down, in the same dtype; integers and bool stay as they are.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.floor(hnp.asarray([-1.5, 0.2]))
+    Array([-2.,  0.])
+    """
     return _round(_floor, x)
 
 
 def ceil(x: object) -> Array:
-    """Elementwise rounding up, in the same dtype; integers and bool stay as they are."""
+    """Elementwise rounding up, in the same dtype; integers and bool stay as they are.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.ceil(hnp.asarray([-1.5, 0.2]))
+    Array([-1.,  1.])
+    """
     return _round(_ceil, x)
 
 
 def trunc(x: object) -> Array:
-    """Elementwise rounding towards zero, in the same dtype; integers and bool stay as they are."""
+    """Elementwise rounding towards zero, in the same dtype; integers and bool stay as they are.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.trunc(hnp.asarray([-1.5, 0.2]))
+    Array([-1.,  0.])
+    """
     return _round(lambda a: _select(a < zero_of(a.dtype), _ceil(a), _floor(a)), x)
 
 
@@ -350,7 +525,12 @@ def _half_to_even(a: Expr) -> Expr:
 
 
 def sign(x: object) -> Array:
-    """Elementwise -1, 0 or 1; NaN for NaN; z/|z| for complex z, 0 for 0. Raises DTypeError for bool."""
+    """Elementwise -1, 0 or 1; NaN for NaN; z/|z| for complex z, 0 for 0. Raises DTypeError for bool.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.sign(hnp.asarray([-2.5, 0.0, 3.0]))
+    Array([-1.,  0.,  1.])
+    """
     require(common_dtype((x,))[0], "sign", ARITHMETIC)
     return map_(_sign, x)
 

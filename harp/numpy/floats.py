@@ -129,18 +129,33 @@ def divmod(a: object, b: object) -> tuple[Array, Array]:
 
 
 def rint(x: object) -> Array:
-    """Elementwise rounding to the nearest integer, halves to the even one; integers become floats, as in NumPy."""
+    """Elementwise rounding to the nearest integer, halves to the even one; integers become floats, as in NumPy.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.rint(hnp.asarray([0.5, 1.5, -2.2]))
+    Array([ 0.,  2., -2.])
+    """
     dtype, _ = common_dtype((x,))
     return round(x if dtype.is_inexact else as_array(x).astype(dtypes.inexact(dtype)))
 
 
 def fix(x: object) -> Array:
-    """Elementwise rounding towards zero: `trunc`."""
+    """Elementwise rounding towards zero: `trunc`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.fix(hnp.asarray([-1.5, 1.5]))
+    Array([-1.,  1.])
+    """
     return trunc(x)
 
 
 def fabs(x: object) -> Array:
-    """Elementwise |x| in floating point. Raises DTypeError for complex numbers."""
+    """Elementwise |x| in floating point. Raises DTypeError for complex numbers.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.fabs(hnp.asarray([-1, 2]))
+    Array([1., 2.])
+    """
     require(common_dtype((x,))[0], "fabs", NUMBERS)
     return float_map(lambda a: apply(Op.ABS, a), x)
 
@@ -155,7 +170,12 @@ def fmax(a: object, b: object) -> Array:
 
 
 def fmin(a: object, b: object) -> Array:
-    """Elementwise minimum; the other one where one is NaN, and so is the derivative."""
+    """Elementwise minimum; the other one where one is NaN, and so is the derivative.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.fmin(hnp.asarray([1.0, hnp.nan]), hnp.asarray([hnp.nan, 2.0]))
+    Array([1., 2.])
+    """
     return choose(isnan(a), b, choose(isnan(b), a, minimum(a, b)))
 
 
@@ -211,20 +231,40 @@ def _is_end(sign: int, name: str, x: object) -> Array:
 
 
 def isposinf(x: object) -> Array:
-    """Elementwise: is it infinity, as bool. Raises DTypeError for complex numbers."""
+    """Elementwise: is it infinity, as bool. Raises DTypeError for complex numbers.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.isposinf(hnp.asarray([-hnp.inf, hnp.inf]))
+    Array([False,  True])
+    """
     return _is_end(1, "isposinf", x)
 
 
 def isneginf(x: object) -> Array:
-    """Elementwise: is it minus infinity, as bool. Raises DTypeError for complex numbers."""
+    """Elementwise: is it minus infinity, as bool. Raises DTypeError for complex numbers.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.isneginf(hnp.asarray([-hnp.inf, hnp.inf]))
+    Array([ True, False])
+    """
     return _is_end(-1, "isneginf", x)
 
 
 def isreal(x: object) -> Array:
-    """Elementwise: is the imaginary part 0, as bool."""
+    """Elementwise: is the imaginary part 0, as bool.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.isreal(hnp.asarray([1 + 0j, 1j]))
+    Array([ True, False])
+    """
     return equal(imag(x), 0)
 
 
 def iscomplex(x: object) -> Array:
-    """Elementwise: is the imaginary part not 0, as bool."""
+    """Elementwise: is the imaginary part not 0, as bool.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.iscomplex(hnp.asarray([1 + 0j, 1j]))
+    Array([False,  True])
+    """
     return not_equal(imag(x), 0)

@@ -103,14 +103,22 @@ def _at_least_1d(array: Array) -> Array:
 
 
 class _Index:
-    """What stands in brackets, for later use as an index: as `numpy.s_`."""
+    """What stands in brackets, for later use as an index: as `numpy.s_`.
+
+    >>> s_[1:, ::2]
+    (slice(1, None, None), slice(None, None, 2))
+    """
 
     def __getitem__(self, key: object) -> object:
         return key
 
 
 class _IndexTuple:
-    """What stands in brackets, as a tuple: as `numpy.index_exp`."""
+    """What stands in brackets, as a tuple: as `numpy.index_exp`.
+
+    >>> index_exp[2]
+    (2,)
+    """
 
     def __getitem__(self, key: object) -> tuple[object, ...]:
         return key if isinstance(key, tuple) else (key,)

@@ -156,7 +156,13 @@ def _join(nodes: Sequence[Node], offsets: Sequence[Index], shape: Shape, along: 
 
 
 def stack(arrays: Sequence[object], axis: int = 0) -> Array:
-    """The arrays side by side along a new axis. Raises ShapeError if their shapes differ."""
+    """The arrays side by side along a new axis. Raises ShapeError if their shapes differ.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.stack([hnp.asarray([1, 2]), hnp.asarray([3, 4])], axis=1)
+    Array([[1, 3],
+           [2, 4]])
+    """
     parts = [as_array(a) for a in _listed("stack", arrays)]
     if any(p.ndim != parts[0].ndim for p in parts):
         raise ShapeError(f"stack needs arrays with the same number of axes{where()}")
@@ -174,6 +180,10 @@ def split(x: object, sections: object, axis: int = 0) -> list[Array]:
     """Pieces along an axis: `sections` of equal size, or, from a list or an array, cut at these positions.
 
     Raises ShapeError if the axis does not divide evenly.
+
+    >>> import harp.numpy as hnp
+    >>> [part.tolist() for part in hnp.split(hnp.arange(6), 3)]
+    [[0, 1], [2, 3], [4, 5]]
     """
     array = as_array(x)
     k = normalize_axis(axis, array.ndim)
@@ -192,7 +202,12 @@ def split(x: object, sections: object, axis: int = 0) -> list[Array]:
 
 
 def tile(x: object, reps: object) -> Array:
-    """The whole array repeated along axes, new ones in front if there are more repetitions than axes."""
+    """The whole array repeated along axes, new ones in front if there are more repetitions than axes.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.tile(hnp.asarray([1, 2]), 3)
+    Array([1, 2, 1, 2, 1, 2])
+    """
     array = as_array(x)
     times = [to_index(r) for r in to_shape(reps)]
     rank = max(array.ndim, len(times))

@@ -84,12 +84,23 @@ def transpose(x: object, axes: object = None) -> Array:
 
 
 def permute_dims(x: object, axes: object) -> Array:
-    """The axes in another order: axis axes[k] as axis k. Raises AxisError."""
+    """The axes in another order: axis axes[k] as axis k. Raises AxisError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.permute_dims(hnp.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     return transpose(x, axes)
 
 
 def matrix_transpose(x: object) -> Array:
-    """The last two axes swapped. Raises ShapeError for fewer than two axes."""
+    """The last two axes swapped. Raises ShapeError for fewer than two axes.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.matrix_transpose(hnp.asarray([[1, 2], [3, 4]]))
+    Array([[1, 3],
+           [2, 4]])
+    """
     array = as_array(x)
     if array.ndim < 2:
         raise ShapeError(f"matrix_transpose needs at least two axes, not {array.ndim}{where()}")
@@ -97,7 +108,12 @@ def matrix_transpose(x: object) -> Array:
 
 
 def swapaxes(x: object, axis1: int, axis2: int) -> Array:
-    """Two axes exchanged. Raises AxisError."""
+    """Two axes exchanged. Raises AxisError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.swapaxes(hnp.ones((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
     array = as_array(x)
     a, b = normalize_axis(axis1, array.ndim), normalize_axis(axis2, array.ndim)
     order = list(range(array.ndim))
@@ -106,7 +122,12 @@ def swapaxes(x: object, axis1: int, axis2: int) -> Array:
 
 
 def moveaxis(x: object, source: object, destination: object) -> Array:
-    """Axes moved to other places; the others keep their order. Raises AxisError."""
+    """Axes moved to other places; the others keep their order. Raises AxisError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.moveaxis(hnp.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     array = as_array(x)
     origin = [normalize_axis(a, array.ndim) for a in as_tuple(source)]
     target = [normalize_axis(a, array.ndim) for a in as_tuple(destination)]
@@ -172,7 +193,12 @@ def _is_minus_one(size: object) -> bool:
 
 
 def ravel(x: object) -> Array:
-    """All elements in row-major order along one axis."""
+    """All elements in row-major order along one axis.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.ravel(hnp.asarray([[1, 2], [3, 4]]))
+    Array([1, 2, 3, 4])
+    """
     array = as_array(x)
     shape = resolve_all(shape_of(array))
     return _in_order(array, (product(shape),)) if array.ndim != 1 else array
@@ -182,7 +208,12 @@ flatten = ravel
 
 
 def squeeze(x: object, axis: object = None) -> Array:
-    """Without these axes, which must have one element; None means all that have. Raises ShapeError."""
+    """Without these axes, which must have one element; None means all that have. Raises ShapeError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.squeeze(hnp.ones((1, 3, 1)), axis=0).shape
+    (3, 1)
+    """
     array = as_array(x)
     shape = shape_of(array)
     if axis is None:
@@ -201,7 +232,12 @@ def squeeze(x: object, axis: object = None) -> Array:
 
 
 def expand_dims(x: object, axis: object = 0) -> Array:
-    """With new axes of one element at these places of the result. Raises AxisError."""
+    """With new axes of one element at these places of the result. Raises AxisError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.expand_dims(hnp.ones((2, 3)), 1).shape
+    (2, 1, 3)
+    """
     array = as_array(x)
     axes = normalize_axes(axis, array.ndim + len(as_tuple(axis)))
     return shown(array, lambda node: view.insert_axes(node, axes), lambda value: np.expand_dims(value, axes))
@@ -232,7 +268,12 @@ def _no_broadcast(axis: int) -> str:
 
 
 def broadcast_arrays(*arrays: object) -> tuple[Array, ...]:
-    """All arrays in the shape to which they broadcast. Raises ShapeError."""
+    """All arrays in the shape to which they broadcast. Raises ShapeError.
+
+    >>> import harp.numpy as hnp
+    >>> [x.shape for x in hnp.broadcast_arrays(hnp.ones((3, 1)), hnp.ones(2))]
+    [(3, 2), (3, 2)]
+    """
     handles = [as_array(a) for a in arrays]
     _, nodes = broadcast([node_of(a) for a in handles])
     return tuple(emit_like(a, n) for a, n in zip(handles, nodes, strict=True))
@@ -285,7 +326,13 @@ def unstack(x: object, /, *, axis: object = 0) -> tuple[Array, ...]:
 
 
 def flip(x: object, axis: object = None) -> Array:
-    """The elements in reverse order along axes; None means all. Raises AxisError."""
+    """The elements in reverse order along axes; None means all. Raises AxisError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.flip(hnp.asarray([[1, 2], [3, 4]]), axis=1)
+    Array([[2, 1],
+           [4, 3]])
+    """
     array = as_array(x)
     axes = normalize_axes(axis, array.ndim)
     return shown(array, lambda node: view.flip(node, axes), lambda value: np.flip(value, axes))

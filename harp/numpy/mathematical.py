@@ -22,24 +22,31 @@ from harp.trace.source_locations import where as place
 _Function = Callable[[object], Array]
 
 
-def _of(op: Op, text: str, *names: str) -> _Function:
-    def function(x: object) -> Array:
-        return float_map(lambda a: apply(op, a), x)
-
-    function.__name__ = function.__qualname__ = names[0] if names else op.value
-    function.__doc__ = text
+def _named(function: _Function, name: str, text: str, given: str, result: str) -> _Function:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{text}\n\n>>> import harp.numpy as hnp\n>>> hnp.{name}({given})\nArray({result})"
     return function
 
 
-asin = arcsin = _of(Op.ASIN, "Elementwise inverse sine, between -pi/2 and pi/2; NaN outside [-1, 1].")
-acos = arccos = _of(Op.ACOS, "Elementwise inverse cosine, between 0 and pi; NaN outside [-1, 1].")
-atan = arctan = _of(Op.ATAN, "Elementwise inverse tangent, between -pi/2 and pi/2.")
-sinh = _of(Op.SINH, "Elementwise hyperbolic sine, accurate near 0 and up to the largest result.")
-cosh = _of(Op.COSH, "Elementwise hyperbolic cosine, up to the largest result.")
-asinh = arcsinh = _of(Op.ASINH, "Elementwise inverse hyperbolic sine, accurate near 0 and for the largest numbers.")
-acosh = arccosh = _of(Op.ACOSH, "Elementwise inverse hyperbolic cosine; NaN below 1.")
-atanh = arctanh = _of(Op.ATANH, "Elementwise inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.")
-cbrt = _of(Op.CBRT, "Elementwise cube root, also of negative numbers.")
+def _of(op: Op, text: str, given: str, result: str) -> _Function:
+    return _named(lambda x: float_map(lambda a: apply(op, a), x), op.value, text, given, result)
+
+
+asin = arcsin = _of(
+    Op.ASIN, "Elementwise inverse sine, between -pi/2 and pi/2; NaN outside [-1, 1].", "0.5", "0.52359878"
+)
+acos = arccos = _of(Op.ACOS, "Elementwise inverse cosine, between 0 and pi; NaN outside [-1, 1].", "0.5", "1.04719755")
+atan = arctan = _of(Op.ATAN, "Elementwise inverse tangent, between -pi/2 and pi/2.", "1.0", "0.78539816")
+sinh = _of(Op.SINH, "Elementwise hyperbolic sine, accurate near 0 and up to the largest result.", "1.0", "1.17520119")
+cosh = _of(Op.COSH, "Elementwise hyperbolic cosine, up to the largest result.", "1.0", "1.54308063")
+asinh = arcsinh = _of(
+    Op.ASINH, "Elementwise inverse hyperbolic sine, accurate near 0 and for the largest numbers.", "1.0", "0.88137359"
+)
+acosh = arccosh = _of(Op.ACOSH, "Elementwise inverse hyperbolic cosine; NaN below 1.", "2.0", "1.3169579")
+atanh = arctanh = _of(
+    Op.ATANH, "Elementwise inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.", "0.5", "0.54930614"
+)
+cbrt = _of(Op.CBRT, "Elementwise cube root, also of negative numbers.", "-8.0", "-2.")
 
 
 def atan2(y: object, x: object) -> Array:
@@ -80,6 +87,10 @@ def nextafter(x: object, y: object) -> Array:
     """Elementwise: the number next to x in the direction of y. Its derivative is 1 by x, 0 by y.
 
     Raises DTypeError for float16 and bfloat16, whose arithmetic is that of float32.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.nextafter(1.0, 2.0) - 1.0
+    Array(2.22044605e-16)
     """
     dtype, _ = common_dtype((x, y))
     if dtype.is_half:
@@ -88,7 +99,12 @@ def nextafter(x: object, y: object) -> Array:
 
 
 def signbit(x: object) -> Array:
-    """Elementwise: is it negative, -0.0 and NaN with a sign included, as bool."""
+    """Elementwise: is it negative, -0.0 and NaN with a sign included, as bool.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.signbit(hnp.asarray([-0.0, 0.0]))
+    Array([ True, False])
+    """
     kind = common_dtype((x,))[0].kind
     return marked(map_(lambda a: _is_negative(a, kind), x), False)
 
@@ -144,21 +160,21 @@ def logaddexp(x: object, y: object) -> Array:
 
 
 def logaddexp2(x: object, y: object) -> Array:
-    """Elementwise log2(2**x + 2**y), without overflow."""
+    """Elementwise log2(2**x + 2**y), without overflow.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.logaddexp2(1000.0, 1000.0)
+    Array(1001.)
+    """
     return float_map(_widened(_logaddexp2), x, y)
 
 
-def _scaled(factor: float, text: str, name: str) -> _Function:
-    def function(x: object) -> Array:
-        return float_map(_widened(lambda a: a * factor), x)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = text
-    return function
+def _scaled(factor: float, name: str, text: str, given: str, result: str) -> _Function:
+    return _named(lambda x: float_map(_widened(lambda a: a * factor), x), name, text, given, result)
 
 
-deg2rad = radians = _scaled(math.pi / 180, "Elementwise degrees to radians.", "deg2rad")
-rad2deg = degrees = _scaled(180 / math.pi, "Elementwise radians to degrees.", "rad2deg")
+deg2rad = radians = _scaled(math.pi / 180, "deg2rad", "Elementwise degrees to radians.", "180.0", "3.14159265")
+rad2deg = degrees = _scaled(180 / math.pi, "rad2deg", "Elementwise radians to degrees.", "hnp.pi", "180.")
 
 # sin(y)/y in y*y, the highest power first, for |y| < 1.
 _SINC = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in reversed(range(10)))

@@ -1,4 +1,4 @@
-"""What is said about a name that harp.numpy does not have."""
+"""What is said about a name that a namespace of harp does not have."""
 
 from __future__ import annotations
 
@@ -7,15 +7,42 @@ from collections.abc import Iterable
 
 import numpy as np
 
+# Names of JAX and NumPy, and what to write instead.
+_INSTEAD = {
+    "harp": {
+        "device_get": "np.asarray gives the NumPy array of a result",
+        "device_put": "arrays are in the memory of the process",
+        "jacobian": "write jacfwd or jacrev",
+        "make_jaxpr": "write harp.trace",
+        "nn": "relu, sigmoid, softplus, softmax, log_softmax and logsumexp are in harp.numpy",
+        "random_key": "write harp.random.key",
+        "remat": "write checkpoint",
+        "ShapeDtypeStruct": 'write a dtype with sizes, such as harp.f32["n", 3]',
+        "tree_map": "write harp.tree.map",
+        "tree_util": "write harp.tree",
+    },
+    "harp.lax": dict.fromkeys(
+        ("conv", "conv_general_dilated", "conv_transpose"),
+        "write a sum over the kernel, of x[:, i : i + h, j : j + w] @ kernel[i, j]; in one dimension, convolve",
+    ),
+    "harp.random": {"PRNGKey": "write key", "shuffle": "write permutation", "default_rng": "write key"},
+    "harp.numpy": {"random": "write harp.random, with keys"},
+}
+
 
 def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError:
     """The error for a name of a namespace of harp: whether NumPy has it, and the nearest name that is there."""
-    of_numpy: object = np
+    instead = _INSTEAD.get(module, {}).get(name)
+    if instead is not None:
+        return AttributeError(f"{module}.{name} is not there: {instead}", name=name)
+    of_numpy: object = np if module.startswith("harp.numpy") else None
     for part in module.split(".")[2:]:  # linalg
         of_numpy = getattr(of_numpy, part)
-    nearest = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], n=1)
+    public = [k for k in known if not k.startswith("_")]
+    longer = [k for k in public if len(name) > 3 and k.startswith(name)]
+    nearest = longer or difflib.get_close_matches(name, public, n=1)
     hint = f"; the nearest name there is {nearest[0]!r}" if nearest else ""
-    if name in dir(of_numpy):
+    if of_numpy is not None and name in dir(of_numpy):
         text = f"{module}.{name} is not there yet{hint}; docs/from-numpy.md lists what is"
     else:
         text = f"module {module!r} has no attribute {name!r}{hint}"

@@ -44,17 +44,32 @@ def nansum(x: object, axis: object = None, dtype: DTypeLike | None = None, keepd
 
 
 def nanprod(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
-    """The product over axes of what is not NaN; of nothing, 1."""
+    """The product over axes of what is not NaN; of nothing, 1.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.nanprod(hnp.asarray([2.0, hnp.nan, 3.0]))
+    Array(6.)
+    """
     return prod(_replaced(x, 1), axis, dtype, keepdims)
 
 
 def nancumsum(x: object, axis: object = None, dtype: DTypeLike | None = None) -> Array:
-    """The sums of the elements up to each one along an axis, where NaN count as 0; see `cumsum`."""
+    """The sums of the elements up to each one along an axis, where NaN count as 0; see `cumsum`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.nancumsum(hnp.asarray([2.0, hnp.nan, 3.0]))
+    Array([2., 2., 5.])
+    """
     return cumsum(_replaced(x, 0), axis, dtype)
 
 
 def nancumprod(x: object, axis: object = None, dtype: DTypeLike | None = None) -> Array:
-    """The products of the elements up to each one along an axis, where NaN count as 1; see `cumprod`."""
+    """The products of the elements up to each one along an axis, where NaN count as 1; see `cumprod`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.nancumprod(hnp.asarray([2.0, hnp.nan, 3.0]))
+    Array([2., 2., 6.])
+    """
     return cumprod(_replaced(x, 1), axis, dtype)
 
 
@@ -72,7 +87,12 @@ def nanmax(x: object, axis: object = None, keepdims: bool = False) -> Array:
 
 
 def nanmin(x: object, axis: object = None, keepdims: bool = False) -> Array:
-    """The minimum over axes of what is not NaN; NaN if all are. Raises ShapeError over no elements."""
+    """The minimum over axes of what is not NaN; NaN if all are. Raises ShapeError over no elements.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.nanmin(hnp.asarray([2.0, hnp.nan, 3.0]))
+    Array(2.)
+    """
     array = _with_elements("nanmin", x, axis)
     if not array.kind.is_float:
         return min_(array, axis, keepdims)
@@ -80,12 +100,22 @@ def nanmin(x: object, axis: object = None, keepdims: bool = False) -> Array:
 
 
 def nanargmax(x: object, axis: object = None, keepdims: bool = False) -> Array:
-    """The position (int64) of the first maximum of what is not NaN; -1 if all are. Raises ShapeError of nothing."""
+    """The position (int64) of the first maximum of what is not NaN; -1 if all are. Raises ShapeError of nothing.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.nanargmax(hnp.asarray([1.0, hnp.nan, 3.0]))
+    Array(2)
+    """
     return _position(argmax, -math.inf, _with_elements("nanargmax", x, axis), axis, keepdims)
 
 
 def nanargmin(x: object, axis: object = None, keepdims: bool = False) -> Array:
-    """The position (int64) of the first minimum of what is not NaN; -1 if all are. Raises ShapeError of nothing."""
+    """The position (int64) of the first minimum of what is not NaN; -1 if all are. Raises ShapeError of nothing.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.nanargmin(hnp.asarray([hnp.nan, 4.0, 3.0]))
+    Array(2)
+    """
     return _position(argmin, math.inf, _with_elements("nanargmin", x, axis), axis, keepdims)
 
 
@@ -137,6 +167,10 @@ def nanvar(
     """The variance over axes of what is not NaN, with n - ddof in place of its number n; NaN unless above 0.
 
     Raises DTypeError for a dtype of integers.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.nanvar(hnp.asarray([1.0, hnp.nan, 3.0]), ddof=1)
+    Array(2.)
     """
     array = as_array(x)
     target = _target("nanvar or nanstd", array, dtype)
@@ -152,5 +186,10 @@ def nanvar(
 def nanstd(
     x: object, axis: object = None, dtype: DTypeLike | None = None, ddof: object = 0, keepdims: bool = False
 ) -> Array:
-    """The standard deviation over axes of what is not NaN, the square root of `nanvar`."""
+    """The standard deviation over axes of what is not NaN, the square root of `nanvar`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.nanstd(hnp.asarray([1.0, hnp.nan, 3.0]))
+    Array(1.)
+    """
     return sqrt(nanvar(x, axis, dtype, ddof, keepdims))

@@ -303,10 +303,20 @@ def _nanquantile(name: str, x: object, parts: Array, axis: object, method: str, 
 def nanpercentile(
     x: object, q: object, axis: object = None, *, method: str = "linear", keepdims: bool = False
 ) -> Array:
-    """`nanquantile` with parts of 100. Raises what that raises."""
+    """`nanquantile` with parts of 100. Raises what that raises.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.nanpercentile(hnp.asarray([1.0, hnp.nan, 3.0]), 25)
+    Array(1.5)
+    """
     return _nanquantile("nanpercentile", x, _checked_parts(q, 100), axis, method, keepdims)
 
 
 def nanmedian(x: object, axis: object = None, keepdims: bool = False) -> Array:
-    """The median of what is not NaN; NaN if all are. Raises ShapeError over no elements."""
+    """The median of what is not NaN; NaN if all are. Raises ShapeError over no elements.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.nanmedian(hnp.asarray([1.0, hnp.nan, 3.0]))
+    Array(2.)
+    """
     return _nanquantile("nanmedian", x, as_array(0.5), axis, "linear", keepdims)

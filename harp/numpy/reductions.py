@@ -54,18 +54,33 @@ def sum(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims
 
 
 def prod(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
-    """The product over axes; of no elements, 1. Integers and bool are multiplied in 64 bits unless `dtype` is given."""
+    """The product over axes; of no elements, 1. Integers and bool are multiplied in 64 bits unless `dtype` is given.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.prod(hnp.asarray([2.0, 3.0, 4.0]))
+    Array(24.)
+    """
     return _total(Reduce.PROD, x, axis, dtype, keepdims)
 
 
 def max(x: object, axis: object = None, keepdims: bool = False) -> Array:
-    """The maximum over axes; NaN if there is one. Raises ShapeError over no elements."""
+    """The maximum over axes; NaN if there is one. Raises ShapeError over no elements.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.max(hnp.asarray([[1, 5], [7, 2]]), axis=0)
+    Array([7, 5])
+    """
     array = as_array(x)
     return reduce_(Reduce.MAX, array, normalize_axes(axis, array.ndim), keepdims)
 
 
 def min(x: object, axis: object = None, keepdims: bool = False) -> Array:
-    """The minimum over axes; NaN if there is one. Raises ShapeError over no elements."""
+    """The minimum over axes; NaN if there is one. Raises ShapeError over no elements.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.min(hnp.asarray([[1, 5], [7, 2]]), axis=0)
+    Array([1, 2])
+    """
     array = as_array(x)
     return reduce_(Reduce.MIN, array, normalize_axes(axis, array.ndim), keepdims)
 
@@ -80,12 +95,22 @@ def _truth(reduce: Reduce, x: object, axis: object, keepdims: bool) -> Array:
 
 
 def any(x: object, axis: object = None, keepdims: bool = False) -> Array:
-    """Whether any element is true (not zero), as bool; of no elements, False."""
+    """Whether any element is true (not zero), as bool; of no elements, False.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.any(hnp.asarray([[0, 1], [0, 0]]), axis=1)
+    Array([ True, False])
+    """
     return _truth(Reduce.MAX, x, axis, keepdims)
 
 
 def all(x: object, axis: object = None, keepdims: bool = False) -> Array:
-    """Whether all elements are true (not zero), as bool; of no elements, True."""
+    """Whether all elements are true (not zero), as bool; of no elements, True.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.all(hnp.asarray([[True, False], [True, True]]), axis=1)
+    Array([False,  True])
+    """
     return _truth(Reduce.MIN, x, axis, keepdims)
 
 
@@ -140,6 +165,10 @@ def argmin(x: object, axis: object = None, keepdims: bool = False) -> Array:
     """The position (int64) of the first minimum, or of the first NaN; in the flattened array if axis is None.
 
     Raises ShapeError over no elements.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.argmin(hnp.asarray([3.0, 1.0, 2.0]))
+    Array(1)
     """
     return _first(Reduce.MIN, "argmin", x, axis, keepdims)
 
@@ -194,6 +223,10 @@ def var(
 
     `correction` is another name for `ddof`. Integers and bool give float64; distances of complex numbers are
     magnitudes. Where n <= ddof the result is NaN or inf.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.var(hnp.asarray([1.0, 3.0]), ddof=1)
+    Array(2.)
     """
     array = as_array(x)
     target, axes = _float_dtype(array, dtype), normalize_axes(axis, array.ndim)
@@ -232,7 +265,12 @@ def std(
     *,
     correction: object = None,
 ) -> Array:
-    """The standard deviation over axes, the square root of `var`."""
+    """The standard deviation over axes, the square root of `var`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.std(hnp.asarray([1.0, 3.0]))
+    Array(1.)
+    """
     return sqrt(var(x, axis, dtype, ddof, keepdims, correction=correction))
 
 
@@ -269,7 +307,12 @@ def softmax(x: object, axis: object = -1) -> Array:
 
 
 def log_softmax(x: object, axis: object = -1) -> Array:
-    """The logarithm of `softmax`, accurate where that is tiny; a row of -inf gives NaN."""
+    """The logarithm of `softmax`, accurate where that is tiny; a row of -inf gives NaN.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.log_softmax(hnp.asarray([0.0, 1000.0]))
+    Array([-1000.,     0.])
+    """
     array, dtype = _as_float(x)
     axes = normalize_axes(axis, array.ndim)
     shifted = subtract(array, _shift(array, axes))
@@ -277,7 +320,12 @@ def log_softmax(x: object, axis: object = -1) -> Array:
 
 
 def logsumexp(x: object, axis: object = None, keepdims: bool = False) -> Array:
-    """log(sum(exp(x))) over axes, without overflow; of -inf only, -inf. Raises ShapeError over no elements."""
+    """log(sum(exp(x))) over axes, without overflow; of -inf only, -inf. Raises ShapeError over no elements.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.logsumexp(hnp.asarray([1000.0, 1000.0]))
+    Array(1000.69314718)
+    """
     array, dtype = _as_float(x)
     axes = normalize_axes(axis, array.ndim)
     require_elements("logsumexp", array, axes)

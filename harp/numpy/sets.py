@@ -153,12 +153,23 @@ def nonzero(x: object, /, *, size: object = None, fill_value: object = None) -> 
 
 
 def flatnonzero(x: object, /, *, size: object = None, fill_value: object = None) -> Array:
-    """The positions (int64) in the flattened array of the elements that are not zero; see `nonzero`."""
+    """The positions (int64) in the flattened array of the elements that are not zero; see `nonzero`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.flatnonzero(hnp.asarray([[0, 1], [1, 0]]))
+    Array([1, 2])
+    """
     return nonzero(ravel(as_array(x)), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(x: object, /, *, size: object = None, fill_value: object = None) -> Array:
-    """The positions of the elements that are not zero, one row for each; see `nonzero`."""
+    """The positions of the elements that are not zero, one row for each; see `nonzero`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.argwhere(hnp.asarray([[0, 1], [1, 0]]))
+    Array([[0, 1],
+           [1, 0]])
+    """
     return stack(list(nonzero(x, size=size, fill_value=fill_value)), axis=-1)
 
 
@@ -248,7 +259,12 @@ def unique_all(x: object, /, *, size: object = None, fill_value: object = None) 
 
 
 def unique_counts(x: object, /, *, size: object = None, fill_value: object = None) -> UniqueCounts:
-    """Distinct elements in order, and how often (int64) each occurs; see `unique_all`."""
+    """Distinct elements in order, and how often (int64) each occurs; see `unique_all`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.unique_counts(hnp.asarray([3, 1, 3])).counts
+    Array([1, 2])
+    """
     array = as_array(x)
     if size is None:
         values, *rest = np.unique_counts(_numbers("unique_counts", array))
@@ -258,7 +274,12 @@ def unique_counts(x: object, /, *, size: object = None, fill_value: object = Non
 
 
 def unique_inverse(x: object, /, *, size: object = None, fill_value: object = None) -> UniqueInverse:
-    """Distinct elements in order, and which of them (int64) each element is; see `unique_all`."""
+    """Distinct elements in order, and which of them (int64) each element is; see `unique_all`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.unique_inverse(hnp.asarray([3, 1, 3])).inverse_indices
+    Array([1, 0, 1])
+    """
     array = as_array(x)
     if size is None:
         values, *rest = np.unique_inverse(_numbers("unique_inverse", array))
@@ -339,7 +360,12 @@ def isin(elements: object, test_elements: object, /, *, invert: bool = False) ->
 
 
 def union1d(a: object, b: object, /, *, size: object = None, fill_value: object = None) -> Array:
-    """The distinct elements of both arrays, in order; see `unique_all`."""
+    """The distinct elements of both arrays, in order; see `unique_all`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.union1d(hnp.asarray([3, 1]), hnp.asarray([2, 3]))
+    Array([1, 2, 3])
+    """
     a, b = as_array(a), as_array(b)
     if size is None:
         return _values(np.union1d(_numbers("union1d", a), _numbers("union1d", b)), a, b)
@@ -349,7 +375,12 @@ def union1d(a: object, b: object, /, *, size: object = None, fill_value: object 
 
 
 def intersect1d(a: object, b: object, /, *, size: object = None, fill_value: object = 0) -> Array:
-    """The distinct elements that are in both arrays, in order; where there are fewer than `size`, `fill_value`."""
+    """The distinct elements that are in both arrays, in order; where there are fewer than `size`, `fill_value`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.intersect1d(hnp.asarray([3, 1, 2]), hnp.asarray([2, 3, 5]))
+    Array([2, 3])
+    """
     a, b = as_array(a), as_array(b)
     if size is None:
         return _values(np.intersect1d(_numbers("intersect1d", a), _numbers("intersect1d", b)), a, b)
@@ -359,7 +390,12 @@ def intersect1d(a: object, b: object, /, *, size: object = None, fill_value: obj
 
 
 def setdiff1d(a: object, b: object, /, *, size: object = None, fill_value: object = 0) -> Array:
-    """The distinct elements of `a` that are not in `b`, in order; where there are fewer than `size`, `fill_value`."""
+    """The distinct elements of `a` that are not in `b`, in order; where there are fewer than `size`, `fill_value`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.setdiff1d(hnp.asarray([3, 1, 2]), hnp.asarray([2, 5]))
+    Array([1, 3])
+    """
     a, b = as_array(a), as_array(b)
     if size is None:
         return _values(np.setdiff1d(_numbers("setdiff1d", a), _numbers("setdiff1d", b)), a)

@@ -22,7 +22,12 @@ expit = sigmoid
 
 
 def erf(x: object) -> Array:
-    """Elementwise error function, 2/sqrt(pi) times the integral of exp(-t**2) from 0 to x."""
+    """Elementwise error function, 2/sqrt(pi) times the integral of exp(-t**2) from 0 to x.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.special.erf(0.5)
+    Array(0.52049988)
+    """
     return float_map(lambda a: apply(Op.ERF, a), x)
 
 
@@ -36,7 +41,12 @@ def erfc(x: object) -> Array:
 
 
 def erfinv(x: object) -> Array:
-    """Elementwise inverse of erf; infinite at -1 and 1, NaN beyond."""
+    """Elementwise inverse of erf; infinite at -1 and 1, NaN beyond.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.special.erfinv(0.5)
+    Array(0.47693628)
+    """
     return float_map(lambda a: apply(Op.ERFINV, a), x)
 
 
@@ -79,5 +89,10 @@ def xlogy(x: object, y: object) -> Array:
 
 
 def xlog1py(x: object, y: object) -> Array:
-    """Elementwise x * log(1 + y), and 0 where x is 0, unless y is NaN."""
+    """Elementwise x * log(1 + y), and 0 where x is 0, unless y is NaN.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.special.xlog1py(0.0, -1.0)
+    Array(0.)
+    """
     return float_map(lambda a, b: _times_log(Op.LOG1P, a, b), x, y)

@@ -44,12 +44,22 @@ def atleast_1d(*arrays: object) -> Array | list[Array]:
 
 
 def atleast_2d(*arrays: object) -> Array | list[Array]:
-    """The arrays with at least two axes: a vector becomes a row. A list for several arrays."""
+    """The arrays with at least two axes: a vector becomes a row. A list for several arrays.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.atleast_2d(hnp.ones(3)).shape
+    (1, 3)
+    """
     return _at_least(2, arrays, _of_two_axes)
 
 
 def atleast_3d(*arrays: object) -> Array | list[Array]:
-    """The arrays with at least three axes: a vector of n has the shape (1, n, 1), a matrix gets a last axis."""
+    """The arrays with at least three axes: a vector of n has the shape (1, n, 1), a matrix gets a last axis.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.atleast_3d(hnp.ones((2, 3))).shape
+    (2, 3, 1)
+    """
     return _at_least(3, arrays, _of_three_axes)
 
 
@@ -73,13 +83,24 @@ def vstack(arrays: object) -> Array:
 
 
 def hstack(arrays: object) -> Array:
-    """Arrays side by side: joined along the second axis, or the only one. Raises ShapeError if other sizes differ."""
+    """Arrays side by side: joined along the second axis, or the only one. Raises ShapeError if other sizes differ.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.hstack([hnp.asarray([1, 2]), hnp.asarray([3])])
+    Array([1, 2, 3])
+    """
     parts = [_of_one_axis(a) for a in _listed("hstack", arrays)]
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1)
 
 
 def dstack(arrays: object) -> Array:
-    """Arrays behind each other: joined along the third of at least three axes."""
+    """Arrays behind each other: joined along the third of at least three axes.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.dstack([hnp.asarray([1, 2]), hnp.asarray([3, 4])])
+    Array([[[1, 3],
+            [2, 4]]])
+    """
     return concatenate([_of_three_axes(a) for a in _listed("dstack", arrays)], 2)
 
 
@@ -96,7 +117,12 @@ def column_stack(arrays: object) -> Array:
 
 
 def append(x: object, values: object, axis: object = None) -> Array:
-    """The elements of `x`, then those of `values`, along an axis; both flattened if it is None."""
+    """The elements of `x`, then those of `values`, along an axis; both flattened if it is None.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.append(hnp.asarray([1, 2]), hnp.asarray([3]))
+    Array([1, 2, 3])
+    """
     if axis is None:
         return concatenate([ravel(x), ravel(values)])
     return concatenate([x, values], as_integer("axis", axis))
@@ -165,27 +191,54 @@ def _split_along(name: str, x: object, sections: object, axis: int, rank: int) -
 
 
 def vsplit(x: object, sections: object) -> list[Array]:
-    """`split` along the first of at least two axes."""
+    """`split` along the first of at least two axes.
+
+    >>> import harp.numpy as hnp
+    >>> [part.shape for part in hnp.vsplit(hnp.ones((4, 2)), 2)]
+    [(2, 2), (2, 2)]
+    """
     return _split_along("vsplit", x, sections, 0, 2)
 
 
 def hsplit(x: object, sections: object) -> list[Array]:
-    """`split` along the second axis, or the only one."""
+    """`split` along the second axis, or the only one.
+
+    >>> import harp.numpy as hnp
+    >>> [part.shape for part in hnp.hsplit(hnp.ones((2, 4)), 2)]
+    [(2, 2), (2, 2)]
+    """
     return _split_along("hsplit", x, sections, 0 if as_array(x).ndim == 1 else 1, 1)
 
 
 def dsplit(x: object, sections: object) -> list[Array]:
-    """`split` along the third of at least three axes."""
+    """`split` along the third of at least three axes.
+
+    >>> import harp.numpy as hnp
+    >>> [part.shape for part in hnp.dsplit(hnp.ones((2, 2, 4)), 2)]
+    [(2, 2, 2), (2, 2, 2)]
+    """
     return _split_along("dsplit", x, sections, 2, 3)
 
 
 def fliplr(x: object) -> Array:
-    """The second axis in reverse order. Raises AxisError without one."""
+    """The second axis in reverse order. Raises AxisError without one.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.fliplr(hnp.asarray([[1, 2], [3, 4]]))
+    Array([[2, 1],
+           [4, 3]])
+    """
     return flip(x, 1)
 
 
 def flipud(x: object) -> Array:
-    """The first axis in reverse order. Raises AxisError without one."""
+    """The first axis in reverse order. Raises AxisError without one.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.flipud(hnp.asarray([[1, 2], [3, 4]]))
+    Array([[3, 4],
+           [1, 2]])
+    """
     return flip(x, 0)
 
 
@@ -210,7 +263,12 @@ def rot90(x: object, k: int = 1, axes: object = (0, 1)) -> Array:
 
 
 def rollaxis(x: object, axis: int, start: int = 0) -> Array:
-    """An axis moved to stand before the axis `start`; `moveaxis` is easier to read."""
+    """An axis moved to stand before the axis `start`; `moveaxis` is easier to read.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.rollaxis(hnp.ones((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
     array = as_array(x)
     k, before = normalize_axis(axis, array.ndim), as_integer("start", start)
     if not -array.ndim <= before <= array.ndim:

@@ -8,7 +8,10 @@ Array([ True,  True])
 
 from __future__ import annotations
 
-from harp.random.discrete import categorical
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from harp.random.discrete import categorical, choice, permutation
 from harp.random.exponential import exponential, gumbel
 from harp.random.gamma import beta, dirichlet, gamma, loggamma
 from harp.random.keys import fold_in, key, split
@@ -21,6 +24,7 @@ __all__ = [
     "beta",
     "bits",
     "categorical",
+    "choice",
     "dirichlet",
     "exponential",
     "fold_in",
@@ -29,8 +33,14 @@ __all__ = [
     "key",
     "loggamma",
     "normal",
+    "permutation",
     "randint",
     "split",
     "truncated_normal",
     "uniform",
 ]
+
+if not TYPE_CHECKING:  # for whom there is no other name than those above
+
+    def __getattr__(name: str) -> object:
+        raise import_module("harp.numpy.missing").no_such_name(__name__, name, __all__)

@@ -177,8 +177,14 @@ def alike(a: TreeSpec, b: TreeSpec) -> bool:
     """Whether leaves of one tree fit the other: dicts may have their keys in another order."""
     if a == b or not a or not b:
         return a == b
-    below = children(a), children(b)
-    return _without_order(a) == _without_order(b) and len(below[0]) == len(below[1]) and all(map(alike, *below))
+    return same_node(a, b) and all(map(alike, children(a), children(b)))
+
+
+def same_node(a: TreeSpec, b: TreeSpec) -> bool:
+    """Whether two trees that are no leaves are alike above their parts."""
+    if not a or not b:
+        return False
+    return _without_order(a) == _without_order(b) and len(children(a)) == len(children(b))
 
 
 def _without_order(spec: TreeSpec) -> object:
@@ -192,9 +198,9 @@ def spread(prefix: TreeSpec, values: Sequence[object], spec: TreeSpec) -> list[o
     """For each leaf of a tree, the value that stands for it in a tree that is its start; None if it is not."""
     if not prefix:
         return list(values) * count_leaves(spec)
-    inner, outer = children(prefix), children(spec)
-    if not spec or _without_order(prefix) != _without_order(spec) or len(inner) != len(outer):
+    if not same_node(prefix, spec):
         return None
+    inner, outer = children(prefix), children(spec)
     found: list[object] = []
     for part, whole in zip(inner, outer, strict=True):
         count = count_leaves(part)

@@ -27,7 +27,7 @@ from harp.trace.source_locations import where
 from harp.trace.tracer import function_name, require_function
 from harp.trace.trees import Tree, TreeSpec, children, count_leaves, is_pair, unflatten
 from harp.transforms.autodiff.arguments import Staged, argument_numbers, stage_arguments
-from harp.transforms.autodiff.forward import jvp
+from harp.transforms.autodiff.forward import jvp, require_tuples
 from harp.transforms.autodiff.grad import grad
 from harp.transforms.autodiff.jvp import jvp as jvp_graph
 from harp.transforms.autodiff.vjp import prepared
@@ -52,14 +52,31 @@ class _Results(NamedTuple):
 def value_and_jacfwd(
     function: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Transformed[P, tuple[R, Any]]:
-    """A function that returns `(value, jacobian)`; see `jacfwd`. With `has_aux`, `((value, aux), jacobian)`."""
+    """A function that returns `(value, jacobian)`; see `jacfwd`. With `has_aux`, `((value, aux), jacobian)`.
+
+    >>> import harp, harp.numpy as hnp
+    >>> value, matrix = harp.value_and_jacfwd(lambda x: x**2)(hnp.asarray([1.0, 3.0]))
+    >>> value
+    Array([1., 9.])
+    >>> matrix
+    Array([[2., 0.],
+           [0., 6.]])
+    """
     return _value_and_jacobian(_forward, "jacfwd", function, argnums, has_aux, holomorphic)
 
 
 def value_and_jacrev(
     function: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Transformed[P, tuple[R, Any]]:
-    """A function that returns `(value, jacobian)`; see `jacrev`. With `has_aux`, `((value, aux), jacobian)`."""
+    """A function that returns `(value, jacobian)`; see `jacrev`. With `has_aux`, `((value, aux), jacobian)`.
+
+    >>> import harp, harp.numpy as hnp
+    >>> value, row = harp.value_and_jacrev(lambda x: hnp.sum(x**2))(hnp.asarray([1.0, 3.0]))
+    >>> value
+    Array(10.)
+    >>> row
+    Array([2., 6.])
+    """
     return _value_and_jacobian(_backward, "jacrev", function, argnums, has_aux, holomorphic)
 
 
@@ -116,10 +133,13 @@ def hvp(function: Function, primals: Sequence[Tree], tangents: Sequence[Tree]) -
     Takes about as long as four gradients, and never makes the matrix. `primals` and `tangents` are tuples with an entry
     for each argument; the result is a tree like the argument, or a tuple of trees where there are several.
 
+    Raises ArgumentError where they are no tuples, and the errors of `grad` and `jvp`.
+
     >>> import harp.numpy as hnp
     >>> hvp(lambda x: hnp.sum(x**3), (hnp.asarray([1.0, 2.0]),), (hnp.asarray([1.0, 1.0]),))
     Array([ 6., 12.])
     """
+    require_tuples("hvp", primals, tangents)
     argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     return jvp(grad(function, argnums), primals, tangents)[1]
 

@@ -1,4 +1,4 @@
-"""The tests of C's elementwise functions share the module `accuracy`."""
+"""Modules that tests share: `accuracy` is of those of C's elementwise functions."""
 
 import pathlib
 import sys

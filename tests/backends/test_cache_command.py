@@ -35,7 +35,7 @@ def directory(monkeypatch, tmp_path):
 def run(directory: Path, **environment: str) -> str:
     kept = {name: value for name, value in os.environ.items() if name not in ("CC", "HARP_CC")}
     kept |= {"HARP_CACHE_DIR": str(directory)} | environment
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=kept, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=kept, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

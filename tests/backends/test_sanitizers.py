@@ -5,46 +5,32 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from sanitizers import GCC, LIBRARIES, environment
 
-GCC = shutil.which("gcc") or ""
-# The library that a process loads first for each sanitizer; what the second one links is found by itself.
-LIBRARIES = {"address,undefined": "libasan.so", "thread": "libtsan.so"}
 MISTAKES = {mistake: sanitizer for sanitizer in LIBRARIES for mistake in sanitizer.split(",")}
 SCRIPT = Path(__file__).with_name("sanitized.py")
 
 
-def run(what: str, compiler: str, directory: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    """The script in a process that compiles with `compiler`."""
+def run(what: str, directory: Path, given: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """The script in a process with this in its environment."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("COV_", "COVERAGE"))}
     # What the passes make is verified elsewhere; here it is the C that is looked at.
-    environment = {**kept, "HARP_CC": compiler, "HARP_CACHE_DIR": str(directory), "HARP_VERIFY": "0", **more}
+    environment = {**kept, "HARP_CACHE_DIR": str(directory), "HARP_VERIFY": "0", **given}
     command = [sys.executable, str(SCRIPT), what]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1500)
 
 
 def sanitized(sanitizer: str, what: str, directory: Path) -> subprocess.CompletedProcess[str]:
     """The script with the sanitizer's library."""
-    if not GCC:
-        pytest.skip("needs gcc")
-    question = [GCC, f"-print-file-name={LIBRARIES[sanitizer]}"]
-    library = Path(subprocess.run(question, capture_output=True, text=True, check=True).stdout.strip())
-    if not library.is_absolute():
-        pytest.skip(f"gcc has no {library}")
-    return run(
-        what,
-        f"{GCC} -fsanitize={sanitizer} -fno-sanitize-recover=all",
-        directory,
-        LD_PRELOAD=str(library),
-        ASAN_OPTIONS="detect_leaks=0",
-        TSAN_OPTIONS="halt_on_error=1",
-        OPENBLAS_NUM_THREADS="1",  # NumPy's own threads are not what is looked at
-    )
+    given = environment(sanitizer)
+    if given is None:
+        pytest.skip("needs gcc and its sanitizers")
+    return run(what, directory, given)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -77,5 +63,5 @@ def test_checked_programs_touch_nothing_outside(tmp_path):
 def test_no_compiler_warns(compiler, what, tmp_path):
     if not compiler or ("ziglang" in compiler and importlib.util.find_spec("ziglang") is None):
         pytest.skip("is not installed")
-    done = run(what, f"{compiler} -Wall -Wextra -Werror", tmp_path)
+    done = run(what, tmp_path, {"HARP_CC": f"{compiler} -Wall -Wextra -Werror"})
     assert done.returncode == 0, done.stderr[-4000:]

@@ -1,7 +1,8 @@
-"""Names that harp.numpy does not have: whether NumPy has them, and which is near."""
+"""Names that harp does not have: whether NumPy or JAX has them, and which is near."""
 
 import pytest
 
+import harp
 import harp.numpy as hnp
 
 
@@ -17,6 +18,18 @@ import harp.numpy as hnp
             r"module 'harp\.numpy\.linalg' has no attribute 'outr'; the nearest name there is 'outer'",
         ),
         (hnp.linalg, "eig", r"^harp\.numpy\.linalg\.eig is not there yet"),
+        (hnp, "random", r"^harp\.numpy\.random is not there: write harp\.random, with keys"),
+        (
+            harp,
+            "value_and_gradient",
+            "has no attribute 'value_and_gradient'; the nearest name there is 'value_and_grad'",
+        ),
+        (harp, "jacobian", r"^harp\.jacobian is not there: write jacfwd or jacrev"),
+        (harp, "tree_map", r"^harp\.tree_map is not there: write harp\.tree\.map"),
+        (harp, "fft", "^module 'harp' has no attribute 'fft'$"),
+        (harp.random, "PRNGKey", r"^harp\.random\.PRNGKey is not there: write key"),
+        (harp.random, "norml", r"module 'harp\.random' has no attribute 'norml'; the nearest name there is 'normal'"),
+        (harp.lax, "fori", r"module 'harp\.lax' has no attribute 'fori'; the nearest name there is 'fori_loop'"),
     ],
 )
 def test_the_message(module, name, message):

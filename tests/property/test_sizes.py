@@ -61,7 +61,7 @@ def test_forgotten_guards_are_found_and_made_small(monkeypatch, tmp_path):
         found = check(case).finding
         return found is not None and found.kind == finding.kind
 
-    small = shrink(broken(), fails)
+    small = shrink(broken(), fails, seconds=1000)
     assert len(small.statements) == 1 and len(small.calls) == 2
 
     path = save(tmp_path, small, finding, "numpy", ["if expression"])

@@ -60,7 +60,7 @@ def main() -> None:
             count += 1
         started = time.monotonic()
         work(rng, made)
-        if time.monotonic() - started > 60:
+        if time.monotonic() - started > 200:
             raise SystemExit(f"a call took {time.monotonic() - started:.0f} s")
     say(chosen, f"{count} interrupts, {calls} calls between them, {len(lost)} lost: {sorted(set(lost))}")
     sys.exit(bool(lost))

@@ -65,7 +65,7 @@ def main() -> None:
             words = [str(rng.randrange(10**9)), name, str(rng.randint(low, high))]
             environment = os.environ | {"HARP_CACHE_DIR": str(cache), "HARP_VERIFY": "0"}
             command = [sys.executable, "-W", "ignore", "-c", WORKER, *words]
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
             if done.returncode:
                 raise SystemExit(f"{' '.join(words)}: status {done.returncode}\n{done.stderr[-3000:]}")
             runs, failed = runs + 1, failed + int(done.stdout)

@@ -1,68 +1,210 @@
-"""Random programs: compiled, interpreted, and by NumPy, at several sizes. `make fuzz` has more of that."""
+"""Random programs: compiled, interpreted, and by NumPy, at several sizes.
+
+Many programs are the results of one jitted function, for most of the time of a small one is that of starting a
+compiler. Most such functions are compiled without optimisation and all kernels in one run, the others as for users. A
+finding is made small and saved as a script.
+"""
 
 from __future__ import annotations
 
+import collections
+import contextlib
+import os
 import pathlib
 import random
 import sys
 import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from common import options, say
+from compare import verdicts
+from expressions import Expression, Memory, Values, draw, fewer
+from joined import in_one_run
+from test_programs import DTYPES, fill
 
 import harp
-import harp.numpy as hnp
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "property"))
-from steps import BINARY, UNARY
-from test_programs import DTYPES, Program, agree, fill
-
-SIZES = (0, 1, 2, 3, 5, 8, 33, 100)
+MODES = {"joined -O0": 80, "joined -O2": 12, "usual": 8}  # of a hundred
+SIZES = (0, 1, 2, 3, 5, 8, 33)
+LARGE = {1: (3000,), 2: (70, 300), 3: (12, 9, 40)}, {1: (500,), 2: (16, 70), 3: (3, 9, 33)}  # one of eight, others
+FAMILIES, CALLS, PROGRAMS = 4, 5, 128
 
 
-def program(rng: random.Random, kind: str) -> Program:
-    table = [step for step in (*UNARY.values(), *BINARY.values()) if kind in step.kinds]
-    steps = []
-    for k in range(rng.randint(1, 8)):
-        step, a = rng.choice(table), rng.randint(0, k + 1)
-        steps.append((step, a, rng.randint(0, k + 1) if step in BINARY.values() else a))
-    return Program(rng.randint(1, 3), steps)
+class Batch(NamedTuple):
+    """Programs that are compiled together, each with the number of its inputs, and the inputs of each call."""
+
+    seed: int
+    mode: str
+    threads: int
+    programs: tuple[tuple[int, Expression], ...]
+    calls: tuple[tuple[tuple[Values, Values], ...], ...]  # call, family, (tame, any values)
 
 
-def check(seed: int) -> int:
-    """One program; how many results were compared."""
+class Finding(NamedTuple):
+    program: int
+    call: int
+    text: str
+
+
+def batch(seed: int, count: int) -> Batch:
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
-    dtype, compared = rng.choice(DTYPES), 0
-    made = program(rng, np.dtype(dtype).kind)
-    compiled = harp.jit(lambda x, y: made.run([x, y], 0))
-    for _ in range(4):
-        shape = tuple(rng.choice(SIZES) for _ in range(made.rank))
-        inputs = [fill(numbers, shape, dtype, not made.exact) for _ in range(2)]
-        with np.errstate(all="ignore"):
-            expected = made.run(inputs, 1)
-        exact = made.exact and inputs[0].dtype.kind != "c"
-        if not exact and not all(np.isfinite(e).all() for e in expected if e.dtype.kind in "fc"):
+    families = [(rng.choice(DTYPES), rng.randint(1, 3)) for _ in range(FAMILIES)]
+    families += [("float64", rng.randint(1, 2)), ("float32", rng.randint(1, 2))]
+    shapes = [tuple(rng.choice(SIZES) for _ in range(3)) for _ in range(CALLS - 1)] + [None]
+    rng.shuffle(shapes)
+    large = LARGE[rng.random() < 0.875]
+    calls = []
+    for sizes in shapes:
+        given = []
+        for dtype, rank in families:
+            shape = large[rank] if sizes is None else sizes[:rank]
+            given.append(tuple(tuple(fill(numbers, shape, dtype, tame) for _ in "xy") for tame in (True, False)))
+        calls.append(tuple(given))
+    tame = [[Memory(pairs[0]) for pairs in call] for call in calls]
+    programs: list[tuple[int, Expression]] = []
+    for _ in range(count):
+        family = rng.randrange(len(families))
+        known = [made for other, made in programs if other == family]
+        programs.append((family, draw(rng, [call[family] for call in tame], known)))
+    mode = rng.choices([*MODES], [*MODES.values()])[0]
+    return Batch(seed, mode, rng.randint(1, 3), tuple(programs), tuple(calls))
+
+
+def check(given: Batch, counts: collections.Counter[str]) -> Finding | None:
+    """Compiles the programs, calls them at all sizes, and compares: the first difference."""
+    harp.set_threads(given.threads)
+
+    def results(families: Sequence) -> list:
+        return [made.harp(*families[family][uses_any(made, families[family])]) for family, made in given.programs]
+
+    compiled = harp.jit(results, options=harp.CompileOptions(0 if given.mode.endswith("-O0") else 2))
+    with contextlib.nullcontext() if given.mode == "usual" else in_one_run():
+        for call, families in enumerate(given.calls):
+            try:
+                found = compiled(families)
+            except Exception as error:
+                return Finding(-1, call, f"{type(error).__name__}: {error}")
+            number = _other_bits(given, compiled, families, found)
+            if number is not None:
+                return Finding(number, call, "other bits with another number of threads")
+            memories = [[Memory(pair) for pair in pairs] for pairs in families]
+            for number, ((family, made), result) in enumerate(zip(given.programs, found, strict=True)):
+                memory = memories[family][uses_any(made, families[family])]
+                interpret = (given.seed + number) % CALLS == call
+                for verdict in verdicts(made, memory, np.asarray(result), interpret, given.seed):
+                    counts["results compared"] += 1
+                    counts["elements not settled"] += verdict.unsettled
+                    if verdict.problem:
+                        return Finding(number, call, verdict.problem)
+    counts["programs"] += len(given.programs)
+    counts["functions compiled"] += compiled.compilations
+    counts.update(made.kind for _, made in given.programs)
+    counts[given.mode] += len(given.programs)
+    return None
+
+
+def _other_bits(given: Batch, compiled: Callable, families: Sequence, found: list) -> int | None:
+    """The program whose result depends on the number of threads."""
+    harp.set_threads(given.threads % 3 + 1)
+    again = compiled(families)
+    harp.set_threads(given.threads)
+    for number, (one, other) in enumerate(zip(found, again, strict=True)):
+        if np.asarray(one).tobytes() != np.asarray(other).tobytes():
+            return number
+    return None
+
+
+def uses_any(made: Expression, pairs: Sequence) -> bool:
+    """Whether the program is given all values that there are: NaN, infinities, the largest integers."""
+    return made.exact and pairs[0][0].dtype.kind != "c"
+
+
+def found_again(given: Batch) -> Finding | None:
+    """Whether a program of these is wrong."""
+    return check(given, collections.Counter())
+
+
+def smaller(given: Batch, finding: Finding, seconds: float = 120.0) -> Batch:
+    """Fewer programs, calls and steps, as long as something is found. The program at fault is tried alone first."""
+    end, shrinks = time.monotonic() + seconds, True
+    alone = given._replace(programs=given.programs[finding.program :][:1])
+    if finding.program >= 0 and found_again(alone) is not None:
+        given = alone
+    while shrinks and time.monotonic() < end:
+        shrinks = False
+        for other in _candidates(given):
+            if time.monotonic() < end and found_again(other) is not None:
+                given, shrinks = other, True
+                break
+    return given
+
+
+def _candidates(given: Batch) -> Iterator[Batch]:
+    count = len(given.programs)
+    for size in (count // 2, count // 8, 1) if count > 7 else (1,) if count > 1 else ():
+        for start in range(0, count, size):  # these alone, and all others
+            yield given._replace(programs=given.programs[start : start + size])
+        for start in range(0, count, size):
+            yield given._replace(programs=given.programs[:start] + given.programs[start + size :])
+    for call in range(len(given.calls) if len(given.calls) > 1 else 0):
+        yield given._replace(calls=given.calls[:call] + given.calls[call + 1 :])
+    if count < 3:
+        for number, (family, made) in enumerate(given.programs):
+            for steps in fewer(made.steps):
+                changed = (family, made._replace(steps=steps))
+                yield given._replace(programs=(*given.programs[:number], changed, *given.programs[number + 1 :]))
+
+
+def save(given: Batch, finding: Finding, directory: pathlib.Path) -> pathlib.Path:
+    """What failed as text, with the command that repeats it."""
+    directory.mkdir(exist_ok=True)
+    path = directory / f"programs-{given.seed}.txt"
+    lines = [f"python tests/soak/programs.py --seed {given.seed} --count {PROGRAMS}", f"{given.mode}", finding.text, ""]
+    for number, (family, made) in enumerate(given.programs):
+        if number != finding.program and len(given.programs) > 8:
             continue
-        interpreted = made.run([hnp.asarray(i) for i in inputs], 0)
-        for found, eager, wanted in zip(compiled(*inputs), interpreted, expected, strict=True):
-            agree(found, wanted, exact)
-            agree(eager, wanted, exact)
-            compared += 1
-    return compared
+        lines.append(f"{'*' if number == finding.program else ' '} {made.kind} {made.steps}")
+        for families in given.calls:
+            pair = families[family][uses_any(made, families[family])]
+            lines.append(f"    {pair[0].dtype}{list(pair[0].shape)}")
+    if len(given.programs) == len(given.calls) == 1:
+        family, made = given.programs[0]
+        lines += [f"{array!r}" for array in given.calls[0][family][uses_any(made, given.calls[0][family])]]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def shown(counts: collections.Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
 def main() -> None:
-    chosen = options(__doc__)
-    end, count, compared = time.monotonic() + chosen.seconds, 0, 0
-    while time.monotonic() < end:
-        seed = chosen.seed + count
-        try:
-            compared += check(seed)
-        except BaseException:
-            print(f"program of seed {seed}: --seed {seed} --seconds 1 repeats it", flush=True)
-            raise
-        count += 1
-    say(chosen, f"{count} programs, {compared} results compared")
+    chosen = options(__doc__, count=PROGRAMS)
+    directory = pathlib.Path("soak-findings")
+    counts: collections.Counter[str] = collections.Counter({"programs": 0})
+    end, seed, failed = time.monotonic() + chosen.seconds, chosen.seed, 0
+    told = time.monotonic()
+    running = pathlib.Path(os.environ.get("HARP_CACHE_DIR", ".")) / f"programs-of-{os.getpid()}"
+    warnings.simplefilter("ignore")  # NumPy's, about numbers
+    while seed == chosen.seed or time.monotonic() < end:
+        running.write_text(f"{seed}\n")
+        given = batch(seed, chosen.count)
+        finding = check(given, counts)
+        if finding is not None:
+            failed += 1
+            small = smaller(given, finding)
+            path = save(small, found_again(small) or finding, directory)
+            print(f"programs.py --seed {seed} --count {chosen.count}: {path}\n{path.read_text()}", flush=True)
+        seed += 1
+        if time.monotonic() > told + 300:
+            told = time.monotonic()
+            say(chosen, f"so far {shown(counts)}, {failed} findings")
+    running.unlink()
+    say(chosen, f"{shown(counts)}, {failed} findings")
+    sys.exit(bool(failed))
 
 
 if __name__ == "__main__":

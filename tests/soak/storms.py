@@ -75,7 +75,7 @@ def turn(rng: random.Random, directory: pathlib.Path, counts: dict[str, int]) ->
         except OSError:  # it was removed, or replaced, in the meantime
             pass
     for seed, worker in zip(seeds, workers, strict=True):
-        _, error = worker.communicate(timeout=200)
+        _, error = worker.communicate(timeout=600)
         counts["killed" if worker is victim and worker.returncode < 0 else "finished"] += 1
         if worker.returncode not in (0, -signal.SIGKILL if worker is victim else 0):
             raise SystemExit(f"worker {seed}: status {worker.returncode}\n{error}")

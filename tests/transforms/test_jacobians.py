@@ -96,6 +96,15 @@ def test_products_with_hessians():
     npt.assert_allclose(np.asarray(both[0]), np.tensordot(whole, v, 2), rtol=1e-10)
 
 
+@pytest.mark.parametrize("name", ["jvp", "hvp"])
+def test_arguments_that_are_no_tuples(name):
+    product, x = getattr(harp, name), np.ones(2)
+    with pytest.raises(ArgumentError, match=rf"^{name} takes a tuple .*the primals are of type ndarray"):
+        product(lambda x: hnp.sum(x * x), x, x)
+    with pytest.raises(ArgumentError, match=rf"^{name} takes a tuple .*the tangents are of type ndarray"):
+        product(lambda x: hnp.sum(x * x), (x,), x)
+
+
 def test_trees_values_and_what_comes_beside():
     def function(p, x):
         return {"y": p["a"] * x, "z": (p["b"] @ x,)}, x.shape[0]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 
 from harp.backends.c.emit.render import interface, render
+from harp.backends.c.measure import limits_key, measure
+from harp.backends.c.timed import TimedCExecutable
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Executable
+from harp.backends.protocol import Executable, Limits
 from harp.backends.runtime.executable import CExecutable
 from harp.backends.runtime.load import build_and_load
 from harp.backends.toolchain.toolchain import find_toolchain
@@ -22,6 +24,7 @@ class CBackend:
     """Compiles programs to machine code; raises ToolchainError where that is not possible."""
 
     name = "c"
+    memory: None = None
 
     def target(self) -> Target:
         """What lowering is told of the machine that the toolchain compiles for."""
@@ -44,6 +47,18 @@ class CBackend:
         except ToolchainError as error:
             raise refusal(custom_kernels(program), "c", str(error)) or error from None
         return CExecutable(library, called, bool(program.scratch))
+
+    def timed(self, program: Program, options: CompileOptions) -> TimedCExecutable:
+        """The kernels are those of the program that is not timed, and come out of the cache."""
+        called = interface(program, timed=True)
+        library = build_and_load(render(program, timed=True), options, names=called.names)
+        return TimedCExecutable(library, called, bool(program.scratch), len(program.calls))
+
+    def measure(self, threads: int) -> Limits:
+        return measure(threads)
+
+    def limits_key(self, threads: int) -> str:
+        return limits_key(threads)
 
 
 _BACKEND = CBackend()

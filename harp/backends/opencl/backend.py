@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from harp.backends.opencl import render
 from harp.backends.opencl.devices import OpenCLDevice, device
-from harp.backends.opencl.executable import OpenCLExecutable
-from harp.backends.opencl.host import kernel_code, program_code
+from harp.backends.opencl.executable import OpenCLExecutable, OpenCLMemory
+from harp.backends.opencl.host import HostCode, kernel_code, program_code
+from harp.backends.opencl.measure import measure
+from harp.backends.opencl.timed import TimedOpenCLExecutable
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Executable
+from harp.backends.protocol import Executable, Limits, ResultMemory
 from harp.config import show
 from harp.errors import DeviceError, HarpError
 from harp.lower.loopir.program import Program, custom_kernels
@@ -24,6 +26,11 @@ class OpenCLBackend:
     def __init__(self, device: OpenCLDevice) -> None:
         self.device = device
 
+    @property
+    def memory(self) -> ResultMemory:
+        """The memory of the device."""
+        return OpenCLMemory(self.device)
+
     def target(self) -> Target:
         """What lowering is told of the device."""
         return self.device.target()
@@ -33,16 +40,32 @@ class OpenCLBackend:
     ) -> Executable:
         if program is None:
             raise HarpError("the OpenCL backend compiles lowered programs, and was given a graph only")
-        kernels = []
-        for kernel in program.kernels:
-            code = kernel_code(kernel)
-            kernels.append((code, render.source(kernel, code.launches)))
+        kernels = _kernels(program)
         host = program_code(program)
         show(4, "OpenCL source", "\n\n".join([*(text for _, text in kernels), *(c.text for c, _ in kernels), host]))
         try:
             return OpenCLExecutable(self.device, host, kernels)
         except DeviceError as error:
             raise refusal(custom_kernels(program), "opencl", str(error)) or error from None
+
+    def timed(self, program: Program, options: CompileOptions) -> TimedOpenCLExecutable:
+        """Its launches are put into a queue that takes their times."""
+        return TimedOpenCLExecutable(self.device, program_code(program, timed=True), _kernels(program))
+
+    def measure(self, threads: int) -> Limits:
+        return measure(self.device)
+
+    def limits_key(self, threads: int) -> str:
+        return self.device.identity
+
+
+def _kernels(program: Program) -> list[tuple[HostCode, str]]:
+    """For each kernel the code of the host, and the source of its launches."""
+    found = []
+    for kernel in program.kernels:
+        code = kernel_code(kernel)
+        found.append((code, render.source(kernel, code.launches)))
+    return found
 
 
 def backend(number: int) -> OpenCLBackend:

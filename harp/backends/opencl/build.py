@@ -30,8 +30,10 @@ def options(device: OpenCLDevice) -> str:
 
 @lru_cache(maxsize=1 << 10)
 def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
-    """The built program, which computes with `doubles` or not. Raises DeviceError, with what the driver says, if that is
-    not possible."""
+    """The built program, which computes with `doubles` or not.
+
+    Raises DeviceError, with what the driver says, if that is not possible.
+    """
     if doubles and not device.has_doubles:
         raise DeviceError(
             f"{device!r} has no floats of 64 bits, and the program computes with float64; cast its arguments to "
@@ -50,12 +52,18 @@ def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
             return built
     counters.add("cache_misses")
     counters.add("compiler_runs")
-    try:
-        with warnings.catch_warnings():  # of compilers, about what users have not written
-            warnings.simplefilter("ignore")
-            built = cl.Program(device.context, source).build(flags)
-    except cl.Error as error:
-        raise DeviceError(f"the driver of {device!r} refuses a kernel: {error}") from None
+    built = anew(device, source)
     binaries: Any = built.get_info(cl.program_info.BINARIES)
     cache.put(key, _SUFFIX, binaries[0])
     return built
+
+
+def anew(device: OpenCLDevice, source: str) -> cl.Program:
+    """The program, built by the driver now. Raises DeviceError."""
+    try:
+        with warnings.catch_warnings():  # of compilers, about what users have not written
+            warnings.simplefilter("ignore")
+            built: cl.Program = cl.Program(device.context, source).build(options(device))
+            return built
+    except cl.Error as error:
+        raise DeviceError(f"the driver of {device!r} refuses a kernel: {error}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from struct import Struct
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from harp.backends.opencl.render import DIMENSIONS, LaunchCode
 from harp.backends.protocol import ResultMemory
 from harp.config import counters
 from harp.errors import DeviceError
-from harp.trace.eval.host_calls import note_error, run_function
+from harp.trace.eval.host_calls import is_raised_by_call, run_function
 from harp.trace.scalar.dtypes import NDArray, as_dtype
 
 # Work-items of a group: as many as a wavefront has. A row of fewer is put together with others.
@@ -27,7 +27,7 @@ _ROWS = 8
 _NARROW = 16
 
 
-_Given = NDArray | DeviceBuffer
+Given = NDArray | DeviceBuffer
 
 
 class Launch:
@@ -37,10 +37,6 @@ class Launch:
         self.kernel = kernel
         self.numbers = Struct(f"{len(code.buffers) + len(code.names) + len(code.numbers)}q")
         self.dimensions = max(1, min(len(code.grid), DIMENSIONS))
-
-
-class _Ended(Exception):
-    """A function of Python has raised an error, which is noted: the program does not go on."""
 
 
 class Run(NamedTuple):
@@ -68,9 +64,9 @@ class OpenCLExecutable:
 
     def __init__(self, device: OpenCLDevice, host: str, kernels: Sequence[tuple[HostCode, str]]) -> None:
         self.device = device
-        namespace: dict[str, object] = dict(_HELPERS)
+        namespace: dict[str, object] = dict(self.helpers())
         for number, (code, source) in enumerate(kernels):
-            inner: dict[str, object] = dict(_HELPERS)
+            inner: dict[str, object] = dict(self.helpers())
             if code.launches:
                 built = build.program(device, source, any("double" in launched.text for launched in code.launches))
                 for place, launched in enumerate(code.launches):
@@ -80,9 +76,9 @@ class OpenCLExecutable:
         exec(compile(host, "<host code of a program>", "exec"), namespace)
         self._program: Callable[..., None] = namespace["program"]  # type: ignore[assignment]
 
-    def __call__(self, inputs: Sequence[_Given], outputs: Sequence[_Given], sizes: Sequence[int], /) -> int:
+    def __call__(self, inputs: Sequence[Given], outputs: Sequence[Given], sizes: Sequence[int], /) -> int:
         device = self.device
-        run = Run(device, device.queue, [])
+        run = Run(device, self.queue, [])
         try:
             with device.lock:
                 given = [array.memory if isinstance(array, DeviceBuffer) else _input(run, array) for array in inputs]
@@ -95,13 +91,24 @@ class OpenCLExecutable:
                         cl.enqueue_copy(run.queue, flat_bytes(array), buffer)
                 if run.kept:
                     run.queue.finish()
-        except (cl.MemoryError, MemoryError):
-            return 1
-        except _Ended:
+        except (cl.MemoryError, MemoryError) as error:
+            if is_raised_by_call(error):
+                raise
             return 1
         except cl.Error as error:
+            if is_raised_by_call(error):
+                raise
             raise DeviceError(f"{device!r} failed: {error}") from None
         return 0
+
+    @property
+    def queue(self) -> cl.CommandQueue:
+        """Where calls put what they do."""
+        return self.device.queue
+
+    def helpers(self) -> Mapping[str, object]:
+        """The functions that host code calls, by name."""
+        return _HELPERS
 
 
 class OpenCLMemory(NamedTuple):
@@ -117,7 +124,7 @@ class OpenCLMemory(NamedTuple):
         """Raises OutOfMemoryError."""
         return uploaded(self.device, array)
 
-    def taken(self, given: _Given) -> DeviceBuffer:
+    def taken(self, given: Given) -> DeviceBuffer:
         """The memory of a donated argument for a result: a copy where the host has it, or looks at it."""
         if not isinstance(given, DeviceBuffer):
             return uploaded(self.device, given)
@@ -158,10 +165,10 @@ def launch(
     buffers: tuple[ClMemory, ...],
     numbers: tuple[int, ...],
     room: tuple[int, ...] | None = None,
-) -> None:
-    """Put a launch into the queue; `grid` are the extents from the inside out."""
+) -> cl.Event | None:
+    """Put a launch into the queue; `grid` are the extents from the inside out. One of nothing has no event."""
     if any(extent <= 0 for extent in grid):
-        return
+        return None
     kernel = launched.kernel
     whole = [*grid[: DIMENSIONS - 1], prod(grid[DIMENSIONS - 1 :])][: launched.dimensions] or [1]
     group = _group(whole) if run.device.is_wide else (1,) * len(whole)
@@ -175,7 +182,7 @@ def launch(
         at += 1
     if numbers:
         kernel.set_arg(at, launched.numbers.pack(*numbers))
-    cl.enqueue_nd_range_kernel(run.queue, kernel, padded, group)
+    return cl.enqueue_nd_range_kernel(run.queue, kernel, padded, group)
 
 
 def _group(whole: Sequence[int]) -> tuple[int, ...]:
@@ -236,11 +243,7 @@ def call_python(
 ) -> None:
     """Call a function of Python: (buffer, offset, dtype, shape of one call) of all that it makes, and is given."""
     operands = [_read(run, buffer, at, dtype, calls + own) for buffer, at, dtype, own in sources]
-    try:
-        made = run_function(number, calls, operands, [(own, as_dtype(dtype)) for _, _, dtype, own in targets])
-    except BaseException as error:
-        note_error(error)
-        raise _Ended from None
+    made = run_function(number, calls, operands, [(own, as_dtype(dtype)) for _, _, dtype, own in targets])
     for (buffer, at, _, _), array in zip(targets, made, strict=True):
         if array.size:
             whole = np.ascontiguousarray(array)

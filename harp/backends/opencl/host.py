@@ -53,8 +53,9 @@ def kernel_code(kernel: Kernel) -> HostCode:
     return HostCode("\n".join(lines), tuple(host.launches))
 
 
-def program_code(program: Program) -> str:
-    """The function `program`, which takes buffers of inputs and outputs, then sizes."""
+def program_code(program: Program, timed: bool = False) -> str:
+    """The function `program`, which takes buffers of inputs and outputs, then sizes. A timed one says which of its
+    calls begins."""
     names: dict[Buffer | Atom, str] = {}
     for stem, group in (("in", program.inputs), ("out", program.outputs)):
         names |= {buffer: f"{stem}{k}" for k, buffer in enumerate(group)}
@@ -66,7 +67,8 @@ def program_code(program: Program) -> str:
         most = sizes[0] if len(sizes) == 1 else f"max({', '.join(sizes)})"
         lines.append(f"{_INDENT}mem{number} = take(run, {most})")
         names |= dict.fromkeys(slot.buffers, f"mem{number}")
-    for call in program.calls:
+    for number, call in enumerate(program.calls):
+        lines += [f"{_INDENT}begin({number})"] if timed else []
         given = ["run"]
         for argument in call.arguments:
             given += [names[argument.buffer], _start(argument, index)]

@@ -18,9 +18,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from harp.backends.c.emit.body import STATEMENTS, Body
+from harp.backends.c.emit.calls.library_routines import KERNELS
 from harp.backends.c.emit.function import plain
 from harp.backends.c.emit.index import IndexPrinter
-from harp.backends.c.emit.library_routines import KERNELS
 from harp.backends.c.emit.scalar import TYPES
 from harp.backends.c.emit.values import Line, bare, printed
 from harp.backends.opencl.source import whole

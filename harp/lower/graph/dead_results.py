@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import attrs
 
-from harp.trace.graph.body import graph_of, selected
+from harp.trace.graph.body import graph_of, selected, sites_of
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Input, Iteration, Node, Part, Several, rebuild, walk
+from harp.trace.graph.node import Input, Iteration, Node, Part, Several, walk
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
 
 _SAME_SIZES = Substitution({})
@@ -69,7 +70,7 @@ def _kept(graph: Graph, nodes: Sequence[Node]) -> dict[Node, _Kept]:
 def _with_clean_steps(node: Iteration) -> Iteration:
     """The iteration, with steps whose own iterations compute what is read."""
     steps = without_dead_results(graph_of(node.body))
-    body = attrs.evolve(node.body, outputs=steps.outputs)
+    body = attrs.evolve(node.body, outputs=steps.outputs, sites=sites_of(steps))
     return Iteration(node.length, node.operands, body, node.tested, node.reverse)
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Constant, Contiguous, Input, Node, Scatter, rebuild, walk
+from harp.trace.graph.node import Constant, Contiguous, Input, Node, Scatter, walk
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
 
 _SAME_SIZES = Substitution({})

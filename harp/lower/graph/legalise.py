@@ -15,19 +15,8 @@ from harp.errors import VerificationError
 from harp.lower.graph.complex import split
 from harp.trace.graph.body import graph_of, in_place, with_body
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import (
-    Cumulative,
-    Custom,
-    Iteration,
-    MapReduce,
-    Node,
-    Part,
-    Put,
-    Scatter,
-    View,
-    positions,
-    rebuild,
-)
+from harp.trace.graph.node import Cumulative, Custom, Iteration, MapReduce, Node, Part, Put, Scatter, View, positions
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Loop, loops_in
 from harp.trace.scalar.dtypes import computing, real_of

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import attrs
+
 from harp.errors import VerificationError
 from harp.lower.cost_model import undecided_weight
 from harp.trace.graph.body import selected, with_body
+from harp.trace.graph.counted import known_length, with_length
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import (
     Constant,
@@ -23,18 +26,21 @@ from harp.trace.graph.node import (
     MapReduce,
     Node,
     Part,
+    Put,
     RowWise,
     Scatter,
     View,
     at,
-    rebuild,
 )
+from harp.trace.graph.node import walk as walk_nodes
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.graph.verify import verify_graph
 from harp.trace.graph.view import view
 from harp.trace.index.bounds import at_least_zero, nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ZERO, Index
+from harp.trace.scalar.dtypes import bool_
 from harp.trace.scalar.expr import Apply, Const, Expr, Operand, Position, apply, const, operands_in, substitute, walk
 from harp.trace.scalar.ops import Op
 
@@ -215,6 +221,45 @@ def _formula_operands(node: Iteration) -> Node | None:  # for t: f(c, map () -> 
     return selected(node, places, range(len(node.body.outputs)), known)
 
 
+def _of_known_length(node: Part) -> Node | None:  # while t < n - i: f(c)  ->  for t < n - i: f(c)
+    whole = node.whole
+    length = known_length(whole) if isinstance(whole, Iteration) else None
+    if length is None or not isinstance(whole, Iteration):
+        return None
+    if node.number == 0:  # whether it goes on in the end
+        return MapReduce((), (), const(False, bool_))
+    return Part(with_length(whole, length), node.number - 1)
+
+
+def _set_one_by_one(node: Part) -> Node | None:  # for t < n: x = x with f(t) at t, of n elements  ->  for t < n: f(t)
+    """An array that no step reads, and of which each sets the element of its number, is one that the loop makes."""
+    whole = node.whole
+    number = _element_set(whole) if isinstance(whole, Iteration) and not whole.tested else None
+    if number is None or not isinstance(whole, Iteration):
+        return None
+    body = whole.body
+    scatter = body.outputs[number]
+    assert isinstance(scatter, Scatter)
+    more = attrs.evolve(body, outputs=(*body.outputs, scatter.updates))
+    places = [place for place in range(1, len(body.inputs)) if place != number + 1]
+    results = [k for k in range(len(more.outputs)) if k != number]
+    made = selected(Iteration(whole.length, whole.operands, more, False, whole.reverse), places, results)
+    return Part(made, results.index(len(body.outputs) if node.number == number else node.number))
+
+
+def _element_set(node: Iteration) -> int | None:
+    """The number of a result that is such an array."""
+    body = node.body
+    for number, output in enumerate(body.outputs[: body.carried]):
+        given = body.inputs[number + 1]
+        if isinstance(output, Scatter) and output.base is given and output.indices == body.inputs[:1]:
+            others = (*output.indices, output.updates, *(o for o in body.outputs if o is not output))
+            whole = output.kind is Put.SET and given.shape[0] is node.length
+            if whole and body.outputs.count(output) == 1 and given not in set(walk_nodes(others)):
+                return number
+    return None
+
+
 def _by_itself(node: RowWise) -> Node | None:  # sort_by(x, x) -> sort(x)
     if node.function is RowOp.SORT_BY and node.operands[0] is node.operands[1]:
         return RowWise(RowOp.SORT, node.operands[:1], node.reverse)
@@ -235,7 +280,7 @@ RULES: Mapping[type[Node], tuple[Rule, ...]] = {
     RowWise: (_empty, _by_itself),
     HostCall: (_empty,),
     Iteration: (_formula_operands, _simpler_body),
-    Part: (_empty,),
+    Part: (_empty, _of_known_length, _set_one_by_one),
     Scatter: (_empty,),
 }
 

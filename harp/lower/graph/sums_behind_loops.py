@@ -18,7 +18,8 @@ import attrs
 
 from harp.trace.graph.body import graph_of, selected, with_body
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Iteration, MapReduce, Node, Part, View, at, positions, rebuild
+from harp.trace.graph.node import Iteration, MapReduce, Node, Part, View, at, positions
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ZERO, Index, Shape, loop, loops_in, product

@@ -69,14 +69,22 @@ def _fits(source: Buffer, target: Buffer) -> bool:
 
 
 def _reads_first(kernels: Sequence[Kernel], place: int, source: Buffer) -> tuple[Kernel, ...] | None:
-    """The kernels, of which the one at `place` waits for all that read `source`, unless one of these waits for it."""
-    kernel = kernels[place]
+    """The kernels, of which those that read `source`, and what they need, go before the one at `place`, unless they
+    need that."""
     last = max((k for k in range(place + 1, len(kernels)) if source in _read(kernels[k])), default=place)
-    between = kernels[place + 1 : last + 1]
-    stored, read = _stored(kernel), _read(kernel)
-    if any(stored & (_read(other) | _stored(other)) or read & _stored(other) for other in between):
-        return None
-    return (*kernels[:place], *between, kernel, *kernels[last + 1 :])
+    first: list[int] = []
+    stored, read = set[Buffer](), set[Buffer]()
+    for k in range(last, place - 1, -1):
+        stores, reads = _stored(kernels[k]), _read(kernels[k])
+        waits = stores & (read | stored) or reads & stored  # for what goes first
+        if k > place and (source in reads or waits):
+            first.insert(0, k)
+            stored |= stores
+            read |= reads
+        elif waits:
+            return None
+    others = [k for k in range(place, last + 1) if k not in first]
+    return (*kernels[:place], *(kernels[k] for k in (*first, *others)), *kernels[last + 1 :])
 
 
 def _is_safe(kernel: Kernel, source: Buffer, target: Buffer) -> bool:

@@ -9,6 +9,8 @@ variables while the loop runs.
 
     repeat t < n { (c -> d); c, d = d, c }
     local a; a = c; repeat t < n { local b; (a -> b); a = b }; c = a
+
+Steps that carry nothing are a loop like others: for t < n { ... }, which may run in parallel.
 """
 
 from __future__ import annotations
@@ -19,8 +21,9 @@ from itertools import count
 import attrs
 
 from harp.lower.kernels.donate import in_memory_of
+from harp.lower.kernels.needed_elements import only_needed
 from harp.lower.kernels.steps import is_few, passed_on, step_of
-from harp.lower.loopir.effects import used_whole
+from harp.lower.loopir.effects import loads, used_whole
 from harp.lower.loopir.loops import (
     MEMORY,
     WITHOUT_END,
@@ -39,8 +42,10 @@ from harp.lower.loopir.loops import (
     Space,
     Stmt,
     Store,
+    walk,
 )
-from harp.lower.loopir.nests import Renaming, rebuilt, sequence
+from harp.lower.loopir.nests import Renaming, nest, rebuilt, sequence
+from harp.lower.loopir.origin import Origins
 from harp.lower.schedule.build import Built, copy
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Iteration, Node
@@ -54,9 +59,14 @@ Place = tuple[Buffer, tuple[Index, ...]]
 
 
 def iteration_kernels(
-    lower: Callable[[Graph], Built], node: Iteration, memory: Mapping[Node, Buffer], scratch: list[Buffer]
+    lower: Callable[[Graph], Built],
+    node: Iteration,
+    memory: Mapping[Node, Buffer],
+    scratch: list[Buffer],
+    origins: Origins,
 ) -> list[Kernel]:
-    """The kernels of an iteration, whose step `lower` makes; the last one is the loop."""
+    """The kernels of an iteration, whose step `lower` makes; the last one is the loop. `origins` are those of the graph
+    round it, which learn the lines of the step."""
     extent = as_index(WITHOUT_END) if node.length is None else node.length
     counter = Counter(next(_numbers), extent)
     graph = step_of(node, counter)
@@ -64,7 +74,7 @@ def iteration_kernels(
     made = [number for number in range(len(graph.outputs)) if number not in passed]
     step = lower(attrs.evolve(graph, outputs=tuple(graph.outputs[number] for number in made)))
     outputs = dict(zip(made, step.outputs, strict=True))
-    return _Iteration(step, outputs, passed, counter, node, memory, scratch).kernels()
+    return _Iteration(step, outputs, passed, counter, node, memory, scratch, origins).kernels()
 
 
 class _Iteration:
@@ -79,8 +89,10 @@ class _Iteration:
         node: Iteration,
         memory: Mapping[Node, Buffer],
         scratch: list[Buffer],
+        origins: Origins,
     ) -> None:
         self.step, self.node, self.memory, self.scratch = step, node, memory, scratch
+        self.origins = origins
         self.outputs, self.passed = outputs, passed
         self.loop = Loop(0, counter.extent)
         self.time = counter.extent - 1 - of(self.loop) if node.reverse else of(self.loop)
@@ -94,6 +106,7 @@ class _Iteration:
         self.before: list[Stmt] = []  # what stands at the start and the end of a step
         self.after: list[Stmt] = []
         self.moves: list[tuple[Buffer, Buffer]] = []
+        self.independent = _is_independent(node, step)
         self.whole = {b for k in step.kernels for b in used_whole(k.body).touched}
 
     def kernels(self) -> list[Kernel]:
@@ -104,6 +117,7 @@ class _Iteration:
         at = [self.enter(k - 1, step.inputs[k], self.memory[operands[k - 1]]) for k in carried]
         for k in carried:
             kernels = self.carry(k - 1, kernels, step.inputs[k])
+        kernels = only_needed(kernels, step.scratch)
         # What is passed on goes before what takes its place.
         moves = (*((at[number], at[source]) for number, source in self.passed.items()), *self.moves)
         for k in elements:
@@ -114,8 +128,10 @@ class _Iteration:
             self.places[step.inputs[k]] = self.memory[operands[k - 1]], ()
         for buffer in step.scratch:
             self.own(buffer)
-        relabel = _Relabel(self.places, {self.counter: self.time}, 1)
+        relabel = _Relabel(self.places, {self.counter: self.time}, 1, step.origins, self.origins)
         inside = [relabel.statement(s) for s in (*self.before, *(k.body for k in kernels), *self.after)]
+        if self.independent:
+            return [Kernel("map", nest((For(self.loop),), _allocated(self.of_step, sequence(inside))))]
         test = Load(at[0], ()) if self.node.tested else None
         repeat = Repeat(self.loop, test, _allocated(self.of_step, sequence(inside)), moves)
         whole = sequence((*map(relabel.statement, self.load), repeat, *map(relabel.statement, self.save)))
@@ -167,8 +183,12 @@ class _Iteration:
         return buffer
 
     def own(self, buffer: Buffer) -> Buffer:
-        """Variables, or memory of the program, for what the step has for itself."""
-        mine = self.variable(buffer, self.of_step) or self.new(buffer.dtype, buffer.shape)
+        """Variables, or memory of the program, for what the step has for itself; or memory of each thread."""
+        mine = self.variable(buffer, self.of_step)
+        if mine is None and self.independent:
+            mine = Buffer(buffer.name, buffer.dtype, buffer.shape, Space.THREAD)
+            self.of_step.append(mine)
+        mine = mine or self.new(buffer.dtype, buffer.shape)
         self.places[buffer] = mine, ()
         return mine
 
@@ -188,6 +208,13 @@ class _Iteration:
         copies.append((copy(mine, element) if reads else copy(element, mine)).body)
 
 
+def _is_independent(node: Iteration, step: Built) -> bool:
+    """Whether the steps carry nothing: they are a loop like others, whose iterations may run in any order."""
+    inside = [part for kernel in step.kernels for part in walk(kernel.body)]
+    apart = not any(isinstance(part, ForeignCall) or (isinstance(part, Repeat) and part.moves) for part in inside)
+    return not node.body.carried and not node.tested and apart
+
+
 def _allocated(variables: Sequence[Buffer], body: Stmt) -> Stmt:
     """The statement with variables of its own."""
     for variable in reversed(variables):
@@ -202,6 +229,8 @@ class _Relabel:
     places: Mapping[Buffer, Place]
     loops: dict[Atom, Index]
     next: int
+    before: Origins
+    origins: Origins
 
     def statement(self, s: Stmt) -> Stmt:
         if isinstance(s, Nest):
@@ -215,9 +244,11 @@ class _Relabel:
         if isinstance(s, Row):
             row = self.renaming.statement(s)
             assert isinstance(row, Row)
+            self.note(s)
             lane = self.loop(s.lane)
             return attrs.evolve(row, index=(*row.at, row.start + of(lane)), lane=lane)
         if isinstance(s, (Store, ForeignCall)):
+            self.note(s)
             return self.renaming.statement(s)
         if isinstance(s, If):
             no = None if s.no is None else self.statement(s.no)
@@ -229,6 +260,18 @@ class _Relabel:
     @property
     def renaming(self) -> Renaming:
         return Renaming(Substitution(dict(self.loops)), dict(self.places))
+
+    def note(self, s: Store | ForeignCall | Row) -> None:
+        """Lines of what a statement reads, and of what is stored."""
+        renaming = self.renaming
+        for load in loads(s):
+            moved = renaming.value(load)
+            assert isinstance(moved, Load)
+            self.origins.note_line(moved, self.before.of_load(load))
+        targets = s.targets if isinstance(s, ForeignCall) else (s.target,) if isinstance(s, Row) else (s.buffer,)
+        for stored in targets:
+            place, _ = self.places.get(stored, (stored, ()))
+            self.origins.note_line(place, self.before.of_store(stored))
 
     def head(self, head: Head) -> Head:
         if isinstance(head, For):

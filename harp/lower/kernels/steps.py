@@ -11,7 +11,8 @@ from __future__ import annotations
 from harp.lower.graph.in_place import updated_in_place
 from harp.lower.graph.simplify import simplify
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import Body, Input, Iteration, MapReduce, Node, at, positions, rebuild, walk
+from harp.trace.graph.node import Body, Input, Iteration, MapReduce, Node, at, positions, walk
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Counter, Shape, of, product
 from harp.trace.scalar.expr import Position, substitute
@@ -38,7 +39,8 @@ def _counted(node: Iteration, counter: Counter) -> Graph:
     for inner in walk(body.outputs):
         if inner not in known:
             known[inner] = rebuild(inner, tuple(known[i] for i in inner.inputs), _SAME_SIZES)
-    return Graph(body.inputs, tuple(known[o] for o in body.outputs))
+    sites = {known[node]: site for node, site in reversed(body.sites) if node in known}
+    return Graph(body.inputs, tuple(known[o] for o in body.outputs), sites)
 
 
 def is_few(shape: Shape) -> bool:

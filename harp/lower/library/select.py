@@ -13,13 +13,22 @@ from collections.abc import Callable
 from harp.lower.library.conversions import conversion
 from harp.lower.library.gemm import gemm
 from harp.lower.library.gemv_axpy import gemv_axpy
+from harp.lower.library.row_dots import row_dots
 from harp.lower.library.runs import copy, zero
 from harp.lower.library.transpose import transpose
 from harp.lower.loopir.loops import Kernel, LibraryCall, Nest, Stmt
 from harp.lower.loopir.nests import nest, rebuilt
 
 # The first that fits is taken.
-RULES: tuple[Callable[[Nest], LibraryCall | None], ...] = (gemm, gemv_axpy, transpose, zero, copy, conversion)
+RULES: tuple[Callable[[Nest], LibraryCall | None], ...] = (
+    gemm,
+    gemv_axpy,
+    row_dots,
+    transpose,
+    zero,
+    copy,
+    conversion,
+)
 
 
 def select_routines(kernel: Kernel) -> Kernel:

@@ -301,6 +301,8 @@ class Routine(enum.Enum):
     GEMM_MICROKERNEL = "gemm microkernel"
     GEMM_PANEL = "gemm panel"
     GEMV_AXPY = "gemv axpy"
+    ROW_DOTS = "row dots"
+    DOT = "dot"
     TRANSPOSE = "transpose"
     COPY = "copy"
     ZERO = "zero"
@@ -360,6 +362,8 @@ _VALUES: dict[Routine, Callable[..., Expr]] = {
     Routine.GEMM_MICROKERNEL: lambda a, b, c: apply(Op.FMA, a, b, c),
     Routine.GEMM_PANEL: lambda a, b, c: apply(Op.FMA, a, b, c),
     Routine.GEMV_AXPY: lambda a, b, c: apply(Op.FMA, a, b, c),
+    Routine.ROW_DOTS: lambda a, b, c: apply(Op.FMA, a, b, c),
+    Routine.DOT: lambda a, b, c: apply(Op.FMA, a, b, c),
     Routine.TRANSPOSE: lambda a, c: a,
     Routine.COPY: lambda a, c: a,
     Routine.ZERO: lambda c: const(0, c.dtype),

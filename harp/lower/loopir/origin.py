@@ -38,6 +38,23 @@ class Origins:
         """The variable of a kernel holds elements of the node."""
         self._nodes.setdefault(buffer, {})[node] = None
 
+    def note_line(self, place: Load | Buffer, site: Site | None) -> None:
+        """The line of a load, or of what is stored to a buffer, that a step of a loop knew."""
+        if site is None:
+            return
+        if isinstance(place, Load):
+            self._reads.setdefault(place, site)
+        else:
+            self._stores.setdefault(place, site)
+
+    def note_moved(self, old: Buffer, new: Buffer) -> None:
+        """What the one buffer holds is in the other, from now on."""
+        self._nodes[new.name] = self._nodes.pop(old.name, {}) | self._nodes.get(new.name, {})
+        for sites in (self._reads, self._stores):
+            site = sites.get(old)
+            if site is not None:
+                sites.setdefault(new, site)
+
     def _first(self, nodes: tuple[Node, ...]) -> Site | None:
         return next((self._sites[node] for node in nodes if node in self._sites), None)
 

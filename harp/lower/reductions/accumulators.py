@@ -12,13 +12,15 @@ The first adds in an order of its own, which is the same on every machine and at
 from __future__ import annotations
 
 from harp.lower.cost_model import weigh
-from harp.lower.loopir.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store
+from harp.lower.loopir.effects import value_loads
+from harp.lower.loopir.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store
 from harp.lower.loopir.nests import Renaming, accumulation, loads, nest, renamed, score, sequence
+from harp.lower.reductions.row_dots import is_dot
 from harp.lower.rewrite.loop_primitives import peel
 from harp.lower.rewrite.strip_mining import Context
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import ZERO, Index, as_index, loops_in
+from harp.trace.index.polynomial import ZERO, Index, Loop, as_index, loops_in, of
 from harp.trace.scalar.dtypes import real_of
 from harp.trace.scalar.expr import Expr, apply, const
 from harp.trace.scalar.ops import Op, Reduce
@@ -40,7 +42,7 @@ def partial_accumulators(context: Context, s: Stmt) -> Stmt | None:
         return None
     (*outer, last), store = found
     extent = last.loop.extent
-    if score(loads(store.value), last.loop) <= 0 or _is_short(extent):
+    if score(loads(store.value), last.loop) <= 0 or _is_short(extent) or is_dot(s):
         return None
     reduce = store.reduce or Reduce.SUM
     dtype = store.buffer.dtype
@@ -80,6 +82,19 @@ def partial_accumulators(context: Context, s: Stmt) -> Stmt | None:
     for lane in reversed(made):
         body = Alloc(lane, body)
     return body
+
+
+def stay_in_registers(lane: Loop, body: Stmt) -> bool:
+    """Whether a loop over the accumulators is to be written out, so that compilers keep them in registers."""
+    stores = body.parts if isinstance(body, Seq) else (body,)
+    return lane.extent.constant == LANES and all(_accumulates(s, lane) for s in stores)
+
+
+def _accumulates(s: Stmt, lane: Loop) -> bool:
+    if not isinstance(s, Store) or s.buffer.space is not Space.LOCAL or s.index != (of(lane),):
+        return False
+    own = s.reduce is not None or any(load.buffer is s.buffer for load in value_loads(s.value))
+    return own and weigh(s.value) <= _WRITTEN_OUT
 
 
 def _is_short(extent: Index) -> bool:

@@ -1,13 +1,18 @@
 """Vectorisation: the innermost loop is one that vectors may run along, where its iterations are independent.
 
 for i { out[i] = v; ... }  ->  for simd i { out[i] = v; ... }, or in segments if the chain is long
+
+Short loops round a short vector loop are written out where it is known how short they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import gcd
+from math import gcd, prod
 
+import attrs
+
+from harp.lower.cost_model import weigh
 from harp.lower.loopir.loops import For, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import is_straight, loads, nest
 from harp.lower.rewrite.coalesce import without_indirect
@@ -17,6 +22,8 @@ from harp.trace.index.polynomial import Index, Loop, indirect_in, loops_in, spli
 
 # Columns that are stored side by side by shuffles; more of them compilers scatter, which is slower than one by one.
 _COLUMNS = 8
+# Of loops that are written out, the most iterations, elements of all of them, and operations in the code.
+_ITERATIONS, _ELEMENTS, _OPERATIONS = 8, 25, 64
 
 
 def vectorised(context: Context, s: Stmt) -> Stmt | None:
@@ -68,3 +75,23 @@ def _never_meet(p: Index, q: Index) -> bool:
 def _moves(store: Store, loop: Loop) -> bool:
     """An element of an index array may be the same in two iterations."""
     return store.buffer.space is Space.REG or any(loop in loops_in(p) for p in without_indirect(store.index))
+
+
+def written_out(context: Context, s: Stmt) -> Stmt | None:
+    """Small matrices, such as those that a loop carries, are in registers then, and not counted through. Where they are
+    made for each iteration of other loops, compilers do better with the loops.
+
+    for i < 4 { for simd j < 4: s(i, j) }  ->  for unroll i < 4 { for simd j < 4: s(i, j) }
+    """
+    if not isinstance(s, Nest):
+        return None
+    if len(s.heads) < 2 or not is_straight(s.body) or not all(isinstance(h, For) for h in s.heads):
+        return s
+    *outer, last = [h for h in s.heads if isinstance(h, For)]
+    if last.kind is not LoopKind.SIMD or any(h.kind is not LoopKind.PLAIN for h in outer):
+        return s
+    times, width = prod(h.loop.extent.constant or 0 for h in outer), last.loop.extent.constant or 0
+    work = sum(1 + weigh(part.value) for part in walk(s.body) if isinstance(part, Store))
+    if times > _ITERATIONS or not 0 < times * width <= _ELEMENTS or times * work > _OPERATIONS:
+        return s
+    return attrs.evolve(s, heads=(*(For(h.loop, LoopKind.UNROLL) for h in outer), last))

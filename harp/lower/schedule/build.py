@@ -75,8 +75,8 @@ class Built:
     accesses: tuple[Access, ...] = ()
 
 
-# From an iteration, the memory of its operands and results, and scratch memory to add to, to kernels.
-Iterate = Callable[[Iteration, Mapping[Node, Buffer], list[Buffer]], list[Kernel]]
+# From an iteration, the memory of its operands and results, and scratch memory and lines to add to, to kernels.
+Iterate = Callable[[Iteration, Mapping[Node, Buffer], list[Buffer], Origins], list[Kernel]]
 
 
 def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iterate: Iterate | None = None) -> Built:
@@ -114,7 +114,7 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iter
         root = group.root
         if isinstance(root, Iteration):
             assert iterate is not None
-            kernels += iterate(root, memory, scratch)
+            kernels += iterate(root, memory, scratch, origins)
             continue
         if isinstance(root, Foreign):
             _make_room(root, memory, scratch)

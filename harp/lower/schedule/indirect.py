@@ -2,7 +2,8 @@
 
     x[idx]                 reads x[idx[i0]]            the element of an array: `Indirect`
     x[idx[::2]]            reads x[idx[2*i0]]          views of index arrays are looked through
-    x[arange(n), idx]      reads x[i0, idx[i0]]        positions that are certain to be inside stand for themselves
+    x[arange(n), idx]      reads x[i0, idx[i0]]        positions that are certain to be inside, or not below 0 where
+                                              others are missed, stand for themselves
 
 A schedule knows no buffers yet: its indirect indices are of stand-ins, for which `Binding` puts buffers.
 """
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from harp.lower.loopir.loops import Buffer, Space
 from harp.trace.graph.node import Gather, MapReduce, Node, Scatter, View, at, positions
-from harp.trace.index.bounds import below
+from harp.trace.index.bounds import below, nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Index, Indirect, of
 from harp.trace.scalar.expr import Position
@@ -42,7 +43,7 @@ class IndirectIndices:
         index = tuple(
             self._place(index, position, size, misses) for index, size in zip(node.indices, array.shape, strict=False)
         )
-        unsure = {p: size - 1 - p for p, size in zip(index, array.shape, strict=False) if isinstance(p.atom, Indirect)}
+        unsure = {p: size - 1 - p for p, size in zip(index, array.shape, strict=False) if not below(p, size)}
         return Places(index, tuple(unsure.values()) if misses else ())
 
     def _place(self, index: Node, position: tuple[Index, ...], size: Index, misses: bool) -> Index:
@@ -51,7 +52,7 @@ class IndirectIndices:
             index = index.src
         if isinstance(index, MapReduce) and isinstance(index.expr, Position) and index.reduce is None:
             known = at(index.domain, position)(index.expr.index)
-            if below(known, size):
+            if below(known, size) or (misses and nonnegative(known)):
                 return known
         stand_in = self.arrays.get(index)
         if stand_in is None:

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from harp.numpy.linalg.matrices import cross, diagonal, matrix_power, outer, trace, vecdot
-from harp.numpy.linalg.norms import matrix_norm, vector_norm
+from harp.numpy.linalg.norms import matrix_norm, norm, vector_norm
 from harp.numpy.linalg.products import matmul, tensordot
 from harp.numpy.manipulation import matrix_transpose
 
@@ -21,6 +21,7 @@ __all__ = [
     "matrix_norm",
     "matrix_power",
     "matrix_transpose",
+    "norm",
     "outer",
     "tensordot",
     "trace",

@@ -63,7 +63,13 @@ def cross(x1: object, x2: object, /, *, axis: int = -1) -> Array:
 
 
 def outer(x1: object, x2: object, /) -> Array:
-    """All products of an element of one vector and one of the other: a matrix. Raises ShapeError for other ranks."""
+    """All products of an element of one vector and one of the other: a matrix. Raises ShapeError for other ranks.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.outer(hnp.asarray([1, 2]), hnp.asarray([10, 20]))
+    Array([[10, 20],
+           [20, 40]])
+    """
     left, right = as_array(x1), as_array(x2)
     if left.ndim != 1 or right.ndim != 1:
         raise ShapeError(f"outer takes two vectors, not arrays with {left.ndim} and {right.ndim} axes{where()}")
@@ -81,7 +87,12 @@ def diagonal(x: object, /, *, offset: int = 0) -> Array:
 
 
 def trace(x: object, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """The sum of the diagonal of the last two axes; integers are added in 64 bits. Raises ShapeError."""
+    """The sum of the diagonal of the last two axes; integers are added in 64 bits. Raises ShapeError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.trace(hnp.ones((5, 3, 3)))
+    Array([3., 3., 3., 3., 3.])
+    """
     return sum_(diagonal(_matrices("trace", x), offset=offset), -1, dtype)
 
 

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.complexes import square_of_magnitude
 from harp.numpy.elementwise import abs, maximum, not_equal, power, sqrt
-from harp.numpy.manipulation import squeeze
+from harp.numpy.manipulation import expand_dims, moveaxis, squeeze
 from harp.numpy.reductions import min as min_
 from harp.numpy.reductions import sum as sum_
 from harp.trace.array.arithmetic import astype
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, fold, normalize_axes
+from harp.trace.array.primitives import as_array, fold, normalize_axes, normalize_axis
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import real_of
 from harp.trace.scalar.ops import Reduce
@@ -71,6 +71,36 @@ def matrix_norm(x: object, /, *, keepdims: bool = False, ord: object = "fro") ->
     totals = sum_(abs(array), summed, keepdims=True)
     extremum = (_largest if ord > 0 else _smallest)(totals, (left,), True)
     return extremum if keepdims else squeeze(extremum, (rows, columns))
+
+
+def norm(x: object, ord: object = None, axis: object = None, keepdims: bool = False) -> Array:
+    """The norm of vectors along an axis, or of matrices along a pair of axes, as `numpy.linalg.norm`.
+
+    Without `ord` it is the square root of the sum of squares: over all elements, along one axis or along two. With it
+    and without `axis` the array has one axis or two. Orders are those of `vector_norm` and `matrix_norm`. Raises
+    ArgumentError for other orders, ShapeError for another number of axes, AxisError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.norm(hnp.asarray([[3.0, 4.0], [0.0, 2.0]]), axis=1)
+    Array([5., 2.])
+    """
+    array = _inexact(x)
+    if axis is None and ord is not None and array.ndim not in (1, 2):
+        raise ShapeError(f"norm with an order takes a vector or a matrix, not {array.ndim} axes; give axis{where()}")
+    axes = normalize_axes(axis, array.ndim)
+    if ord is None:
+        return _euclidean(array, axes, keepdims)
+    if len(axes) == 1:
+        return vector_norm(array, axis=axes, keepdims=keepdims, ord=ord)  # type: ignore[arg-type]
+    if len(axes) != 2:
+        raise ShapeError(f"norm takes one axis, or the two of matrices, not {len(axes)}{where()}")
+    result = matrix_norm(moveaxis(array, _given(axis, array.ndim), (-2, -1)), ord=ord)
+    return expand_dims(result, axes) if keepdims else result
+
+
+def _given(axis: object, ndim: int) -> tuple[int, ...]:
+    """Both axes, in the order in which they were given: rows first."""
+    return (0, 1) if axis is None else tuple(normalize_axis(a, ndim) for a in axis)  # type: ignore[attr-defined]
 
 
 def _inexact(x: object) -> Array:

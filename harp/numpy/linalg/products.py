@@ -70,6 +70,10 @@ def tensordot(a: object, b: object, axes: object = 2) -> Array:
     """The sum of products over pairs of axes: the last `axes` of `a` and the first of `b`, or two lists of axes.
 
     Raises ShapeError for sizes that do not fit, AxisError for axes that are not there.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.tensordot(hnp.ones((2, 3, 4)), hnp.ones((4, 3)), axes=([1, 2], [1, 0])).shape
+    (2,)
     """
     left, right = promoted((a, b))
     if isinstance(axes, (tuple, list)):
@@ -106,7 +110,12 @@ def tensordot(a: object, b: object, axes: object = 2) -> Array:
 
 
 def dot(a: object, b: object) -> Array:
-    """The product of numbers, vectors or matrices: over the last axis of `a` and the last but one of `b`."""
+    """The product of numbers, vectors or matrices: over the last axis of `a` and the last but one of `b`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.dot(hnp.asarray([[1, 2], [3, 4]]), hnp.asarray([10, 1]))
+    Array([12, 34])
+    """
     left, right = as_array(a), as_array(b)
     if left.ndim == 0 or right.ndim == 0:
         return multiply(left, right)
@@ -114,7 +123,12 @@ def dot(a: object, b: object) -> Array:
 
 
 def inner(a: object, b: object) -> Array:
-    """The sum of products over the last axes."""
+    """The sum of products over the last axes.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.inner(hnp.asarray([1.0, 2.0]), hnp.asarray([3.0, 4.0]))
+    Array(11.)
+    """
     left, right = as_array(a), as_array(b)
     if left.ndim == 0 or right.ndim == 0:
         return multiply(left, right)
@@ -122,17 +136,33 @@ def inner(a: object, b: object) -> Array:
 
 
 def vdot(a: object, b: object) -> Array:
-    """The sum of products of all elements, flattened; of complex numbers, with the conjugate of `a`."""
+    """The sum of products of all elements, flattened; of complex numbers, with the conjugate of `a`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.vdot(hnp.asarray([1j, 2.0]), hnp.asarray([1j, 3.0]))
+    Array(7.+0.j)
+    """
     return dot(ravel(conj(a)), ravel(b))
 
 
 def outer(a: object, b: object) -> Array:
-    """All products of an element of `a` and one of `b`, both flattened: a matrix."""
+    """All products of an element of `a` and one of `b`, both flattened: a matrix.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.outer(hnp.asarray([1, 2]), hnp.asarray([10, 20, 30]))
+    Array([[10, 20, 30],
+           [20, 40, 60]])
+    """
     return tensordot(ravel(a), ravel(b), 0)
 
 
 def diagonal(x: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """The diagonal of two axes, as the last axis; `offset` counts from the main one along `axis2`."""
+    """The diagonal of two axes, as the last axis; `offset` counts from the main one along `axis2`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.diagonal(hnp.asarray([[1, 2], [3, 4]]))
+    Array([1, 4])
+    """
     array = as_array(x)
     first, second = normalize_axis(axis1, array.ndim), normalize_axis(axis2, array.ndim)
     if first == second:
@@ -149,7 +179,12 @@ def diagonal(x: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Arra
 
 
 def trace(x: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
-    """The sum of the diagonal of two axes."""
+    """The sum of the diagonal of two axes.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.trace(hnp.asarray([[1, 2], [3, 4]]))
+    Array(5)
+    """
     return sum_(diagonal(x, offset, axis1, axis2), -1)
 
 

@@ -1,7 +1,8 @@
 """`x[...]`: views for integers and slices, a gather for arrays of indices.
 
 An index outside its axis is an error where the indices are known: outside of traced functions, and for arrays that a
-traced function has from outside. In a traced function a gather takes the nearest element, or what `mode` says.
+traced function has from outside. In a traced function a gather takes the nearest element, or what `mode` says. Of an
+axis without elements a loop that data ends, which may not run at all, reads what stands for those outside.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def gather(array: Array, keys: tuple[object, ...], mode: str | None, fill: objec
     node = node_of(array)
     outside = mode_of(mode)
     found = plan(node, keys, checks=mode is None, reaches=outside != FILL)
-    otherwise = _fill(fill, array.kind) if outside == FILL else None
+    otherwise = _fill(fill, array.kind) if outside == FILL or found.misses else None
     return emit(found.result(Gather(found.source(node), found.indices, otherwise)), array.weak)
 
 

@@ -63,14 +63,24 @@ INTEGERS = {Kind.INT, Kind.UINT}
 
 @_exact_for_sizes(operator.add)
 def add(a: object, b: object) -> Array:
-    """Elementwise a + b; for bool, `or`."""
+    """Elementwise a + b; for bool, `or`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.add(hnp.asarray([1, 2]), 0.5)
+    Array([1.5, 2.5])
+    """
     dtype, _ = common_dtype((a, b))
     return map_(_op(Op.OR if dtype is bool_ else Op.ADD), a, b)
 
 
 @_exact_for_sizes(operator.sub)
 def subtract(a: object, b: object) -> Array:
-    """Elementwise a - b, as a + (-b)."""
+    """Elementwise a - b, as a + (-b).
+
+    >>> import harp.numpy as hnp
+    >>> hnp.subtract(hnp.asarray([1, 2]), 3)
+    Array([-2, -1])
+    """
     require(common_dtype((a, b))[0], "subtract", ARITHMETIC)
     return map_(_minus, a, b)
 
@@ -82,27 +92,48 @@ def _minus(x: Expr, y: Expr) -> Expr:
 
 @_exact_for_sizes(operator.mul)
 def multiply(a: object, b: object) -> Array:
-    """Elementwise a * b; for bool, `and`."""
+    """Elementwise a * b; for bool, `and`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.multiply(hnp.asarray([[1], [2]]), hnp.asarray([10, 20]))
+    Array([[10, 20],
+           [20, 40]])
+    """
     dtype, _ = common_dtype((a, b))
     return map_(_op(Op.AND if dtype is bool_ else Op.MUL), a, b)
 
 
 def divide(a: object, b: object) -> Array:
-    """Elementwise a / b, in floating point."""
+    """Elementwise a / b, in floating point.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.divide(hnp.asarray([1, 2]), 4)
+    Array([0.25, 0.5 ])
+    """
     dtype, weak = common_dtype((a, b))
     return marked(map_(_op(Op.DIV), a, b, to=dtypes.inexact(dtype)), weak)
 
 
 @_exact_for_sizes(operator.floordiv)
 def floor_divide(a: object, b: object) -> Array:
-    """Elementwise a // b, rounding down; an integer divided by 0 gives 0."""
+    """Elementwise a // b, rounding down; an integer divided by 0 gives 0.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.floor_divide(hnp.asarray([7, -7]), 2)
+    Array([ 3, -4])
+    """
     require(common_dtype((a, b))[0], "floor_divide", NUMBERS)
     return map_(_op(Op.FLOORDIV), a, b)
 
 
 @_exact_for_sizes(operator.mod)
 def remainder(a: object, b: object) -> Array:
-    """Elementwise a % b with the sign of b; an integer modulo 0 gives 0."""
+    """Elementwise a % b with the sign of b; an integer modulo 0 gives 0.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.remainder(hnp.asarray([7, -7]), 3)
+    Array([1, 2])
+    """
     require(common_dtype((a, b))[0], "remainder", NUMBERS)
     return map_(_op(Op.MOD), a, b)
 
@@ -114,6 +145,10 @@ def power(a: object, b: object) -> Array:
 
     Integers to negative powers that are known before the program runs raise DTypeError; others are truncated, to 0, 1
     or -1.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.power(hnp.asarray([2.0, 4.0]), 0.5)
+    Array([1.41421356, 2.        ])
     """
     dtype, _ = common_dtype((a, b))
     require(dtype, "power", ARITHMETIC)
@@ -188,7 +223,12 @@ bitwise_right_shift = shift(Op.SHR, "bitwise_right_shift")
 
 
 def bitwise_invert(a: object) -> Array:
-    """Elementwise ~a; for bool, `not`."""
+    """Elementwise ~a; for bool, `not`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.bitwise_invert(hnp.asarray([True, False]))
+    Array([False,  True])
+    """
     require(common_dtype((a,))[0], "bitwise_invert", BITS)
     return map_(_op(Op.NOT), a)
 
@@ -267,12 +307,22 @@ def _not_equal(x: Expr, y: Expr) -> Expr:
 
 
 def equal(a: object, b: object) -> Array:
-    """Elementwise a == b."""
+    """Elementwise a == b.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.equal(hnp.asarray([1, 2, 3]), 2)
+    Array([False,  True, False])
+    """
     return _by_value(_equal, a, b)
 
 
 def not_equal(a: object, b: object) -> Array:
-    """Elementwise a != b."""
+    """Elementwise a != b.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.not_equal(hnp.asarray([1, 2, 3]), 2)
+    Array([ True, False,  True])
+    """
     return _by_value(_not_equal, a, b)
 
 
@@ -290,7 +340,12 @@ def _in_order(name: str, compare: _Build, a: object, b: object) -> Array:
 
 
 def less(a: object, b: object) -> Array:
-    """Elementwise a < b."""
+    """Elementwise a < b.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.less(hnp.asarray([1, 2, 3]), 2)
+    Array([ True, False, False])
+    """
     return _in_order("less", _less, a, b)
 
 
@@ -300,17 +355,32 @@ def less_equal_(a: object, b: object) -> Array:
 
 
 def greater(a: object, b: object) -> Array:
-    """Elementwise a > b."""
+    """Elementwise a > b.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.greater(hnp.asarray([1, 2, 3]), 2)
+    Array([False, False,  True])
+    """
     return _in_order("greater", _less, b, a)
 
 
 def greater_equal(a: object, b: object) -> Array:
-    """Elementwise a >= b."""
+    """Elementwise a >= b.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.greater_equal(hnp.asarray([1, 2, 3]), 2)
+    Array([False,  True,  True])
+    """
     return _in_order("greater_equal", _less_equal, b, a)
 
 
 def negative(a: object) -> Array:
-    """Elementwise -a."""
+    """Elementwise -a.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.negative(hnp.asarray([1.0, -2.0]))
+    Array([-1.,  2.])
+    """
     require(common_dtype((a,))[0], "negative", ARITHMETIC)
     return map_(_op(Op.NEG), a)
 
@@ -322,7 +392,12 @@ def positive(a: object) -> Array:
 
 
 def absolute(a: object) -> Array:
-    """Elementwise |a|."""
+    """Elementwise |a|.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.absolute(hnp.asarray([-1.5, 3 + 4j]))
+    Array([1.5, 5. ])
+    """
     dtype, _ = common_dtype((a,))
     if dtype.kind in (Kind.BOOL, Kind.UINT):
         return as_array(a)
@@ -330,12 +405,22 @@ def absolute(a: object) -> Array:
 
 
 def maximum(a: object, b: object) -> Array:
-    """Elementwise maximum; NaN if either is NaN."""
+    """Elementwise maximum; NaN if either is NaN.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.maximum(hnp.asarray([1.0, 5.0]), 2.0)
+    Array([2., 5.])
+    """
     return map_(_op(Op.MAX), a, b)
 
 
 def minimum(a: object, b: object) -> Array:
-    """Elementwise minimum; NaN if either is NaN."""
+    """Elementwise minimum; NaN if either is NaN.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.minimum(hnp.asarray([1.0, 5.0]), 2.0)
+    Array([1., 2.])
+    """
     return map_(_op(Op.MIN), a, b)
 
 

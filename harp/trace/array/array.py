@@ -43,7 +43,14 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
     """An immutable n-dimensional array.
 
     Inside a traced function it stands for a value that is computed when the program runs, and its sizes may be
-    symbolic (`harp.trace.sizes.size.Size`); elsewhere it holds its numbers and converts to NumPy with `np.asarray`.
+    symbolic (`harp.Size`); elsewhere it holds its numbers and converts to NumPy with `np.asarray`.
+
+    It has NumPy's operators, indices and methods; elements are changed by `x.at[...]`, which gives another array.
+
+    >>> import harp.numpy as hnp
+    >>> x = hnp.asarray([1.0, 2.0, 4.0])
+    >>> x[1:] * 2, x.sum(), x.at[0].set(9.0)
+    (Array([4., 8.]), Array(7.), Array([9., 2., 4.]))
     """
 
     __slots__ = ("__weakref__", "_level", "_node", "_value", "_weak")

@@ -145,7 +145,7 @@ class Conversions:
         text = "\n".join(lines)
         for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
             text = text.replace(character, entity)
-        return f"<pre>{text}</pre>"
+        return f'<pre style="font-family:var(--jp-code-font-family,monospace)">{text}</pre>'  # columns stay aligned
 
 
 def _capsule(value: Any, max_version: tuple[int, int] | None, copy: bool | None) -> object:

@@ -41,7 +41,8 @@ class Plan(NamedTuple):
     """`selection` takes slices and fixes axes; `order` puts the indexed axes first; `indices` are for those.
 
     What is gathered has the broadcast axes of the indices, then the other axes. `moved` is the order of these in the
-    result, and `inserted` are the places of its axes of one element.
+    result, and `inserted` are the places of its axes of one element. It `misses` if an axis has no element, and whether
+    the loop round it runs at all is data.
     """
 
     selection: Selection
@@ -49,6 +50,7 @@ class Plan(NamedTuple):
     indices: tuple[Node, ...]
     moved: tuple[int, ...]
     inserted: tuple[int, ...]
+    misses: bool = False
 
     def source(self, node: Node) -> Node:
         """What is indexed: slices of the array, the indexed axes first."""
@@ -103,19 +105,20 @@ def plan(node: Node, keys: Sequence[object], checks: bool, reaches: bool) -> Pla
     selection = select(node, basic)
     indices = [node_of(_signed(array)) for array in arrays.values()]
     shape = broadcast_shapes([index.shape for index in indices])
-    count = _at_most_one(resolve(product(shape)))
+    count, misses = _at_most_one(resolve(product(shape))), False
     for axis, array in arrays.items():
         size, known = resolve(node.shape[axis]), known_numbers(array)
         needed = count if array.ndim else ONE  # a single integer is held to its axis in any case, as in NumPy
         if checks and known is not None:
             _require_inside(known, size, axis, needed)
         elif reaches:
-            _require_element(size, needed * _steps(node_of(array)), axis)
+            steps = _steps(node_of(array))
+            misses |= not _has_element(size, needed * product(steps), axis, bool(steps))
     kept = [axis for axis in range(len(node.shape)) if axis not in selection.fixed]
     order = [kept.index(axis) for axis in arrays]
     order += [k for k, axis in enumerate(kept) if axis not in arrays]
     moved, inserted = _arrangement(items, len(shape), len(kept) - len(arrays))
-    return Plan(selection, tuple(order), tuple(expand_to(i, shape) for i in indices), moved, inserted)
+    return Plan(selection, tuple(order), tuple(expand_to(i, shape) for i in indices), moved, inserted, misses)
 
 
 def _arrangement(items: Sequence[object], rank: int, others: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -222,23 +225,27 @@ def _require_inside(known: NDArray, size: Index, axis: int, count: Index) -> Non
                 )
 
 
-def _steps(index: Node) -> Index:
+def _steps(index: Node) -> list[Index]:
     """How many steps the loops have whose numbers an index is computed of: where they have none nothing is read."""
     level = current()
     counters = {} if level is None else level.scope.counters
     below = islice(walk((index,)), _NEAR) if counters else ()
-    return product([resolve(counters[i.uid]) for i in below if isinstance(i, Input) and i.uid in counters])
+    return [resolve(counters[i.uid]) for i in below if isinstance(i, Input) and i.uid in counters]
 
 
-def _require_element(size: Index, count: Index, axis: int) -> None:
-    """The axis has an element, or there are no indices: a guard where neither is certain."""
+def _has_element(size: Index, count: Index, axis: int, is_counted: bool) -> bool:
+    """Whether the axis has an element, or there are no indices: a guard where neither is certain. In a loop whose steps
+    are not counted before it may have none, for the loop may not run."""
     level = current()
     p = -relu(ONE - size) * count  # as above
     holds = at_least_zero(p) if level is None else level.scope.decide(Relation.NONNEGATIVE, p, _HAS_ONE)
+    if holds is False and level is not None and level.repeats and not is_counted:
+        return False
     if holds is False:
         raise IndexOutOfRangeError(f"axis {axis} has no element that an index could mean{where()}")
     if holds is None and level is not None:
         level.scope.guard(Relation.NONNEGATIVE, p, _HAS_ONE)  # declared sizes: the calls to come are held to it
+    return True
 
 
 def _signed(array: Array) -> Array:

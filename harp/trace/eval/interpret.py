@@ -37,6 +37,7 @@ from harp.trace.graph.node import (
     RowWise,
     Scatter,
     View,
+    WithBody,
     walk,
 )
 from harp.trace.graph.row_functions import ROWS
@@ -81,21 +82,25 @@ def evaluate_nodes(
         if node not in values:
             if check:
                 require_inside(node, sizes, sites.get(node))
-            values[node] = evaluate_node(node, values, sizes)
+            values[node] = evaluate_node(node, values, sizes, check)
         for i in set(node.inputs):
             if last_use[i] == k and i not in keep:
                 del values[i]
     return values
 
 
-def evaluate_node(node: Node, values: Mapping[Node, NDArray], sizes: Mapping[Symbol, int]) -> NDArray:
+def evaluate_node(
+    node: Node, values: Mapping[Node, NDArray], sizes: Mapping[Symbol, int], check: bool = False
+) -> NDArray:
     """One node's array, given those of the nodes that it reads. For one without elements nothing is computed, not even
-    positions along its other axes, which may be as long as they like."""
+    positions along its other axes, which may be as long as they like. `check` is for the views of bodies."""
     value = cast(Sizes, sizes.__getitem__)
     shape = numbers(node.shape, value)
     try:
         if 0 in shape and not isinstance(node, Input):
             return np.empty(shape, node.dtype.numpy)
+        if isinstance(node, WithBody):
+            return _BODY[type(node)](node, values, value, check)
         return _EVALUATE[type(node)](node, values, value)
     except (MemoryError, ValueError, OverflowError) as error:
         if is_raised_by_call(error):
@@ -369,9 +374,9 @@ class _Sizes(Mapping[Symbol, int]):
         return 0
 
 
-def _iteration(node: Iteration, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+def _iteration(node: Iteration, values: Mapping[Node, NDArray], sizes: Sizes, check: bool) -> NDArray:
     """All results, as an array of arrays."""
-    body = node.body
+    body, sites = node.body, dict(node.body.sites)
     carried, elements, same = ([body.inputs[k] for k in places] for places in body.place())
     given = dict(zip(body.inputs[1:], (values[o] for o in node.operands), strict=True))
     now = [given[i] for i in carried]
@@ -384,7 +389,7 @@ def _iteration(node: Iteration, values: Mapping[Node, NDArray], sizes: Sizes) ->
         inputs.update(zip(carried, now, strict=True))
         inputs.update((i, given[i][t]) for i in elements)
         inputs.update((i, given[i]) for i in same)
-        found = evaluate_nodes(body.outputs, inputs, _Sizes(sizes))
+        found = evaluate_nodes(body.outputs, inputs, _Sizes(sizes), check, sites)
         results = [found[o] for o in body.outputs]
         now = results[: body.carried]
         for whole, element in zip(made, results[body.carried :], strict=True):
@@ -392,10 +397,10 @@ def _iteration(node: Iteration, values: Mapping[Node, NDArray], sizes: Sizes) ->
     return _together([*now, *made])
 
 
-def _custom(node: Custom, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
+def _custom(node: Custom, values: Mapping[Node, NDArray], sizes: Sizes, check: bool) -> NDArray:
     inputs: dict[Node, NDArray] = {node.body.inputs[0]: np.zeros((), np.int64)}
     inputs.update(zip(node.body.inputs[1:], (values[o] for o in node.operands), strict=True))
-    found = evaluate_nodes(node.body.outputs, inputs, _Sizes(sizes))
+    found = evaluate_nodes(node.body.outputs, inputs, _Sizes(sizes), check, dict(node.body.sites))
     return _together([found[o] for o in node.body.outputs])
 
 
@@ -427,8 +432,7 @@ _EVALUATE: dict[type[Node], Callable[..., NDArray]] = {
     Cumulative: _cumulative,
     RowWise: _row_wise,
     HostCall: _host_call,
-    Iteration: _iteration,
-    Custom: _custom,
     Foreign: _foreign,
     Part: _part,
 }
+_BODY: dict[type[Node], Callable[..., NDArray]] = {Iteration: _iteration, Custom: _custom}

@@ -11,29 +11,24 @@ from types import MappingProxyType
 import attrs
 
 from harp.trace.graph.graph import Graph, inline
-from harp.trace.graph.node import (
-    Body,
-    Constant,
-    Custom,
-    Input,
-    Iteration,
-    MapReduce,
-    Node,
-    View,
-    WithBody,
-    body_input,
-    rebuild,
-    walk,
-)
+from harp.trace.graph.node import Body, Constant, Custom, Input, Iteration, MapReduce, Node, View, body_input, walk
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
 from harp.trace.scalar.dtypes import i64
 from harp.trace.scalar.expr import const
+from harp.trace.source_locations import Site
 
 _SAME_SIZES = Substitution({})
+Sites = tuple[tuple[Node, Site], ...]
 
 
 def close(
-    graph: Graph, carried: int, sliced: int, free: Collection[Node] = (), hoists: bool = True
+    graph: Graph,
+    carried: int,
+    sliced: int,
+    free: Collection[Node] = (),
+    hoists: bool = True,
+    recomputes: bool = False,
 ) -> tuple[Body, tuple[Node, ...]]:
     """The body of a graph, whose inputs are the number of the iteration, what is carried, and elements of arrays, in
     this order; and the nodes that it reads besides, which are its other inputs.
@@ -67,7 +62,8 @@ def close(
             new[node] = rebuild(node, tuple(new[i] for i in node.inputs), _SAME_SIZES)
     inputs = tuple(i for i in (new[old] for old in (*graph.inputs, *same)) if isinstance(i, Input))
     assert all(node in new for node in moving if isinstance(node, Input) and moving[node]), "an input from outside"
-    return Body(inputs, tuple(new[o] for o in graph.outputs), carried, sliced), tuple(same)
+    outputs, sites = tuple(new[o] for o in graph.outputs), _moved(graph.sites, new)
+    return Body(inputs, outputs, carried, sliced, sites, recomputes), tuple(same)
 
 
 def _is_written_down(node: Node) -> bool:
@@ -77,7 +73,21 @@ def _is_written_down(node: Node) -> bool:
 
 def graph_of(body: Body) -> Graph:
     """The body as a graph."""
-    return Graph(body.inputs, body.outputs)
+    return Graph(body.inputs, body.outputs, dict(body.sites))
+
+
+def sites_of(graph: Graph) -> Sites:
+    """The lines of the nodes of a graph, as a body has them."""
+    return _moved(graph.sites, {node: node for node in graph.nodes()})
+
+
+def _moved(sites: Mapping[Node, Site], new: Mapping[Node, Node]) -> Sites:
+    """The lines of nodes for what stands in their place, each once, in the order of these."""
+    found: dict[Node, Site] = {}
+    for old, node in new.items():
+        if old in sites:
+            found.setdefault(node, sites[old])
+    return tuple(found.items())
 
 
 def in_place(node: Custom) -> Graph:
@@ -86,19 +96,13 @@ def in_place(node: Custom) -> Graph:
     return inline(graph_of(node.body), dict(zip(node.body.inputs, (zero, *node.operands), strict=True)))
 
 
-def may_not_end(graph: Graph) -> bool:
-    """Whether data says how long some iteration runs: perhaps for ever."""
-    bodies = [node for node in graph.nodes() if isinstance(node, WithBody)]
-    endless = any(isinstance(node, Iteration) and node.length is None for node in bodies)
-    return endless or any(may_not_end(graph_of(node.body)) for node in bodies)
-
-
 def with_body(node: Iteration, run: Callable[[Graph], Graph]) -> Iteration:
     """The iteration with another body, of the same inputs."""
-    outputs = run(graph_of(node.body)).outputs
-    if outputs == node.body.outputs:
+    made = run(graph_of(node.body))
+    if made.outputs == node.body.outputs:
         return node
-    return Iteration(node.length, node.operands, attrs.evolve(node.body, outputs=outputs), node.tested, node.reverse)
+    body = attrs.evolve(node.body, outputs=made.outputs, sites=sites_of(made))
+    return Iteration(node.length, node.operands, body, node.tested, node.reverse)
 
 
 def selected(
@@ -117,6 +121,7 @@ def selected(
             new[inner] = rebuild(inner, tuple(new[i] for i in inner.inputs), _SAME_SIZES)
     inputs = tuple(i for i in (new[body.inputs[place]] for place in kept) if isinstance(i, Input))
     carried, sliced = (len({*kept} & {*group}) for group in body.place()[:2])
-    made = Body(inputs, tuple(new[o] for o in outputs), carried, sliced)
+    sites = _moved(dict(body.sites), new)
+    made = Body(inputs, tuple(new[o] for o in outputs), carried, sliced, sites, body.recomputes)
     operands = tuple(node.operands[place - 1] for place in kept[1:])
     return Iteration(node.length, operands, made, node.tested, node.reverse)

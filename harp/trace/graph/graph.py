@@ -26,9 +26,9 @@ from harp.trace.graph.node import (
     RowWise,
     Scatter,
     View,
-    rebuild,
     walk,
 )
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Index
 from harp.trace.scalar import expr as expression
@@ -37,10 +37,17 @@ from harp.trace.source_locations import Site
 
 @attrs.frozen(eq=False, repr=False)
 class Graph:
-    """A pure program. `sites` says which line of the user made a node; the first to make it is named.
+    """A function as nodes that are computed of each other, as `harp.trace` gives it: print it, or draw `to_dot()`.
 
-    `token` is the value of the last call of Python, if there are calls: a result besides the outputs, which whoever
-    runs the graph takes for the token of what is round it. Without it the calls are not wanted.
+    `sites` says which line of the user made a node; the first to make it is named. `token` is the value of the last
+    call of Python, if there are calls: a result besides the outputs, which whoever runs the graph takes for the token
+    of what is round it. Without it the calls are not wanted.
+
+    >>> import harp, numpy as np
+    >>> print(harp.jit(lambda x: x * x).lower(np.ones(3)).graph)
+    %0 = f64[s0] input a0
+    %1 = f64[s0] map (%0) -> mul(x0, x0)
+    return %1
     """
 
     inputs: tuple[Input, ...]
@@ -111,6 +118,17 @@ def inline(graph: Graph, arguments: Mapping[Input, Node], sizes: Substitution | 
         return rebuild(node, inputs, substitution)
 
     return transform(graph, rule)
+
+
+def replaced(graph: Graph, values: Mapping[Node, Node]) -> Graph:
+    """The graph with others in place of some nodes, inputs or not; its inputs stay listed."""
+
+    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+            return node
+        return rebuild(node, inputs, Substitution({}))
+
+    return transform(graph, lambda node, inputs: values.get(node) or rule(node, inputs))
 
 
 def _shape_text(shape: tuple[Index, ...]) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import attrs
 
-from harp.trace.graph.body import graph_of
+from harp.trace.graph.body import graph_of, sites_of
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.kernel_source import KernelSource
-from harp.trace.graph.node import Body, Custom, Foreign, HostCall, Iteration, MapReduce, Node, WithBody, rebuild
+from harp.trace.graph.node import Body, Custom, Foreign, HostCall, Iteration, MapReduce, Node, WithBody
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.graph.routines import HostFunction, PureFunction, StandIn
 from harp.trace.index.division import Substitution
 from harp.trace.scalar.dtypes import i64
@@ -98,5 +99,5 @@ def _with_calls(graph: Graph, rule: Callable[[HostCall | Foreign], Node]) -> Gra
 
 
 def _in_body(body: Body, rule: Callable[[HostCall | Foreign], Node]) -> Body:
-    outputs = _with_calls(graph_of(body), rule).outputs
-    return body if outputs == body.outputs else attrs.evolve(body, outputs=outputs)
+    made = _with_calls(graph_of(body), rule)
+    return body if made.outputs == body.outputs else attrs.evolve(body, outputs=made.outputs, sites=sites_of(made))

@@ -60,8 +60,9 @@ from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Index, Loop, Shape, as_index, loop
 from harp.trace.interning import Interned, InternedBase
 from harp.trace.scalar.dtypes import DType, NDArray, as_dtype, bool_, i64
-from harp.trace.scalar.expr import Const, Expr, substitute
+from harp.trace.scalar.expr import Const, Expr
 from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.source_locations import Site
 
 
 class Node(InternedBase, metaclass=Interned):
@@ -318,12 +319,16 @@ class Body:
 
     `inputs` are the number of the iteration (int64), what is carried, the elements of arrays, and what is the same in
     all iterations; `outputs` what is carried on, `carried` arrays, and then elements of arrays. Inputs are numbered by
-    their places, so that equal bodies are equal."""
+    their places, so that equal bodies are equal. `sites` says which line of the user made a node, as that of a `Graph`:
+    bodies that are written on different lines are different ones, so that errors name the right one. Of a loop that
+    `recomputes` reverse mode keeps no state of each step, but computes them again from a few."""
 
     inputs: tuple[Input, ...]
     outputs: tuple[Node, ...]
     carried: int
     sliced: int
+    sites: tuple[tuple[Node, Site], ...] = ()
+    recomputes: bool = False
 
     def place(self) -> tuple[range, range, range]:
         """Which inputs are carried, elements, and the same in all iterations."""
@@ -501,99 +506,3 @@ def walk(roots: Iterable[Node], reads: Callable[[Node], tuple[Node, ...]] = _inp
             seen.add(node)
             stack.append((node, True))
             stack.extend((child, False) for child in reversed(reads(node)) if child not in seen)
-
-
-def rebuild(node: Node, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    """The same node over other inputs, with sizes substituted: the one place that knows every kind's fields."""
-    return _REBUILD[type(node)](node, inputs, sizes)
-
-
-def _rebuild_input(node: Input, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    return Input(node.uid, node.name, sizes.each(node.shape), node.dtype)
-
-
-def _rebuild_constant(node: Constant, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    return node
-
-
-def _rebuild_map_reduce(node: MapReduce, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    expr = substitute(node.expr, {}, sizes)
-    return MapReduce(sizes.each(node.domain), inputs, expr, node.reduce, node.axes)
-
-
-def _rebuild_view(node: View, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    shape, index, conditions = sizes.each(node.shape), sizes.each(node.index), sizes.each(node.conditions)
-    if not conditions and shape == inputs[0].shape and index == positions(shape):
-        return inputs[0]  # sizes that turned out equal can make it the view of all, as it is
-    return View(inputs[0], shape, index, conditions, node.fill)
-
-
-def _rebuild_gather(node: Gather, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    return Gather(inputs[0], inputs[1:], node.fill)
-
-
-def _rebuild_scatter(node: Scatter, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    return Scatter(inputs[0], inputs[1:-1], inputs[-1], node.kind, node.clips, node.unique)
-
-
-def _rebuild_cumulative(node: Cumulative, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    return Cumulative(inputs, node.reduce, node.axis, node.backward)
-
-
-def _rebuild_contiguous(node: Contiguous, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    return Contiguous(inputs[0])
-
-
-def _rebuild_row_wise(node: RowWise, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    return RowWise(node.function, inputs, node.reverse)
-
-
-def _rebuild_host_call(node: HostCall, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    return HostCall(inputs[0], inputs[1], inputs[2:], node.function)
-
-
-def _rebuild_iteration(node: Iteration, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    length = None if node.length is None else sizes(node.length)
-    return Iteration(length, inputs, rebuilt_body(node.body, sizes), node.tested, node.reverse)
-
-
-def rebuilt_body(body: Body, sizes: Substitution) -> Body:
-    """The body with sizes substituted."""
-    new: dict[Node, Node] = {}
-    for node in walk((*body.inputs, *body.outputs)):
-        new[node] = rebuild(node, tuple(new[i] for i in node.inputs), sizes)
-    inputs = tuple(i for i in (new[i] for i in body.inputs) if isinstance(i, Input))
-    return attrs.evolve(body, inputs=inputs, outputs=tuple(new[o] for o in body.outputs))
-
-
-def _rebuild_custom(node: Custom, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    return Custom(inputs, rebuilt_body(node.body, sizes), node.derivative)
-
-
-def _rebuild_foreign(node: Foreign, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    results = tuple((sizes.each(own), dtype) for own, dtype in node.results)
-    return Foreign(node.routine, sizes.each(node.calls), inputs, results, sizes.each(node.sizes))
-
-
-def _rebuild_part(node: Part, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    (whole,) = inputs
-    assert isinstance(whole, Several)
-    return Part(whole, node.number)
-
-
-_REBUILD: dict[type[Node], Callable[..., Node]] = {
-    Input: _rebuild_input,
-    Constant: _rebuild_constant,
-    MapReduce: _rebuild_map_reduce,
-    View: _rebuild_view,
-    Gather: _rebuild_gather,
-    Scatter: _rebuild_scatter,
-    Cumulative: _rebuild_cumulative,
-    Contiguous: _rebuild_contiguous,
-    RowWise: _rebuild_row_wise,
-    HostCall: _rebuild_host_call,
-    Iteration: _rebuild_iteration,
-    Custom: _rebuild_custom,
-    Foreign: _rebuild_foreign,
-    Part: _rebuild_part,
-}

@@ -46,7 +46,15 @@ class Kind(enum.IntEnum):
 
 @attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class DType(InternedBase):
-    """An element type; one object each, compared with `is`. `np.dtype(harp.f32)` works."""
+    """An element type; one object each, compared with `is`. `np.dtype(harp.f32)` works.
+
+    With sizes in brackets it declares an array, for `harp.jit(signature=...)` and `harp.trace`: a name stands for any
+    size, the same name for the same size, and a number for itself.
+
+    >>> import harp
+    >>> harp.f32["batch", 784].shape
+    ('batch', 784)
+    """
 
     name: str
     kind: Kind

@@ -88,6 +88,7 @@ class Scope:
         self.origins: dict[Symbol, str] = {}
         self.quotients: list[tuple[Symbol, Index]] = []
         self.guards: list[Guard] = []
+        self.pins: list[str] = []  # sizes whose numbers were asked for, and where
         # Of the arrays that the trace is given: shape and bytes of an element.
         self.arrays: list[tuple[tuple[Index, ...], int]] = []
         self.integer_checks: dict[tuple[Node, Interval], IntegerCheck] = {}  # of Python integers among the arguments

@@ -25,7 +25,17 @@ Check = Callable[..., "tuple[int, ...] | None"]
 
 @attrs.frozen(eq=False, repr=False)
 class GraphSignature:
-    """The axes' sizes in order, what is derived of them, the guards, and the arrays that go in and come out."""
+    """Which calls a program serves: the arrays that go in and come out, and the guards on their sizes.
+
+    `harp.jit(f).signatures` has one for each trace; print it.
+
+    >>> import harp, numpy as np
+    >>> f = harp.jit(lambda x, y: x + y)
+    >>> _ = f(np.ones(3), np.ones(3))
+    >>> print(f.signatures[0])
+    (f64[x_0], f64[x_0]) -> (f64[x_0])
+      where x_0 - y_0 == 0  (sizes must be equal)
+    """
 
     axes: tuple[Symbol, ...]
     quotients: tuple[tuple[Symbol, Index], ...]

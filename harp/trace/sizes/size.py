@@ -41,7 +41,16 @@ _LARGEST_EXPONENT = 64  # 2**64 is no int64
 
 @leaf_type
 class Size:
-    """A size of the function being traced. Behaves like the integer that it is in the call at hand."""
+    """A size of the function being traced. Behaves like the integer that it is in the call at hand.
+
+    `+`, `-`, `*`, `//` and `%` give sizes again, which are exact; a question about one (`n > 3`, `int(n)`) is answered
+    for the call at hand, and the answer is a guard that later calls check.
+
+    >>> import harp, numpy as np
+    >>> f = harp.jit(lambda x: x[: x.shape[0] // 2])
+    >>> f(np.ones(5)).shape, f(np.ones(8)).shape, f.compilations
+    ((2,), (4,), 1)
+    """
 
     __slots__ = ("_index", "_scope")
 
@@ -419,6 +428,8 @@ def pin(p: Index) -> int:
         raise InconclusiveSizeError(
             f"the number of {p} is not known while tracing on declared sizes; declare it as a number{where()}"
         )
+    if level is not None:
+        level.scope.pins.append(f"{level.scope.describe(p)}{where()}")
     ask(Relation.ZERO, p - value, "its number was asked for")
     return value
 

@@ -6,7 +6,7 @@ memory is free after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ import attrs
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_named, emit
 from harp.trace.graph.body import close, graph_of
-from harp.trace.graph.graph import Graph
+from harp.trace.graph.graph import Graph, replaced
 from harp.trace.graph.host_calls import silenced
 from harp.trace.graph.node import (
     Body,
@@ -29,7 +29,6 @@ from harp.trace.graph.node import (
     Several,
     View,
     fresh_input,
-    rebuild,
     walk,
 )
 from harp.trace.graph.view import drop_axes
@@ -118,10 +117,10 @@ class _Recomputed(Given):
     def backward(self, body: Body) -> Graph:
         pulled = self._pulled(body)
         saved = body.outputs[len(body.outputs) - self.saved :]
-        given = {node: fresh_input("saved", node.shape, node.dtype) for node in saved}
+        given: dict[Node, Input] = {node: fresh_input("saved", node.shape, node.dtype) for node in saved}
         first = 1 + self.count
         inputs = (*pulled.inputs[:first], *given.values(), *pulled.inputs[first:])
-        inside, _ = close(Graph(inputs, _with(pulled, given), pulled.sites), 0, 0, hoists=False)
+        inside, _ = close(replaced(Graph(inputs, pulled.outputs, pulled.sites), given), 0, 0, hoists=False)
         assert len(inside.inputs) == len(inputs), "a body captures nothing"
         outside = [fresh_input(i.name, i.shape, i.dtype) for i in inputs[1:]]
         parts = Iteration(ONE, tuple(outside), inside).parts
@@ -133,12 +132,3 @@ def _has_memory(node: Node) -> bool:
     if isinstance(node, MapReduce):
         return bool(node.operands)
     return not isinstance(node, (Input, Constant, View, Several, HostCall))
-
-
-def _with(graph: Graph, given: Mapping[Node, Input]) -> tuple[Node, ...]:
-    """The outputs, with inputs in place of some nodes."""
-    new: dict[Node, Node] = dict(given)
-    for node in walk(graph.outputs, lambda node: () if node in given else node.inputs):
-        if node not in new:
-            new[node] = rebuild(node, tuple(new[i] for i in node.inputs), _SAME_SIZES)
-    return tuple(new[output] for output in graph.outputs)

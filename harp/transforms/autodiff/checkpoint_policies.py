@@ -1,7 +1,7 @@
 """Which values a checkpointed function keeps for its gradient; all others are computed again.
 
-A policy is a function from a node of the graph to whether its value is kept. Of those that it accepts, only what the
-way back reads is kept. The names are those of `jax.checkpoint_policies`.
+The `policy` of `harp.checkpoint` is one of these. Of the values that it accepts, only what the way back reads is kept.
+The names are those of `jax.checkpoint_policies`.
 
 >>> import harp, harp.numpy as hnp
 >>> layer = harp.checkpoint(lambda w, x: hnp.tanh(x @ w), policy=harp.checkpoint_policies.dots_saveable)
@@ -27,32 +27,45 @@ Policy = Callable[[Node], bool]
 
 
 def everything_saveable(node: Node) -> bool:
-    """Keeps all that the way back reads, as without a checkpoint."""
+    """Keep all that the way back reads, as without `checkpoint`."""
     return True
 
 
 def nothing_saveable(node: Node) -> bool:
-    """Keeps the arguments only: what `checkpoint` does without a policy."""
+    """Keep the arguments only: what `checkpoint` does without a policy."""
     return False
 
 
 def dots_saveable(node: Node) -> bool:
-    """Keeps products of matrices, which cost most."""
+    """Keep products of matrices, which cost most to compute again."""
     return isinstance(node, MapReduce) and node.reduce is Reduce.SUM and multiplies_matrices(node, node.axes)
 
 
 def save_only_these_names(*names: str) -> Policy:
-    """Keeps what `checkpoint_name` has called so."""
+    """Keep the values to which `checkpoint_name` gave one of these names.
+
+    >>> import harp
+    >>> policy = harp.checkpoint_policies.save_only_these_names("hidden")
+    """
     return lambda node: _name(node) in names
 
 
 def save_anything_except_these_names(*names: str) -> Policy:
-    """Keeps all but what `checkpoint_name` has called so."""
+    """Keep all values but those to which `checkpoint_name` gave one of these names.
+
+    >>> import harp
+    >>> policy = harp.checkpoint_policies.save_anything_except_these_names("large")
+    """
     return lambda node: _name(node) not in names
 
 
 def save_from_both_policies(first: Policy, second: Policy) -> Policy:
-    """Keeps what one of the two keeps."""
+    """Keep the values that at least one of the two policies keeps.
+
+    >>> import harp
+    >>> named = harp.checkpoint_policies.save_only_these_names("hidden")
+    >>> policy = harp.checkpoint_policies.save_from_both_policies(harp.checkpoint_policies.dots_saveable, named)
+    """
     return lambda node: first(node) or second(node)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import update_wrapper
 from typing import Any
 
@@ -19,7 +19,7 @@ from harp.trace.scalar.dtypes import i64
 from harp.trace.sizes.levels import current
 from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Argument, function_name, leaf_names, require_function
-from harp.trace.trees import Tree, TreeSpec, alike, children, count_leaves, flatten, spec_text, unflatten
+from harp.trace.trees import Tree, TreeSpec, children, count_leaves, flatten, same_node, spec_text, unflatten
 from harp.transforms.autodiff.arguments import fitting
 from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
@@ -114,9 +114,9 @@ class custom_vjp(_Custom):
 
     `forward` takes the arguments, and returns the value and anything that `backward` needs: a tree of arrays.
     `backward` takes this and the cotangent of the value, and returns a tuple of cotangents of the arguments, None for
-    those that have none. It is linear in the cotangent: so it serves forward mode as well. Arguments that
-    `nondiff_argnums` names are passed to `backward` first; they are no arrays. Without rules a call raises
-    ArgumentError.
+    those that have none, also inside of a tree. It is linear in the cotangent: so it serves forward mode as well.
+    Arguments that `nondiff_argnums` names are passed to `backward` first; they are no arrays. Without rules a call
+    raises ArgumentError.
 
     >>> import harp.numpy as hnp
     >>> @custom_vjp
@@ -200,20 +200,31 @@ class _ByCotangents(Given):
         return silenced(stage(call, [*_arguments(inputs), *_arguments(inexact, "cotangent")], name).graph)
 
     def _leaves(self, found: object, inputs: Sequence[Input], name: str) -> list[Array]:
-        """The cotangents of floating-point arguments; None is 0."""
+        """The cotangents of floating-point arguments; None is 0, for a leaf as for a tree."""
         arguments = children(self.treedef)
         if not isinstance(found, tuple) or len(found) != len(arguments):
             raise CotangentError(f"{name!r} must return a tuple of {len(arguments)} cotangents{where()}")
         leaves: list[object] = []
         for cotangent, spec in zip(found, arguments, strict=True):
-            given, same = flatten(cotangent)
-            count = count_leaves(spec)
-            if cotangent is not None and not alike(same, spec):
+            given, same = flatten(cotangent, none_is_leaf=True)
+            fitted = _with_none(same, iter(given), spec)
+            if fitted is None:
                 texts = f"{name!r} returns a tree {spec_text(same)} for an argument that is a tree {spec_text(spec)}"
                 raise CotangentError(f"{texts}{where()}")
-            leaves += given if cotangent is not None else [None] * count
+            leaves += fitted
         filled = [_zeros(i) if leaf is None else leaf for leaf, i in zip(leaves, inputs, strict=True)]
         return _fitted(filled, inputs, "cotangent", "the argument", CotangentError)
+
+
+def _with_none(found: TreeSpec, leaves: Iterator[object], spec: TreeSpec) -> list[object] | None:
+    """The leaves of a tree in which None stands for any part of it; None if the tree is another one."""
+    if not found:
+        leaf = next(leaves)
+        return [leaf] if not spec else [None] * count_leaves(spec) if leaf is None else None
+    if not same_node(found, spec):
+        return None
+    parts = [_with_none(a, leaves, b) for a, b in zip(children(found), children(spec), strict=True)]
+    return None if None in parts else [leaf for part in parts for leaf in part or ()]
 
 
 class _WithToken(Given):

@@ -56,8 +56,7 @@ def jvp(
     (10.0, 25.0)
     """
     require_function("jvp", function)
-    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise ArgumentError(f"jvp takes a tuple of primals and a tuple of tangents, one for each argument{where()}")
+    require_tuples("jvp", primals, tangents)
     staged = stage_arguments(function, range(len(primals)), tuple(primals), {})
     directions = _tangents(tuple(tangents), staged)
     value, tangent, aux = _pushed(function, staged, directions, has_aux)
@@ -105,6 +104,16 @@ def _pushed(function: Function, staged: Staged, directions: Sequence[Array], has
     tangents = [next(moving) if o.dtype.is_inexact else _zeros(v) for o, v in zip(graph.outputs, values, strict=True)]
     value, aux, treedef = _split(function, staged, values, has_aux)
     return value, unflatten(treedef, tangents[: count_leaves(treedef)]), aux
+
+
+def require_tuples(name: str, primals: object, tangents: object) -> None:
+    """Raise ArgumentError unless both are tuples, with an entry for each argument."""
+    for what, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise ArgumentError(
+                f"{name} takes a tuple of primals and a tuple of tangents, one for each argument: "
+                f"{name}(f, (x,), (direction,)); the {what} are of type {type(given).__name__}{where()}"
+            )
 
 
 def _zeros(like: Array) -> Array:

@@ -22,6 +22,11 @@ def constant(value: float, like: Node) -> Node:
     return MapReduce(like.shape, (), const(value, like.dtype))
 
 
+def is_zero(node: Node) -> bool:
+    """Whether an array is known to be zeros, as `constant` makes them."""
+    return node is constant(0, node)
+
+
 def elementwise(domain: Shape, operands: Sequence[Node], expr: Expr, summed: Sequence[int] = ()) -> Node:
     """A map over those operands that `expr` uses, each once, and its sum over some axes; an operand itself where that
     is all there is."""
@@ -79,7 +84,7 @@ def _not_written(node: Scatter, ct: Node) -> Node:
 
 def _where_last(node: Scatter, ct: Node) -> Node:
     read, shape = _read(node, ct), node.indices[0].shape
-    if node.unique or product(shape) is ONE:
+    if _are_distinct(node):
         return read
     number = MapReduce(shape, (), Position(flatten_index(positions(shape), shape)))
     nobody = MapReduce(node.base.shape[: len(node.indices)], (), const(-1, i64))
@@ -93,6 +98,17 @@ def _where_last(node: Scatter, ct: Node) -> Node:
 # --- multiply
 
 
+def _are_distinct(node: Scatter) -> bool:
+    """Whether it is known that no place has two updates: for each axis of the updates, there is an axis of the base of
+    that size along which the index is the position, as in x.at[:, i]."""
+    shape = node.indices[0].shape
+    if node.unique or product(shape) is ONE:
+        return True
+    places = list(zip(node.indices, node.base.shape, strict=False))
+    numbers = [(MapReduce(shape, (), Position(p)), size) for p, size in zip(positions(shape), shape, strict=True)]
+    return all(number in places for number in numbers)
+
+
 def _times_updates(node: Scatter, ct: Node) -> Node:
     factors = _put(node, constant(1, node.base), node.updates, Put.MULTIPLY)
     return _binary(Op.MUL, ct, factors)
@@ -104,7 +120,7 @@ def _times_base(node: Scatter, ct: Node) -> Node:
 
 
 def _require_one_factor(node: Scatter) -> None:
-    if not node.unique and product(node.indices[0].shape) is not ONE:
+    if not _are_distinct(node):
         raise MissingRuleError(
             f"the gradient of {describe(node, repr)} with respect to the factors has no rule where a place can have "
             f"several; if no index stands twice, say so: .multiply(..., unique_indices=True)"

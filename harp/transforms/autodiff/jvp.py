@@ -32,9 +32,9 @@ from harp.trace.graph.node import (
     View,
     fresh_input,
     positions,
-    rebuild,
     walk,
 )
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.graph.row_functions import ROWS, RowOp
 from harp.trace.graph.view import view
 from harp.trace.index.division import Substitution

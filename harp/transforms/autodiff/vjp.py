@@ -35,10 +35,10 @@ from harp.trace.graph.node import (
 from harp.trace.graph.row_functions import ROWS, RowOp
 from harp.trace.graph.view import view
 from harp.trace.index.polynomial import Shape, loops_in
-from harp.trace.scalar.dtypes import DType
 from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, select
 from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.autodiff.active import Active, Sites, active_slots, between, require_inexact
+from harp.transforms.autodiff.cotangent_sums import added, sum_of
 from harp.transforms.autodiff.cumulative_rules import cumulative_adjoint, product_of_others
 from harp.transforms.autodiff.custom_rules import pull_custom
 from harp.transforms.autodiff.gather_rules import constant, elementwise, gather_adjoint, scatter_adjoints
@@ -98,15 +98,7 @@ def _results(node: Several, cotangents: Mapping[Node, Node]) -> Mapping[int, Nod
 
 def _accumulate(cotangents: dict[Node, Node], node: Node, part: Node) -> None:
     known = cotangents.get(node)
-    cotangents[node] = part if known is None else _added(known, part)
-
-
-def _added(a: Node, b: Node) -> Node:
-    return MapReduce(a.shape, (a, b), _sum_of(a.dtype))
-
-
-def _sum_of(dtype: DType) -> Expr:
-    return Operand(dtype, 0) + Operand(dtype, 1)
+    cotangents[node] = part if known is None else added(known, part)
 
 
 # -- helpers ------------------------------------------------------------------------------------------------------
@@ -192,7 +184,7 @@ def _view(node: View, ct: Node, active: Active) -> Cotangents:
         (apart if multiplies else others).append(part)
     if not apart:
         return [(node.src, view_adjoint(node, ct))]
-    parts = [*apart, reduce(_added, others)] if others else apart
+    parts = [*apart, reduce(added, others)] if others else apart
     return [(node.src, view_adjoint(node, part)) for part in parts]
 
 
@@ -203,7 +195,7 @@ def _summands(node: Node) -> list[Node]:
     left = [node]
     while left:
         part = left.pop()
-        is_sum = isinstance(part, MapReduce) and part.reduce is None and part.expr is _sum_of(part.dtype)
+        is_sum = isinstance(part, MapReduce) and part.reduce is None and part.expr is sum_of(part.dtype)
         if is_sum and len(parts) + len(left) < _SUMMANDS:
             left += reversed(part.inputs)
         else:

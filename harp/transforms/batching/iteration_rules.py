@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from harp.trace.graph.body import close, graph_of, in_place, may_not_end
+from harp.trace.graph.body import close, graph_of, in_place, sites_of
+from harp.trace.graph.counted import may_not_end
 from harp.trace.graph.graph import Graph, inline, transform
 from harp.trace.graph.host_calls import calls_python
 from harp.trace.graph.node import (
@@ -26,8 +27,8 @@ from harp.trace.graph.node import (
     body_input,
     fresh_input,
     positions,
-    rebuild,
 )
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.graph.view import permute, view
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE, Index
@@ -59,7 +60,8 @@ def batch_iteration(node: Iteration, operands: Sequence[Given], size: Index, bat
         lifted(Given(o, has), size) if k < body.carried and flags[k + 1] else o
         for k, (o, has) in enumerate(zip(batched.outputs, found, strict=True))
     ]
-    closed, same = close(Graph(batched.inputs, tuple(outputs), batched.sites), body.carried, body.sliced)
+    whole = Graph(batched.inputs, tuple(outputs), batched.sites)
+    closed, same = close(whole, body.carried, body.sliced, recomputes=body.recomputes)
     given = [
         lifted(o, size) if flags[k] and k in carried else _second(o.node) if flags[k] and k in elements else o.node
         for k, o in enumerate(operands, 1)
@@ -147,8 +149,8 @@ def _told(node: WithBody, test: Node) -> Node:
     assert isinstance(node, (Iteration, Custom))
     body = node.body
     told = body_input(len(body.inputs), (), bool_)
-    outputs = _with_loops_of_some(graph_of(body), told).outputs
-    inside = attrs.evolve(body, inputs=(*body.inputs, told), outputs=outputs)
+    made = _with_loops_of_some(graph_of(body), told)
+    inside = attrs.evolve(body, inputs=(*body.inputs, told), outputs=made.outputs, sites=sites_of(made))
     if isinstance(node, Custom):
         return Custom((*node.operands, test), inside, node.derivative)
     return Iteration(node.length, (*node.operands, test), inside, node.tested, node.reverse)

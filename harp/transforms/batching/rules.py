@@ -33,9 +33,9 @@ from harp.trace.graph.node import (
     at,
     fresh_input,
     positions,
-    rebuild,
     walk,
 )
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.graph.view import view
 from harp.trace.index.division import Substitution

@@ -44,8 +44,8 @@ def vmap(
 ) -> Transformed[P, R]:
     """A function of a batch of examples, given a function of one.
 
-    `in_axes` says which axis of each positional argument is the batch's: a number for all of them, or a tuple with an
-    entry for each, which is a number, None for what is the same for all examples, or a tree of these that is the start
+    `in_axes` says which axis of each positional argument is the batch: a number for all of them, or a tuple with an
+    entry for each, which is a number, None for what is the same for all examples, or a tree of these that is a prefix
     of the argument's own tree. Negative numbers count from the end. Keyword arguments are mapped along axis 0.
     `out_axes` says the same of the result, where None is for what does not depend on the batch. `axis_size` is the size
     of the batch; it is needed where nothing is mapped.

@@ -36,14 +36,18 @@ def in_blocks(arrays: Sequence[Array], count: Index, every: Index) -> tuple[list
     return front, rest, left
 
 
-def joined(front: Array, rest: Array) -> Array:
-    """The elements of blocks, and those behind them, in one array."""
-    blocks, others = node_of(front), node_of(rest)
-    whole, left = blocks.shape[0] * blocks.shape[1], others.shape[0]
-    shape = (whole, *others.shape[1:])
+def joined(front: Array, rest: Array | None) -> Array:
+    """The elements of blocks, and those behind them, if there are any, in one array."""
+    blocks = node_of(front)
+    whole = blocks.shape[0] * blocks.shape[1]
+    shape = (whole, *blocks.shape[2:])
     place, *along = positions(shape)
     block = floordiv(place, blocks.shape[1])
     flat = view(blocks, shape, (block, place - block * blocks.shape[1], *along))
+    if rest is None:
+        return emit(flat)
+    others = node_of(rest)
+    left = others.shape[0]
     fill, none = const(0, blocks.dtype), (0,) * (len(shape) - 1)
     first, last = pad(flat, (0, *none), (left, *none), fill), pad(others, (whole, *none), (0, *none), fill)
     is_first = apply(Op.LT, Position(positions(first.shape)[0]), Position(whole))

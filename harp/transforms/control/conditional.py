@@ -53,7 +53,7 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Tree) -> Any:
             require_tree(treedef, carry.treedef, name, "the carry")
             return _truth(cond_fun(after), asked), after
 
-        return traced(call, _with_test(_truth(False, ""), carry), (), None, name)
+        return traced(call, with_test(carry), (), None, name)
 
     given = leaves_of(init_val, "the carry")
     body, carry = settled(trace, given, name, skipped=1)
@@ -62,7 +62,9 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Tree) -> Any:
     return unflatten(carry.treedef, results[1:])
 
 
-def _with_test(test: Array, carry: Leaves) -> Leaves:
+def with_test(carry: Leaves) -> Leaves:
+    """What a loop carries whose first is whether it goes on."""
+    test = _truth(False, "")
     return carry._replace(arrays=[test, *carry.arrays], names=["the condition", *carry.names])
 
 

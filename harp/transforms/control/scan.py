@@ -9,16 +9,15 @@ import numpy as np
 
 from harp.errors import ArgumentError
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, as_count, as_integer, as_named, map_
+from harp.trace.array.primitives import as_array, as_count, as_integer, as_named
 from harp.trace.index.division import floordiv, maximum
 from harp.trace.index.polynomial import ZERO, Index
-from harp.trace.scalar.dtypes import i64
 from harp.trace.sizes.size import Size, require_at_least_one, resolve, to_index, unify, wrap
-from harp.trace.source_locations import plural, where
+from harp.trace.source_locations import where
 from harp.trace.tracer import Traced, function_name, require_function
 from harp.trace.trees import Tree, children, is_pair, unflatten
 from harp.transforms.control.blocks import in_blocks, joined
-from harp.transforms.control.conditional import while_loop
+from harp.transforms.control.counted import counted
 from harp.transforms.control.staging import Leaves, iterate, leaves_of, require_tree, settled, traced
 from harp.transforms.staging import shape_of
 
@@ -38,13 +37,15 @@ def scan(
     """Run `f(carry, x)`, which returns `(carry, y)`, for each element x along the first axis of `xs`.
 
     `init` is a tree of arrays: the first carry, which keeps its tree, dtypes and shapes. `xs` is a tree of arrays whose
-    first axes have one size, or None; then `length` says how often it runs. Returns the last carry, and the tree of all
-    y, each with one more axis in front. With `reverse` the last element is the first to be taken, and the y of an
-    element stands at its place. The loop stays a loop: compiling takes as long for ten steps as for a million. `unroll`
-    is JAX's, and changes nothing.
+    first axes have the same size, or None; then `length` is the number of steps. Returns the last carry, and the tree
+    of all y, stacked along a new first axis. With `reverse` the steps go from the last element to the first, and each y
+    stands at the place of its element. The loop stays a loop: compiling takes as long for ten steps as for a million.
+    `unroll` is JAX's, and changes nothing.
 
-    For reverse mode what each step carries is kept; with `checkpoint_every=k` what every k-th step carries, and what
-    the others do is computed once more: n steps take memory for n/k + k of them, which is least at the root of n.
+    For reverse-mode derivatives the carry of each step is kept. With `checkpoint_every=k` it is every k-th one, and the
+    steps between are computed once more: n steps take memory for n/k + k carries, which is least where k is sqrt(n).
+    With `checkpoint_every="log"` no more than 64 are kept, however many steps there are, and each step is computed
+    again half as often as the binary logarithm of their number says.
 
     Raises CarryError where the carry changes, ShapeError where the sizes of `xs` differ.
 
@@ -58,8 +59,8 @@ def scan(
     as_integer("unroll", unroll)
     given = leaves_of(xs, "xs")
     count = _length(given, length, name)
-    if checkpoint_every is None:
-        return _scanned(f, init, given, count, reverse)
+    if checkpoint_every is None or _recomputes(checkpoint_every):
+        return _scanned(f, init, given, count, reverse, _recomputes(checkpoint_every))
     return _scanned_in_blocks(f, init, given, count, _every(checkpoint_every), reverse)
 
 
@@ -88,13 +89,22 @@ def _scanned_in_blocks(
     return carry, unflatten(ys.treedef, [joined(a, b) for a, b in zip(ys.arrays, more.arrays, strict=True)])
 
 
+def _recomputes(checkpoint_every: object) -> bool:
+    """Whether as few states are kept as can be."""
+    if isinstance(checkpoint_every, str) and checkpoint_every != "log":
+        raise ArgumentError(f"checkpoint_every is a number of steps, or 'log', not {checkpoint_every!r}{where()}")
+    return isinstance(checkpoint_every, str)
+
+
 def _every(checkpoint_every: object) -> Index:
     every = as_count("checkpoint_every", checkpoint_every)
     require_at_least_one(every, lambda: "checkpoint_every is 0; it is a number of steps")
     return every
 
 
-def _scanned(f: Function, init: Tree, given: Leaves, count: Index, reverse: bool) -> tuple[Any, Any]:
+def _scanned(
+    f: Function, init: Tree, given: Leaves, count: Index, reverse: bool, recomputes: bool = False
+) -> tuple[Any, Any]:
     """The scan over these arrays, all of this length."""
     name = function_name(f)
     elements = [(f"an element of {n}", a.kind, shape_of(a)[1:]) for a, n in zip(given.arrays, given.names, strict=True)]
@@ -112,7 +122,7 @@ def _scanned(f: Function, init: Tree, given: Leaves, count: Index, reverse: bool
         return body
 
     body, carry = settled(trace, leaves_of(init, "the carry"), name)
-    results = iterate(body, resolve(count), carry.arrays, given.arrays, reverse=reverse)
+    results = iterate(body, resolve(count), carry.arrays, given.arrays, reverse=reverse, recomputes=recomputes)
     last = unflatten(carry.treedef, results[: len(carry.arrays)])
     return last, unflatten(children(body.treedef)[1], results[len(carry.arrays) :])
 
@@ -144,9 +154,10 @@ def fori_loop(
 ) -> Any:
     """`carry = body_fun(i, carry)` for i from `lower` to `upper`, which is not reached.
 
-    The bounds are integers, sizes, or arrays of one integer, which the function may compute; then i is int64. The carry
-    keeps its tree, dtypes and shapes; i is an array without axes, which takes the dtype of what it meets, as Python's
-    integers do. `unroll` is JAX's, and changes nothing. `checkpoint_every` is that of `scan`.
+    The bounds are integers, sizes, or arrays of one integer, which the function may compute; then i is int64, or uint64
+    if they are. Else, and where the bounds are computed of sizes and of the numbers of other loops, i is an array
+    without axes, which takes the dtype of what it meets, as Python's integers do. The carry keeps its tree, dtypes and
+    shapes. `unroll` is JAX's, and changes nothing. `checkpoint_every` is that of `scan`.
 
     >>> float(fori_loop(0, 5, lambda i, product: product * (i + 1), 1.0))
     120.0
@@ -157,11 +168,11 @@ def fori_loop(
             as_named(lower, "the lower bound of fori_loop"),
             as_named(upper, "the upper bound of fori_loop"),
         )
-        return _by_data(*first_and_last, body_fun, init_val)
+        return counted(*first_and_last, body_fun, init_val)
     start, end = to_index(lower), to_index(upper)
     length = maximum(resolve(end - start), ZERO)
-    if checkpoint_every is None:
-        return _counted(start, length, body_fun, init_val)
+    if checkpoint_every is None or _recomputes(checkpoint_every):
+        return _counted(start, length, body_fun, init_val, _recomputes(checkpoint_every))
     every = _every(checkpoint_every)
     whole = floordiv(length, every) * every
 
@@ -173,7 +184,7 @@ def fori_loop(
     return _counted(start + whole, length - whole, body_fun, carry)
 
 
-def _counted(start: Index, length: Index, body_fun: Function, init_val: Tree) -> Any:
+def _counted(start: Index, length: Index, body_fun: Function, init_val: Tree, recomputes: bool = False) -> Any:
     """The loop of this many steps, whose first one has the number `start`."""
     name = function_name(body_fun)
     first = as_array(wrap(start))
@@ -188,21 +199,8 @@ def _counted(start: Index, length: Index, body_fun: Function, init_val: Tree) ->
         return body
 
     body, carry = settled(trace, leaves_of(init_val, "the carry"), name)
-    return unflatten(carry.treedef, iterate(body, length, carry.arrays))
+    return unflatten(carry.treedef, iterate(body, length, carry.arrays, recomputes=recomputes))
 
 
 def _is_size(bound: object) -> bool:
     return isinstance(bound, (int, np.integer, Size))
-
-
-def _by_data(lower: Array, upper: Array, function: Function, init: Tree) -> Any:
-    """Between bounds that are data: nobody knows how often before it runs."""
-    if lower.ndim or upper.ndim or not (lower.kind.is_integer and upper.kind.is_integer):
-        raise ArgumentError(
-            f"the bounds of fori_loop are integers or arrays of one integer, not {lower.dtype} with "
-            f"{plural(lower.ndim, 'axes')} "
-            f"and {upper.dtype} with {upper.ndim}{where()}"
-        )
-    first, last = (map_(lambda x: x, b, to=i64) for b in (lower, upper))
-    _, carry = while_loop(lambda now: now[0] < last, lambda now: (now[0] + 1, function(now[0], now[1])), (first, init))
-    return carry

@@ -112,14 +112,16 @@ def iterate(
     tested: bool = False,
     reverse: bool = False,
     hoists: bool = True,
+    recomputes: bool = False,
 ) -> list[Array]:
-    """The results of an iteration. What does not change in it is computed before, if it `hoists`."""
+    """The results of an iteration. What does not change in it is computed before, if it `hoists`; for its derivative it
+    `recomputes` what it carried, or keeps that."""
     count, graph, operands = len(carried), body.graph, [*map(node_of, (*carried, *arrays))]
     if graph.token is not None:
         graph = _carrying_token(body, count)
         operands.insert(count, token_now())
         count += 1
-    closed, same = close(graph, count, len(arrays), body.free, hoists)
+    closed, same = close(graph, count, len(arrays), body.free, hoists, recomputes)
     operands += same
     assert all(o.dtype is i.dtype for o, i in zip(operands, closed.inputs[1:], strict=True))
     every = Iteration(length, tuple(operands), closed, tested, reverse).parts

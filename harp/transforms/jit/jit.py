@@ -15,11 +15,10 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial, update_wrapper
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, overload
 from weakref import ref
 
 import attrs
-import numpy as np
 
 from harp.backends.devices import known_device
 from harp.backends.options import CompileOptions
@@ -28,19 +27,18 @@ from harp.config import MOST_THREADS, log, on_device, on_search, settings
 from harp.errors import ArgumentError
 from harp.garbage import collected_later
 from harp.trace.array.array import Array, Donation
-from harp.trace.array.resident import DeviceMemory, ResidentArray
 from harp.trace.eval import host_calls
 from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.host_calls import numbered
 from harp.trace.index.polynomial import Symbol
-from harp.trace.scalar.dtypes import NUMBERS, OF_NUMPY, NDArray, plain
+from harp.trace.scalar.dtypes import NDArray, plain
 from harp.trace.sizes.integer_checks import compile_integer_checks
 from harp.trace.sizes.levels import STATE
 from harp.trace.sizes.proofs import inspection, unproved
 from harp.trace.sizes.scope import Scope
 from harp.trace.sizes.signature import Check, GraphSignature, signature_of
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 from harp.trace.tracer import (
     Argument,
     Traced,
@@ -66,12 +64,15 @@ from harp.transforms.jit.calls import (
     short_way,
 )
 from harp.transforms.jit.declared import Declared, declare_all, declared_signature
+from harp.transforms.jit.leaves import buffers_of, on_host, resident
 from harp.transforms.jit.static import NO_STATIC, Static, StaticParameters, donated_parameters, static_parameters
-from harp.transforms.jit.waiting import announced_trace, making
+from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins
 from harp.transforms.typed import ArrayLike, P, R
 
 if TYPE_CHECKING:
     from harp.transforms.jit.lowering import Stages
+    from harp.transforms.jit.profile import Profile
+    from harp.transforms.jit.profiling import Profiling
     from harp.transforms.jit.programs import CompiledProgram
 
 
@@ -161,7 +162,7 @@ os.register_at_fork(after_in_child=_after_fork)
 def _switch() -> None:
     """Calls that search their results are others than those that do not, and so are those on another device."""
     for function in _living():
-        function.choose_entries()
+        function._choose_entries()
 
 
 def _run_kernel(*given: Any) -> Any:
@@ -176,7 +177,12 @@ on_device.append(_switch)
 
 
 class JitFunction(Generic[P, R]):
-    """A compiled function. Made by `jit`; see there. As an attribute of a class it is a method."""
+    """A compiled function, which `jit` makes: called like the function. As an attribute of a class it is a method.
+
+    >>> f = jit(lambda x: x * 2)
+    >>> f(np.ones(2)), f.compilations
+    (Array([2., 2.]), 1)
+    """
 
     def __init__(
         self,
@@ -204,10 +210,10 @@ class JitFunction(Generic[P, R]):
         self._lock = threading.RLock()
         self._forgotten = 0  # programs that were given up
         self._made_for: dict[tuple[bool, bool, str], tuple[_ShortWays, _Entries]] = {}
-        self.choose_entries()
+        self._choose_entries()
         _register(self)
 
-    def choose_entries(self) -> None:
+    def _choose_entries(self) -> None:
         """Those for the device that is to be used now, and that search results for what is asked for now."""
         with self._lock:
             self._runs_on = self._device or settings.device
@@ -237,11 +243,11 @@ class JitFunction(Generic[P, R]):
         # Most calls are of arrays, not of trees of arrays.
         key: list[Hashable] = [len(dynamic), static[0]]
         leaves: Sequence[object] = dynamic
-        found = None if named else _buffers(dynamic, key, self._runs_on)
+        found = None if named else buffers_of(dynamic, key, self._runs_on)
         if found is None:
             leaves, treedef = flatten(given)
             key = [treedef, static[0]]
-            found = _buffers(leaves, key, self._runs_on)
+            found = buffers_of(leaves, key, self._runs_on)
         if found is not None:
             buffers, sizes = found
             for entry in self._entries.get(tuple(key), ()):
@@ -297,12 +303,15 @@ class JitFunction(Generic[P, R]):
         donated = tuple(k for k, mark in enumerate(marks) if mark)
         return _Call(static, given, treedef, len(leaves) if flat else treedef, leaves, arrays, names, donated)
 
+    def _buffers(self, call: _Call) -> list[Any]:
+        """The arguments where the program takes them: those that are on its device, and others as NumPy's arrays."""
+        leaves = zip(call.leaves, call.arrays, strict=True)
+        return [resident(leaf, self._runs_on) or plain(array) for leaf, (array, _) in leaves]
+
     def _slow_call(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> Tree:
         """Convert arguments, and trace if no entry serves the call."""
         call = self._unpack(static, dynamic, named)
-        buffers: list[Any] = [
-            _resident(leaf, self._runs_on) or plain(a) for leaf, (a, _) in zip(call.leaves, call.arrays, strict=True)
-        ]
+        buffers = self._buffers(call)
         sizes = [size for a in buffers for size in a.shape]
         key = (call.structure, static.key, *(fact for a, weak in call.arrays for fact in (a.dtype, a.ndim, weak)))
         with self._lock:
@@ -311,7 +320,7 @@ class JitFunction(Generic[P, R]):
                 if values is not None:
                     break
             else:
-                entry = self._trace(call, bool(named))
+                entry = self._trace(call, bool(named), len(self._entries.get(key, ())))
                 values = entry.check(*sizes)
                 assert values is not None, "the guards of a trace hold for the call that was traced"
                 # Most calls are like the last one, so the newest entry is asked first.
@@ -344,19 +353,22 @@ class JitFunction(Generic[P, R]):
         """The identities of the programs that calls use now."""
         return {id(e.program) for entries in self._entries.values() for e in entries}
 
-    def _trace(self, call: _Call, has_named: bool) -> Entry:
+    def _trace(self, call: _Call, has_named: bool, earlier: int) -> Entry:
         with collected_later(), waiting():
-            return self._made(call, has_named)
+            return self._made(call, has_named, earlier)
 
-    def _made(self, call: _Call, has_named: bool) -> Entry:
+    def _made(self, call: _Call, has_named: bool, earlier: int, profiling: Profiling | None = None) -> Entry:
         from harp.transforms.jit.programs import body, program_for  # not before a program is made
 
         scope, arguments, traced, signature = self._traced(call, has_named)
-        searches = settings.nans or self._search
-        donated = () if searches else call.donated  # who searches for the origin of a NaN reads the arguments
+        warn_of_pins(function_name(self._function), earlier + 1, scope.pins)
+        searches = not profiling and (settings.nans or self._search)
+        # Who searches for the origin of a NaN reads the arguments.
+        donated = () if searches or profiling else call.donated
         graph, functions = numbered(traced.graph)
         with announced(making(function_name(self._function), traced.graph), is_long=False):
-            program = program_for(graph, self._options, donated, self._check, self._device)
+            make = profiling.program if profiling else program_for
+            program = make(graph, self._options, donated, self._check, self._device)
         # Not those of the program's graph: another function with other captured arrays may have made the program.
         captured = [node.captured.array for node in traced.graph.captured]
         log.info("%s: program %d, %r", function_name(self._function), self.compilations + 1, signature)
@@ -364,7 +376,7 @@ class JitFunction(Generic[P, R]):
         code = body(program, captured, traced.treedef, traced.weak, self._threads, donations, functions)
         if searches:
             search = partial(_search, traced.graph, signature.sizes, settings.infinities or self._search)
-            code = followed(code, "search", _on_host(search), len(traced.graph.outputs))
+            code = followed(code, "search", on_host(search), len(traced.graph.outputs))
         if scope.integer_checks:
             integer_checks = tuple(scope.integer_checks.values())
             weak = [a.weak for a in arguments]
@@ -372,7 +384,7 @@ class JitFunction(Generic[P, R]):
             inspect = compile_integer_checks(
                 integer_checks, traced.graph.inputs, weak, signature.axes, signature.quotients, counts
             )
-            code = preceded(code, "inspect", _on_host(inspect), [names(code.inputs)])
+            code = preceded(code, "inspect", on_host(inspect), [names(code.inputs)])
         # A checked program looks at each index itself.
         guards = [guard._replace(index=scope.resolve(guard.index)) for guard in signature.guards]
         open_claims = () if self._check else unproved(traced.graph, guards)
@@ -456,57 +468,33 @@ class JitFunction(Generic[P, R]):
             with announced(making(name, traced.graph)):
                 return stages_of(name, graph, call.donated, sizes, given, self._threads, self._check)
 
+    def profile(self, *args: Tree, **kwargs: Tree) -> Profile:
+        """How long each kernel takes in a call with these arguments, beside what it moves and computes, and what the
+        device can do: print it for a table; `.trace(path)` writes a file for Perfetto.
+
+        The function is called some times, and nothing is donated. Raises what a call does, and ToolchainError where
+        there is no compiler.
+
+        >>> profile = jit(lambda x: x * 2).profile(np.ones(1000))
+        >>> profile.kernels[0].bytes, profile.kernels[0].operations
+        (16000, 1000)
+        """
+        from harp.transforms.jit.profiling import Profiling
+
+        static, dynamic, keywords = self._static.split(self._function, args, kwargs)
+        call = self._unpack(static, dynamic, keywords)
+        buffers = self._buffers(call)
+        profiling = Profiling()
+        with collected_later(), waiting():
+            entry = self._made(call, bool(keywords), 0, profiling)
+            values = entry.check(*(size for a in buffers for size in a.shape))
+            assert values is not None, "the guards of a trace hold for the call that was traced"
+            run = partial(entry.run, buffers, values, call.leaves)
+            name = function_name(self._function)
+            return profiling.profile(name, values, self._threads, run)
+
     def __repr__(self) -> str:
-        return f"<jit of {function_name(self._function)}, {self.compilations} programs>"
-
-
-def _resident(leaf: object, device: str) -> DeviceMemory | None:
-    """The memory of an array that is on this device."""
-    held = leaf.held if type(leaf) is ResidentArray else None
-    return held if held is not None and held.device == device else None
-
-
-def _on_host(function: Callable[..., None]) -> Callable[..., None]:
-    """The function of arrays, for arrays that may be on a device."""
-
-    def fetched(value: Any) -> Any:
-        if type(value) is tuple:
-            return tuple(map(fetched, value))
-        return value.host() if hasattr(value, "host") else value
-
-    return lambda *arguments: function(*map(fetched, arguments))
-
-
-def _buffers(leaves: Sequence[object], key: list[Hashable], device: str) -> tuple[list[Any], list[int]] | None:
-    """The leaves as C-contiguous buffers, and all their sizes, if they are arrays or numbers; puts what they are into
-    the key. Those on the device stay there."""
-    buffers: list[Any] = []
-    sizes: list[int] = []
-    for leaf in leaves:
-        if type(leaf) is np.ndarray and leaf.dtype in OF_NUMPY:
-            buffer, weak = leaf, False
-        elif type(leaf) is Array and leaf._value is not None:
-            buffer, weak = leaf._value, leaf._weak
-        elif (number := NUMBERS.get(type(leaf))) is not None:
-            dtype, weak = number
-            try:
-                buffer = np.asarray(leaf, dtype.numpy)
-            except OverflowError:
-                return None
-        elif (held := _resident(leaf, device)) is not None:
-            buffers.append(held)
-            sizes += held.shape
-            key += (held.dtype, held.ndim, cast(Array, leaf).weak)
-            continue
-        else:
-            return None
-        flags = buffer.flags
-        if not (flags.c_contiguous and flags.aligned):
-            buffer = plain(buffer)
-        buffers.append(buffer)
-        sizes += buffer.shape
-        key += (buffer.dtype, buffer.ndim, weak)
-    return buffers, sizes
+        return f"<jit of {function_name(self._function)}, {plural(self.compilations, 'programs')}>"
 
 
 @overload
@@ -558,19 +546,23 @@ def jit(
 
     The compiled function takes NumPy arrays, harp arrays and numbers, and returns the tree of harp arrays that the
     function returns. It is traced and compiled once for a given tree, rank and dtype of its arguments, whatever their
-    sizes. Arguments named by `static_argnums` or `static_argnames` are passed as they are; each value is traced on its
-    own. The caller donates the harp arrays in arguments named by `donate_argnums` or `donate_argnames`: results may
-    take over their memory, and to use them again is an error. `signature` declares sizes, one entry for each argument,
-    as in `jit(f, signature=(harp.f32["n", 3], None))`. `threads` is how many threads run this function's loops, if not
-    as many as `harp.set_threads` says. With `check` a NaN or an infinity in a result that is computed of numbers which
-    are none is a NotFiniteError, which names the line, forward or backward, as within `harp.debug.nans`. And every
-    index is compared with its array before memory is touched, so that a mistake of harp is an AddressError instead of a
-    wrong result or a crash. Such a program is slow. Where it is None, the environment variable HARP_CHECK says whether
-    indices are compared.
+    sizes.
 
-    Raises, at a call: ArgumentError, UnsupportedDTypeError, SignatureError, ShapeError, StaticArgumentError,
-    OutputError, LeakedTracerError, DonatedError, OutOfMemoryError, ToolchainError, AddressError, NotFiniteError; and
-    what functions raise that it calls by `harp.debug.callback`.
+    - `static_argnums`, `static_argnames`: arguments that are passed as they are; each value is traced on its own.
+    - `donate_argnums`, `donate_argnames`: arguments whose harp arrays the caller gives up. Results may take over their
+      memory, and to use them again is an error.
+    - `signature`: declared dtypes and sizes, an entry for each argument, as in `signature=(harp.f32["n", 3], None)`.
+    - `options`: how the C is compiled, see `harp.CompileOptions`.
+    - `threads`: how many threads run this function's loops, if not as many as `harp.set_threads` says.
+    - `check`: with True a result that has a NaN or an infinity raises NotFiniteError, which names the line where it
+      was made, as within `harp.debug.nans`; and each index is compared with its array before memory is touched, so
+      that a mistake of harp is an AddressError. Such programs are slow. None asks the environment, HARP_CHECK.
+    - `device`: where the function runs and its results are, of `harp.devices()`, if not where `harp.default_device`
+      says.
+
+    Raises DeviceError for a device that does not work; and, at a call, ArgumentError, UnsupportedDTypeError,
+    SignatureError, ShapeError, StaticArgumentError, DeviceError, OutputError, LeakedTracerError, DonatedError,
+    OutOfMemoryError, ToolchainError, AddressError, NotFiniteError, and what functions of Python raise that it calls.
 
     >>> f = jit(lambda x: x * 2 + 1)
     >>> f(np.arange(3.0)), f(np.arange(5.0)), f.compilations

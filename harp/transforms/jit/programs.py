@@ -20,6 +20,7 @@ from weakref import ref
 import attrs
 import numpy as np
 
+from harp.backends.devices import known_device
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable
 from harp.backends.runtime import memory
@@ -36,13 +37,13 @@ from harp.config import CPU, counters, log, settings, show
 from harp.errors import AddressError, OutOfMemoryError
 from harp.locks import forkable_lock
 from harp.trace.array.array import Array, Donation, give_up
-from harp.trace.array.resident import ResidentArray
 from harp.trace.eval.host_calls import Functions, take_error
 from harp.trace.eval.inside import Access
 from harp.trace.graph.digest import digest
 from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.node import Input
 from harp.trace.index.polynomial import product
+from harp.trace.resident import ResidentArray
 from harp.trace.scalar.dtypes import NDArray
 from harp.trace.sizes.signature import canonical, python_source, sizes_of
 from harp.trace.source_locations import Site, user_site
@@ -84,8 +85,8 @@ class CompiledProgram:
 
 def backend_name(device: str | None = None) -> str:
     """That of a device, by default of the one that `harp.default_device` says; of "cpu", "c" where there is a
-    compiler, else "numpy"."""
-    device = device or settings.device
+    compiler, else "numpy". Raises DeviceError."""
+    device = known_device(device or settings.device)
     if device == CPU:
         return "numpy" if find_toolchain() is None else "c"
     return device

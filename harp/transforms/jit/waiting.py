@@ -1,4 +1,4 @@
-"""What those are told who wait for a program: what is going on, and what would make it shorter.
+"""What those are told who wait for programs: what is going on, and what would make it shorter.
 
 A loop of Python is unrolled into the graph, step by step, and all that comes after takes time for each step.
 """
@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from harp.backends.toolchain.progress import announced, will_take_long
+from harp.config import log
 from harp.trace.graph.graph import Graph
 from harp.trace.sizes.levels import Level, on_growth
 from harp.trace.source_locations import Site
 
 # Nodes of a graph that is called large, and of one line: more than a formula has, so the line was run many times.
 _LARGE, _REPEATED = 1000, 200
+# Traces for arguments of the same dtypes and ranks: more than there are patterns of branches and of axes of size 1.
+_MANY = 8
 
 
 class _Here(threading.local):
@@ -73,3 +76,14 @@ def _advice(count: int, sites: Iterable[Site]) -> str:
         f"\n{share} of these operations come from {file}:{line}; if a Python loop runs that line, write the loop as "
         "harp.fori_loop or harp.scan, of which one step is compiled"
     )
+
+
+def warn_of_pins(name: str, count: int, pins: Sequence[str]) -> None:
+    """Say once of a function that it is compiled for every size anew, and which line asks for the number of one."""
+    if count == _MANY and pins:
+        log.warning(
+            "%r is compiled for the %dth time, since it asks for the number of a size, on which the program then "
+            "relies: %s\nwrite x.shape[0] for len(x), and a loop over range(n) as harp.fori_loop or harp.scan; all of "
+            "it is in print(f.signatures[-1])",
+            *(name, count, pins[0]),
+        )

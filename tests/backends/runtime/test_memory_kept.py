@@ -123,7 +123,7 @@ print(right)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere keys have other types, or no order")
 def test_a_call_after_the_memory_of_its_thread_was_freed() -> None:
     """As the destructor of a value that another library keeps for the thread may make one."""
-    done = subprocess.run([sys.executable, "-c", AT_THE_END], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", AT_THE_END], capture_output=True, text=True, timeout=300)
     assert done.stdout == "[True, True]\n", (done.returncode, done.stderr)
 
 
@@ -139,7 +139,7 @@ x = np.random.default_rng(0).normal(size=200_000)
 expected = np.sort(x) * 2 + np.sort(x)[::-1]
 
 def until_idle():
-    end = time.monotonic() + 30
+    end = time.monotonic() + 100
     while kept() and time.monotonic() < end:
         time.sleep(0.02)
     return kept() == 0
@@ -148,7 +148,7 @@ def until_idle():
 
 def in_a_process(text: str, patience: int) -> str:
     script = IDLE.replace("PATIENCE", str(patience)) + text
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -157,7 +157,7 @@ def test_idle_threads_give_their_memory_back() -> None:
     text = """
 for _ in range(3):
     assert np.array_equal(f(x), expected) and np.array_equal(f(x), expected)
-    assert kept() > 1 << 20
+    assert any(np.array_equal(f(x), expected) and kept() > 1 << 20 for _ in range(100)), "none is there, however soon"
     assert until_idle()
 print("done")
 """

@@ -131,7 +131,7 @@ def run(code: str, **environment: str) -> str:
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=400,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -156,7 +156,7 @@ def test_a_forked_child_has_threads_of_its_own():
     code = CALL + (
         "pid = os.fork()\n"
         "if pid == 0:\n"
-        "    import signal; signal.alarm(60)\n"
+        "    import signal; signal.alarm(200)\n"
         "    os._exit(0 if np.array_equal(np.asarray(f(x)), r) else 1)\n"
         "print(os.waitpid(pid, 0)[1], np.array_equal(np.asarray(f(x)), r))"
     )
@@ -173,7 +173,7 @@ def test_a_fork_while_a_thread_computes():
         "for _ in range(10):\n"
         "    pid = os.fork()\n"
         "    if pid == 0:\n"
-        "        import signal; signal.alarm(60)\n"
+        "        import signal; signal.alarm(200)\n"
         "        os._exit(0 if np.array_equal(np.asarray(f(x)), r) else 1)\n"
         "    codes.append(os.waitpid(pid, 0)[1])\n"
         "stop.append(1); t.join(); print(set(codes))"

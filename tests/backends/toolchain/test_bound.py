@@ -119,7 +119,7 @@ def test_many_processes_at_once(directory):
     limit(directory, 20 * SIZE)
     started = [subprocess.Popen([sys.executable, "-c", STORM, str(k * 17)], stdout=subprocess.PIPE) for k in range(6)]
     started[0].kill()
-    said = [process.communicate(timeout=120)[0] for process in started]
+    said = [process.communicate(timeout=300)[0] for process in started]
     assert said[1:] == [b"done\n"] * 5
     put(1000)
     assert total(directory) <= 24 * SIZE, "what others wrote during the last look"

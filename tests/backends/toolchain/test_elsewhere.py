@@ -37,7 +37,7 @@ def run(directory: Path, program: str = PROGRAM, place: Path | None = None, **en
     kept = {name: value for name, value in os.environ.items() if name not in ("CC", "HARP_CC")}
     kept |= {"HARP_CACHE_DIR": str(directory), "HARP_VERIFY": "0"}
     command = [sys.executable, "-W", "always", "-c", program]
-    done = subprocess.run(command, env=kept | environment, cwd=place, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=kept | environment, cwd=place, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip(), done.stderr
 

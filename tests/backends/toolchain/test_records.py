@@ -64,7 +64,7 @@ def start(program: str = PROGRAM, place: Path | None = None, **environment: str)
 
 
 def finish(process: subprocess.Popen) -> list[int]:
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     return [int(word) for word in out.splitlines()[-1].split()]
 

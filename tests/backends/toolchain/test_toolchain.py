@@ -95,13 +95,13 @@ def test_none_and_nothing(monkeypatch):
         ('echo "it\'s garbage \\" "; echo "it\'s \\" broken" >&2; exit 0', "does not make a library"),
         ("exit 0", "it printed nothing"),
         ('while [ $# -gt 0 ]; do [ "$1" = -o ] && echo junk > "$2"; shift; done', "does not load"),
-        ("exec /bin/sleep 20", "does not run: took longer than 0.3 s"),
+        ("exec /bin/sleep 100", "does not run: took longer than 0.3 s"),
     ],
 )
 def test_broken_compilers_are_passed_over(monkeypatch, tmp_path, body, reason):
     only(monkeypatch)
     monkeypatch.setattr(toolchain, "_PROBE_SECONDS", 0.3)
-    monkeypatch.setenv("HARP_CC_TIMEOUT", "0.3" if "sleep" in body else "20")
+    monkeypatch.setenv("HARP_CC_TIMEOUT", "0.3" if "sleep" in body else "100")
     monkeypatch.setenv("HARP_CC", str(script(tmp_path / "bad", body)))
     assert toolchain.find_toolchain() is None
     first = toolchain.attempts()[0]

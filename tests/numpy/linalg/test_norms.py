@@ -111,3 +111,56 @@ def test_errors():
         with pytest.raises(error, match=match) as caught:
             call()
         assert __file__ in str(caught.value)
+
+
+NORMS = [
+    ((3, 4), {}),
+    ((5,), {}),
+    ((2, 3, 4), {}),
+    ((2, 3, 4), {"axis": 1}),
+    ((2, 3, 4), {"axis": (0, 2)}),
+    *(((5,), {"ord": ord}) for ord in ORDERS),
+    *(((3, 4), {"ord": ord}) for ord in ("fro", 1, -1, INF, -INF)),
+    *(((2, 3, 4), {"ord": ord, "axis": -2}) for ord in (1, 3, INF)),
+    *(((2, 3, 4), {"ord": ord, "axis": axis}) for ord in ("fro", 1, -INF) for axis in ((0, 2), (-1, 0), (2, 1))),
+]
+
+
+@pytest.mark.parametrize(("shape", "options"), NORMS)
+def test_norm_is_numpys(shape, options):
+    x = np.random.default_rng(5).normal(size=shape)
+    for keepdims in (False, True):
+        expected = np.linalg.norm(x, keepdims=keepdims, **options)
+        ours = lambda x, keepdims=keepdims: hnp.linalg.norm(x, keepdims=keepdims, **options)
+        np.testing.assert_allclose(ours(x), expected, rtol=1e-14, strict=True)
+        np.testing.assert_allclose(harp.jit(ours)(x), expected, rtol=1e-14, strict=True)
+    total = lambda x: np.sum(np.linalg.norm(x, **options) ** 2)
+    gradient = harp.jit(harp.grad(lambda x: hnp.sum(hnp.linalg.norm(x, **options) ** 2)))
+    np.testing.assert_allclose(gradient(x), slope(total, x), atol=1e-6)
+    batch = np.random.default_rng(6).normal(size=(3, *shape))
+    found = harp.vmap(lambda x: hnp.linalg.norm(x, **options))(batch)
+    np.testing.assert_allclose(found, [np.linalg.norm(part, **options) for part in batch], rtol=1e-14)
+
+
+def test_norm_of_other_dtypes_sizes_and_functions():
+    assert hnp.linalg.norm(np.array([3, 4])).dtype == np.float64
+    assert hnp.linalg.norm(np.array([3, 4], np.float32)).dtype == np.float32
+    np.testing.assert_allclose(hnp.linalg.norm(np.array([3.0, 4.0j])), 5.0)
+    of_numpy = harp.jit(lambda x: np.linalg.norm(x, axis=1))
+    for shape in ((2, 3), (0, 4), (5, 1), (1, 0)):
+        np.testing.assert_allclose(of_numpy(np.ones(shape)), np.linalg.norm(np.ones(shape), axis=1), strict=True)
+    assert of_numpy.compilations == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: hnp.linalg.norm(np.ones((2, 2)), 2), ArgumentError, "the order of a matrix norm"),
+        (lambda: hnp.linalg.norm(np.ones((2, 2, 2)), 1), ShapeError, "a vector or a matrix, not 3 axes"),
+        (lambda: hnp.linalg.norm(np.ones((2, 2, 2)), 1, (0, 1, 2)), ShapeError, "one axis, or the two of matrices"),
+        (lambda: hnp.linalg.norm(np.ones(2), axis=1), AxisError, "axis 1 is out of range"),
+    ],
+)
+def test_what_norm_does_not_take(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

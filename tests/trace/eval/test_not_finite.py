@@ -1,6 +1,7 @@
 """The origin of a NaN: a formula, its operands, the step of a loop and the line."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -116,3 +117,43 @@ def test_sizes_of_other_calls():
         assert f.compilations == 1
         with pytest.raises(NotFiniteError, match=r"at \[8\]"):
             f(np.where(np.arange(9) == 8, -1.0, 1.0))
+
+
+def line_of(function, offset):
+    return f"at {__file__}:{function.__code__.co_firstlineno + offset}"
+
+
+def test_lines_inside_loops_and_branches():
+    """Two loops whose steps are the same, on lines of their own; a loop that data ends; a branch."""
+
+    def loops(x, y):
+        first = harp.fori_loop(0, 4, lambda i, c: c + hnp.log(c - x), 9.0)
+        second = harp.fori_loop(
+            0,
+            4,
+            lambda i, c: c + hnp.log(c - y),
+            9.0,
+        )
+        return first + second
+
+    def branches(x):
+        half = harp.while_loop(
+            lambda c: c > 1,
+            lambda c: hnp.sqrt(c - 4),
+            x,
+        )
+        return harp.cond(
+            x > 0,
+            lambda: hnp.log(-x),
+            lambda: half,
+        )
+
+    batch = harp.jit(harp.vmap(loops))
+    for run, lift in ((loops, np.asarray), (harp.jit(loops), np.asarray), (batch, np.atleast_1d)):
+        assert found(partial(run, lift(9.5), lift(0.0))).endswith(line_of(loops, 1))
+        assert found(partial(run, lift(0.0), lift(9.5))).endswith(line_of(loops, 5))
+    assert found(lambda: harp.jit(branches)(np.float64(6.0))).endswith(line_of(branches, 8))
+    with harp.debug.nans():
+        assert float(harp.jit(branches)(np.float64(-2.0))) == -2.0
+    gradient = harp.jit(harp.grad(lambda x: harp.fori_loop(0, 3, lambda i, c: hnp.sqrt(c) * c, x)))
+    assert "in step" in found(lambda: gradient(np.float64(-1.0)))

@@ -24,9 +24,9 @@ from harp.trace.graph.node import (
     at,
     fresh_input,
     positions,
-    rebuild,
     walk,
 )
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE, ZERO, Symbol, as_index, loop, of
 from harp.trace.scalar.dtypes import ALL, f32, f64, i64

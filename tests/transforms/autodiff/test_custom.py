@@ -188,3 +188,26 @@ def with_rule(rule):
 def test_what_is_no_rule(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_none_inside_of_a_tree_of_cotangents():
+    @harp.custom_vjp
+    def f(params, x):
+        return params["w"] * x + params["more"][0] * params["more"][1]["k"]
+
+    given = {"w": 2.0, "more": (3.0, {"k": 4.0})}
+    for inside, expected in (
+        ((None, {"k": 7.0}), (0.0, 7.0)),
+        ((None, None), (0.0, 0.0)),
+        (None, (0.0, 0.0)),
+        ((5.0, {"k": None}), (5.0, 0.0)),
+    ):
+        f.defvjp(lambda p, x: (f(p, x), None), lambda _, ct, inside=inside: ({"w": 3 * ct, "more": inside}, None))
+        for run in (lambda g: g, harp.jit):
+            params, x = run(harp.grad(f, (0, 1)))(given, 5.0)
+            assert (float(params["w"]), float(x)) == (3.0, 0.0)
+            assert (float(params["more"][0]), float(params["more"][1]["k"])) == expected
+    for wrong in (1.0, (1.0, 2.0), (1.0,), {"k": 1.0}):
+        f.defvjp(lambda p, x: (f(p, x), None), lambda _, ct, wrong=wrong: ({"w": ct, "more": wrong}, None))
+        with pytest.raises(CotangentError, match="for an argument that is a tree"):
+            harp.grad(f)(given, 5.0)

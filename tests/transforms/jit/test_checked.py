@@ -95,6 +95,33 @@ class TestFaults:
         with pytest.raises(AddressError, match=r"argument y has the shape \(2,\), and the program was made for \(3,\)"):
             run([np.ones(3), np.ones(2)], (3,), [])
 
+    def test_lines_inside_loops_and_branches(self, backend):
+        def loop(x):
+            def step(c, y):
+                c = c + y
+                return c, hnp.sum(shifted(x + c, 2))
+
+            return harp.scan(step, 0.0, x)
+
+        def branch(x):
+            return harp.cond(
+                x[0] > 0,
+                lambda: hnp.sum(x),
+                lambda: hnp.sum(shifted(x * 1.0, 2)),
+            )
+
+        # The view is read for itself, or where what it shows is computed.
+        lines = (
+            shifted.__code__.co_firstlineno + 3,
+            loop.__code__.co_firstlineno + 3,
+            branch.__code__.co_firstlineno + 4,
+        )
+        for f, x in ((loop, np.ones(4)), (branch, -np.ones(4))):
+            with pytest.raises(AddressError, match=r"axis 0 has 4 elements and the index is [45]: ") as raised:
+                harp.jit(f, check=True)(x)
+            assert str(raised.value).endswith(tuple(f"at {__file__}:{line}" for line in lines))
+        assert harp.jit(branch, check=True)(np.ones(4)) == 4
+
     def test_programs_of_many_arguments(self, backend):
         f = harp.jit(lambda *a: sum(a[1:], start=shifted(a[0], 0)), check=True)
         arrays = [np.full(3, float(k)) for k in range(120)]

@@ -43,9 +43,10 @@ def test_a_slow_trace_says_which_line_makes_it_large(monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal)
 
     def grows(x):
-        end = time.monotonic() + 10
+        end = time.monotonic() + 100
         while not terminal.getvalue() and time.monotonic() < end:
             x = hnp.sin(x)
+            time.sleep(1e-5)  # lets the thread that says it run
         return x
 
     harp.jit(grows).lower(np.ones(3))
@@ -80,3 +81,32 @@ def test_the_advice_is_given_for_a_slow_program(monkeypatch):
     harp.jit(unrolled).lower(np.ones(3))
     lines = terminal.getvalue().splitlines()
     assert sum("harp.scan" in line for line in lines) == 1
+
+
+def warnings_of(caplog) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
+def test_a_function_that_is_compiled_for_every_size_says_so_once(caplog):
+    def average(x):
+        return hnp.sum(x) / len(x)
+
+    compiled = harp.jit(average)
+    for size in range(1, 13):
+        assert compiled(np.ones(size)) == 1.0
+    assert compiled.compilations == 12
+    (said,) = warnings_of(caplog)
+    assert said.startswith("'average' is compiled for the 8th time, since it asks for the number of a size")
+    assert f"x.shape[0] = 8\n  at {line_of(average, 1)}\nwrite x.shape[0] for len(x)" in said
+
+
+def test_other_reasons_for_several_programs_are_not_reported(caplog):
+    branch = harp.jit(lambda x: x * next(k for k in range(20) if x.shape[0] <= 2**k))
+    for k in range(12):
+        branch(np.ones(2**k))
+    pinned = harp.jit(lambda x: x * len(x))
+    for _ in range(20):
+        pinned(np.ones(3))
+    for dtype in ("f4", "f8", "i4", "i8", "u1", "u2", "i2", "i1", "u4"):
+        harp.jit(lambda x: x * len(x))(np.ones(3, dtype))
+    assert branch.compilations > 8 and warnings_of(caplog) == []

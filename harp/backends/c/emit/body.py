@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from harp.backends.c.emit import arena, callbacks, custom_kernels, fast_path, library_calls, parts, rows, turns
+from harp.backends.c.emit import arena, fast_path, parts, turns
+from harp.backends.c.emit.calls import callbacks, custom_kernels, library_calls, rows
 from harp.backends.c.emit.function import parameter
 from harp.backends.c.emit.index import IndexPrinter, division, times
 from harp.backends.c.emit.scalar import TYPES, accumulation, operation_headers
@@ -33,6 +34,7 @@ from harp.lower.loopir.loops import (
     is_endless,
     walk,
 )
+from harp.lower.reductions.accumulators import LANES, stay_in_registers
 from harp.trace.index.polynomial import (
     Atom,
     FloorDiv,
@@ -49,6 +51,9 @@ from harp.trace.index.polynomial import (
 # Larger local arrays, and all whose size is not a number, come from the heap.
 _STACK_BYTES = 1 << 14
 _UNROLL_MOST = 64
+# No less than the vectors that a loop over accumulators becomes, and less than its iterations: compilers would write
+# out the elements, and not the vectors.
+_VECTORS = LANES // 2
 # Steps of a loop that may never end, after which it asks for signals: some microseconds.
 _STEPS = 256
 
@@ -405,9 +410,14 @@ class Body:
         count = head.loop.extent.constant
         if head.kind is LoopKind.UNROLL and count is not None and 1 < count <= _UNROLL_MOST:
             self.lines.add(f"HARP_UNROLL({count})")
-        elif head.kind is LoopKind.SIMD and not any(isinstance(s, Store) and s.reduce for s in walk(body)):
-            self.lines.add("HARP_INDEPENDENT")
+        elif head.kind is LoopKind.SIMD:
+            if not any(isinstance(s, Store) and s.reduce for s in walk(body)):
+                self.lines.add("HARP_INDEPENDENT")
+            if stay_in_registers(head.loop, body):
+                self.lines.add(f"HARP_UNROLL({_VECTORS})")
         of_part = head.loop is self._range
+        if of_part and _repeats_numbers(body):
+            self.lines.add("HARP_INDEPENDENT")
         begin, end = ("begin", "end") if of_part else ("0", bare(self._index.text(head.loop.extent)))
         self.lines.open(f"for (int64_t {name} = {begin}; {name} < {end}; ++{name})")
 
@@ -431,6 +441,13 @@ class Body:
         if head.loops:
             name = self._bind(head.loops[0])
             self.lines.add(f"const int64_t {name} = {bare(rest)};", name)
+
+
+def _repeats_numbers(body: Stmt) -> bool:
+    """Whether loops of a known length run on variables: of several iterations they may go side by side in vectors."""
+    inside = list(walk(body))
+    loops = [s for s in inside if isinstance(s, Repeat)]
+    return bool(loops) and not any(s.test or s.moves for s in loops) and not any(isinstance(s, Nest) for s in inside)
 
 
 # Every statement and head of the grammar; what is not here cannot be printed.

@@ -6,6 +6,8 @@
 A program with many parameters also has `harp_run_packed(void *const *buffers, const int64_t *sizes)` and
 `harp_scratch_packed(const int64_t *sizes)`, which take them as arrays: there are limits to what cffi passes one by one.
 
+A timed program has one more output, an array of int64 with when each call of a kernel began and ended.
+
 Names follow positions, never the user's names or identities, so programs that differ only in names are one source:
 in0.. out0.. mem0.. are inputs, outputs and scratch of the program or of a kernel, s0.. their sizes; w0.. are strides,
 i0.. loops, d0.. named index expressions, t0.. temporaries.
@@ -19,11 +21,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence, Set
 
-from harp.backends.c.emit import arena, callbacks, parts
+from harp.backends.c.emit import arena, clock, parts
 from harp.backends.c.emit.body import Body
+from harp.backends.c.emit.calls import callbacks
+from harp.backends.c.emit.calls.library_routines import KERNELS, linked
 from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, parameter, plain
 from harp.backends.c.emit.index import IndexPrinter
-from harp.backends.c.emit.library_routines import KERNELS, linked
 from harp.backends.c.emit.scalar import HALVES, TYPES
 from harp.backends.c.emit.values import Lines
 from harp.backends.protocol import Source, Unit
@@ -51,21 +54,22 @@ _DEFINED = {
 _STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
 
 
-def interface(program: Program) -> Interface:
+def interface(program: Program, timed: bool = False) -> Interface:
     """How a program is called."""
-    return Interface(len(program.inputs), len(program.outputs), len(program.sizes))
+    return Interface(len(program.inputs), len(program.outputs) + timed, len(program.sizes))
 
 
-def render(program: Program) -> Source:
-    """The C source of a program."""
-    return _Renderer(program).source()
+def render(program: Program, timed: bool = False) -> Source:
+    """The C source of a program. Its kernels are the same ones where it is timed."""
+    return _Renderer(program, timed).source()
 
 
 class _Renderer:
     """The functions of one program as text."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, timed: bool) -> None:
         self.program = program
+        self.timed = timed
         self.slots: dict[Buffer, int] = {}
         for number, slot in enumerate(program.scratch):
             self.slots |= dict.fromkeys(slot.buffers, number)
@@ -80,13 +84,13 @@ class _Renderer:
         kernels = [_kernel(kernel) for kernel in self.program.kernels]
         functions = [function for function, _ in kernels]
         scratch, run = self.scratch(), self.run(functions)
-        packed = [self.packed(scratch), self.packed(run)] if interface(self.program).packed else []
+        packed = [self.packed(scratch), self.packed(run)] if interface(self.program, self.timed).packed else []
         units = {function.name: unit for function, unit in sorted(kernels, key=lambda found: -found[0].loops)}
         declared = {function.name: function.declaration() for function in functions}
         effects = frozenset[str]().union(*(function.uses for function in functions))
         runner = [definition for header, definition in _DEFINED.items() if header in effects]
         exported = [*declared.values(), *runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
-        headers = effects & _DEFINED.keys()
+        headers = (effects & _DEFINED.keys()) | run.uses
         if self.program.scratch or arena.HEADER in effects:
             headers |= {arena.DEFINITION}
         own = Unit(_file(self.title(), exported, headers), _OF_CALLS)
@@ -119,19 +123,24 @@ class _Renderer:
             lines.add("if (bytes < 0) return 1;")
             self.lay_out(lines)
         guarded = False
-        for call in program.calls:
+        for number, call in enumerate(program.calls):
             kernel = program.kernels[call.kernel]
             values = (*(self.argument(a, index) for a in call.arguments), *map(index.text, call.sizes))
             given = dict(zip(_parameters(kernel).values(), values, strict=True))
             function = kernels[call.kernel]
             text = f"{'status = ' if function.fallible else ''}{function.call(given)};"
+            if self.timed:
+                clock.note(lines, 2 * number)
             lines.add(f"{'if (status == 0) ' if guarded else ''}{text}")
+            if self.timed:
+                clock.note(lines, 2 * number + 1)
             guarded |= function.fallible
         if program.scratch:
             lines.add("if (arena != small) harp_give(arena);")
         lines.add("return status;" if guarded else "return 0;")
         declared = [(self.buffers[b], f"const void *restrict {self.buffers[b]}") for b in program.inputs]
         declared += [(self.buffers[b], f"void *restrict {self.buffers[b]}") for b in program.outputs]
+        declared += [clock.PARAMETER] if self.timed else []
         declared += [(names[s], f"int64_t {names[s]}") for s in program.sizes]
         comment = "Runs the program; 1 if there is not enough memory."
         return define("harp_run", declared, lines, comment, drop=False, result="int")

@@ -18,8 +18,9 @@ from harp.lower.loopir.loops import Alloc, Buffer, Kernel, Row, Space, Store, wa
 from harp.lower.loopir.program import Program
 from harp.lower.schedule.build import Built
 from harp.lower.schedule.schedule import Group, Schedule
+from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph, node_names
-from harp.trace.graph.node import Node, Part
+from harp.trace.graph.node import Body, Node, Part, WithBody
 from harp.trace.source_locations import Site
 
 _K = TypeVar("_K", int, Node)
@@ -32,7 +33,12 @@ class Links:
         self.graph = schedule.graph
         self.nodes: Mapping[Node, int] = {node: k for k, node in enumerate(node_names(self.graph))}
         self.site_of = _sites(self.graph, self.nodes)
-        self.lines: Mapping[Site, int] = {site: k for k, site in enumerate(sorted(set(self.site_of.values())))}
+        # For each line of the text of a body.
+        self.inner: Mapping[Node, list[Site | None]] = {
+            node: list(_inner_sites(node.body)) for node in self.nodes if isinstance(node, WithBody)
+        }
+        sites = {*self.site_of.values(), *(site for found in self.inner.values() for site in found if site)}
+        self.lines: Mapping[Site, int] = {site: k for k, site in enumerate(sorted(sites))}
         self.program = program
         self._algorithm = algorithm
         # A checked program begins with a call of its own.
@@ -124,6 +130,16 @@ class Links:
                 if buffer.space is not Space.INPUT:
                     held.setdefault(name, {}).update(dict.fromkeys(self._nodes_in(buffer)))
         return {name: tuple(nodes) for name, nodes in held.items()}
+
+
+def _inner_sites(body: Body) -> Iterable[Site | None]:
+    """The line of the user for each line of the text of a body."""
+    graph = graph_of(body)
+    for node in node_names(graph):
+        yield graph.sites.get(node)
+        if isinstance(node, WithBody):
+            yield from _inner_sites(node.body)
+    yield None  # what is returned
 
 
 def _whole(node: Node) -> tuple[Node, ...]:

@@ -21,7 +21,8 @@ _BEFORE, _AFTER = 2, 1
 def function_pane(links: Links) -> Pane:
     """The lines of the user that made nodes, and a few round them."""
     nodes_at: dict[Site, list[Node]] = {}
-    for node, site in links.site_of.items():
+    inner = ((node, site) for node, sites in links.inner.items() for site in dict.fromkeys(sites) if site)
+    for node, site in (*links.site_of.items(), *inner):
         nodes_at.setdefault(site, []).append(node)
     sections = []
     for file, group in groupby(links.lines, key=lambda site: site[0]):
@@ -54,7 +55,13 @@ def graph_pane(links: Links) -> Pane:
         lines = []
         for node in group:
             name, wholes = f"g{links.nodes[node]}", links.wholes.get(node, ())
-            lines.append(_node_line(name, texts[node], node, wholes, links)._replace(calls=links.calls_of([node])))
+            head, *inner = texts[node].split("\n")
+            whole = _node_line(name, head, node, wholes, links)._replace(calls=links.calls_of([node]))
+            lines.append(whole)
+            for k, (text, site_inside) in enumerate(zip(inner, links.inner.get(node, ()), strict=True)):
+                own = [f"u{links.lines[site_inside]}"] if site_inside else []
+                keys = tuple(dict.fromkeys((*own, *links.named("p", wholes))))
+                lines.append(whole._replace(name=f"{name}b{k}", text=text, keys=keys))
         sections.append(Section(_title(site), tuple(lines), note=_content(site)))
     names, outputs = node_names(links.graph), links.graph.outputs
     text = f"return {', '.join(names[o] for o in outputs)}"

@@ -4,7 +4,7 @@ Forward, the tangents are carried beside the values. Backward, the iterations ru
 carried, which the first run keeps, and compute their own step again; what does not change in the loop is not kept.
 Kept are also sums and other reductions of a step that are no larger than what is carried: a product of a matrix and a
 state costs much more than its memory. A branch, which runs once or not at all, keeps nothing. Loops that data ends have
-a file of their own, `tested`.
+a file of their own, `tested`, and so have those that keep few states, `bisection`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import attrs
 
 from harp.trace.graph.body import close, graph_of
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Body, Iteration, MapReduce, Node, Part, fresh_input, rebuild
+from harp.trace.graph.node import Body, Iteration, MapReduce, Node, Part, fresh_input
+from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE, ZERO, product
@@ -24,6 +25,7 @@ from harp.trace.scalar.dtypes import bool_
 from harp.trace.scalar.expr import const
 from harp.transforms.autodiff.active import active_inputs, between
 from harp.transforms.autodiff.gather_rules import constant
+from harp.transforms.autodiff.loops.bisection import through_bisection
 from harp.transforms.autodiff.loops.step import Backward, Pass, is_dear
 from harp.transforms.autodiff.loops.tested import counting, through_tested
 
@@ -61,7 +63,7 @@ def push(node: Iteration, tangents: Mapping[Node, Node], jvp: Pass) -> list[Push
         outputs += [values[k] for k in places]
         outputs += [part for k in places if kept[k] and (part := pushed[k]) is not None]
     whole = Graph((body.inputs[0], *(i for group in groups for i in group)), tuple(outputs), forward.sites)
-    closed, more = close(whole, len(groups[0]), len(groups[1]))
+    closed, more = close(whole, len(groups[0]), len(groups[1]), recomputes=body.recomputes)
     by_input = dict(zip(body.inputs[1:], node.operands, strict=True))
     operands: list[Node] = []
     for group in (carried, elements, same):
@@ -113,7 +115,7 @@ def _saving(node: Iteration) -> Iteration:
     carried = [body.inputs[k] for k in body.place()[0]]
     made = body.outputs[body.carried :]
     missing = tuple(value for value in (*carried, *_dear(body)) if value not in made)
-    if not missing or node.length is None:  # a loop without length makes no arrays
+    if not missing or node.length is None or body.recomputes:  # a loop without length makes no arrays
         return node
     more = attrs.evolve(body, outputs=(*body.outputs, *missing))
     return Iteration(node.length, node.operands, more, node.tested, node.reverse)
@@ -132,7 +134,7 @@ def pull(
     """The operands through which a derivative flows, with their cotangents; given those of results, by number."""
     backward = Backward(node, cotangents, active, vjp)
     if not node.tested:
-        return _through_all(backward)
+        return through_bisection(backward) if node.body.recomputes else _through_all(backward)
     return _through_branch(backward) if _is_branch(node) else through_tested(backward)
 
 

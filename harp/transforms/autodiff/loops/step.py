@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from harp.trace.graph.body import graph_of
-from harp.trace.graph.graph import Graph, transform
+from harp.trace.graph.graph import Graph, replaced
 from harp.trace.graph.host_calls import silenced
 from harp.trace.graph.node import (
     Cumulative,
@@ -13,19 +12,14 @@ from harp.trace.graph.node import (
     Iteration,
     MapReduce,
     Node,
-    Put,
     RowWise,
-    Scatter,
     fresh_input,
-    rebuild,
 )
-from harp.trace.index.division import Substitution
-from harp.trace.scalar.expr import Operand
 from harp.transforms.autodiff.active import active_inputs
+from harp.transforms.autodiff.cotangent_sums import added
 from harp.transforms.autodiff.gather_rules import constant
 
 Pass = Callable[[Graph, Sequence[Input]], Graph]
-_SAME_SIZES = Substitution({})
 
 
 class Backward:
@@ -40,9 +34,12 @@ class Backward:
         self.node, self.given = node, cotangents
         body = self.body = node.body
         self.wrt = active_inputs(node, active)
-        self.graph = vjp(silenced(graph_of(body)), self.wrt)  # whose outputs are the cotangents of `wrt`
-        inexact = [k for k, o in enumerate(body.outputs) if o.dtype.is_inexact]
-        self.seeds = dict(zip(inexact, self.graph.inputs[len(body.inputs) :], strict=True))
+        # The results of a step that have cotangents.
+        carried = [k for k in range(body.carried) if body.inputs[k + 1] in self.wrt]
+        seeded = carried + [k for k in range(body.carried, len(body.outputs)) if k in cotangents]
+        step = Graph(body.inputs, tuple(body.outputs[k] for k in seeded), dict(body.sites))
+        self.graph = vjp(silenced(step), self.wrt)  # whose outputs are the cotangents of `wrt`
+        self.seeds = dict(zip(seeded, self.graph.inputs[len(body.inputs) :], strict=True))
         self.found = dict(zip(self.wrt, self.graph.outputs, strict=True))
         self.carried, self.elements, self.same = ([body.inputs[k] for k in places] for places in body.place())
         self.operand = dict(zip(body.inputs[1:], node.operands, strict=True))
@@ -53,7 +50,7 @@ class Backward:
     @property
     def made(self) -> tuple[int, ...]:
         """The arrays made by the loop of which there are cotangents, by the numbers of their results."""
-        return tuple(k for k in self.seeds if k >= self.body.carried and k in self.given)
+        return tuple(k for k in self.seeds if k >= self.body.carried)
 
     @property
     def first_cotangents(self) -> tuple[Node, ...]:
@@ -65,7 +62,7 @@ class Backward:
         """From the number of the step, the cotangents of what it carried on, sums so far, what it was given, and the
         cotangents of the elements that it made, to the cotangents of what it was given. Values of the step that are
         `kept` are given, too, behind what was carried."""
-        known = {value: fresh_input("kept", value.shape, value.dtype) for value in kept}
+        known: dict[Node, Input] = {value: fresh_input("kept", value.shape, value.dtype) for value in kept}
         before = {i: fresh_input("a sum", i.shape, i.dtype) for i in self.summed}
         number = {i: k for k, i in enumerate(self.carried)}
         inputs = (
@@ -80,33 +77,12 @@ class Backward:
         )
         outputs = (
             *(self.found[i] for i in self.moving),
-            *(_accumulated(b, self.found[i]) for i, b in before.items()),
+            *(added(b, self.found[i]) for i, b in before.items()),
             *(self.found[i] for i in self.sliced),
         )
-        idle: dict[Node, Node] = {seed: constant(0, seed) for k, seed in self.seeds.items() if seed not in inputs}
-        return _with(Graph(inputs, outputs, self.graph.sites), idle | dict(known.items()))
+        return replaced(Graph(inputs, outputs, self.graph.sites), known)
 
 
 def is_dear(node: Node) -> bool:
     """Whether a value costs much more than its memory: each of its elements is made of many."""
     return isinstance(node, (Cumulative, RowWise)) or (isinstance(node, MapReduce) and node.reduce is not None)
-
-
-def _with(graph: Graph, values: Mapping[Node, Node]) -> Graph:
-    """The graph with others in place of some nodes."""
-
-    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        if node in values:
-            return values[node]
-        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
-            return node
-        return rebuild(node, inputs, _SAME_SIZES)
-
-    return transform(graph, rule)
-
-
-def _accumulated(total: Node, part: Node) -> Node:
-    """The sum of both. What a scatter adds to zeros is added to the sum: a step costs what it changes."""
-    if isinstance(part, Scatter) and part.kind is Put.ADD and part.base is constant(0, part):
-        return Scatter(total, part.indices, part.updates, part.kind, part.clips, part.unique)
-    return MapReduce(total.shape, (total, part), Operand(total.dtype, 0) + Operand(part.dtype, 1))

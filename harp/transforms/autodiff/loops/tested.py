@@ -17,41 +17,35 @@ Source: A. Griewank, A. Walther, "Evaluating Derivatives", 2nd edition, 2008, ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
 import attrs
 
-from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import emit, from_positions, map_
-from harp.trace.graph.body import graph_of
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import map_
+from harp.trace.graph.body import graph_of, sites_of
+from harp.trace.graph.counted import trip_count
 from harp.trace.graph.graph import inline
-from harp.trace.graph.host_calls import silenced
-from harp.trace.graph.node import Gather, Iteration, MapReduce, Node, Part, body_input, walk
+from harp.trace.graph.node import Iteration, MapReduce, Node, Part, body_input
 from harp.trace.index.division import floordiv, maximum, minimum
 from harp.trace.index.polynomial import ONE, Index, as_index, product
 from harp.trace.scalar.dtypes import bool_, i64
-from harp.trace.scalar.expr import Operand, Position, apply, const, select
-from harp.trace.scalar.ops import Op
+from harp.trace.scalar.expr import Operand, const, select
 from harp.trace.sizes.levels import current
 from harp.trace.tracer import Argument
-from harp.trace.trees import flatten
+from harp.transforms.autodiff.loops.states import State, Steps, element, integer, least, less, most, repeat, zeros
 from harp.transforms.autodiff.loops.step import Backward
-from harp.transforms.control.staging import Leaves, iterate, traced
-from harp.transforms.staging import run, stage
+from harp.transforms.staging import stage
 
 # States that are kept at marks, and again in a window: as many as have this many elements, of all examples of a batch,
 # within bounds.
 _ELEMENTS = 2**20
 _FEWEST, _MOST = 32, 1024
 
-State = list[Array]
-_T = TypeVar("_T")
-
 
 def counting(node: Iteration) -> Iteration:
     """The loop, which carries the number of its steps as well."""
-    if _count(node) is not None:
+    if _steps(node) is not None:
         return node
     body, carried = node.body, node.body.carried
     number = body.inputs[0]
@@ -63,7 +57,7 @@ def counting(node: Iteration) -> Iteration:
     inputs = (*body.inputs[: 1 + carried], body_input(1 + carried, (), i64), *moved.values())
     zero = MapReduce((), (), const(0, i64))
     operands = (*node.operands[:carried], zero, *node.operands[carried:])
-    counted = attrs.evolve(body, inputs=inputs, outputs=outputs, carried=carried + 1)
+    counted = attrs.evolve(body, inputs=inputs, outputs=outputs, carried=carried + 1, sites=sites_of(renamed))
     return Iteration(node.length, operands, counted, node.tested, node.reverse)
 
 
@@ -71,9 +65,12 @@ def _next(number: Node) -> Node:
     return MapReduce((), (number,), Operand(i64, 0) + const(1, i64))
 
 
-def _count(node: Iteration) -> Part | None:
-    """The result that says how many steps there were: what starts at 0 and becomes the number of the step and one,
-    whoever wrote it so."""
+def _steps(node: Iteration) -> Node | None:
+    """How many steps there were: what is known before, where less than 0 are none, or the result that starts at 0 and
+    becomes the number of the step and one, whoever wrote it so."""
+    known = trip_count(node)
+    if known is not None:
+        return known
     body = node.body
     last = body.carried - 1
     counts = body.outputs[last] is _next(body.inputs[0]) and node.operands[last] is MapReduce((), (), const(0, i64))
@@ -83,7 +80,7 @@ def _count(node: Iteration) -> Part | None:
 def through_tested(back: Backward) -> list[tuple[Node, Node]]:
     """The operands through which a derivative flows, with their cotangents."""
     node = back.node
-    steps = _count(node)
+    steps = _steps(node)
     assert steps is not None and not back.elements and not node.reverse, "a loop that data ends counts, and takes none"
     all_kept = node.length is not None
     states: list[Node] = [back.operand[i] for i in back.carried]
@@ -102,10 +99,10 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
         rest = iter(arrays)
         (count,), cotangents, made, state, same = ([next(rest) for _ in group] for group in groups)
         way = _WayBack(back, made, same)
-        after = [*cotangents, *map(_zeros, back.summed)]
-        if all_kept:
-            return way.through(_integer(0), count, way.read(state), after)
-        return way.by_windows(count, state, after)
+        after = [*cotangents, *map(zeros, back.summed)]
+        if all_kept or not any(way.steps.is_read):
+            return way.through(integer(0), count, way.steps.read(state), after)
+        return way.by_windows(count, way.steps.read(state), after)
 
     nodes = [node for group in groups for node in group]
     graph = stage(call, [Argument("a part of a loop", n.dtype, n.shape) for n in nodes], "reverse mode").graph
@@ -114,82 +111,67 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
 
 
 class _WayBack:
-    """The loop forward again, and backward, on arrays of the trace at hand. `bound` is the most steps of a window."""
+    """The loop forward again, and backward. `bound` is the most steps of a window, if states are kept."""
 
     def __init__(self, back: Backward, made: Sequence[Array], same: Sequence[Array]) -> None:
-        self.forward, self.backward = silenced(graph_of(back.body)), back.step(back.made)
-        self.made, self.same, self.carried = made, same, back.carried
-        # Of a state, what no step reads is not kept: whether the loop goes on, the number of the step.
-        below = set(walk((*self.forward.outputs[: len(back.carried)], *self.backward.outputs)))
-        self.is_read = [i in below for i in back.carried]
-        self.bound = _most_kept(self.read(back.carried)) if back.node.length is None else back.node.length
-
-    def read(self, state: Sequence[_T]) -> list[_T]:
-        """Of a state, or of all, what some step reads."""
-        return [part for part, is_read in zip(state, self.is_read, strict=True) if is_read]
-
-    def whole(self, read: Sequence[Array]) -> State:
-        """The state, given what is read of it."""
-        rest = iter(read)
-        return [next(rest) if is_read else _zeros(i) for i, is_read in zip(self.carried, self.is_read, strict=True)]
-
-    def step(self, number: Array, state: State) -> State:
-        return run(self.forward, [number, *state, *self.same])[: len(self.carried)]
+        self.steps, self.made = Steps(back, same), made
+        self.bound = back.node.length
+        if self.bound is None and any(self.steps.is_read):
+            self.bound = _most_kept(self.steps.read(back.carried))
 
     def through(self, first: Array, count: Array, states: State, cotangents: State) -> State:
         """The cotangents before `count` steps, of which the first has this number; given those after them."""
 
-        def body(k: Array, now: State) -> tuple[Array, State, State]:
+        def body(k: Array, now: State) -> tuple[State, State]:
             place = count - 1 - k
-            made = [_at(m, first + place) for m in self.made]
-            state = self.whole([_at(s, place) for s in states])
-            found = run(self.backward, [first + place, *now, *state, *made, *self.same])
-            return _less(k + 1, count), found, []
+            made = [element(m, first + place) for m in self.made]
+            state = [element(s, place) for s in states]
+            return self.steps.pulled(first + place, now, state, (), made), []
 
-        return _while(_less(_integer(0), count), body, cotangents, self.bound)[0]
+        return repeat(count, body, cotangents, self.bound)[0]
 
     def by_windows(self, steps: Array, state: State, cotangents: State) -> State:
         """The cotangents before all steps, given the state before the first one and the cotangents after the last."""
-        width = _integer(self.bound)
+        assert self.bound is not None, "there are states to keep"
+        width, steps = integer(self.bound), most(steps, integer(0))
         stride = width * ((steps + width * width - 1) // (width * width))
         windows = (steps + width - 1) // width
         marks = self.marks(steps, stride, state)
 
-        def body(k: Array, now: State) -> tuple[Array, State, State]:
+        def body(k: Array, now: State) -> tuple[State, State]:
             first = (windows - 1 - k) * width
-            count = _least(width, steps - first)
+            count = least(width, steps - first)
             mark = first // stride
-            begin = self.advance(mark * stride, first, self.whole([_at(m, mark) for m in marks]))
-            return _less(k + 1, windows), self.through(first, count, self.window(first, count, begin), now), []
+            begin = self.advance(mark * stride, first, [element(m, mark) for m in marks])
+            return self.through(first, count, self.window(first, count, begin), now), []
 
-        return _while(_less(_integer(0), windows), body, cotangents)[0]
+        return repeat(windows, body, cotangents)[0]
 
     def marks(self, steps: Array, stride: Array, state: State) -> State:
         """The states before the steps that are multiples of the stride."""
 
-        def body(j: Array, now: State) -> tuple[Array, State, State]:
+        def body(j: Array, now: State) -> tuple[State, State]:
             after = (j + 1) * stride
-            goes_on = _less(after, steps)
-            until = map_(select, goes_on, after, j * stride, to=(bool_, i64, i64))
-            return goes_on, self.advance(j * stride, until, now), self.read(now)
+            until = map_(select, less(after, steps), after, j * stride, to=(bool_, i64, i64))
+            return self.advance(j * stride, until, now), now
 
-        return _while(_less(_integer(0), steps), body, state, self.bound)[1]
+        return repeat((steps + stride - 1) // most(stride, integer(1)), body, state, self.bound)[1]
 
     def advance(self, first: Array, last: Array, state: State) -> State:
         """The state before step `last`, given that before step `first`."""
 
-        def body(k: Array, now: State) -> tuple[Array, State, State]:
-            return _less(first + k + 1, last), self.step(first + k, now), []
+        def body(k: Array, now: State) -> tuple[State, State]:
+            return self.steps.after(first + k, now), []
 
-        return _while(_less(first, last), body, state)[0]
+        return repeat(last - first, body, state)[0]
 
     def window(self, first: Array, count: Array, state: State) -> State:
         """The states before `count` steps, of which the first has this number."""
 
-        def body(k: Array, now: State) -> tuple[Array, State, State]:
-            return _less(k + 1, count), self.step(first + k, now), self.read(now)
+        def body(k: Array, now: State) -> tuple[State, State]:
+            return self.steps.after(first + k, now), now
 
-        return _while(_less(_integer(0), count), body, state, self.bound)[1]
+        return repeat(count, body, state, self.bound)[1]
 
 
 def _most_kept(state: Sequence[Node]) -> Index:
@@ -198,40 +180,3 @@ def _most_kept(state: Sequence[Node]) -> Index:
     assert level is not None, "the way back is traced"
     elements = maximum(level.examples, ONE) * sum((product(i.shape) for i in state), as_index(0))
     return maximum(minimum(floordiv(_ELEMENTS, elements), _MOST), _FEWEST)
-
-
-def _while(
-    test: Array, body: Callable[[Array, State], tuple[Array, State, State]], state: State, length: Index | None = None
-) -> tuple[State, State]:
-    """`test, state, made = body(k, state)` as long as the test holds: the last state, and arrays of what was made."""
-
-    def call(arrays: Sequence[Array]) -> list[Array]:
-        goes_on, after, made = body(map_(lambda k: k, arrays[0], to=i64), list(arrays[2:]))
-        return [goes_on, *after, *made]
-
-    carried = [test, *state]
-    names = ["what is carried"] * len(carried)
-    made = traced(call, Leaves(carried, names, flatten(carried)[1]), (), length, "reverse mode")
-    results = iterate(made, length, carried, tested=True)
-    return results[1 : len(carried)], results[len(carried) :]
-
-
-def _zeros(like: Node) -> Array:
-    return from_positions(like.shape, const(0, like.dtype))
-
-
-def _integer(value: int | Index) -> Array:
-    return from_positions((), Position(as_index(value)))
-
-
-def _less(a: Array, b: Array) -> Array:
-    return map_(lambda x, y: apply(Op.LT, x, y), a, b, to=i64)
-
-
-def _least(a: Array, b: Array) -> Array:
-    return map_(lambda x, y: apply(Op.MIN, x, y), a, b, to=i64)
-
-
-def _at(array: Array, place: Array) -> Array:
-    """The element at a place along the first axis."""
-    return emit(Gather(node_of(array), (node_of(place),)))

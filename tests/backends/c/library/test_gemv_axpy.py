@@ -1,4 +1,4 @@
-"""Sums of products of sizes that are numbers: what is summed may be a variable, which no function takes as a row."""
+"""A row vector times a matrix of any width. What is summed may be a variable, which no function takes as a row."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import harp
 import harp.numpy as hnp
 
 SIZES = [0, 1, 2, 3]
+WIDTHS = (1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 33, 48, 63, 64, 65, 100, 127, 128, 129, 140, 600)
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "c16"])
@@ -39,3 +40,24 @@ def test_products_of_constant_sizes(rows, columns):
         exact = np.zeros((4, 4))
         exact[:rows, :depth] = right.sum(1)
         np.testing.assert_allclose(gradient, exact)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_columns_do_not_depend_on_the_width(dtype, width):
+    rng = np.random.default_rng(width)
+    a, b = rng.normal(size=(1, 70)).astype(dtype), rng.normal(size=(70, 600)).astype(dtype)
+    f = harp.jit(lambda a, b: a @ b)
+    found = np.asarray(f(a, b[:, :width].copy()))
+    np.testing.assert_array_equal(found, np.asarray(f(a, b))[:, :width])
+    tolerance = 1e-4 if dtype is np.float32 else 1e-12
+    np.testing.assert_allclose(found, a.astype(np.float64) @ b[:, :width], rtol=tolerance, atol=tolerance)
+
+
+def test_what_stands_beside_a_part_is_left_alone():
+    b = np.full((40, 64), np.nan)
+    b[:, 3:20] = 1.0
+    f = harp.jit(lambda a, b, c: c.at[:, 3:20].set(a @ b[:, 3:20]))
+    found = np.asarray(f(np.ones((1, 40)), b, np.full((1, 64), 7.0)))
+    np.testing.assert_array_equal(found[0, 3:20], 40.0)
+    np.testing.assert_array_equal(np.delete(found[0], range(3, 20)), 7.0)

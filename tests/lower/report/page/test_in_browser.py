@@ -50,7 +50,7 @@ def shown(page: Path, tmp_path: Path, fragment: str = "", script: str = ""):
     copy = tmp_path / "copy.html"
     copy.write_text(page.read_text("utf-8").replace("</body>", f"<script>{script}</script></body>"), "utf-8")
     command = [BROWSER, *QUIET, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"file://{copy}{fragment}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     return read(done.stdout)
 
 

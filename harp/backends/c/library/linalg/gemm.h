@@ -12,6 +12,7 @@
  * gemm_panel:       the same for any b of no more columns than two vectors have, where rows of c have room for them
  * gemv_dot:         c[l] = fma(a[k], b[l, k], c[l]), rows of b being contiguous
  * gemv_axpy:        c[l] = fma(a[k], b[k, l], c[l]), rows of b being contiguous
+ * row_dots:         c[r] += the sum of a[r, k] * b[r, k] over all k, in an order of its own, rows being contiguous
  * transpose:        c[k, r] = b[r, k], of elements of so many bits */
 #define HARP_DECLARE_GEMM(T, dtype, lanes)                                                                             \
     void harp_gemm_microkernel_##dtype##_x##lanes(int64_t rows, int64_t columns, int64_t depth, const T *a,            \
@@ -25,6 +26,8 @@
 #define HARP_DECLARE_AXPY(T, dtype)                                                                                    \
     void harp_gemv_axpy_##dtype(int64_t columns, int64_t depth, const T *a, int64_t a_step, const T *b,                \
                                 int64_t b_step, T *c)
+#define HARP_DECLARE_ROW_DOTS(T, dtype)                                                                                \
+    void harp_row_dots_##dtype(int64_t rows, int64_t depth, const T *a, int64_t a_row, const T *b, int64_t b_row, T *c)
 #define HARP_DECLARE_TRANSPOSE(bits, lanes)                                                                            \
     void harp_transpose_##bits##_x##lanes(int64_t rows, int64_t columns, const void *b, int64_t b_row, void *c,        \
                                           int64_t c_row)
@@ -37,6 +40,8 @@ HARP_DECLARE_GEMM(double, f64, 4);
 HARP_DECLARE_GEMM(double, f64, 8);
 HARP_DECLARE_AXPY(float, f32);
 HARP_DECLARE_AXPY(double, f64);
+HARP_DECLARE_ROW_DOTS(float, f32);
+HARP_DECLARE_ROW_DOTS(double, f64);
 HARP_DECLARE_TRANSPOSE(32, 4);
 HARP_DECLARE_TRANSPOSE(32, 8);
 HARP_DECLARE_TRANSPOSE(32, 16);

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from harp.backends.c.emit.library_routines import sort
+from harp.backends.c.emit.calls.library_routines import sort
 from harp.lower.loopir.loops import Buffer, Row
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.polynomial import ZERO, Index

@@ -60,6 +60,11 @@ def gemv_axpy(dtype: DType) -> str:
     return f"harp_gemv_axpy_{dtype.name}"
 
 
+def row_dots(dtype: DType) -> str:
+    """Adds the sum of the products along each row of two matrices."""
+    return f"harp_row_dots_{dtype.name}"
+
+
 def transpose(dtype: DType, lanes: int) -> str:
     """Transposes a part of a matrix of elements of this size."""
     return f"harp_transpose_{8 * dtype.itemsize}_x{lanes}"
@@ -78,6 +83,7 @@ def _linalg() -> Iterator[LibraryRoutine]:
         element = ("HARP_T", TYPES[dtype]), ("HARP_DTYPE", dtype.name), ("HARP_BITS", 8 * dtype.itemsize)
         macros: tuple[tuple[str, object], ...] = element
         yield kernel(gemv_axpy(dtype), "gemv_axpy", (_FUSED,))
+        yield kernel(row_dots(dtype), "row_dots", (_FUSED, _SQUARES))
         for lanes in LANES[dtype]:
             macros = (*element, ("HARP_LANES", lanes))
             called = [function(dtype, lanes) for function in (gemm_microkernel, gemv_dot, transpose)]

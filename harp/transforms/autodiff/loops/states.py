@@ -1,0 +1,113 @@
+"""What a loop carries, computed again on the way back: of a state only what the way back reads, and what that is
+computed of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import compress
+from typing import TypeVar
+
+from harp.trace.array.array import Array, marked, node_of
+from harp.trace.array.primitives import emit, from_positions, map_
+from harp.trace.graph.body import graph_of
+from harp.trace.graph.counted import first_test, next_test
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.host_calls import silenced
+from harp.trace.graph.node import Gather, Node, walk
+from harp.trace.index.polynomial import Index, as_index
+from harp.trace.scalar.dtypes import i64
+from harp.trace.scalar.expr import Position, apply, const
+from harp.trace.scalar.ops import Op
+from harp.trace.trees import flatten
+from harp.transforms.autodiff.loops.step import Backward
+from harp.transforms.control.staging import Leaves, iterate, traced
+from harp.transforms.staging import run
+
+State = list[Array]
+_T = TypeVar("_T")
+
+
+class Steps:
+    """The steps of a loop, forward and backward, on arrays of the trace at hand. A state is what is read of it."""
+
+    def __init__(self, back: Backward, same: Sequence[Array]) -> None:
+        self.backward = back.step(back.made)
+        self.same, self.carried = same, back.carried
+        forward = silenced(graph_of(back.body))
+        self.is_read = _read(self.carried, forward, self.backward)
+        self.forward = Graph(forward.inputs, tuple(self.read(forward.outputs[: len(self.carried)])), forward.sites)
+
+    def read(self, whole: Sequence[_T]) -> list[_T]:
+        """Of all that is carried, what the way back reads. Not whether the loop goes on, and not sums."""
+        return list(compress(whole, self.is_read))
+
+    def _whole(self, state: State) -> State:
+        rest = iter(state)
+        return [next(rest) if is_read else zeros(i) for i, is_read in zip(self.carried, self.is_read, strict=True)]
+
+    def after(self, number: Array, state: State, elements: Sequence[Array] = ()) -> State:
+        """The state behind a step."""
+        return run(self.forward, [number, *self._whole(state), *elements, *self.same])
+
+    def pulled(
+        self, number: Array, cotangents: State, state: State, elements: Sequence[Array], made: Sequence[Array]
+    ) -> State:
+        """The cotangents before a step, given those behind it, the state before it, and those of what it made."""
+        return run(self.backward, [number, *cotangents, *self._whole(state), *elements, *made, *self.same])
+
+
+def _read(carried: Sequence[Node], forward: Graph, backward: Graph) -> list[bool]:
+    """Which parts of a state the way back reads, or others that it reads are computed of."""
+    found: set[Node] = set()
+    below = set(walk(backward.outputs))
+    while not below & {*carried} <= found:
+        found |= below & {*carried}
+        below = set(walk(o for i, o in zip(carried, forward.outputs, strict=False) if i in found))
+    return [i in found for i in carried]
+
+
+def repeat(
+    count: Array, body: Callable[[Array, State], tuple[State, State]], state: State, length: Index | None = None
+) -> tuple[State, State]:
+    """`state, made = body(k, state)` for each k below the count: the last state, and arrays of what was made."""
+
+    def call(arrays: Sequence[Array]) -> list[Array]:
+        k = marked(arrays[0], weak=False)
+        after, made = body(k, list(arrays[2:]))
+        return [emit(next_test(node_of(k), node_of(count))), *after, *made]
+
+    carried = [emit(first_test(node_of(count))), *state]
+    names = ["what is carried"] * len(carried)
+    made = traced(call, Leaves(carried, names, flatten(carried)[1]), (), length, "reverse mode")
+    results = iterate(made, length, carried, tested=True)
+    return results[1 : len(carried)], results[len(carried) :]
+
+
+def zeros(like: Node) -> Array:
+    """An array of zeros like a node."""
+    return from_positions(like.shape, const(0, like.dtype))
+
+
+def integer(value: int | Index) -> Array:
+    """An integer without axes."""
+    return from_positions((), Position(as_index(value)))
+
+
+def less(a: Array, b: Array) -> Array:
+    """Whether a < b."""
+    return map_(lambda x, y: apply(Op.LT, x, y), a, b, to=i64)
+
+
+def least(a: Array, b: Array) -> Array:
+    """The lesser of both."""
+    return map_(lambda x, y: apply(Op.MIN, x, y), a, b, to=i64)
+
+
+def most(a: Array, b: Array) -> Array:
+    """The greater of both."""
+    return map_(lambda x, y: apply(Op.MAX, x, y), a, b, to=i64)
+
+
+def element(array: Array, place: Array) -> Array:
+    """The element at a place along the first axis."""
+    return emit(Gather(node_of(array), (node_of(place),)))

@@ -1,0 +1,118 @@
+"""`fori_loop` between bounds that are data: how many steps it has is computed before, and their number is a position.
+
+for i in range(a, b)  ->  n = b - a; for t < n: i = a + t
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from harp.errors import ArgumentError
+from harp.trace.array.array import Array, marked, node_of
+from harp.trace.array.primitives import common_dtype, emit, map_
+from harp.trace.graph.counted import first_test, next_test
+from harp.trace.graph.node import Input, MapReduce, Node, walk
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.division import relu
+from harp.trace.index.polynomial import Counter, Index, as_index, depends_on, of, split_linear
+from harp.trace.scalar.dtypes import DType, i64, u64
+from harp.trace.scalar.expr import Const, Expr, Position, apply, cast, const, select, substitute
+from harp.trace.scalar.ops import Op
+from harp.trace.sizes.levels import current
+from harp.trace.sizes.size import resolve
+from harp.trace.source_locations import plural, where
+from harp.trace.tracer import Traced, function_name
+from harp.trace.trees import Tree, flatten, unflatten
+from harp.transforms.control.conditional import with_test
+from harp.transforms.control.staging import Leaves, iterate, leaves_of, require_tree, settled, traced
+
+_LARGEST = 2**63 - 1
+
+
+def counted(lower: Array, upper: Array, body_fun: Callable[..., Any], init: Tree) -> Any:
+    """The loop from `lower` to `upper`. Its number is weak, like Python's integers, if both bounds are and it is known
+    how many steps there are at most.
+
+    Raises ArgumentError for bounds that are not one integer each.
+    """
+    if lower.ndim or upper.ndim or not (lower.kind.is_integer and upper.kind.is_integer):
+        raise ArgumentError(
+            f"the bounds of fori_loop are integers or arrays of one integer, not {lower.dtype} with "
+            f"{plural(lower.ndim, 'axes')} and {upper.dtype} with {upper.ndim}{where()}"
+        )
+    name = function_name(body_fun)
+    dtype = u64 if common_dtype((lower, upper))[0] is u64 else i64
+    distance = map_(lambda a, b: b + -a, lower, upper, to=i64)
+    most = _most(node_of(distance)) if dtype is i64 and u64 not in (lower.kind, upper.kind) else None
+    count = map_(_steps(dtype), lower, upper, to=(lower.kind, upper.kind)) if most is None else distance
+    first = marked(map_(lambda a: _limited(a, dtype), lower, to=lower.kind), most is not None and lower.weak)
+    weak = first.weak and upper.weak
+
+    def trace(carry: Leaves) -> Traced:
+        def call(arrays: Sequence[Array]) -> Tree:
+            number = marked(arrays[0], weak=False)
+            i = marked(map_(lambda a, t: a + cast(t, dtype), first, number, to=(dtype, i64)), weak)
+            after = body_fun(i, unflatten(carry.treedef, arrays[2:]))
+            require_tree(flatten(after)[1], carry.treedef, name, "the carry")
+            return emit(next_test(node_of(number), node_of(count))), after
+
+        return traced(call, with_test(carry), (), most, name)
+
+    body, carry = settled(trace, leaves_of(init, "the carry"), name, skipped=1)
+    results = iterate(body, None, [emit(first_test(node_of(count))), *carry.arrays], tested=True)
+    return unflatten(carry.treedef, results[1:])
+
+
+def _steps(dtype: DType) -> Callable[[Expr, Expr], Expr]:
+    """How many steps there are between two bounds, at most as many as an int64 says."""
+
+    def build(lower: Expr, upper: Expr) -> Expr:
+        first, last = _limited(lower, dtype), _limited(upper, dtype)
+        distance = cast(last + -first, u64)  # exact, though the numbers may be as far apart as 2**64
+        largest = const(_LARGEST, u64)
+        return select(first < last, cast(apply(Op.MIN, distance, largest), i64), const(0, i64))
+
+    return build
+
+
+def _limited(bound: Expr, dtype: DType) -> Expr:
+    """A bound in the dtype of the loop's number: one that has none there is the largest."""
+    if bound.dtype is u64 and dtype is i64:
+        bound = apply(Op.MIN, bound, const(_LARGEST, u64))
+    return cast(bound, dtype)
+
+
+def _most(count: Node) -> Index | None:
+    """How many steps there are at most, where this is a formula of sizes and of the numbers of the loops round it."""
+    p = _formula(count)
+    while p is not None:
+        numbers = [a for a in depends_on(p) if isinstance(a, Counter)]
+        if not numbers:
+            return relu(p)
+        last = max(numbers, key=lambda counter: counter.number)
+        parts = split_linear(p, last)
+        if parts is None:
+            return None
+        slope, rest = parts
+        if nonnegative(slope):
+            p = rest + slope * (last.extent - 1)
+        else:
+            p = rest if nonnegative(-slope) else None
+    return None
+
+
+def _formula(root: Node) -> Index | None:
+    """The number that a node is, in terms of sizes and of the numbers of loops."""
+    level = current()
+    steps = {} if level is None else level.scope.counters
+    known: dict[Node, Expr] = {}
+    for node in walk((root,)):
+        if isinstance(node, Input) and node.uid in steps:
+            known[node] = Position(of(Counter(node.uid, resolve(steps[node.uid]))))
+        elif isinstance(node, MapReduce) and not node.domain and all(o in known for o in node.operands):
+            known[node] = substitute(node.expr, {k: known[o] for k, o in enumerate(node.operands)})
+    e = known.get(root)
+    if isinstance(e, Const) and e.dtype is i64:
+        return as_index(int(e.value))
+    return e.index if isinstance(e, Position) else None

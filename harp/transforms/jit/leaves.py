@@ -1,0 +1,61 @@
+"""The leaves of a call's arguments as buffers: arrays of the host, or memory of the device that the program runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from harp.trace.array.array import Array
+from harp.trace.resident import DeviceMemory, ResidentArray
+from harp.trace.scalar.dtypes import NUMBERS, OF_NUMPY, plain
+
+
+def resident(leaf: object, device: str) -> DeviceMemory | None:
+    """The memory of an array that is on this device."""
+    held = leaf.held if type(leaf) is ResidentArray else None
+    return held if held is not None and held.device == device else None
+
+
+def on_host(function: Callable[..., None]) -> Callable[..., None]:
+    """The function of arrays, for arrays that may be on a device."""
+
+    def fetched(value: Any) -> Any:
+        if type(value) is tuple:
+            return tuple(map(fetched, value))
+        return value.host() if hasattr(value, "host") else value
+
+    return lambda *arguments: function(*map(fetched, arguments))
+
+
+def buffers_of(leaves: Sequence[object], key: list[Hashable], device: str) -> tuple[list[Any], list[int]] | None:
+    """The leaves as C-contiguous buffers, and all their sizes, if they are arrays or numbers; puts what they are into
+    the key. Those on the device stay there."""
+    buffers: list[Any] = []
+    sizes: list[int] = []
+    for leaf in leaves:
+        if type(leaf) is np.ndarray and leaf.dtype in OF_NUMPY:
+            buffer, weak = leaf, False
+        elif type(leaf) is Array and leaf._value is not None:
+            buffer, weak = leaf._value, leaf._weak
+        elif (number := NUMBERS.get(type(leaf))) is not None:
+            dtype, weak = number
+            try:
+                buffer = np.asarray(leaf, dtype.numpy)
+            except OverflowError:
+                return None
+        elif (held := resident(leaf, device)) is not None:
+            buffers.append(held)
+            sizes += held.shape
+            key += (held.dtype, held.ndim, cast(Array, leaf).weak)
+            continue
+        else:
+            return None
+        flags = buffer.flags
+        if not (flags.c_contiguous and flags.aligned):
+            buffer = plain(buffer)
+        buffers.append(buffer)
+        sizes += buffer.shape
+        key += (buffer.dtype, buffer.ndim, weak)
+    return buffers, sizes

@@ -1,0 +1,86 @@
+"""How a profile is made: a program with clocks round its kernels runs some times, and its costs are set beside that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from harp import backends
+from harp.backends.devices import known_device
+from harp.backends.limits import limits
+from harp.backends.options import CompileOptions
+from harp.backends.protocol import Backend, TimedExecutable
+from harp.backends.runtime.pool import usable_cores
+from harp.config import settings
+from harp.errors import ToolchainError
+from harp.lower.loopir.effects import effects
+from harp.lower.loopir.loops import Kernel
+from harp.lower.pipeline import Lowered, lower
+from harp.lower.report.operations import KernelCost
+from harp.lower.report.report import Cost, report
+from harp.trace.graph.graph import Graph
+from harp.trace.scalar.dtypes import c128, f64
+from harp.trace.sizes.signature import canonical, sizes_of
+from harp.transforms.jit.profile import KernelProfile, Profile, Round, profile_of
+from harp.transforms.jit.programs import CompiledProgram, backend_name
+
+_WARM = 2
+# Rounds: until so much time is up, and these many at least and at most.
+_SECONDS, _LEAST, _MOST = 0.5, 5, 50
+
+
+class Profiling:
+    """A timed program, made in place of the one that calls use; donated arguments are left to the caller."""
+
+    backend: Backend
+    device: str
+    lowered: Lowered
+    kernel: TimedExecutable
+
+    def program(
+        self, graph: Graph, options: CompileOptions, donated: tuple[int, ...], check: bool, device: str | None
+    ) -> CompiledProgram:
+        """What `program_for` gives, for this call only. Raises ToolchainError, DeviceError."""
+        renamed = canonical(graph)
+        self.backend = backends.get(backend_name(device))
+        self.device = known_device(device or settings.device)
+        target = self.backend.target()
+        if target is None:
+            raise ToolchainError(
+                "there is no C compiler, and NumPy's interpreter has no kernels whose time could be taken; "
+                "`python -m harp doctor` says how to get one"
+            )
+        self.lowered = lower(renamed, target, (), check)
+        self.kernel = self.backend.timed(self.lowered.program, options)
+        sizes = len(sizes_of(renamed))
+        return CompiledProgram(renamed, self.kernel, sizes, checked=check, accesses=self.lowered.program.accesses)
+
+    def profile(self, name: str, sizes: Sequence[int], threads: int | None, run: Callable[[], object]) -> Profile:
+        """The profile of a call, which `run` does, with these sizes."""
+        known = limits(self.backend, threads or settings.threads or usable_cores())
+        for _ in range(_WARM):
+            run()
+        rounds: list[Round] = []
+        end = time.monotonic() + _SECONDS
+        while len(rounds) < _LEAST or (time.monotonic() < end and len(rounds) < _MOST):
+            began = time.monotonic_ns()
+            run()
+            rounds.append(Round(began, time.monotonic_ns(), tuple(self.kernel.spans)))
+        program = self.lowered.program
+        cost = report(self.lowered.algorithm, program.sizes, [""] * len(sizes), sizes).at()
+        calls = list(zip((call.kernel for call in program.calls), self._calls(cost), strict=True))
+        return profile_of(name, self.device, known, calls, rounds, cost.exact)
+
+    def _calls(self, cost: Cost[int]) -> list[KernelProfile]:
+        """The calls of the program, without their times. That of a checked one begins with a call of its own."""
+        kernels = self.lowered.algorithm.kernels
+        before = len(self.lowered.program.calls) - len(kernels)
+        own = KernelProfile("no fault", None, 0, 0.0, 0, 0, False)
+        return [own] * before + [_known(k, c) for k, c in zip(kernels, cost.kernels, strict=True)]
+
+
+def _known(kernel: Kernel, cost: KernelCost[int]) -> KernelProfile:
+    """What has to be moved is no more than the arrays are, and no more than is read and written."""
+    moved = min(cost.arrays, cost.bytes_read + cost.bytes_written)
+    is_double = any(buffer.dtype in (f64, c128) for buffer in effects(kernel.body).touched)
+    return KernelProfile(cost.name, cost.site, 0, 0.0, moved, cost.operations, is_double)

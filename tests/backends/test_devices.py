@@ -1,0 +1,184 @@
+"""Devices by name: those that work, and what is said of those that do not, with drivers that fail on purpose."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import harp
+from harp import config, errors
+from harp.__main__ import main
+from harp.backends import devices
+from harp.backends.toolchain import cache
+
+pyopencl = pytest.importorskip("pyopencl")
+
+from harp.backends.opencl import build, trial  # noqa: E402
+from harp.backends.opencl import devices as found_devices  # noqa: E402
+
+
+class FakeDevice(found_devices.OpenCLDevice):
+    """A device that works, under the name of another driver."""
+
+    def __init__(self, real, number, failure=None):
+        super().__init__(real.device, number)
+        self.failure = failure
+        self.built = 0
+
+    @property
+    def identity(self):
+        return f"fake driver {self.number}"
+
+
+@pytest.fixture
+def real():
+    try:
+        found = found_devices.devices()
+    except errors.DeviceError as error:
+        pytest.skip(str(error))
+    working = [device for device in found if trial.problem(device) is None]
+    if not working:
+        pytest.skip("no OpenCL device works")
+    return working[0]
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path, real):
+    """A machine with these failures of its devices: a text that the driver says, an error, or None."""
+    monkeypatch.setenv("HARP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(cache, "_private", [])
+    anew = build.anew
+
+    def built(device, source):
+        device.built += 1
+        if isinstance(device.failure, str):
+            raise errors.DeviceError(f"the driver of {device!r} refuses a kernel: {device.failure}")
+        if device.failure is not None:
+            raise device.failure
+        return anew(device, source)
+
+    def made(*failures):
+        machine = tuple(FakeDevice(real, number, failure) for number, failure in enumerate(failures))
+        monkeypatch.setattr(build, "anew", built)
+        monkeypatch.setattr(found_devices, "devices", lambda: machine)
+        monkeypatch.setattr(trial, "devices", lambda: machine)
+        monkeypatch.setattr(trial, "_known", {})
+        return machine
+
+    return made
+
+
+REFUSAL = "clBuildProgram failed: FAILURE - clBuildProgram failed: FAILURE - FAILURE\n\nerror: unknown target CPU\nmore"
+
+
+def test_the_first_device_that_works_is_chosen(machine):
+    machine(REFUSAL, None, None)
+    assert devices.devices() == ("cpu", "opencl:1", "opencl:2")
+    assert devices.known_device("opencl") == "opencl:1"
+    assert devices.known_device("opencl:2") == "opencl:2"
+    assert np.array_equal(harp.jit(lambda x: x * 2, device="opencl")(np.arange(5, dtype=np.int32)), [0, 2, 4, 6, 8])
+
+
+def test_a_broken_driver_is_a_clear_error(machine):
+    machine(REFUSAL, None)
+    with pytest.raises(errors.DeviceError) as raised:
+        devices.known_device("opencl:0")
+    text = str(raised.value)
+    for part in (
+        "'opencl:0' cannot be used",
+        "failed: FAILURE; error: unknown target CPU; update or remove driver",
+        "doctor",
+    ):
+        assert part in text
+    assert text.count("FAILURE") == 1 and __file__ in text
+    with pytest.raises(errors.DeviceError, match="there is no OpenCL device 7"):
+        harp.default_device("opencl:7")
+
+
+def test_where_no_device_works_the_first_says_why(machine):
+    machine("out of licences", pyopencl.RuntimeError("lost"))
+    assert devices.devices() == ("cpu",)
+    with pytest.raises(errors.DeviceError, match=r"'opencl' cannot be used.*out of licences"):
+        devices.known_device("opencl")
+    with pytest.raises(errors.DeviceError, match="it fails to run a program: lost"):
+        devices.known_device("opencl:1")
+    assert config.settings.device == "cpu"
+
+
+def test_wrong_numbers_are_a_failure(machine, monkeypatch):
+    machine(None)
+    monkeypatch.setattr(trial, "_SOURCE", trial._SOURCE.replace("x[i] += step", "x[i] += step + 1"))
+    with pytest.raises(errors.DeviceError, match=r"wrong numbers on it: \[0, 4, 8, 12\] instead of"):
+        devices.known_device("opencl")
+
+
+def test_the_trial_is_remembered_for_a_driver(machine, tmp_path, monkeypatch):
+    first, second = machine("broken", None)
+    devices.devices()
+    monkeypatch.setattr(trial, "_known", {})  # another process
+    devices.devices()
+    assert (first.built, second.built) == (1, 1)
+    first.failure = None  # the driver was repaired
+    assert trial.problem(first) is not None
+    assert trial.examine(first) is None
+    monkeypatch.setattr(trial, "_known", {})
+    assert devices.devices() == ("cpu", "opencl:0", "opencl:1") and first.built == 2
+    for number, content in enumerate((b"", b"{", b"[1]", json.dumps(["another", ""]).encode())):
+        cache.put(trial._key(first), ".json", content)
+        monkeypatch.setattr(trial, "_known", {})
+        assert trial.problem(first) is None and first.built == 3 + number
+
+
+def test_doctor_tries_each_device(machine, capsys, monkeypatch):
+    first, _ = machine("broken", None)
+    main(["doctor"])
+    out = capsys.readouterr().out
+    for text in ("opencl:0 ", "refuses a kernel: broken", "left out; update or remove driver", "opencl:1 ", "is right"):
+        assert text in out
+    assert "GiB" in out and "float64" in out and "work-groups of up to" in out
+    first.failure = None
+    main(["doctor"])
+    assert capsys.readouterr().out.count("is right") == 2
+    machine()
+    main(["doctor"])
+
+    def nothing():
+        raise errors.DeviceError("no OpenCL platform was found")
+
+    monkeypatch.setattr(trial, "devices", nothing)
+    main(["doctor"])
+    assert "no OpenCL platform was found" in capsys.readouterr().out
+    assert devices.devices() == ("cpu",)
+
+
+def test_without_pyopencl(monkeypatch, capsys):
+    monkeypatch.delitem(sys.modules, "harp.backends.opencl.trial")
+    monkeypatch.setitem(sys.modules, "harp.backends.opencl.trial", None)
+    assert devices.devices() == ("cpu",)
+    with pytest.raises(errors.DeviceError, match=r"pip install harp\[opencl\]"):
+        devices.known_device("opencl")
+    main(["doctor"])
+    assert "pip install harp[opencl]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["gpu", "", "opencl:", "opencl:x", "opencl:-1", "CPU", 3, None])
+def test_other_names_are_errors(name):
+    with pytest.raises(errors.DeviceError, match="this machine has cpu"):
+        devices.known_device(name)
+
+
+def test_the_environment_names_the_device():
+    code = "import harp, numpy as np; print(harp.jit(lambda x: x + 1)(np.ones(2, np.float32)))"
+
+    def run(device):
+        environment = {**os.environ, "HARP_DEVICE": device}
+        return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+
+    assert run("cpu").stdout == "[2. 2.]\n"
+    assert "there is no device 'gpu'; this machine has cpu" in run("gpu").stderr
+    assert "there is no OpenCL device 99" in run("opencl:99").stderr or "pip install" in run("opencl:99").stderr
