@@ -21,9 +21,9 @@ from harp.lower.loopir import text
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
-    Callback,
     Digits,
     For,
+    ForeignCall,
     Head,
     If,
     Kernel,
@@ -431,7 +431,7 @@ def test_examples_cover_the_grammar() -> None:
     statements = [s for make in EXAMPLES.values() for kernel in make()[0].kernels for s in walk(kernel.body)]
     heads = [h for s in statements if isinstance(s, Nest) for h in s.heads]
     # What Python is given by calls is tested in tests/test_debug.py.
-    assert {type(s) for s in statements} == set(Stmt.__subclasses__()) - {Callback}
+    assert {type(s) for s in statements} == set(Stmt.__subclasses__()) - {ForeignCall}
     assert {type(h) for h in heads} == set(Head.__subclasses__())
     assert {h.kind for h in heads if isinstance(h, For)} == set(LoopKind)
     spaces = {s.buffer.space for s in statements if isinstance(s, (Alloc, Store))}
