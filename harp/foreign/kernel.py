@@ -177,8 +177,8 @@ def kernel(
 ) -> Kernel:
     """A function of arrays whose code is C, for programs, and OpenCL C, for those on a device.
 
-    `source` is the body of a function that runs for each point of `grid`, a dict of names and extents: on a device all
-    points run at the same time, in C one after the other. It is one text for both languages, or a dict with the keys
+    `source` is the body of a function that runs for each point of `grid`, a dict of names and extents, in any order
+    or at the same time. It is one text for both languages, or a dict with the keys
     "c" and "opencl". In it, each input and output is a pointer to its elements in row-major order, an input without
     axes is a number, and sizes and the coordinates of the point are integers, `int64_t`.
 

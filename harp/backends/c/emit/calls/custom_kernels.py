@@ -12,12 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harp.backends.c.emit.scalar import TYPES
+from harp.backends.c.emit import parts
+from harp.backends.c.emit.scalar import TYPES, operation_headers
+from harp.backends.c.emit.values import words
 from harp.lower.loopir.loops import Buffer, ForeignCall
 from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.index.polynomial import Index, product
+from harp.trace.scalar.dtypes import f32, f64
+from harp.trace.scalar.ops import INFO, Op
 
 HEADER = "custom_kernel.h"
+_MATH = (
+    *(Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P, Op.SIN, Op.COS, Op.TAN, Op.ASIN, Op.ACOS),
+    *(Op.ATAN, Op.ATAN2, Op.SINH, Op.COSH, Op.TANH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF, Op.ERFC, Op.CBRT, Op.HYPOT),
+    Op.POW,
+)
 # Parts of the outermost loop, and operations of a point if nobody has said how many there are.
 _BLOCKS, _OPERATIONS = 64, 16
 _POINT = "static inline __attribute__((always_inline)) void"
@@ -105,7 +114,32 @@ def definition(stmt: ForeignCall, name: str) -> str:
         f"    harp_parallel({name}_part, &args, harp_calls * harp_blocks, {work});",
         "}",
     ]
-    return "\n".join([point(stmt, f"{name}_point", "c"), *text])
+    math = _math(source)
+    macros = [line for op in math for line in _as_ours(op)]
+    undone = [f"#undef {op.name.lower()}" for op in math]
+    return "\n".join([*macros, point(stmt, f"{name}_point", "c"), *undone, *text])
+
+
+def headers(stmt: ForeignCall) -> set[str]:
+    """What its unit includes."""
+    found = {HEADER, parts.HEADER}
+    for op in _math(_source(stmt)):
+        found.update(operation_headers(op, f32), operation_headers(op, f64))
+    return found
+
+
+def _math(source: KernelSource) -> list[Op]:
+    """The functions in the source of which harp has ones that are computed in vectors."""
+    used = set(words(source.text("c")))
+    return [op for op in _MATH if op.name.lower() in used]
+
+
+def _as_ours(op: Op) -> list[str]:
+    """A macro with the name of C for our function of the type of its arguments."""
+    name, given = op.name.lower(), ("a", "b") if INFO[op].arity == 2 else ("a",)
+    kind = " + ".join(f"({a})" for a in given)
+    choice = f"_Generic({kind}, float: harp_{name}_f32, default: harp_{name}_f64)({', '.join(given)})"
+    return [f"#undef {name}", f"#define {name}({', '.join(given)}) {choice}"]
 
 
 def _loops(source: KernelSource) -> list[str]:
