@@ -254,8 +254,8 @@ def _texts(source: str | Mapping[str, str], what: str) -> tuple[tuple[str, str],
         raise KernelError(f"the source of {what} is a text, or a dict of texts for 'c' and 'opencl'{where()}")
     if any(_INCLUDE.search(text) for text in texts.values()):
         raise KernelError(
-            f"the source of {what} is the body of a function, which cannot include a file; functions such as sqrt and exp "
-            f"are there without{where()}"
+            f"the source of {what} is the body of a function, which cannot include a file; functions such as sqrt and "
+            f"exp are there without{where()}"
         )
     return tuple((backend, textwrap.dedent(texts[backend]).rstrip()) for backend in _BACKENDS if backend in texts)
 
