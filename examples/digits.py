@@ -184,10 +184,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0, help="of the split, the initial weights, and the batches")
     parser.add_argument("--output", default="digits.png", help="where the picture goes")
+    parser.add_argument("--backend", choices=("c", "opencl"), default="c", help="what the programs are compiled to")
     options = parser.parse_args(argv)
     if options.epochs < 1:
         parser.error("--epochs must be at least 1")
 
+    with harp.default_device("opencl" if options.backend == "opencl" else "cpu"):
+        return run(options)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Train, report, draw on the device in use."""
     data = load_data(options.seed)
     start = time.perf_counter()
     params, history = train(data, options.epochs, np.random.default_rng(options.seed))

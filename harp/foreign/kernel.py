@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -27,6 +28,7 @@ from harp.trace.source_locations import plural, where
 from harp.trace.tracer import require_function
 
 _BACKENDS = ("c", "opencl")
+_INCLUDE = re.compile(r"^\s*#\s*include", re.MULTILINE)
 
 
 class Kernel:
@@ -177,10 +179,10 @@ def kernel(
 ) -> Kernel:
     """A function of arrays whose code is C, for programs, and OpenCL C, for those on a device.
 
-    `source` is the body of a function that runs for each point of `grid`, a dict of names and extents: on a device all
-    points run at the same time, in C one after the other. It is one text for both languages, or a dict with the keys
-    "c" and "opencl". In it, each input and output is a pointer to its elements in row-major order, an input without
-    axes is a number, and sizes and the coordinates of the point are integers, `int64_t`.
+    `source` is the body of a function that runs for each point of `grid`, a dict of names and extents, in any order or
+    at the same time. It is one text for both languages, or a dict with the keys "c" and "opencl". In it, each input and
+    output is a pointer to its elements in row-major order, an input without axes is a number, and sizes and the
+    coordinates of the point are integers, `int64_t`.
 
     `inputs` and `outputs` declare the arrays: `{"x": "T[n, 3]"}` has the dtype `T`, whichever that is, and two axes, of
     which the first one has a size that is called `n`. Equal names are equal dtypes and sizes. Sizes of outputs and
@@ -250,6 +252,11 @@ def _texts(source: str | Mapping[str, str], what: str) -> tuple[tuple[str, str],
     texts = dict.fromkeys(_BACKENDS, source) if isinstance(source, str) else dict(source)
     if not texts or not set(texts) <= {*_BACKENDS} or not all(isinstance(text, str) for text in texts.values()):
         raise KernelError(f"the source of {what} is a text, or a dict of texts for 'c' and 'opencl'{where()}")
+    if any(_INCLUDE.search(text) for text in texts.values()):
+        raise KernelError(
+            f"the source of {what} is the body of a function, which cannot include a file; functions such as sqrt and "
+            f"exp are there without{where()}"
+        )
     return tuple((backend, textwrap.dedent(texts[backend]).rstrip()) for backend in _BACKENDS if backend in texts)
 
 

@@ -31,6 +31,17 @@ def test_digits(digits, epochs, tmp_path, capsys):
         assert "batch sizes: 32, 64, 128; the last batch of an epoch: 3, 67" in printed
 
 
+@pytest.mark.parametrize("device", ["opencl"], indirect=True)
+def test_digits_on_a_device(device, digits, tmp_path, capsys):
+    accuracies = []
+    for backend in ("c", "opencl"):
+        assert digits.main(["--epochs", "2", "--backend", backend, "--output", str(tmp_path / "picture.png")]) == 0
+        printed = capsys.readouterr().out
+        assert "programs compiled: 1 for the train step, 1 for prediction" in printed
+        accuracies.append(float(re.search(r"^test accuracy: (\d+\.\d+)%", printed)[1]))
+    assert abs(accuracies[0] - accuracies[1]) < 1
+
+
 def test_digits_is_reproducible(digits, tmp_path, capsys):
     lines = []
     for run in range(2):

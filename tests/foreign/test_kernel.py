@@ -210,6 +210,7 @@ def test_arguments_that_do_not_fit_are_named(run, rows):
         ({"inputs": {"größe": "T[n]"}}, "cannot be a name in C"),
         ({"source": {"cuda": ""}}, "a dict of texts for 'c' and 'opencl'"),
         ({"source": {}}, "a dict of texts"),
+        ({"source": "# include <math.h>\ny[i] = 0;"}, "cannot include a file"),
         ({"name": "a b"}, "'a b' is no name for a kernel"),
     ],
 )
@@ -314,3 +315,28 @@ def test_programs_are_kept_for_other_processes(tmp_path, monkeypatch):
         subprocess.run([sys.executable, "-c", CACHED], capture_output=True, text=True, check=True) for _ in range(2)
     ]
     assert runs[0].stdout.startswith("[7. 7.]") and runs[1].stdout == "[7. 7.] 0\n"
+
+
+# Called so in C and in NumPy.
+NAMES = ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "cbrt")
+OTHERS = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "atanh": "arctanh", "fabs": "abs"}
+FUNCTIONS = {**dict(zip(NAMES, NAMES, strict=True)), **OTHERS, "sqrt": "sqrt"}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_functions_are_those_of_the_type(run, request, dtype):
+    """On the processor they are harp's own, with the same bits."""
+    x = np.linspace(0.1, 0.9, 37).astype(dtype)
+    calls = [*(f"{name}(x[i])" for name in FUNCTIONS), "pow(x[i], 1 - x[i])", "atan2(x[i], 2 * x[i])", "hypot(x[i], 2)"]
+    body = "\n".join(f"y[i * 24 + {k}] = {call};" for k, call in enumerate(calls))
+
+    def computed(xp, x):
+        unary = [getattr(xp, name)(x) for name in FUNCTIONS.values()]
+        return xp.stack([*unary, x ** (1 - x), xp.arctan2(x, 2 * x), xp.hypot(x, 0 * x + 2)], -1)
+
+    by_numpy = lambda x: computed(np, x).astype(x.dtype)
+    kernel = harp.kernel(body, {"x": "T[n]"}, {"y": "T[n, 24]"}, {"i": "n"}, reference=by_numpy)
+    found = run(lambda x: kernel(x))(x)
+    npt.assert_allclose(found, computed(np, x.astype("d")), rtol=1e-6 if dtype == "float32" else 1e-14)
+    if "[C-" in request.node.name:
+        npt.assert_array_equal(found, harp.jit(lambda x: computed(hnp, x))(x))

@@ -79,8 +79,7 @@ def offer(good: pathlib.Path, bad: pathlib.Path, theirs: pathlib.Path) -> str:
 
 
 def turn(name: str, directory: pathlib.Path, counts: dict[str, int]) -> None:
-    above = directory / "above"
-    above.mkdir()
+    above = pathlib.Path(tempfile.mkdtemp(dir=directory))  # of this turn alone: what the other started may end late
     above.chmod(0o1777 if name == "first" else 0o777)
     directory.chmod(0o755)
     key = offer(directory / "good", directory / "bad", above / "theirs")

@@ -18,6 +18,8 @@ from harp.config import counters, log
 from harp.errors import DeviceError
 
 _SUFFIX = ".cl"
+# Warnings would be about what users have not written.
+_SILENT = "-w"
 # Division and roots as the standard for floats has them, where the device says that it can.
 _ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 
@@ -25,7 +27,7 @@ _ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 def options(device: OpenCLDevice) -> str:
     """The options of the compiler."""
     rounded = device.device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-    return " ".join([*[_ROUNDED] * bool(rounded), *["-DHARP_NO_DOUBLES"] * (not device.has_doubles)])
+    return " ".join([_SILENT, *[_ROUNDED] * bool(rounded), *["-DHARP_NO_DOUBLES"] * (not device.has_doubles)])
 
 
 @lru_cache(maxsize=1 << 10)
@@ -61,7 +63,7 @@ def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
 def anew(device: OpenCLDevice, source: str) -> cl.Program:
     """The program, built by the driver now. Raises DeviceError."""
     try:
-        with warnings.catch_warnings():  # of compilers, about what users have not written
+        with warnings.catch_warnings():  # pyopencl's, where a driver prints anything
             warnings.simplefilter("ignore")
             built: cl.Program = cl.Program(device.context, source).build(options(device))
             return built

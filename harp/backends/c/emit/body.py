@@ -303,7 +303,7 @@ class Body:
         """A function of its own, and its call."""
         name = f"{self._prefix}_custom{len(self.parts)}"
         self.parts.append(parts.Part(name, custom_kernels.definition(stmt, name), (), False))
-        self.lines.uses.add(custom_kernels.HEADER)
+        self.lines.uses |= custom_kernels.headers(stmt)
         self.lines.add(custom_kernels.call(stmt, name, self._buffers.__getitem__, lambda p: bare(self._index.text(p))))
 
     def _if(self, stmt: If, block: bool) -> None:

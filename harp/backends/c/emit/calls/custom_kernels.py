@@ -12,12 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harp.backends.c.emit.scalar import TYPES
+from harp.backends.c.emit import parts
+from harp.backends.c.emit.scalar import TYPES, operation_headers
+from harp.backends.c.emit.values import words
 from harp.lower.loopir.loops import Buffer, ForeignCall
 from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.index.polynomial import Index, product
+from harp.trace.scalar.dtypes import f32, f64
+from harp.trace.scalar.ops import INFO, Op
 
 HEADER = "custom_kernel.h"
+_MATH = (
+    *(Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P, Op.SIN, Op.COS, Op.TAN, Op.ASIN, Op.ACOS),
+    *(Op.ATAN, Op.ATAN2, Op.SINH, Op.COSH, Op.TANH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF, Op.ERFC, Op.CBRT, Op.HYPOT),
+    Op.POW,
+)
+# Parts of the outermost loop, and operations of a point if nobody has said how many there are.
+_BLOCKS, _OPERATIONS = 64, 16
 _POINT = "static inline __attribute__((always_inline)) void"
 
 
@@ -69,28 +80,77 @@ def point_call(stmt: ForeignCall, name: str, places: Sequence[str], sizes: Seque
 
 
 def definition(stmt: ForeignCall, name: str) -> str:
-    """The function of all calls and points, which takes pointers, how often it is called, how many elements of each
-    array belong to a call, the grid and the sizes."""
-    source = _source(stmt)
-    written, arrays = len(stmt.sources), range(len(buffers_of(stmt)))
-    parameters = [
-        f"{'const ' if k < written else ''}{TYPES[buffer.dtype]} *restrict harp_a{k}"
+    """The function of all calls and points, which threads share by blocks of the outermost loop of the grid. It takes
+    pointers, how often it is called, how many elements of each array belong to a call, the grid and the sizes."""
+    source, arrays = _source(stmt), range(len(buffers_of(stmt)))
+    fields = {
+        f"harp_a{k}": f"{'const ' if k < len(stmt.sources) else ''}{TYPES[buffer.dtype]} *restrict "
         for k, buffer in enumerate(buffers_of(stmt))
-    ]
-    numbers = ["harp_calls", *(f"harp_step{k}" for k in arrays), *(f"harp_end{k}" for k in range(len(source.grid)))]
+    }
+    ends = [f"harp_end{k}" for k in range(len(source.grid))]
     sizes = [f"harp_size{k}" for k in range(len(source.sizes))]
-    parameters += [f"const int64_t {number}" for number in (*numbers, *sizes)]
+    numbers = ["harp_calls", *(f"harp_step{k}" for k in arrays), *ends, *sizes, "harp_blocks"]
+    fields |= dict.fromkeys(numbers, "const int64_t ")
+    given = [f"{kind}{field}" for field, kind in fields.items() if field != "harp_blocks"]
     places = [f"harp_a{k} + harp_call * harp_step{k}" for k in arrays]
-    loops = [f"    for (int64_t {i} = 0; {i} < harp_end{k}; ++{i})" for k, i in enumerate(source.grid)]
+    work = " * ".join([*(f"(double){n}" for n in ("harp_calls", *ends)), str(source.operations or _OPERATIONS)])
     text = [
-        f"static void {name}({', '.join(parameters)})",
+        f"struct {name} {{ {' '.join(f'{kind}{field};' for field, kind in fields.items())} }};",
+        f"static void {name}_part(void *given, int64_t harp_begin, int64_t harp_end)",
         "{",
-        "    for (int64_t harp_call = 0; harp_call < harp_calls; ++harp_call)",
-        *loops,
-        f"        {point_call(stmt, f'{name}_point', places, sizes)}",
+        f"    const struct {name} *const args = given;",
+        *(f"    {kind}{field} = args->{field};" for field, kind in fields.items()),
+        "    for (int64_t harp_k = harp_begin; harp_k < harp_end; ++harp_k) {",
+        "        const int64_t harp_call = harp_k / harp_blocks, harp_block = harp_k % harp_blocks;",
+        *(f"        {line}" for line in _loops(source)),
+        f"            {point_call(stmt, f'{name}_point', places, sizes)}",
+        "    }",
+        "}",
+        f"static void {name}({', '.join(given)})",
+        "{",
+        f"    const int64_t harp_blocks = {f'harp_end0 < {_BLOCKS} ? harp_end0 : {_BLOCKS}' if ends else '1'};",
+        "    if (harp_blocks <= 0) return;",
+        f"    struct {name} args = {{ {', '.join(fields)} }};",
+        f"    harp_parallel({name}_part, &args, harp_calls * harp_blocks, {work});",
         "}",
     ]
-    return "\n".join([point(stmt, f"{name}_point", "c"), *text])
+    math = _math(source)
+    macros = [line for op in math for line in _as_ours(op)]
+    undone = [f"#undef {op.name.lower()}" for op in math]
+    return "\n".join([*macros, point(stmt, f"{name}_point", "c"), *undone, *text])
+
+
+def headers(stmt: ForeignCall) -> set[str]:
+    """What its unit includes."""
+    found = {HEADER, parts.HEADER}
+    for op in _math(_source(stmt)):
+        found.update(operation_headers(op, f32), operation_headers(op, f64))
+    return found
+
+
+def _math(source: KernelSource) -> list[Op]:
+    """The functions in the source of which harp has ones that are computed in vectors."""
+    used = set(words(source.text("c")))
+    return [op for op in _MATH if op.name.lower() in used]
+
+
+def _as_ours(op: Op) -> list[str]:
+    """A macro with the name of C for our function of the type of its arguments."""
+    name, given = op.name.lower(), ("a", "b") if INFO[op].arity == 2 else ("a",)
+    kind = " + ".join(f"({a})" for a in given)
+    choice = f"_Generic({kind}, float: harp_{name}_f32, default: harp_{name}_f64)({', '.join(given)})"
+    return [f"#undef {name}", f"#define {name}({', '.join(given)}) {choice}"]
+
+
+def _loops(source: KernelSource) -> list[str]:
+    """The loops of a block."""
+    first = [
+        f"for (int64_t {i} = harp_end0 * harp_block / harp_blocks; "
+        f"{i} < harp_end0 * (harp_block + 1) / harp_blocks; ++{i})"
+        for i in source.grid[:1]
+    ]
+    rest = enumerate(source.grid[1:], 1)
+    return [*first, *(f"for (int64_t {i} = 0; {i} < harp_end{k}; ++{i})" for k, i in rest)]
 
 
 def call(stmt: ForeignCall, name: str, of_buffer: Callable[[Buffer], str], text: Callable[[Index], str]) -> str:
