@@ -34,6 +34,7 @@ class _Trial(Protocol):
     def device(self, number: int) -> OpenCLDevice: ...
     def facts(self, device: OpenCLDevice) -> str: ...
     def problem(self, device: OpenCLDevice) -> str | None: ...
+    def known_problem(self, device: OpenCLDevice) -> str | None: ...
     def examine(self, device: OpenCLDevice) -> str | None: ...
     def advice(self, device: OpenCLDevice) -> str: ...
 
@@ -77,15 +78,17 @@ def known_device(device: object) -> str:
         if number:
             return _name(_working(trial, trial.device(int(number))))
         found = trial.devices()
+        if len(found) < 2:
+            return _name(_working(trial, trial.device(0)))
         working = next((other for other in found if trial.problem(other) is None), None)
-        return _name(working or _working(trial, found[0]) if found else trial.device(0))
+        return _name(working or _working(trial, found[0]))
     except DeviceError as error:
         raise DeviceError(f"{device!r} cannot be used: {error}{where()}") from None
 
 
 def _working(trial: _Trial, device: OpenCLDevice) -> OpenCLDevice:
-    """The device. Raises DeviceError if it does not work."""
-    problem = trial.problem(device)
+    """The device. Raises DeviceError if a trial has failed; who asks for it by name does not wait for one."""
+    problem = trial.known_problem(device)
     if problem is not None:
         raise DeviceError(f"{problem}; {trial.advice(device)}, then let `python -m harp doctor` try it again")
     return device
@@ -123,7 +126,7 @@ TABLE["to_device"] = lambda array, device: _moved(array, known_device(device))
 class default_device:  # noqa: N801: it is called like a function
     """Run functions that do not say otherwise on this device from now on; as a context manager, within it.
 
-    `jit(f, device=...)` is for one function. Raises DeviceError if the device is not there, or does not work.
+    `jit(f, device=...)` is for one function. Raises DeviceError if the device is not there, or is known not to work.
 
     >>> with default_device("cpu"):
     ...     pass

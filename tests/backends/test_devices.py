@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -18,17 +19,17 @@ from harp.backends.toolchain import cache
 
 pyopencl = pytest.importorskip("pyopencl")
 
-from harp.backends.opencl import build, trial  # noqa: E402
 from harp.backends.opencl import devices as found_devices  # noqa: E402
+from harp.backends.opencl import trial  # noqa: E402
 
 
 class FakeDevice(found_devices.OpenCLDevice):
-    """A device that works, under the name of another driver."""
+    """A device that works, under the name of another driver; `script` is what a trial runs."""
 
-    def __init__(self, real, number, failure=None):
+    def __init__(self, real, number, script):
         super().__init__(real.device, number)
-        self.failure = failure
-        self.built = 0
+        self.script = script
+        self.tried = 0
 
     @property
     def identity(self):
@@ -49,31 +50,32 @@ def real():
 
 @pytest.fixture
 def machine(monkeypatch, tmp_path, real):
-    """A machine with these failures of its devices: a text that the driver says, an error, or None."""
+    """A machine whose trials run these lines of Python in place of harp's, where there are any."""
     monkeypatch.setenv("HARP_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(cache, "_private", [])
-    anew = build.anew
+    try_it, script = trial._trial, trial._SCRIPT
 
-    def built(device, source):
-        device.built += 1
-        if isinstance(device.failure, str):
-            raise errors.DeviceError(f"the driver of {device!r} refuses a kernel: {device.failure}")
-        if device.failure is not None:
-            raise device.failure
-        return anew(device, source)
+    def tried(device):
+        device.tried += 1
+        monkeypatch.setattr(trial, "_SCRIPT", str(device.script))
+        return try_it(device)
 
-    def made(*failures):
-        machine = tuple(FakeDevice(real, number, failure) for number, failure in enumerate(failures))
-        monkeypatch.setattr(build, "anew", built)
+    def made(*scripts):
+        for number, text in enumerate(scripts):
+            (tmp_path / f"trial{number}.py").write_text(text or "")
+        places = [tmp_path / f"trial{k}.py" if text else script for k, text in enumerate(scripts)]
+        machine = tuple(FakeDevice(real, number, place) for number, place in enumerate(places))
+        monkeypatch.setattr(trial, "_trial", tried)
         monkeypatch.setattr(found_devices, "devices", lambda: machine)
         monkeypatch.setattr(trial, "devices", lambda: machine)
         monkeypatch.setattr(trial, "_known", {})
         return machine
 
+    made.script = pathlib.Path(script)
     return made
 
 
-REFUSAL = "clBuildProgram failed: FAILURE - clBuildProgram failed: FAILURE - FAILURE\n\nerror: unknown target CPU\nmore"
+REFUSAL = r"print('its driver says FAILURE - says FAILURE - FAILURE\n\nerror: unknown target CPU\nmore')"
 
 
 def test_the_first_device_that_works_is_chosen(machine):
@@ -86,14 +88,12 @@ def test_the_first_device_that_works_is_chosen(machine):
 
 def test_a_broken_driver_is_a_clear_error(machine):
     machine(REFUSAL, None)
+    assert devices.known_device("opencl:0") == "opencl:0"  # by name it is not tried
+    assert devices.devices() == ("cpu", "opencl:1")
     with pytest.raises(errors.DeviceError) as raised:
         devices.known_device("opencl:0")
     text = str(raised.value)
-    for part in (
-        "'opencl:0' cannot be used",
-        "failed: FAILURE; error: unknown target CPU; update or remove driver",
-        "doctor",
-    ):
+    for part in ("'opencl:0' cannot be used", "says FAILURE; error: unknown target CPU; update or remove", "doctor"):
         assert part in text
     assert text.count("FAILURE") == 1 and __file__ in text
     with pytest.raises(errors.DeviceError, match="there is no OpenCL device 7"):
@@ -101,47 +101,62 @@ def test_a_broken_driver_is_a_clear_error(machine):
 
 
 def test_where_no_device_works_the_first_says_why(machine):
-    machine("out of licences", pyopencl.RuntimeError("lost"))
+    machine("print('out of licences')", "import sys; sys.exit('no memory: error 7')")
     assert devices.devices() == ("cpu",)
     with pytest.raises(errors.DeviceError, match=r"'opencl' cannot be used.*out of licences"):
         devices.known_device("opencl")
-    with pytest.raises(errors.DeviceError, match="it fails to run a program: lost"):
+    with pytest.raises(
+        errors.DeviceError, match="ends the process that runs a program, with status 1; no memory: error 7"
+    ):
         devices.known_device("opencl:1")
     assert config.settings.device == "cpu"
 
 
-def test_wrong_numbers_are_a_failure(machine, monkeypatch):
-    machine(None)
-    monkeypatch.setattr(trial, "_SOURCE", trial._SOURCE.replace("x[i] += step", "x[i] += step + 1"))
+def test_drivers_that_end_the_process_or_hang_or_compute_nonsense(machine, monkeypatch):
+    monkeypatch.setattr(trial, "_SECONDS", 2.0)
+    found = machine("import os; os.abort()", "import time; time.sleep(60)", None, "import sys; sys.exit(3)")
+    assert trial.problem(found[0]) == "its driver ends the process that runs a program, by SIGABRT"
+    assert trial.problem(found[1]) == "its driver has not run a small program in 2 s"
+    monkeypatch.setattr(trial, "_SECONDS", 60.0)
+    assert trial.problem(found[2]) is None
+    assert trial.problem(found[3]) is None  # the other process has no pyopencl: this one tries it
+    monkeypatch.setattr(trial.sys, "executable", "/nonexistent")
+    assert trial.examine(found[2]) is None
+
+
+def test_wrong_numbers_are_a_failure(machine):
+    machine(machine.script.read_text("utf-8").replace("x[i] += step", "x[i] += step + 1"))
+    assert devices.devices() == ("cpu",)
     with pytest.raises(errors.DeviceError, match=r"wrong numbers on it: \[0, 4, 8, 12\] instead of"):
         devices.known_device("opencl")
 
 
 def test_the_trial_is_remembered_for_a_driver(machine, tmp_path, monkeypatch):
-    first, second = machine("broken", None)
+    first, second = machine("print('broken')", None)
+    script = second.script
     devices.devices()
     monkeypatch.setattr(trial, "_known", {})  # another process
     devices.devices()
-    assert (first.built, second.built) == (1, 1)
-    first.failure = None  # the driver was repaired
+    assert (first.tried, second.tried) == (1, 1)
+    first.script = script  # the driver was repaired
     assert trial.problem(first) is not None
     assert trial.examine(first) is None
     monkeypatch.setattr(trial, "_known", {})
-    assert devices.devices() == ("cpu", "opencl:0", "opencl:1") and first.built == 2
+    assert devices.devices() == ("cpu", "opencl:0", "opencl:1") and first.tried == 2
     for number, content in enumerate((b"", b"{", b"[1]", json.dumps(["another", ""]).encode())):
         cache.put(trial._key(first), ".json", content)
         monkeypatch.setattr(trial, "_known", {})
-        assert trial.problem(first) is None and first.built == 3 + number
+        assert trial.problem(first) is None and first.tried == 3 + number
 
 
 def test_doctor_tries_each_device(machine, capsys, monkeypatch):
-    first, _ = machine("broken", None)
+    first, second = machine("print('the driver is broken')", None)
     main(["doctor"])
     out = capsys.readouterr().out
-    for text in ("opencl:0 ", "refuses a kernel: broken", "left out; update or remove driver", "opencl:1 ", "is right"):
+    for text in ("opencl:0 ", "the driver is broken", "left out; update or remove driver", "opencl:1 ", "is right"):
         assert text in out
     assert "GiB" in out and "float64" in out and "work-groups of up to" in out
-    first.failure = None
+    first.script = second.script
     main(["doctor"])
     assert capsys.readouterr().out.count("is right") == 2
     machine()

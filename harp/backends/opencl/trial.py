@@ -1,47 +1,44 @@
 """Whether a device works: a small program is built and run on it. The cache remembers that, for each driver.
 
-A device that fails keeps its number, but nobody is given it unasked.
+A device that fails keeps its number, but nobody is given it unasked. The trial is made in another process, which a
+driver may end.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
+import subprocess
+import sys
 import textwrap
-import time
 
-import numpy as np
-import pyopencl as cl
-
-from harp.backends.opencl import build
+from harp.backends.opencl import trial_process
 from harp.backends.opencl.devices import OpenCLDevice, device, devices
 from harp.backends.toolchain import cache
 from harp.config import log
-from harp.errors import DeviceError
 
-__all__ = ["advice", "device", "devices", "examine", "facts", "problem"]
+__all__ = ["advice", "device", "devices", "examine", "facts", "known_problem", "problem"]
 
-_SOURCE = """
-__kernel void harp_trial(__global int *x, const int step)
-{
-    const int i = get_global_id(0);
-    for (int k = FIRST; k < FIRST + i; ++k) x[i] += step;
-}
-"""
-_ITEMS = 64
+# Whoever tries devices otherwise from now on counts this up.
+_WAY = 1
 _SUFFIX = ".json"
 _LONGEST = 300
-_known: dict[str, str | None] = {}  # by the identity of the device
+_SECONDS = 60.0
+_SCRIPT = os.path.abspath(trial_process.__file__)
+_known: dict[str, str] = {}  # what is wrong, or an empty text, by the identity of the device
 
 
 def problem(device: OpenCLDevice) -> str | None:
-    """What is wrong with a device; None if it works."""
-    if device.identity not in _known:
-        found = _recalled(device)
-        if found is None:
-            return examine(device)
-        _known[device.identity] = found or None
-    return _known[device.identity]
+    """What is wrong with a device; None if it works. One that is not known is tried."""
+    found = _found(device)
+    return examine(device) if found is None else found or None
+
+
+def known_problem(device: OpenCLDevice) -> str | None:
+    """What an earlier trial found wrong, if there was one."""
+    return _found(device) or None
 
 
 def advice(device: OpenCLDevice) -> str:
@@ -61,60 +58,75 @@ def facts(device: OpenCLDevice) -> str:
 
 
 def examine(device: OpenCLDevice) -> str | None:
-    """The same, by a trial now, which is remembered."""
-    found = _trial(device)
+    """What is wrong with a device, by a trial now, which is remembered."""
+    found = _brief(_trial(device))
     _known[device.identity] = found
-    cache.put(_key(device), _SUFFIX, json.dumps([_key(device), found or ""]).encode())
-    return found
+    cache.put(_key(device), _SUFFIX, json.dumps([_key(device), found]).encode())
+    return found or None
 
 
 def _key(device: OpenCLDevice) -> str:
-    content = f"{_SOURCE}\0{device.identity}"
+    content = f"{_WAY}\0{device.identity}"
     return f"trial-{hashlib.sha256(content.encode(errors='surrogateescape')).hexdigest()}"
 
 
-def _recalled(device: OpenCLDevice) -> str | None:
-    """What an earlier process found: a problem, or an empty text."""
+def _found(device: OpenCLDevice) -> str | None:
+    """What this process or an earlier one found: a problem, or an empty text; None where there was no trial."""
+    if device.identity in _known:
+        return _known[device.identity]
     content = cache.get(_key(device), _SUFFIX)
-    if content is None:
-        return None
     try:
-        own, found = json.loads(content)
-        if own == _key(device) and isinstance(found, str):
-            return found
+        own, found = ("", None) if content is None else json.loads(content)
     except (ValueError, TypeError, RecursionError) as error:
         log.debug("the trial of %r cannot be read: %s", device, error)
-    return None
+        return None
+    if own != _key(device) or not isinstance(found, str):
+        return None
+    _known[device.identity] = found
+    return found
 
 
-def _trial(device: OpenCLDevice) -> str | None:
+def _trial(device: OpenCLDevice) -> str:
+    """What is wrong, or an empty text."""
+    number = trial_process.all_devices().index(device.device)
+    command = (sys.executable, "-P", _SCRIPT, str(number))
     try:
-        with device.lock:
-            numbers = _run(device)
-    except DeviceError as error:
-        return _brief(str(error))
-    except (cl.Error, MemoryError) as error:
-        return _brief(f"it fails to run a program: {error}")
-    wrong = numbers != [3 * i for i in range(_ITEMS)]
-    return f"a program computes wrong numbers on it: {numbers[:4]} instead of [0, 3, 6, 9]" if wrong else None
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"its driver has not run a small program in {_SECONDS:g} s"
+    except OSError as error:  # there is no file of Python's, or it may not be started
+        log.debug("%s is tried in this process: %s", device, error)
+        return trial_process.problem(device.device)
+    if done.returncode == trial_process.CANNOT_SAY:
+        return trial_process.problem(device.device)
+    if done.returncode == 0:
+        return done.stdout.strip()
+    return "\n".join([f"its driver ends the process that runs a program, {_end(done.returncode)}", done.stderr])
 
 
-def _run(device: OpenCLDevice) -> list[int]:
-    """The numbers that the program computes, which no cache has, neither harp's nor the driver's."""
-    source = f"#define FIRST {time.time_ns() % 1_000_000}\n{_SOURCE}"
-    kernel = cl.Kernel(build.anew(device, source), "harp_trial")
-    found = np.zeros(_ITEMS, np.int32)
-    flags = cl.mem_flags
-    memory = cl.Buffer(device.context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=found)
-    kernel.set_args(memory, np.int32(3))
-    cl.enqueue_nd_range_kernel(device.queue, kernel, (_ITEMS,), None)
-    cl.enqueue_copy(device.queue, found, memory)
-    return [int(number) for number in found]
+def _end(status: int) -> str:
+    """How a process ended."""
+    if status >= 0:
+        return f"with status {status}"
+    try:
+        return f"by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"by signal {-status}"
 
 
 def _brief(text: str) -> str:
     """A line of what a driver says: the first, in which pyopencl repeats itself, and the first that names an error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        return ""
     first: list[str] = []
     for part in lines[0].removesuffix(" -").split(" - "):
         first += [] if any(earlier.endswith(part) for earlier in first) else [part]

@@ -13,7 +13,7 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp import errors
+from harp import backends, errors
 from harp.backends import devices, limits
 from harp.backends.protocol import Limits, Span
 from harp.backends.toolchain import cache
@@ -63,6 +63,19 @@ def test_kernels_run_one_after_the_other_within_their_call(device, tmp_path):
         assert len(inside) == len(kernels) // len(calls)
         assert 0 < sum(k["dur"] for k in inside) <= call["dur"]
     assert profile.seconds > 0 and all(k.seconds > 0 for k in profile.kernels)
+
+
+def test_arrays_on_the_device_stay_there(device):
+    x = harp.device_put(np.ones((50, 40)), device)
+    before = harp.stats()
+    profile = harp.jit(lambda x: x * 2, device=device).profile(x)
+    assert {name: n for name, n in harp.stats().items() if "bytes" in name and n != before[name]} == {}
+    assert profile.kernels[0].bytes == 2 * 50 * 40 * 8
+
+
+def test_limits_of_a_device_are_numbers(device):
+    found = backends.get("c" if device == "cpu" else device).measure(2)
+    assert found.copy > 1e7 and found.float32 > 1e7 and (found.float64 is None or found.float64 > 1e7)
 
 
 def test_equal_kernels_of_a_line_are_one_row():
