@@ -123,7 +123,7 @@ def _moved(array: Array, device: str) -> Array:
 TABLE["to_device"] = lambda array, device: _moved(array, known_device(device))
 
 
-class default_device:  # noqa: N801: it is called like a function
+class default_device:
     """Run functions that do not say otherwise on this device from now on; as a context manager, within it.
 
     `jit(f, device=...)` is for one function. Raises DeviceError if the device is not there, or is known not to work.
