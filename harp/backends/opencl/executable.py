@@ -81,16 +81,11 @@ class OpenCLExecutable:
         run = Run(device, self.queue, [])
         try:
             with device.lock:
-                given = [array.memory if isinstance(array, DeviceBuffer) else _input(run, array) for array in inputs]
-                results = [
-                    array.memory if isinstance(array, DeviceBuffer) else take(run, array.nbytes) for array in outputs
-                ]
-                self._program(run, *given, *results, *sizes)
-                for array, buffer in zip(outputs, results, strict=True):
-                    if not isinstance(array, DeviceBuffer) and array.nbytes:
-                        cl.enqueue_copy(run.queue, flat_bytes(array), buffer)
-                if run.kept:
-                    run.queue.finish()
+                try:
+                    self._launch_all(run, inputs, outputs, sizes)
+                finally:
+                    if run.kept:  # also where a function of Python has ended the program
+                        run.queue.finish()
         except (cl.MemoryError, MemoryError) as error:
             if is_raised_by_call(error):
                 raise
@@ -100,6 +95,14 @@ class OpenCLExecutable:
                 raise
             raise DeviceError(f"{device!r} failed: {error}") from None
         return 0
+
+    def _launch_all(self, run: Run, inputs: Sequence[Given], outputs: Sequence[Given], sizes: Sequence[int]) -> None:
+        given = [array.memory if isinstance(array, DeviceBuffer) else _input(run, array) for array in inputs]
+        results = [array.memory if isinstance(array, DeviceBuffer) else take(run, array.nbytes) for array in outputs]
+        self._program(run, *given, *results, *sizes)
+        for array, buffer in zip(outputs, results, strict=True):
+            if not isinstance(array, DeviceBuffer) and array.nbytes:
+                cl.enqueue_copy(run.queue, flat_bytes(array), buffer)
 
     @property
     def queue(self) -> cl.CommandQueue:
