@@ -133,6 +133,7 @@ CASES = {
     "linalg.tensordot": (lambda x, y: hnp.linalg.tensordot(x, y.T, 1), X, Y),
     "linalg.trace": (hnp.linalg.trace, X),
     "linalg.vecdot": (hnp.linalg.vecdot, X, Y),
+    "linalg.norm": (lambda x: [hnp.linalg.norm(x, ord=o) for o in (None, 1, np.inf)] + [hnp.linalg.norm(x, axis=1)], X),
     "linalg.vector_norm": (lambda x: [hnp.linalg.vector_norm(x, ord=o, axis=1) for o in (2, 1, 3, 0.5, -np.inf)], X),
 }
 
