@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from steps import examples
 from test_programs import SIZES, agree, fill, programs
@@ -15,7 +15,6 @@ import harp
 @pytest.mark.filterwarnings("ignore:.*no C compiler")
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "bool", "complex64"])
 def test_programs_agree_with_numpy(device, dtype):
-    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     @examples(6)
     @given(
         program=programs(np.dtype(dtype).kind), sizes=st.lists(SIZES, min_size=3, max_size=4), seed=st.integers(0, 99)
