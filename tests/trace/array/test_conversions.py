@@ -14,7 +14,7 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.errors import ArgumentError, ConcretizationError, InterchangeError, MutationError
+from harp.errors import ArgumentError, ConcretizationError, DeviceError, InterchangeError, MutationError
 from harp.trace.scalar.dtypes import ALL
 
 DLPACK = [d for d in ALL if d.numpy.kind in "biufc"]
@@ -129,8 +129,9 @@ def test_device():
         assert make(2, device="cpu").device == "cpu"
         with pytest.raises(InterchangeError, match="'tpu'"):
             make(2, device="tpu")
+    with pytest.raises(DeviceError, match="this machine has cpu"):
+        x.to_device("gpu")
     for wrong in (
-        lambda: x.to_device("gpu"),
         lambda: x.to_device("cpu", stream=1),
         lambda: hnp.asarray([1], device="gpu"),
         lambda: hnp.zeros_like(x, device="gpu"),
