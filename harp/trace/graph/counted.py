@@ -45,7 +45,9 @@ def trip_count(node: Iteration) -> Node | None:
 
 def known_length(node: Iteration) -> Index | None:
     """How many steps such a loop has, if that is a formula, as simplifying leaves it."""
-    test, begins = node.body.outputs[0] if node.tested and node.length is None else None, node.operands[0]
+    if not node.tested or node.length is not None:  # it may have no operands
+        return None
+    test, begins = node.body.outputs[0], node.operands[0]
     if not isinstance(test, MapReduce) or not isinstance(begins, MapReduce) or begins.operands:
         return None
     if test.operands != node.body.inputs[:1]:

@@ -179,6 +179,7 @@ on_device.append(_switch)
 class JitFunction(Generic[P, R]):
     """A compiled function, which `jit` makes: called like the function. As an attribute of a class it is a method.
 
+    >>> import numpy as np
     >>> f = jit(lambda x: x * 2)
     >>> f(np.ones(2)), f.compilations
     (Array([2., 2.]), 1)
@@ -451,6 +452,7 @@ class JitFunction(Generic[P, R]):
         Nothing is compiled or run. `.memory(*sizes)` says how much memory a call takes, `.cost()` how much it computes
         and moves, and `.html(path)` writes a page with the stages beside each other. Raises what tracing does.
 
+        >>> import numpy as np
         >>> "x0" in str(jit(lambda x: x + 1).lower(np.ones(3)).graph)
         True
         """
@@ -475,6 +477,7 @@ class JitFunction(Generic[P, R]):
         The function is called some times, and nothing is donated. Raises what a call does, and ToolchainError where
         there is no compiler.
 
+        >>> import numpy as np
         >>> profile = jit(lambda x: x * 2).profile(np.ones(1000))
         >>> profile.kernels[0].bytes, profile.kernels[0].operations
         (16000, 1000)
@@ -564,6 +567,7 @@ def jit(
     SignatureError, ShapeError, StaticArgumentError, DeviceError, OutputError, LeakedTracerError, DonatedError,
     OutOfMemoryError, ToolchainError, AddressError, NotFiniteError, and what functions of Python raise that it calls.
 
+    >>> import numpy as np
     >>> f = jit(lambda x: x * 2 + 1)
     >>> f(np.arange(3.0)), f(np.arange(5.0)), f.compilations
     (Array([1., 3., 5.]), Array([1., 3., 5., 7., 9.]), 1)
