@@ -560,8 +560,7 @@ def jit(
     - `check`: with True a result that has a NaN or an infinity raises NotFiniteError, which names the line where it
       was made, as within `harp.debug.nans`; and each index is compared with its array before memory is touched, so
       that a mistake of harp is an AddressError. Such programs are slow. None asks the environment, HARP_CHECK.
-    - `device`: where the function runs and its results are, of `harp.devices()`, if not where `harp.default_device`
-      says.
+    - `device`: where the function runs and its results are, if not where `harp.default_device` says.
 
     Raises DeviceError for a device that does not work; and, at a call, ArgumentError, UnsupportedDTypeError,
     SignatureError, ShapeError, StaticArgumentError, DeviceError, OutputError, LeakedTracerError, DonatedError,
