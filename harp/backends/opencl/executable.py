@@ -127,11 +127,12 @@ class OpenCLMemory(NamedTuple):
         """Raises OutOfMemoryError."""
         return uploaded(self.device, array)
 
-    def taken(self, given: Given) -> DeviceBuffer:
-        """The memory of a donated argument for a result: a copy where the host has it, or looks at it."""
+    def taken(self, given: Given, others: Sequence[object]) -> DeviceBuffer:
+        """The memory of a donated argument for a result: a copy where the host has it, or looks at it, or where it is
+        one of the other arguments, too."""
         if not isinstance(given, DeviceBuffer):
             return uploaded(self.device, given)
-        if not given.is_mapped:
+        if not given.is_mapped and not any(other is given for other in others):
             return given
         copy = made(self.device, given.shape, given.dtype)
         if given.nbytes:

@@ -301,7 +301,8 @@ def _device_output(program: CompiledProgram, number: int) -> Iterator[str]:
 def _taking(program: CompiledProgram, number: int) -> str:
     """The memory of a donated input, or a copy of it."""
     if program.kernel.memory is not None:
-        return f"memory.taken(b{number})"
+        others = names([f"b{k}" for k in range(len(program.graph.inputs)) if k != number])
+        return f"memory.taken(b{number}, {others})"
     return f"b{number} if type(h{number}) is Array and alone(b{number}) else copied(b{number})"
 
 

@@ -96,6 +96,18 @@ def test_donation(device):
     assert f(seen).tolist() == [1, 3, 5, 7, 9] and view.tolist() == [0, 1, 2, 3, 4]
 
 
+def test_an_array_that_is_donated_and_read(device):
+    """The result may not be where the other argument is read."""
+    f = harp.jit(lambda x, y: x[::-1] * 2 + hnp.cumsum(y), donate_argnums=0)
+    x = harp.device_put(np.arange(1.0, 6.0), device)
+    expected = np.arange(1.0, 6.0)[::-1] * 2 + np.cumsum(np.arange(1.0, 6.0))
+    npt.assert_array_equal(np.asarray(f(x, x)), expected)
+    g = harp.jit(lambda x, y: (x + y[::-1], y), donate_argnums=(0, 1))
+    x = harp.device_put(np.arange(5.0), device)
+    found = g(x, x)
+    assert found[0].tolist() == [4] * 5 and found[1].tolist() == [0, 1, 2, 3, 4]
+
+
 def test_empty_arrays_and_numbers(device):
     f = harp.jit(lambda x, k: (x * k, hnp.sum(x), hnp.concatenate([x, x])))
     for n in (0, 1, 4):
