@@ -98,14 +98,16 @@ def test_donation(device):
 
 def test_an_array_that_is_donated_and_read(device):
     """The result may not be where the other argument is read."""
-    f = harp.jit(lambda x, y: x[::-1] * 2 + hnp.cumsum(y), donate_argnums=0)
-    x = harp.device_put(np.arange(1.0, 6.0), device)
-    expected = np.arange(1.0, 6.0)[::-1] * 2 + np.cumsum(np.arange(1.0, 6.0))
-    npt.assert_array_equal(np.asarray(f(x, x)), expected)
+    f = harp.jit(lambda x, y: x * 2 + y[::-1], donate_argnums=0)
     g = harp.jit(lambda x, y: (x + y[::-1], y), donate_argnums=(0, 1))
-    x = harp.device_put(np.arange(5.0), device)
-    found = g(x, x)
-    assert found[0].tolist() == [4] * 5 and found[1].tolist() == [0, 1, 2, 3, 4]
+    numbers = np.arange(5000.0)
+    for _ in range(2):  # the call that is traced looks at its arguments, and so copies them
+        x = harp.device_put(numbers, device)
+        npt.assert_array_equal(np.asarray(f(x, x)), numbers * 2 + numbers[::-1])
+        x = harp.device_put(numbers, device)
+        found = g(x, x)
+        npt.assert_array_equal(np.asarray(found[0]), numbers + numbers[::-1])
+        npt.assert_array_equal(np.asarray(found[1]), numbers)
 
 
 def test_empty_arrays_and_numbers(device):
