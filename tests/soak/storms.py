@@ -29,7 +29,7 @@ for _ in range(6):
 
 def damage(rng: random.Random, path: pathlib.Path) -> None:
     """What disks, users and bugs do to a file, in its place and beside it."""
-    data = path.read_bytes()
+    data = path.read_bytes() if path.is_file() else b""  # a pipe would be waited for
     fresh = path.with_name("fresh")
     kinds = ("flip", "cut", "empty", "pipe", "directory", "link", "swap", "gone")
     kind = rng.choice(kinds)
