@@ -13,6 +13,7 @@ import attrs
 
 from harp.config import settings, show
 from harp.lower.device.grid import to_grids
+from harp.lower.device.share import share
 from harp.lower.graph.dead_results import without_dead_results
 from harp.lower.graph.in_place import updated_in_place
 from harp.lower.graph.legalise import legalise, verify_legalised
@@ -139,6 +140,10 @@ def _each(run: Callable[[Kernel], Kernel]) -> Callable[[Lowered], Lowered]:
     return lambda s: attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(map(run, s.built.kernels))))
 
 
+def _split_reductions(s: Lowered) -> Lowered:
+    return _each(lambda kernel: split_reductions(kernel, s.target.wide))(s)
+
+
 def _split_index_sets(s: Lowered) -> Lowered:
     return _each(split_index_sets)(s)
 
@@ -160,6 +165,10 @@ def _unless_checked(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lo
 def _on_cores(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lowered]:
     """The pass for cores with vectors and caches of their own."""
     return lambda s: s if s.target.wide else run(s)
+
+
+def _share(s: Lowered) -> Lowered:
+    return _each(lambda kernel: share(kernel, s.target))(s) if s.target.wide else s
 
 
 def _grids(s: Lowered) -> Lowered:
@@ -243,7 +252,7 @@ PASSES = (
     Pass("multiply-adds", 5, _multiply_adds, _verify_kernels, _check_kernels, _kernels_text),
     Pass("digits", 5, _unless_checked(_each(digits)), _verify_kernels, _check_kernels, _kernels_text),
     Pass("split index sets", 5, _unless_checked(_split_index_sets), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("split reduction", 5, _each(split_reductions), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("split reduction", 5, _split_reductions, _verify_kernels, _check_kernels, _kernels_text),
     Pass("bounds checks", 5, _bounds_checks, _verify_bounds_checks, _check_kernels, _kernels_text),
     Pass("long rows", 5, _unless_checked(_each(long_rows)), _verify_kernels, _check_kernels, _kernels_text),
     Pass(
@@ -258,6 +267,7 @@ PASSES = (
         _check_kernels,
         _kernels_text,
     ),
+    Pass("share", 5, _unless_checked(_share), _verify_kernels, _check_kernels, _kernels_text),
     Pass("grids", 5, _grids, _verify_kernels, _check_kernels, _kernels_text),
     Pass("plan memory", 3, _plan, _verify_program, _check_kernels, lambda s: s.loops, ends_stage=True),
 )

@@ -75,6 +75,7 @@ class OpenCLDevice:
             line=device.global_mem_cacheline_size or 64,
             grid=True,
             wide=self.is_wide,
+            group=device.max_work_group_size,
         )
 
 

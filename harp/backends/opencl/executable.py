@@ -14,7 +14,8 @@ from harp.backends.opencl import build
 from harp.backends.opencl.buffers import ClMemory, DeviceBuffer, flat_bytes, made, uploaded
 from harp.backends.opencl.devices import OpenCLDevice
 from harp.backends.opencl.host import HostCode
-from harp.backends.opencl.render import DIMENSIONS, LaunchCode
+from harp.backends.opencl.render import LaunchCode
+from harp.backends.opencl.statements import DIMENSIONS
 from harp.backends.protocol import ResultMemory
 from harp.config import counters
 from harp.errors import DeviceError
@@ -33,8 +34,9 @@ Given = NDArray | DeviceBuffer
 class Launch:
     """A kernel of a built program, and how its numbers are passed."""
 
-    def __init__(self, kernel: cl.Kernel, code: LaunchCode) -> None:
+    def __init__(self, device: OpenCLDevice, kernel: cl.Kernel, code: LaunchCode) -> None:
         self.kernel = kernel
+        self.items = _items(device, kernel, code.items)
         self.numbers = Struct(f"{len(code.buffers) + len(code.names) + len(code.numbers)}q")
         self.dimensions = max(1, min(len(code.grid), DIMENSIONS))
 
@@ -70,7 +72,7 @@ class OpenCLExecutable:
             if code.launches:
                 built = build.program(device, source, any("double" in launched.text for launched in code.launches))
                 for place, launched in enumerate(code.launches):
-                    inner[f"launch{place}"] = Launch(cl.Kernel(built, launched.name), launched)
+                    inner[f"launch{place}"] = Launch(device, cl.Kernel(built, launched.name), launched)
             exec(compile(code.text, f"<host code of kernel {number}>", "exec"), inner)
             namespace[f"kernel{number}"] = inner["kernel"]
         exec(compile(host, "<host code of a program>", "exec"), namespace)
@@ -175,8 +177,12 @@ def launch(
         return None
     kernel = launched.kernel
     whole = [*grid[: DIMENSIONS - 1], prod(grid[DIMENSIONS - 1 :])][: launched.dimensions] or [1]
-    group = _group(whole) if run.device.is_wide else (1,) * len(whole)
-    padded = tuple(-(-extent // size) * size for extent, size in zip(whole, group, strict=True))
+    if launched.items:
+        group = (launched.items, *(1,) * (len(whole) - 1))
+        padded = tuple(extent * size for extent, size in zip(whole, group, strict=True))
+    else:
+        group = _group(whole) if run.device.is_wide else (1,) * len(whole)
+        padded = tuple(-(-extent // size) * size for extent, size in zip(whole, group, strict=True))
     at = 0
     for buffer in buffers:
         kernel.set_arg(at, buffer)
@@ -187,6 +193,14 @@ def launch(
     if numbers:
         kernel.set_arg(at, launched.numbers.pack(*numbers))
     return cl.enqueue_nd_range_kernel(run.queue, kernel, padded, group)
+
+
+def _items(device: OpenCLDevice, kernel: cl.Kernel, wanted: int) -> int:
+    """How many work-items share the work of a group: what the device can have of those that the kernel wants."""
+    if not wanted:
+        return 0
+    most = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device.device)
+    return min(wanted, 1 << (int(most).bit_length() - 1))
 
 
 def _group(whole: Sequence[int]) -> tuple[int, ...]:

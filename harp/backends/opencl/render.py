@@ -17,44 +17,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from harp.backends.c.emit.body import STATEMENTS, Body
 from harp.backends.c.emit.calls.library_routines import KERNELS
 from harp.backends.c.emit.function import plain
-from harp.backends.c.emit.index import IndexPrinter
 from harp.backends.c.emit.scalar import TYPES
-from harp.backends.c.emit.values import Line, bare, printed
+from harp.backends.c.emit.values import printed
 from harp.backends.opencl.source import whole
-from harp.errors import VerificationError
+from harp.backends.opencl.statements import WorkGroup, WorkItem
 from harp.lower.device.grid import grid_of
+from harp.lower.device.groups import ITEMS, is_shared, private_arrays
 from harp.lower.loopir.effects import effects, free_names
-from harp.lower.loopir.loops import (
-    MEMORY,
-    Alloc,
-    Buffer,
-    For,
-    Kernel,
-    LibraryCall,
-    Nest,
-    Routine,
-    Space,
-    Stmt,
-)
-from harp.lower.loopir.memory import size_in_bytes
+from harp.lower.loopir.loops import Buffer, Kernel, Nest, Space, Stmt
 from harp.lower.loopir.nests import nest
 from harp.lower.loopir.program import formals
 from harp.trace.index.polynomial import Atom, Index, Loop, value_atoms
 
-# The functions that this library has.
-_ROUTINES = (Routine.GEMM_PANEL, Routine.GEMM_MICROKERNEL, Routine.GEMV_AXPY, Routine.TRANSPOSE)
-# Dimensions of a grid.
-DIMENSIONS = 3
 _STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
 
 
 class LaunchCode(NamedTuple):
     """A function of the source. `grid` are the extents of its loops from the outside in, `room` the bytes of memory of
     its own that each work-item has, in parts. It takes the buffers, that memory if there is any, and a struct of
-    numbers: the offset of each buffer, the values of `names`, and `numbers`."""
+    numbers: the offset of each buffer, the values of `names`, and `numbers`. With `items`, an iteration of the grid is
+    a group of at most so many work-items."""
 
     name: str
     grid: tuple[Index, ...]
@@ -63,6 +47,7 @@ class LaunchCode(NamedTuple):
     room: tuple[Index, ...]
     text: str
     numbers: tuple[Index, ...] = ()
+    items: int = 0
 
 
 def parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
@@ -96,9 +81,10 @@ def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:
     loops = [name for name in free_names(stmt) if isinstance(name, Loop)]
     names: dict[Atom, str] = {s: known[s] for s in sizes} | {loop: loop_name(loop) for loop in loops}
     texts = {b: known[b] for b in buffers}
-    body = _WorkItem(texts, names, frozenset(b for b in buffers if b not in used.writes))
+    shared = is_shared(stmt)
+    body = (WorkGroup if shared else WorkItem)(texts, names, frozenset(b for b in buffers if b not in used.writes))
     grid = grid_of(stmt)
-    _place_in_grid(body, grid)
+    body.place_in_grid(grid)
     body.statement(nest(stmt.heads[len(grid) :], stmt.body) if isinstance(stmt, Nest) else stmt, True)
     if body.room:
         size = " + ".join(f"harp_slot({body.index.text(p)})" for p in body.room)
@@ -109,10 +95,11 @@ def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:
     room = ["__global char *harp_room"] if body.room else []
     arrays = [f"__global {_const(b, used.writes)}{TYPES[b.dtype]} *{text}_" for b, text in texts.items()]
     given = [f"const struct {name} given"] if fields else []
+    exactly = f"__attribute__((reqd_work_group_size({ITEMS}, 1, 1))) " if any(private_arrays(stmt)) else ""
     head = [
         *_includes(body.lines.uses),
         *([f"struct {name} {{ {' '.join(f'int64_t {field};' for field in fields)} }};"] if fields else []),
-        f"__kernel void {name}({', '.join([*arrays, *room, *given])})",
+        f"__kernel {exactly}void {name}({', '.join([*arrays, *room, *given])})",
         "{",
         *(
             f"    __global {_const(b, used.writes)}{TYPES[b.dtype]} *restrict {t} = {t}_ + given.{t};"
@@ -124,7 +111,13 @@ def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:
         "}",
     ]
     return LaunchCode(
-        name, tuple(h.loop.extent for h in grid), buffers, (*sizes, *loops), tuple(body.room), "\n".join(head)
+        name,
+        tuple(h.loop.extent for h in grid),
+        buffers,
+        (*sizes, *loops),
+        tuple(body.room),
+        "\n".join(head),
+        items=ITEMS if shared else 0,
     )
 
 
@@ -163,74 +156,3 @@ def _includes(uses: Iterable[str]) -> list[str]:
         lines += [f"#undef {macro}" for macro, _ in routine.macros]
         lines += ["#endif"]
     return lines
-
-
-def _place_in_grid(body: _WorkItem, grid: tuple[For, ...]) -> None:
-    """The positions of a work-item: the innermost loops have dimensions of their own, the others share the last one."""
-    index = body.index
-    inner, outer = grid[::-1][: DIMENSIONS - 1], grid[::-1][DIMENSIONS - 1 :]
-    for dimension, head in enumerate(inner):
-        name, extent = body.bind(head.loop), bare(index.text(head.loop.extent))
-        body.lines.add(f"const int64_t {name} = get_global_id({dimension});")
-        body.lines.add(f"if ({name} >= {extent}) return;")
-    if not outer:
-        return
-    rest = "flat"
-    body.lines.add(f"int64_t {rest} = get_global_id({DIMENSIONS - 1});")
-    for head in outer[:-1]:
-        name, extent = body.bind(head.loop), index.factor(head.loop.extent)
-        body.lines.add(f"const int64_t {name} = {rest} % ({extent});")
-        body.lines.add(f"{rest} /= {extent};")
-    name, extent = body.bind(outer[-1].loop), bare(index.text(outer[-1].loop.extent))
-    body.lines.add(f"const int64_t {name} = {rest};")
-    body.lines.add(f"if ({name} >= {extent}) return;")
-
-
-class _WorkItem(Body):
-    """Statements of one work-item. `room` are the sizes of what it has in memory of its own."""
-
-    def __init__(self, buffers: dict[Buffer, str], names: dict[Atom, str], constant: frozenset[Buffer]) -> None:
-        super().__init__(buffers, names, constant)
-        self.room: list[Index] = []
-
-    @property
-    def index(self) -> IndexPrinter:
-        return self._index
-
-    def at_start(self, text: str, name: str) -> None:
-        """A variable that is made before all loops, behind those that are made there."""
-        self.lines.lines.insert(self._before, Line(1, text, name))
-
-    def bind(self, loop: Loop) -> str:
-        return self._bind(loop)
-
-    def _alloc(self, stmt: Alloc, block: bool) -> None:
-        if stmt.buffer.space is not Space.THREAD:
-            super()._alloc(stmt, block)
-            return
-        self._buffers[stmt.buffer] = name = self._fresh(stmt.buffer.space.value)
-        self.lines.open("")
-        self._declare_strides(stmt.buffer, share=False)
-        self._from_heap(stmt, TYPES[stmt.buffer.dtype], name)
-        self.lines.close()
-
-    def _library_call(self, stmt: LibraryCall, block: bool) -> None:
-        """A function of this library for arrays in memory, else the loops that it stands for."""
-        places = {operand.buffer.space for operand in stmt.operands}
-        if stmt.routine in _ROUTINES and places <= {*MEMORY, Space.THREAD}:
-            super()._library_call(stmt, block)
-        else:
-            self.statement(stmt.body, block)
-
-    def _from_heap(self, stmt: Alloc, ctype: str, name: str) -> None:
-        """A part of the memory that the launch is given."""
-        size = size_in_bytes(stmt.buffer)
-        if any(isinstance(atom, Loop) for atom in value_atoms(size)):
-            raise VerificationError(f"{stmt.buffer.name}: the memory of a work-item depends on a loop")
-        place = " + ".join(["mine", *(f"harp_slot({self._index.text(p)})" for p in self.room)])
-        self.room.append(size)
-        self.lines.add(f"__global {ctype} *const {name} = (__global {ctype} *)({place});")
-        self.statement(stmt.body, True)
-
-
-_WorkItem.statements = {**STATEMENTS, Alloc: _WorkItem._alloc, LibraryCall: _WorkItem._library_call}

@@ -21,6 +21,7 @@ from typing import TypeGuard
 
 import attrs
 
+from harp.lower.device.groups import is_shared, suits
 from harp.lower.loopir.dependence import check_parallel
 from harp.lower.loopir.effects import effects, head_names
 from harp.lower.loopir.loops import (
@@ -69,7 +70,10 @@ def is_launch(s: Stmt) -> bool:
 
 
 def _is_for_the_host(s: Stmt) -> bool:
-    """Whether what is round it cannot be a launch: a grid, a call of Python, or arrays that take turns."""
+    """Whether what is round it cannot be a launch: a grid, a call of Python, arrays that take turns, or a branch that
+    work-items share while the other one is for one of them."""
+    if isinstance(s, If):
+        return is_shared(s) and not suits(s)
     return isinstance(s, ForeignCall) or bool(grid_of(s)) or (isinstance(s, Repeat) and bool(s.moves))
 
 
@@ -131,6 +135,8 @@ class _Mapping:
     def nest(self, s: Nest, known: frozenset[Loop]) -> Stmt:
         """The nest, with those of its loops in front whose iterations are independent of each other."""
         whole = s
+        if grid_of(s) or is_shared(s):
+            return s  # it is mapped to groups
         if self.kind is LoopKind.PLAIN:
             whole = _through_branches(s)
         if self.kind is LoopKind.PLAIN and is_plain(whole):
@@ -140,7 +146,7 @@ class _Mapping:
         rest = list(whole.heads)
         for head in whole.heads:
             others = [h for h in rest if h is not head]
-            if _is_for_host(head, self.kind, whole, known) and _is_independent(head, [*grid, *others], whole.body):
+            if is_for_host(head, self.kind, whole, known) and is_independent(head, [*grid, *others], whole.body):
                 grid.append(For(head.loop, LoopKind.GRID))
                 rest = others
         return nest((*grid, *rest), whole.body) if grid else s
@@ -209,7 +215,7 @@ def _through_branches(s: Nest) -> Nest:
     return Nest((*s.heads, *below.heads), If(inner.conditions, below.body))
 
 
-def _is_for_host(head: Head, kind: LoopKind, whole: Nest, known: frozenset[Loop]) -> TypeGuard[For]:
+def is_for_host(head: Head, kind: LoopKind, whole: Nest, known: frozenset[Loop]) -> TypeGuard[For]:
     """Whether it is a loop of this kind whose extent the host knows."""
     if not isinstance(head, For) or head.kind is not kind or indirect_in(head.loop.extent):
         return False
@@ -218,7 +224,7 @@ def _is_for_host(head: Head, kind: LoopKind, whole: Nest, known: frozenset[Loop]
     return not bound & atoms and all(a in known for a in atoms if isinstance(a, Loop))
 
 
-def _is_independent(head: For, others: Sequence[Head], body: Stmt) -> bool:
+def is_independent(head: For, others: Sequence[Head], body: Stmt) -> bool:
     """Whether iterations of the loop are proved to touch different elements, whatever the other loops do."""
     report = check_parallel(For(head.loop, LoopKind.PARALLEL), others, body, {})
     return not report.errors and not report.unproven

@@ -55,7 +55,8 @@ from harp.trace.scalar.ops import Op, Reduce
 
 class Space(enum.Enum):
     """Where a buffer lives: in an argument or a result of the program, in scratch memory of a call, in memory that a
-    thread takes for a part of a loop, in an array on the stack, or in a variable."""
+    thread takes for a part of a loop, in an array on the stack, or in a variable; in memory that the work-items of a
+    group share; or, private, with a part for each of them, which is what its first axis says."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -63,6 +64,8 @@ class Space(enum.Enum):
     THREAD = "thread"
     LOCAL = "local"
     REG = "reg"
+    GROUP = "group"
+    PRIVATE = "private"
 
 
 # Arrays of the whole program, unlike what belongs to a thread or a kernel.
@@ -72,13 +75,16 @@ MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 class LoopKind(enum.Enum):
     """How a loop runs; of a plain one, that is not decided yet. A sequential one has a dependence from one iteration
     to the next. The iterations of a grid are work-items of a device. A search takes minima of its position with
-    accumulators, and may end as soon as none of them is larger (`harp.lower.reductions.early_exit`)."""
+    accumulators, and may end as soon as none of them is larger (`harp.lower.reductions.early_exit`). Where loops of
+    items stand inside of a grid, an iteration of the grid is a group of work-items that share them
+    (`harp.lower.device.groups`)."""
 
     PLAIN = "plain"
     SEQUENTIAL = "sequential"
     SEARCH = "search"
     PARALLEL = "parallel"
     GRID = "grid"
+    ITEM = "item"
     UNROLL = "unroll"
     SIMD = "simd"
 

@@ -39,13 +39,15 @@ _TWICE = 8
 
 @attrs.frozen
 class Scan:
-    """A running reduction: the loops of the rows, the loop along a row with its body, and the step in that."""
+    """A running reduction: the loops of the rows, the loop along a row with its body, the step in that, and how it
+    starts."""
 
     heads: tuple[For, ...]
     loop: Loop
     body: Stmt
     step: Store
     reduce: Reduce
+    first: Store
 
     @property
     def acc(self) -> Buffer:
@@ -98,6 +100,12 @@ def cut_scan(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt | None:
 
 
 def _match(s: Stmt) -> Scan | None:
+    scan = match_scan(s)
+    return scan if scan is not None and scan.loop.extent.constant is None and _pays(scan) else None
+
+
+def match_scan(s: Stmt) -> Scan | None:
+    """The running reduction that a statement is, if what it adds is there before its loop."""
     heads = tuple(h for h in s.heads if isinstance(h, For)) if isinstance(s, Nest) else ()
     if isinstance(s, Nest) and (len(heads) < len(s.heads) or any(h.kind is not LoopKind.PLAIN for h in heads)):
         return None
@@ -112,12 +120,12 @@ def _match(s: Stmt) -> Scan | None:
     steps = [part for part in inside if isinstance(part, Store) and part.buffer is inner.buffer]
     if len(along.heads) > 1 or not isinstance(head, For) or not all(isinstance(p, (Alloc, Seq, Store)) for p in inside):
         return None
-    if head.kind is not LoopKind.SEQUENTIAL or head.loop.extent.constant is not None:
+    if head.kind is not LoopKind.SEQUENTIAL:
         return None
     if len(steps) != 1 or steps[0].reduce is None:
         return None
-    scan = Scan(heads, head.loop, along.body, steps[0], steps[0].reduce)
-    return scan if _pays(scan) and _is_there(scan) else None
+    scan = Scan(heads, head.loop, along.body, steps[0], steps[0].reduce, start)
+    return scan if _is_there(scan) else None
 
 
 def _pays(scan: Scan) -> bool:
@@ -181,7 +189,7 @@ def _carries(fresh: FreshLoops, scan: Scan, parts: Buffer, carries: Buffer) -> S
     place = _place(scan, (count - 1 - k if scan.backward else k) * ROWS + r)
     step = (Store(carries, place, Load(acc, ())), Store(acc, (), Load(parts, place), scan.reduce))
     last = Store(carries, _place(scan, count * ROWS), Load(acc, ()))
-    return nest(scan.heads, Alloc(acc, sequence((start(acc, scan.reduce), nest((*group, *row), Seq(step)), last))))
+    return nest(scan.heads, Alloc(acc, sequence((scan.first, nest((*group, *row), Seq(step)), last))))
 
 
 def _results(fresh: FreshLoops, scan: Scan, carries: Buffer) -> Stmt:

@@ -156,7 +156,7 @@ class Interpreter(Evaluator):
 
     def loop(self, head: For, body: Run) -> Run:
         values, slot, extent = self._values, self.slot(head.loop), self.number(head.loop.extent)
-        backwards = head.kind in (LoopKind.PARALLEL, LoopKind.GRID)
+        backwards = head.kind in (LoopKind.PARALLEL, LoopKind.GRID, LoopKind.ITEM)
 
         def run() -> None:
             positions = range(extent())

@@ -328,7 +328,7 @@ class _Checker:
     def nest(self, stmt: Nest, scope: Environment) -> None:
         for position, head in enumerate(stmt.heads):
             scope = self.head(head, scope)
-            if isinstance(head, For) and head.kind in (LoopKind.PARALLEL, LoopKind.GRID):
+            if isinstance(head, For) and head.kind in (LoopKind.PARALLEL, LoopKind.GRID, LoopKind.ITEM):
                 report = check_parallel(head, stmt.heads[position + 1 :], stmt.body, scope.lets)
                 self.require(not report.errors, "; ".join(report.errors))
                 for text in report.unproven:
@@ -345,7 +345,7 @@ class _Checker:
 
     def alloc(self, stmt: Alloc, scope: Environment) -> None:
         buffer = stmt.buffer
-        local = buffer.space in (Space.REG, Space.LOCAL, Space.THREAD)
+        local = buffer.space not in MEMORY
         self.require(local, f"{buffer.name} of space {buffer.space.value} is allocated inside a kernel")
         self.require(buffer not in scope.buffers, f"{buffer.name} is allocated twice")
         self.statement(stmt.body, scope._replace(buffers=scope.buffers | {buffer}))

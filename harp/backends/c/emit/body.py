@@ -415,11 +415,14 @@ class Body:
                 self.lines.add("HARP_INDEPENDENT")
             if stay_in_registers(head.loop, body):
                 self.lines.add(f"HARP_UNROLL({_VECTORS})")
-        of_part = head.loop is self._range
-        if of_part and _repeats_numbers(body):
+        if head.loop is self._range and _repeats_numbers(body):
             self.lines.add("HARP_INDEPENDENT")
-        begin, end = ("begin", "end") if of_part else ("0", bare(self._index.text(head.loop.extent)))
-        self.lines.open(f"for (int64_t {name} = {begin}; {name} < {end}; ++{name})")
+        self.lines.open(self._loop(head, name))
+
+    def _loop(self, head: For, name: str) -> str:
+        if head.loop is self._range:
+            return f"for (int64_t {name} = begin; {name} < end; ++{name})"
+        return f"for (int64_t {name} = 0; {name} < {bare(self._index.text(head.loop.extent))}; ++{name})"
 
     def _let(self, head: Let, body: Stmt) -> None:
         text = bare(self._index.text(head.index))

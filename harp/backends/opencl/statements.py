@@ -1,0 +1,207 @@
+"""Statements of OpenCL C: those of one work-item, and those of a group that shares loops.
+
+for item i1 < n { s }        ->  for (int64_t i1 = get_local_id(0); i1 < n; i1 += get_local_size(0)) { s }
+                                 barrier(CLK_LOCAL_MEM_FENCE);
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from harp.backends.c.emit.body import STATEMENTS, Body
+from harp.backends.c.emit.index import IndexPrinter
+from harp.backends.c.emit.scalar import TYPES
+from harp.backends.c.emit.values import Line, bare
+from harp.errors import VerificationError
+from harp.lower.device.groups import is_item, is_shared
+from harp.lower.loopir.effects import effects
+from harp.lower.loopir.loops import (
+    MEMORY,
+    Alloc,
+    Buffer,
+    For,
+    LibraryCall,
+    LoopKind,
+    Nest,
+    Routine,
+    Seq,
+    Space,
+    Stmt,
+)
+from harp.lower.loopir.memory import size_in_bytes
+from harp.lower.loopir.nests import nest
+from harp.trace.index.polynomial import Atom, Index, Loop, product, value_atoms
+
+# The functions that this library has.
+_ROUTINES = (Routine.GEMM_PANEL, Routine.GEMM_MICROKERNEL, Routine.GEMV_AXPY, Routine.TRANSPOSE)
+# What work-items of a group share.
+_SHARED = frozenset({*MEMORY, Space.GROUP})
+# Dimensions of a grid.
+DIMENSIONS = 3
+
+
+class WorkItem(Body):
+    """Statements of one work-item. `room` are the sizes of what it has in memory of its own."""
+
+    def __init__(self, buffers: dict[Buffer, str], names: dict[Atom, str], constant: frozenset[Buffer]) -> None:
+        super().__init__(buffers, names, constant)
+        self.room: list[Index] = []
+
+    @property
+    def index(self) -> IndexPrinter:
+        return self._index
+
+    def at_start(self, text: str, name: str) -> None:
+        """A variable that is made before all loops, behind those that are made there."""
+        self.lines.lines.insert(self._before, Line(1, text, name))
+
+    def place_in_grid(self, grid: tuple[For, ...]) -> None:
+        """The positions of a work-item. There may be more of them than iterations."""
+        self._positions(grid, "get_global_id({})")
+        for head in (*grid[::-1][: DIMENSIONS - 1], *grid[:1]) if len(grid) >= DIMENSIONS else grid:
+            self.lines.add(f"if ({self.bind(head.loop)} >= {bare(self.index.text(head.loop.extent))}) return;")
+
+    def _positions(self, grid: tuple[For, ...], number: str) -> None:
+        """The innermost loops have dimensions of their own, the others share the last one."""
+        inner, outer = grid[::-1][: DIMENSIONS - 1], grid[::-1][DIMENSIONS - 1 :]
+        for dimension, head in enumerate(inner):
+            self.lines.add(f"const int64_t {self.bind(head.loop)} = {number.format(dimension)};")
+        if not outer:
+            return
+        rest = "flat"
+        self.lines.add(f"int64_t {rest} = {number.format(DIMENSIONS - 1)};")
+        for head in outer[:-1]:
+            name, extent = self.bind(head.loop), self.index.factor(head.loop.extent)
+            self.lines.add(f"const int64_t {name} = {rest} % ({extent});")
+            self.lines.add(f"{rest} /= {extent};")
+        self.lines.add(f"const int64_t {self.bind(outer[-1].loop)} = {rest};")
+
+    def bind(self, loop: Loop) -> str:
+        return self._bind(loop)
+
+    def _alloc(self, stmt: Alloc, block: bool) -> None:
+        if stmt.buffer.space is not Space.THREAD:
+            super()._alloc(stmt, block)
+            return
+        self._buffers[stmt.buffer] = name = self._fresh(stmt.buffer.space.value)
+        self.lines.open("")
+        self._declare_strides(stmt.buffer, share=False)
+        self._from_heap(stmt, TYPES[stmt.buffer.dtype], name)
+        self.lines.close()
+
+    def _library_call(self, stmt: LibraryCall, block: bool) -> None:
+        """A function of this library for arrays in memory, else the loops that it stands for."""
+        places = {operand.buffer.space for operand in stmt.operands}
+        if stmt.routine in _ROUTINES and places <= {*MEMORY, Space.THREAD}:
+            super()._library_call(stmt, block)
+        else:
+            self.statement(stmt.body, block)
+
+    def _from_heap(self, stmt: Alloc, ctype: str, name: str) -> None:
+        """A part of the memory that the launch is given."""
+        size = size_in_bytes(stmt.buffer)
+        if any(isinstance(atom, Loop) for atom in value_atoms(size)):
+            raise VerificationError(f"{stmt.buffer.name}: the memory of a work-item depends on a loop")
+        place = " + ".join(["mine", *(f"harp_slot({self._index.text(p)})" for p in self.room)])
+        self.room.append(size)
+        self.lines.add(f"__global {ctype} *const {name} = (__global {ctype} *)({place});")
+        self.statement(stmt.body, True)
+
+
+WorkItem.statements = {**STATEMENTS, Alloc: WorkItem._alloc, LibraryCall: WorkItem._library_call}
+
+
+class WorkGroup(WorkItem):
+    """Statements of the work-items of a group. `_within` says that what is printed is in a loop that they share, or is
+    what each of them does."""
+
+    def __init__(self, buffers: dict[Buffer, str], names: dict[Atom, str], constant: frozenset[Buffer]) -> None:
+        super().__init__(buffers, names, constant)
+        self._within = False
+        self._is_behind_barrier = True
+        self._parts: dict[Buffer, Buffer] = {}  # of private arrays, that of one work-item
+        self._free: dict[tuple[str, int], list[str]] = {}  # memory of the group that nothing uses any more
+
+    def place_in_grid(self, grid: tuple[For, ...]) -> None:
+        """The positions of the group: there are as many groups as iterations."""
+        self._positions(grid, "get_group_id({})")
+
+    def statement(self, stmt: Stmt, block: bool = False) -> None:
+        """Print a statement, between barriers where others need what it stores."""
+        if self._within or isinstance(stmt, (Alloc, Seq)):
+            super().statement(stmt, block)
+        elif is_shared(stmt) and not (isinstance(stmt, Nest) and is_item(stmt.heads[0])):
+            self._of_all(stmt, block)
+        else:
+            self._of_each(stmt, block)
+
+    def _of_all(self, stmt: Stmt, block: bool) -> None:
+        """Loops and branches that are the same for all, round loops that they share."""
+        self._is_behind_barrier = False
+        if isinstance(stmt, Nest):
+            first = next((place for place, head in enumerate(stmt.heads) if is_item(head)), len(stmt.heads))
+            stmt = Nest(stmt.heads[:first], nest(stmt.heads[first:], stmt.body))
+        super().statement(stmt, block)
+        self._is_behind_barrier = False
+
+    def _of_each(self, stmt: Stmt, block: bool) -> None:
+        """A loop that they share; or a store to memory, by the first one; or what is the same for all."""
+        spaces, shared = {b.space for b in effects(stmt).writes}, is_shared(stmt)
+        stores = bool(spaces & _SHARED)
+        if Space.REG in spaces and (stores or shared):
+            raise VerificationError("work-items of a group store to memory and to their variables in one statement")
+        if stores or shared:
+            self._barrier()
+        depth = self.lines.depth
+        if stores and not shared:
+            self.lines.open("if (get_local_id(0) == 0)")
+        self._within = True
+        super().statement(stmt, block)
+        self._within = False
+        self._close(depth)
+        self._is_behind_barrier = False
+        if stores or shared:
+            self._barrier()
+
+    def _barrier(self) -> None:
+        if not self._is_behind_barrier:
+            self.lines.add("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
+        self._is_behind_barrier = True
+
+    def _loop(self, head: For, name: str) -> str:
+        if head.kind is not LoopKind.ITEM:
+            return super()._loop(head, name)
+        end = bare(self._index.text(head.loop.extent))
+        return f"for (int64_t {name} = get_local_id(0); {name} < {end}; {name} += get_local_size(0))"
+
+    def _offset(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
+        """Of a private array without the first axis, of which each work-item has one element."""
+        if buffer.space is not Space.PRIVATE:
+            return super()._offset(buffer, index)
+        return super()._offset(self._parts[buffer], index[1:])
+
+    def _alloc(self, stmt: Alloc, block: bool) -> None:
+        buffer = stmt.buffer
+        if buffer.space not in (Space.GROUP, Space.PRIVATE):
+            super()._alloc(stmt, block)
+            return
+        array = buffer
+        if buffer.space is Space.PRIVATE:
+            array = self._parts[buffer] = attrs.evolve(buffer, shape=buffer.shape[1:])
+        self._declare_strides(array, share=False)
+        count, ctype = product(array.shape).constant, TYPES[buffer.dtype]
+        if count is None:
+            raise VerificationError(f"the size of {buffer.name} is no number")
+        free = self._free.setdefault((f"{buffer.space.value} {ctype}", count), [])
+        if free:
+            name = free.pop()
+        else:
+            name = self._fresh(buffer.space.value)
+            where = "__local " if buffer.space is Space.GROUP else ""
+            self.at_start(f"{where}{ctype} {name}[{count}];", name)
+        self._buffers[buffer] = name
+        self.statement(stmt.body, block)
+        free.append(name)
+
+
+WorkGroup.statements = {**WorkItem.statements, Alloc: WorkGroup._alloc}

@@ -1,0 +1,162 @@
+"""Rows on groups of work-items: what one of them would add up, or go along, alone, many do together.
+
+    for i { acc = 0; for k < n: acc += v(i, k); for j: out[i, j] = f(acc, i, j) }
+        ->  if n >= LONG:
+                for grid i { acc = 0
+                    group parts[ITEMS], sums[BRANCHES]
+                    for item t < ITEMS { part = 0; for every ITEMS-th k from t on: part += v(i, k); parts[t] = part }
+                    for item h < BRANCHES { part = 0; for u: part += parts[h*... + u]; sums[h] = part }
+                    for h < BRANCHES: acc += sums[h]
+                    for item j: out[i, j] = f(acc, i, j) }
+            else: as it was
+
+Neighbours read memory side by side, and the order in which terms are added is that of this tree: it depends on the
+length of a row, and neither on how many rows there are nor on the device. Running sums are in `running_sums`.
+"""
+
+from __future__ import annotations
+
+from harp.lower.device.grid import is_independent
+from harp.lower.device.groups import BRANCHES, ITEMS, Unsuited, branches, items, shared
+from harp.lower.device.running_sums import running_sum
+from harp.lower.loopir.effects import effects
+from harp.lower.loopir.loops import (
+    MEMORY,
+    Alloc,
+    Buffer,
+    For,
+    If,
+    Load,
+    LoopKind,
+    Nest,
+    Seq,
+    Space,
+    Stmt,
+    Store,
+    walk,
+)
+from harp.lower.loopir.nests import (
+    FreshLoops,
+    Renaming,
+    accumulation,
+    accumulations,
+    is_plain,
+    loads,
+    nest,
+    rebuilt,
+    score,
+    sequence,
+    start,
+)
+from harp.lower.loopir.products import is_contraction
+from harp.lower.reductions.scan import match_scan
+from harp.lower.rewrite.coalesce import coalesced
+from harp.lower.rewrite.loop_primitives import specialise
+from harp.trace.index.division import Substitution, ceildiv
+from harp.trace.index.polynomial import Index, loops_in, symbols_in
+from harp.trace.index.polynomial import product as product_of
+from harp.trace.scalar.ops import Reduce
+
+# The shortest row for a group.
+_LONG = 128
+
+
+def shared_rows(fresh: FreshLoops, s: Nest) -> Stmt | None:
+    """The rule for loop nests, whose loops are independent of each other; None if it does not fit."""
+    if not is_plain(s) or is_contraction(s):
+        return None
+    heads = tuple(h for h in s.heads if isinstance(h, For))
+    length = _length(heads, s.body)
+    if length is None:
+        return None
+    try:
+        body = _statement(fresh, s.body)
+    except Unsuited:
+        return None
+    groups = nest((For(h.loop, LoopKind.GRID) for h in heads), body)
+    return groups if loops_in(length) else specialise((length - _LONG,), groups, s)
+
+
+def shared_running_sum(fresh: FreshLoops, s: Stmt) -> Stmt | None:
+    """The rule for a running sum that stands in no loop."""
+    scan = match_scan(s)
+    if scan is None or scan.heads:
+        return None
+    try:
+        return specialise((scan.loop.extent - _LONG,), running_sum(fresh, scan), s)
+    except Unsuited:
+        return None
+
+
+def shared_sum(fresh: FreshLoops, s: Stmt) -> Stmt | None:
+    """The rule for a sum that stands in no loop."""
+    found = accumulation(s)
+    if found is None or not symbols_in(product_of(h.loop.extent for h in found[0])):
+        return None
+    return specialise((product_of(h.loop.extent for h in found[0]) - _LONG,), _sum(fresh, *found), s)
+
+
+def _length(heads: tuple[For, ...], body: Stmt) -> Index | None:
+    """The length of the first row that is added up along memory."""
+    rows = [
+        (loops[-1].loop, store.value, product_of(h.loop.extent for h in loops)) for loops, store in accumulations(body)
+    ]
+    scans = [found for part in walk(body) if (found := match_scan(part)) is not None and not found.heads]
+    rows += [(scan.loop, scan.added, scan.loop.extent) for scan in scans]
+    for loop, value, length in rows:
+        accesses = loads(value)
+        if score(accesses, loop) > 0 and not any(score(accesses, head.loop) > 0 for head in heads):
+            return length
+    return None
+
+
+def _statement(fresh: FreshLoops, s: Stmt) -> Stmt:
+    scan = match_scan(s)
+    if scan is not None and not scan.heads:
+        return running_sum(fresh, scan)
+    if isinstance(s, Alloc) and s.buffer.space is Space.REG:
+        return Alloc(s.buffer, _statement(fresh, s.body))
+    if isinstance(s, (Seq, If)):
+        return rebuilt(s, lambda part: _statement(fresh, part))
+    if isinstance(s, Store):
+        return s
+    found = accumulation(s)
+    if found is not None and all(h.kind is LoopKind.PLAIN for h in found[0]):
+        return _sum(fresh, *found)
+    if isinstance(s, Nest):
+        return _elements(fresh, s)
+    raise Unsuited
+
+
+def _elements(fresh: FreshLoops, s: Nest) -> Stmt:
+    """for j: out[j] = v(j)  ->  for item j: out[j] = v(j)"""
+    heads, body = coalesced(fresh, [h for h in s.heads if isinstance(h, For)], s.body)
+    if not all(b.space in MEMORY for b in effects(s).writes):
+        raise Unsuited
+    for at in reversed(range(len(heads))):
+        head, others = heads[at], [*heads[:at], *heads[at + 1 :]]
+        bound = {h.loop for h in others}
+        if (
+            head.kind is LoopKind.PLAIN
+            and not bound & {*loops_in(head.loop.extent)}
+            and is_independent(head, others, body)
+        ):
+            return nest((For(head.loop, LoopKind.ITEM), *others), body)
+    raise Unsuited
+
+
+def _sum(fresh: FreshLoops, loops: tuple[For, ...], store: Store) -> Stmt:
+    """for k: acc += v(k)  ->  the same by parts; see the top of the file."""
+    acc, reduce = store.buffer, store.reduce or Reduce.SUM
+    heads, body = coalesced(fresh, loops, store)
+    parts, sums = shared(acc, "parts", ITEMS), shared(acc, "sums", BRANCHES)
+    part = Buffer(f"{acc.name}_part", acc.dtype, (), Space.REG)
+    head, t = items(fresh)
+    last = heads[-1].loop
+    along, j = fresh.loop(ceildiv(last.extent - t, ITEMS))
+    moved = Renaming(Substitution({last: j * ITEMS + t}), {acc: (part, ())}).statement(body)
+    kept = Store(parts, (t,), Load(part, ()))
+    first = nest(head, Alloc(part, sequence((start(part, reduce), nest((*heads[:-1], *along), moved), kept))))
+    rest, h = fresh.loop(BRANCHES)
+    total = nest(rest, Store(acc, (), Load(sums, (h,)), reduce))
+    return Alloc(parts, Alloc(sums, sequence((first, branches(fresh, parts, sums, reduce), total))))

@@ -1,0 +1,141 @@
+"""Running sums on groups of work-items, in blocks of which each of them does a part.
+
+    for i < n { acc += v(i); out[i] = f(acc) }
+        ->  for block of ITEMS*EACH elements {
+                for item t: totals[t] = the sum of its EACH elements
+                before[t] = what stands before these in their branch; starts[h] = what stands before branch h
+                for item t { part = 0; for its elements { part += v; out = f(acc + (starts + (before[t] + part))) } }
+                acc += the sum of the block }
+
+Sums are nested in the order in which the parts are made, so that one ends with what the next one begins with: running
+sums of positive numbers never fall. The order depends on the length of a row only. Products of floats stay as they are:
+a part may overflow where the product of all is 0. Source: G. E. Blelloch: "Prefix sums and their applications", 1990.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from harp.lower.device.groups import BRANCHES, ITEMS, Unsuited, branches, items, shared
+from harp.lower.loopir.loops import (
+    Alloc,
+    Buffer,
+    Digits,
+    If,
+    Load,
+    LoopKind,
+    Seq,
+    Space,
+    Stmt,
+    Store,
+    parts,
+    walk,
+)
+from harp.lower.loopir.nests import FreshLoops, Renaming, nest, rebuilt, renamed, sequence, start
+from harp.lower.reductions.scan import Scan
+from harp.trace.index.division import Substitution, ceildiv
+from harp.trace.index.polynomial import Atom, Index, as_index, loops_in
+from harp.trace.scalar.expr import Expr, apply
+from harp.trace.scalar.ops import Reduce
+
+# Elements of a work-item in a block.
+_EACH = 4
+
+
+class _Shared(NamedTuple):
+    """What the work-items share in a running sum: the sums of each, what stands before it in its branch, the sums of
+    branches, and what stands before each of these, and after the last one."""
+
+    totals: Buffer
+    before: Buffer
+    sums: Buffer
+    starts: Buffer
+
+
+def running_sum(fresh: FreshLoops, scan: Scan) -> Stmt:
+    """The rule for running sums; see the top of the file."""
+    acc, reduce = scan.acc, scan.reduce
+    if reduce is Reduce.PROD and not acc.dtype.is_integer:
+        raise Unsuited
+    room = _Shared(
+        shared(acc, "totals", ITEMS),
+        shared(acc, "before", ITEMS),
+        shared(acc, "sums", BRANCHES),
+        shared(acc, "starts", BRANCHES + 1),
+    )
+    blocks, block = fresh.loop(ceildiv(scan.loop.extent, ITEMS * _EACH), LoopKind.SEQUENTIAL)
+    first = block * (ITEMS * _EACH)
+    along, h = fresh.loop(BRANCHES, LoopKind.SEQUENTIAL)
+    following = apply(reduce.value, Load(room.starts, (h,)), Load(room.sums, (h,)))
+    stays = _is_same(scan)
+    steps = (
+        _totals(fresh, scan, room, first),
+        branches(fresh, room.totals, room.sums, reduce, room.before),
+        Store(room.starts, (as_index(0),), start(acc, reduce).value),
+        nest(along, Store(room.starts, (h + 1,), following)),
+        *(() if stays else (_results(fresh, scan, room, first),)),
+        Store(acc, (), Load(room.starts, (as_index(BRANCHES),)), reduce),
+    )
+    body = sequence((scan.first, nest(blocks, sequence(steps))))
+    if stays:
+        last: dict[Atom, Index] = {scan.loop: scan.loop.extent - 1}
+        body = sequence((body, If((scan.loop.extent - 1,), renamed(_without(scan.body, scan.step), last))))
+    for buffer in room:
+        body = Alloc(buffer, body)
+    return Alloc(acc, body)
+
+
+def _is_same(scan: Scan) -> bool:
+    """Whether each step stores to the same places: the last one counts."""
+    stores = [part for part in walk(scan.body) if isinstance(part, Store) and part is not scan.step]
+    return not any(scan.loop in loops_in(p) for part in stores for p in part.index)
+
+
+def _totals(fresh: FreshLoops, scan: Scan, room: _Shared, first: Index) -> Stmt:
+    """for item t { part = id; for e < EACH: part += v; totals[t] = part }"""
+    part = Buffer(f"{scan.acc.name}_part", scan.acc.dtype, (), Space.REG)
+    head, t = items(fresh)
+    along, e = fresh.loop(_EACH, LoopKind.SEQUENTIAL)
+    at = first + t * _EACH + e
+    step = Renaming(Substitution({scan.loop: at}), {scan.acc: (part, ())}).statement(
+        Store(scan.acc, (), scan.added, scan.reduce)
+    )
+    added = nest(along, If((scan.loop.extent - 1 - at,), step))
+    kept = Store(room.totals, (t,), Load(part, ()))
+    return nest(head, Alloc(part, sequence((start(part, scan.reduce), added, kept))))
+
+
+def _results(fresh: FreshLoops, scan: Scan, room: _Shared, first: Index) -> Stmt:
+    """for item t { part = id; for e < EACH { part += v; now = acc + (starts[...] + (before[t] + part)); s(now) } }
+
+    The numbers of work-items go up along memory, also where the running sum goes down.
+    """
+    acc, value = scan.acc, scan.reduce.value
+    part = Buffer(f"{acc.name}_part", acc.dtype, (), Space.REG)
+    now = Buffer(f"{acc.name}_now", acc.dtype, (), Space.REG)
+    head, t = items(fresh)
+    place = (ITEMS - 1 - t) if scan.backward else t
+    (high,), branch = fresh.loop(BRANCHES)
+    (low,), _ = fresh.loop(ITEMS // BRANCHES)
+    along, e = fresh.loop(_EACH, LoopKind.SEQUENTIAL)
+    at = first + place * _EACH + e
+
+    def nested(own: Expr | None) -> Expr:
+        before = Load(room.before, (place,))
+        inside = before if own is None else apply(value, before, own)
+        return apply(value, Load(acc, ()), apply(value, Load(room.starts, (branch,)), inside))
+
+    def statement(s: Stmt) -> Stmt:
+        if s is scan.step:
+            return sequence((Store(part, (), scan.step.value, scan.reduce), Store(now, (), nested(Load(part, ())))))
+        return Renaming(Substitution({}), {acc: (now, ())}).statement(s) if not parts(s) else rebuilt(s, statement)
+
+    moved = Renaming(Substitution({scan.loop: at}), {}).statement(statement(scan.body))
+    steps = nest(along, If((scan.loop.extent - 1 - at,), moved))
+    body = sequence((start(part, scan.reduce), Store(now, (), nested(None)), steps))
+    return nest((*head, Digits((high.loop, low.loop), place)), Alloc(part, Alloc(now, body)))
+
+
+def _without(s: Stmt, step: Store) -> Stmt:
+    """The statement without the step of a running sum."""
+    return Seq(()) if s is step else rebuilt(s, lambda part: _without(part, step))
