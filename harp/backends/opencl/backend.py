@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harp.backends.opencl import render
 from harp.backends.opencl.devices import OpenCLDevice, device
+from harp.backends.opencl.emit import render
 from harp.backends.opencl.executable import OpenCLExecutable, OpenCLMemory
 from harp.backends.opencl.host import HostCode, kernel_code, program_code
 from harp.backends.opencl.measure import measure

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
-from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,39 +12,26 @@ from harp.backends.opencl import build
 from harp.backends.opencl.buffers import ClMemory, DeviceBuffer, flat_bytes, made, uploaded
 from harp.backends.opencl.devices import OpenCLDevice
 from harp.backends.opencl.host import HostCode
-from harp.backends.opencl.render import LaunchCode
-from harp.backends.opencl.statements import DIMENSIONS
+from harp.backends.opencl.host_calls import (
+    Launch,
+    Run,
+    call_python,
+    element,
+    launch,
+    position,
+    position_or_miss,
+    quotient,
+    settle,
+    take,
+)
+from harp.backends.opencl.sorting import sort_rows
 from harp.backends.protocol import ResultMemory
 from harp.config import counters
 from harp.errors import DeviceError
-from harp.trace.eval.host_calls import is_raised_by_call, run_function
-from harp.trace.scalar.dtypes import NDArray, as_dtype
-
-# Work-items of a group: as many as a wavefront has. A row of fewer is put together with others.
-_GROUP = 64
-_ROWS = 8
-_NARROW = 16
-
+from harp.trace.eval.host_calls import is_raised_by_call
+from harp.trace.scalar.dtypes import NDArray
 
 Given = NDArray | DeviceBuffer
-
-
-class Launch:
-    """A kernel of a built program, and how its numbers are passed."""
-
-    def __init__(self, device: OpenCLDevice, kernel: cl.Kernel, code: LaunchCode) -> None:
-        self.kernel = kernel
-        self.items = _items(device, kernel, code.items)
-        self.numbers = Struct(f"{len(code.buffers) + len(code.names) + len(code.numbers)}q")
-        self.dimensions = max(1, min(len(code.grid), DIMENSIONS))
-
-
-class Run(NamedTuple):
-    """A call: the device, its queue, and the arrays of the host that it reads, for whose sake it waits for its end."""
-
-    device: OpenCLDevice
-    queue: cl.CommandQueue
-    kept: list[object]
 
 
 class OpenCLExecutable:
@@ -156,123 +141,5 @@ def _input(run: Run, array: NDArray) -> ClMemory:
     return buffer
 
 
-# --- what host code calls
-
-
-def take(run: Run, size: int) -> ClMemory:
-    """Memory for what follows in the queue: who gets it next comes behind that."""
-    return run.device.pool.allocate(max(size, 1))
-
-
-def launch(
-    run: Run,
-    launched: Launch,
-    grid: tuple[int, ...],
-    buffers: tuple[ClMemory, ...],
-    numbers: tuple[int, ...],
-    room: tuple[int, ...] | None = None,
-) -> cl.Event | None:
-    """Put a launch into the queue; `grid` are the extents from the inside out. One of nothing has no event."""
-    if any(extent <= 0 for extent in grid):
-        return None
-    kernel = launched.kernel
-    whole = [*grid[: DIMENSIONS - 1], prod(grid[DIMENSIONS - 1 :])][: launched.dimensions] or [1]
-    if launched.items:
-        group = (launched.items, *(1,) * (len(whole) - 1))
-        padded = tuple(extent * size for extent, size in zip(whole, group, strict=True))
-    else:
-        group = _group(whole) if run.device.is_wide else (1,) * len(whole)
-        padded = tuple(-(-extent // size) * size for extent, size in zip(whole, group, strict=True))
-    at = 0
-    for buffer in buffers:
-        kernel.set_arg(at, buffer)
-        at += 1
-    if room is not None:
-        kernel.set_arg(at, take(run, prod(padded) * sum(-(-max(size, 0) // 64) * 64 for size in room)))
-        at += 1
-    if numbers:
-        kernel.set_arg(at, launched.numbers.pack(*numbers))
-    return cl.enqueue_nd_range_kernel(run.queue, kernel, padded, group)
-
-
-def _items(device: OpenCLDevice, kernel: cl.Kernel, wanted: int) -> int:
-    """How many work-items share the work of a group: what the device can have of those that the kernel wants."""
-    if not wanted:
-        return 0
-    most = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device.device)
-    return min(wanted, 1 << (int(most).bit_length() - 1))
-
-
-def _group(whole: Sequence[int]) -> tuple[int, ...]:
-    """The size of a work-group for a grid."""
-    if len(whole) == 1:
-        return (1 if whole[0] == 1 else _GROUP,)
-    first = (_ROWS, _GROUP // _ROWS) if whole[0] <= _NARROW else (_GROUP, 1)
-    return first + (1,) * (len(whole) - 2)
-
-
-def element(run: Run, buffer: ClMemory, at: int, dtype: str) -> int:
-    """An integer or bool of a buffer, as a number."""
-    found = np.empty(1, as_dtype(dtype).numpy)
-    cl.enqueue_copy(run.queue, found, buffer, src_offset=at * found.itemsize)
-    return int(found[0])
-
-
-def position(a: int, n: int) -> int:
-    """A position along an axis of n elements, from the end if it is negative; the nearest one where it is outside."""
-    return min(max(a + n if a < 0 else a, 0), n - 1)
-
-
-def position_or_miss(a: int, n: int) -> int:
-    """A position along an axis of n elements, from the end if it is negative; n where it is outside."""
-    at = a + n if a < 0 else a
-    return at if 0 <= at < n else n
-
-
-def quotient(a: int, b: int) -> int:
-    return a // b if b else 0
-
-
-def settle(run: Run, moved: tuple[tuple[ClMemory, int, ClMemory, int, int, int], ...]) -> None:
-    """What has moved goes home: (buffer, offset, its home, the offset there, elements, their size)."""
-    away = [
-        (b, at, home, home_at, n * size, size)
-        for b, at, home, home_at, n, size in moved
-        if b is not home or at != home_at
-    ]
-    copies = []
-    for buffer, at, home, home_at, size, item in away:
-        if size > 0:
-            between = buffer, at * item
-            if len(away) > 1:  # one may be in the home of another
-                between = take(run, size), 0
-                cl.enqueue_copy(run.queue, between[0], buffer, byte_count=size, src_offset=at * item)
-            copies.append((home, home_at * item, *between, size))
-    for home, place, buffer, start, size in copies:
-        cl.enqueue_copy(run.queue, home, buffer, byte_count=size, src_offset=start, dst_offset=place)
-
-
-def call_python(
-    run: Run,
-    number: int,
-    calls: tuple[int, ...],
-    targets: tuple[tuple[ClMemory, int, str, tuple[int, ...]], ...],
-    sources: tuple[tuple[ClMemory, int, str, tuple[int, ...]], ...],
-) -> None:
-    """Call a function of Python: (buffer, offset, dtype, shape of one call) of all that it makes, and is given."""
-    operands = [_read(run, buffer, at, dtype, calls + own) for buffer, at, dtype, own in sources]
-    made = run_function(number, calls, operands, [(own, as_dtype(dtype)) for _, _, dtype, own in targets])
-    for (buffer, at, _, _), array in zip(targets, made, strict=True):
-        if array.size:
-            whole = np.ascontiguousarray(array)
-            cl.enqueue_copy(run.queue, buffer, flat_bytes(whole), dst_offset=at * whole.itemsize)
-
-
-def _read(run: Run, buffer: ClMemory, at: int, dtype: str, shape: tuple[int, ...]) -> NDArray:
-    found = np.empty(shape, as_dtype(dtype).numpy)
-    if found.size:
-        cl.enqueue_copy(run.queue, flat_bytes(found), buffer, src_offset=at * found.itemsize)
-    return found
-
-
-_HELPERS = {f.__name__: f for f in (take, launch, element, position, position_or_miss, quotient, settle, call_python)}
+_CALLS = (take, launch, element, position, position_or_miss, quotient, settle, call_python, sort_rows)
+_HELPERS = {f.__name__: f for f in _CALLS}

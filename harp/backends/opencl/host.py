@@ -16,15 +16,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from harp.backends.c.emit import turns
-from harp.backends.opencl import custom_kernels
-from harp.backends.opencl.render import LaunchCode, launch, loop_name, parameters
+from harp.backends.opencl.emit import custom_kernels, sorted_rows
+from harp.backends.opencl.emit.render import LaunchCode, launch, loop_name, parameters
 from harp.lower.device.grid import is_launch, launches
+from harp.lower.device.groups import sorted_by_many
 from harp.lower.loopir.loops import (
     Buffer,
     ForeignCall,
     If,
     Kernel,
     Repeat,
+    Row,
     Seq,
     Stmt,
     is_endless,
@@ -127,6 +129,10 @@ class _Host:
             yield from _STATEMENTS[type(s)](self, s, depth)
 
     def launch(self, s: Stmt, depth: int) -> Iterator[str]:
+        row = sorted_by_many(s)
+        if row is not None:
+            yield from self.sorted_rows(row, depth)
+            return
         yield from self.launched(launch(self.kernel, s, len(self.launches)), depth)
 
     def launched(self, code: LaunchCode, depth: int) -> Iterator[str]:
@@ -138,6 +144,21 @@ class _Host:
         if code.room:
             given.append(_tuple(map(self.index, code.room)))
         yield f"{_INDENT * depth}launch(run, launch{number}, {', '.join(given)})"
+
+    def sorted_rows(self, row: Row, depth: int) -> Iterator[str]:
+        """The launches of a sort: how many it takes, the host sees from the length of the rows."""
+        codes = sorted_rows.launches(row, len(self.launches))
+        names = [f"launch{len(self.launches) + k}" for k in range(len(codes))]
+        self.launches += codes
+        rows, n = self.index(product(row.target.shape[:-1])), self.index(row.target.shape[-1])
+        sources, target = (_tuple(map(self.start, group)) for group in (row.sources, (row.target,)))
+        keys = row.sources[0].dtype.itemsize
+        given = [_tuple(names), repr(row.function.value), rows, n, str(keys), sources, target]
+        yield f"{_INDENT * depth}sort_rows(run, launch, {', '.join(given)})"
+
+    def start(self, buffer: Buffer) -> str:
+        """An array and where it begins."""
+        return f"({self.names[buffer]}, {self.names[buffer]}_at)"
 
     def seq(self, s: Seq, depth: int) -> Iterator[str]:
         for part in launches(s):

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 import pyopencl as cl
 
 from harp.backends.opencl.devices import OpenCLDevice
-from harp.backends.opencl.executable import Given, OpenCLExecutable, launch
+from harp.backends.opencl.executable import Given, OpenCLExecutable
 from harp.backends.opencl.host import HostCode
+from harp.backends.opencl.host_calls import launch
 from harp.backends.protocol import Span
 
 

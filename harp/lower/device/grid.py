@@ -21,7 +21,7 @@ from typing import TypeGuard
 
 import attrs
 
-from harp.lower.device.groups import is_shared, suits
+from harp.lower.device.groups import is_shared, sorted_by_many, suits
 from harp.lower.loopir.dependence import check_parallel
 from harp.lower.loopir.effects import effects, head_names
 from harp.lower.loopir.loops import (
@@ -36,6 +36,7 @@ from harp.lower.loopir.loops import (
     LoopKind,
     Nest,
     Repeat,
+    Row,
     Seq,
     Space,
     Stmt,
@@ -66,12 +67,14 @@ def to_grids(kernel: Kernel, kind: LoopKind = LoopKind.PLAIN) -> Kernel:
 
 def is_launch(s: Stmt) -> bool:
     """Whether a statement of the tree is a launch, and nothing for the host."""
-    return isinstance(s, Nest) or not any(map(_is_for_the_host, walk(s)))
+    return isinstance(s, (Nest, Row)) or not any(map(_is_for_the_host, walk(s)))
 
 
 def _is_for_the_host(s: Stmt) -> bool:
-    """Whether what is round it cannot be a launch: a grid, a call of Python, arrays that take turns, or a branch that
-    work-items share while the other one is for one of them."""
+    """Whether what is round it cannot be a launch: a grid, a sort by many, a call of Python, arrays that take turns, or
+    a branch that work-items share while the other one is for one of them."""
+    if sorted_by_many(s) is not None:
+        return True
     if isinstance(s, If):
         return is_shared(s) and not suits(s)
     return isinstance(s, ForeignCall) or bool(grid_of(s)) or (isinstance(s, Repeat) and bool(s.moves))
@@ -88,7 +91,7 @@ def launches(s: Stmt) -> list[Stmt]:
     found: list[Stmt] = []
     tasks: list[Stmt] = []
     for part in s.parts if isinstance(s, Seq) and not is_launch(s) else (s,):
-        if is_launch(part) and not grid_of(part):
+        if is_launch(part) and not grid_of(part) and sorted_by_many(part) is None:
             tasks.append(part)
             continue
         found += [sequence(tasks)] if tasks else []

@@ -28,6 +28,7 @@ from harp.lower.loopir.loops import (
     Load,
     LoopKind,
     Nest,
+    Row,
     Seq,
     Space,
     Stmt,
@@ -36,6 +37,7 @@ from harp.lower.loopir.loops import (
     walk,
 )
 from harp.lower.loopir.nests import FreshLoops, nest, sequence, start
+from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.polynomial import Index, as_index
 from harp.trace.scalar.ops import Reduce
 
@@ -72,6 +74,13 @@ def suits(s: Stmt) -> bool:
         return True
     spaces = {buffer.space for buffer in effects(s).writes}
     return is_shared(s) or Space.REG not in spaces or len(spaces) == 1
+
+
+def sorted_by_many(s: Stmt) -> Row | None:
+    """The function of a statement that sorts all rows of its arrays at once: its loops are those of a grid, and it has
+    no memory for a row of its own."""
+    row = s.body if isinstance(s, Nest) else s
+    return row if isinstance(row, Row) and row.work is None and row.function is not RowOp.SEARCH else None
 
 
 def private_arrays(s: Stmt) -> Iterator[Buffer]:

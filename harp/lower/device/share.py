@@ -2,20 +2,27 @@
 
     for i, j { acc = 0; for k: ... }    ->  squares of the result        (`tiles`)
     for i { acc = 0; for k: acc += }    ->  a group for each row         (`rows`)
+    for i: out[i] = sort(keys[i])       ->  all rows at once, by many launches
 
 What fits neither stays as it is, for `grid`: an iteration is a work-item.
 """
 
 from __future__ import annotations
 
+import attrs
+
 from harp.lower.device.grid import is_for_host, is_independent
 from harp.lower.device.groups import ITEMS, suits
 from harp.lower.device.rows import shared_rows, shared_running_sum, shared_sum
 from harp.lower.device.tiles import tiled
-from harp.lower.loopir.loops import Alloc, If, Kernel, LoopKind, Nest, Repeat, Seq, Stmt
-from harp.lower.loopir.nests import FreshLoops, rebuilt
+from harp.lower.loopir.loops import Alloc, For, If, Kernel, LoopKind, Nest, Repeat, Row, Seq, Stmt
+from harp.lower.loopir.nests import FreshLoops, nest, rebuilt
+from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.target import Target
-from harp.trace.index.polynomial import Loop
+from harp.trace.index.polynomial import ZERO, Loop
+
+# Elements of the shortest row that many sort together.
+_SORTED = 2048
 
 
 def share(kernel: Kernel, target: Target) -> Kernel:
@@ -29,17 +36,32 @@ def _statement(fresh: FreshLoops, s: Stmt, target: Target, known: frozenset[Loop
         return _nest(fresh, s, target, known)
     if isinstance(s, Repeat):
         known = known | {s.loop}
-    running = shared_running_sum(fresh, s)
-    if running is not None:
-        return running
+    found = shared_running_sum(fresh, s) or sorted_together(s)
+    if found is not None:
+        return found
     if isinstance(s, (Seq, If, Alloc, Repeat)):
         found = rebuilt(s, lambda part: _statement(fresh, part, target, known))
         return found if not isinstance(s, Alloc) or suits(found) else s
     return s
 
 
+def sorted_together(s: Stmt) -> Stmt | None:
+    """for i { work; out[i] = sort(keys[i]) }  ->  if n >= SORTED: for grid i: out[i] = sort(keys[i])"""
+    heads = s.heads if isinstance(s, Nest) else ()
+    inner = s.body if isinstance(s, Nest) else s
+    if not isinstance(inner, Alloc) or not isinstance(inner.body, Row) or inner.body.work is None:
+        return None
+    row = attrs.evolve(inner.body, work=None)
+    loops = [p.atom for p in row.at]
+    whole = tuple(loop.extent if isinstance(loop, Loop) else None for loop in loops) == row.target.shape[:-1]
+    if not whole or len({*loops}) < len(loops) or row.start is not ZERO or row.lane.extent is not row.target.shape[-1]:
+        return None
+    grid = [For(h.loop, LoopKind.GRID) if isinstance(h, For) else h for h in heads]
+    return specialise((row.lane.extent - _SORTED,), nest(grid, row), s)
+
+
 def _nest(fresh: FreshLoops, s: Nest, target: Target, known: frozenset[Loop]) -> Stmt:
-    whole = shared_sum(fresh, s)
+    whole = shared_sum(fresh, s) or sorted_together(s)
     if whole is not None:
         return whole
     heads = s.heads

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from harp.backends.c.emit.calls.custom_kernels import HEADER, buffers_of, point, point_call, steps_of
 from harp.backends.c.emit.scalar import TYPES
-from harp.backends.opencl.render import LaunchCode
-from harp.backends.opencl.statements import DIMENSIONS
+from harp.backends.opencl.emit.render import LaunchCode
+from harp.backends.opencl.emit.statements import DIMENSIONS
 from harp.lower.loopir.loops import ForeignCall
 from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.index.polynomial import product

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from harp.backends.c.emit.calls.library_routines import KERNELS
 from harp.backends.c.emit.function import plain
 from harp.backends.c.emit.scalar import TYPES
 from harp.backends.c.emit.values import printed
+from harp.backends.opencl.emit.includes import includes
+from harp.backends.opencl.emit.statements import WorkGroup, WorkItem
 from harp.backends.opencl.source import whole
-from harp.backends.opencl.statements import WorkGroup, WorkItem
 from harp.lower.device.grid import grid_of
 from harp.lower.device.groups import ITEMS, is_shared, private_arrays
 from harp.lower.loopir.effects import effects, free_names
@@ -97,7 +97,7 @@ def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:
     given = [f"const struct {name} given"] if fields else []
     exactly = f"__attribute__((reqd_work_group_size({ITEMS}, 1, 1))) " if any(private_arrays(stmt)) else ""
     head = [
-        *_includes(body.lines.uses),
+        *includes(body.lines.uses),
         *([f"struct {name} {{ {' '.join(f'int64_t {field};' for field in fields)} }};"] if fields else []),
         f"__kernel {exactly}void {name}({', '.join([*arrays, *room, *given])})",
         "{",
@@ -132,27 +132,3 @@ def _sizes(stmt: Stmt, buffers: Iterable[Buffer]) -> set[Atom]:
         for extent in buffer.shape:
             found |= {*value_atoms(extent)}
     return found
-
-
-def _includes(uses: Iterable[str]) -> list[str]:
-    """The headers, and for each function of the library the template with its macros, once."""
-    lines: list[str] = []
-    for name in sorted(uses):
-        routine = KERNELS.get(name)
-        if routine is None:
-            lines.append(f'#include "{name}"')
-            continue
-        macros = dict(routine.macros)
-        guard = "_".join(
-            [
-                "HAS",
-                routine.header.partition("/")[0].upper(),
-                *map(str, (macros["HARP_DTYPE"], macros.get("HARP_LANES", ""))),
-            ]
-        )
-        lines += [f"#ifndef {guard}", f"#define {guard}"]
-        lines += [f"#define {macro} {value}" for macro, value in routine.macros]
-        lines += [f'#include "{routine.header}"']
-        lines += [f"#undef {macro}" for macro, _ in routine.macros]
-        lines += ["#endif"]
-    return lines

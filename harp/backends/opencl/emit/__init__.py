@@ -1,0 +1,1 @@
+"""Launches of the loop IR as OpenCL C."""

@@ -1,0 +1,159 @@
+"""What groups of work-items share is right at all lengths, and has the same bits however many they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.testing as npt
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp.backends import opencl
+from harp.transforms.jit import programs
+
+pytestmark = pytest.mark.parametrize("device", ["opencl wide"], indirect=True)
+
+LENGTHS = (0, 1, 2, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 4097, 70_001)
+FLOATS, WHOLE = ("float32", "float64", "float16"), ("int8", "uint16", "int32", "int64")
+
+
+def given(length, dtype, rows=3):
+    rng = np.random.default_rng(length)
+    if np.dtype(dtype).kind == "f":
+        return rng.standard_normal((rows, length)).astype(dtype)
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, (rows, length), dtype, endpoint=True)
+
+
+def close(found, wanted, terms, dtype):
+    """As far as the order of additions matters."""
+    if np.dtype(dtype).kind != "f":
+        npt.assert_array_equal(found, wanted)
+        return
+    room = np.finfo(dtype).eps * 4 * np.maximum(terms, 1)
+    assert (np.abs(np.asarray(found, "f8") - wanted) <= room).all()
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE])
+def test_sums_of_rows_and_of_all(device, dtype):
+    rows, whole = harp.jit(lambda x: hnp.sum(x, axis=1)), harp.jit(lambda x: hnp.sum(x))
+    for length in LENGTHS:
+        x = given(length, dtype)
+        exact = x.astype("f8") if np.dtype(dtype).kind == "f" else x
+        terms = np.abs(exact).astype("f8").sum(1)
+        if dtype == "float16" and terms.max(initial=0) > 60_000:
+            continue
+        close(rows(x), exact.sum(1), terms, dtype)
+        close(whole(x), exact.sum(), terms.sum(), dtype)
+    assert rows.compilations == whole.compilations == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_extremes_and_their_places(device, dtype):
+    f = harp.jit(lambda x: (hnp.max(x, 1), hnp.min(x, 1), hnp.argmax(x, 1), hnp.argmin(x, 1), hnp.any(x > 1, 1)))
+    for length in LENGTHS[1:]:
+        x = given(length, dtype)
+        x[1] = 3  # all alike: the first one
+        if dtype == "float32" and length > 2:
+            x[2, length // 2] = np.nan
+        wanted = x.max(1), x.min(1), x.argmax(1), x.argmin(1), (x > 1).any(1)
+        for found, expected in zip(f(x), wanted, strict=True):
+            npt.assert_array_equal(found, expected)
+
+
+def test_rows_with_several_sums(device):
+    def softmax(x):
+        e = hnp.exp(x - hnp.max(x, axis=-1, keepdims=True))
+        return e / hnp.sum(e, axis=-1, keepdims=True)
+
+    f = harp.jit(lambda x: (softmax(x), hnp.var(x, axis=-1)))
+    for length in LENGTHS[1:]:
+        x = given(length, "float64", 2)
+        e = np.exp(x - x.max(-1, keepdims=True))
+        found, variance = f(x)
+        npt.assert_allclose(found, e / e.sum(-1, keepdims=True), rtol=1e-12)
+        npt.assert_allclose(variance, x.var(-1), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint16"])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_sums(device, dtype, reverse):
+    f = harp.jit(lambda x: harp.lax.cumsum(x, axis=1, reverse=reverse))
+    one = harp.jit(lambda x: harp.lax.cumsum(x, axis=0, reverse=reverse))
+    for length in LENGTHS:
+        x = given(length, dtype)
+        exact = x.astype("f8") if np.dtype(dtype).kind == "f" else x
+        around = exact[:, ::-1] if reverse else exact
+        wanted = np.cumsum(around, 1, dtype=exact.dtype)[:, :: -1 if reverse else 1]
+        terms = np.abs(exact).astype("f8").sum(1, keepdims=True)
+        close(f(x), wanted, terms, dtype)
+        close(one(x[0]), wanted[0], terms[0], dtype)
+
+
+def test_running_sums_of_positive_numbers_never_fall(device):
+    x = np.random.default_rng(0).random((2, 70_001)).astype("float32")
+    assert (np.diff(np.asarray(harp.jit(lambda x: hnp.cumsum(x, axis=1))(x)), axis=1) >= 0).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_products_have_the_bits_of_c(device, dtype):
+    def both(x, y):
+        return x @ y, hnp.tanh(hnp.matmul(y.T, x.T)) if dtype != "int32" else y.T @ x.T
+
+    f, here = harp.jit(both), harp.jit(both, device="cpu")
+    rng = np.random.default_rng(0)
+    for m, k, n in [
+        (0, 3, 4),
+        (3, 0, 4),
+        (16, 0, 16),
+        (1, 1, 1),
+        (16, 1, 16),
+        (15, 20, 40),
+        (64, 64, 64),
+        (65, 33, 130),
+    ]:
+        x, y = ((rng.standard_normal(s) * 9).astype(dtype) for s in ((m, k), (k, n)))
+        for found, wanted in zip(f(x, y), here(x, y), strict=True):
+            npt.assert_array_equal(found, wanted)
+        npt.assert_allclose(f(x, y)[0], x.astype("f8") @ y.astype("f8"), rtol=1e-4, atol=1e-3)
+
+
+def test_batches_of_products_and_their_gradients(device):
+    f = harp.jit(harp.grad(lambda x, y: hnp.sum(hnp.einsum("bij,bjk->bik", x, y) ** 2), argnums=(0, 1)))
+    rng = np.random.default_rng(0)
+    for b, m, k, n in [(3, 17, 20, 33), (1, 64, 5, 16), (2, 3, 4, 5)]:
+        x, y = rng.standard_normal((b, m, k)), rng.standard_normal((b, k, n))
+        z = 2 * (x @ y)
+        for found, wanted in zip(f(x, y), (z @ y.swapaxes(1, 2), x.swapaxes(1, 2) @ z), strict=True):
+            npt.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint32", "bool"])
+def test_long_rows_are_sorted(device, dtype):
+    f = harp.jit(lambda x, v: (hnp.sort(x), hnp.argsort(x), hnp.argsort(x, descending=True), v[hnp.argsort(x[0])]))
+    for length in (0, 5, 2047, 2048, 2049, 4096, 70_001):
+        x = given(length, "int8" if dtype == "bool" else dtype).astype(dtype)
+        if dtype.startswith("float") and length > 9:
+            x[0, 3:7] = np.nan, -0.0, 0.0, np.inf
+        values = np.arange(length) * 3
+        ordered, places, down, taken = f(x, values)
+        npt.assert_array_equal(ordered, np.sort(x))
+        npt.assert_array_equal(places, np.argsort(x, kind="stable"))
+        npt.assert_array_equal(taken, values[np.argsort(x[0], kind="stable")])
+        npt.assert_array_equal(np.take_along_axis(x, np.asarray(down), 1), np.sort(x)[:, ::-1])
+
+
+@pytest.mark.parametrize("items", [1, 5, 64, 256])
+def test_bits_do_not_depend_on_the_size_of_a_group(device, items, monkeypatch):
+    x = given(5000, "float32")
+    functions = [
+        lambda x: hnp.sum(x),
+        lambda x: hnp.sum(x, 1),
+        lambda x: hnp.cumsum(x, 1),
+        lambda x: hnp.exp(x / x.sum()),
+    ]
+    wanted = [np.asarray(harp.jit(f)(x)) for f in functions]
+    monkeypatch.setattr(opencl.host_calls, "_items", lambda device, kernel, most: items if most else 0)
+    programs.forget()
+    for function, expected in zip(functions, wanted, strict=True):
+        npt.assert_array_equal(harp.jit(function)(x), expected)

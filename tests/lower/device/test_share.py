@@ -1,0 +1,78 @@
+"""Which nests groups of work-items share, and how: each pass is run before and after, on random data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp.config import settings
+from harp.lower.loopir.text import program_text
+from harp.lower.pipeline import lower
+from harp.lower.target import Target
+from harp.trace.sizes.signature import canonical
+
+WIDE = Target(fma=True, grid=True, wide=True, group=1024)
+X = np.ones((5, 7))
+
+
+@pytest.fixture(autouse=True)
+def verified(monkeypatch):
+    monkeypatch.setattr(settings, "verify", 3)
+
+
+def loops(function, *arguments, target=WIDE):
+    return program_text(lower(canonical(harp.jit(function).lower(*arguments).graph), target).program)
+
+
+def test_long_rows_are_shared_and_short_ones_are_not():
+    text = loops(lambda x: hnp.sum(x, axis=1), X)
+    long, short = text.split("  else:")[:2]
+    assert "s1 - 65536 >= 0" in long and "s1 - 128 >= 0" in short
+    assert "for item i" in text and "group v0_parts: f64[256]" in text
+    assert "item" not in text.rsplit("else:", 1)[1]
+
+
+def test_everything_that_a_row_needs_is_done_by_its_group():
+    text = loops(lambda x: hnp.exp(x - hnp.max(x, axis=1, keepdims=True)) / hnp.sum(x * x, axis=1, keepdims=True), X)
+    assert text.count("for item") >= 5
+
+
+def test_columns_stay_with_their_work_items():
+    assert "item" not in loops(lambda x: hnp.sum(x, axis=0), X)
+
+
+def test_products_are_made_by_squares():
+    text = loops(lambda x, y: hnp.tanh(x @ y + 1), X, X.T)
+    assert "private v0: f64[256, 4, 4]" in text and "group v0_a: f64[16, 64]" in text and "for grid" in text
+    assert "s0 - 16 >= 0 and" in text
+
+
+@pytest.mark.parametrize("group", [0, 64, 128])
+def test_products_without_squares_where_groups_are_small(group):
+    target = Target(fma=True, grid=True, wide=True, group=group)
+    assert "private" not in loops(lambda x, y: x @ y, X, X.T, target=target)
+
+
+def test_batches_and_sums_over_two_axes():
+    text = loops(lambda x, y: hnp.einsum("bij,bjk->bik", x, y), np.ones((2, 3, 4)), np.ones((2, 4, 5)))
+    assert "private" in text
+    loops(lambda x, y: hnp.tensordot(x, y, 2), np.ones((2, 3, 4)), np.ones((3, 4, 5)))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_sums_go_by_blocks(reverse):
+    function = harp.jit(lambda x: harp.lax.cumsum(x, axis=1, reverse=reverse))
+    text = loops(function, X)
+    assert "v0_starts" in text and "for item" in text
+
+
+def test_products_of_floats_run_alone():
+    """A part may overflow where the product of all is 0."""
+    assert "item" not in loops(lambda x: hnp.cumprod(x, axis=1), X)
+
+
+def test_long_rows_are_sorted_by_many():
+    text = loops(lambda x: hnp.sort(x), X)
+    assert "s1 - 2048 >= 0" in text
