@@ -206,6 +206,7 @@ def kernel(
     if not name.isidentifier():
         raise KernelError(f"{name!r} is no name for a kernel: it is letters, digits and underscores{where()}")
     what = f"kernel {name!r}"
+    _require_mappings(what, inputs=inputs, outputs=outputs, grid=grid)
     given = [declared(key, d, what) for key, d in inputs.items()]
     made = [declared(key, d, what) for key, d in outputs.items()]
     extents = [extent(size, what) for size in grid.values()]
@@ -226,6 +227,16 @@ def kernel(
         _reference(reference, what, len(made)),
     )
     return Kernel(whole, given, made, extents)
+
+
+def _require_mappings(what: str, **given: object) -> None:
+    """Raise KernelError for what has no names."""
+    examples = {"inputs": "{'x': 'T[n]'}", "outputs": "{'y': 'T[n]'}", "grid": "{'i': 'n'}"}
+    for argument, value in given.items():
+        if not isinstance(value, Mapping):
+            raise KernelError(
+                f"{argument} of {what} is a mapping from names, such as {examples[argument]}, not {value!r}"
+            )
 
 
 def _require_known(

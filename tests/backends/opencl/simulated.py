@@ -1,0 +1,70 @@
+"""Programs on the simulator Oclgrind, which looks at every access to memory: run by test_simulator.py."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import numpy.testing as npt
+import pyopencl as cl
+
+import harp
+import harp.numpy as hnp
+from harp.backends.opencl import devices
+
+rng = np.random.default_rng(0)
+
+
+def mistake(statement):
+    """A kernel of 64 work-items, by pyopencl alone."""
+    found = devices.device(0)
+    text = f"__kernel void clash(__global float *x) {{ const size_t i = get_global_id(0); {statement} }}"
+    kernel = cl.Kernel(cl.Program(found.context, text).build(), "clash")
+    memory = cl.Buffer(found.context, cl.mem_flags.COPY_HOST_PTR, hostbuf=np.ones(64, "f4"))
+    kernel(found.queue, (64,), (16,), memory)
+    found.queue.finish()
+
+
+def race():
+    mistake("x[0] = x[i] + i;")
+
+
+def outside():
+    mistake("x[i] = x[i + 1];")
+
+
+def sound():
+    """A sample of the kinds of kernels, with groups and without."""
+    x, y = rng.standard_normal((3, 300)).astype("f4"), rng.standard_normal((300, 20)).astype("f4")
+    square = rng.standard_normal((20, 24)).astype("f4")
+    places, z = np.array([2, 0, 2]), np.zeros((3, 4), "f4")
+    programs = [
+        (lambda x: hnp.sum(x, axis=1), (x,), x.sum(1)),
+        (lambda x: hnp.sum(x), (x,), x.sum()),
+        (lambda x: hnp.exp(x) / hnp.sum(hnp.exp(x), 1, keepdims=True), (x,), None),
+        (lambda x: hnp.cumsum(x, axis=1), (x,), np.cumsum(x, 1)),
+        (lambda x: hnp.argmax(x, axis=1), (x,), np.argmax(x, 1)),
+        (lambda x, y: hnp.tanh(x @ y), (square, y[:24]), np.tanh(square @ y[:24])),
+        (lambda x, y: x @ y, (x, y), x @ y),
+        (lambda x: x.T + 1, (x,), x.T + 1),
+        (lambda x: hnp.sort(x), (x,), np.sort(x)),
+        (lambda x: hnp.sort(x), (rng.standard_normal(2100).astype("f4"),), None),
+        (lambda z: z.at[places].add(1.0), (z,), np.array([[1.0] * 4, [0.0] * 4, [2.0] * 4])),
+        (lambda x: harp.scan(lambda c, r: (hnp.tanh(c + r), c), hnp.zeros(300), x)[1], (x,), None),
+        (lambda x: hnp.convolve(x[0], x[1, :5]), (x,), np.convolve(x[0], x[1, :5])),
+        (lambda x: harp.grad(lambda x: hnp.sum(hnp.tanh(x) * hnp.cumsum(x, axis=1)))(x), (x,), None),
+    ]
+    for function, arguments, wanted in programs:
+        found, here = np.asarray(harp.jit(function)(*arguments)), harp.jit(function, device="cpu")(*arguments)
+        npt.assert_allclose(found, here, rtol=1e-4, atol=1e-4)
+        if wanted is not None:
+            npt.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+if __name__ == "__main__":
+    device = devices.device(0)
+    assert "Oclgrind" in repr(device), device
+    device.__dict__["is_wide"] = sys.argv[2] == "wide"
+    with harp.default_device("opencl:0"):
+        {f.__name__: f for f in (race, outside, sound)}[sys.argv[1]]()
+    print("done")

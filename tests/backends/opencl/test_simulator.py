@@ -1,0 +1,36 @@
+"""Programs under Oclgrind, which finds races, accesses outside of arrays, and reads of what nobody has stored."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+OCLGRIND = shutil.which("oclgrind")
+SCRIPT = Path(__file__).with_name("simulated.py")
+
+pytestmark = pytest.mark.skipif(OCLGRIND is None, reason="needs oclgrind")
+
+
+def simulated(what: str, kind: str, directory: Path) -> str:
+    """What the simulator says of it."""
+    environment = os.environ | {"HARP_CACHE_DIR": str(directory), "HARP_VERIFY": "0"}
+    command = [str(OCLGRIND), "--data-races", "--uninitialized", sys.executable, str(SCRIPT), what, kind]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1500)
+    assert done.returncode == 0 and done.stdout.endswith("done\n"), done.stderr[-4000:]
+    return done.stderr
+
+
+@pytest.mark.parametrize(("mistake", "message"), [("race", "data race"), ("outside", "Invalid read")])
+def test_mistakes_are_found(mistake, message, tmp_path):
+    assert message in simulated(mistake, "wide", tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["wide", "cores"])
+def test_programs_of_many_kinds(kind, tmp_path):
+    said = simulated("sound", kind, tmp_path).splitlines()
+    assert not [line for line in said if "warning" not in line]
