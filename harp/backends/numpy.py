@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Executable, Limits, TimedExecutable
+from harp.backends.protocol import Executable, Limits, ProgramText, TimedExecutable
 from harp.errors import OutOfMemoryError, ToolchainError
 from harp.lower.loopir.program import Program
 from harp.trace.eval.interpret import interpret
@@ -60,6 +60,9 @@ class NumpyBackend:
         self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
     ) -> Executable:
         return NumpyExecutable(graph, check)
+
+    def text(self, program: Program) -> ProgramText:
+        raise ToolchainError(_NO_KERNELS)
 
     def timed(self, program: Program, options: CompileOptions) -> TimedExecutable:
         raise ToolchainError(_NO_KERNELS)

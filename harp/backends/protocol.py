@@ -76,6 +76,15 @@ class Limits(NamedTuple):
     float64: float | None
 
 
+class ProgramText(NamedTuple):
+    """A program in the language of a backend: `kernels` in order, and `calls`, what calls them."""
+
+    language: str
+    kernels: tuple[str, ...]
+    calls: str
+    whole: str
+
+
 class Executable(Protocol):
     """A program that runs.
 
@@ -121,6 +130,10 @@ class Backend(Protocol):
     def compile(
         self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
     ) -> Executable: ...
+
+    def text(self, program: Program) -> ProgramText:
+        """The program as it is compiled."""
+        ...
 
     def timed(self, program: Program, options: CompileOptions) -> TimedExecutable:
         """The program with clocks round its kernels, for profiles."""

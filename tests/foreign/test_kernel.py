@@ -212,8 +212,8 @@ def test_arguments_that_do_not_fit_are_named(run, rows):
         ({"source": {}}, "a dict of texts"),
         ({"source": "# include <math.h>\ny[i] = 0;"}, "cannot include a file"),
         ({"name": "a b"}, "'a b' is no name for a kernel"),
-        ({"inputs": "x[n]"}, "inputs of kernel 'k' are 'x\\[n\\]': write names with them, as {'x': 'T\\[n\\]'}"),
-        ({"grid": "n"}, "grid of kernel 'k' are 'n'"),
+        ({"inputs": "x[n]"}, "inputs of kernel 'k' is a mapping from names, such as .*, not 'x"),
+        ({"grid": "n"}, "grid of kernel 'k' is a mapping from names, such as {'i': 'n'}, not 'n'"),
     ],
 )
 def test_what_is_not_well_declared(change, text):

@@ -8,7 +8,7 @@ from harp.backends.c.emit.render import interface, render
 from harp.backends.c.measure import limits_key, measure
 from harp.backends.c.timed import TimedCExecutable
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Executable, Limits
+from harp.backends.protocol import Executable, Limits, ProgramText
 from harp.backends.runtime.executable import CExecutable
 from harp.backends.runtime.load import build_and_load
 from harp.backends.toolchain.toolchain import find_toolchain
@@ -47,6 +47,12 @@ class CBackend:
         except ToolchainError as error:
             raise refusal(custom_kernels(program), "c", str(error)) or error from None
         return CExecutable(library, called, bool(program.scratch))
+
+    def text(self, program: Program) -> ProgramText:
+        """A file of C for each kernel, and one of the function that calls them."""
+        source = render(program)
+        *_, own = source.units
+        return ProgramText("C", tuple(unit.text for unit in source.kernels), own.text, str(source))
 
     def timed(self, program: Program, options: CompileOptions) -> TimedCExecutable:
         """The kernels are those of the program that is not timed, and come out of the cache."""

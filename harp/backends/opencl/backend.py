@@ -9,7 +9,7 @@ from harp.backends.opencl.host import HostCode, kernel_code, program_code
 from harp.backends.opencl.measure import measure
 from harp.backends.opencl.timed import TimedOpenCLExecutable
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Executable, Limits, ResultMemory
+from harp.backends.protocol import Executable, Limits, ProgramText, ResultMemory
 from harp.config import show
 from harp.errors import DeviceError, HarpError
 from harp.lower.loopir.program import Program, custom_kernels
@@ -42,11 +42,15 @@ class OpenCLBackend:
             raise HarpError("the OpenCL backend compiles lowered programs, and was given a graph only")
         kernels = _kernels(program)
         host = program_code(program)
-        show(4, "OpenCL source", "\n\n".join([*(text for _, text in kernels), *(c.text for c, _ in kernels), host]))
+        show(4, "OpenCL source", _text(kernels, host).whole)
         try:
             return OpenCLExecutable(self.device, host, kernels)
         except DeviceError as error:
             raise refusal(custom_kernels(program), "opencl", str(error)) or error from None
+
+    def text(self, program: Program) -> ProgramText:
+        """Each kernel is its launches, in OpenCL C, and the Python of the host that puts them into a queue."""
+        return _text(_kernels(program), program_code(program))
 
     def timed(self, program: Program, options: CompileOptions) -> TimedOpenCLExecutable:
         """Its launches are put into a queue that takes their times."""
@@ -66,6 +70,11 @@ def _kernels(program: Program) -> list[tuple[HostCode, str]]:
         code = kernel_code(kernel)
         found.append((code, render.source(kernel, code.launches)))
     return found
+
+
+def _text(kernels: list[tuple[HostCode, str]], host: str) -> ProgramText:
+    texts = tuple(f"{text}\n/* on the host:\n{code.text}\n*/\n" for code, text in kernels)
+    return ProgramText("OpenCL C", texts, f"/* on the host:\n{host}\n*/\n", "\n\n".join([*texts, host]))
 
 
 def backend(number: int) -> OpenCLBackend:

@@ -463,12 +463,13 @@ class JitFunction(Generic[P, R]):
         name = function_name(self._function)
         with collected_later(), waiting():
             scope, _, traced, signature = self._traced(call, bool(named))
+            device = known_device(self._device or settings.device)
             given = signature.compile_check()(*(size for array, _ in call.arrays for size in array.shape))
             assert given is not None, "the guards of a trace hold for the call that was traced"
             sizes = [scope.origins[s] for s in signature.sizes]
             graph, _ = numbered(traced.graph)
             with announced(making(name, traced.graph)):
-                return stages_of(name, graph, call.donated, sizes, given, self._threads, self._check)
+                return stages_of(name, graph, call.donated, sizes, given, self._threads, self._check, device)
 
     def profile(self, *args: Tree, **kwargs: Tree) -> Profile:
         """How long each kernel takes in a call with these arguments, beside what it moves and computes, and what the

@@ -13,12 +13,11 @@ from typing import NamedTuple
 import attrs
 
 from harp import backends
-from harp.backends.c.emit.render import render
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Executable, Source
+from harp.backends.protocol import Executable, ProgramText
 from harp.backends.runtime.pool import usable_cores
 from harp.backends.toolchain.progress import will_take_long
-from harp.config import settings
+from harp.config import CPU, settings
 from harp.lower.loopir.program import Program
 from harp.lower.pipeline import lower
 from harp.lower.report.counts import Count
@@ -83,7 +82,7 @@ class Stages:
     _threads: int
     _name: str  # of the function
     _inputs: tuple[str, ...]
-    _units: Source
+    _text: ProgramText
 
     def __str__(self) -> str:
         return "\n".join([self._headline(), *self._amounts(), *self._how_to_see()])
@@ -119,7 +118,7 @@ class Stages:
             f".graph      {_count(len(self.graph.nodes()), 'node')}: what the function computes",
             f".schedule   {_count(len(self.schedule.groups), 'kernel')}: which nodes are computed together",
             f".loops      {_count(len(self._program.kernels), 'distinct kernel')}: their loop nests, and the calls",
-            f".source     {_count(lines, 'line')} of C",
+            f".source     {_count(lines, 'line')} of {self._text.language}",
             ".cost()     operations and bytes of each kernel; .memory(): what a call takes",
             ".html(path) all of this beside each other, as a page",
         ]
@@ -135,14 +134,13 @@ class Stages:
         >>> harp.jit(lambda x: x * 2 + 1).lower(np.ones(3)).html().startswith("<!DOCTYPE html>")
         True
         """
-        *_, own = self._units.units
         parts = Parts(
             self._name,
             self.schedule,
             self._algorithm,
             self._program,
-            tuple(unit.text for unit in self._units.kernels),
-            own.text,
+            self._text.kernels,
+            self._text.calls,
             self._inputs,
             self.cost(),
             self._given,
@@ -194,22 +192,24 @@ def stages_of(
     given: Sequence[int],
     threads: int | None,
     check: bool = False,
+    device: str = CPU,
 ) -> Stages:
-    """Lower the graph of a function and print it as C, without compiling. `names` and values of its sizes stand in its
-    order."""
+    """Lower the graph of a function and print it as the source of a device, without compiling. `names` and values of
+    its sizes stand in its order."""
     renamed = canonical(graph)
-    target = backends.get("c").target()
+    backend = backends.get("c" if device == CPU else device)
+    target = backend.target()
     assert target is not None
     lowered = lower(renamed, target, donated, check)
     if not check:
         _latest[:] = [_Latest(digest(renamed), lowered.target, tuple(donated), lowered.program)]
-    source = render(lowered.program)
+    text = backend.text(lowered.program)
     workers = threads or settings.threads or usable_cores()
     return Stages(
         lowered.graph,
         lowered.schedule,
         lowered.loops,
-        str(source),
+        text.whole,
         tuple(names),
         lowered.program,
         lowered.algorithm,
@@ -217,7 +217,7 @@ def stages_of(
         workers,
         name,
         tuple(node.name for node in graph.inputs),
-        source,
+        text,
     )
 
 
