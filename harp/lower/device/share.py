@@ -1,6 +1,7 @@
-"""Which loop nests groups of work-items share: products by squares, and long rows that are added up.
+"""Which loop nests groups of work-items share: products, transposes, long rows that are added up, and sorts.
 
     for i, j { acc = 0; for k: ... }    ->  squares of the result        (`tiles`)
+    for i, j: out[i, j] = f(x[j, i])    ->  tiles                        (`transposes`)
     for i { acc = 0; for k: acc += }    ->  a group for each row         (`rows`)
     for i: out[i] = sort(keys[i])       ->  all rows at once, by many launches
 
@@ -15,6 +16,7 @@ from harp.lower.device.grid import is_for_host, is_independent
 from harp.lower.device.groups import ITEMS, suits
 from harp.lower.device.rows import shared_rows, shared_running_sum, shared_sum
 from harp.lower.device.tiles import tiled
+from harp.lower.device.transposes import transposed
 from harp.lower.loopir.loops import Alloc, For, If, Kernel, LoopKind, Nest, Repeat, Row, Seq, Stmt
 from harp.lower.loopir.nests import FreshLoops, nest, rebuilt
 from harp.lower.rewrite.loop_primitives import specialise
@@ -70,4 +72,4 @@ def _nest(fresh: FreshLoops, s: Nest, target: Target, known: frozenset[Loop]) ->
         if not is_for_host(head, LoopKind.PLAIN, s, known) or not is_independent(head, others, s.body):
             return s
     found = tiled(fresh, s) if target.group >= ITEMS else None
-    return found or shared_rows(fresh, s) or s
+    return found or transposed(fresh, s) or shared_rows(fresh, s) or s

@@ -41,7 +41,7 @@ def transpose_tiles(context: Context, s: Stmt) -> Stmt | None:
         return None
     *outer, column = heads
     for row in reversed(outer):
-        transposed = _transposed(s.body, row.loop, column.loop)
+        transposed = transposed_loads(s.body, row.loop, column.loop)
         if not 0 < len(transposed) <= _TRANSPOSED:
             continue
         itemsize = max(load.dtype.itemsize for load in transposed)
@@ -57,7 +57,7 @@ def transpose_tiles(context: Context, s: Stmt) -> Stmt | None:
     return None
 
 
-def _transposed(body: Stmt, row: Loop, column: Loop) -> list[Load]:
+def transposed_loads(body: Stmt, row: Loop, column: Loop) -> list[Load]:
     """The loads that lie along the rows and across the columns; none if iterations may not change places."""
     stores = [part for part in walk(body) if isinstance(part, Store)]
     stored = {store.buffer: store.index for store in stores}

@@ -37,6 +37,7 @@ def sound():
     """A sample of the kinds of kernels, with groups and without."""
     x, y = rng.standard_normal((3, 300)).astype("f4"), rng.standard_normal((300, 20)).astype("f4")
     square = rng.standard_normal((20, 24)).astype("f4")
+    tall = rng.standard_normal((70, 40)).astype("f4")
     places, z = np.array([2, 0, 2]), np.zeros((3, 4), "f4")
     programs = [
         (lambda x: hnp.sum(x, axis=1), (x,), x.sum(1)),
@@ -46,7 +47,7 @@ def sound():
         (lambda x: hnp.argmax(x, axis=1), (x,), np.argmax(x, 1)),
         (lambda x, y: hnp.tanh(x @ y), (square, y[:24]), np.tanh(square @ y[:24])),
         (lambda x, y: x @ y, (x, y), x @ y),
-        (lambda x: x.T + 1, (x,), x.T + 1),
+        (lambda y: y.T + 1, (tall,), tall.T + 1),
         (lambda x: hnp.sort(x), (x,), np.sort(x)),
         (lambda x: hnp.sort(x), (rng.standard_normal(2100).astype("f4"),), None),
         (lambda z: z.at[places].add(1.0), (z,), np.array([[1.0] * 4, [0.0] * 4, [2.0] * 4])),

@@ -128,6 +128,16 @@ def test_batches_of_products_and_their_gradients(device):
             npt.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+def test_transposes(device, dtype):
+    f = harp.jit(lambda x, y: (x.T + y, hnp.swapaxes(hnp.stack([x, y.T, x]), 1, 2)))
+    for m, n in [(0, 40), (40, 0), (1, 5), (31, 33), (32, 32), (33, 100), (130, 65)]:
+        x, y = given(n, dtype, m), given(m, dtype, n)
+        added, swapped = f(x, y)
+        npt.assert_array_equal(added, x.T + y)
+        npt.assert_array_equal(swapped, np.swapaxes(np.stack([x, y.T, x]), 1, 2))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint32", "bool"])
 def test_long_rows_are_sorted(device, dtype):
     f = harp.jit(lambda x, v: (hnp.sort(x), hnp.argsort(x), hnp.argsort(x, descending=True), v[hnp.argsort(x[0])]))

@@ -55,6 +55,12 @@ def test_products_without_squares_where_groups_are_small(group):
     assert "private" not in loops(lambda x, y: x @ y, X, X.T, target=target)
 
 
+def test_transposes_go_through_tiles():
+    text = loops(lambda x, y: x.T * 2 + y, X, X.T)
+    assert "group tile0: f64[32, 33]" in text and "s0 - 32 >= 0" in text
+    assert "tile0" in loops(lambda x: hnp.transpose(x, (1, 0, 2, 3)[::-1]), np.ones((2, 3, 4, 5)))
+
+
 def test_batches_and_sums_over_two_axes():
     text = loops(lambda x, y: hnp.einsum("bij,bjk->bik", x, y), np.ones((2, 3, 4)), np.ones((2, 4, 5)))
     assert "private" in text
