@@ -34,7 +34,8 @@ def sort_rows(
     _put(run, launch, launched[0], (runs, rows), (keys, *here), (n, RUN))
     for number in range(merges):
         there = sets[(merges - number - 1) % 2]
-        _put(run, launch, launched[1], (n, rows), (*here, *there), (n, RUN << number))
+        arrays = tuple(array for both in zip(here, there, strict=True) for array in both)
+        _put(run, launch, launched[1], (n, rows), arrays, (n, RUN << number))
         here = there
     if values:
         _put(run, launch, launched[2], (n, rows), (values[0], here[-1], target), (n, 0))

@@ -1,1 +1,4 @@
-"""Launches of the loop IR as OpenCL C."""
+"""Launches of the loop IR as OpenCL C.
+
+Start with `render.py`, which prints a launch; `statements.py` has what is in it.
+"""

@@ -127,6 +127,48 @@ static inline int OF_DTYPE(argsort)(int64_t n, __global const void *given, __glo
 
 #undef SHORT
 
+/* Rows that all work-items sort together. Runs of `run` keys are sorted by one work-item each, this one's from `first`
+ * on. Then runs of `width` are merged in pairs: the place of an element is its own one and how many elements of the
+ * other run come before it. Keys are kept as they are, and places beside them unless these are NULL. */
+static inline void OF_DTYPE(sort_run)(int64_t n, int64_t run, int64_t first, __global const KEY *keys,
+                                      __global KEY *to_keys, __global int64_t *to_places, int reverse)
+{
+    const int64_t end = first + run < n ? first + run : n;
+    for (int64_t i = first; i < end; ++i) {
+        const KEY here = keys[i];
+        int64_t j = i;
+        for (; j > first && OF_DTYPE(is_after)(to_keys[j - 1], here, reverse); --j) {
+            to_keys[j] = to_keys[j - 1];
+            if (to_places) to_places[j] = to_places[j - 1];
+        }
+        to_keys[j] = here;
+        if (to_places) to_places[j] = i;
+    }
+}
+
+static inline void OF_DTYPE(merge_element)(int64_t n, int64_t width, int64_t own, __global const KEY *keys,
+                                           __global const int64_t *places, __global KEY *to_keys,
+                                           __global int64_t *to_places, int reverse)
+{
+    const int64_t run = own / width, other = (run ^ 1) * width;
+    const int64_t start = other < n ? other : n, end = other + width < n ? other + width : n;
+    const KEY here = keys[own];
+    int64_t low = start, high = end;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        const KEY there = keys[middle];
+        const int is_before =
+            run & 1 ? !OF_DTYPE(is_after)(there, here, reverse) : OF_DTYPE(is_after)(here, there, reverse);
+        if (is_before)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const int64_t at = (run & 1 ? own - width : own) + low - start;
+    to_keys[at] = here;
+    if (to_places) to_places[at] = places[own];
+}
+
 static inline void OF_DTYPE(searchsorted)(int64_t n, __global const void *table, int64_t m,
                                           __global const void *searched, __global int64_t *out, int right)
 {
