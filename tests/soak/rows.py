@@ -184,7 +184,7 @@ def by_size(axis: int, falling: bool) -> Callable:
     return call
 
 
-# The order of these terms is nobody's promise: each may go beyond all, or vanish, on the way, in one and not in another.
+# The order of these terms is not promised: a part of them may overflow, or vanish, in one order and not in another.
 TERMS = {"sum": (arranged, 0), "sum keep": (arranged, -1), "sum all": (arranged, None), "mean": (arranged, 0)}
 TERMS["prod"] = (by_size, 0)
 
