@@ -46,7 +46,7 @@ UNSETTLED = """
 import sys
 sys.path.insert(0, sys.argv[1] + "/soak")
 import numpy as np
-from compare import interpreter_agrees, values_agree
+from compare import interpreter_agrees, slopes_agree, values_agree
 from expressions import Expression
 steep = Expression("plain", (("tanh", (0,)), ("floor", (2,))))
 near_one = np.array([9.045, 1.0, 20.0], np.float32)  # tanh is 1 or one unit less, by rounding
@@ -67,6 +67,11 @@ total = Expression("plain", (("sum", (0,)),))
 terms = np.array([3e38, -3e38, 3e38, -3e38, 1], np.float32)
 assert values_agree(total, [terms, terms], np.float32(np.inf), None) == ("", 1)
 assert values_agree(total, [terms / 8, terms], np.float32(np.inf), None).problem
+order = Expression("jvp", (("exp2", (0,)), ("sort", (2,))))
+nearly = np.array([1.0, 1.0 + 1e-7, 3.0], np.float32)  # either of the first two is the first one, but for rounding
+turned = np.log(2) * 2**nearly * [10, 5, 7]
+for given, wrong in ((turned, False), (turned[::-1], True)):
+    assert bool(slopes_agree(order, [nearly, np.array([5, 10, 7], np.float32)], np.float32(given), 0).problem) == wrong
 """
 
 

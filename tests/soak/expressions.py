@@ -74,9 +74,9 @@ class Expression(NamedTuple):
             values.append(change(step(name)[which](*(terms(name, values[place]) for place in places))))
         return values[-1]
 
-    def loss(self, which: int, inputs: Values) -> object:
+    def loss(self, which: int, inputs: Values, noise: Noise | None = None) -> object:
         xp = (hnp, np)[which]
-        return xp.sum(xp.tanh(self.value(which, inputs)) * 0.5)
+        return xp.sum(xp.tanh(self.value(which, inputs, noise)) * 0.5)
 
     def harp(self, x: object, y: object) -> object:
         """What is compiled, and interpreted."""
@@ -112,13 +112,13 @@ class Expression(NamedTuple):
 
         return (rows(value) if self.kind == "vmap" else value)(*inputs)
 
-    def numpy_loss(self, inputs: Values) -> float:
+    def numpy_loss(self, inputs: Values, noise: Noise | None = None) -> float:
         """What is differentiated, the sum of all rows."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             if self.kind != "vmap of grad":
-                return float(self.loss(1, inputs))
-            return float(sum(self.loss(1, given) for given in zip(*inputs, strict=True)))
+                return float(self.loss(1, inputs, noise))
+            return float(sum(self.loss(1, given, noise) for given in zip(*inputs, strict=True)))
 
 
 def step(name: str) -> Step:
