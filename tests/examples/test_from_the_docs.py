@@ -109,7 +109,8 @@ def test_a_small_network_on_images_with_adam():
 
     def scores(params, images):
         x = hnp.relu(convolved(images[..., None], params["first"]))
-        x = hnp.max(x[:, : x.shape[1] // 2 * 2, : x.shape[2] // 2 * 2].reshape(x.shape[0], 5, 2, 5, 2, -1), axis=(2, 4))
+        count, rows, columns, channels = x.shape[0], x.shape[1] // 2, x.shape[2] // 2, x.shape[3]
+        x = hnp.max(x[:, : rows * 2, : columns * 2].reshape(count, rows, 2, columns, 2, channels), axis=(2, 4))
         x = hnp.relu(convolved(x, params["second"]))
         return x.reshape(x.shape[0], -1) @ params["last"]
 
