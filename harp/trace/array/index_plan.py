@@ -83,7 +83,7 @@ def as_index_array(item: object) -> Array:
     array = as_array(item)
     if array.kind.is_inexact:
         raise ArgumentError(
-            f"an array of {array.kind} is not supported as an index; convert it with .astype(int){where()}"
+            f"an array of {array.kind} is not supported as an index; convert it to integers with .astype(int){where()}"
         )
     return array
 
