@@ -32,7 +32,7 @@ from harp.trace.scalar.expr import Expr, Operand, Position, const, select
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.ranges import require_int64
 from harp.trace.sizes.size import resolve, resolve_all, to_index, unify
-from harp.trace.source_locations import plural, where
+from harp.trace.source_locations import kind_of, plural, where
 
 
 def roll(x: object, shift: object, axis: object = None) -> Array:
@@ -95,6 +95,8 @@ def concatenate(arrays: Sequence[object], axis: int | None = 0) -> Array:
     parts = [as_array(a) if axis is not None else ravel(a) for a in _listed("concatenate", arrays)]
     rank = parts[0].ndim
     if any(p.ndim != rank for p in parts) or rank == 0:
+        if isinstance(arrays, Array) and arrays.ndim == 1:
+            raise ArgumentError(f"concatenate takes a list of arrays, as in concatenate([x, y]), not an array{where()}")
         ranks = ", ".join(str(p.ndim) for p in parts)
         raise ShapeError(
             f"concatenate needs arrays with the same number of axes, at least one; they have {ranks}{where()}"
@@ -120,7 +122,7 @@ def concatenate(arrays: Sequence[object], axis: int | None = 0) -> Array:
 
 def _listed(name: str, arrays: object) -> list[object]:
     if not isinstance(arrays, Iterable) or isinstance(arrays, (str, bytes)):
-        raise ArgumentError(f"{name} takes a list of arrays, not {type(arrays).__name__}{where()}")
+        raise ArgumentError(f"{name} takes a list of arrays, not {kind_of(arrays)}{where()}")
     listed = list(arrays)
     if not listed:
         raise ArgumentError(f"{name} needs at least one array{where()}")
@@ -165,7 +167,8 @@ def stack(arrays: Sequence[object], axis: int = 0) -> Array:
     """
     parts = [as_array(a) for a in _listed("stack", arrays)]
     if any(p.ndim != parts[0].ndim for p in parts):
-        raise ShapeError(f"stack needs arrays with the same number of axes{where()}")
+        ranks = ", ".join(str(p.ndim) for p in parts)
+        raise ShapeError(f"stack needs arrays with the same number of axes; they have {ranks}{where()}")
     at = normalize_axis(axis, parts[0].ndim + 1)
     return concatenate([expand_dims(p, at) for p in parts], at)
 
@@ -174,6 +177,13 @@ def known_integers(value: object) -> object:
     """An array of known integers as a number or lists of them; all else as it is."""
     numbers = known_numbers(value)
     return numbers.tolist() if numbers is not None and numbers.dtype.kind in "iu" else value
+
+
+def _uneven(axis: int, count: int) -> str:
+    return (
+        f"axis {axis} does not split into {count} equal sections: its size is not a multiple of {count} (array_split "
+        "makes sections of unequal sizes)"
+    )
 
 
 def split(x: object, sections: object, axis: int = 0) -> list[Array]:
@@ -196,7 +206,7 @@ def split(x: object, sections: object, axis: int = 0) -> list[Array]:
     if count < 1:
         raise ArgumentError(f"split into {count} sections{where()}")
     size = resolve(node_of(array).shape[k])
-    unify(size, floordiv(size, to_index(count)) * count, lambda: f"axis {k} does not split into {count} equal sections")
+    unify(size, floordiv(size, to_index(count)) * count, lambda: _uneven(k, count))
     each = resolve(floordiv(resolve(size), to_index(count)))
     return [take(array, k, each * j, each) for j in range(count)]
 

@@ -11,7 +11,6 @@ import numpy as np
 _INSTEAD = {
     "harp": {
         "device_get": "np.asarray gives the NumPy array of a result",
-        "device_put": "arrays are in the memory of the process",
         "jacobian": "write jacfwd or jacrev",
         "make_jaxpr": "write harp.trace",
         "nn": "relu, sigmoid, softplus, softmax, log_softmax and logsumexp are in harp.numpy",
@@ -26,7 +25,12 @@ _INSTEAD = {
         "write a sum over the kernel, of x[:, i : i + h, j : j + w] @ kernel[i, j]; in one dimension, convolve",
     ),
     "harp.random": {"PRNGKey": "write key", "shuffle": "write permutation", "default_rng": "write key"},
-    "harp.numpy": {"random": "write harp.random, with keys"},
+    "harp.numpy": {
+        "cat": "write concatenate",
+        "one_hot": "write labels[:, None] == arange(count), and .astype",
+        "random": "write harp.random, with keys",
+        **{name: f"write {name}32 or {name}64, or Python's {name}" for name in ("float", "int")},
+    },
 }
 
 
@@ -40,7 +44,7 @@ def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError
         of_numpy = getattr(of_numpy, part)
     public = [k for k in known if not k.startswith("_")]
     longer = [k for k in public if len(name) > 3 and k.startswith(name)]
-    nearest = longer or difflib.get_close_matches(name, public, n=1)
+    nearest = longer or difflib.get_close_matches(name, public, n=1, cutoff=0.7)
     hint = f"; the nearest name there is {nearest[0]!r}" if nearest else ""
     if of_numpy is not None and name in dir(of_numpy):
         text = f"{module}.{name} is not there yet{hint}; docs/from-numpy.md lists what is"

@@ -3,6 +3,8 @@ number."""
 
 from __future__ import annotations
 
+import itertools
+import linecache
 import os
 import sys
 from types import FrameType
@@ -13,6 +15,7 @@ Site = tuple[str, int]  # the user's file and line
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # ends in a separator: not "harp_demo.py"
 _NUMPY = os.path.join(os.path.dirname(np.__file__), "")  # np.sum(x) calls x.sum()
+_LONGEST = 60  # of a quoted expression
 _FRAMEWORKS = (_PACKAGE, _NUMPY, "<attrs", "<__array_function__")
 
 
@@ -47,7 +50,38 @@ def plural(count: object, noun: str) -> str:
     return f"{count} {_SINGULAR.get(noun, noun.removesuffix('s')) if one else noun}"
 
 
-def where() -> str:
-    """The end of an error message: the user's line."""
-    site = user_site()
-    return f"\n  at {site[0]}:{site[1]}" if site else ""
+def running_text(frame: FrameType) -> str:
+    """The expression that a frame is computing, as it is written; empty where there is no source."""
+    place = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+    first, last, start, end = place
+    if first is None or last is None or start is None or end is None:
+        return ""
+    lines = [line.encode() for line in linecache.getlines(frame.f_code.co_filename, frame.f_globals)[first - 1 : last]]
+    if not lines:
+        return ""
+    lines[-1] = lines[-1][:end]  # columns count bytes
+    lines[0] = lines[0][start:]
+    return b"".join(lines).decode(errors="replace")
+
+
+def shown(text: str) -> str:
+    """A quoted expression, on one line."""
+    whole = " ".join(text.split())
+    return whole if len(whole) <= _LONGEST else f"{whole[: _LONGEST - 4]} ..."
+
+
+def where(quoted: bool = False) -> str:
+    """The end of an error message: the user's line, and what runs there if the message does not quote it."""
+    frame = user_frame()
+    if frame is None:
+        return ""
+    text = "" if quoted else shown(running_text(frame))
+    return f"\n  at {frame.f_code.co_filename}:{frame.f_lineno}{': ' if text else ''}{text}"
+
+
+def kind_of(value: object) -> str:
+    """The type of a value, with its article, for messages."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeioAEIO' or name == 'ndarray' else 'a'} {name}"

@@ -23,7 +23,7 @@ from harp.trace.scalar.dtypes import ArraySignature, DType, NDArray, as_dtype, p
 from harp.trace.sizes.levels import current, enter
 from harp.trace.sizes.scope import Relation, Scope
 from harp.trace.sizes.size import Size
-from harp.trace.source_locations import plural, short, where
+from harp.trace.source_locations import kind_of, plural, short, where
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
 
 
@@ -138,13 +138,13 @@ def leaf_array(leaf: object, name: str) -> tuple[NDArray, bool]:
             raise type(error)(f"argument {name}: {error}") from None
     if name == "self":
         raise ArgumentError(
-            f"argument self is a {type(leaf).__name__}; mark it with @partial(harp.jit, static_argnums=0), or compile "
+            f"argument self is {kind_of(leaf)}; mark it with @partial(harp.jit, static_argnums=0), or compile "
             f"the bound method, harp.jit(object.method){where()}"
         )
     own = type(leaf).__module__ != "builtins"
     register = "register a class that holds arrays with harp.tree.register, " if own else ""
     raise ArgumentError(
-        f"argument {name} is a {type(leaf).__name__}; a traced function takes arrays, numbers, and trees of these; "
+        f"argument {name} is {kind_of(leaf)}; a traced function takes arrays, numbers, and trees of these; "
         f"{register}mark other arguments with static_argnums or static_argnames{where()}"
     )
 
@@ -255,10 +255,24 @@ def trace(function: Callable[..., Tree], *arguments: object) -> Graph:
     return trace_function(call, specs, scope, function_name(function)).graph
 
 
-def require_function(name: str, function: object) -> None:
-    """Raise ArgumentError for what cannot be called."""
+def require_function(name: str, function: object, parameters: Sequence[str] | None = None) -> None:
+    """Raise ArgumentError for what cannot be called, or not with arguments for these parameters."""
     if not callable(function):
-        raise ArgumentError(f"{name} takes a function first, not a {type(function).__name__}{where()}")
+        raise ArgumentError(f"{name} takes a function first, not {kind_of(function)}{where()}")
+    if parameters is None:
+        return
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of a function in C
+        return
+    try:
+        signature.bind(*parameters)
+    except TypeError as error:
+        given = ", ".join(parameters)
+        raise ArgumentError(
+            f"{name} calls {function_name(function)!r} with ({given}), but its parameters are {signature}: "
+            f"{error}{where()}"
+        ) from None
 
 
 def function_name(function: Callable[..., object]) -> str:

@@ -44,6 +44,13 @@ class Memory:
         return found
 
 
+class Noise(NamedTuple):
+    """What another way of rounding may do to each value, and to what the step of a name sums or multiplies."""
+
+    value: Callable = lambda value: value
+    terms: Callable = lambda name, value: value
+
+
 class Expression(NamedTuple):
     """Steps by name, each on one or two values: the two inputs are 0 and 1, the first step 2. How it is transformed."""
 
@@ -59,17 +66,17 @@ class Expression(NamedTuple):
     def derived(self) -> bool:
         return "grad" in self.kind or self.kind == "jvp"
 
-    def value(self, which: int, inputs: Values, noise: Callable | None = None) -> object:
-        """With harp's functions (0) or NumPy's (1). `noise` changes each value a little."""
-        change = noise or (lambda value: value)
+    def value(self, which: int, inputs: Values, noise: Noise | None = None) -> object:
+        """With harp's functions (0) or NumPy's (1). `noise` changes each value a little, and the order of terms."""
+        change, terms = noise or Noise()
         values = [change(given) for given in inputs]
         for name, places in self.steps:
-            values.append(change(step(name)[which](*(values[place] for place in places))))
+            values.append(change(step(name)[which](*(terms(name, values[place]) for place in places))))
         return values[-1]
 
-    def loss(self, which: int, inputs: Values) -> object:
+    def loss(self, which: int, inputs: Values, noise: Noise | None = None) -> object:
         xp = (hnp, np)[which]
-        return xp.sum(xp.tanh(self.value(which, inputs)) * 0.5)
+        return xp.sum(xp.tanh(self.value(which, inputs, noise)) * 0.5)
 
     def harp(self, x: object, y: object) -> object:
         """What is compiled, and interpreted."""
@@ -89,7 +96,7 @@ class Expression(NamedTuple):
             "vmap of grad": harp.vmap(harp.grad(loss)),
         }[self.kind](x, y)
 
-    def numpy(self, inputs: Values, noise: Callable | None = None) -> np.ndarray:
+    def numpy(self, inputs: Values, noise: Noise | None = None) -> np.ndarray:
         """The same with NumPy; no derivatives."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -97,13 +104,21 @@ class Expression(NamedTuple):
                 return np.asarray(rows(lambda *given: self.value(1, given, noise))(*inputs))
             return np.asarray(self.value(1, inputs, noise))
 
-    def numpy_loss(self, inputs: Values) -> float:
+    def interpreted(self, inputs: Values, noise: Noise) -> np.ndarray:
+        """The same with harp at once, row by row where it is a vmap; no derivatives."""
+
+        def value(*given: np.ndarray) -> np.ndarray:
+            return np.asarray(self.value(0, [hnp.asarray(one) for one in given], noise))
+
+        return (rows(value) if self.kind == "vmap" else value)(*inputs)
+
+    def numpy_loss(self, inputs: Values, noise: Noise | None = None) -> float:
         """What is differentiated, the sum of all rows."""
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             if self.kind != "vmap of grad":
-                return float(self.loss(1, inputs))
-            return float(sum(self.loss(1, given) for given in zip(*inputs, strict=True)))
+                return float(self.loss(1, inputs, noise))
+            return float(sum(self.loss(1, given, noise) for given in zip(*inputs, strict=True)))
 
 
 def step(name: str) -> Step:

@@ -198,6 +198,7 @@ def main() -> None:
     end, seed, failed = time.monotonic() + chosen.seconds, chosen.seed, 0
     told = time.monotonic()
     running = pathlib.Path(os.environ.get("HARP_CACHE_DIR", ".")) / f"programs-of-{os.getpid()}"
+    running.parent.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")  # NumPy's, about numbers
     while seed == chosen.seed or time.monotonic() < end:
         running.write_text(f"{seed}\n")

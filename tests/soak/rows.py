@@ -161,6 +161,50 @@ def batched(name: str, step: Step) -> tuple[str, Step]:
 
 ONE = {**UNARY, **MORE}
 ONE |= dict(batched(name, ONE[name]) for name in list(ONE))
+
+
+def arranged(axis: int | None, falling: bool) -> Callable:
+    """The terms along an axis, or all of them, from the least to the greatest or the other way round."""
+
+    def call(x: np.ndarray) -> np.ndarray:
+        along = 0 if axis is None else axis
+        found = np.sort(x.reshape(-1) if axis is None else x, axis=along)
+        return (np.flip(found, along) if falling else found).reshape(x.shape)
+
+    return call
+
+
+def by_size(axis: int, falling: bool) -> Callable:
+    """Factors by their absolute values: where the product of some of them vanishes, or is beyond all, it is now."""
+
+    def call(x: np.ndarray) -> np.ndarray:
+        order = np.argsort(np.abs(x), axis=axis)
+        return np.take_along_axis(x, np.flip(order, axis) if falling else order, axis)
+
+    return call
+
+
+# The order of these terms is not promised: a part of them may overflow, or vanish, in one order and not in another.
+TERMS = {"sum": (arranged, 0), "sum keep": (arranged, -1), "sum all": (arranged, None), "mean": (arranged, 0)}
+TERMS["prod"] = (by_size, 0)
+
+
+def terms(falling: bool) -> Callable:
+    """Puts what a step sums or multiplies in order, the step of each row too; what other steps read stays."""
+
+    def change(name: str, value: object) -> object:
+        whole = name.removeprefix("vmap of ")
+        given = np.asarray(value)
+        if whole not in TERMS or given.dtype.kind not in "fc":
+            return value
+        arrange, axis = TERMS[whole]
+        put = arrange(axis, falling)
+        found = put(given) if whole == name else rows(put)(given)
+        return found if isinstance(value, np.ndarray | np.generic) else hnp.asarray(found)
+
+    return change
+
+
 TWO = BINARY
 LOOPING = [*LOOPS, *(f"vmap of {name}" for name in LOOPS)]
 SMOOTH = ["negative", "exp2", "expm1", "sin", "cos", "tanh", "flip", "tail", "head", "every second", "backwards by two"]

@@ -70,9 +70,15 @@ def _fits(heads: tuple[For, ...], store: Store, column: For) -> bool:
 
 
 def _over_rows(context: Context, s: Stmt, width: Index) -> Stmt:
-    """The statement, in which extrema along rows go over many rows at once."""
+    """The statement, in which extrema along rows go over many rows at once.
+
+    A single row, such as one of padding, has no loop over rows, and stays as it is.
+    """
     if isinstance(s, Nest) and isinstance(s.body, Store) and s.body.reduce in (Reduce.MIN, Reduce.MAX):
-        row, lane = s.heads
+        *rows, lane = s.heads
+        if not rows:
+            return s
+        (row,) = rows
         assert isinstance(row, For) and isinstance(lane, For)
         return _many(context, row.loop, lane.loop, width, s.body)
     return rebuilt(s, lambda part: _over_rows(context, part, width))

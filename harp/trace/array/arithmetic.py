@@ -35,9 +35,10 @@ def _op(op: Op) -> _Build:
 def require(dtype: DType, name: str, kinds: set[Kind]) -> None:
     """Raise DTypeError unless the operation is defined for this kind of dtype."""
     if dtype.kind not in kinds:
-        raise DTypeError(
-            f"{name} is not defined for {dtype.numpy}; convert with .astype, or use a logical function{where()}"
-        )
+        advice = "convert with .astype, or use a logical function"
+        if name in ("bitwise_and", "bitwise_or"):
+            advice = "conditions are joined in parentheses, (a > 0) & (a < 1); for bits, convert with .astype"
+        raise DTypeError(f"{name} is not defined for {dtype.numpy}; {advice}{where()}")
 
 
 def _exact_for_sizes(exact: _Operator) -> Callable[[_OfArrays], _OfArrays]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import attrs
 
-from harp.errors import DTypeError
+from harp.errors import DTypeError, MutationError
 from harp.trace.array.operators import TABLE
 from harp.trace.source_locations import where
 
@@ -24,7 +25,7 @@ class At(Generic[T]):
         return Updates(self.array, key)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Updates(Generic[T]):
     """`x.at[index]`: what can be done with the elements that the index selects. The array itself does not change.
 
@@ -37,6 +38,20 @@ class Updates(Generic[T]):
 
     array: T
     key: object
+
+    def __repr__(self) -> str:
+        return "x.at[index], which nothing was done with, such as .set(value)"
+
+    if not TYPE_CHECKING:  # there these are mistakes already
+
+        def __call__(self, *values):
+            raise MutationError(f"x.at[index] is not called itself; write x.at[index].set(value), or .add{where()}")
+
+        def __getattr__(self, name):
+            public = [k for k in dir(Updates) if not k.startswith("_")]
+            nearest = difflib.get_close_matches(name, public, n=1, cutoff=0.4)
+            hint = f"; the nearest name is {nearest[0]!r}" if nearest else ""
+            raise AttributeError(f"x.at[index] has no {name!r}{hint}", name=name)
 
     def get(self, mode: str | None = None, fill_value: object = None) -> T:
         """The elements, `x[index]`; by "fill" or "drop" those outside are `fill_value`: by default NaN, the lowest

@@ -82,7 +82,9 @@ def as_index_array(item: object) -> Array:
         item = np.zeros(0, np.int64) if item == [] else np.asarray(item)
     array = as_array(item)
     if array.kind.is_inexact:
-        raise ArgumentError(f"an array of {array.kind} is not supported as an index; convert it to integers{where()}")
+        raise ArgumentError(
+            f"an array of {array.kind} is not supported as an index; convert it to integers with .astype(int){where()}"
+        )
     return array
 
 

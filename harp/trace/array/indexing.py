@@ -114,7 +114,7 @@ def integer(item: object) -> Index:
     if isinstance(item, bool) or not hasattr(item, "__index__") or not single or kind not in "iu":
         raise ArgumentError(
             f"{_name(item)} is not supported as an index; integers, sizes, slices, None, `...`, arrays of integers and "
-            f"masks are{where()}"
+            f"masks are; a half is n // 2, an integer{where()}"
         )
     return to_index(cast(SupportsIndex, item).__index__())
 

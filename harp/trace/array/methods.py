@@ -190,6 +190,8 @@ _NOT_THERE = {
     **dict.fromkeys(("byteswap", "getfield"), "use np.asarray(x), and the method of that"),
     **dict.fromkeys(("cpu", "detach", "numpy"), "np.asarray(x) is its NumPy array; harp.stop_gradient stops gradients"),
     **dict.fromkeys(("double", "float", "half", "int", "long", "to", "type"), "use .astype(dtype)"),
+    **dict.fromkeys(("add_", "mul_", "copy_", "zero_", "fill_"), "arrays do not change: write x = x + y, or x.at[...]"),
+    **dict.fromkeys(("append", "extend", "insert"), "arrays do not grow: use harp.numpy.concatenate([x, more])"),
     "argpartition": "use .argsort(), or harp.numpy.top_k",
     "backward": "harp.grad(function) is the function that computes the gradient",
     "block_until_ready": "a call returns when its results are there",

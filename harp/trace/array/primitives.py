@@ -39,7 +39,7 @@ from harp.trace.sizes.levels import GROWTH, current, on_growth
 from harp.trace.sizes.ranges import size_value
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import Size, ask, describe, hint, is_one, require_at_least_one, resolve, to_index, unify
-from harp.trace.source_locations import plural, short, user_site, where
+from harp.trace.source_locations import kind_of, plural, short, user_site, where
 
 Scalar = (bool, int, float, complex, Size)
 _PYTHON = {bool, int, float, complex}
@@ -64,6 +64,16 @@ def emit(node: Node, weak: bool = False) -> Array:
     return from_numpy(np.asarray(values[node]), weak)
 
 
+_CONVERT = "convert it with harp.numpy.asarray"
+_ADVICE: dict[type, str] = {
+    list: "convert it with harp.numpy.asarray, or use harp.numpy.stack for arrays of one shape",
+    tuple: "convert it with harp.numpy.asarray, or use harp.numpy.stack for arrays of one shape",
+    dict: "use harp.tree.map(function, tree) for each of its arrays",
+    str: "text is not computed with: leave it out, or make it a static argument",
+    type(None): "a function without `return` gives None, and so does an argument that was left out",
+}
+
+
 def as_array(value: object) -> Array:
     """Anything that is an array or a number, as an `Array`; arrays of NumPy and other libraries are copied here.
 
@@ -82,9 +92,7 @@ def as_array(value: object) -> Array:
     found = to_numpy(value, "the operand")
     if found is not None:
         return _capture(found)
-    raise ArgumentError(
-        f"{type(value).__name__} is not an array or a number; convert it with harp.numpy.asarray{where()}"
-    )
+    raise ArgumentError(f"{kind_of(value)} is not an array or a number; {_ADVICE.get(type(value), _CONVERT)}{where()}")
 
 
 def as_named(value: object, name: str, advice: str = "convert it with harp.numpy.asarray") -> Array:
@@ -92,9 +100,7 @@ def as_named(value: object, name: str, advice: str = "convert it with harp.numpy
     try:
         return as_array(value)
     except ArgumentError:
-        raise ArgumentError(
-            f"{name} is a {type(value).__name__}, not an array or a number; {advice}{where()}"
-        ) from None
+        raise ArgumentError(f"{name} is {kind_of(value)}, not an array or a number; {advice}{where()}") from None
     except HarpError as error:
         raise type(error)(f"{name}: {error}") from None
 
@@ -292,7 +298,9 @@ def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
 
 
 def _no_broadcast(axis: int) -> str:
-    return f"operands do not broadcast along axis {axis}"
+    return (
+        f"operands do not broadcast along axis {axis} (sizes are equal, or one of them is 1; x[:, None] adds an axis)"
+    )
 
 
 def join_sizes(a: Index, b: Index, what: Callable[[], str]) -> Index:
@@ -424,7 +432,8 @@ def normalize_axis(axis: object, rank: int) -> int:
         )
     number = as_integer("an axis", axis)
     if not -rank <= number < rank:
-        raise AxisError(f"axis {number} is out of range for an array with {plural(rank, 'axes')}{where()}")
+        which = f"; axes count from 0 to {rank - 1}, or from -1 back to {-rank}" if rank > 1 else "; it is 0" * rank
+        raise AxisError(f"axis {number} is out of range for an array with {plural(rank, 'axes')}{which}{where()}")
     return number % rank if rank else 0
 
 

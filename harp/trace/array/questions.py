@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ast
 import dis
-import itertools
-import linecache
 from collections.abc import Mapping
 from types import FrameType, ModuleType
 from typing import NamedTuple
@@ -18,12 +16,11 @@ import numpy as np
 
 from harp.trace.array.operators import TABLE
 from harp.trace.graph.node import Input, Node, walk
-from harp.trace.source_locations import user_frame, where
+from harp.trace.source_locations import running_text, shown, user_frame, where
 
 TRUTH, INTEGER, TEXT = "a truth value", "a Python integer", "the text of the numbers"
 ELEMENT, VALUES, LIST = "a Python number", "the numbers", "a list of the numbers"
 
-_LONGEST = 60  # of a quoted expression
 MAKE_STATIC = (
     "make {it} static, with static_argnums or static_argnames of harp.jit, or take it from the shape of an argument"
 )
@@ -65,10 +62,10 @@ def message(what: str, node: Node, function: str) -> str:
     """The error for a question after numbers that are known only when the program runs."""
     found = asking()
     it = node.name if isinstance(node, Input) else "it"
-    who = f"`{_shown(found.text)}`" if found else "Python"
+    who = f"`{shown(found.text)}`" if found else "Python"
     return (
         f"{who} asks for {what} of {origin(node)} while {function!r} is traced, where only dtype and sizes of arrays "
-        f"are known; {_remedy(what, found).replace('{it}', it)}{where()}"
+        f"are known; {_remedy(what, found).replace('{it}', it)}{where(quoted=found is not None)}"
     )
 
 
@@ -100,18 +97,14 @@ def asking() -> Asking | None:
     frame = user_frame()
     if frame is None:
         return None
-    code, instruction = frame.f_code, frame.f_lasti // 2
-    place = next(itertools.islice(code.co_positions(), instruction, None), None)
-    if place is None or None in place:
-        return None
-    text = _source(frame, *place)  # type: ignore[arg-type]
+    text = running_text(frame)
     if not text:
         return None
     try:
         node = ast.parse(f"({text})", mode="eval").body
     except (SyntaxError, ValueError):
         return None
-    assigns = dis.opname[code.co_code[frame.f_lasti]] == "STORE_SUBSCR"
+    assigns = dis.opname[frame.f_code.co_code[frame.f_lasti]] == "STORE_SUBSCR"
     return Asking(node, text, frame, assigns)
 
 
@@ -125,21 +118,6 @@ def is_ignored() -> bool:
     while following < len(code) and dis.opname[code[following]] == "CACHE":
         following += 2
     return following < len(code) and dis.opname[code[following]] == "POP_TOP"
-
-
-def _source(frame: FrameType, first: int, last: int, start: int, end: int) -> str:
-    """The text between two positions; columns count bytes."""
-    lines = [line.encode() for line in linecache.getlines(frame.f_code.co_filename, frame.f_globals)[first - 1 : last]]
-    if not lines:
-        return ""
-    lines[-1] = lines[-1][:end]
-    lines[0] = lines[0][start:]
-    return b"".join(lines).decode(errors="replace")
-
-
-def _shown(text: str) -> str:
-    whole = " ".join(text.split())
-    return whole if len(whole) <= _LONGEST else f"{whole[: _LONGEST - 4]} ..."
 
 
 def _remedy(what: str, found: Asking | None) -> str:

@@ -220,9 +220,10 @@ def as_dtype(value: object) -> DType:
     try:
         numpy_dtype = np.dtype(value)  # type: ignore[call-overload]
     except TypeError:
-        raise UnsupportedDTypeError(
-            f"{value!r} is not a dtype; use for example harp.f32 or np.float32{where()}"
-        ) from None
+        advice = "use for example harp.f32 or np.float32"
+        if isinstance(value, int):
+            advice = "a shape is one argument, such as (2, 3); a view of another shape is x.reshape"
+        raise UnsupportedDTypeError(f"{value!r} is not a dtype; {advice}{where()}") from None
     found = OF_NUMPY.get(numpy_dtype) or OF_NUMPY.get(numpy_dtype.newbyteorder("="))
     if found is None and numpy_dtype.name == "bfloat16" and numpy_dtype == bf16.numpy:
         found = bf16

@@ -47,7 +47,8 @@ def stage_arguments(
     for k in argnums:
         if not -len(args) <= k < len(args):
             raise ArgumentError(
-                f"argnums names argument {k}, but {name!r} was given {plural(len(args), 'arguments')}{where()}"
+                f"argnums names argument {k}, but {name!r} was given {plural(len(args), 'arguments')} by position; "
+                f"arguments that are given by name are not differentiated{where()}"
             )
     positions = [k % len(args) for k in argnums]
     if len(set(positions)) != len(positions):

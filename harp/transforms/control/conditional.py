@@ -21,7 +21,7 @@ from harp.trace.scalar.dtypes import DType, bool_, default_of, i64, promote_weak
 from harp.trace.scalar.expr import Operand, apply, cast, const
 from harp.trace.scalar.ops import Op
 from harp.trace.sizes.size import unify
-from harp.trace.source_locations import plural, where
+from harp.trace.source_locations import kind_of, plural, where
 from harp.trace.tracer import Argument, Traced, function_name, require_function
 from harp.trace.trees import Tree, flatten, spec_text, unflatten
 from harp.transforms.control.staging import Leaves, iterate, leaves_of, require_tree, settled, traced
@@ -42,8 +42,8 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Tree) -> Any:
     >>> float(while_loop(lambda x: x < 100, lambda x: x * 3, 1.0))
     243.0
     """
-    require_function("while_loop", cond_fun)
-    require_function("while_loop", body_fun)
+    require_function("while_loop", cond_fun, ("carry",))
+    require_function("while_loop", body_fun, ("carry",))
     name, asked = function_name(body_fun), function_name(cond_fun)
 
     def trace(carry: Leaves) -> Traced:
@@ -89,8 +89,13 @@ def cond(pred: object, true_fun: Function, false_fun: Function, *operands: Tree)
     >>> float(cond(True, lambda x: x + 1, lambda x: x * 2, 5.0))
     6.0
     """
-    require_function("cond", true_fun)
-    require_function("cond", false_fun)
+    for label, function in (("true_fun", true_fun), ("false_fun", false_fun)):
+        if not callable(function):
+            raise ArgumentError(
+                f"{label} of cond must be a function of the operands, not {kind_of(function)}; between two values "
+                f"harp.numpy.where(condition, a, b) chooses{where()}"
+            )
+        require_function("cond", function, ["an operand"] * len(operands))
     holds = as_named(pred, "the condition of cond")
     if holds.ndim:
         raise ArgumentError(
@@ -115,16 +120,14 @@ def switch(index: object, branches: Sequence[Function], *operands: Tree) -> Any:
             f"the index of switch is one integer, not {number.dtype} with {plural(number.ndim, 'axes')}{where()}"
         )
     if not isinstance(branches, Sequence):
-        raise ArgumentError(
-            f"switch takes a tuple or list of functions second, not a {type(branches).__name__}{where()}"
-        )
+        raise ArgumentError(f"switch takes a tuple or list of functions second, not {kind_of(branches)}{where()}")
     if not branches:
         raise ArgumentError(f"switch has no branches{where()}")
     last = len(branches) - 1
     near = map_(lambda x: apply(Op.MIN, apply(Op.MAX, x, const(0, i64)), const(last, i64)), number, to=i64)
     tests = [map_(lambda x, k=k: apply(Op.EQ, x, const(k, i64)), near) for k in range(len(branches))]
     for branch in branches:
-        require_function("switch", branch)
+        require_function("switch", branch, ["an operand"] * len(operands))
     return _chosen(tests, [(f"branches[{k}]", branch) for k, branch in enumerate(branches)], operands)
 
 

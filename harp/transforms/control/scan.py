@@ -54,7 +54,7 @@ def scan(
     >>> last, sums
     (Array(6.), Array([1., 3., 6.]))
     """
-    require_function("scan", f)
+    require_function("scan", f, ("carry", "x"))
     name = function_name(f)
     as_integer("unroll", unroll)
     given = leaves_of(xs, "xs")
@@ -117,7 +117,9 @@ def _scanned(
 
         body = traced(call, carry, elements, resolve(count), name)
         if not is_pair(body.treedef):
-            raise ArgumentError(f"{name!r} must return a pair (carry, y){where()}")
+            raise ArgumentError(
+                f"{name!r} must return a pair (carry, y), where y is what is collected, or None{where()}"
+            )
         require_tree(children(body.treedef)[0], carry.treedef, name, "the carry")
         return body
 
@@ -162,7 +164,7 @@ def fori_loop(
     >>> float(fori_loop(0, 5, lambda i, product: product * (i + 1), 1.0))
     120.0
     """
-    require_function("fori_loop", body_fun)
+    require_function("fori_loop", body_fun, ("i", "carry"))
     if not _is_size(lower) or not _is_size(upper):
         first_and_last = (
             as_named(lower, "the lower bound of fori_loop"),

@@ -81,6 +81,13 @@ def _may_become(weak: DType, dtype: DType) -> bool:
     return dtypes.promote_weak(dtype, weak.kind) is dtype
 
 
+def _changes(label: str, axis: int, name: str) -> str:
+    return (
+        f"{label} changes its size along axis {axis} in {name!r} (what is carried keeps its shape: begin with all of "
+        "it, and fill it with .at[i].set; what a scan collects is returned as y)"
+    )
+
+
 def _require_same(label: str, dtype: DType, shape: Shape, output: Node, name: str) -> None:
     """Hold what is carried on to what is carried. Raises CarryError, or ShapeError for sizes."""
     if output.dtype is not dtype or len(output.shape) != len(shape):
@@ -91,7 +98,7 @@ def _require_same(label: str, dtype: DType, shape: Shape, output: Node, name: st
             f"convert it with .astype, in the function or before{where()}"
         )
     for axis, (before, after) in enumerate(zip(shape, output.shape, strict=True)):
-        unify(before, after, lambda axis=axis: f"{label} changes its size along axis {axis} in {name!r}")  # type: ignore[misc]
+        unify(before, after, lambda axis=axis: _changes(label, axis, name))  # type: ignore[misc]
 
 
 def require_tree(found: TreeSpec, wanted: TreeSpec, name: str, what: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from harp.errors import ArgumentError, StaticArgumentError
 from harp.trace.identity import identity
-from harp.trace.source_locations import where
+from harp.trace.source_locations import kind_of, plural, where
 from harp.trace.tracer import function_name
 from harp.trace.trees import Tree
 
@@ -85,7 +85,7 @@ def _chosen(option: str, function: Callable[..., object], numbers: object, names
         counted = k + len(positional) if k < 0 and inspect.Parameter.VAR_POSITIONAL not in kinds else k
         if counted < 0 or (counted >= len(positional) and inspect.Parameter.VAR_POSITIONAL not in kinds):
             raise ArgumentError(
-                f"{option}_argnums has {k}, but {label!r} has {len(positional)} positional parameters"
+                f"{option}_argnums has {k}, but {label!r} has {plural(len(positional), 'positional parameters')}"
                 f"{' and *args, whose end is not known' if k < 0 and counted == k else ''}{where()}"
             )
         found_numbers.add(counted)
@@ -114,6 +114,6 @@ def _checked_key(name: int | str, value: object, function: Callable[..., object]
         return identity(value)
     except (TypeError, ValueError):
         raise StaticArgumentError(
-            f"static argument {name!r} of {function_name(function)!r} is a {type(value).__name__}, which cannot be "
+            f"static argument {name!r} of {function_name(function)!r} is {kind_of(value)}, which cannot be "
             f"hashed and compared; pass a tuple or another hashable value, or make it a traced argument{where()}"
         ) from None

@@ -11,11 +11,18 @@ from harp.backends.toolchain.toolchain import find_toolchain
 
 pytestmark = pytest.mark.skipif(find_toolchain() is None, reason="there is no C compiler")
 
+
+def _padded(np, x, before):
+    return np.pad(x, [(before, 1), (0, 1)])
+
+
 FUNCTIONS = {
     "minimum": lambda np, x: x.min(axis=0),
     "maximum of what is computed": lambda np, x: (abs(x) * 2 - 1).max(axis=0),
     "what follows": lambda np, x: x.max(axis=0) - x.min(axis=0),
     "box": lambda np, x: (x - x.min(axis=0)) / (x.max(axis=0) - x.min(axis=0) + 1),
+    "a row of padding": lambda np, x: np.broadcast_to(_padded(np, x, 0).max(axis=0)[:, None], (x.shape[1] + 1, 3)),
+    "rows of padding": lambda np, x: np.broadcast_to(_padded(np, x, 2).min(axis=0)[:, None], (x.shape[1] + 1, 3)),
 }
 
 

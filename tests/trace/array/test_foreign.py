@@ -53,7 +53,7 @@ def test_what_has_no_numbers_says_why():
         f(WithArray(RuntimeError("on a GPU.\nmore")))
     with pytest.raises(UnsupportedDTypeError, match="argument x: dtype object"):
         f(WithArray(np.array([1, "a"], dtype=object)))
-    with pytest.raises(ArgumentError, match="argument x is a object; a traced function"):
+    with pytest.raises(ArgumentError, match="argument x is an object; a traced function"):
         f(object())
     with pytest.raises(ArgumentError, match="argument x is a type"):
         f(WithArray)

@@ -97,7 +97,7 @@ def test_a_function_that_is_compiled_for_every_size_says_so_once(caplog):
     assert compiled.compilations == 12
     (said,) = warnings_of(caplog)
     assert said.startswith("'average' is compiled for the 8th time, since it asks for the number of a size")
-    assert f"x.shape[0] = 8\n  at {line_of(average, 1)}\nwrite x.shape[0] for len(x)" in said
+    assert f"x.shape[0] = 8\n  at {line_of(average, 1)}: len(x)\nwrite x.shape[0] for len(x)" in said
 
 
 def test_other_reasons_for_several_programs_are_not_reported(caplog):
