@@ -10,7 +10,7 @@ import attrs
 
 from harp.lower.loopir.effects import effects, symbols_of
 from harp.lower.loopir.loops import Buffer, Kernel
-from harp.lower.loopir.memory import plan
+from harp.lower.loopir.memory import plan, turns
 from harp.lower.loopir.program import Call, Program
 from harp.lower.schedule.build import Built
 from harp.trace.index.division import Substitution
@@ -22,7 +22,7 @@ def assemble(built: Built, sizes: Sequence[Symbol]) -> Program:
     built = built if built.calls else as_they_are(built)
     numbers = count()
     calls = tuple(_with_scratch(call, built.kernels[call.kernel], numbers) for call in built.calls)
-    slots = plan(call.buffers for call in calls)
+    slots = plan((call.buffers for call in calls), turns(built.kernels, calls))
     return Program(
         built.inputs, built.outputs, tuple(sizes), slots, built.kernels, calls, built.donated, built.accesses
     )

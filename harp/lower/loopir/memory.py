@@ -2,14 +2,18 @@
 
 A buffer lives from the first call that touches it to the last. A call needs all buffers that it touches at once,
 so the one that dies in a call and the one that is born there do not share.
+
+Arrays that take turns in a loop are read and stored at the same places, one after the other. Processors take a load for
+one of a recent store if the last twelve bits of the addresses are equal, and wait. So such buffers have a page more,
+in which backends begin them half a page apart, as far as addresses within a page go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
-from harp.lower.loopir.loops import Buffer, Space
-from harp.lower.loopir.program import Slot
+from harp.lower.loopir.loops import Buffer, Kernel, Repeat, Space, walk
+from harp.lower.loopir.program import Call, Slot, formals
 from harp.trace.index.polynomial import Index, product
 
 
@@ -23,13 +27,32 @@ def lifetimes(touched: Iterable[Sequence[Buffer]]) -> dict[Buffer, tuple[int, in
     return found
 
 
+PAGE = 4096
+
+
+def turns(kernels: Sequence[Kernel], calls: Iterable[Call]) -> dict[Buffer, Buffer]:
+    """Scratch buffers that take turns with another array in a loop, each with that array."""
+    found: dict[Buffer, Buffer] = {}
+    for call in calls:
+        kernel = kernels[call.kernel]
+        given = dict(zip(formals(kernel), call.arguments, strict=True))
+        for move in (m for s in walk(kernel.body) if isinstance(s, Repeat) for m in s.moves):
+            target, source = given.get(move[0]), given.get(move[1])
+            if target is None or source is None or target.at or source.at:
+                continue
+            one, other = source.buffer, target.buffer
+            if one.space is Space.SCRATCH and one not in found and other not in found and one not in found.values():
+                found[one] = other
+    return found
+
+
 def size_in_bytes(buffer: Buffer) -> Index:
     """What the buffer takes."""
     return product(buffer.shape) * buffer.dtype.itemsize
 
 
-def plan(touched: Iterable[Sequence[Buffer]]) -> tuple[Slot, ...]:
-    """Slots for the scratch buffers that some call touches, in order of first use."""
+def plan(touched: Iterable[Sequence[Buffer]], turning: Container[Buffer] = ()) -> tuple[Slot, ...]:
+    """Slots for the scratch buffers that some call touches, in order of first use; `turning` ones have a page more."""
     lives = {b: life for b, life in lifetimes(touched).items() if b.space is Space.SCRATCH}
     slots: list[list[Buffer]] = []
     sizes: list[set[Index]] = []  # by slot, those of its buffers
@@ -48,4 +71,8 @@ def plan(touched: Iterable[Sequence[Buffer]]) -> tuple[Slot, ...]:
         slots[chosen].append(buffer)
         sizes[chosen].add(size)
         free_from[chosen] = last + 1
-    return tuple(Slot(tuple(slot), tuple(map(size_in_bytes, slot))) for slot in slots)
+
+    def reserved(buffer: Buffer) -> Index:
+        return size_in_bytes(buffer) + (PAGE if buffer in turning else 0)
+
+    return tuple(Slot(tuple(slot), tuple(map(reserved, slot))) for slot in slots)

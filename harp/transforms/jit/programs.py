@@ -262,7 +262,7 @@ def body(
         f"if {_call(program, inputs, filled, sizes, len(captured))}:",
         f"    raise failed({names(sizes)})",
         *["if fault[0]: raise outside(*fault.tolist())"] * bool(program.accesses),
-        *([f"count(scratch({names(sizes)}))"] if isinstance(kernel, CExecutable) and kernel.uses_scratch else []),
+        *([_noting_scratch(sizes)] if isinstance(kernel, CExecutable) and kernel.uses_scratch else []),
         *map(_handle if kernel.memory is None else _resident, results, outputs, weak),
         *assembled,
         f"return {result}",
@@ -389,11 +389,23 @@ def _namespace(program: CompiledProgram, captured: Sequence[Any]) -> dict[str, o
         found |= {"memory": kernel.memory, "ResidentArray": ResidentArray}
         captured = [kernel.memory.upload(array) for array in captured]
     if isinstance(kernel, CExecutable):
-        found |= {"count": partial(counters.raise_to, "scratch_bytes"), "scratch": kernel.scratch_bytes}
+        latest: list[Sequence[int] | None] = [None]
+        found |= {"latest": latest, "note_scratch": partial(_note_scratch, kernel, latest)}
     if program.checked:
         found |= {"int64": np.int64, "misfit": partial(_misfit, program), "outside": partial(_outside, program)}
     found |= {f"d{k}": output.dtype.numpy for k, output in enumerate(program.graph.outputs)}
     return found | {f"c{k}": pointer(array) if compiled else array for k, array in enumerate(captured)}
+
+
+def _noting_scratch(sizes: Sequence[str]) -> str:
+    """The line that notes the scratch memory of a call. It depends on the sizes only, and asking the program takes half
+    as long as a small call, so the program is asked when the sizes are not those of the latest call."""
+    return f"if latest[0] != {names(sizes)}: note_scratch({names(sizes)})"
+
+
+def _note_scratch(kernel: CExecutable, latest: list[Sequence[int] | None], sizes: Sequence[int]) -> None:
+    counters.raise_to("scratch_bytes", kernel.scratch_bytes(sizes))
+    latest[0] = sizes
 
 
 def _copied(buffer: NDArray) -> NDArray:

@@ -235,6 +235,15 @@ def test_instruction_set_is_resolved(monkeypatch):
     assert cache_key(EMPTY, (), found) != cache_key(EMPTY, (), found._replace(version="2"))
 
 
+@pytest.mark.parametrize(
+    ("tune", "width", "expected"),
+    [("znver3", 64, "skylake-avx512"), ("znver3", 32, "znver3"), ("znver4", 64, "znver4"), ("icelake", 64, "icelake")],
+)
+def test_wide_vectors_of_a_processor_that_gcc_does_not_know_cost_what_those_of_another_do(tune, width, expected):
+    found = Toolchain(("gcc",), Family.GCC, "gcc 12.2.0", ("-march=znver3", f"-mtune={tune}"), width, True)
+    assert [flag for flag in toolchain.base_flags(found) if flag.startswith("-mtune=")][-1] == f"-mtune={expected}"
+
+
 def test_flags_of_each_family():
     for family in Family:
         for width in (16, 64):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
+
+import harp
 from harp.lower.loopir.loops import Buffer, Space
-from harp.lower.loopir.memory import lifetimes, plan, size_in_bytes
+from harp.lower.loopir.memory import PAGE, lifetimes, plan, size_in_bytes
 from harp.trace.index.polynomial import Index, Symbol, of
 from harp.trace.scalar.dtypes import DType, f32, f64
 
@@ -62,3 +65,15 @@ def test_random_plans_never_overlap() -> None:
         for slot in slots:
             for a, b in itertools.combinations(slot.buffers, 2):
                 assert lives[a][1] < lives[b][0] or lives[b][1] < lives[a][0]
+
+
+def test_arrays_that_take_turns_have_a_page_more() -> None:
+    a, b = scratch("a"), scratch("b")
+    slots = plan([(a, b)], {b})
+    assert [slot.sizes for slot in slots] == [(N * 4,), (N * 4 + PAGE,)]
+
+
+def test_scratch_that_takes_turns_with_a_result_is_half_a_page_from_it() -> None:
+    stages = harp.jit(lambda x: harp.fori_loop(0, 5, lambda _, x: x + x[::-1], x)).lower(np.ones(4))
+    assert "slot 0: mem0: f64[s0], 8*s0 + 4096 bytes" in stages.loops
+    assert "mem0 = (double *)(void *)harp_apart(slot0, out0);" in stages.source

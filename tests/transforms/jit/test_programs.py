@@ -15,6 +15,7 @@ import pytest
 
 import harp
 import harp.numpy as hnp
+from harp.backends.runtime.executable import CExecutable
 from harp.backends.toolchain import toolchain
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -66,6 +67,17 @@ def test_scratch_of_many_arrays():
     for x, y in zip(arrays, f(arrays), strict=True):
         npt.assert_allclose(y, x @ x.T @ x)
     assert harp.stats()["scratch_bytes"] > 0
+
+
+@needs_cc
+def test_scratch_is_asked_for_when_sizes_change(monkeypatch):
+    asked, bytes_of = [], CExecutable.scratch_bytes
+    monkeypatch.setattr(CExecutable, "scratch_bytes", lambda kernel, n: asked.append(tuple(n)) or bytes_of(kernel, n))
+    f = harp.jit(lambda x: hnp.matmul(hnp.matmul(x, x.T), x))
+    for n in (3, 3, 3, 700, 700, 3, 3):
+        npt.assert_allclose(f(np.ones((n, 2))), np.full((n, 2), 2.0 * n))
+    assert [n for n, *_ in asked] == [3, 700, 3]
+    assert harp.stats()["scratch_bytes"] >= 700 * 700 * 8
 
 
 FORK = """

@@ -34,6 +34,7 @@ from harp.backends.runtime.interface import Interface
 from harp.errors import VerificationError
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import Buffer, Kernel, Space, offset
+from harp.lower.loopir.memory import turns
 from harp.lower.loopir.program import Program, Subarray, formals
 from harp.trace.index.polynomial import ZERO, Atom
 
@@ -175,9 +176,11 @@ class _Renderer:
         for number, slot in enumerate(self.program.scratch):
             lines.add(f"char *const slot{number} = {start};", f"slot{number}")
             start = f"slot{number} + {arena.slot_size(slot, index)}"
-        for buffer, number in self.slots.items():
+        others = turns(self.program.kernels, self.program.calls)
+        for buffer, number in sorted(self.slots.items(), key=lambda item: item[0] in others):
             name, ctype = self.buffers[buffer], TYPES[buffer.dtype]
-            lines.add(f"{ctype} *const {name} = ({ctype} *)(void *)slot{number};", name)
+            place = f"harp_apart(slot{number}, {self.buffers[others[buffer]]})" if buffer in others else f"slot{number}"
+            lines.add(f"{ctype} *const {name} = ({ctype} *)(void *){place};", name)
 
 
 def _parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
