@@ -43,7 +43,6 @@ from harp.trace.tracer import (
     Argument,
     Traced,
     function_name,
-    leaf_array,
     parameter_names,
     require_function,
     require_result,
@@ -64,7 +63,7 @@ from harp.transforms.jit.calls import (
     short_way,
 )
 from harp.transforms.jit.declared import Declared, declare_all, declared_signature
-from harp.transforms.jit.leaves import buffers_of, on_host, resident
+from harp.transforms.jit.leaves import buffers_of, described, on_host, resident
 from harp.transforms.jit.static import NO_STATIC, Static, StaticParameters, donated_parameters, static_parameters
 from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins
 from harp.transforms.typed import ArrayLike, P, R
@@ -299,7 +298,7 @@ class JitFunction(Generic[P, R]):
         numbers = [k for k in range(len(parameters)) if k not in static.values][: len(dynamic)]
         gone = [k in self._donated.numbers for k in numbers] + [name in self._donated.names for name in sorted(named)]
         marks = [mark for mark, part in zip(gone, by_argument, strict=True) for _ in part]
-        arrays = [leaf_array(leaf, name) for leaf, name in zip(leaves, names, strict=True)]
+        arrays = [described(leaf, name, self._runs_on) for leaf, name in zip(leaves, names, strict=True)]
         flat = not named and len(leaves) == len(dynamic) and all(map(operator.is_, leaves, dynamic))
         donated = tuple(k for k, mark in enumerate(marks) if mark)
         return _Call(static, given, treedef, len(leaves) if flat else treedef, leaves, arrays, names, donated)

@@ -9,13 +9,23 @@ import numpy as np
 
 from harp.trace.array.array import Array
 from harp.trace.resident import DeviceMemory, ResidentArray
-from harp.trace.scalar.dtypes import NUMBERS, OF_NUMPY, plain
+from harp.trace.scalar.dtypes import NUMBERS, OF_NUMPY, NDArray, plain
+from harp.trace.tracer import leaf_array
 
 
 def resident(leaf: object, device: str) -> DeviceMemory | None:
     """The memory of an array that is on this device."""
     held = leaf.held if type(leaf) is ResidentArray else None
     return held if held is not None and held.device == device else None
+
+
+def described(leaf: object, name: str, device: str) -> tuple[NDArray, bool]:
+    """An argument as a NumPy array, and whether it is weak, as `leaf_array` has it. Of what is on the device that is an
+    array of its shape and dtype without its numbers, which stay there."""
+    held = resident(leaf, device)
+    if held is None:
+        return leaf_array(leaf, name)
+    return np.broadcast_to(np.zeros((), held.dtype), held.shape), cast(Array, leaf).weak
 
 
 def on_host(function: Callable[..., None]) -> Callable[..., None]:

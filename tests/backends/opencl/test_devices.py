@@ -205,3 +205,14 @@ def test_stages_are_those_of_the_device(device, tmp_path):
     assert "harp_launch0" in stages.html(tmp_path / "page.html")
     with harp.default_device("cpu"):
         assert "lines of C" in str(harp.jit(lambda x: x + 1).lower(np.ones(3)))
+
+
+def test_the_first_call_leaves_arrays_where_they_are(device):
+    """Also those that it donates, whose memory a result gets."""
+    x = harp.device_put(np.arange(1000.0), device)
+    place, before = x.held.memory, harp.stats()["bytes_from_devices"]
+    result = harp.jit(lambda x: x + 1, donate_argnums=0)(x)
+    assert result.held.memory is place and not x.held
+    y = harp.jit(lambda x, n: x * n, static_argnums=1)(result, 3)
+    assert harp.stats()["bytes_from_devices"] == before
+    npt.assert_array_equal(y, np.arange(1, 1001.0) * 3)
