@@ -264,6 +264,7 @@ if _typing.TYPE_CHECKING:
         astype as astype, can_cast as can_cast, finfo as finfo, iinfo as iinfo, isdtype as isdtype,
         issubdtype as issubdtype, promote_types as promote_types,
     )
+    from harp.numpy.vectorising import vectorize as vectorize
     # fmt: on
 
 around = round
@@ -335,6 +336,7 @@ _LATER = {
     "stacking": "append array_split atleast_1d atleast_2d atleast_3d block column_stack dsplit dstack fliplr flipud "
     "hsplit hstack kron rollaxis rot90 vsplit vstack",
     "types": "astype can_cast finfo iinfo isdtype issubdtype promote_types",
+    "vectorising": "vectorize",
 }
 _MODULES = {name: module for module, names in _LATER.items() for name in names.split()}
 

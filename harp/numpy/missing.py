@@ -16,14 +16,22 @@ _INSTEAD = {
         "nn": "relu, sigmoid, softplus, softmax, log_softmax and logsumexp are in harp.numpy",
         "random_key": "write harp.random.key",
         "remat": "write checkpoint",
+        "scipy": "solve_triangular is in harp.numpy.linalg, and special functions are in harp.numpy.special",
         "ShapeDtypeStruct": 'write a dtype with sizes, such as harp.f32["n", 3]',
         "tree_map": "write harp.tree.map",
         "tree_util": "write harp.tree",
     },
-    "harp.lax": dict.fromkeys(
-        ("conv", "conv_general_dilated", "conv_transpose"),
-        "write a sum over the kernel, of x[:, i : i + h, j : j + w] @ kernel[i, j]; in one dimension, convolve",
-    ),
+    "harp.lax": {
+        **dict.fromkeys(
+            ("conv", "conv_general_dilated", "conv_transpose"),
+            "write a sum over the kernel, of x[:, i : i + h, j : j + w] @ kernel[i, j]; in one dimension, convolve",
+        ),
+        "linalg": "write harp.numpy.linalg, whose solve_triangular is SciPy's",
+    },
+    "harp.numpy.linalg": {
+        "cho_solve": "write solve_triangular twice, with the factor and with its transpose",
+        "triangular_solve": "write solve_triangular",
+    },
     "harp.random": {"PRNGKey": "write key", "shuffle": "write permutation", "default_rng": "write key"},
     "harp.numpy": {
         "cat": "write concatenate",

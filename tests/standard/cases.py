@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from draws import (
     ALL,
     BOOL,
@@ -156,6 +157,25 @@ def _matrix_norm(draw: Any) -> Arguments:
 def _matrix_power(draw: Any) -> Arguments:
     n = draw(st.integers(0, 3))
     return [draw(arrays(INEXACT, draw(st.sampled_from([(n, n), (2, n, n)])), tame=True)), draw(st.integers(0, 3))], {}
+
+
+def _regular(draw: Any, dtypes: tuple[str, ...]) -> Drawn:
+    """Matrices whose diagonals outweigh the rest."""
+    n = draw(st.integers(0, 3))
+    x = draw(arrays(dtypes, draw(st.sampled_from([(n, n), (2, n, n)])), tame=True))
+    return x._replace(value=x.value / 8 + (4 * n * np.eye(n)).astype(x.value.dtype))
+
+
+def _positive(draw: Any) -> Arguments:
+    x = _regular(draw, FLOATS)
+    symmetric = x.value + np.swapaxes(x.value, -1, -2)
+    return [x._replace(value=symmetric)], {"upper": draw(st.booleans())}
+
+
+def _system(draw: Any) -> Arguments:
+    x = _regular(draw, INEXACT)
+    shape = x.shape[:-1] if len(x.shape) == 2 and draw(st.booleans()) else (*x.shape[:-1], draw(st.integers(0, 2)))
+    return [x, draw(arrays((x.value.dtype.name,), shape, tame=True))], {}
 
 
 def _diagonal(draw: Any) -> Arguments:
@@ -407,13 +427,18 @@ CASES: dict[str, Case] = {
     "matrix_transpose": call(lambda draw: ([draw(arrays(least=2))], {})),
     "tensordot": call(_tensordot, 1e-6),
     "vecdot": call(_vecdot, 1e-6),
+    "linalg.cholesky": call(_positive, 1e-5),
     "linalg.cross": call(_cross, 1e-6),
+    "linalg.det": call(lambda draw: ([_regular(draw, INEXACT)], {}), 1e-5),
     "linalg.diagonal": call(_diagonal),
+    "linalg.inv": call(lambda draw: ([_regular(draw, INEXACT)], {}), 1e-5),
     "linalg.matmul": call(_matrices, 1e-6),
     "linalg.matrix_norm": call(_matrix_norm, 1e-6),
     "linalg.matrix_power": call(_matrix_power, 1e-6),
     "linalg.matrix_transpose": call(lambda draw: ([draw(arrays(least=2))], {})),
     "linalg.outer": call(_vectors, 1e-6),
+    "linalg.slogdet": call(lambda draw: ([_regular(draw, INEXACT)], {}), 1e-5),
+    "linalg.solve": call(_system, 1e-5),
     "linalg.tensordot": call(_tensordot, 1e-6),
     "linalg.trace": call(_diagonal, 1e-6),
     "linalg.vecdot": call(_vecdot, 1e-6),

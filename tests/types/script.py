@@ -64,6 +64,17 @@ def normalise(x: Array, mode: str = "max") -> Array:
     return x / hnp.linalg.vector_norm(x)
 
 
+def log_density(x: Array, covariance: Array) -> Array:
+    white = hnp.linalg.solve_triangular(hnp.linalg.cholesky(covariance), x, lower=True)
+    sign, size = hnp.linalg.slogdet(hnp.linalg.inv(covariance))
+    return -0.5 * (white @ white) + 0.5 * sign * size + 0 * hnp.linalg.det(covariance)
+
+
+@hnp.vectorize(signature="(n),(n,n)->()")
+def distance(x: Array, a: Array) -> Array:
+    return hnp.sqrt(x @ hnp.linalg.solve(a, x))
+
+
 def simulate(x0: Array, steps: Array) -> Array:
     def body(x: Array, u: Array) -> tuple[Array, Array]:
         x = hnp.where(x > 1.0, x - u, x + u)
@@ -111,6 +122,7 @@ def main() -> dict[str, Any]:
     return {
         "losses": losses,
         "power": power_sum(x, n=3),
+        "systems": (log_density(hnp.asarray(y), hnp.eye(20)), distance(y, np.eye(20))),
         "normalised": [normalise(y), normalise(y, mode="norm")],
         "scaled": Counter(2.0).scaled(x),
         "derivatives": (single, batched, cotangent, tangent, hessian),

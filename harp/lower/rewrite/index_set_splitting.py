@@ -189,19 +189,23 @@ def _only_stores_to_memory(s: Stmt) -> bool:
     return all(part.buffer.space in MEMORY for part in walk(s) if isinstance(part, Store))
 
 
-def _decided(room: _Room, s: Nest) -> Stmt:
-    """A branch for the first condition that only loops round the nest decide, and so on in both of its parts."""
+def _decided(room: _Room, s: Nest, known: frozenset[Index] = frozenset()) -> Stmt:
+    """A branch for the first condition that only loops round the nest decide, and so on in both of its parts.
+
+    What is `known` already may still be asked for: one of the two conditions of an equation does not decide it.
+    """
     own = {h.loop for h in s.heads if isinstance(h, For)}
     for p in conditions(s):
-        if not loops_in(p) or loops_in(p) & own or indirect_in(p):
+        if p in known or not loops_in(p) or loops_in(p) & own or indirect_in(p):
             continue
+        known |= {p}
         yes, no = (given(s, {p: holds, -p - 1: not holds}) for holds in (True, False))
         assert isinstance(yes, Nest) and isinstance(no, Nest)
         if _is_seen(p) or _is_seen(-p - 1):
-            return _decided(room, yes if _is_seen(p) else no)
+            return _decided(room, yes if _is_seen(p) else no, known)
         if _size(s) <= room.left:
             room.left -= _size(s)
-            return If((p,), _decided(room, yes), _decided(room, no))
+            return If((p,), _decided(room, yes, known), _decided(room, no, known))
     return s
 
 

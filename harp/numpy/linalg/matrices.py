@@ -1,19 +1,18 @@
-"""Vectors and matrices of the last axes: products, diagonals and powers, as the array API standard has them."""
+"""Vectors and matrices of the last axes: products, and diagonals, as the array API standard has them."""
 
 from __future__ import annotations
 
-from harp.errors import ArgumentError, ShapeError
+from harp.errors import ShapeError
 from harp.numpy.complexes import conj
-from harp.numpy.creation import eye
 from harp.numpy.joining import stack
 from harp.numpy.linalg import products
 from harp.numpy.linalg.pairs import contract
-from harp.numpy.linalg.products import matmul, promoted
-from harp.numpy.manipulation import broadcast_to, moveaxis
+from harp.numpy.linalg.products import promoted
+from harp.numpy.manipulation import moveaxis
 from harp.numpy.reductions import sum as sum_
 from harp.trace.array.arithmetic import multiply, subtract
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, as_integer, broadcast_shapes, normalize_axis
+from harp.trace.array.primitives import as_array, broadcast_shapes, normalize_axis
 from harp.trace.index.polynomial import as_index
 from harp.trace.scalar.dtypes import DTypeLike
 from harp.trace.sizes.size import unify
@@ -83,7 +82,7 @@ def diagonal(x: object, /, *, offset: int = 0) -> Array:
     >>> hnp.linalg.diagonal(hnp.asarray([[1, 2], [3, 4]]))
     Array([1, 4])
     """
-    return products.diagonal(_matrices("diagonal", x), offset, -2, -1)
+    return products.diagonal(matrices("diagonal", x), offset, -2, -1)
 
 
 def trace(x: object, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
@@ -93,37 +92,11 @@ def trace(x: object, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> A
     >>> hnp.linalg.trace(hnp.ones((5, 3, 3)))
     Array([3., 3., 3., 3., 3.])
     """
-    return sum_(diagonal(_matrices("trace", x), offset=offset), -1, dtype)
+    return sum_(diagonal(matrices("trace", x), offset=offset), -1, dtype)
 
 
-def matrix_power(x: object, n: int, /) -> Array:
-    """The product of n copies of square matrices in the last two axes; for n = 0, the identity.
-
-    Raises ArgumentError for a negative n, which needs the inverse, ShapeError for matrices that are not square.
-
-    >>> import harp.numpy as hnp
-    >>> hnp.linalg.matrix_power(hnp.asarray([[1, 1], [0, 1]]), 3)
-    Array([[1, 3],
-           [0, 1]])
-    """
-    array, count = _matrices("matrix_power", x), as_integer("n of matrix_power", n)
-    if count < 0:
-        raise ArgumentError(f"matrix_power({n}) needs the inverse, which harp has not; invert with NumPy{where()}")
-    shape = node_of(array).shape
-    unify(shape[-2], shape[-1], lambda: "matrix_power takes square matrices")
-    if count == 0:
-        return broadcast_to(eye(array.shape[-1], dtype=array.kind), array.shape)
-    square, result = array, None
-    while count:
-        if count & 1:
-            result = square if result is None else matmul(result, square)
-        count >>= 1
-        square = matmul(square, square) if count else square
-    assert result is not None
-    return result
-
-
-def _matrices(name: str, x: object) -> Array:
+def matrices(name: str, x: object) -> Array:
+    """The operand, which has at least two axes. Raises ShapeError."""
     array = as_array(x)
     if array.ndim < 2:
         raise ShapeError(f"{name} needs at least two axes, not {array.ndim}{where()}")

@@ -1,0 +1,115 @@
+"""Functions of one matrix for each matrix of a batch, and what all of linear algebra asks of its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from harp.config import settings
+from harp.errors import DTypeError, ShapeError
+from harp.numpy.manipulation import broadcast_to, reshape
+from harp.trace.array.arithmetic import in_common
+from harp.trace.array.array import Array, from_numpy, node_of
+from harp.trace.array.primitives import as_named, common_dtype, join_sizes
+from harp.trace.index.polynomial import ONE, Index, product
+from harp.trace.scalar.dtypes import DType, computing, f64
+from harp.trace.sizes.levels import current
+from harp.trace.sizes.size import resolve, resolve_all, unify, wrap
+from harp.trace.source_locations import plural, where
+from harp.transforms.batching.vmap import vmap
+
+
+def operands(name: str, **values: object) -> tuple[list[Array], DType]:
+    """The operands in the dtype in which to compute, and the dtype of the result: integers and bool are float64, and
+    what has 16 bits is computed in float32. Raises ArgumentError for what is no array."""
+    arrays = [as_named(value, f"argument {label} of {name}") for label, value in values.items()]
+    common, _ = common_dtype(arrays)
+    result = common if common.is_inexact else f64
+    return [in_common(array, computing(result)) for array in arrays], result
+
+
+def require_real(name: str, array: Array) -> None:
+    """Raise DTypeError for complex numbers."""
+    if array.kind.is_complex:
+        raise DTypeError(f"{name} takes real matrices, not {array.dtype}; take .real, or call NumPy's{where()}")
+
+
+def require_matrices(name: str, array: Array, label: str = "a") -> None:
+    """Raise ShapeError for fewer than two axes."""
+    if array.ndim < 2:
+        raise ShapeError(
+            f"argument {label} of {name} has {plural(array.ndim, 'axes')}; it is a matrix, or a batch of matrices in "
+            f"the last two axes{where()}"
+        )
+
+
+def require_square(name: str, array: Array) -> None:
+    """Hold the last two axes to be equal, by a guard where it must be. Raises ShapeError."""
+    require_matrices(name, array)
+    rows, columns = node_of(array).shape[-2:]
+    unify(rows, columns, lambda: f"{name} takes square matrices: axes {array.ndim - 2} and {array.ndim - 1} of a")
+
+
+def at_once(function: Callable[..., Any], *arrays: Array) -> Any:
+    """What NumPy makes of arrays outside of a trace; None inside of one, and for matrices that NumPy refuses."""
+    if current() is not None or settings.nans:  # which says where a NaN comes from
+        return None
+    try:
+        with np.errstate(all="ignore"):
+            results = function(*map(np.asarray, arrays))
+    except np.linalg.LinAlgError:
+        return None
+    return tuple(map(_returned, results)) if isinstance(results, tuple) else _returned(results)
+
+
+def _returned(result: Any) -> Array:
+    return from_numpy(np.asarray(result))
+
+
+def in_batch(arrays: Sequence[Array], ranks: Sequence[int]) -> list[Array]:
+    """Arrays whose axes before the last ones, of which each has its number, broadcast. Raises ShapeError."""
+    shapes = [node_of(array).shape for array in arrays]
+    cuts = [len(shape) - rank for shape, rank in zip(shapes, ranks, strict=True)]
+    batch: list[Index] = [ONE] * max(cuts)
+    for shape, cut in zip(shapes, cuts, strict=True):
+        for axis, size in enumerate(shape[:cut], len(batch) - cut):
+            batch[axis] = join_sizes(batch[axis], size, partial(_no_broadcast, axis - len(batch)))
+    batch = list(map(resolve, batch))
+    own = [(*batch, *shape[cut:]) for shape, cut in zip(shapes, cuts, strict=True)]
+    return [broadcast_to(array, _sizes(shape)) for array, shape in zip(arrays, own, strict=True)]
+
+
+def _no_broadcast(axis: int) -> str:
+    return f"batches of matrices do not broadcast: axis {axis} of those in front of the matrices"
+
+
+def for_each(function: Callable[..., Any], arrays: Sequence[Array], ranks: Sequence[int]) -> Any:
+    """A function of one example, for each of a batch: what it returns, with the axes of the batch in front.
+
+    The axes of the batch are those before the last ones, and the same in all arrays. All examples take each step
+    together, as in `vmap`: of the many small matrices that batches mostly have, one takes far less time than a loop
+    over examples would take to begin its own loops.
+    """
+    shapes = [resolve_all(node_of(array).shape) for array in arrays]
+    batch = shapes[0][: len(shapes[0]) - ranks[0]]
+    if not batch:
+        return function(*arrays)
+    flat = [
+        reshape(array, _sizes((product(batch), *shape[len(batch) :])))
+        for array, shape in zip(arrays, shapes, strict=True)
+    ]
+    results = vmap(function)(*flat)
+    if isinstance(results, tuple):
+        return tuple(_unflattened(result, batch) for result in results)
+    return _unflattened(results, batch)
+
+
+def _unflattened(result: Array, batch: Sequence[Index]) -> Array:
+    return reshape(result, _sizes((*batch, *node_of(result).shape[1:])))
+
+
+def _sizes(shape: Sequence[Index]) -> tuple[object, ...]:
+    return tuple(map(wrap, shape))

@@ -1,0 +1,203 @@
+"""Systems of linear equations, inverses and determinants, by LU factorisation with partial pivoting.
+
+The derivatives are by M. Giles, Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation (2008). They use the factors of the function itself, and no derivative goes through the elimination.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harp.numpy.complexes import real
+from harp.numpy.creation import arange, eye, zeros
+from harp.numpy.elementwise import abs, divide, equal, log, where
+from harp.numpy.linalg.batches import at_once, for_each, in_batch, operands, require_square
+from harp.numpy.linalg.lu import lu
+from harp.numpy.linalg.matrices import diagonal
+from harp.numpy.linalg.products import matmul
+from harp.numpy.linalg.triangular import by_columns, substitute
+from harp.numpy.manipulation import broadcast_to, matrix_transpose
+from harp.numpy.reductions import prod
+from harp.numpy.reductions import sum as sum_
+from harp.trace.array.arithmetic import astype
+from harp.trace.array.array import Array
+from harp.trace.scalar.dtypes import i64, real_of
+from harp.transforms.autodiff.custom import custom_jvp, custom_vjp
+
+
+class SlogdetResult(NamedTuple):
+    """What `slogdet` returns: the determinant is `sign * exp(logabsdet)`."""
+
+    sign: Array
+    logabsdet: Array
+
+
+def solve(a: object, b: object, /) -> Array:
+    """The x for which `a @ x` is `b`: NumPy's function.
+
+    `a` is a square matrix or a batch of them in the last two axes. `b` is a vector if it has one axis, else a matrix of
+    columns or a batch of them, as in NumPy 2; axes in front broadcast. Integers give float64. Where a matrix is
+    singular, the result has infinities or NaN, as in JAX; NumPy raises. Gradients cost two triangular solutions.
+
+    Raises ShapeError for matrices that are not square and for sizes that do not fit.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.solve(hnp.asarray([[0.0, 2.0], [1.0, 1.0]]), hnp.asarray([2.0, 3.0]))
+    Array([2., 1.])
+    """
+    (matrix, right), result = operands("solve", a=a, b=b)
+    require_square("solve", matrix)
+    return astype(by_columns("solve", partial(_solved, matrix), matrix, right), result)
+
+
+def _solved(own: Array, a: Array, b: Array) -> Array:
+    """The solutions for matrices and columns in one batch, of which the matrices are factorised in their own."""
+    found = at_once(np.linalg.solve, a, b)
+    if found is not None:
+        return found  # type: ignore[no-any-return]
+    factors, order, _ = in_batch((*lu(own), b), (2, 1, 2))
+    result: Array = _solution(False, a, factors, order, b)
+    return result
+
+
+@partial(custom_vjp, nondiff_argnums=(0,))
+def _solution(transposed: bool, a: Array, factors: Array, order: Array, b: Array) -> Any:
+    """The solution for the matrix or its transpose, by its factors, which are constants to derivatives."""
+    return for_each(partial(_by_factors, transposed), (factors, order, b), (2, 1, 2))
+
+
+def _forward(transposed: bool, a: Array, factors: Array, order: Array, b: Array) -> tuple[Array, tuple[Array, ...]]:
+    x: Array = _solution(transposed, a, factors, order, b)
+    return x, (a, factors, order, x)
+
+
+def _backward(transposed: bool, kept: tuple[Array, ...], cotangent: Array) -> tuple[Array | None, ...]:
+    a, factors, order, x = kept
+    of_right: Array = _solution(not transposed, a, factors, order, cotangent)
+    left, right = (x, of_right) if transposed else (of_right, x)
+    return -matmul(left, matrix_transpose(right)), None, None, of_right
+
+
+_solution.defvjp(_forward, _backward)
+
+
+def _by_factors(transposed: bool, factors: Array, order: Array, b: Array) -> Array:
+    if not transposed:
+        return substitute(False, False, factors, substitute(True, True, factors, b[order]))
+    turned = matrix_transpose(factors)
+    x = substitute(False, True, turned, substitute(True, False, turned, b))
+    place = zeros(order.shape, i64).at[order].set(arange(order.shape[0]))
+    return x[place]
+
+
+def inv(a: object, /) -> Array:
+    """The inverse of a square matrix, or of each of a batch in the last two axes: NumPy's function.
+
+    Integers give float64. The inverse of a singular matrix has infinities or NaN, as in JAX; NumPy raises. To solve
+    equations write `solve`, which is faster and more accurate. Raises ShapeError for matrices that are not square.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.inv(hnp.asarray([[1.0, 2.0], [0.0, 4.0]]))
+    Array([[ 1.  , -0.5 ],
+           [ 0.  ,  0.25]])
+    """
+    (matrix,), result = operands("inv", a=a)
+    require_square("inv", matrix)
+    return astype(_inverse(matrix), result)
+
+
+@custom_jvp
+def _inverse(a: Array) -> Any:
+    found = at_once(np.linalg.inv, a)
+    if found is not None:
+        return found
+    factors, order = lu(a)
+    identity = broadcast_to(eye(a.shape[-1], dtype=a.kind), a.shape)
+    return for_each(partial(_by_factors, False), (factors, order, identity), (2, 1, 2))
+
+
+@_inverse.defjvp
+def _inverse_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """Of x = inv(a): dx = -x @ da @ x."""
+    x: Array = _inverse(*primals)
+    return x, -matmul(matmul(x, tangents[0]), x)
+
+
+def slogdet(a: object, /) -> SlogdetResult:
+    """The sign of the determinant of a square matrix and the logarithm of its magnitude: NumPy's function.
+
+    For a batch in the last two axes, both for each matrix. Of a singular matrix the sign is 0, and the logarithm is
+    minus infinity, with a gradient that is not finite. Of a complex matrix the sign is a number of magnitude 1.
+    Integers give float64. Raises ShapeError for matrices that are not square.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.slogdet(hnp.asarray([[0.0, 1.0], [1.0, 0.0]]))
+    SlogdetResult(sign=Array(-1.), logabsdet=Array(0.))
+    """
+    (matrix,), result = operands("slogdet", a=a)
+    require_square("slogdet", matrix)
+    sign, logarithm = _sign_and_logarithm(matrix)
+    return SlogdetResult(astype(sign, result), astype(logarithm, real_of(result)))
+
+
+@custom_jvp
+def _sign_and_logarithm(a: Array) -> Any:
+    found = at_once(np.linalg.slogdet, a)
+    if found is not None:
+        return found
+    factors, order = lu(a)
+    pivots = diagonal(factors)
+    sizes = abs(pivots)
+    signs = where(equal(sizes, 0), 0, divide(pivots, where(equal(sizes, 0), 1, sizes)))
+    return prod(signs, -1) * _parity(order, pivots), sum_(log(sizes), -1)
+
+
+@_sign_and_logarithm.defjvp
+def _logarithm_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Any, Any]:
+    """Of log det a: sum(inv(a).T * da), of which the real part changes the magnitude, and the rest the sign."""
+    sign, logarithm = _sign_and_logarithm(*primals)
+    total = sum_(matrix_transpose(_inverse(*primals)) * tangents[0], (-2, -1))
+    size = real(total)
+    return (sign, logarithm), (sign * (total - size), size)
+
+
+def det(a: object, /) -> Array:
+    """The determinant of a square matrix, or of each of a batch in the last two axes: NumPy's function.
+
+    Integers give float64. Large determinants overflow: write `slogdet`. The gradient is that of `slogdet` times the
+    determinant: for a singular matrix it is NaN. Raises ShapeError for matrices that are not square.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.det(hnp.asarray([[2.0, 1.0], [4.0, 3.0]]))
+    Array(2.)
+    """
+    (matrix,), result = operands("det", a=a)
+    require_square("det", matrix)
+    return astype(_determinant(matrix), result)
+
+
+@custom_jvp
+def _determinant(a: Array) -> Any:
+    found = at_once(np.linalg.det, a)
+    if found is not None:
+        return found
+    factors, order = lu(a)
+    pivots = diagonal(factors)
+    return prod(pivots, -1) * _parity(order, pivots)
+
+
+@_determinant.defjvp
+def _determinant_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """Of d = det(a): d * sum(inv(a).T * da)."""
+    determinant: Array = _determinant(*primals)
+    return determinant, determinant * sum_(matrix_transpose(_inverse(*primals)) * tangents[0], (-2, -1))
+
+
+def _parity(order: Array, like: Array) -> Array:
+    """1 or -1: the determinant of the permutation, by the number of its pairs that stand the wrong way round."""
+    number = arange(order.shape[-1])
+    wrong = (number[:, None] < number) & (order[..., :, None] > order[..., None, :])
+    return astype(1 - 2 * (sum_(astype(wrong, i64), (-2, -1)) % 2), like.kind)

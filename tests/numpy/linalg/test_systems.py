@@ -1,0 +1,330 @@
+"""Factorisations and systems of equations: NumPy's numbers, derivatives against differences, and JAX's."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.testing as npt
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp.errors import ArgumentError, DTypeError, ShapeError
+
+linalg = hnp.linalg
+RNG = np.random.default_rng(15)
+SIZES = (2, 0, 1, 5, 33)
+
+
+def general(n, *batch):
+    return RNG.normal(size=(*batch, n, n)) + 2 * np.eye(n)
+
+
+def positive(n, *batch):
+    a = RNG.normal(size=(*batch, n, n))
+    return a @ np.swapaxes(a, -1, -2) + np.eye(n)
+
+
+def triangle_solution(a, b, **options):
+    """By NumPy, of what is read of `a`."""
+    read = np.tril(a) if options.get("lower") else np.triu(a)
+    if options.get("unit_diagonal"):
+        read = read - read * np.eye(a.shape[-1]) + np.eye(a.shape[-1])
+    turned = {"T": np.swapaxes(read, -1, -2), "C": np.swapaxes(read, -1, -2).conj()}
+    return np.linalg.solve(turned.get(options.get("trans"), read), b)
+
+
+OPTIONS = [{}, {"lower": True}, {"lower": True, "trans": "T"}, {"unit_diagonal": True}, {"trans": "C", "lower": False}]
+TRIANGLES = {
+    f"triangle{k}": (
+        lambda a, options=options: linalg.solve_triangular(a, a[..., :2] + 1, **options),
+        lambda a, options=options: triangle_solution(a, a[..., :2] + 1, **options),
+        general,
+    )
+    for k, options in enumerate(OPTIONS)
+}
+SAME = {
+    "cholesky": (linalg.cholesky, np.linalg.cholesky, positive),
+    "cholesky-upper": (
+        lambda a: linalg.cholesky(a, upper=True),
+        lambda a: np.swapaxes(np.linalg.cholesky(a), -1, -2),
+        positive,
+    ),
+    "solve": (lambda a: linalg.solve(a, a[..., :2] + 1), lambda a: np.linalg.solve(a, a[..., :2] + 1), general),
+    "solve-vector": (
+        lambda a: linalg.solve(a, hnp.arange(a.shape[-1]) + 1.0),
+        lambda a: np.linalg.solve(a, np.arange(a.shape[-1]) + 1.0),
+        general,
+    ),
+    "inv": (linalg.inv, np.linalg.inv, general),
+    "det": (linalg.det, np.linalg.det, general),
+    "slogdet": (lambda a: tuple(linalg.slogdet(a)), lambda a: tuple(np.linalg.slogdet(a)), general),
+    "power": (lambda a: linalg.matrix_power(a, -2), lambda a: np.linalg.matrix_power(a, -2), general),
+    **TRIANGLES,
+}
+
+
+def close(ours, theirs, rtol=1e-7, atol=1e-9):
+    for a, b in zip(*((x if isinstance(x, tuple) else (x,)) for x in (ours, theirs)), strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        npt.assert_allclose(np.asarray(a), b, rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_one_program_for_all_sizes(name):
+    ours, theirs, made = SAME[name]
+    compiled = harp.jit(ours)
+    for n in SIZES:
+        if n < 2 and (name.startswith("triangle") or name == "solve"):
+            continue  # two columns are read of it
+        a = made(n) / max(n, 1) + np.eye(n)
+        expected = theirs(a)
+        close(compiled(a), expected)
+        close(ours(hnp.asarray(a)), expected)
+    assert compiled.compilations == 1
+
+
+def test_columns_and_rows_of_any_number():
+    compiled = harp.jit(lambda a, b: (linalg.solve(a, b), linalg.solve_triangular(a, b, lower=True)))
+    for n, m in ((3, 2), (1, 1), (0, 0), (0, 2), (4, 0), (5, 33)):
+        a, b = np.tril(general(n), -1) / 9 + 2 * np.eye(n), RNG.normal(size=(n, m))
+        expected = np.linalg.solve(a, b)
+        close(compiled(a, b), (expected, expected))
+    assert compiled.compilations == 1
+
+
+@pytest.mark.parametrize("name", ["cholesky", "triangle1", "solve", "solve-vector", "slogdet"])
+def test_batches_with_axes_in_front(name):
+    ours, theirs, made = SAME[name]
+    compiled = harp.jit(ours)
+    for batch in ((2, 3), (1, 1), (0, 2)):
+        a = made(4, *batch)
+        close(compiled(a), theirs(a))
+    assert compiled.compilations <= 2  # a vector broadcasts along an axis of one matrix or more
+    a = made(4, 3)
+    close(harp.vmap(ours)(a), theirs(a))
+
+
+def test_matrices_and_columns_broadcast():
+    a, b = general(3, 2, 1), RNG.normal(size=(4, 3, 2))
+    close(linalg.solve(a, b), np.linalg.solve(a, b))
+    close(linalg.solve(a, b[0, :, 0]), np.linalg.solve(a, b[0, :, 0]))
+    close(harp.jit(linalg.solve)(a[0, 0], b), np.linalg.solve(a[0, 0], b))
+    low = np.tril(a)
+    close(harp.jit(lambda a, b: linalg.solve_triangular(a, b, lower=True))(low, b), np.linalg.solve(low, b))
+
+
+def test_pivots():
+    """Zeros on the diagonal, rows in any order, and rows of any magnitude."""
+    compiled = harp.jit(lambda a, b: (linalg.solve(a, b), linalg.det(a), *linalg.slogdet(a)))
+    for n in (2, 5, 20):
+        permutation = np.eye(n)[RNG.permutation(n)]
+        scaled = general(n) * 10.0 ** RNG.integers(-8, 8, size=(n, 1))
+        for a in (permutation, np.eye(n)[::-1].copy(), permutation @ np.triu(general(n)), scaled):
+            x, *others = compiled(a, a @ np.arange(1.0, n + 1))
+            npt.assert_allclose(x, np.arange(1.0, n + 1), rtol=1e-6)
+            for found, expected in zip(others, (np.linalg.det(a), *np.linalg.slogdet(a)), strict=True):
+                npt.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2", "i4", "u1", "?", "c16", "c8"])
+def test_dtypes(dtype):
+    a = (np.array([[4, 1, 0], [1, 5, 2], [0, 2, 3]]) * (1 + 0.5j if dtype[0] == "c" else 1)).astype(dtype)
+    if dtype == "?":
+        a = np.eye(3, dtype=bool)
+    wide = a.dtype if a.dtype.kind in "fc" else np.dtype("f8")
+    computed = a.astype("f4" if dtype == "f2" else wide)
+    tolerance = {"f4": 1e-5, "f2": 4e-3, "c8": 1e-5}.get(dtype, 1e-12)
+
+    def compute(a):
+        conjugated = linalg.solve_triangular(a, a[0], trans=2)
+        return (linalg.inv(a), linalg.det(a), *linalg.slogdet(a), linalg.solve(a, a[0]), conjugated)
+
+    expected = (
+        np.linalg.inv(computed),
+        np.linalg.det(computed),
+        *np.linalg.slogdet(computed),
+        np.linalg.solve(computed, computed[0]),
+        triangle_solution(computed, computed[0], trans="C"),
+    )
+    for f in (lambda x: x, harp.jit):
+        for found, by_numpy in zip(f(compute)(a), expected, strict=True):
+            npt.assert_allclose(found, by_numpy, rtol=tolerance, atol=tolerance)
+            assert found.dtype == (wide if by_numpy.dtype == computed.dtype else np.zeros(0, wide).real.dtype)
+        if dtype[0] == "c":
+            with pytest.raises(DTypeError, match="real matrices, not complex"):
+                f(linalg.cholesky)(a)
+        else:
+            close(f(linalg.cholesky)(a), np.linalg.cholesky(computed).astype(wide), tolerance, tolerance)
+
+
+def test_matrices_that_are_singular():
+    """NumPy raises; here results are not finite, of these matrices only."""
+    zero, low = np.zeros((2, 2)), np.array([[1.0, 2.0], [2.0, 4.0]])
+    every = np.stack([zero, low, np.eye(2)])
+    compute = lambda a: (linalg.inv(a), linalg.solve(a, hnp.ones(2)), linalg.det(a), *linalg.slogdet(a))
+    for f in (compute, harp.jit(compute)):
+        inverse, solution, *others = f(every)
+        assert not np.isfinite(np.asarray(inverse)[:2]).any()
+        assert not np.isfinite(np.asarray(solution)[:2]).any()
+        npt.assert_array_equal(inverse[2], np.eye(2))
+        npt.assert_array_equal(solution[2], np.ones(2))
+        for found, expected in zip(others, ([0, 0, 1], [0, 0, 1], [-np.inf, -np.inf, 0]), strict=True):
+            npt.assert_array_equal(found, expected)
+    triangular = harp.jit(lambda a: linalg.solve_triangular(a, hnp.ones(2), lower=True))
+    assert not np.isfinite(np.asarray(triangular(np.array([[0.0, 5.0], [1.0, 1.0]])))).any()
+
+
+def test_matrices_that_are_not_positive_definite():
+    bad = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    semidefinite = np.diag([1.0, 0.0, 1.0])
+    for f in (lambda x: x, harp.jit):
+        found = np.asarray(f(linalg.cholesky)(np.stack([bad, np.eye(3) * 4, semidefinite, bad * np.nan])))
+        assert np.isnan(found[[0, 2, 3]]).all()
+        npt.assert_array_equal(found[1], np.eye(3) * 2)
+
+
+def test_only_one_triangle_is_read():
+    a, noise, ones = positive(6), np.triu(np.full((6, 6), np.nan), 1), np.ones(6)
+    for f in (lambda x: x, harp.jit):
+        close(f(linalg.cholesky)(a + noise), np.linalg.cholesky(a))
+        close(f(lambda a: linalg.cholesky(a, upper=True))(a + noise.T), np.linalg.cholesky(a).T)
+        low = np.tril(a)
+        close(f(lambda a: linalg.solve_triangular(a, ones, lower=True))(low + noise), np.linalg.solve(low, ones))
+        unit = np.tril(a, -1) / 50
+        found = f(lambda a: linalg.solve_triangular(a, ones, lower=True, unit_diagonal=True))(
+            unit + np.diag(np.full(6, np.nan)) + noise
+        )
+        close(found, np.linalg.solve(unit + np.eye(6), ones))
+
+
+W, V = RNG.normal(size=(4, 4)), RNG.normal(size=4)
+SCALARS = {
+    "cholesky": lambda a: hnp.sum(W * linalg.cholesky(a @ a.T + hnp.eye(4))),
+    "cholesky-upper": lambda a: hnp.sum(W * linalg.cholesky(a @ a.T + hnp.eye(4), upper=True)),
+    "triangle": lambda a: hnp.sum(W * linalg.solve_triangular(a, W * hnp.sum(a), lower=True)),
+    "triangle-unit": lambda a: V @ linalg.solve_triangular(a, a[0] ** 2, trans="T", unit_diagonal=True),
+    "solve": lambda a: hnp.sum(W * linalg.solve(a, W * hnp.sum(a**2))),
+    "solve-vector": lambda a: V @ linalg.solve(a, a[0] ** 2),
+    "solve-broadcast": lambda a: hnp.sum(V * linalg.solve(a, hnp.stack([a, W]))[..., 0]),
+    "inv": lambda a: hnp.sum(W * linalg.inv(a)),
+    "det": linalg.det,
+    "slogdet": lambda a: linalg.slogdet(a).logabsdet,
+    "power": lambda a: hnp.sum(W * linalg.matrix_power(a, -2)),
+}
+
+
+def slope(function, x, step=1e-6):
+    result = np.zeros_like(x)
+    for index in np.ndindex(x.shape):
+        moved = [x.copy(), x.copy()]
+        moved[0][index] += step
+        moved[1][index] -= step
+        result[index] = (float(function(moved[0])) - float(function(moved[1]))) / (2 * step)
+    return result
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_derivatives(name):
+    f = SCALARS[name]
+    a, direction = RNG.normal(size=(4, 4)) + 3 * np.eye(4), RNG.normal(size=(4, 4))
+    gradient = harp.jit(harp.grad(f))
+    expected = slope(harp.jit(f), a)
+    npt.assert_allclose(gradient(a), expected, rtol=1e-5, atol=1e-6)
+    # The others without a compiler: the graphs are those that it would get.
+    tangent = harp.jvp(f, (a,), (direction,))[1]
+    npt.assert_allclose(tangent, np.sum(expected * direction), rtol=1e-5, atol=1e-6)
+    second = harp.grad(lambda a: hnp.sum(harp.grad(f)(a) * direction))(a)
+    npt.assert_allclose(second, slope(lambda x: np.sum(np.asarray(gradient(x)) * direction), a), rtol=1e-4, atol=1e-5)
+    forward = harp.jvp(harp.grad(f), (a,), (direction,))[1]
+    npt.assert_allclose(forward, second, rtol=1e-7, atol=1e-9)
+    some = np.stack([a, a.T, a + 1])
+    every = np.stack([np.asarray(gradient(each)) for each in some])
+    npt.assert_allclose(harp.vmap(harp.grad(f))(some), every, rtol=1e-9, atol=1e-11)
+
+
+C = RNG.normal(size=(3, 3)) + 1j * RNG.normal(size=(3, 3))
+COMPLEX = {
+    "inv": lambda a: hnp.sum(hnp.real(C * linalg.inv(a * (1 + 0.5j) + C))),
+    "det": lambda a: hnp.imag(linalg.det(a + C)),
+    "slogdet": lambda a: hnp.real(linalg.slogdet(a + C).sign) + linalg.slogdet(a + C).logabsdet,
+    "solve": lambda a: hnp.real(hnp.sum(C * linalg.solve(a + C, a * C))),
+    "triangle": lambda a: hnp.real(hnp.sum(C * linalg.solve_triangular(a + C, a * C, trans=2))),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_derivatives_through_complex_matrices(name):
+    f, a = COMPLEX[name], RNG.normal(size=(3, 3)) + 2 * np.eye(3)
+    npt.assert_allclose(harp.jit(harp.grad(f))(a), slope(harp.jit(f), a), rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_at_all_sizes():
+    f = harp.jit(harp.grad(lambda a: hnp.sum(linalg.cholesky(a @ a.T + hnp.eye(a.shape[0]))) + linalg.slogdet(a)[1]))
+    for n in (3, 0, 1, 7):
+        a = general(n)
+        theirs = lambda a: np.sum(np.linalg.cholesky(a @ a.T + np.eye(len(a)))) + np.linalg.slogdet(a)[1]
+        npt.assert_allclose(f(a), slope(theirs, a), rtol=1e-5, atol=1e-6)
+    assert f.compilations == 1
+
+
+def test_a_gradient_costs_a_few_solutions():
+    """And no loop of elimination run backward: its count of operations grows as that of the function."""
+    a, b = general(64), RNG.normal(size=64)
+    total = lambda f: harp.jit(f).lower(a, b).cost().at().operations
+    of_function = total(lambda a, b: hnp.sum(linalg.solve(a, b)))
+    assert total(harp.grad(lambda a, b: hnp.sum(linalg.solve(a, b)))) < 1.5 * of_function
+
+
+def test_the_gradient_of_cholesky_is_symmetric():
+    gradient = np.asarray(harp.grad(lambda a: hnp.sum(W * linalg.cholesky(a)))(positive(4)))
+    npt.assert_allclose(gradient, gradient.T, rtol=1e-12)
+    assert np.abs(gradient).min() > 0
+
+
+def test_the_same_as_jax():
+    jax = pytest.importorskip("jax")
+    jax.config.update("jax_enable_x64", True)
+    jnp, triangular = jax.numpy, jax.scipy.linalg.solve_triangular
+    a = positive(6)
+    for ours, theirs in (
+        (lambda a: hnp.sum(hnp.sin(linalg.cholesky(a))), lambda a: jnp.sum(jnp.sin(jnp.linalg.cholesky(a)))),
+        (lambda a: linalg.slogdet(a)[1], lambda a: jnp.linalg.slogdet(a)[1]),
+        (linalg.det, jnp.linalg.det),
+        (lambda a: hnp.sum(linalg.inv(a) ** 2), lambda a: jnp.sum(jnp.linalg.inv(a) ** 2)),
+        (lambda a: hnp.sum(linalg.solve(a, a[0] ** 2)), lambda a: jnp.sum(jnp.linalg.solve(a, a[0] ** 2))),
+        (
+            lambda a: hnp.sum(linalg.solve_triangular(a, a[0] ** 2, trans=1)),
+            lambda a: jnp.sum(triangular(a, a[0] ** 2, trans=1)),
+        ),
+    ):
+        npt.assert_allclose(harp.jit(ours)(a), theirs(a), rtol=1e-9)
+        npt.assert_allclose(harp.jit(harp.grad(ours))(a), jax.grad(theirs)(a), rtol=1e-7, atol=1e-9)
+        hessians = harp.hessian(ours)(a), jax.hessian(theirs)(a)
+        npt.assert_allclose(*hessians, rtol=1e-6, atol=1e-8)
+
+
+def test_a_row_of_a_batch_has_the_same_bits():
+    compiled = harp.jit(lambda a: (linalg.inv(a), linalg.cholesky(a)))
+    a = positive(5, 9)
+    for all_of_them, some in zip(compiled(a), compiled(a[4:6]), strict=True):
+        npt.assert_array_equal(np.asarray(all_of_them)[4:6], some)
+
+
+def test_errors():
+    x = np.ones((2, 3))
+    for call, error, match in (
+        (lambda: linalg.inv(x), ShapeError, "inv takes square matrices: axes 0 and 1 of a: 2 is not 3"),
+        (lambda: harp.jit(linalg.det)(x), ShapeError, r"det takes square matrices.*a\.shape\[0\] = 2"),
+        (lambda: linalg.cholesky(np.ones(3)), ShapeError, "argument a of cholesky has 1 axis; it is a matrix"),
+        (lambda: linalg.solve(np.eye(3), np.ones(2)), ShapeError, "solve: the size of a and axis 0 of b: 3 is not 2"),
+        (lambda: linalg.solve(np.eye(3), 1.0), ShapeError, "argument b of solve has no axes"),
+        (
+            lambda: linalg.solve(np.ones((2, 3, 3)), np.ones((4, 3, 1))),
+            ShapeError,
+            "do not broadcast: axis -1 of those in front",
+        ),
+        (lambda: linalg.solve_triangular(np.eye(2), np.ones(2), trans="X"), ArgumentError, "'N', 'T' or 'C', not 'X'"),
+        (lambda: linalg.slogdet("a"), ArgumentError, "argument a of slogdet"),
+    ):
+        with pytest.raises(error, match=match):
+            call()
