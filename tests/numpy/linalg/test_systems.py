@@ -299,8 +299,23 @@ def test_the_same_as_jax():
     ):
         npt.assert_allclose(harp.jit(ours)(a), theirs(a), rtol=1e-9)
         npt.assert_allclose(harp.jit(harp.grad(ours))(a), jax.grad(theirs)(a), rtol=1e-7, atol=1e-9)
-        hessians = harp.hessian(ours)(a), jax.hessian(theirs)(a)
+        hessians = harp.jit(harp.hessian(ours))(a), jax.hessian(theirs)(a)
         npt.assert_allclose(*hessians, rtol=1e-6, atol=1e-8)
+
+
+def test_hessians_of_triangular_systems():
+    """Its loops ask whether two positions are equal, one side of which is known."""
+    a = positive(6)
+
+    def f(a):
+        return hnp.sum(linalg.solve_triangular(a, a[0] ** 2, trans=1))
+
+    found, gradient, step = np.asarray(harp.jit(harp.hessian(f))(a)), harp.jit(harp.grad(f)), 1e-5
+    for i, j in ((0, 0), (3, 2), (2, 3), (5, 1)):
+        e = np.zeros_like(a)
+        e[i, j] = step
+        difference = (np.asarray(gradient(a + e)) - np.asarray(gradient(a - e))) / (2 * step)
+        npt.assert_allclose(found[:, :, i, j], difference, rtol=1e-6, atol=1e-7)
 
 
 def test_a_row_of_a_batch_has_the_same_bits():
