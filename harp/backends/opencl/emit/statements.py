@@ -32,8 +32,15 @@ from harp.lower.loopir.memory import size_in_bytes
 from harp.lower.loopir.nests import nest
 from harp.trace.index.polynomial import Atom, Index, Loop, product, value_atoms
 
-# The functions that this library has.
-_ROUTINES = (Routine.GEMM_PANEL, Routine.GEMM_MICROKERNEL, Routine.GEMV_AXPY, Routine.TRANSPOSE)
+# The functions that this library has, and where what they store to is; they read memory.
+_GLOBAL, _PRIVATE = frozenset({*MEMORY, Space.THREAD}), frozenset({Space.REG, Space.LOCAL})
+_ROUTINES = {
+    Routine.GEMM_PANEL: _GLOBAL,
+    Routine.GEMM_MICROKERNEL: _GLOBAL,
+    Routine.GEMV_AXPY: _GLOBAL,
+    Routine.ROW_DOTS: _PRIVATE,
+    Routine.DOT: _PRIVATE,
+}
 # What work-items of a group share.
 _SHARED = frozenset({*MEMORY, Space.GROUP})
 # Dimensions of a grid.
@@ -90,9 +97,9 @@ class WorkItem(Body):
         self.lines.close()
 
     def _library_call(self, stmt: LibraryCall, block: bool) -> None:
-        """A function of this library for arrays in memory, else the loops that it stands for."""
-        places = {operand.buffer.space for operand in stmt.operands}
-        if stmt.routine in _ROUTINES and places <= {*MEMORY, Space.THREAD}:
+        """A function of this library, or the loops that it stands for."""
+        *sources, target = (operand.buffer.space for operand in stmt.operands)
+        if target in _ROUTINES.get(stmt.routine, ()) and {*sources} <= _GLOBAL:
             super()._library_call(stmt, block)
         else:
             self.statement(stmt.body, block)

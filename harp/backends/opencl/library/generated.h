@@ -7,7 +7,7 @@
 #include "indices.h"
 
 #if defined(__clang__)
-#define HARP_UNROLL(n)
+#define HARP_UNROLL(n) _Pragma("unroll")
 #define HARP_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define HARP_UNROLL(n)

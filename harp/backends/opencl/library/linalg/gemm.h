@@ -1,4 +1,4 @@
-/* Matrix products and transposition by one work-item that has vectors of its own: a template for HARP_T, and for
+/* Matrix products by one work-item that has vectors of its own: a template for HARP_T, and for
  * HARP_LANES where it is defined.
  *
  * They are those of C's library: each element is one chain of fused multiply-adds in the order of k. */
@@ -64,18 +64,6 @@ static inline void KERNEL(gemm_microkernel)(int64_t rows, int64_t columns, int64
     KERNEL(gemm_panel)(rows, columns, depth, a, a_row, a_step, b, b_step, 1, c, c_row);
 }
 
-/* c[k, r] = b[r, k], by squares that are read and written along memory. */
-static inline void OF_BITS(transpose)(int64_t rows, int64_t columns, __global const HARP_T *b, int64_t b_row,
-                                      __global HARP_T *c, int64_t c_row)
-{
-    for (int64_t row = 0; row < rows; row += HARP_LANES)
-        for (int64_t column = 0; column < columns; column += HARP_LANES) {
-            const int64_t r_end = min(rows, row + HARP_LANES), k_end = min(columns, column + HARP_LANES);
-            for (int64_t k = column; k < k_end; ++k)
-                for (int64_t r = row; r < r_end; ++r) c[k * c_row + r] = b[r * b_row + k];
-        }
-}
-
 #undef VECTOR
 #undef LOAD
 #undef STORE
@@ -104,5 +92,29 @@ static inline void OF_DTYPE(gemv_axpy)(int64_t columns, int64_t depth, __global 
         for (int64_t l = 0; l < columns; ++l) c[l] = fma(a[0], b[l], c[l]);
     }
 }
+
+/* c[r] += the sum of a[r, k] * b[r, k] over all k: 32 sums of every 32nd product, of which one half is added to the
+ * other, again and again. */
+#define VECTOR HARP_JOIN(HARP_T, 16)
+static inline void OF_DTYPE(row_dots)(int64_t rows, int64_t depth, __global const HARP_T *a, int64_t a_row,
+                                      __global const HARP_T *b, int64_t b_row, HARP_T *c)
+{
+    for (int64_t r = 0; r < rows; ++r, a += a_row, b += b_row) {
+        VECTOR low = 0, high = 0;
+        int64_t k = 0;
+        for (; k + 32 <= depth; k += 32) {
+            low = fma(vload16(0, a + k), vload16(0, b + k), low);
+            high = fma(vload16(0, a + k + 16), vload16(0, b + k + 16), high);
+        }
+        HARP_T sums[32];
+        vstore16(low, 0, sums);
+        vstore16(high, 0, sums + 16);
+        for (int64_t rest = 0; k + rest < depth; ++rest) sums[rest] = fma(a[k + rest], b[k + rest], sums[rest]);
+        for (int half = 16; half > 0; half /= 2)
+            for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
+        c[r] += sums[0];
+    }
+}
+#undef VECTOR
 
 #endif
