@@ -5,7 +5,7 @@
     for i { acc = 0; for k: acc += }    ->  a group for each row         (`rows`)
     for i: out[i] = sort(keys[i])       ->  all rows at once, by many launches
 
-What fits neither stays as it is, for `grid`: an iteration is a work-item.
+What fits none of these stays as it is, for `grid`: an iteration is a work-item.
 """
 
 from __future__ import annotations
