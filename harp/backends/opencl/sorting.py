@@ -31,14 +31,14 @@ def sort_rows(
     runs, merges = -(-n // RUN), max(-(-n // RUN) - 1, 0).bit_length()
     sets = _arrays(run, RowOp(function), rows * n, itemsize, target)
     here = sets[merges % 2]  # so that the last pass ends in the first set
-    _put(run, launch, launched[0], (runs, rows), (keys, *here), (n, RUN))
+    _put(run, launch, launched[0], (runs, rows), (keys, *here), (rows, n, RUN))
     for number in range(merges):
         there = sets[(merges - number - 1) % 2]
         arrays = tuple(array for both in zip(here, there, strict=True) for array in both)
-        _put(run, launch, launched[1], (n, rows), arrays, (n, RUN << number))
+        _put(run, launch, launched[1], (n, rows), arrays, (rows, n, RUN << number))
         here = there
     if values:
-        _put(run, launch, launched[2], (n, rows), (values[0], here[-1], target), (n, 0))
+        _put(run, launch, launched[2], (n, rows), (values[0], here[-1], target), (rows, n, 0))
 
 
 def _arrays(run: Run, function: RowOp, count: int, itemsize: int, target: Place) -> tuple[tuple[Place, ...], ...]:
@@ -59,6 +59,6 @@ def _put(
     launched: Launch,
     grid: tuple[int, int],
     arrays: tuple[Place, ...],
-    numbers: tuple[int, int],
+    numbers: tuple[int, int, int],
 ) -> None:
     launch(run, launched, grid, tuple(b for b, _ in arrays), (*(at for _, at in arrays), *numbers))

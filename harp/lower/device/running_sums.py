@@ -17,7 +17,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from harp.lower.device.groups import BRANCHES, ITEMS, Unsuited, branches, items, shared
+from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import (
+    MEMORY,
     Alloc,
     Buffer,
     Digits,
@@ -57,6 +59,8 @@ def running_sum(fresh: FreshLoops, scan: Scan) -> Stmt:
     acc, reduce = scan.acc, scan.reduce
     if reduce is Reduce.PROD and not acc.dtype.is_integer:
         raise Unsuited
+    if any(buffer.space not in MEMORY for buffer in effects(scan.body).writes - {acc}):
+        raise Unsuited  # each work-item would have such a variable, and none all of it
     room = _Shared(
         shared(acc, "totals", ITEMS),
         shared(acc, "before", ITEMS),

@@ -9,6 +9,7 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp.backends import opencl
+from harp.lower.device import share as lower_share
 from harp.transforms.jit import programs
 
 pytestmark = pytest.mark.parametrize("device", ["opencl wide"], indirect=True)
@@ -95,6 +96,16 @@ def test_running_sums_of_positive_numbers_never_fall(device):
     assert (np.diff(np.asarray(harp.jit(lambda x: hnp.cumsum(x, axis=1))(x)), axis=1) >= 0).all()
 
 
+def test_running_sums_of_running_sums(device):
+    """What is added up a second time is known to one work-item only."""
+    f = harp.jit(lambda x: hnp.cumsum(hnp.cumsum(x, axis=1), axis=1))
+    one = harp.jit(lambda x: hnp.cumsum(hnp.cumsum(x)))
+    for length in LENGTHS[:-1]:
+        x = given(length, "int64")
+        npt.assert_array_equal(f(x), np.cumsum(np.cumsum(x, 1), 1))
+        npt.assert_array_equal(one(x[0]), np.cumsum(np.cumsum(x[0])))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 def test_products_have_the_bits_of_c(device, dtype):
     def both(x, y):
@@ -151,6 +162,16 @@ def test_long_rows_are_sorted(device, dtype):
         npt.assert_array_equal(places, np.argsort(x, kind="stable"))
         npt.assert_array_equal(taken, values[np.argsort(x[0], kind="stable")])
         npt.assert_array_equal(np.take_along_axis(x, np.asarray(down), 1), np.sort(x)[:, ::-1])
+
+
+def test_rows_that_are_not_there_are_not_sorted(device, monkeypatch):
+    """A launch has more rows of work-items than it was asked for where these are short."""
+    monkeypatch.setattr(lower_share, "_SORTED", 2)
+    programs.forget()
+    f = harp.jit(lambda x, y: hnp.concatenate([hnp.sort(x), hnp.take_along_axis(y, hnp.argsort(x), 1), y]))
+    for length in (2, 33, 200):
+        x, y = given(length, "float64", 5), given(length, "int64", 5).astype("float64")
+        npt.assert_array_equal(f(x, y), np.concatenate([np.sort(x), np.take_along_axis(y, np.argsort(x), 1), y]))
 
 
 @pytest.mark.parametrize("items", [1, 5, 64, 256])

@@ -310,10 +310,13 @@ class Body:
         self.lines.open(f"if ({self._index.conditions(stmt.conditions)})")
         self.statement(stmt.yes, True)
         if stmt.no is not None:
-            self.lines.close("} else {")
-            self.lines.depth += 1
+            self._else()
             self.statement(stmt.no, True)
         self.lines.close()
+
+    def _else(self) -> None:
+        self.lines.close("} else {")
+        self.lines.depth += 1
 
     def _alloc(self, stmt: Alloc, block: bool) -> None:
         buffer = stmt.buffer

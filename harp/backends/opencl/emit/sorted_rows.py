@@ -48,10 +48,10 @@ def launches(row: Row, number: int) -> tuple[LaunchCode, ...]:
 
 
 def _launch(number: int, header: Sequence[str], arrays: dict[str, str], first: str, call: str) -> LaunchCode:
-    """A function of a grid of rows and columns, which does something where `first` is in the row; arrays that are not
-    stored to are constant."""
+    """A function of a grid of rows and columns, which does something where the row is there, and `first` is in it; there
+    may be more work-items. Arrays that are not stored to are constant."""
     name = f"harp_launch{number}"
-    fields = [*(f"{array}_at" for array in arrays), "n", "width"]
+    fields = [*(f"{array}_at" for array in arrays), "rows", "n", "width"]
     kinds = {array: "" if array.startswith("to") else "const " for array in arrays}
     parameters = [f"__global {kinds[array]}{element} *{array}" for array, element in arrays.items()]
     text = [
@@ -59,9 +59,10 @@ def _launch(number: int, header: Sequence[str], arrays: dict[str, str], first: s
         f"struct {name} {{ {' '.join(f'int64_t {field};' for field in fields)} }};",
         f"__kernel void {name}({', '.join(parameters)}, const struct {name} given)",
         "{",
-        "    const int64_t column = get_global_id(0), row = get_global_id(1) * given.n;",
-        *(f"    {array} += given.{array}_at + row;" for array in arrays),
-        f"    if ({first} < given.n) {call}",
+        "    const int64_t column = get_global_id(0), row = get_global_id(1);",
+        f"    if (row >= given.rows || {first} >= given.n) return;",
+        *(f"    {array} += given.{array}_at + row * given.n;" for array in arrays),
+        f"    {call}",
         "}",
     ]
     grid = (ZERO, ZERO)  # the host says how large it is

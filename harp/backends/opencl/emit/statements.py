@@ -151,6 +151,11 @@ class WorkGroup(WorkItem):
         super().statement(stmt, block)
         self._is_behind_barrier = False
 
+    def _else(self) -> None:
+        """What stands behind a barrier in one branch does not in the other one."""
+        super()._else()
+        self._is_behind_barrier = False
+
     def _of_each(self, stmt: Stmt, block: bool) -> None:
         """A loop that they share; or a store to memory, by the first one; or what is the same for all."""
         spaces, shared = {b.space for b in effects(stmt).writes}, is_shared(stmt)
