@@ -48,8 +48,8 @@ def launches(row: Row, number: int) -> tuple[LaunchCode, ...]:
 
 
 def _launch(number: int, header: Sequence[str], arrays: dict[str, str], first: str, call: str) -> LaunchCode:
-    """A function of a grid of rows and columns, which does something where the row is there, and `first` is in it; there
-    may be more work-items. Arrays that are not stored to are constant."""
+    """A function of a grid of rows and columns, which does something where the row is there, and `first` is in it;
+    there may be more work-items. Arrays that are not stored to are constant."""
     name = f"harp_launch{number}"
     fields = [*(f"{array}_at" for array in arrays), "rows", "n", "width"]
     kinds = {array: "" if array.startswith("to") else "const " for array in arrays}

@@ -6,13 +6,13 @@ import pytest
 
 pytest.importorskip("pyopencl")
 
-from harp.backends.opencl.emit.render import launch  # noqa: E402
-from harp.lower.device.groups import items  # noqa: E402
-from harp.lower.loopir.loops import Alloc, Buffer, If, Kernel, Load, Space, Store  # noqa: E402
-from harp.lower.loopir.nests import FreshLoops, nest, sequence  # noqa: E402
-from harp.trace.index.polynomial import ZERO, Symbol, as_index, of  # noqa: E402
-from harp.trace.scalar.dtypes import f64  # noqa: E402
-from harp.trace.scalar.expr import const  # noqa: E402
+from harp.backends.opencl.emit.render import launch
+from harp.lower.device.groups import items
+from harp.lower.loopir.loops import Alloc, Buffer, If, Kernel, Load, Space, Store
+from harp.lower.loopir.nests import FreshLoops, nest, sequence
+from harp.trace.index.polynomial import ZERO, Symbol, as_index, of
+from harp.trace.scalar.dtypes import f64
+from harp.trace.scalar.expr import const
 
 
 def test_each_branch_has_its_barriers():
