@@ -415,12 +415,16 @@ class Body:
             self.lines.add(f"HARP_UNROLL({count})")
         elif head.kind is LoopKind.SIMD:
             if not any(isinstance(s, Store) and s.reduce for s in walk(body)):
-                self.lines.add("HARP_INDEPENDENT")
+                self._independent(body)
             if stay_in_registers(head.loop, body):
                 self.lines.add(f"HARP_UNROLL({_VECTORS})")
         if head.loop is self._range and _repeats_numbers(body):
-            self.lines.add("HARP_INDEPENDENT")
+            self._independent(body)
         self.lines.open(self._loop(head, name))
+
+    def _independent(self, body: Stmt) -> None:
+        """Tell the compiler that the iterations of the next loop do not meet."""
+        self.lines.add("HARP_INDEPENDENT")
 
     def _loop(self, head: For, name: str) -> str:
         if head.loop is self._range:

@@ -99,7 +99,7 @@ def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:
     head = [
         *includes(body.lines.uses),
         *([f"struct {name} {{ {' '.join(f'int64_t {field};' for field in fields)} }};"] if fields else []),
-        f"__kernel {exactly}void {name}({', '.join([*arrays, *room, *given])})",
+        f"__kernel HARP_WHOLE_VECTORS {exactly}void {name}({', '.join([*arrays, *room, *given])})",
         "{",
         *(
             f"    __global {_const(b, used.writes)}{TYPES[b.dtype]} *restrict {t} = {t}_ + given.{t};"

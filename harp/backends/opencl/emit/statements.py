@@ -86,6 +86,12 @@ class WorkItem(Body):
     def bind(self, loop: Loop) -> str:
         return self._bind(loop)
 
+    def _independent(self, body: Stmt) -> None:
+        super()._independent(body)
+        widest = max((buffer.dtype.itemsize for buffer in effects(body).touched), default=0)
+        if widest:
+            self.lines.add(f"HARP_VECTORS_OF({widest})")
+
     def _alloc(self, stmt: Alloc, block: bool) -> None:
         if stmt.buffer.space is not Space.THREAD:
             super()._alloc(stmt, block)

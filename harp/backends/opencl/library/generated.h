@@ -7,11 +7,22 @@
 #include "indices.h"
 
 #if defined(__clang__)
+#define HARP_PRAGMA(text) _Pragma(#text)
 #define HARP_UNROLL(n) _Pragma("unroll")
 #define HARP_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define HARP_UNROLL(n)
 #define HARP_INDEPENDENT
+#endif
+
+/* Numbers of so many bytes in the loop that follows. For processors with vectors of 64 bytes clang takes those of 32
+   where it is not told otherwise: exp took 1.6 times as long, tanh 1.8 times (Zen 5, PoCL 3.1 with clang 14). */
+#if defined(__clang__) && defined(__AVX512F__)
+#define HARP_WHOLE_VECTORS __attribute__((min_vector_width(512)))
+#define HARP_VECTORS_OF(bytes) HARP_PRAGMA(clang loop vectorize_width(64 / bytes))
+#else
+#define HARP_WHOLE_VECTORS
+#define HARP_VECTORS_OF(bytes)
 #endif
 
 /* The number of this work-item among all of a launch. */
