@@ -168,7 +168,7 @@ def _on_cores(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lowered]
 
 
 def _share(s: Lowered) -> Lowered:
-    return _each(lambda kernel: share(kernel, s.target))(s) if s.target.wide else s
+    return _each(lambda kernel: share(kernel, s.target))(s) if s.target.grid else s
 
 
 def _grids(s: Lowered) -> Lowered:

@@ -58,6 +58,11 @@ class OpenCLDevice:
         return not self.device.type & cl.device_type.CPU
 
     @cached_property
+    def cores(self) -> int:
+        """How many of its parts work at the same time."""
+        return int(self.device.max_compute_units)
+
+    @cached_property
     def identity(self) -> str:
         """What a program that was built for it depends on."""
         device, platform = self.device, self.device.platform
@@ -71,7 +76,7 @@ class OpenCLDevice:
         return Target(
             vector_bytes=max(width, 16),
             fma=True,
-            cores=device.max_compute_units,
+            cores=self.cores,
             line=device.global_mem_cacheline_size or 64,
             grid=True,
             wide=self.is_wide,

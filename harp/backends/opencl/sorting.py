@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harp.backends.opencl.buffers import ClMemory
-from harp.backends.opencl.emit.sorted_rows import RUN
+from harp.backends.opencl.devices import OpenCLDevice
 from harp.backends.opencl.host_calls import Launch, Run, take
 from harp.trace.graph.row_functions import RowOp
+
+# Elements of a run that a work-item of a wide device sorts, by insertion, and of a part of two runs that it merges.
+_RUN, _PART = 32, 4
+# Elements that a core merges, or takes by their places.
+_BLOCK = 1 << 14
 
 # A buffer, and where an array begins in it, in elements.
 Place = tuple[ClMemory, int]
@@ -28,17 +33,28 @@ def sort_rows(
     if rows <= 0 or n <= 0:
         return
     (target,), (keys, *values) = targets, sources
-    runs, merges = -(-n // RUN), max(-(-n // RUN) - 1, 0).bit_length()
+    width, block = _shape(run.device, n)
+    runs = -(-n // width)
+    merges = (runs - 1).bit_length()
     sets = _arrays(run, RowOp(function), rows * n, itemsize, target)
-    here = sets[merges % 2]  # so that the last pass ends in the first set
-    _put(run, launch, launched[0], (runs, rows), (keys, *here), (rows, n, RUN))
+    here, there = sets[merges % 2], sets[1 - merges % 2]  # so that the last pass ends in the first set
+    _put(run, launch, launched[0], (runs, rows), (keys, *here, there[-1]), (rows, n, width, 0))
     for number in range(merges):
-        there = sets[(merges - number - 1) % 2]
+        merged = width << number
+        parts = -(-n // (2 * merged)) * -(-2 * merged // block)
         arrays = tuple(array for both in zip(here, there, strict=True) for array in both)
-        _put(run, launch, launched[1], (n, rows), arrays, (rows, n, RUN << number))
-        here = there
+        _put(run, launch, launched[1], (parts, rows), arrays, (rows, n, merged, block))
+        here, there = there, here
     if values:
-        _put(run, launch, launched[2], (n, rows), (values[0], here[-1], target), (rows, n, 0))
+        _put(run, launch, launched[2], (-(-n // block), rows), (values[0], here[-1], target), (rows, n, 0, block))
+
+
+def _shape(device: OpenCLDevice, n: int) -> tuple[int, int]:
+    """The length of the first runs of a row, and how many elements a work-item merges: few for each lane of a wide
+    device, else a run for each core."""
+    if device.is_wide:
+        return _RUN, _PART
+    return -(-n // (1 << (device.cores - 1).bit_length())), _BLOCK
 
 
 def _arrays(run: Run, function: RowOp, count: int, itemsize: int, target: Place) -> tuple[tuple[Place, ...], ...]:
@@ -59,6 +75,6 @@ def _put(
     launched: Launch,
     grid: tuple[int, int],
     arrays: tuple[Place, ...],
-    numbers: tuple[int, int, int],
+    numbers: tuple[int, int, int, int],
 ) -> None:
     launch(run, launched, grid, tuple(b for b, _ in arrays), (*(at for _, at in arrays), *numbers))

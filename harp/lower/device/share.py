@@ -5,7 +5,7 @@
     for i { acc = 0; for k: acc += }    ->  a group for each row         (`rows`)
     for i: out[i] = sort(keys[i])       ->  all rows at once, by many launches
 
-What fits none of these stays as it is, for `grid`: an iteration is a work-item.
+Where work-items are cores, only sorts are shared, of rows that are fewer than the cores. What fits none of these stays as it is, for `grid`: an iteration is a work-item.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from harp.lower.loopir.loops import Alloc, For, If, Kernel, LoopKind, Nest, Repe
 from harp.lower.loopir.nests import FreshLoops, nest, rebuilt
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.target import Target
-from harp.trace.index.polynomial import ZERO, Loop
+from harp.trace.index.polynomial import ZERO, Loop, product
 
-# Elements of the shortest row that many sort together.
-_SORTED = 2048
+# Elements of the shortest row that many sort together, and that cores do: below, their merges cost what they save.
+_SORTED, _SORTED_BY_CORES = 2048, 1 << 16
 
 
 def share(kernel: Kernel, target: Target) -> Kernel:
-    """The kernel with nests that groups share, where the device has groups."""
+    """The kernel with nests that work-items share."""
     return kernel.with_body(_statement(FreshLoops(kernel), kernel.body, target, frozenset()))
 
 
@@ -38,7 +38,8 @@ def _statement(fresh: FreshLoops, s: Stmt, target: Target, known: frozenset[Loop
         return _nest(fresh, s, target, known)
     if isinstance(s, Repeat):
         known = known | {s.loop}
-    found = shared_running_sum(fresh, s) or sorted_together(s)
+    found = shared_running_sum(fresh, s) if target.wide else None
+    found = found or sorted_together(s, target)
     if found is not None:
         return found
     if isinstance(s, (Seq, If, Alloc, Repeat)):
@@ -47,7 +48,7 @@ def _statement(fresh: FreshLoops, s: Stmt, target: Target, known: frozenset[Loop
     return s
 
 
-def sorted_together(s: Stmt) -> Stmt | None:
+def sorted_together(s: Stmt, target: Target) -> Stmt | None:
     """for i { work; out[i] = sort(keys[i]) }  ->  if n >= SORTED: for grid i: out[i] = sort(keys[i])"""
     heads = s.heads if isinstance(s, Nest) else ()
     inner = s.body if isinstance(s, Nest) else s
@@ -59,13 +60,15 @@ def sorted_together(s: Stmt) -> Stmt | None:
     if not whole or len({*loops}) < len(loops) or row.start is not ZERO or row.lane.extent is not row.target.shape[-1]:
         return None
     grid = [For(h.loop, LoopKind.GRID) if isinstance(h, For) else h for h in heads]
-    return specialise((row.lane.extent - _SORTED,), nest(grid, row), s)
+    n, rows = row.lane.extent, product(row.target.shape[:-1])
+    pays = (n - _SORTED,) if target.wide else (n - _SORTED_BY_CORES, target.cores - 1 - rows)
+    return specialise(pays, nest(grid, row), s)
 
 
 def _nest(fresh: FreshLoops, s: Nest, target: Target, known: frozenset[Loop]) -> Stmt:
-    whole = shared_sum(fresh, s) or sorted_together(s)
-    if whole is not None:
-        return whole
+    whole = (shared_sum(fresh, s) if target.wide else None) or sorted_together(s, target)
+    if whole is not None or not target.wide:
+        return whole or s
     heads = s.heads
     for at, head in enumerate(heads):
         others = [*heads[:at], *heads[at + 1 :]]

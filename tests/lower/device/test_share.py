@@ -82,3 +82,10 @@ def test_products_of_floats_run_alone():
 def test_long_rows_are_sorted_by_many():
     text = loops(lambda x: hnp.sort(x), X)
     assert "s1 - 2048 >= 0" in text
+
+
+def test_long_rows_that_are_fewer_than_cores_are_sorted_by_all_of_them():
+    cores = Target(fma=True, grid=True, cores=4)
+    assert "s1 - 65536 >= 0 and -s0 + 3 >= 0" in loops(lambda x: hnp.sort(x), X, target=cores)
+    assert "65536" not in loops(lambda x: hnp.sort(x), X[0], target=Target(fma=True, grid=True, cores=1))
+    assert "item" not in loops(lambda x: hnp.sum(x, axis=1), X, target=cores)

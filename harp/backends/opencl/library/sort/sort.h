@@ -128,45 +128,69 @@ static inline int OF_DTYPE(argsort)(int64_t n, __global const void *given, __glo
 #undef SHORT
 
 /* Rows that all work-items sort together. Runs of `run` keys are sorted by one work-item each, this one's from `first`
- * on. Then runs of `width` are merged in pairs: the place of an element is its own one and how many elements of the
- * other run come before it. Keys are kept as they are, and places beside them unless these are NULL. */
+ * on, which has `room` for as many keys, or places. Then runs of `width` are merged in pairs, each pair by parts of
+ * `block` elements. Keys are kept as they are, and places beside them unless these are NULL. */
 static inline void OF_DTYPE(sort_run)(int64_t n, int64_t run, int64_t first, __global const KEY *keys,
-                                      __global KEY *to_keys, __global int64_t *to_places, int reverse)
+                                      __global KEY *to_keys, __global int64_t *to_places, __global void *room,
+                                      int reverse)
 {
-    const int64_t end = first + run < n ? first + run : n;
-    for (int64_t i = first; i < end; ++i) {
-        const KEY here = keys[i];
-        int64_t j = i;
-        for (; j > first && OF_DTYPE(is_after)(to_keys[j - 1], here, reverse); --j) {
-            to_keys[j] = to_keys[j - 1];
-            if (to_places) to_places[j] = to_places[j - 1];
-        }
-        to_keys[j] = here;
-        if (to_places) to_places[j] = i;
+    const int64_t count = first + run < n ? run : n - first;
+    if (!to_places) {
+        OF_DTYPE(sort)(count, keys + first, to_keys + first, (__global KEY *)room + first, reverse, 0);
+        return;
+    }
+    OF_DTYPE(argsort)(count, keys + first, to_places + first, (__global int64_t *)room + first, reverse, 0);
+    for (int64_t i = first; i < first + count; ++i) {
+        const int64_t place = first + to_places[i];
+        to_places[i] = place;
+        to_keys[i] = keys[place];
     }
 }
 
-static inline void OF_DTYPE(merge_element)(int64_t n, int64_t width, int64_t own, __global const KEY *keys,
-                                           __global const int64_t *places, __global KEY *to_keys,
-                                           __global int64_t *to_places, int reverse)
+/* How many of the first `count` elements of two merged runs are of the first run: O. Green, R. McColl, D. A. Bader:
+ * "GPU merge path", 2012. */
+static inline int64_t OF_DTYPE(split)(int64_t count, __global const KEY *a, int64_t na, __global const KEY *b,
+                                      int64_t nb, int reverse)
 {
-    const int64_t run = own / width, other = (run ^ 1) * width;
-    const int64_t start = other < n ? other : n, end = other + width < n ? other + width : n;
-    const KEY here = keys[own];
-    int64_t low = start, high = end;
+    int64_t low = count > nb ? count - nb : 0, high = count < na ? count : na;
     while (low < high) {
         const int64_t middle = (low + high) / 2;
-        const KEY there = keys[middle];
-        const int is_before =
-            run & 1 ? !OF_DTYPE(is_after)(there, here, reverse) : OF_DTYPE(is_after)(here, there, reverse);
-        if (is_before)
-            low = middle + 1;
-        else
+        if (OF_DTYPE(is_after)(a[middle], b[count - 1 - middle], reverse))
             high = middle;
+        else
+            low = middle + 1;
     }
-    const int64_t at = (run & 1 ? own - width : own) + low - start;
-    to_keys[at] = here;
-    if (to_places) to_places[at] = places[own];
+    return low;
+}
+
+/* Part `part` of all: the elements of a pair from part * block on, as the parts of the pairs before it are counted. */
+static inline void OF_DTYPE(merge_part)(int64_t n, int64_t width, int64_t block, int64_t part, __global const KEY *keys,
+                                        __global const int64_t *places, __global KEY *to_keys,
+                                        __global int64_t *to_places, int reverse)
+{
+    const int64_t parts = (2 * width + block - 1) / block, start = part / parts * 2 * width;
+    const int64_t left = n - start, na = left < width ? left : width, nb = left - na < width ? left - na : width;
+    const int64_t first = part % parts * block, last = first + block < na + nb ? first + block : na + nb;
+    if (first >= last) return;
+    __global const KEY *const a = keys + start, *const b = a + na;
+    int64_t i = OF_DTYPE(split)(first, a, na, b, nb, reverse), j = first - i;
+    int64_t i_end = OF_DTYPE(split)(last, a, na, b, nb, reverse), j_end = last - i_end;
+    /* From both ends at once: each element waits for the one before it. */
+    for (int64_t left = first, right = last - 1; left <= right; ++left, --right) {
+        const int second = i >= na || (j < nb && OF_DTYPE(is_after)(a[i], b[j], reverse));
+        const int64_t from = second ? na + j : i;
+        to_keys[start + left] = a[from];
+        if (to_places) to_places[start + left] = places[start + from];
+        j += second;
+        i += !second;
+        if (left == right) break;
+        const int is_second = i_end <= 0 || (j_end > 0 && !OF_DTYPE(is_after)(a[i_end - 1], b[j_end - 1], reverse));
+        const int64_t end_from = is_second ? na + j_end - 1 : i_end - 1;
+        to_keys[start + right] = a[end_from];
+        if (to_places) to_places[start + right] = places[start + end_from];
+        j_end -= is_second;
+        i_end -= !is_second;
+    }
 }
 
 static inline void OF_DTYPE(searchsorted)(int64_t n, __global const void *table, int64_t m,
