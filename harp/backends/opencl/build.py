@@ -1,6 +1,7 @@
 """From OpenCL C to kernels of a device: built by its driver, or found in the cache as the driver has left it.
 
-The key covers the device, the version of its driver, the source and the options.
+The key covers the device, the version of its driver, the source and the options. A driver that would compile again to
+give a program out has it in a cache of its own instead.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
         )
     flags = options(device)
     key = hashlib.sha256("\0".join((device.identity, flags, source)).encode()).hexdigest()
-    found = cache.get(key, _SUFFIX)
+    found = cache.get(key, _SUFFIX) if device.gives_programs_out else None
     if found is not None:
         try:
             built: cl.Program = cl.Program(device.context, [device.device], [found]).build(flags)
@@ -55,6 +56,8 @@ def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
     counters.add("cache_misses")
     counters.add("compiler_runs")
     built = anew(device, source)
+    if not device.gives_programs_out:
+        return built
     binaries: Any = built.get_info(cl.program_info.BINARIES)
     cache.put(key, _SUFFIX, binaries[0])
     return built

@@ -53,6 +53,12 @@ class OpenCLDevice:
         return bool(self.device.host_unified_memory)
 
     @cached_property
+    def gives_programs_out(self) -> bool:
+        """Whether built programs can be had for a cache at no cost. PoCL, which has a cache of its own, would compile
+        all kernels once more, for work-groups of any size: that took as long again as the first call of a program."""
+        return bool(self.device.platform.name.strip() != "Portable Computing Language")
+
+    @cached_property
     def is_wide(self) -> bool:
         """Whether its work-items are lanes of vectors, as those of graphics processors are."""
         return not self.device.type & cl.device_type.CPU

@@ -5,8 +5,8 @@
     for i { acc = 0; for k: acc += }    ->  a group for each row         (`rows`)
     for i: out[i] = sort(keys[i])       ->  all rows at once, by many launches
 
-Where work-items are cores, only sorts are shared, of rows that are fewer than the cores. What fits none of these stays as
-it is, for `grid`: an iteration is a work-item.
+Where work-items are cores, only sorts are shared, of rows that are fewer than the cores. What fits none of these stays
+as it is, for `grid`: an iteration is a work-item.
 """
 
 from __future__ import annotations

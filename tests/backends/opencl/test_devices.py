@@ -180,9 +180,11 @@ def test_devices_without_doubles(device, monkeypatch):
 
 
 def test_programs_are_found_in_the_cache(device, tmp_path, monkeypatch):
-    from harp.backends.opencl import build
+    from harp.backends.opencl import build, devices
 
     monkeypatch.setenv("HARP_CACHE_DIR", str(tmp_path))
+    chosen = devices.device(int(device.partition(":")[2]))
+    monkeypatch.setitem(chosen.__dict__, "gives_programs_out", True)
     results = []
     for _ in range(2):
         build.program.cache_clear()
@@ -196,6 +198,18 @@ def test_programs_are_found_in_the_cache(device, tmp_path, monkeypatch):
         entry.write_bytes(b"damaged")
     build.program.cache_clear()
     assert harp.jit(lambda x: x * 7.5 - 2)(np.ones(3)).tolist() == [5.5] * 3
+
+
+def test_a_driver_that_would_compile_again_keeps_its_programs(device, tmp_path, monkeypatch):
+    from harp.backends.opencl import build, devices
+
+    monkeypatch.setenv("HARP_CACHE_DIR", str(tmp_path))
+    chosen = devices.device(int(device.partition(":")[2]))
+    assert chosen.gives_programs_out is (chosen.device.platform.name.strip() != "Portable Computing Language")
+    monkeypatch.setitem(chosen.__dict__, "gives_programs_out", False)
+    build.program.cache_clear()
+    assert harp.jit(lambda x: x * 7.25 - 2)(np.ones(3)).tolist() == [5.25] * 3
+    assert not list(tmp_path.glob("*.cl"))
 
 
 def test_stages_are_those_of_the_device(device, tmp_path):
