@@ -21,6 +21,7 @@ class OpenCLDevice:
         self.device = device
         self.number = number
         self.lock = threading.RLock()
+        self._of_parent: dict[str, object] = {}
 
     @property
     def name(self) -> str:
@@ -32,6 +33,12 @@ class OpenCLDevice:
 
     @cached_property
     def context(self) -> cl.Context:
+        """Raises DeviceError where a fork has left the threads of the driver behind."""
+        if self._of_parent:
+            raise DeviceError(
+                f"{self!r} was in use when this process was forked, and drivers do not work in a child; start it with "
+                'multiprocessing.get_context("spawn"), or run the function there with device="cpu"'
+            )
         return cl.Context([self.device])
 
     @cached_property
@@ -42,6 +49,12 @@ class OpenCLDevice:
     def pool(self) -> MemoryPool:
         """Memory that was given back is used again."""
         return MemoryPool(ImmediateAllocator(self.queue))
+
+    def leave_to_parent(self) -> None:
+        """What was made before a fork belongs to the parent: the child neither uses nor frees it."""
+        self.lock = threading.RLock()
+        made = {name: self.__dict__.pop(name, None) for name in ("pool", "queue", "context")}
+        self._of_parent = self._of_parent or made
 
     @cached_property
     def has_doubles(self) -> bool:
@@ -117,4 +130,10 @@ def device(number: int) -> OpenCLDevice:
     return known[number]
 
 
-os.register_at_fork(after_in_child=devices.cache_clear)
+def _after_fork() -> None:
+    if devices.cache_info().currsize:  # else no driver was asked for anything yet
+        for known in devices():
+            known.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_after_fork)

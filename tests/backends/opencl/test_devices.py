@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -177,6 +179,32 @@ def test_devices_without_doubles(device, monkeypatch):
     with pytest.raises(DeviceError, match="float32"):
         f(np.ones(3))
     assert f(np.ones(3, np.float32)).tolist() == [1.75] * 3
+
+
+_FORKED = """
+import os, sys
+import numpy as np
+import harp
+
+f = harp.jit(lambda x: x + 1, device=sys.argv[1])
+resident = f(f(np.ones(3)))
+child = os.fork()
+if not child:
+    for task in (lambda: f(np.ones(3)), lambda: np.asarray(resident), lambda: harp.device_put(np.ones(3), sys.argv[1])):
+        try:
+            print(task())
+        except harp.errors.DeviceError as error:
+            print("spawn" in str(error))
+    print(harp.jit(lambda x: x + 1, device="cpu")(np.ones(3)), flush=True)
+    sys.exit()
+print(os.waitpid(child, 0)[1], f(resident))
+"""
+
+
+def test_a_child_of_a_fork_is_told_to_be_spawned(device):
+    """The threads of the driver are not there: it waited for them for ever."""
+    found = subprocess.run([sys.executable, "-c", _FORKED, device], capture_output=True, text=True, timeout=100)
+    assert found.stdout.split("\n") == ["True"] * 3 + ["[2. 2. 2.]", "0 [4. 4. 4.]", ""], found
 
 
 def test_programs_are_found_in_the_cache(device, tmp_path, monkeypatch):
