@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from harp.backends.c.emit import scalar
+from harp.backends.c_family import scalar
 from harp.backends.toolchain.toolchain import base_flags, find_toolchain
 from harp.trace.scalar.dtypes import DType, f32, f64
 from harp.trace.scalar.ops import INFO, Op

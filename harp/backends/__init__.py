@@ -1,7 +1,8 @@
 """A program comes in; a kernel that runs it goes out, from `c`, which compiles it, `opencl`, which runs it on a device,
 or `numpy`, which interprets it.
 
-Backends have names, and each is loaded when it is asked for. That of an OpenCL device ends with its number.
+Backends have names, and each is loaded when it is asked for. That of an OpenCL device ends with its number. What C and
+OpenCL C have in common is printed by `c_family`.
 Read `protocol.py` first, then `c/backend.py`.
 """
 

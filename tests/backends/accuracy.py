@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harp.backends.c.emit import scalar
+from harp.backends.c_family import scalar
 from harp.trace.scalar.dtypes import DType
 from harp.trace.scalar.ops import INFO, Op
 
@@ -22,7 +22,7 @@ NAMES = {
     Op.ACOSH: "arccosh",
     Op.ATANH: "arctanh",
 }
-LIBRARY = Path(scalar.__file__).parents[1] / "library"
+LIBRARY = Path(scalar.__file__).parents[1] / "c" / "library"
 FLAGS = (
     f"-I{LIBRARY}",
     "-std=gnu11",

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from harp.backends.c.emit import turns
+from harp.backends.c_family import turns
 from harp.backends.opencl.emit import custom_kernels, sorted_rows
 from harp.backends.opencl.emit.render import LaunchCode, launch, loop_name, parameters
 from harp.lower.device.grid import is_launch, launches

@@ -53,7 +53,7 @@ def passed_on(step: Graph, body: Body) -> dict[int, int]:
     """Which of what is carried on is what another one was, by numbers: (a, b) -> (b, f(a, b)) passes b on to a.
 
     What is passed on is not passed a second time, to another one or in a circle, but copied: so three arrays take
-    turns, of which one is free, and no more (`harp.backends.c.emit.turns` relies on it).
+    turns, of which one is free, and no more (`harp.backends.c_family.turns` relies on it).
     """
     numbers = {step.inputs[place]: number for number, place in enumerate(body.place()[0])}
     found: dict[int, int] = {}

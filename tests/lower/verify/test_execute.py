@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from graphs import handmade
 
-from harp.backends.c.emit import body as c_body
+from harp.backends import c_family
+from harp.backends.c.emit.body import Body as CBody
 from harp.backends.c.emit.render import render
+from harp.backends.c_family import statements as c_statements
 from harp.errors import VerificationError
 from harp.lower.library.select import select_routines
 from harp.lower.loopir import text
@@ -55,7 +57,7 @@ Array = np.ndarray
 FLAGS = (
     *("-std=gnu11", "-O2", "-ftree-vectorize", "-fwrapv", "-ffp-contract=off", "-fno-math-errno"),
     *("-fno-trapping-math", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"),
-    f"-I{Path(c_body.__file__).parents[1] / 'library'}",
+    f"-I{Path(c_family.__file__).parents[1] / 'c' / 'library'}",
 )
 n, m, k = (Symbol(0, number, name) for number, name in enumerate("nmk"))
 N, M, K = of(n), of(m), of(k)
@@ -421,9 +423,9 @@ def test_examples_verify(name: str) -> None:
 
 
 def test_tables_cover_the_grammar() -> None:
-    for table in (c_body.STATEMENTS, interpreter.STATEMENTS, text.STATEMENTS):
+    for table in (CBody.statements, interpreter.STATEMENTS, text.STATEMENTS):
         assert set(table) == set(Stmt.__subclasses__())
-    for heads in (c_body.HEADS, interpreter.HEADS, text.HEADS):
+    for heads in (c_statements.HEADS, interpreter.HEADS, text.HEADS):
         assert set(heads) == set(Head.__subclasses__())
 
 
@@ -433,10 +435,10 @@ def test_examples_cover_the_grammar() -> None:
     # What Python is given by calls is tested in tests/test_debug.py.
     assert {type(s) for s in statements} == set(Stmt.__subclasses__()) - {ForeignCall}
     assert {type(h) for h in heads} == set(Head.__subclasses__())
-    # Grids are tested in tests/lower/device.
-    assert {h.kind for h in heads if isinstance(h, For)} == set(LoopKind) - {LoopKind.GRID}
+    # Grids and groups are tested in tests/lower/device.
+    assert {h.kind for h in heads if isinstance(h, For)} == set(LoopKind) - {LoopKind.GRID, LoopKind.ITEM}
     spaces = {s.buffer.space for s in statements if isinstance(s, (Alloc, Store))}
-    assert spaces == set(Space) - {Space.INPUT}
+    assert spaces == set(Space) - {Space.INPUT, Space.GROUP, Space.PRIVATE}
 
 
 # --- what the interpreter catches

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harp.backends.c.emit.index import IndexPrinter
-from harp.backends.c.emit.values import Lines
-from harp.lower.loopir.loops import Buffer
+from harp.backends.c_family.index import IndexPrinter
+from harp.backends.c_family.values import Lines
 from harp.lower.loopir.program import Program, Slot
 from harp.trace.index.polynomial import Atom, Fold, Index
 
@@ -14,16 +13,6 @@ from harp.trace.index.polynomial import Atom, Fold, Index
 STACK_BYTES = 1 << 14
 # What declares the functions that take and give memory, and what defines them.
 HEADER, DEFINITION = "memory.h", "memory_default.h"
-
-
-def constant_count(buffer: Buffer) -> int | None:
-    """How many elements to reserve, if that is a number."""
-    total = 1
-    for extent in buffer.shape:
-        if extent.constant is None:
-            return None
-        total *= max(extent.constant, 0)
-    return total
 
 
 def slot_size(slot: Slot, index: IndexPrinter) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harp.backends.c.emit.values import Lines
+from harp.backends.c_family.values import Lines
 
 _HEADER = "clock.h"
 _NAME = "times"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from harp.backends.c.emit.scalar import TYPES
-from harp.backends.c.emit.values import Lines, printed, words
+from harp.backends.c_family.scalar import TYPES
+from harp.backends.c_family.values import Lines, printed, words
 from harp.lower.loopir.loops import Buffer
 
 _WIDTH = 110
@@ -82,8 +82,3 @@ def define(
     body += ["    return status;"] if fallible and not result else []
     kind = result or ("int" if fallible else "void")
     return Function(comment, kind, name, wanted, tuple(body), fallible, uses=frozenset(lines.uses))
-
-
-def plain(text: str) -> str:
-    """Fit to stand in a comment."""
-    return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ").replace("\\", "/")

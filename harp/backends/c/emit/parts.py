@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping, Set
 from typing import NamedTuple
 
 from harp.backends.c.emit.function import STATIC, define
-from harp.backends.c.emit.values import Line, Lines, words
+from harp.backends.c_family.rows import PARALLEL
+from harp.backends.c_family.values import Line, Lines, words
 from harp.lower.cost_model import count_operations
 from harp.lower.loopir.loops import (
     PRODUCTS,
@@ -42,8 +43,8 @@ _PRODUCT = 8
 # Operations for each element of a row that is sorted or searched.
 _ROW = 32
 
-# Where it is declared that something runs the parts; and what does so at first.
-HEADER = "parallel.h"
+# What declares that something runs the parts; and what does so at first.
+HEADER = PARALLEL
 DEFINITION = """\
 static void harp_serial(harp_part *part, void *given, int64_t count, double work)
 {

@@ -21,14 +21,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence, Set
 
-from harp.backends.c.emit import arena, clock, parts
+from harp.backends.c.emit import arena, callbacks, clock, parts
 from harp.backends.c.emit.body import Body
-from harp.backends.c.emit.calls import callbacks
-from harp.backends.c.emit.calls.library_routines import KERNELS, linked
-from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, parameter, plain
-from harp.backends.c.emit.index import IndexPrinter
-from harp.backends.c.emit.scalar import HALVES, TYPES
-from harp.backends.c.emit.values import Lines
+from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, parameter
+from harp.backends.c_family.index import IndexPrinter
+from harp.backends.c_family.library_routines import KERNELS, linked
+from harp.backends.c_family.scalar import HALVES, TYPES
+from harp.backends.c_family.statements import INTERRUPT_HEADER
+from harp.backends.c_family.values import Lines, plain
 from harp.backends.protocol import Source, Unit
 from harp.backends.runtime.interface import Interface
 from harp.errors import VerificationError
@@ -49,7 +49,7 @@ _OF_HALVES = ("--param=vect-epilogues-nomask=0",)
 _DEFINED = {
     parts.HEADER: parts.DEFINITION,
     callbacks.HEADER: callbacks.DEFINITION,
-    callbacks.INTERRUPT_HEADER: callbacks.INTERRUPT_DEFINITION,
+    INTERRUPT_HEADER: callbacks.INTERRUPT_DEFINITION,
 }
 # How the parameters of a kernel are called.
 _STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}

@@ -11,8 +11,8 @@ __kernel void harp_launch0(__global const float *a0, __global const float *a1, _
 
 from __future__ import annotations
 
-from harp.backends.c.emit.calls.custom_kernels import HEADER, buffers_of, point, point_call, steps_of
-from harp.backends.c.emit.scalar import TYPES
+from harp.backends.c_family.custom_kernels import HEADER, buffers_of, point, point_call, steps_of
+from harp.backends.c_family.scalar import TYPES
 from harp.backends.opencl.emit.render import LaunchCode
 from harp.backends.opencl.emit.statements import DIMENSIONS
 from harp.lower.loopir.loops import ForeignCall

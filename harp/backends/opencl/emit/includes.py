@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harp.backends.c.emit.calls.library_routines import KERNELS
+from harp.backends.c_family.library_routines import KERNELS
 
 
 def includes(uses: Iterable[str]) -> list[str]:

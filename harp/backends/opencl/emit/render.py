@@ -17,9 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from harp.backends.c.emit.function import plain
-from harp.backends.c.emit.scalar import TYPES
-from harp.backends.c.emit.values import printed
+from harp.backends.c_family.scalar import TYPES
+from harp.backends.c_family.values import plain, printed
 from harp.backends.opencl.emit.includes import includes
 from harp.backends.opencl.emit.statements import WorkGroup, WorkItem
 from harp.backends.opencl.source import whole

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harp.backends.c.emit.calls.library_routines import sort
-from harp.backends.c.emit.scalar import TYPES
+from harp.backends.c_family.library_routines import sort
+from harp.backends.c_family.scalar import TYPES
 from harp.backends.opencl.emit.includes import includes
 from harp.backends.opencl.emit.render import LaunchCode
 from harp.lower.loopir.loops import Row

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import attrs
 
-from harp.backends.c.emit.body import STATEMENTS, Body
-from harp.backends.c.emit.index import IndexPrinter
-from harp.backends.c.emit.scalar import TYPES
-from harp.backends.c.emit.values import Line, bare
+from harp.backends.c_family.index import IndexPrinter
+from harp.backends.c_family.scalar import TYPES
+from harp.backends.c_family.statements import STATEMENTS, Statements
+from harp.backends.c_family.values import Line, bare
 from harp.errors import VerificationError
 from harp.lower.device.groups import is_item, is_shared
 from harp.lower.loopir.effects import effects
@@ -47,7 +47,7 @@ _SHARED = frozenset({*MEMORY, Space.GROUP})
 DIMENSIONS = 3
 
 
-class WorkItem(Body):
+class WorkItem(Statements):
     """Statements of one work-item. `room` are the sizes of what it has in memory of its own."""
 
     def __init__(self, buffers: dict[Buffer, str], names: dict[Atom, str], constant: frozenset[Buffer]) -> None:
@@ -99,7 +99,7 @@ class WorkItem(Body):
         self._buffers[stmt.buffer] = name = self._fresh(stmt.buffer.space.value)
         self.lines.open("")
         self._declare_strides(stmt.buffer, share=False)
-        self._from_heap(stmt, TYPES[stmt.buffer.dtype], name)
+        self._large(stmt, TYPES[stmt.buffer.dtype], name)
         self.lines.close()
 
     def _library_call(self, stmt: LibraryCall, block: bool) -> None:
@@ -110,7 +110,7 @@ class WorkItem(Body):
         else:
             self.statement(stmt.body, block)
 
-    def _from_heap(self, stmt: Alloc, ctype: str, name: str) -> None:
+    def _large(self, stmt: Alloc, ctype: str, name: str) -> None:
         """A part of the memory that the launch is given."""
         size = size_in_bytes(stmt.buffer)
         if any(isinstance(atom, Loop) for atom in value_atoms(size)):

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from harp import backends
-from harp.backends.c.emit import scalar
 from harp.backends.c.emit.render import render
+from harp.backends.c_family import scalar
 from harp.backends.options import CompileOptions
 from harp.backends.runtime.load import pointer
 from harp.errors import HarpError, VerificationError

@@ -27,7 +27,7 @@ from accuracy import (
 
 import harp
 import harp.numpy as hnp
-from harp.backends.c.emit import scalar
+from harp.backends.c_family import scalar
 from harp.backends.toolchain.toolchain import find_toolchain
 from harp.trace.scalar.dtypes import DType, f32, f64
 from harp.trace.scalar.ops import INFO, Op

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harp.backends.c.emit.calls.library_routines import KERNELS, sort
+from harp.backends.c_family.library_routines import KERNELS, sort
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
 from harp.backends.runtime.load import build_and_load, pointer

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harp.backends.c.emit.scalar import known_power
+from harp.backends.c_family.scalar import known_power
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import For, LoopKind, Nest, Seq, Stmt, Store
 from harp.trace.scalar.dtypes import f32

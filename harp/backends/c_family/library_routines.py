@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from harp.backends.c.emit.scalar import TYPES
+from harp.backends.c_family.scalar import TYPES
 from harp.backends.protocol import Unit
 from harp.lower.library.operands import LANES
 from harp.trace.scalar.dtypes import ALL, DType, Kind, bf16, f16, f32, f64

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from harp.backends.c.emit.calls.library_routines import sort
+from harp.backends.c_family.library_routines import sort
 from harp.lower.loopir.loops import Buffer, Row
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.polynomial import ZERO, Index
+
+# What declares harp_parallel, which sorts are given.
+PARALLEL = "parallel.h"
 
 
 class RowPrinter(NamedTuple):

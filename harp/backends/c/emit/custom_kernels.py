@@ -1,27 +1,19 @@
-"""Kernels of the user in C: a function of one point with the names that the user has chosen, and its loops.
-
-static inline void point(const float *restrict x, const float a, float *restrict y, const int64_t n, const int64_t i)
-{
-    typedef float T;
-#line 1 "harp kernel scaled"
-    y[i] = a * x[i];
-}
-"""
+"""Kernels of the user in C: the loops round the function of a point, which threads share, and the call of all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from harp.backends.c.emit import parts
-from harp.backends.c.emit.scalar import TYPES, operation_headers
-from harp.backends.c.emit.values import words
+from harp.backends.c_family.custom_kernels import HEADER, buffers_of, point, point_call, source_of, steps_of
+from harp.backends.c_family.scalar import TYPES, operation_headers
+from harp.backends.c_family.values import words
 from harp.lower.loopir.loops import Buffer, ForeignCall
 from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.index.polynomial import Index, product
 from harp.trace.scalar.dtypes import f32, f64
 from harp.trace.scalar.ops import INFO, Op
 
-HEADER = "custom_kernel.h"
 _MATH = (
     *(Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P, Op.SIN, Op.COS, Op.TAN, Op.ASIN, Op.ACOS),
     *(Op.ATAN, Op.ATAN2, Op.SINH, Op.COSH, Op.TANH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF, Op.ERFC, Op.CBRT, Op.HYPOT),
@@ -29,60 +21,12 @@ _MATH = (
 )
 # Parts of the outermost loop, and operations of a point if nobody has said how many there are.
 _BLOCKS, _OPERATIONS = 64, 16
-_POINT = "static inline __attribute__((always_inline)) void"
-
-
-def buffers_of(stmt: ForeignCall) -> tuple[Buffer, ...]:
-    """The arrays in the order of the parameters: inputs, then outputs."""
-    return (*stmt.sources, *stmt.targets)
-
-
-def own_rank(stmt: ForeignCall, buffer: Buffer) -> int:
-    """How many axes the array of one call has."""
-    return len(buffer.shape) - len(stmt.calls)
-
-
-def steps_of(stmt: ForeignCall) -> list[Index]:
-    """How many elements of each array belong to one call."""
-    return [product(buffer.shape[len(stmt.calls) :]) for buffer in buffers_of(stmt)]
-
-
-def point(stmt: ForeignCall, name: str, backend: str, linkage: str = _POINT, space: str = "") -> str:
-    """The function of one point. `space` is where a backend says that arrays are."""
-    source = _source(stmt)
-    parameters = [
-        f"const {TYPES[b.dtype]} {own}" if own_rank(stmt, b) == 0 else f"{space}const {TYPES[b.dtype]} *restrict {own}"
-        for own, b in zip(source.inputs, stmt.sources, strict=True)
-    ]
-    outputs = zip(source.outputs, stmt.targets, strict=True)
-    parameters += [f"{space}{TYPES[b.dtype]} *restrict {own}" for own, b in outputs]
-    parameters += [f"const int64_t {own}" for own in (*source.sizes, *source.grid)]
-    return "\n".join(
-        [
-            f"{linkage} {name}({', '.join(parameters)})",
-            "{",
-            *(f"    typedef {TYPES[dtype]} {own};" for own, dtype in source.types),
-            f'#line 1 "harp kernel {source.name}"',
-            source.text(backend),
-            "}",
-            '#line 1 "harp"',
-        ]
-    )
-
-
-def point_call(stmt: ForeignCall, name: str, places: Sequence[str], sizes: Sequence[str]) -> str:
-    """The call of that function at the point that the names of the grid say, of arrays that begin at these places."""
-    given = [
-        f"*({place})" if own_rank(stmt, buffer) == 0 and number < len(stmt.sources) else place
-        for number, (place, buffer) in enumerate(zip(places, buffers_of(stmt), strict=True))
-    ]
-    return f"{name}({', '.join([*given, *sizes, *_source(stmt).grid])});"
 
 
 def definition(stmt: ForeignCall, name: str) -> str:
     """The function of all calls and points, which threads share by blocks of the outermost loop of the grid. It takes
     pointers, how often it is called, how many elements of each array belong to a call, the grid and the sizes."""
-    source, arrays = _source(stmt), range(len(buffers_of(stmt)))
+    source, arrays = source_of(stmt), range(len(buffers_of(stmt)))
     fields = {
         f"harp_a{k}": f"{'const ' if k < len(stmt.sources) else ''}{TYPES[buffer.dtype]} *restrict "
         for k, buffer in enumerate(buffers_of(stmt))
@@ -123,7 +67,7 @@ def definition(stmt: ForeignCall, name: str) -> str:
 def headers(stmt: ForeignCall) -> set[str]:
     """What its unit includes."""
     found = {HEADER, parts.HEADER}
-    for op in _math(_source(stmt)):
+    for op in _math(source_of(stmt)):
         found.update(operation_headers(op, f32), operation_headers(op, f64))
     return found
 
@@ -157,8 +101,3 @@ def call(stmt: ForeignCall, name: str, of_buffer: Callable[[Buffer], str], text:
     """The call of all."""
     numbers = [product(stmt.calls), *steps_of(stmt), *stmt.sizes]
     return f"{name}({', '.join([*map(of_buffer, buffers_of(stmt)), *map(text, numbers)])});"
-
-
-def _source(stmt: ForeignCall) -> KernelSource:
-    assert isinstance(stmt.routine, KernelSource)
-    return stmt.routine

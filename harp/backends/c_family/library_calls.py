@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from harp.backends.c.emit.calls.library_routines import (
+from harp.backends.c_family.library_routines import (
     NARROW,
     WIDEN,
     gemm_microkernel,
@@ -23,7 +23,7 @@ from harp.backends.c.emit.calls.library_routines import (
     row_dots,
     transpose,
 )
-from harp.backends.c.emit.scalar import TYPES
+from harp.backends.c_family.scalar import TYPES
 from harp.lower.loopir.loops import Buffer, LibraryCall, LibraryOperand, Routine
 from harp.trace.index.polynomial import ONE, Index
 from harp.trace.scalar.dtypes import DType

@@ -23,7 +23,6 @@ static int harp_no_python(int64_t number, const char *layout, const void *const 
 int (*harp_call_python)(int64_t, const char *, const void *const *, const int64_t *) = harp_no_python;"""
 
 # The same for loops that may never end, which ask whether Python was interrupted.
-INTERRUPT_HEADER = "interrupt.h"
 INTERRUPT_DEFINITION = """\
 static int harp_not_interrupted(int64_t *since)
 {

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from harp.backends.c.emit import fast_path
-from harp.backends.c.emit.index import IndexPrinter
-from harp.backends.c.emit.scalar import TYPES, application, headers, literal
+from harp.backends.c_family import fast_path
+from harp.backends.c_family.index import IndexPrinter
+from harp.backends.c_family.scalar import TYPES, application, headers, literal
 from harp.errors import VerificationError
 from harp.lower.loopir.loops import Buffer, Load, Space
 from harp.trace.index.polynomial import Index
@@ -166,3 +166,8 @@ class ValuePrinter:
         if e.fill is None:
             raise VerificationError(f"{e!r} has conditions but no fill")
         return f"({self._index.mask(e.conditions)} ? {text} : {literal(e.fill)})"
+
+
+def plain(text: str) -> str:
+    """Fit to stand in a comment."""
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ").replace("\\", "/")

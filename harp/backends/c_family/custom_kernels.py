@@ -1,0 +1,73 @@
+"""Kernels of the user: a function of one point, with the names that the user has chosen, and its call.
+
+static inline void point(const float *restrict x, const float a, float *restrict y, const int64_t n, const int64_t i)
+{
+    typedef float T;
+#line 1 "harp kernel scaled"
+    y[i] = a * x[i];
+}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harp.backends.c_family.scalar import TYPES
+from harp.lower.loopir.loops import Buffer, ForeignCall
+from harp.trace.graph.kernel_source import KernelSource
+from harp.trace.index.polynomial import Index, product
+
+HEADER = "custom_kernel.h"
+_POINT = "static inline __attribute__((always_inline)) void"
+
+
+def buffers_of(stmt: ForeignCall) -> tuple[Buffer, ...]:
+    """The arrays in the order of the parameters: inputs, then outputs."""
+    return (*stmt.sources, *stmt.targets)
+
+
+def own_rank(stmt: ForeignCall, buffer: Buffer) -> int:
+    """How many axes the array of one call has."""
+    return len(buffer.shape) - len(stmt.calls)
+
+
+def steps_of(stmt: ForeignCall) -> list[Index]:
+    """How many elements of each array belong to one call."""
+    return [product(buffer.shape[len(stmt.calls) :]) for buffer in buffers_of(stmt)]
+
+
+def point(stmt: ForeignCall, name: str, backend: str, linkage: str = _POINT, space: str = "") -> str:
+    """The function of one point. `space` is where a backend says that arrays are."""
+    source = source_of(stmt)
+    parameters = [
+        f"const {TYPES[b.dtype]} {own}" if own_rank(stmt, b) == 0 else f"{space}const {TYPES[b.dtype]} *restrict {own}"
+        for own, b in zip(source.inputs, stmt.sources, strict=True)
+    ]
+    outputs = zip(source.outputs, stmt.targets, strict=True)
+    parameters += [f"{space}{TYPES[b.dtype]} *restrict {own}" for own, b in outputs]
+    parameters += [f"const int64_t {own}" for own in (*source.sizes, *source.grid)]
+    return "\n".join(
+        [
+            f"{linkage} {name}({', '.join(parameters)})",
+            "{",
+            *(f"    typedef {TYPES[dtype]} {own};" for own, dtype in source.types),
+            f'#line 1 "harp kernel {source.name}"',
+            source.text(backend),
+            "}",
+            '#line 1 "harp"',
+        ]
+    )
+
+
+def point_call(stmt: ForeignCall, name: str, places: Sequence[str], sizes: Sequence[str]) -> str:
+    """The call of that function at the point that the names of the grid say, of arrays that begin at these places."""
+    given = [
+        f"*({place})" if own_rank(stmt, buffer) == 0 and number < len(stmt.sources) else place
+        for number, (place, buffer) in enumerate(zip(places, buffers_of(stmt), strict=True))
+    ]
+    return f"{name}({', '.join([*given, *sizes, *source_of(stmt).grid])});"
+
+
+def source_of(stmt: ForeignCall) -> KernelSource:
+    assert isinstance(stmt.routine, KernelSource)
+    return stmt.routine

@@ -1,0 +1,424 @@
+"""Statements and heads of the loop IR as text of a language like C, one method each.
+
+A language derives from `Statements`: it says where large arrays are, and replaces what it prints in another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar
+
+from harp.backends.c_family import fast_path, library_calls, rows, turns
+from harp.backends.c_family.index import IndexPrinter, division, times
+from harp.backends.c_family.scalar import TYPES, accumulation, operation_headers
+from harp.backends.c_family.values import Line, Lines, ValuePrinter, bare
+from harp.errors import VerificationError
+from harp.lower.loopir.effects import effects, indices
+from harp.lower.loopir.loops import (
+    Alloc,
+    Buffer,
+    Digits,
+    For,
+    ForeignCall,
+    Head,
+    If,
+    Let,
+    LibraryCall,
+    LoopKind,
+    Nest,
+    Repeat,
+    Row,
+    Seq,
+    Stmt,
+    Store,
+    flat,
+    is_endless,
+    walk,
+)
+from harp.lower.reductions.accumulators import LANES, stay_in_registers
+from harp.trace.index.polynomial import (
+    Atom,
+    FloorDiv,
+    Index,
+    Indirect,
+    Loop,
+    Relu,
+    Symbol,
+    indirect_in,
+    of,
+    value_atoms,
+)
+
+# Larger local arrays, and all whose size is not a number, are no variables.
+_STACK_BYTES = 1 << 14
+_UNROLL_MOST = 64
+# No less than the vectors that a loop over accumulators becomes, and less than its iterations: compilers would write
+# out the elements, and not the vectors.
+_VECTORS = LANES // 2
+# Steps of a loop that may never end, after which it asks for signals: some microseconds.
+_STEPS = 256
+INTERRUPT_HEADER = "interrupt.h"
+
+
+class Statements:
+    """Prints statements as the lines of one function.
+
+    `buffers` and `names` are its parameters, `constant` those buffers that it only reads.
+    """
+
+    # How each statement is printed.
+    statements: ClassVar[Mapping[type[Stmt], Callable[..., None]]]
+
+    def __init__(self, buffers: Mapping[Buffer, str], names: Mapping[Atom, str], constant: frozenset[Buffer]) -> None:
+        self.lines = Lines()
+        self._constant = constant
+        self._counts: dict[str, int] = {}
+        self._buffers = dict(buffers)
+        self._scalars: set[Buffer] = set()
+        self._names = dict(names)
+        self._taken = set(names.values()) | set(buffers.values())
+        self._strides: dict[Buffer, list[str]] = {}
+        self._shared_strides: dict[tuple[Index, ...], str] = {}
+        self._given = frozenset(names)
+        self._kept: dict[Atom, str] = {}
+        self._asks = False  # whether there is a loop that asks if it is interrupted
+        self._before = 0  # lines at the top of the function that are such variables
+        self._index = IndexPrinter(self._name_of, self._element, self._keep)
+        self._values = ValuePrinter(self._index, self._element, self.lines)
+        for buffer in buffers:
+            self._declare_strides(buffer, share=True)
+
+    # --- names
+
+    def _name_of(self, atom: Atom) -> str:
+        found = self._names.get(atom)
+        if found is None:
+            raise VerificationError(f"{atom!r} is used where no loop or let binds it")
+        return found
+
+    def _keep(self, atom: Atom, text: str) -> str:
+        """Quotients and maxima of what the function is given are computed once, before its loops: compilers leave a
+        division where it stands if it may be one by 0."""
+        name = self._kept.get(atom)
+        if isinstance(atom, Indirect):
+            return name or text
+        if name is None:
+            if not all(a in self._given or isinstance(a, (FloorDiv, Relu)) for a in value_atoms(of(atom))):
+                return text
+            name = self._kept[atom] = self._fresh("k")
+            self.lines.lines.insert(self._before, Line(1, f"const int64_t {name} = {bare(text)};", name))
+            self._before += 1
+        return name
+
+    def _hold(self, stmt: Nest) -> list[Atom]:
+        """Positions that single elements say, such as the number of an iteration, are computed once before the loops
+        that do not change them: compilers take what reads memory for different from one iteration to the next."""
+        inside = list(walk(stmt))
+        changed = effects(stmt).writes | {part.buffer for part in inside if isinstance(part, Alloc)}
+        found = {atom for part in inside for p in indices(part) for atom in indirect_in(p)}
+        wanted = [a for a in found if not a.at and a.array not in changed and a.array in self._buffers]
+        held: list[Atom] = [a for a in sorted(wanted, key=lambda a: a.key) if a not in self._kept]
+        for atom in held:
+            text, name = self._index.text(of(atom)), self._fresh("place")
+            self.lines.add(f"const int64_t {name} = {bare(text)};", name)
+            self._kept[atom] = name
+        return held
+
+    def _fresh(self, stem: str) -> str:
+        number = self._counts.get(stem, 0)
+        while f"{stem}{number}" in self._taken:
+            number += 1
+        self._counts[stem] = number + 1
+        self._taken.add(f"{stem}{number}")
+        return f"{stem}{number}"
+
+    def _bind(self, atom: Loop | Symbol) -> str:
+        """The name of a loop or let: one for all places that bind it, for each has its own block."""
+        found = self._names.get(atom)
+        if found is None:
+            wanted = f"i{atom.axis}" if isinstance(atom, Loop) else ""
+            if not wanted or wanted in self._taken:
+                wanted = self._fresh("i" if isinstance(atom, Loop) else "d")
+            self._taken.add(wanted)
+            found = self._names[atom] = wanted
+        return found
+
+    # --- memory
+
+    def _declare_strides(self, buffer: Buffer, share: bool) -> None:
+        """Row-major: the stride of an axis is that of the next one times its extent. Shared by equal shapes."""
+        strides = ["1"] if buffer.shape else []
+        for axis in range(len(buffer.shape) - 1, 0, -1):
+            extent = self._index.factor(buffer.shape[axis])
+            known = self._shared_strides.get(buffer.shape[axis:]) if share else None
+            if known is None:
+                known = times(strides[0], extent)
+                if "*" in known or "(" in known:
+                    name = self._fresh("w" if share else f"{self._buffers[buffer]}_w")
+                    self.lines.add(f"const int64_t {name} = {bare(known)};", name)
+                    known = name
+                if share:
+                    self._shared_strides[buffer.shape[axis:]] = known
+            strides.insert(0, known)
+        self._strides[buffer] = strides
+
+    def _offset(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
+        if len(index) != len(buffer.shape):
+            raise VerificationError(f"{buffer.name} of rank {len(buffer.shape)} is indexed by {list(index)}")
+        whole = flat(buffer, index)
+        if whole is not None:
+            return self._index.text(whole)
+        terms = []
+        for p, stride in zip(index, self._strides[buffer], strict=True):
+            if p.terms:
+                terms.append(self._index.text(p) if stride == "1" else times(self._index.factor(p), stride))
+        return " + ".join(terms) or "0"
+
+    def _element(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
+        if buffer not in self._buffers:
+            raise VerificationError(f"{buffer.name} is used where it is not allocated")
+        offset = self._offset(buffer, index)
+        name = self._buffers[buffer]
+        return name if buffer in self._scalars else f"{name}[{offset}]"
+
+    # --- statements
+
+    def statement(self, stmt: Stmt, block: bool = False) -> None:
+        """Print a statement; `block` says that it stands alone between braces."""
+        self.statements[type(stmt)](self, stmt, block)
+
+    def _nest(self, stmt: Nest, block: bool) -> None:
+        depth = self.lines.depth
+        if stmt.heads and not block and not isinstance(stmt.heads[0], For):
+            self.lines.open("")  # a neighbour may bind the same name
+        held = self._hold(stmt) if stmt.heads else []
+        again = fast_path.runs_again(stmt)
+        for place, head in enumerate(stmt.heads[:-1] if again else stmt.heads):
+            HEADS[type(head)](self, head, stmt.body)
+            if isinstance(head, For) and head.kind is LoopKind.SEARCH:
+                self._stop(head.loop, stmt.heads[place + 1 :], stmt.body)
+        if again:
+            self._twice(Nest(stmt.heads[-1:], stmt.body))
+        else:
+            self.statement(stmt.body, block or bool(stmt.heads))
+        self._close(depth)
+        for atom in held:
+            del self._kept[atom]
+
+    def _twice(self, loop: Nest) -> None:
+        """The loop for common numbers, and where it noted others, the one for all numbers."""
+        depth = self.lines.depth
+        self.lines.open("")
+        self.lines.add(f"{fast_path.NOTE};")
+        for is_near, head in ((True, ""), (False, f"if ({fast_path.NOTED})")):
+            if head:
+                self.lines.open(head)
+            self._values.near = is_near
+            inner = self.lines.depth
+            HEADS[For](self, loop.heads[0], loop.body)
+            self.statement(loop.body, True)
+            self._close(inner)
+        self._close(depth)
+
+    def _close(self, depth: int) -> None:
+        while self.lines.depth > depth:
+            self.lines.close()
+
+    def _stop(self, position: Loop, lanes: Sequence[Head], store: Stmt) -> None:
+        """Leave the search if no element of what is stored is above this position."""
+        assert isinstance(store, Store)
+        left, depth = self._fresh("left"), self.lines.depth
+        self.lines.add(f"int64_t {left} = 0;")
+        for lane in lanes:
+            HEADS[type(lane)](self, lane, store)
+        self.lines.add(f"{left} |= {self._element(store.buffer, store.index)} > {self._name_of(position)};")
+        self._close(depth)
+        self.lines.add(f"if (!{left}) break;")
+
+    def _library_call(self, stmt: LibraryCall, block: bool) -> None:
+        called = library_calls.call(stmt, library_calls.CallPrinter(self._index.text, self._element, self._offset))
+        self.lines.uses.update(called.kernels)
+        self.lines.add(called.text)
+
+    def _seq(self, stmt: Seq, block: bool) -> None:
+        for part in stmt.parts:
+            self.statement(part, block and len(stmt.parts) == 1)
+
+    def _store(self, stmt: Store, block: bool) -> None:
+        value = self._values.text(stmt.value)
+        target = self._element(stmt.buffer, stmt.index)
+        if stmt.reduce is not None:
+            if len(target) > 40:
+                name = self._fresh("at")
+                self.lines.add(f"const int64_t {name} = {self._offset(stmt.buffer, stmt.index)};", name)
+                target = f"{self._buffers[stmt.buffer]}[{name}]"
+            self.lines.uses.update(operation_headers(stmt.reduce.value, stmt.buffer.dtype))
+            value = accumulation(stmt.reduce.value, stmt.buffer.dtype, target, value)
+        self.lines.add(f"{target} = {bare(value)};")
+
+    def _row(self, stmt: Row, block: bool) -> None:
+        self.lines.uses |= {rows.kernel(stmt), rows.PARALLEL}
+        for line in rows.call(stmt, rows.RowPrinter(self._index.text, self._element, self._buffers.__getitem__)):
+            self.lines.add(line)
+
+    def _if(self, stmt: If, block: bool) -> None:
+        self.lines.open(f"if ({self._index.conditions(stmt.conditions)})")
+        self.statement(stmt.yes, True)
+        if stmt.no is not None:
+            self._else()
+            self.statement(stmt.no, True)
+        self.lines.close()
+
+    def _else(self) -> None:
+        self.lines.close("} else {")
+        self.lines.depth += 1
+
+    def _alloc(self, stmt: Alloc, block: bool) -> None:
+        buffer = stmt.buffer
+        self._buffers[buffer] = name = self._fresh(buffer.space.value)
+        ctype = TYPES[buffer.dtype]
+        if not buffer.shape:
+            self._scalars.add(buffer)
+            self._strides[buffer] = []
+            self.lines.add(f"{ctype} {name};", name)
+            self.statement(stmt.body, block)
+            return
+        if not block:
+            self.lines.open("")
+        self._declare_strides(buffer, share=False)
+        count = constant_count(buffer)
+        if count is not None and count * buffer.dtype.itemsize <= _STACK_BYTES:
+            self.lines.add(f"_Alignas(64) {ctype} {name}[{max(count, 1)}];", name)
+            self.statement(stmt.body, True)
+        else:
+            self._large(stmt, ctype, name)
+        if not block:
+            self.lines.close()
+
+    def _large(self, stmt: Alloc, ctype: str, name: str) -> None:
+        """An array that has no room among the variables, and what uses it."""
+        raise NotImplementedError
+
+    def _repeat(self, stmt: Repeat, block: bool) -> None:
+        name = self._bind(stmt.loop)
+        test = "" if stmt.test is None else f" && {self._element(stmt.test.buffer, stmt.test.index)}"
+        test += " && status == 0" if any(isinstance(s, ForeignCall) or is_endless(s) for s in walk(stmt.body)) else ""
+        home = {buffer: self._buffers[buffer] for buffer in turns.members(stmt.moves)}
+        at = {buffer: self._fresh("at") for buffer in home}
+        for buffer, place in home.items():
+            self.lines.add(f"{TYPES[buffer.dtype]} *{at[buffer]} = {place};", at[buffer])
+        if is_endless(stmt):
+            self._until_interrupted(stmt, name, test, at)
+        else:
+            end = bare(self._index.text(stmt.loop.extent))
+            self.lines.open(f"for (int64_t {name} = 0; {name} < {end}{test}; ++{name})")
+            self._step(stmt, at)
+            self.lines.close()
+        for chain in turns.chains(stmt.moves):
+            first = chain[0][0]
+            size = "*".join([*map(self._index.factor, first.shape), f"sizeof(*{home[first]})"])
+            for line in turns.settled(chain, at, home, size):
+                self.lines.add(line)
+
+    def _until_interrupted(self, stmt: Repeat, name: str, test: str, at: Mapping[Buffer, str]) -> None:
+        """A loop by blocks of steps, between which it asks whether it is to end: no call stands in the inner loop,
+        which keeps in registers what it carries."""
+        self.lines.uses.add(INTERRUPT_HEADER)
+        stop, since = self._fresh("stop"), "since"  # one for all loops of the function
+        if not self._asks:
+            self._asks = True
+            self.lines.lines.insert(self._before, Line(1, f"int64_t {since} = 0;", since))
+            self._before += 1
+        self.lines.open(f"for (int64_t {name} = 0;{test.removeprefix(' &&')};)")
+        self.lines.add(f"const int64_t {stop} = {name} + {_STEPS};", stop)
+        self.lines.open(f"for (; {name} < {stop}{test}; ++{name})")
+        self._step(stmt, at)
+        self.lines.close()
+        self.lines.add(f"if ({name} == {stop} && harp_interrupted(&{since})) {{ status = 1; break; }}")
+        self.lines.close()
+
+    def _step(self, stmt: Repeat, at: Mapping[Buffer, str]) -> None:
+        """One iteration, on arrays where they are in it."""
+        home = {buffer: self._buffers[buffer] for buffer in at}
+        for buffer, pointer in at.items():
+            self._buffers[buffer] = local = self._fresh("now")
+            self.lines.add(f"{TYPES[buffer.dtype]} *restrict {local} = {pointer};")
+        self.statement(stmt.body, True)
+        for line in turns.exchanged(stmt.moves, self._buffers, at):
+            self.lines.add(line)
+        self._buffers |= home
+
+    # --- heads
+
+    def _for(self, head: For, body: Stmt) -> None:
+        name = self._bind(head.loop)
+        self._hint(head, body)
+        self.lines.open(self._loop(head, name))
+
+    def _hint(self, head: For, body: Stmt) -> None:
+        """What the compiler is told of the next loop."""
+        count = head.loop.extent.constant
+        if head.kind is LoopKind.UNROLL and count is not None and 1 < count <= _UNROLL_MOST:
+            self.lines.add(f"HARP_UNROLL({count})")
+        elif head.kind is LoopKind.SIMD:
+            if not any(isinstance(s, Store) and s.reduce for s in walk(body)):
+                self._independent(body)
+            if stay_in_registers(head.loop, body):
+                self.lines.add(f"HARP_UNROLL({_VECTORS})")
+
+    def _independent(self, body: Stmt) -> None:
+        """Tell the compiler that the iterations of the next loop do not meet."""
+        self.lines.add("HARP_INDEPENDENT")
+
+    def _loop(self, head: For, name: str) -> str:
+        return f"for (int64_t {name} = 0; {name} < {bare(self._index.text(head.loop.extent))}; ++{name})"
+
+    def _let(self, head: Let, body: Stmt) -> None:
+        text = bare(self._index.text(head.index))
+        name = self._bind(head.symbol)
+        self.lines.add(f"const int64_t {name} = {text};", name)
+
+    def _digits(self, head: Digits, body: Stmt) -> None:
+        """The last digit is the remainder, the first one the quotient that is left."""
+        divide = division(head)
+        rest = self._index.factor(head.flat)
+        for loop in head.loops[:0:-1]:
+            radix = self._index.factor(loop.extent)
+            name, high = self._bind(loop), self._fresh("q")
+            self.lines.add(
+                f"const int64_t {high} = {divide.format(rest, f'({radix})' if '*' in radix else radix)};", high
+            )
+            self.lines.add(f"const int64_t {name} = {rest} - {high}*{radix};", name)
+            rest = high
+        if head.loops:
+            name = self._bind(head.loops[0])
+            self.lines.add(f"const int64_t {name} = {bare(rest)};", name)
+
+
+# What a language has not here or in a table of its own, cannot be printed.
+STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
+    Nest: Statements._nest,
+    Seq: Statements._seq,
+    Store: Statements._store,
+    Row: Statements._row,
+    If: Statements._if,
+    Alloc: Statements._alloc,
+    Repeat: Statements._repeat,
+    LibraryCall: Statements._library_call,
+}
+Statements.statements = STATEMENTS
+HEADS: Mapping[type[Head], Callable[..., None]] = {
+    For: Statements._for,
+    Let: Statements._let,
+    Digits: Statements._digits,
+}
+
+
+def constant_count(buffer: Buffer) -> int | None:
+    """How many elements to reserve, if that is a number."""
+    total = 1
+    for extent in buffer.shape:
+        if extent.constant is None:
+            return None
+        total *= max(extent.constant, 0)
+    return total
