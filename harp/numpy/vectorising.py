@@ -58,9 +58,9 @@ def vectorize(
     (2, 4)
     """
     options = (
-        None if otypes is None else [as_dtype(each) for each in otypes],
+        None if otypes is None else [as_dtype(each) for each in _listed("otypes", otypes)],
         doc,
-        frozenset(() if excluded is None else excluded),
+        frozenset(() if excluded is None else _listed("excluded", excluded)),
         None if signature is None else _parse(signature),
     )
     if not all(isinstance(k, (int, str)) for k in options[2]):
@@ -69,6 +69,14 @@ def vectorize(
 
 
 _Options = tuple[list[DType] | None, str | None, frozenset[int | str], _Signature | None]
+
+
+def _listed(name: str, given: Iterable[Any]) -> Iterable[Any]:
+    """Raises ArgumentError for what is one thing and no list of them."""
+    if not isinstance(given, Iterable) or isinstance(given, type):
+        text = getattr(given, "__name__", repr(given))
+        raise ArgumentError(f"{name} of vectorize is a list, such as [{text}]{where()}")
+    return given
 
 
 class _Vectorized:

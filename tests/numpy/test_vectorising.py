@@ -85,6 +85,8 @@ def test_errors():
         (lambda: hnp.vectorize(lambda x: hnp.stack([x, x]))(v), ShapeError, "result 0 .* has 1 axis, but 0 without"),
         (lambda: hnp.vectorize(lambda x: x, signature="(n)->(),()")(v), ArgumentError, "returns 1 array, but 2 by its"),
         (lambda: hnp.vectorize(lambda x: x, otypes="dd")(v), ArgumentError, "returns 1 array, but 2 by otypes"),
+        (lambda: hnp.vectorize(lambda x: x, otypes=float), ArgumentError, r"otypes .* such as \[float\]"),
+        (lambda: hnp.vectorize(lambda x, n: x, excluded=1), ArgumentError, r"excluded .* such as \[1\]"),
     ):
         with pytest.raises(error, match=match):
             call()

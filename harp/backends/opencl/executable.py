@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -115,17 +116,34 @@ class OpenCLMemory(NamedTuple):
         return uploaded(self.device, array)
 
     def taken(self, given: Given, others: Sequence[object]) -> DeviceBuffer:
-        """The memory of a donated argument for a result: a copy where the host has it, or looks at it, or where it is
-        one of the other arguments, too."""
+        """The memory of a donated argument, which the caller has in one variable, for a result: a copy where the host
+        has it, or looks at it, or where it is also one of the other arguments, or of those of a call in a thread."""
         if not isinstance(given, DeviceBuffer):
             return uploaded(self.device, given)
-        if not given.is_mapped and not any(other is given for other in others):
+        if not given.is_mapped and not any(other is given for other in others) and _references(given) == _ONE_VARIABLE:
             return given
         copy = made(self.device, given.shape, given.dtype)
         if given.nbytes:
             with self.device.lock:
                 cl.enqueue_copy(self.device.queue, copy.memory, given.memory, byte_count=given.nbytes)
         return copy
+
+
+def _references(given: object) -> int:
+    return sys.getrefcount(given)
+
+
+def _counted() -> int:
+    """What Python counts in `taken`, its own variables included: versions differ."""
+
+    def taken(given: object) -> int:
+        return _references(given)
+
+    buffer = object()
+    return taken(buffer)
+
+
+_ONE_VARIABLE = _counted()
 
 
 def _input(run: Run, array: NDArray) -> ClMemory:

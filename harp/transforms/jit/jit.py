@@ -32,6 +32,7 @@ from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.host_calls import numbered
 from harp.trace.index.polynomial import Symbol
+from harp.trace.resident import DeviceMemory
 from harp.trace.scalar.dtypes import NDArray, plain
 from harp.trace.sizes.integer_checks import compile_integer_checks
 from harp.trace.sizes.levels import STATE
@@ -106,6 +107,7 @@ class _Call(NamedTuple):
     treedef: TreeSpec
     structure: Hashable  # the treedef, or the number of arguments where each one is a leaf
     leaves: Sequence[object]
+    held: list[DeviceMemory | None]  # of each leaf that was on the device
     arrays: list[tuple[NDArray, bool]]
     names: list[str]
     donated: tuple[int, ...]  # numbers of leaves
@@ -298,15 +300,16 @@ class JitFunction(Generic[P, R]):
         numbers = [k for k in range(len(parameters)) if k not in static.values][: len(dynamic)]
         gone = [k in self._donated.numbers for k in numbers] + [name in self._donated.names for name in sorted(named)]
         marks = [mark for mark, part in zip(gone, by_argument, strict=True) for _ in part]
-        arrays = [described(leaf, name, self._runs_on) for leaf, name in zip(leaves, names, strict=True)]
+        # Asked once: another thread may donate an array, or choose another device, at any time.
+        held = [resident(leaf, self._runs_on) for leaf in leaves]
+        arrays = [described(*each) for each in zip(leaves, names, held, strict=True)]
         flat = not named and len(leaves) == len(dynamic) and all(map(operator.is_, leaves, dynamic))
         donated = tuple(k for k, mark in enumerate(marks) if mark)
-        return _Call(static, given, treedef, len(leaves) if flat else treedef, leaves, arrays, names, donated)
+        return _Call(static, given, treedef, len(leaves) if flat else treedef, leaves, held, arrays, names, donated)
 
     def _buffers(self, call: _Call) -> list[Any]:
         """The arguments where the program takes them: those that are on its device, and others as NumPy's arrays."""
-        leaves = zip(call.leaves, call.arrays, strict=True)
-        return [resident(leaf, self._runs_on) or plain(array) for leaf, (array, _) in leaves]
+        return [held or plain(array) for held, (array, _) in zip(call.held, call.arrays, strict=True)]
 
     def _slow_call(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> Tree:
         """Convert arguments, and trace if no entry serves the call."""

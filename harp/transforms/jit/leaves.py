@@ -19,10 +19,9 @@ def resident(leaf: object, device: str) -> DeviceMemory | None:
     return held if held is not None and held.device == device else None
 
 
-def described(leaf: object, name: str, device: str) -> tuple[NDArray, bool]:
-    """An argument as a NumPy array, and whether it is weak, as `leaf_array` has it. Of what is on the device that is an
-    array of its shape and dtype without its numbers, which stay there."""
-    held = resident(leaf, device)
+def described(leaf: object, name: str, held: DeviceMemory | None) -> tuple[NDArray, bool]:
+    """An argument as a NumPy array, and whether it is weak, as `leaf_array` has it. Of what is held by the device that
+    is an array of its shape and dtype without its numbers, which stay there."""
     if held is None:
         return leaf_array(leaf, name)
     return np.broadcast_to(np.zeros((), held.dtype), held.shape), cast(Array, leaf).weak

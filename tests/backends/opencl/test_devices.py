@@ -258,3 +258,25 @@ def test_the_first_call_leaves_arrays_where_they_are(device):
     y = harp.jit(lambda x, n: x * n, static_argnums=1)(result, 3)
     assert harp.stats()["bytes_from_devices"] == before
     npt.assert_array_equal(y, np.arange(1, 1001.0) * 3)
+
+
+def test_an_array_that_is_donated_during_a_first_call_is_read_before(device, monkeypatch):
+    """Another thread may do so at any time. What the call knows of it then is its shape, and no numbers."""
+    from harp.transforms.jit import jit
+
+    x = harp.device_put(np.arange(5.0), device)
+    describe, others = jit.described, [harp.jit(lambda x: x * 0, donate_argnums=0)]
+
+    def described(*given):
+        found = describe(*given)
+        while others:
+            others.pop()(x)
+        return found
+
+    monkeypatch.setattr(jit, "described", described)
+    npt.assert_array_equal(harp.jit(lambda x: x + 1)(x), np.arange(1, 6.0))
+    assert x.held is None
+    y = harp.device_put(np.arange(5.0), device)
+    read = y.held  # as by a call that has not begun
+    harp.jit(lambda x: x * 0, donate_argnums=0)(y)
+    npt.assert_array_equal(read.host(), np.arange(5.0))
