@@ -10,14 +10,20 @@ import numpy as np
 # Names of JAX and NumPy, and what to write instead.
 _INSTEAD = {
     "harp": {
+        "array": "write harp.numpy.array",
+        "compile": "write jit",
         "device_get": "np.asarray gives the NumPy array of a result",
+        "disable_jit": "call the function without jit: what it computes is computed at once",
         "jacobian": "write jacfwd or jacrev",
         "make_jaxpr": "write harp.trace",
+        "no_grad": "gradients are computed only where harp.grad asks; harp.stop_gradient stops them",
         "nn": "relu, sigmoid, softplus, softmax, log_softmax and logsumexp are in harp.numpy",
+        "pmap": "write vmap; programs run on all cores, see harp.set_threads",
         "random_key": "write harp.random.key",
         "remat": "write checkpoint",
         "scipy": "solve_triangular is in harp.numpy.linalg, and special functions are in harp.numpy.special",
         "ShapeDtypeStruct": 'write a dtype with sizes, such as harp.f32["n", 3]',
+        "Tensor": "write harp.Array",
         "tree_map": "write harp.tree.map",
         "tree_util": "write harp.tree",
     },
@@ -32,11 +38,18 @@ _INSTEAD = {
         "cho_solve": "write solve_triangular twice, with the factor and with its transpose",
         "triangular_solve": "write solve_triangular",
     },
-    "harp.random": {"PRNGKey": "write key", "shuffle": "write permutation", "default_rng": "write key"},
+    "harp.random": {
+        **dict.fromkeys(("PRNGKey", "default_rng", "seed", "manual_seed"), "write key = harp.random.key(seed)"),
+        **dict.fromkeys(("rand", "random", "random_sample"), "write uniform(key, shape)"),
+        **dict.fromkeys(("randn", "standard_normal"), "write normal(key, shape)"),
+        "shuffle": "write permutation",
+    },
     "harp.numpy": {
+        "apply_along_axis": "write harp.vmap(function, in_axes=..., out_axes=...), once for each other axis",
         "cat": "write concatenate",
         "one_hot": "write labels[:, None] == arange(count), and .astype",
         "random": "write harp.random, with keys",
+        "tensor": "write array",
         **{name: f"write {name}32 or {name}64, or Python's {name}" for name in ("float", "int")},
     },
 }

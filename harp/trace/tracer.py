@@ -81,13 +81,30 @@ def _called(function: Callable[[Sequence[Array]], Tree], arrays: Sequence[Array]
     try:
         return function(arrays)
     except TypeError as error:
-        if "single integer" in str(error) and ", traced)" in str(error):
-            error.add_note(f"the numbers of traced arrays are not known; {MAKE_STATIC.replace('{it}', 'the size')}")
+        notes = (note for texts, note in _NOTES if all(text in str(error) for text in texts))
+        if (note := next(notes, None)) is not None and note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
         raise
     except ValueError as error:
         if isinstance(error.__cause__, ConcretizationError) and "setting an array element" in str(error):
             raise error.__cause__ from None
         raise
+
+
+# Errors of others, by what stands in them, and what is added to them.
+_NOTES = (
+    (
+        ("single integer", ", traced)"),
+        f"the numbers of traced arrays are not known; {MAKE_STATIC.replace('{it}', 'the size')}",
+    ),
+    (("must be Tensor, not Array",), "PyTorch computes with its own tensors only; use the function of harp.numpy"),
+    (("JAX", "harp.trace.array"), "JAX computes with its own arrays only; use the function of harp.numpy or harp.lax"),
+    (
+        ("unhashable type: 'Array'",),
+        "a traced array is no key, for its numbers are not known; make the argument static, with static_argnums or "
+        "static_argnames of harp.jit, or choose by harp.numpy.select or harp.switch",
+    ),
+)
 
 
 def require_result(result: Tree, function: Callable[..., object]) -> Tree:

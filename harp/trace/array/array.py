@@ -18,7 +18,7 @@ from harp.trace.array.conversions import Conversions
 from harp.trace.array.methods import Methods
 from harp.trace.array.numpy_functions import NumpyFunctions
 from harp.trace.array.operators import TABLE, Operators
-from harp.trace.array.questions import TEXT, message
+from harp.trace.array.questions import PICKLED, TEXT, message
 from harp.trace.graph.node import Captured, Constant, Node
 from harp.trace.index.polynomial import product
 from harp.trace.scalar.dtypes import OF_NUMPY, DType, NDArray, as_dtype
@@ -178,7 +178,7 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
         return str(self._concrete("str")) if self._value is not None else repr(self)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return from_numpy, (self._concrete("pickling"), self.weak)
+        return from_numpy, (self._concrete(PICKLED), self.weak)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Array:
         return self

@@ -456,7 +456,8 @@ def to_shape(shape: object) -> Shape:
     result = []
     for axis, size in enumerate(listed):
         if not isinstance(size, Index) and not _is_integer(size):
-            raise ShapeError(f"size {size!r} of axis {axis} is not an integer{where()}")
+            half = "; a half is n // 2, an integer" if isinstance(size, float) else ""
+            raise ShapeError(f"size {size!r} of axis {axis} is not an integer{half}{where()}")
         p = to_index(size)
         if not ask(Relation.NONNEGATIVE, p, "a size is not negative"):
             raise ShapeError(f"size {describe(p)} of axis {axis} is negative{where()}")

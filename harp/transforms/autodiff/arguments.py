@@ -88,7 +88,8 @@ def fitting(leaf: object, like: Node, name: str, what: str, error: type[Gradient
     if array.kind is not like.dtype or array.ndim != len(like.shape):
         raise error(
             f"the {name} is {array.dtype} with {plural(array.ndim, 'axes')}, but {what} is {like.dtype.numpy} with "
-            f"{plural(len(like.shape), 'axes')}{where()}"
+            f"{plural(len(like.shape), 'axes')}; pass one of the same shape and dtype, as harp.numpy.ones_like makes "
+            f"it{where()}"
         )
     for axis, (size, wanted) in enumerate(zip(map(to_index, array.shape), like.shape, strict=True)):
         unify(size, wanted, lambda axis=axis: f"the {name} does not fit {what} along axis {axis}")  # type: ignore[misc]

@@ -1,10 +1,12 @@
 """Messages for questions after numbers of traced arrays: they quote the expression, and say what to write instead."""
 
 import math
+import pickle
 from math import exp
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import harp
 import harp.numpy as hnp
@@ -12,6 +14,7 @@ from harp.errors import ConcretizationError, OutputError
 from harp.trace.array.questions import counterpart
 
 V = np.arange(3.0)
+_abs = np.vectorize(abs)
 
 
 def _fill(x, n):
@@ -29,6 +32,11 @@ def _fill_all(x, n):
 def _while(x, n):
     while x[0] > 0:
         x = x - 1
+    return x
+
+
+def _assert(x, n):
+    assert hnp.all(x > 0), "positive"
     return x
 
 
@@ -56,7 +64,15 @@ QUESTIONS = [
     (_fill, r"`buffer\[0\]` .*buffer = harp\.numpy\.asarray\(buffer\), and write buffer = buffer\.at\[index\]\.set"),
     (_fill_all, r"buffer = buffer\.at\[index\]\.set\(value\)"),
     (lambda x, n: x if x[0] > 0 else -x, r"`x\[0\] > 0` asks for a truth value .*harp\.numpy\.where.*harp\.cond"),
-    (_while, r"harp\.cond"),
+    (_while, r"`x\[0\] > 0` .*; write the loop as harp\.while_loop\(condition, step, start\)"),
+    (_assert, r"`hnp\.all\(x > 0\)` .*; return what must hold as a result, and assert it of the result"),
+    (
+        lambda x, n: "%.2f" % x[0],  # noqa: UP031
+        r"print the result of the function instead",
+    ),
+    (lambda x, n: pickle.dumps(x), r"asks for a pickle of x .*; return the array, and pickle the result"),
+    (lambda x, n: scipy.linalg.inv(x), r"`scipy\.linalg\.inv\(x\)` .*; use harp\.numpy\.linalg\.inv"),
+    (lambda x, n: scipy.linalg.expm(x), r"; SciPy computes with numbers: call scipy\.linalg\S*\.expm outside"),
     (lambda x, n: x > 0 and x < 1, r"use & and \| on conditions"),
     (lambda x, n: not n, r"use ~ or harp\.numpy\.logical_not"),
     (lambda x, n: 0 < n < 3, r"write \(a < x\) & \(x < b\)"),
@@ -69,7 +85,8 @@ QUESTIONS = [
     (lambda x, n: np.float32(x[0]), r"use \.astype\(np\.float32\)"),
     (lambda x, n: np.random.normal(x), r"use harp\.random"),
     (lambda x, n: np.arange(x.shape[0]), r"use harp\.numpy\.arange"),
-    (lambda x, n: np.vectorize(abs)(x), r"use harp\.numpy functions instead of NumPy's"),
+    (lambda x, n: np.vectorize(abs)(x), r"use harp\.numpy\.vectorize$"),
+    (lambda x, n: _abs(x), r"use harp\.numpy\.vectorize$"),
     (lambda x, n: hnp.asarray(x).nbytes, r"asks for its number of bytes"),
 ]
 
