@@ -8,7 +8,7 @@ other way round.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from harp.trace.graph.node import Captured, Constant, Node
 from harp.trace.index.polynomial import product
 from harp.trace.scalar.dtypes import OF_NUMPY, DType, NDArray, as_dtype
 from harp.trace.sizes.levels import Level, current
-from harp.trace.sizes.size import Size, resolve_all, wrap
+from harp.trace.sizes.size import resolve_all, wrap
 from harp.trace.source_locations import where
 from harp.trace.trees import Tree, leaf_type
 
@@ -67,11 +67,12 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
     # -- what it is
 
     @property
-    def shape(self) -> tuple[Size | int, ...]:
-        """The sizes of the axes; inside a traced function they may be symbolic."""
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the axes; inside a traced function they may be symbolic, which type checkers take for integers,
+        as they are outside of one."""
         if self._value is not None:
             return self._value.shape
-        return tuple(map(wrap, node_of(self).shape))
+        return tuple(cast(int, wrap(size)) for size in node_of(self).shape)
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
@@ -100,11 +101,11 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
         return len(_own_node(self).shape)
 
     @property
-    def size(self) -> Size | int:
+    def size(self) -> int:
         """The number of elements."""
         if self._value is not None:
             return self._value.size
-        return wrap(product(node_of(self).shape))
+        return cast(int, wrap(product(node_of(self).shape)))
 
     @property
     def itemsize(self) -> int:

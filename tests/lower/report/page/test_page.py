@@ -231,7 +231,9 @@ def test_odd_names(name, tmp_path):
         return x[name] + 1
 
     f.__name__ = name
-    page = harp.jit(f).lower({name: np.ones(3)}).html(tmp_path / "page.html")
+    stages = harp.jit(f).lower({name: np.ones(3)})
+    assert stages.html(tmp_path / "page.html") is None
+    page = stages.html()
     looks_harmless(page)
     assert (tmp_path / "page.html").read_text("utf-8").count("<script") == 1
 
