@@ -272,3 +272,10 @@ def test_lines_of_a_step_are_those_of_its_nodes():
     assert any("tanh" in text for text in nodes) and any("sum over" in text for text in nodes)
     assert all(text.startswith("    ") for text in nodes)
     assert {other.pane for other in page.picked(line)} >= {"nests", "c"}
+
+
+def test_scratch_is_that_of_the_summary():
+    """Also where passes after fusion, such as sums by chunks, take some."""
+    stages = harp.jit(lambda x: hnp.sum(x) + hnp.mean(hnp.sin(x))).lower(np.ones((40, 300)))
+    assert stages.memory().scratch > 0
+    assert f"<b>{stages.memory().scratch:,}</b> bytes of scratch" in stages.html()
