@@ -47,6 +47,10 @@ _INSTEAD = {
     "harp.numpy": {
         "apply_along_axis": "write harp.vmap(function, in_axes=..., out_axes=...), once for each other axis",
         "cat": "write concatenate",
+        "delete": "write concatenate([x[:k], x[k + 1 :]])",
+        "insert": "write concatenate([x[:k], new, x[k:]])",
+        **dict.fromkeys(("load", "loadtxt", "genfromtxt", "fromfile"), "use NumPy's, whose arrays harp takes"),
+        **dict.fromkeys(("save", "savez", "savetxt"), "use NumPy's, which take results of harp"),
         "one_hot": "write labels[:, None] == arange(count), and .astype",
         "random": "write harp.random, with keys",
         "tensor": "write array",

@@ -191,8 +191,8 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
 
     def __setitem__(self, key: object, value: object) -> None:
         raise MutationError(
-            "arrays do not change; write x = x.at[index].set(value), or build the new array with harp.numpy.where"
-            f"{where()}"
+            "arrays do not change; write x = x.at[index].set(value), with .add(value) for +=, or build the new array "
+            f"with harp.numpy.where{where()}"
         )
 
     def __delitem__(self, key: object) -> None:

@@ -58,6 +58,28 @@ _BUILTINS: dict[object, str] = {
 
 
 _VECTORIZED = np.vectorize(abs)
+# Errors of others, by what stands in them, and what is added to them.
+_NOTES = (
+    (
+        ("single integer", ", traced)"),
+        f"the numbers of traced arrays are not known; {MAKE_STATIC.replace('{it}', 'the size')}",
+    ),
+    (("must be Tensor, not Array",), "PyTorch computes with its own tensors only; use the function of harp.numpy"),
+    (("JAX", "harp.trace.array"), "JAX computes with its own arrays only; use the function of harp.numpy or harp.lax"),
+    (
+        ("unhashable type: 'Array'",),
+        "a traced array is no key, for its numbers are not known; make the argument static, with static_argnums or "
+        "static_argnames of harp.jit, or choose by harp.numpy.select or harp.switch",
+    ),
+)
+# Options of NumPy and PyTorch that functions of harp.numpy do not have.
+_OPTIONS = {
+    "out": "arrays do not change, so use the result",
+    "where": "use harp.numpy.where on the argument or on the result",
+    "initial": "combine it with the result",
+    "dim": "write axis",
+    "keepdim": "write keepdims",
+}
 
 
 class Asking(NamedTuple):
@@ -80,6 +102,15 @@ def message(what: str, node: Node, function: str) -> str:
         f"{who} asks for {what} of {origin(node)} while {function!r} is traced, where only dtype and sizes of arrays "
         f"are known; {_remedy(what, found).replace('{it}', it)}{where(quoted=found is not None)}"
     )
+
+
+def note_on(text: str) -> str | None:
+    """What to add to a TypeError of Python, or of another library, with this text; None for most."""
+    called, _, option = text.partition("() got an unexpected keyword argument ")
+    advice = _OPTIONS.get(option.strip("'"))
+    if advice is not None and callable(getattr(TABLE["namespace"](), called, None)):
+        return f"harp.numpy.{called} has no {option.strip(chr(39))}; {advice}"
+    return next((note for parts, note in _NOTES if all(part in text for part in parts)), None)
 
 
 def origin(node: Node) -> str:
@@ -174,6 +205,8 @@ def _remedy(what: str, found: Asking | None) -> str:
         return advice if called is None else called
     if isinstance(node, ast.Subscript):
         return _of_subscript(node)
+    if isinstance(node, ast.BinOp) and what == VALUES:
+        return "make an array of harp of the other operand: harp.numpy.asarray, after .toarray() if it is sparse"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):  # "%f" % x: no operator of arrays asks
         return _OF_WHAT[TEXT]
     return _of_condition(node, advice) if what == TRUTH else advice

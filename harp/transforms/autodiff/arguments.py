@@ -23,7 +23,8 @@ def argument_numbers(argnums: object) -> tuple[int, ...]:
     listed = tuple(argnums) if isinstance(argnums, Iterable) else (argnums,)
     for k in listed:
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool):
-            raise ArgumentError(f"argnums must be a number or a tuple of numbers, not {argnums!r}{where()}")
+            call = "; arguments are passed to what this returns, as in harp.grad(f)(x)" if hasattr(k, "dtype") else ""
+            raise ArgumentError(f"argnums must be a number or a tuple of numbers, not {argnums!r}{call}{where()}")
     return tuple(map(int, listed))
 
 

@@ -178,7 +178,9 @@ def _length(xs: Leaves, length: object, name: str) -> Index:
     sizes = []
     for array, label in zip(xs.arrays, xs.names, strict=True):
         if array.ndim == 0:
-            raise ArgumentError(f"{label} has no axis to scan along{where()}")
+            of_list = "; a list is a tree of its elements, and harp.numpy.asarray makes an array of it"
+            advice = of_list if label.endswith("]") else ""
+            raise ArgumentError(f"{label} has no axis to scan along{advice}{where()}")
         sizes.append((label, shape_of(array)[0]))
     if length is not None:
         sizes.append(("length", as_count("length", length)))

@@ -10,7 +10,7 @@ import scipy.linalg
 
 import harp
 import harp.numpy as hnp
-from harp.errors import ConcretizationError, OutputError
+from harp.errors import ConcretizationError, HarpError, OutputError, ShapeError
 from harp.trace.array.questions import counterpart
 
 V = np.arange(3.0)
@@ -167,3 +167,47 @@ def test_a_return_on_one_way_only():
     with pytest.raises(OutputError, match="on one of its ways"):
         f(1.0, positive=False)
     assert harp.jit(lambda x: None)(1.0) is None  # nothing was forgotten there
+
+
+def test_options_that_functions_do_not_have():
+    def own(x, axis=0):
+        return x
+
+    with pytest.raises(TypeError, match="unexpected keyword argument 'dim'") as caught:
+        harp.jit(lambda x: hnp.sum(x, dim=0))(V)
+    assert caught.value.__notes__ == ["harp.numpy.sum has no dim; write axis"]
+    with pytest.raises(TypeError) as caught:
+        harp.jit(lambda x: own(x, dim=0))(V)
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_arrays_are_no_keys():
+    with pytest.raises(TypeError, match="unhashable") as caught:
+        harp.jit(lambda k: {0: "a"}[k])(0)
+    assert "harp.switch" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: hnp.stack([x, x[:2]]), r"^stack: array 1 differs from the first \(array 0\) along axis 0"),
+        (lambda x: hnp.zeros(x.shape[0] / 2), r"is not an integer; a half is n // 2"),
+        (lambda x: x["a"], r"fields have no names: use a dict of arrays"),
+        (lambda x: hnp.sum(v for v in (1, 2)), r"^a generator .*; make a list of its elements"),
+        (lambda x: x.sum(dim=0), r"has no dim; write axis"),
+        (lambda x: harp.grad(hnp.sum, x), r"as in harp\.grad\(f\)\(x\)"),
+        (lambda x: harp.vmap(hnp.sin)([1.0, 2.0]), r"a list is a tree of its elements"),
+        (lambda x: harp.scan(lambda c, v: (c, v), 0.0, [1.0]), r"a list is a tree of its elements"),
+        (lambda x: harp.fori_loop(0, 2.0, lambda i, c: c, 0.0), r"convert them with int\(\)"),
+        (lambda x: harp.vjp(hnp.sin, x)[-1](1.0), r"as harp\.numpy\.ones_like makes it"),
+        (lambda x: hnp.einsum("ij,jk->ik", x[None], x), r"'jk' does not fit operand 1, which has 1 axis"),
+    ],
+)
+def test_other_mistakes(function, message):
+    with pytest.raises(HarpError, match=message):
+        harp.jit(function)(V)
+
+
+def test_the_truth_of_several_numbers():
+    with pytest.raises(ShapeError, match=r"is a truth value, not one of shape \(3,\); reduce it by \.any\(\)"):
+        bool(hnp.asarray(V) > 1)
