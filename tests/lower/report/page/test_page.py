@@ -279,3 +279,14 @@ def test_scratch_is_that_of_the_summary():
     stages = harp.jit(lambda x: hnp.sum(x) + hnp.mean(hnp.sin(x))).lower(np.ones((40, 300)))
     assert stages.memory().scratch > 0
     assert f"<b>{stages.memory().scratch:,}</b> bytes of scratch" in stages.html()
+
+
+def test_the_status_of_a_kernel_without_memory_is_no_value():
+    """It stands outside of all loops, where a number of the kernel is stored, too."""
+
+    def step(w, x, y):
+        return w - 0.1 * harp.grad(lambda w: hnp.mean((hnp.tanh(x @ w) - y) ** 2))(w)
+
+    page = harp.jit(step).lower(np.ones((3, 2)), np.ones((5, 3)), np.ones((5, 2))).html()
+    lines = re.findall(r'<div id="c\d+\.\d+"([^>]*)> *status = 1;', page)
+    assert lines and not any(re.search(r"\br\d", keys) for keys in lines)
