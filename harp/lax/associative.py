@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from harp.errors import ArgumentError
 from harp.numpy.joining import concatenate
@@ -21,8 +21,20 @@ from harp.trace.tracer import function_name, require_function
 from harp.trace.trees import Tree, unflatten
 from harp.transforms.control.scan import scan
 from harp.transforms.control.staging import leaves_of
+from harp.transforms.typed import Container
 
 Function = Callable[..., Any]
+
+
+_T = TypeVar("_T")
+
+
+@overload
+def associative_scan(fn: Callable[[_T, _T], _T], elems: _T, reverse: bool = False, axis: int = 0) -> _T: ...
+
+
+@overload
+def associative_scan(fn: Callable[..., _T], elems: Container, reverse: bool = False, axis: int = 0) -> _T: ...
 
 
 def associative_scan(fn: Function, elems: Tree, reverse: bool = False, axis: int = 0) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from harp.errors import ArgumentError
 from harp.numpy.checks import as_count
@@ -17,8 +17,21 @@ from harp.transforms.batching.vmap import vmap
 from harp.transforms.control.blocks import in_blocks, joined
 from harp.transforms.control.scan import scan
 from harp.transforms.control.staging import Leaves, leaves_of
+from harp.transforms.typed import Container
 
 Function = Callable[..., Any]
+
+
+_X = TypeVar("_X")
+_R = TypeVar("_R")
+
+
+@overload
+def map(f: Callable[[_X], _R], xs: _X, batch_size: object = None) -> _R: ...
+
+
+@overload
+def map(f: Callable[..., _R], xs: Container, batch_size: object = None) -> _R: ...
 
 
 def map(f: Function, xs: Tree, batch_size: object = None) -> Any:

@@ -125,7 +125,8 @@ def _numbers(values: list[object] | tuple[object, ...], dtype: DType | None) -> 
     except OverflowError as error:
         raise IntegerRangeError(f"a list has an integer that does not fit: {error}{where()}") from None
     except ValueError as error:
-        raise ShapeError(f"a list is not an array: {error}{where()}") from None
+        rows = "; fill its rows up to one length, and keep the lengths" if "inhomogeneous" in str(error) else ""
+        raise ShapeError(f"a list is not an array: {str(error).rstrip('.')}{rows}{where()}") from None
     if dtype is not None and dtype.is_integer and result.dtype.kind == "f" and not np.isfinite(result).all():
         raise IntegerRangeError(f"a list has NaN or an infinity, which {dtype.numpy} does not hold{where()}")
     return result

@@ -5,12 +5,11 @@ from __future__ import annotations
 from harp.numpy.creation import asarray
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import normalize_axes
-from harp.trace.sizes.size import Size
 
 __all__ = ["copy", "ndim", "shape", "size"]
 
 
-def shape(a: object) -> tuple[Size | int, ...]:
+def shape(a: object) -> tuple[int, ...]:
     """The sizes of the axes of an array, a list or a number.
 
     >>> shape([[1, 2, 3], [4, 5, 6]])
@@ -28,7 +27,7 @@ def ndim(a: object) -> int:
     return _array(a).ndim
 
 
-def size(a: object, axis: object = None) -> Size | int:
+def size(a: object, axis: object = None) -> int:
     """The number of elements of an array, a list or a number, of all or along axes. Raises AxisError.
 
     >>> size([[1, 2, 3], [4, 5, 6]]), size([[1, 2, 3], [4, 5, 6]], 1)
@@ -37,9 +36,9 @@ def size(a: object, axis: object = None) -> Size | int:
     array = _array(a)
     if axis is None:
         return array.size
-    found: Size | int = 1
+    found = 1
     for k in normalize_axes(axis, array.ndim):
-        found = array.shape[k] * found  # type: ignore[assignment]
+        found = array.shape[k] * found
     return found
 
 

@@ -129,15 +129,15 @@ def _listed(name: str, arrays: object) -> list[object]:
     return listed
 
 
-def _differs(k: int, axis: int) -> Callable[[], str]:
-    return lambda: f"concatenate: array {k} differs from the first along axis {axis}"
+def _differs(name: str, k: int, axis: int) -> Callable[[], str]:
+    return lambda: f"{name}: array {k} differs from the first (array 0) along axis {axis}"
 
 
-def _equal_but_for(along: int, shapes: Sequence[Shape]) -> Shape:
+def _equal_but_for(along: int | None, shapes: Sequence[Shape], name: str = "concatenate") -> Shape:
     for k, shape in enumerate(shapes):
         for axis in range(len(shape)):
             if axis != along:
-                unify(shapes[0][axis], shape[axis], _differs(k, axis))
+                unify(shapes[0][axis], shape[axis], _differs(name, k, axis))
     return resolve_all(shapes[0])
 
 
@@ -170,6 +170,7 @@ def stack(arrays: Sequence[object], axis: int = 0) -> Array:
         ranks = ", ".join(str(p.ndim) for p in parts)
         raise ShapeError(f"stack needs arrays with the same number of axes; they have {ranks}{where()}")
     at = normalize_axis(axis, parts[0].ndim + 1)
+    _equal_but_for(None, [node_of(p).shape for p in parts], "stack")
     return concatenate([expand_dims(p, at) for p in parts], at)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import cast
 
 from harp.errors import ArgumentError, AxisError, ShapeError
 from harp.numpy.joining import concatenate, known_integers, split, take
@@ -290,5 +289,5 @@ def kron(a: object, b: object) -> Array:
     if not rank:
         return multiply(x, y)
     spread = expand_dims(x, tuple(range(1, 2 * rank, 2))), expand_dims(y, tuple(range(0, 2 * rank, 2)))
-    shape = tuple(cast(int, m) * cast(int, n) for m, n in zip(x.shape, y.shape, strict=True))
+    shape = tuple(m * n for m, n in zip(x.shape, y.shape, strict=True))
     return reshape(multiply(*spread), shape)

@@ -17,6 +17,7 @@ _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # ends 
 _NUMPY = os.path.join(os.path.dirname(np.__file__), "")  # np.sum(x) calls x.sum()
 _LONGEST = 60  # of a quoted expression
 _FRAMEWORKS = (_PACKAGE, _NUMPY, "<attrs", "<__array_function__")
+_LIBRARIES = ("/optree/", "/site-packages/scipy/")
 
 
 def user_frame() -> FrameType | None:
@@ -24,7 +25,7 @@ def user_frame() -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(_FRAMEWORKS) and "/optree/" not in name:
+        if not name.startswith(_FRAMEWORKS) and not any(library in name for library in _LIBRARIES):
             return frame
         frame = frame.f_back
     return None
@@ -50,10 +51,14 @@ def plural(count: object, noun: str) -> str:
     return f"{count} {_SINGULAR.get(noun, noun.removesuffix('s')) if one else noun}"
 
 
+def position(frame: FrameType) -> tuple[int | None, int | None, int | None, int | None]:
+    """First and last line and column of the expression that a frame is computing, where they are known."""
+    return next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+
+
 def running_text(frame: FrameType) -> str:
     """The expression that a frame is computing, as it is written; empty where there is no source."""
-    place = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
-    first, last, start, end = place
+    first, last, start, end = position(frame)
     if first is None or last is None or start is None or end is None:
         return ""
     lines = [line.encode() for line in linecache.getlines(frame.f_code.co_filename, frame.f_globals)[first - 1 : last]]

@@ -13,7 +13,7 @@ from harp.errors import ArgumentError, ConcretizationError, HarpError, OutputErr
 from harp.trace.array.array import Array, node_of, traced
 from harp.trace.array.foreign import to_numpy
 from harp.trace.array.primitives import as_array, python_kind
-from harp.trace.array.questions import MAKE_STATIC
+from harp.trace.array.questions import note_on
 from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.node import Input, Node, fresh_input
 from harp.trace.graph.verify import verify_graph
@@ -81,8 +81,9 @@ def _called(function: Callable[[Sequence[Array]], Tree], arrays: Sequence[Array]
     try:
         return function(arrays)
     except TypeError as error:
-        if "single integer" in str(error) and ", traced)" in str(error):
-            error.add_note(f"the numbers of traced arrays are not known; {MAKE_STATIC.replace('{it}', 'the size')}")
+        note = note_on(str(error))
+        if note is not None and note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
         raise
     except ValueError as error:
         if isinstance(error.__cause__, ConcretizationError) and "setting an array element" in str(error):
@@ -110,8 +111,14 @@ def _output(leaf: object, name: str) -> Array:
         return as_array(leaf)
     raise OutputError(
         f"{name!r} returned {leaf!r} of type {type(leaf).__name__}; a traced function returns arrays, numbers, or "
-        f"tuples, lists and dicts of these{where()}"
+        f"tuples, lists and dicts of these{_classes(leaf)}{where()}"
     )
+
+
+def _classes(leaf: object) -> str:
+    """What to do about an object of a class of the user."""
+    own = type(leaf).__module__.partition(".")[0] not in ("builtins", "harp")
+    return "; register a class that holds arrays with harp.tree.register" if own else ""
 
 
 def leaf_array(leaf: object, name: str) -> tuple[NDArray, bool]:

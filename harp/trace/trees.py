@@ -213,8 +213,9 @@ def spread(prefix: TreeSpec, values: Sequence[object], spec: TreeSpec) -> list[o
 
 
 def spec_text(spec: TreeSpec) -> str:
-    """For messages: `{'w': *, 'b': *}`."""
-    return repr(unflatten(spec, [_Star()] * count_leaves(spec)))
+    """For messages: `{'w': *, 'b': *}`, or "one array"."""
+    text = repr(unflatten(spec, [_Star()] * count_leaves(spec)))
+    return "one array" if text == "*" else text
 
 
 class _Star:

@@ -27,6 +27,9 @@ ArrayLike: TypeAlias = (
     | str
     | None
 )
+# One array, which a loop or a branch gets as an Array; and a tree, which may have numbers in the place of arrays.
+AnArray: TypeAlias = Array | np.ndarray[Any, Any] | np.generic | complex | Size
+Container: TypeAlias = tuple[Any, ...] | list[Any] | dict[Any, Any]
 Pullback: TypeAlias = Callable[[Any], tuple[Any, ...]]
 
 

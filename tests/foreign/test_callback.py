@@ -92,7 +92,7 @@ def test_what_is_not_what_was_declared_is_an_error_that_names_both(run):
         np.asarray(f(X)[1])
     with pytest.raises(CallbackError, match=r"declared as f64\[3\], but is float32\[3\]"):
         np.asarray(run(lambda x: harp.pure_callback(lambda a: a.astype("f"), x, x))(X))
-    with pytest.raises(CallbackError, match=r"declared to return \(\*, \*\), but returns \*"):
+    with pytest.raises(CallbackError, match=r"declared to return \(\*, \*\), but returns one array"):
         np.asarray(run(lambda x: harp.pure_callback(lambda a: a, (x, x), x))(X)[0])
 
 

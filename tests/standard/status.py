@@ -137,8 +137,8 @@ NumPy, but an integer array and a Python float keep the width: int32 gives float
 | buffers (`memoryview`, `array.array`) | `hnp.asarray(x)`, a copy | `memoryview(np.asarray(x))` |
 | pickle, copy | `pickle.loads` | `pickle.dumps`; `copy.copy(x)` and `copy.deepcopy(x)` are `x` |
 
-By DLPack memory is shared with libraries that know memory which may not be written to (version 1.0 of the protocol);
-others get a copy.
+DLPack shares memory with libraries that support version 1.0 of the protocol, which can mark memory as read-only; others
+get a copy.
 
 ```python
 import numpy as np

@@ -81,8 +81,27 @@ def simulate(x0: Array, steps: Array) -> Array:
         return x, x
 
     _, path = lax.scan(body, x0, steps)
-    result: Array = path
-    return result
+    return path
+
+
+def grown(x: Array, rate: float) -> Array:
+    return harp.fori_loop(0, 3, lambda i, v: v + rate * i, x)
+
+
+def root(a: Array) -> Array:
+    def better(guess: Array) -> Array:
+        return (guess + a / guess) / 2
+
+    return harp.while_loop(lambda guess: abs(guess * guess - a) > 1e-12, better, 1.0)
+
+
+def shrunk(x: Array, limit: float = 1.0) -> Array:
+    largest: int = x.shape[0]
+    return harp.cond(hnp.max(x) > limit, lambda v: v / largest, lambda v: v, x)
+
+
+def lengths(rows: Array) -> Array:
+    return lax.map(lambda row: hnp.sqrt(row @ row), rows)
 
 
 class Counter:
@@ -127,6 +146,12 @@ def main() -> dict[str, Any]:
         "scaled": Counter(2.0).scaled(x),
         "derivatives": (single, batched, cotangent, tangent, hessian),
         "arrays": (path, sorted_rows, order, moved, harp.jit(harp.checkpoint(hnp.tanh))(y)),
+        "loops": (
+            grown(hnp.ones(2), 0.5),
+            root(hnp.asarray(2.0)),
+            shrunk(hnp.asarray([2.0, 4.0])),
+            lengths(hnp.eye(2)),
+        ),
         "last": float(harp.stop_gradient(hnp.asarray(y))[-1]),
     }
 

@@ -54,5 +54,7 @@ def test_the_script_runs(capsys):
     npt.assert_allclose(cotangent, np.full(3, 2.0))
     npt.assert_allclose(tangent, np.ones(2))
     npt.assert_allclose(hessian, [[0, 1], [1, 0]])
+    for result, expected in zip(found["loops"], ([2.5, 2.5], np.sqrt(2), [1, 2], [1, 1]), strict=True):
+        npt.assert_allclose(result, expected)
     npt.assert_allclose(found["scaled"], 2 * x)
     assert "20 1 3.0 1 1" in capsys.readouterr().out

@@ -26,6 +26,7 @@ _DIGEST = 32
 LIBRARY = ".so"
 _lock = forkable_lock(sys.modules[__name__])
 _private: list[Path] = []
+_warned_of: set[Path] = set()
 
 
 def places() -> Iterator[Path]:
@@ -205,8 +206,18 @@ def put(key: str, suffix: str, content: bytes) -> Path | None:
                 reason = str(refused)
             except OSError as error:
                 reason = error.strerror or str(error)
-        log.debug("cache directory %s: %s; trying the next", place, reason)
+        _refused(place, reason)
     return None
+
+
+def _refused(place: Path, reason: str) -> None:
+    """Say why a directory is not used: once as a warning, if the user has chosen it."""
+    if os.environ.get("HARP_CACHE_DIR") and place not in (*_private, *_warned_of):
+        _warned_of.add(place)
+        text = "HARP_CACHE_DIR: %s %s; so programs are compiled again in each process; see `python -m harp doctor`"
+        log.warning(text, place, reason)
+    else:
+        log.debug("cache directory %s: %s; trying the next", place, reason)
 
 
 def _store(place: Path, name: str, content: bytes) -> Path:

@@ -104,7 +104,7 @@ def _parse(subscripts: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]
         raise ArgumentError(
             f"einsum {subscripts!r} has {plural(len(terms), 'terms')} for {plural(len(ranks), 'operands')}{where()}"
         )
-    labels = [_expand(term, rank, subscripts) for term, rank in zip(terms, ranks, strict=True)]
+    labels = [_expand(terms[k], rank, k, subscripts) for k, rank in enumerate(ranks)]
     dots = sorted({n for each in labels for n in each if n.startswith(".")}, key=lambda n: -int(n[1:]))
     if not arrow:
         counts = [n for each in labels for n in each]
@@ -119,13 +119,13 @@ def _parse(subscripts: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]
     return labels, out
 
 
-def _expand(term: str, rank: int, subscripts: str) -> Labels:
+def _expand(term: str, rank: int, place: int, subscripts: str) -> Labels:
     """The labels of a term; the axes of `...` are numbered from the right, where they align."""
     head, ellipsis, tail = term.partition("...")
     free = rank - len(head) - len(tail)
     if any(not c.isalpha() for c in head + tail) or free < 0 or (free and not ellipsis):
         raise ArgumentError(
-            f"einsum {subscripts!r}: {term!r} does not fit an operand with {plural(rank, 'axes')}{where()}"
+            f"einsum {subscripts!r}: {term!r} does not fit operand {place}, which has {plural(rank, 'axes')}{where()}"
         )
     return (*head, *(f".{k}" for k in range(free, 0, -1)), *tail)
 

@@ -8,7 +8,7 @@ other way round.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -18,12 +18,12 @@ from harp.trace.array.conversions import Conversions
 from harp.trace.array.methods import Methods
 from harp.trace.array.numpy_functions import NumpyFunctions
 from harp.trace.array.operators import TABLE, Operators
-from harp.trace.array.questions import TEXT, message
+from harp.trace.array.questions import PICKLED, TEXT, message
 from harp.trace.graph.node import Captured, Constant, Node
 from harp.trace.index.polynomial import product
 from harp.trace.scalar.dtypes import OF_NUMPY, DType, NDArray, as_dtype
 from harp.trace.sizes.levels import Level, current
-from harp.trace.sizes.size import Size, resolve_all, wrap
+from harp.trace.sizes.size import resolve_all, wrap
 from harp.trace.source_locations import where
 from harp.trace.trees import Tree, leaf_type
 
@@ -67,11 +67,12 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
     # -- what it is
 
     @property
-    def shape(self) -> tuple[Size | int, ...]:
-        """The sizes of the axes; inside a traced function they may be symbolic."""
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the axes; inside a traced function they may be symbolic, which type checkers take for integers,
+        as they are outside of one."""
         if self._value is not None:
             return self._value.shape
-        return tuple(map(wrap, node_of(self).shape))
+        return tuple(cast(int, wrap(size)) for size in node_of(self).shape)
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
@@ -100,11 +101,11 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
         return len(_own_node(self).shape)
 
     @property
-    def size(self) -> Size | int:
+    def size(self) -> int:
         """The number of elements."""
         if self._value is not None:
             return self._value.size
-        return wrap(product(node_of(self).shape))
+        return cast(int, wrap(product(node_of(self).shape)))
 
     @property
     def itemsize(self) -> int:
@@ -178,7 +179,7 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
         return str(self._concrete("str")) if self._value is not None else repr(self)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return from_numpy, (self._concrete("pickling"), self.weak)
+        return from_numpy, (self._concrete(PICKLED), self.weak)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Array:
         return self
@@ -190,8 +191,8 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
 
     def __setitem__(self, key: object, value: object) -> None:
         raise MutationError(
-            "arrays do not change; write x = x.at[index].set(value), or build the new array with harp.numpy.where"
-            f"{where()}"
+            "arrays do not change; write x = x.at[index].set(value), with .add(value) for +=, or build the new array "
+            f"with harp.numpy.where{where()}"
         )
 
     def __delitem__(self, key: object) -> None:

@@ -58,7 +58,11 @@ class Conversions:
     def _single(self, asked: str) -> Any:
         value = self._concrete(asked)
         if value.size != 1:
-            raise ShapeError(f"only an array of one element is a number, not one of shape {value.shape}{where()}")
+            several = "; reduce it by .any() or .all()" if asked == TRUTH else ""
+            kind = "truth value" if asked == TRUTH else "number"
+            raise ShapeError(
+                f"only an array of one element is a {kind}, not one of shape {value.shape}{several}{where()}"
+            )
         return value.item()
 
     def _real(self, asked: str, what: str) -> Any:

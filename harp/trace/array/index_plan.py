@@ -8,6 +8,7 @@ them does, if nothing but index arrays stands between the first and the last; el
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -206,9 +207,13 @@ def _places(mask: Array, shape: Shape, axis: int) -> list[Array]:
         "them, x.at[:, mask].set(value) beside whole axes only, or harp.numpy.nonzero(mask, size=...) with a size of "
         "your own",
     )
-    for k in range(mask.ndim):
-        unify(shape[axis + k], node_of(mask).shape[k], lambda k=k: f"axis {k} of a mask is not axis {axis + k}")  # type: ignore[misc]
+    for k, size in enumerate(node_of(mask).shape):
+        unify(shape[axis + k], size, partial(_of_mask, axis + k))
     return [as_array(np.asarray(places)) for places in np.nonzero(known)]
+
+
+def _of_mask(axis: int) -> str:
+    return f"a mask has the sizes of the axes that it selects from: axis {axis} of the array"
 
 
 def _at_most_one(count: Index) -> Index:

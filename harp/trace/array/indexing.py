@@ -112,9 +112,11 @@ def integer(item: object) -> Index:
     single = not isinstance(item, (Array, np.ndarray)) or item.ndim == 0
     kind = item.dtype.kind if isinstance(item, (Array, np.ndarray, np.generic)) else "i"
     if isinstance(item, bool) or not hasattr(item, "__index__") or not single or kind not in "iu":
+        text = isinstance(item, str)
+        advice = "fields have no names: use a dict of arrays" if text else "a half is n // 2, an integer"
         raise ArgumentError(
             f"{_name(item)} is not supported as an index; integers, sizes, slices, None, `...`, arrays of integers and "
-            f"masks are; a half is n // 2, an integer{where()}"
+            f"masks are; {advice}{where()}"
         )
     return to_index(cast(SupportsIndex, item).__index__())
 

@@ -197,6 +197,7 @@ _NOT_THERE = {
     "block_until_ready": "a call returns when its results are there",
     "choose": "use harp.numpy.select, or harp.numpy.take_along_axis",
     "compress": "use x[mask], or harp.numpy.where in a traced function",
+    "cuda": "use harp.device_put(x, device)",
     "dim": "use .ndim",
     "expand": "use harp.numpy.broadcast_to(x, shape)",
     "flat": "use .ravel()",

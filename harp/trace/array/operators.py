@@ -23,11 +23,11 @@ class Operators:
     __slots__ = ()
 
     def _binary(self, name: str, other: object) -> Self:
-        result: Self = TABLE[name](self, other) if is_operand(other) else NotImplemented
+        result: Self = TABLE[name](self, other) if is_operand(other) or is_foreign(other) else NotImplemented
         return result
 
     def _reflected(self, name: str, other: object) -> Self:
-        result: Self = TABLE[name](other, self) if is_operand(other) else NotImplemented
+        result: Self = TABLE[name](other, self) if is_operand(other) or is_foreign(other) else NotImplemented
         return result
 
     def _method(self, name: str, *args: object, **kwargs: object) -> Self:
@@ -229,10 +229,10 @@ def known_options(name: str, options: dict[str, object]) -> dict[str, object]:
     """
     kept = {}
     for option, value in options.items():
-        if option not in _FOREIGN:
+        if option not in _FOREIGN and option not in _OF_TORCH:
             kept[option] = value
-        elif value is not None and value is not True and value is not np._NoValue:
-            raise ArgumentError(f"{name} of a harp array has no {option}; {_FOREIGN[option]}{where()}")
+        elif option in _OF_TORCH or (value is not None and value is not True and value is not np._NoValue):
+            raise ArgumentError(f"{name} of a harp array has no {option}; {(_FOREIGN | _OF_TORCH)[option]}{where()}")
     return kept
 
 
@@ -241,6 +241,7 @@ _FOREIGN = {
     "where": "use harp.numpy.where first",
     "initial": "combine it with the result",
 }
+_OF_TORCH = {"dim": "write axis", "keepdim": "write keepdims"}
 
 
 def is_operand(value: object) -> bool:
@@ -252,3 +253,11 @@ def is_operand(value: object) -> bool:
         list,
         tuple,
     )
+
+
+def is_foreign(value: object) -> bool:
+    """Whether it is an array of another library, such as a tensor of PyTorch, whose operators know nothing of ours.
+
+    pandas' objects, which have no DLPack, compute with our arrays themselves.
+    """
+    return hasattr(type(value), "__dlpack__")

@@ -65,6 +65,7 @@ def emit(node: Node, weak: bool = False) -> Array:
 
 
 _CONVERT = "convert it with harp.numpy.asarray"
+_LIST = "make a list of its elements, and an array of that with harp.numpy.asarray"
 _ADVICE: dict[type, str] = {
     list: "convert it with harp.numpy.asarray, or use harp.numpy.stack for arrays of one shape",
     tuple: "convert it with harp.numpy.asarray, or use harp.numpy.stack for arrays of one shape",
@@ -92,7 +93,8 @@ def as_array(value: object) -> Array:
     found = to_numpy(value, "the operand")
     if found is not None:
         return _capture(found)
-    raise ArgumentError(f"{kind_of(value)} is not an array or a number; {_ADVICE.get(type(value), _CONVERT)}{where()}")
+    advice = _ADVICE.get(type(value), _LIST if hasattr(value, "__iter__") else _CONVERT)
+    raise ArgumentError(f"{kind_of(value)} is not an array or a number; {advice}{where()}")
 
 
 def as_named(value: object, name: str, advice: str = "convert it with harp.numpy.asarray") -> Array:
@@ -456,7 +458,8 @@ def to_shape(shape: object) -> Shape:
     result = []
     for axis, size in enumerate(listed):
         if not isinstance(size, Index) and not _is_integer(size):
-            raise ShapeError(f"size {size!r} of axis {axis} is not an integer{where()}")
+            half = "; a half is n // 2, an integer" if isinstance(size, (float, Array)) else ""
+            raise ShapeError(f"size {size!r} of axis {axis} is not an integer{half}{where()}")
         p = to_index(size)
         if not ask(Relation.NONNEGATIVE, p, "a size is not negative"):
             raise ShapeError(f"size {describe(p)} of axis {axis} is negative{where()}")

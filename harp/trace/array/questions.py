@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import linecache
 from collections.abc import Mapping
 from types import FrameType, ModuleType
 from typing import NamedTuple
@@ -16,10 +17,11 @@ import numpy as np
 
 from harp.trace.array.operators import TABLE
 from harp.trace.graph.node import Input, Node, walk
-from harp.trace.source_locations import running_text, shown, user_frame, where
+from harp.trace.source_locations import position, running_text, shown, user_frame, where
 
 TRUTH, INTEGER, TEXT = "a truth value", "a Python integer", "the text of the numbers"
 ELEMENT, VALUES, LIST = "a Python number", "the numbers", "a list of the numbers"
+PICKLED = "a pickle"
 
 MAKE_STATIC = (
     "make {it} static, with static_argnums or static_argnames of harp.jit, or take it from the shape of an argument"
@@ -35,6 +37,12 @@ _OF_WHAT = {
     TEXT: 'print the result of the function instead; f"{x}" without a format shows dtype and sizes',
     ELEMENT: "leave .item() out, for an array without axes is computed with like a number, or call it on the result",
     LIST: "return the array, and call .tolist() on the result",
+    PICKLED: "return the array, and pickle the result",
+}
+# What asks for a truth value without being an `if`.
+_OF_STATEMENTS = {
+    "while": "write the loop as harp.while_loop(condition, step, start), of two functions of what changes in it",
+    "assert": "return what must hold as a result, and assert it of the result; or leave the assert out",
 }
 _BUILTINS: dict[object, str] = {
     float: "leave float() out, or use .astype(float): an array without axes is computed with like a number",
@@ -49,13 +57,40 @@ _BUILTINS: dict[object, str] = {
 }
 
 
+_VECTORIZED = np.vectorize(abs)
+# Errors of others, by what stands in them, and what is added to them.
+_NOTES = (
+    (
+        ("single integer", ", traced)"),
+        f"the numbers of traced arrays are not known; {MAKE_STATIC.replace('{it}', 'the size')}",
+    ),
+    (("must be Tensor, not Array",), "PyTorch computes with its own tensors only; use the function of harp.numpy"),
+    (("JAX", "harp.trace.array"), "JAX computes with its own arrays only; use the function of harp.numpy or harp.lax"),
+    (
+        ("unhashable type: 'Array'",),
+        "a traced array is no key, for its numbers are not known; make the argument static, with static_argnums or "
+        "static_argnames of harp.jit, or choose by harp.numpy.select or harp.switch",
+    ),
+)
+# Options of NumPy and PyTorch that functions of harp.numpy do not have.
+_OPTIONS = {
+    "out": "arrays do not change, so use the result",
+    "where": "use harp.numpy.where on the argument or on the result",
+    "initial": "combine it with the result",
+    "dim": "write axis",
+    "keepdim": "write keepdims",
+}
+
+
 class Asking(NamedTuple):
-    """The expression that runs, its text, its frame, and whether an element is being assigned."""
+    """The expression that runs, its text, its frame, whether an element is being assigned, and the keyword of the
+    statement whose condition it is."""
 
     node: ast.expr
     text: str
     frame: FrameType
     assigns: bool
+    keyword: str
 
 
 def message(what: str, node: Node, function: str) -> str:
@@ -67,6 +102,15 @@ def message(what: str, node: Node, function: str) -> str:
         f"{who} asks for {what} of {origin(node)} while {function!r} is traced, where only dtype and sizes of arrays "
         f"are known; {_remedy(what, found).replace('{it}', it)}{where(quoted=found is not None)}"
     )
+
+
+def note_on(text: str) -> str | None:
+    """What to add to a TypeError of Python, or of another library, with this text; None for most."""
+    called, _, option = text.partition("() got an unexpected keyword argument ")
+    advice = _OPTIONS.get(option.strip("'"))
+    if advice is not None and callable(getattr(TABLE["namespace"](), called, None)):
+        return f"harp.numpy.{called} has no {option.strip(chr(39))}; {advice}"
+    return next((note for parts, note in _NOTES if all(part in text for part in parts)), None)
 
 
 def origin(node: Node) -> str:
@@ -84,8 +128,9 @@ def origin(node: Node) -> str:
 def counterpart(name: str) -> str | None:
     """The name in harp of a function such as "numpy.linalg.det" or "math.sin"; None if there is none."""
     library, _, rest = name.partition(".")
-    if library not in ("numpy", "math", "cmath"):
+    if library not in ("numpy", "scipy", "math", "cmath"):
         return None
+    rest = ".".join(part for part in rest.split(".") if not part.startswith("_"))  # scipy.linalg._basic.solve
     place: object = TABLE["namespace"]()
     for part in rest.split("."):
         place = getattr(place, part, None)
@@ -97,7 +142,9 @@ def asking() -> Asking | None:
     frame = user_frame()
     if frame is None:
         return None
-    text = running_text(frame)
+    text, keyword = running_text(frame), _keyword(frame)
+    if text.startswith("assert "):  # which Python takes for the whole statement
+        text, keyword = _condition(text), "assert"
     if not text:
         return None
     try:
@@ -105,7 +152,27 @@ def asking() -> Asking | None:
     except (SyntaxError, ValueError):
         return None
     assigns = dis.opname[frame.f_code.co_code[frame.f_lasti]] == "STORE_SUBSCR"
-    return Asking(node, text, frame, assigns)
+    return Asking(node, text, frame, assigns, keyword)
+
+
+def _keyword(frame: FrameType) -> str:
+    """The first word of the line before the expression that a frame computes."""
+    number, _, column, _ = position(frame)
+    if number is None or column is None:
+        return ""
+    line = linecache.getline(frame.f_code.co_filename, number, frame.f_globals)
+    before = line.encode()[:column].decode(errors="replace").split()  # columns count bytes
+    return before[0] if before else ""
+
+
+def _condition(text: str) -> str:
+    """What an assert statement tests."""
+    try:
+        (statement,) = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return ""
+    found = ast.get_source_segment(text, statement.test) if isinstance(statement, ast.Assert) else None
+    return found or ""
 
 
 def is_ignored() -> bool:
@@ -124,6 +191,8 @@ def _remedy(what: str, found: Asking | None) -> str:
     advice = _OF_WHAT.get(what, _NUMPY)
     if found is None:
         return advice
+    if what == TRUTH:
+        advice = _OF_STATEMENTS.get(found.keyword, advice)
     node = found.node
     if found.assigns:
         name = ast.unparse(node.value) if isinstance(node, ast.Subscript) else "x"
@@ -136,6 +205,10 @@ def _remedy(what: str, found: Asking | None) -> str:
         return advice if called is None else called
     if isinstance(node, ast.Subscript):
         return _of_subscript(node)
+    if isinstance(node, ast.BinOp) and what == VALUES:
+        return "make an array of harp of the other operand: harp.numpy.asarray, after .toarray() if it is sparse"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):  # "%f" % x: no operator of arrays asks
+        return _OF_WHAT[TEXT]
     return _of_condition(node, advice) if what == TRUTH else advice
 
 
@@ -168,6 +241,8 @@ def _called(node: ast.Call, frame: FrameType, what: str) -> str | None:
     for builtin, advice in _BUILTINS.items():
         if function is builtin:
             return advice
+    if isinstance(function, np.vectorize):
+        return "use harp.numpy.vectorize"
     if what == INTEGER or name is None:
         return None
     if isinstance(function, type) and issubclass(function, np.generic):
@@ -177,6 +252,8 @@ def _called(node: ast.Call, frame: FrameType, what: str) -> str | None:
     there = counterpart(name)
     if there is not None:
         return f"use {there}"
+    if name.startswith("scipy."):
+        return f"SciPy computes with numbers: call {name} outside of the function, or by harp.pure_callback"
     if name.startswith(("numpy.", "math.", "cmath.")):
         return f"harp.numpy has no {name.partition('.')[2]} yet: call {name} outside of the function"
     return None
@@ -187,10 +264,13 @@ def _resolved(node: ast.expr, frame: FrameType) -> tuple[object, str | None]:
     if isinstance(node, ast.Name):
         scopes: tuple[Mapping[str, object], ...] = (frame.f_locals, frame.f_globals, frame.f_builtins)
         found = next((scope[node.id] for scope in scopes if node.id in scope), None)
-        module, name = getattr(found, "__module__", None), getattr(found, "__name__", None)
+        module, name = getattr(found, "__module__", None), getattr(found, "__name__", type(found).__name__)
         if isinstance(found, ModuleType):
             return found, found.__name__
         return found, f"{module}.{name}" if isinstance(module, str) and isinstance(name, str) else None
+    if isinstance(node, ast.Call):  # np.vectorize(f)(x): what it returned is not at hand
+        made, name = _resolved(node.func, frame)
+        return (_VECTORIZED if made is np.vectorize else None), name
     if isinstance(node, ast.Attribute):
         place, name = _resolved(node.value, frame)
         if isinstance(place, ModuleType):

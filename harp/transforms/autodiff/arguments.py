@@ -23,7 +23,8 @@ def argument_numbers(argnums: object) -> tuple[int, ...]:
     listed = tuple(argnums) if isinstance(argnums, Iterable) else (argnums,)
     for k in listed:
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool):
-            raise ArgumentError(f"argnums must be a number or a tuple of numbers, not {argnums!r}{where()}")
+            call = "; arguments are passed to what this returns, as in harp.grad(f)(x)" if hasattr(k, "dtype") else ""
+            raise ArgumentError(f"argnums must be a number or a tuple of numbers, not {argnums!r}{call}{where()}")
     return tuple(map(int, listed))
 
 
@@ -88,7 +89,8 @@ def fitting(leaf: object, like: Node, name: str, what: str, error: type[Gradient
     if array.kind is not like.dtype or array.ndim != len(like.shape):
         raise error(
             f"the {name} is {array.dtype} with {plural(array.ndim, 'axes')}, but {what} is {like.dtype.numpy} with "
-            f"{plural(len(like.shape), 'axes')}{where()}"
+            f"{plural(len(like.shape), 'axes')}; pass one of the same shape and dtype, as harp.numpy.ones_like makes "
+            f"it{where()}"
         )
     for axis, (size, wanted) in enumerate(zip(map(to_index, array.shape), like.shape, strict=True)):
         unify(size, wanted, lambda axis=axis: f"the {name} does not fit {what} along axis {axis}")  # type: ignore[misc]

@@ -131,10 +131,14 @@ def _to_front(leaf: object, axis: int, name: str) -> Array:
     if not -array.ndim <= axis < array.ndim:
         raise BatchError(
             f"argument {name} has {plural(array.ndim, 'axes')}, but in_axes maps axis {axis} of it; where it is the "
-            "same for all "
-            f"examples, its entry is None{where()}"
+            f"same for all examples, its entry is None{_of_list(name)}{where()}"
         )
     return _moved(array, axis % array.ndim, 0)
+
+
+def _of_list(name: str) -> str:
+    """What to do about an element of a list that was meant to be an array."""
+    return "; a list is a tree of its elements, and harp.numpy.asarray makes an array of it" if name[-1:] == "]" else ""
 
 
 def _moved(array: Array, source: int, target: int) -> Array:

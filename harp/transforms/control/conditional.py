@@ -9,7 +9,7 @@ result where it does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar, TypeVarTuple, Unpack, overload
 
 from harp.errors import ArgumentError, CarryError
 from harp.trace.array.array import Array, node_of
@@ -26,8 +26,29 @@ from harp.trace.tracer import Argument, Traced, function_name, require_function
 from harp.trace.trees import Tree, flatten, spec_text, unflatten
 from harp.transforms.control.staging import Leaves, iterate, leaves_of, require_tree, settled, traced
 from harp.transforms.staging import fresh_token, stage
+from harp.transforms.typed import AnArray, Container
 
 Function = Callable[..., Any]
+
+
+_R = TypeVar("_R")
+_C = TypeVar("_C")
+_Operands = TypeVarTuple("_Operands")
+_OfOne: TypeAlias = Callable[[Array], _R]
+_OfTwo: TypeAlias = Callable[[Array, Array], _R]
+_OfThree: TypeAlias = Callable[[Array, Array, Array], _R]
+
+
+@overload
+def while_loop(cond_fun: Callable[[Array], object], body_fun: Callable[[Array], _C], init_val: AnArray) -> _C: ...
+
+
+@overload
+def while_loop(cond_fun: Callable[[_C], object], body_fun: Callable[[_C], _C], init_val: _C) -> _C: ...
+
+
+@overload
+def while_loop(cond_fun: Callable[..., object], body_fun: Callable[..., _C], init_val: Container) -> _C: ...
 
 
 def while_loop(cond_fun: Function, body_fun: Function, init_val: Tree) -> Any:
@@ -79,6 +100,33 @@ def _truth(value: object, name: str) -> Array:
     return map_(lambda x: x, array, to=bool_)
 
 
+@overload
+def cond(pred: object, true_fun: _OfOne[_R], false_fun: _OfOne[_R], operand: AnArray, /) -> _R: ...
+
+
+@overload
+def cond(pred: object, true_fun: _OfTwo[_R], false_fun: _OfTwo[_R], a: AnArray, b: AnArray, /) -> _R: ...
+
+
+@overload
+def cond(
+    pred: object, true_fun: _OfThree[_R], false_fun: _OfThree[_R], a: AnArray, b: AnArray, c: AnArray, /
+) -> _R: ...
+
+
+@overload
+def cond(
+    pred: object,
+    true_fun: Callable[[Unpack[_Operands]], _R],
+    false_fun: Callable[[Unpack[_Operands]], _R],
+    *operands: *_Operands,
+) -> _R: ...
+
+
+@overload
+def cond(pred: object, true_fun: Callable[..., _R], false_fun: Callable[..., _R], *operands: Container) -> _R: ...
+
+
 def cond(pred: object, true_fun: Function, false_fun: Function, *operands: Tree) -> Any:
     """`true_fun(*operands)` where `pred`, one truth value or number, holds, else `false_fun(*operands)`.
 
@@ -104,6 +152,26 @@ def cond(pred: object, true_fun: Function, false_fun: Function, *operands: Tree)
     test = map_(lambda x: x, holds, to=bool_)
     branches = (("true_fun", true_fun), ("false_fun", false_fun))
     return _chosen([test, map_(lambda x: ~x, test)], branches, operands)
+
+
+@overload
+def switch(index: object, branches: Sequence[_OfOne[_R]], operand: AnArray, /) -> _R: ...
+
+
+@overload
+def switch(index: object, branches: Sequence[_OfTwo[_R]], a: AnArray, b: AnArray, /) -> _R: ...
+
+
+@overload
+def switch(index: object, branches: Sequence[_OfThree[_R]], a: AnArray, b: AnArray, c: AnArray, /) -> _R: ...
+
+
+@overload
+def switch(index: object, branches: Sequence[Callable[[Unpack[_Operands]], _R]], *operands: *_Operands) -> _R: ...
+
+
+@overload
+def switch(index: object, branches: Sequence[Callable[..., _R]], *operands: Container) -> _R: ...
 
 
 def switch(index: object, branches: Sequence[Function], *operands: Tree) -> Any:

@@ -39,7 +39,8 @@ def counted(lower: Array, upper: Array, body_fun: Callable[..., Any], init: Tree
     if lower.ndim or upper.ndim or not (lower.kind.is_integer and upper.kind.is_integer):
         raise ArgumentError(
             f"the bounds of fori_loop are integers or arrays of one integer, not {lower.dtype} with "
-            f"{plural(lower.ndim, 'axes')} and {upper.dtype} with {upper.ndim}{where()}"
+            f"{plural(lower.ndim, 'axes')} and {upper.dtype} with {upper.ndim}; convert them with int() or "
+            f".astype(int){where()}"
         )
     name = function_name(body_fun)
     dtype = u64 if common_dtype((lower, upper))[0] is u64 else i64

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -20,8 +20,53 @@ from harp.transforms.control.blocks import in_blocks, joined
 from harp.transforms.control.counted import counted
 from harp.transforms.control.staging import Leaves, iterate, leaves_of, require_tree, settled, traced
 from harp.transforms.staging import shape_of
+from harp.transforms.typed import AnArray, Container
 
 Function = Callable[..., Any]
+
+
+_C = TypeVar("_C")
+_X = TypeVar("_X")
+_Y = TypeVar("_Y")
+
+
+@overload
+def scan(
+    f: Callable[[Array, _X], tuple[_C, _Y]],
+    init: AnArray,
+    xs: _X,
+    length: object = None,
+    reverse: bool = False,
+    unroll: int = 1,
+    *,
+    checkpoint_every: object = None,
+) -> tuple[_C, _Y]: ...
+
+
+@overload
+def scan(
+    f: Callable[[_C, _X], tuple[_C, _Y]],
+    init: _C,
+    xs: _X,
+    length: object = None,
+    reverse: bool = False,
+    unroll: int = 1,
+    *,
+    checkpoint_every: object = None,
+) -> tuple[_C, _Y]: ...
+
+
+@overload
+def scan(
+    f: Callable[..., tuple[_C, _Y]],
+    init: AnArray | Container | None,
+    xs: Container | None = None,
+    length: object = None,
+    reverse: bool = False,
+    unroll: int = 1,
+    *,
+    checkpoint_every: object = None,
+) -> tuple[_C, _Y]: ...
 
 
 def scan(
@@ -133,7 +178,9 @@ def _length(xs: Leaves, length: object, name: str) -> Index:
     sizes = []
     for array, label in zip(xs.arrays, xs.names, strict=True):
         if array.ndim == 0:
-            raise ArgumentError(f"{label} has no axis to scan along{where()}")
+            of_list = "; a list is a tree of its elements, and harp.numpy.asarray makes an array of it"
+            advice = of_list if label.endswith("]") else ""
+            raise ArgumentError(f"{label} has no axis to scan along{advice}{where()}")
         sizes.append((label, shape_of(array)[0]))
     if length is not None:
         sizes.append(("length", as_count("length", length)))
@@ -143,6 +190,66 @@ def _length(xs: Leaves, length: object, name: str) -> Index:
     for other, same in others:
         unify(size, same, lambda other=other: f"scan of {name!r}: {first} and {other} are of different lengths")  # type: ignore[misc]
     return resolve(size)
+
+
+@overload
+def fori_loop(
+    lower: object,
+    upper: object,
+    body_fun: Callable[[Array, Array], _C],
+    init_val: AnArray,
+    unroll: object = None,
+    *,
+    checkpoint_every: object = None,
+) -> _C: ...
+
+
+@overload
+def fori_loop(
+    lower: object,
+    upper: object,
+    body_fun: Callable[[Array, _C], _C],
+    init_val: _C,
+    unroll: object = None,
+    *,
+    checkpoint_every: object = None,
+) -> _C: ...
+
+
+@overload
+def fori_loop(
+    lower: object,
+    upper: object,
+    body_fun: Callable[[int, Array], _C],
+    init_val: AnArray,
+    unroll: object = None,
+    *,
+    checkpoint_every: object = None,
+) -> _C: ...
+
+
+@overload
+def fori_loop(
+    lower: object,
+    upper: object,
+    body_fun: Callable[[int, _C], _C],
+    init_val: _C,
+    unroll: object = None,
+    *,
+    checkpoint_every: object = None,
+) -> _C: ...
+
+
+@overload
+def fori_loop(
+    lower: object,
+    upper: object,
+    body_fun: Callable[..., _C],
+    init_val: Container,
+    unroll: object = None,
+    *,
+    checkpoint_every: object = None,
+) -> _C: ...
 
 
 def fori_loop(

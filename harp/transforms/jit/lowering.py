@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import attrs
 
@@ -123,12 +123,18 @@ class Stages:
             ".html(path) all of this beside each other, as a page",
         ]
 
-    def html(self, path: str | os.PathLike[str] | None = None) -> str:
+    @overload
+    def html(self, path: None = None) -> str: ...
+
+    @overload
+    def html(self, path: str | os.PathLike[str]) -> None: ...
+
+    def html(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """A page with the lines of the function, graph, schedule, loop nests and C beside each other, and what each
         kernel costs: a click on a line shows what it came from and what it became.
 
-        The page is one file that loads nothing. It is written to `path`, if that is given, and returned as text.
-        Raises OSError where it cannot be written.
+        The page is one file that loads nothing. It is written to `path`; without one its text is returned. Raises
+        OSError where it cannot be written.
 
         >>> import harp, numpy as np
         >>> harp.jit(lambda x: x * 2 + 1).lower(np.ones(3)).html().startswith("<!DOCTYPE html>")
@@ -146,10 +152,11 @@ class Stages:
             self._given,
         )
         text = page(parts)
-        if path is not None:
-            with open(path, "w", encoding="utf-8", errors="replace") as file:
-                file.write(text)
-        return text
+        if path is None:
+            return text
+        with open(path, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+        return None  # or a REPL would show all of it
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

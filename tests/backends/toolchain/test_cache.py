@@ -267,6 +267,19 @@ def test_directories_inside_of_those_of_others(monkeypatch, tmp_path, spoil):
     assert cache.get("key", ".so") is None and stored().parent == cache._private[0]
 
 
+def test_a_chosen_directory_that_is_not_used_is_reported_once(monkeypatch, tmp_path, caplog):
+    chosen = tmp_path / "a" / "cache"
+    monkeypatch.setenv("HARP_CACHE_DIR", str(chosen))
+    chosen.mkdir(parents=True, mode=0o700)
+    chosen.parent.chmod(0o777)
+    trust._good_parents.clear()
+    with caplog.at_level("WARNING", logger="harp"):
+        for _ in range(2):
+            assert stored().parent == cache._private[0]
+    (record,) = caplog.records
+    assert f"HARP_CACHE_DIR: {chosen} is inside {chosen.parent}, which can be written to by others" in record.message
+
+
 def test_directories_are_made_so_that_they_can_be_used(monkeypatch, tmp_path):
     """Also where a group may write to what its members make."""
     monkeypatch.setenv("HARP_CACHE_DIR", str(tmp_path / "a" / "b" / "cache"))

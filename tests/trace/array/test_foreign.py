@@ -1,5 +1,7 @@
 """Arrays of other libraries as arguments."""
 
+import re
+
 import numpy as np
 import numpy.testing as npt
 import pytest
@@ -87,3 +89,29 @@ def test_pandas():
     npt.assert_array_equal(f(pandas.DataFrame({"a": [1, 2], "b": [0.5, 1.5]})), [[2, 1], [4, 3]])
     with pytest.raises(UnsupportedDTypeError, match="argument x"):
         f(pandas.DataFrame({"a": [1], "b": ["text"]}))
+
+
+def test_operators_take_arrays_that_have_dlpack():
+    x = np.arange(3.0)
+    y = WithDlpack(x + 1)
+    f = harp.jit(lambda x: (x * y, y - x, x < y))
+    for found in (f(x), (hnp.asarray(x) * y, y - hnp.asarray(x), hnp.asarray(x) < y)):
+        for result, expected in zip(found, (x * (x + 1), np.ones(3), np.ones(3, bool)), strict=True):
+            npt.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("sin(): argument 'input' (position 1) must be Tensor, not Array", "PyTorch .* use the function of harp.numpy"),
+        ("Argument of type <class 'harp.trace.array.array.Array'> is not a valid JAX type", "JAX .* harp.lax"),
+    ],
+)
+def test_functions_of_other_libraries(text, note):
+    def theirs(x):
+        raise TypeError(text)
+
+    with pytest.raises(TypeError) as caught:
+        harp.jit(lambda x: harp.vmap(theirs)(x))(np.ones(3))
+    (found,) = caught.value.__notes__
+    assert re.match(note, found)

@@ -1,17 +1,20 @@
 """Messages for questions after numbers of traced arrays: they quote the expression, and say what to write instead."""
 
 import math
+import pickle
 from math import exp
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import harp
 import harp.numpy as hnp
-from harp.errors import ConcretizationError, OutputError
+from harp.errors import ConcretizationError, HarpError, OutputError, ShapeError
 from harp.trace.array.questions import counterpart
 
 V = np.arange(3.0)
+_abs = np.vectorize(abs)
 
 
 def _fill(x, n):
@@ -29,6 +32,11 @@ def _fill_all(x, n):
 def _while(x, n):
     while x[0] > 0:
         x = x - 1
+    return x
+
+
+def _assert(x, n):
+    assert hnp.all(x > 0), "positive"
     return x
 
 
@@ -56,7 +64,15 @@ QUESTIONS = [
     (_fill, r"`buffer\[0\]` .*buffer = harp\.numpy\.asarray\(buffer\), and write buffer = buffer\.at\[index\]\.set"),
     (_fill_all, r"buffer = buffer\.at\[index\]\.set\(value\)"),
     (lambda x, n: x if x[0] > 0 else -x, r"`x\[0\] > 0` asks for a truth value .*harp\.numpy\.where.*harp\.cond"),
-    (_while, r"harp\.cond"),
+    (_while, r"`x\[0\] > 0` .*; write the loop as harp\.while_loop\(condition, step, start\)"),
+    (_assert, r"`hnp\.all\(x > 0\)` .*; return what must hold as a result, and assert it of the result"),
+    (
+        lambda x, n: "%.2f" % x[0],  # noqa: UP031
+        r"print the result of the function instead",
+    ),
+    (lambda x, n: pickle.dumps(x), r"asks for a pickle of x .*; return the array, and pickle the result"),
+    (lambda x, n: scipy.linalg.inv(x), r"`scipy\.linalg\.inv\(x\)` .*; use harp\.numpy\.linalg\.inv"),
+    (lambda x, n: scipy.linalg.expm(x), r"; SciPy computes with numbers: call scipy\.linalg\S*\.expm outside"),
     (lambda x, n: x > 0 and x < 1, r"use & and \| on conditions"),
     (lambda x, n: not n, r"use ~ or harp\.numpy\.logical_not"),
     (lambda x, n: 0 < n < 3, r"write \(a < x\) & \(x < b\)"),
@@ -69,7 +85,8 @@ QUESTIONS = [
     (lambda x, n: np.float32(x[0]), r"use \.astype\(np\.float32\)"),
     (lambda x, n: np.random.normal(x), r"use harp\.random"),
     (lambda x, n: np.arange(x.shape[0]), r"use harp\.numpy\.arange"),
-    (lambda x, n: np.vectorize(abs)(x), r"use harp\.numpy functions instead of NumPy's"),
+    (lambda x, n: np.vectorize(abs)(x), r"use harp\.numpy\.vectorize$"),
+    (lambda x, n: _abs(x), r"use harp\.numpy\.vectorize$"),
     (lambda x, n: hnp.asarray(x).nbytes, r"asks for its number of bytes"),
 ]
 
@@ -150,3 +167,47 @@ def test_a_return_on_one_way_only():
     with pytest.raises(OutputError, match="on one of its ways"):
         f(1.0, positive=False)
     assert harp.jit(lambda x: None)(1.0) is None  # nothing was forgotten there
+
+
+def test_options_that_functions_do_not_have():
+    def own(x, axis=0):
+        return x
+
+    with pytest.raises(TypeError, match="unexpected keyword argument 'dim'") as caught:
+        harp.jit(lambda x: hnp.sum(x, dim=0))(V)
+    assert caught.value.__notes__ == ["harp.numpy.sum has no dim; write axis"]
+    with pytest.raises(TypeError) as caught:
+        harp.jit(lambda x: own(x, dim=0))(V)
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_arrays_are_no_keys():
+    with pytest.raises(TypeError, match="unhashable") as caught:
+        harp.jit(lambda k: {0: "a"}[k])(0)
+    assert "harp.switch" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: hnp.stack([x, x[:2]]), r"^stack: array 1 differs from the first \(array 0\) along axis 0"),
+        (lambda x: hnp.zeros(x.shape[0] / 2), r"is not an integer; a half is n // 2"),
+        (lambda x: x["a"], r"fields have no names: use a dict of arrays"),
+        (lambda x: hnp.sum(v for v in (1, 2)), r"^a generator .*; make a list of its elements"),
+        (lambda x: x.sum(dim=0), r"has no dim; write axis"),
+        (lambda x: harp.grad(hnp.sum, x), r"as in harp\.grad\(f\)\(x\)"),
+        (lambda x: harp.vmap(hnp.sin)([1.0, 2.0]), r"a list is a tree of its elements"),
+        (lambda x: harp.scan(lambda c, v: (c, v), 0.0, [1.0]), r"a list is a tree of its elements"),
+        (lambda x: harp.fori_loop(0, 2.0, lambda i, c: c, 0.0), r"convert them with int\(\)"),
+        (lambda x: harp.vjp(hnp.sin, x)[-1](1.0), r"as harp\.numpy\.ones_like makes it"),
+        (lambda x: hnp.einsum("ij,jk->ik", x[None], x), r"'jk' does not fit operand 1, which has 1 axis"),
+    ],
+)
+def test_other_mistakes(function, message):
+    with pytest.raises(HarpError, match=message):
+        harp.jit(function)(V)
+
+
+def test_the_truth_of_several_numbers():
+    with pytest.raises(ShapeError, match=r"is a truth value, not one of shape \(3,\); reduce it by \.any\(\)"):
+        bool(hnp.asarray(V) > 1)

@@ -20,7 +20,7 @@ from harp.trace.graph.node import Node
 _LOOP = re.compile(r"for \(int64_t (\w+) = ")
 _PART = re.compile(r"static .*\b(\w+)\(void \*given")
 _CALL = re.compile(r"( *)harp_parallel\((\w+),")
-_STORES = re.compile(r" +(?:(?!harp_(?:parallel|take|give)\b)\w+\(.*\);|\w+(?:\[.*\])? = .*;)$")
+_STORES = re.compile(r" +(?:(?!harp_(?:parallel|take|give)\b)\w+\(.*\);|\w+(?:\[.*\])? \|?= .*;)$")
 _INDENT = "  "
 # Kernels that are open when the page appears; of more than these, none is.
 _OPEN = 40
@@ -53,7 +53,7 @@ def kernel_lines(number: int, kernel: Kernel, unit: str, links: Links) -> Kernel
         place = _last([loop for loop in loops if loop in printed])
         of_lines.setdefault(place, {}).update(dict.fromkeys(_stored(text.of, number, links)))
     made = (
-        _line(f"c{number}.{k}", _narrow(text), number, loops, links, _computed(text, _last(loops), of_lines))
+        _line(f"c{number}.{k}", _narrow(text), number, loops, links, _computed(code, k, _last(loops), of_lines))
         for k, (text, loops) in enumerate(zip(code, in_c, strict=True))
     )
     return KernelLines(tuple(lines), tuple(made))
@@ -113,9 +113,11 @@ def _stored(of: Stmt | Head, kernel: int, links: Links) -> tuple[Node, ...]:
     return links.stored(kernel, of.buffer if isinstance(of, Store) else of.target)
 
 
-def _computed(line: str, loop: int, of_lines: Mapping[int, Mapping[Node, None]]) -> Iterable[Node]:
-    """What a line of C may have a part in; outside of loops, one that stores something or calls a routine."""
-    return of_lines.get(loop, ()) if loop >= 0 or _STORES.match(line) else ()
+def _computed(code: Sequence[str], k: int, loop: int, of_lines: Mapping[int, Mapping[Node, None]]) -> Iterable[Node]:
+    """What a line of C may have a part in; outside of loops, one that stores something or calls a routine, but not the
+    status where there is no memory."""
+    stores = _STORES.match(code[k]) and not code[k - 1].endswith(" == NULL) {")
+    return of_lines.get(loop, ()) if loop >= 0 or stores else ()
 
 
 def _narrow(line: str) -> str:

@@ -16,6 +16,7 @@ import attrs
 
 from harp.lower.loopir.program import Program
 from harp.lower.report.counts import Count
+from harp.lower.report.footprint import footprint
 from harp.lower.report.page.lines import Line, Pane, Section
 from harp.lower.report.page.links import Links
 from harp.lower.report.page.loops import c_pane, kernel_lines, nests_pane
@@ -116,10 +117,16 @@ def _summary(parts: Parts) -> str:
         (at_hand.operations, "operation{s}"),
         (at_hand.bytes_read, "byte{s} read"),
         (at_hand.bytes_written, "byte{s} written"),
-        (at_hand.scratch, "byte{s} of scratch"),
+        (_scratch(parts), "byte{s} of scratch"),
     ]
     texts = ((f"{number:,}", what.format(s="" if number == 1 else "s")) for number, what in facts)
     return "".join(f"<span><b>{number}</b> {what}</span>" for number, what in texts)
+
+
+def _scratch(parts: Parts) -> int:
+    """The scratch memory of a call at the sizes at hand."""
+    sizes = dict(zip(parts.program.sizes, parts.given, strict=True))
+    return footprint(parts.program, len(parts.inputs), sizes, threads=1).scratch
 
 
 def _sizes(parts: Parts, inputs: str) -> str:

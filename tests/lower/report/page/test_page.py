@@ -231,7 +231,9 @@ def test_odd_names(name, tmp_path):
         return x[name] + 1
 
     f.__name__ = name
-    page = harp.jit(f).lower({name: np.ones(3)}).html(tmp_path / "page.html")
+    stages = harp.jit(f).lower({name: np.ones(3)})
+    assert stages.html(tmp_path / "page.html") is None
+    page = stages.html()
     looks_harmless(page)
     assert (tmp_path / "page.html").read_text("utf-8").count("<script") == 1
 
@@ -270,3 +272,21 @@ def test_lines_of_a_step_are_those_of_its_nodes():
     assert any("tanh" in text for text in nodes) and any("sum over" in text for text in nodes)
     assert all(text.startswith("    ") for text in nodes)
     assert {other.pane for other in page.picked(line)} >= {"nests", "c"}
+
+
+def test_scratch_is_that_of_the_summary():
+    """Also where passes after fusion, such as sums by chunks, take some."""
+    stages = harp.jit(lambda x: hnp.sum(x) + hnp.mean(hnp.sin(x))).lower(np.ones((40, 300)))
+    assert stages.memory().scratch > 0
+    assert f"<b>{stages.memory().scratch:,}</b> bytes of scratch" in stages.html()
+
+
+def test_the_status_of_a_kernel_without_memory_is_no_value():
+    """It stands outside of all loops, where a number of the kernel is stored, too."""
+
+    def step(w, x, y):
+        return w - 0.1 * harp.grad(lambda w: hnp.mean((hnp.tanh(x @ w) - y) ** 2))(w)
+
+    page = harp.jit(step).lower(np.ones((3, 2)), np.ones((5, 3)), np.ones((5, 2))).html()
+    lines = re.findall(r'<div id="c\d+\.\d+"([^>]*)> *status = 1;', page)
+    assert lines and not any(re.search(r"\br\d", keys) for keys in lines)
