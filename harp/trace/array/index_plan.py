@@ -32,7 +32,7 @@ from harp.trace.index.division import relu
 from harp.trace.index.polynomial import ONE, ZERO, Index, Shape, as_index, product
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import Kind, NDArray
-from harp.trace.scalar.expr import Operand, Position, apply, cast, const
+from harp.trace.scalar.expr import Position, apply, cast, const
 from harp.trace.scalar.ops import Op
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.scope import Relation
@@ -149,11 +149,10 @@ def with_positions(node: Node, keys: tuple[object, ...], leading: bool = False) 
         found = _computed(item, size, axis) if axis in computed else slice_of(item, size)
         if found is None:
             return keys
-        shape = tuple(found.length if k == place else ONE for k in range(len(slices)))
-        position = Position(found.start + positions(shape)[place] * found.step)
-        first = expand_to(node_of(as_array(item.start)), shape) if axis in computed else None
-        expr = position if first is None else cast(Operand(first.dtype, 0), dtypes.i64) + position
-        items[axis] = emit(MapReduce(shape, () if first is None else (first,), expr))
+        (position,) = positions((found.length,))
+        row = MapReduce((found.length,), (), Position(found.start + position * found.step))
+        places = emit(view.insert_axes(row, [k for k in range(len(slices)) if k != place]))
+        items[axis] = map_(lambda a, b: a + b, places, item.start, to=dtypes.i64) if axis in computed else places
     return tuple(items)
 
 

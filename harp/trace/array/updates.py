@@ -45,7 +45,9 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
     outside = mode_of(mode)
     updates = node_of(_converted(array, values, kind))
     node = node_of(array)
-    keys = with_positions(node, keys, leading=True)
+    placed_keys = with_positions(node, keys, leading=True)
+    unique |= placed_keys is not keys  # positions of slices
+    keys = placed_keys
     lead = _axes_before_a_mask(keys)
     if lead is not None:
         whole = _masked(node, node_of(as_index_array(keys[lead])), updates, kind, lead)
