@@ -182,7 +182,7 @@ def dynamic_update_slice(operand: object, update: object, start_indices: object)
         as_array(wrap(start)) if isinstance(start, Index) and length is not size else start
         for start, length, size in zip(starts, lengths, sizes, strict=True)
     ]
-    return put(array, _places(partly, lengths), part, "set", "drop", True)
+    return put(array, _places(partly, lengths, leading=True), part, "set", "drop", True)
 
 
 def dynamic_update_slice_in_dim(operand: object, update: object, start_index: object, axis: int) -> Array:
@@ -256,12 +256,13 @@ def _from_start(place: Index, size: Index) -> Index:
     return place if ask(Relation.NONNEGATIVE, resolve(place), "the sign of an index") else size + place
 
 
-def _places(starts: Sequence[Index | Array], lengths: Shape) -> tuple[object, ...]:
-    """The key of a slice that begins where data says: arrays of positions from the first such axis to the last one."""
+def _places(starts: Sequence[Index | Array], lengths: Shape, leading: bool = False) -> tuple[object, ...]:
+    """The key of a slice that begins where data says: arrays of positions from the first such axis, or from the
+    `leading` one, to the last one. A scatter is into leading axes, for which an array would be transposed before."""
     computed = [axis for axis, start in enumerate(starts) if isinstance(start, Array)]
     if not computed:
         return ()
-    first, last = computed[0], computed[-1]
+    first, last = 0 if leading else computed[0], computed[-1]
     key: list[object] = [*_whole(first)]
     for axis in range(first, last + 1):
         start = starts[axis]

@@ -12,7 +12,7 @@ import numpy as np
 from harp.errors import ArgumentError
 from harp.trace.array import indexing
 from harp.trace.array.array import OPERATORS, Array, from_numpy, node_of
-from harp.trace.array.index_plan import as_index_array, is_data, plan
+from harp.trace.array.index_plan import as_index_array, is_data, plan, with_positions
 from harp.trace.array.primitives import emit, known_numbers, python_constant
 from harp.trace.graph.node import Gather
 from harp.trace.scalar.dtypes import DType, Kind, NDArray
@@ -36,8 +36,9 @@ def getitem(array: Array, key: object) -> Array:
         found = _at_once(array._value, keys)
         if found is not None:
             return from_numpy(found, array.weak)
+    keys = with_positions(node_of(array), keys) if current() is not None else keys
     if not any(map(is_data, keys)):
-        return indexing.getitem(array, key)
+        return indexing.getitem(array, keys)
     if len(keys) == 1:
         single = as_index_array(keys[0])
         if single.ndim == 0 and single.kind.kind is Kind.BOOL and (known := known_numbers(single)) is not None:

@@ -16,20 +16,29 @@ import numpy as np
 
 from harp.errors import ArgumentError, IndexOutOfRangeError
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.indexing import Selection, select
-from harp.trace.array.primitives import as_array, broadcast_shapes, expand_to, known_numbers, map_, require_known
+from harp.trace.array.indexing import Selection, Taken, fill_ellipsis, select, slice_of
+from harp.trace.array.primitives import (
+    as_array,
+    broadcast_shapes,
+    emit,
+    expand_to,
+    known_numbers,
+    map_,
+    require_known,
+)
 from harp.trace.graph import view
-from harp.trace.graph.node import Input, Node, walk
+from harp.trace.graph.node import Input, MapReduce, Node, positions, walk
 from harp.trace.index.bounds import at_least_zero
 from harp.trace.index.division import relu
 from harp.trace.index.polynomial import ONE, ZERO, Index, Shape, as_index, product
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import Kind, NDArray
-from harp.trace.scalar.expr import apply, cast, const
+from harp.trace.scalar.expr import Position, apply, cast, const
 from harp.trace.scalar.ops import Op
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.scope import Relation
-from harp.trace.sizes.size import ask, describe, resolve, unify
+from harp.trace.sizes.size import Size, ask, describe, resolve, unify
+from harp.trace.sizes.steps import counters_in, formula, most
 from harp.trace.source_locations import plural, where
 
 _LARGEST = 2**63 - 1
@@ -122,6 +131,66 @@ def plan(node: Node, keys: Sequence[object], checks: bool, reaches: bool) -> Pla
     order += [k for k, axis in enumerate(kept) if axis not in arrays]
     moved, inserted = _arrangement(items, len(shape), len(kept) - len(arrays))
     return Plan(selection, tuple(order), tuple(expand_to(i, shape) for i in indices), moved, inserted, misses)
+
+
+def with_positions(node: Node, keys: tuple[object, ...], leading: bool = False) -> tuple[object, ...]:
+    """The items of a key with arrays of positions for slices by the number of a loop, as `x[i : i + 3]`, and for those
+    between them (and before them, if `leading`), so that NumPy's rules keep the order of axes.
+
+    Raises IndexOutOfRangeError for such a slice that is not inside its axis in each step.
+    """
+    if not any(map(_is_computed, keys)) or any(key is None or _is_array(key) for key in keys):
+        return keys
+    items = fill_ellipsis(keys, len(node.shape))
+    computed = [axis for axis, item in enumerate(items) if _is_computed(item)]
+    slices = [axis for axis in range(0 if leading else computed[0], computed[-1] + 1) if isinstance(items[axis], slice)]
+    for place, axis in enumerate(slices):
+        item, size = items[axis], resolve(node.shape[axis])
+        assert isinstance(item, slice)
+        found = _computed(item, size, axis) if axis in computed else slice_of(item, size)
+        if found is None:
+            return keys
+        (position,) = positions((found.length,))
+        row = MapReduce((found.length,), (), Position(found.start + position * found.step))
+        places = emit(view.insert_axes(row, [k for k in range(len(slices)) if k != place]))
+        items[axis] = map_(lambda a, b: a + b, places, item.start, to=dtypes.i64) if axis in computed else places
+    return tuple(items)
+
+
+def _is_computed(item: object) -> bool:
+    return isinstance(item, slice) and any(isinstance(end, Array) and is_data(end) for end in (item.start, item.stop))
+
+
+def _is_array(item: object) -> bool:
+    return is_data(item) and (not isinstance(item, Array) or item.ndim > 0 or item.kind.kind is Kind.BOOL)
+
+
+def _computed(item: slice, size: Index, axis: int) -> Taken | None:
+    """What a slice between numbers of loops takes, counted from its start; None where its length is not known."""
+    if item.step not in (None, 1) or not all(_is_integer(end) for end in (item.start, item.stop)):
+        return None
+    start, stop = (formula(node_of(as_array(end))) for end in (item.start, item.stop))
+    if start is None or stop is None or counters_in(stop - start):
+        return None
+    below, above = most(-start), most(stop)
+    if below is None or above is None:
+        return None
+    runs = product([relu(most(c.extent) or ONE) for c in {*counters_in(start), *counters_in(stop)}])
+    for room in (-below, size - above):
+        p = -relu(-room) * runs  # 0 or below, and 0 if the slice is inside its axis or the loop does not run
+        if not ask(Relation.NONNEGATIVE, resolve(p), f"a slice by the number of a loop is inside axis {axis}"):
+            raise IndexOutOfRangeError(
+                f"it is not certain that the slice lies inside axis {axis} of size {describe(size)} in each step of "
+                "the loop, and with all of its elements; begin later or end before, or use "
+                f"harp.lax.dynamic_slice_in_dim(x, start, length), which moves the start{where()}"
+            )
+    return Taken(ZERO, ONE, relu(stop - start), True)
+
+
+def _is_integer(end: object) -> bool:
+    if isinstance(end, Array):
+        return end.ndim == 0 and end.kind.is_integer
+    return isinstance(end, (int, np.integer, Size)) and not isinstance(end, bool)
 
 
 def _arrangement(items: Sequence[object], rank: int, others: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

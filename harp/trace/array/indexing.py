@@ -85,7 +85,7 @@ def select(node: Node, keys: Sequence[object]) -> Selection:
             continue
         whole = Taken(ZERO, ONE, resolve(node.shape[axis]), True)
         if isinstance(item, slice):
-            taken.append(_taken(item, whole.length))
+            taken.append(slice_of(item, whole.length))
             rank += 1
         else:
             fixed[axis] = _position(item, whole.length, axis)
@@ -144,7 +144,7 @@ def _position(item: object, size: Index, axis: int) -> Index:
     return resolve(position)
 
 
-def _taken(item: slice, size: Index) -> Taken:
+def slice_of(item: slice, size: Index) -> Taken:
     """What a slice takes of an axis of this size; no guard where the signs are known.
 
     A bound is clamped only on the side where it would add elements: on the other side the length is max(..., 0).

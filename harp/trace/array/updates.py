@@ -12,7 +12,7 @@ from __future__ import annotations
 from harp.errors import DTypeError, ShapeError
 from harp.trace.array.advanced import CLIP, gather, getitem, mode_of
 from harp.trace.array.array import OPERATORS, Array, node_of
-from harp.trace.array.index_plan import as_index_array, is_data, plan
+from harp.trace.array.index_plan import as_index_array, is_data, plan, with_positions
 from harp.trace.array.indexing import Selection, Taken, fill_ellipsis
 from harp.trace.array.indexing import select as select_keys
 from harp.trace.array.primitives import broadcast_shapes, common_dtype, emit, expand_to, map_
@@ -31,9 +31,9 @@ from harp.trace.source_locations import plural, where
 
 def get(array: Array, key: object, mode: str | None, fill_value: object) -> Array:
     """`array.at[key].get(...)`."""
-    keys = key if isinstance(key, tuple) else (key,)
+    keys = with_positions(node_of(array), key if isinstance(key, tuple) else (key,))
     if mode_of(mode) is None or not any(map(is_data, keys)):
-        return getitem(array, key)
+        return getitem(array, keys)
     return gather(array, keys, mode, fill_value)
 
 
@@ -45,6 +45,9 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
     outside = mode_of(mode)
     updates = node_of(_converted(array, values, kind))
     node = node_of(array)
+    placed_keys = with_positions(node, keys, leading=True)
+    unique |= placed_keys is not keys  # positions of slices
+    keys = placed_keys
     lead = _axes_before_a_mask(keys)
     if lead is not None:
         whole = _masked(node, node_of(as_index_array(keys[lead])), updates, kind, lead)

@@ -12,15 +12,13 @@ from harp.errors import ArgumentError
 from harp.trace.array.array import Array, marked, node_of
 from harp.trace.array.primitives import common_dtype, emit, map_
 from harp.trace.graph.counted import first_test, next_test
-from harp.trace.graph.node import Input, MapReduce, Node, walk
-from harp.trace.index.bounds import nonnegative
+from harp.trace.graph.node import Node
 from harp.trace.index.division import relu
-from harp.trace.index.polynomial import Counter, Index, as_index, depends_on, of, split_linear
+from harp.trace.index.polynomial import Index
 from harp.trace.scalar.dtypes import DType, i64, u64
-from harp.trace.scalar.expr import Const, Expr, Position, apply, cast, const, select, substitute
+from harp.trace.scalar.expr import Expr, apply, cast, const, select
 from harp.trace.scalar.ops import Op
-from harp.trace.sizes.levels import current
-from harp.trace.sizes.size import resolve
+from harp.trace.sizes.steps import formula, most
 from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Traced, function_name
 from harp.trace.trees import Tree, flatten, unflatten
@@ -86,34 +84,6 @@ def _limited(bound: Expr, dtype: DType) -> Expr:
 
 def _most(count: Node) -> Index | None:
     """How many steps there are at most, where this is a formula of sizes and of the numbers of the loops round it."""
-    p = _formula(count)
-    while p is not None:
-        numbers = [a for a in depends_on(p) if isinstance(a, Counter)]
-        if not numbers:
-            return relu(p)
-        last = max(numbers, key=lambda counter: counter.number)
-        parts = split_linear(p, last)
-        if parts is None:
-            return None
-        slope, rest = parts
-        if nonnegative(slope):
-            p = rest + slope * (last.extent - 1)
-        else:
-            p = rest if nonnegative(-slope) else None
-    return None
-
-
-def _formula(root: Node) -> Index | None:
-    """The number that a node is, in terms of sizes and of the numbers of loops."""
-    level = current()
-    steps = {} if level is None else level.scope.counters
-    known: dict[Node, Expr] = {}
-    for node in walk((root,)):
-        if isinstance(node, Input) and node.uid in steps:
-            known[node] = Position(of(Counter(node.uid, resolve(steps[node.uid]))))
-        elif isinstance(node, MapReduce) and not node.domain and all(o in known for o in node.operands):
-            known[node] = substitute(node.expr, {k: known[o] for k, o in enumerate(node.operands)})
-    e = known.get(root)
-    if isinstance(e, Const) and e.dtype is i64:
-        return as_index(int(e.value))
-    return e.index if isinstance(e, Position) else None
+    steps = formula(count)
+    largest = None if steps is None else most(steps)
+    return None if largest is None else relu(largest)
