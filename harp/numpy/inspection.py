@@ -43,12 +43,12 @@ def size(a: object, axis: object = None) -> int:
 
 
 def copy(a: object) -> Array:
-    """What is or can be an array, as an array; those of harp are not copied, for nobody can change them.
+    """What is or can be an array, as another array; the memory of those of harp is shared, for nobody can change it.
 
     >>> copy([1, 2])
     Array([1, 2])
     """
-    return asarray(a)
+    return asarray(a).copy()
 
 
 def _array(a: object) -> Array:

@@ -61,6 +61,9 @@ class ResidentArray(Array):
         self._held = None
         _HOST.__set__(self, value)
 
+    def __copy__(self) -> Array:
+        return self if self._held is None else ResidentArray(self._held, self._weak)
+
     @property
     def held(self) -> DeviceMemory | None:
         """The memory; None when the array was donated."""

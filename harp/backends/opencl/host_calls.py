@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from math import prod
 from struct import Struct
 from typing import NamedTuple
@@ -21,6 +22,8 @@ from harp.trace.scalar.dtypes import NDArray, as_dtype
 _GROUP = 64
 _ROWS = 8
 _NARROW = 16
+# Groups along the second and third dimension of one launch: no more are launched at once on devices of NVIDIA.
+_MOST_GROUPS = (1 << 16) - 1
 
 
 class Launch:
@@ -74,7 +77,23 @@ def launch(
         at += 1
     if numbers:
         kernel.set_arg(at, launched.numbers.pack(*numbers))
-    return cl.enqueue_nd_range_kernel(run.queue, kernel, padded, group)
+    if all(size <= _MOST_GROUPS * own for size, own in zip(padded[1:], group[1:], strict=True)):
+        return cl.enqueue_nd_range_kernel(run.queue, kernel, padded, group)
+    return _in_slices(run, kernel, padded, group)
+
+
+def _in_slices(run: Run, kernel: cl.Kernel, padded: tuple[int, ...], group: tuple[int, ...]) -> cl.Event | None:
+    """Several launches, one after the other, of work-items with the numbers that they have in the whole; the last one's
+    event."""
+    event = None
+    ranges = [range(0, size, _MOST_GROUPS * own) for size, own in zip(padded[1:], group[1:], strict=True)]
+    for starts in product(*ranges):
+        sizes = (
+            min(size - start, _MOST_GROUPS * own)
+            for size, start, own in zip(padded[1:], starts, group[1:], strict=True)
+        )
+        event = cl.enqueue_nd_range_kernel(run.queue, kernel, (padded[0], *sizes), group, (0, *starts))
+    return event
 
 
 def _items(device: OpenCLDevice, kernel: cl.Kernel, wanted: int) -> int:

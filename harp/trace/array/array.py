@@ -182,10 +182,11 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
         return from_numpy, (self._concrete(PICKLED), self.weak)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Array:
-        return self
+        return self.__copy__()
 
     def __copy__(self) -> Array:
-        return self
+        """Another object with the same memory, which stays as it is where this one is donated."""
+        return self if self._value is None else Array(None, self._value, None, self._weak)
 
     # -- it does not change
 

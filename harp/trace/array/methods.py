@@ -5,6 +5,7 @@ What changes a NumPy array in place is an error here that says what to write ins
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -121,8 +122,8 @@ class Methods:
         return self.conj()
 
     def copy(self, order: str = "C") -> Self:
-        """The array itself: nobody can change it."""
-        return self
+        """The same numbers, in the same memory, for nobody can change it; they stay where the array is donated."""
+        return copy(self)
 
     def view(self, dtype: object = None) -> Self:
         """The array itself, or its bits as elements of another dtype, where the numbers are known.

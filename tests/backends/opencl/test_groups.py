@@ -188,3 +188,22 @@ def test_bits_do_not_depend_on_the_size_of_a_group(device, items, monkeypatch):
     programs.forget()
     for function, expected in zip(functions, wanted, strict=True):
         npt.assert_array_equal(harp.jit(function)(x), expected)
+
+
+def test_launches_go_by_slices_where_a_grid_has_many_groups(device, monkeypatch):
+    """Devices of NVIDIA launch 65,535 groups at once along the second and third dimension."""
+    monkeypatch.setattr(opencl.host_calls, "_MOST_GROUPS", 3)
+    monkeypatch.setattr(lower_share, "_SORTED", 2)
+    programs.forget()
+    x, y = given(6, "float64", 40).reshape(5, 8, 6), given(40, "float64", 8).reshape(5, 8, 8)
+    f = harp.jit(lambda x, y: (x * 2 + 1, x.sum(2), y @ x, hnp.transpose(x, (0, 2, 1)) + 0, hnp.sort(x), x.cumsum(2)))
+    expected = x * 2 + 1, x.sum(2), y @ x, x.transpose(0, 2, 1), np.sort(x), x.cumsum(2)
+    for found, right in zip(f(x, y), expected, strict=True):
+        npt.assert_allclose(found, right, rtol=1e-12)
+    wide = np.ones((12, 9, 7, 3))
+    npt.assert_array_equal(harp.jit(lambda x: hnp.transpose(x, (3, 1, 0, 2)) * 2)(wide), 2 * wide.transpose(3, 1, 0, 2))
+    long = given(300, "float64", 30)
+    for found, right in zip(
+        harp.jit(lambda x: (x.sum(1), x.cumsum(1)))(long), (long.sum(1), long.cumsum(1)), strict=True
+    ):
+        npt.assert_allclose(found, right, rtol=1e-12)

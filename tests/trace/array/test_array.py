@@ -9,6 +9,7 @@ import pickle
 import numpy as np
 import pytest
 
+import harp
 import harp.numpy as hnp
 from harp.errors import ArgumentError, DTypeError, MutationError, OutOfMemoryError, ShapeError
 from harp.trace.array.array import Array
@@ -341,7 +342,19 @@ def test_pickling(dtype):
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
         same(pickle.loads(pickle.dumps(a, protocol)), np.asarray(a))
     assert pickle.loads(pickle.dumps(as_array(2.0))).weak
-    assert copy.copy(a) is a and copy.deepcopy([a])[0] is a
+
+
+def test_copies_share_memory_and_stay_where_the_array_is_donated():
+    a = as_array(np.ones(3))
+    step = harp.jit(lambda x: x + 1, donate_argnums=0)
+    for copied in (copy.copy, lambda x: copy.deepcopy([x])[0], lambda x: x.copy(), hnp.copy):
+        a = step(a)
+        other = copied(a)
+        assert np.shares_memory(np.asarray(other), np.asarray(a))
+        expected = np.asarray(a).tolist()
+        step(a)
+        assert other.tolist() == expected
+        a = other
 
 
 def test_astype():

@@ -136,8 +136,9 @@ class WorkGroup(WorkItem):
         self._free: dict[tuple[str, int], list[str]] = {}  # memory of the group that nothing uses any more
 
     def place_in_grid(self, grid: tuple[For, ...]) -> None:
-        """The positions of the group: there are as many groups as iterations."""
-        self._positions(grid, "get_group_id({})")
+        """The positions of the group: there are as many groups as iterations. A launch may be a slice of the grid along
+        the second and third dimension, where a group is one work-item wide."""
+        self._positions(grid, "get_group_id({0}) + get_global_offset({0})")
 
     def statement(self, stmt: Stmt, block: bool = False) -> None:
         """Print a statement, between barriers where others need what it stores."""
