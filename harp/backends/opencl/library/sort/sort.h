@@ -168,9 +168,9 @@ static inline void OF_DTYPE(merge_part)(int64_t n, int64_t width, int64_t block,
                                         __global const int64_t *places, __global KEY *to_keys,
                                         __global int64_t *to_places, int reverse)
 {
-    const int64_t parts = (2 * width + block - 1) / block, start = part / parts * 2 * width;
+    const int64_t parts = (2 * width + block - 1) / block, pair = part / parts, start = pair * 2 * width;
     const int64_t left = n - start, na = left < width ? left : width, nb = left - na < width ? left - na : width;
-    const int64_t first = part % parts * block, last = first + block < na + nb ? first + block : na + nb;
+    const int64_t first = (part - pair * parts) * block, last = first + block < na + nb ? first + block : na + nb;
     if (first >= last) return;
     __global const KEY *const a = keys + start, *const b = a + na;
     int64_t i = OF_DTYPE(split)(first, a, na, b, nb, reverse), j = first - i;
