@@ -46,14 +46,15 @@ def nans(infinities: bool = False) -> Iterator[None]:
         search_results(*before)
 
 
-def callback(function: Callable[..., object], *args: Tree, **kwargs: Tree) -> None:
+def callback(function: Callable[..., object], *args: Tree, ordered: bool = True, **kwargs: Tree) -> None:
     """Call `function(*args, **kwargs)` whenever the program gets here, with NumPy arrays in place of arrays.
 
     Arguments are trees; what is no array or number in them is passed as it is. The arrays are copies, with the sizes
     and dtypes that they have in the program. What the function returns is ignored. Calls keep their order: also in
     loops, of which each step calls, and in branches, where only the one that is taken does. Of a batch each example
     calls, one after the other, those that have ended or do not take a branch left out. A function that is
-    differentiated calls on its way forward, and not where it is computed again.
+    differentiated calls on its way forward, and not where it is computed again. `ordered` is JAX's, and changes
+    nothing.
 
     What the function raises is raised by the call of the program, which has no result then, and calls nothing more.
     It may call jitted functions itself. Raises ArgumentError if the first argument cannot be called.
@@ -72,10 +73,11 @@ def callback(function: Callable[..., object], *args: Tree, **kwargs: Tree) -> No
     call_python(*taking_arrays(function, args, kwargs))
 
 
-def print(fmt: str, *args: Tree, **kwargs: Tree) -> None:
+def print(fmt: str, *args: Tree, ordered: bool = True, **kwargs: Tree) -> None:
     """Print `fmt.format(*args, **kwargs)` whenever the program gets here, with NumPy arrays in place of arrays.
 
-    It goes to `sys.stdout` at once, in the order in which the program computes; see `callback`.
+    It goes to `sys.stdout` at once, in the order in which the program computes; see `callback`, also for
+    `ordered`.
 
     Raises FormatError, when the function is traced, for a placeholder without an argument, or with a format that its
     argument does not have.
@@ -102,7 +104,7 @@ def print(fmt: str, *args: Tree, **kwargs: Tree) -> None:
         sys.stdout.write(fmt.format(*values, **named) + "\n")
         sys.stdout.flush()
 
-    callback(show, *args, **kwargs)
+    callback(show, *args, ordered=ordered, **kwargs)
 
 
 def _check_format(fmt: str, args: tuple[Tree, ...], kwargs: dict[str, Tree]) -> None:

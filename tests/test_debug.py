@@ -577,6 +577,16 @@ def test_an_error_in_a_program_that_a_function_calls(jit, log):
     assert log == [("caught",), ("goes on",)]
 
 
+def test_jaxs_word_for_order_is_taken(run, capsys):
+    def f(x):
+        harp.debug.callback(lambda x: print(x), x, ordered=True)
+        harp.debug.print("{}", x, ordered=False)
+        return x
+
+    run(f)(1.0)
+    assert capsys.readouterr().out == "1.0\n1.0\n"
+
+
 def test_callback_takes_a_function():
     with pytest.raises(ArgumentError, match="callback takes a function first, not a str"):
         debug.callback("x")

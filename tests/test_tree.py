@@ -123,10 +123,20 @@ def test_functions_of_trees():
     assert harp.tree.reduce(lambda a, b: a + b, (), 7) == 7
 
 
+LOOSE = dataclasses.make_dataclass("Loose", ["x"])
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda: harp.jit(lambda x: x)(Unknown()), r"argument x is a Unknown[\s\S]*harp.tree.register"),
+        (
+            lambda: harp.grad(lambda p: p)(Unknown()),
+            r"register\(Unknown, flatten=\.\.\., unflatten=\.\.\.\)",
+        ),
+        (lambda: harp.vmap(lambda p: p)(Unknown()), r"harp\.tree\.register\(Unknown, .*, or what is no array"),
+        (lambda: harp.fori_loop(0, 2, lambda i, c: c, Unknown()), r"the carry is a Unknown.*harp\.tree\.register"),
+        (lambda: harp.eval_shape(lambda p: p, LOOSE(1.0)), "with @harp.tree.register, or"),
         (lambda: harp.tree.register(Unknown), "neither a dataclass nor an attrs class"),
         (lambda: harp.tree.register(Unknown, flatten=lambda x: ((), None)), "flatten and unflatten, or neither"),
         (lambda: harp.tree.register(Layer), "is a tree already"),

@@ -15,12 +15,13 @@ from harp.trace.graph.node import positions
 from harp.trace.graph.view import view
 from harp.trace.index.polynomial import ONE, ZERO
 from harp.trace.scalar.expr import const
-from harp.trace.sizes.size import resolve_all
+from harp.trace.sizes.size import resolve_all, unify
 from harp.trace.source_locations import plural, where
 from harp.trace.tracer import function_name, require_function
 from harp.trace.trees import Tree, unflatten
 from harp.transforms.control.scan import scan
 from harp.transforms.control.staging import leaves_of
+from harp.transforms.staging import shape_of
 from harp.transforms.typed import Container
 
 Function = Callable[..., Any]
@@ -65,6 +66,14 @@ def associative_scan(fn: Function, elems: Tree, reverse: bool = False, axis: int
             raise ArgumentError(
                 f"{label} has {plural(array.ndim, 'axes')}, so none to scan along axis {along}{where()}"
             )
+        unify(
+            shape_of(given.arrays[0])[along],
+            shape_of(array)[along],
+            lambda label=label: (  # type: ignore[misc]
+                f"associative_scan of {function_name(fn)!r}: {given.names[0]} and {label} are of different lengths "
+                f"along axis {along}"
+            ),
+        )
     arrays = [flip(a, along) for a in given.arrays] if reverse else given.arrays
     whole = (slice(None),) * along
 

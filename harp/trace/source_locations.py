@@ -84,6 +84,16 @@ def where(quoted: bool = False) -> str:
     return f"\n  at {frame.f_code.co_filename}:{frame.f_lineno}{': ' if text else ''}{text}"
 
 
+def registering(value: object, behind: str) -> str:
+    """The advice to register the class of a value, unless it is one of Python or NumPy, and what goes `behind` it."""
+    cls = type(value)
+    if cls.__module__ in ("builtins", "numpy"):
+        return ""
+    has_fields = hasattr(cls, "__dataclass_fields__") or hasattr(cls, "__attrs_attrs__")
+    how = "@harp.tree.register" if has_fields else f"harp.tree.register({cls.__name__}, flatten=..., unflatten=...)"
+    return f"register a class that holds arrays with {how}{behind}"
+
+
 def kind_of(value: object) -> str:
     """The type of a value, with its article, for messages."""
     if value is None:

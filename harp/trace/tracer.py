@@ -23,7 +23,7 @@ from harp.trace.scalar.dtypes import ArraySignature, DType, NDArray, as_dtype, p
 from harp.trace.sizes.levels import current, enter
 from harp.trace.sizes.scope import Relation, Scope
 from harp.trace.sizes.size import Size
-from harp.trace.source_locations import kind_of, plural, short, where
+from harp.trace.source_locations import kind_of, plural, registering, short, where
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
 
 
@@ -110,15 +110,9 @@ def _output(leaf: object, name: str) -> Array:
     if isinstance(leaf, (Array, np.ndarray, np.generic, bool, int, float, complex, Size)):
         return as_array(leaf)
     raise OutputError(
-        f"{name!r} returned {leaf!r} of type {type(leaf).__name__}; a traced function returns arrays, numbers, or "
-        f"tuples, lists and dicts of these{_classes(leaf)}{where()}"
+        f"{name!r} returned {leaf!r} of type {type(leaf).__name__}; {registering(leaf, '; ')}a traced function "
+        f"returns arrays, numbers, or tuples, lists and dicts of these{where()}"
     )
-
-
-def _classes(leaf: object) -> str:
-    """What to do about an object of a class of the user."""
-    own = type(leaf).__module__.partition(".")[0] not in ("builtins", "harp")
-    return "; register a class that holds arrays with harp.tree.register" if own else ""
 
 
 def leaf_array(leaf: object, name: str) -> tuple[NDArray, bool]:
@@ -148,11 +142,9 @@ def leaf_array(leaf: object, name: str) -> tuple[NDArray, bool]:
             f"argument self is {kind_of(leaf)}; mark it with @partial(harp.jit, static_argnums=0), or compile "
             f"the bound method, harp.jit(object.method){where()}"
         )
-    own = type(leaf).__module__ != "builtins"
-    register = "register a class that holds arrays with harp.tree.register, " if own else ""
     raise ArgumentError(
         f"argument {name} is {kind_of(leaf)}; a traced function takes arrays, numbers, and trees of these; "
-        f"{register}mark other arguments with static_argnums or static_argnames{where()}"
+        f"{registering(leaf, ', ')}mark other arguments with static_argnums or static_argnames{where()}"
     )
 
 

@@ -140,6 +140,11 @@ def test_errors_say_what_to_do(call, kind, text):
         call()
 
 
+def test_sizes_that_differ_are_those_of_the_elements():
+    with pytest.raises(ShapeError, match=r"associative_scan of 'recurrence': elems\[0\] and elems\[1\].* 3 is not 4"):
+        lax.associative_scan(recurrence, (np.ones(3), np.ones(4)))
+
+
 def test_as_in_jax():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -39,7 +39,7 @@ from harp.trace.sizes.levels import GROWTH, current, on_growth
 from harp.trace.sizes.ranges import size_value
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import Size, ask, describe, hint, is_one, require_at_least_one, resolve, to_index, unify
-from harp.trace.source_locations import kind_of, plural, short, user_site, where
+from harp.trace.source_locations import kind_of, plural, registering, short, user_site, where
 
 Scalar = (bool, int, float, complex, Size)
 _PYTHON = {bool, int, float, complex}
@@ -102,7 +102,8 @@ def as_named(value: object, name: str, advice: str = "convert it with harp.numpy
     try:
         return as_array(value)
     except ArgumentError:
-        raise ArgumentError(f"{name} is {kind_of(value)}, not an array or a number; {advice}{where()}") from None
+        kind, register = kind_of(value), registering(value, ", or ")
+        raise ArgumentError(f"{name} is {kind}, not an array or a number; {register}{advice}{where()}") from None
     except HarpError as error:
         raise type(error)(f"{name}: {error}") from None
 

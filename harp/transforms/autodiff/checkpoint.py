@@ -38,6 +38,7 @@ from harp.trace.scalar.dtypes import i64
 from harp.trace.sizes.levels import current
 from harp.trace.tracer import Argument, function_name, leaf_names, require_function
 from harp.trace.trees import Tree, flatten, unflatten
+from harp.transforms.autodiff.arguments import argument_numbers
 from harp.transforms.autodiff.checkpoint_policies import Policy, nothing_saveable
 from harp.transforms.autodiff.jvp import jvp as jvp_graph
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
@@ -48,12 +49,19 @@ from harp.transforms.typed import P, R, Transformed
 _SAME_SIZES = Substitution({})
 
 
-def checkpoint(function: Callable[P, R], *, policy: Policy = nothing_saveable) -> Transformed[P, R]:
+def checkpoint(
+    function: Callable[P, R],
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+) -> Transformed[P, R]:
     """The same function, of which reverse mode keeps nothing but the arguments: it computes the function again, and so
     takes less memory and more time. Use it round the layers of a deep network, or the steps of a loop.
 
     With a `policy`, of `harp.checkpoint_policies`, values that it accepts are kept, too. What loops inside keep of
-    their steps is always made again.
+    their steps is always made again. Arguments that `static_argnums` names are passed as they are. `prevent_cse` is
+    JAX's, and changes nothing.
 
     >>> import harp, harp.numpy as hnp
     >>> layer = checkpoint(lambda x: hnp.tanh(hnp.sin(x)))
@@ -61,20 +69,25 @@ def checkpoint(function: Callable[P, R], *, policy: Policy = nothing_saveable) -
     1.0
     """
     require_function("checkpoint", function)
-    require_function("the policy of checkpoint", policy)
+    accepts = nothing_saveable if policy is None else policy
+    require_function("the policy of checkpoint", accepts)
+    static = argument_numbers(static_argnums)
     call_user: Callable[..., Any] = function
 
     @wraps(function)
     def recomputed(*args: Tree, **kwargs: Tree) -> Any:
         if current() is None:
             return call_user(*args, **kwargs)
+        fixed = {k % len(args): args[k] for k in static if -len(args) <= k < len(args)}
+        args = tuple(None if k in fixed else arg for k, arg in enumerate(args))
         leaves, treedef = flatten((args, kwargs))
         names = leaf_names(function, args, kwargs)
-        arrays = [as_named(leaf, f"argument {n}", "close over it") for leaf, n in zip(leaves, names, strict=True)]
+        advice = "close over it, or name it in static_argnums"
+        arrays = [as_named(leaf, f"argument {n}", advice) for leaf, n in zip(leaves, names, strict=True)]
 
         def call(given: Sequence[Array]) -> Tree:
             again, keywords = unflatten(treedef, given[1:])
-            return call_user(*again, **keywords)
+            return call_user(*(fixed.get(k, arg) for k, arg in enumerate(again)), **keywords)
 
         arguments = [Argument(n, a.kind, shape_of(a), a.weak) for n, a in zip(names, arrays, strict=True)]
         traced = stage(call, [Argument("0", i64, ()), *arguments], function_name(function), fresh_token())
@@ -82,7 +95,7 @@ def checkpoint(function: Callable[P, R], *, policy: Policy = nothing_saveable) -
         body, more = close(graph, 0, 0, traced.free, hoists=False)
         operands = (*map(node_of, arrays), *tokens, *more)
         whole = _Recomputed(len(operands))
-        saved = whole.chosen(body, policy)
+        saved = whole.chosen(body, accepts)
         body = attrs.evolve(body, outputs=(*body.outputs, *saved))
         parts = Custom(operands, body, _Recomputed(len(operands), len(saved))).parts
         results = without_token(parts[: len(parts) - len(saved)], traced)

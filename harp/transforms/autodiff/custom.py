@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from functools import update_wrapper
 from typing import Any
@@ -10,7 +11,7 @@ import attrs
 
 from harp.errors import ArgumentError, CotangentError, GradientError, TangentError
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_named, emit
+from harp.trace.array.primitives import as_array, as_named, emit
 from harp.trace.graph.body import close
 from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.host_calls import silenced
@@ -38,21 +39,22 @@ class _Custom:
         self._fixed = tuple(nondiff_argnums)
         update_wrapper(self, function)
 
-    def _derivative(self, fixed: Sequence[object], treedef: TreeSpec) -> Given:
+    def _derivative(self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str]) -> Given:
         raise NotImplementedError
 
-    def __call__(self, *args: Tree) -> Any:
+    def __call__(self, *args: Tree, **kwargs: Tree) -> Any:
         name = function_name(self._function)
+        args = _by_position(self._function, args, kwargs, name)
         for k in self._fixed:
             if not 0 <= k < len(args):
                 raise ArgumentError(f"nondiff_argnums of {name!r} names argument {k}, of {len(args)}{where()}")
         fixed = [args[k] for k in self._fixed]
         moving = tuple(a for k, a in enumerate(args) if k not in self._fixed)
         leaves, treedef = flatten(moving)
-        derivative = self._derivative(fixed, treedef)
+        labels = leaf_names(self._function, moving, {})
+        derivative = self._derivative(fixed, treedef, labels)
         if current() is None:
             return self._function(*args)
-        labels = leaf_names(self._function, moving, {})
         advice = "name it in nondiff_argnums"
         arrays = [as_named(leaf, f"argument {n}", advice) for leaf, n in zip(leaves, labels, strict=True)]
 
@@ -103,7 +105,39 @@ class custom_jvp(_Custom):
         self._rule = rule
         return rule
 
-    def _derivative(self, fixed: Sequence[object], treedef: TreeSpec) -> Given:
+    def defjvps(self, *rules: Function | None) -> None:
+        """A rule for each argument, None where it has no derivative: `rule(tangent, value, *args)` returns the part of
+        the value's tangent that comes from that of this argument. Not for functions with `nondiff_argnums`.
+
+        >>> import harp, harp.numpy as hnp
+        >>> scaled = harp.custom_jvp(lambda x, s: hnp.sin(x) * s)
+        >>> scaled.defjvps(lambda t, value, x, s: t * hnp.cos(x) * s, None)
+        >>> harp.grad(scaled, (0, 1))(0.0, 2.0)
+        (Array(2.), Array(0.))
+        """
+        if self._fixed:
+            raise ArgumentError(f"defjvps is for functions without nondiff_argnums; use defjvp{where()}")
+        for rule in rules:
+            if rule is not None:
+                require_function("defjvps", rule)
+
+        def together(primals: tuple[Tree, ...], tangents: tuple[Tree, ...]) -> tuple[Tree, Tree]:
+            if len(rules) != len(primals):
+                name = function_name(self._function)
+                raise ArgumentError(
+                    f"defjvps was given {plural(len(rules), 'rules')}, but {name!r} has "
+                    f"{plural(len(primals), 'arguments')}{where()}"
+                )
+            value = self(*primals)
+            pairs = zip(rules, tangents, strict=True)
+            parts = [flatten(rule(t, value, *primals))[0] for rule, t in pairs if rule is not None]
+            leaves, treedef = flatten(value)
+            zeros = [0 * as_array(leaf) for leaf in leaves]
+            return value, unflatten(treedef, [sum(summands) for summands in zip(zeros, *parts, strict=True)])
+
+        self._rule = together
+
+    def _derivative(self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str]) -> Given:
         if self._rule is None:
             raise ArgumentError(f"{function_name(self._function)!r} has no rule; give it one with defjvp{where()}")
         return _ByTangents(self._rule, fixed, treedef)
@@ -136,10 +170,29 @@ class custom_vjp(_Custom):
         require_function("defvjp", backward)
         self._rules = forward, backward
 
-    def _derivative(self, fixed: Sequence[object], treedef: TreeSpec) -> Given:
+    def _derivative(self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str]) -> Given:
         if self._rules is None:
             raise ArgumentError(f"{function_name(self._function)!r} has no rules; give it some with defvjp{where()}")
-        return _ByCotangents(*self._rules, dict(zip(self._fixed, fixed, strict=True)), treedef)
+        return _ByCotangents(*self._rules, dict(zip(self._fixed, fixed, strict=True)), treedef, labels)
+
+
+def _by_position(function: Function, args: tuple[Tree, ...], kwargs: dict[str, Tree], name: str) -> tuple[Tree, ...]:
+    """All arguments in the order of the parameters, also those given by name or by default, as rules take them."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except ValueError:  # a function of C does not say what it takes
+        bound = None
+    except TypeError as error:
+        raise ArgumentError(f"{name!r} {error}{where()}") from None
+    if bound is not None:
+        bound.apply_defaults()
+        args, kwargs = bound.args, bound.kwargs
+    if kwargs:
+        raise ArgumentError(
+            f"{name!r} has derivatives of its own, whose rules take arguments by position, and was given "
+            f"{', '.join(kwargs)} by name only; make it a parameter that may be given by position{where()}"
+        )
+    return args
 
 
 class _ByTangents(Given):
@@ -160,7 +213,8 @@ class _ByTangents(Given):
             pair = self.rule(*self.fixed, unflatten(self.treedef, arrays[:first]), unflatten(self.treedef, moving))
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise TangentError(f"{name!r} must return a pair (value, tangent){where()}")
-            return _fitted(flatten(pair[1])[0], results, "tangent", "the result", TangentError)
+            tangents_out, whats = flatten(pair[1])[0], ["the result"] * len(results)
+            return _fitted(tangents_out, results, name, "tangent", whats, TangentError)
 
         inexact = [i for i in inputs if i.dtype.is_inexact]
         return silenced(stage(call, [*_arguments(inputs), *_arguments(inexact)], name).graph)
@@ -172,8 +226,16 @@ class _ByTangents(Given):
 class _ByCotangents(Given):
     """The derivatives that a rule for cotangents gives."""
 
-    def __init__(self, forward: Function, backward: Function, fixed: dict[int, object], treedef: TreeSpec) -> None:
+    def __init__(
+        self,
+        forward: Function,
+        backward: Function,
+        fixed: dict[int, object],
+        treedef: TreeSpec,
+        labels: Sequence[str],
+    ) -> None:
         self.rules, self.fixed, self.treedef = (forward, backward), fixed, treedef
+        self.labels = [f"argument {label}" for label in labels]
         self.count = count_leaves(treedef)
 
     def forward(self, body: Body) -> Graph:
@@ -191,6 +253,7 @@ class _ByCotangents(Given):
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise CotangentError(f"{function_name(forward)!r} must return a pair (value, what is kept){where()}")
             value, kept = pair
+            self._require_value(flatten(value)[0], results, function_name(forward))
             seeds = iter(arrays[first:])
             cotangents = [next(seeds) if r.dtype.is_inexact else _zeros(r) for r in results]
             found = backward(*self.fixed.values(), kept, unflatten(flatten(value)[1], cotangents))
@@ -198,6 +261,16 @@ class _ByCotangents(Given):
 
         inexact = [r for r in results if r.dtype.is_inexact]
         return silenced(stage(call, [*_arguments(inputs), *_arguments(inexact, "cotangent")], name).graph)
+
+    def _require_value(self, leaves: Sequence[object], results: Sequence[Node], name: str) -> None:
+        """Raise CotangentError for a value unlike the function's own."""
+        if len(leaves) != len(results):
+            raise CotangentError(
+                f"the value that {name!r} returns first has {plural(len(leaves), 'arrays')}, but that of the function "
+                f"has {len(results)}{where()}"
+            )
+        for leaf, result in zip(leaves, results, strict=True):
+            fitting(leaf, result, f"value that {name!r} returns first", "the function's own", CotangentError)
 
     def _leaves(self, found: object, inputs: Sequence[Input], name: str) -> list[Array]:
         """The cotangents of floating-point arguments; None is 0, for a leaf as for a tree."""
@@ -213,7 +286,7 @@ class _ByCotangents(Given):
                 raise CotangentError(f"{texts}{where()}")
             leaves += fitted
         filled = [_zeros(i) if leaf is None else leaf for leaf, i in zip(leaves, inputs, strict=True)]
-        return _fitted(filled, inputs, "cotangent", "the argument", CotangentError)
+        return _fitted(filled, inputs, name, "cotangent", self.labels, CotangentError)
 
 
 def _with_none(found: TreeSpec, leaves: Iterator[object], spec: TreeSpec) -> list[object] | None:
@@ -250,13 +323,21 @@ def _zeros(like: Node) -> Array:
 
 
 def _fitted(
-    leaves: Sequence[object], likes: Sequence[Node], name: str, what: str, error: type[GradientError]
+    leaves: Sequence[object],
+    likes: Sequence[Node],
+    rule: str,
+    name: str,
+    whats: Sequence[str],
+    error: type[GradientError],
 ) -> list[Array]:
     """What a rule returns, held to the dtypes and shapes of what it is for; floating-point ones only."""
     if len(leaves) != len(likes):
-        raise error(f"a rule returns {len(leaves)} {name}s, but {what} has {plural(len(likes), 'arrays')}{where()}")
-    pairs = zip(leaves, likes, strict=True)
-    return [fitting(leaf, node, name, what, error) for leaf, node in pairs if node.dtype.is_inexact]
+        raise error(
+            f"{rule!r} returns {plural(len(leaves), name + 's')}, but the result has "
+            f"{plural(len(likes), 'arrays')}{where()}"
+        )
+    returned, triples = f"{name} that {rule!r} returns", zip(leaves, likes, whats, strict=True)
+    return [fitting(leaf, node, returned, what, error) for leaf, node, what in triples if node.dtype.is_inexact]
 
 
 def _transposed(graph: Graph, count: int) -> Graph:

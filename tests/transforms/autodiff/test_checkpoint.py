@@ -8,6 +8,7 @@ import pytest
 
 import harp
 import harp.numpy as hnp
+from harp.errors import ArgumentError
 
 RNG = np.random.default_rng(0)
 WEIGHTS = [RNG.normal(size=(8, 8)) * 0.3 for _ in range(3)]
@@ -181,3 +182,13 @@ def test_a_policy_in_loops_and_batches():
 def test_a_policy_is_a_function():
     with pytest.raises(harp.errors.HarpError, match="policy"):
         harp.checkpoint(layer, policy="everything")
+
+
+def test_static_arguments_are_passed_as_they_are():
+    layer = harp.checkpoint(lambda x, kind: hnp.sin(x) if kind == "sin" else x, static_argnums=1, prevent_cse=False)
+    last = harp.checkpoint(lambda kind, x: kind(x), static_argnums=(-2,), policy=None)
+    for run in (lambda f: f, harp.jit):
+        assert float(run(harp.grad(lambda x: layer(x, "sin")))(0.0)) == 1
+        assert float(run(harp.grad(lambda x: last(hnp.cos, x)))(0.0)) == 0
+    with pytest.raises(ArgumentError, match=r"argument kind is a str.*static_argnums"):
+        harp.grad(lambda x: harp.checkpoint(lambda x, kind: x)(x, "sin"))(0.0)

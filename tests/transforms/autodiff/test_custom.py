@@ -180,6 +180,23 @@ def with_rule(rule):
             "returns a tree",
         ),
         (lambda: harp.grad(with_rules(lambda x: (x, x), lambda r, c: (hnp.ones(2),)))(1.0), CotangentError, "1 axis"),
+        (
+            lambda: harp.grad(with_rules(lambda x: (x[None], x), lambda r, c: (c,)))(1.0),
+            CotangentError,
+            "returns first is float64 with 1 axis, but the function's own is float64 with 0 axes",
+        ),
+        (
+            lambda: harp.grad(with_rules(lambda x: ((x, x), x), lambda r, c: (c,)))(1.0),
+            CotangentError,
+            "returns first has 2 arrays, but that of the function has 1",
+        ),
+        (
+            lambda: harp.grad(with_rules(lambda x: (x, x), lambda r, c: (hnp.ones(2),)))(1.0),
+            CotangentError,
+            "the cotangent that '<lambda>' returns is float64 with 1 axis, but argument x is float64 with 0 axes",
+        ),
+        (lambda: harp.jit(with_rule(lambda p, t: (p[0], t[0])))(k=1.0), ArgumentError, "missing a required argument"),
+        (lambda: harp.custom_jvp(lambda x, n: x, (1,)).defjvps(None), ArgumentError, "without nondiff_argnums"),
         (lambda: harp.grad(with_rule(lambda p, t: t[0]))(1.0), TangentError, "a pair"),
         (lambda: harp.grad(with_rule(lambda p, t: (p[0], (t[0], t[0]))))(1.0), TangentError, "returns 2 tangents"),
         (lambda: harp.custom_jvp(3), ArgumentError, "takes a function first"),
@@ -211,3 +228,47 @@ def test_none_inside_of_a_tree_of_cotangents():
         f.defvjp(lambda p, x: (f(p, x), None), lambda _, ct, wrong=wrong: ({"w": ct, "more": wrong}, None))
         with pytest.raises(CotangentError, match="for an argument that is a tree"):
             harp.grad(f)(given, 5.0)
+
+
+def test_arguments_by_name_and_by_default_reach_the_rules():
+    @harp.custom_vjp
+    def scaled(x, scale=2.0):
+        return x * scale
+
+    scaled.defvjp(lambda x, scale: (scaled(x, scale), (x, scale)), lambda kept, ct: (3 * ct * kept[1], ct * kept[0]))
+    pushed = harp.custom_jvp(lambda x, scale=2.0: x * scale)
+    pushed.defjvp(lambda p, t: (pushed(*p), 3 * t[0] * p[1] + t[1] * p[0]))
+    for f in (scaled, pushed):
+        for run in (lambda g: g, harp.jit):
+            assert float(f(5.0)) == float(run(f)(5.0)) == 10
+            assert float(run(harp.grad(f))(5.0)) == 6
+            assert float(run(harp.grad(lambda x, f=f: f(x, scale=4.0)))(5.0)) == 12
+            assert float(run(harp.grad(lambda s, f=f: f(scale=s, x=5.0)))(4.0)) == 5
+
+
+def test_a_parameter_that_has_no_place_is_an_error():
+    f = harp.custom_jvp(lambda x, *, scale: x * scale)
+    f.defjvp(lambda p, t: (p[0], t[0]))
+    with pytest.raises(ArgumentError, match="was given scale by name only"):
+        f(1.0, scale=2.0)
+
+
+@pytest.mark.parametrize("run", [lambda f: f, harp.jit])
+def test_a_rule_for_each_argument(run):
+    f = harp.custom_jvp(lambda x, y: {"a": hnp.sin(x) * y, "b": y})
+    f.defjvps(
+        lambda t, value, x, y: {"a": 10 * hnp.cos(x) * t * y, "b": 0 * t},
+        lambda t, value, x, y: {"a": t * value["a"], "b": 2 * t},
+    )
+    value, tangent = run(lambda x, y, s, t: harp.jvp(f, (x, y), (s, t)))(0.5, 2.0, 3.0, 4.0)
+    assert float(value["b"]) == 2
+    npt.assert_allclose(float(tangent["a"]), 10 * np.cos(0.5) * 3 * 2 + 4 * np.sin(0.5) * 2)
+    assert float(tangent["b"]) == 8
+    f.defjvps(None, lambda t, value, x, y: {"a": t, "b": 2 * t})
+    found = run(harp.vmap(harp.grad(lambda x, y: f(x, y)["a"] + f(x, y)["b"], (0, 1))))(np.ones(2), np.ones(2))
+    assert [np.asarray(g).tolist() for g in found] == [[0, 0], [3, 3]]
+    f.defjvps(None, None)
+    assert float(run(harp.grad(lambda y: f(1.0, y)["b"]))(2.0)) == 0
+    f.defjvps(None)
+    with pytest.raises(ArgumentError, match="was given 1 rule, but '<lambda>' has 2 arguments"):
+        harp.grad(lambda y: f(1.0, y)["b"])(2.0)

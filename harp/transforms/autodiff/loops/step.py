@@ -16,8 +16,8 @@ from harp.trace.graph.node import (
     fresh_input,
 )
 from harp.transforms.autodiff.active import active_inputs
-from harp.transforms.autodiff.cotangent_sums import added
 from harp.transforms.autodiff.gather_rules import constant
+from harp.transforms.autodiff.loops.sums import with_totals
 
 Pass = Callable[[Graph, Sequence[Input]], Graph]
 
@@ -65,6 +65,10 @@ class Backward:
         known: dict[Node, Input] = {value: fresh_input("kept", value.shape, value.dtype) for value in kept}
         before = {i: fresh_input("a sum", i.shape, i.dtype) for i in self.summed}
         number = {i: k for k, i in enumerate(self.carried)}
+        sums = range(len(self.moving), len(self.moving) + len(before))
+        found = (*self.moving, *self.summed, *self.sliced)
+        pulled = Graph((), tuple(self.found[i] for i in found), self.graph.sites)
+        whole = with_totals(pulled, dict(zip(sums, before.values(), strict=True)))
         inputs = (
             self.body.inputs[0],
             *(self.seeds[number[i]] for i in self.moving),
@@ -75,12 +79,7 @@ class Backward:
             *(self.seeds[k] for k in made),
             *self.same,
         )
-        outputs = (
-            *(self.found[i] for i in self.moving),
-            *(added(b, self.found[i]) for i, b in before.items()),
-            *(self.found[i] for i in self.sliced),
-        )
-        return replaced(Graph(inputs, outputs, self.graph.sites), known)
+        return replaced(Graph(inputs, whole.outputs, whole.sites), known)
 
 
 def is_dear(node: Node) -> bool:
