@@ -81,7 +81,7 @@ class Comparison:
 
     def finish(self) -> None:
         assert not self.wrong, "\n".join(self.wrong)
-        assert self.undecided * 50 <= self.compared, f"{self.undecided} of {self.compared} say nothing"
+        assert self.undecided * 20 <= self.compared, f"{self.undecided} of {self.compared} say nothing"
 
 
 def check(
