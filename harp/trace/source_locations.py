@@ -85,9 +85,9 @@ def where(quoted: bool = False) -> str:
 
 
 def registering(value: object, behind: str) -> str:
-    """The advice to register the class of a value, unless it is one of Python or NumPy, and what goes `behind` it."""
+    """The advice to register the class of a value, unless it is one of Python, NumPy or harp, and what goes `behind`."""
     cls = type(value)
-    if cls.__module__ in ("builtins", "numpy"):
+    if cls.__module__.partition(".")[0] in ("builtins", "numpy", "harp"):
         return ""
     has_fields = hasattr(cls, "__dataclass_fields__") or hasattr(cls, "__attrs_attrs__")
     how = "@harp.tree.register" if has_fields else f"harp.tree.register({cls.__name__}, flatten=..., unflatten=...)"
