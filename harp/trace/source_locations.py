@@ -85,7 +85,7 @@ def where(quoted: bool = False) -> str:
 
 
 def registering(value: object, behind: str) -> str:
-    """The advice to register the class of a value, unless it is one of Python, NumPy or harp, and what goes `behind`."""
+    """The advice to register the class of a value, if it is one of the user, and what goes `behind` it."""
     cls = type(value)
     if cls.__module__.partition(".")[0] in ("builtins", "numpy", "harp"):
         return ""

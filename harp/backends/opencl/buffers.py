@@ -69,20 +69,22 @@ class DeviceBuffer:
         queue = self.on.queue
         if self.on.shares_memory:
             mapped, _ = cl.enqueue_map_buffer(queue, self.memory, cl.map_flags.READ, 0, (self.nbytes,), np.dtype("u1"))
-            raw: NDArray = np.asarray(_Mapped(mapped, self.memory))
+            raw = np.asarray(_Numbers(mapped, self.memory))
         else:
             counters.add("bytes_from_devices", self.nbytes)
-            raw = np.empty(self.nbytes, np.uint8)
-            cl.enqueue_copy(queue, raw, self.memory)
+            copy = np.empty(self.nbytes, np.uint8)
+            cl.enqueue_copy(queue, copy, self.memory)
+            raw = np.asarray(_Numbers(copy))
         return raw.view(self.dtype).reshape(self.shape)
 
 
-class _Mapped:
-    """What owns a view of mapped memory: while that is used, the memory is not given back."""
+class _Numbers:
+    """What owns a view of numbers that nobody can make writable: while it is used, mapped memory is not given back."""
 
-    def __init__(self, mapped: NDArray, memory: ClMemory) -> None:
-        self.kept = mapped, memory
-        self.__array_interface__ = mapped.__array_interface__
+    def __init__(self, numbers: NDArray, memory: ClMemory = None) -> None:
+        self.kept = numbers, memory
+        place, _ = numbers.__array_interface__["data"]
+        self.__array_interface__ = {**numbers.__array_interface__, "data": (place, True)}
 
 
 def made(on: OpenCLDevice, shape: tuple[int, ...], dtype: np.dtype[Any], maker: str = "") -> DeviceBuffer:

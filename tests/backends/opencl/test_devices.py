@@ -170,6 +170,18 @@ def test_drivers_that_refuse_a_kernel(device, monkeypatch):
         harp.jit(lambda x: x * 3.25 - 1)(np.ones(3))
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_results_cannot_be_made_writable(device, shared, monkeypatch):
+    from harp.backends.opencl import devices
+
+    chosen = devices.device(int(device.partition(":")[2]))
+    monkeypatch.setitem(chosen.__dict__, "shares_memory", shared)
+    view = np.asarray(harp.jit(lambda x: x + 1)(np.zeros(3)))
+    assert view.tolist() == [1.0] * 3
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        view.flags.writeable = True
+
+
 def test_devices_without_doubles(device, monkeypatch):
     from harp.backends.opencl import devices
 
