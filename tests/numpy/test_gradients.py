@@ -135,6 +135,13 @@ CASES = {
     "linalg.vecdot": (hnp.linalg.vecdot, X, Y),
     "linalg.norm": (lambda x: [hnp.linalg.norm(x, ord=o) for o in (None, 1, np.inf)] + [hnp.linalg.norm(x, axis=1)], X),
     "linalg.vector_norm": (lambda x: [hnp.linalg.vector_norm(x, ord=o, axis=1) for o in (2, 1, 3, 0.5, -np.inf)], X),
+    "linalg.cholesky": (lambda x: hnp.linalg.cholesky(x @ x.T + np.eye(3)), X),
+    "linalg.det": (lambda x: hnp.linalg.det(x[:, :3] + np.eye(3)), X),
+    "linalg.inv": (lambda x: hnp.linalg.inv(x[:, :3] + np.eye(3)), X),
+    "linalg.slogdet": (lambda x: hnp.linalg.slogdet(x[:, :3] + np.eye(3)), X),
+    "linalg.solve": (lambda x, y: hnp.linalg.solve(x[:, :3] + np.eye(3), y), X, Y),
+    "linalg.solve_triangular": (lambda x, y: hnp.linalg.solve_triangular(x[:, :3] + np.eye(3), y, lower=True), X, Y),
+    "vectorize": (lambda x, y: hnp.vectorize(lambda a, b: hnp.sin(a @ b), signature="(n),(n)->()")(x, y), X, Y),
 }
 
 
