@@ -52,6 +52,15 @@ def opencl_device():
     return None, reason
 
 
+@pytest.fixture
+def processor():
+    """What the test looks at is how the processor runs programs, also where HARP_DEVICE names another device."""
+    import harp
+
+    with harp.default_device("cpu"):
+        yield
+
+
 @pytest.fixture(params=DEVICES)
 def device(request, monkeypatch):
     """All functions of the test run there; the name of the device."""

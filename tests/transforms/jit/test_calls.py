@@ -16,6 +16,8 @@ from harp import errors
 from harp.backends.runtime import arguments
 from harp.transforms.jit.calls import MISS
 
+pytestmark = pytest.mark.usefixtures("processor")
+
 Point = namedtuple("Point", "x y")
 F32 = np.float32
 

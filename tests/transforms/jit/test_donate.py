@@ -15,6 +15,8 @@ from harp import errors
 from harp.backends.runtime import memory
 from harp.backends.toolchain.toolchain import find_toolchain
 
+pytestmark = pytest.mark.usefixtures("processor")
+
 F32 = np.float32
 SIZES = [0, 1, 2, 3, 17, 1000, 300_000]
 compiled = pytest.mark.skipif(find_toolchain() is None, reason="there is no compiled program")

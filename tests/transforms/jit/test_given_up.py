@@ -39,6 +39,7 @@ print(gone, libraries())
 
 
 @needs_cc
+@pytest.mark.usefixtures("processor")
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no /proc")
 def test_functions_that_are_gone_give_their_programs_up():
     environment = os.environ | {"HARP_VERIFY": "0", "HARP_CC_TIMEOUT": "300"}

@@ -26,6 +26,7 @@ def memory(f, *args):
     return harp.jit(f).lower(*args).memory()
 
 
+@pytest.mark.usefixtures("processor")
 @pytest.mark.parametrize("sizes", [(3, 4, 5), (1000, 300, 70), (0, 4, 5), (1, 1, 1), (600, 0, 2)])
 def test_arrays_as_numpy_counts_them_and_scratch_as_compiled_code_does(sizes):
     rows, inner, columns = sizes
