@@ -40,7 +40,18 @@ BOUNDS = {
     *((name, which) for name in ("bincount", "histogram", "put_along_axis") for which in ("function", "gradient")),
     *(
         (name, "gradient")
-        for name in ("ediff1d", "cumprod", "nancumprod", "prod", "nanprod", "stack", "dstack", "vdot", "reshape")
+        for name in (
+            "ediff1d",
+            "cumprod",
+            "nancumprod",
+            "prod",
+            "nanprod",
+            "stack",
+            "dstack",
+            "vdot",
+            "reshape",
+            "linalg.solve",
+        )
     ),
 }
 
