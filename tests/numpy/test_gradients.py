@@ -138,7 +138,7 @@ CASES = {
     "linalg.cholesky": (lambda x: hnp.linalg.cholesky(x @ x.T + np.eye(3)), X),
     "linalg.det": (lambda x: hnp.linalg.det(x[:, :3] + np.eye(3)), X),
     "linalg.inv": (lambda x: hnp.linalg.inv(x[:, :3] + np.eye(3)), X),
-    "linalg.slogdet": (lambda x: hnp.linalg.slogdet(x[:, :3] + np.eye(3)), X),
+    "linalg.slogdet": (lambda x: [*hnp.linalg.slogdet(x[:, :3] + np.eye(3))], X),
     "linalg.solve": (lambda x, y: hnp.linalg.solve(x[:, :3] + np.eye(3), y), X, Y),
     "linalg.solve_triangular": (lambda x, y: hnp.linalg.solve_triangular(x[:, :3] + np.eye(3), y, lower=True), X, Y),
     "vectorize": (lambda x, y: hnp.vectorize(lambda a, b: hnp.sin(a @ b), signature="(n),(n)->()")(x, y), X, Y),
