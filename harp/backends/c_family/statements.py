@@ -5,6 +5,7 @@ A language derives from `Statements`: it says where large arrays are, and replac
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
@@ -60,7 +61,7 @@ _STEPS = 256
 INTERRUPT_HEADER = "interrupt.h"
 
 
-class Statements:
+class Statements(ABC):
     """Prints statements as the lines of one function.
 
     `buffers` and `names` are its parameters, `constant` those buffers that it only reads.
@@ -295,9 +296,9 @@ class Statements:
         if not block:
             self.lines.close()
 
+    @abstractmethod
     def _large(self, stmt: Alloc, ctype: str, name: str) -> None:
         """An array that has no room among the variables, and what uses it."""
-        raise NotImplementedError
 
     def _repeat(self, stmt: Repeat, block: bool) -> None:
         name = self._bind(stmt.loop)

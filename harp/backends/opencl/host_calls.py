@@ -56,10 +56,10 @@ def launch(
     buffers: tuple[ClMemory, ...],
     numbers: tuple[int, ...],
     room: tuple[int, ...] | None = None,
-) -> cl.Event | None:
+) -> list[cl.Event]:
     """Put a launch into the queue; `grid` are the extents from the inside out. One of nothing has no event."""
     if any(extent <= 0 for extent in grid):
-        return None
+        return []
     kernel = launched.kernel
     whole = [*grid[: DIMENSIONS - 1], prod(grid[DIMENSIONS - 1 :])][: launched.dimensions] or [1]
     if launched.items:
@@ -78,22 +78,21 @@ def launch(
     if numbers:
         kernel.set_arg(at, launched.numbers.pack(*numbers))
     if all(size <= _MOST_GROUPS * own for size, own in zip(padded[1:], group[1:], strict=True)):
-        return cl.enqueue_nd_range_kernel(run.queue, kernel, padded, group)
+        return [cl.enqueue_nd_range_kernel(run.queue, kernel, padded, group)]
     return _in_slices(run, kernel, padded, group)
 
 
-def _in_slices(run: Run, kernel: cl.Kernel, padded: tuple[int, ...], group: tuple[int, ...]) -> cl.Event | None:
-    """Several launches, one after the other, of work-items with the numbers that they have in the whole; the last one's
-    event."""
-    event = None
+def _in_slices(run: Run, kernel: cl.Kernel, padded: tuple[int, ...], group: tuple[int, ...]) -> list[cl.Event]:
+    """Several launches, one after the other, of work-items with the numbers that they have in the whole."""
+    events = []
     ranges = [range(0, size, _MOST_GROUPS * own) for size, own in zip(padded[1:], group[1:], strict=True)]
     for starts in product(*ranges):
         sizes = (
             min(size - start, _MOST_GROUPS * own)
             for size, start, own in zip(padded[1:], starts, group[1:], strict=True)
         )
-        event = cl.enqueue_nd_range_kernel(run.queue, kernel, (padded[0], *sizes), group, (0, *starts))
-    return event
+        events.append(cl.enqueue_nd_range_kernel(run.queue, kernel, (padded[0], *sizes), group, (0, *starts)))
+    return events
 
 
 def _items(device: OpenCLDevice, kernel: cl.Kernel, wanted: int) -> int:

@@ -33,7 +33,7 @@ def sort_rows(
     if rows <= 0 or n <= 0:
         return
     (target,), (keys, *values) = targets, sources
-    width, block = _shape(run.device, n)
+    width, block = _lengths(run.device, n)
     runs = -(-n // width)
     merges = (runs - 1).bit_length()
     sets = _arrays(run, RowOp(function), rows * n, itemsize, target)
@@ -49,7 +49,7 @@ def sort_rows(
         _put(run, launch, launched[2], (-(-n // block), rows), (values[0], here[-1], target), (rows, n, 0, block))
 
 
-def _shape(device: OpenCLDevice, n: int) -> tuple[int, int]:
+def _lengths(device: OpenCLDevice, n: int) -> tuple[int, int]:
     """The length of the first runs of a row, and how many elements a work-item merges: few for each lane of a wide
     device, else a run for each core."""
     if device.is_wide:

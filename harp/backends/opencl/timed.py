@@ -40,9 +40,7 @@ class TimedOpenCLExecutable(OpenCLExecutable):
     def _launch(self, *given: object) -> None:
         if not self._events:
             self._began = time.monotonic_ns()
-        event = launch(*given)  # type: ignore[arg-type]
-        if event is not None:
-            self._events.append((self._number, event))
+        self._events += [(self._number, event) for event in launch(*given)]  # type: ignore[arg-type]
 
     @property
     def spans(self) -> Sequence[Span]:

@@ -229,10 +229,10 @@ def known_options(name: str, options: dict[str, object]) -> dict[str, object]:
     """
     kept = {}
     for option, value in options.items():
-        if option not in _FOREIGN and option not in _OF_TORCH:
+        if option not in _FOREIGN and option not in OF_TORCH:
             kept[option] = value
-        elif option in _OF_TORCH or (value is not None and value is not True and value is not np._NoValue):
-            raise ArgumentError(f"{name} of a harp array has no {option}; {(_FOREIGN | _OF_TORCH)[option]}{where()}")
+        elif option in OF_TORCH or (value is not None and value is not True and value is not np._NoValue):
+            raise ArgumentError(f"{name} of a harp array has no {option}; {(_FOREIGN | OF_TORCH)[option]}{where()}")
     return kept
 
 
@@ -241,7 +241,8 @@ _FOREIGN = {
     "where": "use harp.numpy.where first",
     "initial": "combine it with the result",
 }
-_OF_TORCH = {"dim": "write axis", "keepdim": "write keepdims"}
+# Options that PyTorch calls otherwise.
+OF_TORCH = {"dim": "write axis", "keepdim": "write keepdims"}
 
 
 def is_operand(value: object) -> bool:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harp.trace.array.operators import TABLE
+from harp.trace.array.operators import OF_TORCH, TABLE
 from harp.trace.graph.node import Input, Node, walk
 from harp.trace.source_locations import position, running_text, shown, user_frame, where
 
@@ -77,8 +77,7 @@ _OPTIONS = {
     "out": "arrays do not change, so use the result",
     "where": "use harp.numpy.where on the argument or on the result",
     "initial": "combine it with the result",
-    "dim": "write axis",
-    "keepdim": "write keepdims",
+    **OF_TORCH,
 }
 
 

@@ -207,3 +207,10 @@ def test_launches_go_by_slices_where_a_grid_has_many_groups(device, monkeypatch)
         harp.jit(lambda x: (x.sum(1), x.cumsum(1)))(long), (long.sum(1), long.cumsum(1)), strict=True
     ):
         npt.assert_allclose(found, right, rtol=1e-12)
+
+
+def test_a_profile_counts_all_slices_of_a_launch(device, monkeypatch):
+    f, x = harp.jit(lambda x: x * x[:, :1]), np.ones((40, 100))
+    whole = sum(kernel.runs for kernel in f.profile(x).kernels)
+    monkeypatch.setattr(opencl.host_calls, "_MOST_GROUPS", 3)
+    assert sum(kernel.runs for kernel in f.profile(x).kernels) > whole
