@@ -7,6 +7,7 @@ for the last time: no kernel after the one that stores the output reads the inpu
 loops round the store and a load reads only elements that itself stores, in the store's own statement or before it.
 
     for i { m = max over j of in0[i, j]; for j: out0[i, j] = in0[i, j]/m }         (row i is read, then stored)
+    for i { s = sum over j of in0[i, j]; for j: out0[i, j] = in0[i, j]; out0[i, k] = s }      (nothing is left to copy)
 
 A scatter changes what an earlier kernel stored; if that is a copy of the input, nothing is left to copy.
 
@@ -25,7 +26,7 @@ from harp.lower.loopir.loops import Buffer, For, If, Kernel, Load, Nest, Seq, St
 from harp.lower.loopir.nests import Renaming, is_plain, reads, rebuilt, sequence
 from harp.lower.schedule.build import Built
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import Atom
+from harp.trace.index.polynomial import Atom, loops_in
 from harp.trace.scalar.dtypes import bool_
 
 
@@ -96,13 +97,15 @@ def _reads_only_what_it_stores(body: Stmt, source: Buffer, target: Buffer) -> bo
     if not is_plain(body) or any(isinstance(part, If) for part in walk(body)):
         return False
     order = list(_in_order(body, frozenset()))
-    places = [k for k, (store, _) in enumerate(order) if store.buffer is target]
+    stores = [k for k, (store, _) in enumerate(order) if store.buffer is target]
+    # What stays as it is need not be stored, if that came before what does not.
+    places = [k for k in stores if not _copies(order[k][0], source)] or stores
     if len(places) != 1:
         return False
     last, loops = order[places[0]]
     # Each iteration stores an element of its own.
-    moving = [p.atom for p in last.index if p.constant is None]
-    if last.reduce is not None or len(moving) != len(loops) or set(moving) != loops:
+    moving = [p for p in last.index if loops.intersection(loops_in(p))]
+    if last.reduce is not None or len(moving) != len(loops) or {p.atom for p in moving} != loops:
         return False
     for place, (store, around) in enumerate(order):
         for load in (load for load in reads(store) if load.buffer is source):
@@ -110,6 +113,12 @@ def _reads_only_what_it_stores(body: Stmt, source: Buffer, target: Buffer) -> bo
             if place > places[0] or not all(same):
                 return False
     return True
+
+
+def _copies(store: Store, source: Buffer) -> bool:
+    value = store.value if store.reduce is None else None
+    is_whole = isinstance(value, Load) and not value.conditions and value.index == store.index
+    return is_whole and isinstance(value, Load) and value.buffer is source
 
 
 def _in_order(s: Stmt, loops: frozenset[Atom]) -> Iterator[tuple[Store, frozenset[Atom]]]:
@@ -155,7 +164,4 @@ def _does_nothing(s: Stmt) -> bool:
     """for i: out[i] = out[i]"""
     if isinstance(s, Nest):
         return _does_nothing(s.body)
-    value = s.value if isinstance(s, Store) else None
-    if not isinstance(s, Store) or not isinstance(value, Load) or s.reduce is not None or value.conditions:
-        return False
-    return value.buffer is s.buffer and value.index == s.index
+    return isinstance(s, Store) and _copies(s, s.buffer)

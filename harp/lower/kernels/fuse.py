@@ -21,7 +21,7 @@ from functools import cached_property
 import attrs
 
 from harp.lower.cost_model import code_size
-from harp.lower.loopir.effects import Effects, indices, used_whole
+from harp.lower.loopir.effects import Effects, effects, indices, used_whole
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
@@ -39,6 +39,7 @@ from harp.lower.loopir.loops import (
 )
 from harp.lower.loopir.nests import (
     FreshLoops,
+    Renaming,
     accumulations,
     loads,
     nest,
@@ -52,6 +53,7 @@ from harp.lower.loopir.nests import (
 from harp.lower.loopir.products import is_contraction
 from harp.lower.reductions.interleave import is_running
 from harp.lower.schedule.build import Built, holds
+from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Index, Indirect, indirect_in, loops_in, of
 from harp.trace.scalar.expr import Expr, rewrite, select
 
@@ -350,5 +352,19 @@ def _kept_inside(body: Stmt, buffer: Buffer) -> Stmt | None:
     inner: dict[Atom, Index] = {
         indirect: of(Indirect(kept, indirect.at[axes:], indirect.size, indirect.misses)) for indirect in indirects
     }
-    inside = Alloc(kept, statement(renamed(form.body, inner)))
+    inside = Alloc(kept, _computed_in(kept, statement(renamed(form.body, inner))))
     return None if shape and _interchanges(nest(form.heads, inside)) else whole(attrs.evolve(form, body=inside))
+
+
+def _computed_in(variable: Buffer, s: Stmt) -> Stmt:
+    """{ sum = 0; for k: sum += a[k]; variable = sum }  ->  variable = 0; for k: variable += a[k]"""
+    if isinstance(s, Alloc) and isinstance(s.body, Seq) and s.buffer.shape == variable.shape == ():
+        *parts, last = s.body.parts
+        value = last.value if isinstance(last, Store) and last.buffer is variable else None
+        if (
+            isinstance(value, Load)
+            and value.buffer is s.buffer
+            and not any(variable in effects(part).touched for part in parts)
+        ):
+            return Renaming(Substitution({}), {s.buffer: (variable, ())}).statement(sequence(parts))
+    return rebuilt(s, lambda part: _computed_in(variable, part))

@@ -10,7 +10,8 @@ variables while the loop runs.
     repeat t < n { (c -> d); c, d = d, c }
     local a; a = c; repeat t < n { local b; (a -> b); a = b }; c = a
 
-Steps that carry nothing are a loop like others: for t < n { ... }, which may run in parallel.
+Steps that carry nothing, or change an array in place where no other step reads it, are a loop like others, which may
+run in parallel: for t < n { ... }.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import attrs
 from harp.lower.kernels.donate import in_memory_of
 from harp.lower.kernels.needed_elements import only_needed
 from harp.lower.kernels.steps import is_few, passed_on, step_of
+from harp.lower.loopir.dependence import check_parallel
 from harp.lower.loopir.effects import loads, used_whole
 from harp.lower.loopir.loops import (
     MEMORY,
@@ -133,7 +135,7 @@ class _Iteration:
         if self.independent:
             return [Kernel("map", nest((For(self.loop),), _allocated(self.of_step, sequence(inside))))]
         test = Load(at[0], ()) if self.node.tested else None
-        repeat = Repeat(self.loop, test, _allocated(self.of_step, sequence(inside)), moves)
+        repeat = _in_any_order(Repeat(self.loop, test, _allocated(self.of_step, sequence(inside)), moves))
         whole = sequence((*map(relabel.statement, self.load), repeat, *map(relabel.statement, self.save)))
         return [*self.first, Kernel("repeat", _allocated(self.of_loop, whole))]
 
@@ -213,6 +215,18 @@ def _is_independent(node: Iteration, step: Built) -> bool:
     inside = [part for kernel in step.kernels for part in walk(kernel.body)]
     apart = not any(isinstance(part, ForeignCall) or (isinstance(part, Repeat) and part.moves) for part in inside)
     return not node.body.carried and not node.tested and apart
+
+
+def _in_any_order(s: Repeat) -> Stmt:
+    """A loop of which each step changes elements that no other step reads or changes is one like others.
+
+    repeat i < n { a[k + 1 + i] = f(a[k], a[k + 1 + i]) }  ->  for i < n { a[k + 1 + i] = f(a[k], a[k + 1 + i]) }
+    """
+    inside = list(walk(s.body))
+    if s.test is not None or s.moves or any(isinstance(part, (ForeignCall, Repeat)) for part in inside):
+        return s
+    report = check_parallel(For(s.loop), (), s.body, {})
+    return s if report.errors or report.unproven else nest((For(s.loop),), s.body)
 
 
 def _allocated(variables: Sequence[Buffer], body: Stmt) -> Stmt:

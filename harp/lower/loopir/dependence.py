@@ -3,6 +3,7 @@
 A store that does not depend on the loop at all is an error. That two iterations touch different elements is proved
 where one axis of every access is `slope*loop + inner + outer`, with `0 <= inner < slope` for all that varies inside and
 the same `outer`, or everywhere `slope*loop - inner + outer`; constants may be parts of `inner`, as of 2*i and 2*i + 1.
+What is only read may also lie apart from all that is stored: a[k] where a[k + 1 + i] is stored in iteration i.
 Of a loop whose position is taken apart into digits (delinearised), it is proved digit by digit. What is neither proved
 nor refuted is reported.
 """
@@ -41,6 +42,7 @@ class ElementAccess(NamedTuple):
     buffer: Buffer
     at: tuple[Index, ...]
     conditions: tuple[Index, ...] = ()
+    stores: bool = False
 
 
 class Report(NamedTuple):
@@ -66,10 +68,10 @@ def check_parallel(head: For, inner: Sequence[Head], body: Stmt, lets: Mapping[A
     digits = [h for h in heads if isinstance(h, Digits)]
     groups = [[loop], *(_digit_loops(d, expand) for d in digits if expand(d.flat).atom is loop)]
     report = Report([], [])
-    accesses = [ElementAccess(a.buffer, expand.each(a.at), expand.each(a.conditions)) for a in _accesses(body)]
+    accesses = [a._replace(at=expand.each(a.at), conditions=expand.each(a.conditions)) for a in _accesses(body)]
     depends = _dependents(loop, digits, expand)
     for buffer in _shared_stores(body):
-        mine = [a for a in accesses if a.buffer is buffer]
+        mine = _near_stores([a for a in accesses if a.buffer is buffer], [loop, *inside])
         fixed = [a for a in mine if not any(v in depends for p in a.at for v in value_atoms(p))]
         if fixed:
             at = ", ".join(map(repr, fixed[0].at))
@@ -95,9 +97,9 @@ def _dependents(loop: Atom, digits: Sequence[Digits], expand: Substitution) -> s
 
 def _accesses(s: Stmt, conditions: tuple[Index, ...] = ()) -> Iterator[ElementAccess]:
     if isinstance(s, Store):
-        yield ElementAccess(s.buffer, s.index, conditions)
+        yield ElementAccess(s.buffer, s.index, conditions, stores=True)
     elif isinstance(s, Row):  # it reads rows of the same numbers
-        yield ElementAccess(s.target, s.index, conditions)
+        yield ElementAccess(s.target, s.index, conditions, stores=True)
         yield from (ElementAccess(source, (*s.at_of(source), of(s.lane)), conditions) for source in s.sources)
     for load in loads(s):
         yield ElementAccess(load.buffer, load.index, conditions)
@@ -112,6 +114,29 @@ def _shared_stores(body: Stmt) -> list[Buffer]:
     stored = {s.buffer: None for s in walk(body) if isinstance(s, Store)}
     stored |= {s.target: None for s in walk(body) if isinstance(s, Row)}
     return [b for b in stored if b not in own and b.space is not Space.THREAD]
+
+
+def _near_stores(accesses: Sequence[ElementAccess], varying: Sequence[Atom]) -> list[ElementAccess]:
+    """Those of one buffer without reads of elements that no iteration stores to."""
+    stores = [a for a in accesses if a.stores]
+    other = _other_iteration(varying)
+    return [a for a in accesses if a.stores or not all(_never_meet(a, store, other) for store in stores)]
+
+
+def _other_iteration(varying: Sequence[Atom]) -> Substitution:
+    """Other numbers for loops: what an access says of another iteration. Extents may depend on loops further out."""
+    loops = sorted((a for a in varying if isinstance(a, Loop)), key=lambda loop: loop.axis)
+    first, renamed = 1 + max((loop.axis for loop in loops), default=0), dict[Atom, Index]()
+    for number, loop in enumerate(loops):
+        renamed[loop] = of(Loop(first + number, Substitution(renamed)(loop.extent)))
+    return Substitution(renamed)
+
+
+def _never_meet(read: ElementAccess, store: ElementAccess, other: Substitution) -> bool:
+    """Whether two elements differ, along an axis along which one is always behind the other, in all iterations."""
+    facts = (ZERO, *read.conditions, *other.each(store.conditions))
+    distances = [p - other(q) for p, q in zip(read.at, store.at, strict=True)]
+    return any(nonnegative(d - 1 - fact) for p in distances for d in (p, -p) for fact in facts)
 
 
 def _all_apart(accesses: Sequence[ElementAccess], atoms: Sequence[Atom], inside: set[Atom]) -> bool:

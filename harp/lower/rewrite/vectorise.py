@@ -13,6 +13,7 @@ from math import gcd, prod
 import attrs
 
 from harp.lower.cost_model import weigh
+from harp.lower.loopir.dependence import check_parallel
 from harp.lower.loopir.loops import For, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import is_straight, loads, nest
 from harp.lower.rewrite.coalesce import without_indirect
@@ -40,7 +41,9 @@ def vectorised(context: Context, s: Stmt) -> Stmt | None:
     stored = {store.buffer: store.index for store in stores}
     accesses = [load for store in stores for load in loads(store.value)]
     if any(load.index != stored.get(load.buffer, load.index) for load in accesses):
-        return None
+        report = check_parallel(For(last.loop), (), s.body, {})
+        if report.errors or report.unproven:
+            return None
     found = fissioned(context, s.body, last.loop)
     return nest((*outer, For(last.loop, LoopKind.SIMD)), s.body) if found is None else nest(outer, found)
 

@@ -114,6 +114,8 @@ def plan(node: Node, keys: Sequence[object], checks: bool, reaches: bool) -> Pla
             arrays[len(basic)] = item
         if item is not None and item is not Ellipsis:
             basic.append(slice(None) if isinstance(item, Array) else item)
+    for axis, array in arrays.items():
+        _order_by_steps(node_of(array), node.shape[axis], axis)
     selection = select(node, basic)
     indices = [node_of(_signed(array)) for array in arrays.values()]
     shape = broadcast_shapes([index.shape for index in indices])
@@ -307,6 +309,17 @@ def _steps(index: Node) -> list[Index]:
     counters = {} if level is None else level.scope.counters
     below = islice(walk((index,)), _NEAR) if counters else ()
     return [resolve(counters[i.uid]) for i in below if isinstance(i, Input) and i.uid in counters]
+
+
+def _order_by_steps(index: Node, size: Index, axis: int) -> None:
+    """Where the last step of a loop finds its element on the axis in the call at hand: a guard, so that programs need
+    not look in each step. Calls in which it does not have a program of their own."""
+    level = current()
+    number = formula(index) if level is not None and level.scope.counters and not index.shape else None
+    if level is not None and number is not None and counters_in(number):
+        last = most(number)
+        if last is not None:
+            level.scope.order(size - 1 - last, f"the steps of a loop stay inside axis {axis}")
 
 
 def _has_element(size: Index, count: Index, axis: int, is_counted: bool) -> bool:

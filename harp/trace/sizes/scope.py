@@ -191,6 +191,23 @@ class Scope:
         for q in self.guards[-1].bounds:
             self._assumed.add(q)
 
+    def order(self, p: Index, reason: str) -> None:
+        """Guard `0 <= p` if the call at hand shows it, and solve it: m - p is at most m, so  m := (m - p) + t  for a new
+        size t. That m reaches so far is then seen from the expressions alone, as lowering must."""
+        p = self.resolve(p)
+        value = self.hint(p)
+        if not self.concrete or value is None or value < 0 or self._is_certain(p):
+            return
+        sizes = sorted(symbols_in(p), key=lambda s: s.number, reverse=True)
+        for size in sizes:
+            least = of(size) - p
+            if size not in symbols_in(least) and bounds.nonnegative(least):
+                self.guard(Relation.NONNEGATIVE, p, reason)
+                t = self.symbol(f"{size.name}_r", f"what {self.origins[size]} exceeds {self.describe(least)} by", value)
+                self.quotients.append((t, p))
+                self._substitute(size, least + of(t), reason)
+                return
+
     def equate(self, p: Index, reason: str, guarded: bool = False) -> None:
         """Record `0 == p`, which the call at hand shows or the declarations demand, and solve it.
 
@@ -289,9 +306,8 @@ class Scope:
 
     def describe(self, p: Index) -> str:
         """An expression in the user's terms, with its value in the call at hand."""
-        text = repr(p)
-        for symbol in sorted(symbols_in(p), key=lambda s: -len(s.name)):
-            if p.atom is symbol:
-                text = self.origins[symbol]
+        named = (s for s in self.symbols if self.resolve(of(s)) is p)
+        own = next((s for s in self.symbols if p.atom is s), None) or next(named, None)
+        text = repr(p) if own is None else self.origins[own]
         value = self.hint(p) if self.concrete else None
         return text if p.constant is not None or value is None else f"{text} = {value}"
