@@ -107,11 +107,13 @@ def _build(s: Lowered) -> Lowered:
 def _built(scheduled: Schedule, captured: Sequence[Constant], target: Target, checks: bool) -> Built:
     """The loop nests of a schedule. The steps of iterations are scheduled, built and fused like programs."""
 
-    def step(graph: Graph) -> Built:
-        built = _built(schedule(graph), (), target, checks)
+    def joined(built: Built) -> Built:
         return built if checks else fuse(built)
 
-    return without_copies(build(scheduled, captured, target, partial(iteration_kernels, step)))
+    def step(graph: Graph) -> Built:
+        return joined(_built(schedule(graph), (), target, checks))
+
+    return without_copies(build(scheduled, captured, target, partial(iteration_kernels, step, joined)))
 
 
 def _fuse(s: Lowered) -> Lowered:

@@ -228,18 +228,18 @@ def _then(s: Stmt, more: Stmt) -> Stmt:
 
 
 def _stays_in_iteration(first: _Candidate, second: _Candidate, depth: int) -> bool:
-    """Whether each iteration of the common loops reads, of what `first` stores, what the same iteration stores."""
+    """Whether each iteration of the common loops reads, of what `first` stores, what the same iteration stores; and
+    whether what `second` stores was read, and stored, by the same iteration of `first`, as where it is in place."""
     if second.filled_from & first.places.keys():
         return False
     common = list(zip(first.form.heads[:depth], second.form.heads, strict=False))
-    for load in second.loads:
-        index = first.places.get(load.buffer)
-        if index is None:
-            continue
-        for a, b in common:
-            if not any(p is of(a.loop) and q is of(b.loop) for p, q in zip(index, load.index, strict=True)):
-                return False
-    return True
+    pairs = [(first.places[load.buffer], load.index) for load in second.loads if load.buffer in first.places]
+    for store in _stores(second.kernel.body):
+        pairs += [(load.index, store.index) for load in first.loads if load.buffer is store.buffer]
+        pairs += [(s.index, store.index) for s in _stores(first.kernel.body) if s.buffer is store.buffer]
+    return all(
+        any(p is of(a.loop) and q is of(b.loop) for p, q in zip(*pair, strict=True)) for pair in pairs for a, b in common
+    )
 
 
 def _is_worth_it(first: _Candidate, second: _Candidate, depth: int) -> bool:
@@ -352,7 +352,7 @@ def _kept_inside(body: Stmt, buffer: Buffer) -> Stmt | None:
     inner: dict[Atom, Index] = {
         indirect: of(Indirect(kept, indirect.at[axes:], indirect.size, indirect.misses)) for indirect in indirects
     }
-    inside = Alloc(kept, _computed_in(kept, statement(renamed(form.body, inner))))
+    inside = _without_copy(Alloc(kept, _computed_in(kept, statement(renamed(form.body, inner)))))
     return None if shape and _interchanges(nest(form.heads, inside)) else whole(attrs.evolve(form, body=inside))
 
 
@@ -368,3 +368,14 @@ def _computed_in(variable: Buffer, s: Stmt) -> Stmt:
         ):
             return Renaming(Substitution({}), {s.buffer: (variable, ())}).statement(sequence(parts))
     return rebuilt(s, lambda part: _computed_in(variable, part))
+
+
+def _without_copy(s: Alloc) -> Stmt:
+    """v = a[i]; b[i] = f(v)  ->  b[i] = f(a[i])"""
+    if s.buffer.shape or not isinstance(s.body, Seq) or len(s.body.parts) != 2:
+        return s
+    first, second = s.body.parts
+    if not isinstance(first, Store) or not isinstance(second, Store) or first.buffer is not s.buffer or first.reduce:
+        return s
+    (value,) = rewrite((second.value,), lambda e: first.value if isinstance(e, Load) and e.buffer is s.buffer else e)
+    return s if any(map(indirect_in, indices(second))) else attrs.evolve(second, value=value)

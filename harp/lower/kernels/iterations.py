@@ -62,13 +62,14 @@ Place = tuple[Buffer, tuple[Index, ...]]
 
 def iteration_kernels(
     lower: Callable[[Graph], Built],
+    fuse: Callable[[Built], Built],
     node: Iteration,
     memory: Mapping[Node, Buffer],
     scratch: list[Buffer],
     origins: Origins,
 ) -> list[Kernel]:
-    """The kernels of an iteration, whose step `lower` makes; the last one is the loop. `origins` are those of the graph
-    round it, which learn the lines of the step."""
+    """The kernels of an iteration, whose step `lower` makes; the last one is the loop. `fuse` joins kernels of a step
+    that are in place. `origins` are those of the graph round it, which learn the lines of the step."""
     extent = as_index(WITHOUT_END) if node.length is None else node.length
     counter = Counter(next(_numbers), extent)
     graph = step_of(node, counter)
@@ -76,7 +77,7 @@ def iteration_kernels(
     made = [number for number in range(len(graph.outputs)) if number not in passed]
     step = lower(attrs.evolve(graph, outputs=tuple(graph.outputs[number] for number in made)))
     outputs = dict(zip(made, step.outputs, strict=True))
-    return _Iteration(step, outputs, passed, counter, node, memory, scratch, origins).kernels()
+    return _Iteration(step, fuse, outputs, passed, counter, node, memory, scratch, origins).kernels()
 
 
 class _Iteration:
@@ -85,6 +86,7 @@ class _Iteration:
     def __init__(
         self,
         step: Built,
+        fuse: Callable[[Built], Built],
         outputs: Mapping[int, Buffer],
         passed: Mapping[int, int],
         counter: Counter,
@@ -94,7 +96,7 @@ class _Iteration:
         origins: Origins,
     ) -> None:
         self.step, self.node, self.memory, self.scratch = step, node, memory, scratch
-        self.origins = origins
+        self.fuse, self.origins = fuse, origins
         self.outputs, self.passed = outputs, passed
         self.loop = Loop(0, counter.extent)
         self.time = counter.extent - 1 - of(self.loop) if node.reverse else of(self.loop)
@@ -119,7 +121,7 @@ class _Iteration:
         at = [self.enter(k - 1, step.inputs[k], self.memory[operands[k - 1]]) for k in carried]
         for k in carried:
             kernels = self.carry(k - 1, kernels, step.inputs[k])
-        kernels = only_needed(kernels, step.scratch)
+        step = self.fuse(attrs.evolve(step, kernels=tuple(only_needed(kernels, step.scratch))))
         # What is passed on goes before what takes its place.
         moves = (*((at[number], at[source]) for number, source in self.passed.items()), *self.moves)
         for k in elements:
@@ -131,7 +133,7 @@ class _Iteration:
         for buffer in step.scratch:
             self.own(buffer)
         relabel = _Relabel(self.places, {self.counter: self.time}, 1, step.origins, self.origins)
-        inside = [relabel.statement(s) for s in (*self.before, *(k.body for k in kernels), *self.after)]
+        inside = [relabel.statement(s) for s in (*self.before, *(k.body for k in step.kernels), *self.after)]
         if self.independent:
             return [Kernel("map", nest((For(self.loop),), _allocated(self.of_step, sequence(inside))))]
         test = Load(at[0], ()) if self.node.tested else None

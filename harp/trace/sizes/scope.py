@@ -192,8 +192,8 @@ class Scope:
             self._assumed.add(q)
 
     def order(self, p: Index, reason: str) -> None:
-        """Guard `0 <= p` if the call at hand shows it, and solve it: m - p is at most m, so  m := (m - p) + t  for a new
-        size t. That m reaches so far is then seen from the expressions alone, as lowering must."""
+        """Guard `0 <= p` if the call at hand shows it, and solve it: m - p is at most m, so  m := (m - p) + t  for a
+        new size t. That m reaches so far is then seen from the expressions alone, as lowering must."""
         p = self.resolve(p)
         value = self.hint(p)
         if not self.concrete or value is None or value < 0 or self._is_certain(p):
