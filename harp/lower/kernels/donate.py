@@ -99,7 +99,9 @@ def _reads_only_what_it_stores(body: Stmt, source: Buffer, target: Buffer) -> bo
     order = list(_in_order(body, frozenset()))
     stores = [k for k, (store, _) in enumerate(order) if store.buffer is target]
     # What stays as it is need not be stored, if that came before what does not.
-    places = [k for k in stores if not _copies(order[k][0], source)] or stores
+    places = [k for k in stores if not _copies(order[k][0], source)]
+    if not places:
+        return True
     if len(places) != 1:
         return False
     last, loops = order[places[0]]

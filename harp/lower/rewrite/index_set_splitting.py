@@ -277,7 +277,7 @@ def _boxes(
         if inside is not None:
             yield inside
             return
-    segments, order = _segments(loop, _tests(loop, body))
+    segments, order = _segments(loop, _tests(loop, body, frozenset(), {*loops[1:], *outer}))
     if cuts is not _Cuts.ALL:
         segments = _around_the_largest(segments)
     whole = {inner: Segment(ZERO, inner.extent, {}) for inner in loops[1:]}
@@ -391,13 +391,20 @@ class Predicate:
         return {self.p: holds} if holds or self.bound is self.p else {}
 
 
-def _tests(loop: Loop, body: Stmt, outer: Set[Loop] = frozenset()) -> Iterator[Predicate]:
+def _tests(
+    loop: Loop, body: Stmt, outer: Set[Loop] = frozenset(), others: Set[Loop] = frozenset()
+) -> Iterator[Predicate]:
     """The conditions of a body that are decided along a loop, given the outer ones, or from some position on for all
-    inner ones."""
+    inner ones. What stores elements is also decided given the loops further out, though not these `others`: pieces of
+    sums would be short, and could not be shared by lanes."""
     inner = {h.loop for s in walk(body) if isinstance(s, Nest) for h in s.heads if isinstance(h, For)}
+    stores_elements = is_straight(body) and _only_stores_to_memory(body)
     for p in conditions(body):
         bound = None if indirect_in(p) else _least(p, inner)
-        if bound is None or loops_in(bound) - outer != {loop}:
+        if bound is None or loop not in loops_in(bound):
+            continue
+        more = loops_in(bound) - outer - {loop}
+        if more and (more & (inner | others) or not stores_elements):
             continue
         parts = split_linear(bound, loop)
         if parts is not None and parts[0].constant:

@@ -44,7 +44,7 @@ from harp.trace.eval.interpret import interpret
 from harp.trace.graph import view
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Node
-from harp.trace.index.polynomial import Index, Loop, of
+from harp.trace.index.polynomial import Index, Loop, as_index, of
 from harp.trace.scalar.dtypes import f64
 from harp.trace.scalar.ops import Op, Reduce
 
@@ -167,10 +167,32 @@ def test_a_load_after_the_store_reads_the_new_value() -> None:
 
 def test_a_store_that_is_repeated_reads_its_own_result() -> None:
     built = shifted(of(i), of(j))
+    (source,), (out,) = built.inputs, built.outputs
     again = Loop(2, K)
     (kernel,) = built.kernels
     assert donate(built, (0,)).kernels == () and donate(built, (0,)).donated == ((0, 0),)
-    assert donate(replaced(built, Nest((For(again),), kernel.body)), (0,)).donated == ()
+    value = Load(source, (of(i), of(j)))
+    doubled = Nest((For(i), For(j)), Store(out, (of(i), of(j)), value + value))
+    assert donate(replaced(built, doubled), (0,)).donated == ((0, 0),)
+    assert donate(replaced(built, Nest((For(again),), doubled)), (0,)).donated == ()
+
+
+def test_what_is_copied_need_not_be_stored() -> None:
+    """Only an element of each row changes, behind what reads the row, and behind the copy of it."""
+    built = shifted(of(i), of(j))
+    (source,), (out,) = built.inputs, built.outputs
+    (kernel,) = built.kernels
+    assert isinstance(kernel.body, Nest)
+    row = Nest((For(j),), kernel.body.body)
+    one = Store(out, (of(i), as_index(0)), Load(source, (of(i), as_index(1))))
+    late = Store(type(out)("other", out.dtype, out.shape, out.space), (of(i), of(j)), Load(source, (of(i), of(j))))
+    rows = For(i)
+    assert donate(replaced(built, Nest((rows,), Seq((row, one)))), (0,)).donated == ((0, 0),)
+    assert donate(replaced(built, Nest((rows,), Seq((one, row)))), (0,)).donated == ()
+    assert donate(replaced(built, Nest((rows,), Seq((row, one, Nest((For(j),), late))))), (0,)).donated == ()
+    assert donate(replaced(built, Nest((rows,), Seq((row, Nest((For(j),), late))))), (0,)).donated == ((0, 0),)
+    every = Nest((For(i), For(j)), kernel.body.body)  # in each iteration all rows
+    assert donate(replaced(built, Nest((For(Loop(2, N)),), Seq((every, one)))), (0,)).donated == ()
 
 
 def test_a_neighbour_is_another_element() -> None:
