@@ -75,6 +75,22 @@ def lu_elements(xp: Namespace, a: Array) -> Array:
     return loops.fori_loop(0, n, column, xp.asarray(a))
 
 
+def cholesky_rows(xp: Namespace, a: Array) -> Array:
+    """A row of the transposed factor, which is then subtracted from those below, from the diagonal on."""
+    n, loops = a.shape[0], control(xp)
+    k = xp.arange(n)
+
+    def step(i: Array, a: Array) -> Array:
+        root = xp.where(k >= i, a[i] / xp.sqrt(a[i, i]), 0.0)
+
+        def row(j: Array, a: Array) -> Array:
+            return at(xp, a)[j].set(xp.where(k >= j, a[j] - root[j] * root, a[j]))
+
+        return loops.fori_loop(i + 1, n, row, at(xp, a)[i].set(root))
+
+    return loops.fori_loop(0, n, step, xp.asarray(a)).T
+
+
 def cholesky_elements(xp: Namespace, a: Array) -> Array:
     """One element after the other, each less a sum over the elements before."""
     n, loops = a.shape[0], control(xp)
@@ -103,6 +119,21 @@ def gram_schmidt(xp: Namespace, a: Array) -> Array:
     return control(xp).fori_loop(0, a.shape[0], step, xp.asarray(a))
 
 
+def gram_schmidt_rows(xp: Namespace, a: Array) -> Array:
+    """The same by a loop in a loop."""
+    loops = control(xp)
+
+    def step(i: Array, q: Array) -> Array:
+        unit = q[i] / xp.sqrt(xp.sum(q[i] * q[i]))
+
+        def row(j: Array, q: Array) -> Array:
+            return at(xp, q)[j].add(-(q[j] @ unit) * unit)
+
+        return loops.fori_loop(i + 1, a.shape[0], row, at(xp, q)[i].set(unit))
+
+    return loops.fori_loop(0, a.shape[0], step, xp.asarray(a))
+
+
 def _distances(rng: np.random.Generator, n: int) -> Arguments:
     return (rng.uniform(1, 100, (n, n)),)
 
@@ -121,6 +152,8 @@ MATRICES: list[Comparison] = [
     *both("matrix/lu", _square, SIDE, SMALL, lu, {"numba": natural.lu}),
     forward("matrix/lu-by-rows", _square, SIDE, SMALL, lu_rows, {"numba": natural.lu}),
     forward("matrix/lu-by-elements", _square, SIDE, SMALL, lu_elements, {"numba": natural.lu}),
+    forward("matrix/cholesky-by-rows", _positive, SIDE, SMALL, cholesky_rows, {"numba": natural.cholesky}),
+    forward("matrix/gram-schmidt-by-rows", _square, SIDE, SMALL, gram_schmidt_rows, {"numba": natural.gram_schmidt}),
     forward("matrix/cholesky-by-elements", _positive, SIDE, SMALL, cholesky_elements, {"numba": natural.cholesky}),
     *both("matrix/cholesky", _positive, SIDE, SMALL, cholesky, {"numba": natural.cholesky}),
     *both("matrix/gram-schmidt", _square, SIDE, SMALL, gram_schmidt, {"numba": natural.gram_schmidt}),

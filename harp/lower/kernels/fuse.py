@@ -238,7 +238,9 @@ def _stays_in_iteration(first: _Candidate, second: _Candidate, depth: int) -> bo
         pairs += [(load.index, store.index) for load in first.loads if load.buffer is store.buffer]
         pairs += [(s.index, store.index) for s in _stores(first.kernel.body) if s.buffer is store.buffer]
     return all(
-        any(p is of(a.loop) and q is of(b.loop) for p, q in zip(*pair, strict=True)) for pair in pairs for a, b in common
+        any(p is of(a.loop) and q is of(b.loop) for p, q in zip(*pair, strict=True))
+        for pair in pairs
+        for a, b in common
     )
 
 
@@ -372,10 +374,16 @@ def _computed_in(variable: Buffer, s: Stmt) -> Stmt:
 
 def _without_copy(s: Alloc) -> Stmt:
     """v = a[i]; b[i] = f(v)  ->  b[i] = f(a[i])"""
-    if s.buffer.shape or not isinstance(s.body, Seq) or len(s.body.parts) != 2:
+    parts = list(s.body.parts) if isinstance(s.body, Seq) and not s.buffer.shape else []
+    using = [k for k, part in enumerate(parts) if s.buffer in effects(part).touched]
+    if len(using) != 2 or using[1] != using[0] + 1:
         return s
-    first, second = s.body.parts
-    if not isinstance(first, Store) or not isinstance(second, Store) or first.buffer is not s.buffer or first.reduce:
+    first, second = (parts[k] for k in using)
+    if not isinstance(first, Store) or not isinstance(second, Store) or first.reduce or any(_reads_index(second)):
         return s
     (value,) = rewrite((second.value,), lambda e: first.value if isinstance(e, Load) and e.buffer is s.buffer else e)
-    return s if any(map(indirect_in, indices(second))) else attrs.evolve(second, value=value)
+    return sequence([*parts[: using[0]], attrs.evolve(second, value=value), *parts[using[1] + 1 :]])
+
+
+def _reads_index(s: Store) -> Iterator[bool]:
+    return (bool(indirect_in(p)) for p in indices(s))

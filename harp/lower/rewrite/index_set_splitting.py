@@ -236,7 +236,8 @@ def _after(value: Expr, step: Store) -> Expr:
 
 def _pieces(fresh: FreshLoops, room: _Room, s: Nest) -> Stmt:
     heads = [h for h in s.heads if isinstance(h, For)]
-    if any(h.kind is not LoopKind.PLAIN or loops_in(h.loop.extent) for h in heads):
+    own = {h.loop for h in heads}
+    if any(h.kind is not LoopKind.PLAIN or loops_in(h.loop.extent) & own for h in heads):
         return s
     if not (is_elementwise_or_sums(s) or len(heads) == 1):  # the segments of one loop stay in order
         return s
@@ -307,7 +308,8 @@ def _inside(fresh: FreshLoops, body: Stmt, loop: Loop, outer: frozenset[Loop]) -
     own = tuple(p for p in order if loops_in(p))
     if own and not _only_stores_to_memory(body):
         return None  # as in `_branched`
-    made = sequence(_box(fresh, Box({loop: s}, given(body, s.facts), ())) for s in segments)
+    boxes = [Box({loop: s}, given(body, s.facts), ()) for s in segments]
+    made = sequence(_box(fresh, box) for box in [b for b in boxes if not _changes_nothing(b.body)] or boxes)
     if own:
         made = If(own, made, nest((For(loop),), body))
     return Box({}, made, tuple(p for p in order if not loops_in(p)))
