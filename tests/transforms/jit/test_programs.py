@@ -20,6 +20,7 @@ from harp.backends.toolchain import toolchain
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_cc = pytest.mark.skipif(CC is None, reason="no C compiler")
+about_the_compiler = pytest.mark.usefixtures("processor")  # no other device runs it
 
 
 def script(path: Path, body: str) -> Path:
@@ -70,6 +71,7 @@ def test_scratch_of_many_arrays():
 
 
 @needs_cc
+@about_the_compiler
 def test_scratch_is_asked_for_when_sizes_change(monkeypatch):
     asked, bytes_of = [], CExecutable.scratch_bytes
     monkeypatch.setattr(CExecutable, "scratch_bytes", lambda kernel, n: asked.append(tuple(n)) or bytes_of(kernel, n))
@@ -101,6 +103,7 @@ assert os.waitpid(child, 0)[1] == 0, "the child did not finish"
 
 @needs_cc
 @pytest.mark.parametrize("moment", ["--version", "unit"])
+@about_the_compiler
 def test_fork_while_another_thread_compiles(tmp_path, moment):
     mark = tmp_path / "mark"
     body = f'case "$*" in *{moment}*) : > "{mark}"; sleep 1;; esac; exec "{CC}" "$@"'
@@ -141,6 +144,7 @@ def in_threads(count: int, work) -> None:
 
 
 @needs_cc
+@about_the_compiler
 def test_different_programs_are_made_at_the_same_time(compiler, tmp_path):
     meet = f"""case "$*" in *unit*.c*)
         : > "{tmp_path}/$$.met"
@@ -153,6 +157,7 @@ def test_different_programs_are_made_at_the_same_time(compiler, tmp_path):
 
 
 @needs_cc
+@about_the_compiler
 def test_the_same_program_is_made_once(compiler, tmp_path):
     compiler(f'case "$*" in *unit*.c*) sleep 0.3;; esac; exec "{CC}" "$@"')
     before = harp.stats()["programs"]
@@ -178,6 +183,7 @@ def warning_of(path: Path, **environment: str) -> str:
 
 
 @needs_cc
+@about_the_compiler
 def test_a_wrong_compiler_is_named(tmp_path):
     text = warning_of(tmp_path, HARP_CC="/nonsense")
     assert "HARP_CC='/nonsense' is passed over (not found): harp uses cc" in text and "unset it" in text
@@ -185,6 +191,7 @@ def test_a_wrong_compiler_is_named(tmp_path):
     assert "no licence" in text and "harp uses cc" in text
 
 
+@about_the_compiler
 def test_the_interpreter_is_a_warning(tmp_path):
     assert "HARP_CC=none asks for no C compiler" in warning_of(tmp_path, HARP_CC="none")
     bad = script(tmp_path / "gcc", "echo no licence >&2; exit 1")
@@ -203,6 +210,7 @@ def blocked(path: Path) -> str:
 
 
 @needs_cc
+@about_the_compiler
 def test_no_warning_where_nothing_is_wrong(tmp_path):
     done = python(CALL, "-W", "error", HARP_CC=str(CC), HARP_CACHE_DIR=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
