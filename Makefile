@@ -8,7 +8,7 @@ comma := ,
 ZIG := $(if $(HARP_CC)$(shell command -v cc || command -v gcc || command -v clang),,$(comma)zig)
 
 # The tests of programs, which are the same on each device.
-PROGRAMS := tests/numpy tests/random tests/transforms tests/property
+PROGRAMS := tests/numpy tests/random tests/transforms tests/property tests/lax tests/standard tests/examples
 
 .PHONY: help demo test test-opencl fuzz soak matrix lint site wheel clean
 
