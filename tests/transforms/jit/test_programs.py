@@ -17,9 +17,11 @@ import harp
 import harp.numpy as hnp
 from harp.backends.runtime.executable import CExecutable
 from harp.backends.toolchain import toolchain
+from harp.backends.toolchain.toolchain import find_toolchain
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_cc = pytest.mark.skipif(CC is None, reason="no C compiler")
+compiled = pytest.mark.skipif(find_toolchain() is None, reason="there is no compiled program")
 about_the_compiler = pytest.mark.usefixtures("processor")  # no other device runs it
 
 
@@ -62,6 +64,7 @@ def test_gradients_of_many_arrays():
         npt.assert_allclose(gradient, k % 100 * np.cos(arrays[k]))
 
 
+@compiled
 def test_scratch_of_many_arrays():
     f = harp.jit(lambda arrays: [hnp.matmul(hnp.matmul(x, x.T), x) for x in arrays])
     arrays = [np.ones((20 + k % 2, 30)) for k in range(30)]
@@ -70,7 +73,7 @@ def test_scratch_of_many_arrays():
     assert harp.stats()["scratch_bytes"] > 0
 
 
-@needs_cc
+@compiled
 @about_the_compiler
 def test_scratch_is_asked_for_when_sizes_change(monkeypatch):
     asked, bytes_of = [], CExecutable.scratch_bytes
