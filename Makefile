@@ -8,7 +8,7 @@ comma := ,
 ZIG := $(if $(HARP_CC)$(shell command -v cc || command -v gcc || command -v clang),,$(comma)zig)
 
 # The tests of programs, which are the same on each device.
-PROGRAMS := tests/numpy tests/random tests/transforms tests/property tests/lax tests/standard tests/examples
+PROGRAMS := tests/numpy tests/random tests/transforms tests/property tests/lax tests/standard
 
 .PHONY: help demo test test-opencl test-numpy fuzz soak matrix lint site wheel clean
 
@@ -32,7 +32,7 @@ test: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 test-opencl: $(VENV)/test.stamp
-	HARP_DEVICE=$(or $(DEVICE),opencl) $(BIN)/python -m pytest -n auto $(PROGRAMS) $(PYTEST_ARGS)
+	HARP_DEVICE=$(or $(DEVICE),opencl) $(BIN)/python -m pytest -n auto $(PROGRAMS) tests/examples $(PYTEST_ARGS)
 
 test-numpy: $(VENV)/test.stamp
 	HARP_CC=none $(BIN)/python -m pytest -n auto $(PROGRAMS) $(PYTEST_ARGS)
