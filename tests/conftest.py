@@ -53,10 +53,12 @@ def opencl_device():
 
 
 @pytest.fixture
-def processor():
-    """What the test looks at is how the processor runs programs, also where HARP_DEVICE names another device."""
+def processor(monkeypatch):
+    """What the test looks at is how the processor runs programs, in this process and those that it starts, also where
+    HARP_DEVICE names another device."""
     import harp
 
+    monkeypatch.setenv("HARP_DEVICE", "cpu")
     with harp.default_device("cpu"):
         yield
 

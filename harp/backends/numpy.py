@@ -83,8 +83,8 @@ def backend(number: int) -> NumpyBackend:
 
 
 def _open(graph: Graph) -> Graph:
-    """The graph with each captured array as a further input."""
-    extra: dict[Node, Input] = {c: fresh_input("captured", c.shape, c.dtype) for c in graph.captured}
+    """The graph with each captured array as a further input, of which errors say what it is."""
+    extra: dict[Node, Input] = {c: fresh_input("a captured array", c.shape, c.dtype) for c in graph.captured}
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
         if node in extra:

@@ -21,13 +21,14 @@ from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.graph.node import Foreign
 from harp.trace.graph.routines import PureFunction
 from harp.trace.index.polynomial import Index, Shape, as_index
-from harp.trace.scalar.dtypes import DType, bool_, promote_weak
+from harp.trace.scalar.dtypes import DType, bool_, computing, promote_weak, u8
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import describe, require_at_least_one, resolve_all, unify
 from harp.trace.source_locations import plural, where
 from harp.trace.tracer import require_function
 
 _BACKENDS = ("c", "opencl")
+_STORED: Mapping[str, type[np.generic]] = {"bool": np.uint8, "float16": np.float32, "bfloat16": np.float32}
 _INCLUDE = re.compile(r"^\s*#\s*include", re.MULTILINE)
 
 
@@ -57,13 +58,13 @@ class Kernel:
         types = self._types(arrays)
         arrays = [self._of_dtype(d, a, types) for d, a in zip(self._inputs, arrays, strict=True)]
         known = self._sizes(arrays)
-        for d, a in zip(self._inputs, arrays, strict=True):
-            self._require_plain(a.kind, self._argument(d))
-        results = tuple((self._shape(d, known), self._made(d, types)) for d in self._outputs)
-        source = attrs.evolve(self._source, types=tuple(sorted(types.items())))
+        dtypes = [d.dtype(types) for d in self._outputs]
+        results = [(self._shape(d, known), _stored(dtype)) for d, dtype in zip(self._outputs, dtypes, strict=True)]
+        source = attrs.evolve(self._source, types=tuple(sorted((name, computing(t)) for name, t in types.items())))
         sizes = (*(e.value(known) for e in self._grid), *(known[name] for name in source.sizes))
-        made = _run(source, arrays, results, sizes)
-        return made[0] if len(made) == 1 else tuple(made)
+        made = _run(source, [_converted(a, computing(a.kind)) for a in arrays], results, sizes)
+        outputs = [_converted(a, dtype) for a, dtype in zip(made, dtypes, strict=True)]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _argument(self, d: Declared) -> str:
         return f"argument {d.name!r} of kernel {self.__name__!r}"
@@ -88,8 +89,6 @@ class Kernel:
             )
         if array.weak and promote_weak(dtype, array.kind.kind) is dtype:
             array = array.astype(dtype)
-        else:
-            self._require_plain(array.kind, self._argument(d))
         if array.kind is not dtype:
             stands = f", and {d.type} is {dtype}" if isinstance(d.type, str) else ""
             raise SignatureError(
@@ -97,21 +96,6 @@ class Kernel:
                 f".astype{where()}"
             )
         return array
-
-    def _made(self, d: Declared, types: Mapping[str, DType]) -> DType:
-        dtype = d.dtype(types)
-        self._require_plain(dtype, f"output {d.name!r} of kernel {self.__name__!r}")
-        if dtype is bool_:
-            raise SignatureError(
-                f"output {d.name!r} of kernel {self.__name__!r} is declared as {d}: declare u8, and compare it with "
-                f"0 outside{where()}"
-            )
-        return dtype
-
-    def _require_plain(self, dtype: DType, what: str) -> None:
-        if dtype.is_half or dtype.is_complex:
-            advice = "cast it to float32" if dtype.is_half else "pass its real and its imaginary part"
-            raise SignatureError(f"{what} has dtype {dtype}, with which C does not compute; {advice}{where()}")
 
     def _sizes(self, arrays: Sequence[Array]) -> dict[str, Index]:
         """What the names for sizes are: equal names are equal sizes, by a guard."""
@@ -141,6 +125,15 @@ class Kernel:
                 ),
             )
         return resolve_all(shape)
+
+
+def _stored(dtype: DType) -> DType:
+    """In which dtype the source stores an output. For truth values it stores bytes: 0, or anything else."""
+    return u8 if dtype is bool_ else computing(dtype)
+
+
+def _converted(array: Array, dtype: DType) -> Array:
+    return array if array.kind is dtype else array.astype(dtype)
 
 
 def _run(
@@ -181,8 +174,8 @@ def kernel(
 
     `source` is the body of a function that runs for each point of `grid`, a dict of names and extents, in any order or
     at the same time. It is one text for both languages, or a dict with the keys "c" and "opencl". In it, each input and
-    output is a pointer to its elements in row-major order, an input without axes is a number, and sizes and the
-    coordinates of the point are integers, `int64_t`.
+    output is a pointer to its elements in row-major order, an input without axes is a number, sizes and the coordinates
+    of the point are `int64_t`, floats of 16 bits are `float`, and complex numbers are structs: `z.re`, `z.im`.
 
     `inputs` and `outputs` declare the arrays: `{"x": "T[n, 3]"}` has the dtype `T`, whichever that is, and two axes, of
     which the first one has a size that is called `n`. Equal names are equal dtypes and sizes. Sizes of outputs and
@@ -280,9 +273,17 @@ def _reference(function: Callable[..., Any] | None, what: str, count: int) -> Pu
 
     def call(*arrays: object) -> list[object]:
         found = compute(*arrays)
-        results = [found] if count == 1 else list(found)
+        results = [_as_stored(value) for value in ([found] if count == 1 else found)]
         if len(results) != count:
             raise KernelError(f"the reference of {what} returns {plural(len(results), 'arrays')}, not {count}")
         return results
 
     return PureFunction(call, f"the reference of {what}")
+
+
+def _as_stored(value: object) -> object:
+    """A result of a reference in the dtype in which a source would store it."""
+    if not isinstance(value, (bool, np.ndarray, np.generic)):
+        return value
+    array = np.asarray(value)
+    return array.astype(_STORED.get(array.dtype.name, array.dtype), copy=False)

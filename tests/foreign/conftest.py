@@ -14,6 +14,11 @@ from harp.transforms.jit import programs
 PLACES = ("at once", "C", "NumPy", "OpenCL")
 
 
+@pytest.fixture(autouse=True)
+def chosen(processor: None) -> None:
+    """Tests say themselves what runs on a device."""
+
+
 @pytest.fixture(params=PLACES[1:])
 def jit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable]:
     """`harp.jit`, for one kind of program."""

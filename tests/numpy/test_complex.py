@@ -69,8 +69,6 @@ def test_functions(compiled):
             assert found.dtype == {"c": dtype, "f": real, "b": np.bool_}[expected.dtype.kind]
             tolerance = (40 if name in ("log1p", "expm1") else 8) * np.finfo(dtype).eps
             for result in (found, getattr(hnp, name)(z)):
-                if name in ("log1p", "expm1") and result is not found:
-                    continue  # NumPy's formulas lose digits
                 error = np.abs(np.asarray(result).astype("c16") - expected)
                 assert (error <= tolerance * np.abs(expected.astype("c16"))).all(), (name, size)
 
@@ -110,8 +108,8 @@ def test_corners_of_our_own(dtype):
     }
     for name, cases in table.items():
         z, expected = (np.array(column, "complex128") for column in zip(*cases, strict=True))
-        found = harp.jit(getattr(hnp, name))(z.astype(dtype))
-        np.testing.assert_allclose(found, expected, rtol=1e-6, err_msg=name)
+        for found in both(getattr(hnp, name), z.astype(dtype)):
+            np.testing.assert_allclose(found, expected, rtol=1e-6, err_msg=name)
     unknown = hnp.sign(np.array([complex(inf, inf), complex(nan, 1)], dtype))
     assert np.isnan(np.asarray(unknown)).all()
 

@@ -16,9 +16,19 @@ from harp.backends.c_family.scalar import TYPES
 from harp.lower.loopir.loops import Buffer, ForeignCall
 from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.index.polynomial import Index, product
+from harp.trace.scalar.dtypes import DType, c64, c128
 
 HEADER = "custom_kernel.h"
 _POINT = "static inline __attribute__((always_inline)) void"
+
+
+# Complex numbers are structs in both languages: C has a product of its own for them, and in OpenCL C, where they are
+# vectors, `a * b` would be another one.
+_PAIRS = {c64: "harp_pair_f32", c128: "harp_pair_f64"}
+
+
+def _type(dtype: DType) -> str:
+    return _PAIRS.get(dtype, TYPES[dtype])
 
 
 def buffers_of(stmt: ForeignCall) -> tuple[Buffer, ...]:
@@ -40,17 +50,17 @@ def point(stmt: ForeignCall, name: str, backend: str, linkage: str = _POINT, spa
     """The function of one point. `space` is where a backend says that arrays are."""
     source = source_of(stmt)
     parameters = [
-        f"const {TYPES[b.dtype]} {own}" if own_rank(stmt, b) == 0 else f"{space}const {TYPES[b.dtype]} *restrict {own}"
+        f"const {_type(b.dtype)} {own}" if own_rank(stmt, b) == 0 else f"{space}const {_type(b.dtype)} *restrict {own}"
         for own, b in zip(source.inputs, stmt.sources, strict=True)
     ]
     outputs = zip(source.outputs, stmt.targets, strict=True)
-    parameters += [f"{space}{TYPES[b.dtype]} *restrict {own}" for own, b in outputs]
+    parameters += [f"{space}{_type(b.dtype)} *restrict {own}" for own, b in outputs]
     parameters += [f"const int64_t {own}" for own in (*source.sizes, *source.grid)]
     return "\n".join(
         [
             f"{linkage} {name}({', '.join(parameters)})",
             "{",
-            *(f"    typedef {TYPES[dtype]} {own};" for own, dtype in source.types),
+            *(f"    typedef {_type(dtype)} {own};" for own, dtype in source.types),
             f'#line 1 "harp kernel {source.name}"',
             source.text(backend),
             "}",
@@ -59,12 +69,14 @@ def point(stmt: ForeignCall, name: str, backend: str, linkage: str = _POINT, spa
     )
 
 
-def point_call(stmt: ForeignCall, name: str, places: Sequence[str], sizes: Sequence[str]) -> str:
+def point_call(stmt: ForeignCall, name: str, places: Sequence[str], sizes: Sequence[str], space: str = "") -> str:
     """The call of that function at the point that the names of the grid say, of arrays that begin at these places."""
-    given = [
-        f"*({place})" if own_rank(stmt, buffer) == 0 and number < len(stmt.sources) else place
-        for number, (place, buffer) in enumerate(zip(places, buffers_of(stmt), strict=True))
-    ]
+    given = []
+    for number, (place, buffer) in enumerate(zip(places, buffers_of(stmt), strict=True)):
+        is_input = number < len(stmt.sources)
+        if buffer.dtype in _PAIRS:
+            place = f"({space}{'const ' if is_input else ''}{_type(buffer.dtype)} *)({place})"
+        given.append(f"*({place})" if is_input and own_rank(stmt, buffer) == 0 else place)
     return f"{name}({', '.join([*given, *sizes, *source_of(stmt).grid])});"
 
 

@@ -12,6 +12,7 @@ import pyopencl as cl
 from harp.backends.opencl import build
 from harp.backends.opencl.buffers import ClMemory, DeviceBuffer, flat_bytes, made, uploaded
 from harp.backends.opencl.devices import OpenCLDevice
+from harp.backends.opencl.emit.render import LaunchCode
 from harp.backends.opencl.host import HostCode
 from harp.backends.opencl.host_calls import (
     Launch,
@@ -56,7 +57,7 @@ class OpenCLExecutable:
         for number, (code, source) in enumerate(kernels):
             inner: dict[str, object] = dict(self.helpers())
             if code.launches:
-                built = build.program(device, source, any("double" in launched.text for launched in code.launches))
+                built = build.program(device, source, any(map(_computes_in_doubles, code.launches)))
                 for place, launched in enumerate(code.launches):
                     inner[f"launch{place}"] = Launch(device, cl.Kernel(built, launched.name), launched)
             exec(compile(code.text, f"<host code of kernel {number}>", "exec"), inner)
@@ -144,6 +145,11 @@ def _counted() -> int:
 
 
 _ONE_VARIABLE = _counted()
+
+
+def _computes_in_doubles(launched: LaunchCode) -> bool:
+    """Also as the parts of complex numbers."""
+    return any(name in launched.text for name in ("double", "harp_c128"))
 
 
 def _input(run: Run, array: NDArray) -> ClMemory:

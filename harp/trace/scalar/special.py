@@ -1,4 +1,5 @@
-"""The error function and its kin by NumPy, which has none; and the polynomials, which generated C has as well.
+"""The error function and its kin by NumPy, which has none; and the polynomials, which generated C has as well. Also
+expm1 and log1p of complex numbers, where NumPy's own lose digits.
 
 All is computed in float64 and rounded once. Polynomials are near-minimax (interpolated at Chebyshev's points in 60
 digits), the highest power first:
@@ -111,3 +112,35 @@ def _erfinv(x: Doubles) -> Doubles:
 
 
 _WIDE = {"erf": _erf, "erfc": _erfc, "erfinv": _erfinv}
+
+
+# --- complex numbers
+
+
+def expm1(a: NDArray) -> NDArray:
+    """exp(a) - 1; of complex numbers expm1(x)*cos(y) - 2*sin(y/2)**2 + i exp(x)*sin(y) near 0."""
+    if a.dtype.kind != "c":
+        return np.asarray(np.expm1(a))
+    wide = a.astype(np.complex128)
+    whole, x, y = np.exp(wide), wide.real, wide.imag
+    half = np.sin(y / 2)
+    near = np.expm1(x) * np.cos(y) - 2 * half * half
+    return _complex(np.where(y == 0, np.expm1(x), np.where(np.abs(x) < 1, near, whole.real - 1)), whole.imag, a.dtype)
+
+
+def log1p(a: NDArray) -> NDArray:
+    """log(1 + a); of complex numbers log1p(x*(2 + x) + y*y)/2 + i atan2(y, 1 + x) near 0."""
+    if a.dtype.kind != "c":
+        return np.asarray(np.log1p(a))
+    wide = a.astype(np.complex128)
+    x, y = wide.real, wide.imag
+    whole = np.log(_complex(1 + x, y, wide.dtype))
+    small = np.maximum(np.abs(x), np.abs(y)) < 0.5
+    near = np.log1p(np.where(small, x * (2 + x) + y * y, 0)) / 2
+    return _complex(np.where(small, near, whole.real), whole.imag, a.dtype)
+
+
+def _complex(real: Doubles, imag: Doubles, dtype: np.dtype[Any]) -> NDArray:
+    result = np.empty(np.shape(real), dtype)
+    result.real, result.imag = real, imag
+    return result

@@ -191,6 +191,10 @@ def test_devices_without_doubles(device, monkeypatch):
     with pytest.raises(DeviceError, match="float32"):
         f(np.ones(3))
     assert f(np.ones(3, np.float32)).tolist() == [1.75] * 3
+    turned = harp.jit(lambda x: x[::-1])
+    with pytest.raises(DeviceError, match=r"no floats of 64 bits.*float32"):
+        turned(np.ones(3, np.complex128))
+    assert turned(np.array([1, 2j], np.complex64)).tolist() == [2j, 1]
 
 
 _FORKED = """

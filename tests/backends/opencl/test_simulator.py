@@ -25,12 +25,16 @@ def simulated(what: str, kind: str, directory: Path) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize(("mistake", "message"), [("race", "data race"), ("outside", "Invalid read")])
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [("race", "data race"), ("outside", "Invalid read"), ("unstored", "Uninitialized value written")],
+)
 def test_mistakes_are_found(mistake, message, tmp_path):
     assert message in simulated(mistake, "wide", tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["wide", "cores"])
-def test_programs_of_many_kinds(kind, tmp_path):
-    said = simulated("sound", kind, tmp_path).splitlines()
+@pytest.mark.parametrize("what", ["sound", "small_then_large"])
+def test_programs_of_many_kinds(what, kind, tmp_path):
+    said = simulated(what, kind, tmp_path).splitlines()
     assert not [line for line in said if "warning" not in line]

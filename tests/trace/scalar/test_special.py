@@ -43,3 +43,25 @@ def test_special_values():
             known = ~np.isnan(expected)
             signs = np.signbit(x if name == "erfinv" else expected)  # SciPy's erfinv(-0.0) is 0.0
             np.testing.assert_array_equal(np.signbit(got[known]), signs[known])
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers(dtype):
+    """Near 0 against more digits, elsewhere and at infinities and NaN against exp(z) - 1 and log(1 + z)."""
+    rng = np.random.default_rng(0)
+    z = (rng.normal(size=2000) + 1j * rng.normal(size=2000)) * 10.0 ** rng.uniform(-18, 1, 2000)
+    z = z.astype(dtype)
+    wide, eps = z.astype(np.clongdouble), np.finfo(dtype).eps
+    ends = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan]
+    corners = np.array([complex(a, b) for a in ends for b in ends], dtype)
+    with np.errstate(all="ignore"):
+        series = wide + wide**2 / 2 + wide**3 / 6 + wide**4 / 24
+        expected = np.where(np.abs(z) < 1e-4, series, np.exp(wide) - 1)
+        assert (np.abs(special.expm1(z) - expected) <= 4 * eps * np.abs(expected)).all()
+        series = wide - wide**2 / 2 + wide**3 / 3 - wide**4 / 4
+        expected = np.where(np.abs(z) < 1e-4, series, np.log(1 + wide))
+        assert (np.abs(special.log1p(z) - expected) <= 4 * eps * np.abs(expected)).all()
+        np.testing.assert_allclose(special.expm1(corners), np.exp(corners) - 1, rtol=4 * eps)
+        above = corners.copy()
+        above.real += 1  # 1 + corners would lose the sign of a zero
+        np.testing.assert_allclose(special.log1p(corners), np.log(above), rtol=4 * eps)

@@ -82,6 +82,7 @@ def test_their_derivatives(loop, plain):
     assert slope.compilations == batch.compilations == forward.compilations == second.compilations == 1
 
 
+@pytest.mark.usefixtures("processor")  # the text of its programs
 def test_they_are_loops_of_a_length_and_read_without_a_test():
     text = harp.jit(pairs).lower(np.ones(4)).source
     assert "i1 < i0" in text and "harp_indirect" not in text and "harp_interrupted(&" not in text

@@ -279,6 +279,7 @@ def test_a_column_that_data_names(place):
     npt.assert_allclose(np.asarray(slope(v, place)), x[:, :, place] if -3 <= place < 3 else np.zeros_like(v))
 
 
+@pytest.mark.usefixtures("processor")  # the text of its programs
 def test_the_number_of_a_step_is_looked_up_before_its_loops():
     step = harp.jit(lambda x: harp.fori_loop(0, x.shape[0], lambda k, d: hnp.minimum(d, d[:, k, None] + d[k]), x))
     x = RNG.uniform(1, 9, (12, 12))

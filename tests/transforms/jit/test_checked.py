@@ -143,7 +143,8 @@ def test_all_ways_to_compile():
             np.testing.assert_allclose(np.asarray(a), b)
 
 
-def test_captured_arrays_are_checked():
+@pytest.mark.parametrize("backend", BACKENDS, indirect=True)
+def test_captured_arrays_are_checked(backend):
     weights = np.arange(4.0)
     with pytest.raises(AddressError, match=r"^a captured array is read"):
         harp.jit(lambda x: x + shifted(as_array(weights), 2), check=True)(np.ones(4))

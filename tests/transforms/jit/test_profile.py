@@ -139,6 +139,7 @@ def test_programs_of_calls_have_no_clock():
     assert "harp_now" not in f.lower(x).source and np.array_equal(f(x), x + 1)
 
 
+@pytest.mark.usefixtures("processor")
 def test_without_a_compiler_there_is_no_profile():
     code = "import harp, numpy as np\ntry: harp.jit(lambda x: x + 1).profile(np.ones(3))\n"
     code += (

@@ -17,9 +17,12 @@ import harp
 import harp.numpy as hnp
 from harp.backends.runtime.executable import CExecutable
 from harp.backends.toolchain import toolchain
+from harp.backends.toolchain.toolchain import find_toolchain
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_cc = pytest.mark.skipif(CC is None, reason="no C compiler")
+compiled = pytest.mark.skipif(find_toolchain() is None, reason="there is no compiled program")
+about_the_compiler = pytest.mark.usefixtures("processor")  # no other device runs it
 
 
 def script(path: Path, body: str) -> Path:
@@ -61,6 +64,7 @@ def test_gradients_of_many_arrays():
         npt.assert_allclose(gradient, k % 100 * np.cos(arrays[k]))
 
 
+@compiled
 def test_scratch_of_many_arrays():
     f = harp.jit(lambda arrays: [hnp.matmul(hnp.matmul(x, x.T), x) for x in arrays])
     arrays = [np.ones((20 + k % 2, 30)) for k in range(30)]
@@ -69,7 +73,8 @@ def test_scratch_of_many_arrays():
     assert harp.stats()["scratch_bytes"] > 0
 
 
-@needs_cc
+@compiled
+@about_the_compiler
 def test_scratch_is_asked_for_when_sizes_change(monkeypatch):
     asked, bytes_of = [], CExecutable.scratch_bytes
     monkeypatch.setattr(CExecutable, "scratch_bytes", lambda kernel, n: asked.append(tuple(n)) or bytes_of(kernel, n))
@@ -101,6 +106,7 @@ assert os.waitpid(child, 0)[1] == 0, "the child did not finish"
 
 @needs_cc
 @pytest.mark.parametrize("moment", ["--version", "unit"])
+@about_the_compiler
 def test_fork_while_another_thread_compiles(tmp_path, moment):
     mark = tmp_path / "mark"
     body = f'case "$*" in *{moment}*) : > "{mark}"; sleep 1;; esac; exec "{CC}" "$@"'
@@ -141,6 +147,7 @@ def in_threads(count: int, work) -> None:
 
 
 @needs_cc
+@about_the_compiler
 def test_different_programs_are_made_at_the_same_time(compiler, tmp_path):
     meet = f"""case "$*" in *unit*.c*)
         : > "{tmp_path}/$$.met"
@@ -153,6 +160,7 @@ def test_different_programs_are_made_at_the_same_time(compiler, tmp_path):
 
 
 @needs_cc
+@about_the_compiler
 def test_the_same_program_is_made_once(compiler, tmp_path):
     compiler(f'case "$*" in *unit*.c*) sleep 0.3;; esac; exec "{CC}" "$@"')
     before = harp.stats()["programs"]
@@ -178,6 +186,7 @@ def warning_of(path: Path, **environment: str) -> str:
 
 
 @needs_cc
+@about_the_compiler
 def test_a_wrong_compiler_is_named(tmp_path):
     text = warning_of(tmp_path, HARP_CC="/nonsense")
     assert "HARP_CC='/nonsense' is passed over (not found): harp uses cc" in text and "unset it" in text
@@ -185,6 +194,7 @@ def test_a_wrong_compiler_is_named(tmp_path):
     assert "no licence" in text and "harp uses cc" in text
 
 
+@about_the_compiler
 def test_the_interpreter_is_a_warning(tmp_path):
     assert "HARP_CC=none asks for no C compiler" in warning_of(tmp_path, HARP_CC="none")
     bad = script(tmp_path / "gcc", "echo no licence >&2; exit 1")
@@ -203,6 +213,7 @@ def blocked(path: Path) -> str:
 
 
 @needs_cc
+@about_the_compiler
 def test_no_warning_where_nothing_is_wrong(tmp_path):
     done = python(CALL, "-W", "error", HARP_CC=str(CC), HARP_CACHE_DIR=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")

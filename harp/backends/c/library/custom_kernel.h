@@ -7,4 +7,12 @@
 
 #define harp_global
 
+/* Complex numbers; elsewhere in the program they are those of C. */
+typedef struct __attribute__((may_alias)) {
+    float re, im;
+} harp_pair_f32;
+typedef struct __attribute__((may_alias)) {
+    double re, im;
+} harp_pair_f64;
+
 #endif

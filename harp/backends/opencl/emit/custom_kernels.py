@@ -43,7 +43,7 @@ def launch(stmt: ForeignCall, number: int) -> LaunchCode:
         f"__kernel void {name}({', '.join([*parameters, f'const struct {name} given'])})",
         "{",
         *(f"    {line}" for line in _position(loops)),
-        f"    {point_call(stmt, f'{name}_point', places, sizes)}",
+        f"    {point_call(stmt, f'{name}_point', places, sizes, '__global ')}",
         "}",
     ]
     numbers = (product(stmt.calls), *steps_of(stmt), *stmt.sizes)

@@ -4,4 +4,14 @@
 
 #define harp_global __global
 
+/* Complex numbers. */
+typedef struct {
+    float re, im;
+} harp_pair_f32;
+#if !defined(HARP_NO_DOUBLES)
+typedef struct {
+    double re, im;
+} harp_pair_f64;
+#endif
+
 #endif
