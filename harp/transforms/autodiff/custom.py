@@ -24,6 +24,7 @@ from harp.trace.trees import Tree, TreeSpec, children, count_leaves, flatten, sa
 from harp.transforms.autodiff.arguments import fitting
 from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
+from harp.transforms.closures import closed_over, standing_for
 from harp.transforms.derivative import Given
 from harp.transforms.staging import fresh_token, shape_of, stage, taking_token, without_token
 
@@ -39,7 +40,10 @@ class _Custom:
         self._fixed = tuple(nondiff_argnums)
         update_wrapper(self, function)
 
-    def _derivative(self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str]) -> Given:
+    def _derivative(
+        self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str], closure: Sequence[Array]
+    ) -> Given:
+        """What the rules make; they read `closure` besides the arguments."""
         raise NotImplementedError
 
     def __call__(self, *args: Tree, **kwargs: Tree) -> Any:
@@ -52,8 +56,8 @@ class _Custom:
         moving = tuple(a for k, a in enumerate(args) if k not in self._fixed)
         leaves, treedef = flatten(moving)
         labels = leaf_names(self._function, moving, {})
-        derivative = self._derivative(fixed, treedef, labels)
         if current() is None:
+            self._derivative(fixed, treedef, labels, [])
             return self._function(*args)
         advice = "name it in nondiff_argnums"
         arrays = [as_named(leaf, f"argument {n}", advice) for leaf, n in zip(leaves, labels, strict=True)]
@@ -63,15 +67,15 @@ class _Custom:
             rest = iter(unflatten(treedef, given[1:]))
             return self._function(*(chosen[k] if k in chosen else next(rest) for k in range(len(args))))
 
+        # What the rules read besides is given to the node, too: they are traced after the functions round it.
+        closure = closed_over([self, *fixed])
+        labels += [f"an array that {name!r} reads" for _ in closure]
+        derivative = self._derivative(fixed, treedef, labels, closure)
+        arrays += closure
         arguments = [Argument(n, a.kind, shape_of(a), a.weak) for n, a in zip(labels, arrays, strict=True)]
         traced = stage(call, [Argument("0", i64, ()), *arguments], name, fresh_token())
-        if traced.free:
-            raise ArgumentError(
-                f"{name!r} has derivatives of its own, and reads an array of a function round it, through which none "
-                f"would flow; pass that array as an argument{where()}"
-            )
         graph, tokens = taking_token(traced)
-        body, captured = close(graph, 0, 0, hoists=False)
+        body, captured = close(graph, 0, 0, traced.free, hoists=False)
         derivative = _WithToken(derivative) if tokens else derivative
         parts = Custom((*map(node_of, arrays), *tokens, *captured), body, derivative).parts
         return unflatten(traced.treedef, [emit(part) for part in without_token(parts, traced)])
@@ -137,10 +141,13 @@ class custom_jvp(_Custom):
 
         self._rule = together
 
-    def _derivative(self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str]) -> Given:
+    def _derivative(
+        self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str], closure: Sequence[Array]
+    ) -> Given:
+        name = function_name(self._function)
         if self._rule is None:
-            raise ArgumentError(f"{function_name(self._function)!r} has no rule; give it one with defjvp{where()}")
-        return _ByTangents(self._rule, fixed, treedef)
+            raise ArgumentError(f"{name!r} has no rule; give it one with defjvp{where()}")
+        return _ByTangents(name, self._rule, fixed, treedef, closure)
 
 
 class custom_vjp(_Custom):
@@ -170,10 +177,13 @@ class custom_vjp(_Custom):
         require_function("defvjp", backward)
         self._rules = forward, backward
 
-    def _derivative(self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str]) -> Given:
+    def _derivative(
+        self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str], closure: Sequence[Array]
+    ) -> Given:
+        name = function_name(self._function)
         if self._rules is None:
-            raise ArgumentError(f"{function_name(self._function)!r} has no rules; give it some with defvjp{where()}")
-        return _ByCotangents(*self._rules, dict(zip(self._fixed, fixed, strict=True)), treedef, labels)
+            raise ArgumentError(f"{name!r} has no rules; give it some with defvjp{where()}")
+        return _ByCotangents(name, self._rules, dict(zip(self._fixed, fixed, strict=True)), treedef, labels, closure)
 
 
 def _by_position(function: Function, args: tuple[Tree, ...], kwargs: dict[str, Tree], name: str) -> tuple[Tree, ...]:
@@ -199,18 +209,23 @@ class _ByTangents(Given):
     """The derivatives that a rule for tangents gives. Calls of Python in rules are left out: nobody would read their
     token, and those in loops would be made as often as the rule is used."""
 
-    def __init__(self, rule: Function, fixed: Sequence[object], treedef: TreeSpec) -> None:
-        self.rule, self.fixed, self.treedef = rule, fixed, treedef
-        self.count = count_leaves(treedef)
+    def __init__(
+        self, called: str, rule: Function, fixed: Sequence[object], treedef: TreeSpec, closure: Sequence[Array]
+    ) -> None:
+        self.called, self.rule, self.fixed, self.treedef, self.closure = called, rule, fixed, treedef, closure
+        self.own = count_leaves(treedef)
+        self.count = self.own + len(closure)
 
-    def forward(self, body: Body) -> Graph:
+    def forward(self, body: Body, moving: Sequence[bool]) -> Graph:
         inputs, results = self.arguments(body), body.outputs
-        name, first = function_name(self.rule), len(inputs)
+        name, own = function_name(self.rule), self.own
 
         def call(arrays: Sequence[Array]) -> Tree:
-            tangents = iter(arrays[first:])
-            moving = [next(tangents) if i.dtype.is_inexact else _zeros(i) for i in inputs]
-            pair = self.rule(*self.fixed, unflatten(self.treedef, arrays[:first]), unflatten(self.treedef, moving))
+            tangents = iter(arrays[self.count :])
+            directions = [next(tangents) if i.dtype.is_inexact else _zeros(i) for i in inputs[:own]]
+            pairs = (unflatten(self.treedef, arrays[:own]), unflatten(self.treedef, directions))
+            with standing_for(self.closure, arrays[own : self.count]):
+                pair = self.rule(*self.fixed, *pairs)
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise TangentError(f"{name!r} must return a pair (value, tangent){where()}")
             tangents_out, whats = flatten(pair[1])[0], ["the result"] * len(results)
@@ -219,8 +234,8 @@ class _ByTangents(Given):
         inexact = [i for i in inputs if i.dtype.is_inexact]
         return silenced(stage(call, [*_arguments(inputs), *_arguments(inexact)], name).graph)
 
-    def backward(self, body: Body) -> Graph:
-        return _transposed(self.forward(body), self.count)
+    def backward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        return _transposed(self.forward(body, moving), self.count)
 
 
 class _ByCotangents(Given):
@@ -228,39 +243,48 @@ class _ByCotangents(Given):
 
     def __init__(
         self,
-        forward: Function,
-        backward: Function,
+        called: str,
+        rules: tuple[Function, Function],
         fixed: dict[int, object],
         treedef: TreeSpec,
         labels: Sequence[str],
+        closure: Sequence[Array],
     ) -> None:
-        self.rules, self.fixed, self.treedef = (forward, backward), fixed, treedef
+        self.called, self.rules, self.fixed, self.treedef, self.closure = called, rules, fixed, treedef, closure
         self.labels = [f"argument {label}" for label in labels]
-        self.count = count_leaves(treedef)
+        self.own = count_leaves(treedef)
+        self.count = self.own + len(closure)
 
-    def forward(self, body: Body) -> Graph:
-        return _transposed(self.backward(body), self.count)
+    def forward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        return _transposed(self.backward(body, moving), self.count)
 
-    def backward(self, body: Body) -> Graph:
+    def backward(self, body: Body, moving: Sequence[bool]) -> Graph:
         inputs, results = self.arguments(body), body.outputs
-        forward, backward = self.rules
-        name, first = function_name(backward), len(inputs)
 
         def call(arrays: Sequence[Array]) -> Tree:
-            rest = iter(unflatten(self.treedef, arrays[:first]))
-            count = len(self.fixed) + len(children(self.treedef))
-            pair = forward(*(self.fixed[k] if k in self.fixed else next(rest) for k in range(count)))
-            if not isinstance(pair, tuple) or len(pair) != 2:
-                raise CotangentError(f"{function_name(forward)!r} must return a pair (value, what is kept){where()}")
-            value, kept = pair
-            self._require_value(flatten(value)[0], results, function_name(forward))
-            seeds = iter(arrays[first:])
-            cotangents = [next(seeds) if r.dtype.is_inexact else _zeros(r) for r in results]
-            found = backward(*self.fixed.values(), kept, unflatten(flatten(value)[1], cotangents))
-            return self._leaves(found, inputs, name)
+            with standing_for(self.closure, arrays[self.own : self.count]):
+                return self._cotangents(arrays[: self.own], arrays[self.count :], inputs, results)
 
         inexact = [r for r in results if r.dtype.is_inexact]
-        return silenced(stage(call, [*_arguments(inputs), *_arguments(inexact, "cotangent")], name).graph)
+        arguments = [*_arguments(inputs), *_arguments(inexact, "cotangent")]
+        return silenced(stage(call, arguments, function_name(self.rules[1])).graph)
+
+    def _cotangents(
+        self, primals: Sequence[Array], seeds: Sequence[Array], inputs: Sequence[Input], results: Sequence[Node]
+    ) -> list[Array]:
+        """What the rules make of these arguments and cotangents of the results."""
+        forward, backward = self.rules
+        rest = iter(unflatten(self.treedef, primals))
+        count = len(self.fixed) + len(children(self.treedef))
+        pair = forward(*(self.fixed[k] if k in self.fixed else next(rest) for k in range(count)))
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise CotangentError(f"{function_name(forward)!r} must return a pair (value, what is kept){where()}")
+        value, kept = pair
+        self._require_value(flatten(value)[0], results, function_name(forward))
+        given = iter(seeds)
+        cotangents = [next(given) if r.dtype.is_inexact else _zeros(r) for r in results]
+        found = backward(*self.fixed.values(), kept, unflatten(flatten(value)[1], cotangents))
+        return self._leaves(found, inputs, function_name(backward))
 
     def _require_value(self, leaves: Sequence[object], results: Sequence[Node], name: str) -> None:
         """Raise CotangentError for a value unlike the function's own."""
@@ -285,6 +309,7 @@ class _ByCotangents(Given):
                 texts = f"{name!r} returns a tree {spec_text(same)} for an argument that is a tree {spec_text(spec)}"
                 raise CotangentError(f"{texts}{where()}")
             leaves += fitted
+        leaves += [None] * len(self.closure)  # what is closed over has none: see `push_custom`
         filled = [_zeros(i) if leaf is None else leaf for leaf, i in zip(leaves, inputs, strict=True)]
         return _fitted(filled, inputs, name, "cotangent", self.labels, CotangentError)
 
@@ -304,13 +329,13 @@ class _WithToken(Given):
     """The derivatives of a function that calls Python, whose last result is a token."""
 
     def __init__(self, one: Given) -> None:
-        self.one, self.count = one, one.count
+        self.one, self.count, self.called = one, one.count, one.called
 
-    def forward(self, body: Body) -> Graph:
-        return self.one.forward(attrs.evolve(body, outputs=body.outputs[:-1]))
+    def forward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        return self.one.forward(attrs.evolve(body, outputs=body.outputs[:-1]), moving)
 
-    def backward(self, body: Body) -> Graph:
-        return self.one.backward(attrs.evolve(body, outputs=body.outputs[:-1]))
+    def backward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        return self.one.backward(attrs.evolve(body, outputs=body.outputs[:-1]), moving)
 
 
 def _arguments(nodes: Sequence[Node], name: str = "") -> list[Argument]:
