@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Body, Derivative, Input
@@ -18,6 +18,7 @@ class Given(Derivative):
 
     count: int
     called: str = "a function"  # the name of the function, for messages
+    rules: tuple[Callable[..., object], ...] = ()  # those of the user that make them
     saved: int = 0
     name: str | None = None  # of the value, for who chooses what to save
     # Whether the derivatives may be others than those of the body.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import update_wrapper
 from typing import Any
@@ -13,13 +14,15 @@ from harp.errors import ArgumentError, CotangentError, GradientError, TangentErr
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, as_named, emit
 from harp.trace.graph.body import close
-from harp.trace.graph.graph import Graph, inline
-from harp.trace.graph.host_calls import silenced
+from harp.trace.graph.graph import Graph, inline, transform
+from harp.trace.graph.host_calls import calling_for_values, silent, without_calls_about
 from harp.trace.graph.node import Body, Custom, Input, Node
+from harp.trace.graph.rebuild import rebuild
+from harp.trace.index.division import Substitution
 from harp.trace.scalar.dtypes import i64
 from harp.trace.sizes.levels import current
 from harp.trace.source_locations import plural, where
-from harp.trace.tracer import Argument, function_name, leaf_names, require_function
+from harp.trace.tracer import Argument, Traced, function_name, leaf_names, require_function
 from harp.trace.trees import Tree, TreeSpec, children, count_leaves, flatten, same_node, spec_text, unflatten
 from harp.transforms.autodiff.arguments import fitting
 from harp.transforms.autodiff.gather_rules import constant
@@ -205,18 +208,65 @@ def _by_position(function: Function, args: tuple[Tree, ...], kwargs: dict[str, T
     return args
 
 
-class _ByTangents(Given):
-    """The derivatives that a rule for tangents gives. Calls of Python in rules are left out: nobody would read their
-    token, and those in loops would be made as often as the rule is used."""
+class _ByRules(Given):
+    """The derivatives that rules give, which are linear in tangents or cotangents. Calls of Python in rules are made
+    for the derivatives: where, and as often as, these are computed."""
+
+    def __init__(self, called: str, rules: tuple[Function, ...], treedef: TreeSpec, closure: Sequence[Array]) -> None:
+        self.called, self.rules, self.treedef, self.closure = called, rules, treedef, closure
+        self.own = count_leaves(treedef)
+        self.count = self.own + len(closure)
+
+    @abstractmethod
+    def _traced(self, body: Body) -> Traced:
+        """From the arguments, and the tangents or cotangents, to what the rules make."""
+
+    def _as_given(self, body: Body) -> Graph:
+        traced = self._traced(body)
+        return calling_for_values(self._without_calls_of_its_own(traced.graph), traced.before)
+
+    def _transposed(self, body: Body) -> Graph:
+        """From the arguments, and what comes out, to what goes in. Of this there are no numbers, so what is called with
+        some is not called."""
+        traced = self._traced(body)
+        graph = self._without_calls_of_its_own(traced.graph)
+        linear = graph.inputs[self.count :]
+        graph = calling_for_values(without_calls_about(graph, linear), traced.before)
+        back = vjp_graph(graph, linear)
+        zeros = {i: constant(0, i) for i in linear}
+        put = inline(Graph((), back.outputs, back.sites), zeros)
+        return Graph((*graph.inputs[: self.count], *back.inputs[len(graph.inputs) :]), put.outputs, put.sites)
+
+    def _without_calls_of_its_own(self, graph: Graph) -> Graph:
+        """The graph without the calls that the function makes where its rules use it: it has made them before."""
+
+        def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+            made = node if inputs == node.inputs else rebuild(node, inputs, Substitution({}))
+            if isinstance(made, Custom) and isinstance(made.derivative, Given):
+                theirs = made.derivative.rules
+                if theirs and all(a is b for a, b in zip(theirs, self.rules, strict=False)):
+                    return silent(made)
+            return made
+
+        return transform(graph, rule)
+
+
+class _ByTangents(_ByRules):
+    """The derivatives that a rule for tangents gives."""
 
     def __init__(
         self, called: str, rule: Function, fixed: Sequence[object], treedef: TreeSpec, closure: Sequence[Array]
     ) -> None:
-        self.called, self.rule, self.fixed, self.treedef, self.closure = called, rule, fixed, treedef, closure
-        self.own = count_leaves(treedef)
-        self.count = self.own + len(closure)
+        super().__init__(called, (rule,), treedef, closure)
+        self.rule, self.fixed = rule, fixed
 
     def forward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        return self._as_given(body)
+
+    def backward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        return self._transposed(body)
+
+    def _traced(self, body: Body) -> Traced:
         inputs, results = self.arguments(body), body.outputs
         name, own = function_name(self.rule), self.own
 
@@ -232,13 +282,10 @@ class _ByTangents(Given):
             return _fitted(tangents_out, results, name, "tangent", whats, TangentError)
 
         inexact = [i for i in inputs if i.dtype.is_inexact]
-        return silenced(stage(call, [*_arguments(inputs), *_arguments(inexact)], name).graph)
-
-    def backward(self, body: Body, moving: Sequence[bool]) -> Graph:
-        return _transposed(self.forward(body, moving), self.count)
+        return stage(call, [*_arguments(inputs), *_arguments(inexact)], name, fresh_token())
 
 
-class _ByCotangents(Given):
+class _ByCotangents(_ByRules):
     """The derivatives that a rule for cotangents gives."""
 
     def __init__(
@@ -250,15 +297,16 @@ class _ByCotangents(Given):
         labels: Sequence[str],
         closure: Sequence[Array],
     ) -> None:
-        self.called, self.rules, self.fixed, self.treedef, self.closure = called, rules, fixed, treedef, closure
-        self.labels = [f"argument {label}" for label in labels]
-        self.own = count_leaves(treedef)
-        self.count = self.own + len(closure)
+        super().__init__(called, rules, treedef, closure)
+        self.fixed, self.labels = fixed, [f"argument {label}" for label in labels]
 
     def forward(self, body: Body, moving: Sequence[bool]) -> Graph:
-        return _transposed(self.backward(body, moving), self.count)
+        return self._transposed(body)
 
     def backward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        return self._as_given(body)
+
+    def _traced(self, body: Body) -> Traced:
         inputs, results = self.arguments(body), body.outputs
 
         def call(arrays: Sequence[Array]) -> Tree:
@@ -267,7 +315,7 @@ class _ByCotangents(Given):
 
         inexact = [r for r in results if r.dtype.is_inexact]
         arguments = [*_arguments(inputs), *_arguments(inexact, "cotangent")]
-        return silenced(stage(call, arguments, function_name(self.rules[1])).graph)
+        return stage(call, arguments, function_name(self.rules[1]), fresh_token())
 
     def _cotangents(
         self, primals: Sequence[Array], seeds: Sequence[Array], inputs: Sequence[Input], results: Sequence[Node]
@@ -329,7 +377,7 @@ class _WithToken(Given):
     """The derivatives of a function that calls Python, whose last result is a token."""
 
     def __init__(self, one: Given) -> None:
-        self.one, self.count, self.called = one, one.count, one.called
+        self.one, self.count, self.called, self.rules = one, one.count, one.called, one.rules
 
     def forward(self, body: Body, moving: Sequence[bool]) -> Graph:
         return self.one.forward(attrs.evolve(body, outputs=body.outputs[:-1]), moving)
@@ -363,12 +411,3 @@ def _fitted(
         )
     returned, triples = f"{name} that {rule!r} returns", zip(leaves, likes, whats, strict=True)
     return [fitting(leaf, node, returned, what, error) for leaf, node, what in triples if node.dtype.is_inexact]
-
-
-def _transposed(graph: Graph, count: int) -> Graph:
-    """A graph that is linear in its inputs behind the first ones, as one from what comes out to these."""
-    linear = graph.inputs[count:]
-    back = vjp_graph(graph, linear)
-    zeros = {i: constant(0, i) for i in linear}
-    put = inline(Graph((), back.outputs, back.sites), zeros)
-    return Graph((*graph.inputs[:count], *back.inputs[len(graph.inputs) :]), put.outputs, put.sites)

@@ -34,7 +34,7 @@ class _Batched(Derivatives):
     def __init__(self, one: Derivatives, body: Body, flags: Sequence[bool], size: Index, batch: Batch) -> None:
         self.one, self.body, self.flags, self.size, self.batch = one, body, flags, size, batch
         self.count, self.is_own, self.saved, self.name = one.count, one.is_own, one.saved, one.name
-        self.called = one.called
+        self.called, self.rules = one.called, one.rules
 
     def forward(self, body: Body, moving: Sequence[bool]) -> Graph:
         one = self.one.forward(self.body, moving)
