@@ -103,6 +103,10 @@ class ComplexGradientError(GradientError):
     """The gradient of a complex result is asked for, or `holomorphic` of a function that is not complex."""
 
 
+class ClosureGradientError(GradientError):
+    """A derivative would flow into an array that a function with derivatives of its own has closed over."""
+
+
 class CotangentError(GradientError, ValueError):
     """The cotangent given to a vjp function does not match the result."""
 

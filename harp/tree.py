@@ -1,8 +1,13 @@
 """Trees of arrays: what functions of harp take and return. Tuples, lists, dicts, None and named tuples are trees, and
-classes that are registered."""
+classes that are registered.
+
+Names and arguments are those of `jax.tree`. `is_leaf` is asked about each part of a tree, from above, and what it says
+to be a leaf is one: `is_leaf=lambda x: x is None` keeps the places of None.
+"""
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from functools import reduce as fold
@@ -13,32 +18,59 @@ import attrs
 from harp.errors import ArgumentError
 from harp.trace.identity import identity
 from harp.trace.source_locations import plural, where
-from harp.trace.trees import TreeSpec, alike, count_leaves, register_class, spec_text
+from harp.trace.tree_keys import DictKey, FlattenedIndexKey, GetAttrKey, Key, Path, SequenceKey
+from harp.trace.trees import TreeSpec, count_leaves, flatten_up_to, register_class, spec_text, spread
 from harp.trace.trees import flatten as flatten_tree
+from harp.trace.trees import flatten_with_path as flatten_tree_with_path
 from harp.trace.trees import unflatten as unflatten_tree
 
+__all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "SequenceKey",
+    "all",
+    "broadcast",
+    "flatten",
+    "flatten_with_path",
+    "keystr",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "reduce",
+    "register",
+    "structure",
+    "transpose",
+    "unflatten",
+]
+
 _C = TypeVar("_C")
+_IsLeaf = Callable[[Any], bool] | None
+_NOTHING = object()
 
 
-def leaves(tree: object) -> list[Any]:
+def leaves(tree: object, is_leaf: _IsLeaf = None) -> list[Any]:
     """The leaves of a tree, in a fixed order: dicts by their keys.
 
     >>> leaves({"b": (1, 2), "a": 3})
     [3, 1, 2]
+    >>> leaves({"b": (1, 2), "a": 3}, is_leaf=lambda x: isinstance(x, tuple))
+    [3, (1, 2)]
     """
-    return flatten_tree(tree)[0]
+    return flatten(tree, is_leaf)[0]
 
 
-def structure(tree: object) -> TreeSpec:
+def structure(tree: object, is_leaf: _IsLeaf = None) -> TreeSpec:
     """What a tree is without its leaves: two of them are equal if the trees have the same shape.
 
     >>> structure((1, 2)) == structure((3, 4))
     True
     """
-    return flatten_tree(tree)[1]
+    return flatten(tree, is_leaf)[1]
 
 
-def flatten(tree: object) -> tuple[list[Any], TreeSpec]:
+def flatten(tree: object, is_leaf: _IsLeaf = None) -> tuple[list[Any], TreeSpec]:
     """The leaves, and the structure that puts them back.
 
     >>> import harp
@@ -48,7 +80,44 @@ def flatten(tree: object) -> tuple[list[Any], TreeSpec]:
     >>> harp.tree.unflatten(structure, [x * 10 for x in leaves])
     {'a': 10.0, 'b': (20.0, 30.0)}
     """
-    return flatten_tree(tree)
+    if is_leaf is None:
+        return flatten_tree(tree)
+    found, spec = flatten_tree_with_path(tree, is_leaf)
+    return [leaf for _, leaf in found], spec
+
+
+def flatten_with_path(tree: object, is_leaf: _IsLeaf = None) -> tuple[list[tuple[Path, Any]], TreeSpec]:
+    """The leaves, each with the keys on the way to it, and the structure that puts them back.
+
+    >>> flatten_with_path({"a": [1.0]})[0]
+    [((DictKey(key='a'), SequenceKey(idx=0)), 1.0)]
+    """
+    return flatten_tree_with_path(tree, is_leaf)
+
+
+def leaves_with_path(tree: object, is_leaf: _IsLeaf = None) -> list[tuple[Path, Any]]:
+    """The leaves, each with the keys on the way to it.
+
+    >>> [(keystr(path), leaf) for path, leaf in leaves_with_path({"b": (1, 2), "a": 3})]
+    [("['a']", 3), ("['b'][0]", 1), ("['b'][1]", 2)]
+    """
+    return flatten_tree_with_path(tree, is_leaf)[0]
+
+
+def keystr(path: Iterable[Key], *, simple: bool = False, separator: str = "") -> str:
+    """The keys on the way to a leaf as Python reads them, or, if `simple`, without brackets and dots.
+
+    >>> path = (DictKey("w"), SequenceKey(0))
+    >>> keystr(path), keystr(path, simple=True, separator="/")
+    ("['w'][0]", 'w/0')
+    """
+    return separator.join(str(_plain(key)) if simple else str(key) for key in path)
+
+
+def _plain(key: Key) -> object:
+    if isinstance(key, SequenceKey):
+        return key.idx
+    return key.name if isinstance(key, GetAttrKey) else key.key
 
 
 def unflatten(spec: TreeSpec, leaves: Iterable[object]) -> Any:
@@ -90,30 +159,103 @@ class _Static:
         return hash(self.key)
 
 
-def map(function: Callable[..., object], tree: object, *rest: object) -> Any:
-    """The tree of what the function makes of each leaf; of several trees of the same structure, of the leaves at one
-    place. Raises ArgumentError where structures differ.
+def map(function: Callable[..., object], tree: object, *rest: object, is_leaf: _IsLeaf = None) -> Any:
+    """The tree of what the function makes of each leaf; of several trees, of what stands at its place:
+    they have the same structure, or more below it. Raises ArgumentError where structures differ.
 
     >>> map(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
     {'a': 11, 'b': (22,)}
+    >>> map(lambda x, shape: len(shape), {"a": 1, "b": 2}, {"a": (2, 3), "b": ()})
+    {'a': 2, 'b': 0}
     """
-    first, spec = flatten_tree(tree)
-    columns: list[Sequence[object]] = [first]
+    first, spec = flatten(tree, is_leaf)
+    return unflatten_tree(spec, [function(*values) for values in _columns(first, spec, rest)])
+
+
+def map_with_path(function: Callable[..., object], tree: object, *rest: object, is_leaf: _IsLeaf = None) -> Any:
+    """As `map`, of a function that takes the keys on the way to a leaf first.
+
+    >>> map_with_path(lambda path, x: keystr(path), {"a": 1, "b": (2,)})
+    {'a': "['a']", 'b': ("['b'][0]",)}
+    """
+    found, spec = flatten_tree_with_path(tree, is_leaf)
+    columns = _columns([leaf for _, leaf in found], spec, rest)
+    return unflatten_tree(spec, [function(path, *values) for (path, _), values in zip(found, columns, strict=True)])
+
+
+def _columns(first: Sequence[object], spec: TreeSpec, rest: Sequence[object]) -> list[tuple[object, ...]]:
+    """For each leaf of a tree, it, and what stands in its place in others."""
+    columns = [first]
     for other in rest:
-        values, same = flatten_tree(other)
-        if not alike(same, spec):
-            raise ArgumentError(f"a tree is {spec_text(same)}, but the first one is {spec_text(spec)}{where()}")
+        values = flatten_up_to(spec, other)
+        if values is None:
+            raise ArgumentError(
+                f"a tree is {spec_text(structure(other))}, but the first one is {spec_text(spec)}{where()}"
+            )
         columns.append(values)
-    return unflatten_tree(spec, [function(*values) for values in zip(*columns, strict=True)])
+    return [*zip(*columns, strict=True)]
 
 
-def reduce(function: Callable[[Any, Any], Any], tree: object, *initial: object) -> Any:
-    """All leaves combined, from the first one on, or from `initial`.
+def reduce(
+    function: Callable[[Any, Any], Any], tree: object, initializer: object = _NOTHING, is_leaf: _IsLeaf = None
+) -> Any:
+    """All leaves combined, from the first one on, or from `initializer`. Raises ArgumentError for a tree without leaves
+    if that is missing.
 
     >>> reduce(lambda total, x: total + x, {"a": 1, "b": (2, 3)}, 0)
     6
     """
-    return fold(function, leaves(tree), *initial)
+    found = leaves(tree, is_leaf)
+    if initializer is not _NOTHING:
+        return fold(function, found, initializer)
+    if not found:
+        raise ArgumentError(f"the tree has no leaves to combine; give reduce an initializer{where()}")
+    return fold(function, found)
+
+
+def all(tree: object, *, is_leaf: _IsLeaf = None) -> bool:
+    """Whether all leaves are true; those of a function being traced are not known yet.
+
+    >>> all({"a": True, "b": (1, 0)}), all(())
+    (False, True)
+    """
+    return builtins.all(leaves(tree, is_leaf))
+
+
+def transpose(outer: TreeSpec, inner: TreeSpec | None, tree: object) -> Any:
+    """A tree of trees the other way round: `tree` has a tree of the structure `inner` at each leaf of `outer`. If
+    `inner` is None it is that of the first of these. Raises ArgumentError for a tree that is another one.
+
+    >>> transpose(structure([0, 0]), structure({"a": 0, "b": 0}), [{"a": 1, "b": 2}, {"a": 3, "b": 4}])
+    {'a': [1, 3], 'b': [2, 4]}
+    """
+    parts = flatten_up_to(outer, tree)
+    if parts and inner is None:
+        inner = structure(parts[0])
+    rows = None if parts is None or inner is None else [flatten_up_to(inner, part) for part in parts]
+    if rows is None or inner is None or None in rows:
+        below = "" if inner is None else f" of trees {spec_text(inner)}"
+        raise ArgumentError(
+            f"transpose is given a tree {spec_text(structure(tree))}, but said to be a tree {spec_text(outer)}{below}"
+            f"{where()}"
+        )
+    columns = [[row[k] for row in rows if row is not None] for k in range(count_leaves(inner))]
+    return unflatten_tree(inner, [unflatten_tree(outer, column) for column in columns])
+
+
+def broadcast(prefix: object, tree: object, is_leaf: _IsLeaf = None) -> Any:
+    """A tree of the structure of `tree`, in which a leaf of `prefix`, its start, stands at all leaves below it.
+    Raises ArgumentError if it is not the start of it.
+
+    >>> broadcast({"a": 1, "b": 2}, {"a": (0, 0), "b": 0})
+    {'a': (1, 1), 'b': 2}
+    """
+    values, start = flatten(prefix, is_leaf)
+    spec = structure(tree)
+    found = spread(start, values, spec)
+    if found is None:
+        raise ArgumentError(f"a tree {spec_text(start)} is not the start of a tree {spec_text(spec)}{where()}")
+    return unflatten_tree(spec, found)
 
 
 def register(
@@ -161,7 +303,7 @@ def register(
         both = zip((*parts, *static), (*values, *fixed), strict=True)
         return cls(**{fields[name]: value for name, value in both})
 
-    _register(cls, take_apart, put_together)
+    _register(cls, take_apart, put_together, parts)
     return cls
 
 
@@ -169,10 +311,11 @@ def _register(
     cls: type[_C],
     take_apart: Callable[[_C], tuple[Iterable[object], object]],
     put_together: Callable[[Any, Any], _C],
+    names: Sequence[str] | None = None,
 ) -> None:
-    def flatten(value: _C) -> tuple[Iterable[object], object]:
+    def flatten(value: _C) -> tuple[object, ...]:
         parts, fixed = take_apart(value)
-        return parts, _Static(cls, fixed)
+        return (parts, _Static(cls, fixed)) if names is None else (parts, _Static(cls, fixed), names)
 
     register_class(cls, flatten, lambda fixed, parts: put_together(fixed.value, parts))
 

@@ -370,7 +370,7 @@ def test_functions_with_derivatives_of_their_own(run, log, made):
         assert log.flush() == [("before",), ("function", 3.0), ("after", 9.0)]
 
 
-def test_rules_say_nothing(run, log):
+def test_rules_say_what_they_compute(run, log):
     def told(x):
         log.tell("rule", x)
         return harp.fori_loop(0, 2, lambda i, c: (log.tell("loop", c), c * 1.0)[1], x)
@@ -379,9 +379,56 @@ def test_rules_say_nothing(run, log):
     first.defjvp(lambda p, t: (first(*p), told(p[0]) * 2 * t[0]))
     second.defvjp(lambda x: (second(x), x), lambda x, ct: (told(x) * 2 * ct,))
     for f in (first, second):
-        assert float(run(harp.grad(f))(3.0)) == 6
+        once = [("rule", 3.0), ("loop", 3.0), ("loop", 3.0)]
+        ways = (f, harp.grad(f), harp.value_and_grad(f), harp.grad(harp.checkpoint(f)), harp.grad(harp.grad(f)))
+        for way in ways:
+            run(way)(3.0)
+            assert log.flush() == ([] if way is f else once)
+        run(lambda x, f=f: harp.jvp(f, (x,), (1.0,)))(3.0)
+        assert log.flush() == once
         assert np.asarray(run(harp.vmap(harp.grad(f)))(X)).tolist() == [2.0, 4.0, 6.0]
-    assert not log
+        said = log.flush()
+        for x in X:
+            assert [say for say in said if say[1] == x] == [("rule", x), ("loop", x), ("loop", x)]
+        assert float(run(harp.grad(lambda x, f=f: harp.cond(x > 5, f, lambda x: x, x)))(3.0)) == 1
+        assert not log.flush()
+        run(harp.grad(lambda x, f=f: harp.scan(lambda c, k: (f(c * k), None), x, np.array([1.0, 2.0]))[0]))(3.0)
+        assert log.flush() == [("rule", 18.0), ("loop", 18.0), ("loop", 18.0), *once]
+
+
+def test_rules_say_no_numbers_that_there_are_not(run, log):
+    """Reverse mode by a rule for tangents, and forward mode by one for cotangents: what comes in has none."""
+
+    def told(x, dx):
+        log.tell("x", x)
+        log.tell("dx", dx)
+        harp.fori_loop(0, 2, lambda i, c: (log.tell("loop", c), c)[1], dx)
+        log.tell("x again", x)
+        return 2 * x * dx
+
+    first, second = harp.custom_jvp(lambda x: x * x), harp.custom_vjp(lambda x: x * x)
+    first.defjvp(lambda p, t: (first(*p), told(p[0], t[0])))
+    second.defvjp(lambda x: (second(x), x), lambda x, ct: (told(x, ct),))
+    both = [("x", 3.0), ("dx", 0.5), ("loop", 0.5), ("loop", 0.5), ("x again", 3.0)]
+    for f in (first, second):
+        forward, backward = (both, [both[0], both[-1]]) if f is first else ([both[0], both[-1]], both)
+        assert float(run(lambda x, f=f: harp.jvp(f, (x,), (0.5,)))(3.0)[1]) == 3
+        assert log.flush() == forward
+        assert float(run(harp.grad(lambda x, f=f: f(x) * 0.5))(3.0)) == 3
+        assert log.flush() == backward
+
+
+def test_a_function_says_nothing_in_its_own_rules(run, log):
+    def square(x):
+        log.tell("function", x)
+        return x * x
+
+    first, second = harp.custom_jvp(square), harp.custom_vjp(square)
+    first.defjvp(lambda p, t: (first(*p), (log.tell("rule", p[0]), 2 * p[0] * t[0])[1]))
+    second.defvjp(lambda x: (second(x), x), lambda x, ct: ((log.tell("rule", x), 2 * x * ct)[1],))
+    for f in (first, second):
+        assert float(run(harp.grad(f))(3.0)) == 6
+        assert sorted(log.flush()) == [("function", 3.0), ("rule", 3.0)]
 
 
 def test_a_pullback_says_nothing_again(run, log):

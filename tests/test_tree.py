@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import OrderedDict
+from typing import NamedTuple
 
 import attrs
 import numpy as np
@@ -123,6 +125,83 @@ def test_functions_of_trees():
     assert harp.tree.reduce(lambda a, b: a + b, (), 7) == 7
 
 
+class Point(NamedTuple):
+    x: object
+    y: object
+
+
+MIXED = {"b": [1, (2, None)], "a": Layer(3, Point(4, Pair(5, OrderedDict(z=6, y=7))))}
+
+
+def test_paths_name_each_leaf():
+    found = {harp.tree.keystr(path): leaf for path, leaf in harp.tree.leaves_with_path(MIXED)}
+    pair = "['a'].b.y[<flat index {}>]"
+    assert found == {
+        "['a'].w": 3,
+        "['a'].b.x": 4,
+        pair.format(0): 5,
+        pair.format(1) + "['z']": 6,
+        pair.format(1) + "['y']": 7,
+        "['b'][0]": 1,
+        "['b'][1][0]": 2,
+    }
+    assert [*found.values()] == harp.tree.leaves(MIXED)
+    pairs, spec = harp.tree.flatten_with_path(MIXED)
+    assert spec == harp.tree.structure(MIXED) and [leaf for _, leaf in pairs] == harp.tree.leaves(MIXED)
+    keys = harp.tree.DictKey("b"), harp.tree.SequenceKey(1), harp.tree.SequenceKey(0)
+    assert pairs[-1] == (keys, 2) and {keys: 1}[pairs[-1][0]]
+    assert harp.tree.keystr(keys, simple=True, separator="/") == "b/1/0"
+    assert harp.tree.leaves_with_path(5) == [((), 5)] and harp.tree.keystr(()) == ""
+    named = harp.tree.map_with_path(lambda path, a, b: (harp.tree.keystr(path), a + b), Layer(1, [2]), Layer(10, [20]))
+    assert (named.w, named.b) == ((".w", 11), [(".b[0]", 22)])
+
+
+def test_what_is_said_to_be_a_leaf_is_one():
+    none = lambda x: x is None
+    assert harp.tree.leaves(MIXED, is_leaf=none) == [3, 4, 5, 6, 7, 1, 2, None]
+    assert harp.tree.leaves(MIXED, is_leaf=lambda x: True) == [MIXED]
+    assert harp.tree.structure((None, 1), is_leaf=none) != harp.tree.structure((None, 1))
+    layers = harp.tree.leaves(MIXED, is_leaf=lambda x: isinstance(x, Layer))
+    assert layers[0] is MIXED["a"] and layers[1:] == [1, 2]
+    assert harp.tree.map(lambda x, y: y if x is None else x, (None, 1), (5, 6), is_leaf=none) == (5, 1)
+    assert harp.tree.reduce(lambda n, x: n + (x is None), (None, 1, [None]), 0, is_leaf=none) == 2
+    assert harp.tree.all((None, 1)) and not harp.tree.all((None, 1), is_leaf=none)
+    assert [path for path, _ in harp.tree.leaves_with_path((1, [2]), is_leaf=lambda x: isinstance(x, list))] == [
+        (harp.tree.SequenceKey(0),),
+        (harp.tree.SequenceKey(1),),
+    ]
+
+
+def test_further_trees_may_have_more_below_a_leaf():
+    found = harp.tree.map(
+        lambda x, y, z: (x, y, z), {"a": 1, "b": [2]}, {"b": [(3, 4)], "a": None}, {"a": 5, "b": [{}]}
+    )
+    assert found == {"a": (1, None, 5), "b": [(2, (3, 4), {})]}
+    array = np.arange(3.0)
+    assert harp.tree.map(lambda a, b: b, (1, 2), (array, [array, array]))[1][1] is array
+
+
+@pytest.mark.parametrize("inner", [True, False])
+def test_transpose(inner):
+    tree = {"a": Pair(1, [2]), "b": Pair(3, [4])}
+    spec = harp.tree.structure(Pair(0, [0])) if inner else None
+    found = harp.tree.transpose(harp.tree.structure({"b": 0, "a": 0}), spec, tree)
+    assert (found.a, found.b) == ({"a": 1, "b": 3}, [{"a": 2, "b": 4}])
+    assert list(found.a) == ["b", "a"]
+    assert harp.tree.transpose(harp.tree.structure([]), harp.tree.structure((0, 0)), []) == ([], [])
+
+
+def test_broadcast():
+    assert harp.tree.broadcast(7, (1, [2, None])) == (7, [7, None])
+    assert harp.tree.broadcast((1, None), (5, None)) == (1, None)
+    assert harp.tree.broadcast((None, 1), ([5, 6], 7), is_leaf=lambda x: x is None) == ([None, None], 1)
+
+
+def test_messages_name_fields():
+    with pytest.raises(ArgumentError, match=r"argument m\.b\.y"):
+        harp.jit(lambda m: m.w)(Layer(1.0, Point(2.0, Unknown())))
+
+
 LOOSE = dataclasses.make_dataclass("Loose", ["x"])
 
 
@@ -145,6 +224,12 @@ LOOSE = dataclasses.make_dataclass("Loose", ["x"])
         (lambda: harp.tree.unflatten(harp.tree.structure((1, 2)), [1]), "has 2 leaves, but unflatten is given 1"),
         (lambda: harp.tree.unflatten(harp.tree.structure((1, 2)), [1, 2, 3]), "has 2 leaves, but unflatten is given 3"),
         (lambda: harp.tree.unflatten([1], (1, 2)), "takes a structure first"),
+        (lambda: harp.tree.map(max, (1, [2]), (1, 2)), "a tree is"),
+        (lambda: harp.tree.map_with_path(max, {"a": 1}, {"b": 1}), "a tree is"),
+        (lambda: harp.tree.reduce(max, ()), "has no leaves to combine"),
+        (lambda: harp.tree.broadcast((1, 2), [1, 2]), "is not the start of a tree"),
+        (lambda: harp.tree.transpose(harp.tree.structure((0, 0)), None, ((1, 2), (3,))), "transpose is given a tree"),
+        (lambda: harp.tree.transpose(harp.tree.structure((0, 0)), None, [1, 2]), "transpose is given a tree"),
     ],
 )
 def test_what_is_no_tree(call, words):

@@ -15,6 +15,7 @@ import numpy as np
 from harp.errors import ArgumentError
 from harp.trace.identity import identity
 from harp.trace.source_locations import where
+from harp.trace.tree_keys import DictKey, FlattenedIndexKey, Key, Path, SequenceKey, keys_of
 
 Tree = object
 _T = TypeVar("_T")
@@ -44,25 +45,80 @@ def flatten(tree: Tree, none_is_leaf: bool = False) -> tuple[list[object], TreeS
 
 
 def _flatten(tree: Tree, leaves: list[object], none_is_leaf: bool) -> TreeSpec:
-    kind = type(tree)
-    if kind in _leaf_types or (tree is None and none_is_leaf):
+    if type(tree) in _leaf_types or (tree is None and none_is_leaf):
         leaves.append(tree)
         return LEAF
+    start, parts = taken_apart(tree)
+    if not start:
+        leaves.append(tree)
+        return LEAF
+    return (*start, *[_flatten(part, leaves, none_is_leaf) for part in parts])
+
+
+def taken_apart(tree: Tree) -> tuple[TreeSpec, Sequence[object]]:
+    """The shape of a tree without those of its parts, and these; () for a leaf."""
+    kind = type(tree)
+    if kind in _leaf_types:
+        return LEAF, ()
     if kind is tuple or kind is list:
-        parts = cast(Sequence[object], tree)
-        return (kind, *[_flatten(part, leaves, none_is_leaf) for part in parts])
+        return (kind,), cast(Sequence[object], tree)
     if kind is dict:
         items = cast(dict[Any, object], tree)
-        return (dict, _keys(items), *[_flatten(items[key], leaves, none_is_leaf) for key in ordered(items)])
+        return (dict, _keys(items)), [items[key] for key in ordered(items)]
     if tree is None:
-        return _NONE
-    head, children = _one_level(tree)
+        return _NONE, ()
+    head, parts = _one_level(tree)
     if head is None:
-        leaves.append(tree)
+        return LEAF, ()
+    # optree takes 2 and 2.0 for the same key
+    return (_Keyed(head, _keys(tree)) if isinstance(tree, Mapping) else head,), parts
+
+
+def flatten_with_path(
+    tree: Tree, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[Path, object]], TreeSpec]:
+    """The leaves with the keys on the way to them; also what `is_leaf` says to be one."""
+    leaves: list[tuple[Path, object]] = []
+    try:
+        return leaves, _flatten_with_path(tree, (), leaves, is_leaf)
+    except RecursionError:
+        raise ArgumentError(f"a tree of arrays is nested too deep, or holds itself{where()}") from None
+
+
+def _flatten_with_path(
+    tree: Tree, path: Path, leaves: list[tuple[Path, object]], is_leaf: Callable[[Any], bool] | None
+) -> TreeSpec:
+    start, parts = (LEAF, ()) if is_leaf is not None and is_leaf(tree) else taken_apart(tree)
+    if not start:
+        leaves.append((path, tree))
         return LEAF
-    if isinstance(tree, Mapping):  # optree takes 2 and 2.0 for the same key
-        head = _Keyed(head, _keys(tree))
-    return (head, *[_flatten(child, leaves, none_is_leaf) for child in children])
+    pairs = zip(keys(tree), parts, strict=True)
+    return (*start, *[_flatten_with_path(part, (*path, key), leaves, is_leaf) for key, part in pairs])
+
+
+def keys(tree: Tree) -> Sequence[Key]:
+    """The keys of the parts of a tree that is no leaf."""
+    kind = type(tree)
+    if kind is tuple or kind is list:
+        return [SequenceKey(k) for k in range(len(cast(Sequence[object], tree)))]
+    if kind is dict:
+        return [DictKey(key) for key in ordered(cast(dict[Any, object], tree))]
+    if tree is None:
+        return ()
+    head = cast(Any, _one_level(tree)[0])
+    return keys_of(tree, [path[0] for path in head.paths()])
+
+
+def flatten_up_to(spec: TreeSpec, tree: Tree) -> list[object] | None:
+    """What stands in a tree where another one has its leaves; None if it is another tree above them."""
+    if not spec:
+        return [tree]
+    start, parts = taken_apart(tree)
+    own = children(spec)
+    if not start or not same_node((*start, *own), spec) or len(parts) != len(own):
+        return None
+    found = [flatten_up_to(part, below) for part, below in zip(own, parts, strict=True)]
+    return None if None in found else [leaf for part in found for leaf in part or ()]
 
 
 class _Keys(tuple[object, ...]):
@@ -120,9 +176,10 @@ def _one_level(tree: Tree) -> tuple[object, list[object]]:
 
 
 def register_class(
-    cls: type[_T], take_apart: Callable[[_T], tuple[Iterable[object], object]], put_together: Callable[[Any, Any], _T]
+    cls: type[_T], take_apart: Callable[[_T], tuple[object, ...]], put_together: Callable[[Any, Any], _T]
 ) -> None:
-    """Make objects of a class trees. Raises ArgumentError for a class that is one."""
+    """Make objects of a class trees: `take_apart` gives the parts, what else there is, and names of the parts if they
+    have some. Raises ArgumentError for a class that is one."""
     import optree
 
     try:
@@ -231,19 +288,8 @@ def map_leaves(function: Callable[[object], object], tree: Tree) -> Any:
 
 def labels(name: str, tree: Tree) -> list[str]:
     """What messages call each leaf of an argument: `x`, `params['w']`."""
-    kind = type(tree)
-    if kind in _leaf_types:
+    start, parts = taken_apart(tree)
+    if not start:
         return [name]
-    if kind is tuple or kind is list:
-        named = enumerate(cast(Sequence[object], tree))
-        return [label for k, part in named for label in labels(f"{name}[{k}]", part)]
-    if kind is dict:
-        items = cast(dict[Any, object], tree)
-        return [label for key in ordered(items) for label in labels(f"{name}[{key!r}]", items[key])]
-    if tree is None:
-        return []
-    head, parts = _one_level(tree)
-    if head is None:
-        return [name]
-    paths = [path[0] for path in cast(Any, head).paths()]
-    return [label for key, part in zip(paths, parts, strict=True) for label in labels(f"{name}[{key!r}]", part)]
+    texts = [f"[{key.key}]" if isinstance(key, FlattenedIndexKey) else str(key) for key in keys(tree)]
+    return [label for text, part in zip(texts, parts, strict=True) for label in labels(name + text, part)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from harp.errors import MissingRuleError
+from harp.errors import ClosureGradientError, MissingRuleError
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.graph.node import Foreign, Node
@@ -22,16 +22,16 @@ def apply_rule(
     now: Node | None = None,
 ) -> _T:
     """What the rule makes of a node of a graph, or of what it is `now`. Raises MissingRuleError, with the user's line,
-    where there is none, or the rule says so."""
+    where there is none, or the rule says so, and ClosureGradientError with the line."""
     try:
         rule = rules.get(type(node))
         if rule is None:
             raise MissingRuleError(f"{what} of {node!r} has no rule")
         return rule(now or node, *given)
-    except MissingRuleError as error:
+    except (MissingRuleError, ClosureGradientError) as error:
         site = graph.site(node)
         place = f"\n  at {site[0]}:{site[1]}" if site else ""
-        raise MissingRuleError(f"{error}{place}") from None
+        raise type(error)(f"{error}{place}") from None
 
 
 def without_derivative(node: Foreign) -> MissingRuleError:

@@ -23,13 +23,16 @@ def updated_in_place(graph: Graph, carried: Sequence[Input] = ()) -> Graph:
 
     Those inputs that are `carried` by a loop may be changed in place, too. Whether all readers of one are done by then,
     its indices included, is found out where its memory is chosen (`harp.lower.kernels.donate`); here its updates only
-    stop to be a reader.
+    stop to be a reader, those of several scatters one after the other as well.
     """
     users = _users(graph.nodes())
 
     def is_computed_before(node: Scatter) -> bool:
-        if node.base in carried:
-            return node.base in set(walk((node.updates,)))
+        first = node.base
+        while isinstance(first, Scatter):
+            first = first.base
+        if first in carried:
+            return first in set(walk((node.updates,)))
         few = len(node.updates.shape) < len(node.shape)
         return few and len(users[node.base]) > 1 and _reads_end(node, users, graph.outputs)
 

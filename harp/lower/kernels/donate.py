@@ -3,13 +3,15 @@
     for i: out0[i] = in0[i] + in1[i]    ->    for i: out0[i] = out0[i] + in1[i]        (in0 lives in out0)
 
 An output of the same dtype and shape may live in such an input where no element is stored before its old value was read
-for the last time: no kernel after the one that stores the output reads the input, and in that one each iteration of the
-loops round the store and a load reads only elements that itself stores, in the store's own statement or before it.
+for the last time: no kernel after the one that stores the output reads the input, and in that one no statement does
+after the one that stores; each iteration of the loops round both reads only what no other iteration stores.
 
     for i { m = max over j of in0[i, j]; for j: out0[i, j] = in0[i, j]/m }         (row i is read, then stored)
-    for i { s = sum over j of in0[i, j]; for j: out0[i, j] = in0[i, j]; out0[i, k] = s }      (nothing is left to copy)
 
-A scatter changes what an earlier kernel stored; if that is a copy of the input, nothing is left to copy.
+A scatter changes what an earlier kernel stored, or an earlier statement of its own; if that is a copy of the input,
+nothing is left to copy.
+
+    for i { a = in0[i, 0]; for j: out0[i, j] = in0[i, j]; out0[i, t] = a }    (in place: for i: out0[i, t] = out0[i, 0])
 
 The input's buffer is replaced by the output's in all kernels, so two buffers never share memory, and later passes see a
 buffer that is read and then written.
@@ -21,12 +23,11 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from harp.lower.loopir.effects import used_whole
-from harp.lower.loopir.loops import Buffer, For, If, Kernel, Load, Nest, Seq, Stmt, Store, parts, walk
+from harp.lower.loopir.effects import effects, used_whole
+from harp.lower.loopir.loops import Buffer, For, Kernel, Load, Nest, Seq, Stmt, Store, parts, walk
 from harp.lower.loopir.nests import Renaming, is_plain, reads, rebuilt, sequence
 from harp.lower.schedule.build import Built
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import Atom, loops_in
 from harp.trace.scalar.dtypes import bool_
 
 
@@ -59,9 +60,12 @@ def in_memory_of(kernels: Sequence[Kernel], source: Buffer, target: Buffer) -> t
 def _living_in(kernels: tuple[Kernel, ...], place: int, source: Buffer, target: Buffer) -> tuple[Kernel, ...] | None:
     """The same, given the first kernel that stores the result."""
     order = _reads_first(kernels, place, source) if _fits(source, target) else None
-    if order is None or not _is_safe(kernels[place], source, target):
+    kernel = kernels[place]
+    if order is not None and is_plain(kernel.body) and not _is_safe(kernel, source, target):
+        kernel = kernel.with_body(_reading_first(kernel.body, source, target))
+    if order is None or not _is_safe(kernel, source, target):
         return None
-    return tuple(_replaced(kernel, source, target) for kernel in order)
+    return tuple(_replaced(kernel if k is kernels[place] else k, source, target) for k in order)
 
 
 def _fits(source: Buffer, target: Buffer) -> bool:
@@ -89,48 +93,63 @@ def _reads_first(kernels: Sequence[Kernel], place: int, source: Buffer) -> tuple
 
 
 def _is_safe(kernel: Kernel, source: Buffer, target: Buffer) -> bool:
-    return source not in _read(kernel) or _reads_only_what_it_stores(kernel.body, source, target)
-
-
-def _reads_only_what_it_stores(body: Stmt, source: Buffer, target: Buffer) -> bool:
-    """Whether every load of `source` is of elements of `target` that its iteration stores then, or later."""
-    if not is_plain(body) or any(isinstance(part, If) for part in walk(body)):
-        return False
-    order = list(_in_order(body, frozenset()))
-    stores = [k for k, (store, _) in enumerate(order) if store.buffer is target]
-    # What stays as it is need not be stored, if that came before what does not.
-    places = [k for k in stores if not _copies(order[k][0], source)]
-    if not places:
+    if source not in _read(kernel):
         return True
-    if len(places) != 1:
-        return False
-    last, loops = order[places[0]]
-    # Each iteration stores an element of its own.
-    moving = [p for p in last.index if loops.intersection(loops_in(p))]
-    if last.reduce is not None or len(moving) != len(loops) or {p.atom for p in moving} != loops:
-        return False
-    for place, (store, around) in enumerate(order):
-        for load in (load for load in reads(store) if load.buffer is source):
-            same = (p is q for p, q in zip(last.index, load.index, strict=True) if p.atom in around)
-            if place > places[0] or not all(same):
+    return is_plain(kernel.body) and _reads_in_time(kernel.body, source, target)
+
+
+def _reads_in_time(s: Stmt, source: Buffer, target: Buffer) -> bool:
+    """Whether every load of `source` comes before the element is changed: of two statements one after the other, the
+    first one changes nothing if the second one reads; of a loop that does both, no iteration reads what another one
+    changes, because each has an index of its own along some axis, a row say."""
+    if isinstance(s, Nest) and _changes(s, source, target) and _loads(s, source):
+        places = [store.index for store in walk(s) if isinstance(store, Store) and _is_change(store, source, target)]
+        places += [load.index for load in _loads(s, source)]
+        axes = range(len(target.shape))
+        for head in (h for h in s.heads if isinstance(h, For)):
+            if not any(all(place[k].atom is head.loop for place in places) for k in axes):
                 return False
-    return True
+    if isinstance(s, Seq):
+        is_changed = False
+        for part in s.parts:
+            if is_changed and _loads(part, source):
+                return False
+            is_changed |= _changes(part, source, target)
+    return all(_reads_in_time(part, source, target) for part in parts(s))
 
 
-def _copies(store: Store, source: Buffer) -> bool:
-    value = store.value if store.reduce is None else None
-    is_whole = isinstance(value, Load) and not value.conditions and value.index == store.index
-    return is_whole and isinstance(value, Load) and value.buffer is source
+def _reading_first(s: Stmt, source: Buffer, target: Buffer) -> Stmt:
+    """The statement, in which what reads `source` goes before what changes it, unless it needs something of that."""
+    if not isinstance(s, Seq):
+        return s if isinstance(s, Store) else rebuilt(s, lambda part: _reading_first(part, source, target))
+    found: list[Stmt] = []
+    for part in (_reading_first(part, source, target) for part in s.parts):
+        changing = [k for k, before in enumerate(found) if _changes(before, source, target)]
+        place = changing[0] if changing and _loads(part, source) and not _changes(part, source, target) else len(found)
+        found.insert(place if all(_are_apart(part, other) for other in found[place:]) else len(found), part)
+    return sequence(found)
 
 
-def _in_order(s: Stmt, loops: frozenset[Atom]) -> Iterator[tuple[Store, frozenset[Atom]]]:
-    """The stores in order of execution, with the loops round them."""
-    if isinstance(s, Store):
-        yield s, loops
-    if isinstance(s, Nest):
-        loops |= {h.loop for h in s.heads if isinstance(h, For)}
-    for part in parts(s):
-        yield from _in_order(part, loops)
+def _are_apart(one: Stmt, other: Stmt) -> bool:
+    """Whether the order of two statements does not matter."""
+    a, b = effects(one), effects(other)
+    return not (a.writes & (b.reads | b.writes) or b.writes & a.reads)
+
+
+def _loads(s: Stmt, source: Buffer) -> list[Load]:
+    return [load for load in reads(s) if load.buffer is source]
+
+
+def _changes(s: Stmt, source: Buffer, target: Buffer) -> bool:
+    return any(isinstance(part, Store) and _is_change(part, source, target) for part in walk(s))
+
+
+def _is_change(store: Store, source: Buffer, target: Buffer) -> bool:
+    """Whether something else is stored than what is there, where the result lives in `source`."""
+    value = store.value
+    if store.buffer is not target or store.reduce is not None or not isinstance(value, Load):
+        return store.buffer is target
+    return value.buffer is not source or value.index != store.index or bool(value.conditions)
 
 
 def _stores(kernel: Kernel) -> Iterator[Store]:
@@ -166,4 +185,7 @@ def _does_nothing(s: Stmt) -> bool:
     """for i: out[i] = out[i]"""
     if isinstance(s, Nest):
         return _does_nothing(s.body)
-    return isinstance(s, Store) and _copies(s, s.buffer)
+    value = s.value if isinstance(s, Store) else None
+    if not isinstance(s, Store) or not isinstance(value, Load) or s.reduce is not None or value.conditions:
+        return False
+    return value.buffer is s.buffer and value.index == s.index

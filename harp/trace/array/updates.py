@@ -9,6 +9,8 @@ does what `mode` says.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harp.errors import DTypeError, ShapeError
 from harp.trace.array.advanced import CLIP, gather, getitem, mode_of
 from harp.trace.array.array import OPERATORS, Array, node_of
@@ -58,7 +60,9 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
         fitted = _fitted(updates, selection.view(node).shape)
         scattered = _scattered(node, selection, fitted, kind)
         return emit(scattered or placed(node, selection, fitted, kind), array.weak)
-    keys = _by_element(node, keys)
+    by_element = _by_element(node, keys)
+    unique |= by_element is not keys
+    keys = by_element
     found = plan(node, keys, checks=mode is None, reaches=outside == CLIP)
     base = found.source(node)
     wanted = found.indices[0].shape + base.shape[len(found.indices) :]
@@ -73,17 +77,40 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
 
 def _by_element(node: Node, keys: tuple[object, ...]) -> tuple[object, ...]:
     """x[:, i] as x[arange(n), i], for an integer i that is data: the same elements, which change where they are. A
-    scatter is into leading axes, for which the array would be transposed before, and back behind."""
-    place = next(k for k, key in enumerate(keys) if is_data(key))
-    index = keys[place]
-    whole = all(isinstance(key, slice) and key == slice(None) for key in keys[:place])
-    if not place or not whole or sum(map(is_data, keys)) > 1:
+    scatter is into leading axes of whole arrays, for which the array would be cut or transposed before."""
+    if not all(_is_single(key) if is_data(key) else key is not None for key in keys):
         return keys
-    if not isinstance(index, Array) or index.ndim or index.kind.kind is Kind.BOOL:
+    items = fill_ellipsis(keys, len(node.shape))
+    data = [axis for axis, item in enumerate(items) if is_data(item)]
+    others = select_keys(node, [slice(None) if axis in data else item for axis, item in enumerate(items)])
+    last = max(*data, *others.fixed, *_cut(node, others), 0)
+    rows = [axis for axis in range(last + 1) if axis not in data and axis not in others.fixed]
+    if not rows:
         return keys
-    shape = resolve_all(node.shape[:place])
-    counted = [emit(MapReduce(shape, (), Position(position))) for position in positions(shape)]
-    return (*counted, *keys[place:])
+    for axis in range(last + 1):
+        if axis not in data:
+            items[axis] = emit(_places(others, axis, rows))
+    return tuple(items)
+
+
+def _is_single(key: object) -> bool:
+    return isinstance(key, Array) and not key.ndim and key.kind.kind is not Kind.BOOL
+
+
+def _cut(node: Node, selection: Selection) -> list[int]:
+    """The axes of which a slice takes some elements, or in another order."""
+    pairs = enumerate(zip(selection.taken, resolve_all(node.shape), strict=True))
+    return [axis for axis, (t, size) in pairs if (t.start, t.step, t.length) != (ZERO, ONE, size)]
+
+
+def _places(selection: Selection, axis: int, rows: Sequence[int]) -> Node:
+    """The positions that are selected along an axis, as an array with an axis for each slice among `rows`."""
+    if axis in selection.fixed:
+        return MapReduce((ONE,) * len(rows), (), Position(selection.fixed[axis]))
+    taken = selection.taken[axis]
+    (position,) = positions((taken.length,))
+    row = MapReduce((taken.length,), (), Position(taken.start + position * taken.step))
+    return view.insert_axes(row, [k for k, other in enumerate(rows) if other != axis])
 
 
 def _converted(array: Array, values: object, kind: Put) -> Array:
@@ -118,15 +145,15 @@ def _combine(kind: Put, before: Expr, update: Expr) -> Expr:
 
 
 def _scattered(node: Node, selection: Selection, updates: Node, kind: Put) -> Node | None:
-    """The array with an update of one element, or of all behind an index, in the step of a loop: it costs as much as
-    what it changes, for what is carried is updated in place."""
+    """The array with an update of what integers and slices select, in the step of a loop: it costs as much as what it
+    changes, for what is carried is updated in place."""
     level, fixed = current(), selection.fixed
-    if level is None or not level.repeats or not fixed or max(fixed) >= len(fixed) or selection.inserted:
+    if level is None or not level.repeats or not fixed or selection.inserted:
         return None
-    behind = zip(selection.taken[len(fixed) :], resolve_all(node.shape[len(fixed) :]), strict=True)
-    if any((t.start, t.step, t.length) != (ZERO, ONE, size) for t, size in behind):
-        return None
-    places = tuple(MapReduce((), (), Position(fixed[axis])) for axis in range(len(fixed)))
+    last = max(*fixed, *_cut(node, selection), 0)
+    rows = [axis for axis in range(last + 1) if axis not in fixed]
+    shape = tuple(selection.taken[axis].length for axis in rows)
+    places = tuple(expand_to(_places(selection, axis, rows), shape) for axis in range(last + 1))
     return Scatter(node, places, updates, kind, False, True)
 
 

@@ -38,13 +38,14 @@ def close(
     """
     # What is round it: also what the free nodes are views of, for a view of a view reads that.
     outside = set(walk(free))
+    own = set(graph.inputs)
     moving: dict[Node, bool] = {}
     for node in walk(graph.outputs):
-        if node in outside or isinstance(node, Constant):
+        if node in outside or isinstance(node, Constant) or (isinstance(node, Input) and node not in own):
             moving[node] = False
         elif hoists:
             endless = isinstance(node, Iteration) and node.length is None
-            moving[node] = endless or node in graph.inputs or any(moving[i] for i in node.inputs)
+            moving[node] = endless or node in own or any(moving[i] for i in node.inputs)
         else:
             moving[node] = True
     same: dict[Node, None] = {}
@@ -61,7 +62,6 @@ def close(
         if node not in new:
             new[node] = rebuild(node, tuple(new[i] for i in node.inputs), _SAME_SIZES)
     inputs = tuple(i for i in (new[old] for old in (*graph.inputs, *same)) if isinstance(i, Input))
-    assert all(node in new for node in moving if isinstance(node, Input) and moving[node]), "an input from outside"
     outputs, sites = tuple(new[o] for o in graph.outputs), _moved(graph.sites, new)
     return Body(inputs, outputs, carried, sliced, sites, recomputes), tuple(same)
 

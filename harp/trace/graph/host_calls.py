@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import attrs
 
 from harp.trace.graph.body import graph_of, sites_of
-from harp.trace.graph.graph import Graph, transform
+from harp.trace.graph.graph import Graph, inline, transform
 from harp.trace.graph.kernel_source import KernelSource
-from harp.trace.graph.node import Body, Custom, Foreign, HostCall, Iteration, MapReduce, Node, WithBody
+from harp.trace.graph.node import Body, Custom, Foreign, HostCall, Input, Iteration, MapReduce, Node, WithBody
 from harp.trace.graph.rebuild import rebuild
 from harp.trace.graph.routines import HostFunction, PureFunction, StandIn
+from harp.trace.graph.view import view
 from harp.trace.index.division import Substitution
-from harp.trace.scalar.dtypes import i64
-from harp.trace.scalar.expr import Operand, const
+from harp.trace.scalar.dtypes import NDArray, i64
+from harp.trace.scalar.expr import Operand, apply, const, select
+from harp.trace.scalar.ops import Op
 
 _SAME_SIZES = Substitution({})
 _NOTHING = HostFunction(lambda *arrays: None)
@@ -37,6 +39,64 @@ def silenced(graph: Graph) -> Graph:
     """The same graph, which calls nothing and has no token: where it is computed again, all has been called before.
     What it calls for the values is called."""
     return attrs.evolve(_with_calls(graph, _silent), token=None) if calls_python(graph) else graph
+
+
+def without_calls_about(graph: Graph, inputs: Collection[Input]) -> Graph:
+    """The graph without those calls whose arguments depend on some inputs, for whom these have no numbers."""
+    unknown: set[Node] = set(inputs)
+
+    def rule(node: Node, given: tuple[Node, ...]) -> Node:
+        if isinstance(node, HostCall) and any(i in unknown for i in given[1:]):
+            return given[0]
+        made = node if given == node.inputs else rebuild(node, given, _SAME_SIZES)
+        if any(i in unknown for i in given):
+            if isinstance(made, (Iteration, Custom)):
+                made = silent(made)
+            unknown.add(made)
+        return made
+
+    return transform(graph, rule)
+
+
+def calling_for_values(graph: Graph, before: Input | None) -> Graph:
+    """The graph without a token, whose outputs are only there when the calls have been made: so these are made where,
+    and as often as, an output is computed. `before` is the token that it was given."""
+    if graph.token is None or before is None:
+        return graph
+    functions: dict[HostFunction | int, PureFunction] = {}
+
+    def value(node: HostCall | Foreign) -> Node:
+        if isinstance(node, Foreign):
+            return node
+        assert isinstance(node.function, HostFunction), "not the graph of a program"
+        pure = functions.setdefault(node.function, PureFunction(_counting(node.function), "a call in a rule"))
+        return Foreign(pure, node.token.shape, node.inputs, (((), i64),)).parts[0]
+
+    called = _with_calls(inline(graph, {before: MapReduce((), (), const(0, i64))}), value)
+    assert called.token is not None
+    outputs = tuple(_after(called.token, o) for o in called.outputs)
+    return Graph(graph.inputs, outputs, called.sites)
+
+
+def _counting(function: HostFunction) -> Callable[..., list[object]]:
+    def call(token: NDArray, active: NDArray, *arrays: NDArray) -> list[object]:
+        if active:
+            function.call(*arrays)
+        return [token + 1]
+
+    return call
+
+
+def _after(token: Node, node: Node) -> Node:
+    """The same value, for which the token, which is never negative, must be known."""
+    never = apply(Op.LT, Operand(i64, 0), const(0, i64))
+    chosen = select(never, const(0, node.dtype), Operand(node.dtype, 1))
+    return MapReduce(node.shape, (view(token, node.shape, ()), node), chosen)
+
+
+def silent(node: Iteration | Custom) -> Node:
+    """The node, whose body calls nothing."""
+    return _with_body(node, _in_body(node.body, _silent))
 
 
 def muted(graph: Graph) -> Graph:
@@ -89,13 +149,17 @@ def _with_calls(graph: Graph, rule: Callable[[HostCall | Foreign], Node]) -> Gra
             node = rebuild(node, inputs, _SAME_SIZES)
         if isinstance(node, (HostCall, Foreign)):
             return rule(node)
-        if isinstance(node, Iteration):
-            return Iteration(node.length, node.operands, _in_body(node.body, rule), node.tested, node.reverse)
-        if isinstance(node, Custom):
-            return Custom(node.operands, _in_body(node.body, rule), node.derivative)
+        if isinstance(node, (Iteration, Custom)):
+            return _with_body(node, _in_body(node.body, rule))
         return node
 
     return transform(graph, change)
+
+
+def _with_body(node: Iteration | Custom, body: Body) -> Node:
+    if isinstance(node, Custom):
+        return Custom(node.operands, body, node.derivative)
+    return Iteration(node.length, node.operands, body, node.tested, node.reverse)
 
 
 def _in_body(body: Body, rule: Callable[[HostCall | Foreign], Node]) -> Body:

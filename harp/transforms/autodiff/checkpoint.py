@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import attrs
 
+from harp.errors import ClosureGradientError
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_named, emit
 from harp.trace.graph.body import close, graph_of
@@ -40,6 +41,7 @@ from harp.trace.tracer import Argument, function_name, leaf_names, require_funct
 from harp.trace.trees import Tree, flatten, unflatten
 from harp.transforms.autodiff.arguments import argument_numbers
 from harp.transforms.autodiff.checkpoint_policies import Policy, nothing_saveable
+from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.jvp import jvp as jvp_graph
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
 from harp.transforms.derivative import Given
@@ -114,30 +116,47 @@ class _Recomputed(Given):
 
     def chosen(self, body: Body, policy: Policy) -> list[Node]:
         """Those values that the way back reads, and the policy accepts; what only they are computed of is not read."""
-        pulled = self._pulled(body)
         computed = {node for node in graph_of(body).nodes() if _has_memory(node) and policy(node)}
-        read = walk(pulled.outputs, lambda node: () if node in computed else node.inputs)
+        if not computed:
+            return []
+        pulled = _all_cotangents(silenced(graph_of(body)), [i for i in self.arguments(body) if i.dtype.is_inexact])
+        read = walk(pulled, lambda node: () if node in computed else node.inputs)
         return [node for node in read if node in computed]
 
-    def _pulled(self, body: Body) -> Graph:
-        return vjp_graph(silenced(graph_of(body)), [i for i in self.arguments(body) if i.dtype.is_inexact])
-
-    def forward(self, body: Body) -> Graph:
+    def forward(self, body: Body, moving: Sequence[bool]) -> Graph:
         graph = silenced(graph_of(body))
-        pushed = jvp_graph(graph, [i for i in self.arguments(body) if i.dtype.is_inexact])
-        return Graph(pushed.inputs[1:], pushed.outputs[len(graph.outputs) :], pushed.sites)
+        wrt = self._moving(body, moving)
+        pushed = jvp_graph(graph, wrt)
+        first = len(graph.inputs)
+        known = dict(zip(wrt, pushed.inputs[first:], strict=True))
+        inexact = [i for i in self.arguments(body) if i.dtype.is_inexact]
+        tangents = [known.get(i) or fresh_input(i.name, i.shape, i.dtype) for i in inexact]
+        return Graph((*pushed.inputs[1:first], *tangents), pushed.outputs[len(graph.outputs) :], pushed.sites)
 
-    def backward(self, body: Body) -> Graph:
-        pulled = self._pulled(body)
+    def backward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        wrt = self._moving(body, moving)
+        pulled = vjp_graph(silenced(graph_of(body)), wrt)
         saved = body.outputs[len(body.outputs) - self.saved :]
         given: dict[Node, Input] = {node: fresh_input("saved", node.shape, node.dtype) for node in saved}
         first = 1 + self.count
         inputs = (*pulled.inputs[:first], *given.values(), *pulled.inputs[first:])
-        inside, _ = close(replaced(Graph(inputs, pulled.outputs, pulled.sites), given), 0, 0, hoists=False)
-        assert len(inside.inputs) == len(inputs), "a body captures nothing"
+        inside, more = close(replaced(Graph(inputs, pulled.outputs, pulled.sites), given), 0, 0, hoists=False)
         outside = [fresh_input(i.name, i.shape, i.dtype) for i in inputs[1:]]
-        parts = Iteration(ONE, tuple(outside), inside).parts
-        return Graph(tuple(outside), tuple(drop_axes(part, {0: ZERO}) for part in parts), pulled.sites)
+        parts = Iteration(ONE, (*outside, *more), inside).parts
+        known = dict(zip(wrt, (drop_axes(part, {0: ZERO}) for part in parts), strict=True))
+        inexact = [i for i in self.arguments(body) if i.dtype.is_inexact]
+        return Graph(tuple(outside), tuple(known.get(i) or constant(0, i) for i in inexact), pulled.sites)
+
+    def _moving(self, body: Body, moving: Sequence[bool]) -> list[Input]:
+        return [i for i, moves in zip(self.arguments(body), moving, strict=True) if moves]
+
+
+def _all_cotangents(graph: Graph, wrt: Sequence[Input]) -> list[Node]:
+    """The cotangents of inputs but those that a function with derivatives of its own closes over: they have none."""
+    try:
+        return [*vjp_graph(graph, wrt).outputs]
+    except ClosureGradientError:
+        return [] if len(wrt) == 1 else [ct for i in wrt for ct in _all_cotangents(graph, [i])]
 
 
 def _has_memory(node: Node) -> bool:

@@ -9,7 +9,7 @@ The names are those of `jax.checkpoint_policies`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from harp.trace.array.array import node_of
 from harp.trace.array.primitives import as_array, emit
@@ -105,10 +105,10 @@ class _Named(Given):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def forward(self, body: Body) -> Graph:
+    def forward(self, body: Body, moving: Sequence[bool]) -> Graph:
         (x,) = self.arguments(body)
         fresh = [fresh_input(x.name, x.shape, x.dtype) for _ in range(1 + x.dtype.is_inexact)]
         return Graph(tuple(fresh), tuple(fresh[1:]))
 
-    def backward(self, body: Body) -> Graph:
-        return self.forward(body)
+    def backward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        return self.forward(body, moving)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import update_wrapper
 from typing import Any
@@ -13,17 +14,20 @@ from harp.errors import ArgumentError, CotangentError, GradientError, TangentErr
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, as_named, emit
 from harp.trace.graph.body import close
-from harp.trace.graph.graph import Graph, inline
-from harp.trace.graph.host_calls import silenced
+from harp.trace.graph.graph import Graph, inline, transform
+from harp.trace.graph.host_calls import calling_for_values, silent, without_calls_about
 from harp.trace.graph.node import Body, Custom, Input, Node
+from harp.trace.graph.rebuild import rebuild
+from harp.trace.index.division import Substitution
 from harp.trace.scalar.dtypes import i64
 from harp.trace.sizes.levels import current
 from harp.trace.source_locations import plural, where
-from harp.trace.tracer import Argument, function_name, leaf_names, require_function
+from harp.trace.tracer import Argument, Traced, function_name, leaf_names, require_function
 from harp.trace.trees import Tree, TreeSpec, children, count_leaves, flatten, same_node, spec_text, unflatten
 from harp.transforms.autodiff.arguments import fitting
 from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
+from harp.transforms.closures import closed_over, standing_for
 from harp.transforms.derivative import Given
 from harp.transforms.staging import fresh_token, shape_of, stage, taking_token, without_token
 
@@ -39,7 +43,10 @@ class _Custom:
         self._fixed = tuple(nondiff_argnums)
         update_wrapper(self, function)
 
-    def _derivative(self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str]) -> Given:
+    def _derivative(
+        self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str], closure: Sequence[Array]
+    ) -> Given:
+        """What the rules make; they read `closure` besides the arguments."""
         raise NotImplementedError
 
     def __call__(self, *args: Tree, **kwargs: Tree) -> Any:
@@ -52,8 +59,8 @@ class _Custom:
         moving = tuple(a for k, a in enumerate(args) if k not in self._fixed)
         leaves, treedef = flatten(moving)
         labels = leaf_names(self._function, moving, {})
-        derivative = self._derivative(fixed, treedef, labels)
         if current() is None:
+            self._derivative(fixed, treedef, labels, [])
             return self._function(*args)
         advice = "name it in nondiff_argnums"
         arrays = [as_named(leaf, f"argument {n}", advice) for leaf, n in zip(leaves, labels, strict=True)]
@@ -63,15 +70,15 @@ class _Custom:
             rest = iter(unflatten(treedef, given[1:]))
             return self._function(*(chosen[k] if k in chosen else next(rest) for k in range(len(args))))
 
+        # What the rules read besides is given to the node, too: they are traced after the functions round it.
+        closure = closed_over([self, *fixed])
+        labels += [f"an array that {name!r} reads" for _ in closure]
+        derivative = self._derivative(fixed, treedef, labels, closure)
+        arrays += closure
         arguments = [Argument(n, a.kind, shape_of(a), a.weak) for n, a in zip(labels, arrays, strict=True)]
         traced = stage(call, [Argument("0", i64, ()), *arguments], name, fresh_token())
-        if traced.free:
-            raise ArgumentError(
-                f"{name!r} has derivatives of its own, and reads an array of a function round it, through which none "
-                f"would flow; pass that array as an argument{where()}"
-            )
         graph, tokens = taking_token(traced)
-        body, captured = close(graph, 0, 0, hoists=False)
+        body, captured = close(graph, 0, 0, traced.free, hoists=False)
         derivative = _WithToken(derivative) if tokens else derivative
         parts = Custom((*map(node_of, arrays), *tokens, *captured), body, derivative).parts
         return unflatten(traced.treedef, [emit(part) for part in without_token(parts, traced)])
@@ -137,10 +144,13 @@ class custom_jvp(_Custom):
 
         self._rule = together
 
-    def _derivative(self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str]) -> Given:
+    def _derivative(
+        self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str], closure: Sequence[Array]
+    ) -> Given:
+        name = function_name(self._function)
         if self._rule is None:
-            raise ArgumentError(f"{function_name(self._function)!r} has no rule; give it one with defjvp{where()}")
-        return _ByTangents(self._rule, fixed, treedef)
+            raise ArgumentError(f"{name!r} has no rule; give it one with defjvp{where()}")
+        return _ByTangents(name, self._rule, fixed, treedef, closure)
 
 
 class custom_vjp(_Custom):
@@ -170,10 +180,13 @@ class custom_vjp(_Custom):
         require_function("defvjp", backward)
         self._rules = forward, backward
 
-    def _derivative(self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str]) -> Given:
+    def _derivative(
+        self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str], closure: Sequence[Array]
+    ) -> Given:
+        name = function_name(self._function)
         if self._rules is None:
-            raise ArgumentError(f"{function_name(self._function)!r} has no rules; give it some with defvjp{where()}")
-        return _ByCotangents(*self._rules, dict(zip(self._fixed, fixed, strict=True)), treedef, labels)
+            raise ArgumentError(f"{name!r} has no rules; give it some with defvjp{where()}")
+        return _ByCotangents(name, self._rules, dict(zip(self._fixed, fixed, strict=True)), treedef, labels, closure)
 
 
 def _by_position(function: Function, args: tuple[Tree, ...], kwargs: dict[str, Tree], name: str) -> tuple[Tree, ...]:
@@ -195,72 +208,131 @@ def _by_position(function: Function, args: tuple[Tree, ...], kwargs: dict[str, T
     return args
 
 
-class _ByTangents(Given):
-    """The derivatives that a rule for tangents gives. Calls of Python in rules are left out: nobody would read their
-    token, and those in loops would be made as often as the rule is used."""
+class _ByRules(Given):
+    """The derivatives that rules give, which are linear in tangents or cotangents. Calls of Python in rules are made
+    for the derivatives: where, and as often as, these are computed."""
 
-    def __init__(self, rule: Function, fixed: Sequence[object], treedef: TreeSpec) -> None:
-        self.rule, self.fixed, self.treedef = rule, fixed, treedef
-        self.count = count_leaves(treedef)
+    def __init__(self, called: str, rules: tuple[Function, ...], treedef: TreeSpec, closure: Sequence[Array]) -> None:
+        self.called, self.rules, self.treedef, self.closure = called, rules, treedef, closure
+        self.own = count_leaves(treedef)
+        self.count = self.own + len(closure)
 
-    def forward(self, body: Body) -> Graph:
+    @abstractmethod
+    def _traced(self, body: Body) -> Traced:
+        """From the arguments, and the tangents or cotangents, to what the rules make."""
+
+    def _as_given(self, body: Body) -> Graph:
+        traced = self._traced(body)
+        return calling_for_values(self._without_calls_of_its_own(traced.graph), traced.before)
+
+    def _transposed(self, body: Body) -> Graph:
+        """From the arguments, and what comes out, to what goes in. Of this there are no numbers, so what is called with
+        some is not called."""
+        traced = self._traced(body)
+        graph = self._without_calls_of_its_own(traced.graph)
+        linear = graph.inputs[self.count :]
+        graph = calling_for_values(without_calls_about(graph, linear), traced.before)
+        back = vjp_graph(graph, linear)
+        zeros = {i: constant(0, i) for i in linear}
+        put = inline(Graph((), back.outputs, back.sites), zeros)
+        return Graph((*graph.inputs[: self.count], *back.inputs[len(graph.inputs) :]), put.outputs, put.sites)
+
+    def _without_calls_of_its_own(self, graph: Graph) -> Graph:
+        """The graph without the calls that the function makes where its rules use it: it has made them before."""
+
+        def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+            made = node if inputs == node.inputs else rebuild(node, inputs, Substitution({}))
+            if isinstance(made, Custom) and isinstance(made.derivative, Given):
+                theirs = made.derivative.rules
+                if theirs and all(a is b for a, b in zip(theirs, self.rules, strict=False)):
+                    return silent(made)
+            return made
+
+        return transform(graph, rule)
+
+
+class _ByTangents(_ByRules):
+    """The derivatives that a rule for tangents gives."""
+
+    def __init__(
+        self, called: str, rule: Function, fixed: Sequence[object], treedef: TreeSpec, closure: Sequence[Array]
+    ) -> None:
+        super().__init__(called, (rule,), treedef, closure)
+        self.rule, self.fixed = rule, fixed
+
+    def forward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        return self._as_given(body)
+
+    def backward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        return self._transposed(body)
+
+    def _traced(self, body: Body) -> Traced:
         inputs, results = self.arguments(body), body.outputs
-        name, first = function_name(self.rule), len(inputs)
+        name, own = function_name(self.rule), self.own
 
         def call(arrays: Sequence[Array]) -> Tree:
-            tangents = iter(arrays[first:])
-            moving = [next(tangents) if i.dtype.is_inexact else _zeros(i) for i in inputs]
-            pair = self.rule(*self.fixed, unflatten(self.treedef, arrays[:first]), unflatten(self.treedef, moving))
+            tangents = iter(arrays[self.count :])
+            directions = [next(tangents) if i.dtype.is_inexact else _zeros(i) for i in inputs[:own]]
+            pairs = (unflatten(self.treedef, arrays[:own]), unflatten(self.treedef, directions))
+            with standing_for(self.closure, arrays[own : self.count]):
+                pair = self.rule(*self.fixed, *pairs)
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise TangentError(f"{name!r} must return a pair (value, tangent){where()}")
             tangents_out, whats = flatten(pair[1])[0], ["the result"] * len(results)
             return _fitted(tangents_out, results, name, "tangent", whats, TangentError)
 
         inexact = [i for i in inputs if i.dtype.is_inexact]
-        return silenced(stage(call, [*_arguments(inputs), *_arguments(inexact)], name).graph)
-
-    def backward(self, body: Body) -> Graph:
-        return _transposed(self.forward(body), self.count)
+        return stage(call, [*_arguments(inputs), *_arguments(inexact)], name, fresh_token())
 
 
-class _ByCotangents(Given):
+class _ByCotangents(_ByRules):
     """The derivatives that a rule for cotangents gives."""
 
     def __init__(
         self,
-        forward: Function,
-        backward: Function,
+        called: str,
+        rules: tuple[Function, Function],
         fixed: dict[int, object],
         treedef: TreeSpec,
         labels: Sequence[str],
+        closure: Sequence[Array],
     ) -> None:
-        self.rules, self.fixed, self.treedef = (forward, backward), fixed, treedef
-        self.labels = [f"argument {label}" for label in labels]
-        self.count = count_leaves(treedef)
+        super().__init__(called, rules, treedef, closure)
+        self.fixed, self.labels = fixed, [f"argument {label}" for label in labels]
 
-    def forward(self, body: Body) -> Graph:
-        return _transposed(self.backward(body), self.count)
+    def forward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        return self._transposed(body)
 
-    def backward(self, body: Body) -> Graph:
+    def backward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        return self._as_given(body)
+
+    def _traced(self, body: Body) -> Traced:
         inputs, results = self.arguments(body), body.outputs
-        forward, backward = self.rules
-        name, first = function_name(backward), len(inputs)
 
         def call(arrays: Sequence[Array]) -> Tree:
-            rest = iter(unflatten(self.treedef, arrays[:first]))
-            count = len(self.fixed) + len(children(self.treedef))
-            pair = forward(*(self.fixed[k] if k in self.fixed else next(rest) for k in range(count)))
-            if not isinstance(pair, tuple) or len(pair) != 2:
-                raise CotangentError(f"{function_name(forward)!r} must return a pair (value, what is kept){where()}")
-            value, kept = pair
-            self._require_value(flatten(value)[0], results, function_name(forward))
-            seeds = iter(arrays[first:])
-            cotangents = [next(seeds) if r.dtype.is_inexact else _zeros(r) for r in results]
-            found = backward(*self.fixed.values(), kept, unflatten(flatten(value)[1], cotangents))
-            return self._leaves(found, inputs, name)
+            with standing_for(self.closure, arrays[self.own : self.count]):
+                return self._cotangents(arrays[: self.own], arrays[self.count :], inputs, results)
 
         inexact = [r for r in results if r.dtype.is_inexact]
-        return silenced(stage(call, [*_arguments(inputs), *_arguments(inexact, "cotangent")], name).graph)
+        arguments = [*_arguments(inputs), *_arguments(inexact, "cotangent")]
+        return stage(call, arguments, function_name(self.rules[1]), fresh_token())
+
+    def _cotangents(
+        self, primals: Sequence[Array], seeds: Sequence[Array], inputs: Sequence[Input], results: Sequence[Node]
+    ) -> list[Array]:
+        """What the rules make of these arguments and cotangents of the results."""
+        forward, backward = self.rules
+        rest = iter(unflatten(self.treedef, primals))
+        count = len(self.fixed) + len(children(self.treedef))
+        pair = forward(*(self.fixed[k] if k in self.fixed else next(rest) for k in range(count)))
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise CotangentError(f"{function_name(forward)!r} must return a pair (value, what is kept){where()}")
+        value, kept = pair
+        self._require_value(flatten(value)[0], results, function_name(forward))
+        given = iter(seeds)
+        cotangents = [next(given) if r.dtype.is_inexact else _zeros(r) for r in results]
+        found = backward(*self.fixed.values(), kept, unflatten(flatten(value)[1], cotangents))
+        return self._leaves(found, inputs, function_name(backward))
 
     def _require_value(self, leaves: Sequence[object], results: Sequence[Node], name: str) -> None:
         """Raise CotangentError for a value unlike the function's own."""
@@ -285,6 +357,7 @@ class _ByCotangents(Given):
                 texts = f"{name!r} returns a tree {spec_text(same)} for an argument that is a tree {spec_text(spec)}"
                 raise CotangentError(f"{texts}{where()}")
             leaves += fitted
+        leaves += [None] * len(self.closure)  # what is closed over has none: see `push_custom`
         filled = [_zeros(i) if leaf is None else leaf for leaf, i in zip(leaves, inputs, strict=True)]
         return _fitted(filled, inputs, name, "cotangent", self.labels, CotangentError)
 
@@ -304,13 +377,13 @@ class _WithToken(Given):
     """The derivatives of a function that calls Python, whose last result is a token."""
 
     def __init__(self, one: Given) -> None:
-        self.one, self.count = one, one.count
+        self.one, self.count, self.called, self.rules = one, one.count, one.called, one.rules
 
-    def forward(self, body: Body) -> Graph:
-        return self.one.forward(attrs.evolve(body, outputs=body.outputs[:-1]))
+    def forward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        return self.one.forward(attrs.evolve(body, outputs=body.outputs[:-1]), moving)
 
-    def backward(self, body: Body) -> Graph:
-        return self.one.backward(attrs.evolve(body, outputs=body.outputs[:-1]))
+    def backward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        return self.one.backward(attrs.evolve(body, outputs=body.outputs[:-1]), moving)
 
 
 def _arguments(nodes: Sequence[Node], name: str = "") -> list[Argument]:
@@ -338,12 +411,3 @@ def _fitted(
         )
     returned, triples = f"{name} that {rule!r} returns", zip(leaves, likes, whats, strict=True)
     return [fitting(leaf, node, returned, what, error) for leaf, node, what in triples if node.dtype.is_inexact]
-
-
-def _transposed(graph: Graph, count: int) -> Graph:
-    """A graph that is linear in its inputs behind the first ones, as one from what comes out to these."""
-    linear = graph.inputs[count:]
-    back = vjp_graph(graph, linear)
-    zeros = {i: constant(0, i) for i in linear}
-    put = inline(Graph((), back.outputs, back.sites), zeros)
-    return Graph((*graph.inputs[:count], *back.inputs[len(graph.inputs) :]), put.outputs, put.sites)

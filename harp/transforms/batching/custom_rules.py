@@ -34,15 +34,18 @@ class _Batched(Derivatives):
     def __init__(self, one: Derivatives, body: Body, flags: Sequence[bool], size: Index, batch: Batch) -> None:
         self.one, self.body, self.flags, self.size, self.batch = one, body, flags, size, batch
         self.count, self.is_own, self.saved, self.name = one.count, one.is_own, one.saved, one.name
+        self.called, self.rules = one.called, one.rules
 
-    def forward(self, body: Body) -> Graph:
-        batched, found = self.batch(self.one.forward(self.body), [*self.flags, *self._inexact()], self.size)
+    def forward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        one = self.one.forward(self.body, moving)
+        batched, found = self.batch(one, [*self.flags, *self._inexact()], self.size)
         outputs = tuple(lifted(Given(o, has), self.size) for o, has in zip(batched.outputs, found, strict=True))
         return Graph(batched.inputs, outputs, batched.sites)
 
-    def backward(self, body: Body) -> Graph:
+    def backward(self, body: Body, moving: Sequence[bool]) -> Graph:
         results = self.saved + sum(r.dtype.is_inexact for r in self.body.outputs)
-        batched, found = self.batch(self.one.backward(self.body), [*self.flags, *(True,) * results], self.size)
+        one = self.one.backward(self.body, moving)
+        batched, found = self.batch(one, [*self.flags, *(True,) * results], self.size)
         outputs = []
         for output, has, wanted in zip(batched.outputs, found, self._inexact(), strict=True):
             whole = lifted(Given(output, has), self.size)

@@ -2,6 +2,8 @@
 
     for i: { s = 0; for j: s = s + f(i, j); total = total + s }  ->  for i: { for j: total = total + f(i, j) }
 
+Of several loops that add to one total, one after the other goes on with it.
+
 The cotangent of an array that loops in loops read is such a sum. As an array of its own, it would be added to the total
 in each step of the loop outside, whole, though the loop inside changes a few of its elements only.
 """
@@ -12,7 +14,7 @@ from collections.abc import Mapping
 
 from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Body, Input, Iteration, MapReduce, Node, Part, Put, Scatter
+from harp.trace.graph.node import Body, Input, Iteration, MapReduce, Node, Part, Put, Scatter, Several
 from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
 from harp.transforms.autodiff.cotangent_sums import added, sum_of
@@ -26,27 +28,82 @@ def with_totals(graph: Graph, totals: Mapping[int, Input]) -> Graph:
     """The graph in which some outputs, by number, are added to inputs that nothing reads yet."""
     users = _users(graph)
     roots = {graph.outputs[number]: number for number in totals if users[graph.outputs[number]] == [None]}
-    starts: dict[Iteration, dict[int, Input]] = {}
-    begun: set[int] = set()
-    for part in graph.nodes():
-        if not isinstance(part, Part) or not isinstance(part.whole, Iteration) or not _sums(part.whole, part.number):
+    starts: dict[Iteration, dict[int, Input | Part]] = {}
+    last: dict[int, Part] = {}  # of the loops that go on with a sum, one after the other
+    gone: set[Node] = set()  # sums that are in those of later loops
+    for part in _sums_of_loops(graph):
+        number = roots.get(_end(part, users) or part)
+        if number is None:
             continue
-        root = _end(part, users)
-        if root in roots and roots[root] not in begun:
-            begun.add(roots[root])
-            starts.setdefault(part.whole, {})[part.number] = totals[roots[root]]
-
-    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        if isinstance(node, Iteration) and node in starts:
-            inputs = tuple(starts[node].get(place, operand) for place, operand in enumerate(inputs))
-        return node if inputs == node.inputs else rebuild(node, inputs, _SAME_SIZES)
-
-    made = transform(graph, rule) if starts else graph
+        before = last.get(number)
+        if before is not None and (before.whole is part.whole or not _is_only_added(before, users)):
+            continue
+        starts.setdefault(_loop(part), {})[part.number] = totals[number] if before is None else before
+        gone |= set() if before is None else {before}
+        last[number] = part
+    made = _started(graph, starts, gone) if starts else graph
     outputs = tuple(
-        added(totals[number], output) if number in totals and number not in begun else output
+        added(totals[number], output) if number in totals and number not in last else output
         for number, output in enumerate(made.outputs)
     )
     return Graph((*made.inputs, *totals.values()), outputs, made.sites)
+
+
+def _started(graph: Graph, starts: Mapping[Iteration, Mapping[int, Input | Part]], gone: set[Node]) -> Graph:
+    """The graph in which loops begin with other sums than 0: with inputs, or with what earlier loops have made, which
+    is no longer added behind the loops."""
+    new: dict[Node, Node] = {}
+
+    def start(given: Input | Part) -> Node:
+        return given if isinstance(given, Input) else Part(_several(new[given.whole]), given.number)
+
+    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+        left = [i for i, old in zip(inputs, node.inputs, strict=True) if old not in gone]
+        if _is_sum(node) and len(left) < len(inputs):
+            if not left:
+                gone.add(node)
+            return (left or inputs)[0]
+        if isinstance(node, Iteration) and node in starts:
+            firsts = {place: start(given) for place, given in starts[node].items()}
+            inputs = tuple(firsts.get(place, operand) for place, operand in enumerate(inputs))
+        new[node] = node if inputs == node.inputs else rebuild(node, inputs, _SAME_SIZES)
+        return new[node]
+
+    return transform(graph, rule)
+
+
+def _sums_of_loops(graph: Graph) -> list[Part]:
+    """The results of loops that are sums from 0 on, in the order of the loops."""
+    order = graph.nodes()
+    loops = {node: place for place, node in enumerate(order) if isinstance(node, Iteration)}
+    parts = [node for node in order if isinstance(node, Part) and node.whole in loops]
+    found = [part for part in parts if _sums(_loop(part), part.number)]
+    return sorted(found, key=lambda part: loops[_loop(part)])
+
+
+def _loop(part: Part) -> Iteration:
+    assert isinstance(part.whole, Iteration)
+    return part.whole
+
+
+def _several(node: Node) -> Several:
+    assert isinstance(node, Several)
+    return node
+
+
+def _is_sum(node: Node | None) -> bool:
+    plain = isinstance(node, MapReduce) and node.reduce is None and node.dtype.is_inexact
+    return plain and isinstance(node, MapReduce) and node.expr is sum_of(node.dtype)
+
+
+def _is_only_added(node: Node, users: Users) -> bool:
+    """Whether nothing but sums is between a node and the output that it is added to."""
+    while users[node] != [None]:
+        (user,) = users[node]
+        if user is None or not _is_sum(user):
+            return False
+        node = user
+    return True
 
 
 def _users(graph: Graph) -> Users:
@@ -90,6 +147,6 @@ def _end(node: Node, users: Users) -> Node | None:
         elif isinstance(user, Scatter):
             if user.base is not node or user.kind is not Put.ADD:
                 return None
-        elif not isinstance(user, MapReduce) or user.reduce is not None or user.expr is not sum_of(user.dtype):
+        elif not _is_sum(user):
             return None
         node = user

@@ -61,7 +61,36 @@ def in_a_branch(a, b, loop):
     return loop(0, a.shape[0], lambda i, c: loop(0, a.shape[1], lambda j, d: step(i, j, d), c), 1.0)
 
 
-FUNCTIONS = [elements, read_outside_too, one_sum_of_two, triangle, three_deep, in_a_branch]
+def side_by_side(a, b, loop):
+    def step(i, c):
+        first = loop(0, i, lambda j, d: d + a[i, j] * b[j], 0.0)
+        second = loop(0, i, lambda j, d: d + hnp.sin(a[j, i] * c) * b[j] ** 2, 0.0)
+        third = loop(0, a.shape[1], lambda j, d: d + a[j, j] * b[i], 0.0)
+        return c * 0.5 + first - second * third
+
+    return loop(0, a.shape[0], step, 1.0)
+
+
+def one_after_the_other(a, b, loop):
+    """The cotangents of the first loop depend on those of the second, which is the first one on the way back."""
+
+    def step(i, c):
+        first = loop(0, i, lambda j, d: hnp.sin(d + a[i, j]), c)
+        return loop(0, i, lambda j, d: hnp.cos(d * a[j, i]) + b[j], first)
+
+    return loop(0, a.shape[0], step, 1.0)
+
+
+FUNCTIONS = [
+    elements,
+    read_outside_too,
+    one_sum_of_two,
+    triangle,
+    three_deep,
+    in_a_branch,
+    side_by_side,
+    one_after_the_other,
+]
 
 
 def arguments(function, n):
@@ -79,7 +108,7 @@ def test_gradients(function):
     assert compiled.compilations == 1
 
 
-@pytest.mark.parametrize("function", [elements, read_outside_too])
+@pytest.mark.parametrize("function", [elements, read_outside_too, side_by_side])
 def test_second_derivatives_and_batches(function):
     def squared(a, b, loop):
         return hnp.sum(harp.grad(lambda a: function(a, b, loop))(a) ** 2)
@@ -96,3 +125,11 @@ def test_a_step_adds_what_it_reads(function):
     """A gradient of n*n steps costs n*n, and not n additions of n*n elements."""
     gradient = harp.jit(harp.grad(lambda a, b: function(a, b, harp.fori_loop), (0, 1)))
     assert gradient.lower(*arguments(function, 5)).cost().operations.degree == 2
+
+
+@pytest.mark.parametrize("function", [side_by_side, one_after_the_other])
+def test_several_loops_of_a_step_add_what_they_read(function):
+    gradient = harp.jit(harp.grad(lambda a, b: function(a, b, harp.fori_loop), (0, 1)))
+    cost = gradient.lower(*arguments(function, 5)).cost()
+    small, large = (cost.at(*[size] * len(cost.names)) for size in (200, 400))
+    assert large.operations < 5 * small.operations and large.bytes_written < 5 * small.bytes_written, cost
