@@ -268,12 +268,9 @@ def _copies_elsewhere(copy: _Candidate, other: _Candidate) -> bool:
     outer = zip(copy.form.heads[:1], other.form.heads[:1], strict=True)
     same = [(of(p.loop), of(q.loop)) for p, q in outer]
     loads = [load for load in other.loads if load.buffer is body.value.buffer]
-    return not any(
-        (a is p and b is q)
-        for load in loads
-        for a, b in zip(body.value.index, load.index, strict=True)
-        for p, q in same
-    )
+    at = body.value.index
+    shared = [any(a is p and b is q for a, b in zip(at, load.index, strict=True) for p, q in same) for load in loads]
+    return not shared or not all(shared)
 
 
 def _interchanges(s: Stmt) -> bool:

@@ -317,7 +317,7 @@ def _order_by_steps(index: Node, size: Index, axis: int) -> None:
     level = current()
     number = formula(index) if level is not None and level.scope.counters and not index.shape else None
     if level is not None and number is not None and counters_in(number):
-        last = most(number)
+        last = most(number, all_run=True)
         if last is not None:
             level.scope.order(size - 1 - last, f"the steps of a loop stay inside axis {axis}")
 

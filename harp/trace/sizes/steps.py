@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harp.trace.graph.node import Input, MapReduce, Node, walk
 from harp.trace.index.bounds import nonnegative
-from harp.trace.index.polynomial import Counter, Index, as_index, depends_on, of, split_linear
+from harp.trace.index.polynomial import Counter, Index, Relu, as_index, depends_on, of, split_linear
 from harp.trace.scalar.dtypes import i64
 from harp.trace.scalar.expr import Const, Expr, Position, substitute
 from harp.trace.sizes.levels import current
@@ -27,9 +27,9 @@ def formula(root: Node) -> Index | None:
     return e.index if isinstance(e, Position) else None
 
 
-def most(p: Index) -> Index | None:
+def most(p: Index, all_run: bool = False) -> Index | None:
     """The largest value of a formula, over all steps of the loops whose numbers it has, if they run at all: a formula
-    of sizes. None where it is none."""
+    of sizes. None where it is none. Where `all_run`, a loop of max(q, 0) steps is one of q."""
     while True:
         numbers = counters_in(p)
         if not numbers:
@@ -40,7 +40,9 @@ def most(p: Index) -> Index | None:
             return None
         slope, rest = parts
         if nonnegative(slope):
-            p = rest + slope * (last.extent - 1)
+            extent = last.extent.atom
+            steps = extent.arg if all_run and isinstance(extent, Relu) else last.extent
+            p = rest + slope * (steps - 1)
         elif nonnegative(-slope):
             p = rest
         else:
