@@ -154,3 +154,19 @@ def test_a_column_of_sums_over_rows_changes_in_place():
             expected[:, i] += expected @ expected[i]
         npt.assert_allclose(np.asarray(compiled(x)), expected, rtol=1e-9, atol=1e-12)
     assert compiled.lower(np.ones((100, 100))).memory().scratch < 8 * 100 * 100
+
+
+def test_loops_that_begin_later():
+    """The loop does not run where there is no element, so no element is asked for."""
+
+    def run(x, y):
+        return harp.fori_loop(1, x.shape[0], lambda i, z: z.at[i].set(x[i] * y[i] + y[i - 1]), hnp.zeros_like(y))
+
+    compiled = harp.jit(run)
+    for n in (5, 0, 1, 2, 33):
+        x, y = RNG.normal(size=n), RNG.normal(size=n)
+        expected = np.zeros(n)
+        expected[1:] = x[1:] * y[1:] + y[:-1]
+        npt.assert_array_equal(np.asarray(compiled(x, y)), expected)
+    assert compiled.compilations == 1
+    assert "repeat i" not in loops_of(run, np.ones(5), np.ones(5))
