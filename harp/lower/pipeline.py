@@ -16,6 +16,7 @@ from harp.lower.device.grid import to_grids
 from harp.lower.device.share import share
 from harp.lower.graph.dead_results import without_dead_results
 from harp.lower.graph.in_place import updated_in_place
+from harp.lower.graph.kept_elements import kept_elements
 from harp.lower.graph.legalise import legalise, verify_legalised
 from harp.lower.graph.simplify import simplify, verify_simplified
 from harp.lower.graph.sums_behind_loops import sums_behind_loops
@@ -93,7 +94,7 @@ def _legalise(s: Lowered) -> Lowered:
 
 
 def _simplify(s: Lowered) -> Lowered:
-    return attrs.evolve(s, graph=simplify(sums_behind_loops(without_dead_results(s.graph))))
+    return attrs.evolve(s, graph=simplify(sums_behind_loops(kept_elements(without_dead_results(s.graph)))))
 
 
 def _schedule(s: Lowered) -> Lowered:
@@ -107,11 +108,11 @@ def _build(s: Lowered) -> Lowered:
 def _built(scheduled: Schedule, captured: Sequence[Constant], target: Target, checks: bool) -> Built:
     """The loop nests of a schedule. The steps of iterations are scheduled, built and fused like programs."""
 
+    def step(graph: Graph) -> Built:
+        return _built(schedule(graph), (), target, checks)
+
     def joined(built: Built) -> Built:
         return built if checks else fuse(built)
-
-    def step(graph: Graph) -> Built:
-        return joined(_built(schedule(graph), (), target, checks))
 
     return without_copies(build(scheduled, captured, target, partial(iteration_kernels, step, joined)))
 

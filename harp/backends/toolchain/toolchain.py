@@ -296,6 +296,8 @@ def base_flags(toolchain: Toolchain) -> tuple[str, ...]:
         # do paths of their own for one of two conditions.
         passes = ["-fno-tree-pre", "-fno-gcse", "-fno-tree-vrp", "-fno-schedule-insns2", "-fno-thread-jumps"]
         flags += ["-fvect-cost-model=dynamic", *passes]
+        # What goes from the compiler to the assembler goes at once, and not by a file: a few milliseconds of each run.
+        flags.append("-pipe")
         # For some processors gcc 8 and later compute a chain of fused multiply-adds as products and sums: other bits.
         if _major(toolchain.version) >= 8:
             flags.append("--param=avoid-fma-max-bits=0")

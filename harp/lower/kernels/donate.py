@@ -57,6 +57,12 @@ def in_memory_of(kernels: Sequence[Kernel], source: Buffer, target: Buffer) -> t
     return None if found is None else _that_do_something(found)
 
 
+def copies(kernels: Sequence[Kernel], source: Buffer, target: Buffer) -> bool:
+    """Whether a result is a copy of an input, of which a part changes."""
+    stores = [store for kernel in kernels for store in _stores(kernel) if store.buffer is target]
+    return len(stores) > 1 and not all(_is_change(store, source, target) for store in stores)
+
+
 def _living_in(kernels: tuple[Kernel, ...], place: int, source: Buffer, target: Buffer) -> tuple[Kernel, ...] | None:
     """The same, given the first kernel that stores the result."""
     order = _reads_first(kernels, place, source) if _fits(source, target) else None

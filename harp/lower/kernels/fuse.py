@@ -351,7 +351,7 @@ def _kept_inside(body: Stmt, buffer: Buffer) -> Stmt | None:
     inner: dict[Atom, Index] = {
         indirect: of(Indirect(kept, indirect.at[axes:], indirect.size, indirect.misses)) for indirect in indirects
     }
-    inside = _without_copy(Alloc(kept, _computed_in(kept, statement(renamed(form.body, inner)))))
+    inside = Alloc(kept, _computed_in(kept, statement(renamed(form.body, inner))))
     return None if shape and _interchanges(nest(form.heads, inside)) else whole(attrs.evolve(form, body=inside))
 
 
@@ -369,18 +369,28 @@ def _computed_in(variable: Buffer, s: Stmt) -> Stmt:
     return rebuilt(s, lambda part: _computed_in(variable, part))
 
 
-def _without_copy(s: Alloc) -> Stmt:
+# --- variables that are read once
+
+
+def inlined(built: Built) -> Built:
+    """Values where they are stored, and not in variables before. What is to be changed in place must be read before."""
+    return attrs.evolve(built, kernels=tuple(k.with_body(_inlined(k.body)) for k in built.kernels))
+
+
+def _inlined(s: Stmt) -> Stmt:
     """v = a[i]; b[i] = f(v)  ->  b[i] = f(a[i])"""
-    parts = list(s.body.parts) if isinstance(s.body, Seq) and not s.buffer.shape else []
-    using = [k for k, part in enumerate(parts) if s.buffer in effects(part).touched]
-    if len(using) != 2 or using[1] != using[0] + 1:
+    if isinstance(s, Store):
         return s
-    first, second = (parts[k] for k in using)
-    if not isinstance(first, Store) or not isinstance(second, Store) or first.reduce or any(_reads_index(second)):
+    s = rebuilt(s, _inlined)
+    is_number = isinstance(s, Alloc) and isinstance(s.body, Seq) and not s.buffer.shape
+    parts = list(s.body.parts) if is_number and isinstance(s, Alloc) and isinstance(s.body, Seq) else []
+    using = [k for k, part in enumerate(parts) if isinstance(s, Alloc) and s.buffer in effects(part).touched]
+    if not isinstance(s, Alloc) or len(using) != 2 or using[1] != using[0] + 1:
         return s
-    (value,) = rewrite((second.value,), lambda e: first.value if isinstance(e, Load) and e.buffer is s.buffer else e)
+    own, (first, second) = s.buffer, (parts[k] for k in using)
+    if not isinstance(first, Store) or not isinstance(second, Store) or first.reduce:
+        return s
+    if any(map(indirect_in, indices(second))):
+        return s
+    (value,) = rewrite((second.value,), lambda e: first.value if isinstance(e, Load) and e.buffer is own else e)
     return sequence([*parts[: using[0]], attrs.evolve(second, value=value), *parts[using[1] + 1 :]])
-
-
-def _reads_index(s: Store) -> Iterator[bool]:
-    return (bool(indirect_in(p)) for p in indices(s))

@@ -21,7 +21,8 @@ from itertools import count
 
 import attrs
 
-from harp.lower.kernels.donate import in_memory_of
+from harp.lower.kernels.donate import copies, in_memory_of
+from harp.lower.kernels.fuse import inlined
 from harp.lower.kernels.needed_elements import only_needed
 from harp.lower.kernels.steps import is_few, passed_on, step_of
 from harp.lower.loopir.dependence import check_parallel
@@ -68,8 +69,8 @@ def iteration_kernels(
     scratch: list[Buffer],
     origins: Origins,
 ) -> list[Kernel]:
-    """The kernels of an iteration, whose step `lower` makes; the last one is the loop. `fuse` joins kernels of a step
-    that are in place. `origins` are those of the graph round it, which learn the lines of the step."""
+    """The kernels of an iteration, whose step `lower` makes, and `fuse` joins; the last one is the loop. `origins` are
+    those of the graph round it, which learn the lines of the step."""
     extent = as_index(WITHOUT_END) if node.length is None else node.length
     counter = Counter(next(_numbers), extent)
     graph = step_of(node, counter)
@@ -117,11 +118,11 @@ class _Iteration:
         """What is copied before, and the loop."""
         step, body, operands = self.step, self.node.body, self.node.operands
         carried, elements, same = body.place()
-        kernels: Sequence[Kernel] = step.kernels
+        kernels = self.apart_or_joined()
         at = [self.enter(k - 1, step.inputs[k], self.memory[operands[k - 1]]) for k in carried]
         for k in carried:
             kernels = self.carry(k - 1, kernels, step.inputs[k])
-        step = self.fuse(attrs.evolve(step, kernels=tuple(only_needed(kernels, step.scratch))))
+        step = inlined(self.fuse(attrs.evolve(step, kernels=tuple(only_needed(kernels, step.scratch)))))
         # What is passed on goes before what takes its place.
         moves = (*((at[number], at[source]) for number, source in self.passed.items()), *self.moves)
         for k in elements:
@@ -140,6 +141,18 @@ class _Iteration:
         repeat = _in_any_order(Repeat(self.loop, test, _allocated(self.of_step, sequence(inside)), moves))
         whole = sequence((*map(relabel.statement, self.load), repeat, *map(relabel.statement, self.save)))
         return [*self.first, Kernel("repeat", _allocated(self.of_loop, whole))]
+
+    def apart_or_joined(self) -> Sequence[Kernel]:
+        """The kernels of a step, joined, but where only apart they change a part of what is carried in place: then they
+        are joined behind that."""
+        step, joined = self.step, self.fuse(self.step).kernels
+        for k in self.node.body.place()[0]:
+            made, given = self.outputs.get(k - 1), step.inputs[k]
+            if made is None or is_few(given.shape) or in_memory_of(joined, given, made) is not None:
+                continue
+            if copies(step.kernels, given, made) and in_memory_of(step.kernels, given, made) is not None:
+                return step.kernels
+        return joined
 
     def enter(self, number: int, given: Buffer, operand: Buffer) -> Buffer:
         """Where something is carried, which begins as a copy of the operand: in variables, or where its result is."""
