@@ -54,7 +54,7 @@ def test_as_optree_has_it(tree):
 
 def test_names_of_leaves():
     tree = (1, [2, None], {"b": 3, "a": {"c": Point(4, 5)}})
-    assert labels("x", tree) == ["x[0]", "x[1][0]", "x[2]['a']['c'][0]", "x[2]['a']['c'][1]", "x[2]['b']"]
+    assert labels("x", tree) == ["x[0]", "x[1][0]", "x[2]['a']['c'].x", "x[2]['a']['c'].y", "x[2]['b']"]
 
 
 def test_none_can_be_a_leaf():

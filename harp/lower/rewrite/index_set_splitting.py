@@ -189,6 +189,10 @@ def _only_stores_to_memory(s: Stmt) -> bool:
     return all(part.buffer.space in MEMORY for part in walk(s) if isinstance(part, Store))
 
 
+def _stores_elements(s: Stmt) -> bool:
+    return is_straight(s) and _only_stores_to_memory(s)
+
+
 def _decided(room: _Room, s: Nest, known: frozenset[Index] = frozenset()) -> Stmt:
     """A branch for the first condition that only loops round the nest decide, and so on in both of its parts.
 
@@ -239,11 +243,15 @@ def _pieces(fresh: FreshLoops, room: _Room, s: Nest) -> Stmt:
     own = {h.loop for h in heads}
     if any(h.kind is not LoopKind.PLAIN or loops_in(h.loop.extent) & own for h in heads):
         return s
+    if any(loops_in(h.loop.extent) for h in heads) and not _stores_elements(s.body):
+        return s  # lanes of the loops round a sum share its loops
     if not (is_elementwise_or_sums(s) or len(heads) == 1):  # the segments of one loop stay in order
         return s
     most_code = min(max(_MOST, _TIMES * _size(s.body)), max(_FREE, room.left))
     for cuts in _Cuts:
         boxes, order, code = _within(most_code, _boxes(fresh, s.body, [h.loop for h in heads], cuts))
+        if any(map(loops_in, order)):
+            continue  # as in `_branched`
         if len(boxes) > 1 or (boxes and not boxes[0].segments.keys() >= {h.loop for h in heads}):
             room.left -= code if code > _FREE else 0
             boxes = [box for box in boxes if not _changes_nothing(box.body)]
@@ -309,7 +317,8 @@ def _inside(fresh: FreshLoops, body: Stmt, loop: Loop, outer: frozenset[Loop]) -
     if own and not _only_stores_to_memory(body):
         return None  # as in `_branched`
     boxes = [Box({loop: s}, given(body, s.facts), ()) for s in segments]
-    made = sequence(_box(fresh, box) for box in [b for b in boxes if not _changes_nothing(b.body)] or boxes)
+    changing = [box for box in boxes if not _changes_nothing(box.body)] if _stores_elements(body) else boxes
+    made = sequence(_box(fresh, box) for box in changing or boxes)
     if own:
         made = If(own, made, nest((For(loop),), body))
     return Box({}, made, tuple(p for p in order if not loops_in(p)))
@@ -400,7 +409,7 @@ def _tests(
     inner ones. What stores elements is also decided given the loops further out, though not these `others`: pieces of
     sums would be short, and could not be shared by lanes."""
     inner = {h.loop for s in walk(body) if isinstance(s, Nest) for h in s.heads if isinstance(h, For)}
-    stores_elements = is_straight(body) and _only_stores_to_memory(body)
+    stores_elements = _stores_elements(body)
     for p in conditions(body):
         bound = None if indirect_in(p) else _least(p, inner)
         if bound is None or loop not in loops_in(bound):
