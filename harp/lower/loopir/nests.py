@@ -330,6 +330,9 @@ def _privatise(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
         return Alloc(array, _privatise(s.body, tile, {**places, s.buffer: place}, inside))
     if isinstance(s, Store) or _is_simd(s):
         return _inside(s, tile, places, inside)
+    if isinstance(s, If) and _differs(s.conditions, tile, places):
+        apart = attrs.evolve(tile, heads=tuple(For(h.loop) for h in tile.heads))
+        return _inside(s, apart, places, inside)
     if isinstance(s, Nest):
         return nest(s.heads[:1], _privatise(nest(s.heads[1:], s.body), tile, places, True))
     if isinstance(s, Seq):
@@ -351,6 +354,12 @@ def _inside(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
     if tile.unroll and inside:
         heads = (For(heads[0].loop, LoopKind.UNROLL), *heads[1:])
     return nest(heads, Renaming(Substitution({}), places).statement(s))
+
+
+def _differs(conditions: Sequence[Index], tile: Tile, places: Places) -> bool:
+    """Whether the iterations of a tile need not take the same branch."""
+    own = {h.loop for h in tile.heads}
+    return any(own & loops_in(p) or any(i.array in places for i in indirect_in(p)) for p in conditions)
 
 
 def _is_simd(s: Stmt) -> bool:

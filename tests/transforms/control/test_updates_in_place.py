@@ -70,6 +70,7 @@ STEPS = {
     "columns that are exchanged": lambda xp, i, c, b: c.at[:, i].set(c[:, 0]).at[:, 0].set(c[:, i]),
     "rows that are exchanged": lambda xp, i, c, b: (lambda p: c.at[i].set(c[p]).at[p].set(c[i]))(largest(xp, c[:, i])),
     "an element": lambda xp, i, c, b: c.at[i, i].set(c[i, 0]),
+    "an element of each row, of its sum": lambda xp, i, c, b: c.at[i, xp.minimum(2 * i, 4)].set(xp.sum(c[i])),
     "part of a row that is data": lambda xp, i, c, b: (lambda p: c.at[p, 1:].set(c[i, :-1]))(largest(xp, c[:, i])),
     "part of a column that is data": lambda xp, i, c, b: (lambda p: c.at[:-2, p].add(c[2:, i]))(largest(xp, c[i])),
 }
