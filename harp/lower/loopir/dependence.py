@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from harp.lower.loopir.effects import head_names, loads
+from harp.lower.loopir.effects import effects, head_names, loads
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
@@ -33,7 +33,19 @@ from harp.lower.loopir.loops import (
 )
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import ONE, ZERO, Atom, Index, Loop, from_terms, of, split_linear, value_atoms
+from harp.trace.index.polynomial import (
+    ONE,
+    ZERO,
+    Atom,
+    Index,
+    Indirect,
+    Loop,
+    from_terms,
+    indirect_in,
+    of,
+    split_linear,
+    value_atoms,
+)
 
 
 class ElementAccess(NamedTuple):
@@ -70,6 +82,7 @@ def check_parallel(head: For, inner: Sequence[Head], body: Stmt, lets: Mapping[A
     report = Report([], [])
     accesses = [a._replace(at=expand.each(a.at), conditions=expand.each(a.conditions)) for a in _accesses(body)]
     depends = _dependents(loop, digits, expand)
+    inside |= _changing(accesses, body)
     for buffer in _shared_stores(body):
         mine = _near_stores([a for a in accesses if a.buffer is buffer], [loop, *inside])
         fixed = [a for a in mine if not any(v in depends for p in a.at for v in value_atoms(p))]
@@ -79,6 +92,12 @@ def check_parallel(head: For, inner: Sequence[Head], body: Stmt, lets: Mapping[A
         elif not any(_all_apart(mine, group, inside) for group in groups):
             report.unproven.append(f"parallel {head.loop}: that its iterations stay apart in {buffer.name}")
     return report
+
+
+def _changing(accesses: Sequence[ElementAccess], body: Stmt) -> set[Atom]:
+    """Elements of index arrays that the body changes: other ones in another iteration, though they look alike."""
+    changed = effects(body).writes | {s.buffer for s in walk(body) if isinstance(s, Alloc)}
+    return {i for a in accesses for p in (*a.at, *a.conditions) for i in indirect_in(p) if i.array in changed}
 
 
 def _digit_loops(digits: Digits, expand: Substitution) -> list[Atom]:
@@ -129,6 +148,9 @@ def _other_iteration(varying: Sequence[Atom]) -> Substitution:
     first, renamed = 1 + max((loop.axis for loop in loops), default=0), dict[Atom, Index]()
     for number, loop in enumerate(loops):
         renamed[loop] = of(Loop(first + number, Substitution(renamed)(loop.extent)))
+    for number, element in enumerate(a for a in varying if isinstance(a, Indirect)):
+        size = Substitution(renamed)(element.size)
+        renamed[element] = of(Loop(first + len(loops) + number, size + 1 if element.misses else size))
     return Substitution(renamed)
 
 

@@ -32,8 +32,8 @@ from harp.lower.loopir.program import Program, Slot
 from harp.lower.loopir.text import program_text
 from harp.lower.verify.verify import verify_kernel, verify_program
 from harp.trace.index.division import ceildiv, floordiv, minimum
-from harp.trace.index.polynomial import Index, IndexLike, Loop, Symbol, as_index, of
-from harp.trace.scalar.dtypes import DType, bool_, f32, f64, i32
+from harp.trace.index.polynomial import Index, IndexLike, Indirect, Loop, Symbol, as_index, of
+from harp.trace.scalar.dtypes import DType, bool_, f32, f64, i32, i64
 from harp.trace.scalar.expr import Const, Expr, Operand, const
 from harp.trace.scalar.ops import Reduce
 
@@ -101,6 +101,16 @@ def test_a_parallel_read_of_what_others_store() -> None:
     total = Store(OUT, (AT_I,), Load(OUT, (as_index(0),)))
     with pytest.raises(VerificationError, match=r"meet at out\[0\]"):
         verify(rows(total, LoopKind.PARALLEL))
+
+
+def test_a_parallel_read_behind_an_index_that_each_iteration_has_for_itself() -> None:
+    """v = b[i]; grid[v, i] = grid[v + 1, 0]: the next row of one iteration may be the row of another one."""
+    place, numbers = Buffer("v", i64, (), Space.REG), buffer("b", N, dtype=i64)
+    at = of(Indirect(place, (), N, False))
+    changed = Store(GRID, (at, AT_I), Load(GRID, (at + 1, as_index(0))))
+    body = Alloc(place, Seq((Store(place, (), Load(numbers, (AT_I,))), changed)))
+    report = check_parallel(For(i, LoopKind.PARALLEL), (), body, {})
+    assert report.errors or report.unproven
 
 
 def test_a_parallel_loop_of_one_iteration_by_a_derived_size() -> None:
