@@ -42,6 +42,7 @@ from harp.lower.loopir.loops import (
     Nest,
     Repeat,
     Row,
+    Seq,
     Space,
     Stmt,
     Store,
@@ -69,8 +70,8 @@ def iteration_kernels(
     scratch: list[Buffer],
     origins: Origins,
 ) -> list[Kernel]:
-    """The kernels of an iteration, whose step `lower` makes, and `fuse` joins; the last one is the loop. `origins` are
-    those of the graph round it, which learn the lines of the step."""
+    """The kernels of an iteration, whose step `lower` makes, and `fuse` joins; the last one is the loop, if its steps
+    do something. `origins` are those of the graph round it, which learn the lines of the step."""
     extent = as_index(WITHOUT_END) if node.length is None else node.length
     counter = Counter(next(_numbers), extent)
     graph = step_of(node, counter)
@@ -140,7 +141,7 @@ class _Iteration:
         test = Load(at[0], ()) if self.node.tested else None
         repeat = _in_any_order(Repeat(self.loop, test, _allocated(self.of_step, sequence(inside)), moves))
         whole = sequence((*map(relabel.statement, self.load), repeat, *map(relabel.statement, self.save)))
-        return [*self.first, Kernel("repeat", _allocated(self.of_loop, whole))]
+        return [*self.first, *([] if whole == sequence(()) else [Kernel("repeat", _allocated(self.of_loop, whole))])]
 
     def apart_or_joined(self) -> Sequence[Kernel]:
         """The kernels of a step, joined, but where only apart they change a part of what is carried in place: then they
@@ -233,13 +234,16 @@ def _is_independent(node: Iteration, step: Built) -> bool:
 
 
 def _in_any_order(s: Repeat) -> Stmt:
-    """A loop of which each step changes elements that no other step reads or changes is one like others.
+    """A loop of which each step changes elements that no other step reads or changes is one like others; one whose
+    steps change nothing is none.
 
     repeat i < n { a[k + 1 + i] = f(a[k], a[k + 1 + i]) }  ->  for i < n { a[k + 1 + i] = f(a[k], a[k + 1 + i]) }
     """
     inside = list(walk(s.body))
     if s.test is not None or s.moves or any(isinstance(part, (ForeignCall, Repeat)) for part in inside):
         return s
+    if all(isinstance(part, (Alloc, Seq)) for part in inside):
+        return sequence(())
     report = check_parallel(For(s.loop), (), s.body, {})
     return s if report.errors or report.unproven else nest((For(s.loop),), s.body)
 

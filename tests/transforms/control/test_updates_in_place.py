@@ -110,6 +110,32 @@ def test_gradients_of_such_loops(name):
             npt.assert_allclose(np.asarray(found[k])[at], slope, rtol=1e-6, atol=1e-7)
 
 
+def test_steps_that_change_nothing():
+    steps = {
+        "nothing": lambda i, c: c,
+        "itself": lambda i, c: c.at[:].set(c[:]),
+        "an element": lambda i, c: c.at[i].set(c[i]),
+        "in a loop": lambda i, c: harp.fori_loop(0, i, lambda j, c: c.at[j].set(c[j]), c),
+        "a number": lambda i, c: (c[0], c[1]),
+    }
+    for name, step in steps.items():
+
+        def start(x, name=name):
+            return (x, 1.0) if name == "a number" else x
+
+        def counted(x, step=step, start=start):
+            return harp.fori_loop(0, x.shape[0], step, start(x))
+
+        def scanned(x, step=step, start=start):
+            return harp.scan(lambda c, i: (step(i, c), None), start(x), hnp.arange(x.shape[0]))[0]
+
+        for compiled in (harp.jit(counted), harp.jit(scanned)):
+            for n in (5, 0, 1):
+                x = RNG.normal(size=n)
+                found = compiled(x)
+                npt.assert_array_equal(np.asarray(found[0] if name == "a number" else found), x)
+
+
 def test_of_three_axes():
     keys = {
         "first": lambda i: (i, slice(1, None), slice(None)),
