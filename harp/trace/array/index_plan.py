@@ -137,7 +137,7 @@ def plan(node: Node, keys: Sequence[object], checks: bool, reaches: bool) -> Pla
 
 def with_positions(node: Node, keys: tuple[object, ...], leading: bool = False) -> tuple[object, ...]:
     """The items of a key with arrays of positions for slices by the number of a loop, as `x[i : i + 3]`, and for those
-    between them (and before them, if `leading`), so that NumPy's rules keep the order of axes.
+    between them and numbers (and before them, if `leading`), so that NumPy's rules keep the order of axes.
 
     Raises IndexOutOfRangeError for such a slice that is not inside its axis in each step.
     """
@@ -145,7 +145,8 @@ def with_positions(node: Node, keys: tuple[object, ...], leading: bool = False) 
         return keys
     items = fill_ellipsis(keys, len(node.shape))
     computed = [axis for axis, item in enumerate(items) if _is_computed(item)]
-    slices = [axis for axis in range(0 if leading else computed[0], computed[-1] + 1) if isinstance(items[axis], slice)]
+    apart = [axis for axis, item in enumerate(items) if axis in computed or not isinstance(item, slice)]
+    slices = [axis for axis in range(0 if leading else apart[0], apart[-1] + 1) if isinstance(items[axis], slice)]
     for place, axis in enumerate(slices):
         item, size = items[axis], resolve(node.shape[axis])
         assert isinstance(item, slice)

@@ -136,3 +136,24 @@ def test_where_data_says_the_place_the_length_is_not_known():
         harp.jit(lambda x, k: x[k : k + 2])(normal(3), 1)
     with pytest.raises(ConcretizationError, match="dynamic_slice_in_dim"):
         harp.jit(lambda x, n: harp.fori_loop(0, n, lambda i, c: c + hnp.sum(x[i : i + 2]), 0.0))(normal(3), 1)
+
+
+def test_a_slice_apart_from_a_number():
+    """x[i, :, i : i + 2] has the axes of x in order, though a number stands before another slice."""
+    x = np.arange(60.0).reshape(3, 4, 5)
+    keys = {
+        "number first": lambda i: (i, slice(None), slice(i, i + 2)),
+        "constant first": lambda i: (0, slice(None), slice(i, i + 2)),
+        "number last": lambda i: (slice(i, i + 2), slice(None), i),
+        "beside each other": lambda i: (slice(None), slice(i, i + 2), i),
+    }
+    for key in keys.values():
+        shape = x[key(1)].shape
+        weights = np.arange(float(np.prod(shape))).reshape(shape)
+        found = harp.jit(lambda x, w, key=key: harp.fori_loop(0, 2, lambda i, s: s + hnp.sum(w * x[key(i)]), 0.0))
+        assert float(found(x, weights)) == sum(float(np.sum(weights * x[key(k)])) for k in range(2))
+        changed = harp.jit(lambda x, w, key=key: harp.fori_loop(0, 2, lambda i, x: x.at[key(i)].add(w), x))
+        expected = x.copy()
+        for k in range(2):
+            expected[key(k)] += weights
+        np.testing.assert_array_equal(np.asarray(changed(x, weights)), expected)
