@@ -120,9 +120,9 @@ class _Candidate:
         return form_of(self.kernel.body)
 
     @cached_property
-    def places(self) -> dict[Buffer, tuple[Index, ...]]:
-        """Where it stores: a kernel stores to a buffer at one place."""
-        return {s.buffer: s.index for s in _stores(self.kernel.body)}
+    def stores(self) -> list[Store]:
+        """All that it stores: to several places of an array that it changes in place."""
+        return list(_stores(self.kernel.body))
 
     @cached_property
     def whole(self) -> Effects:
@@ -132,7 +132,7 @@ class _Candidate:
     @cached_property
     def stored(self) -> set[Buffer]:
         """The buffers outside the kernel that it stores to."""
-        stored = self.places.keys() | self.whole.writes
+        stored = {store.buffer for store in self.stores} | self.whole.writes
         return {buffer for buffer in stored if buffer.space in (Space.OUTPUT, Space.SCRATCH)}
 
     @cached_property
@@ -230,13 +230,12 @@ def _then(s: Stmt, more: Stmt) -> Stmt:
 def _stays_in_iteration(first: _Candidate, second: _Candidate, depth: int) -> bool:
     """Whether each iteration of the common loops reads, of what `first` stores, what the same iteration stores; and
     whether what `second` stores was read, and stored, by the same iteration of `first`, as where it is in place."""
-    if second.filled_from & first.places.keys():
+    if any(store.buffer in second.filled_from for store in first.stores):
         return False
     common = list(zip(first.form.heads[:depth], second.form.heads, strict=False))
-    pairs = [(first.places[load.buffer], load.index) for load in second.loads if load.buffer in first.places]
-    for store in _stores(second.kernel.body):
-        pairs += [(load.index, store.index) for load in first.loads if load.buffer is store.buffer]
-        pairs += [(s.index, store.index) for s in _stores(first.kernel.body) if s.buffer is store.buffer]
+    pairs = [(s.index, load.index) for s in first.stores for load in second.loads if load.buffer is s.buffer]
+    pairs += [(load.index, s.index) for s in second.stores for load in first.loads if load.buffer is s.buffer]
+    pairs += [(a.index, b.index) for a in first.stores for b in second.stores if a.buffer is b.buffer]
     return all(
         any(p is of(a.loop) and q is of(b.loop) for p, q in zip(*pair, strict=True))
         for pair in pairs
