@@ -138,6 +138,8 @@ def _shared_stores(body: Stmt) -> list[Buffer]:
 def _near_stores(accesses: Sequence[ElementAccess], varying: Sequence[Atom]) -> list[ElementAccess]:
     """Those of one buffer without reads of elements that no iteration stores to."""
     stores = [a for a in accesses if a.stores]
+    if len(stores) == len(accesses):
+        return stores
     other = _other_iteration(varying)
     return [a for a in accesses if a.stores or not all(_never_meet(a, store, other) for store in stores)]
 
