@@ -381,13 +381,16 @@ def _inlined(s: Stmt) -> Stmt:
     if isinstance(s, Store):
         return s
     s = rebuilt(s, _inlined)
-    is_number = isinstance(s, Alloc) and isinstance(s.body, Seq) and not s.buffer.shape
-    parts = list(s.body.parts) if is_number and isinstance(s, Alloc) and isinstance(s.body, Seq) else []
-    using = [k for k, part in enumerate(parts) if isinstance(s, Alloc) and s.buffer in effects(part).touched]
-    if not isinstance(s, Alloc) or len(using) != 2 or using[1] != using[0] + 1:
+    if not isinstance(s, Alloc) or not isinstance(s.body, Seq) or s.buffer.shape:
         return s
-    own, (first, second) = s.buffer, (parts[k] for k in using)
-    if not isinstance(first, Store) or not isinstance(second, Store) or first.reduce:
+    own, parts = s.buffer, s.body.parts
+    using = [k for k, part in enumerate(parts) if own in effects(part).touched]
+    if len(using) != 2 or using[1] != using[0] + 1:
+        return s
+    first, second = (parts[k] for k in using)
+    if not isinstance(first, Store) or first.buffer is not own or first.reduce:
+        return s
+    if not isinstance(second, Store) or second.buffer is own:
         return s
     if any(map(indirect_in, indices(second))):
         return s

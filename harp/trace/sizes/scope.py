@@ -203,8 +203,7 @@ class Scope:
             least = of(size) - p
             if size not in symbols_in(least) and bounds.nonnegative(least):
                 self.guard(Relation.NONNEGATIVE, p, reason)
-                rest = self.origins[size] if size in dict(self.quotients) else f"what is left of {self.origins[size]}"
-                t = self.symbol(f"{size.name}_r", rest, value)
+                t = self.symbol(f"{size.name}_r", f"what is left of {self.origins[size]}", value)
                 self.quotients.append((t, p))
                 self._substitute(size, least + of(t), reason)
                 return

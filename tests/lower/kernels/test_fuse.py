@@ -31,13 +31,16 @@ from hypothesis import strategies as st
 import harp
 import harp.numpy as hnp
 from harp.lower.graph.simplify import simplify
-from harp.lower.kernels.fuse import fuse
+from harp.lower.kernels.fuse import fuse, inlined
+from harp.lower.loopir.loops import Alloc, Buffer, Kernel, Load, Seq, Space, Stmt, Store
 from harp.lower.pipeline import lower
 from harp.lower.schedule.build import Built, build
 from harp.lower.schedule.schedule import schedule
 from harp.lower.verify.verify import verify_kernel
 from harp.trace.graph import view
 from harp.trace.graph.graph import Graph
+from harp.trace.index.polynomial import as_index
+from harp.trace.scalar.dtypes import f64
 from harp.trace.scalar.ops import Op, Reduce
 
 X, Y, W = parameter(N, M), parameter(N, M, name="y"), parameter(M, K, name="w")
@@ -167,3 +170,19 @@ def test_loops_that_change_places_keep_rows_in_scratch():
     f = harp.jit(lambda x, z: hnp.exp(x.T) / hnp.sum(hnp.exp(x.T) * z.T, axis=1, keepdims=True))
     x = np.full((300_000, 1), 0.3)
     np.testing.assert_allclose(np.asarray(f(x, x)), 1 / 0.3 / 300_000, rtol=1e-10)
+
+
+def test_a_variable_that_is_set_again_stays() -> None:
+    """v = x[0]; v = v + v stores to no element in which the value could stand; out[0] = v + v does."""
+    at = (as_index(0),)
+    x, out = (Buffer(name, f64, (as_index(4),), space) for name, space in (("x", Space.INPUT), ("out", Space.OUTPUT)))
+    v = Buffer("v", f64, (), Space.REG)
+    first, twice = Store(v, (), Load(x, at)), Load(v, ()) + Load(v, ())
+
+    def made(second: Store) -> Stmt:
+        built = Built((Kernel("k", Alloc(v, Seq((first, second)))),), (x,), (out,), ())
+        return inlined(built).kernels[0].body
+
+    assert isinstance(made(Store(v, (), twice)), Alloc)
+    stored = made(Store(out, at, twice))
+    assert isinstance(stored, Store) and stored.value is Load(x, at) + Load(x, at)
