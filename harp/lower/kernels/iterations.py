@@ -21,6 +21,7 @@ from itertools import count
 
 import attrs
 
+from harp.lower.kernels.copied_parts import with_copied_parts
 from harp.lower.kernels.donate import copies, in_memory_of
 from harp.lower.kernels.fuse import inlined
 from harp.lower.kernels.needed_elements import only_needed
@@ -123,6 +124,7 @@ class _Iteration:
         at = [self.enter(k - 1, step.inputs[k], self.memory[operands[k - 1]]) for k in carried]
         for k in carried:
             kernels = self.carry(k - 1, kernels, step.inputs[k])
+        step = self.step
         step = inlined(self.fuse(attrs.evolve(step, kernels=tuple(only_needed(kernels, step.scratch)))))
         # What is passed on goes before what takes its place.
         moves = (*((at[number], at[source]) for number, source in self.passed.items()), *self.moves)
@@ -176,6 +178,11 @@ class _Iteration:
             return kernels
         made = self.outputs[number]
         in_place = None if number in self.passed.values() else in_memory_of(kernels, given, made)
+        if in_place is None and number not in self.passed.values() and place.space in MEMORY:
+            parts, behind = with_copied_parts(kernels, given, made)
+            in_place = in_memory_of(behind, given, made) if parts else None
+            if in_place is not None:
+                self.step = attrs.evolve(self.step, scratch=(*self.step.scratch, *parts))
         if in_place is not None:
             self.places[made] = place, ()
             return in_place
