@@ -21,14 +21,13 @@ from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.graph.node import Foreign
 from harp.trace.graph.routines import PureFunction
 from harp.trace.index.polynomial import Index, Shape, as_index
-from harp.trace.scalar.dtypes import DType, bool_, computing, promote_weak, u8
+from harp.trace.scalar.dtypes import ALL, DType, bool_, computing, promote_weak, u8
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import describe, require_at_least_one, resolve_all, unify
 from harp.trace.source_locations import plural, where
 from harp.trace.tracer import require_function
 
 _BACKENDS = ("c", "opencl")
-_STORED: Mapping[str, type[np.generic]] = {"bool": np.uint8, "float16": np.float32, "bfloat16": np.float32}
 _INCLUDE = re.compile(r"^\s*#\s*include", re.MULTILINE)
 
 
@@ -286,4 +285,5 @@ def _as_stored(value: object) -> object:
     if not isinstance(value, (bool, np.ndarray, np.generic)):
         return value
     array = np.asarray(value)
-    return array.astype(_STORED.get(array.dtype.name, array.dtype), copy=False)
+    known = next((dtype for dtype in ALL if dtype.numpy_name == array.dtype.name), None)
+    return array if known is None else array.astype(_stored(known).numpy, copy=False)

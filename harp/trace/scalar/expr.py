@@ -305,6 +305,17 @@ def _position(combine: Callable[..., Index]) -> Rule:  # [i] + [j] -> [i + j], [
     return rule
 
 
+def _at_most(args: tuple[Expr, ...], dtype: DType) -> Expr | None:  # [i] < [j] or [i] == [j] -> [i] < [j + 1]
+    less, equal = args
+    if not (isinstance(less, Apply) and isinstance(equal, Apply) and less.op is Op.LT and equal.op is Op.EQ):
+        return None
+    if equal.operands not in (less.operands, less.operands[::-1]):
+        return None
+    i, j = less.operands
+    above = None if _exact(i) is None or _exact(j) is None else apply(Op.ADD, j, const(1, i64))
+    return i < above if isinstance(above, (Position, Const)) else None
+
+
 _RULES: Mapping[Op, tuple[Rule, ...]] = {
     Op.MUL: (_mul_by_one, _position(operator.mul)),
     Op.ADD: (_add_negative_zero, _position(operator.add)),
@@ -313,7 +324,7 @@ _RULES: Mapping[Op, tuple[Rule, ...]] = {
     Op.CAST: (_cast_to_same,),
     Op.SELECT: (_select_known,),
     Op.AND: (_logic(absorbing=False),),
-    Op.OR: (_logic(absorbing=True),),
+    Op.OR: (_logic(absorbing=True), _at_most),
     Op.COMPLEX: (_joined,),
     Op.REAL: (_part(0),),
     Op.IMAG: (_part(1),),

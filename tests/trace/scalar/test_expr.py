@@ -333,3 +333,19 @@ def test_dtypes_are_one_object_each():
         assert pickle.loads(pickle.dumps(dtype)) is dtype and copy.deepcopy(dtype) is dtype
         assert dtypes.as_dtype(dtype.numpy) is dtype and dtypes.as_dtype(dtype.numpy.newbyteorder()) is dtype
         assert dtypes.as_dtype(dtype) is dtype and np.dtype(dtype) == dtype.numpy
+
+
+def test_one_comparison_of_positions_where_there_are_two() -> None:
+    i, j = (Position(of(Symbol(k, 0, "n"))) for k in range(2))
+    assert expr.less_equal(i, j) is (i < Position(j.index + 1))
+    assert (apply(Op.LT, i, j) | apply(Op.EQ, j, i)) is expr.less_equal(i, j)
+    assert expr.less_equal(i, const(3, i64)) is (i < const(4, i64))
+    x = Operand(i64, 0)
+    for a, b in ((x, i), (i, x)):  # numbers that may be the largest of their dtype
+        whole = expr.less_equal(a, b)
+        assert isinstance(whole, Apply) and whole.op is Op.OR
+    for a in range(4):
+        for b in range(4):
+            known = {i: const(a, i64), j: const(b, i64), Position(j.index + 1): const(b + 1, i64)}
+            (value,) = expr.rewrite((expr.less_equal(i, j),), known.__getitem__)
+            assert isinstance(value, Const) and bool(value.value) is (a <= b)
