@@ -5,6 +5,8 @@ import re
 import numpy as np
 import numpy.testing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import harp
 import harp.numpy as hnp
@@ -120,3 +122,38 @@ def test_the_same_bits_for_every_number_of_threads(threads):
     again = harp.jit(_loop(IN_PLACE["outer product"]), threads=3)(a)
     assert np.asarray(found).tobytes() == np.asarray(again).tobytes()
     npt.assert_allclose(np.asarray(found), _looped(IN_PLACE["outer product"], a), rtol=1e-7, atol=1e-9)
+
+
+TERMS = [
+    lambda xp, a, t: a[t],
+    lambda xp, a, t: a[:, t][:, None],
+    lambda xp, a, t: a[t, t],
+    lambda xp, a, t: a[0],
+    lambda xp, a, t: a[:, -1][:, None] * a[0, -1],
+    lambda xp, a, t: a[a.shape[0] - 1 - t],
+    lambda xp, a, t: xp.where(xp.arange(a.shape[0]) >= t, a[t], a[:, t][:, None]),
+    lambda xp, a, t: xp.maximum(a[::-1, t][:, None], a[t, ::-1]),
+    lambda xp, a, t: xp.sum(a[:, t] * a[t]),
+    lambda xp, a, t: xp.sum(a, axis=1)[:, None] / 5,
+    lambda xp, a, t: a.T / 3,
+    lambda xp, a, t: a,
+]
+
+
+@given(
+    first=st.lists(st.sampled_from(range(len(TERMS))), min_size=1, max_size=3),
+    second=st.lists(st.sampled_from(range(len(TERMS))), max_size=2),
+    n=st.integers(1, 7),
+    seed=st.integers(0, 99),
+)
+def test_random_steps(first, second, n, seed):
+    """Sums and products of parts, the second of what the first one has made."""
+
+    def step(xp, a, t):
+        new = 0.3 * a + sum(TERMS[k](xp, a, t) for k in first) / 7
+        for k in second:
+            new = 0.5 * new + xp.tanh(TERMS[k](xp, new, t)) * TERMS[first[0]](xp, a, t) / 3
+        return new
+
+    a = np.random.default_rng(seed).normal(size=(n, n))
+    npt.assert_allclose(np.asarray(harp.jit(_loop(step))(a)), _looped(step, a), rtol=1e-8, atol=1e-10)
