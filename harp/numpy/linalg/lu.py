@@ -53,17 +53,12 @@ def _factorised(a: Array) -> tuple[Array, Array]:
 
 def _columns(a: Array, chosen: Array) -> tuple[Array, Array, Array, Array]:
     """The factors of a block of columns, in which some rows are chosen before: the lower one with its rows where they
-    were, the upper one, the rows that are chosen then, and the pivots.
-
-    A column of one factor, and a row of the other, are stored by the step after the one that computes them: so a step
-    reads nothing of what it changes, and both are changed in place.
-    """
+    were, the upper one, the rows that are chosen then, and the pivots."""
     rows, columns = a.shape
     row_number, column_number = arange(rows), arange(columns)
 
     def step(j: Array, state: Any) -> Any:
-        lower, upper, column, row, chosen, pivots = state
-        lower, upper = lower.at[:, j].set(column), upper.at[j].set(row)
+        lower, upper, chosen, pivots = state
         column = contiguous(a[:, j] - matmul(lower, upper[:, j]))
         pivot = argmax(where(chosen, -1, abs(column)))
         row = where(column_number >= j, a[pivot] - matmul(lower[pivot], upper), 0)
@@ -71,16 +66,8 @@ def _columns(a: Array, chosen: Array) -> tuple[Array, Array, Array, Array]:
         chosen = chosen | is_pivot
         divisor = where(equal(column[pivot], 0), 1, column[pivot])
         column = where(chosen, where(is_pivot, 1, 0), column / divisor)
-        return lower, upper, column, row, chosen, pivots.at[j].set(pivot)
+        return lower.at[:, j].set(column), upper.at[j].set(row), chosen, pivots.at[j].set(pivot)
 
-    start = (
-        zeros_like(a),
-        zeros((columns, columns), a.kind),
-        zeros(rows, a.kind),
-        zeros(columns, a.kind),
-        chosen,
-        zeros(columns, i64),
-    )
-    lower, upper, column, row, chosen, pivots = fori_loop(0, columns, step, start)
-    lower = concatenate([lower, column[:, None]], axis=1)[:, 1:]
-    return lower, concatenate([upper, row[None]], axis=0)[1:], chosen, pivots
+    start = zeros_like(a), zeros((columns, columns), a.kind), chosen, zeros(columns, i64)
+    lower, upper, chosen, pivots = fori_loop(0, columns, step, start)
+    return lower, upper, chosen, pivots
