@@ -136,7 +136,7 @@ def _settled(s: Stmt) -> Stmt:
 
 def _whole_nests(s: Stmt, change: Callable[[Stmt], Stmt]) -> Stmt:
     """A statement that is not plain, with the nests changed that it runs one after the other, or again and again."""
-    return rebuilt(s, change) if isinstance(s, (Repeat, Seq, If, Alloc)) else s
+    return rebuilt(s, change) if isinstance(s, (Repeat, Seq, If, Alloc, Nest)) else s
 
 
 class _Cuts(enum.Enum):

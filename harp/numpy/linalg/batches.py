@@ -19,7 +19,7 @@ from harp.trace.scalar.dtypes import DType, computing, f64
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import resolve, resolve_all, unify, wrap
 from harp.trace.source_locations import plural, where
-from harp.transforms.batching.vmap import vmap
+from harp.transforms.control.scan import scan
 
 
 def operands(name: str, **values: object) -> tuple[list[Array], DType]:
@@ -86,22 +86,22 @@ def _no_broadcast(axis: int) -> str:
     return f"batches of matrices do not broadcast: axis {axis} of those in front of the matrices"
 
 
-def for_each(function: Callable[..., Any], arrays: Sequence[Array], ranks: Sequence[int]) -> Any:
-    """A function of one example, for each of a batch: what it returns, with the axes of the batch in front.
+def for_each(one: Callable[..., Any], each: Callable[..., Any], arrays: Sequence[Array], ranks: Sequence[int]) -> Any:
+    """A function of one example, or of each of a batch: what it returns, with the axes of the batch in front.
 
-    The axes of the batch are those before the last ones, and the same in all arrays. All examples take each step
-    together, as in `vmap`: of the many small matrices that batches mostly have, one takes far less time than a loop
-    over examples would take to begin its own loops.
+    The axes of the batch are those before the last ones, and the same in all arrays. `one` is for a single example,
+    `each` for those of a batch, which are mostly small, and many: each is done before the next one begins, so that it
+    stays in the cache, and several run at the same time.
     """
     shapes = [resolve_all(node_of(array).shape) for array in arrays]
     batch = shapes[0][: len(shapes[0]) - ranks[0]]
     if not batch:
-        return function(*arrays)
+        return one(*arrays)
     flat = [
         reshape(array, _sizes((product(batch), *shape[len(batch) :])))
         for array, shape in zip(arrays, shapes, strict=True)
     ]
-    results = vmap(function)(*flat)
+    _, results = scan(lambda carry, examples: (carry, each(*examples)), (), tuple(flat))
     if isinstance(results, tuple):
         return tuple(_unflattened(result, batch) for result in results)
     return _unflattened(results, batch)

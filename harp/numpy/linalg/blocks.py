@@ -6,11 +6,8 @@ products, whose sizes are formulas of the size of the matrix. How many blocks th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from harp.numpy.creation import arange, zeros
+from harp.numpy.creation import arange
 from harp.numpy.elementwise import where
-from harp.numpy.joining import concatenate
 from harp.numpy.padding import pad
 from harp.trace.array.array import Array
 from harp.trace.index.division import floordiv, maximum
@@ -30,11 +27,6 @@ def whole_size(size: Size | int) -> Size | int:
     return wrap(to_index(size) * BLOCKS)
 
 
-def columns_of(a: Array, block: int, size: Size | int) -> Array:
-    """The columns of one block."""
-    return a[:, block * size : (block + 1) * size]
-
-
 def rows_of(a: Array, block: int, size: Size | int) -> Array:
     """The rows of one block."""
     return a[block * size : (block + 1) * size]
@@ -47,10 +39,3 @@ def with_identity(a: Array, size: Size | int) -> Array:
     number = arange(many)
     added = (number[:, None] == number) & (number >= a.shape[0])
     return where(added, 1, pad(a, ((0, more), (0, more))))
-
-
-def below_each_other(parts: Sequence[Array], size: Size | int) -> Array:
-    """The blocks of a column, from the first on, with zeros where there are none."""
-    missing = BLOCKS - len(parts)
-    empty = [zeros((missing * size, size), parts[0].kind)] if missing else []
-    return concatenate([*parts, *empty], axis=0)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from harp.numpy.creation import arange, full_like, tril, zeros_like
-from harp.numpy.elementwise import sqrt, where
+from harp.numpy.creation import arange, full_like, tril, zeros
+from harp.numpy.elementwise import equal, sqrt, where
 from harp.numpy.joining import concatenate
 from harp.numpy.linalg.batches import at_once, for_each, operands, require_real, require_square
-from harp.numpy.linalg.blocks import BLOCKS, block_size, columns_of, rows_of, with_identity
+from harp.numpy.linalg.blocks import BLOCKS, block_size, with_identity
 from harp.numpy.linalg.matrices import diagonal
 from harp.numpy.linalg.products import matmul
 from harp.numpy.linalg.triangular import substituted
@@ -48,7 +48,7 @@ def cholesky(a: object, /, *, upper: bool = False) -> Array:
 @custom_jvp
 def _factor(a: Array) -> Any:
     found = at_once(np.linalg.cholesky, a)
-    return for_each(factorised, (a,), (2,)) if found is None else found
+    return for_each(_in_blocks, _eliminated, (a,), (2,)) if found is None else found
 
 
 @_factor.defjvp
@@ -61,31 +61,43 @@ def _tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arra
     return factor, matmul(factor, (tril(inner) + tril(inner, -1)) / 2)
 
 
-def factorised(a: Array) -> Array:
-    """The lower factor of one matrix, or NaN."""
+def _in_blocks(a: Array) -> Array:
+    """The lower factor of one matrix, from block to block of columns, or NaN."""
     count = a.shape[0]
     size = block_size(count)
-    a = with_identity(a, size)
-    parts: list[Array] = []
+    rest = with_identity(a, size)
+    columns: list[Array] = []
     for block in range(BLOCKS):
-        rest = columns_of(a, block, size)[block * size :]
-        for number, before in enumerate(parts):
-            left = before[(block - number) * size :]
-            rest = rest - matmul(left, matrix_transpose(rows_of(left, 0, size)))
-        parts.append(_columns(rest))
-    above = [zeros_like(a[: block * size, :size]) for block in range(BLOCKS)]
-    columns = [concatenate(pair, axis=0) for pair in zip(above, parts, strict=True)]
-    factor = concatenate(columns, axis=1)[:count, :count]
+        column = _columns(rest[:, :size])
+        columns.append(concatenate([zeros((block * size, size), a.kind), column], axis=0))
+        left = column[size:]
+        rest = rest[size:, size:] - matmul(left, matrix_transpose(left))
+    return _or_nan(concatenate(columns, axis=1)[:count, :count])
+
+
+def _eliminated(a: Array) -> Array:
+    """The same without blocks."""
+    return _or_nan(_columns(a))
+
+
+def _or_nan(factor: Array) -> Array:
     return where(all_(diagonal(factor) > 0), factor, full_like(factor, np.nan))
 
 
 def _columns(a: Array) -> Array:
-    """The factor of the first rows of a block of columns, and below it the rows that belong to it."""
-    number = arange(a.shape[0])
+    """The factor of the first rows of a block of columns, and below it the rows that belong to it: a multiple of each
+    column is subtracted from those behind it, row by row."""
+    rows, columns = a.shape
+    number = arange(columns)
 
-    def step(j: Array, factor: Array) -> Array:
-        column = contiguous(a[:, j] - matmul(factor, factor[j]))
-        return factor.at[:, j].set(where(number >= j, column / sqrt(column[j]), 0))
+    def step(j: Array, a: Array) -> Array:
+        root = contiguous(a[:, j] / sqrt(a[j, j]))
 
-    result: Array = fori_loop(0, a.shape[1], step, zeros_like(a))
-    return result
+        def below(i: Array, a: Array) -> Array:
+            left = where(equal(number, j), root[i], a[i])
+            return a.at[i].set(where(number > j, a[i] - root[i] * root[:columns], left))
+
+        return fori_loop(j, rows, below, a)
+
+    result: Array = fori_loop(0, columns, step, a)
+    return tril(result)

@@ -6,6 +6,7 @@ differentiation (2008). They use the factors of the function itself, and no deri
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from harp.numpy.linalg.batches import at_once, for_each, in_batch, operands, req
 from harp.numpy.linalg.lu import lu
 from harp.numpy.linalg.matrices import diagonal
 from harp.numpy.linalg.products import matmul
-from harp.numpy.linalg.triangular import by_columns, substitute
+from harp.numpy.linalg.triangular import by_columns, substitute, substitute_rows
 from harp.numpy.manipulation import broadcast_to, matrix_transpose
 from harp.numpy.reductions import prod
 from harp.numpy.reductions import sum as sum_
@@ -26,6 +27,8 @@ from harp.trace.array.arithmetic import astype
 from harp.trace.array.array import Array
 from harp.trace.scalar.dtypes import i64, real_of
 from harp.transforms.autodiff.custom import custom_jvp, custom_vjp
+
+_Substitute = Callable[[bool, bool, Array, Array], Array]
 
 
 class SlogdetResult(NamedTuple):
@@ -66,7 +69,7 @@ def _solved(own: Array, a: Array, b: Array) -> Array:
 @partial(custom_vjp, nondiff_argnums=(0,))
 def _solution(transposed: bool, a: Array, factors: Array, order: Array, b: Array) -> Any:
     """The solution for the matrix or its transpose, by its factors, which are constants to derivatives."""
-    return for_each(partial(_by_factors, transposed), (factors, order, b), (2, 1, 2))
+    return _all_by_factors(transposed, factors, order, b)
 
 
 def _forward(transposed: bool, a: Array, factors: Array, order: Array, b: Array) -> tuple[Array, tuple[Array, ...]]:
@@ -84,11 +87,17 @@ def _backward(transposed: bool, kept: tuple[Array, ...], cotangent: Array) -> tu
 _solution.defvjp(_forward, _backward)
 
 
-def _by_factors(transposed: bool, factors: Array, order: Array, b: Array) -> Array:
+def _all_by_factors(transposed: bool, factors: Array, order: Array, b: Array) -> Any:
+    one, each = (partial(_by_factors, by, transposed) for by in (substitute, substitute_rows))
+    return for_each(one, each, (factors, order, b), (2, 1, 2))
+
+
+def _by_factors(by: _Substitute, transposed: bool, factors: Array, order: Array, b: Array) -> Array:
+    """The solution for one matrix, by one of the ways to substitute."""
     if not transposed:
-        return substitute(False, False, factors, substitute(True, True, factors, b[order]))
+        return by(False, False, factors, by(True, True, factors, b[order]))
     turned = matrix_transpose(factors)
-    x = substitute(False, True, turned, substitute(True, False, turned, b))
+    x = by(False, True, turned, by(True, False, turned, b))
     place = zeros(order.shape, i64).at[order].set(arange(order.shape[0]))
     return x[place]
 
@@ -116,7 +125,7 @@ def _inverse(a: Array) -> Any:
         return found
     factors, order = lu(a)
     identity = broadcast_to(eye(a.shape[-1], dtype=a.kind), a.shape)
-    return for_each(partial(_by_factors, False), (factors, order, identity), (2, 1, 2))
+    return _all_by_factors(False, factors, order, identity)
 
 
 @_inverse.defjvp

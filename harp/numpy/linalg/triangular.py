@@ -76,7 +76,7 @@ def substituted(lower: bool, unit: bool, a: Array, b: Array) -> Array:
 
 @partial(custom_vjp, nondiff_argnums=(0, 1))
 def _substituted(lower: bool, unit: bool, a: Array, b: Array) -> Any:
-    return for_each(partial(substitute, lower, unit), (a, b), (2, 2))
+    return for_each(partial(substitute, lower, unit), partial(substitute_rows, lower, unit), (a, b), (2, 2))
 
 
 def _forward(lower: bool, unit: bool, a: Array, b: Array) -> tuple[Array, tuple[Array, Array]]:
