@@ -110,6 +110,29 @@ def test_the_steps_of_loops_are_split_too(n):
     np.testing.assert_array_equal(np.asarray(harp.jit(nested)(x)), expected[-1])
 
 
+@pytest.mark.parametrize("examples", [0, 1, 3, 17])
+def test_the_steps_of_loops_that_run_in_parallel_are_split(examples):
+    """For each example a loop over rows, of which each changes to the right of the diagonal."""
+
+    def one(a):
+        k = hnp.arange(a.shape[1])
+
+        def step(i, a):
+            below = lambda j, a: a.at[j].set(hnp.where(k > i, a[j] - 0.1 * a[i], a[j]))
+            return harp.fori_loop(i + 1, a.shape[0], below, a)
+
+        return harp.fori_loop(0, a.shape[0], step, a)
+
+    x = np.random.default_rng(0).normal(size=(examples, 6, 9))
+    compiled = harp.jit(lambda x: harp.map(one, x))
+    assert "for parallel" in compiled.lower(x).loops and "select" not in compiled.lower(x).loops
+    expected = x.copy()
+    for i in range(6):
+        for j in range(i + 1, 6):
+            expected[:, j, i + 1 :] -= 0.1 * expected[:, i, i + 1 :]
+    np.testing.assert_allclose(np.asarray(compiled(x)), expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (2, 5), (5, 2), (9, 40)])
 def test_rows_with_registers_are_split(shape):
     """A row of a ramp has its ends in registers, which depend on where the row is."""
