@@ -250,7 +250,7 @@ def _pieces(fresh: FreshLoops, room: _Room, s: Nest) -> Stmt:
     most_code = min(max(_MOST, _TIMES * _size(s.body)), max(_FREE, room.left))
     for cuts in _Cuts:
         boxes, order, code = _within(most_code, _boxes(fresh, s.body, [h.loop for h in heads], cuts))
-        if any(map(loops_in, order)):
+        if any(map(loops_in, order)) and not _stores_elements(s.body):
             continue  # as in `_branched`
         if len(boxes) > 1 or (boxes and not boxes[0].segments.keys() >= {h.loop for h in heads}):
             room.left -= code if code > _FREE else 0
