@@ -17,11 +17,13 @@ from harp.lower.loopir.loops import Buffer, For, Kernel, Load, Space, Stmt, Stor
 from harp.lower.loopir.nests import is_plain, nest, reads, rebuilt
 from harp.trace.graph.node import positions
 from harp.trace.index.bounds import nonnegative
-from harp.trace.index.polynomial import Index, Indirect, Loop, depends_on
+from harp.trace.index.polynomial import Index, Indirect, Loop, depends_on, product
 from harp.trace.scalar.expr import Expr, const, rewrite
 
 # The index along each axis, None where the part has all elements.
 _Part = tuple[Index | None, ...]
+# An array has at least so many times the elements of a part: of the rows of two, the other one is no less to copy.
+_TIMES = 16
 
 
 def with_copied_parts(
@@ -53,9 +55,10 @@ def with_copied_parts(
 
 
 def _part(load: Load) -> _Part | None:
-    """What is copied for a load; None if no axis has a fixed index."""
+    """What is copied for a load; None if that is no small part, or no axis has a fixed index."""
     part = tuple(None if any(isinstance(atom, (Loop, Indirect)) for atom in depends_on(p)) else p for p in load.index)
-    return None if all(p is None for p in part) else part
+    times = product([size for p, size in zip(part, load.buffer.shape, strict=True) if p is not None])
+    return part if times.constant is None or times.constant >= _TIMES else None
 
 
 def _copy(buffer: Buffer, source: Buffer, part: _Part) -> Kernel:

@@ -84,6 +84,17 @@ def test_parts_of_arrays_of_three_axes():
         npt.assert_allclose(np.asarray(compiled(a)), _looped(step, a), rtol=1e-8, atol=1e-12)
 
 
+def test_what_is_not_much_less_than_the_array_is_not_copied():
+    """Where and how fast something is, in one array of two rows."""
+    step = lambda xp, a: xp.stack([a[0] + 0.1 * a[1], a[1] - 0.1 * a[0]])
+    compiled = harp.jit(lambda a: harp.fori_loop(0, 20, lambda _, a: step(hnp, a), a))
+    a = expected = RNG.normal(size=(2, 50))
+    for _ in range(20):
+        expected = step(np, expected)
+    npt.assert_allclose(np.asarray(compiled(a)), expected, rtol=1e-12)
+    assert "out1, out0 = out0, out1" in compiled.lower(a).loops
+
+
 def test_what_two_arrays_read_of_each_other():
     """Both are changed, and each step reads a row of the other one as it was before."""
 
