@@ -19,8 +19,9 @@ from harp.trace.graph.body import close, graph_of, with_body
 from harp.trace.graph.graph import Graph, replaced, transform
 from harp.trace.graph.node import Gather, Input, Iteration, Node, Part, View, fresh_input, walk
 from harp.trace.graph.rebuild import rebuild
+from harp.trace.index.bounds import bounded
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import product
+from harp.trace.index.polynomial import Shape, product
 
 _SAME_SIZES = Substitution({})
 # Of an array, elements that are kept in its place.
@@ -104,13 +105,19 @@ def _read_by(kept: Part, node: Node) -> list[_Read] | None:
 
 
 def _is_less(node: Node, array: Node, number: Input) -> bool:
-    """Whether it is a part of an array without some of its axes, at places that the number of the step says."""
+    """Whether it is a part of an array without some of its axes, or with a few places along one that is a size, at
+    places that the number of the step says."""
     if isinstance(node, Gather):
         at = [i for i in walk(node.indices) if isinstance(i, Input)]
         fits = node.src is array and array not in at and all(i is number for i in at)
     else:
         fits = isinstance(node, View) and not node.conditions
-    return fits and len(node.shape) < len(array.shape) and product(array.shape).constant is None
+    return fits and _is_smaller(node.shape, array.shape) and product(array.shape).constant is None
+
+
+def _is_smaller(part: Shape, whole: Shape) -> bool:
+    few = [bounded(n) and not bounded(size) for n, size in zip(part, whole, strict=False)]
+    return len(part) < len(whole) or (len(part) == len(whole) and any(few))
 
 
 def _reading(old: Iteration, node: Iteration, reads: Sequence[_Read], more: dict[Node, tuple[Node, ...]]) -> Iteration:

@@ -76,8 +76,9 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
 
 
 def _by_element(node: Node, keys: tuple[object, ...]) -> tuple[object, ...]:
-    """x[:, i] as x[arange(n), i], for an integer i that is data: the same elements, which change where they are. A
-    scatter is into leading axes of whole arrays, for which the array would be cut or transposed before."""
+    """x[:, i] as x[arange(n), i], and x[i, 0] with 0 as data, for an integer i that is data: the same elements, which
+    change where they are. A scatter is into leading axes of whole arrays, for which the array would be cut or
+    transposed before."""
     if not all(_is_single(key) if is_data(key) else key is not None for key in keys):
         return keys
     items = fill_ellipsis(keys, len(node.shape))
@@ -85,7 +86,7 @@ def _by_element(node: Node, keys: tuple[object, ...]) -> tuple[object, ...]:
     others = select_keys(node, [slice(None) if axis in data else item for axis, item in enumerate(items)])
     last = max(*data, *others.fixed, *_cut(node, others), 0)
     rows = [axis for axis in range(last + 1) if axis not in data and axis not in others.fixed]
-    if not rows:
+    if not rows and not others.fixed:
         return keys
     for axis in range(last + 1):
         if axis not in data:

@@ -33,16 +33,19 @@ def sum_of(dtype: DType) -> Expr:
 
 def _put_to(total: Node, part: Node) -> Node | None:
     """`total` with what `part` has, if that is zeros to which scatters have added."""
-    puts: list[Scatter] = []
-    base = _transposed(part)
-    while isinstance(base, Scatter) and base.kind is Put.ADD and len(puts) < _MOST:
-        puts.append(base)
-        base = base.base
-    if not puts or not is_zero(base):
-        return None
-    for put in reversed(puts):
+    puts = added_to_zeros(_transposed(part))
+    for put in puts:
         total = Scatter(total, put.indices, put.updates, put.kind, put.clips, put.unique)
-    return total
+    return total if puts else None
+
+
+def added_to_zeros(node: Node) -> tuple[Scatter, ...]:
+    """The scatters that have added to zeros, the first one first, if a node is that."""
+    puts: list[Scatter] = []
+    while isinstance(node, Scatter) and node.kind is Put.ADD and len(puts) < _MOST:
+        puts.append(node)
+        node = node.base
+    return tuple(reversed(puts)) if is_zero(node) else ()
 
 
 def _transposed(node: Node) -> Node:
