@@ -97,11 +97,16 @@ def _is_sum(node: Node | None) -> bool:
 
 
 def _is_only_added(node: Node, users: Users) -> bool:
-    """Whether nothing but sums is between a node and the output that it is added to."""
+    """Whether a node is added to others, and nothing but sums, to which scatters add, is between that and an output."""
+    is_added = False
     while users[node] != [None]:
-        (user,) = users[node]
-        if user is None or not _is_sum(user):
+        if len(users[node]) != 1:
             return False
+        (user,) = users[node]
+        puts = is_added and isinstance(user, Scatter) and user.base is node and user.kind is Put.ADD
+        if user is None or not (puts or _is_sum(user)):
+            return False
+        is_added |= _is_sum(user)
         node = user
     return True
 
