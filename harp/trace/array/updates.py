@@ -20,7 +20,7 @@ from harp.trace.array.indexing import select as select_keys
 from harp.trace.array.primitives import broadcast_shapes, common_dtype, emit, expand_to, map_
 from harp.trace.graph import view
 from harp.trace.graph.node import MapReduce, Node, Put, Scatter, positions
-from harp.trace.index.bounds import nonnegative
+from harp.trace.index.bounds import bounded, nonnegative
 from harp.trace.index.division import floordiv
 from harp.trace.index.polynomial import ONE, ZERO, Index, Shape
 from harp.trace.scalar.dtypes import Kind, bool_
@@ -104,6 +104,12 @@ def _cut(node: Node, selection: Selection) -> list[int]:
     return [axis for axis, (t, size) in pairs if (t.start, t.step, t.length) != (ZERO, ONE, size)]
 
 
+def _takes_few(node: Node, selection: Selection) -> bool:
+    """Whether slices take some elements, below a number, along an axis that is a size."""
+    pairs = zip(selection.taken, resolve_all(node.shape), strict=True)
+    return any(bounded(t.length) and not bounded(size) for t, size in pairs)
+
+
 def _places(selection: Selection, axis: int, rows: Sequence[int]) -> Node:
     """The positions that are selected along an axis, as an array with an axis for each slice among `rows`."""
     if axis in selection.fixed:
@@ -146,10 +152,10 @@ def _combine(kind: Put, before: Expr, update: Expr) -> Expr:
 
 
 def _scattered(node: Node, selection: Selection, updates: Node, kind: Put) -> Node | None:
-    """The array with an update of what integers and slices select, in the step of a loop: it costs as much as what it
-    changes, for what is carried is updated in place."""
+    """The array with an update of what integers and slices of a few elements select, in the step of a loop: it costs as
+    much as what it changes, for what is carried is updated in place."""
     level, fixed = current(), selection.fixed
-    if level is None or not level.repeats or not fixed or selection.inserted:
+    if level is None or not level.repeats or not (fixed or _takes_few(node, selection)) or selection.inserted:
         return None
     last = max(*fixed, *_cut(node, selection), 0)
     rows = [axis for axis in range(last + 1) if axis not in fixed]
