@@ -17,10 +17,11 @@ import attrs
 from harp.lower.graph.dead_results import without_dead_results
 from harp.trace.graph.body import close, graph_of, with_body
 from harp.trace.graph.graph import Graph, replaced, transform
-from harp.trace.graph.node import Gather, Input, Iteration, Node, Part, View, fresh_input, walk
+from harp.trace.graph.node import Body, Gather, Input, Iteration, Node, Part, View, fresh_input, walk
 from harp.trace.graph.rebuild import rebuild
+from harp.trace.index.bounds import bounded
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import product
+from harp.trace.index.polynomial import Shape, product
 
 _SAME_SIZES = Substitution({})
 # Of an array, elements that are kept in its place.
@@ -96,21 +97,40 @@ def _read_by(kept: Part, node: Node) -> list[_Read] | None:
     assert isinstance(keeper, Iteration)
     if place not in body.place()[1] or element in body.outputs:
         return None
-    nodes = [inner for inner in graph_of(body).nodes() if element in inner.inputs]
+    nodes = _readers(element, body)
     if not 0 < len(nodes) <= _FEW or not all(_is_less(inner, element, body.inputs[0]) for inner in nodes):
         return None
     value: dict[Node, Node] = {element: keeper.body.outputs[kept.number]}
     return [_Read(kept, inner, replaced(Graph((), (inner,)), value).outputs[0]) for inner in nodes]
 
 
+def _readers(array: Node, body: Body) -> list[Node]:
+    """What reads an array; of a view of it, of which elements are read, these."""
+    graph = graph_of(body)
+    found: list[Node] = []
+    for node in graph.nodes():
+        if array in node.inputs:
+            further = [inner for inner in graph.nodes() if node in inner.inputs]
+            gathers = node not in graph.outputs and all(isinstance(inner, Gather) for inner in further)
+            found += further if isinstance(node, View) and gathers else [node]
+    return list(dict.fromkeys(found))
+
+
 def _is_less(node: Node, array: Node, number: Input) -> bool:
-    """Whether it is a part of an array without some of its axes, at places that the number of the step says."""
+    """Whether it is a part of an array without some of its axes, or with a few places along one that is a size, at
+    places that the number of the step says."""
     if isinstance(node, Gather):
         at = [i for i in walk(node.indices) if isinstance(i, Input)]
-        fits = node.src is array and array not in at and all(i is number for i in at)
+        of_array = node.src is array or (isinstance(node.src, View) and node.src.src is array)
+        fits = of_array and array not in at and all(i is number for i in at)
     else:
         fits = isinstance(node, View) and not node.conditions
-    return fits and len(node.shape) < len(array.shape) and product(array.shape).constant is None
+    return fits and _is_smaller(node.shape, array.shape) and product(array.shape).constant is None
+
+
+def _is_smaller(part: Shape, whole: Shape) -> bool:
+    few = [bounded(n) and not bounded(size) for n, size in zip(part, whole, strict=False)]
+    return len(part) < len(whole) or (len(part) == len(whole) and any(few))
 
 
 def _reading(old: Iteration, node: Iteration, reads: Sequence[_Read], more: dict[Node, tuple[Node, ...]]) -> Iteration:

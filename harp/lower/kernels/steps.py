@@ -9,6 +9,7 @@ The number of the iteration is a position, as those along axes are, and so is wh
 from __future__ import annotations
 
 from harp.lower.graph.in_place import updated_in_place
+from harp.lower.graph.reads_before_updates import reads_before_updates
 from harp.lower.graph.simplify import simplify
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Body, Input, Iteration, MapReduce, Node, at, positions, walk
@@ -24,7 +25,8 @@ _FEW = 64
 
 def step_of(node: Iteration, counter: Counter) -> Graph:
     """The step, of which `counter` is the number."""
-    return updated_in_place(simplify(_counted(node, counter)), [node.body.inputs[k] for k in node.body.place()[0]])
+    step = reads_before_updates(simplify(_counted(node, counter)))
+    return updated_in_place(step, [node.body.inputs[k] for k in node.body.place()[0]])
 
 
 def _counted(node: Iteration, counter: Counter) -> Graph:

@@ -20,7 +20,7 @@ from harp.trace.array.indexing import select as select_keys
 from harp.trace.array.primitives import broadcast_shapes, common_dtype, emit, expand_to, map_
 from harp.trace.graph import view
 from harp.trace.graph.node import MapReduce, Node, Put, Scatter, positions
-from harp.trace.index.bounds import nonnegative
+from harp.trace.index.bounds import bounded, nonnegative
 from harp.trace.index.division import floordiv
 from harp.trace.index.polynomial import ONE, ZERO, Index, Shape
 from harp.trace.scalar.dtypes import Kind, bool_
@@ -76,8 +76,9 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
 
 
 def _by_element(node: Node, keys: tuple[object, ...]) -> tuple[object, ...]:
-    """x[:, i] as x[arange(n), i], for an integer i that is data: the same elements, which change where they are. A
-    scatter is into leading axes of whole arrays, for which the array would be cut or transposed before."""
+    """x[:, i] as x[arange(n), i], and x[i, 0] with 0 as data, for an integer i that is data: the same elements, which
+    change where they are. A scatter is into leading axes of whole arrays, for which the array would be cut or
+    transposed before."""
     if not all(_is_single(key) if is_data(key) else key is not None for key in keys):
         return keys
     items = fill_ellipsis(keys, len(node.shape))
@@ -85,7 +86,7 @@ def _by_element(node: Node, keys: tuple[object, ...]) -> tuple[object, ...]:
     others = select_keys(node, [slice(None) if axis in data else item for axis, item in enumerate(items)])
     last = max(*data, *others.fixed, *_cut(node, others), 0)
     rows = [axis for axis in range(last + 1) if axis not in data and axis not in others.fixed]
-    if not rows:
+    if not rows and not others.fixed:
         return keys
     for axis in range(last + 1):
         if axis not in data:
@@ -101,6 +102,12 @@ def _cut(node: Node, selection: Selection) -> list[int]:
     """The axes of which a slice takes some elements, or in another order."""
     pairs = enumerate(zip(selection.taken, resolve_all(node.shape), strict=True))
     return [axis for axis, (t, size) in pairs if (t.start, t.step, t.length) != (ZERO, ONE, size)]
+
+
+def _takes_few(node: Node, selection: Selection) -> bool:
+    """Whether slices take some elements, below a number, along an axis that is a size."""
+    pairs = zip(selection.taken, resolve_all(node.shape), strict=True)
+    return any(bounded(t.length) and not bounded(size) for t, size in pairs)
 
 
 def _places(selection: Selection, axis: int, rows: Sequence[int]) -> Node:
@@ -145,10 +152,10 @@ def _combine(kind: Put, before: Expr, update: Expr) -> Expr:
 
 
 def _scattered(node: Node, selection: Selection, updates: Node, kind: Put) -> Node | None:
-    """The array with an update of what integers and slices select, in the step of a loop: it costs as much as what it
-    changes, for what is carried is updated in place."""
+    """The array with an update of what integers and slices of a few elements select, in the step of a loop: it costs as
+    much as what it changes, for what is carried is updated in place."""
     level, fixed = current(), selection.fixed
-    if level is None or not level.repeats or not fixed or selection.inserted:
+    if level is None or not level.repeats or not (fixed or _takes_few(node, selection)) or selection.inserted:
         return None
     last = max(*fixed, *_cut(node, selection), 0)
     rows = [axis for axis in range(last + 1) if axis not in fixed]

@@ -20,6 +20,7 @@ from harp.trace.index.polynomial import (
     Monomial,
     Relu,
     Symbol,
+    as_index,
     content,
     depends_on,
     from_terms,
@@ -36,6 +37,7 @@ _STEPS = 4_000
 # proof is abandoned never depends on what was asked before.
 _known: dict[tuple[Index, int], tuple[bool, int]] = {}
 _MOST_KNOWN = 1 << 15
+_LARGE = as_index(1 << 31)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -152,6 +154,11 @@ class _Proof:
         else:
             return False
         return self.nonnegative(least, depth) or (above is not ZERO and self.nonnegative(least + above, depth))
+
+
+def bounded(p: Index) -> bool:
+    """Whether `p` is certain to be below some number, whatever the sizes are: so is the length min(n, 3) of x[:3]."""
+    return nonnegative(_LARGE - p)
 
 
 def inside(p: Index, extent: Index) -> Index:

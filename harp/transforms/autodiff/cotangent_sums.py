@@ -1,10 +1,14 @@
 """Sums of cotangents. What a scatter adds to zeros is added to the other summand: an element of an array costs what it
-changes, and no array of zeros is made for it.
+changes, and no array of zeros is made for it. What it adds to something else is added behind the sum, so that whole
+arrays are summands of one sum.
 
     a + (zeros with u added at [i])  ->  a with u added at [i]
+    a + (b with u added at [i])      ->  (a + b) with u added at [i]
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from harp.trace.graph.node import MapReduce, Node, Put, Scatter, View, positions
 from harp.trace.graph.view import view
@@ -20,10 +24,11 @@ _MOST = 64
 def added(a: Node, b: Node) -> Node:
     """The sum of two cotangents of one node."""
     for total, part in ((a, b), (b, a)):
-        found = _put_to(total, part)
-        if found is not None:
-            return found
-    return MapReduce(a.shape, (a, b), sum_of(a.dtype))
+        puts = added_to_zeros(_transposed(part))
+        if puts:
+            return put_to(total, puts)
+    (first, more), (second, others) = without_puts(a), without_puts(b)
+    return put_to(MapReduce(a.shape, (first, second), sum_of(a.dtype)), (*more, *others))
 
 
 def sum_of(dtype: DType) -> Expr:
@@ -31,18 +36,26 @@ def sum_of(dtype: DType) -> Expr:
     return Operand(dtype, 0) + Operand(dtype, 1)
 
 
-def _put_to(total: Node, part: Node) -> Node | None:
-    """`total` with what `part` has, if that is zeros to which scatters have added."""
-    puts: list[Scatter] = []
-    base = _transposed(part)
-    while isinstance(base, Scatter) and base.kind is Put.ADD and len(puts) < _MOST:
-        puts.append(base)
-        base = base.base
-    if not puts or not is_zero(base):
-        return None
-    for put in reversed(puts):
+def put_to(total: Node, puts: Sequence[Scatter]) -> Node:
+    """`total` with what scatters have added to something else."""
+    for put in puts:
         total = Scatter(total, put.indices, put.updates, put.kind, put.clips, put.unique)
     return total
+
+
+def without_puts(node: Node) -> tuple[Node, tuple[Scatter, ...]]:
+    """What scatters have added to, and these, the first one first."""
+    puts: list[Scatter] = []
+    while isinstance(node, Scatter) and node.kind is Put.ADD and len(puts) < _MOST:
+        puts.append(node)
+        node = node.base
+    return node, tuple(reversed(puts))
+
+
+def added_to_zeros(node: Node) -> tuple[Scatter, ...]:
+    """The scatters that have added to zeros, the first one first, if a node is that."""
+    base, puts = without_puts(node)
+    return puts if is_zero(base) else ()
 
 
 def _transposed(node: Node) -> Node:

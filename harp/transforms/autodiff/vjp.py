@@ -42,6 +42,7 @@ from harp.transforms.autodiff.cotangent_sums import added, sum_of
 from harp.transforms.autodiff.cumulative_rules import cumulative_adjoint, product_of_others
 from harp.transforms.autodiff.custom_rules import pull_custom
 from harp.transforms.autodiff.gather_rules import constant, elementwise, gather_adjoint, scatter_adjoints
+from harp.transforms.autodiff.loops.parts import put_back
 from harp.transforms.autodiff.loops.rules import pull, saving
 from harp.transforms.autodiff.scalar_rules import pullback
 from harp.transforms.autodiff.view_rules import sum_over, view_adjoint
@@ -175,6 +176,9 @@ def _map_reduce(node: MapReduce, ct: Node, active: Active) -> Cotangents:
 def _view(node: View, ct: Node, active: Active) -> Cotangents:
     """Products that the view's adjoint sums are matrix products, so they are added after that, not before: the three
     products of an attention layer with one array are three matrix products in its gradient, too."""
+    in_place = put_back(node, ct)
+    if in_place is not None:
+        return [(node.src, in_place)]
     used = {found.axis for p in node.index for found in loops_in(p)}
     unused = [axis for axis in range(len(node.shape)) if axis not in used]
     apart: list[Node] = []

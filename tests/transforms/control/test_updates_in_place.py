@@ -182,3 +182,38 @@ def test_an_index_outside_is_dropped_and_one_that_is_known_an_error():
         harp.jit(lambda c: c.at[3, 1:].set(7.0))(c)
     empty = np.empty((0, 4))
     assert np.asarray(put(empty, np.int64(0))).shape == (0, 4)
+
+
+@pytest.mark.parametrize("column", [0, -1, 2])
+def test_an_element_of_a_fixed_column(column):
+    """One element changes, and not the column."""
+
+    def step(i, c):
+        return c.at[i, column].set(c[i, column] * 2 + c[i - 1, 0])
+
+    compiled = harp.jit(lambda c: harp.fori_loop(1, c.shape[0], step, c))
+    for n in (4, 1, 7):
+        c = RNG.normal(size=(n, 3))
+        expected = Plain(c.copy())
+        for i in range(1, n):
+            expected = step(i, expected)
+        npt.assert_allclose(np.asarray(compiled(c)), expected[:], rtol=1e-12)
+    small, large = (compiled.lower(c).cost().at(n, 3) for n in (100, 200))
+    assert large.bytes_written < 2.2 * small.bytes_written
+
+
+@pytest.mark.parametrize("key", [slice(None, 3), slice(-3, None), slice(1, 4), slice(4, 1, -1), slice(None, 5, 2)])
+def test_slices_of_a_few_elements(key):
+    """They are cut off at the end of an array; a step costs what it changes."""
+    step = lambda i, c: c.at[key].set(c[key] * 2 + i).at[key].add(1.0)
+    compiled = harp.jit(lambda c: harp.fori_loop(0, 4, step, c))
+    for shape in ((9,), (5,), (3,), (1,), (0,), (6, 2)):
+        c = RNG.normal(size=shape)
+        expected = c.copy()
+        for i in range(4):
+            expected[key] = expected[key] * 2 + i + 1
+        npt.assert_allclose(np.asarray(compiled(c)), expected, rtol=1e-12)
+    assert compiled.compilations == 2  # one for each rank
+    cost = harp.jit(lambda c: harp.fori_loop(0, c.shape[0], step, c)).lower(np.ones(9)).cost()
+    small, large = (cost.at(*[n] * len(cost.names)) for n in (200, 400))
+    assert large.bytes_read < 2.5 * small.bytes_read and large.bytes_written < 2.5 * small.bytes_written

@@ -4,6 +4,10 @@
 
 Of several loops that add to one total, one after the other goes on with it.
 
+The same holds for a sum that begins with something else which no loop makes, as with the cotangent of what is carried:
+
+    c = g(c); s = 0; for j: s = s + f(j); return c + s     ->  c = g(c); for j: c = c + f(j); return c
+
 The cotangent of an array that loops in loops read is such a sum. As an array of its own, it would be added to the total
 in each step of the loop outside, whole, though the loop inside changes a few of its elements only.
 """
@@ -11,13 +15,14 @@ in each step of the loop outside, whole, though the loop inside changes a few of
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 
 from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Body, Input, Iteration, MapReduce, Node, Part, Put, Scatter, Several
+from harp.trace.graph.node import Body, Input, Iteration, MapReduce, Node, Part, Put, Scatter, Several, walk
 from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
-from harp.transforms.autodiff.cotangent_sums import added, sum_of
+from harp.transforms.autodiff.cotangent_sums import added, put_to, sum_of, without_puts
 from harp.transforms.autodiff.gather_rules import is_zero
 
 _SAME_SIZES = Substitution({})
@@ -26,9 +31,41 @@ Users = Mapping[Node, list[Node | None]]
 
 def with_totals(graph: Graph, totals: Mapping[int, Input]) -> Graph:
     """The graph in which some outputs, by number, are added to inputs that nothing reads yet."""
+    made = _added_to(*_split(graph, totals))
+    return Graph((*made.inputs, *totals.values()), made.outputs, made.sites)
+
+
+def _split(graph: Graph, totals: Mapping[int, Node]) -> tuple[Graph, dict[int, Node]]:
+    """The graph, of whose other outputs those that are sums have only what loops have summed, and the rest of these."""
+    sums, first, outputs = set(_sums_of_loops(graph)), dict(totals), list(graph.outputs)
+    for number, output in enumerate(graph.outputs):
+        base, puts = without_puts(output)
+        terms = _terms(base) if number not in totals else []
+        rest = [term for term in terms if term not in sums]
+        if 0 < len(rest) < len(terms) and not any(isinstance(node, Iteration) for node in walk(rest)):
+            first[number] = reduce(added, rest)
+            summed: list[Node] = [term for term in terms if term in sums]
+            outputs[number] = put_to(reduce(added, summed), puts)
+    return Graph(graph.inputs, tuple(outputs), graph.sites), first
+
+
+def _terms(node: Node) -> list[Node]:
+    """What is added up to a node, from the first one on."""
+    left, terms = [node], []
+    while left:
+        term = left.pop()
+        if _is_sum(term):
+            left += reversed(term.inputs)
+        else:
+            terms.append(term)
+    return terms
+
+
+def _added_to(graph: Graph, totals: Mapping[int, Node]) -> Graph:
+    """The graph in which some outputs, by number, are added to nodes that are made by no loop."""
     users = _users(graph)
     roots = {graph.outputs[number]: number for number in totals if users[graph.outputs[number]] == [None]}
-    starts: dict[Iteration, dict[int, Input | Part]] = {}
+    starts: dict[Iteration, dict[int, Node]] = {}
     last: dict[int, Part] = {}  # of the loops that go on with a sum, one after the other
     gone: set[Node] = set()  # sums that are in those of later loops
     for part in _sums_of_loops(graph):
@@ -46,16 +83,17 @@ def with_totals(graph: Graph, totals: Mapping[int, Input]) -> Graph:
         added(totals[number], output) if number in totals and number not in last else output
         for number, output in enumerate(made.outputs)
     )
-    return Graph((*made.inputs, *totals.values()), outputs, made.sites)
+    return Graph(made.inputs, outputs, made.sites)
 
 
-def _started(graph: Graph, starts: Mapping[Iteration, Mapping[int, Input | Part]], gone: set[Node]) -> Graph:
-    """The graph in which loops begin with other sums than 0: with inputs, or with what earlier loops have made, which
-    is no longer added behind the loops."""
+def _started(graph: Graph, starts: Mapping[Iteration, Mapping[int, Node]], gone: set[Node]) -> Graph:
+    """The graph in which loops begin with other sums than 0: with what no loop makes, or with what earlier loops have
+    made, which is no longer added behind the loops."""
     new: dict[Node, Node] = {}
 
-    def start(given: Input | Part) -> Node:
-        return given if isinstance(given, Input) else Part(_several(new[given.whole]), given.number)
+    def start(given: Node) -> Node:
+        is_earlier = isinstance(given, Part) and given.whole in new
+        return Part(_several(new[given.whole]), given.number) if isinstance(given, Part) and is_earlier else given
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
         left = [i for i, old in zip(inputs, node.inputs, strict=True) if old not in gone]
@@ -97,11 +135,16 @@ def _is_sum(node: Node | None) -> bool:
 
 
 def _is_only_added(node: Node, users: Users) -> bool:
-    """Whether nothing but sums is between a node and the output that it is added to."""
+    """Whether a node is added to others, and nothing but sums, to which scatters add, is between that and an output."""
+    is_added = False
     while users[node] != [None]:
-        (user,) = users[node]
-        if user is None or not _is_sum(user):
+        if len(users[node]) != 1:
             return False
+        (user,) = users[node]
+        puts = is_added and isinstance(user, Scatter) and user.base is node and user.kind is Put.ADD
+        if user is None or not (puts or _is_sum(user)):
+            return False
+        is_added |= _is_sum(user)
         node = user
     return True
 

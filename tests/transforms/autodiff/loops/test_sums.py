@@ -81,7 +81,29 @@ def one_after_the_other(a, b, loop):
     return loop(0, a.shape[0], step, 1.0)
 
 
+def between_elements(a, b, loop):
+    """Elements of the same array are read in two loops, between them, and at a fixed place."""
+
+    def step(i, c):
+        first = loop(0, 3, lambda j, d: d + hnp.sin(b[j] * c + a[i, 0]), 0.0)
+        second = loop(0, 3, lambda j, d: d + hnp.cos(b[j] + c * b[0]), 0.0)
+        return hnp.sin(c * b[i] + first * second) * b[i] + b[-1]
+
+    return loop(0, a.shape[0], step, 0.5)
+
+
+def of_what_changes(a, b, loop):
+    """The array of which the loop inside reads elements is carried."""
+
+    def step(i, c):
+        return c.at[i].set(loop(0, a.shape[1], lambda j, d: hnp.sin(d * c[j] + a[i, j]) + c[0], c[i]))
+
+    return hnp.sum(loop(0, a.shape[0], step, b))
+
+
 FUNCTIONS = [
+    between_elements,
+    of_what_changes,
     elements,
     read_outside_too,
     one_sum_of_two,
@@ -100,7 +122,7 @@ def arguments(function, n):
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_gradients(function):
     compiled = harp.jit(harp.grad(lambda a, b: function(a, b, harp.fori_loop), (0, 1)))
-    for n in (4, 1, 3):
+    for n in (4, 3, 6) if function is between_elements else (4, 1, 3):
         a, b = arguments(function, n)
         expected = harp.grad(lambda a, b: function(a, b, unrolled), (0, 1))(a, b)
         for found, wanted in zip(compiled(a, b), expected, strict=True):
@@ -127,9 +149,32 @@ def test_a_step_adds_what_it_reads(function):
     assert gradient.lower(*arguments(function, 5)).cost().operations.degree == 2
 
 
-@pytest.mark.parametrize("function", [side_by_side, one_after_the_other])
+@pytest.mark.parametrize("function", [side_by_side, one_after_the_other, between_elements, of_what_changes])
 def test_several_loops_of_a_step_add_what_they_read(function):
     gradient = harp.jit(harp.grad(lambda a, b: function(a, b, harp.fori_loop), (0, 1)))
     cost = gradient.lower(*arguments(function, 5)).cost()
     small, large = (cost.at(*[size] * len(cost.names)) for size in (200, 400))
     assert large.operations < 5 * small.operations and large.bytes_written < 5 * small.bytes_written, cost
+
+
+def test_loops_with_elements_between_them_add_what_they_read():
+    """A gradient of n steps costs n."""
+    gradient = harp.jit(harp.grad(lambda a, b: between_elements(a, b, harp.fori_loop), 1))
+    cost = gradient.lower(*arguments(between_elements, 5)).cost()
+    small, large = (cost.at(*[size] * len(cost.names)) for size in (200, 400))
+    assert large.steps < 2.5 * small.steps, cost
+
+
+def test_a_loop_goes_on_with_the_cotangent_of_what_is_carried():
+    """The steps are linear, so no states are kept."""
+
+    def function(b):
+        inner = lambda c: harp.fori_loop(0, 3, lambda j, d: d + 0.3 * c[j], 0.0)
+        return hnp.sum(harp.fori_loop(0, b.shape[0], lambda i, c: c.at[i].set(inner(c) - c[i]), b))
+
+    gradient = harp.jit(harp.grad(function))
+    b = RNG.normal(size=5)
+    expected = [float(function(row)) for row in np.eye(5)]
+    npt.assert_allclose(np.asarray(gradient(b)), expected, rtol=1e-12)
+    small, large = (gradient.lower(b).cost().at(size) for size in (200, 400))
+    assert large.steps < 2.5 * small.steps

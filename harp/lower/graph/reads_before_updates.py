@@ -1,0 +1,96 @@
+"""What is read between two changes of an array, of elements that the first one leaves as they are, is read before it;
+of those that it sets, it is what it sets.
+
+    y = x with a at [0]; z = y with f(y[0], y[1]) at [1]
+                                        ->   b = f(a, x[1]); y = x with a at [0]; z = y with b at [1]
+
+So no state between the changes is wanted as an array of its own, and all of them are in place.
+"""
+
+from __future__ import annotations
+
+from harp.trace.graph.graph import Graph, transform
+from harp.trace.graph.node import Gather, Input, MapReduce, Node, Put, Scatter, View, at, positions
+from harp.trace.graph.rebuild import rebuild
+from harp.trace.graph.view import view
+from harp.trace.index.bounds import bounded, nonnegative
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import Index, Shape, product
+from harp.trace.scalar.expr import Position
+
+_SAME_SIZES = Substitution({})
+
+
+def reads_before_updates(graph: Graph) -> Graph:
+    """The graph, in which few elements are read of what the inputs are before they change."""
+
+    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+        made = node
+        if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
+            made = rebuild(node, inputs, _SAME_SIZES)
+        while isinstance(made, (Gather, View)) and isinstance(made.src, Scatter) and _is_few(made, made.src):
+            if _is_set(made, made.src):
+                return made.src.updates
+            if not _are_apart(made, made.src):
+                break
+            made = _of(made, made.src.base)
+        return made
+
+    return transform(graph, rule)
+
+
+def _is_few(read: Gather | View, change: Scatter) -> bool:
+    """Whether few elements are read of an input that has changed."""
+    base: Node = change
+    while isinstance(base, Scatter):
+        base = base.base
+    return isinstance(base, Input) and bounded(product(read.shape)) and not bounded(product(change.shape))
+
+
+def _of(read: Gather | View, array: Node) -> Node:
+    if isinstance(read, Gather):
+        return Gather(array, read.indices, read.fill)
+    return view(array, read.shape, read.index, read.conditions, read.fill)
+
+
+def _is_set(read: Gather | View, change: Scatter) -> bool:
+    """Whether all that is read is what was set, in the same order. What a view reads is certain to be there."""
+    if change.kind is not Put.SET or len(change.indices) != len(change.shape) or read.shape != change.updates.shape:
+        return False
+    own, others = _places(read), [_place(index) for index in change.indices]
+    if len(own) != len(others) or not all(p is q for p, q in zip(own, others, strict=True)):
+        return False
+    certain = isinstance(read, View) and not read.conditions
+    return all(p is not None and (certain or _is_inside(p, n)) for p, n in zip(own, change.shape, strict=True))
+
+
+def _are_apart(read: Gather | View, change: Scatter) -> bool:
+    """Whether none of the elements that are read has changed: along some axis, all of them are at other places. An
+    index that may be outside of an array could mean its last element."""
+    own, others = _places(read), [_place(index) for index in change.indices]
+    clips = change.clips or (isinstance(read, Gather) and read.fill is None)
+    shape = read.indices[0].shape if isinstance(read, Gather) else read.shape
+    changed = change.indices[0].shape
+    both: Shape = (*shape, *changed)
+    left, right = at(shape, positions(both)[: len(shape)]), at(changed, positions(both)[len(shape) :])
+    for p, q, size in zip(own, others, change.shape, strict=False):
+        if p is None or q is None or (clips and not (_is_inside(p, size) and _is_inside(q, size))):
+            continue
+        if nonnegative(left(p) - right(q) - 1) or nonnegative(right(q) - left(p) - 1):
+            return True
+    return False
+
+
+def _is_inside(p: Index, size: Index) -> bool:
+    return nonnegative(p) and nonnegative(size - 1 - p)
+
+
+def _places(read: Gather | View) -> list[Index | None]:
+    return [_place(index) for index in read.indices] if isinstance(read, Gather) else [*read.index]
+
+
+def _place(index: Node) -> Index | None:
+    """The formula of an index, if it is one."""
+    if isinstance(index, MapReduce) and not index.operands and isinstance(index.expr, Position):
+        return index.expr.index
+    return None
