@@ -148,7 +148,7 @@ def _accumulator(found: _Scatter) -> Buffer:
 
 def _in_order(found: _Scatter) -> Stmt:
     acc = _accumulator(found)
-    return _element(found, (nest((For(found.updates),), _step(found, acc)),), acc, LoopKind.PLAIN)
+    return _element(found, (nest((For(found.updates, LoopKind.SEQUENTIAL),), _step(found, acc)),), acc, LoopKind.PLAIN)
 
 
 def _reduced(fresh: FreshLoops, found: _Scatter, reduce: Reduce, scratch: list[Buffer]) -> Stmt:

@@ -201,7 +201,7 @@ def by_parts(
         return (*(of(h.loop) for h in outer), at, *(of(h.loop) for h in inner))
 
     part = Buffer(f"{acc.name}_part", acc.dtype, (), Space.REG)
-    along, j = fresh.loop(ceildiv(column.loop.extent - p, count))
+    along, j = fresh.loop(ceildiv(column.loop.extent - p, count), LoopKind.SEQUENTIAL)
     variables: Mapping[Buffer, tuple[Buffer, tuple[Index, ...]]] = {**kept, acc: (part, ())}
     moved = Renaming(Substitution({column.loop: j * count + p}), variables).statement(column.store)
     made = (begin(part, reduce), nest(along, moved), Store(parts, place(p), Load(part, ())))
