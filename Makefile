@@ -10,12 +10,13 @@ ZIG := $(if $(HARP_CC)$(shell command -v cc || command -v gcc || command -v clan
 # The tests of programs, which are the same on each device.
 PROGRAMS := tests/numpy tests/random tests/transforms tests/property tests/lax tests/standard
 
-.PHONY: help demo test test-opencl test-numpy fuzz soak matrix lint site wheel clean
+.PHONY: help demo test test-opencl test-opencl-wide test-numpy fuzz soak matrix lint site wheel clean
 
 help:
 	@echo "make demo    train a classifier of handwritten digits; writes a picture"
 	@echo "make test    run the tests"
 	@echo "make test-opencl  run the tests of programs on an OpenCL device; DEVICE=opencl:1 is another one than the first"
+	@echo "make test-opencl-wide  run them with the kernels for graphics processors, whatever the device is"
 	@echo "make test-numpy  run them with the NumPy interpreter, as on a machine without a compiler"
 	@echo "make fuzz    search for sizes at which harp is wrong, for an hour; FUZZ_ARGS='--minutes 5', '--help'"
 	@echo "make soak    interrupts, kills, damage, limits, full disks, random programs, for an hour; SOAK_ARGS='--minutes 5', '--help'"
@@ -33,6 +34,9 @@ test: $(VENV)/test.stamp
 
 test-opencl: $(VENV)/test.stamp
 	HARP_DEVICE=$(or $(DEVICE),opencl) $(BIN)/python -m pytest -n auto $(PROGRAMS) tests/examples $(PYTEST_ARGS)
+
+test-opencl-wide: $(VENV)/test.stamp
+	HARP_WIDE=1 HARP_DEVICE=$(or $(DEVICE),opencl) $(BIN)/python -m pytest -n auto $(PROGRAMS) tests/examples $(PYTEST_ARGS)
 
 test-numpy: $(VENV)/test.stamp
 	HARP_CC=none $(BIN)/python -m pytest -n auto $(PROGRAMS) $(PYTEST_ARGS)

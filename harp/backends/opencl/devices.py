@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 import pyopencl as cl
 from pyopencl.tools import ImmediateAllocator, MemoryPool
 
+from harp.config import settings
 from harp.errors import DeviceError
 from harp.lower.target import Target
 
@@ -73,7 +74,9 @@ class OpenCLDevice:
 
     @cached_property
     def is_wide(self) -> bool:
-        """Whether its work-items are lanes of vectors, as those of graphics processors are."""
+        """Whether its work-items are lanes of vectors, as those of graphics processors are, or are taken for that."""
+        if settings.wide is not None:
+            return settings.wide
         return not self.device.type & cl.device_type.CPU
 
     @cached_property

@@ -141,7 +141,7 @@ class _Mapping:
         if grid_of(s) or is_shared(s):
             return s  # it is mapped to groups
         if self.kind is LoopKind.PLAIN:
-            whole = _through_branches(s)
+            whole = through_branches(s)
         if self.kind is LoopKind.PLAIN and is_plain(whole):
             heads, body = coalesced(self.fresh, [h for h in whole.heads if isinstance(h, For)], whole.body)
             whole = Nest(tuple(heads), body)
@@ -205,12 +205,12 @@ def _begun_late(variable: Buffer, s: Seq) -> Seq:
     return Seq((*before, begin, *after))
 
 
-def _through_branches(s: Nest) -> Nest:
+def through_branches(s: Nest) -> Nest:
     """for i { if c { for j: s } }  ->  for i, j { if c: s }, where c does not depend on j."""
     inner = s.body
     if not isinstance(inner, If) or inner.no is not None or not isinstance(inner.yes, Nest):
         return s
-    below = _through_branches(inner.yes)
+    below = through_branches(inner.yes)
     bound = {name for head in s.heads for name in head_names(head)}
     free = [h for h in below.heads if isinstance(h, For) and not bound & {*value_atoms(h.loop.extent)}]
     if len(free) < len(below.heads) or any(indirect_in(h.loop.extent) for h in free):

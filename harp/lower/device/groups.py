@@ -36,9 +36,10 @@ from harp.lower.loopir.loops import (
     parts,
     walk,
 )
-from harp.lower.loopir.nests import FreshLoops, nest, sequence, start
+from harp.lower.loopir.nests import FreshLoops, nest, sequence
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.polynomial import Index, as_index
+from harp.trace.scalar.expr import const
 from harp.trace.scalar.ops import Reduce
 
 # Work-items that share a sum, as far as its order goes: that is the same on all devices.
@@ -93,6 +94,13 @@ def shared(acc: Buffer, name: str, count: int) -> Buffer:
     return Buffer(f"{acc.name}_{name}", acc.dtype, (as_index(count),), Space.GROUP)
 
 
+def begin(part: Buffer, reduce: Reduce) -> Store:
+    """part = what leaves each number as it is that it is added to: for a sum of floats that is -0.0."""
+    zero = const(reduce.identity(part.dtype), part.dtype)
+    signed = part.dtype.is_float or part.dtype.is_complex
+    return Store(part, (), -zero if reduce is Reduce.SUM and signed else zero)
+
+
 def branches(fresh: FreshLoops, given: Buffer, sums: Buffer, reduce: Reduce, before: Buffer | None = None) -> Stmt:
     """The sums of branches of parts, and what stands before each part in its branch.
 
@@ -106,4 +114,4 @@ def branches(fresh: FreshLoops, given: Buffer, sums: Buffer, reduce: Reduce, bef
     if before is not None:
         step = sequence((Store(before, (h * each + u,), Load(part, ())), step))
     kept = Store(sums, (h,), Load(part, ()))
-    return nest(head, Alloc(part, sequence((start(part, reduce), nest(along, step), kept))))
+    return nest(head, Alloc(part, sequence((begin(part, reduce), nest(along, step), kept))))

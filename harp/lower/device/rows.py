@@ -17,7 +17,7 @@ length of a row, and neither on how many rows there are nor on the device. Runni
 from __future__ import annotations
 
 from harp.lower.device.grid import is_independent
-from harp.lower.device.groups import BRANCHES, ITEMS, Unsuited, branches, items, shared
+from harp.lower.device.groups import BRANCHES, ITEMS, Unsuited, begin, branches, items, shared
 from harp.lower.device.running_sums import running_sum
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import (
@@ -46,7 +46,6 @@ from harp.lower.loopir.nests import (
     rebuilt,
     score,
     sequence,
-    start,
 )
 from harp.lower.loopir.products import is_contraction
 from harp.lower.reductions.scan import match_scan
@@ -93,7 +92,7 @@ def shared_sum(fresh: FreshLoops, s: Stmt) -> Stmt | None:
     found = accumulation(s)
     if found is None or not symbols_in(product_of(h.loop.extent for h in found[0])):
         return None
-    return specialise((product_of(h.loop.extent for h in found[0]) - _LONG,), _sum(fresh, *found), s)
+    return specialise((product_of(h.loop.extent for h in found[0]) - _LONG,), tree_sum(fresh, *found), s)
 
 
 def _length(heads: tuple[For, ...], body: Stmt) -> Index | None:
@@ -122,7 +121,7 @@ def _statement(fresh: FreshLoops, s: Stmt) -> Stmt:
         return s
     found = accumulation(s)
     if found is not None and all(h.kind is LoopKind.PLAIN for h in found[0]):
-        return _sum(fresh, *found)
+        return tree_sum(fresh, *found)
     if isinstance(s, Nest):
         return _elements(fresh, s)
     raise Unsuited
@@ -145,7 +144,7 @@ def _elements(fresh: FreshLoops, s: Nest) -> Stmt:
     raise Unsuited
 
 
-def _sum(fresh: FreshLoops, loops: tuple[For, ...], store: Store) -> Stmt:
+def tree_sum(fresh: FreshLoops, loops: tuple[For, ...], store: Store) -> Stmt:
     """for k: acc += v(k)  ->  the same by parts; see the top of the file."""
     acc, reduce = store.buffer, store.reduce or Reduce.SUM
     heads, body = coalesced(fresh, loops, store)
@@ -156,7 +155,7 @@ def _sum(fresh: FreshLoops, loops: tuple[For, ...], store: Store) -> Stmt:
     along, j = fresh.loop(ceildiv(last.extent - t, ITEMS))
     moved = Renaming(Substitution({last: j * ITEMS + t}), {acc: (part, ())}).statement(body)
     kept = Store(parts, (t,), Load(part, ()))
-    first = nest(head, Alloc(part, sequence((start(part, reduce), nest((*heads[:-1], *along), moved), kept))))
+    first = nest(head, Alloc(part, sequence((begin(part, reduce), nest((*heads[:-1], *along), moved), kept))))
     rest, h = fresh.loop(BRANCHES)
     total = nest(rest, Store(acc, (), Load(sums, (h,)), reduce))
     return Alloc(parts, Alloc(sums, sequence((first, branches(fresh, parts, sums, reduce), total))))

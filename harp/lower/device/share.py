@@ -2,7 +2,9 @@
 
     for i, j { acc = 0; for k: ... }    ->  squares of the result        (`tiles`)
     for i, j: out[i, j] = f(x[j, i])    ->  tiles                        (`transposes`)
-    for i { acc = 0; for k: acc += }    ->  a group for each row         (`rows`)
+    for i { acc = 0; for k: acc += }    ->  a group for each row         (`rows`), or
+                                            parts of each column first   (`long_columns`)
+    for k: out[idx[k]] += v(k)          ->  each element looks for what is its own, where they are few (`few_rows`)
     for i: out[i] = sort(keys[i])       ->  all rows at once, by many launches
 
 Where work-items are cores, only sorts are shared, of rows that are fewer than the cores. What fits none of these stays
@@ -13,12 +15,14 @@ from __future__ import annotations
 
 import attrs
 
+from harp.lower.device.few_rows import few_rows
 from harp.lower.device.grid import is_for_host, is_independent
 from harp.lower.device.groups import ITEMS, suits
+from harp.lower.device.long_columns import shared_columns
 from harp.lower.device.rows import shared_rows, shared_running_sum, shared_sum
 from harp.lower.device.tiles import tiled
 from harp.lower.device.transposes import transposed
-from harp.lower.loopir.loops import Alloc, For, If, Kernel, LoopKind, Nest, Repeat, Row, Seq, Stmt
+from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, LoopKind, Nest, Repeat, Row, Seq, Stmt
 from harp.lower.loopir.nests import FreshLoops, nest, rebuilt
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.target import Target
@@ -30,23 +34,48 @@ _SORTED, _SORTED_BY_CORES = 2048, 1 << 16
 
 def share(kernel: Kernel, target: Target) -> Kernel:
     """The kernel with nests that work-items share."""
-    return kernel.with_body(_statement(FreshLoops(kernel), kernel.body, target, frozenset()))
+    scratch = list(kernel.scratch)
+    body = _Sharing(FreshLoops(kernel), target, scratch).statement(kernel.body, frozenset())
+    return attrs.evolve(kernel.with_body(body), scratch=tuple(scratch))
 
 
-def _statement(fresh: FreshLoops, s: Stmt, target: Target, known: frozenset[Loop]) -> Stmt:
-    """`known` are the loops of the host round the statement."""
-    if isinstance(s, Nest):
-        return _nest(fresh, s, target, known)
-    if isinstance(s, Repeat):
-        known = known | {s.loop}
-    found = shared_running_sum(fresh, s) if target.wide else None
-    found = found or sorted_together(s, target)
-    if found is not None:
-        return found
-    if isinstance(s, (Seq, If, Alloc, Repeat)):
-        found = rebuilt(s, lambda part: _statement(fresh, part, target, known))
-        return found if not isinstance(s, Alloc) or suits(found) else s
-    return s
+@attrs.frozen
+class _Sharing:
+    """Rewrites statements; `known` are the loops of the host round them."""
+
+    fresh: FreshLoops
+    target: Target
+    scratch: list[Buffer]
+
+    def statement(self, s: Stmt, known: frozenset[Loop]) -> Stmt:
+        if isinstance(s, Nest):
+            return self.nest(s, known)
+        if isinstance(s, Repeat):
+            known = known | {s.loop}
+        found = shared_running_sum(self.fresh, s) if self.target.wide else None
+        found = found or sorted_together(s, self.target)
+        if found is not None:
+            return found
+        if isinstance(s, (Seq, If, Alloc, Repeat)):
+            found = rebuilt(s, lambda part: self.statement(part, known))
+            return found if not isinstance(s, Alloc) or suits(found) else s
+        return s
+
+    def nest(self, s: Nest, known: frozenset[Loop]) -> Stmt:
+        fresh, target, scratch = self.fresh, self.target, self.scratch
+        whole = (shared_sum(fresh, s) if target.wide else None) or sorted_together(s, target)
+        if whole is not None or not target.wide:
+            return whole or s
+        heads = s.heads
+        for at, head in enumerate(heads):
+            others = [*heads[:at], *heads[at + 1 :]]
+            if not is_for_host(head, LoopKind.PLAIN, s, known):
+                return s
+            if not is_independent(head, others, s.body):
+                return few_rows(fresh, s, scratch) or s
+        found = tiled(fresh, s) if target.group >= ITEMS else None
+        found = found or transposed(fresh, s) or shared_rows(fresh, s)
+        return found or shared_columns(fresh, s, scratch) or s
 
 
 def sorted_together(s: Stmt, target: Target) -> Stmt | None:
@@ -64,16 +93,3 @@ def sorted_together(s: Stmt, target: Target) -> Stmt | None:
     n, rows = row.lane.extent, product(row.target.shape[:-1])
     pays = (n - _SORTED,) if target.wide else (n - _SORTED_BY_CORES, target.cores - 1 - rows)
     return specialise(pays, nest(grid, row), s)
-
-
-def _nest(fresh: FreshLoops, s: Nest, target: Target, known: frozenset[Loop]) -> Stmt:
-    whole = (shared_sum(fresh, s) if target.wide else None) or sorted_together(s, target)
-    if whole is not None or not target.wide:
-        return whole or s
-    heads = s.heads
-    for at, head in enumerate(heads):
-        others = [*heads[:at], *heads[at + 1 :]]
-        if not is_for_host(head, LoopKind.PLAIN, s, known) or not is_independent(head, others, s.body):
-            return s
-    found = tiled(fresh, s) if target.group >= ITEMS else None
-    return found or transposed(fresh, s) or shared_rows(fresh, s) or s

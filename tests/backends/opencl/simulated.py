@@ -81,6 +81,7 @@ def sound():
     x, y = rng.standard_normal((3, 300)).astype("f4"), rng.standard_normal((300, 20)).astype("f4")
     square = rng.standard_normal((20, 24)).astype("f4")
     tall = rng.standard_normal((70, 40)).astype("f4")
+    long, many = rng.standard_normal((2100, 3)).astype("f4"), rng.integers(0, 5, 2100)
     places, z = np.array([2, 0, 2]), np.zeros((3, 4), "f4")
     programs = [
         (lambda x: hnp.sum(x, axis=1), (x,), x.sum(1)),
@@ -94,6 +95,10 @@ def sound():
         (lambda x: hnp.sort(x), (x,), np.sort(x)),
         (lambda x: hnp.sort(x), (rng.standard_normal(2100).astype("f4"),), None),
         (lambda z: z.at[places].add(1.0), (z,), np.array([[1.0] * 4, [0.0] * 4, [2.0] * 4])),
+        (lambda x: hnp.var(x, axis=0), (long,), long.var(0)),
+        (lambda i: hnp.zeros(5, "f4").at[i].add(1.0), (many,), np.bincount(many, minlength=5)),
+        (lambda i, x: hnp.zeros((5, 3), "f4").at[i].set(x), (many, long), None),
+        (lambda z, i: z.at[i].add(1.0), (z[:, 0], many % 3), np.bincount(many % 3)),
         (lambda x: harp.scan(lambda c, r: (hnp.tanh(c + r), c), hnp.zeros(300), x)[1], (x,), None),
         (lambda x: hnp.convolve(x[0], x[1, :5]), (x,), np.convolve(x[0], x[1, :5])),
         (lambda x: harp.grad(lambda x: hnp.sum(hnp.tanh(x) * hnp.cumsum(x, axis=1)))(x), (x,), None),

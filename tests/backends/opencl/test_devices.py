@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import subprocess
 import sys
 import threading
@@ -296,3 +297,18 @@ def test_an_array_that_is_donated_during_a_first_call_is_read_before(device, mon
     read = y.held  # as by a call that has not begun
     harp.jit(lambda x: x * 0, donate_argnums=0)(y)
     npt.assert_array_equal(read.host(), np.arange(5.0))
+
+
+@pytest.mark.parametrize(("said", "wide"), [("1", True), ("0", False), ("", None)])
+def test_the_environment_says_which_kernels_devices_get(device, said, wide):
+    code = (
+        "import harp, harp.numpy as hnp, numpy as np; from harp.backends.opencl import devices; "
+        f"text = harp.jit(lambda x: hnp.sum(x, 1), device={device!r}).lower(np.ones((2, 3))).loops; "
+        f"found = devices.device({device.partition(':')[2]}); import pyopencl as cl; "
+        "print('item' in text, found.is_wide, not found.device.type & cl.device_type.CPU)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "HARP_WIDE": said}, capture_output=True, text=True
+    )
+    *found, own = done.stdout.split()
+    assert found == [str(wide)] * 2 if said else found[1] == own, done.stderr

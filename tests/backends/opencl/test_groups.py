@@ -174,6 +174,124 @@ def test_rows_that_are_not_there_are_not_sorted(device, monkeypatch):
         npt.assert_array_equal(f(x, y), np.concatenate([np.sort(x), np.take_along_axis(y, np.argsort(x), 1), y]))
 
 
+COLUMNS = (0, 1, 3, 2047, 2048, 2049, 4096, 5000, 70_001)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64", "complex64"])
+def test_sums_of_columns(device, dtype):
+    f = harp.jit(lambda x: hnp.sum(x, axis=0))
+    for length in COLUMNS:
+        x = given(length, "float32" if dtype == "complex64" else dtype, 5).T.astype(dtype)
+        x = x * np.asarray([1, 1j, 1, 2j, 1], dtype) if dtype == "complex64" else x
+        exact = x.astype("c16" if dtype == "complex64" else "f8") if np.dtype(dtype).kind in "fc" else x
+        found = np.asarray(f(x))
+        if dtype == "complex64":
+            npt.assert_allclose(found, exact.sum(0), rtol=0, atol=1e-5 * (1 + np.abs(exact).sum(0).max(initial=0)))
+        else:
+            close(found, exact.sum(0), np.abs(exact).astype("f8").sum(0), dtype)
+        for columns in range(5):  # how many there are changes no bit
+            npt.assert_array_equal(f(x[:, :columns]), found[:columns])
+    assert f.compilations == 1
+
+
+def test_other_reductions_of_columns(device):
+    def f(x, v):
+        e = hnp.exp(x - hnp.max(x, axis=0))
+        return hnp.var(x, axis=0), e / hnp.sum(e, axis=0), hnp.argmax(x, axis=0), x.T @ v, hnp.prod(x, axis=0)
+
+    compiled = harp.jit(f)
+    for length in COLUMNS[1:]:
+        x, v = given(length, "float64", 4).T, given(length, "float64", 1)[0]
+        e = np.exp(x - x.max(0))
+        wanted = x.var(0), e / e.sum(0), x.argmax(0), x.T @ v, x.prod(0)
+        for found, expected in zip(compiled(x, v), wanted, strict=True):
+            npt.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_columns_of_a_batch(device):
+    f = harp.jit(lambda x: (hnp.sum(x, axis=1), hnp.sum(x, axis=(0, 1)), hnp.mean(x[:, ::-1, 1:], axis=1)))
+    for shape in [(3, 2500, 2), (1, 4097, 3), (2, 70, 5), (3, 2048, 0)]:
+        x = np.random.default_rng(0).standard_normal(shape)
+        wanted = x.sum(1), x.sum((0, 1)), x[:, :, 1:].mean(1)
+        for found, expected in zip(f(x), wanted, strict=True):
+            npt.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+
+
+UPDATES = (0, 1, 2047, 2048, 5000)
+HOW = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum, "set": None}
+
+
+def updated(z, places, v, how):
+    """By NumPy, in float64; of those that are set the last one is there, and places outside are left out."""
+    z, inside = z.astype("f8") if z.dtype.kind == "f" else z.copy(), (places >= -len(z)) & (places < len(z))
+    if HOW[how] is not None:
+        HOW[how].at(z, places[inside], v[inside])
+    for k in np.flatnonzero(inside) if how == "set" else ():
+        z[places[k]] = v[k]
+    return z
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("how", HOW)
+def test_scatters_into_few_rows(device, how, dtype):
+    """Their number is one of the program, or a size."""
+    rng = np.random.default_rng(0)
+
+    def scatter(z, i, v):
+        return getattr(z.at[i], how)(v)
+
+    def both(z, i, v):
+        return scatter(z, i, v), scatter(hnp.broadcast_to(z[0], (10, 3)), i, v), scatter(z[:, 0], i, v[:, 0])
+
+    f = harp.jit(both)
+    for n in UPDATES:
+        v = given(n, dtype, 3).T / 1 if how != "multiply" else 1 + given(n, dtype, 3).T / 1e4
+        v = v.astype(dtype)
+        for rows in (1, 10, 64, 65):
+            z, i = given(3, dtype, rows), rng.integers(-12, 12, n)
+            tens = np.broadcast_to(z[0], (10, 3))
+            places = [(z, v), (tens, v), (z[:, 0], v[:, 0])]
+            for found, (base, updates) in zip(f(z, i, v), places, strict=True):
+                terms = np.abs(updates).astype("f8").sum() + np.abs(base).max() + 1
+                close(np.asarray(found), updated(base, i, updates, how), terms, dtype)
+    assert f.compilations == 1
+
+
+def test_a_row_has_the_same_bits_among_few_and_many(device):
+    """The number of rows may be that of a batch."""
+    f = harp.jit(harp.grad(lambda x, i, w: hnp.sum(x[i] * w)))
+    i, w = np.random.default_rng(0).integers(0, 10, 5000), given(5000, "float32", 1)[0]
+    few = np.asarray(f(np.zeros(10, "f4"), i, w))
+    npt.assert_array_equal(f(np.zeros(1000, "f4"), i, w)[:10], few)
+    npt.assert_allclose(few, np.bincount(i, w.astype("f8"), 10), rtol=1e-4)
+
+
+def test_rows_without_updates_stay_as_they_are(device):
+    z = np.array([-0.0, 0.0, np.nan, -np.inf, 5.0, -0.0], "f4")
+    i = np.full(3000, 4)
+    whole = harp.jit(lambda z, i: (hnp.broadcast_to(z, (6,)).at[i].add(1.0), z.at[i].set(7.0)))
+    for found, last in zip(whole(z, i), (3005, 7), strict=True):
+        wanted = np.where(np.arange(6) == 4, last, z).astype("f4")
+        npt.assert_array_equal(np.asarray(found).view("i4"), wanted.view("i4"))
+
+
+def test_batches_of_scatters_and_two_axes_of_places(device):
+    rng = np.random.default_rng(0)
+    f = harp.jit(harp.vmap(lambda i, v: hnp.zeros(7).at[i].add(v).at[i[:1]].set(v[0])))
+    pairs = harp.jit(lambda i, j, v: hnp.zeros((4, 5)).at[i, j].add(v))
+    last = harp.jit(harp.vmap(lambda i, v: hnp.zeros((7, 2)).at[i].set(v)))
+    for n in (3, 2500):
+        i, j, v = rng.integers(0, 7, (3, n)), rng.integers(0, 5, n), rng.standard_normal((3, n))
+        wanted = np.stack([np.bincount(a, b, 7) for a, b in zip(i, v, strict=True)])
+        for row, a, b in zip(wanted, i, v, strict=True):
+            row[a[0]] = b[0]
+        npt.assert_allclose(f(i, v), wanted, rtol=1e-10, atol=1e-10)
+        npt.assert_allclose(pairs(i[0] % 4, j, v[0]).ravel(), np.bincount(i[0] % 4 * 5 + j, v[0], 20), atol=1e-10)
+        twice = np.stack([v, -v], 2)
+        wanted = [updated(np.zeros((7, 2)), a, b, "set") for a, b in zip(i, twice, strict=True)]
+        npt.assert_array_equal(last(i, twice), wanted)
+
+
 @pytest.mark.parametrize("items", [1, 5, 64, 256])
 def test_bits_do_not_depend_on_the_size_of_a_group(device, items, monkeypatch):
     x = given(5000, "float32")
@@ -182,6 +300,8 @@ def test_bits_do_not_depend_on_the_size_of_a_group(device, items, monkeypatch):
         lambda x: hnp.sum(x, 1),
         lambda x: hnp.cumsum(x, 1),
         lambda x: hnp.exp(x / x.sum()),
+        lambda x: hnp.var(x.T, 0),
+        lambda x: hnp.zeros(10).at[hnp.arange(5000) % 7].add(x[0]),
     ]
     wanted = [np.asarray(harp.jit(f)(x)) for f in functions]
     monkeypatch.setattr(opencl.host_calls, "_items", lambda device, kernel, most: items if most else 0)

@@ -14,6 +14,7 @@ from harp.lower.target import Target
 from harp.trace.sizes.signature import canonical
 
 WIDE = Target(fma=True, grid=True, wide=True, group=1024)
+CORES = Target(fma=True, grid=True, cores=4)
 X = np.ones((5, 7))
 
 
@@ -39,8 +40,27 @@ def test_everything_that_a_row_needs_is_done_by_its_group():
     assert text.count("for item") >= 5
 
 
-def test_columns_stay_with_their_work_items():
-    assert "item" not in loops(lambda x: hnp.sum(x, axis=0), X)
+def test_short_columns_stay_with_their_work_items_and_long_ones_go_by_parts():
+    text = loops(lambda x: hnp.sum(x, axis=0), X)
+    assert "s0 - 2048 >= 0" in text and "parts0: f64[32*(s0//2048), s1]" in text
+    assert "item" not in text.rsplit("else:", 1)[1]
+    assert "item" not in loops(lambda x: hnp.sum(x, axis=0), X, target=CORES)
+
+
+def test_what_later_sums_of_columns_need_is_in_memory():
+    text = loops(lambda x: hnp.exp(x - hnp.max(x, axis=0)) / hnp.var(x, axis=0), X)
+    assert text.count("digits") >= 3 and "columns" in text
+
+
+def test_scatters_into_few_rows_are_looked_for():
+    i = np.zeros(5, int)
+    known = loops(lambda i: hnp.zeros(10).at[i].add(1.0), i)
+    assert "s0 - 2048 >= 0" in known and "parts" in known and "item" in known
+    assert "parts" not in loops(lambda i: hnp.zeros(65).at[i].add(1.0), i)
+    assert "last" in loops(lambda i, x: hnp.zeros((10, 7)).at[i].set(x), i, X)
+    sized = loops(lambda z, i: z.at[i].add(1.0), X[0], i)
+    assert "-s1 + 64 >= 0" in sized and "item" not in sized  # in the order of many rows
+    assert "item" not in loops(lambda z, i: z.at[i].multiply(2.0), X[0], i)
 
 
 def test_products_are_made_by_squares():

@@ -175,7 +175,7 @@ def test_no_sum_has_more_loops_than_it_needs(subscripts, most):
 @pytest.mark.parametrize(
     "subscripts", ["ijk,lkj->il", "ijk,jkl->il", "jki,ljk->il", "aibj,jbc->cia", "ijb,kjb->ikb", "bhqd,bhkd->bhqk"]
 )
-def test_products_of_matrices_are_computed_as_such(subscripts):
+def test_products_of_matrices_are_computed_as_such(processor, subscripts):
     """By the kernel for them."""
     arrays = operands(shapes_of(subscripts, dict.fromkeys(subscripts, 5)), "float32")
     f = harp.jit(lambda *xs: hnp.einsum(subscripts, *xs))

@@ -86,6 +86,11 @@ class WorkItem(Statements):
     def bind(self, loop: Loop) -> str:
         return self._bind(loop)
 
+    def _hint(self, head: For, body: Stmt) -> None:
+        if head.kind is LoopKind.SEQUENTIAL:
+            self.lines.add("HARP_IN_ORDER")
+        super()._hint(head, body)
+
     def _independent(self, body: Stmt) -> None:
         super()._independent(body)
         widest = max((buffer.dtype.itemsize for buffer in effects(body).touched), default=0)

@@ -9,10 +9,20 @@
 #if defined(__clang__)
 #define HARP_PRAGMA(text) _Pragma(#text)
 #define HARP_UNROLL(n) _Pragma("unroll")
-#define HARP_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define HARP_UNROLL(n)
+#endif
+/* Intel's compiler for processors (2026.2) ends the process at some loops that are said to be independent, and where
+   each term is added or left out, it adds them in another order than that of the loop. */
+#if defined(__INTEL_LLVM_COMPILER)
 #define HARP_INDEPENDENT
+#define HARP_IN_ORDER _Pragma("clang loop vectorize(disable)")
+#elif defined(__clang__)
+#define HARP_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#define HARP_IN_ORDER
+#else
+#define HARP_INDEPENDENT
+#define HARP_IN_ORDER
 #endif
 
 /* Numbers of so many bytes in the loop that follows. For processors with vectors of 64 bytes clang takes those of 32
