@@ -160,13 +160,21 @@ def begin(part: Buffer, reduce: Reduce) -> Store:
     return Store(part, (), -zero if reduce is Reduce.SUM and signed else zero)
 
 
-def branches(fresh: FreshLoops, given: Buffer, sums: Buffer, reduce: Reduce, before: Buffer | None = None) -> Stmt:
-    """The sums of branches of parts, and what stands before each part in its branch.
+def branches(
+    fresh: FreshLoops,
+    given: Buffer,
+    sums: Buffer,
+    reduce: Reduce,
+    before: Buffer | None = None,
+    backward: bool = False,
+) -> Stmt:
+    """The sums of branches of parts, and what stands before each part in its branch. In lanes each branch may go
+    `backward`: the part of its last work-item is the first one.
 
     for item h { part = id; for u { before[h, u] = part; part += parts[h, u] }; sums[h] = part }
     """
     if given.space is Space.LANES:
-        return _branches_of_lanes(fresh, given, sums, reduce)
+        return _branches_of_lanes(fresh, given, sums, reduce, before, backward)
     head, h = items(fresh, BRANCHES)
     along, u = fresh.loop(EACH, LoopKind.PLAIN if before is None else LoopKind.SEQUENTIAL)
     part = Buffer(f"{given.name}_part", given.dtype, (), Space.REG)
@@ -177,13 +185,20 @@ def branches(fresh: FreshLoops, given: Buffer, sums: Buffer, reduce: Reduce, bef
     return nest(head, Alloc(part, sequence((begin(part, reduce), nest(along, step), last))))
 
 
-def _branches_of_lanes(fresh: FreshLoops, given: Buffer, sums: Buffer, reduce: Reduce) -> Stmt:
-    """for item t { part = id; for v: part += what those of its branch have; if it is the first one: sums[h] = part }"""
+def _branches_of_lanes(
+    fresh: FreshLoops, given: Buffer, sums: Buffer, reduce: Reduce, before: Buffer | None, backward: bool
+) -> Stmt:
+    """for item t { part = id; for v { if v == u: before[t] = part; part += what the v-th of its branch has }
+    if u == 0: sums[h] = part }"""
     head, t = items(fresh)
     own = lane(fresh, given, t)
     along, v = fresh.loop(EACH, LoopKind.UNROLL)
-    part = Buffer(f"{given.name}_part", given.dtype, (), Space.REG)
-    step = Store(part, (), Load(given, (own.sub_group, own.branch * EACH + v)), reduce)
     number = own.sub_group * floordiv(given.shape[1], EACH) + own.branch
+    place = EACH - 1 - v if backward else v
+    part = Buffer(f"{given.name}_part", given.dtype, (), Space.REG)
+    step: Stmt = Store(part, (), Load(given, (own.sub_group, own.branch * EACH + place)), reduce)
+    if before is not None:
+        mine = If((own.place - place, place - own.place), Store(before, (t,), Load(part, ())))
+        step = sequence((mine, step))
     first = If((-own.place,), Store(sums, (number,), Load(part, ())))
     return nest((*head, *own.heads), Alloc(part, sequence((begin(part, reduce), nest(along, step), first))))

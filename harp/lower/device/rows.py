@@ -76,13 +76,13 @@ def shared_rows(fresh: FreshLoops, s: Nest, lanes: int) -> Stmt | None:
     return groups if loops_in(length) else specialise((length - _LONG,), groups, s)
 
 
-def shared_running_sum(fresh: FreshLoops, s: Stmt) -> Stmt | None:
+def shared_running_sum(fresh: FreshLoops, s: Stmt, lanes: int) -> Stmt | None:
     """The rule for a running sum that stands in no loop."""
     scan = match_scan(s)
     if scan is None or scan.heads:
         return None
     try:
-        return specialise((scan.loop.extent - _LONG,), running_sum(fresh, scan), s)
+        return specialise((scan.loop.extent - _LONG,), running_sum(fresh, scan, lanes), s)
     except Unsuited:
         return None
 
@@ -112,7 +112,7 @@ def _length(heads: tuple[For, ...], body: Stmt) -> Index | None:
 def _statement(fresh: FreshLoops, s: Stmt, lanes: int) -> Stmt:
     scan = match_scan(s)
     if scan is not None and not scan.heads:
-        return running_sum(fresh, scan)
+        return running_sum(fresh, scan, lanes)
     if isinstance(s, Alloc) and s.buffer.space is Space.REG:
         return Alloc(s.buffer, _statement(fresh, s.body, lanes))
     if isinstance(s, (Seq, If)):

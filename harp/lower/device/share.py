@@ -52,7 +52,7 @@ class _Sharing:
             return self.nest(s, known)
         if isinstance(s, Repeat):
             known = known | {s.loop}
-        found = shared_running_sum(self.fresh, s) if self.target.wide else None
+        found = shared_running_sum(self.fresh, s, self.target.sub_group) if self.target.wide else None
         found = found or sorted_together(s, self.target)
         if found is not None:
             return found

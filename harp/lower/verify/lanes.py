@@ -1,10 +1,11 @@
-"""What the lanes of sub-groups must obey: each work-item stores to its own, and reads those of its sub-group.
+"""What private arrays and the lanes of sub-groups must obey: each work-item has its own element, and of the lanes it
+reads those of its sub-group.
 
     for item t < 256 { digits (s, u) = t; parts[s, u] = ... }
     for item t < 256 { digits (s, u) = t; for v < 16: part += parts[s, v] }
 
-A read is an exchange that all work-items of a sub-group take part in, with what they had before the loop that they
-share: so it is the whole value of a store, no branch or loop round it depends on the work-item or on data, and the
+A read of lanes is an exchange that all work-items of a sub-group take part in, with what they had before the loop that
+they share: so it is the whole value of a store, no branch or loop round it depends on the work-item or on data, and the
 loop of items has one iteration for each lane, and does not store to what it reads of others.
 """
 
@@ -52,7 +53,7 @@ class _Item:
 
 
 def lane_errors(s: Stmt, item: _Item | None = None) -> Iterator[str]:
-    """What is wrong with the accesses to lanes, one line each."""
+    """What is wrong with the accesses to what each work-item has a part of, one line each."""
     if isinstance(s, Nest):
         for place, head in enumerate(s.heads):
             item = _inside(head, item, (s.heads[place + 1 :], s.body))
@@ -60,9 +61,11 @@ def lane_errors(s: Stmt, item: _Item | None = None) -> Iterator[str]:
         (isinstance(s, If) and item.varies(s.conditions)) or (isinstance(s, Repeat) and s.test is not None)
     ):
         item = attrs.evolve(item, uniform=False)
-    if isinstance(s, Store) and s.buffer.space is Space.LANES and not (s.reduce is None and _is_own(s, item)):
+    if isinstance(s, Store) and not _is_own(s.buffer, s.index, item):
         yield f"{s.buffer.name}[{', '.join(map(repr, s.index))}] is stored to by another work-item"
     for load in loads(s):
+        if load.buffer.space is Space.PRIVATE and not _is_own(load.buffer, load.index, item):
+            yield f"{load!r} is private to another work-item"
         if load.buffer.space is Space.LANES and not (isinstance(s, Store) and s.value is load and _reaches(load, item)):
             yield f"{load!r} is no exchange of all work-items of a sub-group"
     for part in parts(s):
@@ -85,8 +88,13 @@ def _inside(head: Head, item: _Item | None, inner: tuple[tuple[Head, ...], Stmt]
     return attrs.evolve(item, varying=item.varying | {*head_names(head)}, uniform=uniform)
 
 
-def _is_own(s: Store, item: _Item | None) -> bool:
-    return item is not None and _are_all(s.buffer, item) and offset(s.buffer, s.index) is item.place
+def _is_own(buffer: Buffer, index: tuple[Index, ...], item: _Item | None) -> bool:
+    """Whether the element is one of this work-item, or of all."""
+    if buffer.space is Space.PRIVATE:
+        return item is not None and item.loop.extent is buffer.shape[0] and index[0].atom is item.loop
+    if buffer.space is not Space.LANES:
+        return True
+    return item is not None and _are_all(buffer, item) and offset(buffer, index) is item.place
 
 
 def _reaches(load: Load, item: _Item | None) -> bool:
