@@ -262,6 +262,8 @@ class WorkGroup(WorkItem):
             array = attrs.evolve(buffer, shape=())
         if buffer.space is Space.PRIVATE:
             array = self._parts[buffer] = attrs.evolve(buffer, shape=buffer.shape[1:])
+        if not array.shape:
+            self._scalars.add(buffer)
         self._declare_strides(array, share=False)
         count, ctype = product(array.shape).constant, TYPES[buffer.dtype]
         if count is None:
