@@ -32,10 +32,11 @@ def size(device: OpenCLDevice) -> int:
     extensions = set(device.device.extensions.split())
     if _SIZE not in extensions or not extensions & _EXCHANGES or device.device.max_work_group_size < ITEMS:
         return 0
-    return next((lanes for lanes in _SIZES if _works(device, lanes)), 0)
+    return next((lanes for lanes in _SIZES if works(device, lanes)), 0)
 
 
-def _works(device: OpenCLDevice, lanes: int) -> bool:
+def works(device: OpenCLDevice, lanes: int) -> bool:
+    """Whether its sub-groups can be of this size, and exchange what they have."""
     queue = device.queue  # in a child of a process that has used it, that is an error
     macros = f"#define HARP_ITEMS {ITEMS}\n#define HARP_LANES {lanes}\n"
     found = np.zeros((ITEMS // lanes, lanes, 2), np.int64)

@@ -63,6 +63,8 @@ def lane_errors(s: Stmt, item: _Item | None = None) -> Iterator[str]:
         item = attrs.evolve(item, uniform=False)
     if isinstance(s, Store) and not _is_own(s.buffer, s.index, item):
         yield f"{s.buffer.name}[{', '.join(map(repr, s.index))}] is stored to by another work-item"
+    if isinstance(s, Store) and s.buffer.space is Space.LANES and s.reduce is not None:
+        yield f"{s.buffer.name} is added to, which is an exchange besides"
     for load in loads(s):
         if load.buffer.space is Space.PRIVATE and not _is_own(load.buffer, load.index, item):
             yield f"{load!r} is private to another work-item"
