@@ -5,7 +5,7 @@
 
 #include "common.h"
 
-/* The one of the standard knows numbers of fewer than 32 bits, the other one does not. */
+/* Numbers of fewer than 32 bits go as such of 32: not every device has exchanges of them. */
 #if defined(cl_khr_subgroup_shuffle)
 #pragma OPENCL EXTENSION cl_khr_subgroup_shuffle : enable
 #define HARP_SHUFFLE sub_group_shuffle
@@ -14,7 +14,7 @@
 #define HARP_SHUFFLE intel_sub_group_shuffle
 #endif
 
-#define HARP_SHUFFLE_AS(dtype, type, passed) \
+#define HARP_SHUFFLE_AS(dtype, type, passed)                                                                           \
     HARP_INLINE type harp_shuffle_##dtype(type a, int64_t i) { return (type)HARP_SHUFFLE((passed)a, (uint)i); }
 
 HARP_SHUFFLE_AS(bool, uint8_t, uint32_t)
