@@ -154,7 +154,7 @@ class WorkGroup(WorkItem):
         self._item = "item" if lanes else "get_local_id(0)"
         self._within = False
         self._since: frozenset[str] | None = frozenset()
-        self._parts: dict[Buffer, Buffer] = {}  # of private arrays, that of one work-item
+        self._parts: dict[Buffer, Buffer] = {}  # of what each work-item has a part of, that part
         self._free: dict[tuple[str, int], list[str]] = {}  # memory of the group that nothing uses any more
 
     def place_in_grid(self, grid: tuple[For, ...]) -> None:
@@ -236,7 +236,7 @@ class WorkGroup(WorkItem):
         return super()._offset(self._parts[buffer], index[1:])
 
     def _element(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
-        """Of what is in lanes the variable of another work-item, which all of a sub-group read at the same time."""
+        """Of what is in lanes the variable of any work-item, which all of its sub-group read at the same time."""
         if buffer.space is not Space.LANES:
             return super()._element(buffer, index)
         self.lines.uses.add(_SUB_GROUP_HEADER)
@@ -250,6 +250,8 @@ class WorkGroup(WorkItem):
         if stmt.buffer.space is not Space.LANES:
             super()._store(stmt, block)
             return
+        if stmt.reduce is not None:
+            raise VerificationError(f"{stmt.buffer.name} is added to, which is an exchange besides")
         self.lines.add(f"{self._buffers[stmt.buffer]} = {bare(self._values.text(stmt.value))};")
 
     def _alloc(self, stmt: Alloc, block: bool) -> None:
@@ -258,10 +260,9 @@ class WorkGroup(WorkItem):
             super()._alloc(stmt, block)
             return
         array = buffer
-        if buffer.space is Space.LANES:
-            array = attrs.evolve(buffer, shape=())
-        if buffer.space is Space.PRIVATE:
-            array = self._parts[buffer] = attrs.evolve(buffer, shape=buffer.shape[1:])
+        if buffer.space is not Space.GROUP:
+            own = buffer.shape[1:] if buffer.space is Space.PRIVATE else ()
+            array = self._parts[buffer] = attrs.evolve(buffer, shape=own)
         if not array.shape:
             self._scalars.add(buffer)
         self._declare_strides(array, share=False)

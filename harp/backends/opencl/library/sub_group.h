@@ -26,8 +26,6 @@ HARP_SHUFFLE_AS(u8, uint8_t, uint32_t)
 HARP_SHUFFLE_AS(u16, uint16_t, uint32_t)
 HARP_SHUFFLE_AS(u32, uint32_t, uint32_t)
 HARP_SHUFFLE_AS(u64, uint64_t, uint64_t)
-HARP_SHUFFLE_AS(f16, uint16_t, uint32_t)
-HARP_SHUFFLE_AS(bf16, uint16_t, uint32_t)
 HARP_SHUFFLE_AS(f32, float, float)
 
 HARP_INLINE harp_c64 harp_shuffle_c64(harp_c64 a, int64_t i)
