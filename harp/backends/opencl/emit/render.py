@@ -5,7 +5,7 @@
     {
         __global const float *restrict in0 = in0_ + given.in0;
         const int64_t s0 = given.s0, i1 = get_global_id(0);
-        if (i1 >= s0) return;
+        if (harp_is_beyond(i1, s0)) return;
         ...
     }
 

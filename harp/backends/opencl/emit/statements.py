@@ -77,7 +77,8 @@ class WorkItem(Statements):
         """The positions of a work-item. There may be more of them than iterations."""
         self._positions(grid, "get_global_id({})")
         for head in (*grid[::-1][: DIMENSIONS - 1], *grid[:1]) if len(grid) >= DIMENSIONS else grid:
-            self.lines.add(f"if ({self.bind(head.loop)} >= {bare(self.index.text(head.loop.extent))}) return;")
+            extent = bare(self.index.text(head.loop.extent))
+            self.lines.add(f"if (harp_is_beyond({self.bind(head.loop)}, {extent})) return;")
 
     def _positions(self, grid: tuple[For, ...], number: str) -> None:
         """The innermost loops have dimensions of their own, the others share the last one."""
