@@ -72,5 +72,7 @@ def anew(device: OpenCLDevice, source: str) -> cl.Program:
             return built
     except (cl.Error, KeyError) as error:
         # Where a driver refuses options, pyopencl (2026.1) asks for a variable of the environment that is not set.
-        said = error if isinstance(error, cl.Error) else error.__context__
+        said: BaseException | None = error
+        while said is not None and not isinstance(said, cl.Error):
+            said = said.__context__
         raise DeviceError(f"the driver of {device!r} refuses a kernel: {said}") from None
