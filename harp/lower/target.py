@@ -10,7 +10,8 @@ class Target:
     """Vector width in bytes, whether a fused multiply-add is one instruction, cores, and bytes of the L1 cache
     and of one of its lines. The compiler is asked for them once for a machine. With a `grid`, loops are launched for
     the work-items of a device; it is `wide` where these are the lanes of vectors, and memory is read best by neighbours
-    at the same time, and then a `group` has so many at most. Else a work-item has a core with vectors of its own."""
+    at the same time, and then a `group` has so many at most, and kernels can ask for sub-groups of `sub_group`, or of
+    nothing (0): work-items that read each other's variables. Else a work-item has a core with vectors of its own."""
 
     vector_bytes: int = 16
     fma: bool = False
@@ -20,6 +21,7 @@ class Target:
     grid: bool = False
     wide: bool = False
     group: int = 0
+    sub_group: int = 0
 
     def lanes(self, itemsize: int) -> int:
         """Elements of a vector; one, if they are larger than that."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harp.backends.opencl import sub_groups
 from harp.backends.opencl.devices import OpenCLDevice, device
 from harp.backends.opencl.emit import render
 from harp.backends.opencl.executable import OpenCLExecutable, OpenCLMemory
@@ -33,7 +34,7 @@ class OpenCLBackend:
 
     def target(self) -> Target:
         """What lowering is told of the device."""
-        return self.device.target()
+        return self.device.target(sub_groups.size(self.device) if self.device.is_wide else 0)
 
     def compile(
         self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False

@@ -70,5 +70,9 @@ def anew(device: OpenCLDevice, source: str) -> cl.Program:
             warnings.simplefilter("ignore")
             built: cl.Program = cl.Program(device.context, source).build(options(device))
             return built
-    except cl.Error as error:
-        raise DeviceError(f"the driver of {device!r} refuses a kernel: {error}") from None
+    except (cl.Error, KeyError) as error:
+        # Where a driver refuses options, pyopencl (2026.1) asks for a variable of the environment that is not set.
+        said: BaseException | None = error
+        while said is not None and not isinstance(said, cl.Error):
+            said = said.__context__
+        raise DeviceError(f"the driver of {device!r} refuses a kernel: {said}") from None

@@ -91,8 +91,8 @@ class OpenCLDevice:
         facts = (platform.name, platform.version, device.name, device.vendor, device.version, device.driver_version)
         return "\0".join(fact.strip() for fact in facts)
 
-    def target(self) -> Target:
-        """What lowering is told of it."""
+    def target(self, sub_group: int = 0) -> Target:
+        """What lowering is told of it; `sub_group` is what `sub_groups.size` says."""
         device = self.device
         width = 8 * max(device.native_vector_width_double, 1)
         return Target(
@@ -103,6 +103,7 @@ class OpenCLDevice:
             grid=True,
             wide=self.is_wide,
             group=device.max_work_group_size,
+            sub_group=sub_group,
         )
 
 

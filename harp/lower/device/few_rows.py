@@ -81,7 +81,7 @@ class _Scatter:
         return reduce if once and not any(self.is_old(load) for e in others for load in value_loads(e)) else None
 
 
-def few_rows(fresh: FreshLoops, s: Nest, scratch: list[Buffer]) -> Stmt | None:
+def few_rows(fresh: FreshLoops, s: Nest, scratch: list[Buffer], lanes: int) -> Stmt | None:
     """The rule for loop nests; None if it does not fit."""
     found = _match(fresh, s)
     if found is None:
@@ -92,9 +92,9 @@ def few_rows(fresh: FreshLoops, s: Nest, scratch: list[Buffer]) -> Stmt | None:
     if few.constant is None:
         whole = _in_order(found)
     elif found.is_set:
-        whole = _last(fresh, found, scratch)
+        whole = _last(fresh, found, scratch, lanes)
     else:
-        whole = _in_order(found) if found.reduce is None else _reduced(fresh, found, found.reduce, scratch)
+        whole = _in_order(found) if found.reduce is None else _reduced(fresh, found, found.reduce, scratch, lanes)
     return specialise((found.updates.extent - LONG, FEW - few), whole, s)
 
 
@@ -151,14 +151,14 @@ def _in_order(found: _Scatter) -> Stmt:
     return _element(found, (nest((For(found.updates, LoopKind.SEQUENTIAL),), _step(found, acc)),), acc, LoopKind.PLAIN)
 
 
-def _reduced(fresh: FreshLoops, found: _Scatter, reduce: Reduce, scratch: list[Buffer]) -> Stmt:
+def _reduced(fresh: FreshLoops, found: _Scatter, reduce: Reduce, scratch: list[Buffer], lanes: int) -> Stmt:
     acc = _accumulator(found)
     column = Column(found.updates, _step(found, acc), reduce)
-    parts, total = by_parts(fresh, (*found.rows, *found.elements), column, scratch, {})
+    parts, total = by_parts(fresh, (*found.rows, *found.elements), column, scratch, {}, lanes)
     return sequence((parts, _element(found, (total,), acc, LoopKind.GRID)))
 
 
-def _last(fresh: FreshLoops, found: _Scatter, scratch: list[Buffer]) -> Stmt:
+def _last(fresh: FreshLoops, found: _Scatter, scratch: list[Buffer], lanes: int) -> Stmt:
     """for r: last[r] = 1 + the number of the last update; for r, j: if last[r] > 0: out[r, j] = v(last[r] - 1, j)"""
     moving = {loop for p in found.store.index if isinstance(p.atom, Indirect) for loop in loops_in(p)}
     heads = (*found.rows, *(h for h in found.elements if h.loop in moving))
@@ -167,7 +167,7 @@ def _last(fresh: FreshLoops, found: _Scatter, scratch: list[Buffer]) -> Stmt:
     scratch.append(numbers)
     last = Buffer(f"{numbers.name}_acc", i64, (), Space.REG)
     step = Store(last, (), select(found.hit, Position(of(found.updates) + 1), Load(last, ())))
-    parts, total = by_parts(fresh, heads, Column(found.updates, step, Reduce.MAX), scratch, {})
+    parts, total = by_parts(fresh, heads, Column(found.updates, step, Reduce.MAX), scratch, {}, lanes)
     made = sequence((Store(last, (), const(0, i64)), total, Store(numbers, at, Load(last, ()))))
     number = of(Indirect(numbers, at, found.updates.extent + 1))
     value = Renaming(Substitution({found.updates: number - 1}), {}).value(found.store.value)

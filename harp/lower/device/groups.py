@@ -10,18 +10,31 @@
 
 A barrier is no statement, which could stand where not all work-items come by: it follows from the loops. Read from top
 to bottom, one iteration after the other, they say what is computed, and how many work-items a group has changes
-nothing: if there are fewer than iterations, each does several. Only where there is a private array they are exactly
-ITEMS.
+nothing: if there are fewer than iterations, each does several. Only where there is a private array, or one in lanes,
+they are exactly ITEMS.
+
+Where a device has sub-groups, whose work-items read each other's variables, the parts of a branch stay in these:
+
+    lanes parts[ITEMS/N, N]                             a variable of each; N are those of a sub-group
+    for item t < ITEMS { digits (s, k, u) = t           sub-group, branch in it, place in the branch
+        part = id; for v < 16: part += parts[s, 16*k + v]
+        if -u >= 0: sums[N/16*s + k] = part }           all know the sum, and one stores it
+
+The terms of a branch are added in the same order in both, so that bits are the same. The parts take no memory of the
+group, and what stores them is followed by no barrier.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from harp.errors import VerificationError
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
+    Digits,
     For,
     Head,
     If,
@@ -38,14 +51,16 @@ from harp.lower.loopir.loops import (
 )
 from harp.lower.loopir.nests import FreshLoops, nest, sequence
 from harp.trace.graph.row_functions import RowOp
+from harp.trace.index.division import floordiv
 from harp.trace.index.polynomial import Index, as_index
-from harp.trace.scalar.expr import const
+from harp.trace.scalar.expr import Expr, const
 from harp.trace.scalar.ops import Reduce
 
 # Work-items that share a sum, as far as its order goes: that is the same on all devices.
 ITEMS = 256
-# Parts that are added up first.
+# Parts that are added up first, and how many of each.
 BRANCHES = 16
+EACH = ITEMS // BRANCHES
 
 
 class Unsuited(Exception):
@@ -89,9 +104,53 @@ def private_arrays(s: Stmt) -> Iterator[Buffer]:
     return (part.buffer for part in walk(s) if isinstance(part, Alloc) and part.buffer.space is Space.PRIVATE)
 
 
+def sub_group(s: Stmt) -> int:
+    """How many work-items a sub-group has to have for the statement; 0 if that is all the same to it."""
+    sizes = {part.buffer.shape for part in walk(s) if isinstance(part, Alloc) and part.buffer.space is Space.LANES}
+    if not sizes:
+        return 0
+    groups, lanes = (extent.constant or 0 for extent in sizes.pop())
+    if sizes or groups * lanes != ITEMS:
+        raise VerificationError("arrays in the lanes of sub-groups have different numbers of them")
+    return lanes
+
+
 def shared(acc: Buffer, name: str, count: int) -> Buffer:
     """Memory of a group for values such as an accumulator has."""
     return Buffer(f"{acc.name}_{name}", acc.dtype, (as_index(count),), Space.GROUP)
+
+
+def in_lanes(acc: Buffer, name: str, lanes: int) -> Buffer:
+    """A value of each work-item: in a variable, for sub-groups of so many lanes, or without them in shared memory."""
+    if not lanes:
+        return shared(acc, name, ITEMS)
+    return Buffer(f"{acc.name}_{name}", acc.dtype, (as_index(ITEMS // lanes), as_index(lanes)), Space.LANES)
+
+
+class Lane(NamedTuple):
+    """Where the value of a work-item is, with what names that: a branch of how many its sub-group has, and the place in
+    it."""
+
+    heads: tuple[Digits, ...]
+    sub_group: Index
+    branch: Index
+    place: Index
+
+
+def lane(fresh: FreshLoops, values: Buffer, t: Index) -> Lane:
+    """That of work-item t."""
+    (first,), s = fresh.loop(values.shape[0])
+    second, k = fresh.loop(floordiv(values.shape[1], EACH))
+    (last,), u = fresh.loop(EACH)
+    return Lane((Digits(tuple(head.loop for head in (first, *second, last)), t),), s, k, u)
+
+
+def kept(fresh: FreshLoops, values: Buffer, t: Index, value: Expr) -> Stmt:
+    """values[t] = value, where the values of all work-items are in their lanes, or in memory of the group."""
+    if values.space is not Space.LANES:
+        return Store(values, (t,), value)
+    own = lane(fresh, values, t)
+    return nest(own.heads, Store(values, (own.sub_group, own.branch * EACH + own.place), value))
 
 
 def begin(part: Buffer, reduce: Reduce) -> Store:
@@ -101,17 +160,45 @@ def begin(part: Buffer, reduce: Reduce) -> Store:
     return Store(part, (), -zero if reduce is Reduce.SUM and signed else zero)
 
 
-def branches(fresh: FreshLoops, given: Buffer, sums: Buffer, reduce: Reduce, before: Buffer | None = None) -> Stmt:
-    """The sums of branches of parts, and what stands before each part in its branch.
+def branches(
+    fresh: FreshLoops,
+    given: Buffer,
+    sums: Buffer,
+    reduce: Reduce,
+    before: Buffer | None = None,
+    backward: bool = False,
+) -> Stmt:
+    """The sums of branches of parts, and what stands before each part in its branch. In lanes each branch may go
+    `backward`: the part of its last work-item is the first one.
 
     for item h { part = id; for u { before[h, u] = part; part += parts[h, u] }; sums[h] = part }
     """
-    each = ITEMS // BRANCHES
+    if given.space is Space.LANES:
+        return _branches_of_lanes(fresh, given, sums, reduce, before, backward)
     head, h = items(fresh, BRANCHES)
-    along, u = fresh.loop(each, LoopKind.PLAIN if before is None else LoopKind.SEQUENTIAL)
+    along, u = fresh.loop(EACH, LoopKind.PLAIN if before is None else LoopKind.SEQUENTIAL)
     part = Buffer(f"{given.name}_part", given.dtype, (), Space.REG)
-    step: Stmt = Store(part, (), Load(given, (h * each + u,)), reduce)
+    step: Stmt = Store(part, (), Load(given, (h * EACH + u,)), reduce)
     if before is not None:
-        step = sequence((Store(before, (h * each + u,), Load(part, ())), step))
-    kept = Store(sums, (h,), Load(part, ()))
-    return nest(head, Alloc(part, sequence((begin(part, reduce), nest(along, step), kept))))
+        step = sequence((Store(before, (h * EACH + u,), Load(part, ())), step))
+    last = Store(sums, (h,), Load(part, ()))
+    return nest(head, Alloc(part, sequence((begin(part, reduce), nest(along, step), last))))
+
+
+def _branches_of_lanes(
+    fresh: FreshLoops, given: Buffer, sums: Buffer, reduce: Reduce, before: Buffer | None, backward: bool
+) -> Stmt:
+    """for item t { part = id; for v { if v == u: before[t] = part; part += what the v-th of its branch has }
+    if u == 0: sums[h] = part }"""
+    head, t = items(fresh)
+    own = lane(fresh, given, t)
+    along, v = fresh.loop(EACH, LoopKind.UNROLL)
+    number = own.sub_group * floordiv(given.shape[1], EACH) + own.branch
+    place = EACH - 1 - v if backward else v
+    part = Buffer(f"{given.name}_part", given.dtype, (), Space.REG)
+    step: Stmt = Store(part, (), Load(given, (own.sub_group, own.branch * EACH + place)), reduce)
+    if before is not None:
+        mine = If((own.place - place, place - own.place), Store(before, (t,), Load(part, ())))
+        step = sequence((mine, step))
+    first = If((-own.place,), Store(sums, (number,), Load(part, ())))
+    return nest((*head, *own.heads), Alloc(part, sequence((begin(part, reduce), nest(along, step), first))))

@@ -84,7 +84,7 @@ class _Step:
         return Seq((*self.before, *((self.column.store,) if self.column else ()), *self.after))
 
 
-def shared_columns(fresh: FreshLoops, s: Nest, scratch: list[Buffer]) -> Stmt | None:
+def shared_columns(fresh: FreshLoops, s: Nest, scratch: list[Buffer], lanes: int) -> Stmt | None:
     """The rule for loop nests, whose loops are independent of each other; None if it does not fit."""
     heads = tuple(h for h in s.heads if isinstance(h, For))
     if not is_plain(s) or is_contraction(s) or any(loops_in(h.loop.extent) for h in heads):
@@ -93,7 +93,7 @@ def shared_columns(fresh: FreshLoops, s: Nest, scratch: list[Buffer]) -> Stmt | 
     columns = [step.column for step in steps or () if step.column is not None]
     if steps is None or not columns or nonnegative(LONG - 1 - columns[0].loop.extent):
         return None
-    return specialise((columns[0].loop.extent - LONG,), _launches(fresh, heads, steps, scratch), s)
+    return specialise((columns[0].loop.extent - LONG,), _launches(fresh, heads, steps, scratch, lanes), s)
 
 
 def _flat(s: Stmt) -> Iterable[Stmt]:
@@ -148,7 +148,9 @@ def _column(fresh: FreshLoops, heads: tuple[For, ...], s: Stmt) -> Column | None
     return Column(first.loop, store, store.reduce or Reduce.SUM) if across else None
 
 
-def _launches(fresh: FreshLoops, heads: tuple[For, ...], steps: Sequence[_Step], scratch: list[Buffer]) -> Stmt:
+def _launches(
+    fresh: FreshLoops, heads: tuple[For, ...], steps: Sequence[_Step], scratch: list[Buffer], lanes: int
+) -> Stmt:
     """Each step for all columns, with the variables that several of them use in memory."""
     used = [[b for b in effects(step.whole).touched if b.space is Space.REG] for step in steps]
     at = tuple(of(h.loop) for h in heads)
@@ -171,7 +173,7 @@ def _launches(fresh: FreshLoops, heads: tuple[For, ...], steps: Sequence[_Step],
         if step.column is None:
             found.append(nest(heads, body((*given, *step.before, *left))))
         else:
-            parts, total = by_parts(fresh, heads, step.column, scratch, kept)
+            parts, total = by_parts(fresh, heads, step.column, scratch, kept, lanes)
             grid = tuple(For(h.loop, LoopKind.GRID) for h in heads)
             found += [parts, nest(grid, body((*given, *step.before, total, *step.after, *left)))]
     return sequence(found)
@@ -185,7 +187,7 @@ def _with_variables(variables: Iterable[Buffer], statements: Iterable[Stmt]) -> 
 
 
 def by_parts(
-    fresh: FreshLoops, heads: tuple[For, ...], column: Column, scratch: list[Buffer], kept: Places
+    fresh: FreshLoops, heads: tuple[For, ...], column: Column, scratch: list[Buffer], kept: Places, lanes: int
 ) -> tuple[Stmt, Stmt]:
     """The nest that makes the parts of all columns, and what adds up those of one, as a group does; `kept` are the
     variables that are in memory."""
@@ -206,7 +208,7 @@ def by_parts(
     moved = Renaming(Substitution({column.loop: j * count + p}), variables).statement(column.store)
     made = (begin(part, reduce), nest(along, moved), Store(parts, place(p), Load(part, ())))
     row, at = fresh.loop(count)
-    total = tree_sum(fresh, row, Store(acc, (), Load(parts, place(at)), reduce))
+    total = tree_sum(fresh, row, Store(acc, (), Load(parts, place(at)), reduce), lanes)
     return nest((*outer, *_side_by_side(fresh, (*head, *inner))), Alloc(part, sequence(made))), total
 
 

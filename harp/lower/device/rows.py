@@ -17,7 +17,7 @@ length of a row, and neither on how many rows there are nor on the device. Runni
 from __future__ import annotations
 
 from harp.lower.device.grid import is_independent
-from harp.lower.device.groups import BRANCHES, ITEMS, Unsuited, begin, branches, items, shared
+from harp.lower.device.groups import BRANCHES, ITEMS, Unsuited, begin, branches, in_lanes, items, kept, shared
 from harp.lower.device.running_sums import running_sum
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import (
@@ -60,7 +60,7 @@ from harp.trace.scalar.ops import Reduce
 _LONG = 128
 
 
-def shared_rows(fresh: FreshLoops, s: Nest) -> Stmt | None:
+def shared_rows(fresh: FreshLoops, s: Nest, lanes: int) -> Stmt | None:
     """The rule for loop nests, whose loops are independent of each other; None if it does not fit."""
     if not is_plain(s) or is_contraction(s):
         return None
@@ -69,30 +69,30 @@ def shared_rows(fresh: FreshLoops, s: Nest) -> Stmt | None:
     if length is None:
         return None
     try:
-        body = _statement(fresh, s.body)
+        body = _statement(fresh, s.body, lanes)
     except Unsuited:
         return None
     groups = nest((For(h.loop, LoopKind.GRID) for h in heads), body)
     return groups if loops_in(length) else specialise((length - _LONG,), groups, s)
 
 
-def shared_running_sum(fresh: FreshLoops, s: Stmt) -> Stmt | None:
+def shared_running_sum(fresh: FreshLoops, s: Stmt, lanes: int) -> Stmt | None:
     """The rule for a running sum that stands in no loop."""
     scan = match_scan(s)
     if scan is None or scan.heads:
         return None
     try:
-        return specialise((scan.loop.extent - _LONG,), running_sum(fresh, scan), s)
+        return specialise((scan.loop.extent - _LONG,), running_sum(fresh, scan, lanes), s)
     except Unsuited:
         return None
 
 
-def shared_sum(fresh: FreshLoops, s: Stmt) -> Stmt | None:
+def shared_sum(fresh: FreshLoops, s: Stmt, lanes: int) -> Stmt | None:
     """The rule for a sum that stands in no loop."""
     found = accumulation(s)
     if found is None or not symbols_in(product_of(h.loop.extent for h in found[0])):
         return None
-    return specialise((product_of(h.loop.extent for h in found[0]) - _LONG,), tree_sum(fresh, *found), s)
+    return specialise((product_of(h.loop.extent for h in found[0]) - _LONG,), tree_sum(fresh, *found, lanes), s)
 
 
 def _length(heads: tuple[For, ...], body: Stmt) -> Index | None:
@@ -109,19 +109,19 @@ def _length(heads: tuple[For, ...], body: Stmt) -> Index | None:
     return None
 
 
-def _statement(fresh: FreshLoops, s: Stmt) -> Stmt:
+def _statement(fresh: FreshLoops, s: Stmt, lanes: int) -> Stmt:
     scan = match_scan(s)
     if scan is not None and not scan.heads:
-        return running_sum(fresh, scan)
+        return running_sum(fresh, scan, lanes)
     if isinstance(s, Alloc) and s.buffer.space is Space.REG:
-        return Alloc(s.buffer, _statement(fresh, s.body))
+        return Alloc(s.buffer, _statement(fresh, s.body, lanes))
     if isinstance(s, (Seq, If)):
-        return rebuilt(s, lambda part: _statement(fresh, part))
+        return rebuilt(s, lambda part: _statement(fresh, part, lanes))
     if isinstance(s, Store):
         return s
     found = accumulation(s)
     if found is not None and all(h.kind is LoopKind.PLAIN for h in found[0]):
-        return tree_sum(fresh, *found)
+        return tree_sum(fresh, *found, lanes)
     if isinstance(s, Nest):
         return _elements(fresh, s)
     raise Unsuited
@@ -144,18 +144,18 @@ def _elements(fresh: FreshLoops, s: Nest) -> Stmt:
     raise Unsuited
 
 
-def tree_sum(fresh: FreshLoops, loops: tuple[For, ...], store: Store) -> Stmt:
-    """for k: acc += v(k)  ->  the same by parts; see the top of the file."""
+def tree_sum(fresh: FreshLoops, loops: tuple[For, ...], store: Store, lanes: int) -> Stmt:
+    """for k: acc += v(k)  ->  the same by parts, as at the top of the file; `lanes` are those of sub-groups, or 0."""
     acc, reduce = store.buffer, store.reduce or Reduce.SUM
     heads, body = coalesced(fresh, loops, store)
-    parts, sums = shared(acc, "parts", ITEMS), shared(acc, "sums", BRANCHES)
+    parts, sums = in_lanes(acc, "parts", lanes), shared(acc, "sums", BRANCHES)
     part = Buffer(f"{acc.name}_part", acc.dtype, (), Space.REG)
     head, t = items(fresh)
     last = heads[-1].loop
     along, j = fresh.loop(ceildiv(last.extent - t, ITEMS))
     moved = Renaming(Substitution({last: j * ITEMS + t}), {acc: (part, ())}).statement(body)
-    kept = Store(parts, (t,), Load(part, ()))
-    first = nest(head, Alloc(part, sequence((begin(part, reduce), nest((*heads[:-1], *along), moved), kept))))
+    steps = (begin(part, reduce), nest((*heads[:-1], *along), moved), kept(fresh, parts, t, Load(part, ())))
+    first = nest(head, Alloc(part, sequence(steps)))
     rest, h = fresh.loop(BRANCHES)
     total = nest(rest, Store(acc, (), Load(sums, (h,)), reduce))
     return Alloc(parts, Alloc(sums, sequence((first, branches(fresh, parts, sums, reduce), total))))

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from harp.lower.device.groups import BRANCHES, ITEMS, Unsuited, branches, items, shared
+import attrs
+
+from harp.lower.device.groups import BRANCHES, ITEMS, Unsuited, branches, in_lanes, items, kept, shared
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import (
     MEMORY,
@@ -46,35 +48,41 @@ _EACH = 4
 
 class _Shared(NamedTuple):
     """What the work-items share in a running sum: the sums of each, what stands before it in its branch, the sums of
-    branches, and what stands before each of these, and after the last one."""
+    branches, and what stands before each of these, and after the last one. With sub-groups the first two are variables
+    of the work-items."""
 
     totals: Buffer
     before: Buffer
     sums: Buffer
     starts: Buffer
 
+    @property
+    def in_lanes(self) -> bool:
+        return self.totals.space is Space.LANES
 
-def running_sum(fresh: FreshLoops, scan: Scan) -> Stmt:
-    """The rule for running sums; see the top of the file."""
+
+def running_sum(fresh: FreshLoops, scan: Scan, lanes: int) -> Stmt:
+    """The rule for running sums; see the top of the file. `lanes` are those of sub-groups, or 0."""
     acc, reduce = scan.acc, scan.reduce
     if reduce is Reduce.PROD and not acc.dtype.is_integer:
         raise Unsuited
     if any(buffer.space not in MEMORY for buffer in effects(scan.body).writes - {acc}):
         raise Unsuited  # each work-item would have such a variable, and none all of it
     room = _Shared(
-        shared(acc, "totals", ITEMS),
-        shared(acc, "before", ITEMS),
+        in_lanes(acc, "totals", lanes),
+        attrs.evolve(shared(acc, "before", ITEMS), space=Space.PRIVATE if lanes else Space.GROUP),
         shared(acc, "sums", BRANCHES),
         shared(acc, "starts", BRANCHES + 1),
     )
     blocks, block = fresh.loop(ceildiv(scan.loop.extent, ITEMS * _EACH), LoopKind.SEQUENTIAL)
     first = block * (ITEMS * _EACH)
     along, h = fresh.loop(BRANCHES, LoopKind.SEQUENTIAL)
-    following = apply(reduce.value, Load(room.starts, (h,)), Load(room.sums, (h,)))
+    branch = BRANCHES - 1 - h if room.in_lanes and scan.backward else h
+    following = apply(reduce.value, Load(room.starts, (h,)), Load(room.sums, (branch,)))
     stays = _is_same(scan)
     steps = (
         _totals(fresh, scan, room, first),
-        branches(fresh, room.totals, room.sums, reduce, room.before),
+        branches(fresh, room.totals, room.sums, reduce, room.before, scan.backward),
         Store(room.starts, (as_index(0),), start(acc, reduce).value),
         nest(along, Store(room.starts, (h + 1,), following)),
         *(() if stays else (_results(fresh, scan, room, first),)),
@@ -100,32 +108,34 @@ def _totals(fresh: FreshLoops, scan: Scan, room: _Shared, first: Index) -> Stmt:
     part = Buffer(f"{scan.acc.name}_part", scan.acc.dtype, (), Space.REG)
     head, t = items(fresh)
     along, e = fresh.loop(_EACH, LoopKind.SEQUENTIAL)
-    at = first + t * _EACH + e
+    at = first + (_place(scan, t) if room.in_lanes else t) * _EACH + e
     step = Renaming(Substitution({scan.loop: at}), {scan.acc: (part, ())}).statement(
         Store(scan.acc, (), scan.added, scan.reduce)
     )
     added = nest(along, If((scan.loop.extent - 1 - at,), step))
-    kept = Store(room.totals, (t,), Load(part, ()))
-    return nest(head, Alloc(part, sequence((start(part, scan.reduce), added, kept))))
+    last = kept(fresh, room.totals, t, Load(part, ()))
+    return nest(head, Alloc(part, sequence((start(part, scan.reduce), added, last))))
+
+
+def _place(scan: Scan, t: Index) -> Index:
+    """That of a work-item in the sum. Their numbers go up along memory, also where the running sum goes down."""
+    return ITEMS - 1 - t if scan.backward else t
 
 
 def _results(fresh: FreshLoops, scan: Scan, room: _Shared, first: Index) -> Stmt:
-    """for item t { part = id; for e < EACH { part += v; now = acc + (starts[...] + (before[t] + part)); s(now) } }
-
-    The numbers of work-items go up along memory, also where the running sum goes down.
-    """
+    """for item t { part = id; for e < EACH { part += v; now = acc + (starts[...] + (before[t] + part)); s(now) } }"""
     acc, value = scan.acc, scan.reduce.value
     part = Buffer(f"{acc.name}_part", acc.dtype, (), Space.REG)
     now = Buffer(f"{acc.name}_now", acc.dtype, (), Space.REG)
     head, t = items(fresh)
-    place = (ITEMS - 1 - t) if scan.backward else t
+    place = _place(scan, t)
     (high,), branch = fresh.loop(BRANCHES)
     (low,), _ = fresh.loop(ITEMS // BRANCHES)
     along, e = fresh.loop(_EACH, LoopKind.SEQUENTIAL)
     at = first + place * _EACH + e
 
     def nested(own: Expr | None) -> Expr:
-        before = Load(room.before, (place,))
+        before = Load(room.before, (t if room.in_lanes else place,))
         inside = before if own is None else apply(value, before, own)
         return apply(value, Load(acc, ()), apply(value, Load(room.starts, (branch,)), inside))
 

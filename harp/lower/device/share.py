@@ -52,7 +52,7 @@ class _Sharing:
             return self.nest(s, known)
         if isinstance(s, Repeat):
             known = known | {s.loop}
-        found = shared_running_sum(self.fresh, s) if self.target.wide else None
+        found = shared_running_sum(self.fresh, s, self.target.sub_group) if self.target.wide else None
         found = found or sorted_together(s, self.target)
         if found is not None:
             return found
@@ -63,7 +63,7 @@ class _Sharing:
 
     def nest(self, s: Nest, known: frozenset[Loop]) -> Stmt:
         fresh, target, scratch = self.fresh, self.target, self.scratch
-        whole = (shared_sum(fresh, s) if target.wide else None) or sorted_together(s, target)
+        whole = (shared_sum(fresh, s, target.sub_group) if target.wide else None) or sorted_together(s, target)
         if whole is not None or not target.wide:
             return whole or s
         heads = s.heads
@@ -72,10 +72,10 @@ class _Sharing:
             if not is_for_host(head, LoopKind.PLAIN, s, known):
                 return s
             if not is_independent(head, others, s.body):
-                return few_rows(fresh, s, scratch) or s
+                return few_rows(fresh, s, scratch, target.sub_group) or s
         found = tiled(fresh, s) if target.group >= ITEMS else None
-        found = found or transposed(fresh, s) or shared_rows(fresh, s)
-        return found or shared_columns(fresh, s, scratch) or s
+        found = found or transposed(fresh, s) or shared_rows(fresh, s, target.sub_group)
+        return found or shared_columns(fresh, s, scratch, target.sub_group) or s
 
 
 def sorted_together(s: Stmt, target: Target) -> Stmt | None:

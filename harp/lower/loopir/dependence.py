@@ -166,9 +166,10 @@ def _never_meet(read: ElementAccess, store: ElementAccess, other: Substitution) 
 def _all_apart(accesses: Sequence[ElementAccess], atoms: Sequence[Atom], inside: set[Atom]) -> bool:
     """Whether the accesses of iterations that differ in any of the digits differ.
 
-    Where a digit differs for which that is known, that is enough: for the others it is the same.
+    Where a digit differs for which that is known, that is enough: for the others it is the same. One that is 0 wherever
+    there is an access does not differ.
     """
-    left = list(atoms)
+    left = [atom for atom in atoms if not all(-of(atom) in access.conditions for access in accesses)]
     while left:
         found = next((atom for atom in left if _apart(accesses, atom, inside)), None)
         if found is None:

@@ -56,7 +56,9 @@ from harp.trace.scalar.ops import Op, Reduce
 class Space(enum.Enum):
     """Where a buffer lives: in an argument or a result of the program, in scratch memory of a call, in memory that a
     thread takes for a part of a loop, in an array on the stack, or in a variable; in memory that the work-items of a
-    group share; or, private, with a part for each of them, which is what its first axis says."""
+    group share; private, with a part for each of them, which is what its first axis says; or in the lanes of its
+    sub-groups: a variable of each of them, which the others of its sub-group read. Its axes are sub-groups and
+    lanes."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -66,6 +68,7 @@ class Space(enum.Enum):
     REG = "reg"
     GROUP = "group"
     PRIVATE = "private"
+    LANES = "lanes"
 
 
 # Arrays of the whole program, unlike what belongs to a thread or a kernel.

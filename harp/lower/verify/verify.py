@@ -41,6 +41,7 @@ from harp.lower.loopir.loops import (
 from harp.lower.loopir.memory import lifetimes, size_in_bytes
 from harp.lower.loopir.program import Call, Program, formals
 from harp.lower.loopir.text import kernel_text
+from harp.lower.verify.lanes import lane_errors
 from harp.trace.graph.row_functions import ROWS
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
@@ -215,6 +216,8 @@ class _Checker:
             outside = buffer.space in MEMORY
             self.require(outside and buffer in scope.buffers, f"{buffer.name} is used where it is not allocated")
         self.statement(self.kernel.body, scope)
+        for text in lane_errors(self.kernel.body):
+            self.require(False, text)
 
     def require(self, holds: bool, text: str) -> None:
         if not holds:

@@ -116,6 +116,16 @@ def test_sorting(device, dtype):
 
 
 @ONLY_OPENCL
+def test_each_launch_of_a_program_has_its_own_end(device):
+    """Intel's compiler for processors took that of another kernel of the program."""
+    f = harp.jit(lambda x: (hnp.pad(x, 1), hnp.broadcast_to(x[None], (3, *x.shape))))
+    for shape in [(2, 3, 2), (1, 1, 1), (4, 5, 2)]:
+        x = np.arange(np.prod(shape)).reshape(shape) + 1.0
+        for found, expected in zip(f(x), (np.pad(x, 1), np.broadcast_to(x, (3, *shape))), strict=True):
+            npt.assert_array_equal(np.asarray(found), expected)
+
+
+@ONLY_OPENCL
 def test_random_bits_are_the_same(device):
     numbers = lambda key: (harp.random.bits(key, (50,)), harp.random.uniform(key, (9, 9)))
     for found, expected in zip(harp.jit(numbers)(harp.random.key(3)), numbers(harp.random.key(3)), strict=True):

@@ -181,6 +181,9 @@ APART: dict[str, Stmt] = {
     "digits of the loop": Nest(
         (For(FLAT, LoopKind.PARALLEL), Digits((i, j), of(FLAT))), Store(GRID, (AT_I, AT_J), ZERO)
     ),
+    "one digit, where the other one is 0": Nest(
+        (For(FLAT, LoopKind.PARALLEL), Digits((i, j), of(FLAT))), If((-AT_J,), Store(OUT, (AT_I,), ZERO))
+    ),
     "own tile": rows(
         Alloc(TILE, Seq((Store(TILE, (as_index(0),), ZERO), Store(OUT, (AT_I,), Load(TILE, (as_index(0),)))))),
         LoopKind.PARALLEL,
@@ -192,6 +195,9 @@ TOGETHER: dict[str, Stmt] = {
     "sum over the other axis": Nest((For(i, LoopKind.PARALLEL), For(j)), Store(OUT, (AT_I + AT_J,), ZERO)),
     "pairs that overlap": rows(
         Seq((Store(OUT, (2 * AT_I,), ZERO), Store(OUT, (2 * AT_I + 2,), ZERO))), LoopKind.PARALLEL
+    ),
+    "one digit, where the other one is 0 or 1": Nest(
+        (For(FLAT, LoopKind.PARALLEL), Digits((i, j), of(FLAT))), If((1 - AT_J,), Store(OUT, (AT_I,), ZERO))
     ),
     "one digit of two": Nest((For(FLAT, LoopKind.PARALLEL), Digits((i, j), of(FLAT))), Store(OUT, (AT_I,), ZERO)),
 }

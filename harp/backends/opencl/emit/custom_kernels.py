@@ -56,12 +56,14 @@ def _position(loops: dict[str, str]) -> list[str]:
     names = list(loops)[::-1]
     lines = []
     for dimension, name in enumerate(names[: DIMENSIONS - 1]):
-        lines += [f"const int64_t {name} = get_global_id({dimension});", f"if ({name} >= {loops[name]}) return;"]
+        lines.append(f"const int64_t {name} = get_global_id({dimension});")
+        lines.append(f"if (harp_is_beyond({name}, {loops[name]})) return;")
     outer = names[DIMENSIONS - 1 :]
     if outer:
         lines.append(f"int64_t harp_flat = get_global_id({DIMENSIONS - 1});")
     for name in outer[:-1]:
         lines += [f"const int64_t {name} = harp_flat % {loops[name]};", f"harp_flat /= {loops[name]};"]
     if outer:
-        lines += [f"const int64_t {outer[-1]} = harp_flat;", f"if (harp_flat >= {loops[outer[-1]]}) return;"]
+        lines.append(f"const int64_t {outer[-1]} = harp_flat;")
+        lines.append(f"if (harp_is_beyond(harp_flat, {loops[outer[-1]]})) return;")
     return lines

@@ -5,7 +5,7 @@
     {
         __global const float *restrict in0 = in0_ + given.in0;
         const int64_t s0 = given.s0, i1 = get_global_id(0);
-        if (i1 >= s0) return;
+        if (harp_is_beyond(i1, s0)) return;
         ...
     }
 
@@ -23,7 +23,7 @@ from harp.backends.opencl.emit.includes import includes
 from harp.backends.opencl.emit.statements import WorkGroup, WorkItem
 from harp.backends.opencl.source import whole
 from harp.lower.device.grid import grid_of
-from harp.lower.device.groups import ITEMS, is_shared, private_arrays
+from harp.lower.device.groups import ITEMS, is_shared, private_arrays, sub_group
 from harp.lower.loopir.effects import effects, free_names
 from harp.lower.loopir.loops import Buffer, Kernel, Nest, Space, Stmt
 from harp.lower.loopir.nests import nest
@@ -81,7 +81,8 @@ def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:
     names: dict[Atom, str] = {s: known[s] for s in sizes} | {loop: loop_name(loop) for loop in loops}
     texts = {b: known[b] for b in buffers}
     shared = is_shared(stmt)
-    body = (WorkGroup if shared else WorkItem)(texts, names, frozenset(b for b in buffers if b not in used.writes))
+    constant, lanes = frozenset(b for b in buffers if b not in used.writes), sub_group(stmt)
+    body = WorkGroup(texts, names, constant, lanes) if shared else WorkItem(texts, names, constant)
     grid = grid_of(stmt)
     body.place_in_grid(grid)
     body.statement(nest(stmt.heads[len(grid) :], stmt.body) if isinstance(stmt, Nest) else stmt, True)
@@ -94,7 +95,8 @@ def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:
     room = ["__global char *harp_room"] if body.room else []
     arrays = [f"__global {_const(b, used.writes)}{TYPES[b.dtype]} *{text}_" for b, text in texts.items()]
     given = [f"const struct {name} given"] if fields else []
-    exactly = f"__attribute__((reqd_work_group_size({ITEMS}, 1, 1))) " if any(private_arrays(stmt)) else ""
+    exactly = f"__attribute__((reqd_work_group_size({ITEMS}, 1, 1))) " if lanes or any(private_arrays(stmt)) else ""
+    exactly += f"__attribute__((intel_reqd_sub_group_size({lanes}))) " if lanes else ""
     head = [
         *includes(body.lines.uses),
         *([f"struct {name} {{ {' '.join(f'int64_t {field};' for field in fields)} }};"] if fields else []),

@@ -62,7 +62,7 @@ def _launch(number: int, header: Sequence[str], arrays: dict[str, str], test: st
         f"__kernel void {name}({', '.join(parameters)}, const struct {name} given)",
         "{",
         "    const int64_t column = get_global_id(0), row = get_global_id(1);",
-        f"    if (row >= given.rows{f' || !({test})' if test else ''}) return;",
+        f"    if (harp_is_beyond(row, given.rows){f' || !({test})' if test else ''}) return;",
         *(f"    {array} += given.{array}_at + row * given.n;" for array in arrays),
         f"    {call}",
         "}",

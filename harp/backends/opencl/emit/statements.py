@@ -2,9 +2,18 @@
 
 for item i1 < n { s }        ->  for (int64_t i1 = get_local_id(0); i1 < n; i1 += get_local_size(0)) { s }
                                  barrier(CLK_LOCAL_MEM_FENCE);
+
+and where work-items read the variables of others, with as many of them as such a loop has iterations:
+
+for item i1 < 256 { s }      ->  const int64_t item = get_sub_group_id()*16 + get_sub_group_local_id();
+                                 { s }
+acc = parts[i2, 3]           ->  const float lane0 = harp_shuffle_f32(lanes0, 3);
+                                 acc = lane0;
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import attrs
 
@@ -13,7 +22,7 @@ from harp.backends.c_family.scalar import TYPES
 from harp.backends.c_family.statements import STATEMENTS, Statements
 from harp.backends.c_family.values import Line, bare
 from harp.errors import VerificationError
-from harp.lower.device.groups import is_item, is_shared
+from harp.lower.device.groups import ITEMS, is_item, is_shared
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import (
     MEMORY,
@@ -27,6 +36,7 @@ from harp.lower.loopir.loops import (
     Seq,
     Space,
     Stmt,
+    Store,
 )
 from harp.lower.loopir.memory import size_in_bytes
 from harp.lower.loopir.nests import nest
@@ -43,6 +53,7 @@ _ROUTINES = {
 }
 # What work-items of a group share.
 _SHARED = frozenset({*MEMORY, Space.GROUP})
+_SUB_GROUP_HEADER = "sub_group.h"
 # Dimensions of a grid.
 DIMENSIONS = 3
 
@@ -66,7 +77,8 @@ class WorkItem(Statements):
         """The positions of a work-item. There may be more of them than iterations."""
         self._positions(grid, "get_global_id({})")
         for head in (*grid[::-1][: DIMENSIONS - 1], *grid[:1]) if len(grid) >= DIMENSIONS else grid:
-            self.lines.add(f"if ({self.bind(head.loop)} >= {bare(self.index.text(head.loop.extent))}) return;")
+            extent = bare(self.index.text(head.loop.extent))
+            self.lines.add(f"if (harp_is_beyond({self.bind(head.loop)}, {extent})) return;")
 
     def _positions(self, grid: tuple[For, ...], number: str) -> None:
         """The innermost loops have dimensions of their own, the others share the last one."""
@@ -131,18 +143,27 @@ WorkItem.statements = {**STATEMENTS, Alloc: WorkItem._alloc, LibraryCall: WorkIt
 
 class WorkGroup(WorkItem):
     """Statements of the work-items of a group. `_within` says that what is printed is in a loop that they share, or is
-    what each of them does."""
+    what each of them does; `_since` the shared memory that was read since the last barrier, None where some was stored
+    to or that is not known. `lanes` are the work-items of a sub-group, if they read each other's variables: which lane
+    a work-item is does not follow from its number in the group."""
 
-    def __init__(self, buffers: dict[Buffer, str], names: dict[Atom, str], constant: frozenset[Buffer]) -> None:
+    def __init__(
+        self, buffers: dict[Buffer, str], names: dict[Atom, str], constant: frozenset[Buffer], lanes: int = 0
+    ) -> None:
         super().__init__(buffers, names, constant)
+        self._lanes = lanes
+        self._item = "item" if lanes else "get_local_id(0)"
         self._within = False
-        self._is_behind_barrier = True
-        self._parts: dict[Buffer, Buffer] = {}  # of private arrays, that of one work-item
+        self._since: frozenset[str] | None = frozenset()
+        self._parts: dict[Buffer, Buffer] = {}  # of what each work-item has a part of, that part
         self._free: dict[tuple[str, int], list[str]] = {}  # memory of the group that nothing uses any more
 
     def place_in_grid(self, grid: tuple[For, ...]) -> None:
-        """The positions of the group: there are as many groups as iterations. A launch may be a slice of the grid along
-        the second and third dimension, where a group is one work-item wide."""
+        """The number of the work-item, and the positions of the group: there are as many groups as iterations. A launch
+        may be a slice of the grid along the second and third dimension, where a group is one work-item wide."""
+        if self._lanes:
+            number = f"get_sub_group_id()*{self._lanes} + get_sub_group_local_id()"
+            self.lines.add(f"const int64_t item = {number};", "item")
         self._positions(grid, "get_group_id({0}) + get_global_offset({0})")
 
     def statement(self, stmt: Stmt, block: bool = False) -> None:
@@ -156,47 +177,58 @@ class WorkGroup(WorkItem):
 
     def _of_all(self, stmt: Stmt, block: bool) -> None:
         """Loops and branches that are the same for all, round loops that they share."""
-        self._is_behind_barrier = False
+        self._since = None
         if isinstance(stmt, Nest):
             first = next((place for place, head in enumerate(stmt.heads) if is_item(head)), len(stmt.heads))
             stmt = Nest(stmt.heads[:first], nest(stmt.heads[first:], stmt.body))
         super().statement(stmt, block)
-        self._is_behind_barrier = False
+        self._since = None
 
     def _else(self) -> None:
         """What stands behind a barrier in one branch does not in the other one."""
         super()._else()
-        self._is_behind_barrier = False
+        self._since = None
 
     def _of_each(self, stmt: Stmt, block: bool) -> None:
         """A loop that they share; or a store to memory, by the first one; or what is the same for all."""
-        spaces, shared = {b.space for b in effects(stmt).writes}, is_shared(stmt)
+        used, shared = effects(stmt), is_shared(stmt)
+        spaces = {b.space for b in used.writes}
         stores = bool(spaces & _SHARED)
         if Space.REG in spaces and (stores or shared):
             raise VerificationError("work-items of a group store to memory and to their variables in one statement")
         if stores or shared:
-            self._barrier()
+            self._barrier(self._shared_names(used.writes))
         depth = self.lines.depth
         if stores and not shared:
-            self.lines.open("if (get_local_id(0) == 0)")
+            self.lines.open(f"if ({self._item} == 0)")
         self._within = True
         super().statement(stmt, block)
         self._within = False
         self._close(depth)
-        self._is_behind_barrier = False
-        if stores or shared:
-            self._barrier()
+        if stores:
+            self._since = None
+            self._barrier(frozenset())
+        elif self._since is not None:
+            self._since |= self._shared_names(used.reads)
 
-    def _barrier(self) -> None:
-        if not self._is_behind_barrier:
+    def _shared_names(self, buffers: Iterable[Buffer]) -> frozenset[str]:
+        """The memory of these buffers that the work-items share: those of a group may have the same one in turns."""
+        return frozenset(self._buffers[b] for b in buffers if b.space in _SHARED)
+
+    def _barrier(self, stored: frozenset[str]) -> None:
+        """Wait for what others read of that which is stored to next."""
+        if self._since is None or self._since & stored:
             self.lines.add("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
-        self._is_behind_barrier = True
+            self._since = frozenset()
 
     def _loop(self, head: For, name: str) -> str:
         if head.kind is not LoopKind.ITEM:
             return super()._loop(head, name)
+        if self._lanes and head.loop.extent.constant == ITEMS:
+            self._names[head.loop] = self._item
+            return ""
         end = bare(self._index.text(head.loop.extent))
-        return f"for (int64_t {name} = get_local_id(0); {name} < {end}; {name} += get_local_size(0))"
+        return f"for (int64_t {name} = {self._item}; {name} < {end}; {name} += get_local_size(0))"
 
     def _offset(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
         """Of a private array without the first axis, of which each work-item has one element."""
@@ -204,14 +236,36 @@ class WorkGroup(WorkItem):
             return super()._offset(buffer, index)
         return super()._offset(self._parts[buffer], index[1:])
 
+    def _element(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
+        """Of what is in lanes the variable of any work-item, which all of its sub-group read at the same time."""
+        if buffer.space is not Space.LANES:
+            return super()._element(buffer, index)
+        self.lines.uses.add(_SUB_GROUP_HEADER)
+        name, place = self._fresh("lane"), bare(self._index.text(index[1]))
+        exchanged = f"harp_shuffle_{buffer.dtype.name}({self._buffers[buffer]}, {place})"
+        self.lines.add(f"const {TYPES[buffer.dtype]} {name} = {exchanged};", name)
+        return name
+
+    def _store(self, stmt: Store, block: bool) -> None:
+        """To what is in lanes each stores its own variable."""
+        if stmt.buffer.space is not Space.LANES:
+            super()._store(stmt, block)
+            return
+        if stmt.reduce is not None:
+            raise VerificationError(f"{stmt.buffer.name} is added to, which is an exchange besides")
+        self.lines.add(f"{self._buffers[stmt.buffer]} = {bare(self._values.text(stmt.value))};")
+
     def _alloc(self, stmt: Alloc, block: bool) -> None:
         buffer = stmt.buffer
-        if buffer.space not in (Space.GROUP, Space.PRIVATE):
+        if buffer.space not in (Space.GROUP, Space.PRIVATE, Space.LANES):
             super()._alloc(stmt, block)
             return
         array = buffer
-        if buffer.space is Space.PRIVATE:
-            array = self._parts[buffer] = attrs.evolve(buffer, shape=buffer.shape[1:])
+        if buffer.space is not Space.GROUP:
+            own = buffer.shape[1:] if buffer.space is Space.PRIVATE else ()
+            array = self._parts[buffer] = attrs.evolve(buffer, shape=own)
+        if not array.shape:
+            self._scalars.add(buffer)
         self._declare_strides(array, share=False)
         count, ctype = product(array.shape).constant, TYPES[buffer.dtype]
         if count is None:
@@ -222,10 +276,10 @@ class WorkGroup(WorkItem):
         else:
             name = self._fresh(buffer.space.value)
             where = "__local " if buffer.space is Space.GROUP else ""
-            self.at_start(f"{where}{ctype} {name}[{count}];", name)
+            self.at_start(f"{where}{ctype} {name}{f'[{count}]' if array.shape else ''};", name)
         self._buffers[buffer] = name
         self.statement(stmt.body, block)
         free.append(name)
 
 
-WorkGroup.statements = {**WorkItem.statements, Alloc: WorkGroup._alloc}
+WorkGroup.statements = {**WorkItem.statements, Alloc: WorkGroup._alloc, Store: WorkGroup._store}

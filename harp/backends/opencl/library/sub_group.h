@@ -1,0 +1,45 @@
+/* Exchanges of variables in a sub-group: harp_shuffle_f32(a, i) is what `a` is in lane i. All lanes call it, and i is
+   one of them. */
+#ifndef HARP_SUB_GROUP_H
+#define HARP_SUB_GROUP_H
+
+#include "common.h"
+
+/* Numbers of fewer than 32 bits go as such of 32: not every device has exchanges of them. */
+#if defined(cl_khr_subgroup_shuffle)
+#pragma OPENCL EXTENSION cl_khr_subgroup_shuffle : enable
+#define HARP_SHUFFLE sub_group_shuffle
+#else
+#pragma OPENCL EXTENSION cl_intel_subgroups : enable
+#define HARP_SHUFFLE intel_sub_group_shuffle
+#endif
+
+#define HARP_SHUFFLE_AS(dtype, type, passed)                                                                           \
+    HARP_INLINE type harp_shuffle_##dtype(type a, int64_t i) { return (type)HARP_SHUFFLE((passed)a, (uint)i); }
+
+HARP_SHUFFLE_AS(bool, uint8_t, uint32_t)
+HARP_SHUFFLE_AS(i8, int8_t, int32_t)
+HARP_SHUFFLE_AS(i16, int16_t, int32_t)
+HARP_SHUFFLE_AS(i32, int32_t, int32_t)
+HARP_SHUFFLE_AS(i64, int64_t, int64_t)
+HARP_SHUFFLE_AS(u8, uint8_t, uint32_t)
+HARP_SHUFFLE_AS(u16, uint16_t, uint32_t)
+HARP_SHUFFLE_AS(u32, uint32_t, uint32_t)
+HARP_SHUFFLE_AS(u64, uint64_t, uint64_t)
+HARP_SHUFFLE_AS(f32, float, float)
+
+HARP_INLINE harp_c64 harp_shuffle_c64(harp_c64 a, int64_t i)
+{
+    return harp_complex_c64(harp_shuffle_f32(a.x, i), harp_shuffle_f32(a.y, i));
+}
+
+#if !defined(HARP_NO_DOUBLES)
+HARP_SHUFFLE_AS(f64, double, double)
+
+HARP_INLINE harp_c128 harp_shuffle_c128(harp_c128 a, int64_t i)
+{
+    return harp_complex_c128(harp_shuffle_f64(a.x, i), harp_shuffle_f64(a.y, i));
+}
+#endif
+
+#endif
