@@ -15,7 +15,7 @@ from harp.trace.graph.rebuild import rebuild
 from harp.trace.graph.view import view
 from harp.trace.index.bounds import bounded, nonnegative
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import Index, Shape, product
+from harp.trace.index.polynomial import ZERO, Index, Shape, loops_in, product, split_linear
 from harp.trace.scalar.expr import Position
 
 _SAME_SIZES = Substitution({})
@@ -57,6 +57,8 @@ def _is_set(read: Gather | View, change: Scatter) -> bool:
     """Whether all that is read is what was set, in the same order. What a view reads is certain to be there."""
     if change.kind is not Put.SET or len(change.indices) != len(change.shape) or read.shape != change.updates.shape:
         return False
+    if not _are_distinct(change):
+        return False
     own, others = _places(read), [_place(index) for index in change.indices]
     if len(own) != len(others) or not all(p is q for p, q in zip(own, others, strict=True)):
         return False
@@ -64,21 +66,36 @@ def _is_set(read: Gather | View, change: Scatter) -> bool:
     return all(p is not None and (certain or _is_inside(p, n)) for p, n in zip(own, change.shape, strict=True))
 
 
+def _are_distinct(change: Scatter) -> bool:
+    """Whether no place has two updates: each axis of the updates moves an index that no other one moves."""
+    places = [p for index in change.indices if (p := _place(index)) is not None]
+    slopes = {loop: split_linear(p, loop) for p in places if len(loops_in(p)) == 1 for loop in loops_in(p)}
+    moving = {loop for loop, parts in slopes.items() if parts is not None and parts[0].constant}
+    return change.unique or moving.issuperset(p.atom for p in positions(change.indices[0].shape) if p is not ZERO)
+
+
 def _are_apart(read: Gather | View, change: Scatter) -> bool:
-    """Whether none of the elements that are read has changed: along some axis, all of them are at other places. An
-    index that may be outside of an array could mean its last element."""
+    """Whether none of the elements that are read has changed: along some axis, all of them are at other places."""
     own, others = _places(read), [_place(index) for index in change.indices]
-    clips = change.clips or (isinstance(read, Gather) and read.fill is None)
+    clips = isinstance(read, Gather) and read.fill is None
     shape = read.indices[0].shape if isinstance(read, Gather) else read.shape
     changed = change.indices[0].shape
     both: Shape = (*shape, *changed)
     left, right = at(shape, positions(both)[: len(shape)]), at(changed, positions(both)[len(shape) :])
     for p, q, size in zip(own, others, change.shape, strict=False):
-        if p is None or q is None or (clips and not (_is_inside(p, size) and _is_inside(q, size))):
+        if p is None or q is None or not _names_itself(q, size, change.clips):
+            continue
+        if isinstance(read, Gather) and not _names_itself(p, size, clips):
             continue
         if nonnegative(left(p) - right(q) - 1) or nonnegative(right(q) - left(p) - 1):
             return True
     return False
+
+
+def _names_itself(p: Index, size: Index, clips: bool) -> bool:
+    """Whether an index names the place of that number, if any: a negative one counts from the end, and one behind the
+    end is the last place if it is clipped."""
+    return _is_inside(p, size) if clips else nonnegative(p)
 
 
 def _is_inside(p: Index, size: Index) -> bool:

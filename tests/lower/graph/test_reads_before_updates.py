@@ -53,7 +53,7 @@ def put_in_place(c, key, value):
 
 def put_to_a_copy(c, key, value):
     c = c.copy()
-    c[key] = value
+    c[key if isinstance(key, slice) else np.asarray(key)] = value
     return c
 
 
@@ -81,6 +81,64 @@ def test_gradients(name):
     steps = 1e-6 * np.eye(9)
     expected = [(float(value(c + step)) - float(value(c - step))) / 2e-6 for step in steps]
     npt.assert_allclose(np.asarray(found), expected, rtol=1e-6, atol=1e-8)
+
+
+def beyond_the_first(i, c, put, read):
+    """The first step sets the last element."""
+    c = put(c, i - 1, i + 5.0)
+    return put(c, 0, read(c, -1) + c[0])
+
+
+def from_the_end(i, c, put, read):
+    c = put(c, hnp.arange(2), read(c, hnp.arange(2)) * 2 + 1.0)
+    return put(c, 2, read(c, hnp.arange(2) - 2).sum())
+
+
+def one_place_twice(i, c, put, read):
+    c = put(c, hnp.arange(3) * 0 + i, hnp.asarray([1.0, 2.0, 3.0]) * (i + 1))
+    return put(c, hnp.arange(3), read(c, hnp.arange(3) * 0 + i))
+
+
+def places_of_two_axes(i, c, put, read):
+    places = hnp.arange(6).reshape(2, 3) % 3 + i
+    c = put(c, places, hnp.arange(6.0).reshape(2, 3) * (i + 1))
+    return put(c, hnp.arange(6).reshape(2, 3), read(c, places) + i)
+
+
+def read_plainly(c, key):
+    return c[key]
+
+
+def read_or_fill(c, key):
+    return c.at[key].get(mode="fill", fill_value=7.0)
+
+
+@pytest.mark.parametrize("read", [read_plainly, read_or_fill])
+@pytest.mark.parametrize(
+    ("step", "more"),
+    [
+        (beyond_the_first, 0),
+        (beyond_the_first, 9),
+        (from_the_end, 2),
+        (from_the_end, 9),
+        (one_place_twice, 9),
+        (places_of_two_axes, 9),
+    ],
+)
+def test_indices_from_the_end_and_places_that_are_set_twice(step, more, read):
+    """Some are proven to be inside, as the array is longer than the loop."""
+
+    def function(c):
+        start = hnp.concatenate([c, hnp.ones(more)])
+        return harp.fori_loop(0, c.shape[0], lambda i, c: step(i, c, put_in_place, read), start)
+
+    compiled = harp.jit(function)
+    for n in (3, 1, 4, 6):
+        c = RNG.normal(size=n)
+        expected = np.concatenate([c, np.ones(more)])
+        for i in range(n):
+            expected = step(i, expected, put_to_a_copy, lambda c, key: c[np.asarray(key)])
+        npt.assert_allclose(np.asarray(compiled(c)), expected, rtol=1e-12)
 
 
 IN_PLACE = [
