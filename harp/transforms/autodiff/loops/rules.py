@@ -27,7 +27,8 @@ from harp.transforms.autodiff.active import active_inputs, between
 from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.loops.bisection import through_bisection
 from harp.transforms.autodiff.loops.step import Backward, Pass, is_dear
-from harp.transforms.autodiff.loops.tested import counting, through_tested
+from harp.transforms.autodiff.loops.tested import counting, kept, through_tested
+from harp.transforms.autodiff.loops.undone import undoable, undoing, undone
 
 _SAME_SIZES = Substitution({})
 
@@ -114,7 +115,8 @@ def _saving(node: Iteration) -> Iteration:
     body = node.body
     carried = [body.inputs[k] for k in body.place()[0]]
     made = body.outputs[body.carried :]
-    missing = tuple(value for value in (*carried, *_dear(body)) if value not in made)
+    parts = [part for array in undoable(body) for part in array.kept(body)]
+    missing = tuple(dict.fromkeys(value for value in (*carried, *_dear(body), *parts) if value not in made))
     if not missing or node.length is None or body.recomputes:  # a loop without length makes no arrays
         return node
     more = attrs.evolve(body, outputs=(*body.outputs, *missing))
@@ -142,22 +144,32 @@ def _through_all(back: Backward) -> list[tuple[Node, Node]]:
     """The steps in the other direction, each on what it had carried."""
     body, node = back.body, back.node
     made = back.made
-    kept = {o: k for k, o in enumerate(body.outputs) if k >= body.carried and is_dear(o)}
-    step = back.step(made, tuple(kept))
-    carried = len(back.moving) + len(back.summed)
-    closed, more = close(step, carried, len(back.carried) + len(kept) + len(back.elements) + len(made))
+    dear = {o: k for k, o in enumerate(body.outputs) if k >= body.carried and is_dear(o)}
+    step = back.step(made, tuple(dear))
+    arrays = undone(body, step)
+    undo = undoing(body, step, arrays)
+    states = [i for i in back.carried if i in undo.graph.inputs]
+    first, count = 1 + len(back.moving) + len(back.summed), len(arrays)
+    inputs = (*step.inputs[:first], *undo.behind, *undo.kept, *(i for i in step.inputs[first:] if i in undo.graph.inputs))
+    outputs = step_outputs = undo.graph.outputs
+    results = (*back.moving, *back.summed, *back.sliced)
+    outputs = (*step_outputs[: first - 1], *step_outputs[len(results) :], *step_outputs[first - 1 : len(results)])
+    sliced = len(undo.kept) + len(states) + len(dear) + len(back.elements) + len(made)
+    closed, more = close(Graph(inputs, outputs, undo.graph.sites), first - 1 + count, sliced)
     operands = (
         *back.first_cotangents,
         *(constant(0, i) for i in back.summed),
-        *(Part(node, body.outputs.index(i, body.carried)) for i in back.carried),
-        *(Part(node, k) for k in kept.values()),
+        *(Part(node, array.number) for array in arrays),
+        *(kept(node, part) for array in arrays for part in array.kept(body)),
+        *(kept(node, i) for i in states),
+        *(Part(node, k) for k in dear.values()),
         *(back.operand[i] for i in back.elements),
         *(back.given[k] for k in made),
         *(back.operand[i] for i in back.same),
         *more,
     )
     parts = Iteration(node.length, operands, closed, False, not node.reverse).parts
-    results = (*back.moving, *back.summed, *back.sliced)
+    parts = (*parts[: first - 1], *parts[first - 1 + count :])
     return [(back.operand[i], part) for i, part in zip(results, parts, strict=True)]
 
 

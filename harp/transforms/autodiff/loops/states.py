@@ -20,6 +20,7 @@ from harp.trace.scalar.expr import Position, apply, const
 from harp.trace.scalar.ops import Op
 from harp.trace.trees import flatten
 from harp.transforms.autodiff.loops.step import Backward
+from harp.transforms.autodiff.loops.undone import undoing, undone
 from harp.transforms.control.staging import Leaves, iterate, traced
 from harp.transforms.staging import run
 
@@ -28,10 +29,17 @@ _T = TypeVar("_T")
 
 
 class Steps:
-    """The steps of a loop, forward and backward, on arrays of the trace at hand. A state is what is read of it."""
+    """The steps of a loop, forward and backward, on arrays of the trace at hand. A state is what is read of it; it is
+    nothing of the arrays that are `undone`."""
 
-    def __init__(self, back: Backward, same: Sequence[Array]) -> None:
-        self.backward = back.step(back.made)
+    def __init__(self, back: Backward, same: Sequence[Array], undoes: bool = False) -> None:
+        step = back.step(back.made)
+        self.undone = undone(back.body, step) if undoes else []
+        undo = undoing(back.body, step, self.undone)
+        gone = {back.carried[array.number] for array in self.undone}
+        inputs = (*(i for i in step.inputs if i not in gone), *undo.behind, *undo.kept)
+        self.backward = Graph(inputs, undo.graph.outputs, undo.graph.sites)
+        self.given = [i for i in back.carried if i not in gone]
         self.same, self.carried = same, back.carried
         forward = silenced(graph_of(back.body))
         self.is_read = _read(self.carried, forward, self.backward)
@@ -41,19 +49,28 @@ class Steps:
         """Of all that is carried, what the way back reads. Not whether the loop goes on, and not sums."""
         return list(compress(whole, self.is_read))
 
-    def _whole(self, state: State) -> State:
+    def _whole(self, state: State, given: Sequence[Node]) -> State:
         rest = iter(state)
-        return [next(rest) if is_read else zeros(i) for i, is_read in zip(self.carried, self.is_read, strict=True)]
+        whole = {i: next(rest) if is_read else zeros(i) for i, is_read in zip(self.carried, self.is_read, strict=True)}
+        return [whole[i] for i in given]
 
     def after(self, number: Array, state: State, elements: Sequence[Array] = ()) -> State:
         """The state behind a step."""
-        return run(self.forward, [number, *self._whole(state), *elements, *self.same])
+        return run(self.forward, [number, *self._whole(state, self.carried), *elements, *self.same])
 
     def pulled(
-        self, number: Array, cotangents: State, state: State, elements: Sequence[Array], made: Sequence[Array]
+        self,
+        number: Array,
+        cotangents: State,
+        state: State,
+        elements: Sequence[Array],
+        made: Sequence[Array],
+        undone: Sequence[Array] = (),
     ) -> State:
-        """The cotangents before a step, given those behind it, the state before it, and those of what it made."""
-        return run(self.backward, [number, *cotangents, *self._whole(state), *elements, *made, *self.same])
+        """The cotangents before a step, given those behind it, the state before it, and those of what it made. Of
+        arrays that are undone: these, given what they are behind the step, and what was kept of them."""
+        whole = self._whole(state, self.given)
+        return run(self.backward, [number, *cotangents, *whole, *elements, *made, *self.same, *undone])
 
 
 def _read(carried: Sequence[Node], forward: Graph, backward: Graph) -> list[bool]:

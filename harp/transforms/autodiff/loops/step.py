@@ -17,6 +17,8 @@ from harp.trace.graph.node import (
 )
 from harp.transforms.autodiff.active import active_inputs
 from harp.transforms.autodiff.gather_rules import constant
+from harp.transforms.autodiff.loops.bounds import numbers, with_bounds
+from harp.transforms.autodiff.loops.changes import changed_in_parts
 from harp.transforms.autodiff.loops.sums import with_totals
 
 Pass = Callable[[Graph, Sequence[Input]], Graph]
@@ -38,6 +40,7 @@ class Backward:
         carried = [k for k in range(body.carried) if body.inputs[k + 1] in self.wrt]
         seeded = carried + [k for k in range(body.carried, len(body.outputs)) if k in cotangents]
         step = Graph(body.inputs, tuple(body.outputs[k] for k in seeded), dict(body.sites))
+        step = with_bounds(step, {body.inputs[0]: numbers(node.length)}, changed_in_parts)
         self.graph = vjp(silenced(step), self.wrt)  # whose outputs are the cotangents of `wrt`
         self.seeds = dict(zip(seeded, self.graph.inputs[len(body.inputs) :], strict=True))
         self.found = dict(zip(self.wrt, self.graph.outputs, strict=True))

@@ -17,7 +17,7 @@ Source: A. Griewank, A. Walther, "Evaluating Derivatives", 2nd edition, 2008, ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
@@ -35,6 +35,7 @@ from harp.trace.sizes.levels import current
 from harp.trace.tracer import Argument
 from harp.transforms.autodiff.loops.states import State, Steps, element, integer, least, less, most, repeat, zeros
 from harp.transforms.autodiff.loops.step import Backward
+from harp.transforms.autodiff.loops.undone import undoable
 from harp.transforms.staging import stage
 
 # States that are kept at marks, and again in a window: as many as have this many elements, of all examples of a batch,
@@ -77,6 +78,11 @@ def _steps(node: Iteration) -> Node | None:
     return Part(node, last) if counts else None
 
 
+def kept(node: Iteration, value: Node) -> Node:
+    """What a loop has kept of each step."""
+    return Part(node, node.body.outputs.index(value, node.body.carried))
+
+
 def through_tested(back: Backward) -> list[tuple[Node, Node]]:
     """The operands through which a derivative flows, with their cotangents."""
     node = back.node
@@ -84,8 +90,11 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
     assert steps is not None and not back.elements and not node.reverse, "a loop that data ends counts, and takes none"
     all_kept = node.length is not None
     states: list[Node] = [back.operand[i] for i in back.carried]
+    changed: list[Node] = []  # of each array that may be undone, what it is in the end, and what is kept of it
     if all_kept:
-        states = [Part(node, back.body.outputs.index(i, back.body.carried)) for i in back.carried]
+        states = [kept(node, i) for i in back.carried]
+        for array in undoable(back.body):
+            changed += [Part(node, array.number), *(kept(node, part) for part in array.kept(back.body))]
     # The nodes that the way back reads, group by group, in the order in which `call` gets them as arrays.
     groups: list[Sequence[Node]] = [
         (steps,),
@@ -93,12 +102,13 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
         [back.given[k] for k in back.made],
         states,
         [back.operand[i] for i in back.same],
+        changed,
     ]
 
     def call(arrays: Sequence[Array]) -> list[Array]:
         rest = iter(arrays)
-        (count,), cotangents, made, state, same = ([next(rest) for _ in group] for group in groups)
-        way = _WayBack(back, made, same)
+        (count,), cotangents, made, state, same, undone = ([next(rest) for _ in group] for group in groups)
+        way = _WayBack(back, made, same, dict(zip(changed, undone, strict=True)))
         after = [*cotangents, *map(zeros, back.summed)]
         if all_kept or not any(way.steps.is_read):
             return way.through(integer(0), count, way.steps.read(state), after)
@@ -113,9 +123,14 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
 class _WayBack:
     """The loop forward again, and backward. `bound` is the most steps of a window, if states are kept."""
 
-    def __init__(self, back: Backward, made: Sequence[Array], same: Sequence[Array]) -> None:
-        self.steps, self.made = Steps(back, same), made
+    def __init__(
+        self, back: Backward, made: Sequence[Array], same: Sequence[Array], changed: Mapping[Node, Array]
+    ) -> None:
+        self.steps, self.made = Steps(back, same, undoes=back.node.length is not None), made
         self.bound = back.node.length
+        arrays, node, body = self.steps.undone, back.node, back.body
+        self.undone = [changed[Part(node, array.number)] for array in arrays]
+        self.kept = [changed[kept(node, part)] for array in arrays for part in array.kept(body)]
         if self.bound is None and any(self.steps.is_read):
             self.bound = _most_kept(self.steps.read(back.carried))
 
@@ -126,9 +141,10 @@ class _WayBack:
             place = count - 1 - k
             made = [element(m, first + place) for m in self.made]
             state = [element(s, place) for s in states]
-            return self.steps.pulled(first + place, now, state, (), made), []
+            undone = [*now[len(cotangents) :], *(element(part, place) for part in self.kept)]
+            return self.steps.pulled(first + place, now[: len(cotangents)], state, (), made, undone), []
 
-        return repeat(count, body, cotangents, self.bound)[0]
+        return repeat(count, body, [*cotangents, *self.undone], self.bound)[0][: len(cotangents)]
 
     def by_windows(self, steps: Array, state: State, cotangents: State) -> State:
         """The cotangents before all steps, given the state before the first one and the cotangents after the last."""

@@ -1,0 +1,110 @@
+"""Loops that data ends, but that are certain to have no more steps than a formula of sizes says, as those of triangles.
+
+    for k < n: for i from k + 1 to n: ...       the inner loop has n - k - 1 steps: n - 1 at most
+
+What is kept of each step is then in an array of that length, and the loop need not run again and again for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from harp.trace.graph.body import with_body
+from harp.trace.graph.counted import trip_count
+from harp.trace.graph.graph import Graph, transform
+from harp.trace.graph.node import Body, Iteration, MapReduce, Node
+from harp.trace.graph.rebuild import rebuild
+from harp.trace.index.division import Substitution, maximum
+from harp.trace.index.polynomial import ZERO, Index, as_index, loops_in
+from harp.trace.scalar.dtypes import i64
+from harp.trace.scalar.expr import Apply, Const, Expr, Operand, Position
+from harp.trace.scalar.ops import Op
+
+_SAME_SIZES = Substitution({})
+
+
+class Range(NamedTuple):
+    """What an integer is at least, and at most; None if nobody knows."""
+
+    least: Index | None
+    most: Index | None
+
+
+_UNKNOWN = Range(None, None)
+Ranges = Mapping[Node, Range]
+
+
+def with_bounds(graph: Graph, ranges: Ranges, wanted: Callable[[Body], object]) -> Graph:
+    """The graph, in which the loops that are wanted have a length if that is known; given ranges of its inputs."""
+
+    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+        made = node if same else rebuild(node, inputs, _SAME_SIZES)
+        if not isinstance(made, Iteration):
+            return made
+        made = _with_bound(made, ranges, wanted)
+        inside = {made.body.inputs[place]: range_of(made.operands[place - 1], ranges) for place in made.body.place()[2]}
+        inside[made.body.inputs[0]] = numbers(made.length)
+        return with_body(made, lambda body: with_bounds(body, inside, wanted))
+
+    return transform(graph, rule)
+
+
+def numbers(length: Index | None) -> Range:
+    """Those of the steps of a loop."""
+    return Range(ZERO, None if length is None else length - 1)
+
+
+def _with_bound(node: Iteration, ranges: Ranges, wanted: Callable[[Body], object]) -> Iteration:
+    count = trip_count(node) if node.tested and node.length is None and wanted(node.body) else None
+    most = None if count is None else range_of(count, ranges).most
+    if most is None or most.constant is not None:
+        return node
+    return Iteration(maximum(most, ZERO), node.operands, node.body, node.tested, node.reverse)
+
+
+def range_of(node: Node, ranges: Ranges) -> Range:
+    """The range of an integer that is computed of sizes and of the numbers of loops."""
+    if node in ranges:
+        return ranges[node]
+    if not isinstance(node, MapReduce) or node.domain or node.dtype is not i64:
+        return _UNKNOWN
+    return _of(node.expr, [range_of(operand, ranges) for operand in node.operands])
+
+
+def _of(e: Expr, operands: list[Range]) -> Range:
+    if isinstance(e, Operand):
+        return operands[e.slot]
+    if isinstance(e, Position):
+        return _UNKNOWN if loops_in(e.index) else Range(e.index, e.index)
+    if isinstance(e, Const):
+        return Range(as_index(int(e.value)), as_index(int(e.value)))
+    rule = _RULES.get(e.op) if isinstance(e, Apply) and e.dtype is i64 else None
+    return _UNKNOWN if rule is None else rule(*(_of(a, operands) for a in e.args))
+
+
+def _sum(a: Range, b: Range) -> Range:
+    least = None if a.least is None or b.least is None else a.least + b.least
+    return Range(least, None if a.most is None or b.most is None else a.most + b.most)
+
+
+def _negative(a: Range) -> Range:
+    return Range(None if a.most is None else -a.most, None if a.least is None else -a.least)
+
+
+def _greater(a: Range, b: Range) -> Range:
+    least = a.least if b.least is None else b.least if a.least is None else maximum(a.least, b.least)
+    return Range(least, None if a.most is None or b.most is None else maximum(a.most, b.most))
+
+
+def _lesser(a: Range, b: Range) -> Range:
+    return _negative(_greater(_negative(a), _negative(b)))
+
+
+_RULES: Mapping[Op, Callable[..., Range]] = {
+    Op.ADD: _sum,
+    Op.NEG: _negative,
+    Op.MAX: _greater,
+    Op.MIN: _lesser,
+}

@@ -1,0 +1,100 @@
+"""Arrays that the way back through a loop brings back, step by step, to what they were before the step.
+
+    for t: c, old[t] = c with f(c) at [i], c[i]             the way forward, which keeps what a step changes
+    for t backward: c = c with old[t] at [i]; pull(c)       the way back, which begins with the array in the end
+
+So a step costs what it changes and reads, on the way back as on the way forward, and not the array. Steps that hold
+loops run them forward again on the same array, and back, which leaves it as it was behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from harp.trace.graph.graph import Graph, replaced
+from harp.trace.graph.node import Body, Gather, Input, Iteration, Node, View, fresh_input, walk
+from harp.transforms.autodiff.loops.changes import Change, changed_in_parts, changes, part_of, put_back
+
+
+class Undone(NamedTuple):
+    """An array that is carried, by its number, and what a step changes of it."""
+
+    number: int
+    changed: tuple[Change, ...]
+
+    def kept(self, body: Body) -> tuple[Node, ...]:
+        """What is kept of a step: what is there before."""
+        return tuple(part_of(body.inputs[1 + self.number], change) for change in self.changed)
+
+
+def undoable(body: Body) -> list[Undone]:
+    """The arrays of a loop that can be brought back."""
+    return [Undone(number, changed) for number, changed in changed_in_parts(body).items()]
+
+
+def undone(body: Body, step: Graph) -> list[Undone]:
+    """The arrays that are brought back for a step of the way back: of others it reads elements by the number of the
+    step alone, and these are kept (`harp.lower.graph.kept_elements`), or nothing."""
+    number = body.inputs[0]
+    return [found for found in undoable(body) if _is_read_otherwise(body.inputs[1 + found.number], step, number)]
+
+
+def _is_read_otherwise(array: Node, step: Graph, number: Node) -> bool:
+    for node in step.nodes():
+        if array not in node.inputs or isinstance(node, View):
+            continue
+        if not isinstance(node, Gather) or array in node.indices:
+            return True
+        if any(i is not number for i in walk(node.indices) if isinstance(i, Input)):
+            return True
+    return False
+
+
+class Undoing(NamedTuple):
+    """A step of the way back that brings arrays back. Its further inputs: each `behind` the step, and what was kept;
+    further outputs: each before it."""
+
+    graph: Graph
+    behind: tuple[Input, ...]
+    kept: tuple[Input, ...]
+
+
+def undoing(body: Body, step: Graph, arrays: Sequence[Undone]) -> Undoing:
+    """The step, which is no longer given these arrays."""
+    behind: list[Input] = []
+    kept: list[Input] = []
+    before: dict[Node, Node] = {}
+    parts: list[tuple[Input, ...]] = []
+    for array in arrays:
+        given = body.inputs[1 + array.number]
+        behind.append(fresh_input("an array behind a step", given.shape, given.dtype))
+        old = tuple(fresh_input("what a step changes", p.shape, p.dtype) for p in array.kept(body))
+        before[given] = _with_parts(behind[-1], array, old)
+        parts.append(old)
+        kept += old
+    graph = replaced(step, before)
+    states = []
+    for array, old in zip(arrays, parts, strict=True):
+        given = before[body.inputs[1 + array.number]]
+        last = _last_state(graph, given, array)
+        states.append(given if last is given else _with_parts(last, array, old))
+    inputs = tuple(i for i in step.inputs if i not in before)
+    return Undoing(Graph(inputs, (*graph.outputs, *states), graph.sites), tuple(behind), tuple(kept))
+
+
+def _with_parts(array: Node, found: Undone, parts: Sequence[Node]) -> Node:
+    for change, part in zip(found.changed, parts, strict=True):
+        array = put_back(array, change, part)
+    return array
+
+
+def _last_state(graph: Graph, before: Node, array: Undone) -> Node:
+    """What loops of the step leave of the array in the end: it differs in what the step changes, and nothing else."""
+    last = before
+    for node in graph.nodes():
+        for part in node.parts[: node.body.carried] if isinstance(node, Iteration) else ():
+            found = changes(part, before) if part.shape == before.shape else None
+            if found is not None and {*found} <= {*array.changed}:
+                last = part
+    return last
