@@ -126,11 +126,16 @@ def _no_value(name: str, axis: int, size: Index) -> str:
 
 
 def _first(reduce: Reduce, name: str, x: object, axis: object, keepdims: bool) -> Array:
-    """The smallest position that holds the extremum, or the first NaN: the minimum of candidate positions."""
     array = as_array(x)
+    require_elements(name, array, range(array.ndim) if axis is None else (normalize_axis(axis, array.ndim),))
+    return first(reduce, array, axis, keepdims)
+
+
+def first(reduce: Reduce, array: Array, axis: object = None, keepdims: bool = False) -> Array:
+    """The smallest position that holds the extremum, or the first NaN: the minimum of candidate positions. What it is
+    of no elements means nothing, but nothing is asked of their number."""
     axes = tuple(range(array.ndim)) if axis is None else (normalize_axis(axis, array.ndim),)
-    require_elements(name, array, axes)
-    best = reduce_(reduce, array, axes, keepdims=True)
+    best = fold(lambda e: e, array, reduce, axes, keepdims=True)
     node = node_of(array)
     shape = resolve_all(node.shape)
     if axis is None:

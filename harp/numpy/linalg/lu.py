@@ -11,9 +11,10 @@ from harp.numpy.linalg.batches import for_each
 from harp.numpy.linalg.blocks import BLOCKS, block_size, with_identity
 from harp.numpy.linalg.products import matmul
 from harp.numpy.linalg.triangular import substitute_rows
-from harp.numpy.reductions import argmax
+from harp.numpy.reductions import first
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import contiguous
+from harp.trace.scalar.ops import Reduce
 from harp.transforms.autodiff.grad import stop_gradient
 from harp.transforms.control.scan import fori_loop
 
@@ -55,7 +56,7 @@ def _eliminated(a: Array) -> tuple[Array, Array]:
     number = arange(columns)
 
     def step(j: Array, state: Any) -> Any:
-        pivot = argmax(contiguous(where(arange(rows) >= j, abs(state[0][:, j]), -1)))
+        pivot = first(Reduce.MAX, contiguous(where(arange(rows) >= j, abs(state[0][:, j]), -1)))
         a, order = (_exchanged(array, j, pivot) for array in state)
         divisor = where(equal(a[j, j], 0), 1, a[j, j])
 

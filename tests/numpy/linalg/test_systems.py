@@ -104,6 +104,20 @@ def test_batches_with_axes_in_front(name):
     close(harp.vmap(ours)(a), theirs(a))
 
 
+@pytest.mark.parametrize("name", ["cholesky", "solve", "inv", "det", "slogdet"])
+def test_batches_of_matrices_of_any_size(name):
+    """One program, also of matrices without rows, and where sizes are declared."""
+    ours, theirs = getattr(linalg, name), getattr(np.linalg, name)
+    columns = [harp.f64["b", "n", "m"]] if name == "solve" else []
+    harp.trace(lambda *arrays: ours(*arrays), harp.f64["b", "n", "n"], *columns)
+    compiled = harp.jit(lambda *arrays: ours(*arrays))
+    for n in (3, 0, 2):
+        a = RNG.normal(size=(2, n, n)) / 9 + 2 * np.eye(n)
+        arrays = [a @ np.swapaxes(a, 1, 2), *(RNG.normal(size=(2, n, 2)) for _ in columns)]
+        close(compiled(*arrays), theirs(*arrays))
+    assert compiled.compilations == 1
+
+
 def test_matrices_and_columns_broadcast():
     a, b = general(3, 2, 1), RNG.normal(size=(4, 3, 2))
     close(linalg.solve(a, b), np.linalg.solve(a, b))
