@@ -17,8 +17,8 @@ from harp.trace.graph.node import Body, Iteration, MapReduce, Node
 from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution, maximum
 from harp.trace.index.polynomial import ZERO, Index, as_index, loops_in
-from harp.trace.scalar.dtypes import i64
-from harp.trace.scalar.expr import Apply, Const, Expr, Operand, Position
+from harp.trace.scalar.dtypes import i64, u64
+from harp.trace.scalar.expr import Apply, Const, Expr, Operand, Position, apply
 from harp.trace.scalar.ops import Op
 
 _SAME_SIZES = Substitution({})
@@ -44,7 +44,9 @@ def with_bounds(graph: Graph, ranges: Ranges, wanted: Callable[[Body], object]) 
         if not isinstance(made, Iteration):
             return made
         made = _with_bound(made, ranges, wanted)
-        inside = {made.body.inputs[place]: range_of(made.operands[place - 1], ranges) for place in made.body.place()[2]}
+        inside: dict[Node, Range] = {
+            made.body.inputs[place]: range_of(made.operands[place - 1], ranges) for place in made.body.place()[2]
+        }
         inside[made.body.inputs[0]] = numbers(made.length)
         return with_body(made, lambda body: with_bounds(body, inside, wanted))
 
@@ -70,18 +72,36 @@ def range_of(node: Node, ranges: Ranges) -> Range:
         return ranges[node]
     if not isinstance(node, MapReduce) or node.domain or node.dtype is not i64:
         return _UNKNOWN
-    return _of(node.expr, [range_of(operand, ranges) for operand in node.operands])
+    return _of(node.expr, [range_of(operand, ranges) for operand in node.operands], None)
 
 
-def _of(e: Expr, operands: list[Range]) -> Range:
+def _of(e: Expr, operands: list[Range], positive: Expr | None) -> Range:
+    """The range of an expression where another one is positive."""
     if isinstance(e, Operand):
         return operands[e.slot]
     if isinstance(e, Position):
         return _UNKNOWN if loops_in(e.index) else Range(e.index, e.index)
     if isinstance(e, Const):
         return Range(as_index(int(e.value)), as_index(int(e.value)))
-    rule = _RULES.get(e.op) if isinstance(e, Apply) and e.dtype is i64 else None
-    return _UNKNOWN if rule is None else rule(*(_of(a, operands) for a in e.args))
+    if not isinstance(e, Apply) or e.dtype not in (i64, u64):
+        return _UNKNOWN
+    if e.op is Op.SELECT:
+        return _chosen(e, operands)
+    if e.op is Op.CAST:
+        is_same = e.args[0].dtype is u64 or e.args[0] is positive
+        return _of(e.args[0], operands, positive) if is_same else _UNKNOWN
+    rule = _RULES.get(e.op)
+    return _UNKNOWN if rule is None else rule(*(_of(a, operands, positive) for a in e.args))
+
+
+def _chosen(e: Apply, operands: list[Range]) -> Range:
+    """a < b ? f(b - a) : g, as the number of steps from a to b is computed"""
+    test, *others = e.args
+    positive = None
+    if isinstance(test, Apply) and test.op is Op.LT and test.args[0].dtype is i64:
+        positive = apply(Op.ADD, test.args[1], apply(Op.NEG, test.args[0]))
+    yes, no = _of(others[0], operands, positive), _of(others[1], operands, None)
+    return Range(_lesser(yes, no).least, _greater(yes, no).most)
 
 
 def _sum(a: Range, b: Range) -> Range:

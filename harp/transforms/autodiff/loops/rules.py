@@ -1,10 +1,11 @@
 """The derivatives of iterations: iterations of the derivatives of their bodies.
 
 Forward, the tangents are carried beside the values. Backward, the iterations run the other way on what each of them had
-carried, which the first run keeps, and compute their own step again; what does not change in the loop is not kept.
-Kept are also sums and other reductions of a step that are no larger than what is carried: a product of a matrix and a
-state costs much more than its memory. A branch, which runs once or not at all, keeps nothing. Loops that data ends have
-a file of their own, `tested`, and so have those that keep few states, `bisection`.
+carried, which the first run keeps, and compute their own step again; what does not change in the loop is not kept. Of
+arrays that a step changes in parts, these are kept, and put back (`undone`). Kept are also sums and other reductions of a
+step that are no larger than what is carried: a product of a matrix and a state costs much more than its memory. A branch,
+which runs once or not at all, keeps nothing. Loops that data ends have a file of their own, `tested`, and so have those
+that keep few states, `bisection`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import attrs
 
 from harp.trace.graph.body import close, graph_of
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Body, Iteration, MapReduce, Node, Part, fresh_input
+from harp.trace.graph.node import Body, Iteration, MapReduce, Node, Part, fresh_input, walk
 from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
@@ -142,34 +143,39 @@ def pull(
 
 def _through_all(back: Backward) -> list[tuple[Node, Node]]:
     """The steps in the other direction, each on what it had carried."""
-    body, node = back.body, back.node
-    made = back.made
+    body, node, made = back.body, back.node, back.made
     dear = {o: k for k, o in enumerate(body.outputs) if k >= body.carried and is_dear(o)}
     step = back.step(made, tuple(dear))
     arrays = undone(body, step)
     undo = undoing(body, step, arrays)
-    states = [i for i in back.carried if i in undo.graph.inputs]
-    first, count = 1 + len(back.moving) + len(back.summed), len(arrays)
-    inputs = (*step.inputs[:first], *undo.behind, *undo.kept, *(i for i in step.inputs[first:] if i in undo.graph.inputs))
-    outputs = step_outputs = undo.graph.outputs
-    results = (*back.moving, *back.summed, *back.sliced)
-    outputs = (*step_outputs[: first - 1], *step_outputs[len(results) :], *step_outputs[first - 1 : len(results)])
-    sliced = len(undo.kept) + len(states) + len(dear) + len(back.elements) + len(made)
-    closed, more = close(Graph(inputs, outputs, undo.graph.sites), first - 1 + count, sliced)
+    carried = len(back.moving) + len(back.summed)
+    split, results = 1 + carried, (*back.moving, *back.summed, *back.sliced)
+    # What each step is given, as elements of arrays and then as it is in all of them; of that, what is read.
+    given = (
+        *(kept(node, i) for i in back.carried if i in undo.graph.inputs),
+        *(Part(node, k) for k in dear.values()),
+        *(back.operand[i] for i in back.elements),
+        *(back.given[k] for k in made),
+    )
+    read = set(walk(undo.graph.outputs))
+    taken = {i: operand for i, operand in zip(undo.graph.inputs[split:], given, strict=False) if i in read}
+    same = [i for i in back.same if i in read]
+    inputs = (*undo.graph.inputs[:split], *undo.behind, *undo.kept, *taken, *same)
+    found = undo.graph.outputs
+    outputs = (*found[:carried], *found[len(results) :], *found[carried : len(results)])
+    whole = Graph(inputs, outputs, undo.graph.sites)
+    closed, more = close(whole, carried + len(arrays), len(undo.kept) + len(taken))
     operands = (
         *back.first_cotangents,
         *(constant(0, i) for i in back.summed),
         *(Part(node, array.number) for array in arrays),
         *(kept(node, part) for array in arrays for part in array.kept(body)),
-        *(kept(node, i) for i in states),
-        *(Part(node, k) for k in dear.values()),
-        *(back.operand[i] for i in back.elements),
-        *(back.given[k] for k in made),
-        *(back.operand[i] for i in back.same),
+        *taken.values(),
+        *(back.operand[i] for i in same),
         *more,
     )
     parts = Iteration(node.length, operands, closed, False, not node.reverse).parts
-    parts = (*parts[: first - 1], *parts[first - 1 + count :])
+    parts = (*parts[:carried], *parts[carried + len(arrays) :])
     return [(back.operand[i], part) for i, part in zip(results, parts, strict=True)]
 
 

@@ -51,7 +51,9 @@ class Steps:
 
     def _whole(self, state: State, given: Sequence[Node]) -> State:
         rest = iter(state)
-        whole = {i: next(rest) if is_read else zeros(i) for i, is_read in zip(self.carried, self.is_read, strict=True)}
+        whole: dict[Node, Array] = {
+            i: next(rest) if is_read else zeros(i) for i, is_read in zip(self.carried, self.is_read, strict=True)
+        }
         return [whole[i] for i in given]
 
     def after(self, number: Array, state: State, elements: Sequence[Array] = ()) -> State:

@@ -76,9 +76,9 @@ def undoing(body: Body, step: Graph, arrays: Sequence[Undone]) -> Undoing:
     graph = replaced(step, before)
     states = []
     for array, old in zip(arrays, parts, strict=True):
-        given = before[body.inputs[1 + array.number]]
-        last = _last_state(graph, given, array)
-        states.append(given if last is given else _with_parts(last, array, old))
+        state = before[body.inputs[1 + array.number]]
+        last = _last_state(graph, state, array)
+        states.append(state if last is state else _with_parts(last, array, old))
     inputs = tuple(i for i in step.inputs if i not in before)
     return Undoing(Graph(inputs, (*graph.outputs, *states), graph.sites), tuple(behind), tuple(kept))
 
