@@ -2,10 +2,10 @@
 
 Forward, the tangents are carried beside the values. Backward, the iterations run the other way on what each of them had
 carried, which the first run keeps, and compute their own step again; what does not change in the loop is not kept. Of
-arrays that a step changes in parts, these are kept, and put back (`undone`). Kept are also sums and other reductions of a
-step that are no larger than what is carried: a product of a matrix and a state costs much more than its memory. A branch,
-which runs once or not at all, keeps nothing. Loops that data ends have a file of their own, `tested`, and so have those
-that keep few states, `bisection`.
+arrays that a step changes in parts, these are kept, and put back (`undone`). Kept are also sums and other reductions of
+a step that are no larger than what is carried: a product of a matrix and a state costs much more than its memory. A
+branch, which runs once or not at all, keeps nothing. Loops that data ends have a file of their own, `tested`, and so
+have those that keep few states, `bisection`.
 """
 
 from __future__ import annotations
