@@ -15,10 +15,14 @@ from harp.trace.graph.node import Body, Constant, Custom, Input, Iteration, MapR
 from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
 from harp.trace.scalar.dtypes import i64
-from harp.trace.scalar.expr import const
+from harp.trace.scalar.expr import Operand, apply, const
+from harp.trace.scalar.ops import Op
 from harp.trace.source_locations import Site
 
 _SAME_SIZES = Substitution({})
+# Whether a loop of so many steps begins. This stays beside the loop, and is not computed before loops round it: so it is
+# seen how many steps there are.
+BEGINS = apply(Op.LT, const(0, i64), Operand(i64, 0))
 Sites = tuple[tuple[Node, Site], ...]
 
 
@@ -44,8 +48,9 @@ def close(
         if node in outside or isinstance(node, Constant) or (isinstance(node, Input) and node not in own):
             moving[node] = False
         elif hoists:
-            endless = isinstance(node, Iteration) and node.length is None
-            moving[node] = endless or node in own or any(moving[i] for i in node.inputs)
+            stays = isinstance(node, Iteration) and node.length is None
+            stays |= isinstance(node, MapReduce) and node.expr is BEGINS and not node.domain
+            moving[node] = stays or node in own or any(moving[i] for i in node.inputs)
         else:
             moving[node] = True
     same: dict[Node, None] = {}

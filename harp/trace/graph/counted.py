@@ -8,7 +8,7 @@ numbers of the loops round it, as in a triangular loop, lowering makes it a loop
 
 from __future__ import annotations
 
-from harp.trace.graph.body import graph_of, selected
+from harp.trace.graph.body import BEGINS, graph_of, selected
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Iteration, MapReduce, Node, WithBody, body_input, walk
 from harp.trace.index.division import relu
@@ -17,14 +17,13 @@ from harp.trace.scalar.dtypes import bool_, i64
 from harp.trace.scalar.expr import Const, Expr, Operand, Position, apply, const, substitute
 from harp.trace.scalar.ops import Op
 
-# Whether there is a first step, of the number of steps; and one behind this, of its number and the number of steps.
-_FIRST = apply(Op.LT, const(0, i64), Operand(i64, 0))
+# Whether there is a step behind one, of its number and the number of steps.
 _NEXT = apply(Op.LT, Operand(i64, 0) + const(1, i64), Operand(i64, 1))
 
 
 def first_test(count: Node) -> Node:
     """Whether a loop of so many steps begins."""
-    return MapReduce((), (count,), _FIRST)
+    return MapReduce((), (count,), BEGINS)
 
 
 def next_test(number: Node, count: Node) -> Node:
@@ -53,7 +52,7 @@ def known_length(node: Iteration) -> Index | None:
     if test.operands != node.body.inputs[:1]:
         return None
     for e in _leaves(test.expr):
-        if test.expr is substitute(_NEXT, {1: e}) and begins.expr is substitute(_FIRST, {0: e}):
+        if test.expr is substitute(_NEXT, {1: e}) and begins.expr is substitute(BEGINS, {0: e}):
             return relu(e.index if isinstance(e, Position) else as_index(int(e.value)))
     return None
 
