@@ -20,8 +20,8 @@ from harp.trace.scalar.ops import Op
 from harp.trace.source_locations import Site
 
 _SAME_SIZES = Substitution({})
-# Whether a loop of so many steps begins. This stays beside the loop, and is not computed before loops round it: so it is
-# seen how many steps there are.
+# Whether a loop of so many steps begins. This stays beside the loop, and is not computed before loops round it: so how
+# many steps there are is known there.
 BEGINS = apply(Op.LT, const(0, i64), Operand(i64, 0))
 Sites = tuple[tuple[Node, Site], ...]
 
