@@ -18,9 +18,10 @@ from typing import NamedTuple
 
 import attrs
 
-from harp.lower.device.groups import ARRAYS, BRANCHES, ITEMS, Unsuited, branches, in_lanes, items, kept, shared
+from harp.lower.device.groups import BRANCHES, ITEMS, Unsuited, branches, in_lanes, items, kept, shared
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import (
+    MEMORY,
     Alloc,
     Buffer,
     Digits,
@@ -65,7 +66,7 @@ def running_sum(fresh: FreshLoops, scan: Scan, lanes: int) -> Stmt:
     acc, reduce = scan.acc, scan.reduce
     if reduce is Reduce.PROD and not acc.dtype.is_integer:
         raise Unsuited
-    if any(buffer.space not in ARRAYS for buffer in effects(scan.body).writes - {acc}):
+    if any(buffer.space not in MEMORY for buffer in effects(scan.body).writes - {acc}):
         raise Unsuited  # each work-item would have such a variable, and none all of it
     room = _Shared(
         in_lanes(acc, "totals", lanes),
