@@ -22,6 +22,8 @@ from harp.trace.scalar.dtypes import NDArray, as_dtype
 _GROUP = 64
 _ROWS = 8
 _NARROW = 16
+# Work-items that a compute unit has at work at once: as many as that of any device of today.
+_AT_WORK = 2048
 # Groups along the second and third dimension of one launch: no more are launched at once on devices of NVIDIA.
 _MOST_GROUPS = (1 << 16) - 1
 
@@ -32,6 +34,7 @@ class Launch:
     def __init__(self, device: OpenCLDevice, kernel: cl.Kernel, code: LaunchCode) -> None:
         self.kernel = kernel
         self.items = _items(device, kernel, code.items)
+        self.in_turns = code.in_turns
         self.numbers = Struct(f"{len(code.buffers) + len(code.names) + len(code.numbers)}q")
         self.dimensions = max(1, min(len(code.grid), DIMENSIONS))
 
@@ -62,6 +65,8 @@ def launch(
         return []
     kernel = launched.kernel
     whole = [*grid[: DIMENSIONS - 1], prod(grid[DIMENSIONS - 1 :])][: launched.dimensions] or [1]
+    if launched.in_turns:
+        whole = [min(prod(grid), max(run.device.cores * _AT_WORK // launched.items, 1))]
     if launched.items:
         group = (launched.items, *(1,) * (len(whole) - 1))
         padded = tuple(extent * size for extent, size in zip(whole, group, strict=True))
@@ -73,7 +78,8 @@ def launch(
         kernel.set_arg(at, buffer)
         at += 1
     if room is not None:
-        kernel.set_arg(at, take(run, prod(padded) * sum(-(-max(size, 0) // 64) * 64 for size in room)))
+        parts = prod(padded) // (launched.items if launched.in_turns else 1)
+        kernel.set_arg(at, take(run, parts * sum(-(-max(size, 0) // 64) * 64 for size in room)))
         at += 1
     if numbers:
         kernel.set_arg(at, launched.numbers.pack(*numbers))

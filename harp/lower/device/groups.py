@@ -13,6 +13,10 @@ to bottom, one iteration after the other, they say what is computed, and how man
 nothing: if there are fewer than iterations, each does several. Only where there is a private array, or one in lanes,
 they are exactly ITEMS.
 
+Arrays of a group that are small have their place on the chip. A row that is kept is in the group's workspace, which is
+memory of the device; so that it is there once for each group at work, and not for each row, a launch has then no more
+groups than the device has at work, and each does rows in turns.
+
 Where a device has sub-groups, whose work-items read each other's variables, the parts of a branch stay in these:
 
     lanes parts[ITEMS/N, N]                             a variable of each; N are those of a sub-group
@@ -32,6 +36,7 @@ from typing import NamedTuple
 from harp.errors import VerificationError
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import (
+    MEMORY,
     Alloc,
     Buffer,
     Digits,
@@ -58,6 +63,8 @@ from harp.trace.scalar.ops import Reduce
 
 # Work-items that share a sum, as far as its order goes: that is the same on all devices.
 ITEMS = 256
+# Arrays that all work-items of a group see.
+ARRAYS = (*MEMORY, Space.WORKSPACE)
 # Parts that are added up first, and how many of each.
 BRANCHES = 16
 EACH = ITEMS // BRANCHES
@@ -102,6 +109,11 @@ def sorted_by_many(s: Stmt) -> Row | None:
 def private_arrays(s: Stmt) -> Iterator[Buffer]:
     """The arrays of which each work-item has a part."""
     return (part.buffer for part in walk(s) if isinstance(part, Alloc) and part.buffer.space is Space.PRIVATE)
+
+
+def has_workspace(s: Stmt) -> bool:
+    """Whether a group needs memory besides what is on the chip."""
+    return any(isinstance(part, Alloc) and part.buffer.space is Space.WORKSPACE for part in walk(s))
 
 
 def sub_group(s: Stmt) -> int:

@@ -10,18 +10,36 @@
                     for item j: out[i, j] = f(acc, i, j) }
             else: as it was
 
+An array of the row, in which a work-item would keep what is read several times, such as the exponentials of a softmax,
+becomes one in the workspace of the group:
+
+    for i { thread e[n]; for k: e[k] = v(i, k); ...; for j: out[i, j] = e[j] / acc }
+        ->  for grid i { workspace e[n]; for item k: e[k] = v(i, k); ...; for item j: out[i, j] = e[j] / acc }
+
 Neighbours read memory side by side, and the order in which terms are added is that of this tree: it depends on the
 length of a row, and neither on how many rows there are nor on the device. Running sums are in `running_sums`.
 """
 
 from __future__ import annotations
 
+import attrs
+
 from harp.lower.device.grid import is_independent
-from harp.lower.device.groups import BRANCHES, ITEMS, Unsuited, begin, branches, in_lanes, items, kept, shared
+from harp.lower.device.groups import (
+    ARRAYS,
+    BRANCHES,
+    ITEMS,
+    Unsuited,
+    begin,
+    branches,
+    in_lanes,
+    items,
+    kept,
+    shared,
+)
 from harp.lower.device.running_sums import running_sum
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import (
-    MEMORY,
     Alloc,
     Buffer,
     For,
@@ -72,6 +90,9 @@ def shared_rows(fresh: FreshLoops, s: Nest, lanes: int) -> Stmt | None:
         body = _statement(fresh, s.body, lanes)
     except Unsuited:
         return None
+    arrays = {part.buffer.space for part in walk(body) if isinstance(part, Alloc)}
+    if arrays >= {Space.WORKSPACE, Space.THREAD}:
+        return None  # a launch has memory for each group or for each work-item
     groups = nest((For(h.loop, LoopKind.GRID) for h in heads), body)
     return groups if loops_in(length) else specialise((length - _LONG,), groups, s)
 
@@ -113,6 +134,8 @@ def _statement(fresh: FreshLoops, s: Stmt, lanes: int) -> Stmt:
     scan = match_scan(s)
     if scan is not None and not scan.heads:
         return running_sum(fresh, scan, lanes)
+    if isinstance(s, Alloc) and s.buffer.space is Space.THREAD:
+        return _kept_by_group(fresh, s, lanes)
     if isinstance(s, Alloc) and s.buffer.space is Space.REG:
         return Alloc(s.buffer, _statement(fresh, s.body, lanes))
     if isinstance(s, (Seq, If)):
@@ -127,10 +150,18 @@ def _statement(fresh: FreshLoops, s: Stmt, lanes: int) -> Stmt:
     raise Unsuited
 
 
+def _kept_by_group(fresh: FreshLoops, s: Alloc, lanes: int) -> Stmt:
+    """The memory of one work-item becomes that of the group; how much that is, the host knows."""
+    if any(loops_in(extent) for extent in s.buffer.shape):
+        raise Unsuited
+    kept = attrs.evolve(s.buffer, space=Space.WORKSPACE)
+    return Alloc(kept, _statement(fresh, Renaming(Substitution({}), {s.buffer: (kept, ())}).statement(s.body), lanes))
+
+
 def _elements(fresh: FreshLoops, s: Nest) -> Stmt:
     """for j: out[j] = v(j)  ->  for item j: out[j] = v(j)"""
     heads, body = coalesced(fresh, [h for h in s.heads if isinstance(h, For)], s.body)
-    if not all(b.space in MEMORY for b in effects(s).writes):
+    if not all(b.space in ARRAYS for b in effects(s).writes):
         raise Unsuited
     for at in reversed(range(len(heads))):
         head, others = heads[at], [*heads[:at], *heads[at + 1 :]]

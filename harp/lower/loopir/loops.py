@@ -12,7 +12,7 @@
           of buffers
           | ForeignCall(routine, calls, targets, sources)   code of the user, on whole buffers
           | If(conditions, yes, no)         all conditions >= 0
-          | Alloc(buffer, body)             a buffer of space reg, tile or thread that lives in `body`
+          | Alloc(buffer, body)             a buffer that lives in `body`, in a space that is not of the whole program
           | Repeat(loop, test, body, moves)    whole nests, again and again, as long as the element `test` is true, if
                                             there is one: an iteration reads what those before it stored. In its end
                                             the first buffer of each of `moves` gets what the second one has, which is
@@ -56,9 +56,9 @@ from harp.trace.scalar.ops import Op, Reduce
 class Space(enum.Enum):
     """Where a buffer lives: in an argument or a result of the program, in scratch memory of a call, in memory that a
     thread takes for a part of a loop, in an array on the stack, or in a variable; in memory that the work-items of a
-    group share; private, with a part for each of them, which is what its first axis says; or in the lanes of its
-    sub-groups: a variable of each of them, which the others of its sub-group read. Its axes are sub-groups and
-    lanes."""
+    group share, which is small and fast, or in their workspace, which may have any size; private, with a part for each
+    of them, which is what its first axis says; or in the lanes of its sub-groups: a variable of each of them, which
+    the others of its sub-group read. Its axes are sub-groups and lanes."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -67,6 +67,7 @@ class Space(enum.Enum):
     LOCAL = "local"
     REG = "reg"
     GROUP = "group"
+    WORKSPACE = "workspace"
     PRIVATE = "private"
     LANES = "lanes"
 

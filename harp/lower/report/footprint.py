@@ -79,9 +79,10 @@ def _lines(count: int) -> int:
 
 
 def _own(stmt: Stmt, values: Mapping[Atom, int]) -> int:
-    """The bytes that one thread takes inside a statement: parts that follow each other take turns."""
+    """The bytes that one thread, or a group of work-items, takes inside a statement: parts that follow
+    each other take turns."""
     below = max((_own(part, values) for part in parts(stmt)), default=0)
-    if isinstance(stmt, Alloc) and stmt.buffer.space is Space.THREAD:
+    if isinstance(stmt, Alloc) and stmt.buffer.space in (Space.THREAD, Space.WORKSPACE):
         return below + _lines(_range(size_in_bytes(stmt.buffer), values).most)
     return below
 

@@ -80,6 +80,7 @@ def sound():
     """A sample of the kinds of kernels, with groups and without."""
     x, y = rng.standard_normal((3, 300)).astype("f4"), rng.standard_normal((300, 20)).astype("f4")
     square = rng.standard_normal((20, 24)).astype("f4")
+    rows = rng.standard_normal((40, 150)).astype("f4")  # several for each group
     tall = rng.standard_normal((70, 40)).astype("f4")
     long, many = rng.standard_normal((2100, 3)).astype("f4"), rng.integers(0, 5, 2100)
     places, z = np.array([2, 0, 2]), np.zeros((3, 4), "f4")
@@ -87,6 +88,8 @@ def sound():
         (lambda x: hnp.sum(x, axis=1), (x,), x.sum(1)),
         (lambda x: hnp.sum(x), (x,), x.sum()),
         (lambda x: hnp.exp(x) / hnp.sum(hnp.exp(x), 1, keepdims=True), (x,), None),
+        (lambda x: hnp.softmax(x), (rows,), np.exp(rows) / np.exp(rows).sum(1, keepdims=True)),
+        (lambda x: harp.grad(lambda x: hnp.sum(hnp.softmax(x) * hnp.sin(x)))(x), (x,), None),
         (lambda x: hnp.cumsum(x, axis=1), (x,), np.cumsum(x, 1)),
         (lambda x: hnp.argmax(x, axis=1), (x,), np.argmax(x, 1)),
         (lambda x, y: hnp.tanh(x @ y), (square, y[:24]), np.tanh(square @ y[:24])),

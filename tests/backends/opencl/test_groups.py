@@ -9,7 +9,7 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp.backends import opencl
-from harp.backends.opencl import sub_groups
+from harp.backends.opencl import devices, sub_groups
 from harp.lower.device import share as lower_share
 from harp.transforms.jit import programs
 
@@ -64,17 +64,81 @@ def test_extremes_and_their_places(device, dtype):
 
 
 def test_rows_with_several_sums(device):
-    def softmax(x):
-        e = hnp.exp(x - hnp.max(x, axis=-1, keepdims=True))
-        return e / hnp.sum(e, axis=-1, keepdims=True)
-
-    f = harp.jit(lambda x: (softmax(x), hnp.var(x, axis=-1)))
+    f = harp.jit(lambda x: (hnp.softmax(x), hnp.var(x, axis=-1)))
     for length in LENGTHS[1:]:
         x = given(length, "float64", 2)
         e = np.exp(x - x.max(-1, keepdims=True))
         found, variance = f(x)
         npt.assert_allclose(found, e / e.sum(-1, keepdims=True), rtol=1e-12)
         npt.assert_allclose(variance, x.var(-1), rtol=1e-12, atol=1e-14)
+
+
+def layer_norm(x):
+    moved = x - hnp.mean(x, axis=-1, keepdims=True)
+    return moved / hnp.sqrt(hnp.mean(moved * moved, axis=-1, keepdims=True) + 0.25)
+
+
+def exact_rows(x, w):
+    """Both, and the gradients of their sums with weights w, in float64."""
+    x, w = x.astype("f8"), w.astype("f8")
+    e = np.exp(x - x.max(-1, keepdims=True, initial=-np.inf))
+    p = e / e.sum(-1, keepdims=True)
+    n = max(x.shape[-1], 1)
+    moved = x - x.sum(-1, keepdims=True) / n
+    deviation = np.sqrt((moved * moved).sum(-1, keepdims=True) / n + 0.25)
+    y = moved / deviation
+    of_p = p * (w - (w * p).sum(-1, keepdims=True))
+    of_y = (w - w.sum(-1, keepdims=True) / n - y * (w * y).sum(-1, keepdims=True) / n) / deviation
+    return p, y, of_p, of_y
+
+
+@pytest.mark.parametrize(("dtype", "room"), [("float16", 1e-2), ("float32", 1e-5), ("float64", 1e-12)])
+def test_rows_that_are_kept_by_their_group(device, dtype, room):
+    """Also those that a group does in turns; a row has the same bits in all batches."""
+
+    def all_of_it(x, w):
+        return (
+            hnp.softmax(x),
+            layer_norm(x),
+            harp.grad(lambda x: hnp.sum(w * hnp.softmax(x)))(x),
+            harp.grad(lambda x: hnp.sum(w * layer_norm(x)))(x),
+        )
+
+    f = harp.jit(all_of_it)
+    for length in (0, 1, 127, 128, 129, 1000):
+        for rows in (0, 1, 3, 70):
+            x, w = given(length, dtype, rows), given(length, dtype, rows)[::-1].copy()
+            whole = [np.asarray(found) for found in f(x, w)]
+            for found, wanted in zip(whole, exact_rows(x, w), strict=True):
+                assert found.dtype == dtype
+                npt.assert_allclose(found, wanted, rtol=room, atol=room)
+            part = slice(rows // 3, rows - rows // 4)
+            for found, one in zip(f(x[part], w[part]), whole, strict=True):
+                npt.assert_array_equal(found, one[part])
+    assert f.compilations == 1
+
+
+def test_batches_of_rows_that_are_kept(device):
+    """The loops of a grid share one number there."""
+    f = harp.jit(hnp.softmax)
+    for shape in [(2, 3, 200), (3, 1, 2, 129), (0, 5, 130), (2, 2, 2, 3, 128)]:
+        x = np.random.default_rng(0).standard_normal(shape)
+        e = np.exp(x - x.max(-1, keepdims=True))
+        npt.assert_allclose(f(x), e / e.sum(-1, keepdims=True), rtol=1e-12)
+
+
+def test_rows_are_kept_for_the_groups_at_work_only(device, monkeypatch):
+    """However many rows there are, and with the same bits."""
+    taken, take = [], opencl.host_calls.take
+    monkeypatch.setattr(opencl.host_calls, "take", lambda run, size: taken.append(size) or take(run, size))
+    f, x = harp.jit(hnp.softmax), given(1000, "float32", 70)
+    wanted = np.asarray(f(x))
+    monkeypatch.setitem(devices.device(int(device.split(":")[1])).__dict__, "cores", 1)
+    for items, groups in ((1, 1), (1024, 4), (1 << 30, 70)):
+        monkeypatch.setattr(opencl.host_calls, "_AT_WORK", items)
+        taken.clear()
+        npt.assert_array_equal(f(x), wanted)
+        assert max(taken) == groups * 4032  # bytes of a row, to the end of a cache line
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint16"])
@@ -302,6 +366,7 @@ def test_bits_do_not_depend_on_the_size_of_a_group(device, items, monkeypatch):
         lambda x: hnp.cumsum(x, 1),
         lambda x: hnp.exp(x / x.sum()),
         lambda x: hnp.var(x.T, 0),
+        hnp.softmax,
         lambda x: hnp.zeros(10).at[hnp.arange(5000) % 7].add(x[0]),
     ]
     wanted = [np.asarray(harp.jit(f)(x)) for f in functions]

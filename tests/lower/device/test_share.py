@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import harp
 import harp.numpy as hnp
 from harp.config import settings
+from harp.lower.device.rows import shared_rows
+from harp.lower.loopir.loops import Alloc, Buffer, Kernel, Load, Nest, Space, Store
+from harp.lower.loopir.nests import FreshLoops, nest, sequence, start
 from harp.lower.loopir.text import program_text
 from harp.lower.pipeline import lower
 from harp.lower.target import Target
+from harp.trace.index.polynomial import Symbol, of
+from harp.trace.scalar.dtypes import f64
+from harp.trace.scalar.ops import Reduce
 from harp.trace.sizes.signature import canonical
 
 WIDE = Target(fma=True, grid=True, wide=True, group=1024)
@@ -38,6 +46,70 @@ def test_long_rows_are_shared_and_short_ones_are_not():
 def test_everything_that_a_row_needs_is_done_by_its_group():
     text = loops(lambda x: hnp.exp(x - hnp.max(x, axis=1, keepdims=True)) / hnp.sum(x * x, axis=1, keepdims=True), X)
     assert text.count("for item") >= 5
+
+
+def softmax(x):
+    e = hnp.exp(x - hnp.max(x, axis=-1, keepdims=True))
+    return e / hnp.sum(e, axis=-1, keepdims=True)
+
+
+def layer_norm(x):
+    moved = x - hnp.mean(x, axis=-1, keepdims=True)
+    return moved / hnp.sqrt(hnp.mean(moved * moved, axis=-1, keepdims=True) + 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("function", "kept"),
+    [
+        (softmax, 1),
+        (hnp.softmax, 1),
+        (hnp.log_softmax, 0),
+        (layer_norm, 0),
+        (lambda x: hnp.std(x, axis=-1), 0),
+        (harp.grad(lambda x: hnp.sum(softmax(x) * hnp.sin(x))), 2),
+        (harp.grad(lambda x: hnp.sum(hnp.tanh(layer_norm(x)))), 2),
+        (harp.vmap(lambda row: softmax(row) * hnp.arange(row.shape[0])), 1),
+        (lambda x: softmax(softmax(x)), 2),
+    ],
+)
+def test_rows_that_are_read_several_times_belong_to_their_group(function, kept):
+    """Behind the test of a row's length no loop along it is left to one work-item, and no array."""
+    text = loops(function, X)
+    assert text.count("s1 - 128 >= 0") == text.count("  else:") > 0
+    assert text.count("workspace ") == kept
+    for long in text.split("s1 - 128 >= 0:")[1:]:
+        long = long.split("  else:")[0]
+        assert "for item" in long and "thread " not in long and not re.search(r"for i\d+ < s1:", long)
+
+
+def test_rows_of_a_batch_and_of_half_precision_are_kept_by_their_group():
+    batch = loops(softmax, np.ones((2, 3, 5)))
+    assert "workspace v0: f64[s2]" in batch and batch.index("grid i1 < s1") < batch.index("workspace")
+    assert "workspace v0: f16[s1]" in loops(softmax, X.astype("f2"))
+    assert "workspace" not in loops(softmax, X, target=CORES)
+
+
+def test_a_launch_has_memory_of_groups_or_of_work_items():
+    """A row that is kept, where each work-item would keep one of its own besides, stays with one work-item."""
+    s0, s1 = (of(Symbol(number, 0, f"s{number}")) for number in (0, 1))
+    x, out = (Buffer(name, f64, (s0, s1), space) for name, space in (("x", Space.INPUT), ("out", Space.OUTPUT)))
+    e, own = (Buffer(name, f64, (s1,), Space.THREAD) for name in ("e", "own"))
+    acc = Buffer("acc", f64, (), Space.REG)
+
+    def given(inner):
+        fresh = FreshLoops(Kernel("k", sequence(())))
+        (row, i), (adds, k), (last, j), (third, m) = (fresh.loop(extent) for extent in (s0, s1, s1, s1))
+        store = Store(out, (i, j), Load(e, (j,)))
+        steps = (
+            start(acc, Reduce.SUM),
+            nest(third, Store(e, (m,), Load(x, (i, m)))),
+            nest(adds, Store(acc, (), Load(x, (i, k)), Reduce.SUM)),
+            nest(last, Alloc(own, sequence((Store(own, (j,), Load(acc, ())), store))) if inner else store),
+        )
+        return fresh, Nest(row, Alloc(e, Alloc(acc, sequence(steps))))
+
+    assert shared_rows(*given(inner=False), 0) is not None
+    assert shared_rows(*given(inner=True), 0) is None
 
 
 def test_short_columns_stay_with_their_work_items_and_long_ones_go_by_parts():

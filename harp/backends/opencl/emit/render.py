@@ -23,7 +23,7 @@ from harp.backends.opencl.emit.includes import includes
 from harp.backends.opencl.emit.statements import WorkGroup, WorkItem
 from harp.backends.opencl.source import whole
 from harp.lower.device.grid import grid_of
-from harp.lower.device.groups import ITEMS, is_shared, private_arrays, sub_group
+from harp.lower.device.groups import ITEMS, has_workspace, is_shared, private_arrays, sub_group
 from harp.lower.loopir.effects import effects, free_names
 from harp.lower.loopir.loops import Buffer, Kernel, Nest, Space, Stmt
 from harp.lower.loopir.nests import nest
@@ -35,9 +35,10 @@ _STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
 
 class LaunchCode(NamedTuple):
     """A function of the source. `grid` are the extents of its loops from the outside in, `room` the bytes of memory of
-    its own that each work-item has, in parts. It takes the buffers, that memory if there is any, and a struct of
-    numbers: the offset of each buffer, the values of `names`, and `numbers`. With `items`, an iteration of the grid is
-    a group of at most so many work-items."""
+    its own that each work-item has, or each group, in parts. It takes the buffers, that memory if there is any, and a
+    struct of numbers: the offset of each buffer, the values of `names`, and `numbers`. With `items`, an iteration of
+    the grid is for a group of at most so many work-items. `in_turns` says that the launch has one dimension, that there
+    may be fewer groups than iterations, and that the memory is for each group."""
 
     name: str
     grid: tuple[Index, ...]
@@ -47,6 +48,7 @@ class LaunchCode(NamedTuple):
     text: str
     numbers: tuple[Index, ...] = ()
     items: int = 0
+    in_turns: bool = False
 
 
 def parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
@@ -84,11 +86,10 @@ def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:
     constant, lanes = frozenset(b for b in buffers if b not in used.writes), sub_group(stmt)
     body = WorkGroup(texts, names, constant, lanes) if shared else WorkItem(texts, names, constant)
     grid = grid_of(stmt)
-    body.place_in_grid(grid)
-    body.statement(nest(stmt.heads[len(grid) :], stmt.body) if isinstance(stmt, Nest) else stmt, True)
+    body.iteration(grid, nest(stmt.heads[len(grid) :], stmt.body) if isinstance(stmt, Nest) else stmt)
     if body.room:
         size = " + ".join(f"harp_slot({body.index.text(p)})" for p in body.room)
-        body.at_start(f"__global char *const mine = harp_room + harp_work_item() * ({size});", "mine")
+        body.at_start(f"__global char *const mine = harp_room + {body.number} * ({size});", "mine")
     lines = body.lines.pruned()
     name = f"harp_launch{number}"
     fields = [*texts.values(), *names.values()]
@@ -119,6 +120,7 @@ def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:
         tuple(body.room),
         "\n".join(head),
         items=ITEMS if shared else 0,
+        in_turns=has_workspace(stmt),
     )
 
 

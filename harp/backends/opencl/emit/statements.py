@@ -22,10 +22,9 @@ from harp.backends.c_family.scalar import TYPES
 from harp.backends.c_family.statements import STATEMENTS, Statements
 from harp.backends.c_family.values import Line, bare
 from harp.errors import VerificationError
-from harp.lower.device.groups import ITEMS, is_item, is_shared
+from harp.lower.device.groups import ARRAYS, ITEMS, has_workspace, is_item, is_shared
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import (
-    MEMORY,
     Alloc,
     Buffer,
     For,
@@ -43,7 +42,7 @@ from harp.lower.loopir.nests import nest
 from harp.trace.index.polynomial import Atom, Index, Loop, product, value_atoms
 
 # The functions that this library has, and where what they store to is; they read memory.
-_GLOBAL, _PRIVATE = frozenset({*MEMORY, Space.THREAD}), frozenset({Space.REG, Space.LOCAL})
+_GLOBAL, _PRIVATE = frozenset({*ARRAYS, Space.THREAD}), frozenset({Space.REG, Space.LOCAL})
 _ROUTINES = {
     Routine.GEMM_PANEL: _GLOBAL,
     Routine.GEMM_MICROKERNEL: _GLOBAL,
@@ -52,18 +51,20 @@ _ROUTINES = {
     Routine.DOT: _PRIVATE,
 }
 # What work-items of a group share.
-_SHARED = frozenset({*MEMORY, Space.GROUP})
+_SHARED = frozenset({*ARRAYS, Space.GROUP})
+_GROUP_NUMBER = "get_group_id(0)"
 _SUB_GROUP_HEADER = "sub_group.h"
 # Dimensions of a grid.
 DIMENSIONS = 3
 
 
 class WorkItem(Statements):
-    """Statements of one work-item. `room` are the sizes of what it has in memory of its own."""
+    """Statements of one work-item. `room` are the sizes of what it has in memory of its own, or its group has."""
 
     def __init__(self, buffers: dict[Buffer, str], names: dict[Atom, str], constant: frozenset[Buffer]) -> None:
         super().__init__(buffers, names, constant)
         self.room: list[Index] = []
+        self.number = "harp_work_item()"  # that of the owner of this memory
 
     @property
     def index(self) -> IndexPrinter:
@@ -73,7 +74,14 @@ class WorkItem(Statements):
         """A variable that is made before all loops, behind those that are made there."""
         self.lines.lines.insert(self._before, Line(1, text, name))
 
-    def place_in_grid(self, grid: tuple[For, ...]) -> None:
+    def iteration(self, grid: tuple[For, ...], stmt: Stmt) -> None:
+        """Print what is done for an iteration of the grid."""
+        depth = self.lines.depth
+        self._place_in_grid(grid, stmt)
+        self.statement(stmt, True)
+        self._close(depth)
+
+    def _place_in_grid(self, grid: tuple[For, ...], stmt: Stmt) -> None:
         """The positions of a work-item. There may be more of them than iterations."""
         self._positions(grid, "get_global_id({})")
         for head in (*grid[::-1][: DIMENSIONS - 1], *grid[:1]) if len(grid) >= DIMENSIONS else grid:
@@ -87,13 +95,17 @@ class WorkItem(Statements):
             self.lines.add(f"const int64_t {self.bind(head.loop)} = {number.format(dimension)};")
         if not outer:
             return
+        self._digits_of(number.format(DIMENSIONS - 1), outer)
+
+    def _digits_of(self, number: str, heads: tuple[For, ...]) -> None:
+        """The positions of loops that share a number, from the inside out."""
         rest = "flat"
-        self.lines.add(f"int64_t {rest} = {number.format(DIMENSIONS - 1)};")
-        for head in outer[:-1]:
+        self.lines.add(f"int64_t {rest} = {number};")
+        for head in heads[:-1]:
             name, extent = self.bind(head.loop), self.index.factor(head.loop.extent)
             self.lines.add(f"const int64_t {name} = {rest} % ({extent});")
             self.lines.add(f"{rest} /= {extent};")
-        self.lines.add(f"const int64_t {self.bind(outer[-1].loop)} = {rest};")
+        self.lines.add(f"const int64_t {self.bind(heads[-1].loop)} = {rest};")
 
     def bind(self, loop: Loop) -> str:
         return self._bind(loop)
@@ -110,7 +122,7 @@ class WorkItem(Statements):
             self.lines.add(f"HARP_VECTORS_OF({widest})")
 
     def _alloc(self, stmt: Alloc, block: bool) -> None:
-        if stmt.buffer.space is not Space.THREAD:
+        if stmt.buffer.space not in (Space.THREAD, Space.WORKSPACE):
             super()._alloc(stmt, block)
             return
         self._buffers[stmt.buffer] = name = self._fresh(stmt.buffer.space.value)
@@ -128,8 +140,10 @@ class WorkItem(Statements):
             self.statement(stmt.body, block)
 
     def _large(self, stmt: Alloc, ctype: str, name: str) -> None:
-        """A part of the memory that the launch is given."""
+        """A part of the memory that the launch is given, for each work-item or for each group."""
         size = size_in_bytes(stmt.buffer)
+        if (stmt.buffer.space is Space.WORKSPACE) != (self.number == _GROUP_NUMBER):
+            raise VerificationError(f"{stmt.buffer.name}: a launch has memory of work-items or of groups, and not both")
         if any(isinstance(atom, Loop) for atom in value_atoms(size)):
             raise VerificationError(f"{stmt.buffer.name}: the memory of a work-item depends on a loop")
         place = " + ".join(["mine", *(f"harp_slot({self._index.text(p)})" for p in self.room)])
@@ -158,13 +172,23 @@ class WorkGroup(WorkItem):
         self._parts: dict[Buffer, Buffer] = {}  # of what each work-item has a part of, that part
         self._free: dict[tuple[str, int], list[str]] = {}  # memory of the group that nothing uses any more
 
-    def place_in_grid(self, grid: tuple[For, ...]) -> None:
+    def _place_in_grid(self, grid: tuple[For, ...], stmt: Stmt) -> None:
         """The number of the work-item, and the positions of the group: there are as many groups as iterations. A launch
-        may be a slice of the grid along the second and third dimension, where a group is one work-item wide."""
+        may be a slice of the grid along the second and third dimension, where a group is one work-item wide.
+
+        Groups that have a workspace may be fewer than iterations, and do these in turns."""
         if self._lanes:
             number = f"get_sub_group_id()*{self._lanes} + get_sub_group_local_id()"
             self.lines.add(f"const int64_t item = {number};", "item")
-        self._positions(grid, "get_group_id({0}) + get_global_offset({0})")
+        if not has_workspace(stmt):
+            self._positions(grid, "get_group_id({0}) + get_global_offset({0})")
+            return
+        count = "*".join(self.index.factor(head.loop.extent) for head in grid) or "1"
+        self.lines.open(f"for (int64_t turn = {_GROUP_NUMBER}; turn < {count}; turn += get_num_groups(0))")
+        if grid:
+            self._digits_of("turn", grid[::-1])
+        self._since = None  # what was read in the turn before
+        self.number = _GROUP_NUMBER
 
     def statement(self, stmt: Stmt, block: bool = False) -> None:
         """Print a statement, between barriers where others need what it stores."""
