@@ -76,6 +76,12 @@ def small_then_large():
         npt.assert_array_equal(np.asarray(f(x)), np.sort(x, axis=1))
 
 
+def by_what_others_keep(x):
+    """Rows of which work-items read what others of their group have stored."""
+    e = hnp.exp(x - hnp.max(x, axis=1, keepdims=True))
+    return e / hnp.sum(e * e[:, ::-1], axis=1, keepdims=True)
+
+
 def sound():
     """A sample of the kinds of kernels, with groups and without."""
     x, y = rng.standard_normal((3, 300)).astype("f4"), rng.standard_normal((300, 20)).astype("f4")
@@ -90,6 +96,7 @@ def sound():
         (lambda x: hnp.exp(x) / hnp.sum(hnp.exp(x), 1, keepdims=True), (x,), None),
         (lambda x: hnp.softmax(x), (rows,), np.exp(rows) / np.exp(rows).sum(1, keepdims=True)),
         (lambda x: harp.grad(lambda x: hnp.sum(hnp.softmax(x) * hnp.sin(x)))(x), (x,), None),
+        (by_what_others_keep, (rows,), None),
         (lambda x: hnp.cumsum(x, axis=1), (x,), np.cumsum(x, 1)),
         (lambda x: hnp.argmax(x, axis=1), (x,), np.argmax(x, 1)),
         (lambda x, y: hnp.tanh(x @ y), (square, y[:24]), np.tanh(square @ y[:24])),

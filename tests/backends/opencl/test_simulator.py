@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import harp
+
 OCLGRIND = shutil.which("oclgrind")
 SCRIPT = Path(__file__).with_name("simulated.py")
 
@@ -18,7 +20,8 @@ pytestmark = pytest.mark.skipif(OCLGRIND is None, reason="needs oclgrind")
 
 def simulated(what: str, kind: str, directory: Path) -> str:
     """What the simulator says of it."""
-    environment = os.environ | {"HARP_CACHE_DIR": str(directory), "HARP_VERIFY": "0"}
+    here = str(Path(harp.__file__).parents[1])  # and not another one that is installed
+    environment = os.environ | {"HARP_CACHE_DIR": str(directory), "HARP_VERIFY": "0", "PYTHONPATH": here}
     command = [str(OCLGRIND), "--data-races", "--uninitialized", sys.executable, str(SCRIPT), what, kind]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1500)
     assert done.returncode == 0 and done.stdout.endswith("done\n"), done.stderr[-4000:]

@@ -438,7 +438,7 @@ def test_examples_cover_the_grammar() -> None:
     # Grids and groups are tested in tests/lower/device.
     assert {h.kind for h in heads if isinstance(h, For)} == set(LoopKind) - {LoopKind.GRID, LoopKind.ITEM}
     spaces = {s.buffer.space for s in statements if isinstance(s, (Alloc, Store))}
-    assert spaces == set(Space) - {Space.INPUT, Space.GROUP, Space.PRIVATE, Space.LANES}
+    assert spaces == set(Space) - {Space.INPUT, Space.GROUP, Space.WORKSPACE, Space.PRIVATE, Space.LANES}
 
 
 # --- what the interpreter catches

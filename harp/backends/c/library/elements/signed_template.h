@@ -11,12 +11,14 @@
 #define W uint32_t
 #endif
 
-/* Rounds down; 0 for divisor 0; the lowest number // -1 wraps. */
+/* Rounds down; 0 for divisor 0; the lowest number // -1 wraps. Without a remainder beside the quotient: of the two LLVM
+   makes an instruction that the simulator Oclgrind does not know. */
 static inline T OF_DTYPE(floordiv)(T a, T b)
 {
     if (b == 0) return 0;
     if (b == -1) return (T)(0 - (U)a);
-    return (T)(a / b - ((a % b != 0) & ((a < 0) != (b < 0))));
+    const T q = (T)(a / b);
+    return (T)(q - ((q * b != a) & ((a < 0) != (b < 0))));
 }
 
 /* The remainder has the sign of the divisor; 0 for divisor 0. */
