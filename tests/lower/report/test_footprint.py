@@ -51,6 +51,8 @@ def test_memory_of_threads_adds_up_inside_and_takes_turns_beside(size: int) -> N
     found = footprint(program(beside), 1, {n: size}, 3)
     assert found.per_thread == max(a, b)
     assert found.peak == size * 4 + 40 + size * 4 + 3 * max(a, b)
+    of_group = buffer("e", N, 20, space=Space.WORKSPACE)
+    assert footprint(program(Nest((For(I),), Alloc(of_group, STORE))), 1, {n: size}, 1).per_thread == a
 
 
 def test_what_depends_on_a_loop_counts_at_its_largest() -> None:
