@@ -12,10 +12,11 @@ import attrs
 
 from harp.errors import VerificationError
 from harp.lower.cost_model import undecided_weight
-from harp.trace.graph.body import selected, with_body
+from harp.trace.graph.body import graph_of, selected, sites_of, with_body
 from harp.trace.graph.counted import known_length, with_length
-from harp.trace.graph.graph import Graph, transform
+from harp.trace.graph.graph import Graph, replaced, transform
 from harp.trace.graph.node import (
+    Body,
     Constant,
     Contiguous,
     Cumulative,
@@ -31,6 +32,7 @@ from harp.trace.graph.node import (
     Scatter,
     View,
     at,
+    body_input,
 )
 from harp.trace.graph.node import walk as walk_nodes
 from harp.trace.graph.rebuild import rebuild
@@ -39,7 +41,7 @@ from harp.trace.graph.verify import verify_graph
 from harp.trace.graph.view import view
 from harp.trace.index.bounds import at_least_zero, nonnegative
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import ZERO, Index
+from harp.trace.index.polynomial import ZERO, Index, Loop
 from harp.trace.scalar.dtypes import bool_
 from harp.trace.scalar.expr import Apply, Const, Expr, Operand, Position, apply, const, operands_in, substitute, walk
 from harp.trace.scalar.ops import Op
@@ -271,15 +273,67 @@ def _gathered_number(node: Gather) -> Node | None:  # gather(number) -> number
     return None if number is None or node.fill not in (None, number) else MapReduce(node.shape, (), number)
 
 
+def _of_turned(node: Gather) -> Node | None:
+    """gather(x with axes 0 and 1 exchanged) at i, j -> gather(x) at j, i; all of these axes have an index."""
+    axes = _turned(node.src, len(node.indices))
+    if axes is None or not isinstance(node.src, View):
+        return None
+    return Gather(node.src.src, tuple(node.indices[axis] for axis in axes[: len(node.indices)]), node.fill)
+
+
+def _turned(node: Node, count: int) -> list[int] | None:
+    """If a view shows all of an array with some of its first `count` axes exchanged, which axis of the view each is."""
+    if not isinstance(node, View) or node.conditions or len(node.shape) != len(node.src.shape):
+        return None
+    places = zip(node.index, node.src.shape, strict=True)
+    axes = [p.atom.axis if isinstance(p.atom, Loop) and p.atom.extent is size else -1 for p, size in places]
+    rest = [*range(count, len(axes))]
+    return axes if sorted(axes[:count]) == [*range(count)] and axes[count:] == rest else None
+
+
+def _turned_operands(node: Iteration) -> Node | None:  # for t: gather(view(x)) at i, j  ->  for t: gather(x) at j, i
+    """Of an array with axes exchanged, of which steps read elements, no copy is made."""
+    body = node.body
+    known: dict[Node, Node] = {}
+    inputs, operands = [*body.inputs], [*node.operands]
+    for place in body.place()[2]:
+        operand = operands[place - 1]
+        if isinstance(operand, View) and _reads_turned(body, body.inputs[place], operand):
+            inputs[place] = body_input(place, operand.src.shape, operand.dtype)
+            operands[place - 1] = operand.src
+            known[body.inputs[place]] = View(inputs[place], operand.shape, operand.index)
+    if not known:
+        return None
+    made = replaced(graph_of(body), known)
+    inside = attrs.evolve(body, inputs=tuple(inputs), outputs=made.outputs, sites=sites_of(made))
+    return Iteration(node.length, tuple(operands), inside, node.tested, node.reverse)
+
+
+def _reads_turned(body: Body, array: Node, operand: Node) -> bool:
+    """Whether steps, and those of loops in them, read nothing but elements at indices along the axes exchanged."""
+    readers = [inner for inner in graph_of(body).nodes() if array in inner.inputs]
+    for inner in readers:
+        if isinstance(inner, Iteration):
+            places = [place for place, given in enumerate(inner.operands, 1) if given is array]
+            same = inner.body.place()[2]
+            fits = all(p in same and _reads_turned(inner.body, inner.body.inputs[p], operand) for p in places)
+        else:
+            fits = isinstance(inner, Gather) and array not in inner.indices
+            fits = fits and _turned(operand, len(inner.inputs) - 1) is not None
+        if not fits:
+            return False
+    return bool(readers) and array not in body.outputs
+
+
 RULES: Mapping[type[Node], tuple[Rule, ...]] = {
     View: (_empty, _composed, _never, _number_everywhere, _chosen),
     MapReduce: (_empty, _no_stop, _number_operand, _formula_operand, _needed_operands, _identity_map),
-    Gather: (_empty, _gathered_number),
+    Gather: (_empty, _gathered_number, _of_turned),
     Contiguous: (_empty, _stored_already),
     Cumulative: (_empty,),
     RowWise: (_empty, _by_itself),
     HostCall: (_empty,),
-    Iteration: (_formula_operands, _simpler_body),
+    Iteration: (_formula_operands, _turned_operands, _simpler_body),
     Part: (_empty, _of_known_length, _set_one_by_one),
     Scatter: (_empty,),
 }
