@@ -298,7 +298,8 @@ def _turned_operands(node: Iteration) -> Node | None:  # for t: gather(view(x)) 
     inputs, operands = [*body.inputs], [*node.operands]
     for place in body.place()[2]:
         operand = operands[place - 1]
-        if isinstance(operand, View) and _reads_turned(body, body.inputs[place], operand):
+        turns = _turned(operand, len(operand.shape)) is not None
+        if turns and isinstance(operand, View) and _reads_turned(body, body.inputs[place], operand):
             inputs[place] = body_input(place, operand.src.shape, operand.dtype)
             operands[place - 1] = operand.src
             known[body.inputs[place]] = View(inputs[place], operand.shape, operand.index)

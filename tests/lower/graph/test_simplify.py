@@ -7,6 +7,7 @@ import pytest
 from graphs import K, M, N, arrays, binary, elementwise, fold, graph, parameter, random_graphs, sized, unary
 from hypothesis import given
 
+import harp
 from harp.errors import VerificationError
 from harp.lower.graph.simplify import simplify, verify_simplified
 from harp.trace.eval.interpret import interpret
@@ -147,3 +148,18 @@ def test_nothing_is_read_for_what_is_empty(reduce):
     assert isinstance(total, MapReduce) and not total.operands and total.shape == (M,)
     assert total.expr is const(reduce.identity(f32), f32)
     assert only(x) is x
+
+
+def test_elements_of_an_array_with_axes_exchanged_are_read_where_they_are():
+    """A batch along the last axis: its axis goes to the front, but the array is not transposed in memory."""
+
+    def walk(x, first):
+        return harp.fori_loop(0, x.shape[0], lambda i, at: at + x[at % x.shape[0]].astype(int), first)
+
+    compiled = harp.jit(harp.vmap(walk, in_axes=(1, None)))
+    x = np.random.default_rng(0).integers(0, 9, (5, 3)).astype("f8")
+    expected = np.full(3, 2)
+    for _ in range(5):
+        expected += x[expected % 5, range(3)].astype(int)
+    np.testing.assert_array_equal(np.asarray(compiled(x, np.int64(2))), expected)
+    assert compiled.lower(x, np.int64(2)).memory().scratch == 0

@@ -75,7 +75,7 @@ def part_of(array: Node, change: Change) -> Node:
     return Gather(array, _indices(array, change))
 
 
-def put_back(array: Node, change: Change, part: Node) -> Node:
+def with_part(array: Node, change: Change, part: Node) -> Node:
     """The array with that at these places."""
     return Scatter(array, _indices(array, change), part, Put.SET, change.clips, True)
 

@@ -28,7 +28,7 @@ from harp.transforms.autodiff.active import active_inputs, between
 from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.loops.bisection import through_bisection
 from harp.transforms.autodiff.loops.step import Backward, Pass, is_dear
-from harp.transforms.autodiff.loops.tested import counting, kept, through_tested
+from harp.transforms.autodiff.loops.tested import counting, through_tested
 from harp.transforms.autodiff.loops.undone import undoable, undoing, undone
 
 _SAME_SIZES = Substitution({})
@@ -146,13 +146,13 @@ def _through_all(back: Backward) -> list[tuple[Node, Node]]:
     body, node, made = back.body, back.node, back.made
     dear = {o: k for k, o in enumerate(body.outputs) if k >= body.carried and is_dear(o)}
     step = back.step(made, tuple(dear))
-    arrays = undone(body, step)
+    arrays = undone(back.undoable, body, step)
     undo = undoing(body, step, arrays)
     carried = len(back.moving) + len(back.summed)
     split, results = 1 + carried, (*back.moving, *back.summed, *back.sliced)
     # What each step is given, as elements of arrays and then as it is in all of them; of that, what is read.
     given = (
-        *(kept(node, i) for i in back.carried if i in undo.graph.inputs),
+        *(back.kept(i) for i in back.carried if i in undo.graph.inputs),
         *(Part(node, k) for k in dear.values()),
         *(back.operand[i] for i in back.elements),
         *(back.given[k] for k in made),
@@ -169,7 +169,7 @@ def _through_all(back: Backward) -> list[tuple[Node, Node]]:
         *back.first_cotangents,
         *(constant(0, i) for i in back.summed),
         *(Part(node, array.number) for array in arrays),
-        *(kept(node, part) for array in arrays for part in array.kept(body)),
+        *(back.kept(part) for array in arrays for part in array.kept(body)),
         *taken.values(),
         *(back.operand[i] for i in same),
         *more,

@@ -34,7 +34,7 @@ class Steps:
 
     def __init__(self, back: Backward, same: Sequence[Array], undoes: bool = False) -> None:
         step = back.step(back.made)
-        self.undone = undone(back.body, step) if undoes else []
+        self.undone = undone(back.undoable, back.body, step) if undoes else []
         undo = undoing(back.body, step, self.undone)
         gone = {back.carried[array.number] for array in self.undone}
         inputs = (*(i for i in step.inputs if i not in gone), *undo.behind, *undo.kept)

@@ -12,6 +12,7 @@ from harp.trace.graph.node import (
     Iteration,
     MapReduce,
     Node,
+    Part,
     RowWise,
     fresh_input,
 )
@@ -20,6 +21,7 @@ from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.loops.bounds import numbers, with_bounds
 from harp.transforms.autodiff.loops.changes import changed_in_parts
 from harp.transforms.autodiff.loops.sums import with_totals
+from harp.transforms.autodiff.loops.undone import undoable
 
 Pass = Callable[[Graph, Sequence[Input]], Graph]
 
@@ -35,6 +37,7 @@ class Backward:
     ) -> None:
         self.node, self.given = node, cotangents
         body = self.body = node.body
+        self.undoable = undoable(body)
         self.wrt = active_inputs(node, active)
         # The results of a step that have cotangents.
         carried = [k for k in range(body.carried) if body.inputs[k + 1] in self.wrt]
@@ -60,6 +63,10 @@ class Backward:
         """Those of what was carried in the end."""
         numbers = [self.carried.index(i) for i in self.moving]
         return tuple(self.given.get(k) or constant(0, self.node.parts[k]) for k in numbers)
+
+    def kept(self, value: Node) -> Node:
+        """What the loop has kept of each step."""
+        return Part(self.node, self.body.outputs.index(value, self.body.carried))
 
     def step(self, made: Sequence[int], kept: Sequence[Node] = ()) -> Graph:
         """From the number of the step, the cotangents of what it carried on, sums so far, what it was given, and the

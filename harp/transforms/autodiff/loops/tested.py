@@ -35,7 +35,6 @@ from harp.trace.sizes.levels import current
 from harp.trace.tracer import Argument
 from harp.transforms.autodiff.loops.states import State, Steps, element, integer, least, less, most, repeat, zeros
 from harp.transforms.autodiff.loops.step import Backward
-from harp.transforms.autodiff.loops.undone import undoable
 from harp.transforms.staging import stage
 
 # States that are kept at marks, and again in a window: as many as have this many elements, of all examples of a batch,
@@ -78,11 +77,6 @@ def _steps(node: Iteration) -> Node | None:
     return Part(node, last) if counts else None
 
 
-def kept(node: Iteration, value: Node) -> Node:
-    """What a loop has kept of each step."""
-    return Part(node, node.body.outputs.index(value, node.body.carried))
-
-
 def through_tested(back: Backward) -> list[tuple[Node, Node]]:
     """The operands through which a derivative flows, with their cotangents."""
     node = back.node
@@ -92,9 +86,9 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
     states: list[Node] = [back.operand[i] for i in back.carried]
     changed: list[Node] = []  # of each array that may be undone, what it is in the end, and what is kept of it
     if all_kept:
-        states = [kept(node, i) for i in back.carried]
-        for array in undoable(back.body):
-            changed += [Part(node, array.number), *(kept(node, part) for part in array.kept(back.body))]
+        states = [back.kept(i) for i in back.carried]
+        for array in back.undoable:
+            changed += [Part(node, array.number), *(back.kept(part) for part in array.kept(back.body))]
     # The nodes that the way back reads, group by group, in the order in which `call` gets them as arrays.
     groups: list[Sequence[Node]] = [
         (steps,),
@@ -128,9 +122,9 @@ class _WayBack:
     ) -> None:
         self.steps, self.made = Steps(back, same, undoes=back.node.length is not None), made
         self.bound = back.node.length
-        arrays, node, body = self.steps.undone, back.node, back.body
-        self.undone = [changed[Part(node, array.number)] for array in arrays]
-        self.kept = [changed[kept(node, part)] for array in arrays for part in array.kept(body)]
+        arrays = self.steps.undone
+        self.undone = [changed[Part(back.node, array.number)] for array in arrays]
+        self.kept = [changed[back.kept(part)] for array in arrays for part in array.kept(back.body)]
         if self.bound is None and any(self.steps.is_read):
             self.bound = _most_kept(self.steps.read(back.carried))
 

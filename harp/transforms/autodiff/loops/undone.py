@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from harp.trace.graph.graph import Graph, replaced
 from harp.trace.graph.node import Body, Gather, Input, Iteration, Node, View, fresh_input, walk
-from harp.transforms.autodiff.loops.changes import Change, changed_in_parts, changes, part_of, put_back
+from harp.transforms.autodiff.loops.changes import Change, changed_in_parts, changes, part_of, with_part
 
 
 class Undone(NamedTuple):
@@ -33,11 +33,11 @@ def undoable(body: Body) -> list[Undone]:
     return [Undone(number, changed) for number, changed in changed_in_parts(body).items()]
 
 
-def undone(body: Body, step: Graph) -> list[Undone]:
-    """The arrays that are brought back for a step of the way back: of others it reads elements by the number of the
-    step alone, and these are kept (`harp.lower.graph.kept_elements`), or nothing."""
+def undone(arrays: Sequence[Undone], body: Body, step: Graph) -> list[Undone]:
+    """Those of the arrays that are brought back for a step of the way back: of others it reads elements by the number
+    of the step alone, and these are kept (`harp.lower.graph.kept_elements`), or nothing."""
     number = body.inputs[0]
-    return [found for found in undoable(body) if _is_read_otherwise(body.inputs[1 + found.number], step, number)]
+    return [found for found in arrays if _is_read_otherwise(body.inputs[1 + found.number], step, number)]
 
 
 def _is_read_otherwise(array: Node, step: Graph, number: Node) -> bool:
@@ -85,7 +85,7 @@ def undoing(body: Body, step: Graph, arrays: Sequence[Undone]) -> Undoing:
 
 def _with_parts(array: Node, found: Undone, parts: Sequence[Node]) -> Node:
     for change, part in zip(found.changed, parts, strict=True):
-        array = put_back(array, change, part)
+        array = with_part(array, change, part)
     return array
 
 
