@@ -70,3 +70,28 @@ def test_readers_go_before_an_update_unless_they_need_it():
         total = total + x[0] * before - before * x.sum()
     npt.assert_allclose(np.asarray(found[0]), x)
     npt.assert_allclose(float(found[1]), total)
+
+
+def test_parts_that_are_read_behind_a_loop_which_goes_on_with_the_array_are_copied():
+    def program(start):
+        def step(i, state):
+            c, total = state
+            c = c.at[i].set(c[i] * 0.5 + total)
+            later = harp.fori_loop(0, 7, lambda k, later: later.at[k].add(c[i]), c)
+            return later, total + c[i] * c[0]
+
+        return harp.fori_loop(0, start.shape[0], step, (start, 0.0))
+
+    compiled = harp.jit(program)
+    for n in (40, 7, 1, 2):
+        start = np.random.default_rng(n).uniform(size=n)
+        found, total = compiled(start)
+        c, expected = start.copy(), 0.0
+        for i in range(n):
+            c[i] = c[i] * 0.5 + expected
+            one, first = c[i], c[0]
+            c[:7] += one
+            expected += one * first
+        npt.assert_allclose(np.asarray(found), c)
+        npt.assert_allclose(float(total), expected)
+    assert compiled.lower(np.ones(40)).memory().scratch < 40 * 8
