@@ -15,6 +15,7 @@ from harp.config import settings, show
 from harp.lower.device.grid import to_grids
 from harp.lower.device.share import share
 from harp.lower.graph.dead_results import without_dead_results
+from harp.lower.graph.factors_before_loops import factors_before_loops
 from harp.lower.graph.in_place import updated_in_place
 from harp.lower.graph.kept_elements import kept_elements
 from harp.lower.graph.legalise import legalise, verify_legalised
@@ -31,6 +32,7 @@ from harp.lower.kernels.outline import outline
 from harp.lower.kernels.tile_and_fuse import tile_and_fuse
 from harp.lower.library.select import select_routines
 from harp.lower.loopir.loops import Kernel, LoopKind
+from harp.lower.loopir.products import fused_sums
 from harp.lower.loopir.program import Program
 from harp.lower.loopir.text import kernel_text, program_text
 from harp.lower.nest_rules import rewrite_nests
@@ -94,7 +96,8 @@ def _legalise(s: Lowered) -> Lowered:
 
 
 def _simplify(s: Lowered) -> Lowered:
-    return attrs.evolve(s, graph=simplify(sums_behind_loops(kept_elements(without_dead_results(s.graph)))))
+    less = sums_behind_loops(kept_elements(without_dead_results(s.graph)))
+    return attrs.evolve(s, graph=without_dead_results(factors_before_loops(simplify(less))))
 
 
 def _schedule(s: Lowered) -> Lowered:
@@ -148,7 +151,9 @@ def _split_reductions(s: Lowered) -> Lowered:
 
 
 def _split_index_sets(s: Lowered) -> Lowered:
-    return _each(split_index_sets)(s)
+    """Where a condition of a sum is known, products may be left."""
+    split = _each(split_index_sets)(s)
+    return _each(lambda kernel: kernel.with_body(fused_sums(kernel.body)))(split) if s.target.fma else split
 
 
 def _multiply_adds(s: Lowered) -> Lowered:

@@ -14,9 +14,9 @@ import attrs
 from harp.lower.loopir.loops import MEMORY, Alloc, Buffer, For, If, Load, Nest, Seq, Space, Stmt, Store, flat, walk
 from harp.lower.loopir.nests import accumulation, accumulations, is_sequential, rebuilt, sequence, stride
 from harp.trace.index.polynomial import Index, Loop, loops_in, split_linear
-from harp.trace.scalar.expr import Apply, Const, Expr, Position
+from harp.trace.scalar.expr import Apply, Const, Expr, Position, apply
 from harp.trace.scalar.expr import walk as walk_expr
-from harp.trace.scalar.ops import Op
+from harp.trace.scalar.ops import Op, Reduce
 
 _ARRAYS = (*MEMORY, Space.THREAD)
 
@@ -40,6 +40,20 @@ class Match:
     column: Loop
     products: tuple[Product, ...]
     body: Stmt
+
+
+def fused_sums(s: Stmt) -> Stmt:
+    """A float sum of products is one chain of fused multiply-adds: every schedule of it rounds alike.
+
+    acc += a*b  ->  acc = fma(a, b, acc)
+    """
+    if not isinstance(s, Store):
+        return rebuilt(s, fused_sums)
+    value, acc = s.value, s.buffer
+    is_product = isinstance(value, Apply) and value.op is Op.MUL and value.dtype.is_float
+    if s.reduce is not Reduce.SUM or acc.space is not Space.REG or not is_product:
+        return s
+    return Store(acc, s.index, apply(Op.FMA, *value.args, Load(acc, s.index)))
 
 
 def is_contraction(s: Stmt) -> bool:

@@ -107,7 +107,8 @@ def _match(fresh: FreshLoops, s: Stmt) -> RowSum | None:
         return None
     few, body = coalesced(fresh, loops, store)
     loop = few[0].loop
-    if len(few) > 1 or not isinstance(body, Store) or loops_in(loop.extent):
+    triangular = any(loops_in(head.loop.extent) for head in (*heads, few[0]))
+    if len(few) > 1 or not isinstance(body, Store) or triangular:
         return None
     short = loop.extent.constant is not None and loop.extent.constant < LONG
     accesses = loads(body.value)

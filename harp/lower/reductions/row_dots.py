@@ -36,11 +36,13 @@ def row_dots(context: Context, s: Stmt) -> Stmt | None:
     if not isinstance(s, Nest) or not isinstance(s.heads[-1], For) or s.heads[-1].kind is not LoopKind.PLAIN:
         return None
     head, body = s.heads[-1], s.body
-    if not isinstance(body, Alloc) or not isinstance(body.body, Seq) or not is_plain(body):
+    variables, steps = _variables(body)
+    if len(steps) < 3 or not is_plain(body):
         return None
-    total, (first, dots, *rest) = body.buffer, body.body.parts
-    if not isinstance(first, Store) or first.buffer is not total or not rest:
+    first, dots, *rest = steps
+    if not isinstance(first, Store) or first.buffer not in variables:
         return None
+    total = first.buffer
     if not isinstance(dots, Nest) or not is_dot(dots, head.loop):
         return None
     report = check_parallel(For(head.loop, LoopKind.PARALLEL), (), body, {})
@@ -55,9 +57,24 @@ def row_dots(context: Context, s: Stmt) -> Stmt | None:
         here = Renaming(Substitution({head.loop: blocks.start + row}), {total: (sums, (row,))})
         parts.append(nest(rows, here.statement(part)))
     rows, row = context.fresh.loop(blocks.length)
-    own = sequence([Store(total, (), Load(sums, (row,))), renamed(sequence(rest), {head.loop: blocks.start + row})])
-    parts.append(nest(rows, Alloc(total, own)))
+    own: Stmt = sequence(
+        [Store(total, (), Load(sums, (row,))), renamed(sequence(rest), {head.loop: blocks.start + row})]
+    )
+    for variable in reversed(variables):
+        own = Alloc(variable, own)
+    parts.append(nest(rows, own))
     return nest((*s.heads[:-1], *blocks.heads), Alloc(sums, sequence(parts)))
+
+
+def _variables(s: Stmt) -> tuple[list[Buffer], list[Stmt]]:
+    """The variables of a statement up to the first one that is computed, and what is done with them in order."""
+    if isinstance(s, Alloc) and s.buffer.space is Space.REG:
+        variables, steps = _variables(s.body)
+        return [s.buffer, *variables], steps
+    if isinstance(s, Seq):
+        variables, steps = _variables(s.parts[0])
+        return variables, [*steps, *s.parts[1:]]
+    return [], [s]
 
 
 def is_dot(s: Stmt, row: Loop | None = None) -> bool:

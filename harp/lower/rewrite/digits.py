@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harp.lower.loopir.conditions import conditions
 from harp.lower.loopir.effects import loads
 from harp.lower.loopir.loops import MEMORY, For, Kernel, LoopKind, Nest, Stmt, Store, offset, walk
 from harp.lower.loopir.nests import (
@@ -31,7 +32,6 @@ from harp.lower.loopir.nests import (
     with_loops,
 )
 from harp.lower.loopir.products import is_contraction
-from harp.lower.rewrite.index_set_splitting import conditions
 from harp.trace.index.bounds import exact_quotient, nonnegative
 from harp.trace.index.division import floordiv
 from harp.trace.index.polynomial import FloorDiv, Index, Loop, loops_in, of, value_atoms

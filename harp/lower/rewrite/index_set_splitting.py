@@ -17,7 +17,8 @@ a branch keeps the loop as it was for sizes that have another one:
 Where the boxes would be too much code, a loop has three segments: the largest one, and what is before and behind it,
 where conditions stay; if that is still too much, loops inside of those stay whole. A condition that also depends on
 loops inside, as in a sum over a window of a padded array, is known where it holds for all of these. Sums of products
-and loops that carry a variable are left alone. A body of several statements, as of a row that also fills registers, is
+and loops that carry a variable are left alone. The number of a loop whose step has the nest is like a size: a sum of
+what `k < t` lets through goes up to t. A body of several statements, as of a row that also fills registers, is
 split along one loop only, whose iterations stay in order.
 """
 
@@ -25,11 +26,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from functools import lru_cache
 from itertools import groupby, pairwise
 
 import attrs
 
+from harp.lower.loopir.conditions import Facts, conditions, given
 from harp.lower.loopir.effects import loads, value_loads
 from harp.lower.loopir.loops import (
     MEMORY,
@@ -74,10 +75,9 @@ from harp.trace.index.polynomial import (
     split_linear,
     value_atoms,
 )
-from harp.trace.scalar.dtypes import bool_
-from harp.trace.scalar.expr import Apply, Const, Expr, Position, apply, const, rewrite
+from harp.trace.scalar.expr import Apply, Const, Expr, apply, const, rewrite
 from harp.trace.scalar.expr import walk as walk_expr
-from harp.trace.scalar.ops import INFO, Op
+from harp.trace.scalar.ops import INFO
 
 # The code of all boxes of a nest is at most `_MOST`, or `_TIMES` that of the nest. All nests of a kernel together, but
 # for those of little code, have at most `_KERNEL`, or as much as the kernel had. The time of C compilers goes with
@@ -93,8 +93,6 @@ _TYPICAL = 1 << 40
 _FEW_STEPS = 300
 
 _NOWHERE: Mapping[Atom, Index] = {}
-
-Facts = Mapping[Index, bool]  # of conditions p >= 0
 
 
 @attrs.frozen
@@ -121,8 +119,9 @@ class Box:
 
 def split_index_sets(kernel: Kernel) -> Kernel:
     """The kernel, with its loops split."""
-    room, fresh = _Room(max(_KERNEL, _size(kernel.body))), FreshLoops(kernel)
-    return kernel.with_body(_branched(room, _split(fresh, room, _settled(kernel.body)), inside=False))
+    counters = frozenset(part.loop for part in walk(kernel.body) if isinstance(part, Repeat))
+    context = _Context(FreshLoops(kernel), counters, max(_KERNEL, _size(kernel.body)))
+    return kernel.with_body(_branched(context, _split(context, _settled(kernel.body)), inside=False))
 
 
 def _settled(s: Stmt) -> Stmt:
@@ -149,40 +148,47 @@ class _Cuts(enum.Enum):
 
 
 @attrs.define
-class _Room:
-    """How much code may still be added to the kernel."""
+class _Context:
+    """New loops of the kernel, the loops that run nests again and again, whose numbers are the same for all of a nest,
+    and how much code may still be added."""
 
+    fresh: FreshLoops
+    counters: frozenset[Loop]
     left: int
 
+    def loops_in(self, p: Index) -> frozenset[Loop]:
+        """The loops of nests that an index expression depends on."""
+        return loops_in(p) - self.counters
 
-def _split(fresh: FreshLoops, room: _Room, s: Stmt) -> Stmt:
+
+def _split(context: _Context, s: Stmt) -> Stmt:
     if not is_plain(s):
-        return _whole_nests(s, lambda part: _split(fresh, room, part))
+        return _whole_nests(s, lambda part: _split(context, part))
     if is_sequential(s) or is_contraction(s):
         return s
-    inside = rebuilt(s, lambda part: _split(fresh, room, part))
+    inside = rebuilt(s, lambda part: _split(context, part))
     if inside is not s and isinstance(inside, Seq):
         return _joined(inside)
-    return _pieces(fresh, room, inside) if isinstance(inside, Nest) else inside
+    return _pieces(context, inside) if isinstance(inside, Nest) else inside
 
 
-def _branched(room: _Room, s: Stmt, inside: bool) -> Stmt:
+def _branched(context: _Context, s: Stmt, inside: bool) -> Stmt:
     """What several nests share a loop for asks no element for its place along that loop.
 
     for i { for j: a[i, j] = f if i < n - 1 else g; for j: ... }
         ->  for i { if i < n - 1 { for j: a[i, j] = f } else { for j: a[i, j] = g }; for j: ... }
     """
     if not is_plain(s):
-        return _whole_nests(s, lambda part: _branched(room, part, inside))
+        return _whole_nests(s, lambda part: _branched(context, part, inside))
     if is_sequential(s) or is_contraction(s):
         return s
     if not isinstance(s, Nest):
-        return rebuilt(s, lambda part: _branched(room, part, inside))
+        return rebuilt(s, lambda part: _branched(context, part, inside))
     if not _only_stores_to_memory(s):
         return s  # vectors run across the outer loops of sums, and do not branch
     if is_straight(s.body):
-        return _decided(room, s) if inside else s
-    return rebuilt(s, lambda part: _branched(room, part, inside=True))
+        return _decided(context, s) if inside else s
+    return rebuilt(s, lambda part: _branched(context, part, inside=True))
 
 
 def _only_stores_to_memory(s: Stmt) -> bool:
@@ -193,7 +199,7 @@ def _stores_elements(s: Stmt) -> bool:
     return is_straight(s) and _only_stores_to_memory(s)
 
 
-def _decided(room: _Room, s: Nest, known: frozenset[Index] = frozenset()) -> Stmt:
+def _decided(context: _Context, s: Nest, known: frozenset[Index] = frozenset()) -> Stmt:
     """A branch for the first condition that only loops round the nest decide, and so on in both of its parts.
 
     What is `known` already may still be asked for: one of the two conditions of an equation does not decide it.
@@ -206,10 +212,10 @@ def _decided(room: _Room, s: Nest, known: frozenset[Index] = frozenset()) -> Stm
         yes, no = (given(s, {p: holds, -p - 1: not holds}) for holds in (True, False))
         assert isinstance(yes, Nest) and isinstance(no, Nest)
         if _is_seen(p) or _is_seen(-p - 1):
-            return _decided(room, yes if _is_seen(p) else no, known)
-        if _size(s) <= room.left:
-            room.left -= _size(s)
-            return If((p,), _decided(room, yes, known), _decided(room, no, known))
+            return _decided(context, yes if _is_seen(p) else no, known)
+        if _size(s) <= context.left:
+            context.left -= _size(s)
+            return If((p,), _decided(context, yes, known), _decided(context, no, known))
     return s
 
 
@@ -238,25 +244,25 @@ def _after(value: Expr, step: Store) -> Expr:
     return rewrite((step.value,), lambda e: value if isinstance(e, Load) and e.buffer is step.buffer else e)[0]
 
 
-def _pieces(fresh: FreshLoops, room: _Room, s: Nest) -> Stmt:
+def _pieces(context: _Context, s: Nest) -> Stmt:
     heads = [h for h in s.heads if isinstance(h, For)]
     own = {h.loop for h in heads}
     if any(h.kind is not LoopKind.PLAIN or loops_in(h.loop.extent) & own for h in heads):
         return s
-    if any(loops_in(h.loop.extent) for h in heads) and not _stores_elements(s.body):
+    if any(context.loops_in(h.loop.extent) for h in heads) and not _stores_elements(s.body):
         return s  # lanes of the loops round a sum share its loops
     if not (is_elementwise_or_sums(s) or len(heads) == 1):  # the segments of one loop stay in order
         return s
-    most_code = min(max(_MOST, _TIMES * _size(s.body)), max(_FREE, room.left))
+    most_code = min(max(_MOST, _TIMES * _size(s.body)), max(_FREE, context.left))
     for cuts in _Cuts:
-        boxes, order, code = _within(most_code, _boxes(fresh, s.body, [h.loop for h in heads], cuts))
-        if any(map(loops_in, order)) and not _stores_elements(s.body):
+        boxes, order, code = _within(most_code, _boxes(context, s.body, [h.loop for h in heads], cuts))
+        if any(map(context.loops_in, order)) and not _stores_elements(s.body):
             continue  # as in `_branched`
         if len(boxes) > 1 or (boxes and not boxes[0].segments.keys() >= {h.loop for h in heads}):
-            room.left -= code if code > _FREE else 0
+            context.left -= code if code > _FREE else 0
             boxes = [box for box in boxes if not _changes_nothing(box.body)]
             # Where conditions are left, `_branched` would decide them for each of the boxes that share a loop.
-            kept = _nested(fresh, boxes) if cuts is _Cuts.ALL else [_box(fresh, box) for box in boxes]
+            kept = _nested(context.fresh, boxes) if cuts is _Cuts.ALL else [_box(context.fresh, box) for box in boxes]
             return s if not kept else If(order, sequence(kept), s) if order else sequence(kept)
     return s
 
@@ -274,7 +280,7 @@ def _within(most: int, boxes: Iterable[Box]) -> tuple[list[Box], tuple[Index, ..
 
 
 def _boxes(
-    fresh: FreshLoops, body: Stmt, loops: Sequence[Loop], cuts: _Cuts, outer: frozenset[Loop] = frozenset()
+    context: _Context, body: Stmt, loops: Sequence[Loop], cuts: _Cuts, outer: frozenset[Loop] = frozenset()
 ) -> Iterator[Box]:
     """The boxes of loops, from the outside in, with the body that is left in each."""
     if not loops:
@@ -282,11 +288,11 @@ def _boxes(
         return
     loop = loops[0]
     if len(loops) == 1 and outer:
-        inside = _inside(fresh, body, loop, outer)
+        inside = _inside(context, body, loop, outer)
         if inside is not None:
             yield inside
             return
-    segments, order = _segments(loop, _tests(loop, body, frozenset(), {*loops[1:], *outer}))
+    segments, order = _segments(loop, _tests(loop, body, context.counters, {*loops[1:], *outer}))
     if cuts is not _Cuts.ALL:
         segments = _around_the_largest(segments)
     whole = {inner: Segment(ZERO, inner.extent, {}) for inner in loops[1:]}
@@ -296,32 +302,32 @@ def _boxes(
         if largest is not None and segment is not largest:
             yield Box({loop: segment, **whole}, left, order)
             continue
-        for box in _boxes(fresh, left, loops[1:], cuts, outer | {loop}):
+        for box in _boxes(context, left, loops[1:], cuts, outer | {loop}):
             yield Box({loop: segment, **box.segments}, box.body, order + box.order)
 
 
-def _inside(fresh: FreshLoops, body: Stmt, loop: Loop, outer: frozenset[Loop]) -> Box | None:
+def _inside(context: _Context, body: Stmt, loop: Loop, outer: frozenset[Loop]) -> Box | None:
     """The segments of an innermost loop one after the other inside of the others: of a short one, such as that over the
     pieces of a stack, and of one whose cuts depend on the others, as on the diagonal of a matrix.
 
     for i, j < n: out[i, j] = x[i, j] if j <= i else 0  ->  for i { for j < i + 1: ...; for j < n - i - 1: ... }
     """
-    tests = list(_tests(loop, body, outer))
+    tests = list(_tests(loop, body, outer | context.counters))
     short = loop.extent.constant is not None and loop.extent.constant <= _SHORT
     if not short and not any(loops_in(test.bound) & outer for test in tests):
         return None
     segments, order = _segments(loop, tests)
     if not any(segment.facts for segment in segments):
         return None
-    own = tuple(p for p in order if loops_in(p))
+    own = tuple(p for p in order if context.loops_in(p))
     if own and not _only_stores_to_memory(body):
         return None  # as in `_branched`
     boxes = [Box({loop: s}, given(body, s.facts), ()) for s in segments]
     changing = [box for box in boxes if not _changes_nothing(box.body)] if _stores_elements(body) else boxes
-    made = sequence(_box(fresh, box) for box in changing or boxes)
+    made = sequence(_box(context.fresh, box) for box in changing or boxes)
     if own:
         made = If(own, made, nest((For(loop),), body))
-    return Box({}, made, tuple(p for p in order if not loops_in(p)))
+    return Box({}, made, tuple(p for p in order if not context.loops_in(p)))
 
 
 def _box(fresh: FreshLoops, box: Box, outer: Mapping[Atom, Index] = _NOWHERE) -> Stmt:
@@ -502,93 +508,3 @@ def _around_the_largest(segments: list[Segment]) -> list[Segment]:
     largest = _largest(segments)
     ends = Segment(ZERO, largest.start, {}), Segment(largest.stop, segments[-1].stop, {})
     return [s for s in (ends[0], largest, ends[1]) if s.length is not ZERO]
-
-
-# --- conditions in statements
-
-
-def conditions(s: Stmt) -> tuple[Index, ...]:
-    """The index expressions p for which the values of a straight statement ask whether p >= 0, each once."""
-    found: dict[Index, None] = {}
-    for store in (part for part in walk(s) if isinstance(part, Store)):
-        for e in walk_expr((store.value,)):
-            found |= dict.fromkeys(e.conditions if isinstance(e, Load) else _asked(e))
-    return tuple(found)
-
-
-@lru_cache(maxsize=1 << 14)
-def _asked(e: Expr) -> tuple[Index, ...]:
-    """The conditions of a comparison of positions: all hold, or the comparison does not.
-
-    P < Q  ->  Q - P - 1 >= 0;  P == Q  ->  P - Q >= 0 and Q - P >= 0
-    """
-    if not isinstance(e, Apply) or e.op not in (Op.LT, Op.EQ):
-        return ()
-    sides = [_index(a) for a in e.operands]
-    if sides[0] is None or sides[1] is None:
-        return ()
-    difference = sides[1] - sides[0]
-    return (difference - 1,) if e.op is Op.LT else (difference, -difference)
-
-
-def _index(e: Expr) -> Index | None:
-    if isinstance(e, Position):
-        return e.index
-    return ZERO + int(e.value) if isinstance(e, Const) and e.dtype.is_integer else None
-
-
-def given(s: Stmt, facts: Facts) -> Stmt:
-    """The statement where these conditions are known to hold, or not to."""
-    if isinstance(s, Store):
-        return attrs.evolve(s, value=_value(s.value, facts))
-    return rebuilt(s, lambda part: given(part, facts))
-
-
-def _value(value: Expr, facts: Facts) -> Expr:
-    """The value; of a choice by what is known, only the part that is chosen is looked at."""
-    new: dict[Expr, Expr] = {}
-    stack = [value]
-    while stack:
-        e = stack[-1]
-        needed = _needed(e, new)
-        missing = [a for a in needed if a not in new]
-        stack += missing
-        if not missing:
-            stack.pop()
-            new[e] = _known(e, tuple(new[a] for a in needed), facts)
-    return new[value]
-
-
-def _needed(e: Expr, new: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
-    """The operands on which the value of an expression depends, as far as is known."""
-    if not isinstance(e, Apply) or e.op is not Op.SELECT:
-        return e.operands if isinstance(e, Apply) else ()
-    condition, yes, no = e.operands
-    made = new.get(condition)
-    if made is None:
-        return (condition,)
-    return (yes if made.value else no,) if isinstance(made, Const) else e.operands
-
-
-def _known(e: Expr, args: tuple[Expr, ...], facts: Facts) -> Expr:
-    """An expression of new operands, or what it is known to be."""
-    if isinstance(e, Load):
-        return _load(e, facts)
-    if not isinstance(e, Apply):
-        return e
-    if e.op is Op.SELECT and len(args) == 1:
-        return args[0]
-    answers = [facts.get(p) for p in _asked(e)]
-    if False in answers:
-        return const(False, bool_)
-    if answers and None not in answers:
-        return const(True, bool_)
-    return e if args == e.operands else apply(e.op, *args, cast_to=e.dtype)
-
-
-def _load(e: Load, facts: Facts) -> Expr:
-    left = tuple(p for p in e.conditions if not facts.get(p, False))
-    if any(p in facts for p in left):
-        assert e.fill is not None
-        return e.fill
-    return e if left == e.conditions else Load(e.buffer, e.index, left, e.fill if left else None)

@@ -20,6 +20,7 @@ from harp.lower.graph.in_place import changed_in_place
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Space, Stmt, Store
 from harp.lower.loopir.nests import nest, renamed, sequence, start
 from harp.lower.loopir.origin import Origins
+from harp.lower.loopir.products import fused_sums
 from harp.lower.loopir.program import Call
 from harp.lower.schedule.foreign_kernels import call_kernels, callback_kernels
 from harp.lower.schedule.indirect import Binding
@@ -46,7 +47,7 @@ from harp.trace.graph.node import (
 )
 from harp.trace.index.polynomial import Index, Loop, of
 from harp.trace.scalar.dtypes import DType, bool_
-from harp.trace.scalar.expr import Apply, Const, Expr, Position, apply, const, select, substitute
+from harp.trace.scalar.expr import Const, Expr, Position, apply, const, select, substitute
 from harp.trace.scalar.ops import Op, Reduce
 
 # A scalar at an outer depth gets a variable from this weight on; the C compiler hoists cheaper ones.
@@ -318,15 +319,8 @@ class _Builder:
         return split(a * Load(acc, ()) + b)
 
     def accumulate(self, acc: Buffer, reduce: Reduce, value: Expr) -> Stmt:
-        """A float sum of products is one chain of fused multiply-adds: every schedule of it rounds alike."""
-        if self.target.fma and reduce is Reduce.SUM and _is_float_product(value):
-            a, b = value.args
-            return Store(acc, (), apply(Op.FMA, a, b, Load(acc, ())))
-        return Store(acc, (), value, reduce)
-
-
-def _is_float_product(value: Expr) -> bool:
-    return isinstance(value, Apply) and value.op is Op.MUL and value.dtype.is_float
+        store = Store(acc, (), value, reduce)
+        return fused_sums(store) if self.target.fma else store
 
 
 def holds(conditions: Sequence[Index]) -> Expr:

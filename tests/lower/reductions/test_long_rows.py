@@ -158,3 +158,22 @@ def test_rows_that_the_loop_chooses_are_not_cut():
         c = np.random.default_rng(0).random(shape)
         i = np.array([0, 5, 3, 2, 2])
         np.testing.assert_allclose(np.asarray(f(c, i)), c[i // 2].sum(1))
+
+
+def test_rows_of_triangular_loops_are_not_cut():
+    """Partial sums of as many rows as the outer loop says would be an array that has no shape."""
+
+    def between(x):
+        k, n = hnp.arange(x.shape[0]), x.shape[0]
+
+        def row(i, made):
+            value = lambda j: hnp.sum(hnp.where((k >= i) & (k < j), x, 0.0))
+            return harp.fori_loop(i, n, lambda j, made: made.at[i, j].set(value(j)), made)
+
+        return harp.fori_loop(0, n, row, hnp.zeros((n, n)))
+
+    compiled = harp.jit(between)
+    for n in (0, 1, 7):
+        x = np.random.default_rng(n).normal(size=n)
+        expected = np.reshape([x[i:j].sum() for i in range(n) for j in range(n)], (n, n))
+        np.testing.assert_allclose(compiled(x), expected, rtol=1e-10, atol=1e-12)

@@ -28,6 +28,25 @@ def test_rows_are_calls_of_the_library():
     assert "dot" not in loops(dots, rows.astype(np.complex128), vector)
 
 
+def test_rows_of_several_variables_and_of_lengths_that_a_loop_says():
+    """Forward substitution of several columns: a row less products with the rows before."""
+
+    def solve(a, b):
+        k = hnp.arange(a.shape[0])
+
+        def step(i, x):
+            each = lambda j, x: x.at[j, i].set((b[j, i] - hnp.sum(hnp.where(k < i, a[i] * x[j], 0))) / a[i, i])
+            return harp.fori_loop(0, b.shape[0], each, x)
+
+        return harp.fori_loop(0, a.shape[0], step, hnp.zeros_like(b))
+
+    rng, compiled = np.random.default_rng(0), harp.jit(solve)
+    assert "call row dots" in compiled.lower(np.eye(5), np.ones((3, 5))).loops
+    for n, columns in ((70, 9), (33, 4), (1, 1), (2, 0), (0, 3)):
+        a, b = np.tril(rng.normal(size=(n, n))) / (n + 1) + np.eye(n), rng.normal(size=(columns, n))
+        np.testing.assert_allclose(compiled(a, b) @ a.T, b, rtol=1e-10, atol=1e-12)
+
+
 def test_short_products_are_written_out():
     small = np.ones((4, 2, 2))
     assert "call dot" not in loops(harp.grad(lambda a, b: hnp.sum((a @ b) ** 2)), small, small)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import harp
 import harp.numpy as hnp
 from harp.lower.loopir.effects import value_loads
-from harp.lower.loopir.loops import Buffer, For, If, Load, LoopKind, Nest, Seq, Space, Store, walk
+from harp.lower.loopir.loops import Buffer, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Store, walk
+from harp.lower.loopir.nests import FreshLoops
 from harp.lower.rewrite import index_set_splitting as split_pass
 from harp.trace.graph.view import pad
 from harp.trace.index.polynomial import Loop, Symbol, of
@@ -110,6 +111,24 @@ def test_the_steps_of_loops_are_split_too(n):
     np.testing.assert_array_equal(np.asarray(harp.jit(nested)(x)), expected[-1])
 
 
+def test_sums_in_steps_go_as_far_as_the_mask():
+    """Also of products, which are then calls of the library; in parallel loops, lanes share the whole sum."""
+
+    def sums(x):
+        k, start = hnp.arange(x.shape[1]), hnp.zeros(x.shape[0])
+        return harp.fori_loop(0, x.shape[1], lambda i, c: c + hnp.sum(hnp.where(k < i, x * x[i], 0.0), axis=1), start)
+
+    compiled = harp.jit(sums)
+    x = np.random.default_rng(0).normal(size=(50, 50))
+    text = compiled.lower(x).loops
+    assert "repeat" in text and "select" not in text and "call row dots" in text
+    expected = sum(x[:, :i] @ x[i, :i] for i in range(50))
+    np.testing.assert_allclose(compiled(x), expected, rtol=1e-10, atol=1e-10)
+    each = harp.jit(lambda x: harp.map(lambda i: hnp.sum(hnp.where(hnp.arange(50) < i, x, 0.0)), hnp.arange(50)))
+    assert "repeat" not in each.lower(x[0]).loops
+    np.testing.assert_allclose(each(x[0]), [x[0, :i].sum() for i in range(50)], rtol=1e-10, atol=1e-10)
+
+
 @pytest.mark.parametrize("examples", [0, 1, 3, 17])
 def test_the_steps_of_loops_that_run_in_parallel_are_split(examples):
     """For each example a loop over rows, of which each changes to the right of the diagonal."""
@@ -203,7 +222,9 @@ def test_branches_stand_round_the_nests_that_share_a_loop():
     below = Load(x, (of(i) + 1, of(j)), (n - 2 - of(i),), const(0.0, f64))
     first = Nest((For(j),), Store(y, (of(i), of(j)), below))
     second = Nest((For(k),), Store(z, (of(i), of(k)), Load(x, (of(i), of(k)))))
-    found = split_pass._branched(split_pass._Room(100), Nest((For(i),), Seq((first, second))), inside=False)
+    shared = Nest((For(i),), Seq((first, second)))
+    context = split_pass._Context(FreshLoops(Kernel("map", shared)), frozenset(), 100)
+    found = split_pass._branched(context, shared, inside=False)
     assert isinstance(found, Nest) and isinstance(found.body, Seq)
     branch, other = found.body.parts
     assert isinstance(branch, If) and branch.conditions == (n - 2 - of(i),) and other is second
