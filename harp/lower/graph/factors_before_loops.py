@@ -9,7 +9,7 @@ them, too. The gradient of a recurrent cell has such a product.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from harp.trace.graph.body import close, graph_of, with_body
 from harp.trace.graph.graph import Graph, replaced, transform
@@ -30,7 +30,11 @@ def factors_before_loops(graph: Graph) -> Graph:
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
         same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
         made = node if same else rebuild(node, inputs, _SAME_SIZES)
-        return _moved(with_body(made, factors_before_loops)) if isinstance(made, Iteration) else made
+        if not isinstance(made, Iteration):
+            return made
+        made = with_body(made, factors_before_loops)
+        is_repeated = made.length is None or made.length.constant not in (0, 1)
+        return _moved(made) if is_repeated else made
 
     return transform(graph, rule)
 
@@ -38,27 +42,33 @@ def factors_before_loops(graph: Graph) -> Graph:
 def _moved(node: Iteration) -> Iteration:
     """The iteration, which gets such factors as further operands."""
     body = node.body
-    graph = graph_of(body)
     fixed: dict[Node, Node] = {body.inputs[place]: node.operands[place - 1] for place in body.place()[2]}
     given: dict[Contiguous, Input] = {}  # what goes before the loop, in terms of the inputs of the body
 
     def input_for(made: Contiguous) -> Input:
         return given.setdefault(made, fresh_input("factor", made.shape, made.dtype))
 
-    values: dict[Node, Node] = {}
-    for inner in graph.nodes():
-        if isinstance(inner, Contiguous) and isinstance(inner.src, View) and inner.src.src in fixed:
-            values[inner] = input_for(inner)  # of a loop in this one
-        elif isinstance(inner, MapReduce):
-            for view, axis in _lying_across(inner):
-                if view.src in fixed:
-                    shape = _exchanged(view.src.shape, axis)
-                    copy = Contiguous(View(view.src, shape, _exchanged(positions(shape), axis)))
-                    values[view] = View(input_for(copy), view.shape, _exchanged(view.index, axis))
-    if not values:
+    def along_rows(view: View, axis: int) -> View:
+        shape = _exchanged(view.src.shape, axis)
+        copy = Contiguous(View(view.src, shape, _exchanged(positions(shape), axis)))
+        return View(input_for(copy), view.shape, _exchanged(view.index, axis))
+
+    def rule(inner: Node, inputs: tuple[Node, ...]) -> Node:
+        same = all(a is b for a, b in zip(inputs, inner.inputs, strict=True))
+        made = inner if same else rebuild(inner, inputs, _SAME_SIZES)
+        if isinstance(made, Contiguous) and isinstance(made.src, View) and made.src.src in fixed:
+            return input_for(made)  # of a loop in this one
+        if isinstance(made, MapReduce):
+            across: dict[Node, Node] = {
+                view: along_rows(view, axis) for view, axis in _lying_across(made) if view.src in fixed
+            }
+            return _reading(made, across) if across else made
+        return made
+
+    steps = transform(graph_of(body), rule)
+    if not given:
         return node
-    made = replaced(graph, values)
-    whole = Graph((*made.inputs, *given.values()), made.outputs, made.sites)
+    whole = Graph((*steps.inputs, *given.values()), steps.outputs, steps.sites)
     closed, outside = close(whole, body.carried, body.sliced, hoists=False, recomputes=body.recomputes)
     assert not outside, "a body reads nothing but its inputs"
     before = replaced(Graph((), tuple(given)), fixed).outputs
@@ -73,7 +83,10 @@ def _lying_across(node: MapReduce) -> Iterator[tuple[View, int]]:
         return
     loops = positions(node.domain)
     summed = [loops[axis] for axis in node.axes]
-    for view in _factors(node):
+    terms = [o for o in node.operands if isinstance(o, MapReduce) and o.reduce is None]
+    for view in dict.fromkeys(o for part in (node, *terms) for o in part.operands):
+        if not isinstance(view, View) or view.conditions or not isinstance(view.src, Input):
+            continue
         others = view.index[:-1]
         is_matrix = len(set(view.index)) == len(view.index) and all(p.atom is not None for p in view.index)
         if is_matrix and view.index[-1] in summed and loops[rows[-1]] in others:
@@ -81,18 +94,15 @@ def _lying_across(node: MapReduce) -> Iterator[tuple[View, int]]:
                 yield view, others.index(loops[rows[-1]])
 
 
-def _factors(node: MapReduce) -> Iterator[View]:
-    """Views of whole arrays that a sum is made of."""
-    left, seen = [*node.operands], set[Node]()
-    while left:
-        operand = left.pop()
-        if operand in seen:
-            continue
-        seen.add(operand)
-        if isinstance(operand, View) and not operand.conditions and isinstance(operand.src, Input):
-            yield operand
-        elif isinstance(operand, MapReduce) and operand.reduce is None:
-            left += operand.operands
+def _reading(node: MapReduce, views: Mapping[Node, Node]) -> Node:
+    """The sum of the same terms, with others in place of views; they may be of use elsewhere as they are."""
+
+    def term(operand: Node) -> Node:
+        if not isinstance(operand, MapReduce) or operand.reduce is not None:
+            return views.get(operand, operand)
+        return rebuild(operand, tuple(views.get(o, o) for o in operand.operands), _SAME_SIZES)
+
+    return rebuild(node, tuple(map(term, node.operands)), _SAME_SIZES)
 
 
 def _exchanged(values: tuple[Index, ...], axis: int) -> tuple[Index, ...]:

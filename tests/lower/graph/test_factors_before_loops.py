@@ -95,10 +95,32 @@ def test_factors_are_transposed_before_all_loops():
     for function, copies in ((cell, 1), (both_ways, 1), (in_another, 1), (of_a_batch, 1), (of_what_changes, 0)):
         program = lambda w, xs, function=function: function(hnp, by_harp, w, xs)
         assert transposed(harp.jit(program), w, xs) == (copies, 0), function
+    checkpointed = lambda w, x: hnp.sum(harp.checkpoint(lambda w, x: hnp.tanh(x @ w))(w, hnp.sin(x)))
+    assert transposed(harp.jit(harp.grad(checkpointed, argnums=1)), w, xs[0]) == (0, 0), "a loop of one step"
     usual = lambda w, xs: hnp.sum(by_harp(lambda h, x: hnp.tanh(h @ w + x), xs[0] * 0, xs))
     assert transposed(harp.jit(usual), w, xs) == (0, 0)
     assert transposed(harp.jit(harp.grad(usual)), w, xs) == (1, 0)
     assert transposed(harp.jit(lambda w, xs: xs @ w.T), w, xs) == (0, 0), "no loop"
+
+
+def test_other_products_read_the_factor_as_it_lies():
+    """A step that is a gradient multiplies by both."""
+
+    def descent(w, h):
+        slope = harp.grad(lambda h: hnp.sum(hnp.tanh(h @ w)))
+        return harp.fori_loop(0, 4, lambda _, h: h - 0.1 * slope(h), h)
+
+    compiled = harp.jit(descent)
+    w, xs = arguments(5)
+    assert transposed(compiled, w, xs[0]) == (1, 0)
+    _, step = str(compiled.lower(w, xs[0]).graph).split("iterate")
+    read = {line.split("view ")[1].strip() for line in step.splitlines() if " view " in line}
+    given = {text.split("[")[0] for text in read if text.endswith(("[i2, i1]", "[i1, i2]"))}
+    assert len(given) == 2, read
+    h = xs[0]
+    for _ in range(4):
+        h = h - 0.1 * (1 - np.tanh(h @ w) ** 2) @ w.T
+    npt.assert_allclose(compiled(w, xs[0]), h, rtol=1e-10)
 
 
 def test_vectors_are_multiplied_row_by_row():
