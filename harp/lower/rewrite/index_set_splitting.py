@@ -120,7 +120,7 @@ class Box:
 def split_index_sets(kernel: Kernel) -> Kernel:
     """The kernel, with its loops split."""
     counters = frozenset(part.loop for part in walk(kernel.body) if isinstance(part, Repeat))
-    context = _Context(FreshLoops(kernel), counters, max(_KERNEL, _size(kernel.body)))
+    context = _Context(FreshLoops(kernel), counters, _Room(max(_KERNEL, _size(kernel.body))))
     return kernel.with_body(_branched(context, _split(context, _settled(kernel.body)), inside=False))
 
 
@@ -148,13 +148,20 @@ class _Cuts(enum.Enum):
 
 
 @attrs.define
+class _Room:
+    """How much code may still be added to the kernel."""
+
+    left: int
+
+
+@attrs.frozen
 class _Context:
-    """New loops of the kernel, the loops that run nests again and again, whose numbers are the same for all of a nest,
-    and how much code may still be added."""
+    """New loops of the kernel; `counters` are the loops that run nests again and again, whose numbers are the same for
+    all of a nest."""
 
     fresh: FreshLoops
     counters: frozenset[Loop]
-    left: int
+    room: _Room
 
     def loops_in(self, p: Index) -> frozenset[Loop]:
         """The loops of nests that an index expression depends on."""
@@ -213,8 +220,8 @@ def _decided(context: _Context, s: Nest, known: frozenset[Index] = frozenset()) 
         assert isinstance(yes, Nest) and isinstance(no, Nest)
         if _is_seen(p) or _is_seen(-p - 1):
             return _decided(context, yes if _is_seen(p) else no, known)
-        if _size(s) <= context.left:
-            context.left -= _size(s)
+        if _size(s) <= context.room.left:
+            context.room.left -= _size(s)
             return If((p,), _decided(context, yes, known), _decided(context, no, known))
     return s
 
@@ -253,17 +260,22 @@ def _pieces(context: _Context, s: Nest) -> Stmt:
         return s  # lanes of the loops round a sum share its loops
     if not (is_elementwise_or_sums(s) or len(heads) == 1):  # the segments of one loop stay in order
         return s
-    most_code = min(max(_MOST, _TIMES * _size(s.body)), max(_FREE, context.left))
+    most_code = min(max(_MOST, _TIMES * _size(s.body)), max(_FREE, context.room.left))
     for cuts in _Cuts:
         boxes, order, code = _within(most_code, _boxes(context, s.body, [h.loop for h in heads], cuts))
         if any(map(context.loops_in, order)) and not _stores_elements(s.body):
             continue  # as in `_branched`
         if len(boxes) > 1 or (boxes and not boxes[0].segments.keys() >= {h.loop for h in heads}):
-            context.left -= code if code > _FREE else 0
+            context.room.left -= code if code > _FREE else 0
             boxes = [box for box in boxes if not _changes_nothing(box.body)]
             # Where conditions are left, `_branched` would decide them for each of the boxes that share a loop.
             kept = _nested(context.fresh, boxes) if cuts is _Cuts.ALL else [_box(context.fresh, box) for box in boxes]
-            return s if not kept else If(order, sequence(kept), s) if order else sequence(kept)
+            if not kept or not order:
+                return sequence(kept) if kept else s
+            # In steps in which the cuts by their numbers have another order, those by sizes are left.
+            varies = any(loops_in(p) & context.counters for p in order)
+            other = _pieces(attrs.evolve(context, counters=frozenset()), s) if varies else s
+            return If(order, sequence(kept), other)
     return s
 
 

@@ -223,7 +223,7 @@ def test_branches_stand_round_the_nests_that_share_a_loop():
     first = Nest((For(j),), Store(y, (of(i), of(j)), below))
     second = Nest((For(k),), Store(z, (of(i), of(k)), Load(x, (of(i), of(k)))))
     shared = Nest((For(i),), Seq((first, second)))
-    context = split_pass._Context(FreshLoops(Kernel("map", shared)), frozenset(), 100)
+    context = split_pass._Context(FreshLoops(Kernel("map", shared)), frozenset(), split_pass._Room(100))
     found = split_pass._branched(context, shared, inside=False)
     assert isinstance(found, Nest) and isinstance(found.body, Seq)
     branch, other = found.body.parts
