@@ -31,6 +31,7 @@ from itertools import groupby, pairwise
 import attrs
 
 from harp.lower.loopir.conditions import Facts, conditions, given
+from harp.lower.loopir.dead_stores import without_dead_stores
 from harp.lower.loopir.effects import loads, value_loads
 from harp.lower.loopir.loops import (
     MEMORY,
@@ -121,7 +122,8 @@ def split_index_sets(kernel: Kernel) -> Kernel:
     """The kernel, with its loops split."""
     counters = frozenset(part.loop for part in walk(kernel.body) if isinstance(part, Repeat))
     context = _Context(FreshLoops(kernel), counters, _Room(max(_KERNEL, _size(kernel.body))))
-    return kernel.with_body(_branched(context, _split(context, _settled(kernel.body)), inside=False))
+    split = _branched(context, _split(context, _settled(kernel.body)), inside=False)
+    return kernel if split is kernel.body else kernel.with_body(without_dead_stores(split))
 
 
 def _settled(s: Stmt) -> Stmt:
@@ -157,11 +159,12 @@ class _Room:
 @attrs.frozen
 class _Context:
     """New loops of the kernel; `counters` are the loops that run nests again and again, whose numbers are the same for
-    all of a nest."""
+    all of a nest. No loop is cut where the numbers of those `left_out` say."""
 
     fresh: FreshLoops
     counters: frozenset[Loop]
     room: _Room
+    left_out: frozenset[Loop] = frozenset()
 
     def loops_in(self, p: Index) -> frozenset[Loop]:
         """The loops of nests that an index expression depends on."""
@@ -273,9 +276,9 @@ def _pieces(context: _Context, s: Nest) -> Stmt:
             if not kept or not order:
                 return sequence(kept) if kept else s
             # In steps in which the cuts by their numbers have another order, those by sizes are left.
-            varies = any(loops_in(p) & context.counters for p in order)
-            other = _pieces(attrs.evolve(context, counters=frozenset()), s) if varies else s
-            return If(order, sequence(kept), other)
+            varying = frozenset().union(*map(loops_in, order)) & context.counters
+            by_sizes = attrs.evolve(context, left_out=context.left_out | varying)
+            return If(order, sequence(kept), _pieces(by_sizes, s) if varying else s)
     return s
 
 
@@ -304,7 +307,7 @@ def _boxes(
         if inside is not None:
             yield inside
             return
-    segments, order = _segments(loop, _tests(loop, body, context.counters, {*loops[1:], *outer}))
+    segments, order = _segments(loop, _tests(context, loop, body, frozenset(), {*loops[1:], *outer}))
     if cuts is not _Cuts.ALL:
         segments = _around_the_largest(segments)
     whole = {inner: Segment(ZERO, inner.extent, {}) for inner in loops[1:]}
@@ -324,7 +327,7 @@ def _inside(context: _Context, body: Stmt, loop: Loop, outer: frozenset[Loop]) -
 
     for i, j < n: out[i, j] = x[i, j] if j <= i else 0  ->  for i { for j < i + 1: ...; for j < n - i - 1: ... }
     """
-    tests = list(_tests(loop, body, outer | context.counters))
+    tests = list(_tests(context, loop, body, outer))
     short = loop.extent.constant is not None and loop.extent.constant <= _SHORT
     if not short and not any(loops_in(test.bound) & outer for test in tests):
         return None
@@ -421,7 +424,7 @@ class Predicate:
 
 
 def _tests(
-    loop: Loop, body: Stmt, outer: Set[Loop] = frozenset(), others: Set[Loop] = frozenset()
+    context: _Context, loop: Loop, body: Stmt, outer: Set[Loop], others: Set[Loop] = frozenset()
 ) -> Iterator[Predicate]:
     """The conditions of a body that are decided along a loop, given the outer ones, or from some position on for all
     inner ones. What stores elements is also decided given the loops further out, though not these `others`: pieces of
@@ -430,9 +433,9 @@ def _tests(
     stores_elements = _stores_elements(body)
     for p in conditions(body):
         bound = None if indirect_in(p) else _least(p, inner)
-        if bound is None or loop not in loops_in(bound):
+        if bound is None or loop not in loops_in(bound) or loops_in(bound) & context.left_out:
             continue
-        more = loops_in(bound) - outer - {loop}
+        more = context.loops_in(bound) - outer - {loop}
         if more and (more & (inner | others) or not stores_elements):
             continue
         parts = split_linear(bound, loop)

@@ -129,6 +129,28 @@ def test_sums_in_steps_go_as_far_as_the_mask():
     np.testing.assert_allclose(each(x[0]), [x[0, :i].sum() for i in range(50)], rtol=1e-10, atol=1e-10)
 
 
+def test_steps_with_another_order_of_the_cuts_are_cut_as_sizes_say():
+    """As soon as the number of the step is larger than the array, its cut is not in it, but the border still is."""
+
+    def diagonals(np, loop, x):
+        k = np.arange(x.shape[0] + 1)
+        before = lambda c: np.concatenate([c[:1], c[:-1]])
+        step = lambda i, c: np.where((k == 0) | (k >= i), i, before(c) + np.concatenate([x[:1], x]))
+        return loop(1, 2 * x.shape[0] + 1, step, 0 * k)
+
+    def by_python(start, stop, step, c):
+        for i in range(start, stop):
+            c = step(i, c)
+        return c
+
+    compiled = harp.jit(lambda x: diagonals(hnp, harp.fori_loop, x))
+    x = np.arange(9) * 3
+    first, other = compiled.lower(x).loops.split("else:")
+    assert "select" not in first and other.count("select") == 1 and " if " not in other
+    for n in (9, 1, 2, 3):
+        np.testing.assert_array_equal(compiled(x[:n]), diagonals(np, by_python, x[:n]))
+
+
 @pytest.mark.parametrize("examples", [0, 1, 3, 17])
 def test_the_steps_of_loops_that_run_in_parallel_are_split(examples):
     """For each example a loop over rows, of which each changes to the right of the diagonal."""
