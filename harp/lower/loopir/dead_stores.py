@@ -30,14 +30,16 @@ def without_dead_stores(s: Stmt) -> Stmt:
 
 
 def _without_nothing(s: Stmt) -> Stmt:
-    """Nothing, if that is all that it does."""
-    inside: tuple[Stmt | None, ...] = ()
+    """Nothing, if that is all that it does; a branch without its other side, if that is nothing."""
     if isinstance(s, (Nest, Alloc)):
-        inside = (s.body,)
-    elif isinstance(s, If):
-        inside = (s.yes, s.no)
-    is_nothing = all(part is None or (isinstance(part, Seq) and not part.parts) for part in inside)
-    return _NOTHING if inside and is_nothing else s
+        return _NOTHING if _is_nothing(s.body) else s
+    if isinstance(s, If) and (s.no is None or _is_nothing(s.no)):
+        return _NOTHING if _is_nothing(s.yes) else s if s.no is None else If(s.conditions, s.yes)
+    return s
+
+
+def _is_nothing(s: Stmt) -> bool:
+    return isinstance(s, Seq) and not s.parts
 
 
 def _is_there_already(s: Store) -> bool:

@@ -276,7 +276,7 @@ def _pieces(context: _Context, s: Nest) -> Stmt:
             if not kept or not order:
                 return sequence(kept) if kept else s
             # In steps in which the cuts by their numbers have another order, those by sizes are left.
-            varying = frozenset().union(*map(loops_in, order)) & context.counters
+            varying = (frozenset().union(*map(loops_in, order)) & context.counters) - context.left_out
             by_sizes = attrs.evolve(context, left_out=context.left_out | varying)
             return If(order, sequence(kept), _pieces(by_sizes, s) if varying else s)
     return s

@@ -129,6 +129,12 @@ def test_sums_in_steps_go_as_far_as_the_mask():
     np.testing.assert_allclose(each(x[0]), [x[0, :i].sum() for i in range(50)], rtol=1e-10, atol=1e-10)
 
 
+def by_python(start, stop, step, c):
+    for i in range(start, stop):
+        c = step(i, c)
+    return c
+
+
 def test_steps_with_another_order_of_the_cuts_are_cut_as_sizes_say():
     """As soon as the number of the step is larger than the array, its cut is not in it, but the border still is."""
 
@@ -138,17 +144,40 @@ def test_steps_with_another_order_of_the_cuts_are_cut_as_sizes_say():
         step = lambda i, c: np.where((k == 0) | (k >= i), i, before(c) + np.concatenate([x[:1], x]))
         return loop(1, 2 * x.shape[0] + 1, step, 0 * k)
 
-    def by_python(start, stop, step, c):
-        for i in range(start, stop):
-            c = step(i, c)
-        return c
-
     compiled = harp.jit(lambda x: diagonals(hnp, harp.fori_loop, x))
     x = np.arange(9) * 3
     first, other = compiled.lower(x).loops.split("else:")
     assert "select" not in first and other.count("select") == 1 and " if " not in other
     for n in (9, 1, 2, 3):
         np.testing.assert_array_equal(compiled(x[:n]), diagonals(np, by_python, x[:n]))
+
+
+def test_cuts_of_which_only_the_length_of_the_loop_depends_on_the_step():
+    """The first three elements of a loop that begins at the number of the step."""
+
+    def program(loop, put, where, x):
+        n = x.shape[0]
+        step = lambda i, c: loop(i, n, lambda j, d: put(d, j, where(j - i < 3, 2 * x[j], 3.0)), c)
+        return loop(0, n, step, x)
+
+    compiled = harp.jit(lambda x: program(harp.fori_loop, lambda c, j, v: c.at[j].set(v), hnp.where, x))
+    for n in (9, 0, 1, 2, 3, 4):
+        x = np.arange(n) + 1.0
+        np.testing.assert_array_equal(compiled(x), program(by_python, put, np.where, x))
+
+
+def test_branches_that_have_nothing_to_do():
+    """Rows that no mask lets through, within loops over all rows."""
+
+    def program(np, loop, a):
+        k = np.arange(a.shape[0])
+        band = lambda i: ((k > i - 3) & (k < i + 2))[:, None] & ((k > i) | (k == 0))
+        return loop(0, a.shape[0], lambda i, a: np.where(band(i), a + 1, a), a)
+
+    compiled = harp.jit(lambda a: program(hnp, harp.fori_loop, a))
+    for n in (5, 0, 1, 2, 3, 9):
+        a = np.random.default_rng(n).normal(size=(n, n))
+        np.testing.assert_array_equal(compiled(a), program(np, by_python, a))
 
 
 @pytest.mark.parametrize("examples", [0, 1, 3, 17])

@@ -129,7 +129,7 @@ class _Work:
         if isinstance(stmt, If):
             return self.of(stmt.yes if stmt.no is None else stmt.no, first)
         if isinstance(stmt, Seq):
-            return "(" + " + ".join(self.of(part, first) for part in stmt.parts) + ")"
+            return "(" + (" + ".join(self.of(part, first) for part in stmt.parts) or "0") + ")"
         return "1"
 
     def _nest(self, stmt: Nest, first: dict[Atom, Index]) -> str:
