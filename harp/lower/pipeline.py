@@ -151,7 +151,7 @@ def _split_reductions(s: Lowered) -> Lowered:
 
 
 def _split_index_sets(s: Lowered) -> Lowered:
-    """Where a condition of a sum is known, products may be left."""
+    """Where a condition of a sum is known, and products are left, they are fused multiply-adds as in every sum."""
     split = _each(split_index_sets)(s)
     return _each(lambda kernel: kernel.with_body(fused_sums(kernel.body)))(split) if s.target.fma else split
 

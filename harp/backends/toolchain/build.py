@@ -30,7 +30,7 @@ from harp.errors import ToolchainError
 
 _SECONDS = 300.0
 # How flags begin that only gcc knows.
-_OF_GCC = ("--param", "-fno-ivopts")
+_OF_GCC = ("--param", "-fno-ivopts", "-fno-tree-")
 # Where the files lie that a unit includes, beside it.
 _LIBRARY = "library"
 _ADVICE = "`python -m harp doctor` says what was found; set HARP_CC to another compiler, or to none for NumPy"

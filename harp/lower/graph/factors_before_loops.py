@@ -16,7 +16,7 @@ from harp.trace.graph.graph import Graph, replaced, transform
 from harp.trace.graph.node import Contiguous, Input, Iteration, MapReduce, Node, View, fresh_input, positions
 from harp.trace.graph.rebuild import rebuild
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import Index
+from harp.trace.index.polynomial import Index, Loop
 from harp.trace.scalar.ops import Reduce
 
 _SAME_SIZES = Substitution({})
@@ -57,7 +57,7 @@ def _moved(node: Iteration) -> Iteration:
         same = all(a is b for a, b in zip(inputs, inner.inputs, strict=True))
         made = inner if same else rebuild(inner, inputs, _SAME_SIZES)
         if isinstance(made, Contiguous) and isinstance(made.src, View) and made.src.src in fixed:
-            return input_for(made)  # of a loop in this one
+            return input_for(made)  # as those of a loop in this one
         if isinstance(made, MapReduce):
             across: dict[Node, Node] = {
                 view: along_rows(view, axis) for view, axis in _lying_across(made) if view.src in fixed
@@ -88,10 +88,15 @@ def _lying_across(node: MapReduce) -> Iterator[tuple[View, int]]:
         if not isinstance(view, View) or view.conditions or not isinstance(view.src, Input):
             continue
         others = view.index[:-1]
-        is_matrix = len(set(view.index)) == len(view.index) and all(p.atom is not None for p in view.index)
-        if is_matrix and view.index[-1] in summed and loops[rows[-1]] in others:
+        is_whole = len(set(view.index)) == len(view.index) and all(map(_is_along, view.index, view.src.shape))
+        if is_whole and view.index[-1] in summed and loops[rows[-1]] in others:
             if any(loops[row] not in others for row in rows[:-1]):
                 yield view, others.index(loops[rows[-1]])
+
+
+def _is_along(p: Index, size: Index) -> bool:
+    """Whether it goes along all of an axis."""
+    return isinstance(p.atom, Loop) and p.atom.extent is size
 
 
 def _reading(node: MapReduce, views: Mapping[Node, Node]) -> Node:

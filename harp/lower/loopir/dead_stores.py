@@ -20,7 +20,7 @@ def without_dead_stores(s: Stmt) -> Stmt:
     """The statement without them: the same object, if there are none."""
     made = _without_nothing(rebuilt(s, without_dead_stores))
     if isinstance(made, Store):
-        return _NOTHING if _is_there_already(made) else made
+        return _NOTHING if is_there_already(made) else made
     if not isinstance(made, Alloc) or made.buffer.space is not Space.REG:
         return made
     known = _known(made)
@@ -42,7 +42,8 @@ def _is_nothing(s: Stmt) -> bool:
     return isinstance(s, Seq) and not s.parts
 
 
-def _is_there_already(s: Store) -> bool:
+def is_there_already(s: Store) -> bool:
+    """Whether an element gets what it holds."""
     value = s.value
     same = isinstance(value, Load) and (value.buffer, value.index, value.conditions) == (s.buffer, s.index, ())
     return same and s.reduce is None
@@ -56,10 +57,13 @@ def _is_read(variable: Buffer, s: Stmt) -> bool:
 
 
 def _known(s: Alloc) -> Const | None:
-    """The constant that a variable holds, which is set once, before all that reads it."""
+    """The constant that a variable holds, which is set once, and so before all that reads it, and read by values."""
     stores = [part for part in walk(s.body) if isinstance(part, Store) and part.buffer is s.buffer]
     at_once = isinstance(s.body, Seq) and any(part in stores for part in s.body.parts)
-    if len(stores) != 1 or stores[0].reduce is not None or not at_once or s.buffer in used_whole(s.body).touched:
+    others = (part for part in walk(s.body) if not isinstance(part, Store))
+    is_asked = any(load.buffer is s.buffer for part in others for load in loads(part))
+    is_whole = s.buffer in used_whole(s.body).touched
+    if len(stores) != 1 or stores[0].reduce is not None or not at_once or is_asked or is_whole:
         return None
     value = stores[0].value
     # An integer may also be a place in an array, which is no value.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from harp.lower.loopir.dependence import check_parallel
 from harp.lower.loopir.effects import value_loads
-from harp.lower.loopir.loops import Alloc, Buffer, For, Load, LoopKind, Nest, Seq, Space, Stmt, Store
+from harp.lower.loopir.loops import Alloc, Buffer, For, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import Renaming, accumulation, is_plain, nest, renamed, sequence
 from harp.lower.reductions.outer_vectorisation import SHORT
 from harp.lower.rewrite.loop_primitives import split
@@ -40,10 +40,17 @@ def row_dots(context: Context, s: Stmt) -> Stmt | None:
     if len(steps) < 3 or not is_plain(body):
         return None
     first, dots, *rest = steps
-    if not isinstance(first, Store) or first.buffer not in variables:
+    found = accumulation(dots)
+    if (
+        not isinstance(first, Store)
+        or found is None
+        or found[1].buffer is not first.buffer
+        or not is_dot(dots, head.loop)
+    ):
         return None
     total = first.buffer
-    if not isinstance(dots, Nest) or not is_dot(dots, head.loop):
+    allocated = [part.buffer for part in walk(body) if isinstance(part, Alloc)]
+    if total not in variables or len(set(allocated)) < len(allocated):
         return None
     report = check_parallel(For(head.loop, LoopKind.PARALLEL), (), body, {})
     if report.errors or report.unproven:

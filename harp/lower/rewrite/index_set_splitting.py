@@ -31,7 +31,7 @@ from itertools import groupby, pairwise
 import attrs
 
 from harp.lower.loopir.conditions import Facts, conditions, given
-from harp.lower.loopir.dead_stores import without_dead_stores
+from harp.lower.loopir.dead_stores import is_there_already, without_dead_stores
 from harp.lower.loopir.effects import loads, value_loads
 from harp.lower.loopir.loops import (
     MEMORY,
@@ -158,8 +158,8 @@ class _Room:
 
 @attrs.frozen
 class _Context:
-    """New loops of the kernel; `counters` are the loops that run nests again and again, whose numbers are the same for
-    all of a nest. No loop is cut where the numbers of those `left_out` say."""
+    """New loops of the kernel, and room for code. `counters` are the loops that run nests again and again: their
+    numbers are the same for all of a nest. Those `left_out` cut no loop."""
 
     fresh: FreshLoops
     counters: frozenset[Loop]
@@ -405,7 +405,7 @@ def _changes_nothing(s: Stmt) -> bool:
         return False
     if s.reduce is not None:
         return s.value is const(s.reduce.identity(s.buffer.dtype), s.buffer.dtype)
-    return isinstance(s.value, Load) and (s.value.buffer, s.value.index, s.value.conditions) == (s.buffer, s.index, ())
+    return is_there_already(s)
 
 
 # --- segments

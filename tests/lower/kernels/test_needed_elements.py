@@ -81,11 +81,19 @@ def test_same_as_numpy(change, n, reverse):
     )
 
 
-@pytest.mark.parametrize("change", NEEDED + WHOLE, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("change", [*NEEDED, everywhere, on_both_sides], ids=lambda f: f.__name__)
 def test_rows_that_are_not_read_are_left_out(change):
     loops = harp.jit(repeated(change)).lower(np.ones((40, 40))).loops
     head = next(line for line in loops.split("repeat i0")[1].splitlines() if "+ 3)//4" in line or "//4)" in line)
     assert ("i0" in head) == (change in NEEDED)
+
+
+def test_rows_that_are_multiplied_by_zero_are_computed():
+    """For they may have a NaN."""
+    x = RNG.normal(size=(40, 40)) / 40
+    x[3, 20:] = np.nan
+    assert harp.jit(repeated(of_a_product)).lower(x).loops.count("call row dots") == 2, "above and below"
+    np.testing.assert_allclose(harp.jit(repeated(of_a_product))(x), expected(of_a_product, x), rtol=1e-9, atol=1e-12)
 
 
 def test_nan_in_rows_that_are_not_read_stays_there():

@@ -34,9 +34,10 @@ def test_random_graphs_cost_what_they_do(g: Graph, values, target):
     compare(lower(g, target).algorithm, sizes_of(g), inputs, sizes)
 
 
-# Functions, or gradients of functions, of which something is an upper bound only: conditions on data, and on the digits
-# of a flattened array.
+# Functions, or gradients of functions, of which something is an upper bound only: conditions on data, on the digits
+# of a flattened array, and on places of parts that are copied.
 BOUNDS = {
+    ("linalg.solve_triangular", "gradient"),
     *((name, which) for name in ("bincount", "histogram", "put_along_axis") for which in ("function", "gradient")),
     *((f"linalg.{name}", which) for name in ("det", "inv", "slogdet", "solve") for which in ("function", "gradient")),
     *(

@@ -58,6 +58,33 @@ def test_each_step_reduces_what_its_number_says(name, reduce, products, dtype):
         npt.assert_allclose(compiled(x), np.reshape(expected, (n, n)), rtol=tolerance, atol=900 * tolerance)
 
 
+@pytest.mark.parametrize("dtype", ["c8", "c16"])
+def test_sums_of_complex_values(dtype):
+    """gcc reads parts of complex numbers, which only some iterations read, in another order: it must not make one load
+    of them."""
+
+    def each(np, loop, put, x):
+        k = np.arange(x.shape[1])
+        step = lambda i, c: put(c, i, np.sum(np.where((k < i) ^ (k < 3), x, np.zeros((), dtype)), axis=1))
+        return loop(0, x.shape[0], step, np.zeros_like(x))
+
+    def by_python(start, stop, step, c):
+        for i in range(start, stop):
+            c = step(i, c)
+        return c
+
+    def put(c, i, row):
+        c = c.copy()
+        c[i] = row
+        return c
+
+    compiled = harp.jit(lambda x: each(hnp, harp.fori_loop, lambda c, i, row: c.at[i].set(row), x))
+    for n in (0, 1, 2, 3, 4, 20, 40):
+        x = data(n, dtype) + 1j * data(n, dtype, 1)
+        expected = each(np, by_python, put, x.astype("c16"))
+        npt.assert_allclose(compiled(x.astype(dtype)), expected, rtol=1e-5, atol=1e-3 if dtype == "c8" else 1e-10)
+
+
 def cholesky(np, set_column, loop, a):
     """A column is what is left of it less products of what stands left of it."""
     k = np.arange(a.shape[0])

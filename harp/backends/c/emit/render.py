@@ -23,10 +23,11 @@ from collections.abc import Sequence, Set
 
 from harp.backends.c.emit import arena, callbacks, clock, parts
 from harp.backends.c.emit.body import Body
+from harp.backends.c.emit.flags import flags_of
 from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, parameter
 from harp.backends.c_family.index import IndexPrinter
 from harp.backends.c_family.library_routines import KERNELS, linked
-from harp.backends.c_family.scalar import HALVES, TYPES
+from harp.backends.c_family.scalar import TYPES
 from harp.backends.c_family.statements import INTERRUPT_HEADER
 from harp.backends.c_family.values import Lines, plain
 from harp.backends.protocol import Source, Unit
@@ -42,9 +43,6 @@ from harp.trace.index.polynomial import ZERO, Atom
 _KERNEL, _DIGITS = "harp_kernel", 24
 # The flags of a unit that has no loops.
 _OF_CALLS = ("-O1",)
-# Where numbers of 16 bits stand beside floats, gcc prints each loop for two vectors at once; what these leave then goes
-# one by one, not by a loop for each shorter vector, in half the compiling time.
-_OF_HALVES = ("--param=vect-epilogues-nomask=0",)
 # What programs define if they use these headers: pointers to functions that the process sets.
 _DEFINED = {
     parts.HEADER: parts.DEFINITION,
@@ -213,7 +211,7 @@ def _kernel(kernel: Kernel) -> tuple[Function, Unit]:
     function = function._replace(parts=tuple(part.text for part in body.parts))
     text = function.definition(SHARED)
     name = f"{_KERNEL}_{hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]}"
-    flags = _OF_HALVES if HALVES in function.uses else ()
+    flags = flags_of(kernel, function.uses)
     unit = Unit(_file(f"#define {_KERNEL} {name}", [text], function.uses), flags, shared=True, kernel=True)
     return function._replace(name=name), unit
 
