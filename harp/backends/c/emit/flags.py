@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 
 from harp.backends.c_family.scalar import HALVES
-from harp.lower.loopir.loops import MEMORY, For, Kernel, Load, Nest, Repeat, Store, walk
+from harp.lower.loopir.loops import MEMORY, For, Kernel, Load, Nest, Stmt, Store, parts, walk
 from harp.lower.loopir.nests import stride
 from harp.trace.scalar.expr import Apply, Expr
 from harp.trace.scalar.expr import walk as walk_expr
@@ -27,16 +27,27 @@ def flags_of(kernel: Kernel, uses: Set[str]) -> tuple[str, ...]:
 
 
 def _chooses_side_by_side(kernel: Kernel) -> bool:
-    """Whether it reads some elements in some iterations only, of those that are two or more apart, or have parts."""
-    heads = (h for s in walk(kernel.body) if isinstance(s, Nest) for h in s.heads)
-    loops = {h.loop for h in heads if isinstance(h, For)}
-    loops |= {s.loop for s in walk(kernel.body) if isinstance(s, Repeat)}
-    chosen = {load for s in walk(kernel.body) if isinstance(s, Store) for load in _chosen(s.value)}
-    return any(
-        load.dtype.is_complex or any(abs(stride(load, loop) or 0) > 1 for loop in loops)
-        for load in chosen
-        if load.buffer.space in MEMORY
-    )
+    """Whether only some iterations of a loop read parts of complex numbers, or several of the elements between those of
+    one iteration and the next."""
+    nests = [s for s in walk(kernel.body) if isinstance(s, Nest)]
+    bodies = [(s.body, [h.loop for h in s.heads if isinstance(h, For)][-1:]) for s in nests]
+    for body, loops in [(kernel.body, []), *bodies]:
+        chosen = {load for s in _inside(body) for load in _chosen(s.value) if load.buffer.space in MEMORY}
+        if any(load.dtype.is_complex for load in chosen):
+            return True
+        apart = [load.buffer for load in chosen if any(abs(stride(load, loop) or 0) > 1 for loop in loops)]
+        if len(set(apart)) < len(apart):
+            return True
+    return False
+
+
+def _inside(s: Stmt) -> Iterator[Store]:
+    """The stores of a statement that are in no further loop."""
+    if isinstance(s, Store):
+        yield s
+    elif not isinstance(s, Nest):
+        for part in parts(s):
+            yield from _inside(part)
 
 
 def _chosen(value: Expr) -> Iterator[Load]:

@@ -34,19 +34,25 @@ def chosen(value):
     return select(mask, value, const(0, value.dtype))
 
 
+X = Buffer("x", f64, (N, as_index(2)), Space.INPUT)
+FIRST, SECOND = (Load(X, (AT, as_index(k))) for k in range(2))
+
+
 def test_elements_that_only_some_iterations_read():
-    pairs = load(AT, as_index(1), shape=(N, as_index(2)))
-    assert one_by_one(chosen(pairs)) and one_by_one(chosen(-pairs)) and one_by_one(chosen(load(2 * AT)))
+    assert one_by_one(chosen(FIRST) + chosen(SECOND)) and one_by_one(chosen(FIRST - SECOND))
     assert one_by_one(chosen(load(AT, dtype=c64)))
-    assert one_by_one(load(2 * AT - 2, conditions=(AT - 1,)))
+    both = [Load(X, (AT - 1, as_index(k)), (AT - 1,), const(0.0, f64)) for k in range(2)]
+    assert one_by_one(both[0] * both[1])
 
 
 def test_others_have_vectors():
-    assert not one_by_one(chosen(load(AT))) and not one_by_one(chosen(load(N - 1 - AT)))
-    assert not one_by_one(load(AT, as_index(1), shape=(N, as_index(2))))
+    assert not one_by_one(chosen(load(AT))) and not one_by_one(chosen(load(N - 1 - AT) - load(AT)))
+    assert not one_by_one(FIRST - SECOND) and not one_by_one(chosen(FIRST))
     assert not one_by_one(load(AT, dtype=c64))
-    assert not one_by_one(chosen(load(AT, as_index(0), shape=(N, N))))
-    assert not one_by_one(load(AT - 1, conditions=(AT - 1,)))
+    square = Buffer("x", f64, (N, N), Space.INPUT)
+    assert not one_by_one(chosen(Load(square, (AT, as_index(0))) + Load(square, (AT, as_index(1)))))
+    row = Buffer("x", f64, (N,), Space.INPUT)
+    assert not one_by_one(Load(row, (AT - 1,), (AT - 1,), const(0.0, f64)) + Load(row, (AT,)))
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4", "i8", "c8", "c16"])
