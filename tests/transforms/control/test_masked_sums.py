@@ -28,13 +28,18 @@ def data(n, dtype, seed=0):
     return x.astype(dtype)
 
 
-def of_rows(np, mask, reduce, products, x, i):
+def of_nothing(reduce, dtype):
+    """What the reduction of no elements is, which a mask puts in place of those that it leaves out."""
+    low, high = (np.iinfo("i4").min, np.iinfo("i4").max) if dtype == "i4" else (-np.inf, np.inf)
+    return np.asarray({"sum": 0, "max": low, "min": high}[reduce], dtype)
+
+
+def of_rows(np, mask, reduce, products, x, i, other):
     """One number for each row, and one for each column, of what the mask lets through."""
     k = np.arange(x.shape[1])
     values = x * x[i] if products else x + 1
-    other = -99 if reduce == "max" else 99 if reduce == "min" else 0
-    along = np.where(mask(k, i), values, np.asarray(other, x.dtype))
-    down = np.where(mask(k, i)[:, None], values, np.asarray(other, x.dtype))
+    along = np.where(mask(k, i), values, other)
+    down = np.where(mask(k, i)[:, None], values, other)
     return getattr(np, reduce)(along, axis=1) + getattr(np, reduce)(down, axis=0)
 
 
@@ -43,17 +48,17 @@ def of_rows(np, mask, reduce, products, x, i):
 @pytest.mark.parametrize("reduce", REDUCTIONS)
 @pytest.mark.parametrize("name", MASKS)
 def test_each_step_reduces_what_its_number_says(name, reduce, products, dtype):
-    mask = MASKS[name]
+    mask, other = MASKS[name], of_nothing(reduce, dtype)
 
     def each(x):
         rows = hnp.zeros_like(x)
-        step = lambda i, rows: rows.at[i].set(of_rows(hnp, mask, reduce, products, x, i))
+        step = lambda i, rows: rows.at[i].set(of_rows(hnp, mask, reduce, products, x, i, other))
         return harp.fori_loop(0, x.shape[0], step, rows)
 
     compiled = harp.jit(each)
     for n in SIZES if reduce == "sum" else SIZES[1:]:
         x = data(n, dtype)
-        expected = [of_rows(np, mask, reduce, products, x, i) for i in range(n)]
+        expected = [of_rows(np, mask, reduce, products, x, i, other) for i in range(n)]
         tolerance = {"f4": 1e-4, "f8": 1e-12, "i4": 0}[dtype]
         npt.assert_allclose(compiled(x), np.reshape(expected, (n, n)), rtol=tolerance, atol=900 * tolerance)
 
