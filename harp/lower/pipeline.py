@@ -58,8 +58,9 @@ from harp.trace.sizes.signature import sizes_of
 class Lowered:
     """A graph on its way to a program: what a pass has not made yet is empty.
 
-    `donated` are the numbers of donated inputs; the program `checks` its addresses, or not. `algorithm` are the loop
-    nests before the kernels are outlined: what the program computes, however fast.
+    `donated` are the numbers of donated inputs; the program `checks` its addresses, or not; the passes that make loops
+    `fast` run, or not. `algorithm` are the loop nests before the kernels are outlined: what the program computes,
+    however fast.
     """
 
     source: Graph
@@ -70,6 +71,7 @@ class Lowered:
     program: Program
     donated: tuple[int, ...] = ()
     checks: bool = False
+    fast: bool = True
     algorithm: Built = attrs.field(factory=lambda: Built((), (), (), ()))
 
     @property
@@ -105,17 +107,17 @@ def _schedule(s: Lowered) -> Lowered:
 
 
 def _build(s: Lowered) -> Lowered:
-    return attrs.evolve(s, built=_built(s.schedule, s.source.captured, s.target, s.checks))
+    return attrs.evolve(s, built=_built(s.schedule, s.source.captured, s.target, s.fast))
 
 
-def _built(scheduled: Schedule, captured: Sequence[Constant], target: Target, checks: bool) -> Built:
+def _built(scheduled: Schedule, captured: Sequence[Constant], target: Target, fast: bool) -> Built:
     """The loop nests of a schedule. The steps of iterations are scheduled, built and fused like programs."""
 
     def step(graph: Graph) -> Built:
-        return _built(schedule(graph), (), target, checks)
+        return _built(schedule(graph), (), target, fast)
 
     def joined(built: Built) -> Built:
-        return built if checks else fuse(built)
+        return fuse(built) if fast else built
 
     return without_copies(build(scheduled, captured, target, partial(iteration_kernels, step, joined)))
 
@@ -137,8 +139,8 @@ def _blocks(s: Lowered) -> Lowered:
 
 
 def _outline(s: Lowered) -> Lowered:
-    """A checked program tells its kernels apart: each belongs to a line of the user."""
-    return attrs.evolve(s, algorithm=s.built, built=as_they_are(s.built) if s.checks else outline(s.built))
+    """A checked program keeps equal kernels apart: each belongs to a line of the user."""
+    return attrs.evolve(s, algorithm=s.built, built=outline(s.built) if s.fast else as_they_are(s.built))
 
 
 def _each(run: Callable[[Kernel], Kernel]) -> Callable[[Lowered], Lowered]:
@@ -165,9 +167,9 @@ def _bounds_checks(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=check_addresses(s.built, s.graph)) if s.checks else s
 
 
-def _unless_checked(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lowered]:
-    """The pass for programs that do not check their addresses."""
-    return lambda s: s if s.checks else run(s)
+def _if_fast(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lowered]:
+    """The pass, left out of programs that keep their loops as they were built."""
+    return lambda s: run(s) if s.fast else s
 
 
 def _on_cores(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lowered]:
@@ -180,7 +182,7 @@ def _share(s: Lowered) -> Lowered:
 
 
 def _grids(s: Lowered) -> Lowered:
-    kind = LoopKind.PLAIN if s.target.wide or s.checks else LoopKind.PARALLEL
+    kind = LoopKind.PARALLEL if s.fast and not s.target.wide else LoopKind.PLAIN
     return _each(lambda kernel: to_grids(kernel, kind))(s) if s.target.grid else s
 
 
@@ -250,47 +252,54 @@ PASSES = (
     Pass("simplify", 2, _simplify, _verify_graph, _check_graph, lambda s: repr(s.graph)),
     Pass("schedule", 3, _schedule, _verify_schedule, _no_check, lambda s: repr(s.schedule), ends_stage=True),
     Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("fuse", 5, _unless_checked(_fuse), _verify_kernels, _check_kernels, _kernels_text),
-    Pass(
-        "tile and fuse", 5, _unless_checked(_on_cores(_tile_and_fuse)), _verify_kernels, _check_kernels, _kernels_text
-    ),
+    Pass("fuse", 5, _if_fast(_fuse), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("tile and fuse", 5, _if_fast(_on_cores(_tile_and_fuse)), _verify_kernels, _check_kernels, _kernels_text),
     Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("blocks", 5, _unless_checked(_on_cores(_blocks)), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("blocks", 5, _if_fast(_on_cores(_blocks)), _verify_kernels, _check_kernels, _kernels_text),
     Pass("outline", 5, _outline, _verify_kernels, _check_kernels, _kernels_text),
     Pass("multiply-adds", 5, _multiply_adds, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("digits", 5, _unless_checked(_each(digits)), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("split index sets", 5, _unless_checked(_split_index_sets), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("digits", 5, _if_fast(_each(digits)), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("split index sets", 5, _if_fast(_split_index_sets), _verify_kernels, _check_kernels, _kernels_text),
     Pass("split reduction", 5, _split_reductions, _verify_kernels, _check_kernels, _kernels_text),
     Pass("bounds checks", 5, _bounds_checks, _verify_bounds_checks, _check_kernels, _kernels_text),
-    Pass("long rows", 5, _unless_checked(_each(long_rows)), _verify_kernels, _check_kernels, _kernels_text),
-    Pass(
-        "rewrite nests", 5, _unless_checked(_on_cores(_rewrite_nests)), _verify_kernels, _check_kernels, _kernels_text
-    ),
-    Pass("parallel", 5, _unless_checked(_on_cores(_each(parallel))), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("long rows", 5, _if_fast(_each(long_rows)), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("rewrite nests", 5, _if_fast(_on_cores(_rewrite_nests)), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("parallel", 5, _if_fast(_on_cores(_each(parallel))), _verify_kernels, _check_kernels, _kernels_text),
     Pass(
         "select routines",
         5,
-        _unless_checked(_on_cores(_each(select_routines))),
+        _if_fast(_on_cores(_each(select_routines))),
         _verify_kernels,
         _check_kernels,
         _kernels_text,
     ),
-    Pass("share", 5, _unless_checked(_share), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("share", 5, _if_fast(_share), _verify_kernels, _check_kernels, _kernels_text),
     Pass("grids", 5, _grids, _verify_kernels, _check_kernels, _kernels_text),
     Pass("plan memory", 3, _plan, _verify_program, _check_kernels, lambda s: s.loops, ends_stage=True),
 )
 
 
-def lower(graph: Graph, target: Target, donated: Sequence[int] = (), check: bool = False) -> Lowered:
+def lower(graph: Graph, target: Target, donated: Sequence[int] = (), check: bool = False, fast: bool = True) -> Lowered:
     """The program that computes a graph in canonical form, with what each pass made on the way.
 
     Outputs may live in the memory of those inputs whose numbers are in `donated`. With `check` the program compares
-    every index with its axis (`harp.lower.kernels.bounds_checks`), and the passes that make loops fast are left out.
+    every index with its axis (`harp.lower.kernels.bounds_checks`). With `check`, and without `fast`, the passes that
+    make loops fast are left out.
     """
     if settings.verify >= 1:
         verify_graph(graph)
     empty = Program((), (), (), (), (), ())
-    state = Lowered(graph, target, graph, Schedule(graph, ()), Built((), (), (), ()), empty, tuple(donated), check)
+    state = Lowered(
+        graph,
+        target,
+        graph,
+        Schedule(graph, ()),
+        Built((), (), (), ()),
+        empty,
+        tuple(donated),
+        check,
+        fast and not check,
+    )
     for step in PASSES:
         before, state = state, step.run(state)
         if settings.debug >= step.level:

@@ -12,11 +12,13 @@ from harp.lower.loopir.effects import loads as all_loads
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
+    Digits,
     For,
     ForeignCall,
     Head,
     If,
     Kernel,
+    Let,
     LibraryCall,
     Load,
     LoopKind,
@@ -85,6 +87,20 @@ class Renaming:
         here = self.indices.each(index)
         return array, here + place if array.space is Space.THREAD else place + here
 
+    def _heads(self, head: Head) -> tuple[Head, ...]:
+        """The head with the extents of its loops renamed, as the body names these loops; a loop of one iteration has
+        none."""
+        if isinstance(head, For):
+            extent = self.indices(head.loop.extent)
+            if extent is head.loop.extent:
+                return (head,)
+            return () if extent is ONE else (For(Loop(head.loop.axis, extent), head.kind),)
+        if isinstance(head, Let):
+            return (Let(head.symbol, self.indices(head.index)),)
+        assert isinstance(head, Digits)
+        digits = tuple(Loop(loop.axis, self.indices(loop.extent)) for loop in head.loops)
+        return (Digits(digits, self.indices(head.flat)),)
+
     def whole(self, buffer: Buffer) -> Buffer:
         """What stands for a buffer of which not elements are used but rows, or all: another one of its shape."""
         array, place = self.variables.get(buffer, (buffer, ()))
@@ -112,6 +128,8 @@ class Renaming:
             moves = tuple((self.whole(target), self.whole(source)) for target, source in s.moves)
             return Repeat(loop, test, self.statement(s.body), moves)
         inner = rebuilt(s, self.statement)
+        if isinstance(inner, Nest):
+            return nest([new for head in inner.heads for new in self._heads(head)], inner.body)
         return attrs.evolve(inner, conditions=self.indices.each(inner.conditions)) if isinstance(inner, If) else inner
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Sequence
-from typing import NamedTuple, overload
+import warnings
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar, overload
 
 import attrs
 
@@ -19,7 +20,7 @@ from harp.backends.runtime.pool import usable_cores
 from harp.backends.toolchain.progress import will_take_long
 from harp.config import CPU, settings
 from harp.lower.loopir.program import Program
-from harp.lower.pipeline import lower
+from harp.lower.pipeline import Lowered, lower
 from harp.lower.report.counts import Count
 from harp.lower.report.footprint import Memory, footprint
 from harp.lower.report.page.page import Parts, framed, page
@@ -31,6 +32,9 @@ from harp.trace.eval.inside import Access
 from harp.trace.graph.digest import digest
 from harp.trace.graph.graph import Graph
 from harp.trace.sizes.signature import canonical
+from harp.trace.source_locations import user_site
+
+T = TypeVar("T")
 
 
 class _Latest(NamedTuple):
@@ -207,10 +211,9 @@ def stages_of(
     backend = backends.get("c" if device == CPU else device)
     target = backend.target()
     assert target is not None
-    lowered = lower(renamed, target, donated, check)
+    lowered, text = _sound(renamed, target, donated, check, lambda made: (made, backend.text(made.program)))
     if not check:
         _latest[:] = [_Latest(digest(renamed), lowered.target, tuple(donated), lowered.program)]
-    text = backend.text(lowered.program)
     workers = threads or settings.threads or usable_cores()
     return Stages(
         lowered.graph,
@@ -236,14 +239,44 @@ def compiled(
     will_take_long()
     backend = backends.get(name)
     target = backend.target()
-    program = None if target is None else _program(graph, target, donated, check)
-    kernel = backend.compile(program, graph, options, check)
-    return (kernel, program.donated, program.accesses) if program else (kernel, (), ())
+    if target is None:
+        return backend.compile(None, graph, options, check), (), ()
+
+    def kernel_of(program: Program) -> tuple[Executable, Program]:
+        return backend.compile(program, graph, options, check), program
+
+    shown = None if check else _shown(graph, target, donated)
+    if shown is None:
+        kernel, program = _sound(graph, target, donated, check, lambda made: kernel_of(made.program))
+    else:
+        kernel, program = kernel_of(shown)
+    return kernel, program.donated, program.accesses
 
 
-def _program(graph: Graph, target: Target, donated: Sequence[int], check: bool) -> Program:
-    """Of a graph in canonical form: as it was lowered to be shown, if that was the last one."""
-    for latest in () if check else _latest:
+def _shown(graph: Graph, target: Target, donated: Sequence[int]) -> Program | None:
+    """The program of a graph in canonical form, if it was the last one that was lowered to be shown."""
+    for latest in _latest:
         if latest[:3] == (digest(graph), target, tuple(donated)):
             return latest.program
-    return lower(graph, target, donated, check).program
+    return None
+
+
+def _sound(graph: Graph, target: Target, donated: Sequence[int], check: bool, use: Callable[[Lowered], T]) -> T:
+    """`use` of the lowered graph, which prints or compiles it; where a pass or `use` finds that an invariant is broken,
+    a warning, and `use` of loops as they were built.
+
+    With HARP_VERIFY the error is raised: those who set it look for such bugs.
+    """
+    try:
+        return use(lower(graph, target, donated, check))
+    except AssertionError as error:
+        if settings.verify or check:
+            raise
+        reason = (str(error).splitlines() or ["an assertion"])[0]
+    file, line = user_site() or (__file__, 1)
+    text = (
+        f"harp has a bug: making loops fast broke an invariant ({reason}). The program runs with plain loops, which is "
+        "correct and slower. Please report it, with the function and the shapes and dtypes of its arguments"
+    )
+    warnings.warn_explicit(text, RuntimeWarning, file, line)
+    return use(lower(graph, target, donated, fast=False))

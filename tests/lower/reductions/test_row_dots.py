@@ -104,3 +104,23 @@ def test_rows_that_change_each_other_stay_in_order():
     for i in range(9):
         expected[i] -= (expected @ expected[i])[i] * expected[0]
     np.testing.assert_allclose(harp.jit(lambda x: harp.fori_loop(0, 9, step, x))(x), expected, rtol=1e-10)
+
+
+def masked(A):
+    return hnp.sum(hnp.sin(hnp.tril(A).sum(1)[:, None] * A.sum(0)[None, :]))
+
+
+def masked_gradient(A):
+    """By hand: of sin(r c^T), where r is the sum of the rows of the triangle and c that of the columns."""
+    r, c = np.tril(A).sum(1), A.sum(0)
+    outer = np.cos(r[:, None] * c)
+    return np.tril(np.tile((outer @ c)[:, None], A.shape[1])) + outer.T @ r
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (3, 0), (5, 2), (4, 70), (70, 4), (9, 40), (41, 41)])
+def test_rows_whose_masks_follow_the_sum(shape):
+    """The loops that store a row are as long as the mask says, which depends on the row."""
+    A = np.random.default_rng(0).normal(size=shape)
+    inside = lambda A: harp.fori_loop(0, 2, lambda i, s: s + harp.cond(i >= 0, masked, lambda A: A[0, 0], A), 0.0)
+    for f, times in ((masked, 1), *([(inside, 2)] if A.size else [])):
+        np.testing.assert_allclose(harp.jit(harp.grad(f))(A), times * masked_gradient(A), rtol=1e-10, atol=1e-10)

@@ -11,6 +11,8 @@ import harp
 import harp.numpy as hnp
 from harp import errors
 from harp.backends.toolchain.toolchain import find_toolchain
+from harp.config import settings
+from harp.lower import pipeline
 from harp.transforms.jit import lowering
 
 F32 = np.float32
@@ -180,3 +182,27 @@ def test_what_was_shown_is_not_lowered_again(monkeypatch):
     g = harp.jit(lambda x: hnp.sin(x) * 54321.5 + 1)
     np.testing.assert_allclose(np.asarray(g(x)), np.sin(x) * 54321.5 + 1)
     assert len(calls) == 2
+
+
+def test_loops_that_break_an_invariant_run_as_they_were_built(monkeypatch):
+    """A bug in a pass that makes loops fast costs speed, and not the result; who looks for such bugs gets the error."""
+    raised = []
+
+    def broken(kernel, target):
+        raised.append(kernel)
+        raise errors.VerificationError("i5 is used where no loop binds it")
+
+    monkeypatch.setattr(pipeline, "rewrite_nests", broken)
+    product = lambda x, w: hnp.exp(-x @ w)  # of no other test, or the program would be there
+    x, w = np.arange(12, dtype=F32).reshape(3, 4) / 12, np.ones((4, 50), F32)
+    with pytest.raises(errors.VerificationError, match="i5"):
+        harp.jit(product)(x, w)
+    assert raised
+    monkeypatch.setattr(settings, "verify", 0)
+    f = harp.jit(product)
+    with pytest.warns(RuntimeWarning, match=r"i5 is used.*report it") as caught:
+        found = f(x, w)
+    assert caught[0].filename == __file__
+    np.testing.assert_allclose(found, np.exp(-x @ w), rtol=1e-5)
+    with pytest.warns(RuntimeWarning, match="i5 is used"):
+        assert "parallel" not in f.lower(x, w).loops
