@@ -36,7 +36,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, help="the first seed; the next ones follow (default: a random one)")
     parser.add_argument("--count", type=int, help="how many functions at most")
     parser.add_argument("--backend", choices=("c", "numpy", "both"), default="both")
-    parser.add_argument("--check", action="store_true", help="with harp's own verifiers between all stages")
+    parser.add_argument(
+        "--verify", default="2", choices="0123", help="HARP_VERIFY: verifiers run after passes (default 2)"
+    )
     parser.add_argument("--all", action="store_true", help="a quarter of the time, random runs of the property tests")
     parser.add_argument("--findings", type=pathlib.Path, default=pathlib.Path("fuzz-findings"), help="where they go")
     return parser.parse_args()
@@ -112,8 +114,7 @@ def property_tests(seconds: float) -> bool:
 
 def main() -> int:
     chosen = options()
-    if chosen.check:
-        os.environ["HARP_VERIFY"] = "2"
+    os.environ["HARP_VERIFY"] = chosen.verify
     with tempfile.TemporaryDirectory(prefix="harp-fuzz-") as cache:
         os.environ.setdefault("HARP_CACHE_DIR", cache)  # of the processes that are started
         return run(chosen)

@@ -26,6 +26,11 @@ from joined import in_one_run
 from test_programs import DTYPES, fill
 
 import harp
+from harp.config import settings
+
+settings.verify = max(
+    settings.verify, 2
+)  # a nest that breaks an invariant is an error, and not compiled in another way
 
 MODES = {"joined -O0": 80, "joined -O2": 12, "usual": 8}  # of a hundred
 SIZES = (0, 1, 2, 3, 5, 8, 33)
