@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from harp.lower.loopir.loops import Kernel
 from harp.lower.loopir.nests import FreshLoops
-from harp.lower.reductions.accumulators import partial_accumulators, several_terms
+from harp.lower.reductions.accumulators import blocked_sums, partial_accumulators, several_terms
 from harp.lower.reductions.columns import columns
 from harp.lower.reductions.contraction import contraction
 from harp.lower.reductions.early_exit import early_exits
@@ -54,6 +54,7 @@ RULES: tuple[Rule, ...] = (
     outer_vectorised,
     row_dots,
     partial_accumulators,
+    blocked_sums,
     several_terms,
     early_exits,
     vectorised,

@@ -1,27 +1,34 @@
-"""Several accumulators for one sum along memory, and several terms for each time that sums in memory are read.
+"""Several accumulators for one sum along memory, partial sums for other long ones, and several terms for each time that
+sums in memory are read.
 
     for k: acc += x[k]  ->  lane[32] = 0; for kb { for l < 32: lane[l] += x[32*kb + l] };
                             for l < (the remainder): lane[l] += x[...]; lane[:8] = tree of 4; acc += tree of lane[:8]
 
+    for k: acc += x[k, j]  ->  for kb { part = 0; for k < 4096: part += x[4096*kb + k, j]; acc += part }
+
     for k { for simd l: acc[l] += v(k) }
         ->  for kb { for simd l: acc[l] = acc[l] + v(4*kb) + ... + v(4*kb + 3) }; for k (the remainder) { ... }
 
-The first adds in an order of its own, which is the same on every machine and at every size; the second keeps the order.
+The first two add in an order of their own, which is the same on every machine and at every number of sums; the third
+keeps the order. Partial sums bound the error by that of some thousand terms and of the number of blocks, where one
+float32 would stop to grow at 2**24 (N. J. Higham: "The accuracy of floating point summation", 1993).
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 from harp.lower.cost_model import weigh
 from harp.lower.loopir.effects import value_loads
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Seq, Space, Stmt, Store
-from harp.lower.loopir.nests import Renaming, accumulation, loads, nest, renamed, score, sequence
+from harp.lower.loopir.nests import FreshLoops, Renaming, accumulation, loads, nest, rebuilt, renamed, score, sequence
 from harp.lower.reductions.row_dots import is_dot
-from harp.lower.rewrite.loop_primitives import peel
+from harp.lower.rewrite.loop_primitives import peel, rfactor, split
 from harp.lower.rewrite.strip_mining import Context
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import ZERO, Index, Loop, as_index, loops_in, of
-from harp.trace.scalar.dtypes import real_of
+from harp.trace.index.polynomial import ZERO, Index, Loop, as_index, loops_in, of, product
+from harp.trace.scalar.dtypes import bool_, real_of
 from harp.trace.scalar.expr import Expr, apply, const
 from harp.trace.scalar.ops import Op, Reduce
 
@@ -29,6 +36,9 @@ from harp.trace.scalar.ops import Op, Reduce
 LANES = 32
 # Lanes that are left when vectors have been added to vectors.
 _VECTOR = 8
+# Terms of a partial sum: the rounding errors of 20 million terms are those of 9,000, and a block costs nothing that can
+# be measured. Rounds of a loop round loops of sizes that are not known.
+_BLOCK, _ROUNDS = 4096, 64
 # Scalar operations of a term that is written out several times.
 _WRITTEN_OUT = 6
 # Terms that are added to a sum each time it is read from memory.
@@ -82,6 +92,33 @@ def partial_accumulators(context: Context, s: Stmt) -> Stmt | None:
     for lane in reversed(made):
         body = Alloc(lane, body)
     return body
+
+
+def blocked_sums(context: Context, s: Stmt) -> Stmt | None:
+    """Partial sums where the terms do not lie along memory; the second rule at the top of the file."""
+    found = accumulation(s)
+    if found is None or score(loads(found[1].value), found[0][-1].loop) > 0:
+        return None
+    return _in_blocks(context.fresh, *found)
+
+
+def in_blocks(fresh: FreshLoops, s: Stmt) -> Stmt:
+    """The statement with partial sums in place of the float sums inside it."""
+    found = accumulation(s)
+    blocked = None if found is None else _in_blocks(fresh, *found)
+    return rebuilt(s, partial(in_blocks, fresh)) if blocked is None else blocked
+
+
+def _in_blocks(fresh: FreshLoops, heads: tuple[For, ...], store: Store) -> Stmt | None:
+    dtype, reduce = store.buffer.dtype, store.reduce or Reduce.SUM
+    if reduce is not Reduce.SUM or dtype.is_integer or dtype is bool_:
+        return None
+    rows = product(head.loop.extent for head in heads[1:]).constant
+    blocks = split(fresh, heads[0].loop.extent, max(_BLOCK // (rows or _ROUNDS), 1))
+    if not blocks.heads:
+        return None
+    acc = store.buffer
+    return nest(blocks.heads, rfactor(fresh, heads, store, blocks, lambda part: Store(acc, (), part, reduce)))
 
 
 def stay_in_registers(lane: Loop, body: Stmt) -> bool:

@@ -1,5 +1,7 @@
 """Reductions of columns: the loop along memory goes innermost and carries nothing; its accumulators are a tile.
 
+Each sum is one of partial sums first (`harp.lower.reductions.accumulators`), whichever tile it is in.
+
     for i, j { acc = 0; for k: acc += a[i, k]*b[k, j]; out[i, j] = acc }
         ->  for jb, ib { acc[R, W]; ...; for k { for r, l: acc[r, l] += a[ib*R + r, k]*b[k, jb*W + l] }; ... }
 
@@ -14,6 +16,7 @@ from collections.abc import Iterable
 from harp.lower.cost_model import count_operations
 from harp.lower.loopir.loops import Alloc, For, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import Tile, accumulations, is_even, loads, nest, privatise, renamed, score, sequence
+from harp.lower.reductions.accumulators import in_blocks
 from harp.lower.rewrite.strip_mining import Context, strips
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import floordiv
@@ -36,17 +39,18 @@ def columns(context: Context, s: Stmt) -> Stmt | None:
     *outer, last = [h for h in s.heads if isinstance(h, For)]
     if not found or score(accesses, last.loop) <= 0 or _has_memory(s.body) or not is_even(s.body, last.loop):
         return None
+    body = in_blocks(context.fresh, s.body)
     if (
         outer
         and is_even(s.body, outer[-1].loop)
         and _reused(accesses, last.loop, outer[-1].loop)
         and _small(s.body, [store for _, store in found])
     ):
-        return nest(outer[:-1], _blocks(context, s.body, outer[-1].loop, last.loop, found[0][1], len(found)))
-    narrow, many = strips(context, s.body, last.loop), last.loop.extent - _WIDE * context.target.cores
+        return nest(outer[:-1], _blocks(context, body, outer[-1].loop, last.loop, found[0][1], len(found)))
+    narrow, many = strips(context, body, last.loop), last.loop.extent - _WIDE * context.target.cores
     if outer or nonnegative(-many - 1) or not _small(s.body, []):
         return nest(outer, narrow)
-    return If((many,), strips(context, s.body, last.loop, _WIDE), narrow)
+    return If((many,), strips(context, body, last.loop, _WIDE), narrow)
 
 
 def _has_memory(s: Stmt) -> bool:

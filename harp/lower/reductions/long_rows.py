@@ -43,14 +43,13 @@ from harp.lower.loopir.nests import (
     rebuilt,
     score,
     sequence,
-    start,
 )
 from harp.lower.loopir.products import is_contraction
 from harp.lower.reductions.scan import cut_scan
 from harp.lower.rewrite.coalesce import coalesced
-from harp.lower.rewrite.loop_primitives import specialise
+from harp.lower.rewrite.loop_primitives import Blocks, rfactor, specialise
 from harp.trace.index.division import Substitution, floordiv
-from harp.trace.index.polynomial import Index, Loop, loops_in, of
+from harp.trace.index.polynomial import Index, Loop, as_index, loops_in, of
 from harp.trace.index.polynomial import product as product_of
 from harp.trace.scalar.expr import Expr
 from harp.trace.scalar.ops import Reduce
@@ -134,16 +133,10 @@ def _is_there(value: Expr, acc: Buffer, made: Set[Buffer]) -> bool:
 def _chunks(fresh: FreshLoops, row: RowSum, parts: Buffer) -> Stmt:
     """for i, c { part = 0; for k < CHUNK: part += v(i, c*CHUNK + k); parts[i, c] = part }"""
     (chunk,), c = fresh.loop(parts.shape[-1])
-    head, k = fresh.loop(CHUNK)
-    part = Buffer(f"{row.store.buffer.name}_part", parts.dtype, (), Space.REG)
-    renaming = Renaming(Substitution({row.loop: c * CHUNK + k}), {row.store.buffer: (part, ())})
     place = (*(of(h.loop) for h in row.heads), c)
-    statements = (
-        start(part, _reduce(row)),
-        nest(head, renaming.statement(row.store)),
-        Store(parts, place, Load(part, ())),
-    )
-    return _shared(fresh, (*row.heads, chunk), Alloc(part, sequence(statements)))
+    blocks = Blocks((chunk,), c, c * CHUNK, as_index(CHUNK))
+    part = rfactor(fresh, (For(row.loop),), row.store, blocks, lambda part: Store(parts, place, part))
+    return _shared(fresh, (*row.heads, chunk), part)
 
 
 def _totals(fresh: FreshLoops, row: RowSum, parts: Buffer, body: Stmt) -> Stmt:

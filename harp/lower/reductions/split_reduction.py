@@ -17,10 +17,9 @@ from collections.abc import Callable
 import attrs
 
 from harp.lower.loopir.loops import Alloc, Buffer, For, Kernel, Load, Seq, Space, Stmt, Store
-from harp.lower.loopir.nests import FreshLoops, Renaming, accumulation, loads, nest, score, sequence, start
+from harp.lower.loopir.nests import FreshLoops, accumulation, loads, nest, score, sequence
 from harp.lower.rewrite.coalesce import coalesced
-from harp.lower.rewrite.loop_primitives import split
-from harp.trace.index.division import Substitution
+from harp.lower.rewrite.loop_primitives import rfactor, split
 from harp.trace.index.polynomial import ZERO
 from harp.trace.scalar.ops import Reduce
 
@@ -81,29 +80,20 @@ def _parts(fresh: FreshLoops, heads: list[For], store: Store, name: str, total: 
         return None
     dtype, reduce = store.buffer.dtype, store.reduce or Reduce.SUM
     buffer = Buffer(name, dtype, (blocks.heads[0].loop.extent,), Space.SCRATCH)
-    head, k = fresh.loop(blocks.length)
-    part = Buffer(f"{store.buffer.name}_part", dtype, (), Space.REG)
-    renaming = Renaming(Substitution({outer: blocks.start + k}), {store.buffer: (part, ())})
-    loops = nest((*head, *heads[1:]), renaming.statement(store))
-    inside = sequence((*_reduced(part, reduce, loops), Store(buffer, (blocks.block,), Load(part, ()))))
-    return buffer, sequence((nest(blocks.heads, Alloc(part, inside)), total(fresh, buffer, store.buffer, reduce)))
+    part = rfactor(fresh, heads, store, blocks, lambda part: Store(buffer, (blocks.block,), part))
+    return buffer, sequence((nest(blocks.heads, part), total(fresh, buffer, store.buffer, reduce)))
 
 
 def _total(fresh: FreshLoops, parts: Buffer, acc: Buffer, reduce: Reduce) -> Stmt:
     """The parts in groups."""
     (count,) = parts.shape
     groups = split(fresh, count, _GROUP)
-    inner, c = fresh.loop(groups.length)
-    group = Buffer(f"{acc.name}_group", acc.dtype, (), Space.REG)
-    body = _reduced(group, reduce, nest(inner, Store(group, (), Load(parts, (groups.start + c,)), reduce)))
-    return nest(groups.heads, Alloc(group, sequence((*body, Store(acc, (), Load(group, ()), reduce)))))
+    head, c = fresh.loop(count)
+    added = Store(acc, (), Load(parts, (c,)), reduce)
+    return nest(groups.heads, rfactor(fresh, head, added, groups, lambda group: Store(acc, (), group, reduce)))
 
 
 def _row(fresh: FreshLoops, parts: Buffer, acc: Buffer, reduce: Reduce) -> Stmt:
     """The parts one after the other."""
     head, c = fresh.loop(parts.shape[0])
     return nest(head, Store(acc, (), Load(parts, (c,)), reduce))
-
-
-def _reduced(acc: Buffer, reduce: Reduce, loops: Stmt) -> tuple[Stmt, Stmt]:
-    return start(acc, reduce), loops

@@ -4,6 +4,7 @@
     peel        for i < n: s(i)    ->  for b < n//size { for l < size: s(b*size + l) };
                                        for r < n % size: s(n//size*size + r)
     specialise  s                  ->  if conditions: fast, else: s
+    rfactor     for k: acc += v(k) ->  for b { part = 0; for k in block b: part += v(k); kept(part) }
     stage       s(x[...])          ->  copy = x[...]; s(copy)
     shrink      x[i, j] = v; s(x)  ->  part[j] = v; s(part)
     privatise   for l { acc; s }   ->  acc[l]; the parts of s, each with a loop over l    (`nests.privatise`)
@@ -12,21 +13,22 @@
 In the literature, `split` is strip mining, `peel` strip mining with a loop for the remainder, `privatise` scalar
 expansion and then loop distribution, and `shrink` array contraction. All are legal where the iterations of the loop may
 be done in this order: split and peel keep the order, and so does coalesce; privatise asks for independent iterations;
-what is staged must not be stored to meanwhile. A version of `specialise` has to compute the same bits, or to depend on
-sizes that all rows of a batch share.
+rfactor adds in another order, which the blocks decide; what is staged must not be stored to meanwhile. A version of
+`specialise` has to compute the same bits, or to depend on sizes that all rows of a batch share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from harp.lower.loopir.loops import Buffer, For, If, Load, LoopKind, Stmt, Store
-from harp.lower.loopir.nests import FreshLoops, rebuilt
+from harp.lower.loopir.loops import Alloc, Buffer, For, If, Load, LoopKind, Space, Stmt, Store
+from harp.lower.loopir.nests import FreshLoops, Renaming, nest, rebuilt, sequence, start
 from harp.trace.index.bounds import nonnegative
-from harp.trace.index.division import ceildiv, floordiv, minimum
+from harp.trace.index.division import Substitution, ceildiv, floordiv, minimum
 from harp.trace.index.polynomial import ZERO, Index
 from harp.trace.scalar.expr import Expr, rewrite
+from harp.trace.scalar.ops import Reduce
 
 
 class Blocks(NamedTuple):
@@ -64,6 +66,21 @@ def peel(fresh: FreshLoops, extent: Index, size: Index | int, kind: LoopKind = L
     count = floordiv(extent, size)
     heads, block = fresh.loop(count, kind)
     return Peeled(heads, block, count * size, extent - count * size)
+
+
+def rfactor(
+    fresh: FreshLoops, heads: Sequence[For], store: Store, blocks: Blocks, kept: Callable[[Load], Stmt]
+) -> Stmt:
+    """The partial result of a block of the outermost of the loops in which `store` reduces, and what is done with it.
+
+    After P. Suriana, A. Adams and S. Kamil: "Parallel associative reductions in Halide", 2017.
+    """
+    (outer, *inner), reduce = heads, store.reduce or Reduce.SUM
+    part = Buffer(f"{store.buffer.name}_part", store.buffer.dtype, (), Space.REG)
+    head, k = fresh.loop(blocks.length)
+    renaming = Renaming(Substitution({outer.loop: blocks.start + k}), {store.buffer: (part, ())})
+    reduced = nest((*head, *inner), renaming.statement(store))
+    return Alloc(part, sequence((start(part, reduce), reduced, kept(Load(part, ())))))
 
 
 def specialise(conditions: Iterable[Index], fast: Stmt, otherwise: Stmt) -> Stmt:
