@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from harp.lower.loopir.loops import Alloc, For, Nest, Seq, Stmt, Store, walk
 from harp.lower.loopir.nests import Tile, is_even, is_sequential, loads, nest, privatise, renamed, score, sequence
+from harp.lower.reductions.scan import ROWS, in_parts
 from harp.lower.rewrite.loop_primitives import peel
 from harp.lower.rewrite.strip_mining import Context, strips
 from harp.trace.index.polynomial import ZERO
-
-# Rows side by side: as many additions as are begun before the first one is done.
-ROWS = 8
 
 
 def interleaved(context: Context, s: Stmt) -> Stmt | None:
@@ -34,7 +32,7 @@ def interleaved(context: Context, s: Stmt) -> Stmt | None:
     stores = [part for part in walk(s.body) if isinstance(part, Store)]
     accesses = [load for store in stores for load in loads(store.value)]
     if score(accesses, row.loop) > 0:
-        return nest(outer, strips(context, s.body, row.loop))
+        return nest(outer, strips(context, in_parts(context.fresh, s.body), row.loop))
     rows = peel(context.fresh, row.loop.extent, ROWS)
     parts: list[Stmt] = []
     if rows.whole is not ZERO:
@@ -48,10 +46,11 @@ def interleaved(context: Context, s: Stmt) -> Stmt | None:
 
 
 def is_running(s: Stmt) -> bool:
-    """Whether it is one ordered loop, with the variables that it carries."""
+    """Whether it is one ordered loop, or such loops inside each other, with the variables that they carry."""
     inside = list(walk(s))
     nests = [part for part in inside if isinstance(part, Nest)]
-    if isinstance(s, Nest) or len(nests) != 1 or len(nests[0].heads) != 1:
+    if isinstance(s, Nest) or not nests or any(len(part.heads) != 1 for part in nests):
         return False
+    beside = len(nests) - sum(isinstance(part, Nest) for outer in nests for part in walk(outer.body))
     plain = all(isinstance(part, (Nest, Alloc, Seq, Store)) for part in inside)
-    return plain and is_sequential(nests[0])
+    return plain and beside == 1 and all(map(is_sequential, nests))

@@ -45,6 +45,7 @@ from harp.lower.loopir.nests import (
     sequence,
 )
 from harp.lower.loopir.products import is_contraction
+from harp.lower.reductions.long_scatters import cut_scatter
 from harp.lower.reductions.scan import cut_scan
 from harp.lower.rewrite.coalesce import coalesced
 from harp.lower.rewrite.loop_primitives import Blocks, rfactor, specialise
@@ -78,9 +79,9 @@ def long_rows(kernel: Kernel) -> Kernel:
 def _outermost(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt:
     if isinstance(s, Seq):
         return rebuilt(s, lambda part: _outermost(fresh, part, scratch))
-    scan = cut_scan(fresh, s, scratch)
-    if scan is not None:
-        return scan
+    cut = cut_scan(fresh, s, scratch) or cut_scatter(fresh, s, scratch)
+    if cut is not None:
+        return cut
     row = _match(fresh, s)
     if row is None:
         return s

@@ -23,14 +23,15 @@ from harp.lower.cost_model import count_operations
 from harp.lower.loopir.effects import value_loads
 from harp.lower.loopir.loops import MEMORY, Alloc, Buffer, For, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import FreshLoops, Renaming, loads, nest, rebuilt, score, sequence, start, stride
-from harp.lower.reductions.interleave import ROWS
-from harp.lower.rewrite.loop_primitives import specialise
+from harp.lower.rewrite.loop_primitives import specialise, split
 from harp.lower.schedule.build import holds
 from harp.trace.index.division import Substitution, floordiv
 from harp.trace.index.polynomial import Index, Loop, of
 from harp.trace.scalar.expr import Expr, apply, rewrite, select
 from harp.trace.scalar.ops import Reduce
 
+# Rows or chunks side by side: as many additions as are begun before the first one is done.
+ROWS = 8
 # Elements of a chunk; chunks that follow each other go side by side. And of the shortest row that is cut.
 CHUNK, LONG = (1 << 12) + 16, 1 << 16
 # Operations of a value that may be computed twice.
@@ -197,17 +198,19 @@ def _results(fresh: FreshLoops, scan: Scan, carries: Buffer) -> Stmt:
     heads, chunk, first = _chunks(fresh, scan)
     part, along, renaming = _of_chunk(fresh, scan, first)
     carry = Load(carries, _place(scan, chunk))
+    loop = nest(along, _behind(carry, part, scan.reduce, renaming.statement(scan.body)))
+    return nest(heads, Alloc(part, sequence((start(part, scan.reduce), loop))))
+
+
+def _behind(carry: Load, part: Buffer, reduce: Reduce, s: Stmt) -> Stmt:
+    """The statement, in which other stores than to the running value of a part see it behind what was carried there."""
 
     def carried(e: Expr) -> Expr:
-        return apply(scan.reduce.value, carry, e) if isinstance(e, Load) and e.buffer is scan.acc else e
+        return apply(reduce.value, carry, e) if isinstance(e, Load) and e.buffer is part else e
 
-    def statement(s: Stmt) -> Stmt:
-        if isinstance(s, Store) and s is not scan.step:
-            return Store(s.buffer, s.index, rewrite((s.value,), carried)[0], s.reduce)
-        return rebuilt(s, statement)
-
-    loop = nest(along, renaming.statement(statement(scan.body)))
-    return nest(heads, Alloc(part, sequence((start(part, scan.reduce), loop))))
+    if isinstance(s, Store) and s.buffer is not part:
+        return Store(s.buffer, s.index, rewrite((s.value,), carried)[0], s.reduce)
+    return rebuilt(s, lambda inner: _behind(carry, part, reduce, inner))
 
 
 def _left(fresh: FreshLoops, scan: Scan, carries: Buffer) -> Stmt:
@@ -216,4 +219,36 @@ def _left(fresh: FreshLoops, scan: Scan, carries: Buffer) -> Stmt:
     head, i = fresh.loop(scan.loop.extent - count * (ROWS * CHUNK), LoopKind.SEQUENTIAL)
     rest = Renaming(Substitution({scan.loop: count * (ROWS * CHUNK) + i}), {}).statement(scan.body)
     start = Store(scan.acc, (), Load(carries, _place(scan, count * ROWS)))
-    return nest(scan.heads, Alloc(scan.acc, sequence((start, nest(head, rest)))))
+    return nest(scan.heads, in_parts(fresh, Alloc(scan.acc, sequence((start, nest(head, rest))))))
+
+
+def in_parts(fresh: FreshLoops, s: Stmt) -> Stmt:
+    """The statement with long running float sums as running sums of parts, each behind the sum of the parts before it.
+
+    acc = id; for i { acc += v(i); out[i] = f(acc) }
+        ->  acc = id; for p { part = id; for i < CHUNK { part += v; out[p*CHUNK + i] = f(acc + part) }; acc += part }
+    """
+    if isinstance(s, Seq):
+        return sequence(in_parts(fresh, part) for part in s.parts)
+    if not isinstance(s, Alloc):
+        return s
+    steps = s.body.parts if isinstance(s.body, Seq) else (s.body,)
+    scan = match_scan(Alloc(s.buffer, sequence(steps[:2]))) if len(steps) > 1 else None
+    loop = None if scan is None else _in_parts(fresh, scan)
+    if loop is None:
+        return Alloc(s.buffer, in_parts(fresh, s.body))
+    return Alloc(s.buffer, sequence((steps[0], loop, *(in_parts(fresh, step) for step in steps[2:]))))
+
+
+def _in_parts(fresh: FreshLoops, scan: Scan) -> Stmt | None:
+    """The loop of a running sum, by parts; None if the sum is exact, or one part is enough for all sizes."""
+    acc = scan.acc
+    blocks = split(fresh, scan.loop.extent, CHUNK, LoopKind.SEQUENTIAL)
+    if scan.reduce is not Reduce.SUM or not acc.dtype.is_inexact or not blocks.heads:
+        return None
+    part = Buffer(f"{acc.name}_part", acc.dtype, (), Space.REG)
+    head, i = fresh.loop(blocks.length, LoopKind.SEQUENTIAL)
+    renaming = Renaming(Substitution({scan.loop: blocks.start + i}), {acc: (part, ())})
+    body = _behind(Load(acc, ()), part, scan.reduce, renaming.statement(scan.body))
+    step = Store(acc, (), Load(part, ()), scan.reduce)
+    return nest(blocks.heads, Alloc(part, sequence((start(part, scan.reduce), nest(head, body), step))))

@@ -9,7 +9,7 @@ index array, and not made in the kernel, is read early: conditions round the use
 from __future__ import annotations
 
 from harp.lower.loopir.effects import indices
-from harp.lower.loopir.loops import Buffer, For, Head, Kernel, Let, Nest, Stmt, Store, walk
+from harp.lower.loopir.loops import Buffer, For, Head, Kernel, Let, Nest, Repeat, Stmt, Store, walk
 from harp.lower.loopir.nests import Renaming, rebuilt
 from harp.trace.index.bounds import below
 from harp.trace.index.division import Substitution
@@ -39,6 +39,8 @@ class _Names:
     def statement(self, s: Stmt, bound: frozenset[Loop]) -> Stmt:
         if isinstance(s, Nest):
             return self.nest(s, bound)
+        if isinstance(s, Repeat):
+            bound |= {s.loop}
         return rebuilt(s, lambda part: self.statement(part, bound))
 
     def nest(self, s: Nest, bound: frozenset[Loop]) -> Stmt:

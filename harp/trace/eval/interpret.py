@@ -43,7 +43,7 @@ from harp.trace.graph.node import (
 from harp.trace.graph.row_functions import ROWS
 from harp.trace.index.polynomial import FloorDiv, Index, Loop, Relu, Symbol, evaluate, value_atoms
 from harp.trace.scalar import expr as expression
-from harp.trace.scalar.dtypes import DType, NDArray, computing
+from harp.trace.scalar.dtypes import DType, NDArray, c64, c128, computing, f32, f64
 from harp.trace.scalar.expr import Apply, Expr, Operand, Position
 from harp.trace.scalar.halves import rounded, widened
 from harp.trace.scalar.ops import Op, Reduce
@@ -53,6 +53,8 @@ NO_SITES: Mapping[Node, Site] = {}
 
 # Bytes of an element of the widest dtype.
 _WIDEST = 16
+# Terms of a long sum.
+_LONG = 1 << 14
 
 
 def interpret(
@@ -176,12 +178,19 @@ def map_reduce(
         result = np.broadcast_to(result, domain)
     if reduce is None:
         return result
+    if reduce is Reduce.SUM and prod(domain[axis] for axis in axes) >= _LONG:
+        inner = _adding(inner)
     initial: NDArray | None = reduce.identity(computing(expr.dtype))[()]
     if expr.dtype.is_complex and reduce is Reduce.PROD:
         initial = None  # the first factor, for 1 times an infinity has a NaN
     with np.errstate(all="ignore"):
         reduced = reduce.ufunc.reduce(result, axis=axes, dtype=inner, initial=initial)
         return np.asarray(reduced).astype(expr.dtype.numpy, copy=False)
+
+
+def _adding(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    """The dtype in which many numbers are added: one float32 stops to grow at 2**24."""
+    return {f32.numpy: f64.numpy, c64.numpy: c128.numpy}.get(dtype, dtype)
 
 
 def _of_nothing(dtype: DType, domain: tuple[int, ...], reduce: Reduce | None, axes: tuple[int, ...]) -> NDArray:
@@ -203,7 +212,8 @@ def _cumulative(node: Cumulative, values: Mapping[Node, NDArray], sizes: Sizes) 
 def _accumulate(node: Cumulative, reduce: Reduce, x: NDArray) -> NDArray:
     """From the identity on, for the sum of -0.0 is 0.0; of products, which it may change, from the first factor on."""
     inner = computing(node.dtype)
-    result: NDArray = reduce.ufunc.accumulate(x, axis=node.axis, dtype=inner.numpy)
+    long = reduce is Reduce.SUM and x.shape[node.axis] >= _LONG
+    result: NDArray = reduce.ufunc.accumulate(x, axis=node.axis, dtype=_adding(inner.numpy) if long else inner.numpy)
     return result if reduce is Reduce.PROD else reduce.ufunc(result, reduce.identity(inner))
 
 
@@ -285,6 +295,8 @@ def _gather(node: Gather, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArr
 
 def _scatter(node: Scatter, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
     inner = (node.dtype if node.kind is Put.SET else computing(node.dtype)).numpy
+    if node.kind is Put.ADD:
+        inner = _adding(inner)
     result, updates = np.array(values[node.base], inner), np.asarray(values[node.updates], inner)
     at, inside = _places([values[i] for i in node.indices], result.shape)
     if 0 in result.shape:
