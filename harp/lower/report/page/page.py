@@ -131,8 +131,10 @@ def _scratch(parts: Parts) -> int:
 
 def _sizes(parts: Parts, inputs: str) -> str:
     """What the names of sizes and arguments mean in each pane, and the sizes at hand."""
-    named = zip(parts.program.sizes, parts.cost.names.items(), parts.given, strict=True)
-    texts = [f"{symbol} = {short} = {name} ({value} here)" for symbol, (short, name), value in named]
+    symbols = [f"{size} = " for size in parts.program.sizes]
+    symbols += [""] * (len(parts.cost.names) - len(symbols))  # numbers of steps are no sizes of the program
+    named = zip(symbols, parts.cost.names.items(), parts.cost.given, strict=True)
+    texts = [f"{symbol}{short} = {name} ({value} here)" for symbol, (short, name), value in named]
     return "".join(f"<span>{escape(text)}</span>" for text in (*texts, inputs) if text)
 
 
