@@ -241,7 +241,8 @@ class _Tally:
         number = total(own.number * ratio(n) for own, n in found)
         is_bound = all(own.exact or n > 0 for own, n in found)
         exact = place.exact and where.is_known and all(own.exact for own, _ in found)
-        if found and (not is_bound or number.degree > times(()).number.degree):  # terms that do not cancel
+        if any(term for term, _ in terms) and (not is_bound or number.degree > times(()).number.degree):
+            # The terms do not cancel: a bound says more.
             number, exact = times(()).number, False
         self.exact &= exact
         return ratio(self._naming(number.numerator), number.denominator)
