@@ -198,3 +198,15 @@ def test_scratch_memory():
 def test_all_sizes_of_a_reduction_over_everything():
     for size in (0, 1, 100, 8192, 8193, 10**6):
         assert cost(lambda x: hnp.sum(x), (3,)).at(size).operations == size, "chunks cost nothing"
+
+
+def test_a_loop_that_ends_before_its_bound_counts_up_to_it():
+    def swapped(x):
+        def step(i, x):
+            return harp.fori_loop(0, x.shape[0] - 1 - i, lambda j, x: x.at[j].set(hnp.sin(x[j]) * x[j + 1]), x)
+
+        return hnp.sum(harp.fori_loop(0, x.shape[0], step, x))
+
+    assert not compare_function(harp.grad(swapped), (np.linspace(0.1, 1, 5),))
+    halved = lambda x: harp.cond(hnp.sum(x) > 0, hnp.sin, lambda x: x / 2, x)
+    assert not compare_function(halved, (np.ones(3),))
