@@ -41,6 +41,7 @@ from harp.lower.loopir.loops import (
 )
 from harp.lower.loopir.loops import walk as walk_statements
 from harp.lower.loopir.memory import size_in_bytes
+from harp.lower.loopir.products import is_contraction
 from harp.lower.report.counts import NOTHING, Count, log2, ratio, total
 from harp.lower.report.executions import Executions, executions
 from harp.lower.report.parts import EVERYWHERE, Round, Term, Where, all_of, parts_of
@@ -122,6 +123,8 @@ def _kernel_cost(kernel: Kernel, built: Built, naming: Substitution, steps: Call
         else:
             for load in dict.fromkeys(loads(place.statement)):
                 tally.add_reads(load.buffer, tally.executed(place, all_of(load.conditions)))
+    if _is_hidden_work(kernel.body, tally.read_everywhere):
+        tally.exact = False
     for buffer in effects(kernel.body).touched:
         if buffer.space in MEMORY:
             tally.add(arrays=tally.size(size_in_bytes(buffer)))
@@ -134,6 +137,13 @@ def _site(built: Built, stored: Iterable[Buffer]) -> Site | None:
     """The line that the last one of these buffers is stored to for, of those that have one."""
     sites = (built.origins.of_store(buffer) for buffer in reversed([*stored]))
     return next((site for site in sites if site is not None), None)
+
+
+def _is_hidden_work(body: Stmt, read_everywhere: Mapping[Buffer, bool]) -> bool:
+    """Whether a mask hides a variable at some positions, which may not be computed there. Products of matrices are."""
+    hidden = {buffer for buffer, everywhere in read_everywhere.items() if not everywhere}
+    nests = [part for part in walk_statements(body) if isinstance(part, Nest)] if hidden else []
+    return not hidden <= {buffer for s in nests if is_contraction(s) for buffer in _stored_in(s)}
 
 
 class _Place(NamedTuple):
@@ -200,6 +210,7 @@ class _Tally:
         self.sums = dict.fromkeys(QUANTITIES, NOTHING)
         self.exact = True
         self.steps: dict[Repeat, Symbol] = {}
+        self.read_everywhere: dict[Buffer, bool] = {}  # of variables
         self._steps: dict[Loop, Index] = {}
         self._naming, self._names = naming, names
 
@@ -294,8 +305,11 @@ def _count_store(tally: _Tally, place: _Place, store: Store) -> None:
     together: dict[tuple[Where, int], tuple[int, int]] = {}
     for part in parts_of(store, (*place.outside, *place.loops)):
         if isinstance(part.of, Load):
-            if part.of.buffer.space in MEMORY:
-                tally.add_reads(part.of.buffer, tally.executed(place, part.where, part.depth))
+            buffer = part.of.buffer
+            if buffer.space in MEMORY:
+                tally.add_reads(buffer, tally.executed(place, part.where, part.depth))
+            elif buffer is not store.buffer:
+                tally.read_everywhere[buffer] = tally.read_everywhere.get(buffer, False) or part.where == EVERYWHERE
         elif isinstance(part.of, Store):
             number = tally.executed(place, part.where)
             tally.add_writes(store.buffer, number)

@@ -35,8 +35,9 @@ def test_random_graphs_cost_what_they_do(g: Graph, values, target):
 
 
 # Functions, or gradients of functions, of which something is an upper bound only: conditions on data, on the digits
-# of a flattened array, and on places of parts that are copied.
+# of a flattened array, and on places of parts that are copied, and what only the borders of a padded array read.
 BOUNDS = {
+    ("pad", "function"),
     *((name, which) for name in ("bincount", "histogram", "put_along_axis") for which in ("function", "gradient")),
     *((f"linalg.{name}", which) for name in ("det", "inv", "slogdet", "solve") for which in ("function", "gradient")),
     *(
@@ -135,6 +136,8 @@ def test_what_a_mask_hides_is_not_computed():
     triangle = cost(lambda x: hnp.sum(hnp.tril(x[:, None] * x)), (5,))
     assert triangle.exact and repr(triangle.operations) == "n*n + n"
     assert cost(lambda x: hnp.triu(hnp.exp(x), 1), (5, 5)).at(6, 4).special == 6
+    assert cost(lambda x: hnp.tril(x @ x.T), (5, 6)).exact  # all of the product is computed
+    assert not cost(lambda x: hnp.tril(hnp.sum(hnp.sin(x[:, None, :] * x), -1)), (5, 6)).exact
     joined = cost(lambda x, y: hnp.concatenate([hnp.sin(x), hnp.cos(y), x]), (2,), (3,))
     assert joined.exact and repr(joined.special) == "n + m" and repr(joined.reads) == "2*n + m"
 
