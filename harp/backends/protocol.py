@@ -13,6 +13,7 @@ from harp.trace.resident import DeviceMemory
 from harp.trace.scalar.dtypes import NDArray
 
 if TYPE_CHECKING:  # a process that finds its programs in the cache does without
+    from harp.lower.loopir.loops import LibraryCall
     from harp.lower.loopir.program import Program
     from harp.lower.target import Target
 
@@ -77,12 +78,15 @@ class Limits(NamedTuple):
 
 
 class ProgramText(NamedTuple):
-    """A program in the language of a backend: `kernels` in order, and `calls`, what calls them."""
+    """A program in the language of a backend: `kernels` in order without the library that they include, and `calls`,
+    what calls them. `whole` is all of it. `is_called` says for which calls of the library there is one in the text: the
+    others are the loops that they stand for."""
 
     language: str
     kernels: tuple[str, ...]
     calls: str
     whole: str
+    is_called: Callable[[LibraryCall], bool] = lambda _: True
 
 
 class Executable(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harp.backends.opencl import sub_groups
 from harp.backends.opencl.devices import OpenCLDevice, device
 from harp.backends.opencl.emit import render
+from harp.backends.opencl.emit.statements import is_called
 from harp.backends.opencl.executable import OpenCLExecutable, OpenCLMemory
 from harp.backends.opencl.host import HostCode, kernel_code, program_code
 from harp.backends.opencl.measure import measure
@@ -43,7 +44,7 @@ class OpenCLBackend:
             raise HarpError("the OpenCL backend compiles lowered programs, and was given a graph only")
         kernels = _kernels(program)
         host = program_code(program)
-        show(4, "OpenCL source", _text(kernels, host).whole)
+        show(4, "OpenCL source", _whole(kernels, host))
         try:
             return OpenCLExecutable(self.device, host, kernels)
         except DeviceError as error:
@@ -51,7 +52,10 @@ class OpenCLBackend:
 
     def text(self, program: Program) -> ProgramText:
         """Each kernel is its launches, in OpenCL C, and the Python of the host that puts them into a queue."""
-        return _text(_kernels(program), program_code(program))
+        kernels, host = _kernels(program), program_code(program)
+        codes = zip(program.kernels, kernels, strict=True)
+        own = tuple(f"{render.text(kernel, code.launches)}\n{_host(code.text)}" for kernel, (code, _) in codes)
+        return ProgramText("OpenCL C", own, _host(host), _whole(kernels, host), is_called)
 
     def timed(self, program: Program, options: CompileOptions) -> TimedOpenCLExecutable:
         """Its launches are put into a queue that takes their times."""
@@ -73,9 +77,13 @@ def _kernels(program: Program) -> list[tuple[HostCode, str]]:
     return found
 
 
-def _text(kernels: list[tuple[HostCode, str]], host: str) -> ProgramText:
-    texts = tuple(f"{text}\n/* on the host:\n{code.text}\n*/\n" for code, text in kernels)
-    return ProgramText("OpenCL C", texts, f"/* on the host:\n{host}\n*/\n", "\n\n".join([*texts, host]))
+def _whole(kernels: list[tuple[HostCode, str]], host: str) -> str:
+    """The text of a program, with its library."""
+    return "\n\n".join([*(f"{text}\n{_host(code.text)}" for code, text in kernels), host])
+
+
+def _host(text: str) -> str:
+    return f"/* on the host:\n{text}\n*/\n"
 
 
 def backend(number: int) -> OpenCLBackend:

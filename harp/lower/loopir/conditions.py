@@ -29,12 +29,12 @@ def conditions(s: Stmt) -> tuple[Index, ...]:
     found: dict[Index, None] = {}
     for store in (part for part in walk(s) if isinstance(part, Store)):
         for e in walk_expr((store.value,)):
-            found |= dict.fromkeys(e.conditions if isinstance(e, Load) else _asked(e))
+            found |= dict.fromkeys(e.conditions if isinstance(e, Load) else asked(e))
     return tuple(found)
 
 
 @lru_cache(maxsize=1 << 14)
-def _asked(e: Expr) -> tuple[Index, ...]:
+def asked(e: Expr) -> tuple[Index, ...]:
     """The conditions of a comparison of positions: all hold, or the comparison does not.
 
     P < Q  ->  Q - P - 1 >= 0;  P == Q  ->  P - Q >= 0 and Q - P >= 0
@@ -95,7 +95,7 @@ def _known(e: Expr, args: tuple[Expr, ...], facts: Facts) -> Expr:
         return e
     if e.op is Op.SELECT and len(args) == 1:
         return args[0]
-    answers = [facts.get(p) for p in _asked(e)]
+    answers = [facts.get(p) for p in asked(e)]
     if False in answers:
         return const(False, bool_)
     if answers and None not in answers:

@@ -12,7 +12,7 @@ counts as if it always held, a floor-division as the quotient, and max(p, 0) as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from math import comb
@@ -27,6 +27,7 @@ from harp.trace.index.polynomial import (
     Atom,
     FloorDiv,
     Index,
+    Key,
     Loop,
     Monomial,
     Relu,
@@ -43,6 +44,8 @@ from harp.trace.index.polynomial import (
 # How often the range of a loop may be split, each time in two.
 _SPLITS = 2
 
+_AS_LONG_AS_IT_IS: Mapping[Loop, Index] = {}
+
 
 class Executions(NamedTuple):
     """A number of executions: exact, or an upper bound."""
@@ -58,20 +61,36 @@ class Range(NamedTuple):
     stop: Index
 
 
-def executions(loops: Sequence[Loop], conditions: Iterable[Index] = ()) -> Executions:
-    """How often what stands in loops, from the outside in, is executed if all conditions must be >= 0 there."""
-    return _executions(tuple(loops), tuple(dict.fromkeys(conditions)))
+def executions(
+    loops: Sequence[Loop],
+    conditions: Iterable[Index] = (),
+    depth: int | None = None,
+    steps: Mapping[Loop, Index] = _AS_LONG_AS_IT_IS,
+) -> Executions:
+    """How often what stands in loops, from the outside in, is executed if all conditions must be >= 0 there.
+
+    What is computed in `depth` of the loops is executed before the others, in those iterations in which anything inside
+    is. A loop that is in `steps` has as many of them, not those of its extent.
+    """
+    ranges = tuple(Range(ZERO, steps.get(loop, loop.extent)) for loop in loops)
+    return _executions(tuple(loops), ranges, tuple(dict.fromkeys(conditions)), len(loops) if depth is None else depth)
 
 
 @lru_cache(maxsize=1 << 12)
-def _executions(loops: tuple[Loop, ...], conditions: tuple[Index, ...]) -> Executions:
+def _executions(
+    loops: tuple[Loop, ...], ranges: tuple[Range, ...], conditions: tuple[Index, ...], depth: int
+) -> Executions:
     """The best of the bounds: a condition that makes a sum intractable may say less than nothing."""
-    whole = _all_of(loops, conditions)
+    whole = _all_of(loops, ranges, conditions, depth)
     if whole.exact:
         return whole
-    fewer = {conditions[:k] + conditions[k + 1 :] for k in range(len(conditions))} | {()}
-    bounds = [whole.number, *(_all_of(loops, some).number for some in sorted(fewer, key=lambda c: [p.key for p in c]))]
+    fewer = sorted({conditions[:k] + conditions[k + 1 :] for k in range(len(conditions))} | {()}, key=_keys)
+    bounds = [whole.number, *(_all_of(loops, ranges, some, depth).number for some in fewer)]
     return Executions(min(bounds, key=_typical), False)
+
+
+def _keys(conditions: tuple[Index, ...]) -> list[Key]:
+    return [p.key for p in conditions]
 
 
 def _typical(number: Count) -> tuple[int, int, int]:
@@ -80,17 +99,19 @@ def _typical(number: Count) -> tuple[int, int, int]:
     return number.degree, number.at(sizes), len(number.numerator.terms)
 
 
-def _all_of(loops: tuple[Loop, ...], conditions: tuple[Index, ...]) -> Executions:
-    ranges = {loop: Range(ZERO, loop.extent) for loop in loops}
+def _all_of(loops: tuple[Loop, ...], given: tuple[Range, ...], conditions: tuple[Index, ...], depth: int) -> Executions:
+    ranges = dict(zip(loops, given, strict=True))
     exact = True
     for condition in conditions:
         exact &= _narrow(ranges, condition)
     number = ONCE
-    for loop in reversed(loops):
+    for at, loop in reversed(tuple(enumerate(loops))):
         start, stop = ranges[loop]
         over = ranges[loop] if start is ZERO else Range(start, maximum(stop, start))
         number, summed = _sum(number, loop, over, _SPLITS)
         exact &= summed
+        if at >= depth:  # whether there is any
+            number = ratio(minimum(number.numerator, number.denominator), number.denominator)
     return Executions(number, exact)
 
 

@@ -16,13 +16,13 @@ from a register, or from a row that a kernel keeps for itself, is not read from 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 import attrs
 
-from harp.lower.loopir.effects import effects, loads
+from harp.lower.loopir.effects import effects, loads, used_whole
 from harp.lower.loopir.loops import (
     MEMORY,
     Buffer,
@@ -36,15 +36,19 @@ from harp.lower.loopir.loops import (
     Row,
     Stmt,
     Store,
+    is_endless,
     parts,
 )
+from harp.lower.loopir.loops import walk as walk_statements
 from harp.lower.loopir.memory import size_in_bytes
-from harp.lower.report.counts import NOTHING, Count, log2, ratio
-from harp.lower.report.executions import executions
+from harp.lower.loopir.products import is_contraction
+from harp.lower.report.counts import NOTHING, Count, log2, ratio, total
+from harp.lower.report.executions import Executions, executions
+from harp.lower.report.parts import EVERYWHERE, Round, Term, Where, all_of, parts_of
 from harp.lower.schedule.build import Built
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import Index, Loop, product
+from harp.trace.index.polynomial import Index, Loop, Symbol, loops_in, of, product
 from harp.trace.scalar.dtypes import bool_
 from harp.trace.scalar.expr import Apply, Expr, walk
 from harp.trace.scalar.ops import INFO, Op, Reduce
@@ -84,137 +88,242 @@ class Work(Generic[Q]):
 
 @attrs.frozen
 class KernelCost(Work[Q]):
-    """The work of one kernel, and the line of the user that it is for. `exact` is False for upper bounds."""
+    """The work of one kernel, and the line of the user that it is for. `exact` is False for upper bounds.
+
+    `loops` are those whose number of steps is data: the symbol of that number, and their line.
+    """
 
     name: str
     site: Site | None
     exact: bool
+    loops: tuple[tuple[Symbol, Site | None], ...]
 
 
 QUANTITIES = tuple(field.name for field in attrs.fields(Work))
 
 
-def kernel_costs(built: Built, naming: Substitution) -> tuple[KernelCost[Count], ...]:
-    """The work of each kernel, with its sizes named so."""
-    return tuple(_kernel_cost(kernel, built, naming) for kernel in built.kernels)
+def kernel_costs(built: Built, naming: Substitution, steps: Callable[[], Symbol]) -> tuple[KernelCost[Count], ...]:
+    """The work of each kernel, with its sizes named so. `steps` gives the names of the numbers of steps."""
+    return tuple(_kernel_cost(kernel, built, naming, steps) for kernel in built.kernels)
 
 
-def _kernel_cost(kernel: Kernel, built: Built, naming: Substitution) -> KernelCost[Count]:
-    tally = _Tally(naming)
+def _kernel_cost(kernel: Kernel, built: Built, naming: Substitution, steps: Callable[[], Symbol]) -> KernelCost[Count]:
+    tally = _Tally(naming, steps)
     stored: list[Buffer] = []
-    for place in _statements(_Place(kernel.body)):
+    for place in _statements(_Place(kernel.body), tally.steps_of):
         if isinstance(place.statement, Row):
             stored.append(place.statement.target)
             _count_row(tally, place.statement)
-            continue
-        if isinstance(place.statement, ForeignCall):
+        elif isinstance(place.statement, ForeignCall):
             stored += place.statement.targets
             _count_callback(tally, place, place.statement)
-            continue
-        if isinstance(place.statement, Store):
+        elif isinstance(place.statement, Store):
             stored.append(place.statement.buffer)
             _count_store(tally, place, place.statement)
-        for load in dict.fromkeys(loads(place.statement)):
-            if load.buffer.space in MEMORY:
-                tally.add_reads(load.buffer, tally.executed(place, load.conditions))
+        else:
+            for load in dict.fromkeys(loads(place.statement)):
+                tally.add_reads(load.buffer, tally.executed(place, all_of(load.conditions)))
+    if _is_hidden_work(kernel.body, tally.read_everywhere):
+        tally.exact = False
     for buffer in effects(kernel.body).touched:
         if buffer.space in MEMORY:
             tally.add(arrays=tally.size(size_in_bytes(buffer)))
-    sites = (built.origins.of_store(buffer) for buffer in reversed(stored))
-    site = next((site for site in sites if site is not None), None)
-    return KernelCost(**tally.sums, name=kernel.name, site=site, exact=tally.exact)
+    loops = tuple((symbol, _site(built, _stored_in(repeat.body))) for repeat, symbol in tally.steps.items())
+    site = _site(built, stored)
+    return KernelCost(**tally.sums, name=kernel.name, site=site, exact=tally.exact, loops=loops)
+
+
+def _site(built: Built, stored: Iterable[Buffer]) -> Site | None:
+    """The line that the last one of these buffers is stored to for, of those that have one."""
+    sites = (built.origins.of_store(buffer) for buffer in reversed([*stored]))
+    return next((site for site in sites if site is not None), None)
+
+
+def _is_hidden_work(body: Stmt, read_everywhere: Mapping[Buffer, bool]) -> bool:
+    """Whether a mask hides a variable at some positions, which may not be computed there. Products of matrices are."""
+    hidden = {buffer for buffer, everywhere in read_everywhere.items() if not everywhere}
+    nests = [part for part in walk_statements(body) if isinstance(part, Nest)] if hidden else []
+    return not hidden <= {buffer for s in nests if is_contraction(s) for buffer in _stored_in(s)}
 
 
 class _Place(NamedTuple):
-    """A statement in loops, executed where all conditions are >= 0; or less often, if that is not exact."""
+    """A statement in loops, executed where all conditions are >= 0; or less often, if that is not exact.
+
+    The innermost loop that data ends has no loops round it: its steps are counted in all of their iterations. These are
+    `outside`.
+    """
 
     statement: Stmt
-    loops: tuple[Loop, ...] = ()
+    loops: tuple[Round, ...] = ()
     conditions: tuple[Index, ...] = ()
     exact: bool = True
+    outside: tuple[Round, ...] = ()
 
 
-def _statements(place: _Place) -> Iterator[_Place]:
-    """The stores, functions of rows and branches of a nest."""
+def _statements(place: _Place, counted: Callable[[Repeat], None]) -> Iterator[_Place]:
+    """The stores, functions of rows, branches and tests of a nest. Loops that data ends are `counted`."""
     s = place.statement
     if isinstance(s, Nest):
-        own = tuple(head.loop for head in s.heads if isinstance(head, For))
-        yield from _statements(place._replace(statement=s.body, loops=place.loops + own))
-    elif isinstance(s, Repeat):  # where data ends it, once
-        own = (s.loop,) if s.test is None else ()
-        yield from _statements(place._replace(statement=s.body, loops=place.loops + own, exact=s.test is None))
+        stored = _stored_in(s.body).keys()
+        own = tuple(Round(head.loop, stored) for head in s.heads if isinstance(head, For))
+        yield from _statements(place._replace(statement=s.body, loops=place.loops + own), counted)
+    elif isinstance(s, Repeat):
+        own = (Round(s.loop, _stored_in(s).keys(), whole=True),)
+        if is_endless(s):
+            counted(s)
+            inside = _Place(s.body, own, outside=place.outside + place.loops)
+        else:
+            inside = place._replace(statement=s.body, loops=place.loops + own, exact=place.exact and s.test is None)
+        if s.test is not None:
+            yield from (place, inside._replace(statement=s))
+        yield from _statements(inside, counted)
     elif isinstance(s, If):
         yield place
-        yield from _statements(place._replace(statement=s.yes, conditions=place.conditions + s.conditions))
+        yield from _statements(place._replace(statement=s.yes, conditions=place.conditions + s.conditions), counted)
         if s.no is not None:
             one = len(s.conditions) == 1
             others = tuple(-c - 1 for c in s.conditions) if one else ()  # not c >= 0: 0 <= -c - 1
             other = place._replace(statement=s.no, conditions=place.conditions + others, exact=place.exact and one)
-            yield from _statements(other)
+            yield from _statements(other, counted)
     elif isinstance(s, (Store, Row, ForeignCall)):
         yield place
     else:
         for part in parts(s):
-            yield from _statements(place._replace(statement=part))
+            yield from _statements(place._replace(statement=part), counted)
+
+
+def _stored_in(s: Stmt) -> dict[Buffer, None]:
+    """The buffers that a statement stores to, its own variables too, in order."""
+    found: dict[Buffer, None] = {}
+    for part in walk_statements(s):
+        if isinstance(part, Store):
+            found[part.buffer] = None
+        else:
+            found |= dict.fromkeys(used_whole(part).writes) if isinstance(part, (Row, ForeignCall, Repeat)) else {}
+    return found
 
 
 class _Tally:
     """Sums of quantities, in the names of the user."""
 
-    def __init__(self, naming: Substitution) -> None:
+    def __init__(self, naming: Substitution, names: Callable[[], Symbol]) -> None:
         self.sums = dict.fromkeys(QUANTITIES, NOTHING)
         self.exact = True
-        self._naming = naming
+        self.steps: dict[Repeat, Symbol] = {}
+        self.read_everywhere: dict[Buffer, bool] = {}  # of variables
+        self._steps: dict[Loop, Index] = {}
+        self._naming, self._names = naming, names
+
+    def steps_of(self, repeat: Repeat) -> None:
+        """The loop runs as often as a new symbol says."""
+        self.steps[repeat] = self._names()
+        self._steps[repeat.loop] = of(self.steps[repeat])
 
     def add(self, **quantities: Count) -> None:
         for name, count in quantities.items():
             self.sums[name] += count
 
     def add_reads(self, buffer: Buffer, number: Count) -> None:
-        self.add(reads=number, bytes_read=number * ratio(buffer.dtype.itemsize))
+        if buffer.space in MEMORY:
+            self.add(reads=number, bytes_read=number * ratio(buffer.dtype.itemsize))
 
     def add_writes(self, buffer: Buffer, number: Count) -> None:
-        self.add(writes=number, bytes_written=number * ratio(buffer.dtype.itemsize))
+        if buffer.space in MEMORY:
+            self.add(writes=number, bytes_written=number * ratio(buffer.dtype.itemsize))
 
     def size(self, p: Index) -> Count:
         return ratio(self._naming(p))
 
-    def executed(self, place: _Place, conditions: tuple[Index, ...] = ()) -> Count:
-        """How often a place is reached with more conditions."""
-        number, exact = executions(place.loops, place.conditions + conditions)
-        self.exact &= exact and place.exact
+    def executed(self, place: _Place, where: Where = EVERYWHERE, depth: int | None = None) -> Count:
+        """How often a place is reached at these positions; or what is computed in `depth` of its loops, outside too."""
+        loops = tuple(r.loop for r in place.loops)
+        depth = len(loops) if depth is None else depth - len(place.outside)
+        together = where.conditions
+        terms = where.terms if together is None else ((together, 1),)
+        if _mentions(place, terms):  # then this is a bound
+            outside = tuple(r.loop for r in place.outside)
+            loops, depth, place = outside + loops, depth + len(outside), place._replace(exact=False)
+
+        def times(conditions: Iterable[Index]) -> Executions:
+            of_term = sorted(conditions, key=lambda p: p.key)
+            return executions(loops, (*place.conditions, *of_term), depth, self._steps)
+
+        found = [(times(term), n) for term, n in terms]
+        number = total(own.number * ratio(n) for own, n in found)
+        is_bound = all(own.exact or n > 0 for own, n in found)
+        exact = place.exact and where.is_known and all(own.exact for own, _ in found)
+        if any(term for term, _ in terms) and (not is_bound or number.degree > times(()).number.degree):
+            # The terms do not cancel: a bound says more.
+            number, exact = times(()).number, False
+        self.exact &= exact
         return ratio(self._naming(number.numerator), number.denominator)
 
     def log2(self, p: Index) -> Count:
         return log2(self._naming(p))
 
 
+def _mentions(place: _Place, terms: Iterable[tuple[Term, int]]) -> bool:
+    """Whether how often a place is reached in a loop that data ends depends on the loops outside of that."""
+    outside = {r.loop for r in place.outside}
+    indices = (*(r.loop.extent for r in place.loops), *place.conditions, *(p for term, _ in terms for p in term))
+    return any(not outside.isdisjoint(loops_in(p)) for p in indices)
+
+
 @lru_cache(maxsize=1 << 12)
-def _in_value(value: Expr) -> tuple[int, int]:
-    """How many operations a value is, and how many of them are special. To choose by position is none: loops are split
-    where the choice changes."""
+def _weights(store: Store) -> Mapping[Expr, tuple[int, int]]:
+    """How many operations each part of a value is, and how many of them are special. To choose by position is none:
+    loops are split where the choice changes. A negative that is only added is none: the sum is a difference."""
     from_elements: set[Expr] = set()
-    operations = special = 0
-    for e in walk((value,)):
+    found: dict[Expr, tuple[int, int]] = {}
+    negated: dict[Expr, bool] = {store.value: store.reduce is Reduce.SUM}  # whether all that uses it subtracts it
+    for e in walk((store.value,)):
         if isinstance(e, Load) or not from_elements.isdisjoint(e.args):
             from_elements.add(e)
         chooses = isinstance(e, Apply) and e.op is Op.SELECT and e.operands[0] not in from_elements
         if isinstance(e, Apply) and not chooses and (e in from_elements or e.dtype is not bool_):
-            operations += OPERATIONS.get(e.op, 1)
-            special += INFO[e.op].weight >= _SPECIAL
-    return operations, special
+            found[e] = OPERATIONS.get(e.op, 1), INFO[e.op].weight >= _SPECIAL
+        subtracted = _subtracted(e)
+        for k, a in enumerate(e.args):
+            negated[a] = negated.get(a, True) and k in subtracted
+    return {e: own for e, own in found.items() if not (_is_negative(e) and negated[e])}
+
+
+def _subtracted(e: Expr) -> tuple[int, ...]:
+    """The numbers of the operands that a sum subtracts, or whose products, in place of adding negatives."""
+    if not isinstance(e, Apply) or e.op not in (Op.ADD, Op.FMA):
+        return ()
+    choices: tuple[tuple[int, ...], ...] = ((1, 0),) if e.op is Op.ADD else ((0, 1), (2,))
+    return tuple(k for own in choices for k in [k for k in own if _is_negative(e.operands[k])][:1])
+
+
+def _is_negative(e: Expr) -> bool:
+    return isinstance(e, Apply) and e.op is Op.NEG
 
 
 def _count_store(tally: _Tally, place: _Place, store: Store) -> None:
-    number = tally.executed(place)
-    operations, special = _in_value(store.value)
-    if store.reduce is not None:
-        operations += _OF_COMPLEX[store.reduce] if store.buffer.dtype.is_complex else 1
-    tally.add(operations=number * ratio(operations), special=number * ratio(special))
-    if store.buffer.space in MEMORY:
-        tally.add_writes(store.buffer, number)
-        if store.reduce is not None:
-            tally.add_reads(store.buffer, number)
+    weights = _weights(store)
+    together: dict[tuple[Where, int], tuple[int, int]] = {}
+    for part in parts_of(store, (*place.outside, *place.loops)):
+        if isinstance(part.of, Load):
+            buffer = part.of.buffer
+            if buffer.space in MEMORY:
+                tally.add_reads(buffer, tally.executed(place, part.where, part.depth))
+            elif buffer is not store.buffer:
+                tally.read_everywhere[buffer] = tally.read_everywhere.get(buffer, False) or part.where == EVERYWHERE
+        elif isinstance(part.of, Store):
+            number = tally.executed(place, part.where)
+            tally.add_writes(store.buffer, number)
+            if store.reduce is not None:
+                tally.add_reads(store.buffer, number)
+                added = _OF_COMPLEX[store.reduce] if store.buffer.dtype.is_complex else 1
+                tally.add(operations=number * ratio(added))
+        else:
+            own, before = weights.get(part.of, (0, 0)), together.get((part.where, part.depth), (0, 0))
+            together[part.where, part.depth] = before[0] + own[0], before[1] + own[1]
+    for (where, depth), (operations, special) in together.items():
+        if operations:
+            number = tally.executed(place, where, depth)
+            tally.add(operations=number * ratio(operations), special=number * ratio(special))
 
 
 def _count_row(tally: _Tally, row: Row) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice
 
 import attrs
@@ -35,7 +35,8 @@ class Cost(Work[Q]):
     """The work of a program in all, and of its kernels in order.
 
     `scratch` is in bytes; `elements` are those of arguments, captured arrays and results together. `names` are what the
-    sizes are called here, in the order of the program, with what they are.
+    sizes are called here, in the order of the program, with what they are; and then the numbers of steps of loops that
+    data ends. `given` are the sizes of the arguments, and one step of each such loop, for nobody knows more.
 
     >>> import harp, numpy as np
     >>> cost = harp.jit(lambda x, w: x @ w).lower(np.ones((2, 3)), np.ones((3, 4))).cost()
@@ -49,7 +50,7 @@ class Cost(Work[Q]):
     elements: Q
     kernels: tuple[KernelCost[Q], ...]
     names: Mapping[str, str]
-    _given: tuple[int, ...]
+    given: tuple[int, ...]
 
     @property
     def exact(self) -> bool:
@@ -59,12 +60,17 @@ class Cost(Work[Q]):
     def at(self, *sizes: int) -> Cost[int]:
         """The same with numbers for the sizes, in the order of `names`; without any, for those of the arguments.
 
-        Raises ArgumentError unless there is a number >= 0 for each.
+        Loops that data ends run one step where there are no numbers for their steps. Raises ArgumentError unless there
+        is a number >= 0 for each size.
         """
-        values = given_sizes("cost", tuple(self.names.values()), sizes, self._given)
+        loops = sum(len(kernel.loops) for kernel in self.kernels)
+        if loops and len(sizes) == len(self.names) - loops:
+            sizes += self.given[len(sizes) :]
+        values = given_sizes("cost", tuple(self.names.values()), sizes, self.given)
         by_symbol = dict(zip(map(_symbol, self.names, count()), values, strict=True))
         kernels = tuple(
-            KernelCost(**_numbers(k, by_symbol), name=k.name, site=k.site, exact=k.exact) for k in self.kernels
+            KernelCost(**_numbers(k, by_symbol), name=k.name, site=k.site, exact=k.exact, loops=k.loops)
+            for k in self.kernels
         )
         return Cost(
             **_numbers(self, by_symbol),
@@ -72,7 +78,7 @@ class Cost(Work[Q]):
             elements=_number(self.elements, by_symbol),
             kernels=kernels,
             names=self.names,
-            given=self._given,
+            given=self.given,
         )
 
     def __str__(self) -> str:
@@ -83,9 +89,12 @@ class Cost(Work[Q]):
 
 def report(built: Built, sizes: Sequence[Symbol], names: Sequence[str], given: Sequence[int]) -> Cost[Count]:
     """The cost of kernels over these sizes, which have long names such as "x.shape[0]", and values at hand."""
-    short = _short(len(names))
+    letters = _short()
+    short = list(islice(letters, len(names)))
     naming = Substitution({size: of(_symbol(name, k)) for k, (size, name) in enumerate(zip(sizes, short, strict=True))})
-    kernels = kernel_costs(built, naming)
+    steps = map(_symbol, letters, count(len(names)))
+    kernels = kernel_costs(built, naming, steps.__next__)
+    loops = {symbol.name: f"steps of the loop{_at(site)}" for kernel in kernels for symbol, site in kernel.loops}
     elements = sum((product(buffer.shape) for buffer in (*built.inputs, *built.outputs)), ZERO)
     scratch = ZERO
     for slot in plan(effects(kernel.body).touched for kernel in built.kernels):
@@ -99,8 +108,8 @@ def report(built: Built, sizes: Sequence[Symbol], names: Sequence[str], given: S
         scratch=ratio(naming(scratch)),
         elements=ratio(naming(elements)),
         kernels=kernels,
-        names=dict(zip(short, names, strict=True)),
-        given=tuple(given),
+        names=dict(zip(short, names, strict=True)) | loops,
+        given=(*given, *(1 for _ in loops)),
     )
 
 
@@ -130,9 +139,9 @@ def _symbol(name: str, number: int) -> Symbol:
     return Symbol(_USER, number, name)
 
 
-def _short(number: int) -> list[str]:
-    """So many short names: letters, then letters with numbers."""
-    return list(islice((letter + str(k or "") for k in count() for letter in _LETTERS), number))
+def _short() -> Iterator[str]:
+    """Short names: letters, then letters with numbers."""
+    return (letter + str(k or "") for k in count() for letter in _LETTERS)
 
 
 def _number(quantity: Count | int, sizes: Mapping[Symbol, int]) -> int:
@@ -169,6 +178,10 @@ def _cells(work: Work[Count] | Work[int], columns: Sequence[str]) -> list[str]:
 
 def _cell(quantity: Count | int, width: int = _WIDEST) -> str:
     return str(quantity) if isinstance(quantity, int) else quantity.text(width)
+
+
+def _at(site: Site | None) -> str:
+    return f" at {_line(site)}" if site else ""
 
 
 def _line(site: Site | None) -> str:

@@ -109,7 +109,7 @@ class Stages:
         widest = max(len(text) for _, text, _ in rows)
         lines = [f"  {title:13}  {text:{widest}}    {number:,}" for title, text, number in rows]
         lines.append(f"  memory         {memory.peak:,} bytes at most, {memory.scratch:,} of them scratch")
-        named = zip(cost.names.items(), self._given, strict=True)
+        named = zip(cost.names.items(), cost.given, strict=True)
         where = ", ".join(f"{short} = {name} = {size}" for (short, name), size in named)
         return [
             *lines,
@@ -149,8 +149,10 @@ class Stages:
             self.schedule,
             self._algorithm,
             self._program,
+            self._text.language,
             self._text.kernels,
             self._text.calls,
+            self._text.is_called,
             self._inputs,
             self.cost(),
             self._given,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import attrs
@@ -35,27 +35,27 @@ class KernelProfile:
     """A kernel in one call of the function: `runs` times, in `seconds` together, the median of all rounds.
 
     `site` is the line of the user that it is for. `bytes` are those that it has to move, `operations` what it computes,
-    together in all runs; `is_double` says whether its numbers are float64. The kernels at one line that are equal are
-    one.
+    together in all runs: None where they depend on how often a loop runs that data ends. `is_double` says whether its
+    numbers are float64. The kernels at one line that are equal are one.
     """
 
     name: str
     site: Site | None
     runs: int
     seconds: float
-    bytes: int
-    operations: int
+    bytes: int | None
+    operations: int | None
     is_double: bool
 
     @property
     def bandwidth(self) -> float:
-        """Bytes in a second."""
-        return self.bytes / self.seconds if self.seconds else 0.0
+        """Bytes in a second; 0 if they are not known."""
+        return (self.bytes or 0) / self.seconds if self.seconds else 0.0
 
     @property
     def rate(self) -> float:
-        """Operations in a second."""
-        return self.operations / self.seconds if self.seconds else 0.0
+        """Operations in a second; 0 if they are not known."""
+        return (self.operations or 0) / self.seconds if self.seconds else 0.0
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -92,7 +92,8 @@ class Profile:
             yield _event(f"call {number}", "X", _CALLS, {}) | _times(began - start, ended - start)
             for span in spans:
                 kernel = self._calls[span.call]
-                told = {"line": _line(kernel.site), "bytes": kernel.bytes, "operations": kernel.operations}
+                told: dict[str, object] = {"bytes": kernel.bytes, "operations": kernel.operations}
+                told["line"] = _line(kernel.site)
                 yield _event(kernel.name, "X", _KERNELS, told) | _times(span.began - start, span.ended - start)
 
     def __str__(self) -> str:
@@ -110,9 +111,11 @@ class Profile:
             cells = (c.ljust(w) if k < _LEFT else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True)))
             lines.append("  ".join(cells).rstrip())
         lines.append(self._what_limits())
-        return "\n".join(
-            lines if self.exact else [*lines, "some bytes and operations are estimates: data decides them"]
-        )
+        if any(kernel.operations is None for kernel in self.kernels):
+            lines.append("bytes and operations are not known of kernels with a loop whose number of steps is data")
+        elif not self.exact:
+            lines.append("some bytes and operations are estimates: data decides them")
+        return "\n".join(lines)
 
     __repr__ = __str__
 
@@ -148,8 +151,8 @@ def profile_of(
             calls[numbers[0]][1],
             runs=sum(span.call in numbers for span in rounds[-1].spans),
             seconds=statistics.median(sum(found[number] for number in numbers) for found in totals) / 1e9,
-            bytes=sum(calls[number][1].bytes for number in numbers),
-            operations=sum(calls[number][1].operations for number in numbers),
+            bytes=_together(calls[number][1].bytes for number in numbers),
+            operations=_together(calls[number][1].operations for number in numbers),
         )
         for numbers in groups.values()
     ]
@@ -163,6 +166,16 @@ def profile_of(
         tuple(rounds),
         tuple(call for _, call in calls),
     )
+
+
+def _together(quantities: Iterable[int | None]) -> int | None:
+    """The sum, if all of them are known."""
+    total = 0
+    for quantity in quantities:
+        if quantity is None:
+            return None
+        total += quantity
+    return total
 
 
 def _totals(taken: Round, calls: int) -> list[int]:

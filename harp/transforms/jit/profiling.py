@@ -69,7 +69,9 @@ class Profiling:
         program = self.lowered.program
         cost = report(self.lowered.algorithm, program.sizes, [""] * len(sizes), sizes).at()
         calls = list(zip((call.kernel for call in program.calls), self._calls(cost), strict=True))
-        return profile_of(name, self.device, known, calls, rounds, cost.exact)
+        return profile_of(
+            name, self.device, known, calls, rounds, cost.exact and not any(kernel.loops for kernel in cost.kernels)
+        )
 
     def _calls(self, cost: Cost[int]) -> list[KernelProfile]:
         """The calls of the program, without their times. That of a checked one begins with a call of its own."""
@@ -81,6 +83,8 @@ class Profiling:
 
 def _known(kernel: Kernel, cost: KernelCost[int]) -> KernelProfile:
     """What has to be moved is no more than the arrays are, and no more than is read and written."""
-    moved = min(cost.arrays, cost.bytes_read + cost.bytes_written)
     is_double = any(buffer.dtype in (f64, c128) for buffer in effects(kernel.body).touched)
+    if cost.loops:
+        return KernelProfile(cost.name, cost.site, 0, 0.0, None, None, is_double)
+    moved = min(cost.arrays, cost.bytes_read + cost.bytes_written)
     return KernelProfile(cost.name, cost.site, 0, 0.0, moved, cost.operations, is_double)

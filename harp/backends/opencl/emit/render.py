@@ -68,9 +68,13 @@ def loop_name(loop: Loop) -> str:
 
 def source(kernel: Kernel, launched: Iterable[LaunchCode]) -> str:
     """The text of a kernel's launches, for the compiler of a device."""
-    functions = list(launched)
+    return whole(text(kernel, launched))
+
+
+def text(kernel: Kernel, launched: Iterable[LaunchCode]) -> str:
+    """The same without the library that it includes."""
     title = f"/* {plain(kernel.name)} */"
-    return whole("\n\n".join([title, '#include "generated.h"', *(f.text for f in functions)]) + "\n")
+    return "\n\n".join([title, '#include "generated.h"', *(f.text for f in launched)]) + "\n"
 
 
 def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:

@@ -58,6 +58,12 @@ _SUB_GROUP_HEADER = "sub_group.h"
 DIMENSIONS = 3
 
 
+def is_called(stmt: LibraryCall) -> bool:
+    """Whether this library has the function."""
+    *sources, target = (operand.buffer.space for operand in stmt.operands)
+    return target in _ROUTINES.get(stmt.routine, ()) and {*sources} <= _GLOBAL
+
+
 class WorkItem(Statements):
     """Statements of one work-item. `room` are the sizes of what it has in memory of its own, or its group has."""
 
@@ -133,8 +139,7 @@ class WorkItem(Statements):
 
     def _library_call(self, stmt: LibraryCall, block: bool) -> None:
         """A function of this library, or the loops that it stands for."""
-        *sources, target = (operand.buffer.space for operand in stmt.operands)
-        if target in _ROUTINES.get(stmt.routine, ()) and {*sources} <= _GLOBAL:
+        if is_called(stmt):
             super()._library_call(stmt, block)
         else:
             self.statement(stmt.body, block)

@@ -1,13 +1,18 @@
-"""The panes of loop nests and of the C that they are printed as.
+"""The panes of loop nests and of the C, or OpenCL C, that they are printed as.
 
 A line of C belongs to the loops round it, which are those of the loop nests; what is stored there is what the innermost
-one stores.
+one stores. The loops of a grid are no loops in OpenCL C: they are round all that follows the positions of a work-item,
+in the function that the host launches:
+
+    const int64_t i1 = get_global_id(0);      for grid i1 < n:
+    out0[i1] = in0[i1];                           out0[i1] = in0[i1]
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from harp.lower.loopir.loops import For, Head, Kernel, LibraryCall, Repeat, Row, Stmt, Store
@@ -17,9 +22,12 @@ from harp.lower.report.page.links import Links
 from harp.lower.report.page.matching import Opened, loops_of, matched
 from harp.trace.graph.node import Node
 
-_LOOP = re.compile(r"for \(int64_t (\w+) = ")
-_PART = re.compile(r"static .*\b(\w+)\(void \*given")
-_CALL = re.compile(r"( *)harp_parallel\((\w+),")
+_LOOP = re.compile(r"for \(int64_t (?!turn\b)(\w+) = ")
+_GRID = re.compile(r" *(?:const int64_t (i\d+) = (?:get_g|flat\b)|int64_t flat = |flat /= )")
+_FIRST, _WHILE = re.compile(r" *(i\d+) = 0$"), re.compile(r" *while .*:$")  # of a loop of the host
+# Functions of a part of a loop, or of what is launched, and where they are called.
+_PART = re.compile(r"static .*\b(\w+)\(void \*given|__kernel .*\bharp_(launch\d+)\(")
+_CALL = re.compile(r"( *)(?:harp_parallel\(|launch\(run, )(\w+),")
 _STORES = re.compile(r" +(?:(?!harp_(?:parallel|take|give)\b)\w+\(.*\);|\w+(?:\[.*\])? \|?= .*;)$")
 _INDENT = "  "
 # Kernels that are open when the page appears; of more than these, none is.
@@ -33,10 +41,13 @@ class KernelLines(NamedTuple):
     c: tuple[Line, ...]
 
 
-def kernel_lines(number: int, kernel: Kernel, unit: str, links: Links) -> KernelLines:
-    """The lines of a kernel in both forms, linked with each other by their loops."""
+def kernel_lines(
+    number: int, kernel: Kernel, unit: str, links: Links, is_called: Callable[[LibraryCall], bool]
+) -> KernelLines:
+    """The lines of a kernel in both forms, linked with each other by their loops. The C has no loops for those routines
+    of the library that are called."""
     texts, code = statement_lines(kernel.body), unit.strip("\n").split("\n")
-    nests, c = _loops_in_nests(texts), _loops_in_c(code)
+    nests, c = _loops_in_nests(texts, is_called), _loops_in_c(code)
     of_nests, of_c = matched(nests[0].heads, c[0].heads)
     in_nests, in_c = loops_of(nests[1], of_nests), loops_of(c[1], of_c)
     stored: dict[int, dict[Node, None]] = {}  # in the innermost loop round a store; -1 is outside of all
@@ -59,15 +70,17 @@ def kernel_lines(number: int, kernel: Kernel, unit: str, links: Links) -> Kernel
     return KernelLines(tuple(lines), tuple(made))
 
 
-def _loops_in_nests(texts: Sequence[TextLine]) -> tuple[Opened, list[tuple[int, ...]]]:
-    """The loops that each line stands in. Those of a routine of the library are not in the C."""
+def _loops_in_nests(
+    texts: Sequence[TextLine], is_called: Callable[[LibraryCall], bool]
+) -> tuple[Opened, list[tuple[int, ...]]]:
+    """The loops that each line stands in. Those of a routine that is called are not in the C."""
     opened, found = Opened(), []
     routine: int | None = None  # the depth of its call
     for depth, _, of in texts:
         opened.close(depth)
         if routine is not None and depth <= routine:
             routine = None
-        if isinstance(of, LibraryCall) and routine is None:
+        if isinstance(of, LibraryCall) and is_called(of) and routine is None:
             routine = depth
         if isinstance(of, (For, Repeat)) and routine is None:
             opened.enter(depth, repr(of.loop))
@@ -83,11 +96,26 @@ def _loops_in_c(lines: Sequence[str]) -> tuple[Opened, list[tuple[int, ...]]]:
         text = lines[number].lstrip(" ")
         depth = more + len(lines[number]) - len(text)
         opened.close(depth + (text == "}") if text else more)
-        head = _LOOP.match(text)
-        if head:
-            opened.enter(depth, head[1])
+        for outside, name in _begun(lines, number):
+            opened.enter(depth - outside, name)
         found[number] = opened.now
     return opened, found
+
+
+def _begun(lines: Sequence[str], number: int) -> list[tuple[bool, str]]:
+    """The loops that begin at a line, from the outside in, and whether they are round the lines beside it, too."""
+    line, before = lines[number], lines[number - 1] if number else ""
+    head = _LOOP.match(line.lstrip(" "))
+    if head:
+        return [(False, head[1])]
+    first = _FIRST.match(before)
+    if first and _WHILE.match(line):
+        return [(False, first[1])]
+    if not _GRID.match(line) or _GRID.match(before):
+        return []
+    places = (_GRID.match(text) for text in takewhile(_GRID.match, lines[number:]))
+    names = [place[1] for place in places if place and place[1]]  # from the inside out
+    return [(True, name) for name in names[::-1]]
 
 
 def _in_order(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -97,7 +125,9 @@ def _in_order(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
     for number, line in enumerate(lines):
         begins = _PART.match(line)
         if begins:
-            parts[begins[1]] = range(number, next(k for k in range(number, len(lines)) if lines[k] == "}") + 1)
+            parts[begins[1] or begins[2]] = range(
+                number, next(k for k in range(number, len(lines)) if lines[k] == "}") + 1
+            )
     inside = {number for part in parts.values() for number in part}
     for number, line in enumerate(lines):
         if number not in inside:
@@ -151,7 +181,7 @@ def nests_pane(links: Links, kernels: Sequence[KernelLines]) -> Pane:
     return Pane("nests", "Loop nests", tuple(sections))
 
 
-def c_pane(links: Links, kernels: Sequence[KernelLines], units: Sequence[str], own: str) -> Pane:
+def c_pane(links: Links, kernels: Sequence[KernelLines], units: Sequence[str], own: str, language: str) -> Pane:
     """The C of the kernels, in the order of the program, and that of the functions which call them."""
     sections = []
     for number, (_, lines) in enumerate(kernels):
@@ -160,18 +190,18 @@ def c_pane(links: Links, kernels: Sequence[KernelLines], units: Sequence[str], o
             Section(title, lines, links.calls_of_kernel.get(number, ()), f"{len(lines)} lines", len(kernels) <= _OPEN)
         )
     lines = _lines_of_calls(own, units)
-    return Pane("c", "C", (*sections, Section("program", lines, note=f"{len(lines)} lines")))
+    return Pane("c", language, (*sections, Section("program", lines, note=f"{len(lines)} lines")))
 
 
 def _lines_of_calls(own: str, units: Sequence[str]) -> tuple[Line, ...]:
     """The functions that are exported: the calls of kernels stand in the order of the program."""
     names = {found[1] for text in units if (found := re.match(r"#define \w+ (\w+)", text))}
-    called = re.compile(r" {4}(?:if \(status == 0\) )?(?:status = )?(\w+)\(.*\);$")
+    called = re.compile(r" {4}(?:if \(status == 0\) )?(?:status = )?(\w+)\(.*\);$| {4}kernel\d+\(run, ")
     lines: list[Line] = []
     number = 0
     for k, line in enumerate(own.strip("\n").split("\n")):
         found = called.match(line)
-        is_call = found is not None and found[1] in names
+        is_call = found is not None and (found[1] is None or found[1] in names)
         lines.append(Line(f"run{k}", _narrow(line), calls=(number,) if is_call else ()))
         number += is_call
     return tuple(lines)

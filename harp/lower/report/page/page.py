@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol, cast
 
 import attrs
 
+from harp.lower.loopir.loops import LibraryCall
 from harp.lower.loopir.program import Program
 from harp.lower.report.counts import Count
 from harp.lower.report.footprint import footprint
@@ -33,7 +34,8 @@ _WORDS = {
     "graph": r"\b(?:input|captured|view|map|over|gather|scatter|iterate|contiguous|where|else|return)\b",
     "schedule": r"\b(?:view|map|over|reducing|gather|scatter|contiguous|where|else)\b",
     "nests": r"\b(?:for|parallel|simd|sequential|repeat|while|if|else|call|let|digits|kernel|thread|local|reg|slot)\b",
-    "c": r"/\*.*?\*/|\b(?:for|if|else|const|return|int64_t|int|float|double|void|char|struct|static|restrict)\b|^#\w+",
+    "c": r"/\*.*?\*/|\b(?:for|if|else|const|return|int64_t|int|float|double|void|char|struct|static|restrict)\b"
+    r"|\b__(?:kernel|global|local)\b|^#\w+",
 }
 _COMMENTS = ("#include", "#define", "/*", "# ", "#")
 _COLUMNS = {"operations": "operations", "bytes_read": "bytes read", "bytes_written": "bytes written"}
@@ -42,16 +44,18 @@ _SHARE = "operations, of which a special one counts twelve times, reads and writ
 
 
 class Parts(NamedTuple):
-    """What a page is made of: the stages of a program, `units` of C of its kernels in order, and the `calls` of them;
-    `inputs` are the names of the arguments, `given` the sizes at
-    hand, and `cost` is that of the program."""
+    """What a page is made of: the stages of a program, `units` of its kernels in order in the `language` of a backend,
+    and the `calls` of them. `is_called` says which routines of the library are calls there, and `inputs` are the names
+    of the arguments, `given` the sizes at hand. `cost` is that of the program."""
 
     title: str
     schedule: Schedule
     algorithm: Built
     program: Program
+    language: str
     units: Sequence[str]
     calls: str
+    is_called: Callable[[LibraryCall], bool]
     inputs: Sequence[str]
     cost: Cost[Count]
     given: Sequence[int]
@@ -60,13 +64,13 @@ class Parts(NamedTuple):
 def panes(parts: Parts, links: Links) -> tuple[Pane, ...]:
     """The function, the graph, the schedule, the loop nests and the C, with the links between their lines."""
     pairs = enumerate(zip(parts.program.kernels, parts.units, strict=True))
-    kernels = [kernel_lines(number, kernel, unit, links) for number, (kernel, unit) in pairs]
+    kernels = [kernel_lines(number, kernel, unit, links, parts.is_called) for number, (kernel, unit) in pairs]
     return (
         function_pane(links),
         graph_pane(links),
         schedule_pane(parts.schedule, links),
         nests_pane(links, kernels),
-        c_pane(links, kernels, parts.units, parts.calls),
+        c_pane(links, kernels, parts.units, parts.calls, parts.language),
     )
 
 
@@ -131,8 +135,10 @@ def _scratch(parts: Parts) -> int:
 
 def _sizes(parts: Parts, inputs: str) -> str:
     """What the names of sizes and arguments mean in each pane, and the sizes at hand."""
-    named = zip(parts.program.sizes, parts.cost.names.items(), parts.given, strict=True)
-    texts = [f"{symbol} = {short} = {name} ({value} here)" for symbol, (short, name), value in named]
+    symbols = [f"{size} = " for size in parts.program.sizes]
+    symbols += [""] * (len(parts.cost.names) - len(symbols))  # numbers of steps are no sizes of the program
+    named = zip(symbols, parts.cost.names.items(), parts.cost.given, strict=True)
+    texts = [f"{symbol}{short} = {name} ({value} here)" for symbol, (short, name), value in named]
     return "".join(f"<span>{escape(text)}</span>" for text in (*texts, inputs) if text)
 
 

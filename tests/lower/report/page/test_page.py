@@ -164,6 +164,25 @@ def test_the_table_says_what_the_report_says(both):
     assert f"{cost.at().operations:,}" in next(line.text for line in page.lines if line.text.startswith("in all"))
 
 
+@pytest.mark.parametrize("name", ["softmax", "scan", "half", "while"])
+def test_a_program_of_opencl_is_linked_loop_by_loop(name):
+    if not any(device.startswith("opencl") for device in harp.devices()):
+        pytest.skip("no OpenCL device")
+    stages = harp.jit(PROGRAMS[name], device="opencl").lower(X, W)
+    text = stages.html()
+    page = read(text)
+    assert "<summary>OpenCL C</summary>" in text and "HARP_INLINE" in stages.source and "HARP_INLINE" not in text
+    nests = {line.picks[0] for line in page.pane("nests") if is_loop(line)}
+    loops = [line for line in page.pane("c") if re.match(r" *for \(int64_t i|.* = get_(?:global|group)_id", line.text)]
+    assert loops and [line.text for line in loops if line.picks[0] not in nests] == []
+    for line in page.pane("nests"):
+        if line.text.lstrip().startswith("for grid "):
+            (name,) = re.findall(r"for grid (i\d+) ", line.text)
+            assert any(f" {name} = " in other.text for other in page.picked(line) if other.pane == "c"), line.text
+    made = [call for line in page.pane("c") for call in line.calls]
+    assert made == [str(k) for k in range(stages.loops.count("\ncall "))]
+
+
 def test_a_line_of_the_function_leads_to_its_nodes():
     def three_steps(x):
         a = hnp.exp(x)
