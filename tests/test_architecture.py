@@ -42,6 +42,111 @@ METHODS = (types.FunctionType, property, classmethod, staticmethod)
 IMPORTS = (ast.Import, ast.ImportFrom)
 
 
+# Functions that call themselves, and what bounds how deep: never the number of operations of a program.
+RECURSIVE = {
+    "the nesting of statements, at most MOST_NESTED variables and the loops of the user": {
+        "backends/c/emit/flags": "_inside",
+        "backends/c/emit/parts": "hoisted _Work.of",
+        "lower/device/grid": "_Mapping.statement through_branches",
+        "lower/device/groups": "suits",
+        "lower/device/long_columns": "_flat",
+        "lower/device/rows": "_statement",
+        "lower/device/running_sums": "_results.statement _without",
+        "lower/device/share": "_Sharing.statement",
+        "lower/kernels/bounds_checks": "_Checked.statement",
+        "lower/kernels/copied_parts": "_with_values",
+        "lower/kernels/donate": "_reads_in_time _reading_first _without_nothing _does_nothing",
+        "lower/kernels/fuse": "form_of _then _kept_inside.statement _computed_in _inlined",
+        "lower/kernels/iterations": "_Relabel.statement",
+        "lower/kernels/needed_elements": "_within _implies",
+        "lower/kernels/outline": "_over_parts.statement _Form._statement _Form._renamed",
+        "lower/library/select": "_selected",
+        "lower/loopir/conditions": "given",
+        "lower/loopir/dead_stores": "without_dead_stores _without",
+        "lower/loopir/dependence": "_accesses",
+        "lower/loopir/effects": "_free",
+        "lower/loopir/nests": "Renaming.statement with_loops is_plain _privatise",
+        "lower/loopir/products": "fused_sums _stores _without",
+        "lower/reductions/few_terms": "_written_out",
+        "lower/reductions/long_rows": "_outermost _once _replaced",
+        "lower/reductions/narrow_columns": "_over_rows",
+        "lower/reductions/row_dots": "_variables",
+        "lower/reductions/scan": "_results.statement",
+        "lower/reductions/small_matrices": "_depth _unrolled",
+        "lower/reductions/split_reduction": "_outermost",
+        "lower/report/counts": "_valued.value",
+        "lower/report/executions": "_narrow _sum _bernoulli",
+        "lower/report/footprint": "_own _range",
+        "lower/report/operations": "_statements",
+        "lower/rewrite/digits": "over_digits",
+        "lower/rewrite/everywhere": "everywhere _in_plain",
+        "lower/rewrite/hoisting": "_Names.statement",
+        "lower/rewrite/index_set_splitting": "_settled _split _branched _decided _pieces _boxes _nested "
+        "_changes_nothing",
+        "lower/rewrite/interchange": "interchanged",
+        "lower/rewrite/loop_fission": "_inlined.visit",
+        "lower/rewrite/loop_primitives": "stage.statement shrink.statement",
+        "lower/rewrite/multiply_add": "_statement",
+        "lower/rewrite/parallel": "_parallel _innermost _with_innermost",
+        "lower/rewrite/staged_halves": "_over_copies",
+        "lower/verify/execute": "_work",
+        "lower/verify/lanes": "lane_errors",
+        "lower/verify/verify": "_all_indices _bound _Checker.statement",
+    },
+    "the nesting of the user's loops and branches, or the views between operations, or a rank": {
+        "lower/graph/factors_before_loops": "factors_before_loops",
+        "lower/graph/kept_elements": "kept_elements",
+        "lower/graph/legalise": "_part verify_legalised",
+        "lower/graph/simplify": "_reads_turned",
+        "lower/graph/sums_behind_loops": "sums_behind_loops _Behind._summed _Behind._of_all_steps",
+        "lower/pipeline": "_built",
+        "lower/report/page/links": "_inner_sites",
+        "numpy/creation": "_from_list _holds_array",
+        "numpy/cumulative": "_cumulate",
+        "numpy/elementwise": "_is_infinite _is_finite",
+        "numpy/linalg/einsum": "_multiplied",
+        "numpy/linalg/order": "numbers",
+        "numpy/numerical": "_on_segment",
+        "numpy/sorting": "search",
+        "numpy/stacking": "_depth _rank _block",
+        "numpy/types": "isdtype",
+        "trace/graph/counted": "may_not_end",
+        "trace/graph/host_calls": "_has",
+        "trace/graph/row_functions": "_order",
+        "trace/graph/view": "view",
+        "trace/sizes/proofs": "claims",
+        "trace/sizes/scope": "Scope.equate Scope.is_solvable",
+        "trace/sizes/signature": "_expressions",
+        "transforms/autodiff/checkpoint": "_all_cotangents",
+        "transforms/autodiff/custom": "_with_none",
+        "transforms/autodiff/loops/bounds": "with_bounds range_of _of",
+        "transforms/batching/iteration_rules": "_with_loops_of_some",
+        "transforms/jit/calls": "assembly.build",
+        "transforms/jit/leaves": "on_host.fetched",
+    },
+    "the nesting of the user's containers, an error if too deep": {
+        "trace/trees": "_flatten _flatten_with_path flatten_up_to _unflatten count_leaves alike spread labels",
+        "tree": "register",
+    },
+    "a proof's depth, a fixed number of kinds, or one retry": {
+        "backends/c_family/scalar": "conversion literal",
+        "backends/c_family/values": "_is_rounded",
+        "backends/opencl/source": "_expanded",
+        "backends/toolchain/build": "build",
+        "backends/toolchain/process": "run",
+        "foreign/signature": "_value",
+        "trace/array/numpy_functions": "is_traced",
+        "trace/array/questions": "_resolved",
+        "trace/array/updates": "put",
+        "trace/identity": "identity",
+        "trace/index/division": "_floordiv _proper relu",
+        "trace/index/polynomial": "value_atoms atoms_in",
+        "trace/index/solving": "certain",
+        "trace/scalar/dtypes": "_join",
+    },
+}
+
+
 def walk(*kinds: type[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
     """Every node of these kinds in harp, with the place where it stands."""
     for path in SOURCES:
@@ -124,6 +229,36 @@ def test_every_folder_says_which_file_to_read_first():
             if count > MAX_FILES:
                 problems.append(f"{path.parent.relative_to(ROOT)}: {count} files")
     report(problems)
+
+
+def recursive(node: ast.AST, prefix: str = "", method: bool = False) -> Iterator[str]:
+    """The functions below a node that mention themselves, by their own name or as `self.name`."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, (*FUNCTIONS, ast.ClassDef)):
+            yield from recursive(child, prefix, method)
+            continue
+        if isinstance(child, FUNCTIONS):
+            inside = list(ast.walk(child))
+            own = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            own |= {n.arg for n in inside if isinstance(n, ast.arg)}
+            if method:
+                mentioned = {n.attr for n in inside if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "self"}
+            else:
+                mentioned = {n.id for n in inside if isinstance(n, ast.Name)} - own
+            if child.name in mentioned:
+                yield prefix + child.name
+        yield from recursive(child, f"{prefix}{child.name}.", isinstance(child, ast.ClassDef))
+
+
+def test_functions_that_call_themselves_say_what_bounds_their_depth():
+    known = {(p, name) for files in RECURSIVE.values() for p, names in files.items() for name in names.split()}
+    found = {
+        (str(path.relative_to(ROOT / "harp").with_suffix("")), name)
+        for path in SOURCES
+        for name in recursive(ast.parse(path.read_text("utf-8")))
+    }
+    report([f"{path}: {name} calls itself" for path, name in sorted(found - known)])
+    report([f"{path}: {name} does not call itself" for path, name in sorted(known - found)])
 
 
 def test_no_star_imports():

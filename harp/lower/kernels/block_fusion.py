@@ -4,12 +4,13 @@
     for i: b[i] = g(a[i])                     for l < 128: b[128*ib + l] = g(t[l]) }
 
 Such kernels are apart because one loop would be too much code. Each array between them would go through memory as a
-whole, and long formulas have hundreds of them. Arrays of several axes go in the order of memory.
+whole, and long formulas have hundreds of them; most are needed for a short time, so that a few tiles hold all of them
+in turn. Arrays of several axes go in the order of memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import attrs
@@ -24,8 +25,8 @@ from harp.lower.rewrite.loop_primitives import shrink, split
 from harp.lower.schedule.build import Built
 from harp.trace.index.polynomial import Index, Loop, as_index, indirect_in, of
 
-# Bytes of the arrays of a block, and elements of each.
-_CACHE, _LEAST, _MOST = 1 << 17, 64, 512
+# Bytes of the tiles of a block, elements of each, and tiles: they nest, and nesting is bounded.
+_CACHE, _LEAST, _MOST, _TILES = 1 << 17, 64, 512, 128
 # Operations in all kernels of a block, and kernels: equal kernels would otherwise be compiled once.
 _CODE, _KERNELS = 4000, 64
 
@@ -57,8 +58,10 @@ def in_blocks(built: Built) -> Built:
         first, *others = (member.number for member in run)
         own = [s.buffer for m in run for s in m.stores if s.buffer in scratch and users[s.buffer] <= {first, *others}]
         if own:
-            scratch.difference_update(own)
-            kernels[first] = _block(run, own)
+            size = _size(own)
+            tiles = _tiles(run, own, size)
+            scratch.difference_update(tiles)
+            kernels[first] = _block(run, tiles, size)
             for number in others:
                 del kernels[number]
     left = tuple(buffer for buffer in built.scratch if buffer in scratch)
@@ -108,22 +111,44 @@ def _fits(run: Sequence[_Member]) -> bool:
     return not asked and all(offset(buffer, index) is of(m.loop) for m, buffer, index in places)
 
 
-def _block(members: Sequence[_Member], own: Sequence[Buffer]) -> Kernel:
-    """The members, one after the other in a loop over blocks, with memory of a block for what is theirs alone."""
-    fresh = FreshLoops(Kernel("", sequence(m.kernel.body for m in members)))
+def _size(own: Sequence[Buffer]) -> int:
+    """How many elements a block has."""
     size = _LEAST
     while size < _MOST and 2 * size * sum(buffer.dtype.itemsize for buffer in own) <= _CACHE:
         size *= 2
+    return size
+
+
+def _tiles(members: Sequence[_Member], own: Sequence[Buffer], size: int) -> dict[Buffer, Buffer]:
+    """The tile that holds a block of each array: a new one, or one whose array no later member reads, if there are
+    enough. Arrays for which no tile is left stay in memory."""
+    last = {load.buffer: place for place, member in enumerate(members) for load in member.loads}
+    ends: dict[Buffer, int] = {}  # the last member that reads a tile
+    tiles: dict[Buffer, Buffer] = {}
+    for place, member in enumerate(members):
+        for buffer in (store.buffer for store in member.stores if store.buffer in own):
+            tile: Buffer | None = Buffer(buffer.name, buffer.dtype, (as_index(size),), Space.LOCAL)
+            if len(ends) == _TILES:
+                free = [t for t, end in ends.items() if t.dtype is buffer.dtype and end < place]
+                tile = min(free, key=ends.__getitem__, default=None)  # the one that has been free for longest
+            if tile is not None:
+                ends[tile] = last.get(buffer, place)
+                tiles[buffer] = tile
+    return tiles
+
+
+def _block(members: Sequence[_Member], tiles: Mapping[Buffer, Buffer], size: int) -> Kernel:
+    """The members, one after the other in a loop over blocks, with tiles of a block for what is theirs alone."""
+    fresh = FreshLoops(Kernel("", sequence(m.kernel.body for m in members)))
     extent = members[0].loop.extent
     blocks = split(fresh, extent, size)
-    tiles = {buffer: Buffer(buffer.name, buffer.dtype, (as_index(size),), Space.LOCAL) for buffer in own}
     parts: list[Stmt] = []
     for member in members:
         head, lane = fresh.loop(blocks.length)
         body = shrink(renamed(member.body, {member.loop: blocks.start + lane}), tiles, partial(_at, lane))
         parts.append(nest(head, body))
     whole = sequence(parts)
-    for tile in tiles.values():
+    for tile in dict.fromkeys(tiles.values()):
         whole = Alloc(tile, whole)
     return Kernel(joined_name(m.kernel for m in members), nest(blocks.heads, whole))
 

@@ -59,8 +59,9 @@ from harp.trace.scalar.expr import Expr, rewrite, select
 
 # How many kernels are looked at, backwards, for one to join.
 _LOOK_BACK = 8
-# Code, stored buffers and reductions of one kernel: registers and pages are few, and compilers not linear.
-_CODE, _STORES, _REDUCTIONS = 400, 8, 16
+# Code, stored buffers, reductions and variables of one kernel: registers and pages are few, compilers not linear, and
+# variables nest.
+_CODE, _STORES, _REDUCTIONS, _VARIABLES = 400, 8, 16, 48
 
 
 def fuse(built: Built) -> Built:
@@ -157,6 +158,10 @@ class _Candidate:
         return sum(1 for _ in accumulations(self.kernel.body))
 
     @cached_property
+    def variables(self) -> int:
+        return sum(isinstance(part, Alloc) for part in walk(self.kernel.body))
+
+    @cached_property
     def interchanges(self) -> bool:
         return _interchanges(self.kernel.body)
 
@@ -247,6 +252,7 @@ def _is_worth_it(first: _Candidate, second: _Candidate, depth: int) -> bool:
     follows = bool(first.stored & second.read)
     shares = follows or bool(first.read & second.read)
     fits = len(first.stored | second.stored) <= _STORES and first.code + second.code <= _CODE
+    fits = fits and first.variables + second.variables <= _VARIABLES
     if not (shares and fits and first.reductions + second.reductions <= _REDUCTIONS):
         return False
     if not follows and (_copies_elsewhere(first, second) or _copies_elsewhere(second, first)):

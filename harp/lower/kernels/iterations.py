@@ -58,6 +58,8 @@ from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Counter, Index, Loop, Shape, as_index, of
 from harp.trace.scalar.dtypes import DType
 
+# Variables that an iteration has for itself: they nest, and nesting is bounded. Others are arrays of the program.
+_VARIABLES = 64
 # Counters of loops in each other differ.
 _numbers = count()
 Place = tuple[Buffer, tuple[Index, ...]]
@@ -195,8 +197,9 @@ class _Iteration:
         return kernels
 
     def variable(self, buffer: Buffer, variables: list[Buffer]) -> Buffer | None:
-        """Variables for a few numbers; none for what functions use as a whole."""
-        if not is_few(buffer.shape) or buffer in self.whole:
+        """Variables for a few numbers; none for what functions use as a whole, nor where there are many already."""
+        full = len(self.of_loop) + len(self.of_step) >= _VARIABLES and not self.independent
+        if not is_few(buffer.shape) or buffer in self.whole or full:
             return None
         local = Buffer(buffer.name, buffer.dtype, buffer.shape, Space.LOCAL if buffer.shape else Space.REG)
         variables.append(local)
@@ -234,10 +237,11 @@ class _Iteration:
 
 
 def _is_independent(node: Iteration, step: Built) -> bool:
-    """Whether the steps carry nothing: they are a loop like others, whose iterations may run in any order."""
+    """Whether the steps carry nothing: they are a loop like others, whose iterations may run in any order. Those with
+    many arrays of their own share the memory of these, and run one after the other."""
     inside = [part for kernel in step.kernels for part in walk(kernel.body)]
     apart = not any(isinstance(part, ForeignCall) or (isinstance(part, Repeat) and part.moves) for part in inside)
-    return not node.body.carried and not node.tested and apart
+    return not node.body.carried and not node.tested and apart and len(step.scratch) <= _VARIABLES
 
 
 def _in_any_order(s: Repeat) -> Stmt:

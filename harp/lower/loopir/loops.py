@@ -72,6 +72,9 @@ class Space(enum.Enum):
     LANES = "lanes"
 
 
+# Buffers that live inside each other at most: passes over statements recurse, and compilers count braces.
+MOST_NESTED = 200
+
 # Arrays of the whole program, unlike what belongs to a thread or a kernel.
 MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 

@@ -61,7 +61,7 @@ _REPEATED = 4
 _USES = 12
 # Code of a kernel, in operations, so that C compilers take time linear in the size of the graph.
 _CODE = 400
-# Reductions inlined into a kernel: each has an accumulator.
+# Reductions and running sums inlined into a kernel: each has an accumulator.
 _REDUCTIONS = 16
 
 
@@ -230,6 +230,7 @@ class _Scheduler:
             backward = runs_backward(node, use, kernel.loops)
             if backward is not None:
                 kernel.runs.add(backward)
+                kernel.reductions += 1
         elif isinstance(node, (Gather, Scatter)):
             apart = self.by_data(node, use)
         elif isinstance(node, MapReduce):

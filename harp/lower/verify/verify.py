@@ -17,6 +17,7 @@ from harp.lower.loopir.dependence import check_parallel
 from harp.lower.loopir.effects import effects, head_indices, head_names, indices, loads
 from harp.lower.loopir.loops import (
     MEMORY,
+    MOST_NESTED,
     Alloc,
     Buffer,
     Digits,
@@ -351,6 +352,8 @@ class _Checker:
         local = buffer.space not in MEMORY
         self.require(local, f"{buffer.name} of space {buffer.space.value} is allocated inside a kernel")
         self.require(buffer not in scope.buffers, f"{buffer.name} is allocated twice")
+        nested = sum(other.space not in MEMORY for other in scope.buffers)
+        self.require(nested < MOST_NESTED, f"{buffer.name} is allocated inside of {nested} others")
         self.statement(stmt.body, scope._replace(buffers=scope.buffers | {buffer}))
 
     def repeat(self, stmt: Repeat, scope: Environment) -> None:

@@ -78,3 +78,17 @@ def test_what_is_sorted_or_changed_in_place_stays_in_memory():
     wanted[[3, 7]] = 5
     changed = harp.jit(lambda x, y, i: quotients(hnp, quotients(hnp, x, y), y).at[i].set(5.0))
     np.testing.assert_allclose(np.asarray(changed(x, y, np.array([3, 7]))), wanted)
+
+
+def test_arrays_of_a_long_formula_take_turns_in_tiles():
+    """Hundreds of arrays, of which few are needed at a time: as many variables inside each other would be too many."""
+
+    def ring(x, y):
+        v = [x + 0.02 * k * y for k in range(12)]
+        for t in range(1000):
+            i, j = t * 7 % 12, (t * 11 + 3) % 12
+            v[(t * 5 + 1) % 12] = 0.5 * v[i] * v[j] + 0.5 if t % 3 else v[i] - 0.3 * v[j]
+        return sum(v[1:], v[0])
+
+    x, y = np.random.default_rng(5).uniform(0, 0.3, size=(2, 300))
+    np.testing.assert_allclose(np.asarray(harp.jit(ring)(x, y)), ring(x, y), rtol=1e-9)
