@@ -7,18 +7,18 @@
 These are m times as many tests by m times as many work-items, none of which waits for what another one has stored.
 
 Where m is a number, and no order of the updates changes more than the last digits, the updates of an element are a long
-column, and go by its parts (`long_columns`); so do the numbers of those that are set, of which the last one counts.
+column, and go by its parts (`long_sums`); so do the numbers of those that are set, of which the last one counts.
 Where m is a size, they stay in their order: an element has the same bits with few rows and with many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import attrs
 
 from harp.lower.device.grid import through_branches
-from harp.lower.device.long_columns import LONG, Column, by_parts
+from harp.lower.device.groups import scratch_array
+from harp.lower.device.long_sums import LONG, by_parts
+from harp.lower.device.sums import Sum
 from harp.lower.loopir.effects import value_loads
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store
 from harp.lower.loopir.nests import FreshLoops, Renaming, is_plain, nest, sequence
@@ -134,12 +134,11 @@ def _step(found: _Scatter, acc: Buffer) -> Store:
     return Store(acc, (), select(found.hit, value, old))
 
 
-def _element(found: _Scatter, total: Sequence[Stmt], acc: Buffer, kind: LoopKind) -> Stmt:
-    """for r, j { acc = out[r, j]; what changes it; out[r, j] = acc }"""
+def _element(found: _Scatter, changes: Stmt, acc: Buffer) -> Stmt:
+    """acc = out[r, j]; what changes it; out[r, j] = acc"""
     target = found.store.buffer
     first, last = Store(acc, (), Load(target, found.place)), Store(target, found.place, Load(acc, ()))
-    heads = (For(h.loop, kind) for h in (*found.rows, *found.elements))
-    return nest(heads, Alloc(acc, sequence((first, *total, last))))
+    return Alloc(acc, sequence((first, changes, last)))
 
 
 def _accumulator(found: _Scatter) -> Buffer:
@@ -148,14 +147,14 @@ def _accumulator(found: _Scatter) -> Buffer:
 
 def _in_order(found: _Scatter) -> Stmt:
     acc = _accumulator(found)
-    return _element(found, (nest((For(found.updates, LoopKind.SEQUENTIAL),), _step(found, acc)),), acc, LoopKind.PLAIN)
+    updates = nest((For(found.updates, LoopKind.SEQUENTIAL),), _step(found, acc))
+    return nest((*found.rows, *found.elements), _element(found, updates, acc))
 
 
 def _reduced(fresh: FreshLoops, found: _Scatter, reduce: Reduce, scratch: list[Buffer], lanes: int) -> Stmt:
-    acc = _accumulator(found)
-    column = Column(found.updates, _step(found, acc), reduce)
-    parts, total = by_parts(fresh, (*found.rows, *found.elements), column, scratch, {}, lanes)
-    return sequence((parts, _element(found, (total,), acc, LoopKind.GRID)))
+    acc, heads = _accumulator(found), (*found.rows, *found.elements)
+    terms = Sum((), (found.updates,), _step(found, acc), reduce, found.updates.extent)
+    return by_parts(fresh, heads, terms, scratch, {}, lanes).added(heads, lambda total: _element(found, total, acc))
 
 
 def _last(fresh: FreshLoops, found: _Scatter, scratch: list[Buffer], lanes: int) -> Stmt:
@@ -163,14 +162,17 @@ def _last(fresh: FreshLoops, found: _Scatter, scratch: list[Buffer], lanes: int)
     moving = {loop for p in found.store.index if isinstance(p.atom, Indirect) for loop in loops_in(p)}
     heads = (*found.rows, *(h for h in found.elements if h.loop in moving))
     at = tuple(of(h.loop) for h in heads)
-    numbers = Buffer(f"last{len(scratch)}", i64, tuple(h.loop.extent for h in heads), Space.SCRATCH)
-    scratch.append(numbers)
+    numbers = scratch_array(scratch, "last", i64, tuple(h.loop.extent for h in heads))
     last = Buffer(f"{numbers.name}_acc", i64, (), Space.REG)
     step = Store(last, (), select(found.hit, Position(of(found.updates) + 1), Load(last, ())))
-    parts, total = by_parts(fresh, heads, Column(found.updates, step, Reduce.MAX), scratch, {}, lanes)
-    made = sequence((Store(last, (), const(0, i64)), total, Store(numbers, at, Load(last, ()))))
+    terms = Sum((), (found.updates,), step, Reduce.MAX, found.updates.extent)
+    made = by_parts(fresh, heads, terms, scratch, {}, lanes).added(
+        heads,
+        lambda total: Alloc(
+            last, sequence((Store(last, (), const(0, i64)), total, Store(numbers, at, Load(last, ()))))
+        ),
+    )
     number = of(Indirect(numbers, at, found.updates.extent + 1))
     value = Renaming(Substitution({found.updates: number - 1}), {}).value(found.store.value)
     taken = If((number - 1,), Store(found.store.buffer, found.place, value))
-    grid = (For(h.loop, LoopKind.GRID) for h in heads)
-    return sequence((parts, nest(grid, Alloc(last, made)), nest((*found.rows, *found.elements), taken)))
+    return sequence((made, nest((*found.rows, *found.elements), taken)))

@@ -18,12 +18,12 @@ import attrs
 from harp.lower.device.few_rows import few_rows
 from harp.lower.device.grid import is_for_host, is_independent
 from harp.lower.device.groups import ITEMS, suits
-from harp.lower.device.long_columns import shared_columns
-from harp.lower.device.rows import shared_rows, shared_running_sum, shared_sum
+from harp.lower.device.long_sums import long_sums
+from harp.lower.device.rows import shared_rows, shared_running_sum
 from harp.lower.device.tiles import tiled
 from harp.lower.device.transposes import transposed
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, LoopKind, Nest, Repeat, Row, Seq, Stmt
-from harp.lower.loopir.nests import FreshLoops, nest, rebuilt
+from harp.lower.loopir.nests import FreshLoops, accumulation, nest, rebuilt
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.target import Target
 from harp.trace.index.polynomial import ZERO, Loop, product
@@ -52,7 +52,7 @@ class _Sharing:
             return self.nest(s, known)
         if isinstance(s, Repeat):
             known = known | {s.loop}
-        found = shared_running_sum(self.fresh, s, self.target.sub_group) if self.target.wide else None
+        found = self.running_sum(s) if self.target.wide else None
         found = found or sorted_together(s, self.target)
         if found is not None:
             return found
@@ -61,11 +61,17 @@ class _Sharing:
             return found if not isinstance(s, Alloc) or suits(found) else s
         return s
 
+    def running_sum(self, s: Stmt) -> Stmt | None:
+        short = shared_running_sum(self.fresh, s, self.target.sub_group)
+        return short and long_sums(self.fresh, s, short, self.scratch, self.target.sub_group)
+
     def nest(self, s: Nest, known: frozenset[Loop]) -> Stmt:
         fresh, target, scratch = self.fresh, self.target, self.scratch
-        whole = (shared_sum(fresh, s, target.sub_group) if target.wide else None) or sorted_together(s, target)
-        if whole is not None or not target.wide:
-            return whole or s
+        together = sorted_together(s, target)
+        if together is not None or not target.wide:
+            return together or s
+        if accumulation(s) is not None:
+            return long_sums(fresh, s, s, scratch, target.sub_group)
         heads = s.heads
         for at, head in enumerate(heads):
             others = [*heads[:at], *heads[at + 1 :]]
@@ -74,8 +80,9 @@ class _Sharing:
             if not is_independent(head, others, s.body):
                 return few_rows(fresh, s, scratch, target.sub_group) or s
         found = tiled(fresh, s) if target.group >= ITEMS else None
-        found = found or transposed(fresh, s) or shared_rows(fresh, s, target.sub_group)
-        return found or shared_columns(fresh, s, scratch, target.sub_group) or s
+        found = found or transposed(fresh, s)
+        short = None if found else shared_rows(fresh, s, target.sub_group)
+        return found or long_sums(fresh, s, short or s, scratch, target.sub_group)
 
 
 def sorted_together(s: Stmt, target: Target) -> Stmt | None:
