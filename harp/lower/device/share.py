@@ -3,8 +3,8 @@
     for i, j { acc = 0; for k: ... }    ->  squares of the result        (`tiles`)
     for i, j: out[i, j] = f(x[j, i])    ->  tiles                        (`transposes`)
     for i { acc = 0; for k: acc += }    ->  a group for each row         (`rows`), or
-                                            parts of each column first   (`long_columns`)
-    for k: out[idx[k]] += v(k)          ->  each element looks for what is its own, where they are few (`few_rows`)
+                                            parts first, where it is long (`long_sums`)
+    for k: out[idx[k]] += v(k)          ->  each element finds its own updates (`scatters`)
     for i: out[i] = sort(keys[i])       ->  all rows at once, by many launches
 
 Where work-items are cores, only sorts are shared, of rows that are fewer than the cores. What fits none of these stays
@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import attrs
 
-from harp.lower.device.few_rows import few_rows
 from harp.lower.device.grid import is_for_host, is_independent
 from harp.lower.device.groups import ITEMS, suits
 from harp.lower.device.long_sums import long_sums
 from harp.lower.device.rows import shared_rows, shared_running_sum
+from harp.lower.device.scatters import scattered
 from harp.lower.device.tiles import tiled
 from harp.lower.device.transposes import transposed
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, LoopKind, Nest, Repeat, Row, Seq, Stmt
@@ -78,7 +78,7 @@ class _Sharing:
             if not is_for_host(head, LoopKind.PLAIN, s, known):
                 return s
             if not is_independent(head, others, s.body):
-                return few_rows(fresh, s, scratch, target.sub_group) or s
+                return scattered(fresh, s, scratch, target.sub_group) or s
         found = tiled(fresh, s) if target.group >= ITEMS else None
         found = found or transposed(fresh, s)
         short = None if found else shared_rows(fresh, s, target.sub_group)
