@@ -6,6 +6,7 @@
                                             parts first, where it is long (`long_sums`)
     for k: out[idx[k]] += v(k)          ->  each element finds its own updates (`scatters`)
     for i: out[i] = sort(keys[i])       ->  all rows at once, by many launches
+    for p: out[p's part] = search(...)  ->  shorter parts
 
 Where work-items are cores, only sorts are shared, of rows that are fewer than the cores. What fits none of these stays
 as it is, for `grid`: an iteration is a work-item.
@@ -26,10 +27,14 @@ from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, LoopKind, Ne
 from harp.lower.loopir.nests import FreshLoops, accumulation, nest, rebuilt
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.target import Target
-from harp.trace.index.polynomial import ZERO, Loop, product
+from harp.trace.graph.row_functions import RowOp
+from harp.trace.index.division import ceildiv, minimum
+from harp.trace.index.polynomial import ZERO, Loop, loops_in, of, product
 
 # Elements of the shortest row that many sort together, and that cores do: below, their merges cost what they save.
 _SORTED, _SORTED_BY_CORES = 2048, 1 << 16
+# Values that a work-item looks for.
+_SEARCHED = 16
 
 
 def share(kernel: Kernel, target: Target) -> Kernel:
@@ -70,6 +75,8 @@ class _Sharing:
         together = sorted_together(s, target)
         if together is not None or not target.wide:
             return together or s
+        if isinstance(s.body, Row):
+            return searched(fresh, s, s.body)
         if accumulation(s) is not None:
             return long_sums(fresh, s, s, scratch, target.sub_group)
         heads = s.heads
@@ -100,3 +107,14 @@ def sorted_together(s: Stmt, target: Target) -> Stmt | None:
     n, rows = row.lane.extent, product(row.target.shape[:-1])
     pays = (n - _SORTED,) if target.wide else (n - _SORTED_BY_CORES, target.cores - 1 - rows)
     return specialise(pays, nest(grid, row), s)
+
+
+def searched(fresh: FreshLoops, s: Nest, row: Row) -> Stmt:
+    """for part p { for i of the part: out[i] = search(table, values[i]) }  ->  the same with shorter parts"""
+    *rows, part = s.heads
+    if row.function is not RowOp.SEARCH or not isinstance(part, For) or {*loops_in(row.start)} != {part.loop}:
+        return s
+    length = row.target.shape[-1]
+    short, p = fresh.loop(ceildiv(length, _SEARCHED))
+    lane = Loop(fresh.loop(length + 1)[0][0].loop.axis, minimum(_SEARCHED, length - p * _SEARCHED))
+    return nest((*rows, *short), attrs.evolve(row, index=(*row.at, p * _SEARCHED + of(lane)), lane=lane))
