@@ -21,10 +21,11 @@ from harp.lower.device.groups import ITEMS, suits
 from harp.lower.device.long_sums import long_sums
 from harp.lower.device.rows import shared_rows, shared_running_sum
 from harp.lower.device.scatters import scattered
-from harp.lower.device.tiles import tiled
+from harp.lower.device.tiles import product_sums, tiled
 from harp.lower.device.transposes import transposed
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, LoopKind, Nest, Repeat, Row, Seq, Stmt
 from harp.lower.loopir.nests import FreshLoops, accumulation, nest, rebuilt
+from harp.lower.loopir.products import is_contraction
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.target import Target
 from harp.trace.graph.row_functions import RowOp
@@ -86,8 +87,9 @@ class _Sharing:
                 return s
             if not is_independent(head, others, s.body):
                 return scattered(fresh, s, scratch, target.sub_group) or s
-        found = tiled(fresh, s) if target.group >= ITEMS else None
-        found = found or transposed(fresh, s)
+        if is_contraction(s):
+            return product_sums(fresh, s, scratch, target.group >= ITEMS)
+        found = (tiled(fresh, s, s) if target.group >= ITEMS else None) or transposed(fresh, s)
         short = None if found else shared_rows(fresh, s, target.sub_group)
         return found or long_sums(fresh, s, short or s, scratch, target.sub_group)
 

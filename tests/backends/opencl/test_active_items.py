@@ -84,6 +84,7 @@ def check(launched):
 
 INDICES = np.random.default_rng(0).integers(0, 4096, MANY)
 VALUES = np.random.default_rng(1).standard_normal(MANY)
+LONG = np.random.default_rng(2).standard_normal((8, 70_000))
 LATEST = np.zeros(4096)
 LATEST[INDICES] = VALUES
 
@@ -101,6 +102,7 @@ OTHERS = {
     ),
     "scatter": (lambda i, v: hnp.zeros(4096).at[i].set(v), (INDICES, VALUES), LATEST),
     "matrix times vector": (lambda a, b: a @ b, (VALUES.reshape(2, -1), VALUES[: MANY // 2]), None),
+    "product": (lambda a, b: a @ b, (LONG, LONG.T), None),
     "search": (lambda t, v: hnp.searchsorted(t, v), (np.sort(VALUES), VALUES), None),
 }
 
@@ -109,6 +111,6 @@ OTHERS = {
 def test_programs_of_several_arrays(launched, name):
     function, arguments, expected = OTHERS[name]
     if expected is None:
-        expected = arguments[0] @ arguments[1] if "matrix" in name else np.searchsorted(*arguments)
+        expected = arguments[0] @ arguments[1] if name != "search" else np.searchsorted(*arguments)
     npt.assert_allclose(harp.jit(function)(*arguments), expected, rtol=1e-9, atol=1e-9)
     check(launched)
