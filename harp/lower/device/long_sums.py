@@ -6,9 +6,12 @@
                 for i { acc = 0; acc += parts[i, :]; out[i] = f(acc) }
 
     for i { acc = 0; for k < n: acc += v(k, i); out[i] = f(acc) }       across memory
-        ->  if n >= LONG:
+        ->  if n >= LONG, or there are few columns, of more than TERMS:
                 for p < P, i { part = 0; for every P-th k from p on: part += v(k, i); parts[p, i] = part }
                 for i { acc = 0; acc += parts[:, i]; out[i] = f(acc) }
+            else:
+                for i { acc = 0; for p < P { part = 0; for every P-th k from p on: part += v(k, i); acc += part };
+                        out[i] = f(acc) }
 
 The first reads rows with neighbours side by side, the second columns. Many parts are added up by a group, few by one
 work-item. Where a sum is cut depends on its length only: how many rows or columns there are changes no bit.
@@ -44,20 +47,32 @@ from harp.lower.loopir.loops import (
     Stmt,
     Store,
 )
-from harp.lower.loopir.nests import FreshLoops, Places, Renaming, accumulation, is_plain, loads, nest, score, sequence
+from harp.lower.loopir.nests import (
+    FreshLoops,
+    Places,
+    Renaming,
+    accumulation,
+    is_plain,
+    loads,
+    nest,
+    rebuilt,
+    score,
+    sequence,
+)
 from harp.lower.loopir.products import is_contraction
 from harp.lower.reductions.scan import match_scan
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.trace.index.bounds import nonnegative
-from harp.trace.index.division import Substitution, ceildiv, floordiv, minimum
-from harp.trace.index.polynomial import Index, as_index, indirect_in, loops_in, of
+from harp.trace.index.division import Substitution, ceildiv, floordiv, maximum, minimum
+from harp.trace.index.polynomial import ZERO, Index, as_index, indirect_in, loops_in, of
 from harp.trace.index.polynomial import product as product_of
 
-# Rows that are enough for all groups.
-_MANY_ROWS = 256
-# The shortest column that is cut, and terms of a part of it. Very long columns have more terms in a part, so that their
-# parts are no long column themselves.
-LONG, _TERMS, _VERY_LONG = 2048, 16, 1 << 16
+# Rows that are enough for all groups, and columns that are enough for all work-items.
+_MANY_ROWS, _MANY_COLUMNS = 256, 4096
+# Terms of a part of a column; very long columns have more, so that their parts are no long column themselves. And the
+# longest column whose parts one work-item adds up.
+_TERMS, _VERY_LONG = 16, 1 << 16
+LONG = FEW * _TERMS
 
 
 @attrs.frozen
@@ -88,7 +103,15 @@ def long_sums(fresh: FreshLoops, s: Stmt, short: Stmt, scratch: list[Buffer], la
     steps = _steps(fresh, list(_flat(body, own)), own)
     if steps is None or not all(_is_known(extent) for buffer in own for extent in buffer.shape):
         return short
-    conditions = _conditions(heads, steps)
+    sums = [step.terms for step in steps if step.terms is not None]
+    length = sums[0].length if sums else ZERO
+    columns = all(_is_across(heads, terms) and terms.length is length for terms in sums)
+    if short is s and sums and columns and not any(step.whole is not None and _is_scan(step.whole) for step in steps):
+        few = _MANY_COLUMNS - 1 - product_of(h.loop.extent for h in heads)
+        conditions: tuple[Index, ...] = (length - _TERMS - 1, maximum(length - LONG, few))
+        short = nest(heads, _in_order(fresh, body))
+    else:
+        conditions = _conditions(heads, steps)
     if any(nonnegative(-p - 1) for p in conditions):
         return short
     more = list(scratch)
@@ -98,6 +121,27 @@ def long_sums(fresh: FreshLoops, s: Stmt, short: Stmt, scratch: list[Buffer], la
         return short
     scratch[:] = more
     return specialise(conditions, launches, short)
+
+
+def _in_order(fresh: FreshLoops, s: Stmt) -> Stmt:
+    """The statement with sums of columns by parts that one work-item adds up."""
+    if isinstance(s, (Alloc, Seq)):
+        return rebuilt(s, lambda part: _in_order(fresh, part))
+    terms = sum_of(fresh, s)
+    if terms is None or _is_short(terms):
+        return s
+    acc = terms.store.buffer
+    part = Buffer(f"{acc.name}_part", acc.dtype, (), Space.REG)
+    each, p = fresh.loop(_parts_of(terms.length), LoopKind.SEQUENTIAL)
+    along, j = fresh.loop(ceildiv(terms.length - p, _parts_of(terms.length)), LoopKind.SEQUENTIAL)
+    added = nest(along, terms.step(j * _parts_of(terms.length) + p, {acc: (part, ())}))
+    steps = (begin(part, terms.reduce), added, Store(acc, (), Load(part, ()), terms.reduce))
+    return nest(each, Alloc(part, sequence(steps)))
+
+
+def _parts_of(length: Index) -> Index:
+    """How many parts a column has."""
+    return ceildiv(length, _TERMS + floordiv(length, _VERY_LONG))
 
 
 def _flat(s: Stmt, own: list[Buffer]) -> Iterable[Stmt]:
@@ -254,7 +298,7 @@ class Parts(NamedTuple):
         """The parts are made, and then added up inside of what each row or column does besides."""
         many = nest((For(h.loop, LoopKind.GRID) for h in heads), body(self.by_group))
         few = nest(heads, body(self.by_one))
-        return sequence((self.made, specialise((self.length - FEW,), many, few) if heads else many))
+        return sequence((self.made, specialise((self.length - FEW - 1,), many, few) if heads else many))
 
 
 def by_parts(
@@ -267,7 +311,7 @@ def by_parts(
     assert isinstance(moved, Store)
     terms = attrs.evolve(terms, store=moved)
     across = _is_across(heads, terms)
-    count = ceildiv(terms.length, _TERMS + floordiv(terms.length, _VERY_LONG) if across else CHUNK)
+    count = _parts_of(terms.length) if across else ceildiv(terms.length, CHUNK)
     outer, inner = _round(heads, terms) if across else (list(heads), [])
     shape = (*(h.loop.extent for h in outer), count, *(h.loop.extent for h in inner))
     parts = scratch_array(scratch, "parts", acc.dtype, shape)

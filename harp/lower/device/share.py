@@ -29,11 +29,13 @@ from harp.lower.loopir.products import is_contraction
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.target import Target
 from harp.trace.graph.row_functions import RowOp
-from harp.trace.index.division import ceildiv, minimum
+from harp.trace.index.division import ceildiv, maximum, minimum
 from harp.trace.index.polynomial import ZERO, Loop, loops_in, of, product
 
 # Elements of the shortest row that many sort together, and that cores do: below, their merges cost what they save.
 _SORTED, _SORTED_BY_CORES = 2048, 1 << 16
+# Elements of a shorter one, where rows are few on a wide device, and how many rows are not.
+_SHORTEST, _MANY_ROWS = 32, 4096
 # Values that a work-item looks for.
 _SEARCHED = 16
 
@@ -107,7 +109,8 @@ def sorted_together(s: Stmt, target: Target) -> Stmt | None:
         return None
     grid = [For(h.loop, LoopKind.GRID) if isinstance(h, For) else h for h in heads]
     n, rows = row.lane.extent, product(row.target.shape[:-1])
-    pays = (n - _SORTED,) if target.wide else (n - _SORTED_BY_CORES, target.cores - 1 - rows)
+    few = minimum(n - _SHORTEST, _MANY_ROWS - 1 - rows)  # one work-item for each row would leave the others idle
+    pays = (maximum(n - _SORTED, few),) if target.wide else (n - _SORTED_BY_CORES, target.cores - 1 - rows)
     return specialise(pays, nest(grid, row), s)
 
 

@@ -63,13 +63,14 @@ PROGRAMS = {
     "dot": (lambda x: hnp.vdot(x, x), lambda x: np.vdot(x, x)),
 }
 SHAPES = [(4, 70_000), (70_000, 4), (1, 1 << 20), (1 << 16,)]
+SHORT = {"columns": [(256, 256), (17, 3900)], "rows": [(256, 256), (16, 4096)], "sort": [(256, 256), (1024, 64)]}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_of_one_array(launched, name):
     ours, numpy = PROGRAMS[name]
     f = harp.jit(ours)
-    for shape in SHAPES:
+    for shape in SHAPES + SHORT.get(name, []):
         x = np.random.default_rng(0).standard_normal(shape)
         x = np.repeat(x, 2, -1) if name == "steps" else x  # so many are read
         launched.clear()

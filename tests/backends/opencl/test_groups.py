@@ -10,6 +10,7 @@ import harp
 import harp.numpy as hnp
 from harp.backends import opencl
 from harp.backends.opencl import devices, sub_groups
+from harp.lower.device import long_sums
 from harp.lower.device import share as lower_share
 from harp.transforms.jit import programs
 
@@ -269,6 +270,17 @@ def test_sums_of_columns(device, dtype):
         for columns in range(5):  # how many there are changes no bit
             npt.assert_array_equal(f(x[:, :columns]), found[:columns])
     assert f.compilations == 1
+
+
+def test_columns_have_the_same_bits_whether_they_are_many_or_few(device, monkeypatch):
+    monkeypatch.setattr(long_sums, "_MANY_COLUMNS", 50)
+    programs.forget()
+    f = harp.jit(lambda x: (hnp.sum(x, axis=0), hnp.var(x, axis=0), hnp.softmax(x, axis=0)))
+    for length in (1, 16, 17, 300, 2032, 2033, 2047, 2048, 2049):
+        x = given(length, "float32", 60).T
+        for few, many in zip(f(x[:, :40]), f(x), strict=True):
+            npt.assert_array_equal(few, np.asarray(many)[..., :40])
+        npt.assert_allclose(f(x)[1], x.astype("f8").var(0), rtol=1e-4, atol=1e-5)
 
 
 def test_other_reductions_of_columns(device):

@@ -114,7 +114,7 @@ def test_a_launch_has_memory_of_groups_or_of_work_items():
 
 def test_short_columns_stay_with_their_work_items_and_long_ones_go_by_parts():
     text = loops(lambda x: hnp.sum(x, axis=0), X)
-    assert "s0 - 2048 >= 0" in text and re.search(r"parts0: f64\[.*s0.*, s1\]", text)
+    assert "s0 - 17 >= 0" in text and re.search(r"parts0: f64\[.*s0.*, s1\]", text)
     assert "item" not in text.rsplit("else:", 1)[1]
     assert "item" not in loops(lambda x: hnp.sum(x, axis=0), X, target=CORES)
 
@@ -130,14 +130,22 @@ def test_scatters_into_few_rows_are_looked_for():
     assert "s0 - 2048 >= 0" in known and "parts" in known and "item" in known
     assert "parts" not in loops(lambda i: hnp.zeros(65).at[i].add(1.0), i)
     assert "last" in loops(lambda i, x: hnp.zeros((10, 7)).at[i].set(x), i, X)
-    sized = loops(lambda z, i: z.at[i].add(1.0), X[0], i)
-    assert "-s1 + 64 >= 0" in sized and "item" not in sized  # in the order of many rows
-    assert "item" not in loops(lambda z, i: z.at[i].multiply(2.0), X[0], i)
+
+
+def test_scatters_into_many_rows_are_sorted():
+    i = np.zeros(5, int)
+    for text in (
+        loops(lambda z, i: z.at[i].add(1.0), X[0], i),
+        loops(lambda i: hnp.zeros(65).at[i].add(1.0), i),
+    ):
+        assert "- 256 >= 0" in text and "= order(keys" in text and text.count("sums") > 4
+    product = loops(lambda z, i: z.at[i].multiply(2.0), X[0], i)
+    assert "= order(keys" in product and "sums" not in product  # in their order
 
 
 def test_products_are_made_by_squares():
     text = loops(lambda x, y: hnp.tanh(x @ y + 1), X, X.T)
-    assert "private v0: f64[256, 4, 4]" in text and "group v0_a: f64[16, 64]" in text and "for grid" in text
+    assert "private v0: f64[256, 4, 4]" in text and "group v0_part_a: f64[16, 64]" in text and "for grid" in text
     assert "s0 - 16 >= 0 and" in text
 
 
@@ -172,8 +180,9 @@ def test_products_of_floats_run_alone():
 
 
 def test_long_rows_are_sorted_by_many():
-    text = loops(lambda x: hnp.sort(x), X)
-    assert "s1 - 2048 >= 0" in text
+    for text in (loops(lambda x: hnp.sort(x), X), loops(lambda x: hnp.sort(x), X, target=CORES)):
+        many, one = text.split("else:")
+        assert "sort(in0[" in many and "thread" not in many and "thread" in one
 
 
 def test_long_rows_that_are_fewer_than_cores_are_sorted_by_all_of_them():
