@@ -64,7 +64,7 @@ from harp.lower.reductions.scan import match_scan
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution, ceildiv, floordiv, maximum, minimum
-from harp.trace.index.polynomial import ZERO, Index, as_index, indirect_in, loops_in, of
+from harp.trace.index.polynomial import ONE, ZERO, Index, as_index, indirect_in, loops_in, of
 from harp.trace.index.polynomial import product as product_of
 
 # Rows that are enough for all groups, and columns that are enough for all work-items.
@@ -116,7 +116,7 @@ def long_sums(fresh: FreshLoops, s: Stmt, short: Stmt, scratch: list[Buffer], la
         return short
     more = list(scratch)
     try:
-        launches = _Launches(fresh, heads, more, lanes).all(steps, own)
+        launches = _Launches(fresh, heads, more, lanes).all(steps, own, conditions)
     except Unsuited:
         return short
     scratch[:] = more
@@ -239,16 +239,17 @@ class _Launches:
     scratch: list[Buffer]
     lanes: int
 
-    def all(self, steps: Sequence[_Step], own: Sequence[Buffer]) -> Stmt:
-        """Each step, with the variables that several of them use, and with the arrays of rows, in memory."""
+    def all(self, steps: Sequence[_Step], own: Sequence[Buffer], conditions: Sequence[Index]) -> Stmt:
+        """Each step, with the variables that several of them use, and with the arrays of rows, in memory. The arrays
+        have no element where a condition says that the rule does not pay."""
         variables = {b for b in own if b.space is Space.REG}
         used = [[b for b in effects(step.statement).touched if b in variables] for step in steps]
         several = [b for b in dict.fromkeys(b for here in used for b in here) if sum(b in here for here in used) > 1]
         at, extents = tuple(of(h.loop) for h in self.heads), tuple(h.loop.extent for h in self.heads)
+        taken = minimum(1, maximum(conditions[0] + 1, 0)) if conditions else ONE
+        whole = (extents[0] * taken, *extents[1:]) if extents else ()
         rows: Places = {
-            b: (scratch_array(self.scratch, "rows", b.dtype, (*extents, *b.shape)), at)
-            for b in own
-            if b not in variables
+            b: (scratch_array(self.scratch, "rows", b.dtype, (*whole, *b.shape)), at) for b in own if b not in variables
         }
         kept: Places = {b: (scratch_array(self.scratch, "columns", b.dtype, extents), at) for b in several}
         found: list[Stmt] = []

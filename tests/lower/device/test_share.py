@@ -16,7 +16,8 @@ from harp.lower.loopir.nests import FreshLoops, nest, sequence, start
 from harp.lower.loopir.text import program_text
 from harp.lower.pipeline import lower
 from harp.lower.target import Target
-from harp.trace.index.polynomial import Symbol, of
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import Symbol, as_index, of
 from harp.trace.scalar.dtypes import f64
 from harp.trace.scalar.ops import Reduce
 from harp.trace.sizes.signature import canonical
@@ -87,6 +88,15 @@ def test_rows_of_a_batch_and_of_half_precision_are_kept_by_their_group():
     assert "workspace v0: f64[s2]" in batch and batch.index("grid i1 < s1") < batch.index("workspace")
     assert "workspace v0: f16[s1]" in loops(softmax, X.astype("f2"))
     assert "workspace" not in loops(softmax, X, target=CORES)
+
+
+def test_memory_for_all_rows_is_there_for_long_rows_only():
+    kernel = lower(canonical(harp.jit(softmax).lower(X).graph), WIDE).program.kernels[0]
+    rows = next(b for b in kernel.scratch if b.name.startswith("rows"))
+    count = next(b for b in kernel.scratch if b.name.startswith("columns")).shape[0]
+    length = rows.shape[1].atom
+    for n, taken in ((5, 0), (4096, 0), (4097, 1), (9000, 1)):
+        assert Substitution({length: as_index(n)})(rows.shape[0]) is count * taken
 
 
 def test_a_launch_has_memory_of_groups_or_of_work_items():
