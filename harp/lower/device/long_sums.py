@@ -111,7 +111,7 @@ def long_sums(fresh: FreshLoops, s: Stmt, short: Stmt, scratch: list[Buffer], la
         conditions: tuple[Index, ...] = (length - _TERMS - 1, maximum(length - LONG, few))
         short = nest(heads, _in_order(fresh, body))
     else:
-        conditions = _conditions(heads, steps)
+        conditions = _conditions(heads, steps, short is not s)
     if any(nonnegative(-p - 1) for p in conditions):
         return short
     more = list(scratch)
@@ -214,9 +214,10 @@ def _is_across(heads: Sequence[For], terms: Sum) -> bool:
     return score(accesses, terms.loops[-1]) <= 0 and any(score(accesses, h.loop) > 0 for h in heads)
 
 
-def _conditions(heads: Sequence[For], steps: Sequence[_Step]) -> tuple[Index, ...]:
-    """When the rule pays: where the first sum is long, and for each sum that stands in no loop. A running sum has the
-    same bits with parts and without, which rows that are many do not need."""
+def _conditions(heads: Sequence[For], steps: Sequence[_Step], by_groups: bool) -> tuple[Index, ...]:
+    """When the rule pays: where the first sum is long, and for each sum that stands in no loop. Running sums that go by
+    groups have the same bits with parts and without, which rows that are many do not need; others, such as those down
+    columns, are left to one work-item for each, whose neighbours read side by side."""
     for step in steps:
         scan = None if step.whole is None else match_scan(step.whole)
         if step.terms is not None:
@@ -225,6 +226,8 @@ def _conditions(heads: Sequence[For], steps: Sequence[_Step]) -> tuple[Index, ..
                 return ()
             return (length - LONG,) if _is_across(heads, step.terms) else (length - CHUNK - 1,)
         if scan is not None:
+            if not by_groups:
+                break
             few = _MANY_ROWS - 1 - product_of(h.loop.extent for h in heads)
             return (scan.loop.extent - CHUNK - 1, *((few,) if len(steps) == 1 else ()))
     return (as_index(-1),)
