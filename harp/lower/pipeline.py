@@ -149,7 +149,8 @@ def _each(run: Callable[[Kernel], Kernel]) -> Callable[[Lowered], Lowered]:
 
 
 def _split_reductions(s: Lowered) -> Lowered:
-    return _each(lambda kernel: split_reductions(kernel, s.target.wide))(s)
+    """Wide devices share long sums later, if the program is to be fast."""
+    return s if s.target.wide and s.fast else _each(split_reductions)(s)
 
 
 def _split_index_sets(s: Lowered) -> Lowered:
@@ -262,7 +263,7 @@ PASSES = (
     Pass("split index sets", 5, _if_fast(_split_index_sets), _verify_kernels, _check_kernels, _kernels_text),
     Pass("split reduction", 5, _split_reductions, _verify_kernels, _check_kernels, _kernels_text),
     Pass("bounds checks", 5, _bounds_checks, _verify_bounds_checks, _check_kernels, _kernels_text),
-    Pass("long rows", 5, _if_fast(_each(long_rows)), _verify_kernels, _check_kernels, _kernels_text),
+    Pass("long rows", 5, _if_fast(_on_cores(_each(long_rows))), _verify_kernels, _check_kernels, _kernels_text),
     Pass("rewrite nests", 5, _if_fast(_on_cores(_rewrite_nests)), _verify_kernels, _check_kernels, _kernels_text),
     Pass("parallel", 5, _if_fast(_on_cores(_each(parallel))), _verify_kernels, _check_kernels, _kernels_text),
     Pass(

@@ -10,7 +10,7 @@ from harp.backends.opencl.host_calls import Launch, Run, take
 from harp.trace.graph.row_functions import RowOp
 
 # Elements of a run that a work-item of a wide device sorts, by insertion, and of a part of two runs that it merges.
-_RUN, _PART = 32, 4
+_RUN, _PART = 16, 4
 # Elements that a core merges, or takes by their places.
 _BLOCK = 1 << 14
 

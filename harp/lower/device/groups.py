@@ -58,6 +58,7 @@ from harp.lower.loopir.nests import FreshLoops, nest, sequence
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.division import floordiv
 from harp.trace.index.polynomial import Index, as_index
+from harp.trace.scalar.dtypes import DType
 from harp.trace.scalar.expr import Expr, const
 from harp.trace.scalar.ops import Reduce
 
@@ -125,6 +126,12 @@ def sub_group(s: Stmt) -> int:
     if sizes or groups * lanes != ITEMS:
         raise VerificationError("arrays in the lanes of sub-groups have different numbers of them")
     return lanes
+
+
+def scratch_array(scratch: list[Buffer], name: str, dtype: DType, shape: tuple[Index, ...]) -> Buffer:
+    """Another array of the kernel's scratch memory."""
+    scratch.append(Buffer(f"{name}{len(scratch)}", dtype, shape, Space.SCRATCH))
+    return scratch[-1]
 
 
 def shared(acc: Buffer, name: str, count: int) -> Buffer:

@@ -25,26 +25,14 @@ from __future__ import annotations
 import attrs
 
 from harp.lower.device.grid import is_independent
-from harp.lower.device.groups import (
-    ARRAYS,
-    BRANCHES,
-    ITEMS,
-    Unsuited,
-    begin,
-    branches,
-    in_lanes,
-    items,
-    kept,
-    shared,
-)
+from harp.lower.device.groups import ARRAYS, Unsuited
 from harp.lower.device.running_sums import running_sum
+from harp.lower.device.sums import FEW, sum_of, tree_sum
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import (
     Alloc,
-    Buffer,
     For,
     If,
-    Load,
     LoopKind,
     Nest,
     Seq,
@@ -56,26 +44,20 @@ from harp.lower.loopir.loops import (
 from harp.lower.loopir.nests import (
     FreshLoops,
     Renaming,
-    accumulation,
     accumulations,
     is_plain,
     loads,
     nest,
     rebuilt,
     score,
-    sequence,
 )
 from harp.lower.loopir.products import is_contraction
 from harp.lower.reductions.scan import match_scan
 from harp.lower.rewrite.coalesce import coalesced
 from harp.lower.rewrite.loop_primitives import specialise
-from harp.trace.index.division import Substitution, ceildiv
-from harp.trace.index.polynomial import Index, loops_in, symbols_in
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import Index, loops_in
 from harp.trace.index.polynomial import product as product_of
-from harp.trace.scalar.ops import Reduce
-
-# The shortest row for a group.
-_LONG = 128
 
 
 def shared_rows(fresh: FreshLoops, s: Nest, lanes: int) -> Stmt | None:
@@ -94,7 +76,7 @@ def shared_rows(fresh: FreshLoops, s: Nest, lanes: int) -> Stmt | None:
     if arrays >= {Space.WORKSPACE, Space.THREAD}:
         return None  # a launch has memory for each group or for each work-item
     groups = nest((For(h.loop, LoopKind.GRID) for h in heads), body)
-    return groups if loops_in(length) else specialise((length - _LONG,), groups, s)
+    return groups if loops_in(length) else specialise((length - FEW,), groups, s)
 
 
 def shared_running_sum(fresh: FreshLoops, s: Stmt, lanes: int) -> Stmt | None:
@@ -103,17 +85,9 @@ def shared_running_sum(fresh: FreshLoops, s: Stmt, lanes: int) -> Stmt | None:
     if scan is None or scan.heads:
         return None
     try:
-        return specialise((scan.loop.extent - _LONG,), running_sum(fresh, scan, lanes), s)
+        return specialise((scan.loop.extent - FEW,), running_sum(fresh, scan, lanes), s)
     except Unsuited:
         return None
-
-
-def shared_sum(fresh: FreshLoops, s: Stmt, lanes: int) -> Stmt | None:
-    """The rule for a sum that stands in no loop."""
-    found = accumulation(s)
-    if found is None or not symbols_in(product_of(h.loop.extent for h in found[0])):
-        return None
-    return specialise((product_of(h.loop.extent for h in found[0]) - _LONG,), tree_sum(fresh, *found, lanes), s)
 
 
 def _length(heads: tuple[For, ...], body: Stmt) -> Index | None:
@@ -142,9 +116,9 @@ def _statement(fresh: FreshLoops, s: Stmt, lanes: int) -> Stmt:
         return rebuilt(s, lambda part: _statement(fresh, part, lanes))
     if isinstance(s, Store):
         return s
-    found = accumulation(s)
-    if found is not None and all(h.kind is LoopKind.PLAIN for h in found[0]):
-        return tree_sum(fresh, *found, lanes)
+    terms = sum_of(fresh, s)
+    if terms is not None:
+        return tree_sum(fresh, terms, lanes)
     if isinstance(s, Nest):
         return _elements(fresh, s)
     raise Unsuited
@@ -173,20 +147,3 @@ def _elements(fresh: FreshLoops, s: Nest) -> Stmt:
         ):
             return nest((For(head.loop, LoopKind.ITEM), *others), body)
     raise Unsuited
-
-
-def tree_sum(fresh: FreshLoops, loops: tuple[For, ...], store: Store, lanes: int) -> Stmt:
-    """for k: acc += v(k)  ->  the same by parts, as at the top of the file; `lanes` are those of sub-groups, or 0."""
-    acc, reduce = store.buffer, store.reduce or Reduce.SUM
-    heads, body = coalesced(fresh, loops, store)
-    parts, sums = in_lanes(acc, "parts", lanes), shared(acc, "sums", BRANCHES)
-    part = Buffer(f"{acc.name}_part", acc.dtype, (), Space.REG)
-    head, t = items(fresh)
-    last = heads[-1].loop
-    along, j = fresh.loop(ceildiv(last.extent - t, ITEMS))
-    moved = Renaming(Substitution({last: j * ITEMS + t}), {acc: (part, ())}).statement(body)
-    steps = (begin(part, reduce), nest((*heads[:-1], *along), moved), kept(fresh, parts, t, Load(part, ())))
-    first = nest(head, Alloc(part, sequence(steps)))
-    rest, h = fresh.loop(BRANCHES)
-    total = nest(rest, Store(acc, (), Load(sums, (h,)), reduce))
-    return Alloc(parts, Alloc(sums, sequence((first, branches(fresh, parts, sums, reduce), total))))

@@ -14,17 +14,31 @@ a part may overflow where the product of all is 0. Source: G. E. Blelloch: "Pref
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import attrs
 
-from harp.lower.device.groups import BRANCHES, ITEMS, Unsuited, branches, in_lanes, items, kept, shared
+from harp.lower.device.groups import (
+    BRANCHES,
+    ITEMS,
+    Unsuited,
+    begin,
+    branches,
+    in_lanes,
+    items,
+    kept,
+    scratch_array,
+    shared,
+)
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import (
     MEMORY,
     Alloc,
     Buffer,
     Digits,
+    For,
+    Head,
     If,
     Load,
     LoopKind,
@@ -37,13 +51,16 @@ from harp.lower.loopir.loops import (
 )
 from harp.lower.loopir.nests import FreshLoops, Renaming, nest, rebuilt, renamed, sequence, start
 from harp.lower.reductions.scan import Scan
-from harp.trace.index.division import Substitution, ceildiv
-from harp.trace.index.polynomial import Atom, Index, as_index, loops_in
+from harp.trace.index.division import Substitution, ceildiv, minimum
+from harp.trace.index.polynomial import Atom, Index, as_index, loops_in, of
 from harp.trace.scalar.expr import Expr, apply
 from harp.trace.scalar.ops import Reduce
 
-# Elements of a work-item in a block.
+# Elements of a work-item in a block, and of a block.
 _EACH = 4
+BLOCK = ITEMS * _EACH
+# Elements of a part of a row that a group has to itself, where rows are few.
+CHUNK = 4 * BLOCK
 
 
 class _Shared(NamedTuple):
@@ -74,8 +91,8 @@ def running_sum(fresh: FreshLoops, scan: Scan, lanes: int) -> Stmt:
         shared(acc, "sums", BRANCHES),
         shared(acc, "starts", BRANCHES + 1),
     )
-    blocks, block = fresh.loop(ceildiv(scan.loop.extent, ITEMS * _EACH), LoopKind.SEQUENTIAL)
-    first = block * (ITEMS * _EACH)
+    blocks, block = fresh.loop(ceildiv(scan.loop.extent, BLOCK), LoopKind.SEQUENTIAL)
+    first = block * BLOCK
     along, h = fresh.loop(BRANCHES, LoopKind.SEQUENTIAL)
     branch = BRANCHES - 1 - h if room.in_lanes and scan.backward else h
     following = apply(reduce.value, Load(room.starts, (h,)), Load(room.sums, (branch,)))
@@ -90,11 +107,56 @@ def running_sum(fresh: FreshLoops, scan: Scan, lanes: int) -> Stmt:
     )
     body = sequence((scan.first, nest(blocks, sequence(steps))))
     if stays:
-        last: dict[Atom, Index] = {scan.loop: scan.loop.extent - 1}
-        body = sequence((body, If((scan.loop.extent - 1,), renamed(_without(scan.body, scan.step), last))))
+        body = sequence((body, _last(scan)))
     for buffer in room:
         body = Alloc(buffer, body)
     return Alloc(acc, body)
+
+
+def blocked_running_sum(fresh: FreshLoops, scan: Scan, scratch: list[Buffer], lanes: int) -> Stmt:
+    """The rule for running sums in few long rows: a group for each block, which has the same bits as where one group
+    does all blocks of a row.
+
+    for grid i, b { total = the sum of block b; totals[i, b] = total }
+    for i { acc = first; for b { starts[i, b] = acc; acc += totals[i, b] } }
+    for grid i, b { acc = starts[i, b]; the running sum of block b }
+    """
+    acc, reduce, count = scan.acc, scan.reduce, ceildiv(scan.loop.extent, BLOCK)
+    shape = (*(h.loop.extent for h in scan.heads), count)
+    totals, starts = (scratch_array(scratch, name, acc.dtype, shape) for name in ("totals", "starts"))
+
+    def place(at: Index) -> tuple[Index, ...]:
+        return (*(of(h.loop) for h in scan.heads), at)
+
+    def for_blocks(body: Stmt, first: Callable[[Index], Store], last: Callable[[Index], Sequence[Stmt]]) -> Stmt:
+        """A group for each block, with its first value, and what is done behind the others. Blocks go in the order of
+        the memory that they store to, by which they are proved to keep apart."""
+        head, number = fresh.loop(count, LoopKind.GRID)
+        b = count - 1 - number if scan.backward and body is scan.body else number
+        (along,), e = fresh.loop(minimum(BLOCK, scan.loop.extent - b * BLOCK), LoopKind.SEQUENTIAL)
+        inside = sequence((Renaming(Substitution({scan.loop: b * BLOCK + e}), {}).statement(body), *last(b)))
+        step = next(part for part in walk(inside) if isinstance(part, Store) and part.buffer is acc)
+        block = Scan((), along.loop, inside, step, reduce, first(b))
+        return nest((*(For(h.loop, LoopKind.GRID) for h in scan.heads), *head), running_sum(fresh, block, lanes))
+
+    added = for_blocks(
+        attrs.evolve(scan.step, value=scan.added),
+        lambda b: begin(acc, reduce),
+        lambda b: (Store(totals, place(b), Load(acc, ())),),
+    )
+    row, at = fresh.loop(count, LoopKind.SEQUENTIAL)
+    step = (Store(starts, place(at), Load(acc, ())), Store(acc, (), Load(totals, place(at)), reduce))
+    stays = _is_same(scan)
+    steps = (scan.first, nest(row, sequence(step)), *((_last(scan),) if stays else ()))
+    found = (added, nest(scan.heads, Alloc(acc, sequence(steps))))
+    shown = () if stays else (for_blocks(scan.body, lambda b: Store(acc, (), Load(starts, place(b))), lambda b: ()),)
+    return sequence((*found, *shown))
+
+
+def _last(scan: Scan) -> Stmt:
+    """What the last step stores, where the sum is complete."""
+    last: dict[Atom, Index] = {scan.loop: scan.loop.extent - 1}
+    return If((scan.loop.extent - 1,), renamed(_without(scan.body, scan.step), last))
 
 
 def _is_same(scan: Scan) -> bool:
@@ -131,7 +193,11 @@ def _results(fresh: FreshLoops, scan: Scan, room: _Shared, first: Index) -> Stmt
     place = _place(scan, t)
     (high,), branch = fresh.loop(BRANCHES)
     (low,), _ = fresh.loop(ITEMS // BRANCHES)
+    along: tuple[Head, ...]
     along, e = fresh.loop(_EACH, LoopKind.SEQUENTIAL)
+    if scan.backward:  # elements are numbered along memory, as work-items are: so they are proved to keep apart
+        (up,), number = fresh.loop(_EACH)
+        along, e = (*along, Digits((up.loop,), _EACH - 1 - e)), _EACH - 1 - number
     at = first + place * _EACH + e
 
     def nested(own: Expr | None) -> Expr:

@@ -3,9 +3,10 @@
     for i, j { acc = 0; for k: ... }    ->  squares of the result        (`tiles`)
     for i, j: out[i, j] = f(x[j, i])    ->  tiles                        (`transposes`)
     for i { acc = 0; for k: acc += }    ->  a group for each row         (`rows`), or
-                                            parts of each column first   (`long_columns`)
-    for k: out[idx[k]] += v(k)          ->  each element looks for what is its own, where they are few (`few_rows`)
+                                            parts first, where it is long (`long_sums`)
+    for k: out[idx[k]] += v(k)          ->  each element finds its own updates (`scatters`)
     for i: out[i] = sort(keys[i])       ->  all rows at once, by many launches
+    for p: out[p's part] = search(...)  ->  shorter parts
 
 Where work-items are cores, only sorts are shared, of rows that are fewer than the cores. What fits none of these stays
 as it is, for `grid`: an iteration is a work-item.
@@ -15,21 +16,28 @@ from __future__ import annotations
 
 import attrs
 
-from harp.lower.device.few_rows import few_rows
 from harp.lower.device.grid import is_for_host, is_independent
 from harp.lower.device.groups import ITEMS, suits
-from harp.lower.device.long_columns import shared_columns
-from harp.lower.device.rows import shared_rows, shared_running_sum, shared_sum
-from harp.lower.device.tiles import tiled
+from harp.lower.device.long_sums import long_sums
+from harp.lower.device.rows import shared_rows, shared_running_sum
+from harp.lower.device.scatters import scattered
+from harp.lower.device.tiles import product_sums, tiled
 from harp.lower.device.transposes import transposed
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, LoopKind, Nest, Repeat, Row, Seq, Stmt
-from harp.lower.loopir.nests import FreshLoops, nest, rebuilt
+from harp.lower.loopir.nests import FreshLoops, accumulation, nest, rebuilt
+from harp.lower.loopir.products import is_contraction
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.target import Target
-from harp.trace.index.polynomial import ZERO, Loop, product
+from harp.trace.graph.row_functions import RowOp
+from harp.trace.index.division import ceildiv, maximum, minimum
+from harp.trace.index.polynomial import ZERO, Loop, loops_in, of, product
 
 # Elements of the shortest row that many sort together, and that cores do: below, their merges cost what they save.
 _SORTED, _SORTED_BY_CORES = 2048, 1 << 16
+# Elements of a shorter one, where rows are few on a wide device, and how many rows are not.
+_SHORTEST, _MANY_ROWS = 32, 4096
+# Values that a work-item looks for.
+_SEARCHED = 16
 
 
 def share(kernel: Kernel, target: Target) -> Kernel:
@@ -52,7 +60,7 @@ class _Sharing:
             return self.nest(s, known)
         if isinstance(s, Repeat):
             known = known | {s.loop}
-        found = shared_running_sum(self.fresh, s, self.target.sub_group) if self.target.wide else None
+        found = self.running_sum(s) if self.target.wide else None
         found = found or sorted_together(s, self.target)
         if found is not None:
             return found
@@ -61,21 +69,31 @@ class _Sharing:
             return found if not isinstance(s, Alloc) or suits(found) else s
         return s
 
+    def running_sum(self, s: Stmt) -> Stmt | None:
+        short = shared_running_sum(self.fresh, s, self.target.sub_group)
+        return short and long_sums(self.fresh, s, short, self.scratch, self.target.sub_group)
+
     def nest(self, s: Nest, known: frozenset[Loop]) -> Stmt:
         fresh, target, scratch = self.fresh, self.target, self.scratch
-        whole = (shared_sum(fresh, s, target.sub_group) if target.wide else None) or sorted_together(s, target)
-        if whole is not None or not target.wide:
-            return whole or s
+        together = sorted_together(s, target)
+        if together is not None or not target.wide:
+            return together or s
+        if isinstance(s.body, Row):
+            return searched(fresh, s, s.body)
+        if accumulation(s) is not None:
+            return long_sums(fresh, s, s, scratch, target.sub_group)
         heads = s.heads
         for at, head in enumerate(heads):
             others = [*heads[:at], *heads[at + 1 :]]
             if not is_for_host(head, LoopKind.PLAIN, s, known):
                 return s
             if not is_independent(head, others, s.body):
-                return few_rows(fresh, s, scratch, target.sub_group) or s
-        found = tiled(fresh, s) if target.group >= ITEMS else None
-        found = found or transposed(fresh, s) or shared_rows(fresh, s, target.sub_group)
-        return found or shared_columns(fresh, s, scratch, target.sub_group) or s
+                return scattered(fresh, s, scratch, target.sub_group) or s
+        if is_contraction(s):
+            return product_sums(fresh, s, scratch, target.group >= ITEMS)
+        found = (tiled(fresh, s, s) if target.group >= ITEMS else None) or transposed(fresh, s)
+        short = None if found else shared_rows(fresh, s, target.sub_group)
+        return found or long_sums(fresh, s, short or s, scratch, target.sub_group)
 
 
 def sorted_together(s: Stmt, target: Target) -> Stmt | None:
@@ -91,5 +109,17 @@ def sorted_together(s: Stmt, target: Target) -> Stmt | None:
         return None
     grid = [For(h.loop, LoopKind.GRID) if isinstance(h, For) else h for h in heads]
     n, rows = row.lane.extent, product(row.target.shape[:-1])
-    pays = (n - _SORTED,) if target.wide else (n - _SORTED_BY_CORES, target.cores - 1 - rows)
+    few = minimum(n - _SHORTEST, _MANY_ROWS - 1 - rows)  # one work-item for each row would leave the others idle
+    pays = (maximum(n - _SORTED, few),) if target.wide else (n - _SORTED_BY_CORES, target.cores - 1 - rows)
     return specialise(pays, nest(grid, row), s)
+
+
+def searched(fresh: FreshLoops, s: Nest, row: Row) -> Stmt:
+    """for part p { for i of the part: out[i] = search(table, values[i]) }  ->  the same with shorter parts"""
+    *rows, part = s.heads
+    if row.function is not RowOp.SEARCH or not isinstance(part, For) or {*loops_in(row.start)} != {part.loop}:
+        return s
+    length = row.target.shape[-1]
+    short, p = fresh.loop(ceildiv(length, _SEARCHED))
+    lane = Loop(fresh.loop(length + 1)[0][0].loop.axis, minimum(_SEARCHED, length - p * _SEARCHED))
+    return nest((*rows, *short), attrs.evolve(row, index=(*row.at, p * _SEARCHED + of(lane)), lane=lane))

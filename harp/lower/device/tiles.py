@@ -7,29 +7,44 @@
                          for item t, k < DEPTH, u, v: acc[t, u, v] = fma(as[k, ...], bs[k, ...], acc[t, u, v]) }
                 for item t, u, v: out[...] = f(acc[t, u, v]) }
 
+Sums of many terms go by chunks, which are added up in their order. Where the result is small, and has few groups, each
+chunk has some of its own:
+
+    for i, j { acc = 0; for k: ...; out[i, j] = f(acc) }
+        ->  if there are several chunks, and m*n <= SMALL:
+                for c, i, j { part = 0; for k of chunk c: ...; parts[c, i, j] = part }
+                for i, j { acc = 0; for c: acc += parts[c, i, j]; out[i, j] = f(acc) }
+            else:
+                for i, j { acc = 0; for c { part = 0; for k of chunk c: ...; acc += part }; out[i, j] = f(acc) }
+
 Neighbours read the parts from memory at the same time, and each element of them is used SIDE times. Every element of
-the result is one chain of fused multiply-adds in the order of k, as everywhere, so that no size changes a bit.
+the result, or of a chunk, is one chain of fused multiply-adds in the order of k: no size but that of k changes a bit.
 Source: V. Volkov, J. Demmel: "Benchmarking GPUs to tune dense linear algebra", 2008.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
-from harp.lower.device.groups import ITEMS, items
+from harp.lower.device.groups import ITEMS, items, scratch_array
 from harp.lower.loopir.loops import Alloc, Buffer, Digits, For, If, Load, LoopKind, Nest, Space, Stmt, Store
-from harp.lower.loopir.nests import FreshLoops, Renaming, loads, nest, score, sequence
+from harp.lower.loopir.nests import FreshLoops, Renaming, loads, nest, renamed, score, sequence, start
 from harp.lower.loopir.products import Match, Product, match
 from harp.lower.rewrite.coalesce import coalesced
 from harp.lower.rewrite.loop_primitives import specialise
-from harp.trace.index.division import Substitution, ceildiv, floordiv
-from harp.trace.index.polynomial import ZERO, Index, Loop, as_index
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.division import Substitution, ceildiv, floordiv, minimum
+from harp.trace.index.polynomial import ZERO, Index, Loop, as_index, indirect_in, loops_in, of
+from harp.trace.index.polynomial import product as product_of
 from harp.trace.scalar.expr import Expr, apply, const
-from harp.trace.scalar.ops import Op
+from harp.trace.scalar.ops import Op, Reduce
 
 # Work-items of a side of the square, elements of each along it, and terms that are shared at a time.
 _ROW, EACH, DEPTH = 16, 4, 16
 SIDE = _ROW * EACH
+# Terms of a chunk, and elements of a result that is small.
+_CHUNK, _SMALL = 256, 1 << 16
 # Rows and columns of the smallest result that is worth a square.
 _FEW = 16
 assert ITEMS == _ROW * _ROW
@@ -43,8 +58,43 @@ class _Square(NamedTuple):
     start: Index
 
 
-def tiled(fresh: FreshLoops, s: Nest) -> Stmt | None:
-    """The rule for loop nests, whose loops are independent of each other; None if it does not fit."""
+def product_sums(fresh: FreshLoops, s: Nest, scratch: list[Buffer], squares: bool) -> Stmt:
+    """The rules for loop nests that are products, whose loops are independent of each other."""
+    heads = tuple(h for h in s.heads if isinstance(h, For))
+    shape, at = tuple(h.loop.extent for h in heads), tuple(of(h.loop) for h in heads)
+    found = match(s)
+    product = None if found is None or len(found.products) > 1 else found.products[0]
+    depths = [loop.extent for loop in product.loops] if product is not None else []
+    unknown = any(loops_in(p) or indirect_in(p) for p in (*depths, *shape))
+    if found is None or product is None or len(depths) > 1 or unknown or nonnegative(_CHUNK - depths[0]):
+        return (tiled(fresh, s, s) if squares else None) or s
+    (k,), acc = product.loops, product.acc
+    part = Buffer(f"{acc.name}_part", acc.dtype, (), Space.REG)
+
+    def chunk(c: Index, last: Store) -> Stmt:
+        """part = 0; for k of chunk c: part += ...; what is done with it"""
+        along, j = fresh.loop(minimum(_CHUNK, k.extent - c * _CHUNK))
+        step = renamed(Store(part, (), apply(Op.FMA, product.a, product.b, Load(part, ()))), {k: c * _CHUNK + j})
+        return Alloc(part, sequence((start(part, Reduce.SUM), nest(along, step), last)))
+
+    def added(chunks: Index, step: Callable[[Index], Stmt]) -> Stmt:
+        """for i, j { acc = 0; a step for each chunk; out[i, j] = f(acc) }"""
+        each, c = fresh.loop(chunks, LoopKind.SEQUENTIAL)
+        return nest(heads, Alloc(acc, sequence((start(acc, Reduce.SUM), nest(each, step(c)), found.body))))
+
+    chunks, outputs = ceildiv(k.extent, _CHUNK), product_of(shape)
+    parts = scratch_array(scratch, "parts", acc.dtype, (minimum(chunks, floordiv(_SMALL, outputs) * chunks), *shape))
+    each, c = fresh.loop(parts.shape[0])
+    made = Nest((*each, *heads), chunk(c, Store(parts, (c, *at), Load(part, ()))))
+    total = added(parts.shape[0], lambda c: Store(acc, (), Load(parts, (c, *at)), Reduce.SUM))
+    small = sequence(((tiled(fresh, made, made) if squares else None) or made, total))
+    whole = added(chunks, lambda c: chunk(c, Store(acc, (), Load(part, ()), Reduce.SUM)))
+    large = (tiled(fresh, s, whole, chunked=True) if squares else None) or whole
+    return specialise((k.extent - _CHUNK - 1, _SMALL - outputs), small, large)
+
+
+def tiled(fresh: FreshLoops, s: Nest, otherwise: Stmt, *, chunked: bool = False) -> Stmt | None:
+    """The nest by squares, where it has enough rows and columns; None if that does not fit."""
     merged = nest(*coalesced(fresh, [h for h in s.heads if isinstance(h, For)], s.body))
     found = match(merged) or match(s)
     if found is None or any(len(p.loops) > 1 for p in found.products):
@@ -54,11 +104,12 @@ def tiled(fresh: FreshLoops, s: Nest) -> Stmt | None:
     jb, j = fresh.loop(ceildiv(columns, SIDE), LoopKind.GRID)
     square = _Square(found, i * SIDE, j * SIDE)
     sums = {p.acc: _private(p.acc) for p in found.products}
-    body = sequence((*(_sum(fresh, square, p, sums[p.acc]) for p in found.products), _results(fresh, square, sums)))
+    sum_of = _sum_of_chunks if chunked else _sum
+    body = sequence((*(sum_of(fresh, square, p, sums[p.acc]) for p in found.products), _results(fresh, square, sums)))
     for array in sums.values():
         body = Alloc(array, body)
     grid = (*(For(h.loop, LoopKind.GRID) for h in found.outer), *ib, *jb)
-    return specialise((rows - _FEW, columns - _FEW), nest(grid, body), s)
+    return specialise((rows - _FEW, columns - _FEW), nest(grid, body), otherwise)
 
 
 def _private(acc: Buffer) -> Buffer:
@@ -72,17 +123,36 @@ def _digits(fresh: FreshLoops, flat: Index, low: int) -> tuple[Digits, Index, In
     return Digits((high_head.loop, low_head.loop), flat), high, last
 
 
-def _sum(fresh: FreshLoops, square: _Square, product: Product, acc: Buffer) -> Stmt:
-    """acc = 0; for whole parts of the sum, then for what is left: as, bs = parts; acc += as*bs."""
-    (k,) = product.loops
-    whole = floordiv(k.extent, DEPTH)
+def _sum_of_chunks(fresh: FreshLoops, square: _Square, product: Product, acc: Buffer) -> Stmt:
+    """acc = 0; for chunks { part = their sum; acc += part }"""
+    (k,), part = product.loops, _private(Buffer(f"{acc.name}_part", acc.dtype, (), Space.REG))
+    chunk, c = fresh.loop(ceildiv(k.extent, _CHUNK), LoopKind.SEQUENTIAL)
+    head, t = items(fresh)
+    each, u, v = _each(fresh)
+    added = nest((*head, *each), Store(acc, (t, u, v), Load(part, (t, u, v)), Reduce.SUM))
+    first = c * _CHUNK
+    made = _sum(fresh, square, product, part, first, minimum(_CHUNK, k.extent - first))
+    return sequence((_zero(fresh, acc), nest(chunk, Alloc(part, sequence((made, added))))))
+
+
+def _sum(
+    fresh: FreshLoops,
+    square: _Square,
+    product: Product,
+    acc: Buffer,
+    first: Index = ZERO,
+    length: Index | None = None,
+) -> Stmt:
+    """acc = 0; for whole parts of the terms, then for what is left: as, bs = parts; acc += as*bs."""
+    length = product.loops[0].extent if length is None else length
+    whole = floordiv(length, DEPTH)
     blocks, kb = fresh.loop(whole, LoopKind.SEQUENTIAL)
     strips = [
         Buffer(f"{acc.name}_{name}", e.dtype, (as_index(DEPTH), as_index(SIDE)), Space.GROUP)
         for name, e in (("a", product.a), ("b", product.b))
     ]
-    many = _part(fresh, square, product, acc, strips, kb * DEPTH, as_index(DEPTH))
-    rest = _part(fresh, square, product, acc, strips, whole * DEPTH, k.extent - whole * DEPTH)
+    many = _part(fresh, square, product, acc, strips, first + kb * DEPTH, as_index(DEPTH))
+    rest = _part(fresh, square, product, acc, strips, first + whole * DEPTH, length - whole * DEPTH)
     parts = [_zero(fresh, acc)]
     if whole is not ZERO:
         parts.append(nest(blocks, many))

@@ -52,6 +52,7 @@ def loads(stmt: Stmt) -> Iterator[Load]:
         yield from () if stmt.test is None else value_loads(stmt.test)
     elif isinstance(stmt, Nest):
         yield from indirect_loads(head.index for head in stmt.heads if isinstance(head, Let))
+        yield from indirect_loads(head.loop.extent for head in stmt.heads if isinstance(head, For))
 
 
 @lru_cache(maxsize=1 << 12)

@@ -12,8 +12,6 @@ reduction inside other loops, such as that of the rows of a batch, stays as it i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import attrs
 
 from harp.lower.loopir.loops import Alloc, Buffer, For, Kernel, Load, Seq, Space, Stmt, Store
@@ -28,32 +26,27 @@ _CHUNK, _ROUNDS = 8192, 16
 # Parts that are reduced before the sum of all is touched. They are few: a plain loop is fast enough.
 _GROUP = 32
 
-Total = Callable[[FreshLoops, Buffer, Buffer, Reduce], Stmt]
 
-
-def split_reductions(kernel: Kernel, wide: bool = False) -> Kernel:
-    """The kernel with its outermost reductions in chunks, and scratch buffers for the partial results.
-
-    On a wide device the partial results are one row, which a group adds up.
-    """
+def split_reductions(kernel: Kernel) -> Kernel:
+    """The kernel with its outermost reductions in chunks, and scratch buffers for the partial results."""
     scratch = list(kernel.scratch)
-    body = _outermost(FreshLoops(kernel), kernel.body, scratch, _row if wide else _total)
+    body = _outermost(FreshLoops(kernel), kernel.body, scratch)
     return attrs.evolve(kernel.with_body(body), scratch=tuple(scratch)) if body is not kernel.body else kernel
 
 
-def _outermost(fresh: FreshLoops, s: Stmt, scratch: list[Buffer], total: Total) -> Stmt:
+def _outermost(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt:
     """Reductions in sequences and variables are outermost; there are no others outside of loops."""
     if isinstance(s, Alloc):
-        body = _outermost(fresh, s.body, scratch, total)
+        body = _outermost(fresh, s.body, scratch)
         return s if body is s.body else Alloc(s.buffer, body)
     if isinstance(s, Seq):
-        parts = tuple(_outermost(fresh, part, scratch, total) for part in s.parts)
+        parts = tuple(_outermost(fresh, part, scratch) for part in s.parts)
         return s if all(a is b for a, b in zip(parts, s.parts, strict=True)) else sequence(parts)
     found = accumulation(s)
     if found is None:
         return s
     heads, store = _ordered(fresh, *found)
-    made = _parts(fresh, heads, store, f"parts{len(scratch)}", total)
+    made = _parts(fresh, heads, store, f"parts{len(scratch)}")
     if made is None:
         return s
     scratch.append(made[0])
@@ -72,7 +65,7 @@ def _ordered(fresh: FreshLoops, heads: tuple[For, ...], store: Store) -> tuple[l
     return few, body
 
 
-def _parts(fresh: FreshLoops, heads: list[For], store: Store, name: str, total: Total) -> tuple[Buffer, Stmt] | None:
+def _parts(fresh: FreshLoops, heads: list[For], store: Store, name: str) -> tuple[Buffer, Stmt] | None:
     """The buffer, and the statement; None if one chunk is enough for all sizes."""
     outer, size = heads[0].loop, _CHUNK if len(heads) == 1 else _ROUNDS
     blocks = split(fresh, outer.extent, size)
@@ -81,7 +74,7 @@ def _parts(fresh: FreshLoops, heads: list[For], store: Store, name: str, total: 
     dtype, reduce = store.buffer.dtype, store.reduce or Reduce.SUM
     buffer = Buffer(name, dtype, (blocks.heads[0].loop.extent,), Space.SCRATCH)
     part = rfactor(fresh, heads, store, blocks, lambda part: Store(buffer, (blocks.block,), part))
-    return buffer, sequence((nest(blocks.heads, part), total(fresh, buffer, store.buffer, reduce)))
+    return buffer, sequence((nest(blocks.heads, part), _total(fresh, buffer, store.buffer, reduce)))
 
 
 def _total(fresh: FreshLoops, parts: Buffer, acc: Buffer, reduce: Reduce) -> Stmt:
@@ -91,9 +84,3 @@ def _total(fresh: FreshLoops, parts: Buffer, acc: Buffer, reduce: Reduce) -> Stm
     head, c = fresh.loop(count)
     added = Store(acc, (), Load(parts, (c,)), reduce)
     return nest(groups.heads, rfactor(fresh, head, added, groups, lambda group: Store(acc, (), group, reduce)))
-
-
-def _row(fresh: FreshLoops, parts: Buffer, acc: Buffer, reduce: Reduce) -> Stmt:
-    """The parts one after the other."""
-    head, c = fresh.loop(parts.shape[0])
-    return nest(head, Store(acc, (), Load(parts, (c,)), reduce))

@@ -10,6 +10,7 @@ import harp
 import harp.numpy as hnp
 from harp.backends import opencl
 from harp.backends.opencl import devices, sub_groups
+from harp.lower.device import long_sums
 from harp.lower.device import share as lower_share
 from harp.transforms.jit import programs
 
@@ -194,6 +195,18 @@ def test_products_have_the_bits_of_c(device, dtype):
         npt.assert_allclose(f(x, y)[0], x.astype("f8") @ y.astype("f8"), rtol=1e-4, atol=1e-3)
 
 
+def test_long_sums_of_products(device):
+    """By chunks, which have groups of their own where the result is small: an element has the same bits in both."""
+    f, rng = harp.jit(lambda x, y: hnp.tanh(x @ y / 9)), np.random.default_rng(0)
+    for k in (256, 257, 1000):
+        x, y = rng.standard_normal((300, k)).astype("f4"), rng.standard_normal((k, 300)).astype("f4")
+        whole = np.asarray(f(x, y))  # more than 65,536 elements
+        npt.assert_allclose(whole, np.tanh(x.astype("f8") @ y / 9), rtol=1e-4, atol=1e-5)
+        for m, n in ((1, 1), (3, 300), (300, 5), (17, 16), (100, 300)):
+            npt.assert_array_equal(f(x[:m], y[:, :n]), whole[:m, :n])
+        npt.assert_array_equal(np.asarray(f(np.tile(x, (20, 1)), y[:, :13]))[:300], whole[:, :13])
+
+
 def test_batches_of_products_and_their_gradients(device):
     f = harp.jit(harp.grad(lambda x, y: hnp.sum(hnp.einsum("bij,bjk->bik", x, y) ** 2), argnums=(0, 1)))
     rng = np.random.default_rng(0)
@@ -259,6 +272,17 @@ def test_sums_of_columns(device, dtype):
     assert f.compilations == 1
 
 
+def test_columns_have_the_same_bits_whether_they_are_many_or_few(device, monkeypatch):
+    monkeypatch.setattr(long_sums, "_MANY_COLUMNS", 50)
+    programs.forget()
+    f = harp.jit(lambda x: (hnp.sum(x, axis=0), hnp.var(x, axis=0), hnp.softmax(x, axis=0)))
+    for length in (1, 16, 17, 300, 2032, 2033, 2047, 2048, 2049):
+        x = given(length, "float32", 60).T
+        for few, many in zip(f(x[:, :40]), f(x), strict=True):
+            npt.assert_array_equal(few, np.asarray(many)[..., :40])
+        npt.assert_allclose(f(x)[1], x.astype("f8").var(0), rtol=1e-4, atol=1e-5)
+
+
 def test_other_reductions_of_columns(device):
     def f(x, v):
         e = hnp.exp(x - hnp.max(x, axis=0))
@@ -282,7 +306,7 @@ def test_columns_of_a_batch(device):
             npt.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
 
 
-UPDATES = (0, 1, 2047, 2048, 5000)
+UPDATES = (0, 1, 255, 256, 2047, 2048, 5000)
 HOW = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum, "set": None}
 
 
@@ -320,6 +344,30 @@ def test_scatters_into_few_rows(device, how, dtype):
                 terms = np.abs(updates).astype("f8").sum() + np.abs(base).max() + 1
                 close(np.asarray(found), updated(base, i, updates, how), terms, dtype)
     assert f.compilations == 1
+
+
+def test_a_row_of_a_scatter_has_the_same_bits_whatever_the_others_have(device):
+    """Its blocks are counted from its first update, and are as accurate as blocked sums are."""
+    f = harp.jit(harp.vmap(lambda z, i, v: z.at[i].add(v)))
+    rng = np.random.default_rng(0)
+    z, i, v = np.zeros((2, 100), "f4"), rng.integers(0, 100, (2, 70_000)), np.full((2, 70_000), 0.1, "f4")
+    i[1] = np.where(i[0] == 7, 7, 50)  # the others are in one row
+    found = np.asarray(f(z, i, v))
+    assert found[0, 7] == found[1, 7]
+    npt.assert_array_equal(f(z[:1], i[:1], v[:1]), found[:1])
+    npt.assert_array_equal(f(np.zeros((2, 500), "f4"), i, v)[:, :100], found)
+    for row in (0, 1):
+        npt.assert_allclose(found[row], np.bincount(i[row], v[row].astype("f8"), 100), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_a_running_sum_has_the_same_bits_in_few_rows_and_in_many(device, dtype):
+    """Few long rows go by blocks, which have groups of their own."""
+    for f in (harp.lax.cumsum, lambda x, axis: harp.lax.cumsum(x, axis=axis, reverse=True)):
+        rows, columns = harp.jit(lambda x, f=f: f(x, axis=1)), harp.jit(lambda x, f=f: f(x, axis=0))
+        x = given(5000, dtype, 300)
+        npt.assert_array_equal(rows(x[:2]), np.asarray(rows(x))[:2])
+        npt.assert_array_equal(columns(x.T[:, :2]), np.asarray(columns(x.T))[:, :2])
 
 
 def test_a_row_has_the_same_bits_among_few_and_many(device):

@@ -16,7 +16,8 @@ from harp.lower.loopir.nests import FreshLoops, nest, sequence, start
 from harp.lower.loopir.text import program_text
 from harp.lower.pipeline import lower
 from harp.lower.target import Target
-from harp.trace.index.polynomial import Symbol, of
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import Symbol, as_index, of
 from harp.trace.scalar.dtypes import f64
 from harp.trace.scalar.ops import Reduce
 from harp.trace.sizes.signature import canonical
@@ -37,9 +38,9 @@ def loops(function, *arguments, target=WIDE):
 
 def test_long_rows_are_shared_and_short_ones_are_not():
     text = loops(lambda x: hnp.sum(x, axis=1), X)
-    long, short = text.split("  else:")[:2]
-    assert "s1 - 65536 >= 0" in long and "s1 - 128 >= 0" in short
-    assert "for item i" in text and "group v0_parts: f64[256]" in text
+    assert "s1 - 4097 >= 0" in text and "parts0: f64[s0, ((s1 + 4095)//4096)]" in text
+    row = text.split("s1 - 128 >= 0:")[1]
+    assert "for item i" in row and "group v0_parts: f64[256]" in row
     assert "item" not in text.rsplit("else:", 1)[1]
 
 
@@ -75,9 +76,9 @@ def layer_norm(x):
 def test_rows_that_are_read_several_times_belong_to_their_group(function, kept):
     """Behind the test of a row's length no loop along it is left to one work-item, and no array."""
     text = loops(function, X)
-    assert text.count("s1 - 128 >= 0") == text.count("  else:") > 0
-    assert text.count("workspace ") == kept
-    for long in text.split("s1 - 128 >= 0:")[1:]:
+    rows = text.split("s1 - 128 >= 0:")[1:]
+    assert rows and text.count("workspace ") == kept
+    for long in rows:
         long = long.split("  else:")[0]
         assert "for item" in long and "thread " not in long and not re.search(r"for i\d+ < s1:", long)
 
@@ -87,6 +88,15 @@ def test_rows_of_a_batch_and_of_half_precision_are_kept_by_their_group():
     assert "workspace v0: f64[s2]" in batch and batch.index("grid i1 < s1") < batch.index("workspace")
     assert "workspace v0: f16[s1]" in loops(softmax, X.astype("f2"))
     assert "workspace" not in loops(softmax, X, target=CORES)
+
+
+def test_memory_for_all_rows_is_there_for_long_rows_only():
+    kernel = lower(canonical(harp.jit(softmax).lower(X).graph), WIDE).program.kernels[0]
+    rows = next(b for b in kernel.scratch if b.name.startswith("rows"))
+    count = next(b for b in kernel.scratch if b.name.startswith("columns")).shape[0]
+    length = rows.shape[1].atom
+    for n, taken in ((5, 0), (4096, 0), (4097, 1), (9000, 1)):
+        assert Substitution({length: as_index(n)})(rows.shape[0]) is count * taken
 
 
 def test_a_launch_has_memory_of_groups_or_of_work_items():
@@ -114,7 +124,7 @@ def test_a_launch_has_memory_of_groups_or_of_work_items():
 
 def test_short_columns_stay_with_their_work_items_and_long_ones_go_by_parts():
     text = loops(lambda x: hnp.sum(x, axis=0), X)
-    assert "s0 - 2048 >= 0" in text and "parts0: f64[32*(s0//2048), s1]" in text
+    assert "s0 - 17 >= 0" in text and re.search(r"parts0: f64\[.*s0.*, s1\]", text)
     assert "item" not in text.rsplit("else:", 1)[1]
     assert "item" not in loops(lambda x: hnp.sum(x, axis=0), X, target=CORES)
 
@@ -130,14 +140,22 @@ def test_scatters_into_few_rows_are_looked_for():
     assert "s0 - 2048 >= 0" in known and "parts" in known and "item" in known
     assert "parts" not in loops(lambda i: hnp.zeros(65).at[i].add(1.0), i)
     assert "last" in loops(lambda i, x: hnp.zeros((10, 7)).at[i].set(x), i, X)
-    sized = loops(lambda z, i: z.at[i].add(1.0), X[0], i)
-    assert "-s1 + 64 >= 0" in sized and "item" not in sized  # in the order of many rows
-    assert "item" not in loops(lambda z, i: z.at[i].multiply(2.0), X[0], i)
+
+
+def test_scatters_into_many_rows_are_sorted():
+    i = np.zeros(5, int)
+    for text in (
+        loops(lambda z, i: z.at[i].add(1.0), X[0], i),
+        loops(lambda i: hnp.zeros(65).at[i].add(1.0), i),
+    ):
+        assert "- 256 >= 0" in text and "= order(keys" in text and text.count("sums") > 4
+    product = loops(lambda z, i: z.at[i].multiply(2.0), X[0], i)
+    assert "= order(keys" in product and "sums" not in product  # in their order
 
 
 def test_products_are_made_by_squares():
     text = loops(lambda x, y: hnp.tanh(x @ y + 1), X, X.T)
-    assert "private v0: f64[256, 4, 4]" in text and "group v0_a: f64[16, 64]" in text and "for grid" in text
+    assert "private v0: f64[256, 4, 4]" in text and "group v0_part_a: f64[16, 64]" in text and "for grid" in text
     assert "s0 - 16 >= 0 and" in text
 
 
@@ -172,8 +190,9 @@ def test_products_of_floats_run_alone():
 
 
 def test_long_rows_are_sorted_by_many():
-    text = loops(lambda x: hnp.sort(x), X)
-    assert "s1 - 2048 >= 0" in text
+    for text in (loops(lambda x: hnp.sort(x), X), loops(lambda x: hnp.sort(x), X, target=CORES)):
+        many, one = text.split("else:")
+        assert "sort(in0[" in many and "thread" not in many and "thread" in one
 
 
 def test_long_rows_that_are_fewer_than_cores_are_sorted_by_all_of_them():
