@@ -147,7 +147,7 @@ def _complex(real: NDArray, imag: NDArray) -> NDArray:
 
 def convert(a: NDArray, to: np.dtype[np.generic]) -> NDArray:
     """a.astype(to), the same on all machines: a float out of an integer's range is first truncated to int64 (for narrow
-    targets to int32), where it becomes the lowest number, and then wraps."""
+    targets to int32), where it becomes the lowest number, and then wraps; in uint64 what is too large becomes 0."""
     if a.dtype.kind not in "fV" or to.kind not in "iu":  # V: bfloat16
         return a.astype(to, copy=False)
     bits = 63 if to.itemsize == 8 or to == np.uint32 else 31
@@ -156,7 +156,7 @@ def convert(a: NDArray, to: np.dtype[np.generic]) -> NDArray:
     result = np.where(inside, np.where(inside, whole, 0).astype(np.int64), -(2**bits)).astype(to)
     if to == np.uint64:
         high = (whole >= 2.0**63) & (whole < 2.0**64)
-        result = np.where(high, np.where(high, whole, 0).astype(np.uint64), result)
+        result = np.where(whole >= 2.0**63, np.where(high, whole, 0).astype(np.uint64), result)
     return np.asarray(result)
 
 
