@@ -195,8 +195,8 @@ def histogram_bin_edges(x: object, bins: object = 10, range: object = None, weig
 
     An array of edges is returned as it is. Raises ShapeError for the range of no elements and for no bins,
     ArgumentError for rules by name; where they are known, for a range that is not finite or decreases, for edges that
-    decrease, and for more bins than there are numbers for their edges. Edges from unknown NaN are NaN. They have the dtype
-    of a floating array; between the Python numbers of a range they are computed in float64 and rounded, as in NumPy.
+    decrease, and for more bins than there are numbers for their edges. Edges from unknown NaN are NaN. Edges have the
+    dtype of a floating array; between the Python numbers of a range they are computed in float64, as in NumPy.
 
     >>> import harp.numpy as hnp
     >>> hnp.histogram_bin_edges(hnp.asarray([0.0, 1.0, 4.0]), bins=4)

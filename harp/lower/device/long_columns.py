@@ -18,7 +18,6 @@ from functools import partial
 
 import attrs
 
-from harp.lower.device.groups import begin
 from harp.lower.device.rows import tree_sum
 from harp.lower.loopir.effects import effects, value_loads
 from harp.lower.loopir.loops import (
@@ -41,6 +40,7 @@ from harp.lower.loopir.nests import (
     Places,
     Renaming,
     accumulation,
+    begin,
     is_plain,
     loads,
     nest,

@@ -22,7 +22,7 @@ import attrs
 from harp.lower.cost_model import count_operations
 from harp.lower.loopir.effects import value_loads
 from harp.lower.loopir.loops import MEMORY, Alloc, Buffer, For, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
-from harp.lower.loopir.nests import FreshLoops, Renaming, loads, nest, rebuilt, score, sequence, start, stride
+from harp.lower.loopir.nests import FreshLoops, Renaming, begin, loads, nest, rebuilt, score, sequence, stride
 from harp.lower.reductions.interleave import ROWS
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.schedule.build import holds
@@ -178,7 +178,7 @@ def _totals(fresh: FreshLoops, scan: Scan, parts: Buffer) -> Stmt:
     kept = Store(parts, _place(scan, chunk), Load(part, ()))
     step = attrs.evolve(scan.step, value=scan.added)
     loop = nest(along, sequence((renaming.statement(step), kept)))
-    return nest(heads, Alloc(part, sequence((start(part, scan.reduce), loop))))
+    return nest(heads, Alloc(part, sequence((begin(part, scan.reduce), loop))))
 
 
 def _carries(fresh: FreshLoops, scan: Scan, parts: Buffer, carries: Buffer) -> Stmt:
@@ -207,7 +207,7 @@ def _results(fresh: FreshLoops, scan: Scan, carries: Buffer) -> Stmt:
         return rebuilt(s, statement)
 
     loop = nest(along, renaming.statement(statement(scan.body)))
-    return nest(heads, Alloc(part, sequence((start(part, scan.reduce), loop))))
+    return nest(heads, Alloc(part, sequence((begin(part, scan.reduce), loop))))
 
 
 def _left(fresh: FreshLoops, scan: Scan, carries: Buffer) -> Stmt:

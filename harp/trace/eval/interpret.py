@@ -201,10 +201,8 @@ def _cumulative(node: Cumulative, values: Mapping[Node, NDArray], sizes: Sizes) 
 
 
 def _accumulate(node: Cumulative, reduce: Reduce, x: NDArray) -> NDArray:
-    """From the identity on, for the sum of -0.0 is 0.0; of products, which it may change, from the first factor on."""
-    inner = computing(node.dtype)
-    result: NDArray = reduce.ufunc.accumulate(x, axis=node.axis, dtype=inner.numpy)
-    return result if reduce is Reduce.PROD else reduce.ufunc(result, reduce.identity(inner))
+    """From the first element on: running sums of -0.0 are -0.0."""
+    return np.asarray(reduce.ufunc.accumulate(x, axis=node.axis, dtype=computing(node.dtype).numpy))
 
 
 def _recurrence(node: Cumulative, a: NDArray, b: NDArray) -> NDArray:
