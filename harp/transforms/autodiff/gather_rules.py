@@ -88,7 +88,8 @@ def _with_zeros(ct: Node) -> tuple[Node, Node] | None:
         if isinstance(ct, Scatter) and _sets_zeros(ct):
             here = MapReduce(ct.updates.shape, (), const(True, bool_))
             before = MapReduce(ct.shape, (), const(False, bool_)) if mask is None else mask
-            ct, mask = ct.base, _put(ct, before, here, Put.SET)
+            mask = _put(ct, before, here, Put.SET)
+            ct = ct.base
             continue
         found = _selected(ct) or _viewed(ct)
         if found is None:
