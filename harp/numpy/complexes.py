@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from harp.trace.array import arithmetic
 from harp.trace.array.array import Array, marked
-from harp.trace.array.primitives import as_array, common_dtype, map_
+from harp.trace.array.primitives import as_array, common_dtype, fold, map_
 from harp.trace.scalar import dtypes
-from harp.trace.scalar.dtypes import real_of
+from harp.trace.scalar.dtypes import DType, computing, f32, f64, real_of
 from harp.trace.scalar.expr import Expr, apply, const, select
-from harp.trace.scalar.ops import Op
+from harp.trace.scalar.ops import Op, Reduce
 
 
 def real(x: object) -> Array:
@@ -114,3 +114,33 @@ def square_of_magnitude(z: Expr) -> Expr:
         return z * z
     re, im = apply(Op.REAL, z), apply(Op.IMAG, z)
     return re * re + im * im
+
+
+# Sums of squares below 2**low or above 2**high are computed again, of elements times 2**scale or 2**-scale.
+_SAFE: dict[DType, tuple[int, int, int]] = {f32: (-80, 100, 98), f64: (-600, 600, 600)}
+
+
+def root_of_squares(array: Array, axes: Sequence[int], keepdims: bool, count: object = None) -> Array:
+    """sqrt(sum(|x|**2) / count) over axes, without overflow or underflow of the squares, also in its derivatives.
+
+    The elements are scaled by a power of two where the sum of squares is very small or large. Else the factor is 1,
+    and the result has the bits of the plain formula. No derivative flows through the factor, which cancels.
+    """
+    dtype = array.kind
+    x = array if computing(dtype) is dtype else map_(lambda e: e, array, to=computing(dtype))
+    plain = fold(square_of_magnitude, x, Reduce.SUM, axes, True)
+    factor = map_(lambda total: _factor(total, 1), plain)
+    multiplied = map_(lambda e, f: of_parts(lambda part: part * f, e), x, factor, to=(x.kind, factor.kind))
+    squares = fold(square_of_magnitude, multiplied, Reduce.SUM, axes, keepdims)
+    total = plain if keepdims else fold(square_of_magnitude, x, Reduce.SUM, axes)
+    mean = squares if count is None else map_(lambda s, n: s / n, squares, count, to=squares.kind)
+    root = map_(lambda s, t: apply(Op.SQRT, s) * _factor(t, -1), mean, total)
+    return marked(root if root.kind is real_of(dtype) else map_(lambda e: e, root, to=real_of(dtype)), array.weak)
+
+
+def _factor(total: Expr, sign: int) -> Expr:
+    """The factor of the elements for a sum of squares; with sign -1, its inverse."""
+    low, high, scale = _SAFE[total.dtype]
+    down, up, one = (const(2.0 ** (sign * power), total.dtype) for power in (-scale, scale, 0))
+    small, large = (total < const(2.0**low, total.dtype)), (const(2.0**high, total.dtype) < total)
+    return select(small, up, select(large, down, one))

@@ -195,7 +195,8 @@ def histogram_bin_edges(x: object, bins: object = 10, range: object = None, weig
 
     An array of edges is returned as it is. Raises ShapeError for the range of no elements and for no bins,
     ArgumentError for rules by name; where they are known, for a range that is not finite or decreases, for edges that
-    decrease, and for more bins than there are numbers for their edges. Edges from unknown NaN are NaN.
+    decrease, and for more bins than there are numbers for their edges. Edges from unknown NaN are NaN. Edges have the
+    dtype of a floating array; between the Python numbers of a range they are computed in float64, as in NumPy.
 
     >>> import harp.numpy as hnp
     >>> hnp.histogram_bin_edges(hnp.asarray([0.0, 1.0, 4.0]), bins=4)
@@ -210,7 +211,10 @@ def histogram_bin_edges(x: object, bins: object = 10, range: object = None, weig
         return edges
     number = wrap(as_count("the bins of histogram", bins, 1) + 1)
     target = array.kind if array.kind.is_float else dtypes.f64
-    low, high = (end.astype(target) for end in ((min_(array), max_(array)) if range is None else _range(range)))
+    low, high = (min_(array), max_(array)) if range is None else _range(range)
+    # Python's numbers are float64, as in NumPy: only the edges are rounded.
+    inner = common_dtype((low, high))[0] if range is not None else target
+    low, high = (end.astype(inner if inner.is_float else dtypes.f64) for end in (low, high))
     first, last = known_numbers(low), known_numbers(high)
     if not all(end is None or np.isfinite(end) for end in (first, last)):
         raise ArgumentError(f"histogram needs a finite range, not ({low}, {high}); give range=(low, high){where()}")
@@ -218,7 +222,7 @@ def histogram_bin_edges(x: object, bins: object = 10, range: object = None, weig
         raise ArgumentError(f"the range of histogram, ({low}, {high}), decreases{where()}")
     same = equal(low, high)
     low, high = choose(same, subtract(low, 0.5), low), choose(same, add(high, 0.5), high)
-    edges = linspace(low, high, number)
+    edges = linspace(low, high, number).astype(target)
     _require_rising(edges, True, f"{edges.dtype} has too few numbers from {low} to {high} for {bins} bins of histogram")
     return edges
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 
 from harp.errors import DTypeError
-from harp.numpy.complexes import square_of_magnitude
+from harp.numpy.complexes import root_of_squares, square_of_magnitude
 from harp.numpy.cumulative import cumprod, cumsum
-from harp.numpy.elementwise import isnan, logical_not, logical_or, sqrt
+from harp.numpy.elementwise import isnan, logical_not, logical_or
 from harp.numpy.elementwise import where as choose
 from harp.numpy.reductions import all as all_
 from harp.numpy.reductions import argmax, argmin, prod, require_elements, sum
@@ -172,15 +173,29 @@ def nanvar(
     >>> hnp.nanvar(hnp.asarray([1.0, hnp.nan, 3.0]), ddof=1)
     Array(2.)
     """
+    return _spread(_variance, x, axis, dtype, ddof, keepdims)
+
+
+def _variance(distance: Array, axis: object, keepdims: bool, count: Array) -> Array:
+    return divide(sum(map_(square_of_magnitude, distance), axis, keepdims=keepdims), count)
+
+
+def _deviation(distance: Array, axis: object, keepdims: bool, count: Array) -> Array:
+    return root_of_squares(distance, normalize_axes(axis, distance.ndim), keepdims, count)
+
+
+def _spread(
+    build: Callable[..., Array], x: object, axis: object, dtype: DTypeLike | None, ddof: object, keepdims: bool
+) -> Array:
+    """What `build` makes of the distances from the mean, 0 for NaN, and of n - ddof; NaN unless that is above 0."""
     array = as_array(x)
     target = _target("nanvar or nanstd", array, dtype)
     inner = dtypes.computing(target)
     wide = array.astype(inner)
     distance = map_(operator.sub, _replaced(wide, 0), nanmean(wide, axis, keepdims=True))
-    squares = map_(square_of_magnitude, distance)
     left = subtract(_count(wide, axis, keepdims, inner), ddof)
-    total = sum(choose(isnan(wide), 0, squares), axis, keepdims=keepdims)
-    return choose(less(0, left), divide(total, choose(less(0, left), left, 1)), math.nan).astype(real_of(target))
+    result = build(choose(isnan(wide), 0, distance), axis, keepdims, choose(less(0, left), left, 1))
+    return choose(less(0, left), result, math.nan).astype(real_of(target))
 
 
 def nanstd(
@@ -192,4 +207,4 @@ def nanstd(
     >>> hnp.nanstd(hnp.asarray([1.0, hnp.nan, 3.0]))
     Array(1.)
     """
-    return sqrt(nanvar(x, axis, dtype, ddof, keepdims))
+    return _spread(_deviation, x, axis, dtype, ddof, keepdims)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from harp.errors import ArgumentError
 from harp.numpy import complexes
-from harp.numpy.elementwise import astype, clip, exp, log, sqrt
-from harp.trace.array.arithmetic import add, divide, subtract
+from harp.numpy.elementwise import astype, clip, exp, log
+from harp.trace.array.arithmetic import divide, multiply, subtract
 from harp.trace.array.array import OPERATORS, Array, marked, node_of
 from harp.trace.array.primitives import as_array, emit, fold, map_, map_reduce, normalize_axes, normalize_axis, reduce_
 from harp.trace.graph import view
@@ -25,6 +26,7 @@ from harp.trace.scalar.expr import Expr, Position, apply, cast, const, select
 from harp.trace.scalar.ops import Op, Reduce
 from harp.trace.sizes.size import Size, describe, require_at_least_one, resolve_all, to_index, wrap
 from harp.trace.source_locations import where
+from harp.transforms.autodiff.custom import custom_jvp
 
 Build = Callable[[Expr], Expr]
 
@@ -233,21 +235,22 @@ def var(
     >>> hnp.var(hnp.asarray([1.0, 3.0]), ddof=1)
     Array(2.)
     """
+
+    def variance(distances: Array, axes: Sequence[int], count: object) -> Array:
+        squares = _fold(Reduce.SUM, distances, axes, keepdims, complexes.square_of_magnitude)
+        return _over(squares, count, squares.kind)
+
+    return _spread(variance, x, axis, dtype, ddof if correction is None else correction)
+
+
+def _spread(build: Callable[..., Array], x: object, axis: object, dtype: DTypeLike | None, ddof: object) -> Array:
+    """What `build` makes of the distances from the mean, the axes, and n - ddof."""
     array = as_array(x)
     target, axes = _float_dtype(array, dtype), normalize_axes(axis, array.ndim)
-    result = _variance(array, axes, computing(target), ddof if correction is None else correction, keepdims)
+    centre = mean(array, axes, dtype=computing(target), keepdims=True)
+    distances = map_(lambda e, m: e - m, array, centre, to=computing(target))
+    result = build(distances, axes, _less(_count(array, axes), ddof))
     return marked(_as(result, real_of(target)), array.weak and dtype is None)
-
-
-def _variance(array: Array, axes: Sequence[int], target: DType, ddof: object, keepdims: bool) -> Array:
-    centre = mean(array, axes, dtype=target, keepdims=True)
-
-    def distance(e: Expr, m: Expr) -> Expr:
-        return e - m
-
-    distances = map_(distance, array, centre, to=target)
-    squares = _fold(Reduce.SUM, distances, axes, keepdims, complexes.square_of_magnitude)
-    return _over(squares, _less(_count(array, axes), ddof), real_of(target))
 
 
 def _less(count: Size | int, ddof: object) -> object:
@@ -270,24 +273,44 @@ def std(
     *,
     correction: object = None,
 ) -> Array:
-    """The standard deviation over axes, the square root of `var`.
+    """The standard deviation over axes, the square root of `var`, also where that overflows or underflows.
 
     >>> import harp.numpy as hnp
     >>> hnp.std(hnp.asarray([1.0, 3.0]))
     Array(1.)
     """
-    return sqrt(var(x, axis, dtype, ddof, keepdims, correction=correction))
+
+    def deviation(distances: Array, axes: Sequence[int], count: object) -> Array:
+        return complexes.root_of_squares(distances, axes, keepdims, count)
+
+    return _spread(deviation, x, axis, dtype, ddof if correction is None else correction)
 
 
 def _shift(array: Array, axes: Sequence[int]) -> Array:
     """The maximum along axes, kept, through which no derivative flows; 0 where it is not finite."""
 
-    def finite(e: Expr) -> Expr:
-        is_finite = apply(Op.ABS, e) < math.inf
-        return apply(Op.STOP, select(is_finite, e, const(0, e.dtype)))
+    return map_(_finite, _fold(Reduce.MAX, array, axes, True, lambda e: e))
 
-    largest = _fold(Reduce.MAX, array, axes, True, lambda e: e)
-    return map_(finite, largest)
+
+def _finite(e: Expr) -> Expr:
+    return apply(Op.STOP, select(apply(Op.ABS, e) < math.inf, e, const(0, e.dtype)))
+
+
+@custom_jvp
+def _exp_of_distance(x: Array, largest: Array) -> Any:
+    """exp(x - largest), and 1 for those that are the largest, infinite ones too."""
+
+    def build(e: Expr, m: Expr) -> Expr:
+        return apply(Op.EXP, select(apply(Op.EQ, e, m), const(0, e.dtype), e - m))
+
+    return map_(build, x, largest)
+
+
+@_exp_of_distance.defjvp
+def _tangent(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Of what `largest` is, `logsumexp` does not depend."""
+    powers: Array = _exp_of_distance(*primals)
+    return powers, multiply(powers, tangents[0])
 
 
 def _as_float(x: object) -> tuple[Array, DType]:
@@ -327,6 +350,8 @@ def log_softmax(x: object, axis: object = -1) -> Array:
 def logsumexp(x: object, axis: object = None, keepdims: bool = False) -> Array:
     """log(sum(exp(x))) over axes, without overflow; of -inf only, -inf. Raises ShapeError over no elements.
 
+    Where the largest elements are infinite, they share the derivative, as in their maximum.
+
     >>> import harp.numpy as hnp
     >>> hnp.logsumexp(hnp.asarray([1000.0, 1000.0]))
     Array(1000.69314718)
@@ -334,9 +359,9 @@ def logsumexp(x: object, axis: object = None, keepdims: bool = False) -> Array:
     array, dtype = _as_float(x)
     axes = normalize_axes(axis, array.ndim)
     require_elements("logsumexp", array, axes)
-    shift = _shift(array, axes)
-    total = sum(exp(subtract(array, shift)), axes, keepdims=True)
-    result = _as(add(log(total), shift), dtype)
+    largest = map_(lambda m: apply(Op.STOP, m), _fold(Reduce.MAX, array, axes, True, lambda e: e))
+    total = sum(_exp_of_distance(array, largest), axes, keepdims=True)
+    result = _as(map_(lambda t, m: apply(Op.LOG, t) + m, total, largest), dtype)
     if keepdims or not axes:
         return result
     node = node_of(result)

@@ -74,6 +74,23 @@ def test_a_number_is_an_array_of_one():
     same(hnp.cumprod(np.float32(2.5)), np.cumprod(np.float32(2.5)))
 
 
+@pytest.mark.parametrize("device", ["cpu", "opencl:0"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_running_sums_keep_the_sign_of_zero(device, dtype):
+    if device not in harp.devices():
+        pytest.skip("there is no such device")
+    forward = harp.jit(hnp.cumsum, device=device)
+    backward = harp.jit(lambda x: hnp.cumsum(x[::-1])[::-1], device=device)
+    behind_zeros = harp.jit(lambda x: hnp.cumsum(hnp.pad(x, (2, 0)))[-1], device=device)
+    for count in (1, 5, 70_000):
+        x = np.full(count, -0.0, dtype)
+        for found in (forward(x), backward(x), hnp.cumsum(hnp.asarray(x))):
+            assert np.signbit(np.asarray(found)).all()
+        assert not np.signbit(np.asarray(behind_zeros(x))) and not np.signbit(np.asarray(harp.jit(hnp.sum)(x)))
+        x[count // 2] = 0.0
+        np.testing.assert_array_equal(np.signbit(np.asarray(forward(x))), np.signbit(np.cumsum(x)))
+
+
 def test_one_program_for_all_sizes():
     f = harp.jit(lambda x: hnp.cumsum(x, 1))
     for shape in [(3, 4), (0, 4), (3, 0), (1, 1), (17, 100), (1, 5), (5, 1), (8, 33)]:

@@ -231,6 +231,17 @@ def test_bits_are_counted(dtype):
     np.testing.assert_array_equal(hnp.bitwise_count(x), np.bitwise_count(x), strict=True)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("span", [None, (0.0, 1.0), (-0.1, 0.7), (0, 3)])
+def test_histograms_have_the_edges_of_numpy(dtype, span):
+    for bins in (7, 30, 1000):
+        x = (np.random.default_rng(0).integers(0, bins + 1, 3000) / bins * 3).astype(dtype)  # many are on an edge
+        counts, edges = np.histogram(x, bins, span)
+        np.testing.assert_array_equal(hnp.histogram_bin_edges(x, bins, span), edges, strict=True)
+        np.testing.assert_array_equal(hnp.histogram(x, bins, span)[0], counts)
+        np.testing.assert_array_equal(harp.jit(lambda x, b=bins: hnp.histogram(x, b, span))(x)[0], counts)
+
+
 def test_bincount():
     x, w = np.array([0, 2, 2, 5]), np.array([0.5, 1.0, 2.0, 4.0])
     for given in ({}, {"minlength": 9}, {"weights": w}):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.special
 
+import harp
 import harp.numpy as hnp
 from harp.errors import AxisError, ShapeError
 from harp.trace.scalar import dtypes
@@ -144,6 +145,29 @@ def test_rows_without_finite_values():
     np.testing.assert_array_equal(hnp.log_softmax(np.array([0, -np.inf])), [0, -np.inf])
     assert np.isnan(float(hnp.logsumexp(np.array([1, np.nan]))))
     assert float(hnp.logsumexp(np.array([1e4, 1e4]))) == 1e4 + np.log(2)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+@pytest.mark.parametrize("name", ["std", "nanstd"])
+def test_standard_deviation_beside_overflow_and_underflow(name, scale):
+    x = np.array([1.0, 3.0, 2.0]) * scale
+    function = getattr(hnp, name)
+    for ddof in (0, 1):
+        expected = np.std([1.0, 3.0, 2.0], ddof=ddof)
+        near(harp.jit(lambda x, ddof=ddof: function(x, ddof=ddof))(x), expected * scale)
+        slope = harp.jit(harp.grad(lambda x, ddof=ddof: function(x, ddof=ddof)))(x)
+        np.testing.assert_allclose(slope, [-1 / expected / (3 - ddof), 1 / expected / (3 - ddof), 0], atol=1e-15)
+
+
+def test_logsumexp_of_sums_of_infinite_rows():
+    x = np.array([[-np.inf, -np.inf], [0.0, 1.0]])
+    nested = harp.jit(harp.grad(lambda x: hnp.logsumexp(hnp.logsumexp(x, axis=1))))
+    weights = np.exp([0.0, 1.0]) / np.exp([0.0, 1.0]).sum()
+    np.testing.assert_allclose(nested(x), [[0, 0], weights], rtol=1e-15)
+    x[0] = np.inf, 3.0
+    np.testing.assert_allclose(nested(x), [[1, 0], [0, 0]])
+    _, tangent = harp.jvp(hnp.logsumexp, (np.array([np.inf, np.inf, 0.0]),), (np.array([1.0, 3.0, 5.0]),))
+    np.testing.assert_allclose(tangent, 2.0)
 
 
 @pytest.mark.parametrize("name", ["sum", "max", "mean", "argmax", "softmax", "any"])

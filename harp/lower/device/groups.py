@@ -54,12 +54,12 @@ from harp.lower.loopir.loops import (
     parts,
     walk,
 )
-from harp.lower.loopir.nests import FreshLoops, nest, sequence
+from harp.lower.loopir.nests import FreshLoops, begin, nest, sequence
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.division import floordiv
 from harp.trace.index.polynomial import Index, as_index
 from harp.trace.scalar.dtypes import DType
-from harp.trace.scalar.expr import Expr, const
+from harp.trace.scalar.expr import Expr
 from harp.trace.scalar.ops import Reduce
 
 # Work-items that share a sum, as far as its order goes: that is the same on all devices.
@@ -170,13 +170,6 @@ def kept(fresh: FreshLoops, values: Buffer, t: Index, value: Expr) -> Stmt:
         return Store(values, (t,), value)
     own = lane(fresh, values, t)
     return nest(own.heads, Store(values, (own.sub_group, own.branch * EACH + own.place), value))
-
-
-def begin(part: Buffer, reduce: Reduce) -> Store:
-    """part = what leaves each number as it is that it is added to: for a sum of floats that is -0.0."""
-    zero = const(reduce.identity(part.dtype), part.dtype)
-    signed = part.dtype.is_float or part.dtype.is_complex
-    return Store(part, (), -zero if reduce is Reduce.SUM and signed else zero)
 
 
 def branches(

@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import attrs
 
-from harp.lower.device.groups import Unsuited, begin, scratch_array
+from harp.lower.device.groups import Unsuited, scratch_array
 from harp.lower.device.running_sums import CHUNK, blocked_running_sum
 from harp.lower.device.sums import FEW, Sum, sum_of, tree_sum
 from harp.lower.loopir.effects import effects, value_loads
@@ -52,6 +52,7 @@ from harp.lower.loopir.nests import (
     Places,
     Renaming,
     accumulation,
+    begin,
     is_plain,
     loads,
     nest,

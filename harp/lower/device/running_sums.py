@@ -23,7 +23,6 @@ from harp.lower.device.groups import (
     BRANCHES,
     ITEMS,
     Unsuited,
-    begin,
     branches,
     in_lanes,
     items,
@@ -49,7 +48,7 @@ from harp.lower.loopir.loops import (
     parts,
     walk,
 )
-from harp.lower.loopir.nests import FreshLoops, Renaming, nest, rebuilt, renamed, sequence, start
+from harp.lower.loopir.nests import FreshLoops, Renaming, begin, nest, rebuilt, renamed, sequence
 from harp.lower.reductions.scan import Scan
 from harp.trace.index.division import Substitution, ceildiv, minimum
 from harp.trace.index.polynomial import Atom, Index, as_index, loops_in, of
@@ -100,7 +99,7 @@ def running_sum(fresh: FreshLoops, scan: Scan, lanes: int) -> Stmt:
     steps = (
         _totals(fresh, scan, room, first),
         branches(fresh, room.totals, room.sums, reduce, room.before, scan.backward),
-        Store(room.starts, (as_index(0),), start(acc, reduce).value),
+        Store(room.starts, (as_index(0),), begin(acc, reduce).value),
         nest(along, Store(room.starts, (h + 1,), following)),
         *(() if stays else (_results(fresh, scan, room, first),)),
         Store(acc, (), Load(room.starts, (as_index(BRANCHES),)), reduce),
@@ -176,7 +175,7 @@ def _totals(fresh: FreshLoops, scan: Scan, room: _Shared, first: Index) -> Stmt:
     )
     added = nest(along, If((scan.loop.extent - 1 - at,), step))
     last = kept(fresh, room.totals, t, Load(part, ()))
-    return nest(head, Alloc(part, sequence((start(part, scan.reduce), added, last))))
+    return nest(head, Alloc(part, sequence((begin(part, scan.reduce), added, last))))
 
 
 def _place(scan: Scan, t: Index) -> Index:
@@ -212,7 +211,7 @@ def _results(fresh: FreshLoops, scan: Scan, room: _Shared, first: Index) -> Stmt
 
     moved = Renaming(Substitution({scan.loop: at}), {}).statement(statement(scan.body))
     steps = nest(along, If((scan.loop.extent - 1 - at,), moved))
-    body = sequence((start(part, scan.reduce), Store(now, (), nested(None)), steps))
+    body = sequence((begin(part, scan.reduce), Store(now, (), nested(None)), steps))
     return nest((*head, Digits((high.loop, low.loop), place)), Alloc(part, Alloc(now, body)))
 
 

@@ -24,12 +24,12 @@ from collections.abc import Sequence
 import attrs
 
 from harp.lower.device.grid import through_branches
-from harp.lower.device.groups import begin, scratch_array
+from harp.lower.device.groups import scratch_array
 from harp.lower.device.long_sums import LONG, by_parts
 from harp.lower.device.sums import Sum
 from harp.lower.loopir.effects import value_loads
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Row, Space, Stmt, Store
-from harp.lower.loopir.nests import FreshLoops, Renaming, is_plain, nest, sequence
+from harp.lower.loopir.nests import FreshLoops, Renaming, begin, is_plain, nest, sequence
 from harp.lower.rewrite.coalesce import coalesced
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.trace.graph.row_functions import RowOp

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import attrs
 
-from harp.lower.device.groups import BRANCHES, ITEMS, begin, branches, in_lanes, items, kept, shared
+from harp.lower.device.groups import BRANCHES, ITEMS, branches, in_lanes, items, kept, shared
 from harp.lower.loopir.loops import Alloc, Buffer, Digits, For, Load, LoopKind, Space, Stmt, Store
-from harp.lower.loopir.nests import FreshLoops, Places, Renaming, accumulation, nest, sequence
+from harp.lower.loopir.nests import FreshLoops, Places, Renaming, accumulation, begin, nest, sequence
 from harp.lower.rewrite.coalesce import coalesced
 from harp.trace.index.division import Substitution, ceildiv
 from harp.trace.index.polynomial import ZERO, Index, Loop, loops_in

@@ -82,7 +82,7 @@ ROWS: Mapping[Op, Callable[..., Value]] = {
     Op.NEG: complex_math.negative,
     Op.MUL: complex_math.product,
     Op.DIV: complex_math.quotient,
-    Op.RECIP: lambda z: complex_math.quotient((const(1, z[0].dtype), const(0, z[0].dtype)), z),
+    Op.RECIP: complex_math.reciprocal,
     Op.EQ: _equal,
     Op.SELECT: _select,
     Op.STOP: lambda z: (apply(Op.STOP, z[0]), apply(Op.STOP, z[1])),

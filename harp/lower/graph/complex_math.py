@@ -66,6 +66,17 @@ def quotient(a: Parts, b: Parts) -> Parts:
     return choose(equals(large, 0), (a[0] / zero, a[1] / zero), (real, imag))
 
 
+def reciprocal(z: Parts) -> Parts:
+    """1 / z by the same method, with the signs of zeros of conj(z)/|z|**2; at 0 an infinity and NaN, as 1/z."""
+    sizes = absolute(z[1]), absolute(z[0])
+    swapped = ~((sizes[0] < sizes[1]) | apply(Op.EQ, *sizes))  # also for NaN
+    large, small = select(swapped, z[1], z[0]), select(swapped, z[0], z[1])
+    ratio, one = small / large, number(1, large)
+    divisor = large + small * ratio
+    real, imag = select(swapped, ratio, one) / divisor, -(select(swapped, one, ratio) / divisor)
+    return choose(equals(large, 0), (one / absolute(z[0]), number(math.nan, large)), (real, imag))
+
+
 # --- magnitudes
 
 
@@ -98,7 +109,7 @@ def exp(z: Parts) -> Parts:
     whole = apply(Op.EXP, x)
     zero = number(0, x)
     below, above = equals(x, -math.inf) & ~is_finite(y), equals(x, math.inf) & ~is_finite(y)
-    result = choose(below, (zero, zero), choose(above, (x, y - y), (real, imag)))
+    result = choose(below, (zero, signed(zero, y)), choose(above, (x, y - y), (real, imag)))
     return choose(equals(y, 0), (whole, y), result)
 
 
@@ -189,7 +200,7 @@ def sinh(z: Parts) -> Parts:
     real, imag = cosine * sinh_x * factor, sine * cosh_x * factor
     unknown = ~is_finite(y)
     stays = unknown & (equals(x, 0) | is_infinite(x))
-    return select(stays, x, real), select(equals(y, 0), y, imag)
+    return select(stays, select(equals(x, 0), x, absolute(x)), real), select(equals(y, 0), y, imag)
 
 
 def cosh(z: Parts) -> Parts:
@@ -200,7 +211,7 @@ def cosh(z: Parts) -> Parts:
     real, imag = cosine * cosh_x * factor, sine * sinh_x * factor
     infinite = is_infinite(x) & ~is_finite(y)
     null = select(x < 0, -y, y)
-    zero = select(equals(x, 0), x, number(0, x)) * select(is_finite(y), sine, number(1, y))
+    zero = select(is_finite(y), x * sine, number(0, x))
     imag = select(equals(x, 0), zero, select(equals(y, 0), null, imag))
     return select(infinite, absolute(x), real), imag
 
@@ -233,8 +244,9 @@ def tanh(z: Parts) -> Parts:
 
 
 def sin(z: Parts) -> Parts:
-    """-i sinh(iz)"""
-    return turned_back(sinh(turned(z)))
+    """-i sinh(iz), but +inf where both parts are not finite, as sinh has it, too"""
+    real, imag = turned_back(sinh(turned(z)))
+    return real, select(is_infinite(z[1]) & ~is_finite(z[0]), absolute(z[1]), imag)
 
 
 def cos(z: Parts) -> Parts:

@@ -192,6 +192,13 @@ def start(acc: Buffer, reduce: Reduce) -> Store:
     return Store(acc, (), const(reduce.identity(acc.dtype), acc.dtype))
 
 
+def begin(acc: Buffer, reduce: Reduce) -> Store:
+    """acc = what leaves each number as it is that it is added to: for a sum of floats that is -0.0."""
+    zero = const(reduce.identity(acc.dtype), acc.dtype)
+    signed = acc.dtype.is_float or acc.dtype.is_complex
+    return Store(acc, (), -zero if reduce is Reduce.SUM and signed else zero)
+
+
 class FreshLoops:
     """Fresh loops of a kernel. A later loop has a higher number, as proofs of bounds want it."""
 

@@ -22,7 +22,7 @@ import attrs
 from harp.lower.cost_model import count_operations
 from harp.lower.loopir.effects import value_loads
 from harp.lower.loopir.loops import MEMORY, Alloc, Buffer, For, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
-from harp.lower.loopir.nests import FreshLoops, Renaming, loads, nest, rebuilt, score, sequence, start, stride
+from harp.lower.loopir.nests import FreshLoops, Renaming, begin, loads, nest, rebuilt, score, sequence, stride
 from harp.lower.rewrite.loop_primitives import specialise, split
 from harp.lower.schedule.build import holds
 from harp.trace.index.division import Substitution, floordiv
@@ -179,7 +179,7 @@ def _totals(fresh: FreshLoops, scan: Scan, parts: Buffer) -> Stmt:
     kept = Store(parts, _place(scan, chunk), Load(part, ()))
     step = attrs.evolve(scan.step, value=scan.added)
     loop = nest(along, sequence((renaming.statement(step), kept)))
-    return nest(heads, Alloc(part, sequence((start(part, scan.reduce), loop))))
+    return nest(heads, Alloc(part, sequence((begin(part, scan.reduce), loop))))
 
 
 def _carries(fresh: FreshLoops, scan: Scan, parts: Buffer, carries: Buffer) -> Stmt:
@@ -199,7 +199,7 @@ def _results(fresh: FreshLoops, scan: Scan, carries: Buffer) -> Stmt:
     part, along, renaming = _of_chunk(fresh, scan, first)
     carry = Load(carries, _place(scan, chunk))
     loop = nest(along, _behind(carry, part, scan.reduce, renaming.statement(scan.body)))
-    return nest(heads, Alloc(part, sequence((start(part, scan.reduce), loop))))
+    return nest(heads, Alloc(part, sequence((begin(part, scan.reduce), loop))))
 
 
 def _behind(carry: Load, part: Buffer, reduce: Reduce, s: Stmt) -> Stmt:
@@ -251,4 +251,4 @@ def _in_parts(fresh: FreshLoops, scan: Scan) -> Stmt | None:
     renaming = Renaming(Substitution({scan.loop: blocks.start + i}), {acc: (part, ())})
     body = _behind(Load(acc, ()), part, scan.reduce, renaming.statement(scan.body))
     step = Store(acc, (), Load(part, ()), scan.reduce)
-    return nest(blocks.heads, Alloc(part, sequence((start(part, scan.reduce), nest(head, body), step))))
+    return nest(blocks.heads, Alloc(part, sequence((begin(part, scan.reduce), nest(head, body), step))))

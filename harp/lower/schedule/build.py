@@ -18,7 +18,7 @@ from harp.lower.cost_model import Frame, Nesting, Use, weigh
 from harp.lower.graph.complex import split
 from harp.lower.graph.in_place import changed_in_place
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Space, Stmt, Store
-from harp.lower.loopir.nests import nest, renamed, sequence, start
+from harp.lower.loopir.nests import begin, nest, renamed, sequence, start
 from harp.lower.loopir.origin import Origins
 from harp.lower.loopir.products import fused_sums
 from harp.lower.loopir.program import Call
@@ -301,7 +301,7 @@ class _Builder:
         acc = Buffer(f"v{sum(map(len, self.items))}", node.dtype, (), Space.REG)
         self.origins.note_variable(acc, node)
         if node.reduce is not None:
-            fill, next_one = start(acc, node.reduce), Store(acc, (), values[0], node.reduce)
+            fill, next_one = begin(acc, node.reduce), Store(acc, (), values[0], node.reduce)
         else:
             fill, next_one = Store(acc, (), const(0, node.dtype)), Store(acc, (), self.recurrence(acc, *values))
         if backward is None:  # an axis of one element

@@ -11,10 +11,12 @@ from harp.numpy.linalg.order import Labels, Order, Orders, numbers
 from harp.numpy.linalg.pairs import Sizes, Term, contract, multiply_pair
 from harp.numpy.linalg.products import promoted
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import join_sizes
+from harp.trace.array.primitives import join_sizes, map_
 from harp.trace.graph import view
 from harp.trace.graph.node import Node, positions
-from harp.trace.index.polynomial import ZERO, Index
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.polynomial import ZERO, Index, product
+from harp.trace.scalar.expr import Position, const, overwritten
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import is_one, resolve, unify
 from harp.trace.source_locations import plural, where
@@ -61,7 +63,21 @@ def einsum(subscripts: str, *operands: object, optimize: bool | str = True) -> A
         result = terms[0]
     else:
         result = _multiplied(_ORDERS[optimize](orders), terms, sizes, out)
-    return contract([result.node], [result.labels], sizes, out)
+    return _or_zero(contract([result.node], [result.labels], sizes, out), _summed_terms(terms, sizes, out))
+
+
+def _summed_terms(terms: Sequence[Term], sizes: Sizes, out: Labels) -> Index:
+    """How many terms a sum over the labels that one operand alone has, has."""
+    every = [name for term in terms for name in term.labels] if len(terms) > 1 else []
+    return product(sizes[name] for name in every if name not in out and every.count(name) == 1)
+
+
+def _or_zero(result: Array, count: Index) -> Array:
+    """The result, or zeros where it is a sum of nothing: the other operands were multiplied by the 0 of such a sum,
+    which is not 0 for infinities."""
+    if nonnegative(count - 1):
+        return result
+    return map_(lambda e: overwritten(Position(count) < 1, const(0, e.dtype), e), result)
 
 
 def _multiplied(order: Order, terms: Sequence[Term], sizes: Sizes, wanted: Labels) -> Term:

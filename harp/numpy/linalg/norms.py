@@ -10,21 +10,24 @@ import math
 from collections.abc import Callable
 
 from harp.errors import ArgumentError, ShapeError
-from harp.numpy.complexes import square_of_magnitude
-from harp.numpy.elementwise import abs, maximum, not_equal, power, sqrt
+from harp.numpy.complexes import root_of_squares
+from harp.numpy.elementwise import abs, maximum, not_equal, power
 from harp.numpy.manipulation import expand_dims, moveaxis, squeeze
 from harp.numpy.reductions import min as min_
 from harp.numpy.reductions import sum as sum_
-from harp.trace.array.arithmetic import astype
+from harp.trace.array.arithmetic import astype, divide, multiply
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, fold, normalize_axes, normalize_axis
+from harp.trace.array.primitives import as_array, fold, map_, normalize_axes, normalize_axis
 from harp.trace.scalar import dtypes
-from harp.trace.scalar.dtypes import real_of
-from harp.trace.scalar.ops import Reduce
+from harp.trace.scalar.dtypes import computing, f32, f64, real_of
+from harp.trace.scalar.expr import Expr, apply, const, select
+from harp.trace.scalar.ops import Op, Reduce
 from harp.trace.source_locations import where
 
 Axes = tuple[int, ...]
 _MATRIX_NORMS = (1, -1, math.inf, -math.inf)
+# Powers between 1/2**n and 2**n are summed as they are.
+_NEAR = {f32: 80, f64: 600}
 
 
 def vector_norm(x: object, /, *, axis: object = None, keepdims: bool = False, ord: float = 2) -> Array:
@@ -45,8 +48,29 @@ def vector_norm(x: object, /, *, axis: object = None, keepdims: bool = False, or
     special = _VECTOR_NORMS.get(ord)
     if special is not None:
         return special(array, axes, keepdims)
-    total = sum_(power(abs(array), float(ord)), axes, keepdims=keepdims)
-    return power(total, 1 / ord)
+    return _of_order(array, axes, keepdims, float(ord))
+
+
+def _of_order(array: Array, axes: Axes, keepdims: bool, ord: float) -> Array:
+    """(sum of |x|**ord)**(1/ord). Where the power of the element that counts most is very small or large, elements are
+    divided by that before. No derivative flows through the divisor, which cancels."""
+    sizes = abs(array)
+    dtype = sizes.kind
+    sizes = astype(sizes, computing(dtype))
+    divisor = map_(
+        lambda e: _divisor(e, ord), fold(lambda e: e, sizes, Reduce.MAX if ord > 0 else Reduce.MIN, axes, True)
+    )
+    total = sum_(power(divide(sizes, divisor), ord), axes, keepdims=keepdims)
+    root = multiply(power(total, 1 / ord), divisor if keepdims else squeeze(divisor, axes))
+    return astype(root, dtype)
+
+
+def _divisor(size: Expr, ord: float) -> Expr:
+    """The size if it is a number whose power is not near 1, else 1."""
+    power, limit = apply(Op.POW, size, const(ord, size.dtype)), 2.0 ** _NEAR[size.dtype]
+    far = (power < 1 / limit) | (power > limit)
+    is_number = (size > 0) & (size < math.inf)
+    return apply(Op.STOP, select(is_number & far, size, const(1, size.dtype)))
 
 
 def matrix_norm(x: object, /, *, keepdims: bool = False, ord: object = "fro") -> Array:
@@ -64,7 +88,7 @@ def matrix_norm(x: object, /, *, keepdims: bool = False, ord: object = "fro") ->
         raise ShapeError(f"matrix_norm needs at least two axes, not {array.ndim}{where()}")
     rows, columns = array.ndim - 2, array.ndim - 1
     if isinstance(ord, str) and ord == "fro":
-        return _euclidean(array, (rows, columns), keepdims)
+        return root_of_squares(array, (rows, columns), keepdims)
     if isinstance(ord, bool) or not isinstance(ord, (int, float)) or ord not in _MATRIX_NORMS:
         raise ArgumentError(f"the order of a matrix norm is 'fro', 1, -1, inf or -inf, not {ord!r}{where()}")
     summed, left = (rows, columns) if ord in (1, -1) else (columns, rows)
@@ -89,7 +113,7 @@ def norm(x: object, ord: object = None, axis: object = None, keepdims: bool = Fa
         raise ShapeError(f"norm with an order takes a vector or a matrix, not {array.ndim} axes; give axis{where()}")
     axes = normalize_axes(axis, array.ndim)
     if ord is None:
-        return _euclidean(array, axes, keepdims)
+        return root_of_squares(array, axes, keepdims)
     if len(axes) == 1:
         return vector_norm(array, axis=axes, keepdims=keepdims, ord=ord)  # type: ignore[arg-type]
     if len(axes) != 2:
@@ -106,10 +130,6 @@ def _given(axis: object, ndim: int) -> tuple[int, ...]:
 def _inexact(x: object) -> Array:
     array = as_array(x)
     return array if array.kind.is_inexact else astype(array, dtypes.f64)
-
-
-def _euclidean(array: Array, axes: Axes, keepdims: bool) -> Array:
-    return sqrt(fold(square_of_magnitude, array, Reduce.SUM, axes, keepdims))
 
 
 def _count(array: Array, axes: Axes, keepdims: bool) -> Array:
@@ -131,7 +151,7 @@ def _smallest(array: Array, axes: Axes, keepdims: bool) -> Array:
 _VECTOR_NORMS: dict[float, Callable[[Array, Axes, bool], Array]] = {
     0: _count,
     1: _total,
-    2: _euclidean,
+    2: root_of_squares,
     math.inf: _largest,
     -math.inf: _smallest,
 }

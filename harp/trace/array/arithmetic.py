@@ -442,7 +442,7 @@ def where_(condition: object, a: object, b: object) -> Array:
 
 
 def astype(a: object, dtype: object, *, copy: bool = True, device: object = None) -> Array:
-    """The array in another dtype. Floats truncate to integers; out of range is unspecified, as in NumPy.
+    """The array in another dtype. Floats truncate to integers; docs/dtypes.md says what numbers out of range become.
 
     Raises DTypeError from complex to real dtypes, but for bool, InterchangeError for a device that is not there.
     """

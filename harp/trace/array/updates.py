@@ -24,7 +24,7 @@ from harp.trace.index.bounds import bounded, nonnegative
 from harp.trace.index.division import floordiv
 from harp.trace.index.polynomial import ONE, ZERO, Index, Shape
 from harp.trace.scalar.dtypes import Kind, bool_
-from harp.trace.scalar.expr import Expr, Operand, Position, apply, const, select
+from harp.trace.scalar.expr import Expr, Operand, Position, apply, const, overwritten, select
 from harp.trace.scalar.ops import INFO
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import resolve_all, unify
@@ -144,8 +144,11 @@ def _fitted(updates: Node, shape: Shape) -> Node:
     return expand_to(updates, resolve_all(shape))
 
 
-def _combine(kind: Put, before: Expr, update: Expr) -> Expr:
-    return update if kind.value is None else apply(kind.value, before, update)
+def _changed(kind: Put, condition: Expr, before: Expr, update: Expr) -> Expr:
+    """The element with its update, where the condition holds."""
+    if kind.value is None:
+        return overwritten(condition, update, before)
+    return select(condition, apply(kind.value, before, update), before)
 
 
 # --- slices and integers
@@ -182,7 +185,7 @@ def placed(node: Node, selection: Selection, updates: Node, kind: Put) -> Node:
     fill = const(0, node.dtype) if conditions else None
     placed = view.view(updates, shape, tuple(index), tuple(conditions), fill)
     before, update = Operand(node.dtype, 0), Operand(node.dtype, 1)
-    expr = select(_all_hold(conditions), _combine(kind, before, update), before)
+    expr = _changed(kind, _all_hold(conditions), before, update)
     return MapReduce(shape, (expand_to(node, shape), placed), expr)
 
 
@@ -239,7 +242,7 @@ def _masked(node: Node, mask: Node, updates: Node, kind: Put, lead: int) -> Node
     updates = expand_to(_fitted(updates, whole[lead + rank :]), whole)
     spread = view.view(mask, whole, positions(whole)[lead : lead + rank])
     before, update = Operand(node.dtype, 1), Operand(node.dtype, 2)
-    expr = select(Operand(bool_, 0), _combine(kind, before, update), before)
+    expr = _changed(kind, Operand(bool_, 0), before, update)
     return MapReduce(whole, (spread, expand_to(node, whole), updates), expr)
 
 

@@ -210,11 +210,11 @@ def _cumulative(node: Cumulative, values: Mapping[Node, NDArray], sizes: Sizes) 
 
 
 def _accumulate(node: Cumulative, reduce: Reduce, x: NDArray) -> NDArray:
-    """From the identity on, for the sum of -0.0 is 0.0; of products, which it may change, from the first factor on."""
-    inner = computing(node.dtype)
-    long = reduce is Reduce.SUM and x.shape[node.axis] >= _LONG
-    result: NDArray = reduce.ufunc.accumulate(x, axis=node.axis, dtype=_adding(inner.numpy) if long else inner.numpy)
-    return result if reduce is Reduce.PROD else reduce.ufunc(result, reduce.identity(inner))
+    """From the first element on: running sums of -0.0 are -0.0."""
+    inner = computing(node.dtype).numpy
+    if reduce is Reduce.SUM and x.shape[node.axis] >= _LONG:
+        inner = _adding(inner)
+    return np.asarray(reduce.ufunc.accumulate(x, axis=node.axis, dtype=inner))
 
 
 def _recurrence(node: Cumulative, a: NDArray, b: NDArray) -> NDArray:

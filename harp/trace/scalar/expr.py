@@ -202,6 +202,21 @@ def select(condition: Expr, yes: Expr, no: Expr) -> Expr:
     return apply(Op.SELECT, condition, yes, no)
 
 
+def overwritten(condition: Expr, update: Expr, before: Expr) -> Expr:
+    """`update` where the condition holds, else `before`: a select that says that `before` is overwritten, so that its
+    own derivative does not count there, not even an infinite one. Derivatives find such a condition by its STOP."""
+    return select(condition if isinstance(condition, Const) else apply(Op.STOP, condition), update, before)
+
+
+def overwriting(e: Expr) -> tuple[Expr, Expr, Expr] | None:
+    """The condition, the update and what was before, if an expression is made by `overwritten`."""
+    if not isinstance(e, Apply) or e.op is not Op.SELECT:
+        return None
+    condition, update, before = e.operands
+    stops = isinstance(condition, Apply) and condition.op is Op.STOP
+    return (condition.args[0], update, before) if stops else None
+
+
 def less_equal(a: Expr, b: Expr) -> Expr:
     """a <= b := a < b or a == b, which is false for NaN."""
     return (a < b) | apply(Op.EQ, a, b)

@@ -125,6 +125,12 @@ def _power(a: NDArray, b: NDArray) -> NDArray:
     return np.where(negative, np.where(unit, sign, 0), positive).astype(a.dtype)
 
 
+def _reciprocal(a: NDArray) -> NDArray:
+    """1 / a; of complex numbers NumPy's own, which has other signs of zeros, but for that of 0, which is NaN there."""
+    quotient = np.asarray(np.divide(np.ones_like(a), a))
+    return np.where(np.equal(a, 0), quotient, np.reciprocal(a)) if a.dtype.kind == "c" else quotient
+
+
 def _log10(a: NDArray) -> NDArray:
     """By way of float64: NumPy's own of float32 can be two units in the last place away."""
     return np.asarray(np.log10(a.astype(np.float64)).astype(a.dtype))
@@ -147,7 +153,7 @@ def _complex(real: NDArray, imag: NDArray) -> NDArray:
 
 def convert(a: NDArray, to: np.dtype[np.generic]) -> NDArray:
     """a.astype(to), the same on all machines: a float out of an integer's range is first truncated to int64 (for narrow
-    targets to int32), where it becomes the lowest number, and then wraps."""
+    targets to int32), where it becomes the lowest number, and then wraps; in uint64 what is too large becomes 0."""
     if a.dtype.kind not in "fV" or to.kind not in "iu":  # V: bfloat16
         return a.astype(to, copy=False)
     bits = 63 if to.itemsize == 8 or to == np.uint32 else 31
@@ -156,7 +162,7 @@ def convert(a: NDArray, to: np.dtype[np.generic]) -> NDArray:
     result = np.where(inside, np.where(inside, whole, 0).astype(np.int64), -(2**bits)).astype(to)
     if to == np.uint64:
         high = (whole >= 2.0**63) & (whole < 2.0**64)
-        result = np.where(high, np.where(high, whole, 0).astype(np.uint64), result)
+        result = np.where(whole >= 2.0**63, np.where(high, whole, 0).astype(np.uint64), result)
     return np.asarray(result)
 
 
@@ -189,7 +195,7 @@ INFO: dict[Op, OpInfo] = {
     Op.SHR: OpInfo(2, _INTS, Result.SAME, np.right_shift),
     Op.NEG: OpInfo(1, _NUMBERS | _COMPLEX, Result.SAME, np.negative),
     Op.ABS: OpInfo(1, _NUMBERS | _COMPLEX, Result.REAL, np.absolute),
-    Op.RECIP: OpInfo(1, _INEXACT, Result.SAME, lambda a: np.asarray(np.divide(np.ones_like(a), a)), 4),
+    Op.RECIP: OpInfo(1, _INEXACT, Result.SAME, _reciprocal, 4),
     Op.SQRT: OpInfo(1, _INEXACT, Result.SAME, np.sqrt, 4),
     Op.EXP: OpInfo(1, _INEXACT, Result.SAME, np.exp, 12),
     Op.EXP2: OpInfo(1, _FLOAT, Result.SAME, np.exp2, 12),

@@ -6,14 +6,27 @@ Sums of cotangents go in the order of the indices, so gradients are deterministi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from harp.errors import MissingRuleError
 from harp.trace.graph.graph import describe
-from harp.trace.graph.node import Gather, MapReduce, Node, Put, Scatter, positions
+from harp.trace.graph.node import Gather, MapReduce, Node, Put, Scatter, View, positions
 from harp.trace.graph.view import flatten_index, view
 from harp.trace.index.polynomial import ONE, Shape, product
 from harp.trace.scalar.dtypes import bool_, i64
-from harp.trace.scalar.expr import Expr, Operand, Position, apply, cast, const, operands_in, select, substitute
+from harp.trace.scalar.expr import (
+    Expr,
+    Operand,
+    Position,
+    apply,
+    cast,
+    const,
+    operands_in,
+    overwriting,
+    overwritten,
+    select,
+    substitute,
+)
 from harp.trace.scalar.ops import Op, Reduce
 
 
@@ -40,6 +53,83 @@ def elementwise(domain: Shape, operands: Sequence[Node], expr: Expr, summed: Seq
 
 def _binary(op: Op, a: Node, b: Node) -> Node:
     return elementwise(a.shape, (a, b), apply(op, Operand(a.dtype, 0), Operand(b.dtype, 1)))
+
+
+# -- known zeros: the cotangent of an array, some elements of which were overwritten
+
+
+class KnownZeros(NamedTuple):
+    """A cotangent, some elements of which are certain to be 0: `values` has other numbers there, and `again` makes
+    these elements of an array of that shape 0."""
+
+    values: Node
+    again: Callable[[Node], Node]
+
+
+def known_zeros(ct: Node) -> KnownZeros | None:
+    """The elements of a cotangent that are 0 since the primal's were overwritten; None if none are known.
+
+    A derivative of the primal may be infinite there, so these zeros are not multiplied by it but put in afterwards.
+    """
+    if isinstance(ct, Scatter) and _sets_zeros(ct) and _with_zeros(ct.base) is None:
+        return KnownZeros(ct.base, lambda node: _put(ct, node, _zeros(ct.updates, node), Put.SET))
+    found = _with_zeros(ct)
+    if found is None:
+        return None
+    values, mask = found
+    return KnownZeros(values, lambda node: _zeros_at(mask, node))
+
+
+def _with_zeros(ct: Node) -> tuple[Node, Node] | None:
+    """A cotangent as its values, and a mask of the elements that are 0 whatever these are. One mask for all that was
+    overwritten, one after the other."""
+    mask: Node | None = None
+    while True:
+        if isinstance(ct, Scatter) and _sets_zeros(ct):
+            here = MapReduce(ct.updates.shape, (), const(True, bool_))
+            before = MapReduce(ct.shape, (), const(False, bool_)) if mask is None else mask
+            mask = _put(ct, before, here, Put.SET)
+            ct = ct.base
+            continue
+        found = _selected(ct) or _viewed(ct)
+        if found is None:
+            return None if mask is None else (ct, mask)
+        ct, more = found
+        mask = more if mask is None else _binary(Op.OR, mask, more)
+
+
+def _selected(ct: Node) -> tuple[Node, Node] | None:
+    """Values and mask of what an overwriting select makes."""
+    parts = overwriting(ct.expr) if isinstance(ct, MapReduce) and ct.reduce is None else None
+    if not isinstance(ct, MapReduce) or parts is None or parts[1] is not const(0, ct.dtype):
+        return None
+    return elementwise(ct.domain, ct.operands, parts[2]), elementwise(ct.domain, ct.operands, parts[0])
+
+
+def _viewed(ct: Node) -> tuple[Node, Node] | None:
+    """Values and mask of a view of these."""
+    found = _with_zeros(ct.src) if isinstance(ct, View) else None
+    if not isinstance(ct, View) or found is None:
+        return None
+    no = None if ct.fill is None else const(False, bool_)
+    made = view(found[0], ct.shape, ct.index, ct.conditions, ct.fill)
+    return made, view(found[1], ct.shape, ct.index, ct.conditions, no)
+
+
+def _sets_zeros(node: Scatter) -> bool:
+    return node.kind is Put.SET and is_zero(node.updates)
+
+
+def _zeros(shaped: Node, like: Node) -> Node:
+    return MapReduce(shaped.shape, (), const(0, like.dtype))
+
+
+def _zeros_at(mask: Node, node: Node) -> Node:
+    expr = overwritten(Operand(bool_, 0), const(0, node.dtype), Operand(node.dtype, 1))
+    return elementwise(node.shape, (mask, node), expr)
+
+
+# -- adjoints of gathers and scatters -------------------------------------------------------------------------------
 
 
 def gather_adjoint(node: Gather, ct: Node) -> Node:

@@ -40,9 +40,21 @@ def _abs(ct: Expr, args: Args, out: Expr) -> Expr:
 
 
 def _complex_abs(ct: Expr, z: Expr, size: Expr) -> Expr:
-    zero = number(0, size)
-    scale = select(apply(Op.EQ, size, zero), zero, ct / size)
-    return apply(Op.COMPLEX, scale * apply(Op.REAL, z), -(scale * apply(Op.IMAG, z)))
+    x, y = _unit(z, size)
+    return apply(Op.COMPLEX, ct * x, -(ct * y))
+
+
+def _unit(z: Expr, size: Expr) -> tuple[Expr, Expr]:
+    """The parts of z/|z|, and 0 at 0."""
+    parts = apply(Op.REAL, z), apply(Op.IMAG, z)
+    radius = select(apply(Op.EQ, size, number(0, size)), number(1, size), size)
+    return _cosine(*parts, radius), _cosine(*parts[::-1], radius)
+
+
+def _cosine(leg: Expr, other: Expr, radius: Expr) -> Expr:
+    """leg / radius, and the limit, 1 or -1, where the leg alone is infinite."""
+    alone = apply(Op.EQ, apply(Op.ABS, leg), number(math.inf, leg)) & (apply(Op.ABS, other) < math.inf)
+    return select(alone, apply(Op.COPYSIGN, number(1, leg), leg), leg / radius)
 
 
 def _extreme(mine: int, largest: bool) -> Partial:
@@ -113,7 +125,7 @@ def _leg(mine: int) -> Partial:
 
     def partial(ct: Expr, args: Args, out: Expr) -> Expr:
         half, origin = number(0.5, ct), apply(Op.EQ, out, number(0, out))
-        return ct * select(origin, half, args[mine] / select(origin, number(1, out), out))
+        return ct * select(origin, half, _cosine(args[mine], args[1 - mine], select(origin, number(1, out), out)))
 
     return partial
 
@@ -282,9 +294,8 @@ def _abs_forward(tangents: Sequence[Expr | None], e: Apply) -> Expr:
     assert t is not None
     if not x.dtype.is_complex:
         return _abs(t, e.operands, e)
-    zero = number(0, e)
-    along = apply(Op.REAL, x) * apply(Op.REAL, t) + apply(Op.IMAG, x) * apply(Op.IMAG, t)
-    return select(apply(Op.EQ, e, zero), zero, along / e)
+    along, across = _unit(x, e)
+    return along * apply(Op.REAL, t) + across * apply(Op.IMAG, t)
 
 
 def _cast_forward(tangents: Sequence[Expr | None], e: Apply) -> Expr:

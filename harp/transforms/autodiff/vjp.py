@@ -35,13 +35,13 @@ from harp.trace.graph.node import (
 from harp.trace.graph.row_functions import ROWS, RowOp
 from harp.trace.graph.view import view
 from harp.trace.index.polynomial import Shape, loops_in
-from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, select
+from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, overwriting, select
 from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.autodiff.active import Active, Sites, active_slots, between, require_inexact
 from harp.transforms.autodiff.cotangent_sums import added, sum_of
 from harp.transforms.autodiff.cumulative_rules import cumulative_adjoint, product_of_others
 from harp.transforms.autodiff.custom_rules import pull_custom
-from harp.transforms.autodiff.gather_rules import constant, elementwise, gather_adjoint, scatter_adjoints
+from harp.transforms.autodiff.gather_rules import constant, elementwise, gather_adjoint, known_zeros, scatter_adjoints
 from harp.transforms.autodiff.loops.parts import put_back
 from harp.transforms.autodiff.loops.rules import pull, saving
 from harp.transforms.autodiff.scalar_rules import pullback
@@ -170,7 +170,13 @@ def _leaf(node: Node, ct: Node, active: Active) -> Cotangents:
 
 
 def _map_reduce(node: MapReduce, ct: Node, active: Active) -> Cotangents:
-    return _REDUCTIONS[node.reduce](node, ct, active)
+    """Known zeros of the cotangent are put in after the derivative, which may be infinite. Updates pass them on."""
+    multiplies = node.reduce is None and isinstance(node.expr, Apply) and not overwriting(node.expr)
+    zeros = known_zeros(ct) if multiplies else None
+    if zeros is None:
+        return _REDUCTIONS[node.reduce](node, ct, active)
+    parts = _REDUCTIONS[None](node, zeros.values, active)
+    return [(operand, ct if part is zeros.values else zeros.again(part)) for operand, part in parts]
 
 
 def _view(node: View, ct: Node, active: Active) -> Cotangents:

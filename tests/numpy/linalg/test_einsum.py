@@ -251,3 +251,18 @@ def test_the_best_order_has_the_fewest_operations(terms, out, numbers_of_element
     assert count_operations(orders.best(), terms, out, sizes) == fewest
     for order in (orders.best(), orders.greedy(), orders.written()):
         assert sorted(numbers(order)) == list(range(len(terms)))
+
+
+@pytest.mark.parametrize("subscripts", ["a,c->a", "ab,c->a", "a,b,c->a", "a,bc->a", "ab,ca->b", "a,c->ac"])
+def test_sums_of_nothing_are_zero(subscripts):
+    """Also where what they are multiplied by is no number."""
+    sizes = {"a": 1, "b": 2, "c": 0}
+    operands = [np.full([sizes[n] for n in term], np.nan) for term in subscripts.split("->")[0].split(",")]
+    expected = np.einsum(subscripts, *operands)
+    compiled = harp.jit(lambda *given: hnp.einsum(subscripts, *given))
+    for found in (hnp.einsum(subscripts, *operands), compiled(*operands)):
+        np.testing.assert_array_equal(found, expected)
+    full = [np.ones([sizes[n] + 1 for n in term]) for term in subscripts.split("->")[0].split(",")]
+    np.testing.assert_array_equal(compiled(*full), np.einsum(subscripts, *full))
+    slopes = harp.grad(lambda *given: hnp.sum(hnp.einsum(subscripts, *given)))(*operands)
+    np.testing.assert_array_equal(slopes, np.zeros_like(operands[0]))

@@ -49,6 +49,45 @@ def test_second_order():
         np.testing.assert_allclose(two, slope(lambda x, k=k: (x / np.linalg.norm(x))[k], x), atol=1e-7)
 
 
+@pytest.mark.parametrize("power", [-200, 200, -318])
+@pytest.mark.parametrize("ord", [2, 1, 3, -2, 0.5, 100.0, INF])
+def test_norms_beside_overflow_and_underflow(ord, power):
+    """The norm scales with the vector, and its derivative does not: these of (3, 4) are what they are measured by."""
+    small = np.array([3.0, 4.0])
+    x = small * 10.0**power
+    value = harp.jit(lambda v: hnp.linalg.vector_norm(v, ord=ord))
+    slope_of = harp.jit(harp.grad(lambda v: hnp.linalg.vector_norm(v, ord=ord)))
+    tolerance = 1e-14 if power > -308 else 1e-4  # denormal numbers have few digits
+    np.testing.assert_allclose(value(x), np.linalg.vector_norm(small, ord=ord) * 10.0**power, rtol=tolerance)
+    np.testing.assert_allclose(
+        slope_of(x), slope(lambda v: np.linalg.vector_norm(v, ord=ord), small), rtol=max(tolerance, 1e-8), atol=1e-9
+    )
+
+
+def test_rows_are_scaled_one_by_one():
+    x = np.array([[3e-200, 4e-200], [3.0, 4.0], [3e200, 4e200], [0.0, 0.0]])
+    expected = [5e-200, 5.0, 5e200, 0.0]
+    for keepdims in (False, True):
+        norm = harp.jit(lambda x, keepdims=keepdims: hnp.linalg.norm(x, axis=1, keepdims=keepdims))
+        np.testing.assert_allclose(norm(x), np.reshape(expected, (4, 1) if keepdims else 4), rtol=1e-15)
+    np.testing.assert_allclose(harp.vmap(hnp.linalg.norm)(x), expected, rtol=1e-15)
+    rows = harp.jit(harp.grad(lambda x: hnp.sum(hnp.linalg.norm(x, axis=1))))(x)
+    np.testing.assert_allclose(rows, [[0.6, 0.8]] * 3 + [[np.nan, np.nan]], rtol=1e-15)
+    square = np.diag([3e200, 4e200])
+    np.testing.assert_allclose(hnp.linalg.norm(square), 5e200)
+    np.testing.assert_allclose(harp.grad(hnp.linalg.norm)(square), np.diag([0.6, 0.8]), rtol=1e-15)
+    np.testing.assert_allclose(hnp.linalg.norm(np.array([3e200j, 4e200])), 5e200)
+    np.testing.assert_allclose(hnp.linalg.norm(np.array([3e-30, 4e30], "f4")), 4e30, rtol=1e-6)
+    np.testing.assert_array_equal(hnp.linalg.norm(np.array([300, 400], "f2")), np.float16(500))
+
+
+def test_a_norm_in_the_safe_range_has_the_bits_of_the_plain_formula():
+    for dtype in ("f4", "f8"):
+        x = np.random.default_rng(1).normal(size=(7, 300)).astype(dtype)
+        plain = harp.jit(lambda x: hnp.sqrt(hnp.sum(x * x, axis=1)))
+        np.testing.assert_array_equal(harp.jit(lambda x: hnp.linalg.norm(x, axis=1))(x), plain(x))
+
+
 # What jax.grad gives; for inf and -inf where the derivative of a magnitude at zero is 1.
 AT_ZERO = {0: 0.0, 2: np.nan, INF: 1 / 6, -INF: 1 / 3}
 

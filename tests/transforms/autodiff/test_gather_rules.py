@@ -162,3 +162,49 @@ def test_one_program_for_all_sizes():
         np.add.at(expected, i, 2 * x[i])
         np.testing.assert_allclose(np.asarray(gradient(x, i)), expected)
     assert gradient.compilations == 1
+
+
+OVERWRITTEN = {
+    "an element": lambda x: hnp.sqrt(x).at[0].set(1.0),
+    "a slice": lambda x: hnp.sqrt(x).at[:1].set(1.0),
+    "an element at data": lambda x: hnp.sqrt(x).at[hnp.argmin(x)].set(1.0),
+    "several at data": lambda x: hnp.sqrt(x).at[hnp.argsort(x)[:1]].set(1.0),
+    "a mask": lambda x: hnp.sqrt(x).at[x < 1].set(1.0),
+    "behind several operations": lambda x: (hnp.exp(hnp.log(x)) * hnp.sqrt(x)).at[0].set(1.0),
+    "behind views": lambda x: hnp.sqrt(x)[::-1].reshape(1, 3).at[0, 2].set(1.0),
+    "twice": lambda x: hnp.sqrt(x).at[0].set(1.0).at[hnp.argmax(x)].set(1.0).at[hnp.argmax(x)].add(hnp.sqrt(x[2])),
+    "in a loop": lambda x: harp.fori_loop(0, 1, lambda k, c: hnp.sqrt(c).at[k].set(0.0), x),
+}
+
+
+@pytest.mark.parametrize("name", OVERWRITTEN)
+def test_no_derivative_counts_where_an_element_was_overwritten(name):
+    x, root = np.array([0.0, 4.0, 9.0]), np.array([0.0, 1 / 4, 1 / 6])
+    function = lambda x: hnp.sum(OVERWRITTEN[name](x))
+    expected = 1.5 * np.sqrt(x) if name == "behind several operations" else root
+    gradient = harp.grad(function)
+    np.testing.assert_allclose(gradient(x), expected, rtol=1e-14)
+    np.testing.assert_allclose(harp.jit(gradient)(x), expected, rtol=1e-14)
+    np.testing.assert_allclose(harp.vmap(gradient)(np.stack([x, x + 1]))[0], expected, rtol=1e-14)
+    rows = harp.grad(lambda x: hnp.sum(harp.vmap(function)(x)))
+    np.testing.assert_allclose(rows(np.stack([x, x + 1]))[0], expected, rtol=1e-14)
+    second = np.asarray(harp.hessian(function)(x))
+    assert (second[0] == 0).all() and np.isfinite(second).all()
+
+
+def test_a_choice_between_two_values_multiplies_by_zero():
+    """As in JAX: both sides are the user's own."""
+    x = np.array([0.0, 4.0])
+    np.testing.assert_array_equal(harp.grad(lambda x: hnp.sum(hnp.where(x > 0, hnp.sqrt(x), 0.0)))(x), [np.nan, 0.25])
+
+
+def test_overwriting_one_element_after_the_other_costs_one_zero_each():
+    def graph(count):
+        def function(x):
+            for k in range(count):
+                x = hnp.sin(x).at[k if k % 2 else hnp.argmin(x)].set(1.0)
+            return hnp.sum(x)
+
+        return len(harp.trace(harp.grad(function), harp.f64[count]).nodes())
+
+    assert graph(16) < 2.2 * graph(8)

@@ -355,3 +355,18 @@ def test_second_derivatives_of_hypot_far_from_the_diagonal():
     wide_x, wide_y = x.astype(np.longdouble), y.astype(np.longdouble)
     exact = (wide_y * wide_y - wide_x * wide_y) / np.hypot(wide_x, wide_y) ** 3
     np.testing.assert_allclose(np.asarray(second(x, y)), exact.astype(float), rtol=1e-6)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_magnitudes_at_the_ends_of_the_range(compiled):
+    wrapped = harp.jit if compiled else lambda f: f
+    gradient = wrapped(harp.grad(lambda z: hnp.sum(hnp.abs(z))))
+    z = np.array([3e-310 + 4e-310j, 3e200 + 4e200j, complex(-INF, 1), complex(1, INF), complex(INF, INF), 0j])
+    found = np.asarray(gradient(z))
+    npt.assert_allclose(found[:2], [0.6 - 0.8j] * 2, rtol=1e-12)
+    npt.assert_array_equal(found[2:4], [-1, -1j])
+    assert math.isnan(found[4].real) and math.isnan(found[4].imag) and found[5] == 0
+    tangent = wrapped(lambda z, t: harp.jvp(hnp.abs, (z,), (t,))[1])
+    npt.assert_allclose(tangent(z[1:4], np.array([1e200 + 1e200j, 5 + 7j, 5 + 7j])), [1.4e200, -5, 7], rtol=1e-12)
+    sides = wrapped(harp.grad(hnp.hypot, argnums=(0, 1)))
+    npt.assert_array_equal(sides(-INF, 2.0), [-1, 0])

@@ -47,8 +47,12 @@ static inline int32_t TO(i32)(T a) { return IS_ABOVE_INT32(a) && a < (T)0x1p31 ?
 /* Truncates; out of range gives the lowest number. */
 static inline int64_t TO(i64)(T a) { return a >= -(T)0x1p63 && a < (T)0x1p63 ? (int64_t)a : INT64_MIN; }
 
-/* Truncates; negative numbers wrap. */
-static inline uint64_t TO(u64)(T a) { return a >= (T)0x1p63 && a < (T)0x1p64 ? (uint64_t)a : (uint64_t)TO(i64)(a); }
+/* Truncates; negative numbers wrap; too large ones are 0, as on x86-64. */
+static inline uint64_t TO(u64)(T a)
+{
+    if (a >= (T)0x1p63) return a < (T)0x1p64 ? (uint64_t)a : 0;
+    return (uint64_t)TO(i64)(a);
+}
 
 /* Truncates; wraps. */
 static inline uint32_t TO(u32)(T a) { return (uint32_t)TO(i64)(a); }
