@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from graphs import (
@@ -114,7 +116,7 @@ def test_tiles_have_constant_size():
     wide = Target(vector_bytes=64)
     body = text(graph(matmul(X, W)), wide)
     assert "local v0: f32[8, 32]" in body and "local v0: f32[8, 8]" in body and "local v0: f32[512]" in body
-    assert body.count("for unroll") == 3
+    assert body.count("for unroll") == 6  # in each of three tiles, to a partial sum and from there to the sum
     assert "f32[8, 16]" in text(graph(COLUMNS["f64"]), wide).replace("f64", "f32")
     assert "local v0: f32[4, 8]" in text(graph(matmul(X, W)), SMALL)
     assert "local v0: f32[6, 16]" in text(graph(matmul(X, W)), Target(vector_bytes=32))
@@ -242,8 +244,9 @@ def test_several_terms_at_a_time_keep_their_order(rows, reduce):
     g = graph(fold(reduce, unary(Op.NEG, X), 0))
     for a, b in zip(*both(g, (rows, 9, 0), SMALL), strict=True):
         np.testing.assert_array_equal(a, b)
-    assert "s0//4" in text(g)
-    assert "s0//4" not in text(graph(fold(reduce, unary(Op.EXP, X), 0))), "the terms cost more than reading the sum"
+    assert re.search(r"//4\b", text(g))
+    dear = text(graph(fold(reduce, unary(Op.EXP, X), 0)))
+    assert not re.search(r"//4\b", dear), "the terms cost more than reading the sum"
 
 
 def test_a_loop_that_carries_a_sum_is_not_cut_into_strips():
