@@ -75,6 +75,17 @@ def shown(text: str) -> str:
     return whole if len(whole) <= _LONGEST else f"{whole[: _LONGEST - 4]} ..."
 
 
+def printable(text: str) -> str:
+    r"""A text with backslash escapes in place of characters that a terminal obeys or cannot print.
+
+    >>> print(printable("caf\u00e9 \x1b[2J"))
+    café \x1b[2J
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def where(quoted: bool = False) -> str:
     """The end of an error message: the user's line, and what runs there if the message does not quote it."""
     frame = user_frame()
