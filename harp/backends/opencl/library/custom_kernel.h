@@ -4,6 +4,13 @@
 
 #define harp_global __global
 
+#if defined(__clang__)
+#pragma clang diagnostic error "-Wimplicit-function-declaration"
+#pragma clang diagnostic error "-Wimplicit-int"
+#pragma clang diagnostic error "-Wint-conversion"
+#pragma clang diagnostic error "-Wincompatible-pointer-types"
+#endif
+
 /* Complex numbers. */
 typedef struct {
     float re, im;
