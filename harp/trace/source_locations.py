@@ -61,7 +61,8 @@ def running_text(frame: FrameType) -> str:
     first, last, start, end = position(frame)
     if first is None or last is None or start is None or end is None:
         return ""
-    lines = [line.encode() for line in linecache.getlines(frame.f_code.co_filename, frame.f_globals)[first - 1 : last]]
+    source = linecache.getlines(frame.f_code.co_filename, frame.f_globals)[first - 1 : last]
+    lines = [line.encode(errors="surrogatepass") for line in source]
     if not lines:
         return ""
     lines[-1] = lines[-1][:end]  # columns count bytes

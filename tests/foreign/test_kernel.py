@@ -279,6 +279,8 @@ def test_arguments_that_do_not_fit_are_named(run, rows):
         ({"inputs": {"x": "T[n"}}, "'x' of kernel 'k' is declared as 'T\\[n'"),
         ({"inputs": {"x": "T[n**2]"}}, r"'n \*\* 2' is no size of 'x'"),
         ({"inputs": {"x": "T[f(n)]"}}, "is no size"),
+        ({"inputs": {"x": "T[n\udcff]"}}, "the sizes of 'x' of kernel 'k' cannot be read"),
+        ({"grid": {"i": "n" + "+1" * 3000}}, "is no size"),
         ({"outputs": {"y": "T[m]"}}, "no axis of an input has the size 'm' alone"),
         ({"outputs": {"y": "S[n]"}}, "no input says what the dtype 'S' of 'y' is"),
         ({"outputs": {}}, "has no outputs"),
