@@ -340,7 +340,7 @@ def test_errors_of_the_compiler_have_the_lines_of_the_source(run, request):
         ("T a = 2;\ny[i] = abs(x[i]);", 2, "abs is C's function of int: write fabs for floats"),
         ("T a = 2;\ny[i] = smoothed(x[i]);", 2, "smoothed"),
         ("\nfor (k = 0; k < 1; ++k) y[i] = x[i];", 2, "k"),
-        ("const float *p = x;\ny[i] = p[i];", 1, "float"),
+        ("harp_global const float *p = x;\ny[i] = p[i];", 1, "float"),
         ("int64_t *p;\np = i + 1;\ny[i] = x[i];", 2, "p = i"),
         ("double smoothed(double);\ny[i] = smoothed(x[i]);", 1, "no library for \\w+ defines; write its definition"),
         ("if (i > 0) {\ny[i] = x[i];", 2, "does each brace have its counterpart?"),

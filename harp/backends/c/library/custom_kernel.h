@@ -14,6 +14,9 @@ long long llabs(long long);
 #pragma GCC diagnostic error "-Wint-conversion"
 #pragma GCC diagnostic error "-Wincompatible-pointer-types"
 #pragma GCC diagnostic error "-Wabsolute-value"
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wincompatible-pointer-types-discards-qualifiers"
+#endif
 
 #define harp_global
 
