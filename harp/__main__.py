@@ -8,6 +8,7 @@ import sys
 from harp import __version__
 from harp.backends import cache_command, doctor
 from harp.errors import CacheError
+from harp.trace.source_locations import printable
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -24,7 +25,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         return cache_command.main(chosen.action, chosen.file, chosen.max_size)
     except CacheError as error:
-        print(f"harp cache: {error}", file=sys.stderr)
+        print(f"harp cache: {printable(str(error))}", file=sys.stderr)
         return 1
 
 

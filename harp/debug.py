@@ -119,15 +119,16 @@ def _check_format(fmt: str, args: tuple[Tree, ...], kwargs: dict[str, Tree]) -> 
         first = name.split(".")[0].split("[")[0]
         if not first:
             first, number = str(number), number + 1
-        if first.isdigit() and int(first) >= len(args):
+        numbered = first.isdecimal()  # as `str.format` has it
+        if numbered and (len(first) > 9 or int(first) >= len(args)):
             raise FormatError(
                 f"the placeholder {{{name}}} of {fmt!r} is for argument {first}, but there are {len(args)}{where()}"
             )
-        if not first.isdigit() and first not in kwargs:
+        if not numbered and first not in kwargs:
             raise FormatError(f"the placeholder {{{name}}} of {fmt!r} has no argument {first!r}{where()}")
         whole = name in ("", first) and not conversion and spec and "{" not in spec
         if whole:
-            _check_spec(fmt, name, spec, args[int(first)] if first.isdigit() else kwargs[first])
+            _check_spec(fmt, name, spec, args[int(first)] if numbered else kwargs[first])
 
 
 def _check_spec(fmt: str, name: str, spec: str, argument: Tree) -> None:

@@ -657,6 +657,8 @@ def test_print(run, capsys):
     [
         ("{} {}", (X,), r"the placeholder \{\} of '\{\} \{\}' is for argument 1, but there are 1"),
         ("{3}", (X,), r"the placeholder \{3\} .* is for argument 3"),
+        ("{²}", (X,), r"the placeholder \{²\} .* has no argument '²'"),
+        ("{" + "9" * 5000 + "}", (X,), r"is for argument 9*, but there are 1"),
         ("{loss:.2f}", (X,), r"the placeholder \{loss\} .* has no argument 'loss'"),
         ("{", (X,), r"is none of str.format"),
         ("{:.2f}", (X,), r"placeholder \{:.2f\} .* is for float64 with 1 axes"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harp.backends.toolchain import bound, cache, transfer, trust
 from harp.errors import CacheError
+from harp.trace.source_locations import printable
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
@@ -18,10 +19,10 @@ def size(text: str) -> int:
     >>> size("1.5GB"), size("200")
     (1500000000, 200)
     """
-    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,3})?)\s*([kmgt]?)b?\s*", text.lower())
+    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,3})?)\s*([kmgt]?)b?\s*", text, re.ASCII | re.IGNORECASE)
     if found is None:
-        raise CacheError(f"{text!r} is no size; write a number of bytes as in 500M or 1.5GB")
-    return int(float(found[1]) * _UNITS[found[2]])
+        raise CacheError(f"{text!a} is no size; write a number of bytes as in 500M or 1.5GB")
+    return int(float(found[1]) * _UNITS[found[2].lower()])
 
 
 def shown(count: float) -> str:
@@ -40,7 +41,7 @@ def main(action: str | None, file: str | None, most: str | None) -> int:
     """Do what was asked, then say what there is; returns the exit status. Raises CacheError."""
     if action == "import":
         count = transfer.take(Path(file or ""))
-        print(f"imported   {count} entries from {file}")
+        print(f"imported   {count} entries from {printable(file or '')}")
     directory = cache.directory()
     if directory is None:
         print("no cache directory is in use; `python -m harp doctor` says which ones can be used")
@@ -50,7 +51,7 @@ def main(action: str | None, file: str | None, most: str | None) -> int:
     if action == "clear":
         print(f"removed    {_cleared(directory)} entries")
     if action == "export":
-        print(f"exported   {transfer.export(Path(file or ''))} entries to {file}")
+        print(f"exported   {transfer.export(Path(file or ''))} entries to {printable(file or '')}")
     print("\n".join(report(directory)))
     return 0
 
@@ -65,7 +66,7 @@ def report(directory: Path) -> list[str]:
     libraries = sum(entry.name.endswith(cache.LIBRARY) for entry in found)
     programs = sum(entry.name.startswith("program-") for entry in found)
     return [
-        f"directory  {directory}",
+        f"directory  {printable(str(directory))}",
         f"size       {shown(sum(entry.size for entry in found))}, at most {shown(most)}",
         f"entries    {len(found)}: {programs} programs, {libraries} libraries, and what these are made of",
         f"hits       {hits} programs found since it was cleared",

@@ -71,7 +71,7 @@ def known_device(device: object) -> str:
     if device == CPU:
         return CPU
     stem, _, number = device.partition(":") if isinstance(device, str) else ("", "", "")
-    if stem != _OPENCL or not (device == _OPENCL or (number.isascii() and number.isdigit())):
+    if stem != _OPENCL or not (device == _OPENCL or (number.isascii() and number.isdigit() and len(number) < 10)):
         raise DeviceError(f"there is no device {device!r}; this machine has {', '.join(devices())}{where()}")
     try:
         trial = opencl()

@@ -14,6 +14,7 @@ from harp.backends.protocol import Source, Unit
 from harp.backends.runtime.load import build_and_load
 from harp.backends.toolchain import cache, toolchain
 from harp.errors import DeviceError, ToolchainError
+from harp.trace.source_locations import printable
 
 _TRIAL = Source((Unit('__attribute__((visibility("default"))) int harp_trial(int x) { return x + 1; }\n'),))
 _INSTALL = "install a C compiler (`apt install gcc`, or `pip install ziglang`), or name one in HARP_CC"
@@ -22,7 +23,7 @@ _INSTALL = "install a C compiler (`apt install gcc`, or `pip install ziglang`), 
 def main() -> int:
     """Print the report; 0 if programs compile and run, 1 if harp has to use its NumPy interpreter."""
     lines, healthy = examine()
-    print("\n".join(lines))
+    print("\n".join(map(printable, "\n".join(lines).splitlines())))
     return 0 if healthy else 1
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +10,7 @@ import attrs
 import numpy as np
 
 from harp.errors import ArgumentError, KernelError, SignatureError
-from harp.foreign.names import check_names
+from harp.foreign.names import check_names, checked_text
 from harp.foreign.signature import Declared, Extent, declared, extent
 from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.primitives import as_named, emit
@@ -28,7 +26,6 @@ from harp.trace.source_locations import plural, where
 from harp.trace.tracer import require_function
 
 _BACKENDS = ("c", "opencl")
-_INCLUDE = re.compile(r"^\s*#\s*include", re.MULTILINE)
 
 
 class Kernel:
@@ -255,12 +252,7 @@ def _texts(source: str | Mapping[str, str], what: str) -> tuple[tuple[str, str],
     texts = dict.fromkeys(_BACKENDS, source) if isinstance(source, str) else dict(source)
     if not texts or not set(texts) <= {*_BACKENDS} or not all(isinstance(text, str) for text in texts.values()):
         raise KernelError(f"the source of {what} is a text, or a dict of texts for 'c' and 'opencl'{where()}")
-    if any(_INCLUDE.search(text) for text in texts.values()):
-        raise KernelError(
-            f"the source of {what} is the body of a function, which cannot include a file; functions such as sqrt and "
-            f"exp are there without{where()}"
-        )
-    return tuple((backend, textwrap.dedent(texts[backend]).rstrip()) for backend in _BACKENDS if backend in texts)
+    return tuple((backend, checked_text(what, texts[backend])) for backend in _BACKENDS if backend in texts)
 
 
 def _reference(function: Callable[..., Any] | None, what: str, count: int) -> PureFunction | None:

@@ -1,12 +1,16 @@
-"""Names that a kernel's source can use: identifiers that mean nothing else in C or OpenCL C."""
+"""What a kernel's source can use: names that mean nothing else in C or OpenCL C, and text that ends with its function.
+
+The names of macros are found by the compiler, which knows them.
+"""
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable
 
 from harp.errors import KernelError
-from harp.trace.source_locations import where
+from harp.trace.source_locations import printable, where
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _WORDS = """
@@ -16,6 +20,23 @@ _WORDS = """
     uchar uint ulong uniform union unsigned ushort vec_step void volatile while
 """
 _TAKEN = frozenset(_WORDS.split())
+_LINE_BREAK = re.compile(r"\r\n?")
+_NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
+_JOINED = re.compile(r"(?:\\|\?\?/)[ \t\f\v]*$", re.MULTILINE)
+# Comments, strings and characters.
+_NO_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
+_OPEN_COMMENT = re.compile(r"/\*")
+# A directive, whose sign can be written in three ways. Those of conditions and the like end with the function.
+_HASH = r"^[ \t\f\v]*(?:#|%:|\?\?=)[ \t\f\v]*"
+_INCLUDE = re.compile(_HASH + "include", re.MULTILINE)
+_DIRECTIVE = re.compile(_HASH + r"(?!(?:if|ifdef|ifndef|elif|else|endif|pragma|error|warning)\b)\w", re.MULTILINE)
+_PROBLEMS = (
+    (_NO_TEXT, "has a character that no file of text has; remove it"),
+    (_JOINED, "ends with a backslash, which makes the next line a part of this one; remove it"),
+    (_OPEN_COMMENT, "opens a comment that is not closed; close it with */"),
+    (_INCLUDE, "cannot include a file in the body of a function; functions such as sqrt and exp are there without"),
+    (_DIRECTIVE, "changes what follows the source, too; write `const int width = 3;` in place of a macro"),
+)
 
 
 def check_names(kernel: str, names: Iterable[str]) -> None:
@@ -30,3 +51,16 @@ def check_names(kernel: str, names: Iterable[str]) -> None:
                 f"{name!r} of {kernel} cannot be a name in C: names are letters, digits and underscores, none of C's "
                 f"words, and do not begin with harp_{where()}"
             )
+
+
+def checked_text(kernel: str, text: str) -> str:
+    """A source without common indentation. Raises KernelError for what reaches beyond its function."""
+    text = textwrap.dedent(_LINE_BREAK.sub("\n", text)).rstrip()
+    code = _NO_CODE.sub(lambda found: "\n" * found[0].count("\n") or " ", text)
+    for pattern, problem in _PROBLEMS:
+        found = pattern.search(text if pattern in (_NO_TEXT, _JOINED) else code)
+        if found is not None:
+            number = found.string.count("\n", 0, found.start()) + 1
+            line = text.split("\n")[number - 1].strip()
+            raise KernelError(f"line {number} of the source of {kernel} {problem}:\n  {printable(line)}{where()}")
+    return text

@@ -103,8 +103,8 @@ def declared(name: str, given: object, kernel: str) -> Declared:
 
 def _parses(text: str) -> bool:
     try:
-        ast.parse(text, mode="eval")
-    except SyntaxError:
+        ast.unparse(ast.parse(text, mode="eval"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # surrogates are no text, and there is a depth
         return False
     return True
 
@@ -117,7 +117,7 @@ def extent(given: object, what: str) -> Extent:
         found = Extent(ast.unparse(tree), tree)
         try:
             found.value(dict.fromkeys(found.names, as_index(1)))
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
         else:
             return found

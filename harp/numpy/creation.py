@@ -12,7 +12,7 @@ from harp.numpy.manipulation import broadcast_to
 from harp.trace.array.arithmetic import astype, in_common
 from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.conversions import require_device
-from harp.trace.array.foreign import to_numpy
+from harp.trace.array.foreign import honest, to_numpy
 from harp.trace.array.indexing import bound
 from harp.trace.array.primitives import (
     Scalar,
@@ -71,6 +71,7 @@ def asarray(value: object, dtype: DTypeLike | None = None, *, device: object = N
     Array([1., 2., 3.], dtype=float32)
     """
     require_device(device)
+    value = honest(value, "the value")
     if copy is False and not (isinstance(value, Array) and (dtype is None or value.kind is as_dtype(dtype))):
         raise InterchangeError(f"an array of {type(value).__name__} needs a copy; leave out copy=False{where()}")
     if copy and isinstance(value, Array) and value._value is not None and not value.weak:
@@ -124,9 +125,15 @@ def _numbers(values: list[object] | tuple[object, ...], dtype: DType | None) -> 
             result = np.asarray(values, dtype.numpy)
     except OverflowError as error:
         raise IntegerRangeError(f"a list has an integer that does not fit: {error}{where()}") from None
+    except (HarpError, MemoryError):
+        raise
     except ValueError as error:
         rows = "; fill its rows up to one length, and keep the lengths" if "inhomogeneous" in str(error) else ""
         raise ShapeError(f"a list is not an array: {str(error).rstrip('.')}{rows}{where()}") from None
+    except Exception as error:  # of an element that converts itself
+        raise ArgumentError(
+            f"NumPy gets no array of a list ({type(error).__name__}: {error}); write its numbers into the list{where()}"
+        ) from error
     if dtype is not None and dtype.is_integer and result.dtype.kind == "f" and not np.isfinite(result).all():
         raise IntegerRangeError(f"a list has NaN or an infinity, which {dtype.numpy} does not hold{where()}")
     return result

@@ -61,7 +61,8 @@ def running_text(frame: FrameType) -> str:
     first, last, start, end = position(frame)
     if first is None or last is None or start is None or end is None:
         return ""
-    lines = [line.encode() for line in linecache.getlines(frame.f_code.co_filename, frame.f_globals)[first - 1 : last]]
+    source = linecache.getlines(frame.f_code.co_filename, frame.f_globals)[first - 1 : last]
+    lines = [line.encode(errors="surrogatepass") for line in source]
     if not lines:
         return ""
     lines[-1] = lines[-1][:end]  # columns count bytes
@@ -73,6 +74,17 @@ def shown(text: str) -> str:
     """A quoted expression, on one line."""
     whole = " ".join(text.split())
     return whole if len(whole) <= _LONGEST else f"{whole[: _LONGEST - 4]} ..."
+
+
+def printable(text: str) -> str:
+    r"""A text with backslash escapes in place of characters that a terminal obeys or cannot print.
+
+    >>> print(printable("caf\u00e9 \x1b[2J"))
+    café \x1b[2J
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def where(quoted: bool = False) -> str:

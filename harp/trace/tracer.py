@@ -11,7 +11,7 @@ import numpy as np
 from harp.config import counters, settings
 from harp.errors import ArgumentError, ConcretizationError, HarpError, OutputError, SignatureError
 from harp.trace.array.array import Array, node_of, traced
-from harp.trace.array.foreign import to_numpy
+from harp.trace.array.foreign import honest, to_numpy
 from harp.trace.array.primitives import as_array, python_kind
 from harp.trace.array.questions import note_on
 from harp.trace.graph.graph import Graph, inline
@@ -107,6 +107,7 @@ def require_result(result: Tree, function: Callable[..., object]) -> Tree:
 
 
 def _output(leaf: object, name: str) -> Array:
+    leaf = honest(leaf, f"a result of {name!r}")
     if isinstance(leaf, (Array, np.ndarray, np.generic, bool, int, float, complex, Size)):
         return as_array(leaf)
     raise OutputError(
@@ -120,6 +121,7 @@ def leaf_array(leaf: object, name: str) -> tuple[NDArray, bool]:
 
     Raises ArgumentError or UnsupportedDTypeError naming the argument.
     """
+    leaf = honest(leaf, f"argument {name}")
     if isinstance(leaf, Array):
         return leaf._concrete("a NumPy array of the values"), leaf.weak
     if isinstance(leaf, (bool, int, float, complex)) and not isinstance(leaf, np.generic):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -82,15 +82,15 @@ def test_programs_move_to_another_machine(directory, capsys, monkeypatch, tmp_pa
 
 
 def changed(file: Path, change) -> Path:
-    """The archive with other content of its members."""
+    """The export with other versions, or content of its entries, and their digests."""
     made = file.with_name("changed")
-    with tarfile.open(file) as old, tarfile.open(made, "w:gz") as new:
-        for member in old:
-            data = change(member.name, old.extractfile(member).read())
+    with gzip.open(file) as old, gzip.open(made, "wb") as new:
+        new.write(change("versions", old.readline()[:-1]) + b"\n")
+        while line := old.readline():
+            name, size, _ = json.loads(line)
+            data = change(name, old.read(size))
             if data is not None:
-                path = file.with_name("member")
-                path.write_bytes(data)
-                new.add(path, member.name)
+                new.write(json.dumps([name, len(data), cache.digest(name, data).hex()]).encode() + b"\n" + data)
     return made
 
 
@@ -100,12 +100,15 @@ def with_fields(kind: str, change):
 
 WRONG = {
     "another processor": (with_fields("toolchain-", lambda f: [*f[:7], [*f[7], "avx4096"]]), "lacks avx4096"),
-    "another system": (with_fields("toolchain-", lambda f: [*f[:6], "plan9 mips", f[7]]), "lacks plan9 mips"),
+    "another system": (
+        with_fields("toolchain-", lambda f: [*f[:6], "plan9\x1b]0;\x07", f[7]]),
+        r"lacks plan9\x1b]0;\x07;",
+    ),
     "no compiler": (lambda name, data: None if name.startswith("toolchain-") else data, "lacks a compiler"),
     "a crafted compiler": (with_fields("toolchain-", lambda f: [[]]), "lacks what it is for"),
-    "another harp": (with_fields("harp-cache", lambda f: ["harp x", *f[1:]]), "made by harp x"),
-    "no manifest": (lambda name, data: None if name == "harp-cache.json" else data, "no export of a cache"),
-    "a deep manifest": (lambda name, data: b"[" * 10**5 if name == "harp-cache.json" else data, "no export"),
+    "another harp": (with_fields("versions", lambda f: [f[0], "harp \x1b[2J", *f[2:]]), r"made by harp \x1b[2J,"),
+    "no versions": (lambda name, data: b"{}" if name == "versions" else data, "no export of a cache"),
+    "deep versions": (lambda name, data: b"[" * 10**5 if name == "versions" else data, "no export"),
 }
 
 
@@ -134,5 +137,5 @@ def test_wrong_words(words):
 
 def test_sizes_that_are_none(directory, capsys):
     directory.mkdir(mode=0o700)
-    for text in ("plenty", "-1", "1e9", "", "1 XB", "9" * 40):
+    for text in ("plenty", "-1", "1e9", "", "1 XB", "9" * 40, "٣M", "3\N{KELVIN SIGN}"):
         assert main(["cache", f"--max-size={text}"]) == 1 and "is no size" in capsys.readouterr().err

@@ -110,3 +110,11 @@ def test_command_line():
     report = run("doctor")
     assert report.returncode == (0 if ": chosen" in report.stdout else 1) and report.stderr == ""
     assert run().returncode == 0 and "doctor" in run().stdout and run("nurse").returncode == 2
+
+
+@needs_cc
+def test_what_a_compiler_says_of_itself_does_not_reach_the_terminal_raw(monkeypatch, tmp_path, capsys):
+    says = r"""[ "$1" = --version ] && printf 'cc \033[2J 1.0\n' && exit; """
+    fake(monkeypatch, tmp_path / "cc", f'{says}exec {CC} "$@"')
+    assert main(["doctor"]) == 0
+    assert r"cc \x1b[2J 1.0" in capsys.readouterr().out

@@ -279,6 +279,8 @@ def test_arguments_that_do_not_fit_are_named(run, rows):
         ({"inputs": {"x": "T[n"}}, "'x' of kernel 'k' is declared as 'T\\[n'"),
         ({"inputs": {"x": "T[n**2]"}}, r"'n \*\* 2' is no size of 'x'"),
         ({"inputs": {"x": "T[f(n)]"}}, "is no size"),
+        ({"inputs": {"x": "T[n\udcff]"}}, "the sizes of 'x' of kernel 'k' cannot be read"),
+        ({"grid": {"i": "n" + "+1" * 3000}}, "is no size"),
         ({"outputs": {"y": "T[m]"}}, "no axis of an input has the size 'm' alone"),
         ({"outputs": {"y": "S[n]"}}, "no input says what the dtype 'S' of 'y' is"),
         ({"outputs": {}}, "has no outputs"),
@@ -290,7 +292,18 @@ def test_arguments_that_do_not_fit_are_named(run, rows):
         ({"inputs": {"größe": "T[n]"}}, "cannot be a name in C"),
         ({"source": {"cuda": ""}}, "a dict of texts for 'c' and 'opencl'"),
         ({"source": {}}, "a dict of texts"),
-        ({"source": "# include <math.h>\ny[i] = 0;"}, "cannot include a file"),
+        ({"source": "# include <math.h>\ny[i] = 0;"}, "line 1 of the source of kernel 'k' cannot include a file"),
+        (
+            {"source": "y[i] = 0;\r  /* a */ #  define N 3"},
+            r"line 2 of .* changes what follows .*\n  /\* a \*/ #  define N 3",
+        ),
+        ({"source": "\n/*\n*/ %:undef NULL"}, "line 3 of the source of kernel 'k' changes what follows"),
+        ({"source": "#line 7"}, "changes what follows"),
+        ({"source": "y[i] = 0; // C:\\\ny[i] = 1;"}, "line 1 of .* ends with a backslash"),
+        ({"source": "y[i] = 0; // C:\\"}, "line 1 of .* ends with a backslash"),
+        ({"source": "#\\\ndefine N 3"}, "line 1 of .* ends with a backslash"),
+        ({"source": "y[i] = 0;\n/* '*' "}, "line 2 of .* opens a comment that is not closed"),
+        ({"source": {"opencl": "y[i] = 0; // \ud800"}}, r"line 1 of .* has a character that no .*\n  y.* // \\ud800"),
         ({"name": "a b"}, "'a b' is no name for a kernel"),
         ({"inputs": "x[n]"}, "inputs of kernel 'k' is a mapping from names, such as .*, not 'x"),
         ({"grid": "n"}, "grid of kernel 'k' is a mapping from names, such as {'i': 'n'}, not 'n'"),
@@ -319,6 +332,74 @@ def test_errors_of_the_compiler_have_the_lines_of_the_source(run, request):
         KernelError, match=r"(?s)refuses kernel 'wrong' for \w+:\n  line 3 is: y\[i\] \+= missing;\n.*wrong:3"
     ):
         run(lambda x: kernel(x + 1))(X)
+
+
+@pytest.mark.parametrize(
+    ("body", "number", "text"),
+    [
+        ("T a = 2;\ny[i] = abs(x[i]);", 2, "abs is C's function of int: write fabs for floats"),
+        ("T a = 2;\ny[i] = smoothed(x[i]);", 2, "smoothed"),
+        ("\nfor (k = 0; k < 1; ++k) y[i] = x[i];", 2, "k"),
+        ("harp_global const float *p = x;\ny[i] = p[i];", 1, "float"),
+        ("int64_t *p;\np = i + 1;\ny[i] = x[i];", 2, "p = i"),
+        ("double smoothed(double);\ny[i] = smoothed(x[i]);", 1, "no library for \\w+ defines; write its definition"),
+        ("if (i > 0) {\ny[i] = x[i];", 2, "does each brace have its counterpart?"),
+        ("y[i] = x[i]; }", 1, "does each brace have its counterpart?"),
+        ("#if 0\ny[i] = x[i];", 1, "#if 0"),
+    ],
+)
+def test_what_c_lets_pass_with_a_warning_is_an_error(run, request, body, number, text):
+    if "NumPy" in request.node.name or find_toolchain() is None:
+        pytest.skip("no compiler")
+    kernel = harp.kernel(body, **MAP, name="wrong")
+    with pytest.raises(KernelError, match=text) as caught:
+        run(lambda x: kernel(x))(X)
+    message = str(caught.value)
+    assert "noexec" not in message and "kernel 'wrong'" in message
+    assert f"line {number} is: {body.splitlines()[number - 1]}" in message or "behind its last line, " in message
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32"])
+def test_abs_of_integers_is_that_of_c(run, dtype):
+    kernel = harp.kernel("y[i] = abs(x[i]);", **MAP, reference=np.abs)
+    npt.assert_array_equal(run(lambda x: kernel(x))(np.array([-3, 0, 5], dtype)), [3, 0, 5])
+
+
+def named(name: str, role: str) -> harp.foreign.kernel.Kernel:
+    """A kernel that copies, in which the name has this role."""
+    x, y, i, n, t = (name if role == other else other for other in ("x", "y", "i", "n", "T"))
+    body = f"{t} value = {x}[{i}]; if ({i} < {n}) {y}[{i}] = value;"
+    return harp.kernel(body, {x: f"{t}[{n}]"}, {y: f"{t}[{n}]"}, {i: n}, name="copied", reference=np.copy)
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [("INFINITY", "x"), ("NAN", "y"), ("M_PI", "i"), ("unix", "n"), ("asm", "T"), ("NULL", "T"), ("INFINITY", "n")],
+)
+def test_names_that_mean_something_else_to_the_compiler(run, request, name, role):
+    """OpenCL C has fewer of them."""
+    kernel = named(name, role)
+    try:
+        found = run(lambda x: kernel(x))(X)
+    except KernelError as error:
+        assert f"{name!r} of kernel 'copied' cannot be a name for " in str(error) and "choose another one" in str(error)
+    else:
+        npt.assert_array_equal(found, X)
+        assert "OpenCL" in request.node.name or "NumPy" in request.node.name or find_toolchain() is None
+
+
+@pytest.mark.parametrize("name", ["a0", "given", "args", "step", "exp"])
+def test_names_that_mean_nothing_to_the_user(run, name):
+    for role in ("x", "i"):
+        kernel = named(name, role)
+        npt.assert_array_equal(run(lambda x, kernel=kernel: kernel(x))(X), X)
+
+
+def test_directives_that_end_with_the_function(run):
+    body = "#ifdef __OPENCL_VERSION__\nT two = 2;\n#else\nT two = 2;\n#endif\n"
+    body += '/*\n#define "*/ y[i] = two * x[i]; // #define N'
+    kernel = harp.kernel(body, **MAP, reference=lambda x: 2 * x)
+    npt.assert_array_equal(run(lambda x: kernel(x))(X), 2 * X)
 
 
 def test_a_source_for_each_backend(run, request):

@@ -1,11 +1,24 @@
 """Kernels of the user: a function of one point, with the names that the user has chosen, and its call.
 
-static inline void point(const float *restrict x, const float a, float *restrict y, const int64_t n, const int64_t i)
+static inline void point(
+#line 1 "harp names of kernel scaled"
+const float *restrict x,
+const float a,
+float *restrict y,
+const int64_t n,
+const int64_t i)
 {
-    typedef float T;
+typedef float T;
+#line 1 "harp names of kernel scaled"
+{ enum { x }; }
+...
 #line 1 "harp kernel scaled"
-    y[i] = a * x[i];
+y[i] = a * x[i];
 }
+
+Names of the user stand in this function only. An error of the compiler is about a line of the user's text, or about one
+of the names, which have a line each: a macro with a value, such as INFINITY, may pass as the name of a parameter, but
+is no member of an enumeration.
 """
 
 from __future__ import annotations
@@ -56,28 +69,38 @@ def point(stmt: ForeignCall, name: str, backend: str, linkage: str = _POINT, spa
     outputs = zip(source.outputs, stmt.targets, strict=True)
     parameters += [f"{space}{_type(b.dtype)} *restrict {own}" for own, b in outputs]
     parameters += [f"const int64_t {own}" for own in (*source.sizes, *source.grid)]
+    names = f'#line 1 "harp names of kernel {source.name}"'
     return "\n".join(
         [
-            f"{linkage} {name}({', '.join(parameters)})",
+            f"{linkage} {name}(",
+            names,
+            ",\n".join(parameters) + ")",
             "{",
-            *(f"    typedef {_type(dtype)} {own};" for own, dtype in source.types),
+            f'#line {len(parameters) + 1} "harp names of kernel {source.name}"',
+            *(f"typedef {_type(dtype)} {own};" for own, dtype in source.types),
+            names,
+            *(f"{{ enum {{ {own} }}; }}" for own in source.names),
             f'#line 1 "harp kernel {source.name}"',
             source.text(backend),
             "}",
-            '#line 1 "harp"',
         ]
     )
 
 
+def places_of_point(source: KernelSource) -> list[str]:
+    """What the coordinates of a point are called outside of that function."""
+    return [f"harp_place{k}" for k in range(len(source.grid))]
+
+
 def point_call(stmt: ForeignCall, name: str, places: Sequence[str], sizes: Sequence[str], space: str = "") -> str:
-    """The call of that function at the point that the names of the grid say, of arrays that begin at these places."""
+    """The call of that function at the point of `places_of_point`, of arrays that begin at these places."""
     given = []
     for number, (place, buffer) in enumerate(zip(places, buffers_of(stmt), strict=True)):
         is_input = number < len(stmt.sources)
         if buffer.dtype in _PAIRS:
             place = f"({space}{'const ' if is_input else ''}{_type(buffer.dtype)} *)({place})"
         given.append(f"*({place})" if is_input and own_rank(stmt, buffer) == 0 else place)
-    return f"{name}({', '.join([*given, *sizes, *source_of(stmt).grid])});"
+    return f"{name}({', '.join([*given, *sizes, *places_of_point(source_of(stmt))])});"
 
 
 def source_of(stmt: ForeignCall) -> KernelSource:

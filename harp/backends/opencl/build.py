@@ -19,8 +19,9 @@ from harp.config import counters, log
 from harp.errors import DeviceError
 
 _SUFFIX = ".cl"
-# Warnings would be about what users have not written.
-_SILENT = "-w"
+# Warnings would be about what users have not written. Where they have, the source says which warnings are errors, which
+# this option would hide.
+_SILENT, _OF_USERS = "-w", "HARP_CUSTOM_KERNEL_H"
 # Division and roots as the standard for floats has them, where the device says that it can.
 _ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 
@@ -29,6 +30,10 @@ def options(device: OpenCLDevice) -> str:
     """The options of the compiler."""
     rounded = device.device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
     return " ".join([_SILENT, *[_ROUNDED] * bool(rounded), *["-DHARP_NO_DOUBLES"] * (not device.has_doubles)])
+
+
+def _options_for(device: OpenCLDevice, source: str) -> str:
+    return options(device).removeprefix(_SILENT) if _OF_USERS in source else options(device)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -42,7 +47,7 @@ def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
             f"{device!r} has no floats of 64 bits, and the program computes with float64; cast its arguments to "
             "float32, or run it on another device"
         )
-    flags = options(device)
+    flags = _options_for(device, source)
     key = hashlib.sha256("\0".join((device.identity, flags, source)).encode()).hexdigest()
     found = cache.get(key, _SUFFIX) if device.gives_programs_out else None
     if found is not None:
@@ -68,7 +73,7 @@ def anew(device: OpenCLDevice, source: str) -> cl.Program:
     try:
         with warnings.catch_warnings():  # pyopencl's, where a driver prints anything
             warnings.simplefilter("ignore")
-            built: cl.Program = cl.Program(device.context, source).build(options(device))
+            built: cl.Program = cl.Program(device.context, source).build(_options_for(device, source))
             return built
     except (cl.Error, KeyError) as error:
         # Where a driver refuses options, pyopencl (2026.1) asks for a variable of the environment that is not set.

@@ -132,7 +132,6 @@ def build_and_load(
         stored, key = build(source, options, again=True)
         return _load(stored, key, names, keep)
     except OSError as error:
-        raise ToolchainError(
-            f"the compiled program cannot be loaded: {error}; if its directory is mounted noexec, set HARP_CACHE_DIR "
-            "to one that is not"
-        ) from None
+        refused = any(word in str(error) for word in ("not permitted", "denied", "failed to map"))
+        advice = "; if its directory is mounted noexec, set HARP_CACHE_DIR to one that is not" if refused else ""
+        raise ToolchainError(f"the compiled program cannot be loaded: {error}{advice}") from None

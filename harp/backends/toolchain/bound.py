@@ -36,6 +36,11 @@ class Entry(NamedTuple):
     name: str
 
 
+def on_disk(size: int) -> int:
+    """The bytes of the disk that a file of this size takes."""
+    return -(-size // _BLOCK) * _BLOCK
+
+
 def temporary_name(name: str) -> str:
     """For an entry that is not whole yet."""
     return f".{name}.{os.urandom(4).hex()}"
@@ -164,7 +169,7 @@ def entries(directory: int) -> list[Entry]:
             except OSError:  # removed in the meantime
                 continue
             if not stat.S_ISDIR(status.st_mode):
-                found.append(Entry(status.st_mtime, -(-status.st_size // _BLOCK) * _BLOCK, name))
+                found.append(Entry(status.st_mtime, on_disk(status.st_size), name))
     return found
 
 

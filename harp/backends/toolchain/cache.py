@@ -169,13 +169,14 @@ def _whole(handle: int, name: str) -> bytes | None:
         log.debug("cache entry %s: %s", name, error)
         return None
     content = data[:-_DIGEST]
-    return content if len(data) > _DIGEST and _digest(name, content) == data[-_DIGEST:] else None
+    return content if len(data) > _DIGEST and digest(name, content) == data[-_DIGEST:] else None
 
 
-def _digest(name: str, content: bytes) -> bytes:
-    digest = hashlib.sha256(os.fsencode(name) + b"\0")
-    digest.update(content)
-    return digest.digest()
+def digest(name: str, content: bytes) -> bytes:
+    """The digest of an entry, which covers its name."""
+    found = hashlib.sha256(os.fsencode(name) + b"\0")
+    found.update(content)
+    return found.digest()
 
 
 def forget(key: str, suffix: str) -> None:
@@ -238,7 +239,7 @@ def _write(opened: int, name: str, content: bytes) -> None:
         with os.fdopen(os.open(temporary, flags, 0o700, dir_fd=opened), "wb") as file:
             os.fchmod(file.fileno(), 0o700)  # whatever the umask says
             file.write(content)
-            file.write(_digest(name, content))
+            file.write(digest(name, content))
         _rename(opened, temporary, name)
     except BaseException:
         try:

@@ -49,7 +49,7 @@ class Toolchain(NamedTuple):
         """What the compiler says of this machine, which some compilers do not."""
         start = f"--param={name}="
         found = [flag.removeprefix(start) for flag in self.isa if flag.startswith(start)]
-        return int(found[0]) if found and found[0].isdigit() and int(found[0]) > 0 else usual
+        return int(found[0]) if found and found[0].isdecimal() and int(found[0]) > 0 else usual
 
 
 class Known(NamedTuple):

@@ -55,7 +55,7 @@ def _is_left(entry: os.DirEntry[str]) -> bool:
     if not mine or time.time() - status.st_mtime < _DAY:
         return False
     owner = entry.name.removeprefix(_PRIVATE).partition("-")[0]
-    return not (entry.name.startswith(_PRIVATE) and owner.isdigit() and _lives(int(owner)))
+    return not (entry.name.startswith(_PRIVATE) and owner.isdecimal() and _lives(int(owner)))
 
 
 def _lives(process: int) -> bool:

@@ -7,11 +7,14 @@ axis without elements a loop that data ends, which may not run at all, reads wha
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from harp.errors import ArgumentError
 from harp.trace.array import indexing
 from harp.trace.array.array import OPERATORS, Array, from_numpy, node_of
+from harp.trace.array.foreign import honest
 from harp.trace.array.index_plan import as_index_array, is_data, plan, with_positions
 from harp.trace.array.primitives import emit, known_numbers, python_constant
 from harp.trace.graph.node import Gather
@@ -36,6 +39,7 @@ def getitem(array: Array, key: object) -> Array:
         found = _at_once(array._value, keys)
         if found is not None:
             return from_numpy(found, array.weak)
+    keys = tuple(honest(item, "an index") for item in keys)
     keys = with_positions(node_of(array), keys) if current() is not None else keys
     if not any(map(is_data, keys)):
         return indexing.getitem(array, keys)
@@ -50,8 +54,8 @@ def _at_once(value: NDArray, keys: tuple[object, ...]) -> NDArray | None:
     """What NumPy gives for numbers, where the items are such that it means the same; None also for its errors."""
     items: list[object] = []
     for item in keys:
-        if isinstance(item, Array):
-            item = item._value
+        if issubclass(type(item), Array):
+            item = cast(Array, item)._value
         if type(item) is slice:
             if not all(type(end) in _PLAIN for end in (item.start, item.stop, item.step)):
                 return None

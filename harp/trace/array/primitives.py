@@ -22,7 +22,7 @@ from harp.errors import (
     ShapeError,
 )
 from harp.trace.array.array import Array, from_numpy, node_of, traced
-from harp.trace.array.foreign import to_numpy
+from harp.trace.array.foreign import honest, to_numpy
 from harp.trace.eval import eager, interpret, intervals
 from harp.trace.eval.intervals import Interval
 from harp.trace.eval.not_finite import require_finite
@@ -80,6 +80,9 @@ def as_array(value: object) -> Array:
 
     Raises ArgumentError for lists and other objects, UnsupportedDTypeError for object and string arrays.
     """
+    if type(value) is Array:
+        return value
+    value = honest(value, "the operand")
     if isinstance(value, Array):
         return value
     if isinstance(value, np.ndarray):
@@ -93,7 +96,7 @@ def as_array(value: object) -> Array:
     found = to_numpy(value, "the operand")
     if found is not None:
         return _capture(found)
-    advice = _ADVICE.get(type(value), _LIST if hasattr(value, "__iter__") else _CONVERT)
+    advice = _ADVICE.get(type(value), _LIST if hasattr(type(value), "__iter__") else _CONVERT)
     raise ArgumentError(f"{kind_of(value)} is not an array or a number; {advice}{where()}")
 
 
@@ -148,16 +151,20 @@ def python_constant(value: bool | int | float | complex, dtype: DType) -> Const:
 _known_constant = lru_cache(256, typed=True)(python_constant)  # not for zeros, of which two are equal
 
 
+_EXACT = frozenset({Array, bool, int, float, complex, np.ndarray})
+
+
 def common_dtype(values: Sequence[object]) -> tuple[DType, bool]:
     """The dtype in which these operands meet, and whether it is still weak."""
     first = values[0] if values else None
-    if isinstance(first, Array) and not first._weak:
+    if type(first) is Array and not first._weak:
         common = first.kind
-        if all(isinstance(v, Array) and not v._weak and v.kind is common for v in values):
+        if all(type(v) is Array and not v._weak and v.kind is common for v in values):
             return common, False
     strong: list[DType] = []
     weak: list[Kind] = []
     for value in values:
+        value = honest(value, "the operand") if type(value) not in _EXACT else value
         if isinstance(value, Size):
             weak.append(Kind.INT)
         elif isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
@@ -428,6 +435,7 @@ def _is_integer(value: object) -> bool:
 
 def normalize_axis(axis: object, rank: int) -> int:
     """A non-negative axis. Raises AxisError, or ArgumentError for what is no integer."""
+    axis = axis if type(axis) is int else honest(axis, "an axis")
     if isinstance(axis, (Array, np.ndarray)) and axis.ndim:
         raise ArgumentError(
             "an axis must be an integer, not an array; what NumPy has for two arrays bears another name, such as "
@@ -453,6 +461,7 @@ def normalize_axes(axes: object, rank: int) -> tuple[int, ...]:
 
 def to_shape(shape: object) -> Shape:
     """A shape given as an integer, a size or a sequence of these. Raises ShapeError for negative sizes."""
+    shape = honest(shape, "a shape")
     if isinstance(shape, np.ndarray) and shape.ndim == 1:
         shape = shape.tolist()
     listed = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)

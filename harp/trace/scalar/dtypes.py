@@ -219,12 +219,12 @@ def as_dtype(value: object) -> DType:
         return bf16
     try:
         numpy_dtype = np.dtype(value)  # type: ignore[call-overload]
-    except TypeError:
+    except Exception:  # of a name that is none in UTF-8, of an attribute of the user's
         advice = "use for example harp.f32 or np.float32"
         if isinstance(value, int):
             advice = "a shape is one argument, such as (2, 3); a view of another shape is x.reshape"
         raise UnsupportedDTypeError(f"{value!r} is not a dtype; {advice}{where()}") from None
-    found = OF_NUMPY.get(numpy_dtype) or OF_NUMPY.get(numpy_dtype.newbyteorder("="))
+    found = OF_NUMPY.get(numpy_dtype if numpy_dtype.isnative else numpy_dtype.newbyteorder("="))
     if found is None and numpy_dtype.name == "bfloat16" and numpy_dtype == bf16.numpy:
         found = bf16
     if found is None:

@@ -160,7 +160,7 @@ class Stages:
         text = page(parts)
         if path is None:
             return text
-        with open(path, "w", encoding="utf-8", errors="replace") as file:
+        with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         return None  # or a REPL would show all of it
 

@@ -317,7 +317,7 @@ def test_no_compiler(monkeypatch):
         call()
 
 
-def refuse(monkeypatch, times: int) -> list[Stored]:
+def refuse(monkeypatch, times: int, reason: str = "failed to map segment") -> list[Stored]:
     """The loader fails so many times, as it does on a file system without execution."""
     tried: list[Stored] = []
 
@@ -325,7 +325,7 @@ def refuse(monkeypatch, times: int) -> list[Stored]:
         def __init__(self, stored: Stored, keep: bool = False) -> None:
             tried.append(stored)
             if len(tried) <= times:
-                raise OSError(f"{stored}: failed to map segment")
+                raise OSError(f"{stored}: {reason}")
             super().__init__(stored, keep)
 
     monkeypatch.setattr(load, "Library", Refusing)
@@ -371,6 +371,12 @@ def test_nothing_can_be_loaded(monkeypatch):
     refuse(monkeypatch, 100)
     monkeypatch.setattr(Stored, "in_memory", lambda self: None)
     with pytest.raises(ToolchainError, match=r"cannot be loaded: .*noexec"):
+        call()
+
+
+def test_no_file_system_is_blamed_for_another_error_of_the_loader(monkeypatch):
+    refuse(monkeypatch, 100, "undefined symbol: smoothed")
+    with pytest.raises(ToolchainError, match=r"cannot be loaded: .*undefined symbol: smoothed$"):
         call()
 
 

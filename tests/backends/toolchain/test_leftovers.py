@@ -44,7 +44,7 @@ def finished() -> int:
 
 
 def test_what_was_left_behind_is_removed(directory):
-    gone = [left(directory / name) for name in ("harp-build-a", f"harp-private-{finished()}-a")]
+    gone = [left(directory / name) for name in ("harp-build-a", f"harp-private-{finished()}-a", "harp-private-²-a")]
     kept = [left(directory / name) for name in ("mine", f"harp-private-{os.getpid()}-a", "harp-builder")]
     kept.append(left(directory / "harp-build-young", 0.5))
     (directory / "harp-build-link").symlink_to(kept[0])

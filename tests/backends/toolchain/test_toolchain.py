@@ -296,7 +296,7 @@ def test_native_flags(monkeypatch, processor, family, stderr, flags):
 def test_caches_are_as_the_compiler_says():
     known = Toolchain(("cc",), Family.GCC, "", ("--param=l1-cache-size=48", "--param=l1-cache-line-size=128"), 32, True)
     assert (known.l1, known.line) == (48 << 10, 128)
-    for isa in ((), ("--param=l1-cache-size=0",), ("--param=l1-cache-size=many",)):
+    for isa in ((), ("--param=l1-cache-size=0",), ("--param=l1-cache-size=many",), ("--param=l1-cache-size=²",)):
         assert (known._replace(isa=isa).l1, known._replace(isa=isa).line) == (32 << 10, 64)
 
 

@@ -8,7 +8,8 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.errors import ArgumentError, UnsupportedDTypeError
+from harp.errors import ArgumentError, HarpError, UnsupportedDTypeError
+from harp.trace.sizes.size import Size
 
 
 class WithArray:
@@ -115,3 +116,71 @@ def test_functions_of_other_libraries(text, note):
         harp.jit(lambda x: harp.vmap(theirs)(x))(np.ones(3))
     (found,) = caught.value.__notes__
     assert re.match(note, found)
+
+
+class Failing:
+    def __array__(self, dtype=None, copy=None):
+        return 1 / 0
+
+
+def claiming(kind: type) -> object:
+    """An object that says that it is of another class."""
+    return type("Proxy", (), {"__class__": property(lambda self: kind)})()
+
+
+USES = {
+    "asarray": hnp.asarray,
+    "an operand": lambda value: hnp.sin(value),
+    "the second operand": lambda value: hnp.asarray(1.0) + hnp.multiply(2.0, value),
+    "an argument": harp.jit(lambda x: x + 1),
+    "an argument of grad": harp.grad(lambda x: x * 2),
+    "a list": lambda value: hnp.asarray([1.0, value]),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_errors_of_a_conversion_are_named(use):
+    with pytest.raises(HarpError, match=r"division by zero|not an array or a number") as caught:
+        USES[use](Failing())
+    assert isinstance(caught.value, ArgumentError)
+
+
+@pytest.mark.parametrize("kind", [np.ndarray, np.float64, float, int, bool, harp.Array, Size])
+@pytest.mark.parametrize("use", [*USES, "a result", "an index", "an axis", "a shape"])
+def test_objects_that_claim_to_be_of_another_class(use, kind):
+    uses = USES | {
+        "a result": lambda value: harp.jit(lambda x: value)(1.0),
+        "an index": lambda value: hnp.arange(3.0)[value],
+        "an axis": lambda value: hnp.sum(hnp.ones((2, 3)), axis=value),
+        "a shape": hnp.zeros,
+    }
+    with pytest.raises(HarpError):
+        uses[use](claiming(kind))
+
+
+def test_a_proxy_that_converts_itself_is_an_array():
+    class Proxy:
+        __class__ = property(lambda self: np.ndarray)
+
+        def __array__(self, dtype=None, copy=None):
+            return np.arange(3.0)
+
+    for f in (hnp.asarray, lambda x: x * 1, harp.jit(lambda x: x * 1)):
+        npt.assert_array_equal(f(hnp.asarray(Proxy())), np.arange(3.0))
+    npt.assert_array_equal(harp.jit(lambda x: x + 1)(Proxy()), [1, 2, 3])
+    npt.assert_array_equal(hnp.add(Proxy(), Proxy()), [0, 2, 4])
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="NumPy has no strings of any length")
+def test_arrays_of_strings_are_refused():
+    texts = np.array(["a", "b"], dtype=np.dtypes.StringDType())
+    uses = [hnp.asarray, hnp.sin, harp.jit(lambda x: x), lambda x: hnp.zeros(3, x.dtype), lambda x: hnp.ones(2) + x]
+    for use in uses:
+        with pytest.raises(UnsupportedDTypeError, match=r"dtype StringDType\(\) is not supported"):
+            use(texts)
+
+
+def test_names_that_are_no_text_are_no_dtypes():
+    for name in ("\udcff", "f8\udcff"):
+        with pytest.raises(UnsupportedDTypeError, match="is not a dtype"):
+            hnp.zeros(3, dtype=name)

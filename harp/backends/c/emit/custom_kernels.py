@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harp.backends.c.emit import parts
-from harp.backends.c_family.custom_kernels import HEADER, buffers_of, point, point_call, source_of, steps_of
+from harp.backends.c_family.custom_kernels import (
+    HEADER,
+    buffers_of,
+    places_of_point,
+    point,
+    point_call,
+    source_of,
+    steps_of,
+)
 from harp.backends.c_family.scalar import TYPES, operation_headers
 from harp.backends.c_family.values import words
 from harp.lower.loopir.loops import Buffer, ForeignCall
@@ -88,12 +96,13 @@ def _as_ours(op: Op) -> list[str]:
 
 def _loops(source: KernelSource) -> list[str]:
     """The loops of a block."""
+    places = places_of_point(source)
     first = [
         f"for (int64_t {i} = harp_end0 * harp_block / harp_blocks; "
         f"{i} < harp_end0 * (harp_block + 1) / harp_blocks; ++{i})"
-        for i in source.grid[:1]
+        for i in places[:1]
     ]
-    rest = enumerate(source.grid[1:], 1)
+    rest = enumerate(places[1:], 1)
     return [*first, *(f"for (int64_t {i} = 0; {i} < harp_end{k}; ++{i})" for k, i in rest)]
 
 

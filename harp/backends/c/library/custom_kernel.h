@@ -4,6 +4,19 @@
 
 #include <tgmath.h>
 #undef I
+int abs(int);
+long labs(long);
+long long llabs(long long);
+
+/* What C lets pass with a warning, and gives wrong numbers. */
+#pragma GCC diagnostic error "-Wimplicit-function-declaration"
+#pragma GCC diagnostic error "-Wimplicit-int"
+#pragma GCC diagnostic error "-Wint-conversion"
+#pragma GCC diagnostic error "-Wincompatible-pointer-types"
+#pragma GCC diagnostic error "-Wabsolute-value"
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wincompatible-pointer-types-discards-qualifiers"
+#endif
 
 #define harp_global
 

@@ -3,15 +3,15 @@
 void harp_launch0_point(__global const float *restrict x, const float a, __global float *restrict y, ...) { ... }
 __kernel void harp_launch0(__global const float *a0, __global const float *a1, __global float *a2, ... given)
 {
-    const int64_t i = get_global_id(0);
-    if (i >= given.end0) return;
-    harp_launch0_point(a0 + given.at0, *(a1 + given.at1), a2 + given.at2, given.size0, i);
+    const int64_t harp_place0 = get_global_id(0);
+    if (harp_is_beyond(harp_place0, given.end0)) return;
+    harp_launch0_point(a0 + given.at0, *(a1 + given.at1), a2 + given.at2, given.size0, harp_place0);
 }
 """
 
 from __future__ import annotations
 
-from harp.backends.c_family.custom_kernels import HEADER, buffers_of, point, point_call, steps_of
+from harp.backends.c_family.custom_kernels import HEADER, buffers_of, places_of_point, point, point_call, steps_of
 from harp.backends.c_family.scalar import TYPES
 from harp.backends.opencl.emit.render import LaunchCode
 from harp.backends.opencl.emit.statements import DIMENSIONS
@@ -24,7 +24,7 @@ def launch(stmt: ForeignCall, number: int) -> LaunchCode:
     """The function of its launch."""
     source, buffers, name = stmt.routine, buffers_of(stmt), f"harp_launch{number}"
     assert isinstance(source, KernelSource)
-    ends = {loop: f"given.end{k}" for k, loop in enumerate(source.grid)}
+    ends = {loop: f"given.end{k}" for k, loop in enumerate(places_of_point(source))}
     loops = {"harp_call": "given.calls", **ends} if stmt.calls else ends
     arrays = range(len(buffers))
     fields = [*(f"at{k}" for k in arrays), "calls", *(f"step{k}" for k in arrays)]

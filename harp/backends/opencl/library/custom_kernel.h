@@ -4,6 +4,16 @@
 
 #define harp_global __global
 
+/* What C lets pass with a warning, and gives wrong numbers; no other warnings. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Weverything"
+#pragma clang diagnostic error "-Wimplicit-function-declaration"
+#pragma clang diagnostic error "-Wimplicit-int"
+#pragma clang diagnostic error "-Wint-conversion"
+#pragma clang diagnostic error "-Wincompatible-pointer-types"
+#pragma clang diagnostic ignored "-Wincompatible-pointer-types-discards-qualifiers"
+#endif
+
 /* Complex numbers. */
 typedef struct {
     float re, im;

@@ -75,10 +75,10 @@ def panes(parts: Parts, links: Links) -> tuple[Pane, ...]:
 
 
 def page(parts: Parts) -> str:
-    """One self-contained HTML page."""
+    """One self-contained HTML page, as text that can be written: surrogates of names and lines are escaped."""
     links = Links(parts.schedule, parts.algorithm, parts.program)
     function, graph, schedule, nests, c = (_pane(pane, links) for pane in panes(parts, links))
-    return Template(_file("page.html")).substitute(
+    text = Template(_file("page.html")).substitute(
         title=escape(parts.title),
         style=_file("page.css"),
         script=_file("page.js"),
@@ -90,6 +90,7 @@ def page(parts: Parts) -> str:
         third=nests,
         fourth=c,
     )
+    return text.encode(errors="backslashreplace").decode()
 
 
 def framed(text: str) -> str:

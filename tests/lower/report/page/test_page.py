@@ -309,3 +309,16 @@ def test_the_status_of_a_kernel_without_memory_is_no_value():
     page = harp.jit(step).lower(np.ones((3, 2)), np.ones((5, 3)), np.ones((5, 2))).html()
     lines = re.findall(r'<div id="c\d+\.\d+"([^>]*)> *status = 1;', page)
     assert lines and not any(re.search(r"\br\d", keys) for keys in lines)
+
+
+def test_names_with_surrogates_make_a_page_that_can_be_written(tmp_path):
+    """As of files whose name is no UTF-8, which Python gives so."""
+
+    def f(x):
+        return hnp.sin(x) + 1
+
+    f.__name__ = f.__qualname__ = "f\udcff"
+    stages = harp.jit(f).lower(X)
+    assert r"f\udcff" in stages.html() and r"f\udcff" in stages._repr_html_().encode().decode()
+    stages.html(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == stages.html()
