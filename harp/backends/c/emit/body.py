@@ -13,11 +13,13 @@ from harp.lower.loopir.effects import effects, free_names
 from harp.lower.loopir.loops import Alloc, Buffer, For, ForeignCall, LoopKind, Nest, Repeat, Stmt, walk
 from harp.trace.index.polynomial import Atom, Index, Loop
 
-# A loop asks if it is interrupted where it may take more operations than this, some milliseconds. One that is in another
-# loop, and takes at most so many for each element along one axis, does not: the loop round it asks.
+# A loop asks if it is interrupted where it may take more operations than this, some milliseconds. One that is in
+# another loop, and takes at most so many for each element along one axis, does not: the loop round it asks.
 _SHORT, _EACH = 1 << 22, 1 << 8
 # Nor one of so few steps, which compilers may write out.
 _FEW = 64
+# Iterations that go side by side in vectors, at most.
+_LANES = 16
 
 
 class Body(Statements):
@@ -56,7 +58,8 @@ class Body(Statements):
         inner.statement(parts.hoisted(stmt), True)
         fields = {text: parameter(b, text, b in used.writes, restrict=True) for b, text in buffers.items()}
         fields |= {text: f"int64_t {text}" for text in names.values()}
-        part = parts.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines)
+        least = _LANES if _repeats_numbers(parts.hoisted(stmt).body) else 1
+        part = parts.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines, least)
         self.parts.append(part)
         self.lines.uses |= inner.lines.uses | {parts.HEADER}
         pointed = {self._buffers[b] for b in self._scalars & {*buffers}}
@@ -81,7 +84,7 @@ class Body(Statements):
         few = extent.constant is not None and extent.constant <= _FEW
         if few or loop.loop is self._range or (isinstance(loop, For) and loop.kind is LoopKind.SEARCH):
             return None
-        work = Work(self._bare).of(step)
+        work = Work(self._bare).of(step, (loop.loop,))
         factor, degree = bound_of(extent).times(work.bound)
         if (degree == 0 and factor <= _SHORT) or (degree == 1 and factor <= _EACH and self._loops):
             return None

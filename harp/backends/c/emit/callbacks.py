@@ -1,8 +1,9 @@
 """Calls of functions of Python in C.
 
 mem3 = function 2 of Python(mem1) where mem2, after in0
-    ->  if (status == 0) status = harp_call_python(2, "1 1 int64:0 int64:0 bool:0 float64:2", (void *[]){mem3, in0, mem2, mem1},
-                                   (int64_t []){s0, s1, s2});
+    ->  if (status == 0)
+            status = harp_call_python(2, "1 1 int64:0 int64:0 bool:0 float64:2", (void *[]){mem3, in0, mem2, mem1},
+                                      (int64_t []){s0, s1, s2});
 """
 
 from __future__ import annotations

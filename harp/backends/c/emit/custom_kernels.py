@@ -40,7 +40,7 @@ def definition(stmt: ForeignCall, name: str) -> str:
     places = [f"harp_a{k} + harp_call * harp_step{k}" for k in arrays]
     work = " * ".join([*(f"(double){n}" for n in ("harp_calls", *ends)), str(source.operations or POINT)])
     text = [
-        f"struct {name} {{ int status; {' '.join(f'{kind}{field};' for field, kind in fields.items())} }};",
+        f"struct {name} {{ harp_job job; {' '.join(f'{kind}{field};' for field, kind in fields.items())} }};",
         f"static void {name}_part(void *given, int64_t harp_begin, int64_t harp_end)",
         "{",
         f"    const struct {name} *const args = given;",
@@ -55,9 +55,9 @@ def definition(stmt: ForeignCall, name: str) -> str:
         "{",
         f"    const int64_t harp_blocks = {f'harp_end0 < {_BLOCKS} ? harp_end0 : {_BLOCKS}' if ends else '1'};",
         "    if (harp_blocks <= 0) return 0;",
-        f"    struct {name} args = {{ {', '.join(['0', *fields])} }};",
+        f"    struct {name} args = {{ {', '.join(['{ 0, 1 }', *fields])} }};",
         f"    harp_parallel({name}_part, &args, harp_calls * harp_blocks, {work});",
-        "    return args.status;",
+        "    return args.job.status;",
         "}",
     ]
     math = _math(source)

@@ -1,11 +1,11 @@
 """A parallel loop in C: a function of a range of its iterations, and a call of whatever runs such functions.
 
-    struct harp_kernel_part0 { int status; const float *in0; float *out0; int64_t s0; };
+    struct harp_kernel_part0 { harp_job job; const float *in0; float *out0; int64_t s0; };
     static void harp_kernel_part0(void *given, int64_t begin, int64_t end) { ... for (i0 = begin; i0 < end; ++i0) ... }
     ...
-    struct harp_kernel_part0 args = { .status = status, .in0 = in0, .out0 = out0, .s0 = s0 };
+    struct harp_kernel_part0 args = { .job = { status, 1 }, .in0 = in0, .out0 = out0, .s0 = s0 };
     harp_parallel(harp_kernel_part0, &args, count, work);
-    status = args.status;
+    status = args.job.status;
 
 `work` is an estimate of the scalar operations in all iterations, by which the runner decides whether threads are worth
 their while, and how many iterations go between two questions whether Python was interrupted. The runner leaves out the
@@ -35,14 +35,18 @@ void (*harp_parallel)(harp_part *part, void *given, int64_t count, double work) 
 
 
 class Part(NamedTuple):
-    """The struct and the function; `fields` are what the struct holds, by the names that they have outside."""
+    """The struct and the function; `fields` are what the struct holds, by the names that they have outside.
+
+    The function is called for at least so many iterations, but for the last ones.
+    """
 
     name: str
     text: str
     fields: tuple[str, ...]
+    least: int = 1
 
 
-def part(name: str, fields: Mapping[str, str], lines: Lines) -> Part:
+def part(name: str, fields: Mapping[str, str], lines: Lines, least: int = 1) -> Part:
     """A function with these lines, which use `begin`, `end` and some of the fields; these are declarations by name."""
     text = {word for line in lines.pruned() for word in words(line.text)}
     used = tuple(field for field in fields if field in text)
@@ -52,12 +56,12 @@ def part(name: str, fields: Mapping[str, str], lines: Lines) -> Part:
         whole.add(f"{fields[field]} = args->{field};", field)
     whole.lines += lines.lines
     if "status" in text:
-        whole.add("if (status != 0) __atomic_store_n(&args->status, 1, __ATOMIC_RELAXED);")
+        whole.add("if (status != 0) __atomic_store_n(&args->job.status, 1, __ATOMIC_RELAXED);")
     given = [("given", "void *given"), ("begin", "int64_t begin"), ("end", "int64_t end")]
     function = define(name, given, whole, "Some iterations of the parallel loop below.", drop=False, result="void")
     members = [f"    {fields[field].replace('restrict ', '')};" for field in used]
-    struct = "\n".join([f"struct {name} {{", "    int status;", *members, "};"])
-    return Part(name, f"{struct}\n{function.definition(STATIC)}", used)
+    struct = "\n".join([f"struct {name} {{", "    harp_job job;", *members, "};"])
+    return Part(name, f"{struct}\n{function.definition(STATIC)}", used, least)
 
 
 def hoisted(stmt: Nest) -> Stmt:
@@ -76,6 +80,7 @@ def hoisted(stmt: Nest) -> Stmt:
 def calls(part: Part, pointed: Set[str], count: str, work: str, depth: int) -> list[Line]:
     """The lines that run all iterations; of the variables in `pointed` the part takes the address."""
     values = [f".{field} = {'&' if field in pointed else ''}{field}" for field in part.fields]
-    text = f"struct {part.name} args = {{ {', '.join(['.status = status', *values])} }};"
+    text = f"struct {part.name} args = {{ {', '.join([f'.job = {{ status, {part.least} }}', *values])} }};"
     run = f"harp_parallel({part.name}, &args, {count}, {work});"
-    return [Line(depth, "{"), *(Line(depth + 1, line) for line in (text, run, "status = args.status;")), Line(depth, "}")]
+    lines = (text, run, "status = args.job.status;")
+    return [Line(depth, "{"), *(Line(depth + 1, line) for line in lines), Line(depth, "}")]

@@ -109,8 +109,9 @@ class Work:
     def __init__(self, text: Callable[[Index], str]) -> None:
         self._text = text
 
-    def of(self, stmt: Stmt) -> Amount:
-        return self._of(stmt, {}, ())
+    def of(self, stmt: Stmt, inside: tuple[Loop, ...] = ()) -> Amount:
+        """That of a statement that is inside of these loops."""
+        return self._of(stmt, {}, inside)
 
     def _of(self, stmt: Stmt, lets: dict[Atom, Index], inside: tuple[Loop, ...]) -> Amount:
         if isinstance(stmt, Store):

@@ -7,9 +7,8 @@
  * A job is published by the word `state`: its number in the high half, the next chunk in the low half. Claiming is a
  * compare-and-swap of this word, so a thread that has read the fields of an old job cannot claim a chunk of a new one.
  *
- * What a job is given begins with its status, an int that is 0 at first. A chunk is done in blocks of some milliseconds,
- * as the work of the job says. When the status is not 0, because a part has failed or Python was interrupted, all other
- * blocks are left out.
+ * A chunk is done in blocks of some milliseconds, as the work of the job says. When the status of the job is not 0,
+ * because a part has failed or Python was interrupted, the blocks that remain are left out.
  */
 #ifdef __linux__
 #define _GNU_SOURCE
@@ -30,12 +29,13 @@
 #define SPINS 2000
 /* Rounds of waiting for the others between two questions whether Python was interrupted: some milliseconds. */
 #define ROUNDS 65536
-/* Iterations of a block, at least: kernels may do so many side by side in vectors. */
-#define LEAST_BLOCK 16
 /* So many threads are kept off the caller's core; machines with more cores have idle ones that are found anyway. */
 #define MOST_MOVED 16
 
 typedef void part_function(void *given, int64_t begin, int64_t end);
+typedef struct {
+    int status, least; /* as parallel.h says */
+} harp_job;
 
 /* interrupt.c */
 extern _Thread_local int *harp_job_status, harp_helps;
@@ -72,16 +72,16 @@ static inline int is_open(uint64_t word, uint32_t seen)
 }
 
 /* How many iterations a block has. */
-static int64_t block_of(int64_t count, double work)
+static int64_t block_of(const harp_job *job, int64_t count, double work)
 {
     const double steps = work > HARP_POOL_BLOCK_WORK ? (double)count * (HARP_POOL_BLOCK_WORK / work) : (double)count;
-    return steps < LEAST_BLOCK ? LEAST_BLOCK : (int64_t)steps;
+    return steps < job->least ? job->least : (int64_t)steps;
 }
 
 /* Some iterations, block by block until the job is to end. */
 static void run(part_function *part, void *given, int64_t begin, int64_t end, int64_t block)
 {
-    int *const status = given;
+    int *const status = &((harp_job *)given)->status;
     while (begin < end && !__atomic_load_n(status, __ATOMIC_RELAXED)) {
         const int64_t stop = end - begin > block ? begin + block : end;
         part(given, begin, stop);
@@ -106,7 +106,7 @@ static uint32_t help(void)
             continue;
         const int64_t each = count / chunks, more = count % chunks;
         const int64_t begin = chunk * each + (chunk < more ? chunk : more);
-        harp_job_status = given;
+        harp_job_status = &((harp_job *)given)->status;
         run(part, given, begin, begin + each + (chunk < more), block);
         harp_job_status = NULL;
         atomic_fetch_add_explicit(&finished, 1, memory_order_release);
@@ -204,7 +204,7 @@ EXPORT void harp_pool_run(part_function *part, void *given, int64_t count, doubl
     if (threads < 2 || count < 2 || work < HARP_POOL_LEAST_WORK || inside ||
         atomic_flag_test_and_set_explicit(&busy, memory_order_acquire)) {
         if (work > HARP_POOL_BLOCK_WORK)
-            run(part, given, 0, count, block_of(count, work));
+            run(part, given, 0, count, block_of(given, count, work));
         else
             part(given, 0, count);
         return;
@@ -217,7 +217,7 @@ EXPORT void harp_pool_run(part_function *part, void *given, int64_t count, doubl
     atomic_store_explicit(&job_given, given, memory_order_relaxed);
     atomic_store_explicit(&job_count, count, memory_order_relaxed);
     atomic_store_explicit(&job_chunks, chunks, memory_order_relaxed);
-    atomic_store_explicit(&job_block, block_of(count, work), memory_order_relaxed);
+    atomic_store_explicit(&job_block, block_of(given, count, work), memory_order_relaxed);
     atomic_store_explicit(&finished, 0, memory_order_relaxed);
     atomic_store(&state, number << 32);
     if (atomic_load(&asleep) > 0) {
@@ -228,7 +228,7 @@ EXPORT void harp_pool_run(part_function *part, void *given, int64_t count, doubl
     }
     inside = 1;
     help();
-    harp_job_status = given;
+    harp_job_status = &((harp_job *)given)->status;
     for (unsigned rounds = 1; atomic_load_explicit(&finished, memory_order_acquire) < chunks; ++rounds) {
         relax();
         if (rounds % ROUNDS == 0) harp_interrupt_poll();

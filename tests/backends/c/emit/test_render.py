@@ -308,7 +308,7 @@ def test_same_bytes_for_the_same_program() -> None:
 def test_only_what_is_used_is_printed() -> None:
     source = str(render(small_program()))
     assert '#include "generated.h"' in source and "pow" not in source
-    assert "void harp_kernel(const double *restrict in0, " in source and "int64_t s0)" in source
+    assert "int harp_kernel(const double *restrict in0, " in source and "int64_t s0)" in source
     assert max(map(len, source.splitlines())) <= 120
 
 
