@@ -101,7 +101,7 @@ def _simplify(s: Lowered) -> Lowered:
 
 
 def _schedule(s: Lowered) -> Lowered:
-    return attrs.evolve(s, schedule=schedule(updated_in_place(s.graph)))
+    return attrs.evolve(s, schedule=schedule(updated_in_place(s.graph), s.checks))
 
 
 def _build(s: Lowered) -> Lowered:
@@ -112,7 +112,7 @@ def _built(scheduled: Schedule, captured: Sequence[Constant], target: Target, ch
     """The loop nests of a schedule. The steps of iterations are scheduled, built and fused like programs."""
 
     def step(graph: Graph) -> Built:
-        return _built(schedule(graph), (), target, checks)
+        return _built(schedule(graph, checks), (), target, checks)
 
     def joined(built: Built) -> Built:
         return built if checks else fuse(built)

@@ -6,16 +6,17 @@ themselves before the interpreter touches memory; compiled programs are checked 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
 import attrs
 import numpy as np
 
-from harp.errors import AddressError
+from harp.errors import AddressError, HarpError, IndexOutOfRangeError
 from harp.trace.eval.grid import Sizes, numbers, on_grid
 from harp.trace.graph.node import Constant, Gather, Input, Node, Scatter, View
 from harp.trace.index.polynomial import ZERO, Index, Loop, Symbol
+from harp.trace.scalar.dtypes import NDArray
 from harp.trace.source_locations import Site, plural, user_site
 
 
@@ -28,9 +29,12 @@ class Access:
     axis: int
     site: Site | None
     stores: bool = False
+    by_data: bool = False  # the index is an element of an array of the user
 
-    def error(self, index: int, size: int) -> AddressError:
+    def error(self, index: int, size: int) -> HarpError:
         """The error for an index outside an axis of this size."""
+        if self.by_data:
+            return outside_by_data(self.array, index, self.axis, size, self.site)
         made = f"\n  at {self.site[0]}:{self.site[1]}" if self.site else ""
         return AddressError(
             f"{self.array} is {'stored to' if self.stores else 'read'} at [{', '.join(map(repr, self.index))}], where "
@@ -38,6 +42,18 @@ class Access:
             "report it, with the "
             f"function and the shapes and dtypes of its arguments{made}"
         )
+
+
+def outside_by_data(array: str, index: int, axis: int, size: int, site: Site | None) -> IndexOutOfRangeError:
+    """The error for an index of the user; one that counts from the end has been added to the size."""
+    made = f"\n  at {site[0]}:{site[1]}" if site else ""
+    raw = index if index >= 0 else index - size
+    named = f"index {raw}" if abs(raw) < 1 << 58 else "an index of more than 18 digits"
+    return IndexOutOfRangeError(
+        f"{named} is outside axis {axis} of {array}, which has {plural(size, 'elements')}; use an index from {-size} to "
+        f"{size - 1}, or say by `mode` what others mean, as in x.at[i].get(mode='clip') and x.at[i].add(v, mode='drop')"
+        f"{made}"
+    )
 
 
 class Outside(NamedTuple):
@@ -96,6 +112,22 @@ def require_inside(node: Node, sizes: Mapping[Symbol, int], site: Site | None) -
         index = node.index if isinstance(node, View) else (ZERO,) * len(array.shape)
         access = Access(_name(array), index, found.axis, site or user_site(), isinstance(node, Scatter))
         raise access.error(found.position, found.size)
+
+
+def require_indices(
+    node: Gather | Scatter, indices: Sequence[NDArray], sizes: Mapping[Symbol, int], site: Site | None
+) -> None:
+    """Raise IndexOutOfRangeError if one of the indices of a strict node is outside."""
+    array = node.base if isinstance(node, Scatter) else node.src
+    if 0 in numbers(node.indices[0].shape, cast(Sizes, sizes.__getitem__)):
+        return
+    for axis, (index, extent) in enumerate(zip(indices, array.shape, strict=False)):
+        (size,) = numbers((extent,), cast(Sizes, sizes.__getitem__))
+        outside = np.less(index, -size) | np.greater_equal(index, size)
+        if outside.any():
+            found = int(index[outside][0])
+            counted = found + size if found < 0 else found
+            raise outside_by_data(_name(array), counted, axis, size, site or user_site())
 
 
 def _name(node: Node) -> str:
