@@ -50,9 +50,9 @@ def outside_by_data(array: str, index: int, axis: int, size: int, site: Site | N
     raw = index if index >= 0 else index - size
     named = f"index {raw}" if abs(raw) < 1 << 58 else "an index of more than 18 digits"
     return IndexOutOfRangeError(
-        f"{named} is outside axis {axis} of {array}, which has {plural(size, 'elements')}; use an index from {-size} to "
-        f"{size - 1}, or say by `mode` what others mean, as in x.at[i].get(mode='clip') and x.at[i].add(v, mode='drop')"
-        f"{made}"
+        f"{named} is outside axis {axis} of {array}, which has {plural(size, 'elements')}; use an index from {-size} "
+        f"to {size - 1}, or say by `mode` what others mean, as in x.at[i].get(mode='clip') and x.at[i].add(v, "
+        f"mode='drop'){made}"
     )
 
 
