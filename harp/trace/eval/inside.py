@@ -6,7 +6,7 @@ themselves before the interpreter touches memory; compiled programs are checked 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, cast
 
 import attrs
@@ -115,9 +115,9 @@ def require_inside(node: Node, sizes: Mapping[Symbol, int], site: Site | None) -
 
 
 def require_indices(
-    node: Gather | Scatter, indices: Sequence[NDArray], sizes: Mapping[Symbol, int], site: Site | None
+    node: Gather | Scatter, indices: Sequence[NDArray], sizes: Mapping[Symbol, int], site: Callable[[], Site | None]
 ) -> None:
-    """Raise IndexOutOfRangeError if one of the indices of a strict node is outside."""
+    """Raise IndexOutOfRangeError if one of the indices of a strict node is outside; `site` finds its line."""
     array = node.base if isinstance(node, Scatter) else node.src
     if 0 in numbers(node.indices[0].shape, cast(Sizes, sizes.__getitem__)):
         return
@@ -127,10 +127,21 @@ def require_indices(
         if outside.any():
             found = int(index[outside][0])
             counted = found + size if found < 0 else found
-            raise outside_by_data(_name(array), counted, axis, size, site or user_site())
+            whole, place = _behind_views(array, axis)
+            raise outside_by_data(_name(whole), counted, place, size, site() or user_site())
+
+
+def _behind_views(node: Node, axis: int) -> tuple[Node, int]:
+    """The array of which an axis is shown, with its axes in another order."""
+    while isinstance(node, View) and not node.conditions:
+        places = [k for k, p in enumerate(node.index) if isinstance(p.atom, Loop) and p.atom.axis == axis]
+        if not places or node.src.shape[places[0]] is not node.shape[axis]:
+            break
+        node, axis = node.src, places[0]
+    return node, axis
 
 
 def _name(node: Node) -> str:
     if isinstance(node, Input):
-        return node.name
+        return node.name if node.uid >= 0 else "an array of a loop or branch"
     return "a captured array" if isinstance(node, Constant) else "an intermediate array"

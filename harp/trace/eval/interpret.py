@@ -8,6 +8,7 @@ goes through `accumulate`: what is read for it is not the masked view of its dom
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 from math import prod
 from typing import cast
@@ -84,12 +85,23 @@ def evaluate_nodes(
             if check or settings.verify >= 3:
                 require_inside(node, sizes, sites.get(node))
             if check and isinstance(node, (Gather, Scatter)) and node.strict:
-                require_indices(node, [values[i] for i in node.indices], sizes, sites.get(node))
+                require_indices(node, [values[i] for i in node.indices], sizes, partial(_site, node, order, sites))
             values[node] = evaluate_node(node, values, sizes, check)
         for i in set(node.inputs):
             if last_use[i] == k and i not in keep:
                 del values[i]
     return values
+
+
+def _site(node: Node, order: Sequence[Node], sites: Mapping[Node, Site]) -> Site | None:
+    """The line of a node, or of the first one that reads it and has a line."""
+    readers = {node}
+    for reader in order:
+        if reader is node or not readers.isdisjoint(reader.inputs):
+            if reader in sites:
+                return sites[reader]
+            readers.add(reader)
+    return None
 
 
 def evaluate_node(
