@@ -42,6 +42,7 @@ from harp.trace.index.polynomial import (
     indirect_in,
     loops_in,
     occurs,
+    of,
 )
 
 # Multiply-adds of a product that cost as much as one operation elsewhere: its operands are in registers.
@@ -70,6 +71,10 @@ class Bound(NamedTuple):
 
 def bound_of(p: Index) -> Bound:
     """A bound on an index expression."""
+    for monomial, coefficient in p.terms:
+        if coefficient == -1 and len(monomial) == 1 and isinstance(monomial[0], Relu):
+            most = p + of(monomial[0]) - monomial[0].arg
+            return bound_of(most)  # c + a - max(a, 0) <= c: the length of a tile
     total = Bound(0.0)
     for monomial, coefficient in p.terms:
         if coefficient > 0:

@@ -405,7 +405,7 @@ def test_derived_sizes_are_named_once() -> None:
     body = Nest((Let(size, N * M), For(loop)), Store(out, (of(loop),), const(1.0, f32)))
     source = str(render(handmade((), (out,), (n, m), Kernel("ones", body))))
     assert source.count("s0*s1") == 2, "in the title and in the let"
-    assert "void harp_kernel(float *restrict out0, int64_t s0, int64_t s1)" in source
+    assert "int harp_kernel(float *restrict out0, int64_t s0, int64_t s1)" in source
 
 
 def test_backends_by_name() -> None:
