@@ -103,23 +103,23 @@ def _simplify(s: Lowered) -> Lowered:
 
 
 def _schedule(s: Lowered) -> Lowered:
-    return attrs.evolve(s, schedule=schedule(updated_in_place(s.graph)))
+    return attrs.evolve(s, schedule=schedule(updated_in_place(s.graph), s.checks))
 
 
 def _build(s: Lowered) -> Lowered:
-    return attrs.evolve(s, built=_built(s.schedule, s.source.captured, s.target, s.fast))
+    return attrs.evolve(s, built=_built(s.schedule, s.source.captured, s))
 
 
-def _built(scheduled: Schedule, captured: Sequence[Constant], target: Target, fast: bool) -> Built:
+def _built(scheduled: Schedule, captured: Sequence[Constant], s: Lowered) -> Built:
     """The loop nests of a schedule. The steps of iterations are scheduled, built and fused like programs."""
 
     def step(graph: Graph) -> Built:
-        return _built(schedule(graph), (), target, fast)
+        return _built(schedule(graph, s.checks), (), s)
 
     def joined(built: Built) -> Built:
-        return fuse(built) if fast else built
+        return fuse(built) if s.fast else built
 
-    return without_copies(build(scheduled, captured, target, partial(iteration_kernels, step, joined)))
+    return without_copies(build(scheduled, captured, s.target, partial(iteration_kernels, step, joined)))
 
 
 def _fuse(s: Lowered) -> Lowered:

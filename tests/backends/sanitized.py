@@ -124,9 +124,9 @@ MISTAKES = {
         typedef void part(void *, int64_t, int64_t);
         HARP_EXPORT void (*run)(part *, void *, int64_t, double);
         static void add(void *given, int64_t begin, int64_t end) {
-            for (int64_t k = begin; k < end; ++k) ((volatile float *)given)[0] += 1;
+            for (int64_t k = begin; k < end; ++k) ((volatile float *)given)[2] += 1; /* behind a status */
         }
-        HARP_EXPORT int f(float *a, int64_t n) { run(add, a, n*100000, 1e9); return 0; }
+        HARP_EXPORT int f(float *a, int64_t n) { a[0] = a[1] = 0; run(add, a, n*100000, 1e9); return 0; }
     """,
 }
 

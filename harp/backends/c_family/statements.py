@@ -56,9 +56,9 @@ _UNROLL_MOST = 64
 # No less than the vectors that a loop over accumulators becomes, and less than its iterations: compilers would write
 # out the elements, and not the vectors.
 _VECTORS = LANES // 2
-# Steps of a loop that may never end, after which it asks for signals: some microseconds.
-_STEPS = 256
 INTERRUPT_HEADER = "interrupt.h"
+# Steps of a block of a loop that data ends, at most: nobody knows how many there are.
+STEPS = 256
 
 
 class Statements(ABC):
@@ -82,7 +82,8 @@ class Statements(ABC):
         self._shared_strides: dict[tuple[Index, ...], str] = {}
         self._given = frozenset(names)
         self._kept: dict[Atom, str] = {}
-        self._asks = False  # whether there is a loop that asks if it is interrupted
+        self._loops = 0  # how many are open
+        self._questions: dict[int, str] = {}  # the last line in a loop over blocks, by the depth of that line
         self._before = 0  # lines at the top of the function that are such variables
         self._index = IndexPrinter(self._name_of, self._element, self._keep)
         self._values = ValuePrinter(self._index, self._element, self.lines)
@@ -189,13 +190,17 @@ class Statements(ABC):
         self.statements[type(stmt)](self, stmt, block)
 
     def _nest(self, stmt: Nest, block: bool) -> None:
-        depth = self.lines.depth
+        depth, loops = self.lines.depth, self._loops
         if stmt.heads and not block and not isinstance(stmt.heads[0], For):
             self.lines.open("")  # a neighbour may bind the same name
         held = self._hold(stmt) if stmt.heads else []
         again = fast_path.runs_again(stmt)
         for place, head in enumerate(stmt.heads[:-1] if again else stmt.heads):
-            HEADS[type(head)](self, head, stmt.body)
+            work = self._work_of_step(head, Nest(stmt.heads[place + 1 :], stmt.body)) if isinstance(head, For) else None
+            if isinstance(head, For) and work is not None:
+                self._blocks(head, stmt.body, work)
+            else:
+                HEADS[type(head)](self, head, stmt.body)
             if isinstance(head, For) and head.kind is LoopKind.SEARCH:
                 self._stop(head.loop, stmt.heads[place + 1 :], stmt.body)
         if again:
@@ -203,6 +208,7 @@ class Statements(ABC):
         else:
             self.statement(stmt.body, block or bool(stmt.heads))
         self._close(depth)
+        self._loops = loops
         for atom in held:
             del self._kept[atom]
 
@@ -224,6 +230,8 @@ class Statements(ABC):
     def _close(self, depth: int) -> None:
         while self.lines.depth > depth:
             self.lines.close()
+            if self.lines.depth in self._questions:
+                self.lines.add(self._questions.pop(self.lines.depth))
 
     def _stop(self, position: Loop, lanes: Sequence[Head], store: Stmt) -> None:
         """Leave the search if no element of what is stored is above this position."""
@@ -303,40 +311,54 @@ class Statements(ABC):
     def _repeat(self, stmt: Repeat, block: bool) -> None:
         name = self._bind(stmt.loop)
         test = "" if stmt.test is None else f" && {self._element(stmt.test.buffer, stmt.test.index)}"
-        test += " && status == 0" if any(isinstance(s, ForeignCall) or is_endless(s) for s in walk(stmt.body)) else ""
+        test += " && status == 0" if any(isinstance(s, ForeignCall) for s in walk(stmt.body)) else ""
         home = {buffer: self._buffers[buffer] for buffer in turns.members(stmt.moves)}
         at = {buffer: self._fresh("at") for buffer in home}
         for buffer, place in home.items():
             self.lines.add(f"{TYPES[buffer.dtype]} *{at[buffer]} = {place};", at[buffer])
-        if is_endless(stmt):
-            self._until_interrupted(stmt, name, test, at)
-        else:
-            end = bare(self._index.text(stmt.loop.extent))
+        depth, end = self.lines.depth, bare(self._index.text(stmt.loop.extent))
+        work = self._work_of_step(stmt, stmt.body)
+        if work is None:
             self.lines.open(f"for (int64_t {name} = 0; {name} < {end}{test}; ++{name})")
-            self._step(stmt, at)
-            self.lines.close()
+        else:
+            stop = self._open_blocks(name, end, test, f"{name} + {STEPS}" if is_endless(stmt) else end, work)
+            self._open_block(name, end, test, stop)
+        self._loops += 1
+        self._step(stmt, at)
+        self._loops -= 1
+        self._close(depth)
         for chain in turns.chains(stmt.moves):
             first = chain[0][0]
             size = "*".join([*map(self._index.factor, first.shape), f"sizeof(*{home[first]})"])
             for line in turns.settled(chain, at, home, size):
                 self.lines.add(line)
 
-    def _until_interrupted(self, stmt: Repeat, name: str, test: str, at: Mapping[Buffer, str]) -> None:
-        """A loop by blocks of steps, between which it asks whether it is to end: no call stands in the inner loop,
-        which keeps in registers what it carries."""
+    def _work_of_step(self, loop: For | Repeat, step: Stmt) -> str | None:
+        """The work of a step of a loop that asks from time to time if it is interrupted, None for those that do not."""
+        return None
+
+    def _blocks(self, head: For, body: Stmt, work: str) -> None:
+        """The head of such a loop."""
+        name, end = self._bind(head.loop), bare(self._index.text(head.loop.extent))
+        stop = self._open_blocks(name, end, "", end, work)
+        self._hint(head, body)
+        self._open_block(name, end, "", stop)
+        self._loops += 1
+
+    def _open_blocks(self, name: str, end: str, test: str, most: str, work: str) -> str:
+        """Begin a loop over blocks of steps, none of which goes beyond `most`. Returns the name of a block's end.
+
+        It asks between blocks: no call stands in the loop over steps, which keeps in registers what it carries."""
         self.lines.uses.add(INTERRUPT_HEADER)
-        stop, since = self._fresh("stop"), "since"  # one for all loops of the function
-        if not self._asks:
-            self._asks = True
-            self.lines.lines.insert(self._before, Line(1, f"int64_t {since} = 0;", since))
-            self._before += 1
-        self.lines.open(f"for (int64_t {name} = 0;{test.removeprefix(' &&')};)")
-        self.lines.add(f"const int64_t {stop} = {name} + {_STEPS};", stop)
+        stop = self._fresh("stop")
+        self.lines.open(f"for (int64_t {name} = 0; {name} < {end} && status == 0{test};)")
+        self.lines.add(f"const int64_t {stop} = harp_stop({name}, {most}, {work});", stop)
+        return stop
+
+    def _open_block(self, name: str, end: str, test: str, stop: str) -> None:
         self.lines.open(f"for (; {name} < {stop}{test}; ++{name})")
-        self._step(stmt, at)
-        self.lines.close()
-        self.lines.add(f"if ({name} == {stop} && harp_interrupted(&{since})) {{ status = 1; break; }}")
-        self.lines.close()
+        question = f"if ({name} == {stop} && {name} < {end} && harp_interrupted()) status = 1;"
+        self._questions[self.lines.depth - 1] = question
 
     def _step(self, stmt: Repeat, at: Mapping[Buffer, str]) -> None:
         """One iteration, on arrays where they are in it."""
@@ -355,6 +377,7 @@ class Statements(ABC):
         name = self._bind(head.loop)
         self._hint(head, body)
         self.lines.open(self._loop(head, name))
+        self._loops += 1
 
     def _hint(self, head: For, body: Stmt) -> None:
         """What the compiler is told of the next loop."""

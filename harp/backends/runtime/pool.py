@@ -32,6 +32,8 @@ RUNTIME = {
 
 # Scalar operations, about: what takes as long as waking a thread, some microseconds.
 _LEAST_WORK = 65536
+# Between two questions whether Python was interrupted: a millisecond or some.
+_BLOCK_WORK = 1 << 20
 _NAMES = (
     *RUNTIME.values(), "harp_pool_set_threads", "harp_pool_set_mine", "harp_memory_kept", "harp_memory_release",
     "harp_memory_set_patience", "harp_array_bytes", "harp_read_arrays",
@@ -94,7 +96,8 @@ def _find() -> Library | None:
 
 def _make() -> Library:
     """Raises ToolchainError."""
-    pool = f'#define HARP_POOL_LEAST_WORK {_LEAST_WORK}.0\n#include "pool.c"\n'
+    amounts = f"#define HARP_POOL_LEAST_WORK {_LEAST_WORK}.0\n#define HARP_POOL_BLOCK_WORK {_BLOCK_WORK}.0\n"
+    pool = f'{amounts}#include "pool.c"\n'
     texts = (pool, *(f'#include "{name}.c"\n' for name in ("memory", "arguments", "interrupt")))
     units = tuple(Unit(text, ("-pthread",), shared=True) for text in texts)
     library = build_and_load(Source(units), _OPTIONS, names=_NAMES, keep=True)

@@ -67,7 +67,7 @@ def _scatter_in_float32(node: Scatter) -> Node:
     if wide is node.dtype or node.kind is Put.SET:
         return node
     base, updates = (MapReduce(n.shape, (n,), cast(Operand(n.dtype, 0), wide)) for n in (node.base, node.updates))
-    made = Scatter(base, node.indices, updates, node.kind, node.clips, node.unique)
+    made = Scatter(base, node.indices, updates, node.kind, node.clips, node.unique, node.strict)
     return MapReduce(node.shape, (made,), cast(Operand(wide, 0), node.dtype))
 
 

@@ -49,7 +49,7 @@ def _is_few(read: Gather | View, change: Scatter) -> bool:
 
 def _of(read: Gather | View, array: Node) -> Node:
     if isinstance(read, Gather):
-        return Gather(array, read.indices, read.fill)
+        return Gather(array, read.indices, read.fill, read.strict)
     return view(array, read.shape, read.index, read.conditions, read.fill)
 
 

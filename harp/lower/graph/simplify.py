@@ -278,7 +278,7 @@ def _of_turned(node: Gather) -> Node | None:
     axes = _turned(node.src, len(node.indices))
     if axes is None or not isinstance(node.src, View):
         return None
-    return Gather(node.src.src, tuple(node.indices[axis] for axis in axes[: len(node.indices)]), node.fill)
+    return Gather(node.src.src, tuple(node.indices[axis] for axis in axes[: len(node.indices)]), node.fill, node.strict)
 
 
 def _turned(node: Node, count: int) -> list[int] | None:

@@ -29,6 +29,7 @@ from harp.lower.loopir.origin import Origins
 from harp.lower.loopir.program import Call
 from harp.lower.loopir.text import kernel_text
 from harp.lower.schedule.build import Built
+from harp.lower.schedule.indirect import is_as_read
 from harp.lower.schedule.row_kernels import rows_in
 from harp.lower.verify.verify import verify_kernel
 from harp.trace.eval.inside import Access, is_plain
@@ -181,7 +182,7 @@ class _Checked:
     def test(self, at: Load, axis: int, site: Site | None, stores: bool, least: Index) -> _Test:
         """The bounds of one axis, of which the index is the last position, and `least` the first one."""
         name, size = self.names.get(at.buffer, "an intermediate array"), at.buffer.shape[axis]
-        access = Access(name, at.index, axis, site or self.site, stores)
+        access = Access(name, at.index, axis, site or self.site, stores, is_as_read(at.index[axis]))
         return _Test((least, size - 1 - at.index[axis]), access, size)
 
     def chain(self, tests: Sequence[_Test], body: Stmt, fallback: Stmt | None = None) -> Stmt:

@@ -5,6 +5,9 @@
     x[arange(n), idx]      reads x[i0, idx[i0]]        positions that are certain to be inside, or not below 0 where
                                               others are missed, stand for themselves
 
+A checked program is to see an index outside before it is moved inside. There an element is a position as it is:
+`Indirect` of an axis that is longer than any array, with what is added to count from the end taken back.
+
 A schedule knows no buffers yet: its indirect indices are of stand-ins, for which `Binding` puts buffers.
 """
 
@@ -16,9 +19,12 @@ from typing import NamedTuple
 from harp.lower.loopir.loops import Buffer, Space
 from harp.trace.graph.node import Gather, MapReduce, Node, Scatter, View, at, positions
 from harp.trace.index.bounds import below, nonnegative
-from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import Index, Indirect, of
+from harp.trace.index.division import Substitution, floordiv
+from harp.trace.index.polynomial import Index, Indirect, as_index, indirect_in, of
 from harp.trace.scalar.expr import Position
+
+# The length of an axis that no array has, and a power of two.
+_LONG = 1 << 60
 
 
 class Places(NamedTuple):
@@ -29,9 +35,11 @@ class Places(NamedTuple):
 
 
 class IndirectIndices:
-    """The index arrays of a graph: `arrays` are those that must be in memory, with their stand-ins."""
+    """The index arrays of a graph: `arrays` are those that must be in memory, with their stand-ins. With `checks` the
+    indices of strict nodes are left as they are."""
 
-    def __init__(self, nodes: Iterable[Node]) -> None:
+    def __init__(self, nodes: Iterable[Node], checks: bool = False) -> None:
+        self.checks = checks
         self.arrays: dict[Node, Buffer] = {}
         for node in nodes:
             if isinstance(node, (Gather, Scatter)):
@@ -40,25 +48,37 @@ class IndirectIndices:
     def places(self, node: Gather | Scatter, position: tuple[Index, ...]) -> Places:
         """Where a node reads or writes for the indices at this position."""
         array, misses = (node.src, node.fill is not None) if isinstance(node, Gather) else (node.base, not node.clips)
+        strict = self.checks and node.strict
         index = tuple(
-            self._place(index, position, size, misses) for index, size in zip(node.indices, array.shape, strict=False)
+            self._place(index, position, size, misses, strict)
+            for index, size in zip(node.indices, array.shape, strict=False)
         )
+        if strict:
+            return Places(index, ())
         unsure = {p: size - 1 - p for p, size in zip(index, array.shape, strict=False) if not below(p, size)}
         return Places(index, tuple(unsure.values()) if misses else ())
 
-    def _place(self, index: Node, position: tuple[Index, ...], size: Index, misses: bool) -> Index:
+    def _place(self, index: Node, position: tuple[Index, ...], size: Index, misses: bool, strict: bool) -> Index:
         while isinstance(index, View) and not index.conditions:
             position = at(index.shape, position).each(index.index)
             index = index.src
         if isinstance(index, MapReduce) and isinstance(index.expr, Position) and index.reduce is None:
             known = at(index.domain, position)(index.expr.index)
-            if below(known, size) or (misses and nonnegative(known)):
+            if below(known, size) or (misses and not strict and nonnegative(known)):
                 return known
         stand_in = self.arrays.get(index)
         if stand_in is None:
             stand_in = Buffer(f"index{len(self.arrays)}", index.dtype, index.shape, Space.SCRATCH)
             self.arrays[index] = stand_in
-        return of(Indirect(stand_in, position, size, misses))
+        if not strict:
+            return of(Indirect(stand_in, position, size, misses))
+        read = of(Indirect(stand_in, position, as_index(_LONG), True))
+        return read + (size - _LONG) * floordiv(read, _LONG // 2)  # 1 for positions that count from the end
+
+
+def is_as_read(p: Index) -> bool:
+    """Whether an index is an element of an index array, not moved inside."""
+    return any(indirect.size.constant == _LONG for indirect in indirect_in(p))
 
 
 class Binding(Substitution):

@@ -137,11 +137,11 @@ Debts = dict[tuple[_Kernel, Use], int]  # for each use, the work repeated on the
 class _Scheduler:
     """The state of one walk over a graph."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, checks: bool) -> None:
         nodes = graph.nodes()
         self.order = nodes
         self.outputs = frozenset(graph.outputs)
-        self.indirects = IndirectIndices(nodes)
+        self.indirects = IndirectIndices(nodes, checks)
         self.bases = frozenset(node.base for node in nodes if isinstance(node, Scatter))
         whole = (node for node in nodes if isinstance(node, (RowWise, HostCall, Iteration, Foreign)))
         self.whole = {operand for node in whole for operand in node.inputs}
@@ -397,9 +397,9 @@ KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
 }
 
 
-def schedule(graph: Graph) -> Schedule:
-    """Decide for every node where it is computed."""
-    scheduler = _Scheduler(graph)
+def schedule(graph: Graph, checks: bool = False) -> Schedule:
+    """Decide for every node where it is computed. With `checks` strict indices are not moved inside."""
+    scheduler = _Scheduler(graph, checks)
     return Schedule(graph, tuple(scheduler.run()), scheduler.indirects.arrays)
 
 

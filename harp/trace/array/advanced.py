@@ -82,7 +82,7 @@ def gather(array: Array, keys: tuple[object, ...], mode: str | None, fill: objec
     outside = mode_of(mode)
     found = plan(node, keys, checks=mode is None, reaches=outside != FILL)
     otherwise = _fill(fill, array.kind) if outside == FILL or found.misses else None
-    return emit(found.result(Gather(found.source(node), found.indices, otherwise)), array.weak)
+    return emit(found.result(Gather(found.source(node), found.indices, otherwise, outside is None)), array.weak)
 
 
 def mode_of(mode: str | None, *others: str) -> str | None:

@@ -70,7 +70,7 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
     for place in found.inserted:
         order.insert(place, ONE)
     updates = found.gathered(_fitted(updates, tuple(order)))
-    made: Node = Scatter(base, found.indices, updates, kind, outside == CLIP, unique)
+    made: Node = Scatter(base, found.indices, updates, kind, outside == CLIP, unique, outside is None)
     made = view.permute(made, [found.order.index(axis) for axis in range(len(found.order))])
     return emit(placed(node, found.selection, made, Put.SET), array.weak)
 

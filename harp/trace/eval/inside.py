@@ -6,16 +6,17 @@ themselves before the interpreter touches memory; compiled programs are checked 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, cast
 
 import attrs
 import numpy as np
 
-from harp.errors import AddressError
+from harp.errors import AddressError, HarpError, IndexOutOfRangeError
 from harp.trace.eval.grid import Sizes, numbers, on_grid
 from harp.trace.graph.node import Constant, Gather, Input, Node, Scatter, View
 from harp.trace.index.polynomial import ZERO, Index, Loop, Symbol
+from harp.trace.scalar.dtypes import NDArray
 from harp.trace.source_locations import Site, plural, user_site
 
 
@@ -28,9 +29,12 @@ class Access:
     axis: int
     site: Site | None
     stores: bool = False
+    by_data: bool = False  # the index is an element of an array of the user
 
-    def error(self, index: int, size: int) -> AddressError:
+    def error(self, index: int, size: int) -> HarpError:
         """The error for an index outside an axis of this size."""
+        if self.by_data:
+            return outside_by_data(self.array, index, self.axis, size, self.site)
         made = f"\n  at {self.site[0]}:{self.site[1]}" if self.site else ""
         return AddressError(
             f"{self.array} is {'stored to' if self.stores else 'read'} at [{', '.join(map(repr, self.index))}], where "
@@ -38,6 +42,18 @@ class Access:
             "report it, with the "
             f"function and the shapes and dtypes of its arguments{made}"
         )
+
+
+def outside_by_data(array: str, index: int, axis: int, size: int, site: Site | None) -> IndexOutOfRangeError:
+    """The error for an index of the user; one that counts from the end has been added to the size."""
+    made = f"\n  at {site[0]}:{site[1]}" if site else ""
+    raw = index if index >= 0 else index - size
+    named = f"index {raw}" if abs(raw) < 1 << 58 else "an index of more than 18 digits"
+    return IndexOutOfRangeError(
+        f"{named} is outside axis {axis} of {array}, which has {plural(size, 'elements')}; use an index from {-size} "
+        f"to {size - 1}, or say by `mode` what others mean, as in x.at[i].get(mode='clip') and x.at[i].add(v, "
+        f"mode='drop'){made}"
+    )
 
 
 class Outside(NamedTuple):
@@ -98,7 +114,34 @@ def require_inside(node: Node, sizes: Mapping[Symbol, int], site: Site | None) -
         raise access.error(found.position, found.size)
 
 
+def require_indices(
+    node: Gather | Scatter, indices: Sequence[NDArray], sizes: Mapping[Symbol, int], site: Callable[[], Site | None]
+) -> None:
+    """Raise IndexOutOfRangeError if one of the indices of a strict node is outside; `site` finds its line."""
+    array = node.base if isinstance(node, Scatter) else node.src
+    if 0 in numbers(node.indices[0].shape, cast(Sizes, sizes.__getitem__)):
+        return
+    for axis, (index, extent) in enumerate(zip(indices, array.shape, strict=False)):
+        (size,) = numbers((extent,), cast(Sizes, sizes.__getitem__))
+        outside = np.less(index, -size) | np.greater_equal(index, size)
+        if outside.any():
+            found = int(index[outside][0])
+            counted = found + size if found < 0 else found
+            whole, place = _behind_views(array, axis)
+            raise outside_by_data(_name(whole), counted, place, size, site() or user_site())
+
+
+def _behind_views(node: Node, axis: int) -> tuple[Node, int]:
+    """The array of which an axis is shown, with its axes in another order."""
+    while isinstance(node, View) and not node.conditions:
+        places = [k for k, p in enumerate(node.index) if isinstance(p.atom, Loop) and p.atom.axis == axis]
+        if not places or node.src.shape[places[0]] is not node.shape[axis]:
+            break
+        node, axis = node.src, places[0]
+    return node, axis
+
+
 def _name(node: Node) -> str:
     if isinstance(node, Input):
-        return node.name
+        return node.name if node.uid >= 0 else "an array of a loop or branch"
     return "a captured array" if isinstance(node, Constant) else "an intermediate array"

@@ -8,6 +8,7 @@ goes through `accumulate`: what is read for it is not the masked view of its dom
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 from math import prod
 from typing import cast
@@ -18,7 +19,7 @@ from harp.config import settings
 from harp.errors import OutOfMemoryError
 from harp.trace.eval.grid import Sizes, numbers, on_grid
 from harp.trace.eval.host_calls import call_each, call_pure, is_raised_by_call
-from harp.trace.eval.inside import require_inside
+from harp.trace.eval.inside import require_indices, require_inside
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import (
     Constant,
@@ -62,7 +63,8 @@ def interpret(
 ) -> list[NDArray]:
     """The outputs for these inputs. Each output is a fresh, contiguous array.
 
-    `check` asks of each view first whether it stays inside its source. Raises AddressError where it does not.
+    `check` asks first whether each view stays inside its source, and whether indices are inside of whose others nobody
+    has said what they mean. Raises AddressError or IndexOutOfRangeError where they do not.
     """
     values = evaluate_nodes(graph.outputs, dict(zip(graph.inputs, arrays, strict=True)), sizes, check, graph.sites)
     return [np.array(values[o], order="C", copy=True) for o in graph.outputs]
@@ -76,19 +78,32 @@ def evaluate_nodes(
     sites: Mapping[Node, Site] = NO_SITES,
 ) -> Mapping[Node, NDArray]:
     """`values` with those of the roots, and without those that are not needed any more."""
-    check = check or settings.check or settings.verify >= 3
+    check = check or settings.check
     order = list(walk(roots))
     last_use = {i: k for k, node in enumerate(order) for i in node.inputs}
     keep = set(roots)
     for k, node in enumerate(order):
         if node not in values:
-            if check:
+            if check or settings.verify >= 3:
                 require_inside(node, sizes, sites.get(node))
+            if check and isinstance(node, (Gather, Scatter)) and node.strict:
+                require_indices(node, [values[i] for i in node.indices], sizes, partial(_site, node, order, sites))
             values[node] = evaluate_node(node, values, sizes, check)
         for i in set(node.inputs):
             if last_use[i] == k and i not in keep:
                 del values[i]
     return values
+
+
+def _site(node: Node, order: Sequence[Node], sites: Mapping[Node, Site]) -> Site | None:
+    """The line of a node, or of the first one that reads it and has a line."""
+    readers = {node}
+    for reader in order:
+        if reader is node or not readers.isdisjoint(reader.inputs):
+            if reader in sites:
+                return sites[reader]
+            readers.add(reader)
+    return None
 
 
 def evaluate_node(

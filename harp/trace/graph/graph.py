@@ -165,12 +165,14 @@ def _describe_view(node: View, name: Callable[[Node], str]) -> str:
 
 def _describe_gather(node: Gather, name: Callable[[Node], str]) -> str:
     otherwise = "" if node.fill is None else f" else {node.fill}"
-    return f"gather {name(node.src)}[{', '.join(map(name, node.indices))}]{otherwise}"
+    strict = " strict" if node.strict else ""
+    return f"gather {name(node.src)}[{', '.join(map(name, node.indices))}]{otherwise}{strict}"
 
 
 def _describe_scatter(node: Scatter, name: Callable[[Node], str]) -> str:
     at = ", ".join(map(name, node.indices))
-    flags = "".join(f" {flag}" for flag, holds in (("clips", node.clips), ("unique", node.unique)) if holds)
+    named = (("clips", node.clips), ("unique", node.unique), ("strict", node.strict))
+    flags = "".join(f" {flag}" for flag, holds in named if holds)
     return f"scatter {node.kind.name.lower()} {name(node.updates)} to {name(node.base)}[{at}]{flags}"
 
 

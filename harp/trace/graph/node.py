@@ -6,7 +6,7 @@
                                                           of exactly that shape; reduce `axes`, if `reduce` is given
          | View(src, shape, index, conditions, fill)      no arithmetic: output position i0, i1, ... reads
                                                           src[index] where all conditions are >= 0, else `fill`
-         | Gather(src, indices, fill)                     index by data: position (k..., j...) reads
+         | Gather(src, indices, fill, strict)             index by data: position (k..., j...) reads
                                                           src[indices[0][k...], indices[1][k...], ..., j...]
          | Scatter(base, indices, updates, kind)          `base`, in which updates[k..., j...] in the order of k are
                                                           put at [indices[0][k...], indices[1][k...], ..., j...]
@@ -172,11 +172,14 @@ class View(Node):
 
 @attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class Gather(Node):
-    """Elements of `src` at places that are data. The shape is that of the indices, then the axes that they leave."""
+    """Elements of `src` at places that are data. The shape is that of the indices, then the axes that they leave.
+
+    Where it is `strict`, nobody has said what an index outside means: a checked program reports it."""
 
     src: Node
     indices: tuple[Node, ...]
     fill: Const | None = None
+    strict: bool = False
     shape: Shape = attrs.field(init=False)
 
     @shape.default
@@ -205,7 +208,8 @@ class Put(enum.Enum):
 @attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class Scatter(Node):
     """`base` with updates at places that are data. Updates of one place take turns in row-major order of the indices;
-    so of those that are set the last one is there in the end. `unique` says that no place has two."""
+    so of those that are set the last one is there in the end. `unique` says that no place has two, and `strict` is as
+    that of a Gather."""
 
     base: Node
     indices: tuple[Node, ...]
@@ -213,6 +217,7 @@ class Scatter(Node):
     kind: Put
     clips: bool = False
     unique: bool = False
+    strict: bool = False
 
     @property
     def shape(self) -> Shape:  # type: ignore[override]

@@ -57,11 +57,11 @@ def _rebuild_view(node: View, inputs: tuple[Node, ...], sizes: Substitution) -> 
 
 
 def _rebuild_gather(node: Gather, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    return Gather(inputs[0], inputs[1:], node.fill)
+    return Gather(inputs[0], inputs[1:], node.fill, node.strict)
 
 
 def _rebuild_scatter(node: Scatter, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
-    return Scatter(inputs[0], inputs[1:-1], inputs[-1], node.kind, node.clips, node.unique)
+    return Scatter(inputs[0], inputs[1:-1], inputs[-1], node.kind, node.clips, node.unique, node.strict)
 
 
 def _rebuild_cumulative(node: Cumulative, inputs: tuple[Node, ...], sizes: Substitution) -> Node:

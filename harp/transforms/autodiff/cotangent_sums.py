@@ -39,7 +39,7 @@ def sum_of(dtype: DType) -> Expr:
 def put_to(total: Node, puts: Sequence[Scatter]) -> Node:
     """`total` with what scatters have added to something else."""
     for put in puts:
-        total = Scatter(total, put.indices, put.updates, put.kind, put.clips, put.unique)
+        total = Scatter(total, put.indices, put.updates, put.kind, put.clips, put.unique, put.strict)
     return total
 
 

@@ -134,7 +134,7 @@ def _zeros_at(mask: Node, node: Node) -> Node:
 
 def gather_adjoint(node: Gather, ct: Node) -> Node:
     """The cotangent of `node.src`: each element takes the sum of what was read from it."""
-    return Scatter(constant(0, node.src), node.indices, ct, Put.ADD, node.fill is None)
+    return Scatter(constant(0, node.src), node.indices, ct, Put.ADD, node.fill is None, False, node.strict)
 
 
 def scatter_tangent(node: Scatter, base: Node | None, updates: Node | None) -> Node:
@@ -150,11 +150,11 @@ def scatter_adjoints(node: Scatter, ct: Node) -> tuple[Callable[[], Node], Calla
 
 def _read(node: Scatter, array: Node) -> Node:
     """`array` where the updates go; 0 for those that are dropped."""
-    return Gather(array, node.indices, None if node.clips else const(0, array.dtype))
+    return Gather(array, node.indices, None if node.clips else const(0, array.dtype), node.strict)
 
 
 def _put(node: Scatter, base: Node, updates: Node, kind: Put) -> Node:
-    return Scatter(base, node.indices, updates, kind, node.clips, node.unique)
+    return Scatter(base, node.indices, updates, kind, node.clips, node.unique, node.strict)
 
 
 def _same(node: Scatter, ct: Node) -> Node:

@@ -175,7 +175,7 @@ def _view(node: View, tangents: Tangents) -> Node:
 
 
 def _gather(node: Gather, tangents: Tangents) -> Node:
-    return Gather(tangents[node.src], node.indices, None if node.fill is None else const(0, node.dtype))
+    return Gather(tangents[node.src], node.indices, None if node.fill is None else const(0, node.dtype), node.strict)
 
 
 def _scatter(node: Scatter, tangents: Tangents) -> Node:

@@ -17,12 +17,14 @@ from harp.trace.graph.graph import Graph, inline, transform
 from harp.trace.graph.host_calls import calls_python
 from harp.trace.graph.node import (
     Custom,
+    Gather,
     HostCall,
     Input,
     Iteration,
     MapReduce,
     Node,
     Part,
+    Scatter,
     WithBody,
     body_input,
     fresh_input,
@@ -114,7 +116,7 @@ def _with_loops_of_some(graph: Graph, test: Node) -> Graph:
     """The body, which runs where its test holds, with loops inside that data ends begun only there: for an example that
     has ended, or does not take the branch, they might never end. Python is called only there, too. What is
     inside of those loops runs where their own tests hold. A function whose gradient computes it again is put in its
-    place: that would begin its loops."""
+    place: that would begin its loops. Indices that such an example would not ask for may be outside."""
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
         if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
@@ -124,6 +126,10 @@ def _with_loops_of_some(graph: Graph, test: Node) -> Graph:
         if isinstance(node, Iteration) and node.tested:
             first, *others = node.operands
             return rebuild(node, (_both(first, test), *others), _SAME_SIZES)
+        if isinstance(node, Gather):
+            return Gather(node.src, node.indices, node.fill)
+        if isinstance(node, Scatter):
+            return Scatter(node.base, node.indices, node.updates, node.kind, node.clips, node.unique)
         if isinstance(node, HostCall):
             return HostCall(node.token, _both(node.active, test), node.operands, node.function)
         if isinstance(node, WithBody) and _asks(graph_of(node.body)):

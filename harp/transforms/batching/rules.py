@@ -133,14 +133,14 @@ def _view(node: View, inputs: Sequence[Given], size: Index) -> Node:
 def _gather(node: Gather, inputs: Sequence[Given], size: Index) -> Node:
     source, *indices = inputs
     if source.batched:
-        return Gather(source.node, _places(indices, size), node.fill)
-    return Gather(source.node, tuple(lifted(i, size) for i in indices), node.fill)
+        return Gather(source.node, _places(indices, size), node.fill, node.strict)
+    return Gather(source.node, tuple(lifted(i, size) for i in indices), node.fill, node.strict)
 
 
 def _scatter(node: Scatter, inputs: Sequence[Given], size: Index) -> Node:
     base, *indices, updates = inputs
     places = _places(indices, size)
-    return Scatter(lifted(base, size), places, lifted(updates, size), node.kind, node.clips, node.unique)
+    return Scatter(lifted(base, size), places, lifted(updates, size), node.kind, node.clips, node.unique, node.strict)
 
 
 def _cumulative(node: Cumulative, inputs: Sequence[Given], size: Index) -> Node:

@@ -64,7 +64,7 @@ from harp.transforms.jit.calls import (
     short_way,
 )
 from harp.transforms.jit.declared import Declared, declare_all, declared_signature
-from harp.transforms.jit.leaves import buffers_of, described, on_host, resident
+from harp.transforms.jit.leaves import buffers_of, described, on_host, resident, warn_of_copies
 from harp.transforms.jit.static import NO_STATIC, Static, StaticParameters, donated_parameters, static_parameters
 from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins
 from harp.transforms.typed import ArrayLike, P, R
@@ -209,6 +209,7 @@ class JitFunction(Generic[P, R]):
         self._check = check
         self._device = device  # None for that of the settings
         self._search = search  # results for NaN and infinities, whatever the settings say
+        self._copies = False  # whether it has been said that arguments are copied between devices
         self._lock = threading.RLock()
         self._forgotten = 0  # programs that were given up
         self._made_for: dict[tuple[bool, bool, str], tuple[_ShortWays, _Entries]] = {}
@@ -302,6 +303,8 @@ class JitFunction(Generic[P, R]):
         marks = [mark for mark, part in zip(gone, by_argument, strict=True) for _ in part]
         # Asked once: another thread may donate an array, or choose another device, at any time.
         held = [resident(leaf, self._runs_on) for leaf in leaves]
+        if not self._copies:
+            self._copies = warn_of_copies(function_name(self._function), leaves, names, held, self._runs_on)
         arrays = [described(*each) for each in zip(leaves, names, held, strict=True)]
         flat = not named and len(leaves) == len(dynamic) and all(map(operator.is_, leaves, dynamic))
         donated = tuple(k for k, mark in enumerate(marks) if mark)

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from harp.config import log
 from harp.trace.array.array import Array
 from harp.trace.resident import DeviceMemory, ResidentArray
 from harp.trace.scalar.dtypes import NUMBERS, OF_NUMPY, NDArray, plain
@@ -25,6 +26,24 @@ def described(leaf: object, name: str, held: DeviceMemory | None) -> tuple[NDArr
     if held is None:
         return leaf_array(leaf, name)
     return np.broadcast_to(np.zeros((), held.dtype), held.shape), cast(Array, leaf).weak
+
+
+def warn_of_copies(
+    function: str, leaves: Sequence[object], names: Sequence[str], held: Sequence[DeviceMemory | None], device: str
+) -> bool:
+    """Say which arguments are on other devices than the one that the function runs on; whether there are any."""
+    there = {
+        name: leaf.held.device
+        for leaf, name, here in zip(leaves, names, held, strict=True)
+        if here is None and type(leaf) is ResidentArray and leaf.held is not None
+    }
+    if there:
+        log.warning(
+            "%r runs on %s, where arguments are moved by way of the host: %s; keep them there with "
+            "harp.device_put(x, %r), or let it run where they are with harp.jit(f, device=...)",
+            *(function, device, ", ".join(f"{name} on {place}" for name, place in there.items()), device),
+        )
+    return bool(there)
 
 
 def on_host(function: Callable[..., None]) -> Callable[..., None]:

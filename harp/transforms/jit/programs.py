@@ -34,7 +34,7 @@ from harp.backends.toolchain.cache import count_hit
 from harp.backends.toolchain.records import Pairs, Record, recall_any, record_key, remember
 from harp.backends.toolchain.toolchain import find_toolchain, problem
 from harp.config import CPU, counters, log, settings, show
-from harp.errors import AddressError, OutOfMemoryError
+from harp.errors import AddressError, HarpError, OutOfMemoryError
 from harp.locks import forkable_lock
 from harp.trace.array.array import Array, Donation, give_up
 from harp.trace.eval.host_calls import Functions, take_error
@@ -423,7 +423,7 @@ def _misfit(program: CompiledProgram, number: int, found: tuple[int, ...], assum
     )
 
 
-def _outside(program: CompiledProgram, number: int, index: int, size: int) -> AddressError:
+def _outside(program: CompiledProgram, number: int, index: int, size: int) -> HarpError:
     return program.accesses[number - 1].error(index, size)
 
 

@@ -12,7 +12,7 @@ import harp.numpy as hnp
 from harp.backends.options import CompileOptions
 from harp.backends.toolchain import toolchain
 from harp.config import settings
-from harp.errors import AddressError, ArgumentError, NotFiniteError
+from harp.errors import AddressError, ArgumentError, IndexOutOfRangeError, NotFiniteError
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, emit
 from harp.trace.graph.node import Loop, Put, Scatter, View
@@ -231,3 +231,60 @@ class TestNotFinite:
 def test_the_setting_compares_indices_only(monkeypatch):
     monkeypatch.setattr(settings, "check", True)
     assert np.isinf(float(harp.jit(lambda x: 1 / x)(0.0)))
+
+
+OUTSIDE = {
+    "integer": (lambda x, i: x[i], 7, "index 7 is outside axis 0 of x, which has 3 elements"),
+    "from the end": (lambda x, i: x[i], -4, "index -4 is outside axis 0 of x"),
+    "out of sight": (lambda x, i: x[i], 2**62, "an index of more than 18 digits is outside axis 0 of x"),
+    "array": (lambda x, i: x[i], [0, 3], "index 3 is outside axis 0 of x"),
+    "take": (lambda x, i: hnp.take(x, i), [0, 3], "index 3 is outside axis 0 of x"),
+    "axis 1": (lambda x, i: hnp.stack([x, x, x, x])[:, i], 3, "index 3 is outside axis 1 of"),
+    "along": (lambda x, i: hnp.take_along_axis(x, i, 0), [0, 3], "index 3 is outside axis 0 of x"),
+    "set": (lambda x, i: x.at[i].set(1.0), 3, "index 3 is outside axis 0 of"),
+    "add": (lambda x, i: x.at[i].add(1.0), [0, -4], "index -4 is outside axis 0 of"),
+    "fori": (
+        lambda x, i: harp.fori_loop(0, 3, lambda k, c: c + x[i + k], 0.0),
+        1,
+        "index 3 is outside axis 0 of",
+    ),
+    "step": (lambda x, n: harp.fori_loop(0, n, lambda k, c: c + x[k], 0.0), 4, "index 3 is outside axis 0 of"),
+    "scan": (lambda x, i: harp.scan(lambda c, j: (c.at[j].set(9.0), None), x, i)[0], [0, 5], "index 5 is outside"),
+    "cond": (lambda x, i: harp.cond(i < 9, lambda: x[i], lambda: 0.0), 7, "index 7 is outside axis 0 of"),
+    "vmap": (lambda x, i: harp.vmap(lambda j: x[j])(i), [0, 3], "index 3 is outside axis 0 of x"),
+    "grad": (lambda x, i: harp.grad(lambda x: x[i] ** 2)(x), 3, "index 3 is outside axis 0 of"),
+    "adjoint": (lambda x, i: harp.grad(lambda x: x[i])(x), -4, "index -4 is outside axis 0 of"),
+    "jvp": (lambda x, i: harp.jvp(lambda x: x[i] ** 2, (x,), (x,))[1], 3, "index 3 is outside axis 0 of x"),
+}
+INSIDE = {
+    "from the end": (lambda x, i: x[i], -3, 0.5),
+    "clip": (lambda x, i: x.at[i].get(mode="clip"), 7, 2.5),
+    "fill": (lambda x, i: x.at[i].get(mode="fill", fill_value=-1.0), 7, -1.0),
+    "drop": (lambda x, i: x.at[i].add(1.0, mode="drop"), [0, -4], [1.5, 1.5, 2.5]),
+    "nearest": (lambda x, i: x.at[i].add(1.0, mode="clip"), [0, 9], [1.5, 1.5, 3.5]),
+    "branch": (lambda x, i: harp.cond(i < 3, lambda: x[i], lambda: -1.0), 7, -1.0),
+    "slice": (lambda x, i: harp.lax.dynamic_slice(x, (i,), (2,)), 5, [1.5, 2.5]),
+    "some": (lambda x, i: harp.vmap(lambda j: harp.cond(j < 3, lambda: x[j], lambda: -1.0))(i), [0, 3], [0.5, -1]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*no C compiler")
+@pytest.mark.parametrize("backend", BACKENDS, indirect=True)
+class TestIndicesByData:
+    """An index outside, where nobody has said what it means, is an error of the user, before it is moved inside."""
+
+    @pytest.mark.parametrize("name", OUTSIDE)
+    def test_an_index_outside_is_an_error(self, backend, name):
+        function, index, text = OUTSIDE[name]
+        with pytest.raises(IndexOutOfRangeError, match=re.escape(text)) as raised:
+            harp.jit(function, check=True)(np.arange(3.0) + 0.5, np.array(index))
+        assert __file__ in str(raised.value)
+
+    @pytest.mark.parametrize("name", INSIDE)
+    def test_what_somebody_has_said_is_none(self, backend, name):
+        function, index, exact = INSIDE[name]
+        made = harp.jit(function, check=True)(np.arange(3.0) + 0.5, np.array(index))
+        np.testing.assert_array_equal(made, exact)
+
+    def test_without_checks_it_is_the_nearest_element(self, backend):
+        assert harp.jit(lambda x, i: x[i])(np.arange(3.0), 7) == 2.0

@@ -6,11 +6,20 @@ from collections.abc import Mapping
 
 from harp.backends.c.emit import arena, callbacks, custom_kernels, parts
 from harp.backends.c.emit.function import parameter
+from harp.backends.c.emit.work import Work, bound_of
 from harp.backends.c_family.statements import STATEMENTS, Statements
 from harp.backends.c_family.values import bare
 from harp.lower.loopir.effects import effects, free_names
 from harp.lower.loopir.loops import Alloc, Buffer, For, ForeignCall, LoopKind, Nest, Repeat, Stmt, walk
-from harp.trace.index.polynomial import Atom, Loop
+from harp.trace.index.polynomial import Atom, Index, Loop
+
+# A loop asks if it is interrupted where it may take more operations than this, some milliseconds. One that is in
+# another loop, and takes at most so many for each element along one axis, does not: the loop round it asks.
+_SHORT, _EACH = 1 << 22, 1 << 8
+# Nor one of so few steps, which compilers may write out.
+_FEW = 64
+# Iterations that go side by side in vectors, at most.
+_LANES = 16
 
 
 class Body(Statements):
@@ -30,6 +39,7 @@ class Body(Statements):
         self.parts: list[parts.Part] = []
         self._range: Loop | None = None  # the loop of which a part does a range only
         self._prefix = prefix
+        self._loops = 0 if prefix else 1  # a part is in the loop of its iterations
 
     def _nest(self, stmt: Nest, block: bool) -> None:
         first = stmt.heads[0] if stmt.heads else None
@@ -48,12 +58,13 @@ class Body(Statements):
         inner.statement(parts.hoisted(stmt), True)
         fields = {text: parameter(b, text, b in used.writes, restrict=True) for b, text in buffers.items()}
         fields |= {text: f"int64_t {text}" for text in names.values()}
-        part = parts.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines)
+        least = _LANES if _repeats_numbers(stmt.body) else 1
+        part = parts.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines, least)
         self.parts.append(part)
         self.lines.uses |= inner.lines.uses | {parts.HEADER}
         pointed = {self._buffers[b] for b in self._scalars & {*buffers}}
         count = bare(self._index.text(head.loop.extent))
-        self.lines.lines += parts.calls(part, pointed, count, parts.work(stmt, self._index.text), self.lines.depth)
+        self.lines.lines += parts.calls(part, pointed, count, Work(self._bare).of(stmt).text, self.lines.depth)
 
     def _hint(self, head: For, body: Stmt) -> None:
         super()._hint(head, body)
@@ -65,21 +76,35 @@ class Body(Statements):
             return f"for (int64_t {name} = begin; {name} < end; ++{name})"
         return super()._loop(head, name)
 
+    def _bare(self, p: Index) -> str:
+        return bare(self._index.text(p))
+
+    def _work_of_step(self, loop: For | Repeat, step: Stmt) -> str | None:
+        extent = loop.loop.extent
+        few = extent.constant is not None and extent.constant <= _FEW
+        if few or loop.loop is self._range or (isinstance(loop, For) and loop.kind is LoopKind.SEARCH):
+            return None
+        work = Work(self._bare).of(step, (loop.loop,))
+        factor, degree = bound_of(extent).times(work.bound)
+        if (degree == 0 and factor <= _SHORT) or (degree == 1 and factor <= _EACH and self._loops):
+            return None
+        return work.text
+
     def _callback(self, stmt: ForeignCall, block: bool) -> None:
         """The call. When a function of Python has raised anything, the program does not go on."""
         if not isinstance(stmt.routine, int):
             self._custom_kernel(stmt)
             return
         self.lines.uses.add(callbacks.HEADER)
-        for line in callbacks.call(stmt, self._buffers.__getitem__, lambda p: bare(self._index.text(p))):
+        for line in callbacks.call(stmt, self._buffers.__getitem__, self._bare):
             self.lines.add(line)
 
     def _custom_kernel(self, stmt: ForeignCall) -> None:
         """A function of its own, and its call."""
         name = f"{self._prefix}_custom{len(self.parts)}"
-        self.parts.append(parts.Part(name, custom_kernels.definition(stmt, name), (), False))
+        self.parts.append(parts.Part(name, custom_kernels.definition(stmt, name), ()))
         self.lines.uses |= custom_kernels.headers(stmt)
-        self.lines.add(custom_kernels.call(stmt, name, self._buffers.__getitem__, lambda p: bare(self._index.text(p))))
+        self.lines.add(custom_kernels.call(stmt, name, self._buffers.__getitem__, self._bare))
 
     def _large(self, stmt: Alloc, ctype: str, name: str) -> None:
         """Memory for the time of the body; without it the body is left out and the function reports failure."""

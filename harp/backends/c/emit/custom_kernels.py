@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harp.backends.c.emit import parts
+from harp.backends.c.emit.work import POINT
 from harp.backends.c_family.custom_kernels import (
     HEADER,
     buffers_of,
@@ -27,8 +28,8 @@ _MATH = (
     *(Op.ATAN, Op.ATAN2, Op.SINH, Op.COSH, Op.TANH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF, Op.ERFC, Op.CBRT, Op.HYPOT),
     Op.POW,
 )
-# Parts of the outermost loop, and operations of a point if nobody has said how many there are.
-_BLOCKS, _OPERATIONS = 64, 16
+# Parts of the outermost loop.
+_BLOCKS = 1024
 
 
 def definition(stmt: ForeignCall, name: str) -> str:
@@ -45,9 +46,9 @@ def definition(stmt: ForeignCall, name: str) -> str:
     fields |= dict.fromkeys(numbers, "const int64_t ")
     given = [f"{kind}{field}" for field, kind in fields.items() if field != "harp_blocks"]
     places = [f"harp_a{k} + harp_call * harp_step{k}" for k in arrays]
-    work = " * ".join([*(f"(double){n}" for n in ("harp_calls", *ends)), str(source.operations or _OPERATIONS)])
+    work = " * ".join([*(f"(double){n}" for n in ("harp_calls", *ends)), str(source.operations or POINT)])
     text = [
-        f"struct {name} {{ {' '.join(f'{kind}{field};' for field, kind in fields.items())} }};",
+        f"struct {name} {{ harp_job job; {' '.join(f'{kind}{field};' for field, kind in fields.items())} }};",
         f"static void {name}_part(void *given, int64_t harp_begin, int64_t harp_end)",
         "{",
         f"    const struct {name} *const args = given;",
@@ -58,12 +59,13 @@ def definition(stmt: ForeignCall, name: str) -> str:
         f"            {point_call(stmt, f'{name}_point', places, sizes)}",
         "    }",
         "}",
-        f"static void {name}({', '.join(given)})",
+        f"static int {name}({', '.join(given)})",
         "{",
         f"    const int64_t harp_blocks = {f'harp_end0 < {_BLOCKS} ? harp_end0 : {_BLOCKS}' if ends else '1'};",
-        "    if (harp_blocks <= 0) return;",
-        f"    struct {name} args = {{ {', '.join(fields)} }};",
+        "    if (harp_blocks <= 0) return 0;",
+        f"    struct {name} args = {{ {', '.join(['{ 0, 1 }', *fields])} }};",
         f"    harp_parallel({name}_part, &args, harp_calls * harp_blocks, {work});",
+        "    return args.job.status;",
         "}",
     ]
     math = _math(source)
@@ -109,4 +111,4 @@ def _loops(source: KernelSource) -> list[str]:
 def call(stmt: ForeignCall, name: str, of_buffer: Callable[[Buffer], str], text: Callable[[Index], str]) -> str:
     """The call of all."""
     numbers = [product(stmt.calls), *steps_of(stmt), *stmt.sizes]
-    return f"{name}({', '.join([*map(of_buffer, buffers_of(stmt)), *map(text, numbers)])});"
+    return f"if (status == 0) status = {name}({', '.join([*map(of_buffer, buffers_of(stmt)), *map(text, numbers)])});"

@@ -1,47 +1,27 @@
 """A parallel loop in C: a function of a range of its iterations, and a call of whatever runs such functions.
 
-    struct harp_kernel_part0 { const float *in0; float *out0; int64_t s0; int status; };
+    struct harp_kernel_part0 { harp_job job; const float *in0; float *out0; int64_t s0; };
     static void harp_kernel_part0(void *given, int64_t begin, int64_t end) { ... for (i0 = begin; i0 < end; ++i0) ... }
     ...
-    struct harp_kernel_part0 part0 = { .in0 = in0, .out0 = out0, .s0 = s0 };
-    harp_parallel(harp_kernel_part0, &part0, count, work);
+    struct harp_kernel_part0 args = { .job = { status, 1 }, .in0 = in0, .out0 = out0, .s0 = s0 };
+    harp_parallel(harp_kernel_part0, &args, count, work);
+    status = args.job.status;
 
 `work` is an estimate of the scalar operations in all iterations, by which the runner decides whether threads are worth
-their while. It depends on the sizes only.
+their while, and how many iterations go between two questions whether Python was interrupted. The runner leaves out the
+iterations that remain when the status is not 0, and sets it where Python was interrupted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 from harp.backends.c.emit.function import STATIC, define
 from harp.backends.c_family.rows import PARALLEL
 from harp.backends.c_family.values import Line, Lines, words
-from harp.lower.cost_model import count_operations
-from harp.lower.loopir.loops import (
-    PRODUCTS,
-    Alloc,
-    Digits,
-    For,
-    If,
-    Let,
-    LibraryCall,
-    Nest,
-    Repeat,
-    Row,
-    Seq,
-    Space,
-    Stmt,
-    Store,
-)
-from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, value_atoms
-
-# Multiply-adds of a product that cost as much as one operation elsewhere: its operands are in registers.
-_PRODUCT = 8
-# Operations for each element of a row that is sorted or searched.
-_ROW = 32
+from harp.lower.loopir.loops import Alloc, Nest, Space, Stmt
+from harp.trace.index.polynomial import Loop, value_atoms
 
 # What declares that something runs the parts; and what does so at first.
 HEADER = PARALLEL
@@ -55,15 +35,18 @@ void (*harp_parallel)(harp_part *part, void *given, int64_t count, double work) 
 
 
 class Part(NamedTuple):
-    """The struct and the function; `fields` are what the struct holds, by the names that they have outside."""
+    """The struct and the function; `fields` are what the struct holds, by the names that they have outside.
+
+    The function is called for at least so many iterations, but for the last ones.
+    """
 
     name: str
     text: str
     fields: tuple[str, ...]
-    fallible: bool
+    least: int = 1
 
 
-def part(name: str, fields: Mapping[str, str], lines: Lines) -> Part:
+def part(name: str, fields: Mapping[str, str], lines: Lines, least: int = 1) -> Part:
     """A function with these lines, which use `begin`, `end` and some of the fields; these are declarations by name."""
     text = {word for line in lines.pruned() for word in words(line.text)}
     used = tuple(field for field in fields if field in text)
@@ -73,12 +56,12 @@ def part(name: str, fields: Mapping[str, str], lines: Lines) -> Part:
         whole.add(f"{fields[field]} = args->{field};", field)
     whole.lines += lines.lines
     if "status" in text:
-        whole.add("if (status != 0) __atomic_store_n(&args->status, 1, __ATOMIC_RELAXED);")
+        whole.add("if (status != 0) __atomic_store_n(&args->job.status, 1, __ATOMIC_RELAXED);")
     given = [("given", "void *given"), ("begin", "int64_t begin"), ("end", "int64_t end")]
     function = define(name, given, whole, "Some iterations of the parallel loop below.", drop=False, result="void")
     members = [f"    {fields[field].replace('restrict ', '')};" for field in used]
-    struct = "\n".join([f"struct {name} {{", *members, "    int status;", "};"])
-    return Part(name, f"{struct}\n{function.definition(STATIC)}", used, "status" in text)
+    struct = "\n".join([f"struct {name} {{", "    harp_job job;", *members, "};"])
+    return Part(name, f"{struct}\n{function.definition(STATIC)}", used, least)
 
 
 def hoisted(stmt: Nest) -> Stmt:
@@ -97,50 +80,7 @@ def hoisted(stmt: Nest) -> Stmt:
 def calls(part: Part, pointed: Set[str], count: str, work: str, depth: int) -> list[Line]:
     """The lines that run all iterations; of the variables in `pointed` the part takes the address."""
     values = [f".{field} = {'&' if field in pointed else ''}{field}" for field in part.fields]
-    text = f"struct {part.name} args = {{ {', '.join([*values, '.status = 0'])} }};"
+    text = f"struct {part.name} args = {{ {', '.join([f'.job = {{ status, {part.least} }}', *values])} }};"
     run = f"harp_parallel({part.name}, &args, {count}, {work});"
-    status = ["status |= args.status;"] if part.fallible else []
-    return [Line(depth, "{"), *(Line(depth + 1, line) for line in (text, run, *status)), Line(depth, "}")]
-
-
-def work(stmt: Stmt, text: Callable[[Index], str]) -> str:
-    """The operations of a statement, as a number of C; loops count as in their first round."""
-    return _Work(text).of(stmt, {})
-
-
-class _Work:
-    def __init__(self, text: Callable[[Index], str]) -> None:
-        self._text = text
-
-    def of(self, stmt: Stmt, first: dict[Atom, Index]) -> str:
-        if isinstance(stmt, Store):
-            return f"{1 + count_operations(stmt.value)}"
-        if isinstance(stmt, Nest):
-            return self._nest(stmt, first)
-        if isinstance(stmt, Row):
-            return f"{_ROW}.0*(double)({self._text(Substitution(first)(stmt.lane.extent))})"
-        if isinstance(stmt, LibraryCall):
-            extents = [f"(double)({self._text(Substitution(first)(loop.extent))})" for loop in stmt.loops]
-            return "*".join([*extents, f"1.0/{_PRODUCT}" if stmt.routine in PRODUCTS else "1"])
-        if isinstance(stmt, Alloc):
-            return self.of(stmt.body, first)
-        if isinstance(stmt, Repeat):
-            return self.of(stmt.body, {**first, stmt.loop: ZERO})
-        if isinstance(stmt, If):
-            return self.of(stmt.yes if stmt.no is None else stmt.no, first)
-        if isinstance(stmt, Seq):
-            return "(" + (" + ".join(self.of(part, first) for part in stmt.parts) or "0") + ")"
-        return "1"
-
-    def _nest(self, stmt: Nest, first: dict[Atom, Index]) -> str:
-        extents = []
-        for head in stmt.heads:
-            seen = Substitution(first)
-            if isinstance(head, For):
-                extents.append(f"(double)({self._text(seen(head.loop.extent))})")
-                first = {**first, head.loop: ZERO}
-            elif isinstance(head, Let):
-                first = {**first, head.symbol: seen(head.index)}
-            elif isinstance(head, Digits):
-                first = {**first, **dict.fromkeys(head.loops, ZERO)}
-        return "*".join([*extents, self.of(stmt.body, first)])
+    lines = (text, run, "status = args.job.status;")
+    return [Line(depth, "{"), *(Line(depth + 1, line) for line in lines), Line(depth, "}")]

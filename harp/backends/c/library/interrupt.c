@@ -1,7 +1,8 @@
-/* Loops that may never end let Python handle signals: it does so only when it runs.
+/* Long loops let Python handle signals: it does so only when it runs.
  *
- * They ask every few steps. Python is called a few times in a second, for it may take some milliseconds to get the
- * interpreter's lock from another thread.
+ * They ask every few milliseconds. Python is called a few times in a second, for it may take some milliseconds to get
+ * the interpreter's lock from another thread. A thread that helps with a job of the pool does not call Python: it
+ * looks at the status of the job, which the thread sets that has begun it.
  */
 #include <stdint.h>
 #include <time.h>
@@ -10,18 +11,27 @@
 /* Between two calls of Python, in nanoseconds. */
 #define PATIENCE 200000000
 
+/* The status of the job that this thread works on, and whether another thread has begun it (pool.c sets both). */
+_Thread_local int *harp_job_status, harp_helps;
+
+static _Thread_local int64_t since;
+
 static int harp_nobody(void) { return 0; }
 
 /* Set to a function of Python. */
 EXPORT int (*harp_ask_python)(void) = harp_nobody;
 
-EXPORT int harp_interrupt_poll(int64_t *since)
+EXPORT int harp_interrupt_poll(void)
 {
+    int *const job = harp_job_status;
+    if (job && __atomic_load_n(job, __ATOMIC_RELAXED)) return 1;
+    if (harp_helps) return 0;
     struct timespec time;
     if (clock_gettime(CLOCK_MONOTONIC, &time) != 0) return 0;
     const int64_t now = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-    if (*since == 0) *since = now;
-    if (now - *since < PATIENCE) return 0;
-    *since = now;
-    return harp_ask_python();
+    if (now - since < PATIENCE) return 0;
+    since = now;
+    if (!harp_ask_python()) return 0;
+    if (job) __atomic_store_n(job, 1, __ATOMIC_RELAXED);
+    return 1;
 }

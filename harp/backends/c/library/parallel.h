@@ -4,6 +4,13 @@
 
 #include "generated.h"
 
+/* What a part is given begins with this. When the status is not 0, because a part has failed or Python was interrupted,
+ * the iterations that remain are left out of the job are left out. It may
+ * change between any `least` iterations. */
+typedef struct {
+    int status, least;
+} harp_job;
+
 typedef void harp_part(void *given, int64_t begin, int64_t end);
 extern HARP_EXPORT void (*harp_parallel)(harp_part *part, void *given, int64_t count, double work);
 

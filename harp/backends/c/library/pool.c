@@ -6,6 +6,9 @@
  *
  * A job is published by the word `state`: its number in the high half, the next chunk in the low half. Claiming is a
  * compare-and-swap of this word, so a thread that has read the fields of an old job cannot claim a chunk of a new one.
+ *
+ * A chunk is done in blocks of some milliseconds, as the work of the job says. When the status of the job is not 0,
+ * because a part has failed or Python was interrupted, the blocks that remain are left out.
  */
 #ifdef __linux__
 #define _GNU_SOURCE
@@ -15,6 +18,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -23,16 +27,25 @@
 #define CHUNKS_PER_THREAD 4
 /* Rounds of waiting before a thread sleeps: some tens of microseconds. */
 #define SPINS 2000
+/* Rounds of waiting for the others between two questions whether Python was interrupted: some milliseconds. */
+#define ROUNDS 65536
 /* So many threads are kept off the caller's core; machines with more cores have idle ones that are found anyway. */
 #define MOST_MOVED 16
 
 typedef void part_function(void *given, int64_t begin, int64_t end);
+typedef struct {
+    int status, least; /* as parallel.h says */
+} harp_job;
+
+/* interrupt.c */
+extern _Thread_local int *harp_job_status, harp_helps;
+int harp_interrupt_poll(void);
 
 static _Alignas(64) _Atomic uint64_t state = CLOSED;
 static _Alignas(64) _Atomic int64_t finished;
 static _Alignas(64) _Atomic(part_function *) job_part;
 static _Atomic(void *) job_given;
-static _Atomic int64_t job_count, job_chunks;
+static _Atomic int64_t job_count, job_chunks, job_block;
 
 static atomic_int limit = 1, started, asleep;
 static atomic_flag busy = ATOMIC_FLAG_INIT;
@@ -58,6 +71,25 @@ static inline int is_open(uint64_t word, uint32_t seen)
     return (uint32_t)(word >> 32) != seen && (uint32_t)word != CLOSED;
 }
 
+/* How many iterations a block has. */
+static int64_t block_of(const harp_job *job, int64_t count, double work)
+{
+    const double steps = work > HARP_POOL_BLOCK_WORK ? (double)count * (HARP_POOL_BLOCK_WORK / work) : (double)count;
+    return steps < job->least ? job->least : (int64_t)steps;
+}
+
+/* Some iterations, block by block until the job is to end. */
+static void run(part_function *part, void *given, int64_t begin, int64_t end, int64_t block)
+{
+    int *const status = &((harp_job *)given)->status;
+    while (begin < end && !__atomic_load_n(status, __ATOMIC_RELAXED)) {
+        const int64_t stop = end - begin > block ? begin + block : end;
+        part(given, begin, stop);
+        if (stop < end && harp_interrupt_poll()) __atomic_store_n(status, 1, __ATOMIC_RELAXED);
+        begin = stop;
+    }
+}
+
 /* Work on the current job until no chunk is left; the number of the job. */
 static uint32_t help(void)
 {
@@ -67,13 +99,16 @@ static uint32_t help(void)
         void *const given = atomic_load_explicit(&job_given, memory_order_relaxed);
         const int64_t count = atomic_load_explicit(&job_count, memory_order_relaxed);
         const int64_t chunks = atomic_load_explicit(&job_chunks, memory_order_relaxed);
+        const int64_t block = atomic_load_explicit(&job_block, memory_order_relaxed);
         const int64_t chunk = (uint32_t)word;
         if ((uint32_t)word == CLOSED || chunk >= chunks) return (uint32_t)(word >> 32);
         if (!atomic_compare_exchange_weak_explicit(&state, &word, word + 1, memory_order_acq_rel, memory_order_relaxed))
             continue;
         const int64_t each = count / chunks, more = count % chunks;
         const int64_t begin = chunk * each + (chunk < more ? chunk : more);
-        part(given, begin, begin + each + (chunk < more));
+        harp_job_status = &((harp_job *)given)->status;
+        run(part, given, begin, begin + each + (chunk < more), block);
+        harp_job_status = NULL;
         atomic_fetch_add_explicit(&finished, 1, memory_order_release);
     }
 }
@@ -81,7 +116,7 @@ static uint32_t help(void)
 static void *live(void *unused)
 {
     uint32_t seen = 0;
-    inside = 1;
+    inside = harp_helps = 1;
     for (;;) {
         for (int spins = 0; !is_open(atomic_load_explicit(&state, memory_order_acquire), seen); ++spins) {
             if (spins < SPINS) {
@@ -146,6 +181,7 @@ static void after_fork(void)
     pthread_mutex_init(&mutex, NULL);
     pthread_cond_init(&wake, NULL);
     inside = 0;
+    harp_job_status = NULL;
 }
 
 __attribute__((constructor)) static void prepare(void) { pthread_atfork(NULL, NULL, after_fork); }
@@ -161,13 +197,16 @@ EXPORT void harp_pool_set_mine(int count) { mine = count < 0 ? 0 : count > MOST_
 
 EXPORT int harp_pool_started(void) { return atomic_load(&started); }
 
-/* All iterations of a parallel loop. */
+/* All iterations of a parallel loop, unless its status says that it has ended before. */
 EXPORT void harp_pool_run(part_function *part, void *given, int64_t count, double work)
 {
     const int threads = mine ? mine : atomic_load_explicit(&limit, memory_order_relaxed);
     if (threads < 2 || count < 2 || work < HARP_POOL_LEAST_WORK || inside ||
         atomic_flag_test_and_set_explicit(&busy, memory_order_acquire)) {
-        part(given, 0, count);
+        if (work > HARP_POOL_BLOCK_WORK)
+            run(part, given, 0, count, block_of(given, count, work));
+        else
+            part(given, 0, count);
         return;
     }
     if (atomic_load_explicit(&started, memory_order_relaxed) < threads - 1) start(threads - 1);
@@ -178,6 +217,7 @@ EXPORT void harp_pool_run(part_function *part, void *given, int64_t count, doubl
     atomic_store_explicit(&job_given, given, memory_order_relaxed);
     atomic_store_explicit(&job_count, count, memory_order_relaxed);
     atomic_store_explicit(&job_chunks, chunks, memory_order_relaxed);
+    atomic_store_explicit(&job_block, block_of(given, count, work), memory_order_relaxed);
     atomic_store_explicit(&finished, 0, memory_order_relaxed);
     atomic_store(&state, number << 32);
     if (atomic_load(&asleep) > 0) {
@@ -188,7 +228,12 @@ EXPORT void harp_pool_run(part_function *part, void *given, int64_t count, doubl
     }
     inside = 1;
     help();
-    while (atomic_load_explicit(&finished, memory_order_acquire) < chunks) relax();
+    harp_job_status = &((harp_job *)given)->status;
+    for (unsigned rounds = 1; atomic_load_explicit(&finished, memory_order_acquire) < chunks; ++rounds) {
+        relax();
+        if (rounds % ROUNDS == 0) harp_interrupt_poll();
+    }
+    harp_job_status = NULL;
     inside = 0;
     atomic_flag_clear_explicit(&busy, memory_order_release);
 }

@@ -308,7 +308,7 @@ def test_same_bytes_for_the_same_program() -> None:
 def test_only_what_is_used_is_printed() -> None:
     source = str(render(small_program()))
     assert '#include "generated.h"' in source and "pow" not in source
-    assert "void harp_kernel(const double *restrict in0, " in source and "int64_t s0)" in source
+    assert "int harp_kernel(const double *restrict in0, " in source and "int64_t s0)" in source
     assert max(map(len, source.splitlines())) <= 120
 
 
@@ -405,7 +405,7 @@ def test_derived_sizes_are_named_once() -> None:
     body = Nest((Let(size, N * M), For(loop)), Store(out, (of(loop),), const(1.0, f32)))
     source = str(render(handmade((), (out,), (n, m), Kernel("ones", body))))
     assert source.count("s0*s1") == 2, "in the title and in the let"
-    assert "void harp_kernel(float *restrict out0, int64_t s0, int64_t s1)" in source
+    assert "int harp_kernel(float *restrict out0, int64_t s0, int64_t s1)" in source
 
 
 def test_backends_by_name() -> None:

@@ -57,19 +57,19 @@ int OF_DTYPE(argsort)(int64_t n, const void *given, void *stored, void *work, in
         return 0;
     }
 #if HARP_BITS < 64
-    sort_row(&source, n, places, room, HARP_BITS, run);
+    return sort_row(&source, n, places, room, HARP_BITS, run) == STOPPED;
 #else
     const element *const keys = source.keys;
     const key flip = source.flip, first = encode(keys[0], flip);
     key differ = 0;
     for (int64_t i = 0; i < n; ++i) differ |= encode(keys[i], flip) ^ first;
     const int twice = (differ >> 32) != 0;
-    sort_row(&source, n, twice ? room : places, twice ? places : room, 32, run);
+    if (sort_row(&source, n, twice ? room : places, twice ? places : room, 32, run) == STOPPED) return 1;
     if (twice) {
         for (int64_t i = 0; i < n; ++i) room[i] |= encode(keys[room[i]], flip) & ~(number)UINT32_MAX;
         source.made = room;
-        sort_row(&source, n, places, room, 32, run);
+        return sort_row(&source, n, places, room, 32, run) == STOPPED;
     }
-#endif
     return 0;
+#endif
 }

@@ -22,10 +22,12 @@ enum {
     CACHE = 1 << 18, /* so many keys, with room for as many, stay in a cache */
     FIRST =
         10, /* bits of the first digit of a row that no cache holds: more places cannot be written to at full speed */
-    TINY = 12,   /* rows up to this length are not worth vectors */
-    SLICES = 16, /* in how many slices threads share a longer row */
-    GROUPS = 64, /* and groups of its digits */
-    BLOCK = 512  /* how many numbers are made at a time */
+    TINY = 12,            /* rows up to this length are not worth vectors */
+    SLICES = 16,          /* in how many slices threads share a longer row */
+    GROUPS = 64,          /* and groups of its digits */
+    MOST_ALONE = 1 << 26, /* a longer row is sorted in groups by one thread, too, which asks for interrupts */
+    STOPPED = 2,          /* the result of a sort that has not gone to its end */
+    BLOCK = 512           /* how many numbers are made at a time */
 };
 
 #include "sort/quicksort.h"
@@ -148,6 +150,7 @@ static void sort_part(const struct source *source, int64_t n, number *row, numbe
 
 /* What threads share of a long row: slices of it to count and to distribute, and then groups of the digits. */
 struct job {
+    int status, least; /* as those of harp_job */
     const struct source *source;
     int64_t n;
     number *row, *room, differ[SLICES];
@@ -163,7 +166,7 @@ static void take_slices(void *given, int64_t begin, int64_t end)
         const int64_t first = job->n * s / SLICES, last = job->n * (s + 1) / SLICES;
         job->special[s] = take(job->source, first, last - first, job->row + first);
     }
-    if (end - begin == SLICES) job->alone = 1;
+    if (end - begin == SLICES && job->n <= MOST_ALONE) job->alone = 1;
 }
 #endif
 
@@ -235,24 +238,28 @@ static int divide(struct job *job)
     return 1;
 }
 
-/* With all threads, by the highest bits that differ. */
+/* With all threads, by the highest bits that differ. STOPPED if Python was interrupted. */
 static __attribute__((noinline)) int sort_long(const struct source *source, int64_t n, number *row, number *room,
                                                int bits, harp_runner *run)
 {
     struct job job;
     job.source = source, job.n = n, job.row = row, job.room = room, job.bits = bits;
+    job.status = 0, job.least = SLICES;
     number differ = 0;
     int special = 0;
 #if QUICKSORT
     job.alone = 0;
     run(take_slices, &job, SLICES, (double)n);
+    if (job.status) return STOPPED;
     if (job.alone) {
         for (int s = 0; s < SLICES; ++s) special |= job.special[s];
         sort_part(source, n, row, room, bits);
         return special;
     }
 #endif
+    job.least = 1;
     run(count_slices, &job, SLICES, 2.0 * (double)n);
+    if (job.status) return STOPPED;
     for (int s = 0; s < SLICES; ++s) differ |= job.differ[s], special |= job.special[s];
     if (!divide(&job)) { /* all keys share the digit: by the next one that differs, if there is one */
         if (!differ) {
@@ -262,14 +269,16 @@ static __attribute__((noinline)) int sort_long(const struct source *source, int6
         }
         job.bits = width(differ) < FIRST ? FIRST : width(differ);
         run(count_slices, &job, SLICES, 2.0 * (double)n);
+        if (job.status) return STOPPED;
         divide(&job);
     }
     run(distribute_slices, &job, SLICES, 4.0 * (double)n);
+    if (job.status) return STOPPED;
     run(sort_groups, &job, GROUPS, 16.0 * (double)n);
-    return special;
+    return job.status ? STOPPED : special;
 }
 
-/* Sorts numbers that differ in `bits` bits and leaves them at `row`; whether any of them is special. */
+/* Sorts numbers that differ in `bits` bits and leaves them at `row`; whether any of them is special, or STOPPED. */
 static int sort_row(const struct source *source, int64_t n, number *row, number *room, int bits, harp_runner *run)
 {
     if (n > CACHE && bits > WIDE) return sort_long(source, n, row, room, bits, run);

@@ -46,7 +46,8 @@ int OF_DTYPE(sort)(int64_t n, const void *given, void *stored, void *work, int r
     element *const out = stored;
     if (n < 1) return 0;
     if (n > UINT32_MAX) return 1;
-    if (!sort_row(&source, n, out, work, HARP_BITS, run)) return 0;
+    const int special = sort_row(&source, n, out, work, HARP_BITS, run);
+    if (special != 1) return special == STOPPED;
 #if defined(HARP_INFINITY)
     const element *const keys = given;
     const key flip = source.flip;

@@ -5,7 +5,8 @@
  * searchsorted: for each of m values, how many elements of the sorted row `given` are less, or with `right` no greater
  *
  * Both sorts are stable. `work` has room for n numbers of 64 bits and one key, `reverse` sorts down, and `run` runs the
- * parts of a parallel loop; the result is 1 where a row is too long. */
+ * parts of a parallel loop; the result is 1 where a row is too long, or Python was
+ * interrupted. */
 #ifndef HARP_SORT_H
 #define HARP_SORT_H
 

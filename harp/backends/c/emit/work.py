@@ -1,0 +1,197 @@
+"""How much work a statement is: as a number of C for the sizes of a call, and as a bound for all sizes.
+
+Work is counted in scalar operations, about. The number decides whether threads are worth their while, and how many
+steps of a loop go between two questions whether Python was interrupted; the bound decides which loops ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from harp.backends.c_family.statements import STEPS
+from harp.lower.cost_model import count_operations
+from harp.lower.loopir.loops import (
+    PRODUCTS,
+    Alloc,
+    Digits,
+    For,
+    ForeignCall,
+    If,
+    Let,
+    LibraryCall,
+    Nest,
+    Repeat,
+    Row,
+    Seq,
+    Stmt,
+    Store,
+    is_endless,
+    parts,
+)
+from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import (
+    ZERO,
+    Atom,
+    FloorDiv,
+    Index,
+    Indirect,
+    Loop,
+    Relu,
+    as_index,
+    indirect_in,
+    loops_in,
+    occurs,
+    of,
+)
+
+# Multiply-adds of a product that cost as much as one operation elsewhere: its operands are in registers.
+_PRODUCT = 8
+# Operations for each element of a row that is sorted or searched.
+_ROW = 32
+# Operations of a point of a user's kernel, if nobody has said how many there are.
+POINT = 16
+
+
+class Bound(NamedTuple):
+    """At most factor * n**degree for sizes n, about: negative terms are left out, and so are those of lower degree."""
+
+    factor: float
+    degree: int = 0
+
+    def plus(self, other: Bound) -> Bound:
+        """That of a sum."""
+        low, high = sorted((self, other), key=lambda bound: bound.degree)
+        return high if low.degree < high.degree else Bound(low.factor + high.factor, high.degree)
+
+    def times(self, other: Bound) -> Bound:
+        """That of a product."""
+        return Bound(self.factor * other.factor, self.degree + other.degree)
+
+
+def bound_of(p: Index) -> Bound:
+    """A bound on an index expression."""
+    for monomial, coefficient in p.terms:
+        if coefficient == -1 and len(monomial) == 1 and isinstance(monomial[0], Relu):
+            most = p + of(monomial[0]) - monomial[0].arg
+            return bound_of(most)  # c + a - max(a, 0) <= c: the length of a tile
+    total = Bound(0.0)
+    for monomial, coefficient in p.terms:
+        if coefficient > 0:
+            term = Bound(float(coefficient))
+            for atom in monomial:
+                term = term.times(_bound_of_atom(atom))
+            total = total.plus(term)
+    return total
+
+
+def _bound_of_atom(atom: Atom) -> Bound:
+    if isinstance(atom, Loop):
+        return bound_of(atom.extent)
+    if isinstance(atom, Indirect):
+        return bound_of(atom.size)
+    if isinstance(atom, Relu):
+        return bound_of(atom.arg)
+    if isinstance(atom, FloorDiv):
+        whole = bound_of(atom.num)
+        return Bound(whole.factor / (atom.den.constant or 1), whole.degree)
+    return Bound(1.0, 1)
+
+
+class Amount(NamedTuple):
+    """A number of C, and a bound on it."""
+
+    text: str
+    bound: Bound
+
+
+class Work:
+    """The work of statements. `text` prints an index expression, of names that hold where the number will stand.
+
+    Loops and names inside of a statement do not hold there: an extent is taken in the round in which it is longest.
+    """
+
+    def __init__(self, text: Callable[[Index], str]) -> None:
+        self._text = text
+
+    def of(self, stmt: Stmt, inside: tuple[Loop, ...] = ()) -> Amount:
+        """That of a statement that is inside of these loops."""
+        return self._of(stmt, {}, inside)
+
+    def _of(self, stmt: Stmt, lets: dict[Atom, Index], inside: tuple[Loop, ...]) -> Amount:
+        if isinstance(stmt, Store):
+            return _number(1 + count_operations(stmt.value))
+        if isinstance(stmt, Nest):
+            return self._nest(stmt, lets, inside)
+        if isinstance(stmt, Row):
+            return _times([self._extent(stmt.lane.extent, lets, inside), _number(_ROW)])
+        if isinstance(stmt, LibraryCall):
+            extents = (self._extent(loop.extent, lets, inside) for loop in stmt.loops)
+            return _times([*extents, *[Amount(f"1.0/{_PRODUCT}", Bound(1 / _PRODUCT))] * (stmt.routine in PRODUCTS)])
+        if isinstance(stmt, Alloc):
+            return self._of(stmt.body, lets, inside)
+        if isinstance(stmt, Repeat):
+            steps = as_index(STEPS) if is_endless(stmt) else stmt.loop.extent
+            body = self._of(stmt.body, lets, (*inside, stmt.loop))
+            return _times([self._extent(steps, lets, inside), body])
+        if isinstance(stmt, (Seq, If)):
+            return _sum([self._of(part, lets, inside) for part in parts(stmt)])
+        if isinstance(stmt, ForeignCall) and not isinstance(stmt.routine, int):
+            points = (*stmt.calls, *stmt.sizes[: len(stmt.routine.grid)])
+            return _times([*(self._extent(p, lets, inside) for p in points), _number(stmt.routine.operations or POINT)])
+        return _number(1)
+
+    def _nest(self, stmt: Nest, lets: dict[Atom, Index], inside: tuple[Loop, ...]) -> Amount:
+        extents = []
+        for head in stmt.heads:
+            if isinstance(head, For):
+                extents.append(self._extent(head.loop.extent, lets, inside))
+                inside = (*inside, head.loop)
+            elif isinstance(head, Let):
+                lets = {**lets, head.symbol: Substitution(lets)(head.index)}
+            elif isinstance(head, Digits):
+                inside = (*inside, *head.loops)
+        return _times([*extents, self._of(stmt.body, lets, inside)])
+
+    def _extent(self, p: Index, lets: dict[Atom, Index], inside: tuple[Loop, ...]) -> Amount:
+        p = Substitution(lets)(p)
+        for loop in reversed(inside):
+            if loop in loops_in(p):
+                p = Substitution({loop: loop.extent - 1 if _slope(p, loop) > 0 else ZERO})(p)
+        if indirect_in(p):  # an element that may not be there yet
+            return Amount(f"{STEPS}.0", bound_of(p))
+        number = p.constant
+        return _number(number) if number is not None else Amount(f"(double)({self._text(p)})", bound_of(p))
+
+
+def _number(value: int) -> Amount:
+    return Amount(f"{value}.0", Bound(float(value)))
+
+
+def _times(factors: Sequence[Amount]) -> Amount:
+    bound = Bound(1.0)
+    for factor in factors:
+        bound = bound.times(factor.bound)
+    return Amount("*".join(factor.text for factor in factors if factor.text != "1.0") or "1.0", bound)
+
+
+def _sum(terms: Sequence[Amount]) -> Amount:
+    bound = Bound(0.0)
+    for term in terms:
+        bound = bound.plus(term.bound)
+    return Amount(f"({' + '.join(term.text for term in terms) or '0.0'})", bound)
+
+
+def _slope(p: Index, loop: Loop) -> int:
+    """Whether an extent grows with a loop, or falls: the signs of the terms with the loop, added."""
+    return sum(
+        (1 if coefficient > 0 else -1) * (1 if atom is loop else _slope(_inner(atom), loop))
+        for monomial, coefficient in p.terms
+        for atom in monomial
+        if occurs(loop, atom)
+    )
+
+
+def _inner(atom: Atom) -> Index:
+    """What an atom is a growing function of."""
+    return atom.arg if isinstance(atom, Relu) else atom.num if isinstance(atom, FloorDiv) else ZERO

@@ -1,2 +1,0 @@
-/* A launch cannot be interrupted. */
-#define harp_interrupted(since) 0
