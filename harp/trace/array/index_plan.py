@@ -16,7 +16,7 @@ import numpy as np
 
 from harp.errors import ArgumentError, IndexOutOfRangeError
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.indexing import Selection, Taken, fill_ellipsis, select, slice_of
+from harp.trace.array.indexing import Selection, Taken, bound, fill_ellipsis, select, slice_of
 from harp.trace.array.primitives import (
     as_array,
     broadcast_shapes,
@@ -36,6 +36,7 @@ from harp.trace.scalar.dtypes import Kind, NDArray
 from harp.trace.scalar.expr import Position, apply, cast, const
 from harp.trace.scalar.ops import Op
 from harp.trace.sizes.levels import current
+from harp.trace.sizes.ranges import size_value
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import Size, ask, describe, resolve, unify
 from harp.trace.sizes.steps import counters_in, formula, most
@@ -133,6 +134,33 @@ def plan(node: Node, keys: Sequence[object], checks: bool, reaches: bool) -> Pla
     order += [k for k, axis in enumerate(kept) if axis not in arrays]
     moved, inserted = _arrangement(items, len(shape), len(kept) - len(arrays))
     return Plan(selection, tuple(order), tuple(expand_to(i, shape) for i in indices), moved, inserted, misses)
+
+
+def integers_as_data(node: Node, keys: tuple[object, ...]) -> tuple[object, ...]:
+    """The items of a key with index arrays for integers that the sizes do not show to be inside their axes: what these
+    mean says a mode, for each size. The same tuple where there are none."""
+    widths, items = [_width(key) for key in keys], list(keys)
+    for number, key in enumerate(keys):
+        axis = _axis_of(number, keys, widths, len(node.shape))
+        if (
+            key is None
+            or key is Ellipsis
+            or isinstance(key, slice)
+            or is_data(key)
+            or axis not in range(len(node.shape))
+        ):
+            continue
+        if not _is_inside(position := bound(key), resolve(node.shape[axis])):
+            items[number] = emit(MapReduce((), (), size_value(position, dtypes.i64)))
+    return keys if all(a is b for a, b in zip(items, keys, strict=True)) else tuple(items)
+
+
+def _is_inside(position: Index, size: Index) -> bool:
+    """Whether what is known of the sizes shows it, without a new guard."""
+    level = current()
+    known = at_least_zero if level is None else partial(level.scope.known, Relation.NONNEGATIVE)
+    pairs = (position, size - 1 - position), (-1 - position, size + position)
+    return any(known(a) is True and known(b) is True for a, b in pairs)
 
 
 def with_positions(node: Node, keys: tuple[object, ...], leading: bool = False) -> tuple[object, ...]:
@@ -242,14 +270,14 @@ def _without_masks(shape: Shape, keys: Sequence[object]) -> list[object]:
         if array.kind.kind is not Kind.BOOL:
             items.append(array)
             continue
-        left = sum(widths[:number])
-        axis = left if Ellipsis not in _identities(keys[:number]) else len(shape) - sum(widths[number:])
-        items += _places(array, shape, axis)
+        items += _places(array, shape, _axis_of(number, keys, widths, len(shape)))
     return items
 
 
-def _identities(keys: Sequence[object]) -> list[object]:
-    return [key if key is Ellipsis else None for key in keys]
+def _axis_of(number: int, keys: Sequence[object], widths: Sequence[int], rank: int) -> int:
+    """The first axis that an item of a key takes, where each takes so many."""
+    is_behind_dots = any(key is Ellipsis for key in keys[:number])
+    return rank - sum(widths[number:]) if is_behind_dots else sum(widths[:number])
 
 
 def _width(key: object) -> int:
