@@ -25,7 +25,7 @@ from harp.trace.source_locations import kind_of, plural, where
 from harp.trace.tracer import Argument, Traced, function_name, require_function
 from harp.trace.trees import Tree, flatten, spec_text, unflatten
 from harp.transforms.control.staging import Leaves, iterate, leaves_of, require_tree, settled, traced
-from harp.transforms.staging import fresh_token, stage
+from harp.transforms.staging import fresh_token, stage, with_arrays
 from harp.transforms.typed import AnArray, Container
 
 Function = Callable[..., Any]
@@ -209,6 +209,7 @@ class _Branch(NamedTuple):
 
 def _chosen(tests: Sequence[Array], branches: Sequence[tuple[str, Function]], operands: tuple[Tree, ...]) -> Any:
     """The result of the branch whose test holds, one iteration after the other."""
+    operands = with_arrays(operands, function_name(branches[0][1]))
     names = [label if function_name(f) == "<lambda>" else function_name(f) for label, f in branches]
     made = [
         _Branch(name, test, _traced_branch(f, operands))
