@@ -21,7 +21,7 @@ from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.host_calls import silenced
 from harp.trace.graph.node import Input, MapReduce, Node, fresh_input
-from harp.trace.index.polynomial import Shape, as_index
+from harp.trace.index.polynomial import ONE, Index, Shape, as_index
 from harp.trace.scalar.dtypes import i64
 from harp.trace.scalar.expr import Operand, apply
 from harp.trace.scalar.ops import Op
@@ -40,12 +40,16 @@ def shape_of(array: Array) -> Shape:
 
 
 def stage(
-    function: Callable[[Sequence[Array]], Tree], arguments: Sequence[Argument], name: str, before: Input | None = None
+    function: Callable[[Sequence[Array]], Tree],
+    arguments: Sequence[Argument],
+    name: str,
+    before: Input | None = None,
+    steps: Index | None = ONE,
 ) -> Traced:
     """Trace `function` on fresh inputs, as a part of what is being traced, if anything is. What becomes the body of a
-    node is given a token for its calls of Python."""
+    node is given a token for its calls of Python. `steps` says how often it runs, None that data decides."""
     level = current()
-    return trace_function(function, arguments, Scope() if level is None else level.scope, name, before)
+    return trace_function(function, arguments, Scope() if level is None else level.scope, name, before, steps)
 
 
 def with_arrays(tree: Tree, name: str) -> Any:

@@ -95,7 +95,10 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: Sequence[object], options:
     return function(*[_array(value) for value in inputs], **asked)
 
 
-_KEYWORDS: dict[str, set[str]] = {"reduce": {"axis", "keepdims", "dtype"}, "accumulate": {"axis", "dtype"}}
+_KEYWORDS: dict[str, set[str]] = {
+    "reduce": {"axis", "keepdims", "dtype", "initial", "where"},
+    "accumulate": {"axis", "dtype"},
+}
 _DEFAULTS: dict[str, object] = {"where": True, "casting": "same_kind", "order": "K", "subok": True, "keepdims": False}
 
 

@@ -63,6 +63,8 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
     if items is keys and not any(map(is_data, keys)):
         selection = select_keys(node, fill_ellipsis(keys, len(node.shape)))
         fitted = _fitted(updates, selection.view(node).shape)
+        if selection.misses:
+            return array
         scattered = _scattered(node, selection, fitted, kind)
         return emit(scattered or placed(node, selection, fitted, kind), array.weak)
     keys = _by_element(node, items)
@@ -74,7 +76,7 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
     for place in found.inserted:
         order.insert(place, ONE)
     updates = found.gathered(_fitted(updates, tuple(order)))
-    made: Node = Scatter(base, found.indices, updates, kind, outside == CLIP, unique)
+    made: Node = Scatter(base, found.indices, updates, kind, outside == CLIP and not found.misses, unique)
     made = view.permute(made, [found.order.index(axis) for axis in range(len(found.order))])
     return emit(placed(node, found.selection, made, Put.SET), array.weak)
 

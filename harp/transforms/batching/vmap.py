@@ -77,6 +77,7 @@ def vmap(
             level = current()
             assert level is not None, "a function being traced has a level"
             level.examples *= resolve(size)
+            level.reach *= resolve(size)
             given = list(same)
             for m, example in zip(mapped, examples, strict=True):
                 given[m.place] = example

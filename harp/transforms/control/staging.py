@@ -52,7 +52,7 @@ def traced(
     arguments = [Argument("the iteration", dtypes.i64, (), weak=True, iterations=count, counts=True)]
     arguments += [Argument(n, a.kind, shape_of(a), a.weak) for a, n in zip(carried.arrays, carried.names, strict=True)]
     arguments += [Argument(*element) for element in elements]
-    return stage(function, arguments, name, fresh_token())
+    return stage(function, arguments, name, fresh_token(), count)
 
 
 def settled(trace: Callable[[Leaves], Traced], carried: Leaves, name: str, skipped: int = 0) -> tuple[Traced, Leaves]:
