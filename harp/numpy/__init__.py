@@ -208,8 +208,8 @@ if _typing.TYPE_CHECKING:
     )
     from harp.numpy.floats import (
         bitwise_count as bitwise_count, divmod as divmod, fabs as fabs, fix as fix, float_power as float_power,
-        fmax as fmax, fmin as fmin, frexp as frexp, iscomplex as iscomplex, isneginf as isneginf,
-        isposinf as isposinf, isreal as isreal, ldexp as ldexp, modf as modf, rint as rint,
+        fmax as fmax, fmin as fmin, frexp as frexp, gcd as gcd, iscomplex as iscomplex, isneginf as isneginf,
+        isposinf as isposinf, isreal as isreal, lcm as lcm, ldexp as ldexp, modf as modf, rint as rint,
     )
     from harp.numpy.index_tricks import (
         c_ as c_, index_exp as index_exp, mgrid as mgrid, ogrid as ogrid, r_ as r_, s_ as s_,
@@ -319,8 +319,8 @@ _LATER = {
     "tril_indices triu_indices unravel_index",
     "closeness": "allclose fmod heaviside isclose nan_to_num",
     "counting": "average bincount corrcoef cov digitize histogram histogram_bin_edges ptp",
-    "floats": "bitwise_count divmod fabs fix float_power fmax fmin frexp iscomplex isneginf isposinf isreal ldexp modf "
-    "rint",
+    "floats": "bitwise_count divmod fabs fix float_power fmax fmin frexp gcd iscomplex isneginf isposinf isreal lcm "
+    "ldexp modf rint",
     "index_tricks": "c_ index_exp mgrid ogrid r_ s_",
     "inspection": "copy ndim shape size",
     "interchange": "__array_api_version__ __array_namespace_info__ from_dlpack",
