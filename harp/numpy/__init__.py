@@ -183,6 +183,7 @@ from harp.numpy.reductions import (
     sum as sum,
     var as var,
 )
+from harp.numpy.ufuncs import with_methods as _with_methods
 from harp.trace.array.array import Array as _Array
 from harp.trace.scalar.dtypes import (
     bool_ as bool_,
@@ -341,6 +342,17 @@ _LATER = {
 _MODULES = {name: module for module, names in _LATER.items() for name in names.split()}
 
 
+def _of_elements(name: str, value: object) -> object:
+    """A function of this name, which has the methods of a ufunc if NumPy's function is one."""
+    ufunc = getattr(_np, name, None)
+    if isinstance(ufunc, _np.ufunc) and ufunc.nout == 1 and not ufunc.signature and callable(value):
+        _with_methods(value, ufunc)
+    return value
+
+
+for _name in [*globals()]:
+    _of_elements(_name, globals()[_name])
+
 if not _typing.TYPE_CHECKING:  # for whom there is no other name than those above
 
     def __getattr__(name: str) -> object:
@@ -350,7 +362,8 @@ if not _typing.TYPE_CHECKING:  # for whom there is no other name than those abov
             return [name for name in __dir__() if not name.startswith("_")]
         if name not in _MODULES:
             raise _import_module(f"{__name__}.missing").no_such_name(__name__, name, __dir__())
-        value = globals()[name] = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
+        value = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
+        globals()[name] = _of_elements(name, value)
         return value
 
 
