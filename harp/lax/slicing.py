@@ -26,7 +26,7 @@ from harp.trace.graph.node import Put
 from harp.trace.index.division import ceildiv, maximum, minimum
 from harp.trace.index.polynomial import ONE, ZERO, Index, Shape
 from harp.trace.sizes.scope import Relation
-from harp.trace.sizes.size import Size, ask, describe, resolve, resolve_all, wrap
+from harp.trace.sizes.size import Size, ask, describe, may_miss, resolve, resolve_all, wrap
 from harp.trace.source_locations import plural, where
 
 # -- known places ---------------------------------------------------------------------------------------------------
@@ -52,17 +52,19 @@ def slice(
     for name, given in (("start_indices", start_indices), ("limit_indices", limit_indices), ("strides", steps)):
         _require_one_each(name, given, array.ndim)
     node = node_of(array)
-    taken = []
+    taken, misses = [], False
     for axis, (start, limit, step) in enumerate(zip(start_indices, limit_indices, steps, strict=True)):
         first, last, size = resolve(integer(start)), resolve(integer(limit)), resolve(node.shape[axis])
-        if not all(ask(Relation.NONNEGATIVE, resolve(p), _INSIDE) for p in (first, last - first, size - last)):
+        inside = [ask(Relation.NONNEGATIVE, resolve(p), _INSIDE) for p in (first, last - first, size - last)]
+        misses |= not inside[2]
+        if not all(inside[:2]) or not (inside[2] or may_miss(size)):
             raise IndexOutOfRangeError(
                 f"the slice from {describe(first)} to {describe(last)} is not inside axis {axis} of size "
                 f"{describe(size)}{where()}"
             )
         by = as_count(f"the stride of axis {axis}", step, least=1)
         taken.append(Taken(first, by, ceildiv(last - first, by), True))
-    return emit_like(array, Selection(tuple(taken), {}, ()).view(node))
+    return emit_like(array, Selection(tuple(taken), {}, (), misses).view(node))
 
 
 _INSIDE = "a slice is inside its axis"
@@ -234,6 +236,8 @@ def _start(start: object, size: Index, length: Index, axis: int) -> Index | Arra
     if room is ZERO:
         return ZERO
     if not ask(Relation.NONNEGATIVE, room, _INSIDE):
+        if may_miss(size):
+            return as_positions("start_indices", 0)
         raise ShapeError(
             f"a slice of {describe(length)} elements is larger than axis {axis} of size {describe(size)}{where()}"
         )

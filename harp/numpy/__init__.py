@@ -183,6 +183,7 @@ from harp.numpy.reductions import (
     sum as sum,
     var as var,
 )
+from harp.numpy.ufuncs import with_methods as _with_methods
 from harp.trace.array.array import Array as _Array
 from harp.trace.scalar.dtypes import (
     bool_ as bool_,
@@ -208,8 +209,8 @@ if _typing.TYPE_CHECKING:
     )
     from harp.numpy.floats import (
         bitwise_count as bitwise_count, divmod as divmod, fabs as fabs, fix as fix, float_power as float_power,
-        fmax as fmax, fmin as fmin, frexp as frexp, iscomplex as iscomplex, isneginf as isneginf,
-        isposinf as isposinf, isreal as isreal, ldexp as ldexp, modf as modf, rint as rint,
+        fmax as fmax, fmin as fmin, frexp as frexp, gcd as gcd, iscomplex as iscomplex, isneginf as isneginf,
+        isposinf as isposinf, isreal as isreal, lcm as lcm, ldexp as ldexp, modf as modf, rint as rint,
     )
     from harp.numpy.index_tricks import (
         c_ as c_, index_exp as index_exp, mgrid as mgrid, ogrid as ogrid, r_ as r_, s_ as s_,
@@ -319,8 +320,8 @@ _LATER = {
     "tril_indices triu_indices unravel_index",
     "closeness": "allclose fmod heaviside isclose nan_to_num",
     "counting": "average bincount corrcoef cov digitize histogram histogram_bin_edges ptp",
-    "floats": "bitwise_count divmod fabs fix float_power fmax fmin frexp iscomplex isneginf isposinf isreal ldexp modf "
-    "rint",
+    "floats": "bitwise_count divmod fabs fix float_power fmax fmin frexp gcd iscomplex isneginf isposinf isreal lcm "
+    "ldexp modf rint",
     "index_tricks": "c_ index_exp mgrid ogrid r_ s_",
     "inspection": "copy ndim shape size",
     "interchange": "__array_api_version__ __array_namespace_info__ from_dlpack",
@@ -341,6 +342,17 @@ _LATER = {
 _MODULES = {name: module for module, names in _LATER.items() for name in names.split()}
 
 
+def _of_elements(name: str, value: object) -> object:
+    """A function of this name, which has the methods of a ufunc if NumPy's function is one."""
+    ufunc = getattr(_np, name, None)
+    if isinstance(ufunc, _np.ufunc) and ufunc.nout == 1 and not ufunc.signature and callable(value):
+        _with_methods(value, ufunc)
+    return value
+
+
+for _name in [*globals()]:
+    _of_elements(_name, globals()[_name])
+
 if not _typing.TYPE_CHECKING:  # for whom there is no other name than those above
 
     def __getattr__(name: str) -> object:
@@ -350,7 +362,8 @@ if not _typing.TYPE_CHECKING:  # for whom there is no other name than those abov
             return [name for name in __dir__() if not name.startswith("_")]
         if name not in _MODULES:
             raise _import_module(f"{__name__}.missing").no_such_name(__name__, name, __dir__())
-        value = globals()[name] = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
+        value = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
+        globals()[name] = _of_elements(name, value)
         return value
 
 

@@ -9,9 +9,11 @@ import math
 
 from harp.errors import DTypeError
 from harp.numpy.complexes import imag
-from harp.numpy.elementwise import float_map, floor_divide, isnan, maximum, minimum, remainder, round, trunc
+from harp.numpy.elementwise import absolute, float_map, floor_divide, isnan, maximum, minimum, remainder, round, trunc
 from harp.numpy.elementwise import where as choose
-from harp.trace.array.arithmetic import INTEGERS, NUMBERS, equal, not_equal, power, require
+from harp.numpy.manipulation import broadcast_shapes, broadcast_to
+from harp.numpy.reductions import any
+from harp.trace.array.arithmetic import INTEGERS, NUMBERS, equal, multiply, not_equal, power, require
 from harp.trace.array.array import Array, marked
 from harp.trace.array.primitives import as_array, common_dtype, map_
 from harp.trace.scalar import dtypes
@@ -19,6 +21,7 @@ from harp.trace.scalar.dtypes import DType, Kind, bool_, computing, i32, i64, u6
 from harp.trace.scalar.expr import Expr, apply, cast, const, select
 from harp.trace.scalar.ops import Op
 from harp.trace.source_locations import where
+from harp.transforms.control.conditional import while_loop
 
 # The exponents of powers of two that are normal numbers, and the shift that makes all numbers normal.
 _EXPONENTS = {dtypes.f32: (-126, 127, 64), dtypes.f64: (-1022, 1023, 128)}
@@ -268,3 +271,37 @@ def iscomplex(x: object) -> Array:
     Array([False,  True])
     """
     return not_equal(imag(x), 0)
+
+
+def gcd(a: object, b: object) -> Array:
+    """Elementwise greatest common divisor of |a| and |b|; that of 0 and 0 is 0. Raises DTypeError unless both are
+    integers.
+
+    >>> import harp.numpy as hnp
+    >>> gcd(hnp.asarray([12, -9, 0]), 6)
+    Array([6, 3, 6])
+    """
+    dtype, weak = common_dtype((a, b))
+    require(dtype, "gcd", INTEGERS)
+    sizes = [absolute(map_(lambda e: e, value, to=dtype)) for value in (a, b)]
+    shape = broadcast_shapes(*(size.shape for size in sizes))
+    pair = broadcast_to(sizes[0], shape), broadcast_to(sizes[1], shape)
+
+    def step(pair: tuple[Array, Array]) -> tuple[Array, Array]:
+        x, y = pair
+        return choose(equal(y, 0), x, y), remainder(x, y)
+
+    found: Array = while_loop(lambda pair: any(not_equal(pair[1], 0)), step, pair)[0]
+    return marked(found, weak)
+
+
+def lcm(a: object, b: object) -> Array:
+    """Elementwise least common multiple of |a| and |b|; 0 where one of them is 0. Raises DTypeError unless both are
+    integers.
+
+    >>> import harp.numpy as hnp
+    >>> lcm(hnp.asarray([4, -9, 0]), 6)
+    Array([12, 18,  0])
+    """
+    require(common_dtype((a, b))[0], "lcm", INTEGERS)
+    return multiply(floor_divide(absolute(a), gcd(a, b)), absolute(b))

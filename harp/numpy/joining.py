@@ -9,8 +9,10 @@ import numpy as np
 
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.manipulation import as_tuple, emit_like, expand_dims, ravel, reshape
-from harp.trace.array.arithmetic import in_common
+from harp.trace.array.advanced import getitem as getitem_by
+from harp.trace.array.arithmetic import in_common, remainder, subtract
 from harp.trace.array.array import Array, from_numpy, node_of
+from harp.trace.array.index_plan import is_data
 from harp.trace.array.indexing import getitem, integer
 from harp.trace.array.primitives import (
     as_array,
@@ -24,19 +26,23 @@ from harp.trace.array.primitives import (
 )
 from harp.trace.eval import eager
 from harp.trace.graph import view
-from harp.trace.graph.node import MapReduce, Node
+from harp.trace.graph.node import MapReduce, Node, positions
 from harp.trace.index.division import floordiv, minimum, relu
 from harp.trace.index.division import mod as index_mod
 from harp.trace.index.polynomial import ONE, ZERO, Index, Shape, loop
+from harp.trace.scalar.dtypes import i64, u64
 from harp.trace.scalar.expr import Expr, Operand, Position, const, select
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.ranges import require_int64
-from harp.trace.sizes.size import resolve, resolve_all, to_index, unify
+from harp.trace.sizes.size import resolve, resolve_all, to_index, unify, wrap
 from harp.trace.source_locations import kind_of, plural, where
 
 
 def roll(x: object, shift: object, axis: object = None) -> Array:
     """The elements moved by `shift` places along axes; what leaves at the end comes in at the start.
+
+    Shifts are integers, which may be computed, for one axis, or for several. Without an axis the array is flattened.
+    Raises ShapeError unless there are as many shifts as axes, or one of them.
 
     >>> import harp.numpy as hnp
     >>> hnp.roll(hnp.arange(5), 2)
@@ -44,8 +50,10 @@ def roll(x: object, shift: object, axis: object = None) -> Array:
     """
     array = as_array(x)
     if axis is None:
-        return reshape(_roll(ravel(array), shift, 0), array.shape)
+        return reshape(roll(ravel(array), shift, 0), array.shape)
     axes, shifts = as_tuple(axis), as_tuple(shift)
+    if isinstance(shift, (Array, np.ndarray)) and shift.ndim == 1:
+        shifts = tuple(shift[k] for k in range(int(shift.shape[0])))
     if len(shifts) == 1:
         shifts = shifts * len(axes)
     axes = axes * len(shifts) if len(axes) == 1 else axes
@@ -58,6 +66,11 @@ def roll(x: object, shift: object, axis: object = None) -> Array:
 
 def _roll(array: Array, shift: object, axis: int) -> Array:
     size = resolve(node_of(array).shape[axis])
+    if isinstance(shift, Array) and is_data(shift) and not shift.ndim and shift.kind.is_integer:
+        by_data = remainder(shift if shift.kind is u64 else shift.astype(i64), wrap(size)).astype(i64)
+        (place,) = positions((size,))
+        places = subtract(emit(MapReduce((size,), (), Position(place))), by_data)
+        return getitem_by(array, (*(slice(None),) * axis, places))
     by = require_int64(integer(shift))
     moved = resolve(_modulo(by, size))
     if moved is ZERO:

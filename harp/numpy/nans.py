@@ -12,12 +12,12 @@ from harp.numpy.cumulative import cumprod, cumsum
 from harp.numpy.elementwise import isnan, logical_not, logical_or
 from harp.numpy.elementwise import where as choose
 from harp.numpy.reductions import all as all_
-from harp.numpy.reductions import argmax, argmin, prod, require_elements, sum
+from harp.numpy.reductions import argmax, argmin, prod, sum
 from harp.numpy.reductions import max as max_
 from harp.numpy.reductions import min as min_
 from harp.trace.array.arithmetic import divide, equal, less, subtract
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, map_, normalize_axes
+from harp.trace.array.primitives import as_array, map_, normalize_axes, require_elements
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DTypeLike, as_dtype, real_of
 from harp.trace.source_locations import where

@@ -17,10 +17,18 @@ from harp.numpy.joining import concatenate
 from harp.numpy.linalg.products import promoted
 from harp.numpy.manipulation import as_tuple, broadcast_to, flip, moveaxis, ravel
 from harp.numpy.reductions import sum as sum_
-from harp.numpy.sorting import searchsorted
+from harp.numpy.sorting import argsort, searchsorted
 from harp.trace.array.arithmetic import add, divide, equal, in_common, less, multiply, power, remainder, subtract
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, known_numbers, map_, map_reduce, normalize_axes, normalize_axis
+from harp.trace.array.primitives import (
+    as_array,
+    as_named,
+    known_numbers,
+    map_,
+    map_reduce,
+    normalize_axes,
+    normalize_axis,
+)
 from harp.trace.graph import view
 from harp.trace.graph.node import Node
 from harp.trace.index.division import floordiv
@@ -46,11 +54,15 @@ def _inexact(value: object) -> Array:
     return array if array.kind.is_inexact else array.astype(dtypes.f64)
 
 
-def interp(x: object, xp: object, fp: object, left: object = None, right: object = None) -> Array:
+def interp(
+    x: object, xp: object, fp: object, left: object = None, right: object = None, period: object = None
+) -> Array:
     """The piecewise linear function through the points (xp, fp), at x; beyond them `left`, `right`, or the end values.
 
     `xp` increases; of equal ones the last counts. NaN gives NaN. The derivative at a point is that to its right, at the
-    last one that to its left. Raises ShapeError unless `xp` and `fp` have one axis, of the same size, at least one.
+    last one that to its left. Of a function with a `period` the points may stand in any order, and nothing is beyond
+    them. Raises ShapeError unless `xp` and `fp` have one axis, of the same size, at least one, ArgumentError for a
+    period of 0.
 
     >>> import harp.numpy as hnp
     >>> interp(hnp.asarray([0.5, 9.0]), hnp.asarray([0.0, 1.0, 2.0]), hnp.asarray([5.0, 7.0, 8.0]))
@@ -61,12 +73,29 @@ def interp(x: object, xp: object, fp: object, left: object = None, right: object
     require_at_least_one(size, lambda: "interp needs at least one point")
     at, nodes = promoted((_inexact(at), _inexact(nodes)))
     values = _inexact(values)
+    if period is not None:
+        at, nodes, values = _of_one_period(at, nodes, values, period)
+        left = right = None
     above = clip(clip(searchsorted(nodes, at, side="right"), 1), None, nodes.shape[0] - 1)
     below = clip(subtract(above, 1), 0)
     x0, x1, f0, f1 = (take(row, place, mode="clip") for row in (nodes, values) for place in (below, above))
     result = choose(less(at, nodes[0]), values[0] if left is None else left, _on_segment(at, x0, x1, f0, f1))
     outside = choose(less(nodes[-1], at), values[-1] if right is None else right, result)
     return choose(equal(at, at), outside, at)
+
+
+def _of_one_period(at: Array, nodes: Array, values: Array, period: object) -> tuple[Array, Array, Array]:
+    """Places and points within one period, in order, with the last point before it and the first one behind it."""
+    width = magnitude(_inexact(as_named(period, "the period of interp")))
+    known = known_numbers(width)
+    if width.ndim or (known is not None and not known):
+        raise ArgumentError(f"the period of interp is one number, which is not 0{where()}")
+    inside = remainder(nodes, width)
+    order = argsort(inside)
+    nodes, values = take(inside, order), take(values, order)
+    before, behind = subtract(nodes[-1:], width), add(nodes[:1], width)
+    around = concatenate([before, nodes, behind]), concatenate([values[-1:], values, values[:1]])
+    return remainder(at, width), *around
 
 
 def _on_segment(at: Array, x0: Array, x1: Array, f0: Array, f1: Array) -> Array:

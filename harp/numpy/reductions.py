@@ -1,31 +1,44 @@
 """Reductions: sums, products, extrema, their positions, moments, softmax and its relatives.
 
-`axis` is an axis, a tuple of axes, or None for all of them; `keepdims` keeps the reduced axes with one element.
+`axis` is an axis, a tuple of axes, or None for all of them; `keepdims` keeps the reduced axes with one element. `where`
+is a mask that broadcasts to `x`: only elements where it holds count. `initial` is one more element of each result.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from harp.errors import ArgumentError
 from harp.numpy import complexes
 from harp.numpy.elementwise import astype, clip, exp, log
+from harp.numpy.manipulation import broadcast_to
 from harp.trace.array.arithmetic import divide, multiply, subtract
+from harp.trace.array.arithmetic import where_ as choose
 from harp.trace.array.array import OPERATORS, Array, marked, node_of
-from harp.trace.array.primitives import as_array, emit, fold, map_, map_reduce, normalize_axes, normalize_axis, reduce_
+from harp.trace.array.primitives import (
+    as_array,
+    as_named,
+    emit,
+    fold,
+    map_,
+    map_reduce,
+    normalize_axes,
+    normalize_axis,
+    reduce_,
+    require_elements,
+)
 from harp.trace.graph import view
 from harp.trace.graph.node import positions
 from harp.trace.index.division import relu
-from harp.trace.index.polynomial import Index, loop, product
+from harp.trace.index.polynomial import loop, product
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DType, DTypeLike, as_dtype, bool_, computing, f64, inexact, real_of
 from harp.trace.scalar.expr import Expr, Position, apply, cast, const, select
-from harp.trace.scalar.ops import Op, Reduce
-from harp.trace.sizes.size import Size, describe, require_at_least_one, resolve_all, to_index, wrap
-from harp.trace.source_locations import where
+from harp.trace.scalar.ops import Op, Reduce, result_dtype
+from harp.trace.sizes.size import Size, resolve_all, to_index, wrap
+from harp.trace.source_locations import where as place
 from harp.transforms.autodiff.custom import custom_jvp
 
 Build = Callable[[Expr], Expr]
@@ -45,46 +58,100 @@ def _total(reduce: Reduce, x: object, axis: object, dtype: DTypeLike | None, kee
     return marked(result, array.weak and dtype is None)
 
 
-def sum(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
+def _chosen(x: object, mask: object, otherwise: object) -> Array:
+    """The elements where a mask holds, and a number in place of the others. Raises ShapeError if it does not fit."""
+    array = as_array(x)
+    return array if mask is None else choose(_mask(array, mask), array, otherwise)
+
+
+def _mask(array: Array, mask: object) -> Array:
+    return broadcast_to(map_(lambda e: e, as_named(mask, "the mask where"), to=bool_), array.shape)
+
+
+def _with_initial(result: Array, initial: object, build: Callable[[Expr, Expr], Expr]) -> Array:
+    return result if initial is None else map_(build, result, initial, to=result.kind)
+
+
+def sum(
+    x: object,
+    axis: object = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    *,
+    initial: object = None,
+    where: object = None,
+) -> Array:
     """The sum over axes; of no elements, 0. Integers and bool are added in 64 bits unless `dtype` says otherwise.
+
+    `initial` is added to it. Elements where the mask `where` does not hold are left out.
 
     >>> import harp.numpy as hnp
     >>> hnp.sum(hnp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=1)
     Array([3., 7.])
     """
-    return _total(Reduce.SUM, x, axis, dtype, keepdims)
+    total = _total(Reduce.SUM, _chosen(x, where, 0), axis, dtype, keepdims)
+    return _with_initial(total, initial, lambda a, b: a + b)
 
 
-def prod(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
+def prod(
+    x: object,
+    axis: object = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    *,
+    initial: object = None,
+    where: object = None,
+) -> Array:
     """The product over axes; of no elements, 1. Integers and bool are multiplied in 64 bits unless `dtype` is given.
+
+    It is multiplied by `initial`. Elements where the mask `where` does not hold are left out.
 
     >>> import harp.numpy as hnp
     >>> hnp.prod(hnp.asarray([2.0, 3.0, 4.0]))
     Array(24.)
     """
-    return _total(Reduce.PROD, x, axis, dtype, keepdims)
+    total = _total(Reduce.PROD, _chosen(x, where, 1), axis, dtype, keepdims)
+    return _with_initial(total, initial, lambda a, b: a * b)
 
 
-def max(x: object, axis: object = None, keepdims: bool = False) -> Array:
-    """The maximum over axes; NaN if there is one. Raises ShapeError over no elements.
+def _extreme(reduce: Reduce, x: object, axis: object, keepdims: bool, initial: object, mask: object) -> Array:
+    array, name = as_array(x), reduce.name.lower()
+    axes = normalize_axes(axis, array.ndim)
+    if initial is None and mask is None:
+        return reduce_(reduce, array, axes, keepdims)
+    if initial is None:
+        raise ArgumentError(f"{name} with where may have no elements; say what it is then with initial{place()}")
+    result_dtype(reduce.value, (array.kind, array.kind))
+    folded = fold(lambda e: e, _chosen(array, mask, reduce.identity(array.kind)), reduce, axes, keepdims)
+    return _with_initial(folded, initial, lambda a, b: apply(reduce.value, a, b))
+
+
+def max(
+    x: object, axis: object = None, keepdims: bool = False, *, initial: object = None, where: object = None
+) -> Array:
+    """The maximum over axes, and of `initial`; NaN if there is one. Raises ShapeError over no elements without it.
+
+    Elements where the mask `where` does not hold are left out; then there must be an `initial`.
 
     >>> import harp.numpy as hnp
     >>> hnp.max(hnp.asarray([[1, 5], [7, 2]]), axis=0)
     Array([7, 5])
     """
-    array = as_array(x)
-    return reduce_(Reduce.MAX, array, normalize_axes(axis, array.ndim), keepdims)
+    return _extreme(Reduce.MAX, x, axis, keepdims, initial, where)
 
 
-def min(x: object, axis: object = None, keepdims: bool = False) -> Array:
-    """The minimum over axes; NaN if there is one. Raises ShapeError over no elements.
+def min(
+    x: object, axis: object = None, keepdims: bool = False, *, initial: object = None, where: object = None
+) -> Array:
+    """The minimum over axes, and of `initial`; NaN if there is one. Raises ShapeError over no elements without it.
+
+    Elements where the mask `where` does not hold are left out; then there must be an `initial`.
 
     >>> import harp.numpy as hnp
     >>> hnp.min(hnp.asarray([[1, 5], [7, 2]]), axis=0)
     Array([1, 2])
     """
-    array = as_array(x)
-    return reduce_(Reduce.MIN, array, normalize_axes(axis, array.ndim), keepdims)
+    return _extreme(Reduce.MIN, x, axis, keepdims, initial, where)
 
 
 amax, amin = max, min
@@ -96,35 +163,24 @@ def _truth(reduce: Reduce, x: object, axis: object, keepdims: bool) -> Array:
     return marked(result, False)
 
 
-def any(x: object, axis: object = None, keepdims: bool = False) -> Array:
-    """Whether any element is true (not zero), as bool; of no elements, False.
+def any(x: object, axis: object = None, keepdims: bool = False, *, where: object = None) -> Array:
+    """Whether any element is true (not zero), as bool; of no elements, False. A mask `where` leaves elements out.
 
     >>> import harp.numpy as hnp
     >>> hnp.any(hnp.asarray([[0, 1], [0, 0]]), axis=1)
     Array([ True, False])
     """
-    return _truth(Reduce.MAX, x, axis, keepdims)
+    return _truth(Reduce.MAX, _chosen(x, where, 0), axis, keepdims)
 
 
-def all(x: object, axis: object = None, keepdims: bool = False) -> Array:
-    """Whether all elements are true (not zero), as bool; of no elements, True.
+def all(x: object, axis: object = None, keepdims: bool = False, *, where: object = None) -> Array:
+    """Whether all elements are true (not zero), as bool; of no elements, True. A mask `where` leaves elements out.
 
     >>> import harp.numpy as hnp
     >>> hnp.all(hnp.asarray([[True, False], [True, True]]), axis=1)
     Array([False,  True])
     """
-    return _truth(Reduce.MIN, x, axis, keepdims)
-
-
-def require_elements(name: str, array: Array, axes: Sequence[int]) -> None:
-    """A guard, or a ShapeError that says what has no value over no elements."""
-    for axis in axes:
-        size = node_of(array).shape[axis]
-        require_at_least_one(size, partial(_no_value, name, axis, size))
-
-
-def _no_value(name: str, axis: int, size: Index) -> str:
-    return f"{name} over axis {axis} of size {describe(size)} has no value"
+    return _truth(Reduce.MIN, _chosen(x, where, 1), axis, keepdims)
 
 
 def _first(reduce: Reduce, name: str, x: object, axis: object, keepdims: bool) -> Array:
@@ -187,13 +243,18 @@ def _float_dtype(array: Array, dtype: DTypeLike | None) -> DType:
     return array.kind if array.kind.is_inexact else f64
 
 
-def _count(array: Array, axes: Sequence[int]) -> Size | int:
+def _count(array: Array, axes: Sequence[int], keepdims: bool, mask: object) -> Size | int | Array:
+    """How many elements a reduction has: those where the mask holds, if there is one."""
+    if mask is not None:
+        return _total(Reduce.SUM, _mask(array, mask), axes, None, keepdims)
     shape = node_of(array).shape
     return wrap(product(shape[k] for k in axes))
 
 
-def mean(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
-    """The mean over axes; of no elements, NaN. Integers and bool give float64.
+def mean(
+    x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, where: object = None
+) -> Array:
+    """The mean over axes; of no elements, NaN. Integers and bool give float64. A mask `where` leaves elements out.
 
     >>> import harp.numpy as hnp
     >>> hnp.mean(hnp.asarray([1, 2, 4]))
@@ -202,7 +263,8 @@ def mean(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdim
     array = as_array(x)
     target, axes = _float_dtype(array, dtype), normalize_axes(axis, array.ndim)
     inner = computing(target)  # a sum in float16 would overflow
-    result = _over(_total(Reduce.SUM, array, axes, inner, keepdims), _count(array, axes), inner)
+    total = _total(Reduce.SUM, _chosen(array, where, 0), axes, inner, keepdims)
+    result = _over(total, _count(array, axes, keepdims, where), inner)
     return marked(_as(result, target), array.weak and dtype is None)
 
 
@@ -225,11 +287,12 @@ def var(
     keepdims: bool = False,
     *,
     correction: object = None,
+    where: object = None,
 ) -> Array:
     """The variance over axes: the mean of squared distances from the mean, with n - ddof in place of n elements.
 
     `correction` is another name for `ddof`. Integers and bool give float64; distances of complex numbers are
-    magnitudes. Where n <= ddof the result is NaN or inf.
+    magnitudes. Where n <= ddof the result is NaN or inf. A mask `where` leaves elements out.
 
     >>> import harp.numpy as hnp
     >>> hnp.var(hnp.asarray([1.0, 3.0]), ddof=1)
@@ -240,25 +303,35 @@ def var(
         squares = _fold(Reduce.SUM, distances, axes, keepdims, complexes.square_of_magnitude)
         return _over(squares, count, squares.kind)
 
-    return _spread(variance, x, axis, dtype, ddof if correction is None else correction)
+    return _spread(variance, x, axis, dtype, ddof if correction is None else correction, keepdims, where)
 
 
-def _spread(build: Callable[..., Array], x: object, axis: object, dtype: DTypeLike | None, ddof: object) -> Array:
+def _spread(
+    build: Callable[..., Array],
+    x: object,
+    axis: object,
+    dtype: DTypeLike | None,
+    ddof: object,
+    keepdims: bool,
+    where: object,
+) -> Array:
     """What `build` makes of the distances from the mean, the axes, and n - ddof."""
     array = as_array(x)
     target, axes = _float_dtype(array, dtype), normalize_axes(axis, array.ndim)
-    centre = mean(array, axes, dtype=computing(target), keepdims=True)
-    distances = map_(lambda e, m: e - m, array, centre, to=computing(target))
-    result = build(distances, axes, _less(_count(array, axes), ddof))
+    centre = mean(array, axes, dtype=computing(target), keepdims=True, where=where)
+    distances = _chosen(map_(lambda e, m: e - m, array, centre, to=computing(target)), where, 0)
+    result = build(distances, axes, _less(_count(array, axes, keepdims, where), ddof))
     return marked(_as(result, real_of(target)), array.weak and dtype is None)
 
 
-def _less(count: Size | int, ddof: object) -> object:
+def _less(count: Size | int | Array, ddof: object) -> object:
     """max(count - ddof, 0), exactly for integers."""
-    if isinstance(ddof, (int, Size)):
-        return wrap(relu(to_index(count) - to_index(ddof)))
+    if not isinstance(ddof, (int, Size, float)):
+        raise ArgumentError(f"ddof must be a number, not {type(ddof).__name__}{place()}")
+    if isinstance(count, Array):
+        return clip(subtract(count, ddof), 0)
     if not isinstance(ddof, float):
-        raise ArgumentError(f"ddof must be a number, not {type(ddof).__name__}{where()}")
+        return wrap(relu(to_index(count) - to_index(ddof)))
     if isinstance(count, int):
         return float(count - ddof) if count > ddof else 0.0
     return clip(subtract(count, ddof), 0.0)
@@ -272,8 +345,10 @@ def std(
     keepdims: bool = False,
     *,
     correction: object = None,
+    where: object = None,
 ) -> Array:
-    """The standard deviation over axes, the square root of `var`, also where that overflows or underflows.
+    """The standard deviation over axes, the square root of `var`, also where that overflows or underflows. A mask
+    `where` leaves elements out.
 
     >>> import harp.numpy as hnp
     >>> hnp.std(hnp.asarray([1.0, 3.0]))
@@ -283,7 +358,7 @@ def std(
     def deviation(distances: Array, axes: Sequence[int], count: object) -> Array:
         return complexes.root_of_squares(distances, axes, keepdims, count)
 
-    return _spread(deviation, x, axis, dtype, ddof if correction is None else correction)
+    return _spread(deviation, x, axis, dtype, ddof if correction is None else correction, keepdims, where)
 
 
 def _shift(array: Array, axes: Sequence[int]) -> Array:

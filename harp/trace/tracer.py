@@ -17,7 +17,7 @@ from harp.trace.array.questions import note_on
 from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.node import Input, Node, fresh_input
 from harp.trace.graph.verify import verify_graph
-from harp.trace.index.polynomial import Index, Shape, Symbol, as_index, of
+from harp.trace.index.polynomial import ONE, Index, Shape, Symbol, as_index, of
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import ArraySignature, DType, NDArray, as_dtype, plain, refuse_masked
 from harp.trace.sizes.levels import current, enter
@@ -56,13 +56,15 @@ def trace_function(
     scope: Scope,
     name: str,
     before: Input | None = None,
+    steps: Index | None = ONE,
 ) -> Traced:
     """Call `function` with one array for each argument, and return what it did. Nested calls share the scope. Calls of
-    Python begin with the token `before`, or with that of the function round it."""
+    Python begin with the token `before`, or with that of the function round it. `steps` says how often the function
+    round it computes this one, None that data decides."""
     inputs = [fresh_input(a.name, a.shape, a.dtype) for a in arguments]
     counts = ((i.uid, a.iterations) for i, a in zip(inputs, arguments, strict=True))
     scope.counters.update((uid, count) for uid, count in counts if count is not None)
-    with enter(scope, name, any(a.counts for a in arguments), before) as level:
+    with enter(scope, name, any(a.counts for a in arguments), before, steps) as level:
         result = _called(function, [traced(i, level, a.weak) for i, a in zip(inputs, arguments, strict=True)])
         leaves, treedef = flatten(result)
         arrays = [_output(leaf, name) for leaf in leaves]

@@ -7,18 +7,21 @@ it means the NumPy interpreter.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from harp.config import settings
+from harp.errors import UnsupportedDTypeError
 from harp.trace.array.array import Array, from_numpy, node_of
-from harp.trace.array.primitives import emit
+from harp.trace.array.foreign import to_numpy
+from harp.trace.array.primitives import as_named, emit
 from harp.trace.eval.interpret import interpret
 from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.host_calls import silenced
 from harp.trace.graph.node import Input, MapReduce, Node, fresh_input
-from harp.trace.index.polynomial import Shape, as_index
+from harp.trace.index.polynomial import ONE, Index, Shape, as_index
 from harp.trace.scalar.dtypes import i64
 from harp.trace.scalar.expr import Operand, apply
 from harp.trace.scalar.ops import Op
@@ -26,7 +29,7 @@ from harp.trace.sizes.levels import NO_CALL, current
 from harp.trace.sizes.scope import Scope
 from harp.trace.sizes.size import resolve_all
 from harp.trace.tracer import Argument, Traced, trace_function
-from harp.trace.trees import Tree
+from harp.trace.trees import Tree, map_leaves
 
 
 def shape_of(array: Array) -> Shape:
@@ -37,12 +40,33 @@ def shape_of(array: Array) -> Shape:
 
 
 def stage(
-    function: Callable[[Sequence[Array]], Tree], arguments: Sequence[Argument], name: str, before: Input | None = None
+    function: Callable[[Sequence[Array]], Tree],
+    arguments: Sequence[Argument],
+    name: str,
+    before: Input | None = None,
+    steps: Index | None = ONE,
 ) -> Traced:
     """Trace `function` on fresh inputs, as a part of what is being traced, if anything is. What becomes the body of a
-    node is given a token for its calls of Python."""
+    node is given a token for its calls of Python. `steps` says how often it runs, None that data decides."""
     level = current()
-    return trace_function(function, arguments, Scope() if level is None else level.scope, name, before)
+    return trace_function(function, arguments, Scope() if level is None else level.scope, name, before, steps)
+
+
+def with_arrays(tree: Tree, name: str) -> Any:
+    """The tree, which a user's function of this name is given, with arrays of harp for those of NumPy and other
+    libraries. Numbers of Python and what is no array stay."""
+    return map_leaves(lambda leaf: _with_array(leaf, name), tree)
+
+
+def _with_array(leaf: object, name: str) -> object:
+    if isinstance(leaf, (Array, np.generic)):
+        return leaf
+    label = f"an argument of {name!r}"
+    found = leaf if isinstance(leaf, np.ndarray) else to_numpy(leaf, label)
+    try:
+        return leaf if found is None else as_named(found, label)
+    except UnsupportedDTypeError:  # such as text
+        return leaf
 
 
 def fresh_token() -> Input:

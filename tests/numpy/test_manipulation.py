@@ -254,3 +254,28 @@ def test_shapes_as_arrays():
     for shape in (np.array([2.0]), np.array(1.5), (np.array([2]),)):
         with pytest.raises(ShapeError, match="integer"):
             hnp.zeros(shape)
+
+
+ROLLS = [(2, None), (-7, None), ((1, 2), None), ((1, 2), (0, 1)), ((3, -5), 1), (4, (0, 1)), (2**62, 0), (5, -1)]
+
+
+@pytest.mark.parametrize(("shift", "axis"), ROLLS)
+def test_roll_by_numbers_that_are_computed(shift, axis):
+    """One program for all sizes and shifts."""
+    function = harp.jit(lambda x, shift: hnp.roll(x, shift, axis))
+    for shape in ((3, 4), (0, 2), (1, 1), (7, 3)):
+        x = np.arange(np.prod(shape)).reshape(shape)
+        np.testing.assert_array_equal(np.asarray(function(x, shift)), np.roll(x, shift, axis))
+    assert function.compilations == 1
+
+
+def test_roll_by_data_in_batches_and_backwards():
+    x, shifts = np.arange(12.0).reshape(3, 4), np.array([1, -2, 3])
+    found = harp.jit(harp.vmap(hnp.roll))(x, shifts)
+    np.testing.assert_array_equal(np.asarray(found), [np.roll(row, k) for row, k in zip(x, shifts, strict=True)])
+    back = harp.grad(lambda x, k: hnp.sum(hnp.roll(x, k, 1) * np.arange(4.0)))(x, np.array(1))
+    np.testing.assert_array_equal(np.asarray(back), np.roll(np.broadcast_to(np.arange(4.0), (3, 4)), -1, 1))
+    np.testing.assert_array_equal(np.asarray(hnp.roll(x, np.array([1, 2]), (0, 1))), np.roll(x, (1, 2), (0, 1)))
+    np.testing.assert_array_equal(np.asarray(harp.jit(hnp.roll)(x, np.uint64(2**63))), np.roll(x, 2**63 % 12))
+    with pytest.raises(ArgumentError, match="float64"):
+        harp.jit(hnp.roll)(x, 1.5)

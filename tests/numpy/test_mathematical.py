@@ -295,3 +295,23 @@ def test_clip_takes_none_and_arrays():
 def test_round_to_decimals(dtype, decimals):
     x = np.array([0.25, 0.35, -0.25, 15.0, 25.0, -125.0, 1234.5678, INF, NAN, -0.0, 2.5], dtype)
     np.testing.assert_array_equal(np.asarray(hnp.round(x, decimals)), np.round(x, decimals))
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i4", "i1", "u1", "u8"])
+def test_common_divisors_and_multiples(dtype):
+    """As NumPy's, also where a multiple does not fit; of zeros, of arrays that broadcast, and of no elements."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-100 if dtype[0] == "i" else 0, 100, shape).astype(dtype) for shape in ((9, 1), (30,)))
+    a[0], b[:3] = 0, 0
+    for name in ("gcd", "lcm"):
+        ours, expected = getattr(hnp, name), getattr(np, name)(a, b)
+        np.testing.assert_array_equal(np.asarray(ours(a, b)), expected, strict=True)
+        function = harp.jit(ours)
+        np.testing.assert_array_equal(np.asarray(function(a, b)), expected, strict=True)
+        assert np.asarray(function(a[:0], b)).shape == (0, 30) and function.compilations == 1
+    assert int(hnp.gcd(2**62, 6)) == 2
+
+
+def test_common_divisors_of_floats():
+    with pytest.raises(DTypeError, match="gcd is not defined for float64"):
+        hnp.gcd(1.5, 2)

@@ -5,6 +5,7 @@ import pytest
 
 import harp
 import harp.numpy as hnp
+from harp.errors import ArgumentError
 
 INF = np.inf
 program = harp.jit(hnp.interp)
@@ -62,3 +63,16 @@ def test_correlation_of_changing_lengths():
     for n, m in ((2, 4), (5, 2), (3, 4)):
         a, v = np.arange(1.0, n + 1), np.arange(2.0, m + 2)
         np.testing.assert_allclose(same(a, v), np.correlate(a, v, "same"))
+
+
+@pytest.mark.parametrize(("places", "values"), [([190, -190, 350, -350], [5, 10, 3, 4]), ([7.0], [2.0])])
+def test_interpolation_of_a_function_with_a_period(places, values):
+    at = np.array([-180, -170, -185, 185, -10, -5, 0, 365, 360, np.nan])
+    for period in (360, -36.5):
+        expected = np.interp(at, places, values, period=period)
+        found = hnp.interp(at, np.array(places), np.array(values), left=9.0, period=period)
+        np.testing.assert_allclose(np.asarray(found), expected)
+        compiled = harp.jit(lambda *arrays: hnp.interp(*arrays[:3], period=arrays[3]))
+        np.testing.assert_allclose(np.asarray(compiled(at, np.array(places), np.array(values), period)), expected)
+    with pytest.raises(ArgumentError, match="which is not 0"):
+        hnp.interp(1.0, np.ones(2), np.ones(2), period=0)

@@ -1,12 +1,14 @@
 """Reductions against NumPy and SciPy: axes, empty arrays, NaN and infinities, every dtype."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.special
 
 import harp
 import harp.numpy as hnp
-from harp.errors import AxisError, ShapeError
+from harp.errors import ArgumentError, AxisError, ShapeError
 from harp.trace.scalar import dtypes
 
 # NumPy warns where harp's results say it all
@@ -186,3 +188,68 @@ def test_numbers_stay_numbers():
     assert (x * hnp.mean(3.0)).dtype == np.float32
     assert (x * hnp.sum(3.0)).dtype == np.float32
     assert (x * hnp.logsumexp(3.0)).dtype == np.float32
+
+
+MASKED = {
+    "sum": {"initial": 3},
+    "prod": {"initial": 2},
+    "max": {"initial": 1},
+    "min": {"initial": 1},
+    "mean": {},
+    "var": {"ddof": 0.5},
+    "std": {"ddof": 1},
+    "any": {},
+    "all": {},
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "?", "c16"])
+def test_masks_leave_elements_out(name, dtype):
+    """Beside NumPy: masks of all elements, of columns, of none; with other options; as a method, and by np."""
+    if dtype == "c16" and name in ("max", "min"):
+        return
+    x = (np.random.default_rng(0).normal(size=(3, 4)) * 5).astype(dtype)
+    function = getattr(np, name)
+    for mask in (x.real > 1, np.array([True, False, True, True]), np.zeros((3, 1), bool), True):
+        for axis, keepdims in ((None, False), (0, True), ((0, 1), False), (-1, False)):
+            options = {"axis": axis, "keepdims": keepdims, **MASKED[name]}
+            with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+                expected = np.asarray(function(x, where=mask, **options))
+            found = np.asarray(getattr(hnp, name)(x, where=mask, **options))
+            method = np.asarray(getattr(hnp.asarray(x), name)(where=mask, **options))
+            assert found.shape == expected.shape and found.dtype.kind == expected.dtype.kind
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+            np.testing.assert_array_equal(method, found)
+
+
+def test_masks_in_programs_and_their_gradients():
+    """What is left out has the derivative 0, also where it is NaN; one program for all sizes."""
+
+    def loss(x, mask):
+        return hnp.mean(x, where=mask) + hnp.sum(hnp.var(x, axis=0, where=mask)) + np.max(x, initial=-9.0, where=mask)
+
+    gradient, value = harp.jit(harp.grad(loss)), harp.jit(loss)
+    for rows in (4, 2):
+        x = np.random.default_rng(rows).normal(size=(rows, 3))
+        mask = x > -0.3
+        mask[0] = True
+        x[~mask] = np.nan
+        expected = np.zeros_like(x)
+        for place in zip(*np.nonzero(mask), strict=True):
+            up, down = x.copy(), x.copy()
+            up[place] += 1e-6
+            down[place] -= 1e-6
+            expected[place] = (float(value(up, mask)) - float(value(down, mask))) / 2e-6
+        np.testing.assert_allclose(np.asarray(gradient(x, mask)), expected, atol=1e-7)
+    assert gradient.compilations == 1
+
+
+def test_masks_that_do_not_fit():
+    with pytest.raises(ShapeError, match="3 is not 4"):
+        hnp.sum(np.ones((3, 4)), where=np.ones(3, bool))
+    with pytest.raises(ArgumentError, match="with initial"):
+        hnp.max(np.ones(3), where=np.ones(3, bool))
+    with pytest.raises(ArgumentError, match="the mask where is a str"):
+        hnp.sum(np.ones(3), where="all")
+    assert float(hnp.max(np.zeros(0), initial=3.0)) == 3.0

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import permutations
+
+import numpy as np
 
 from harp.errors import ArgumentError
 from harp.numpy.linalg.order import Labels, Order, Orders, numbers
@@ -21,6 +24,7 @@ from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import is_one, resolve, unify
 from harp.trace.source_locations import plural, where
 
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in the order of their codes
 # What `optimize` chooses: the order for so many operands.
 _ORDERS: dict[object, Callable[[Orders], Order]] = {
     True: Orders.best,
@@ -30,8 +34,11 @@ _ORDERS: dict[object, Callable[[Orders], Order]] = {
 }
 
 
-def einsum(subscripts: str, *operands: object, optimize: bool | str = True) -> Array:
+def einsum(subscripts: object, *operands: object, optimize: bool | str = True) -> Array:
     """Einstein summation, by NumPy's notation: explicit or implicit output, `...`, and repeated labels as diagonals.
+
+    In place of a string each operand may be followed by a list of its labels, integers below 52 and `...`, and the last
+    one by that of the output: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
 
     Operands are multiplied in pairs, in the order with the fewest operations: `optimize=False` asks for that of the
     subscripts instead, "greedy" and "optimal" for the search that NumPy calls so. What only one operand has is summed
@@ -45,6 +52,8 @@ def einsum(subscripts: str, *operands: object, optimize: bool | str = True) -> A
     >>> hnp.einsum("ij,j->i", hnp.ones((2, 3)), hnp.ones(3))
     Array([3., 3.])
     """
+    if not isinstance(subscripts, str) and operands and isinstance(operands[0], (list, tuple)):
+        subscripts, operands = _from_lists((subscripts, *operands))
     if not isinstance(subscripts, str):
         raise ArgumentError(
             f"einsum takes subscripts such as 'ij,jk->ik' first, not a {type(subscripts).__name__}{where()}"
@@ -78,6 +87,25 @@ def _or_zero(result: Array, count: Index) -> Array:
     if nonnegative(count - 1):
         return result
     return map_(lambda e: overwritten(Position(count) < 1, const(0, e.dtype), e), result)
+
+
+def _from_lists(arguments: Sequence[object]) -> tuple[str, tuple[object, ...]]:
+    """Operands and lists of their labels in turns, as one string and the operands."""
+    count = len(arguments) // 2
+    terms = [_letters(labels) for labels in arguments[1 : 2 * count : 2]]
+    out = f"->{_letters(arguments[-1])}" if len(arguments) % 2 else ""
+    return ",".join(terms) + out, tuple(arguments[: 2 * count : 2])
+
+
+def _letters(labels: object) -> str:
+    if isinstance(labels, (list, tuple)):
+        if all(n is ... or (isinstance(n, (int, np.integer)) and 0 <= n < len(_LETTERS)) for n in labels):
+            return "".join("..." if n is ... else _LETTERS[n] for n in labels)
+        labels = [n for n in labels if n is not ...]
+    raise ArgumentError(
+        f"einsum takes a list of labels after each operand, integers from 0 to {len(_LETTERS) - 1} and `...`, not "
+        f"{labels!r}{where()}"
+    )
 
 
 def _multiplied(order: Order, terms: Sequence[Term], sizes: Sizes, wanted: Labels) -> Term:

@@ -1,8 +1,9 @@
 """`x[...]`: views for integers and slices, a gather for arrays of indices.
 
 An index outside its axis is an error where the indices are known: outside of traced functions, and for arrays that a
-traced function has from outside. In a traced function a gather takes the nearest element, or what `mode` says. Of an
-axis without elements a loop that data ends, which may not run at all, reads what stands for those outside.
+traced function has from outside. In a traced function a gather takes the nearest element, or what `mode` says. A loop
+or branch that does not run finds no elements where there are none: there it reads what stands for those outside, and
+so does one that data decides about, of an axis without elements.
 """
 
 from __future__ import annotations
@@ -94,12 +95,9 @@ def mode_of(mode: str | None, *others: str) -> str | None:
 
 
 def _fill(value: object, dtype: DType) -> Const:
-    """The number that stands for what is outside: NaN, the lowest signed and the highest unsigned integer, True."""
+    """The number that stands for what is outside, which a user may choose."""
     if value is None:
-        if dtype.is_integer:
-            limits = np.iinfo(dtype.numpy.name)
-            return const(int(limits.min if dtype.kind is Kind.INT else limits.max), dtype)
-        return const(True if dtype.kind is Kind.BOOL else np.nan, dtype)
+        return indexing.outside(dtype)
     if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
         return python_constant(value, dtype)
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:

@@ -33,7 +33,7 @@ class Updates(Generic[T]):
     number of threads, and of values that are set the last one stays. `mode` says what an index outside its axis does:
     "drop" or "fill" (nothing), or "clip" (it means the nearest element). By default it is an error where the indices
     are known, and dropped in traced functions. `unique_indices=True` promises that no element is meant twice, which
-    some gradients need.
+    makes some gradients faster.
     """
 
     array: T
@@ -82,7 +82,7 @@ class Updates(Generic[T]):
         return self._put("subtract", values, mode, unique_indices)
 
     def multiply(self, values: object, mode: str | None = None, unique_indices: bool = False) -> T:
-        """The array with the elements multiplied. The gradient for the values needs unique indices."""
+        """The array with the elements multiplied. Gradients are exact beside zeros."""
         return self._put("multiply", values, mode, unique_indices)
 
     def mul(self, values: object, mode: str | None = None, unique_indices: bool = False) -> T:

@@ -16,7 +16,7 @@ import numpy as np
 
 from harp.errors import ArgumentError, IndexOutOfRangeError
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.indexing import Selection, Taken, fill_ellipsis, select, slice_of
+from harp.trace.array.indexing import Selection, Taken, bound, fill_ellipsis, select, slice_of
 from harp.trace.array.primitives import (
     as_array,
     broadcast_shapes,
@@ -36,8 +36,9 @@ from harp.trace.scalar.dtypes import Kind, NDArray
 from harp.trace.scalar.expr import Position, apply, cast, const
 from harp.trace.scalar.ops import Op
 from harp.trace.sizes.levels import current
+from harp.trace.sizes.ranges import size_value
 from harp.trace.sizes.scope import Relation
-from harp.trace.sizes.size import Size, ask, describe, resolve, unify
+from harp.trace.sizes.size import Size, ask, describe, may_miss, resolve, unify
 from harp.trace.sizes.steps import counters_in, formula, most
 from harp.trace.source_locations import plural, where
 
@@ -51,8 +52,8 @@ class Plan(NamedTuple):
     """`selection` takes slices and fixes axes; `order` puts the indexed axes first; `indices` are for those.
 
     What is gathered has the broadcast axes of the indices, then the other axes. `moved` is the order of these in the
-    result, and `inserted` are the places of its axes of one element. It `misses` if an axis has no element, and whether
-    the loop round it runs at all is data.
+    result, and `inserted` are the places of its axes of one element. It `misses` if it need not find elements, since it
+    is not computed.
     """
 
     selection: Selection
@@ -124,15 +125,41 @@ def plan(node: Node, keys: Sequence[object], checks: bool, reaches: bool) -> Pla
         size, known = resolve(node.shape[axis]), known_numbers(array)
         needed = count if array.ndim else ONE  # a single integer is held to its axis in any case, as in NumPy
         if checks and known is not None:
-            _require_inside(known, size, axis, needed)
+            misses |= not _is_found(known, size, axis, needed)
         elif reaches:
-            steps = _steps(node_of(array))
-            misses |= not _has_element(size, needed * product(steps), axis, bool(steps))
+            misses |= not _has_element(size, needed * product(_steps(node_of(array))), axis)
     kept = [axis for axis in range(len(node.shape)) if axis not in selection.fixed]
     order = [kept.index(axis) for axis in arrays]
     order += [k for k, axis in enumerate(kept) if axis not in arrays]
     moved, inserted = _arrangement(items, len(shape), len(kept) - len(arrays))
     return Plan(selection, tuple(order), tuple(expand_to(i, shape) for i in indices), moved, inserted, misses)
+
+
+def integers_as_data(node: Node, keys: tuple[object, ...]) -> tuple[object, ...]:
+    """The items of a key with index arrays for integers that the sizes do not show to be inside their axes: what these
+    mean says a mode, for each size. The same tuple where there are none."""
+    widths, items = [_width(key) for key in keys], list(keys)
+    for number, key in enumerate(keys):
+        axis = _axis_of(number, keys, widths, len(node.shape))
+        if (
+            key is None
+            or key is Ellipsis
+            or isinstance(key, slice)
+            or is_data(key)
+            or axis not in range(len(node.shape))
+        ):
+            continue
+        if not _is_inside(position := bound(key), resolve(node.shape[axis])):
+            items[number] = emit(MapReduce((), (), size_value(position, dtypes.i64)))
+    return keys if all(a is b for a, b in zip(items, keys, strict=True)) else tuple(items)
+
+
+def _is_inside(position: Index, size: Index) -> bool:
+    """Whether what is known of the sizes shows it, without a new guard."""
+    level = current()
+    known = at_least_zero if level is None else partial(level.scope.known, Relation.NONNEGATIVE)
+    pairs = (position, size - 1 - position), (-1 - position, size + position)
+    return any(known(a) is True and known(b) is True for a, b in pairs)
 
 
 def with_positions(node: Node, keys: tuple[object, ...], leading: bool = False) -> tuple[object, ...]:
@@ -242,14 +269,14 @@ def _without_masks(shape: Shape, keys: Sequence[object]) -> list[object]:
         if array.kind.kind is not Kind.BOOL:
             items.append(array)
             continue
-        left = sum(widths[:number])
-        axis = left if Ellipsis not in _identities(keys[:number]) else len(shape) - sum(widths[number:])
-        items += _places(array, shape, axis)
+        items += _places(array, shape, _axis_of(number, keys, widths, len(shape)))
     return items
 
 
-def _identities(keys: Sequence[object]) -> list[object]:
-    return [key if key is Ellipsis else None for key in keys]
+def _axis_of(number: int, keys: Sequence[object], widths: Sequence[int], rank: int) -> int:
+    """The first axis that an item of a key takes, where each takes so many."""
+    is_behind_dots = any(key is Ellipsis for key in keys[:number])
+    return rank - sum(widths[number:]) if is_behind_dots else sum(widths[:number])
 
 
 def _width(key: object) -> int:
@@ -292,16 +319,20 @@ def _at_most_one(count: Index) -> Index:
     return count if count.constant is None else as_index(min(count.constant, 1))
 
 
-def _require_inside(known: NDArray, size: Index, axis: int, count: Index) -> None:
-    """Known indices are inside the axis, or with others they are none: by a guard where the sizes do not show it."""
+def _is_found(known: NDArray, size: Index, axis: int, count: Index) -> bool:
+    """Whether known indices are inside the axis, or with others they are none: by a guard where the sizes do not show
+    it. False where they need not be. Raises IndexOutOfRangeError."""
     if known.size:
         low, high = int(known.min()), int(known.max())
         for index, room in ((low, size + low), (high, size - 1 - high)):
             p = room if count is ONE else -relu(-room) * count  # 0 or below, and 0 if either holds
             if not ask(Relation.NONNEGATIVE, p, f"an index is inside axis {axis}"):
+                if may_miss(size):
+                    return False
                 raise IndexOutOfRangeError(
                     f"index {index} is out of range for axis {axis} of size {describe(size)}{where()}"
                 )
+    return True
 
 
 def _steps(index: Node) -> list[Index]:
@@ -323,13 +354,13 @@ def _order_by_steps(index: Node, size: Index, axis: int) -> None:
             level.scope.order(size - 1 - last, f"the steps of a loop stay inside axis {axis}")
 
 
-def _has_element(size: Index, count: Index, axis: int, is_counted: bool) -> bool:
-    """Whether the axis has an element, or there are no indices: a guard where neither is certain. In a loop whose steps
-    are not counted before it may have none, for the loop may not run."""
+def _has_element(size: Index, count: Index, axis: int) -> bool:
+    """Whether the axis has an element, or there are no indices: a guard where neither is certain. False where it need
+    not have one. Raises IndexOutOfRangeError."""
     level = current()
     p = -relu(ONE - size) * count  # as above
     holds = at_least_zero(p) if level is None else level.scope.decide(Relation.NONNEGATIVE, p, _HAS_ONE)
-    if holds is False and level is not None and level.repeats and not is_counted:
+    if holds is False and may_miss(size):
         return False
     if holds is False:
         raise IndexOutOfRangeError(f"axis {axis} has no element that an index could mean{where()}")

@@ -16,13 +16,15 @@ from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.primitives import emit
 from harp.trace.eval import eager
 from harp.trace.graph import view
-from harp.trace.graph.node import Node, positions
+from harp.trace.graph.node import MapReduce, Node, positions
 from harp.trace.index.division import ceildiv, maximum, minimum, relu
 from harp.trace.index.polynomial import ONE, ZERO, Index, as_index
+from harp.trace.scalar.dtypes import DType, Kind
+from harp.trace.scalar.expr import Const, const
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.ranges import require_int64
 from harp.trace.sizes.scope import Relation
-from harp.trace.sizes.size import Size, ask, describe, resolve, to_index
+from harp.trace.sizes.size import Size, ask, describe, may_miss, resolve, to_index
 from harp.trace.source_locations import plural, where
 
 _BEYOND = 2**62  # more elements than any axis has
@@ -53,14 +55,20 @@ class Taken(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What slices and integers take of each axis: `fixed` axes are not in the result, `inserted` ones are added."""
+    """What slices and integers take of each axis: `fixed` axes are not in the result, `inserted` ones are added. It
+    `misses` if an integer need not find an element, since this is not computed."""
 
     taken: tuple[Taken, ...]
     fixed: dict[int, Index]
     inserted: tuple[int, ...]
+    misses: bool = False
 
     def view(self, node: Node) -> Node:
-        """The elements that are selected."""
+        """The elements that are selected; what stands for those outside where it misses."""
+        if self.misses:
+            left = tuple(t.length for axis, t in enumerate(self.taken) if axis not in self.fixed)
+            node = MapReduce(left, (), outside(node.dtype))
+            return view.insert_axes(node, self.inserted) if self.inserted else node
         if self.fixed:
             node = view.drop_axes(node, self.fixed)
         taken = [t for axis, t in enumerate(self.taken) if axis not in self.fixed]
@@ -76,6 +84,7 @@ def select(node: Node, keys: Sequence[object]) -> Selection:
     fixed: dict[int, Index] = {}
     inserted: list[int] = []
     taken: list[Taken] = []
+    misses = False
     rank = 0  # of the result so far
     for item in keys:
         axis = len(taken)
@@ -88,9 +97,19 @@ def select(node: Node, keys: Sequence[object]) -> Selection:
             taken.append(slice_of(item, whole.length))
             rank += 1
         else:
-            fixed[axis] = _position(item, whole.length, axis)
+            position = _position(item, whole.length, axis)
+            misses |= position is None
+            fixed[axis] = ZERO if position is None else position
             taken.append(whole)
-    return Selection(tuple(taken), fixed, tuple(inserted))
+    return Selection(tuple(taken), fixed, tuple(inserted), misses)
+
+
+def outside(dtype: DType) -> Const:
+    """The number that stands for elements outside: NaN, the lowest signed and the highest unsigned integer, True."""
+    if dtype.is_integer:
+        limits = np.iinfo(dtype.numpy.name)
+        return const(int(limits.min if dtype.kind is Kind.INT else limits.max), dtype)
+    return const(True if dtype.kind is Kind.BOOL else np.nan, dtype)
 
 
 def fill_ellipsis(keys: tuple[object, ...], rank: int) -> list[object]:
@@ -131,13 +150,15 @@ def _nonnegative(p: Index) -> bool:
     return ask(Relation.NONNEGATIVE, p, "the sign of an index")
 
 
-def _position(item: object, size: Index, axis: int) -> Index:
-    """An integer index, counted from the start; in range by a guard where it is not certain."""
+def _position(item: object, size: Index, axis: int) -> Index | None:
+    """An integer index, counted from the start; in range by a guard where it is not certain. None if it need not be."""
     p = resolve(integer(item))
     from_start = _nonnegative(p)
     position = p if from_start else size + p
     room = size - 1 - p if from_start else position
     if not ask(Relation.NONNEGATIVE, resolve(room), f"an index is inside axis {axis}"):
+        if may_miss(size):
+            return None
         raise IndexOutOfRangeError(
             f"index {describe(p)} is out of range for axis {axis} of size {describe(size)}{where()}"
         )

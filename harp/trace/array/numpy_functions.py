@@ -19,15 +19,6 @@ from harp.trace.source_locations import where
 
 # NumPy's functions that change an argument.
 _CHANGES_ARGUMENT = frozenset(("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"))
-_REDUCTIONS = {
-    "add": "sum",
-    "multiply": "prod",
-    "maximum": "max",
-    "minimum": "min",
-    "logical_and": "all",
-    "logical_or": "any",
-}
-_RUNNING = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
 # Python's methods for operators of sizes: of the first operand, and of the second.
 _OF_SIZES = {
     "add": ("__add__", "__radd__"),
@@ -95,7 +86,11 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: Sequence[object], options:
     return function(*[_array(value) for value in inputs], **asked)
 
 
-_KEYWORDS: dict[str, set[str]] = {"reduce": {"axis", "keepdims", "dtype"}, "accumulate": {"axis", "dtype"}}
+_KEYWORDS: dict[str, set[str]] = {
+    "reduce": {"axis", "keepdims", "dtype", "initial", "where"},
+    "accumulate": {"axis", "dtype"},
+    "reduceat": {"axis", "dtype"},
+}
 _DEFAULTS: dict[str, object] = {"where": True, "casting": "same_kind", "order": "K", "subok": True, "keepdims": False}
 
 
@@ -121,13 +116,8 @@ def _of_elements(ufunc: np.ufunc, method: str) -> Callable[..., Any] | None:
     found: Callable[..., Any] | None = getattr(namespace if own else namespace.special, name, None)
     if method == "__call__":
         return found
-    if method == "outer" and found is not None and own:
-        return lambda a, b: found(namespace.reshape(a, (*a.shape, *(1,) * namespace.ndim(b))), b)
-    table = {"reduce": _REDUCTIONS, "accumulate": _RUNNING}.get(method, {})
-    if not own or name not in table:
-        return None
-    reduction: Callable[..., Any] = getattr(namespace, table[name])
-    return lambda a, axis=0, **options: reduction(a, axis=axis, **options)
+    # NumPy's `at` changes its argument.
+    return getattr(found, method, None) if own and method != "at" else None
 
 
 def of_arrays(

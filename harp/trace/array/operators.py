@@ -229,9 +229,10 @@ def known_options(name: str, options: dict[str, object]) -> dict[str, object]:
     """
     kept = {}
     for option, value in options.items():
-        if option not in _FOREIGN and option not in OF_TORCH:
+        asks = value is not None and value is not True and value is not np._NoValue
+        if (option not in _FOREIGN and option not in OF_TORCH) or (asks and name in _HAVE.get(option, ())):
             kept[option] = value
-        elif option in OF_TORCH or (value is not None and value is not True and value is not np._NoValue):
+        elif option in OF_TORCH or asks:
             raise ArgumentError(f"{name} of a harp array has no {option}; {(_FOREIGN | OF_TORCH)[option]}{where()}")
     return kept
 
@@ -240,6 +241,11 @@ _FOREIGN = {
     "out": "arrays do not change, so use the result",
     "where": "use harp.numpy.where first",
     "initial": "combine it with the result",
+}
+# The methods that have options which others have not.
+_HAVE = {
+    "where": ("sum", "prod", "max", "min", "mean", "var", "std", "any", "all"),
+    "initial": ("sum", "prod", "max", "min"),
 }
 # Options that PyTorch calls otherwise.
 OF_TORCH = {"dim": "write axis", "keepdim": "write keepdims"}

@@ -38,7 +38,17 @@ from harp.trace.sizes.integer_checks import IntegerCheck
 from harp.trace.sizes.levels import GROWTH, current, on_growth
 from harp.trace.sizes.ranges import size_value
 from harp.trace.sizes.scope import Relation
-from harp.trace.sizes.size import Size, ask, describe, hint, is_one, require_at_least_one, resolve, to_index, unify
+from harp.trace.sizes.size import (
+    Size,
+    ask,
+    describe,
+    hint,
+    is_one,
+    is_unreached,
+    resolve,
+    to_index,
+    unify,
+)
 from harp.trace.source_locations import kind_of, plural, registering, short, user_site, where
 
 Scalar = (bool, int, float, complex, Size)
@@ -358,16 +368,16 @@ def reduce_(reduce: Reduce, array: Array, axes: Sequence[int], keepdims: bool = 
     """Fold some axes. `max` and `min` need at least one element along them: a guard, or a ShapeError."""
     result_dtype(reduce.value, (array.kind, array.kind))
     if reduce in (Reduce.MAX, Reduce.MIN) and (array._value is None or 0 in array._value.shape):
-        node = node_of(array)
-        for axis in axes:
-            size = node.shape[axis]
-            require_at_least_one(
-                size,
-                lambda size=size, axis=axis: (
-                    f"{reduce.name.lower()} over axis {axis} of size {describe(size)} has no value"
-                ),  # type: ignore[misc]
-            )
+        require_elements(reduce.name.lower(), array, axes)
     return fold(lambda e: e, array, reduce, axes, keepdims)
+
+
+def require_elements(name: str, array: Array, axes: Sequence[int]) -> None:
+    """A guard, or a ShapeError that says what has no value over no elements; neither where it is not computed."""
+    for axis in axes:
+        size = resolve(node_of(array).shape[axis])
+        if not ask(Relation.NONNEGATIVE, size - 1, "must not be empty") and not is_unreached():
+            raise ShapeError(f"{name} over axis {axis} of size {describe(size)} has no value{where()}")
 
 
 def fold(

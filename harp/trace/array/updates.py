@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from harp.errors import DTypeError, ShapeError
 from harp.trace.array.advanced import CLIP, gather, getitem, mode_of
 from harp.trace.array.array import OPERATORS, Array, node_of
-from harp.trace.array.index_plan import as_index_array, is_data, plan, with_positions
+from harp.trace.array.index_plan import as_index_array, integers_as_data, is_data, plan, with_positions
 from harp.trace.array.indexing import Selection, Taken, fill_ellipsis
 from harp.trace.array.indexing import select as select_keys
 from harp.trace.array.primitives import broadcast_shapes, common_dtype, emit, expand_to, map_
@@ -33,10 +33,14 @@ from harp.trace.source_locations import plural, where
 
 def get(array: Array, key: object, mode: str | None, fill_value: object) -> Array:
     """`array.at[key].get(...)`."""
-    keys = with_positions(node_of(array), key if isinstance(key, tuple) else (key,))
-    if mode_of(mode) is None or not any(map(is_data, keys)):
+    node = node_of(array)
+    keys = with_positions(node, key if isinstance(key, tuple) else (key,))
+    if mode_of(mode) is None:
         return getitem(array, keys)
-    return gather(array, keys, mode, fill_value)
+    items = integers_as_data(node, keys)
+    return (
+        gather(array, items, mode, fill_value) if items is not keys or any(map(is_data, keys)) else getitem(array, keys)
+    )
 
 
 def put(array: Array, key: object, values: object, how: str, mode: str | None, unique: bool) -> Array:
@@ -55,14 +59,16 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
         whole = _masked(node, node_of(as_index_array(keys[lead])), updates, kind, lead)
         if whole is not None:
             return emit(whole, array.weak)
-    if not any(map(is_data, keys)):
+    items = keys if outside is None else integers_as_data(node, keys)
+    if items is keys and not any(map(is_data, keys)):
         selection = select_keys(node, fill_ellipsis(keys, len(node.shape)))
         fitted = _fitted(updates, selection.view(node).shape)
+        if selection.misses:
+            return array
         scattered = _scattered(node, selection, fitted, kind)
         return emit(scattered or placed(node, selection, fitted, kind), array.weak)
-    by_element = _by_element(node, keys)
-    unique |= by_element is not keys
-    keys = by_element
+    keys = _by_element(node, items)
+    unique |= keys is not items
     found = plan(node, keys, checks=mode is None, reaches=outside == CLIP)
     base = found.source(node)
     wanted = found.indices[0].shape + base.shape[len(found.indices) :]
@@ -70,7 +76,8 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
     for place in found.inserted:
         order.insert(place, ONE)
     updates = found.gathered(_fitted(updates, tuple(order)))
-    made: Node = Scatter(base, found.indices, updates, kind, outside == CLIP, unique, outside is None)
+    clips = outside == CLIP and not found.misses
+    made: Node = Scatter(base, found.indices, updates, kind, clips, unique, outside is None)
     made = view.permute(made, [found.order.index(axis) for axis in range(len(found.order))])
     return emit(placed(node, found.selection, made, Put.SET), array.weak)
 
@@ -82,7 +89,7 @@ def _by_element(node: Node, keys: tuple[object, ...]) -> tuple[object, ...]:
     if not all(_is_single(key) if is_data(key) else key is not None for key in keys):
         return keys
     items = fill_ellipsis(keys, len(node.shape))
-    data = [axis for axis, item in enumerate(items) if is_data(item)]
+    data = [axis for axis, item in enumerate(items) if is_data(item) or isinstance(item, Array)]
     others = select_keys(node, [slice(None) if axis in data else item for axis, item in enumerate(items)])
     last = max(*data, *others.fixed, *_cut(node, others), 0)
     rows = [axis for axis in range(last + 1) if axis not in data and axis not in others.fixed]

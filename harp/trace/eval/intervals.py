@@ -176,6 +176,8 @@ def _apply(e: Apply, args: Sequence[_Known]) -> _Known:
         return None
     if e.op is Op.SELECT and args[0] is None:
         args = [Interval(0, 1), *args[1:]]
+    if e.op in _BOUNDED_BY_ONE:
+        args = [limits(x.dtype) if a is None else a for a, x in zip(args, e.args, strict=True)]
     known = [a for a in args if a is not None]
     if len(known) < len(args):
         return Interval(0, 1) if e.dtype is bool_ else None
@@ -226,6 +228,21 @@ def _remainder(a: Interval, b: Interval) -> Interval | None:
     return Interval(0, b.low - 1) if b.low > 0 else Interval(b.low + 1, 0)
 
 
+def _and(a: Interval, b: Interval) -> Interval | None:
+    """Bits that both have: no more than those of one that is not negative."""
+    if a.low == a.high and b.low == b.high:
+        return None
+    ends = [x.high for x in (a, b) if x.low >= 0]
+    return Interval(0, min(ends)) if ends else None
+
+
+def _or(a: Interval, b: Interval) -> Interval | None:
+    """Bits that one of them has, or just one of them."""
+    if (a.low == a.high and b.low == b.high) or a.low < 0 or b.low < 0:
+        return None
+    return Interval(0, (1 << max(a.high, b.high).bit_length()) - 1)
+
+
 def _power(a: Interval, b: Interval) -> Interval | None:
     if a.low != a.high or b.low != b.high or b.low < 0:
         return None
@@ -248,6 +265,7 @@ def _choice(condition: Interval, a: Interval, b: Interval) -> Interval:
     return _hull(a, b)
 
 
+_BOUNDED_BY_ONE = {Op.AND, Op.MOD}  # one operand says where the result is, whatever the other is
 # What is not here is computed as the program does, where the operands are single numbers.
 _RULES: dict[Op, _Rule] = {
     Op.ADD: _corners(operator.add),
@@ -257,6 +275,9 @@ _RULES: dict[Op, _Rule] = {
     Op.NEG: lambda a: Interval(-a.high, -a.low),
     Op.ABS: _absolute,
     Op.MOD: _remainder,
+    Op.AND: _and,
+    Op.OR: _or,
+    Op.XOR: _or,
     Op.POW: _power,
     Op.LT: _less,
     Op.EQ: _equal,

@@ -27,25 +27,36 @@ class Level:
     __slots__ = (
         "after",
         "before",
+        "by_data",
         "captures",
         "examples",
         "free",
         "name",
         "open",
         "parent",
+        "reach",
         "repeats",
         "scope",
         "sites",
     )
 
     def __init__(
-        self, scope: Scope, parent: Level | None, name: str, repeats: bool, before: Node | None = None
+        self,
+        scope: Scope,
+        parent: Level | None,
+        name: str,
+        repeats: bool,
+        before: Node | None = None,
+        steps: Index | None = ONE,
     ) -> None:
         self.scope = scope
         self.parent = parent
         self.repeats: bool = repeats or (parent is not None and parent.repeats)  # whether it is in the step of a loop
         self.name = name
         self.open = True
+        # How often it is computed, by the loops and batches round it; and whether data decides if it is at all.
+        self.reach: Index = (ONE if steps is None else steps) * (ONE if parent is None else parent.reach)
+        self.by_data: bool = steps is None or (parent is not None and parent.by_data)
         self.examples: Index = ONE if parent is None else parent.examples  # of the batches that it is traced for
         self.sites: dict[Node, Site] = {}
         self.free: dict[Node, None] = {}  # what the function reads of those round it
@@ -91,9 +102,12 @@ def current() -> Level | None:
 
 
 @contextmanager
-def enter(scope: Scope, name: str, repeats: bool = False, before: Node | None = None) -> Iterator[Level]:
-    """Open a level for the time of a function call, which may be the step of a loop, and be given a token."""
-    level = Level(scope, STATE.level, name, repeats, before)
+def enter(
+    scope: Scope, name: str, repeats: bool = False, before: Node | None = None, steps: Index | None = ONE
+) -> Iterator[Level]:
+    """Open a level for the time of a function call, which may be the step of a loop, and be given a token; `steps` says
+    how often the program computes it, None that data decides."""
+    level = Level(scope, STATE.level, name, repeats, before, steps)
     STATE.level = level
     try:
         yield level

@@ -468,6 +468,23 @@ def unify(a: Index, b: Index, what: Callable[[], str]) -> Index:
     return resolve(a)
 
 
+def is_unreached() -> bool:
+    """Whether what is traced is never computed: in a loop of no steps, for a batch of no examples, or in a branch that
+    is known not to be taken. The answer becomes a guard."""
+    level = current()
+    if level is None or level.reach is ONE:
+        return False
+    return ask(Relation.ZERO, resolve(level.reach), "this is not computed")
+
+
+def may_miss(size: Index) -> bool:
+    """Whether what is traced need not find an element along an axis of this size: it is not computed, or the axis has
+    no elements at all, and data decides whether the loop or branch runs."""
+    level = current()
+    by_data = level is not None and level.by_data
+    return is_unreached() or (by_data and ask(Relation.ZERO, resolve(size), "this axis has no elements"))
+
+
 def require_at_least_one(p: Index, what: Callable[[], str]) -> None:
     """Require p >= 1, by a guard where it is not certain."""
     if not ask(Relation.NONNEGATIVE, resolve(p) - 1, "must not be empty"):

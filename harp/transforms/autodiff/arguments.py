@@ -15,7 +15,7 @@ from harp.trace.sizes.size import to_index, unify
 from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Argument, Traced, function_name, parameter_names, require_result
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
-from harp.transforms.staging import shape_of, stage
+from harp.transforms.staging import shape_of, stage, with_arrays
 
 
 def argument_numbers(argnums: object) -> tuple[int, ...]:
@@ -59,11 +59,13 @@ def stage_arguments(
     names = [label for k, tree in zip(positions, chosen, strict=True) for label in labels(parameters[k], tree)]
     primals = [_differentiable(leaf, label) for leaf, label in zip(leaves, names, strict=True)]
 
+    others, keywords = with_arrays(([None if k in positions else arg for k, arg in enumerate(args)], kwargs), name)
+
     def call(arrays: Sequence[Array]) -> Tree:
-        replaced = list(args)
+        replaced = list(others)
         for k, value in zip(positions, unflatten(treedef, arrays), strict=True):
             replaced[k] = value
-        return require_result(function(*replaced, **kwargs), function)
+        return require_result(function(*replaced, **keywords), function)
 
     arguments = [
         Argument(label, array.kind, shape_of(array), array.weak) for array, label in zip(primals, names, strict=True)

@@ -45,7 +45,7 @@ from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.jvp import jvp as jvp_graph
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
 from harp.transforms.derivative import Given
-from harp.transforms.staging import fresh_token, shape_of, stage, taking_token, without_token
+from harp.transforms.staging import fresh_token, shape_of, stage, taking_token, with_arrays, without_token
 from harp.transforms.typed import P, R, Transformed
 
 _SAME_SIZES = Substitution({})
@@ -78,18 +78,21 @@ def checkpoint(
 
     @wraps(function)
     def recomputed(*args: Tree, **kwargs: Tree) -> Any:
-        if current() is None:
-            return call_user(*args, **kwargs)
         fixed = {k % len(args): args[k] for k in static if -len(args) <= k < len(args)}
         args = tuple(None if k in fixed else arg for k, arg in enumerate(args))
+
+        def with_fixed(given: Sequence[Tree], keywords: dict[str, Tree]) -> Any:
+            return call_user(*(fixed.get(k, arg) for k, arg in enumerate(given)), **keywords)
+
+        if current() is None:
+            return with_fixed(*with_arrays((args, kwargs), function_name(function)))
         leaves, treedef = flatten((args, kwargs))
         names = leaf_names(function, args, kwargs)
         advice = "close over it, or name it in static_argnums"
         arrays = [as_named(leaf, f"argument {n}", advice) for leaf, n in zip(leaves, names, strict=True)]
 
         def call(given: Sequence[Array]) -> Tree:
-            again, keywords = unflatten(treedef, given[1:])
-            return call_user(*(fixed.get(k, arg) for k, arg in enumerate(again)), **keywords)
+            return with_fixed(*unflatten(treedef, given[1:]))
 
         arguments = [Argument(n, a.kind, shape_of(a), a.weak) for n, a in zip(names, arrays, strict=True)]
         traced = stage(call, [Argument("0", i64, ()), *arguments], function_name(function), fresh_token())

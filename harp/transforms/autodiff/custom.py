@@ -29,7 +29,7 @@ from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
 from harp.transforms.closures import closed_over, standing_for
 from harp.transforms.derivative import Given
-from harp.transforms.staging import fresh_token, shape_of, stage, taking_token, without_token
+from harp.transforms.staging import fresh_token, shape_of, stage, taking_token, with_arrays, without_token
 
 Function = Callable[..., Any]
 
@@ -59,16 +59,19 @@ class _Custom:
         moving = tuple(a for k, a in enumerate(args) if k not in self._fixed)
         leaves, treedef = flatten(moving)
         labels = leaf_names(self._function, moving, {})
+
+        def with_fixed(given: Sequence[Tree]) -> Any:
+            rest = iter(given)
+            return self._function(*(args[k] if k in self._fixed else next(rest) for k in range(len(args))))
+
         if current() is None:
             self._derivative(fixed, treedef, labels, [])
-            return self._function(*args)
+            return with_fixed(with_arrays(moving, name))
         advice = "name it in nondiff_argnums"
         arrays = [as_named(leaf, f"argument {n}", advice) for leaf, n in zip(leaves, labels, strict=True)]
 
         def call(given: Sequence[Array]) -> Tree:
-            chosen = dict(zip(self._fixed, fixed, strict=True))
-            rest = iter(unflatten(treedef, given[1:]))
-            return self._function(*(chosen[k] if k in chosen else next(rest) for k in range(len(args))))
+            return with_fixed(unflatten(treedef, given[1:]))
 
         # What the rules read besides is given to the node, too: they are traced after the functions round it.
         closure = closed_over([self, *fixed])

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from harp.errors import MissingRuleError
-from harp.trace.graph.graph import describe
-from harp.trace.graph.node import Gather, MapReduce, Node, Put, Scatter, View, positions
-from harp.trace.graph.view import flatten_index, view
+from harp.trace.graph.node import Body, Gather, Iteration, MapReduce, Node, Put, Scatter, View, body_input, positions
+from harp.trace.graph.view import flatten_index, reshape, view
 from harp.trace.index.polynomial import ONE, Shape, product
 from harp.trace.scalar.dtypes import bool_, i64
 from harp.trace.scalar.expr import (
@@ -205,16 +203,32 @@ def _times_updates(node: Scatter, ct: Node) -> Node:
 
 
 def _times_base(node: Scatter, ct: Node) -> Node:
-    _require_one_factor(node)
-    return _read(node, _binary(Op.MUL, ct, node.base))
+    return _times_others(node, _read(node, _binary(Op.MUL, ct, node.base)))
 
 
-def _require_one_factor(node: Scatter) -> None:
-    if not _are_distinct(node):
-        raise MissingRuleError(
-            f"the gradient of {describe(node, repr)} with respect to the factors has no rule where a place can have "
-            f"several; if no index stands twice, say so: .multiply(..., unique_indices=True)"
-        )
+def _times_others(node: Scatter, values: Node) -> Node:
+    """The values times the other updates of the same place: those before each, and those behind it. So nothing is
+    divided by, and derivatives are exact beside zeros, to any order."""
+    if _are_distinct(node):
+        return values
+    before, behind = (_running_products(node, backward) for backward in (False, True))
+    return _binary(Op.MUL, values, _binary(Op.MUL, before, behind))
+
+
+def _running_products(node: Scatter, backward: bool) -> Node:
+    """For each update the product of those of the same place before it, or behind it: a loop over the updates, which
+    reads what the product of a place is so far and then multiplies it."""
+    shape, row = node.indices[0].shape, node.updates.shape[len(node.indices[0].shape) :]
+    count = product(shape)
+    elements = [*(reshape(index, (count,)) for index in node.indices), reshape(node.updates, (count, *row))]
+    products = constant(1, node.base)
+    kinds = [((), i64), (products.shape, products.dtype), *((e.shape[1:], e.dtype) for e in elements)]
+    inputs = tuple(body_input(place, *kind) for place, kind in enumerate(kinds))
+    _, now, *places, update = inputs
+    fill = None if node.clips else const(0, now.dtype)
+    outputs = Scatter(now, tuple(places), update, Put.MULTIPLY, node.clips, True), Gather(now, tuple(places), fill)
+    loop = Iteration(count, (products, *elements), Body(inputs, outputs, 1, len(elements)), False, backward)
+    return reshape(loop.parts[1], node.updates.shape)
 
 
 # --- minimum, maximum: equal shares for all that are the result
@@ -273,12 +287,12 @@ def _put_tangents(node: Scatter, base: Node | None, updates: Node | None) -> Nod
 
 
 def _product_tangent(node: Scatter, base: Node | None, updates: Node | None) -> Node:
-    """tb*u + b*tu, where a place has one factor u at most if these have tangents."""
+    """tb*u + b*tu*(all other u)"""
     by_base = constant(0, node) if base is None else _times_updates(node, base)
     if updates is None:
         return by_base
-    _require_one_factor(node)
-    return _put(node, by_base, _binary(Op.MUL, updates, _read(node, node.base)), Put.ADD)
+    by_updates = _times_others(node, _binary(Op.MUL, updates, _read(node, node.base)))
+    return _put(node, by_base, by_updates, Put.ADD)
 
 
 def _mean_tangent(node: Scatter, base: Node | None, updates: Node | None) -> Node:

@@ -24,7 +24,7 @@ from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Argument, function_name, leaf_names, require_function, require_result
 from harp.trace.trees import Tree, TreeSpec, flatten, spec_text, spread, unflatten
 from harp.transforms.batching.rules import batch
-from harp.transforms.staging import run, shape_of, stage
+from harp.transforms.staging import run, shape_of, stage, with_arrays
 from harp.transforms.typed import P, R, Transformed
 
 Function = Callable[..., Any]
@@ -71,12 +71,14 @@ def vmap(
             _Mapped(k, label, _to_front(leaf, axis, label)) for k, label, leaf, axis in chosen if axis is not None
         ]
         size = _batch_size(mapped, axis_size, name)
+        same = [with_arrays(leaf, name) if axis is None else None for leaf, axis in zip(leaves, axes, strict=True)]
 
         def call(examples: Sequence[Array]) -> Tree:
             level = current()
             assert level is not None, "a function being traced has a level"
             level.examples *= resolve(size)
-            given = list(leaves)
+            level.reach *= resolve(size)
+            given = list(same)
             for m, example in zip(mapped, examples, strict=True):
                 given[m.place] = example
             again, keywords = unflatten(treedef, given)

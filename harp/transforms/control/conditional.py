@@ -11,21 +11,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar, TypeVarTuple, Unpack, overload
 
+import numpy as np
+
 from harp.errors import ArgumentError, CarryError
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, as_named, from_positions, map_
+from harp.trace.array.primitives import as_array, as_named, from_positions, known_numbers, map_
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import MapReduce, Node, fresh_input
-from harp.trace.index.polynomial import ONE
+from harp.trace.index.polynomial import ONE, as_index
 from harp.trace.scalar.dtypes import DType, bool_, default_of, i64, promote_weak
-from harp.trace.scalar.expr import Operand, apply, cast, const
+from harp.trace.scalar.expr import Const, Expr, Operand, apply, cast, const
 from harp.trace.scalar.ops import Op
 from harp.trace.sizes.size import unify
 from harp.trace.source_locations import kind_of, plural, where
 from harp.trace.tracer import Argument, Traced, function_name, require_function
 from harp.trace.trees import Tree, flatten, spec_text, unflatten
 from harp.transforms.control.staging import Leaves, iterate, leaves_of, require_tree, settled, traced
-from harp.transforms.staging import fresh_token, stage
+from harp.transforms.staging import fresh_token, stage, with_arrays
 from harp.transforms.typed import AnArray, Container
 
 Function = Callable[..., Any]
@@ -149,9 +151,9 @@ def cond(pred: object, true_fun: Function, false_fun: Function, *operands: Tree)
         raise ArgumentError(
             f"the condition of cond has {plural(holds.ndim, 'axes')}; use harp.numpy.any, all or where{where()}"
         )
-    test = map_(lambda x: x, holds, to=bool_)
-    branches = (("true_fun", true_fun), ("false_fun", false_fun))
-    return _chosen([test, map_(lambda x: ~x, test)], branches, operands)
+    chooser = pred if isinstance(pred, (bool, int, float)) else holds  # numbers of Python stay known
+    tests = [map_(lambda x: x, chooser, to=bool_), map_(lambda x: ~x, chooser, to=bool_)]
+    return _chosen(tests, (("true_fun", true_fun), ("false_fun", false_fun)), operands)
 
 
 @overload
@@ -192,8 +194,14 @@ def switch(index: object, branches: Sequence[Function], *operands: Tree) -> Any:
     if not branches:
         raise ArgumentError(f"switch has no branches{where()}")
     last = len(branches) - 1
-    near = map_(lambda x: apply(Op.MIN, apply(Op.MAX, x, const(0, i64)), const(last, i64)), number, to=i64)
-    tests = [map_(lambda x, k=k: apply(Op.EQ, x, const(k, i64)), near) for k in range(len(branches))]
+    chooser = index if isinstance(index, int) else number  # a number of Python stays known
+
+    def nearest(x: Expr) -> Expr:
+        return apply(Op.MIN, apply(Op.MAX, x, const(0, i64)), const(last, i64))
+
+    tests = [
+        map_(lambda x, k=k: apply(Op.EQ, nearest(x), const(k, i64)), chooser, to=i64) for k in range(len(branches))
+    ]
     for branch in branches:
         require_function("switch", branch, ["an operand"] * len(operands))
     return _chosen(tests, [(f"branches[{k}]", branch) for k, branch in enumerate(branches)], operands)
@@ -209,9 +217,10 @@ class _Branch(NamedTuple):
 
 def _chosen(tests: Sequence[Array], branches: Sequence[tuple[str, Function]], operands: tuple[Tree, ...]) -> Any:
     """The result of the branch whose test holds, one iteration after the other."""
+    operands = with_arrays(operands, function_name(branches[0][1]))
     names = [label if function_name(f) == "<lambda>" else function_name(f) for label, f in branches]
     made = [
-        _Branch(name, test, _traced_branch(f, operands))
+        _Branch(name, test, _traced_branch(f, operands, test))
         for name, test, (_, f) in zip(names, tests, branches, strict=True)
     ]
     dtypes = _result_dtypes(made)
@@ -231,10 +240,14 @@ def _chosen(tests: Sequence[Array], branches: Sequence[tuple[str, Function]], op
     return unflatten(treedef, results)
 
 
-def _traced_branch(function: Function, operands: tuple[Tree, ...]) -> Traced:
+def _traced_branch(function: Function, operands: tuple[Tree, ...], test: Array) -> Traced:
     """A branch reads its operands as it reads all that is round it."""
     number = Argument("the iteration", i64, ())
-    return stage(lambda arrays: function(*operands), [number], function_name(function), fresh_token())
+    node, known = node_of(test), known_numbers(test)
+    if isinstance(node, MapReduce) and isinstance(node.expr, Const):
+        known = np.asarray(node.expr.value)
+    steps = None if known is None else as_index(int(known))
+    return stage(lambda arrays: function(*operands), [number], function_name(function), fresh_token(), steps)
 
 
 def _result_dtypes(branches: Sequence[_Branch]) -> list[DType]:

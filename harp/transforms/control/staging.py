@@ -18,7 +18,7 @@ from harp.trace.index.polynomial import Index, Shape
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DType
 from harp.trace.sizes.levels import current
-from harp.trace.sizes.size import unify
+from harp.trace.sizes.size import describe, unify
 from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Argument, Traced
 from harp.trace.trees import Tree, TreeSpec, alike, flatten, labels, spec_text
@@ -52,7 +52,7 @@ def traced(
     arguments = [Argument("the iteration", dtypes.i64, (), weak=True, iterations=count, counts=True)]
     arguments += [Argument(n, a.kind, shape_of(a), a.weak) for a, n in zip(carried.arrays, carried.names, strict=True)]
     arguments += [Argument(*element) for element in elements]
-    return stage(function, arguments, name, fresh_token())
+    return stage(function, arguments, name, fresh_token(), count)
 
 
 def settled(trace: Callable[[Leaves], Traced], carried: Leaves, name: str, skipped: int = 0) -> tuple[Traced, Leaves]:
@@ -94,11 +94,21 @@ def _require_same(label: str, dtype: DType, shape: Shape, output: Node, name: st
         raise CarryError(
             f"{name!r} is given {label} as {dtype.numpy} with {plural(len(shape), 'axes')}, but returns it as "
             f"{output.dtype.numpy} with {plural(len(output.shape), 'axes')}; what is carried keeps its dtype and "
-            "shape: "
-            f"convert it with .astype, in the function or before{where()}"
+            f"shape: {_advice(dtype, shape, output)}{where()}"
         )
     for axis, (before, after) in enumerate(zip(shape, output.shape, strict=True)):
         unify(before, after, lambda axis=axis: _changes(label, axis, name))  # type: ignore[misc]
+
+
+def _advice(dtype: DType, shape: Shape, output: Node) -> str:
+    """What to write where a loop is given something else than it carries on."""
+    kind = output.dtype.numpy.name
+    if len(output.shape) > len(shape):
+        sizes = ", ".join(map(describe, output.shape))
+        return f"begin with an array of those sizes ({sizes}), harp.numpy.full(sizes, start, {kind!r})"
+    if len(output.shape) < len(shape):
+        return "return it with all of its axes"
+    return f"begin with it as {kind}, by .astype({kind!r}), or return it with .astype({dtype.numpy.name!r})"
 
 
 def require_tree(found: TreeSpec, wanted: TreeSpec, name: str, what: str) -> None:

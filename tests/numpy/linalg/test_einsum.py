@@ -266,3 +266,35 @@ def test_sums_of_nothing_are_zero(subscripts):
     np.testing.assert_array_equal(compiled(*full), np.einsum(subscripts, *full))
     slopes = harp.grad(lambda *given: hnp.sum(hnp.einsum(subscripts, *given)))(*operands)
     np.testing.assert_array_equal(slopes, np.zeros_like(operands[0]))
+
+
+LISTS = {
+    "outer": ("ab", [0, 1], "ab", [0, 2]),
+    "with an output": ("ab", [0, 1], "ab", [0, 2], [2, 1]),
+    "dots": ("ab", [..., 3], "ab", [..., 3], [...]),
+    "dots first": ("ab", [5, ...], "ab", [5, ...]),
+    "in the order of the numbers": ("aa", [30, 7]),
+    "a diagonal": ("aa", (1, 1)),
+    "a tuple": ("ab", (0, 1), "bc", (1, 2), (0, 2)),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_operands_and_lists_of_labels(name):
+    sizes = {"a": 2, "b": 3, "c": 4}
+    rng = np.random.default_rng(0)
+    call = [rng.normal(size=[sizes[n] for n in part]) if isinstance(part, str) else part for part in LISTS[name]]
+    np.testing.assert_allclose(np.asarray(hnp.einsum(*call)), np.einsum(*call))
+    places = [k for k, part in enumerate(call) if isinstance(part, np.ndarray)]
+
+    def compiled(*arrays):
+        given = dict(zip(places, arrays, strict=True))
+        return hnp.einsum(*[given.get(k, part) for k, part in enumerate(call)])
+
+    np.testing.assert_allclose(np.asarray(harp.jit(compiled)(*[call[k] for k in places])), np.einsum(*call))
+
+
+@pytest.mark.parametrize("labels", [[0, "a"], [0, 52], [-1, 0], np.arange(2)])
+def test_lists_of_labels_that_make_no_sense(labels):
+    with pytest.raises(ArgumentError, match="a list of labels after each operand"):
+        hnp.einsum(np.ones((2, 2)), [0, 1], np.ones((2, 2)), labels)

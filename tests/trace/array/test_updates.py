@@ -199,3 +199,42 @@ def test_updates_that_are_broadcast_to_nothing():
         for base in (x, x.T, np.ones((3, 3))):
             np.testing.assert_array_equal(np.asarray(f(hnp.asarray(base), rows, columns)), base)
             np.testing.assert_array_equal(np.asarray(harp.jit(f)(base, rows, columns)), base)
+
+
+@pytest.mark.parametrize("at", [-4, -1, 3, 10**30])
+@pytest.mark.parametrize("mode", ["clip", "fill", "drop"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_mode_says_what_known_integers_outside_mean(at, mode, axis):
+    """One program for sizes for which the integer is inside, and for which it is outside."""
+    key = (slice(None),) * axis + (at,)
+    read = harp.jit(lambda x: x.at[key].get(mode=mode, fill_value=-1.0))
+    write = harp.jit(lambda x, v: x.at[key].multiply(v, mode=mode))
+    for size in (3, 1, 8):
+        x, v = np.arange(size * 12.0).reshape(size, 4, 3).swapaxes(0, axis).copy(), np.array([2.0, 3.0, 5.0])
+        place = at + size if at < 0 else at
+        if mode == "clip":
+            place = min(max(place, 0), size - 1)
+        is_inside, expected = 0 <= place < size, x.copy()
+        if is_inside:
+            expected[(slice(None),) * axis + (place,)] *= v
+        rows = x.take(place, axis) if is_inside else np.full((4, 3), -1.0)
+        for f, g in ((read, write), (read.__wrapped__, write.__wrapped__)):
+            np.testing.assert_array_equal(np.asarray(f(hnp.asarray(x))), rows)
+            np.testing.assert_array_equal(np.asarray(g(hnp.asarray(x), v)), expected)
+    assert read.compilations == write.compilations == 1
+
+
+def test_known_integers_outside_beside_slices_arrays_and_in_loops():
+    x = hnp.asarray(np.arange(12.0).reshape(3, 4))
+    np.testing.assert_array_equal(np.asarray(x.at[7, 1:3].set(5.0, mode="clip"))[2], [8, 5, 5, 11])
+    np.testing.assert_array_equal(np.asarray(x.at[7, [1, 2]].get(mode="clip")), [9, 10])
+    np.testing.assert_array_equal(np.asarray(hnp.take(x, 9, axis=1, mode="clip")), [3, 7, 11])
+    np.testing.assert_array_equal(np.asarray(x.at[7].apply(hnp.sqrt, mode="clip"))[2], np.sqrt([8, 9, 10, 11]))
+    np.testing.assert_array_equal(
+        np.asarray(harp.grad(lambda x: hnp.sum(x.at[5, 0].get(mode="clip")))(x)).nonzero()[0], [2]
+    )
+    step = lambda i, c: c.at[c.shape[0]].add(i, mode="clip")
+    np.testing.assert_array_equal(np.asarray(harp.fori_loop(0, 3, step, hnp.zeros(2))), [0, 3])
+    assert hnp.zeros((0, 2)).at[1].set(1.0, mode="drop").shape == (0, 2)
+    with pytest.raises(IndexOutOfRangeError, match="no element"):
+        hnp.zeros((0, 2)).at[1].get(mode="clip")

@@ -5,7 +5,6 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.errors import MissingRuleError
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.5, 1.5, (5, 4))
@@ -103,7 +102,7 @@ def test_second_order_of_writes():
 
 
 def test_multiply():
-    """The array's gradient is the product of its factors, with zeros too; the factors' needs unique indices."""
+    """The array's gradient is the product of its factors, with zeros too; unique indices are a promise."""
     v = np.array([2.0, 0.0, 3.0, 5.0])
     i = np.array([0, 1, 0, 2])
     x = np.array([1.0, 2.0, 3.0, 4.0])
@@ -111,8 +110,52 @@ def test_multiply():
     np.testing.assert_array_equal(np.asarray(function(x, v, i)), [6.0, 0.0, 5.0, 1.0])
     promised = harp.grad(lambda v, x, i: hnp.sum(hnp.asarray(x).at[i].multiply(v, unique_indices=True)))
     np.testing.assert_array_equal(np.asarray(promised(v[:3], x, np.array([3, 1, 0]))), [4.0, 2.0, 1.0])
-    with pytest.raises(MissingRuleError, match="unique_indices=True"):
-        harp.grad(lambda v: hnp.sum(hnp.asarray(x).at[hnp.asarray(i)].multiply(v)))(v)
+
+
+def product_of_segments(x, v, i):
+    return hnp.sum(hnp.sin(x.at[i].multiply(v, mode="drop")) * 1.5)
+
+
+def product_by_hand(x, v, i):
+    """The same with a product for each element, whose factors are picked by Python."""
+    places = [k + len(x) if k < 0 else k for k in i]
+    made = [x[p] * hnp.prod(v[[k for k, place in enumerate(places) if place == p]], axis=0) for p in range(len(x))]
+    return hnp.sum(hnp.sin(hnp.stack(made)) * 1.5)
+
+
+def test_factors_of_elements_that_get_several():
+    """With no zero, one and two among the factors of an element, and places outside; in both modes, and in batches."""
+    i = np.array([0, 2, 0, 1, 2, 2, -1, 9, -8])
+    x, v = values(4, 2), values(9, 2) - 1.2
+    v[[0, 1, 4]], x[1] = 0, 0
+    for end in (0, 1):
+        expected = np.asarray(harp.grad(product_by_hand, argnums=end)(x, v, i.tolist()))
+        for transform in (harp.grad, harp.jacfwd):
+            found = harp.jit(transform(product_of_segments, argnums=end))(x, v, i)
+            np.testing.assert_allclose(np.asarray(found), expected, atol=1e-13)
+    batched = harp.jit(harp.vmap(harp.grad(product_of_segments, argnums=1), in_axes=(None, 0, 0)))
+    found = batched(x, np.stack([v, v + 1]), np.stack([i, i[::-1]]))
+    for k, (factors, places) in enumerate(((v, i), (v + 1, i[::-1]))):
+        expected = harp.grad(product_by_hand, argnums=1)(x, factors, places.tolist())
+        np.testing.assert_allclose(np.asarray(found)[k], np.asarray(expected), atol=1e-13)
+
+
+def test_second_derivatives_of_factors_of_elements_that_get_several():
+    i = np.array([0, 2, 0, 1, 2, 2])
+    x, v = values(3), values(6) - 1.2
+    v[[0, 1, 4]] = 0
+    expected = harp.hessian(product_by_hand, argnums=(0, 1))(x, v, i.tolist())
+    reverse = lambda f: harp.jacrev(harp.jacrev(f, argnums=(0, 1)), argnums=(0, 1))
+    for found in (harp.hessian(product_of_segments, argnums=(0, 1))(x, v, i), reverse(product_of_segments)(x, v, i)):
+        for a in (0, 1):
+            for b in (0, 1):
+                np.testing.assert_allclose(np.asarray(found[a][b]), np.asarray(expected[a][b]), atol=1e-13)
+
+
+def test_infinite_factors_stay_with_their_element():
+    v, i = np.array([np.inf, 2.0, 3.0, 0.0, 4.0, np.nan]), np.array([0, 1, 1, 2, 2, 3])
+    found = harp.jit(harp.grad(lambda v, i: hnp.sum(hnp.ones(4).at[i].multiply(v))))(v, i)
+    np.testing.assert_array_equal(np.asarray(found), [1.0, 3.0, 2.0, 4.0, 0.0, 1.0])
 
 
 def test_of_values_that_are_set_the_last_one_counts():

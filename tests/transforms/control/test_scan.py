@@ -488,3 +488,36 @@ def test_slices_of_what_is_carried_ask_no_element_for_its_place():
                 inner = expected[2:] * 0.5 + expected[:-2] * 0.5 if update is smooth else expected[1:-1] * 1.5
                 expected[1:-1] = inner
             npt.assert_allclose(np.asarray(f(x)), expected)
+
+
+def checksum(data):
+    """The CRC of X.25 without its complement, by bits."""
+
+    def byte(crc, value):
+        def bit(_, state):
+            crc, rest = state
+            flag = (crc & 0x0001) ^ (rest & 0x0001)
+            return hnp.where(flag, (crc >> 1) ^ 0x8408, crc >> 1), rest >> 1
+
+        return harp.fori_loop(0, 8, bit, (crc, value))[0], None
+
+    return harp.scan(byte, 0xFFFF, data)[0]
+
+
+def test_bits_of_a_number_of_python_that_is_carried_meet_bytes():
+    data, expected = np.frombuffer(b"123456789", np.uint8), 0x906E ^ 0xFFFF
+    assert int(checksum(data)) == int(harp.jit(checksum)(data)) == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "advice"),
+    [
+        (0.0, lambda c, x: c + np.ones(3), r"begin with an array of those sizes \(3\), harp\.numpy\.full"),
+        (np.int32(0), lambda c, x: c + 0.5, r"as float32, by \.astype\('float32'\), or return it with .*'int32'"),
+        (np.ones(3), lambda c, x: c[0], "return it with all of its axes"),
+    ],
+)
+def test_what_to_write_for_a_carry_that_changes(first, step, advice):
+    with pytest.raises(CarryError, match=advice) as caught:
+        harp.scan(lambda c, x: (step(c, x), None), first, np.ones(2))
+    assert __file__ in str(caught.value)
