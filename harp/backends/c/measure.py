@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import repeat
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from harp.backends.toolchain import machine
 from harp.backends.toolchain.toolchain import find_toolchain
 from harp.errors import ToolchainError
 from harp.trace.scalar.dtypes import DType, f32, f64
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 # More than caches hold: bytes that a copy reads.
 _COPIED = 64 << 20
@@ -42,9 +45,17 @@ def measure(threads: int) -> Limits:
     names = {dtype: toolchain.vector_bytes // dtype.itemsize for dtype in (f32, f64)}
     units = tuple(_unit(dtype, lanes) for dtype, lanes in names.items())
     library = build_and_load(Source(units), CompileOptions())
-    with ThreadPoolExecutor(threads) as pool:
-        single, double = (_multiply_adds(library, dtype, lanes, pool, threads) for dtype, lanes in names.items())
-        return Limits(_copy(pool, threads), single, double)
+    try:
+        # It cannot be imported when Python ends, and logs, so it is not imported with the backend.
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(threads) as pool:
+            single, double = (_multiply_adds(library, dtype, lanes, pool, threads) for dtype, lanes in names.items())
+            return Limits(_copy(pool, threads), single, double)
+    except RuntimeError as error:  # no threads are started any more
+        raise ToolchainError(
+            f"the speed of the processor cannot be measured: {error}; profile the function before Python ends"
+        ) from None
 
 
 def _unit(dtype: DType, lanes: int) -> Unit:
