@@ -15,6 +15,7 @@ from importlib import import_module as _import_module
 
 import numpy as _np
 
+from harp.locks import importing as _importing
 from harp.numpy import (
     linalg as linalg,
 )
@@ -344,14 +345,16 @@ _MODULES = {name: module for module, names in _LATER.items() for name in names.s
 if not _typing.TYPE_CHECKING:  # for whom there is no other name than those above
 
     def __getattr__(name: str) -> object:
-        if name == "special":
-            return _import_module(f"{__name__}.special")
         if name == "__all__":
             return [name for name in __dir__() if not name.startswith("_")]
-        if name not in _MODULES:
+        # Asked for each module in `from harp.numpy import module` too, in the middle of an import: without the lock.
+        if name not in _MODULES and name != "special":
             raise _import_module(f"{__name__}.missing").no_such_name(__name__, name, __dir__())
-        value = globals()[name] = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
-        return value
+        with _importing:
+            if name == "special":
+                return _import_module(f"{__name__}.special")
+            value = globals()[name] = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
+            return value
 
 
 def __dir__() -> list[str]:
