@@ -14,6 +14,7 @@ from harp import errors, numpy
 from harp.backends.devices import default_device, device_put, devices
 from harp.backends.options import CompileOptions
 from harp.config import set_threads, stats
+from harp.locks import importing as _importing
 from harp.trace.array.array import Array, realize
 from harp.trace.graph.graph import Graph
 from harp.trace.scalar.dtypes import (
@@ -148,17 +149,20 @@ _LATER = {
     **dict.fromkeys(("fori_loop", "scan"), "harp.transforms.control.scan"),
     **dict.fromkeys(("cond", "switch", "while_loop"), "harp.transforms.control.conditional"),
 }
+_MODULES = {
+    **{name: f"harp.{name}" for name in ("debug", "lax", "random", "tree")},
+    "checkpoint_policies": "harp.transforms.autodiff.checkpoint_policies",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name in ("debug", "lax", "random", "tree"):
-        return import_module(f"harp.{name}")
-    if name == "checkpoint_policies":
-        return import_module("harp.transforms.autodiff.checkpoint_policies")
-    if name not in _LATER:
+    if name not in _LATER and name not in _MODULES:
         raise import_module("harp.numpy.missing").no_such_name("harp", name, __all__)
-    value = globals()[name] = getattr(import_module(_LATER[name]), name)
-    return value
+    with _importing:
+        if name in _MODULES:
+            return import_module(_MODULES[name])
+        value = globals()[name] = getattr(import_module(_LATER[name]), name)
+        return value
 
 
 def __dir__() -> list[str]:

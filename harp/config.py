@@ -22,7 +22,10 @@ from harp.locks import forkable_lock
 
 
 class _Log:
-    """The logger "harp". Where `logging` has not been imported nobody listens, and only a warning imports it."""
+    """The logger "harp". Where `logging` has not been imported nobody listens, and only a warning imports it.
+
+    While another thread imports it, it is there without its functions, and nobody listens yet.
+    """
 
     def debug(self, text: str, *values: object) -> None:
         self._write("debug", text, values)
@@ -35,9 +38,9 @@ class _Log:
         self._write("warning", text, values)
 
     def _write(self, level: str, text: str, values: tuple[object, ...]) -> None:
-        logging = sys.modules.get("logging")
-        if logging is not None:
-            getattr(logging.getLogger("harp"), level)(text, *values, stacklevel=3)
+        get_logger = getattr(sys.modules.get("logging"), "getLogger", None)
+        if get_logger is not None:
+            getattr(get_logger("harp"), level)(text, *values, stacklevel=3)
 
 
 log = _Log()

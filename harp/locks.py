@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Generic, TypeVar
+
+from harp.errors import ToolchainError
+
+T = TypeVar("T")
 
 
 def forkable_lock(owner: object) -> threading.Lock:
@@ -18,3 +25,44 @@ def forkable_lock(owner: object) -> threading.Lock:
 
     os.register_at_fork(after_in_child=renew)
     return threading.Lock()
+
+
+# Held while harp imports a module of its own in the middle of a program. A fork waits for it: the child has no thread
+# that would finish the import, and whoever asks for the module there would wait for good. Modules that log while they
+# are imported, as pyopencl does, are not imported inside: a fork holds the lock of `logging` while it waits.
+# It is used as it is, for where an interrupt comes, a context manager in Python may not give it back.
+importing = threading.RLock()
+
+
+def _after_fork() -> None:
+    with suppress(RuntimeError):  # an interrupt has ended the wait
+        importing.release()
+
+
+os.register_at_fork(before=importing.acquire, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
+@contextmanager
+def compiler_imports() -> Iterator[None]:
+    """An import of the compiler that fails is a ToolchainError: there is no memory, or Python is about to end."""
+    try:
+        yield
+    except ImportError as error:
+        raise ToolchainError(
+            f"the compiler of harp cannot be imported: {error}; if Python is about to end, or memory is short, call "
+            "the function once before that"
+        ) from error
+
+
+class cached_property(Generic[T]):
+    """As that of `functools`, which in Python 3.11 holds a lock of all objects: a child that is forked meanwhile would
+    wait for good.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __get__(self, instance: object, owner: type | None = None) -> T:
+        value = instance.__dict__[self._compute.__name__] = self._compute(instance)
+        return value

@@ -111,14 +111,16 @@ STAGES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_values(shape, few_frames):
+@pytest.mark.usefixtures("few_frames")
+def test_values(shape):
     got = shape(hnp, hnp.asarray(X), hnp.asarray(Y))
     np.testing.assert_allclose(np.asarray(got), shape(np, X, Y), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("stage", STAGES if OPERATIONS > 600 else ("plain", "checkpoint", "scan"))
 @pytest.mark.parametrize("shape", [ring, running_sums])
-def test_each_transform_is_lowered_and_printed(shape, stage, few_frames):
+@pytest.mark.usefixtures("few_frames")
+def test_each_transform_is_lowered_and_printed(shape, stage):
     """The two shapes whose kernels have the most variables."""
     stages = harp.jit(STAGES[stage](lambda x, y: shape(hnp, x, y))).lower(X, Y)
     assert str(stages) and repr(stages.graph) and repr(stages.schedule) and stages.loops and stages.source
@@ -127,12 +129,14 @@ def test_each_transform_is_lowered_and_printed(shape, stage, few_frames):
 
 @pytest.mark.parametrize("shape", [s for s in SHAPES if s not in (ring, running_sums)])
 @pytest.mark.parametrize("stage", ["plain", "grad"] if OPERATIONS > 600 else ["plain"])
-def test_each_shape_is_lowered_and_verified(shape, stage, few_frames, monkeypatch):
+@pytest.mark.usefixtures("few_frames")
+def test_each_shape_is_lowered_and_verified(shape, stage, monkeypatch):
     monkeypatch.setattr(settings, "verify", 2)
     assert harp.jit(STAGES[stage](lambda x, y: shape(hnp, x, y))).lower(X, Y).html()
 
 
-def test_pickles_and_copies(few_frames):
+@pytest.mark.usefixtures("few_frames")
+def test_pickles_and_copies():
     """A value outside of a trace is numbers, whatever computed it."""
     value = ring(hnp, hnp.asarray(X), hnp.asarray(Y))
     for again in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value)):

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from harp.errors import HarpError
+from harp.locks import importing
 
 if TYPE_CHECKING:
     from harp.backends.protocol import Backend
@@ -31,5 +32,7 @@ def get(name: str) -> Backend:
     module = _MODULES.get(stem)
     if module is None:
         raise HarpError(f"there is no backend {name!r}; there are {', '.join(sorted(_MODULES))}")
-    found: Backend = importlib.import_module(module).backend(int(number or 0))
+    with importing:
+        loaded = importlib.import_module(module)
+    found: Backend = loaded.backend(int(number or 0))
     return found

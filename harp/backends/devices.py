@@ -14,6 +14,7 @@ import numpy as np
 from harp.backends import get
 from harp.config import CPU, set_device, settings
 from harp.errors import DeviceError
+from harp.locks import importing
 from harp.trace.array.array import Array, from_numpy
 from harp.trace.array.operators import TABLE
 from harp.trace.array.primitives import as_array
@@ -57,7 +58,9 @@ def devices() -> tuple[str, ...]:
 def opencl() -> _Trial:
     """What knows the OpenCL devices. Raises DeviceError where pyopencl cannot be imported."""
     try:
-        return cast(_Trial, import_module("harp.backends.opencl.trial"))
+        import_module("pyopencl")
+        with importing:
+            return cast(_Trial, import_module("harp.backends.opencl.trial"))
     except ImportError as error:
         raise DeviceError(f"pyopencl cannot be imported ({error}); `pip install harp[opencl]`") from None
 

@@ -10,8 +10,8 @@ import json
 
 from harp.backends.protocol import Backend, Limits
 from harp.backends.toolchain import cache
-from harp.backends.toolchain.progress import announced
 from harp.config import log
+from harp.progress import announced
 
 # Whoever measures otherwise from now on counts this up.
 _WAY = 1
@@ -27,7 +27,7 @@ def limits(backend: Backend, threads: int) -> Limits:
     times, found = _known(key)
     if found is not None and (times >= _MEASUREMENTS or key in _measured):
         return found
-    with announced("measuring how fast the device is", is_long=False):
+    with announced("measuring how fast the device is"):
         now = backend.measure(threads)
     found = now if found is None else _best(found, now)
     _measured.add(key)

@@ -47,6 +47,7 @@ from harp.lower.schedule.schedule import Schedule, schedule, verify_schedule
 from harp.lower.target import Target
 from harp.lower.verify.differential_check import check_graph, check_program
 from harp.lower.verify.verify import verify_kernel, verify_program
+from harp.progress import tick
 from harp.trace.graph.counted import may_not_end
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Constant
@@ -145,7 +146,12 @@ def _outline(s: Lowered) -> Lowered:
 
 def _each(run: Callable[[Kernel], Kernel]) -> Callable[[Lowered], Lowered]:
     """The pass over all kernels."""
-    return lambda s: attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(map(run, s.built.kernels))))
+
+    def run_and_tick(kernel: Kernel) -> Kernel:
+        tick()
+        return run(kernel)
+
+    return lambda s: attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(map(run_and_tick, s.built.kernels))))
 
 
 def _split_reductions(s: Lowered) -> Lowered:
@@ -302,6 +308,7 @@ def lower(graph: Graph, target: Target, donated: Sequence[int] = (), check: bool
         fast and not check,
     )
     for step in PASSES:
+        tick()
         before, state = state, step.run(state)
         if settings.debug >= step.level:
             show(step.level, f"after {step.name}", step.text(state))

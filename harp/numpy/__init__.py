@@ -15,6 +15,7 @@ from importlib import import_module as _import_module
 
 import numpy as _np
 
+from harp.locks import importing as _importing
 from harp.numpy import (
     linalg as linalg,
 )
@@ -356,15 +357,17 @@ for _name in [*globals()]:
 if not _typing.TYPE_CHECKING:  # for whom there is no other name than those above
 
     def __getattr__(name: str) -> object:
-        if name == "special":
-            return _import_module(f"{__name__}.special")
         if name == "__all__":
             return [name for name in __dir__() if not name.startswith("_")]
-        if name not in _MODULES:
+        # Asked for each module in `from harp.numpy import module` too, in the middle of an import: without the lock.
+        if name not in _MODULES and name != "special":
             raise _import_module(f"{__name__}.missing").no_such_name(__name__, name, __dir__())
-        value = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
-        globals()[name] = _of_elements(name, value)
-        return value
+        with _importing:
+            if name == "special":
+                return _import_module(f"{__name__}.special")
+            value = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
+            value = globals()[name] = _of_elements(name, value)
+            return value
 
 
 def __dir__() -> list[str]:

@@ -43,8 +43,8 @@ def _padding(cls: type) -> tuple[Hashable, ...]:
 class Interned(type):
     """Metaclass: `Class(*fields)` returns the one object with these fields.
 
-    The key is the fields themselves. A class whose fields do not compare by content (floats: NaN, -0.0) stores them
-    in a form that does.
+    The key is the fields themselves. Their hashes are computed by C, or an object would run Python when it dies. A
+    class whose fields do not compare by content (floats: NaN, -0.0) stores them in a form that does.
     """
 
     def __call__(cls: type[T], *fields: Hashable) -> T:
@@ -68,6 +68,14 @@ class Interned(type):
             entry.remove = remove
             _table[key] = entry
             return fresh
+
+
+class InternedByName(Interned):
+    """The same for classes whose fields may be named, as `attrs.evolve` does."""
+
+    def __call__(cls: type[T], *fields: Hashable, **named: Hashable) -> T:
+        rest = [a for a in attrs.fields(cast(Any, cls)) if a.init][len(fields) :]
+        return Interned.__call__(cls, *fields, *(named.get(a.name, a.default) for a in rest))
 
 
 class InternedBase:

@@ -8,11 +8,14 @@ tracing a function.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from harp.errors import ArgumentError
+from harp.locks import importing
 from harp.trace.identity import identity
 from harp.trace.source_locations import where
 from harp.trace.tree_keys import DictKey, FlattenedIndexKey, Key, Path, SequenceKey, keys_of
@@ -165,12 +168,18 @@ def ordered(keys: Iterable[Any]) -> list[Any]:
         return list(keys)
 
 
+@cache
+def _optree() -> Any:
+    """The package optree, which only trees of other types need."""
+    with importing:
+        return import_module("optree")
+
+
 def _one_level(tree: Tree) -> tuple[object, list[object]]:
     """The shape and the children that optree gives an object of another type; None for a leaf."""
     if isinstance(tree, _LEAF_BASES):
         return None, []
-    import optree
-
+    optree = _optree()
     children, head = optree.tree_flatten(cast(Any, tree), is_leaf=lambda part: part is not tree, namespace=_NAMESPACE)
     return (None, []) if head.is_leaf() else (head, children)
 
@@ -180,8 +189,7 @@ def register_class(
 ) -> None:
     """Make objects of a class trees: `take_apart` gives the parts, what else there is, and names of the parts if they
     have some. Raises ArgumentError for a class that is one."""
-    import optree
-
+    optree = _optree()
     try:
         optree.register_pytree_node(
             cast(Any, cls), cast(Any, take_apart), cast(Any, put_together), namespace=_NAMESPACE
@@ -210,9 +218,7 @@ def _unflatten(spec: TreeSpec, leaves: Iterator[object]) -> object:
         return tuple(parts)
     if head is list:
         return parts
-    import optree
-
-    return optree.tree_unflatten(cast(Any, head.head if isinstance(head, _Keyed) else head), parts)
+    return _optree().tree_unflatten(cast(Any, head.head if isinstance(head, _Keyed) else head), parts)
 
 
 def children(spec: TreeSpec) -> tuple[TreeSpec, ...]:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import repeat
+from typing import Any
 
 import numpy as np
 
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Limits, Source, Unit
-from harp.backends.runtime.load import Library, build_and_load
+from harp.backends.runtime.load import Library, build_and_load, pointer
+from harp.backends.runtime.pool import runtime, threads_of_this_thread
 from harp.backends.toolchain import machine
 from harp.backends.toolchain.toolchain import find_toolchain
 from harp.errors import ToolchainError
-from harp.trace.scalar.dtypes import DType, f32, f64
+from harp.trace.scalar.dtypes import DType, NDArray, f32, f64
 
 # More than caches hold: bytes that a copy reads.
 _COPIED = 64 << 20
@@ -26,6 +27,8 @@ _SHORT_TIMES, _SECONDS = 24, 1e-3
 # Multiply-adds of a step: see `linalg/multiply_adds.c`.
 _CHAINS = 12
 _FUSED = "-ffp-contract=fast"
+# A function that the pool of threads runs.
+_PART = "void(*)(void *, int64_t, int64_t)"
 
 
 def limits_key(threads: int) -> str:
@@ -42,9 +45,9 @@ def measure(threads: int) -> Limits:
     names = {dtype: toolchain.vector_bytes // dtype.itemsize for dtype in (f32, f64)}
     units = tuple(_unit(dtype, lanes) for dtype, lanes in names.items())
     library = build_and_load(Source(units), CompileOptions())
-    with ThreadPoolExecutor(threads) as pool:
-        single, double = (_multiply_adds(library, dtype, lanes, pool, threads) for dtype, lanes in names.items())
-        return Limits(_copy(pool, threads), single, double)
+    with threads_of_this_thread(threads):
+        single, double = (_multiply_adds(library, dtype, lanes, threads) for dtype, lanes in names.items())
+        return Limits(_copy(library, names[f32], threads), single, double)
 
 
 def _unit(dtype: DType, lanes: int) -> Unit:
@@ -53,23 +56,34 @@ def _unit(dtype: DType, lanes: int) -> Unit:
     return Unit("\n".join(lines), (_FUSED,), shared=True)
 
 
-def _multiply_adds(library: Library, dtype: DType, lanes: int, pool: ThreadPoolExecutor, threads: int) -> float:
+def _multiply_adds(library: Library, dtype: DType, lanes: int, threads: int) -> float:
     """Multiplications and additions in a second."""
-    function = library.function(f"harp_multiply_adds_{dtype.name}_x{lanes}", "double(*)(int64_t, double, double)")
-    steps = 1 << 12
-    while _fastest(partial(function, steps, 0.5, 0.25), 1) < _SECONDS:
+    parts = library.function(f"harp_multiply_adds_parts_{dtype.name}_x{lanes}", _PART)
+    steps = np.array([1 << 12])
+    while _fastest(partial(parts, pointer(steps), 0, 1), 1) < _SECONDS:
         steps *= 2
-    seconds = _fastest(lambda: list(pool.map(function, [steps] * threads, repeat(0.5), repeat(0.25))), _SHORT_TIMES)
-    return 2.0 * _CHAINS * lanes * steps * threads / seconds
+    seconds = _fastest(partial(_run, parts, steps, threads), _SHORT_TIMES)
+    return 2.0 * _CHAINS * lanes * int(steps[0]) * threads / seconds
 
 
-def _copy(pool: ThreadPoolExecutor, threads: int) -> float:
+def _copy(library: Library, lanes: int, threads: int) -> float:
     """Bytes read and written in a second."""
     source = np.ones(_COPIED, np.uint8)
-    target = np.empty_like(source)
-    parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
-    seconds = _fastest(lambda: list(pool.map(lambda part: np.copyto(*part), parts)))
-    return 2.0 * _COPIED / seconds
+    target = np.zeros_like(source)
+    given = np.array([target.ctypes.data, source.ctypes.data, _COPIED // threads])
+    parts = library.function(f"harp_copy_parts_f32_x{lanes}", _PART)
+    return 2.0 * _COPIED / _fastest(partial(_run, parts, given, threads))
+
+
+def _run(parts: Callable[..., Any], given: NDArray, threads: int) -> None:
+    """Run so many parts in the pool of threads."""
+    pool = runtime()
+    if pool is None:
+        parts(pointer(given), 0, threads)
+    else:
+        pool.function("harp_pool_run", f"void(*)({_PART}, void *, int64_t, double)")(
+            parts, pointer(given), threads, math.inf
+        )
 
 
 def _fastest(run: Callable[[], object], times: int = _TIMES) -> float:

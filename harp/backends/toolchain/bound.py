@@ -7,6 +7,7 @@ An entry that is removed while it is loaded stays whole for those who have it op
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import stat
@@ -123,8 +124,6 @@ def grown(directory: int, size: int) -> None:
 
 def shrink(directory: int, most: int) -> None:
     """Remove what was not used for the longest time until so many bytes are left. Raises OSError."""
-    import fcntl
-
     handle = os.open(_WRITTEN, _COUNTING, 0o600, dir_fd=directory)
     try:
         try:

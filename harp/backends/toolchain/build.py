@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import shlex
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,18 +16,18 @@ from harp.backends.toolchain import cache, elf
 from harp.backends.toolchain.compilers import Family, Toolchain
 from harp.backends.toolchain.leftovers import scratch
 from harp.backends.toolchain.library import included, write
-from harp.backends.toolchain.process import ProcessGroup, TimedOut
-from harp.backends.toolchain.progress import announced
+from harp.backends.toolchain.process import Done, Job, TimedOut, run_all
 from harp.backends.toolchain.stored import Stored, in_memory
 from harp.backends.toolchain.toolchain import (
     base_flags,
     examine_again,
     find_toolchain,
     program_flags,
-    run,
+    time_limit,
 )
 from harp.config import counters, log, show
 from harp.errors import ToolchainError
+from harp.progress import announced
 
 _SECONDS = 300.0
 # How flags begin that only gcc knows.
@@ -92,7 +93,7 @@ def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> by
     waiting = f"compiling {lines} lines of C with {shlex.join(toolchain.command)}, once: others load the result"
     try:
         with announced(waiting), scratch() as directory:
-            content = _make(source, flags, toolchain, Path(directory))
+            content = _make(source, flags, toolchain, directory)
     except OSError as error:
         raise ToolchainError(f"the C compiler could not be run: {error}; {_ADVICE}") from None
     except TimedOut as error:
@@ -111,22 +112,13 @@ def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, director
         files = [_written(source.units[0], directory / "unit0.c")]
         flags = _all_flags(source.units[0], flags, toolchain)
     else:
-        places = [directory / f"unit{number}" for number in range(len(source.units))]
-        with ProcessGroup() as group:
-            files = group.map(lambda unit, to: _object(unit, flags, toolchain, to, group), source.units, places)
-    _run(
-        (
-            *toolchain.command,
-            *flags,
-            f"-I{directory / _LIBRARY}",
-            "-shared",
-            "-o",
-            str(result),
-            *map(str, files),
-            "-lm",
-        ),
-        result,
+        files = [directory / f"unit{number}.o" for number in range(len(source.units))]
+        run_all(_objects(source, flags, toolchain, files), time_limit(_SECONDS), directory)
+    command = (
+        *(*toolchain.command, *flags, f"-I{directory / _LIBRARY}", "-shared", "-o", str(result)),
+        *(*map(str, files), "-lm"),
     )
+    run_all([Job(command, partial(_require, command, result))], time_limit(_SECONDS), directory)
     damage = elf.damage(result)
     if damage:
         raise ToolchainError(
@@ -136,21 +128,27 @@ def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, director
     return result.read_bytes()
 
 
-def _object(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain, place: Path, group: ProcessGroup) -> Path:
-    """The object file of a unit; those of shared units are kept."""
-    key, result = cache_key((unit,), flags, toolchain), place.with_suffix(".o")
-    kept = cache.get(key, ".o") if unit.shared else None
-    if unit.kernel:
-        counters.add("kernels_compiled" if kept is None else "kernels_reused")
-    if kept is not None:
-        result.write_bytes(kept)
-        return result
-    code = _written(unit, place.with_suffix(".c"))
-    given = (*_all_flags(unit, flags, toolchain), f"-I{place.parent / _LIBRARY}")
-    _run((*toolchain.command, *given, "-c", "-o", str(result), str(code)), result, group)
+def _objects(source: Source, flags: tuple[str, ...], toolchain: Toolchain, results: Iterable[Path]) -> Iterator[Job]:
+    """What makes the object file of each unit; those of shared units are kept."""
+    for unit, result in zip(source.units, results, strict=True):
+        key = cache_key((unit,), flags, toolchain)
+        kept = cache.get(key, ".o") if unit.shared else None
+        if unit.kernel:
+            counters.add("kernels_compiled" if kept is None else "kernels_reused")
+        if kept is not None:
+            result.write_bytes(kept)
+            continue
+        code = _written(unit, result.with_suffix(".c"))
+        given = (*_all_flags(unit, flags, toolchain), f"-I{result.parent / _LIBRARY}")
+        command = (*toolchain.command, *given, "-c", "-o", str(result), str(code))
+        yield Job(command, partial(_keep, unit, key, command, result))
+
+
+def _keep(unit: Unit, key: str, command: tuple[str, ...], result: Path, done: Done) -> None:
+    """Put an object file into the cache, if it is shared. Raises ToolchainError if there is none."""
+    _require(command, result, done)
     if unit.shared and elf.damage(result, elf.OBJECT) is None:
         cache.put(key, ".o", result.read_bytes())
-    return result
 
 
 def _all_flags(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain) -> tuple[str, ...]:
@@ -164,8 +162,8 @@ def _written(unit: Unit, path: Path) -> Path:
     return path
 
 
-def _run(command: tuple[str, ...], result: Path, group: ProcessGroup | None = None) -> None:
-    done = run(command, _SECONDS, group, result.parent)
+def _require(command: tuple[str, ...], result: Path, done: Done) -> None:
+    """Raises ToolchainError if a run of the compiler has not made its file."""
     if done.returncode or not result.is_file():
         raise ToolchainError(_failure(command, done.returncode, done.stderr))
 

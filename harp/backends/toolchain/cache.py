@@ -9,7 +9,6 @@ library stays in memory.
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import os
 import shutil
@@ -62,13 +61,7 @@ def _private_directory() -> Path | None:
                 log.debug("no temporary directory: %s", error)
                 return None
             _private[:] = [fresh]
-            atexit.register(_remove, fresh, os.getpid())
         return _private[0]
-
-
-def _remove(directory: Path, owner: int) -> None:
-    if os.getpid() == owner:  # not in a forked child, whose parent still uses it
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def prepare(directory: Path) -> str | None:
@@ -212,11 +205,11 @@ def put(key: str, suffix: str, content: bytes) -> Path | None:
 
 
 def _refused(place: Path, reason: str) -> None:
-    """Say why a directory is not used: once as a warning, if the user has chosen it."""
-    if os.environ.get("HARP_CACHE_DIR") and place not in (*_private, *_warned_of):
+    """Say why a directory is not used, once as a warning."""
+    if place not in (*_private, *_warned_of):
         _warned_of.add(place)
-        text = "HARP_CACHE_DIR: %s %s; so programs are compiled again in each process; see `python -m harp doctor`"
-        log.warning(text, place, reason)
+        text = "%s: %s %s; so programs are compiled again in each process; see `python -m harp doctor`"
+        log.warning(text, "HARP_CACHE_DIR" if os.environ.get("HARP_CACHE_DIR") else "the cache", place, reason)
     else:
         log.debug("cache directory %s: %s; trying the next", place, reason)
 

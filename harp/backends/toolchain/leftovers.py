@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
-import shutil
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from weakref import ref
 
 from harp.config import log
 
@@ -16,16 +19,60 @@ _DAY = 86400.0  # no compiler may take longer
 _looked_in: set[str] = set()
 
 
-def scratch() -> tempfile.TemporaryDirectory[str]:
-    """A directory for a run of the compiler. Removes those that were left behind, once in a process. Raises OSError."""
+class _Use:
+    """Lives as long as a directory is needed."""
+
+
+# An interrupt may come at any moment, also while a directory is removed: what nobody needs is removed later.
+_used: dict[str, ref[_Use]] = {}
+os.register_at_fork(after_in_child=_used.clear)  # they are the parent's
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """A directory for a run of the compiler. Removes those that were left behind, by other processes once.
+
+    Raises OSError.
+    """
+    _remove_unused()
     _remove_old(tempfile.gettempdir())
-    # A compiler that was killed may still write a file there: an error of the removal would replace the interrupt.
-    return tempfile.TemporaryDirectory(prefix=_SCRATCH, ignore_cleanup_errors=True)
+    path, use = _fresh(_SCRATCH), _Use()
+    _used[path] = ref(use)
+    try:
+        os.mkdir(path, 0o700)
+        yield Path(path)
+    finally:
+        del use
+        _remove_unused()
 
 
 def private() -> Path:
-    """A directory for the time of this process, which its maker removes. Raises OSError."""
-    return Path(tempfile.mkdtemp(prefix=f"{_PRIVATE}{os.getpid()}-"))
+    """A directory for the time of this process. Raises OSError."""
+    path = _fresh(f"{_PRIVATE}{os.getpid()}-")
+    atexit.register(_remove, path, os.getpid())
+    os.mkdir(path, 0o700)
+    return Path(path)
+
+
+def _fresh(prefix: str) -> str:
+    """The path of a directory that nobody else makes."""
+    return os.path.join(tempfile.gettempdir(), prefix + os.urandom(8).hex())
+
+
+def _remove(directory: str, owner: int) -> None:
+    if os.getpid() == owner:  # not in a forked child, whose parent still uses it
+        _remove_tree(directory)
+
+
+def _remove_unused() -> None:
+    for path, use in list(_used.items()):
+        if use() is None:
+            _remove_tree(path)
+            if not os.path.lexists(path):
+                _used.pop(path, None)
+
+
+atexit.register(_remove_unused)
 
 
 def _remove_old(directory: str) -> None:
@@ -40,7 +87,22 @@ def _remove_old(directory: str) -> None:
         return
     for path in old:
         log.debug("%s was left behind: removed", path)
-        shutil.rmtree(path, ignore_errors=True)
+        _remove_tree(path)
+
+
+def _remove_tree(directory: str) -> None:
+    """Remove as much as can be: a compiler that was killed may still write a file there, and an error would replace the
+    interrupt. `shutil.rmtree` closes a descriptor twice where one comes, and that may be somebody else's by then."""
+    for folder, folders, files in os.walk(directory, topdown=False):
+        for name in files + folders:
+            path = os.path.join(folder, name)
+            with contextlib.suppress(OSError):
+                if name in folders and not os.path.islink(path):
+                    os.rmdir(path)
+                else:
+                    os.unlink(path)
+    with contextlib.suppress(OSError):
+        os.rmdir(directory)
 
 
 def _is_left(entry: os.DirEntry[str]) -> bool:

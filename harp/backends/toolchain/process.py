@@ -1,25 +1,31 @@
-"""Runs of a compiler. A run that is stopped leaves no process behind: drivers such as gcc start others.
+"""Runs of a compiler, several at the same time. A run that is stopped leaves no process behind: drivers such as gcc
+start others.
 
-What starts processes and threads is imported with the first run, for most processes of users need none.
+No thread waits for them: near a limit of memory, or where an interrupt comes, `Thread.start` may never return, or leave
+a thread that nobody ends.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
-import threading
+import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    import subprocess
+from harp.progress import tick
 
-T = TypeVar("T")
-# Seconds of one wait: an interrupt that comes in the moment before the wait begins does not end it, only the next one.
-_SLICE = 0.2
+# Seconds from one look at the processes to the next: a part of the time since the first one started, within limits.
+_PART, _SHORTEST, _LONGEST = 1 / 64, 0.0005, 0.005
+# So many interrupts may come while processes are stopped.
+_TRIES = 100
+# Python ignores these signals; programs do not expect it.
+_DEFAULT_SIGNALS = [getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)]
+_numbers = itertools.count()
 
 
 class Done(NamedTuple):
@@ -38,91 +44,138 @@ class TimedOut(Exception):
         self.seconds = seconds
 
 
-class ProcessGroup:
-    """Runs at the same time. Where one fails, or the user interrupts, the others are stopped."""
+class Job(NamedTuple):
+    """A command to run, and what to do when it has ended."""
 
-    def __init__(self) -> None:
-        from concurrent.futures import ThreadPoolExecutor
-
-        self._pool = ThreadPoolExecutor(os.cpu_count())
-        self._lock = threading.Lock()
-        self._running: set[subprocess.Popen[str]] = set()
-        self._stopped = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
-        if kind is not None:
-            with self._lock:
-                self._stopped = True
-                for process in self._running:
-                    _kill(process)
-        self._pool.shutdown(cancel_futures=True)
-
-    def map(self, function: Callable[..., T], *arguments: Iterable[object]) -> list[T]:
-        """The results of a function, which starts compilers of this group, for each of the arguments."""
-        from concurrent.futures import FIRST_EXCEPTION, wait
-
-        futures = [self._pool.submit(function, *given) for given in zip(*arguments, strict=True)]
-        waiting = set(futures)
-        while waiting:
-            done, waiting = wait(waiting, _SLICE, FIRST_EXCEPTION)
-            for future in done:  # the first failure, not the failure of the first
-                future.result()
-        return [future.result() for future in futures]
-
-    def add(self, process: subprocess.Popen[str]) -> None:
-        """A process that has started."""
-        with self._lock:
-            self._running.add(process)
-            if self._stopped:
-                _kill(process)
-
-    def remove(self, process: subprocess.Popen[str]) -> None:
-        """A process that has ended."""
-        with self._lock:
-            self._running.discard(process)
+    command: tuple[str, ...]
+    ended: Callable[[Done], None]
 
 
-def run(
-    command: tuple[str, ...], seconds: float, group: ProcessGroup | None = None, directory: Path | None = None
-) -> Done:
+class _Started(NamedTuple):
+    job: Job
+    since: float
+    printed: Path  # without the suffix
+
+
+def run(command: tuple[str, ...], seconds: float, directory: Path) -> Done:
     """Start a program and wait for it: no shell, no input, messages in English, temporary files in a directory.
 
     Raises OSError if it cannot be started, and TimedOut.
     """
-    if group is None:
-        # In a thread of its own: an interrupt, which only the main thread gets, cannot come between start and `try`.
-        with ProcessGroup() as own:
-            return own.map(run, [command], [seconds], [own], [directory])[0]
-    import subprocess
+    done: list[Done] = []
+    run_all([Job(command, done.append)], seconds, directory)
+    return done[0]
 
-    process = subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        env={**os.environ, "LC_ALL": "C", **({"TMPDIR": str(directory)} if directory is not None else {})},
-        start_new_session=True,  # so that it can be stopped with all that it starts
-    )
-    with process:
+
+def run_all(jobs: Iterable[Job], seconds: float, directory: Path) -> None:
+    """Run as many at the same time as there are cores; jobs are asked for when there is room for one more.
+
+    What `ended` raises, or the user's interrupt, stops all of them. Raises OSError and TimedOut, too.
+    """
+    group = _Group(directory)
+    waiting, began = iter(jobs), time.monotonic()
+    try:
+        while True:
+            while len(group.running) < (os.cpu_count() or 1) and (job := next(waiting, None)) is not None:
+                group.start(job)
+            if not group.running:
+                return
+            if not group.look(seconds):
+                tick()
+                time.sleep(min(max((time.monotonic() - began) * _PART, _SHORTEST), _LONGEST))
+    finally:
         try:
-            group.add(process)
-            out, err = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            _kill(process)
-            raise TimedOut(seconds) from None
-        except BaseException:
-            _kill(process)
-            raise
-        finally:
-            group.remove(process)
-    return Done(process.returncode, out, err)
+            group.stop()
+        finally:  # an interrupt may come before its first step
+            group.stop()
 
 
-def _kill(process: subprocess.Popen[str]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended
-        os.killpg(process.pid, signal.SIGKILL)
+class _Group:
+    """Processes that this one has started.
+
+    A signal may raise an exception after any call. So a number of a process is put into a list by the same call of C
+    that starts it, and what has become of the process by the one that asks for it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.running: dict[int, _Started] = {}
+        self._directory = directory
+        self._pids: list[int] = []
+        self._ends: list[tuple[int, int]] = []  # of a process, and its status
+
+    def start(self, job: Job) -> None:
+        started = _Started(job, time.monotonic(), self._directory / f"printed{next(_numbers)}")
+        new = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        files = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            *((os.POSIX_SPAWN_OPEN, k, f"{started.printed}.{k}", new, 0o600) for k in (1, 2)),
+            *((os.POSIX_SPAWN_CLOSE, k) for k in _inheritable()),
+        ]
+        spawn = partial(
+            os.posix_spawn,
+            job.command[0],
+            job.command,
+            {**os.environ, "LC_ALL": "C", "TMPDIR": str(self._directory)},
+            file_actions=files,
+            setsigdef=_DEFAULT_SIGNALS,
+        )
+        # A group of its own, so that it can be stopped with all that it starts. Sessions get equal shares of the cores.
+        try:
+            self._pids.extend(itertools.starmap(partial(spawn, setsid=True), ((),)))
+        except NotImplementedError:  # Python was built for an old system
+            self._pids.extend(itertools.starmap(partial(spawn, setpgroup=0), ((),)))
+        self.running[self._pids[-1]] = started
+
+    def look(self, seconds: float) -> bool:
+        """Whether some have ended. Raises TimedOut."""
+        before = len(self.running)
+        for pid, started in list(self.running.items()):
+            if self._has_ended(pid, os.WNOHANG):
+                del self.running[pid]
+                status = os.waitstatus_to_exitcode(dict(self._ends)[pid])
+                out, err = (Path(f"{started.printed}.{k}").read_text("utf-8", "replace") for k in (1, 2))
+                started.job.ended(Done(status, out, err))
+            elif time.monotonic() - started.since > seconds:
+                raise TimedOut(seconds)
+        return len(self.running) < before
+
+    def _has_ended(self, pid: int, flags: int) -> bool:
+        try:
+            self._ends.extend(map(os.waitpid, (pid,), (flags,)))
+        except ChildProcessError:  # somebody else has asked for it, or signals of children are ignored
+            self._ends.append((pid, 0))
+        if self._ends[-1][0] == pid:
+            return True
+        del self._ends[-1]
+        return False
+
+    def stop(self) -> None:
+        """Kill those that have not ended. An interrupt that comes meanwhile is raised when that is done."""
+        late: BaseException | None = None
+        for _ in range(_TRIES):
+            try:
+                self._kill()
+                break
+            except BaseException as error:
+                late = error
+        if late is not None:
+            raise late
+
+    def _kill(self) -> None:
+        ended = {pid for pid, _ in self._ends}
+        left = [pid for pid in self._pids if pid not in ended]
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # it is ending
+                os.killpg(pid, signal.SIGKILL)
+        for pid in left:
+            self._has_ended(pid, 0)
+
+
+def _inheritable() -> list[int]:
+    """The descriptors that other programs of this process are given, which a compiler must not keep open."""
+    found = []
+    for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
+        with contextlib.suppress(OSError):  # that of the list itself, which is closed
+            if int(name) > 2 and os.get_inheritable(int(name)):
+                found.append(int(name))
+    return found

@@ -177,14 +177,9 @@ def time_limit(seconds: float) -> float:
     return seconds
 
 
-def run(
-    command: tuple[str, ...],
-    seconds: float = _PROBE_SECONDS,
-    group: process.ProcessGroup | None = None,
-    directory: Path | None = None,
-) -> process.Done:
-    """Run a compiler, for no longer than the user allows, with its temporary files in a directory of ours."""
-    return process.run(command, time_limit(seconds), group, directory)
+def run(command: tuple[str, ...], directory: Path) -> process.Done:
+    """Find out something about a compiler, with its temporary files in a directory of ours."""
+    return process.run(command, time_limit(_PROBE_SECONDS), directory)
 
 
 def _recall(command: tuple[str, ...]) -> Toolchain | None:
@@ -198,11 +193,11 @@ def _recall(command: tuple[str, ...]) -> Toolchain | None:
 def _examine(command: tuple[str, ...]) -> Toolchain | str:
     """What a candidate is, or why it is passed over."""
     try:
-        version = run((*command, "--version")).stdout.strip()
-        family = _family(command, version)
-        isa = _native_isa(command, family)
         with scratch() as directory:
-            source, library = Path(directory, "probe.c"), Path(directory, "probe.so")
+            version = run((*command, "--version"), directory).stdout.strip()
+            family = _family(command, version)
+            isa = _native_isa(command, family, directory)
+            source, library = directory / "probe.c", directory / "probe.so"
             source.write_text(_PROBE)
             problem = _try(command, isa, source, library)
             if problem and isa != _plain(family):  # some feature may have no flag
@@ -210,7 +205,7 @@ def _examine(command: tuple[str, ...]) -> Toolchain | str:
                 problem = _try(command, isa, source, library)
             if problem:
                 return problem
-            macros = run((*command, *isa, "-dM", "-E", str(source)), directory=Path(directory)).stdout
+            macros = run((*command, *isa, "-dM", "-E", str(source)), directory).stdout
     except (OSError, process.TimedOut) as error:
         return f"does not run: {error}"
     found = Toolchain(command, family, version, isa, _vector_bytes(macros), _has_fma(macros))
@@ -220,7 +215,7 @@ def _examine(command: tuple[str, ...]) -> Toolchain | str:
 
 def _try(command: tuple[str, ...], isa: tuple[str, ...], source: Path, library: Path) -> str:
     """Why the library that a compiler makes cannot be used; empty if it can."""
-    done = run((*command, *isa, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"), directory=library.parent)
+    done = run((*command, *isa, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"), library.parent)
     if done.returncode or not library.is_file():
         return f"does not make a library: {(done.stderr.strip() or 'it printed nothing')[:300]}"
     damage = elf.damage(library)
@@ -242,12 +237,13 @@ def _family(command: tuple[str, ...], version: str) -> Family:
     return Family.CLANG if "clang" in version else Family.GCC
 
 
-def _native_isa(command: tuple[str, ...], family: Family) -> tuple[str, ...]:
+def _native_isa(command: tuple[str, ...], family: Family, directory: Path) -> tuple[str, ...]:
     """The flags that -march=native stands for on this machine."""
     arm = platform.machine().lower() in ("aarch64", "arm64")
     native = "-mcpu=native" if arm else "-march=native"
     try:
-        words = shlex.split(run((*command, native, "-###", "-E", "-x", "c", os.devnull)).stderr.replace("\n", " "))
+        said = run((*command, native, "-###", "-E", "-x", "c", os.devnull), directory).stderr
+        words = shlex.split(said.replace("\n", " "))
     except ValueError:  # it printed something else
         return _plain(family)
     if family is Family.GCC:

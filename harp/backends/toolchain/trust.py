@@ -2,17 +2,22 @@
 
 A file counts if it is the user's and nobody else can write to it. Of a directory that is asked, too, and that nobody
 else can put another one in its place: each directory above it belongs to the user or to root, and others cannot write
-to it, or only to what is theirs (the sticky bit), as ssh asks. What was looked at stays open: it is read, and loaded,
-through the same descriptor.
+to it, or only to what is theirs (the sticky bit), as ssh asks. A group of which the user is the only member, as many
+systems make one for each user, is nobody else. What was looked at stays open: it is read, and loaded, through the same
+descriptor.
 """
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import stat
+from functools import cache
 from pathlib import Path
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_SHARED = "can be written to by others"
 _LINKS = 10
 _DESCRIPTORS = "/proc/self/fd"
 _good_parents: set[tuple[str, int]] = set()  # only the user and root can change that
@@ -27,7 +32,9 @@ def open_directory(path: Path) -> int:
     _require_own_links(path)
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _require_own(os.fstat(handle))
+        _require_mine(os.fstat(handle))
+        if _is_shared(os.fstat(handle), handle):
+            raise Refused(f"{_SHARED}: run `chmod go-w {path}`")
         real = _real(path, handle)
         if (real, os.geteuid()) not in _good_parents:
             _require_parents(Path(real))
@@ -51,7 +58,9 @@ def open_file(directory: int, name: str) -> int:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise Refused("is no file")
-        _require_own(status)
+        _require_mine(status)
+        if status.st_mode & _OTHERS:
+            raise Refused(_SHARED)
     except BaseException:
         os.close(handle)
         raise
@@ -76,11 +85,37 @@ def _is_link(directory: int, name: str) -> bool:
         return False
 
 
-def _require_own(status: os.stat_result) -> None:
+def _require_mine(status: os.stat_result) -> None:
     if status.st_uid != os.geteuid():
         raise Refused("belongs to another user")
-    if status.st_mode & _OTHERS:
-        raise Refused("can be written to by others")
+
+
+def _is_shared(status: os.stat_result, directory: Path | int) -> bool:
+    """Whether others than the user and root can write to a directory."""
+    if status.st_mode & stat.S_IWOTH:
+        return True
+    if not status.st_mode & stat.S_IWGRP:
+        return False
+    return _has_acl(directory) or not _is_private(status.st_gid, os.geteuid())
+
+
+def _has_acl(directory: Path | int) -> bool:
+    """Whether a list of its own says who can write to it: the bits of the group are then the most that this allows."""
+    try:
+        return not hasattr(os, "listxattr") or any("acl" in name for name in os.listxattr(directory))
+    except OSError:  # the file system has no such lists
+        return False
+
+
+@cache
+def _is_private(group: int, user: int) -> bool:
+    """Whether a group is the user's own: it has his name and nobody else in it."""
+    try:
+        found, mine = grp.getgrgid(group), pwd.getpwuid(user)
+    except KeyError:
+        return False
+    named = {mine.pw_name}.issuperset(found.gr_mem) and found.gr_name == mine.pw_name
+    return named and {entry.pw_uid for entry in pwd.getpwall() if entry.pw_gid == group} == {user}
 
 
 def _require_own_links(path: Path) -> None:
@@ -108,5 +143,5 @@ def _require_parents(real: Path) -> None:
         status = os.lstat(parent)
         if status.st_uid not in (0, os.geteuid()):
             raise Refused(f"is inside {parent}, which belongs to another user")
-        if status.st_mode & _OTHERS and not status.st_mode & stat.S_ISVTX:
-            raise Refused(f"is inside {parent}, which can be written to by others")
+        if not status.st_mode & stat.S_ISVTX and _is_shared(status, parent):
+            raise Refused(f"is inside {parent}, which {_SHARED}: run `chmod go-w {parent}`")

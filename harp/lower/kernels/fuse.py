@@ -16,10 +16,10 @@ joins those is elementwise work on their results."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 
 import attrs
 
+from harp.locks import cached_property
 from harp.lower.cost_model import code_size
 from harp.lower.loopir.effects import Effects, effects, indices, used_whole
 from harp.lower.loopir.loops import (

@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from harp.locks import importing
 from harp.numpy.linalg.matrices import cross, diagonal, outer, trace, vecdot
 from harp.numpy.linalg.norms import matrix_norm, norm, vector_norm
 from harp.numpy.linalg.products import matmul, tensordot
@@ -55,5 +56,6 @@ if not TYPE_CHECKING:  # for whom there is no other name than those above
     def __getattr__(name: str) -> object:
         if name not in _LATER:
             raise import_module("harp.numpy.missing").no_such_name(__name__, name, __all__)
-        value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-        return value
+        with importing:
+            value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+            return value

@@ -10,6 +10,7 @@ import attrs
 
 from harp.errors import KernelError
 from harp.trace.graph.routines import PureFunction, StandIn
+from harp.trace.interning import InternedBase, InternedByName
 from harp.trace.scalar.dtypes import DType
 
 # A line of a message of a compiler: the file that `#line` has named, and the number of the line.
@@ -27,8 +28,8 @@ _ADVICE = {
 }
 
 
-@attrs.frozen
-class KernelSource:
+@attrs.frozen(eq=False, weakref_slot=False)
+class KernelSource(InternedBase, metaclass=InternedByName):
     """The body of a function over pointers and sizes, for each backend, which runs for each point of a grid.
 
     `types` are names for dtypes. Outputs that are `filled` are zeros at first. `operations` are those of a point, if

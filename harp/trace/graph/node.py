@@ -58,7 +58,7 @@ from harp.trace.graph.routines import HostFunction
 from harp.trace.graph.row_functions import ROWS, RowOp
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Index, Loop, Shape, as_index, loop
-from harp.trace.interning import Interned, InternedBase
+from harp.trace.interning import Interned, InternedBase, InternedByName
 from harp.trace.scalar.dtypes import DType, NDArray, as_dtype, bool_, i64
 from harp.trace.scalar.expr import Const, Expr
 from harp.trace.scalar.ops import Op, Reduce
@@ -204,6 +204,8 @@ class Put(enum.Enum):
     MIN = Op.MIN
     MAX = Op.MAX
 
+    __hash__ = object.__hash__  # by C, as keys of nodes need it
+
 
 @attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class Scatter(Node):
@@ -318,8 +320,8 @@ class HostCall(Node):
         return (self.token, self.active, *self.operands)
 
 
-@attrs.frozen
-class Body:
+@attrs.frozen(eq=False, weakref_slot=False)
+class Body(InternedBase, metaclass=InternedByName):
     """What happens in one iteration: a graph of its own, over nothing but its inputs.
 
     `inputs` are the number of the iteration (int64), what is carried, the elements of arrays, and what is the same in

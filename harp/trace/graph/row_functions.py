@@ -29,6 +29,8 @@ class RowOp(enum.Enum):
     SORT_BY = "sort_by"
     SEARCH = "search"
 
+    __hash__ = object.__hash__  # by C, as keys of nodes need it
+
 
 @attrs.frozen
 class RowInfo:

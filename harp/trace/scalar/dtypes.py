@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harp.errors import ArgumentError, MissingPackageError, OutOfMemoryError, UnsupportedDTypeError
+from harp.locks import importing
 from harp.trace.index.polynomial import Index
 from harp.trace.interning import InternedBase
 from harp.trace.source_locations import where
@@ -159,7 +160,8 @@ class ArraySignature(NamedTuple):
 def _load_bfloat16() -> np.dtype[np.generic]:
     """NumPy's dtype for bfloat16. Raises MissingPackageError."""
     try:
-        from ml_dtypes import bfloat16
+        with importing:
+            from ml_dtypes import bfloat16
     except ImportError:
         raise MissingPackageError(
             f"bfloat16 needs the package ml_dtypes, for NumPy has no such dtype; install harp[bfloat16]{where()}"

@@ -276,6 +276,8 @@ class Reduce(enum.Enum):
     MAX = Op.MAX
     MIN = Op.MIN
 
+    __hash__ = object.__hash__  # by C, as keys of nodes need it
+
     @property
     def ufunc(self) -> np.ufunc:
         return _UFUNCS[self]

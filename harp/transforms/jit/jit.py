@@ -22,10 +22,11 @@ import attrs
 
 from harp.backends.devices import known_device
 from harp.backends.options import CompileOptions
-from harp.backends.toolchain.progress import announced, waiting
 from harp.config import MOST_THREADS, log, on_device, on_search, settings
 from harp.errors import ArgumentError
 from harp.garbage import collected_later
+from harp.locks import compiler_imports, importing
+from harp.progress import announced, waiting
 from harp.trace.array.array import Array, Donation
 from harp.trace.eval import host_calls
 from harp.trace.eval.not_finite import require_finite
@@ -167,7 +168,8 @@ def _switch() -> None:
 
 
 def _run_kernel(*given: Any) -> Any:
-    from harp.transforms.jit.kernels import run_kernel  # the compiler: not before it is used
+    with compiler_imports(), importing:
+        from harp.transforms.jit.kernels import run_kernel  # the compiler: not before it is used
 
     return run_kernel(*given)
 
@@ -364,7 +366,8 @@ class JitFunction(Generic[P, R]):
             return self._made(call, has_named, earlier)
 
     def _made(self, call: _Call, has_named: bool, earlier: int, profiling: Profiling | None = None) -> Entry:
-        from harp.transforms.jit.programs import body, program_for  # not before a program is made
+        with compiler_imports(), importing:
+            from harp.transforms.jit.programs import body, program_for  # not before a program is made
 
         scope, arguments, traced, signature = self._traced(call, has_named)
         warn_of_pins(function_name(self._function), earlier + 1, scope.pins)
@@ -372,7 +375,7 @@ class JitFunction(Generic[P, R]):
         # Who searches for the origin of a NaN reads the arguments.
         donated = () if searches or profiling else call.donated
         graph, functions = numbered(traced.graph)
-        with announced(making(function_name(self._function), traced.graph), is_long=False):
+        with announced(making(function_name(self._function), traced.graph)):
             make = profiling.program if profiling else program_for
             program = make(graph, self._options, donated, self._check, self._device)
         # Not those of the program's graph: another function with other captured arrays may have made the program.
@@ -461,7 +464,8 @@ class JitFunction(Generic[P, R]):
         >>> "x0" in str(jit(lambda x: x + 1).lower(np.ones(3)).graph)
         True
         """
-        from harp.transforms.jit.lowering import stages_of  # the compiler: not before it is used
+        with compiler_imports(), importing:
+            from harp.transforms.jit.lowering import stages_of  # the compiler: not before it is used
 
         static, dynamic, named = self._static.split(self._function, args, kwargs)
         call = self._unpack(static, dynamic, named)
@@ -488,7 +492,8 @@ class JitFunction(Generic[P, R]):
         >>> profile.kernels[0].bytes, profile.kernels[0].operations
         (16000, 1000)
         """
-        from harp.transforms.jit.profiling import Profiling
+        with compiler_imports(), importing:
+            from harp.transforms.jit.profiling import Profiling
 
         static, dynamic, keywords = self._static.split(self._function, args, kwargs)
         call = self._unpack(static, dynamic, keywords)

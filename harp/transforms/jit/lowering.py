@@ -17,7 +17,6 @@ from harp import backends
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable, ProgramText
 from harp.backends.runtime.pool import usable_cores
-from harp.backends.toolchain.progress import will_take_long
 from harp.config import CPU, settings
 from harp.lower.loopir.program import Program
 from harp.lower.pipeline import Lowered, lower
@@ -238,7 +237,6 @@ def compiled(
 ) -> tuple[Executable, tuple[tuple[int, int], ...], tuple[Access, ...]]:
     """What the backend of this name makes of a graph in canonical form, which outputs live in donated inputs, and
     which accesses the program reports."""
-    will_take_long()
     backend = backends.get(name)
     target = backend.target()
     if target is None:

@@ -35,7 +35,7 @@ from harp.backends.toolchain.records import Pairs, Record, recall_any, record_ke
 from harp.backends.toolchain.toolchain import find_toolchain, problem
 from harp.config import CPU, counters, log, settings, show
 from harp.errors import AddressError, HarpError, OutOfMemoryError
-from harp.locks import forkable_lock
+from harp.locks import compiler_imports, forkable_lock, importing
 from harp.trace.array.array import Array, Donation, give_up
 from harp.trace.eval.host_calls import Functions, take_error
 from harp.trace.eval.inside import Access
@@ -182,7 +182,8 @@ def _make(graph: Graph, key: _Key) -> CompiledProgram:
     if recalled is not None:
         kernel, taken = recalled
     else:
-        from harp.transforms.jit.lowering import compiled  # the compiler: not before it is used
+        with compiler_imports(), importing:
+            from harp.transforms.jit.lowering import compiled  # the compiler: not before it is used
 
         record = record_key(content, options, donated) if recorded else None
         kernel, taken, accesses = compiled(graph, name, options, donated, check)

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from harp.backends.toolchain.progress import announced, will_take_long
 from harp.config import log
+from harp.progress import announced, tick
 from harp.trace.graph.graph import Graph
 from harp.trace.sizes.levels import Level, on_growth
 from harp.trace.source_locations import Site
@@ -32,7 +32,7 @@ _here = _Here()
 def _grown(level: Level) -> None:
     if _here.latest is not None:
         _here.latest[:] = [level]
-        will_take_long()
+        tick()
 
 
 on_growth.append(_grown)
@@ -43,13 +43,13 @@ def announced_trace(name: str) -> Iterator[None]:
     """While the function of this name is traced: who waits for a large trace is told which line makes it large."""
     latest: list[Level] = []
 
-    def text() -> str:  # in another thread
-        sites = [site for level in latest for site in list(level.sites.values())]
+    def text() -> str:
+        sites = [site for level in latest for site in level.sites.values()]
         return f"tracing {name!r}, which has {len(sites):,} operations by now{_advice(len(sites), sites)}"
 
     outer, _here.latest = _here.latest, latest
     try:
-        with announced(text, is_long=False):
+        with announced(text):
             yield
     finally:
         _here.latest = outer

@@ -18,12 +18,13 @@ import pytest
 
 import harp
 import harp.numpy as hnp
+from harp import progress
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
 from harp.backends.runtime import load
 from harp.backends.runtime.load import Library, build_and_load
 from harp.backends.toolchain import build as building
-from harp.backends.toolchain import cache, library, progress, toolchain
+from harp.backends.toolchain import cache, library, toolchain
 from harp.backends.toolchain.stored import Stored
 from harp.errors import ToolchainError
 
@@ -33,7 +34,8 @@ SOURCE = '__attribute__((visibility("default"))) int f(int x) { return x + 1; }\
 PROGRAM = """
 import sys
 started = []
-sys.addaudithook(lambda event, args: started.append(event) if event in ("subprocess.Popen", "os.system") else None)
+starts = ("subprocess.Popen", "os.posix_spawn", "os.system")
+sys.addaudithook(lambda event, args: started.append(event) if event in starts else None)
 import numpy as np, harp, harp.numpy as hnp
 f = harp.jit(lambda x: hnp.sum(x * 2.0 + 1.0))
 assert f(np.arange(5.0)) == 25.0

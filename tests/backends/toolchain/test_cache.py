@@ -6,10 +6,12 @@ import errno
 import os
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from harp.backends.toolchain import cache, trust
+from harp.backends import doctor
+from harp.backends.toolchain import cache, leftovers, trust
 from harp.backends.toolchain.stored import in_memory
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -227,9 +229,9 @@ def test_no_temporary_directory(monkeypatch, directory):
 def test_private_directory_is_removed_by_its_process_alone(tmp_path):
     private = cache._private_directory()
     assert private.stat().st_mode & 0o777 == 0o700
-    cache._remove(private, os.getpid() + 1)
+    leftovers._remove(private, os.getpid() + 1)
     assert private.is_dir()
-    cache._remove(private, os.getpid())
+    leftovers._remove(private, os.getpid())
     assert not private.exists()
     assert cache._private_directory() != private
 
@@ -278,6 +280,55 @@ def test_a_chosen_directory_that_is_not_used_is_reported_once(monkeypatch, tmp_p
             assert stored().parent == cache._private[0]
     (record,) = caplog.records
     assert f"HARP_CACHE_DIR: {chosen} is inside {chosen.parent}, which can be written to by others" in record.message
+
+
+def private_group(monkeypatch, directory: Path, members: tuple[str, ...] = (), others: tuple[int, ...] = ()) -> None:
+    """Let the group of a directory, which can write to it, be that of this user, with other members."""
+    found, user = directory.stat(), os.geteuid()
+    mine = SimpleNamespace(pw_name="ada", pw_uid=user, pw_gid=found.st_gid)
+    entries = [mine, *(SimpleNamespace(pw_name="eve", pw_uid=other, pw_gid=found.st_gid) for other in others)]
+    monkeypatch.setattr(trust.grp, "getgrgid", lambda group: SimpleNamespace(gr_name="ada", gr_mem=[*members]))
+    monkeypatch.setattr(trust.pwd, "getpwuid", lambda number: mine)
+    monkeypatch.setattr(trust.pwd, "getpwall", lambda: entries)
+    trust._is_private.cache_clear()
+    trust._good_parents.clear()
+    directory.chmod(0o775)
+
+
+@pytest.fixture
+def home(monkeypatch, tmp_path):
+    """No cache was chosen, and this is the usual one."""
+    monkeypatch.delenv("HARP_CACHE_DIR")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".cache").mkdir()
+    yield tmp_path
+    trust._is_private.cache_clear()
+
+
+def test_the_group_of_the_user_alone_is_nobody_else(monkeypatch, home, caplog):
+    """Many systems make one for each user, and let it write to what the user makes."""
+    private_group(monkeypatch, home / ".cache", ("ada",))
+    assert stored().parent == home / ".cache" / "harp" and not caplog.messages
+    (home / ".cache" / "harp").chmod(0o770)
+    assert cache.get("key", ".so") == b"content"
+
+
+@pytest.mark.parametrize("why", ["a member", "the group of another user", "an access list", "everybody"])
+def test_a_shared_directory_is_named_once(monkeypatch, home, caplog, why):
+    shared = home / ".cache"
+    private_group(monkeypatch, shared, ("ada", "eve") if why == "a member" else (), (12345,) if "user" in why else ())
+    if why == "an access list":
+        monkeypatch.setattr(os, "listxattr", lambda path: ["system.posix_acl_access"], raising=False)
+    if why == "everybody":
+        shared.chmod(0o777)
+    for _ in range(2):
+        assert stored().parent == cache._private[0]
+    (message,) = caplog.messages
+    assert (
+        f"{shared / 'harp'} is inside {shared}, which can be written to by others: run `chmod go-w {shared}`" in message
+    )
+    assert any(f"chmod go-w {shared}" in line for line in doctor._cache())
 
 
 def test_directories_are_made_so_that_they_can_be_used(monkeypatch, tmp_path):

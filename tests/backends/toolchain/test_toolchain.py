@@ -290,7 +290,7 @@ def answer(monkeypatch, processor: str, stderr: str) -> None:
 )
 def test_native_flags(monkeypatch, processor, family, stderr, flags):
     answer(monkeypatch, processor, stderr)
-    assert toolchain._native_isa(("cc",), family) == flags
+    assert toolchain._native_isa(("cc",), family, Path()) == flags
 
 
 def test_caches_are_as_the_compiler_says():
@@ -302,7 +302,7 @@ def test_caches_are_as_the_compiler_says():
 
 @needs_cc
 def test_unknown_features_give_the_plain_instruction_set(monkeypatch):
-    monkeypatch.setattr(toolchain, "_native_isa", lambda command, family: ("-mno-such-feature",))
+    monkeypatch.setattr(toolchain, "_native_isa", lambda *_: ("-mno-such-feature",))
     found = toolchain.find_toolchain()
     assert found.isa == toolchain._plain(found.family)
 
@@ -326,9 +326,9 @@ def test_time_limit(monkeypatch, text, seconds):
 
 
 @pytest.mark.parametrize("text", ["1e308", "1e12"])
-def test_endless_time_limit(monkeypatch, text):
+def test_endless_time_limit(monkeypatch, tmp_path, text):
     monkeypatch.setenv("HARP_CC_TIMEOUT", text)
-    assert toolchain.run((sys.executable, "-c", "print(1)")).stdout == "1\n"
+    assert toolchain.run((sys.executable, "-c", "print(1)"), tmp_path).stdout == "1\n"
 
 
 def test_wrong_time_limit_is_named_once(monkeypatch, caplog):

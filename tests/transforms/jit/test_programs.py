@@ -217,3 +217,33 @@ def blocked(path: Path) -> str:
 def test_no_warning_where_nothing_is_wrong(tmp_path):
     done = python(CALL, "-W", "error", HARP_CC=str(CC), HARP_CACHE_DIR=str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
+
+
+AT_THE_END = """
+import atexit, sys
+import numpy as np, harp, harp.numpy as hnp
+def call(what, function):
+    try:
+        print(what, np.asarray(harp.jit(function)(np.array([2.0, 1.0]))).tolist())
+    except harp.errors.HarpError as error:
+        print(what, str(error).partition(": ")[0])
+class Late:
+    def __del__(self, call=call, np=np, harp=harp):
+        call("module", lambda x: x * 23.5)
+sys.modules["late"] = Late()  # dies with the modules
+atexit.register(call, "atexit", lambda x: hnp.sort(x) * 21.5)
+"""
+
+
+@needs_cc
+@about_the_compiler
+def test_a_program_is_made_while_python_ends(tmp_path):
+    """Where no thread can be started any more, a program is made; where no module can be imported, an error says so."""
+    done = python(AT_THE_END, HARP_CC=str(CC), HARP_CACHE_DIR=str(tmp_path))
+    made, late = done.stdout.splitlines()
+    assert made == "atexit [21.5, 43.0]" and late in ("module [47.0, 23.5]", LATE), done.stderr
+    done = python(AT_THE_END.replace("atexit.register", "0 and call"), HARP_CC=str(CC), HARP_CACHE_DIR=str(tmp_path))
+    assert done.stdout.splitlines()[-1] == LATE, done.stderr
+
+
+LATE = "module the compiler of harp cannot be imported"

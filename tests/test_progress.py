@@ -7,15 +7,11 @@ import logging
 import sys
 import threading
 import time
+import weakref
 
 import pytest
 
-from harp.backends.toolchain import progress
-
-
-def watchers() -> int:
-    """Other threads of harp come and go when they like."""
-    return sum(thread.name == "harp-progress" for thread in threading.enumerate())
+from harp import progress
 
 
 class Terminal(io.StringIO):
@@ -29,8 +25,10 @@ def impatient(monkeypatch):
 
 
 def wait_for(condition) -> bool:
+    """As what takes long does."""
     end = time.monotonic() + 100
     while not condition() and time.monotonic() < end:
+        progress.tick()
         time.sleep(0.01)
     return condition()
 
@@ -53,20 +51,13 @@ def test_where_there_is_no_terminal_only_the_log_has_it(impatient, monkeypatch, 
     assert pipe.getvalue() == ""
 
 
-def test_no_thread_is_left_behind():
-    for _ in range(50):
-        with progress.announced("compiling"):
-            pass
-        assert watchers() == 0
-
-
 def test_what_is_quick_says_nothing(monkeypatch, caplog):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(progress, "PATIENCE", 1.0)
-    with caplog.at_level(logging.INFO, "harp"), progress.announced("compiling"):
-        pass
-    time.sleep(1.2)
+    with caplog.at_level(logging.INFO, "harp"):
+        with progress.announced("compiling"):
+            progress.tick()
+        progress.tick()
     assert terminal.getvalue() == "" and caplog.messages == []
 
 
@@ -95,12 +86,24 @@ def test_what_goes_on_one_after_the_other_is_one_wait(impatient, monkeypatch, ca
     assert caplog.messages == ["outer", "inner", "last"]
 
 
-def test_an_error_ends_the_wait(impatient):
-    with pytest.raises(ZeroDivisionError), progress.announced("compiling"):
-        1 / 0
-    assert watchers() == 0
-    with progress.announced("compiling"):
-        assert watchers() == 1
+def test_an_error_ends_the_wait(impatient, caplog):
+    with caplog.at_level(logging.INFO, "harp"):
+        with pytest.raises(ZeroDivisionError), progress.announced("compiling"):
+            1 / 0
+        time.sleep(0.02)
+        progress.tick()
+        assert caplog.messages == []
+
+
+def test_a_wait_whose_end_was_interrupted_is_over(impatient, caplog):
+    with caplog.at_level(logging.INFO, "harp"):
+        interrupted = progress._Wait()
+        interrupted.doing.append(progress._Doing("interrupted"))
+        progress._here.wait = weakref.ref(interrupted)
+        del interrupted
+        time.sleep(0.02)
+        progress.tick()
+    assert caplog.messages == []
 
 
 def test_threads_wait_for_themselves(impatient, caplog):
@@ -123,21 +126,3 @@ def test_a_line_is_said_once(impatient, caplog):
     ):
         assert wait_for(lambda: "second" in caplog.messages)
     assert caplog.messages == ["first", "advice", "second"]
-
-
-def test_what_is_not_long_as_a_rule_is_said_if_it_is(impatient, caplog):
-    with caplog.at_level(logging.INFO, "harp"), progress.announced("tracing", is_long=False):
-        assert watchers() == 0
-        progress.will_take_long()
-        assert wait_for(lambda: caplog.messages == ["tracing"])
-    progress.will_take_long()  # of nothing
-    assert watchers() == 0
-
-
-def test_no_thread_to_be_had_is_no_error(impatient, monkeypatch):
-    def refuse(thread):
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    with progress.announced("compiling"):
-        pass
