@@ -35,7 +35,7 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("device", ["c", "numpy", "opencl"], indirect=True)
+@pytest.mark.parametrize("device", ["c", "numpy", "opencl", "opencl wide"], indirect=True)
 @pytest.mark.parametrize("name", LONG)
 def test_long_sums_go_on_growing(device, name):
     f, *arguments = LONG[name]

@@ -26,6 +26,7 @@ from harp.lower.device.transposes import transposed
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, LoopKind, Nest, Repeat, Row, Seq, Stmt
 from harp.lower.loopir.nests import FreshLoops, accumulation, nest, rebuilt
 from harp.lower.loopir.products import is_contraction
+from harp.lower.reductions.scan import in_parts
 from harp.lower.rewrite.loop_primitives import specialise
 from harp.lower.target import Target
 from harp.trace.graph.row_functions import RowOp
@@ -93,7 +94,8 @@ class _Sharing:
             return product_sums(fresh, s, scratch, target.group >= ITEMS)
         found = (tiled(fresh, s, s) if target.group >= ITEMS else None) or transposed(fresh, s)
         short = None if found else shared_rows(fresh, s, target.sub_group)
-        return found or long_sums(fresh, s, short or s, scratch, target.sub_group)
+        found = found or long_sums(fresh, s, short or s, scratch, target.sub_group)
+        return rebuilt(s, lambda body: in_parts(fresh, body)) if found is s else found
 
 
 def sorted_together(s: Stmt, target: Target) -> Stmt | None:

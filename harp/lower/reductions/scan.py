@@ -228,15 +228,13 @@ def in_parts(fresh: FreshLoops, s: Stmt) -> Stmt:
     acc = id; for i { acc += v(i); out[i] = f(acc) }
         ->  acc = id; for p { part = id; for i < CHUNK { part += v; out[p*CHUNK + i] = f(acc + part) }; acc += part }
     """
-    if isinstance(s, Seq):
-        return sequence(in_parts(fresh, part) for part in s.parts)
     if not isinstance(s, Alloc):
-        return s
+        return rebuilt(s, lambda part: in_parts(fresh, part)) if isinstance(s, Seq) else s
     steps = s.body.parts if isinstance(s.body, Seq) else (s.body,)
     scan = match_scan(Alloc(s.buffer, sequence(steps[:2]))) if len(steps) > 1 else None
     loop = None if scan is None else _in_parts(fresh, scan)
     if loop is None:
-        return Alloc(s.buffer, in_parts(fresh, s.body))
+        return rebuilt(s, lambda part: in_parts(fresh, part))
     return Alloc(s.buffer, sequence((steps[0], loop, *(in_parts(fresh, step) for step in steps[2:]))))
 
 
