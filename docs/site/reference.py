@@ -54,6 +54,7 @@ TOPICS = {
     "special": "Mathematical functions",
     "gammas": "Mathematical functions",
     "activation": "Activation functions",
+    "exponentials": "Reductions",
     "floats": "Parts of numbers",
     "closeness": "Parts of numbers",
     "complexes": "Complex numbers",

@@ -173,13 +173,10 @@ from harp.numpy.reductions import (
     any as any,
     argmax as argmax,
     argmin as argmin,
-    log_softmax as log_softmax,
-    logsumexp as logsumexp,
     max as max,
     mean as mean,
     min as min,
     prod as prod,
-    softmax as softmax,
     std as std,
     sum as sum,
     var as var,
@@ -259,6 +256,7 @@ if _typing.TYPE_CHECKING:
         unique as unique, unique_all as unique_all, unique_counts as unique_counts, unique_inverse as unique_inverse,
         unique_values as unique_values,
     )
+    from harp.numpy.exponentials import log_softmax as log_softmax, logsumexp as logsumexp, softmax as softmax
     from harp.numpy.sorting import (
         argsort as argsort, lexsort as lexsort, searchsorted as searchsorted, sort as sort, top_k as top_k,
     )
@@ -334,6 +332,7 @@ _LATER = {
     "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
     "sets": "argwhere count_nonzero extract flatnonzero intersect1d isin nonzero setdiff1d union1d unique "
     "unique_all unique_counts unique_inverse unique_values",
+    "exponentials": "log_softmax logsumexp softmax",
     "sorting": "argsort lexsort searchsorted sort top_k",
     "stacking": "append array_split atleast_1d atleast_2d atleast_3d block column_stack dsplit dstack fliplr flipud "
     "hsplit hstack kron rollaxis rot90 vsplit vstack",

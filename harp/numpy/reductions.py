@@ -1,4 +1,4 @@
-"""Reductions: sums, products, extrema, their positions, moments, softmax and its relatives.
+"""Reductions: sums, products, extrema, their positions, moments.
 
 `axis` is an axis, a tuple of axes, or None for all of them; `keepdims` keeps the reduced axes with one element. `where`
 is a mask that broadcasts to `x`: only elements where it holds count. `initial` is one more element of each result.
@@ -6,15 +6,13 @@ is a mask that broadcasts to `x`: only elements where it holds count. `initial` 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from harp.errors import ArgumentError
 from harp.numpy import complexes
-from harp.numpy.elementwise import astype, clip, exp, log
+from harp.numpy.elementwise import astype, clip
 from harp.numpy.manipulation import broadcast_to
-from harp.trace.array.arithmetic import divide, multiply, subtract
+from harp.trace.array.arithmetic import subtract
 from harp.trace.array.arithmetic import where_ as choose
 from harp.trace.array.array import OPERATORS, Array, marked, node_of
 from harp.trace.array.primitives import (
@@ -34,12 +32,11 @@ from harp.trace.graph.node import positions
 from harp.trace.index.division import relu
 from harp.trace.index.polynomial import loop, product
 from harp.trace.scalar import dtypes
-from harp.trace.scalar.dtypes import DType, DTypeLike, as_dtype, bool_, computing, f64, inexact, real_of
-from harp.trace.scalar.expr import Expr, Position, apply, cast, const, select
+from harp.trace.scalar.dtypes import DType, DTypeLike, as_dtype, bool_, computing, f64, real_of
+from harp.trace.scalar.expr import Expr, Position, apply, cast, select
 from harp.trace.scalar.ops import Op, Reduce, result_dtype
 from harp.trace.sizes.size import Size, resolve_all, to_index, wrap
 from harp.trace.source_locations import where as place
-from harp.transforms.autodiff.custom import custom_jvp
 
 Build = Callable[[Expr], Expr]
 
@@ -265,10 +262,11 @@ def mean(
     inner = computing(target)  # a sum in float16 would overflow
     total = _total(Reduce.SUM, _chosen(array, where, 0), axes, inner, keepdims)
     result = _over(total, _count(array, axes, keepdims, where), inner)
-    return marked(_as(result, target), array.weak and dtype is None)
+    return marked(in_dtype(result, target), array.weak and dtype is None)
 
 
-def _as(array: Array, dtype: DType) -> Array:
+def in_dtype(array: Array, dtype: DType) -> Array:
+    """The array in this dtype; itself, with its weak type, where it has the dtype."""
     return array if array.kind is dtype else astype(array, dtype)
 
 
@@ -321,7 +319,7 @@ def _spread(
     centre = mean(array, axes, dtype=computing(target), keepdims=True, where=where)
     distances = _chosen(map_(lambda e, m: e - m, array, centre, to=computing(target)), where, 0)
     result = build(distances, axes, _less(_count(array, axes, keepdims, where), ddof))
-    return marked(_as(result, real_of(target)), array.weak and dtype is None)
+    return marked(in_dtype(result, real_of(target)), array.weak and dtype is None)
 
 
 def _less(count: Size | int | Array, ddof: object) -> object:
@@ -359,88 +357,6 @@ def std(
         return complexes.root_of_squares(distances, axes, keepdims, count)
 
     return _spread(deviation, x, axis, dtype, ddof if correction is None else correction, keepdims, where)
-
-
-def _shift(array: Array, axes: Sequence[int]) -> Array:
-    """The maximum along axes, kept, through which no derivative flows; 0 where it is not finite."""
-
-    return map_(_finite, _fold(Reduce.MAX, array, axes, True, lambda e: e))
-
-
-def _finite(e: Expr) -> Expr:
-    return apply(Op.STOP, select(apply(Op.ABS, e) < math.inf, e, const(0, e.dtype)))
-
-
-@custom_jvp
-def _exp_of_distance(x: Array, largest: Array) -> Any:
-    """exp(x - largest), and 1 for those that are the largest, infinite ones too."""
-
-    def build(e: Expr, m: Expr) -> Expr:
-        return apply(Op.EXP, select(apply(Op.EQ, e, m), const(0, e.dtype), e - m))
-
-    return map_(build, x, largest)
-
-
-@_exp_of_distance.defjvp
-def _tangent(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Of what `largest` is, `logsumexp` does not depend."""
-    powers: Array = _exp_of_distance(*primals)
-    return powers, multiply(powers, tangents[0])
-
-
-def _as_float(x: object) -> tuple[Array, DType]:
-    """The operand in the floating dtype to compute in, and that of the result."""
-    array = as_array(x)
-    dtype = array.kind if array.kind.is_inexact else inexact(array.kind)
-    inner = computing(dtype)
-    return (array if array.kind is inner else marked(map_(lambda e: e, array, to=inner), array.weak)), dtype
-
-
-def softmax(x: object, axis: object = -1) -> Array:
-    """exp(x) / sum(exp(x)) over axes, without overflow; a row of -inf gives NaN.
-
-    >>> import harp.numpy as hnp
-    >>> hnp.softmax(hnp.asarray([1000.0, 1000.0]))
-    Array([0.5, 0.5])
-    """
-    array, dtype = _as_float(x)
-    axes = normalize_axes(axis, array.ndim)
-    powers = exp(subtract(array, _shift(array, axes)))
-    return _as(divide(powers, sum(powers, axes, keepdims=True)), dtype)
-
-
-def log_softmax(x: object, axis: object = -1) -> Array:
-    """The logarithm of `softmax`, accurate where that is tiny; a row of -inf gives NaN.
-
-    >>> import harp.numpy as hnp
-    >>> hnp.log_softmax(hnp.asarray([0.0, 1000.0]))
-    Array([-1000.,     0.])
-    """
-    array, dtype = _as_float(x)
-    axes = normalize_axes(axis, array.ndim)
-    shifted = subtract(array, _shift(array, axes))
-    return _as(subtract(shifted, log(sum(exp(shifted), axes, keepdims=True))), dtype)
-
-
-def logsumexp(x: object, axis: object = None, keepdims: bool = False) -> Array:
-    """log(sum(exp(x))) over axes, without overflow; of -inf only, -inf. Raises ShapeError over no elements.
-
-    Where the largest elements are infinite, they share the derivative, as in their maximum.
-
-    >>> import harp.numpy as hnp
-    >>> hnp.logsumexp(hnp.asarray([1000.0, 1000.0]))
-    Array(1000.69314718)
-    """
-    array, dtype = _as_float(x)
-    axes = normalize_axes(axis, array.ndim)
-    require_elements("logsumexp", array, axes)
-    largest = map_(lambda m: apply(Op.STOP, m), _fold(Reduce.MAX, array, axes, True, lambda e: e))
-    total = sum(_exp_of_distance(array, largest), axes, keepdims=True)
-    result = _as(map_(lambda t, m: apply(Op.LOG, t) + m, total, largest), dtype)
-    if keepdims or not axes:
-        return result
-    node = node_of(result)
-    return emit(view.drop_axes(node, {k: to_index(0) for k in axes}), result.weak)
 
 
 OPERATORS.update(

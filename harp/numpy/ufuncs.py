@@ -7,12 +7,14 @@ is that one; other functions go along the axis row by row, in a loop.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import attrs
 import numpy as np
 
 from harp.errors import ArgumentError
+from harp.locks import importing
 from harp.numpy import cumulative, reductions
 from harp.numpy.creation import full
 from harp.numpy.elementwise import where as choose
@@ -26,7 +28,6 @@ from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import ask, resolve
 from harp.trace.source_locations import plural
 from harp.trace.source_locations import where as place
-from harp.transforms.control.scan import fori_loop, scan
 
 _REDUCTIONS: dict[str, Callable[..., Array]] = {
     "add": reductions.sum,
@@ -48,6 +49,12 @@ _OF_AT = {
     "minimum": "min",
 }
 _COUNTS = {"add", "multiply"}  # which have sums and products of small integers in 64 bits
+
+
+def _loops() -> Any:
+    """Loops of programs, which few functions use: they are not imported with the namespace."""
+    with importing:
+        return import_module("harp.transforms.control.scan")
 
 
 def with_methods(function: Callable[..., Any], ufunc: np.ufunc) -> None:
@@ -107,7 +114,7 @@ class Methods:
             after = self.function(now, row[0])
             return (choose(row[1], after, now) if "where" in options else after), None
 
-        result = scan(step, first, (rows, masks))[0]
+        result: Array = _loops().scan(step, first, (rows, masks))[0]
         return expand_dims(result, axes) if keepdims and axes else result
 
     def accumulate(self, a: object, axis: object = 0, dtype: DTypeLike | None = None) -> Array:
@@ -125,7 +132,7 @@ class Methods:
             after = self.function(now, row)
             return after, after
 
-        return moveaxis(concatenate([first[None], scan(step, first, rows[1:])[1]]), 0, along)
+        return moveaxis(concatenate([first[None], _loops().scan(step, first, rows[1:])[1]]), 0, along)
 
     def outer(self, a: object, b: object) -> Array:
         """The function of each element of `a` and each one of `b`: the axes of `a` come first."""
@@ -163,9 +170,9 @@ class Methods:
 
         def part(_: None, ends: tuple[Array, Array]) -> tuple[None, Array]:
             first = self._settled(rows[ends[0]], rows)
-            return None, fori_loop(ends[0] + 1, ends[1], lambda k, now: self.function(now, rows[k]), first)
+            return None, _loops().fori_loop(ends[0] + 1, ends[1], lambda k, now: self.function(now, rows[k]), first)
 
-        return moveaxis(scan(part, None, (starts, ends))[1], 0, along)
+        return moveaxis(_loops().scan(part, None, (starts, ends))[1], 0, along)
 
     def _converted(self, a: object, dtype: DTypeLike | None, counts: bool) -> Array:
         array = as_array(a)
