@@ -131,7 +131,7 @@ def test_one_operand_bounds_bits_and_remainders_of_any_number():
     (x,) = scalars(1)
     for op, number, expected in ((Op.AND, 255, (0, 255)), (Op.MOD, 7, (0, 6)), (Op.AND, -2, None), (Op.XOR, 1, None)):
         for args in ((Operand(i64, 0), const(number, i64)), (const(number, i64), Operand(i64, 0))):
-            if op is not Op.MOD or args[0].dtype is i64 and isinstance(args[0], Operand):
+            if op is not Op.MOD or (args[0].dtype is i64 and isinstance(args[0], Operand)):
                 assert known(MapReduce((), (x,), apply(op, *args)), {}) == expected
     bits = apply(Op.XOR, apply(Op.AND, Operand(i64, 0), const(5, i64)), const(2, i64))
     assert known(MapReduce((), (x,), bits), {}) == (0, 7)
