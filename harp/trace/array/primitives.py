@@ -28,7 +28,7 @@ from harp.trace.eval.intervals import Interval
 from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph import view
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import Captured, Constant, Contiguous, Input, MapReduce, Node
+from harp.trace.graph.node import Captured, Constant, Contiguous, Input, MapReduce, Node, walk
 from harp.trace.index.polynomial import ONE, Index, Shape
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DType, Kind, NDArray, as_dtype, plain, refuse_masked
@@ -219,20 +219,24 @@ def require_between(array: Array, allowed: Interval, error: type[HarpError], com
     """Hold an integer array to an interval: at once where its numbers are known, else at every call."""
     if array.kind.is_inexact:
         return
-    level, numbers = current(), known_numbers(array)
+    level, numbers, node = current(), known_numbers(array), node_of(array)
+    asked = allowed, error, complaint
     if numbers is not None:
         found: Interval | None = intervals.of_buffer(numbers)
     else:
         try:
-            found = intervals.interval_of(node_of(array), _counted, lambda p: p.constant)
+            found = intervals.interval_of(node, _counted, lambda p: p.constant)
         except intervals.Wrapped as wrapped:
             found, allowed = wrapped.interval, intervals.limits(wrapped.dtype)
             error, complaint = IntegerRangeError, f"does not fit {wrapped.dtype.numpy}"
-    if found is not None:
-        if not intervals.is_within(found, allowed):
-            raise error(f"{intervals.outside(found, allowed)} {complaint}{where()}")
-    elif level is not None:
-        node = node_of(array)
+    if found is not None and intervals.is_within(found, allowed):
+        return
+    # An interval that holds for any number may be wider than the one of a call, which is known then.
+    waits = numbers is None and any(isinstance(n, Input) and _counted(n) is None for n in walk((node,)))
+    if found is not None and not (waits and level is not None):
+        raise error(f"{intervals.outside(found, allowed)} {complaint}{where()}")
+    if level is not None:
+        allowed, error, complaint = asked
         level.scope.integer_checks.setdefault((node, allowed), IntegerCheck(node, allowed, error, complaint, where()))
 
 

@@ -213,3 +213,11 @@ def test_what_only_the_program_knows_needs_a_dtype():
     with pytest.raises(IntegerRangeError, match=r"nobody would notice that one of them does not fit int32; begin with"):
         f(lambda: 0)(x)
     np.testing.assert_array_equal(f(lambda: hnp.int32(0))(x), x + 3)
+
+
+def test_a_bound_for_any_number_is_no_reason_to_refuse_the_number_of_a_call():
+    f, g = harp.jit(lambda x, s: x + (2 - (s & 3))), harp.jit(lambda x, s: x + (s % 5) * 60)
+    x = np.zeros(1, np.uint8)
+    assert f(x, 5)[0] == 1 and g(x, 9)[0] == 240 and g(x, 5)[0] == 0
+    with pytest.raises(IntegerRangeError, match="-1 does not fit uint8"):
+        f(x, 7)
