@@ -72,7 +72,7 @@ def offer(good: pathlib.Path, bad: pathlib.Path, theirs: pathlib.Path) -> str:
     shutil.copytree(good, theirs)
     name = library(good).name
     content = library(bad).read_bytes()[: -cache._DIGEST]
-    (theirs / name).write_bytes(content + cache._digest(name, content))
+    (theirs / name).write_bytes(content + cache.digest(name, content))
     for path in (theirs, *theirs.iterdir()):
         os.chown(path, NOBODY, NOBODY)
     return name.removesuffix(".so")

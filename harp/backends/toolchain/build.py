@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
 import time
 from collections.abc import Iterable, Iterator
@@ -30,6 +31,8 @@ from harp.errors import ToolchainError
 from harp.progress import announced
 
 _SECONDS = 300.0
+# Bytes that a compiler may need for its files.
+_ROOM = 1 << 18
 # How flags begin that only gcc knows.
 _OF_GCC = ("--param", "-fno-ivopts", "-fno-tree-")
 # Where the files lie that a unit includes, beside it.
@@ -165,10 +168,17 @@ def _written(unit: Unit, path: Path) -> Path:
 def _require(command: tuple[str, ...], result: Path, done: Done) -> None:
     """Raises ToolchainError if a run of the compiler has not made its file."""
     if done.returncode or not result.is_file():
-        raise ToolchainError(_failure(command, done.returncode, done.stderr))
+        raise ToolchainError(_failure(command, done.returncode, done.stderr, result.parent))
 
 
-def _failure(command: tuple[str, ...], code: int, messages: str) -> str:
+def _failure(command: tuple[str, ...], code: int, messages: str, directory: Path) -> str:
+    """Why a run of the compiler failed. Its messages are in the directory, too, and are cut where the disk is full."""
+    disk = os.statvfs(directory)
+    left = disk.f_bavail * disk.f_frsize
+    if left < _ROOM:
+        messages += (
+            f"\nthe disk of {directory} has only {left:,} bytes left: make room, or set TMPDIR to another directory"
+        )
     head = "\n".join(messages.strip().splitlines()[:20]) or "it printed nothing"
     event = f"failed with exit status {code}" if code else "made no library"
     return f"the C compiler {event}:\n  {shlex.join(command)}\n{head}\n{_ADVICE}"

@@ -119,7 +119,7 @@ class _Group:
             file_actions=files,
             setsigdef=_DEFAULT_SIGNALS,
         )
-        # A group of its own, so that it can be stopped with all that it starts. Sessions get equal shares of the cores.
+        # A group of its own, so that it can be stopped with all that it starts; groups get equal shares of the cores.
         try:
             self._pids.extend(itertools.starmap(partial(spawn, setsid=True), ((),)))
         except NotImplementedError:  # Python was built for an old system

@@ -225,12 +225,29 @@ def _is_cut(p: Index) -> bool:
     return bool(splits) and not indirect_in(p) and all(s is not None and s[0].constant for s in splits)
 
 
-def _changed(store: Store, e: Expr, truths: Mapping[Expr, Where | None]) -> Where:
+def _changed(store: Store, value: Expr, truths: Mapping[Expr, Where | None]) -> Where:
     """Where a store changes anything: not where it adds the sum of nothing, or stores what the element holds."""
-    chosen = _chosen(e, truths)
-    if chosen is not None:
-        own, other = (_changed(store, arm, truths) for arm in e.args[1:])
-        return EVERYWHERE if own == other == EVERYWHERE else (own & chosen) | other.without(chosen)
+    done: dict[Expr, Where] = {}
+    todo = [value]
+    while todo:
+        e = todo[-1]
+        chosen = _chosen(e, truths)
+        left = [] if chosen is None else [arm for arm in e.args[1:] if arm not in done]
+        if left:
+            todo += left
+            continue
+        todo.pop()
+        if chosen is None:
+            done[e] = _changed_by(store, e)
+        else:
+            own, other = (done[arm] for arm in e.args[1:])
+            everywhere = own == other == EVERYWHERE
+            done[e] = EVERYWHERE if everywhere else (own & chosen) | other.without(chosen)
+    return done[value]
+
+
+def _changed_by(store: Store, e: Expr) -> Where:
+    """The same for a value that is no choice."""
     nothing = None if store.reduce is None else const(store.reduce.identity(store.buffer.dtype), store.buffer.dtype)
     if not isinstance(e, Load):
         return NOWHERE if e is nothing else EVERYWHERE

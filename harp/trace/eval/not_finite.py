@@ -26,6 +26,18 @@ from harp.trace.source_locations import Site, user_site
 Sizes = Mapping[Symbol, int]
 
 
+def require_finite_results(
+    graph: Graph,
+    symbols: Sequence[Symbol],
+    infinities: bool,
+    arrays: Sequence[NDArray],
+    sizes: Sequence[int],
+    results: Sequence[NDArray],
+) -> None:
+    """Raise NotFiniteError for a NaN in the results of a call of a program, whose sizes are given in order."""
+    require_finite(graph, arrays, dict(zip(symbols, sizes, strict=True)), results, infinities)
+
+
 def require_finite(
     graph: Graph,
     arrays: Sequence[NDArray],

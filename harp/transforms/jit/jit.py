@@ -29,10 +29,8 @@ from harp.locks import compiler_imports, importing
 from harp.progress import announced, waiting
 from harp.trace.array.array import Array, Donation
 from harp.trace.eval import host_calls
-from harp.trace.eval.not_finite import require_finite
-from harp.trace.graph.graph import Graph
+from harp.trace.eval.not_finite import require_finite_results
 from harp.trace.graph.host_calls import numbered
-from harp.trace.index.polynomial import Symbol
 from harp.trace.resident import DeviceMemory
 from harp.trace.scalar.dtypes import NDArray, plain
 from harp.trace.sizes.integer_checks import compile_integer_checks
@@ -138,18 +136,6 @@ def _register(function: JitFunction[..., Any]) -> None:
 def _living() -> list[JitFunction[..., Any]]:
     """All functions that there are."""
     return [function for reference in _functions.copy() if (function := reference()) is not None]
-
-
-def _search(
-    graph: Graph,
-    symbols: Sequence[Symbol],
-    infinities: bool,
-    arrays: Sequence[NDArray],
-    sizes: Sequence[int],
-    results: Sequence[NDArray],
-) -> None:
-    """Raise NotFiniteError for a NaN in the results of a call."""
-    require_finite(graph, arrays, dict(zip(symbols, sizes, strict=True)), results, infinities)
 
 
 def _after_fork() -> None:
@@ -384,7 +370,7 @@ class JitFunction(Generic[P, R]):
         donations = [Donation(function_name(self._function), call.names[k]) for k in donated]
         code = body(program, captured, traced.treedef, traced.weak, self._threads, donations, functions)
         if searches:
-            search = partial(_search, traced.graph, signature.sizes, settings.infinities or self._search)
+            search = partial(require_finite_results, traced.graph, signature.sizes, settings.infinities or self._search)
             code = followed(code, "search", on_host(search), len(traced.graph.outputs))
         if scope.integer_checks:
             integer_checks = tuple(scope.integer_checks.values())

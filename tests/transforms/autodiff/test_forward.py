@@ -12,7 +12,7 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp.backends.toolchain.toolchain import find_toolchain
-from harp.errors import ArgumentError, IntegerGradientError, MissingRuleError, TangentError
+from harp.errors import ArgumentError, IntegerGradientError, TangentError
 from harp.trace.graph.node import KINDS
 from harp.transforms.autodiff import jvp, scalar_rules
 
@@ -188,11 +188,3 @@ def test_no_derivatives_are_mixed_up():
 def test_what_does_not_fit(primals, tangents, error, words):
     with pytest.raises(error, match=words):
         harp.jvp(lambda x: x * 2, primals, tangents)
-
-
-def test_factors_of_one_place_have_no_rule():
-    def function(x):
-        return hnp.ones(3).at[np.array([0, 0])].multiply(x)
-
-    with pytest.raises(MissingRuleError, match=r"unique_indices=True[\s\S]*test_forward"):
-        harp.jvp(function, (np.ones(2),), (np.ones(2),))
