@@ -46,7 +46,7 @@ IMPORTS = (ast.Import, ast.ImportFrom)
 RECURSIVE = {
     "the nesting of statements, at most MOST_NESTED variables and the loops of the user": {
         "backends/c/emit/flags": "_inside",
-        "backends/c/emit/parts": "hoisted _Work.of",
+        "backends/c/emit/parts": "hoisted",
         "lower/device/grid": "_Mapping.statement through_branches",
         "lower/device/groups": "suits",
         "backends/c/emit/work": "Work._of",
@@ -138,7 +138,6 @@ RECURSIVE = {
         "backends/c_family/values": "_is_rounded",
         "backends/opencl/source": "_expanded",
         "backends/toolchain/build": "build",
-        "backends/toolchain/process": "run",
         "foreign/signature": "_value",
         "trace/array/numpy_functions": "is_traced",
         "trace/array/questions": "_resolved",

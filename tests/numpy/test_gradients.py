@@ -153,8 +153,8 @@ def words(text):
 DISCRETE = words("""
     all allclose any argmax argmin argsort argwhere array_equal bitwise_and bitwise_count bitwise_invert
     bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor count_nonzero digitize equal flatnonzero
-    greater greater_equal isclose iscomplex isfinite isin isinf isnan isneginf isposinf isreal lexsort less less_equal
-    logical_and logical_not logical_or logical_xor nanargmax nanargmin nonzero not_equal ravel_multi_index
+    gcd greater greater_equal isclose iscomplex isfinite isin isinf isnan isneginf isposinf isreal lcm lexsort less
+    less_equal logical_and logical_not logical_or logical_xor nanargmax nanargmin nonzero not_equal ravel_multi_index
     searchsorted signbit unravel_index
 """)
 CONSTANT = words("""

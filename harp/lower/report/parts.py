@@ -228,15 +228,15 @@ def _is_cut(p: Index) -> bool:
 def _changed(store: Store, value: Expr, truths: Mapping[Expr, Where | None]) -> Where:
     """Where a store changes anything: not where it adds the sum of nothing, or stores what the element holds."""
     done: dict[Expr, Where] = {}
-    todo = [value]
-    while todo:
-        e = todo[-1]
+    waiting = [value]
+    while waiting:
+        e = waiting[-1]
         chosen = _chosen(e, truths)
         left = [] if chosen is None else [arm for arm in e.args[1:] if arm not in done]
         if left:
-            todo += left
+            waiting += left
             continue
-        todo.pop()
+        waiting.pop()
         if chosen is None:
             done[e] = _changed_by(store, e)
         else:
