@@ -9,7 +9,7 @@ from itertools import permutations
 
 import numpy as np
 
-from harp.errors import ArgumentError
+from harp.errors import ArgumentError, ShapeError
 from harp.numpy.linalg.order import Labels, Order, Orders, numbers
 from harp.numpy.linalg.pairs import Sizes, Term, contract, multiply_pair
 from harp.numpy.linalg.products import promoted
@@ -45,8 +45,8 @@ def einsum(subscripts: object, *operands: object, optimize: bool | str = True) -
     first, and operands broadcast where they have one element along a label. Sums of floats in another order differ in
     their last bits. One program uses one order: a row of a batch has the same bits in batches of all sizes.
 
-    Raises ArgumentError for subscripts that make no sense and for other values of `optimize`, ShapeError for sizes that
-    do not fit.
+    Raises ArgumentError for subscripts that make no sense and for other values of `optimize`, ShapeError for ranks
+    and sizes that do not fit.
 
     >>> import harp.numpy as hnp
     >>> hnp.einsum("ij,j->i", hnp.ones((2, 3)), hnp.ones(3))
@@ -167,8 +167,9 @@ def _expand(term: str, rank: int, place: int, subscripts: str) -> Labels:
     """The labels of a term; the axes of `...` are numbered from the right, where they align."""
     head, ellipsis, tail = term.partition("...")
     free = rank - len(head) - len(tail)
-    if any(not c.isalpha() for c in head + tail) or free < 0 or (free and not ellipsis):
-        raise ArgumentError(
+    is_word = all(c.isalpha() for c in head + tail)
+    if not is_word or free < 0 or (free and not ellipsis):
+        raise (ShapeError if is_word else ArgumentError)(
             f"einsum {subscripts!r}: {term!r} does not fit operand {place}, which has {plural(rank, 'axes')}{where()}"
         )
     return (*head, *(f".{k}" for k in range(free, 0, -1)), *tail)

@@ -298,3 +298,10 @@ def test_operands_and_lists_of_labels(name):
 def test_lists_of_labels_that_make_no_sense(labels):
     with pytest.raises(ArgumentError, match="a list of labels after each operand"):
         hnp.einsum(np.ones((2, 2)), [0, 1], np.ones((2, 2)), labels)
+
+
+def test_operands_of_another_rank_are_an_error_of_shapes():
+    """A ValueError, as NumPy's is, so that a program which catches that goes on in the same way."""
+    for library in (np, hnp):
+        with pytest.raises(ValueError):
+            library.einsum("ij,jk->ik", np.ones((2, 3)), np.ones((1, 3, 4)))
