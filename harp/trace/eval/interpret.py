@@ -193,7 +193,7 @@ def map_reduce(
         result = np.broadcast_to(result, domain)
     if reduce is None:
         return result
-    if reduce is Reduce.SUM and prod(domain[axis] for axis in axes) >= _LONG:
+    if reduce is Reduce.SUM and result.size >= _LONG and prod(domain[axis] for axis in axes) >= _LONG:
         inner = _adding(inner)
     initial: NDArray | None = reduce.identity(computing(expr.dtype))[()]
     if expr.dtype.is_complex and reduce is Reduce.PROD:
