@@ -182,6 +182,19 @@ def test_failing_compiler(monkeypatch, tmp_path, body, message):
     assert re.search(message, str(caught.value), re.DOTALL), caught.value
 
 
+def test_a_full_disk_is_named_where_it_cuts_what_the_compiler_says(monkeypatch, tmp_path):
+    """The messages of compilers are in files on the same disk."""
+    compiler = script(tmp_path / "my-cc", f'exec "{CC}" "$@"')
+    monkeypatch.setenv("HARP_CC", str(compiler))
+    assert toolchain.find_toolchain() is not None
+    script(compiler, "exit 1")
+    full = list(os.statvfs(tmp_path))
+    full[4] = 3  # blocks that a user may have
+    monkeypatch.setattr(os, "statvfs", lambda path: os.statvfs_result(full))
+    with pytest.raises(ToolchainError, match=r"the disk of /.* has only [\d,]+ bytes left: make room, or set TMPDIR"):
+        call()
+
+
 def alive(pids: Path) -> list[int]:
     """Which of these processes are still there after a while, in which they would not end by themselves."""
     deadline = time.monotonic() + 60
