@@ -9,7 +9,7 @@ import tempfile
 import pytest
 from hypothesis import HealthCheck, settings
 
-collect_ignore = ["soak"]  # programs of their own, for `make soak`
+collect_ignore = ["soak", "replay"]  # programs of their own
 
 if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit the directory that the main process made
     kept = os.environ.get("HARP_TESTS_CACHE")  # for the next run, which then needs the C compiler less
