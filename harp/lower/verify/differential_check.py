@@ -78,10 +78,10 @@ def _cases(graph: Graph) -> tuple[_Case, ...]:
 
 def _case(graph: Graph, sizes: Sizes) -> _Case | None:
     """Random data of these sizes; None where a view leaves its array, perhaps in the body of a loop, or of what Python
-    is given."""
+    is given: with HARP_VERIFY=3 the interpreter looks at that. Indices that are data may be outside."""
     arrays = [random_array(i.dtype, _numbers(i.shape, sizes), k) for k, i in enumerate(graph.inputs)]
     try:
-        return _Case(sizes, arrays, list(interpret(muted(graph), arrays, sizes, check=True)))
+        return _Case(sizes, arrays, list(interpret(muted(graph), arrays, sizes)))
     except AddressError:
         return None
 
