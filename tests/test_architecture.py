@@ -102,7 +102,6 @@ RECURSIVE = {
         "lower/graph/legalise": "_part verify_legalised",
         "lower/graph/simplify": "_reads_turned",
         "lower/graph/sums_behind_loops": "sums_behind_loops _Behind._summed _Behind._of_all_steps",
-        "lower/pipeline": "_built",
         "lower/report/page/links": "_inner_sites",
         "numpy/creation": "_from_list _holds_array",
         "numpy/cumulative": "_cumulate",

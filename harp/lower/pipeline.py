@@ -1,13 +1,13 @@
 """From graph to program: the passes, once, in order, each with its verifier.
 
 HARP_VERIFY=1 verifies the ends of the stages, 2 after each pass; 3 also runs what each pass made on random data of
-small sizes, and compares.
+small sizes, and compares. The steps of loops are lowered to nests by the same passes, inside of `build`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 
 import attrs
 
@@ -50,7 +50,6 @@ from harp.lower.verify.verify import verify_kernel, verify_program
 from harp.progress import tick
 from harp.trace.graph.counted import may_not_end
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import Constant
 from harp.trace.graph.verify import verify_graph
 from harp.trace.sizes.signature import sizes_of
 
@@ -68,8 +67,8 @@ class Lowered:
     target: Target
     graph: Graph
     schedule: Schedule
-    built: Built
-    program: Program
+    built: Built = attrs.field(factory=lambda: Built((), (), (), ()))
+    program: Program = attrs.field(factory=lambda: Program((), (), (), (), (), ()))
     donated: tuple[int, ...] = ()
     checks: bool = False
     fast: bool = True
@@ -81,62 +80,122 @@ class Lowered:
         return program_text(self.program)
 
 
+Run = Callable[[Lowered], Lowered]
+
+
 @attrs.frozen
 class Pass:
     """A function from state to state, what must hold after it, and how to run and print what it made."""
 
     name: str
+    purpose: str
     level: int  # of HARP_DEBUG that prints it; every pass is printed at the highest
-    run: Callable[[Lowered], Lowered]
+    run: Run
     verify: Callable[[Lowered, Lowered], None]
     check: Callable[[Lowered, Lowered], None]
     text: Callable[[Lowered], str]
     ends_stage: bool = False
 
+    def __call__(self, before: Lowered, within: str = "") -> Lowered:
+        """The state after the pass, printed and verified as the settings ask. Where the graph is `within` another one,
+        as the step of a loop, it is not run on its own to compare results."""
+        tick()
+        after = self.run(before)
+        if settings.debug >= self.level:
+            show(self.level, f"after {self.name}{within}", self.text(after))
+        if settings.verify >= (1 if self.ends_stage else 2):
+            self.verify(before, after)
+        if settings.verify >= 3 and not within:
+            self.check(before, after)
+        return after
 
-def _legalise(s: Lowered) -> Lowered:
-    return attrs.evolve(s, graph=legalise(s.graph))
+
+# -- how passes are applied ---------------------------------------------------------------------------------------
 
 
-def _simplify(s: Lowered) -> Lowered:
-    less = sums_behind_loops(kept_elements(without_dead_results(s.graph)))
-    return attrs.evolve(s, graph=without_dead_results(factors_before_loops(simplify(less))))
+def _on_graph(run: Callable[[Graph], Graph]) -> Run:
+    return lambda s: attrs.evolve(s, graph=run(s.graph))
+
+
+def _on_built(run: Callable[[Built], Built]) -> Run:
+    return lambda s: attrs.evolve(s, built=run(s.built))
+
+
+def _each(run: Callable[[Kernel], Kernel]) -> Run:
+    """The pass over all kernels."""
+    return _each_for(lambda kernel, _: run(kernel))
+
+
+def _each_for(run: Callable[[Kernel, Target], Kernel]) -> Run:
+    """The pass over all kernels, for a target."""
+
+    def run_all(s: Lowered) -> Lowered:
+        kernels = []
+        for kernel in s.built.kernels:
+            tick()
+            kernels.append(run(kernel, s.target))
+        return attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(kernels)))
+
+    return run_all
+
+
+def _always(s: Lowered) -> bool:
+    return True
+
+
+def _has_fma(s: Lowered) -> bool:
+    return s.target.fma
+
+
+def _has_grid(s: Lowered) -> bool:
+    return s.target.grid
+
+
+def _is_fast(s: Lowered) -> bool:
+    return s.fast
+
+
+def _on_cores(s: Lowered) -> bool:
+    """Cores have vectors and caches of their own; work-items of wide devices are lanes."""
+    return s.fast and not s.target.wide
+
+
+def _on_grid(s: Lowered) -> bool:
+    return s.fast and s.target.grid
+
+
+def _is_not_shared(s: Lowered) -> bool:
+    """Wide devices share long sums later, if the program is to be fast."""
+    return not (s.target.wide and s.fast)
+
+
+# -- the passes that need more than what they rewrite ---------------------------------------------------------------
+
+
+def _in_place(s: Lowered) -> Lowered:
+    return attrs.evolve(s, schedule=Schedule(updated_in_place(s.graph), ()))
 
 
 def _schedule(s: Lowered) -> Lowered:
-    return attrs.evolve(s, schedule=schedule(updated_in_place(s.graph), s.checks))
+    return attrs.evolve(s, schedule=schedule(s.schedule.graph, s.checks))
 
 
 def _build(s: Lowered) -> Lowered:
-    return attrs.evolve(s, built=_built(s.schedule, s.source.captured, s))
-
-
-def _built(scheduled: Schedule, captured: Sequence[Constant], s: Lowered) -> Built:
-    """The loop nests of a schedule. The steps of iterations are scheduled, built and fused like programs."""
+    """The loop nests of a schedule. The steps of loops are scheduled, built and fused as programs are."""
 
     def step(graph: Graph) -> Built:
-        return _built(schedule(graph, s.checks), (), s)
+        state = Lowered(graph, s.target, graph, Schedule(graph, ()), checks=s.checks, fast=s.fast)
+        return reduce(lambda state, run: run(state, " (the step of a loop)"), OF_STEPS, state).built
 
     def joined(built: Built) -> Built:
-        return fuse(built) if s.fast else built
+        return FUSE(attrs.evolve(s, built=built), " (the step of a loop)").built
 
-    return without_copies(build(scheduled, captured, s.target, partial(iteration_kernels, step, joined)))
-
-
-def _fuse(s: Lowered) -> Lowered:
-    return attrs.evolve(s, built=fuse(s.built))
-
-
-def _tile_and_fuse(s: Lowered) -> Lowered:
-    return attrs.evolve(s, built=tile_and_fuse(s.built))
+    iterate = partial(iteration_kernels, step, joined)
+    return attrs.evolve(s, built=build(s.schedule, s.source.captured, s.target, iterate))
 
 
 def _donate(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=donate(s.built, s.donated)) if s.donated else s
-
-
-def _blocks(s: Lowered) -> Lowered:
-    return attrs.evolve(s, built=in_blocks(s.built))
 
 
 def _outline(s: Lowered) -> Lowered:
@@ -144,57 +203,18 @@ def _outline(s: Lowered) -> Lowered:
     return attrs.evolve(s, algorithm=s.built, built=outline(s.built) if s.fast else as_they_are(s.built))
 
 
-def _each(run: Callable[[Kernel], Kernel]) -> Callable[[Lowered], Lowered]:
-    """The pass over all kernels."""
-
-    def run_and_tick(kernel: Kernel) -> Kernel:
-        tick()
-        return run(kernel)
-
-    return lambda s: attrs.evolve(s, built=attrs.evolve(s.built, kernels=tuple(map(run_and_tick, s.built.kernels))))
-
-
-def _split_reductions(s: Lowered) -> Lowered:
-    """Wide devices share long sums later, if the program is to be fast."""
-    return s if s.target.wide and s.fast else _each(split_reductions)(s)
-
-
-def _split_index_sets(s: Lowered) -> Lowered:
+def _fused_sums(kernel: Kernel, target: Target) -> Kernel:
     """Where a condition of a sum is known, and products are left, they are fused multiply-adds as in every sum."""
-    split = _each(split_index_sets)(s)
-    return _each(lambda kernel: kernel.with_body(fused_sums(kernel.body)))(split) if s.target.fma else split
-
-
-def _multiply_adds(s: Lowered) -> Lowered:
-    """A checked program rounds as every other one."""
-    return _each(multiply_adds)(s) if s.target.fma else s
+    return kernel.with_body(fused_sums(kernel.body)) if target.fma else kernel
 
 
 def _bounds_checks(s: Lowered) -> Lowered:
     return attrs.evolve(s, built=check_addresses(s.built, s.graph)) if s.checks else s
 
 
-def _if_fast(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lowered]:
-    """The pass, left out of programs that keep their loops as they were built."""
-    return lambda s: run(s) if s.fast else s
-
-
-def _on_cores(run: Callable[[Lowered], Lowered]) -> Callable[[Lowered], Lowered]:
-    """The pass for cores with vectors and caches of their own."""
-    return lambda s: s if s.target.wide else run(s)
-
-
-def _share(s: Lowered) -> Lowered:
-    return _each(lambda kernel: share(kernel, s.target))(s) if s.target.grid else s
-
-
 def _grids(s: Lowered) -> Lowered:
-    kind = LoopKind.PARALLEL if s.fast and not s.target.wide else LoopKind.PLAIN
-    return _each(lambda kernel: to_grids(kernel, kind))(s) if s.target.grid else s
-
-
-def _rewrite_nests(s: Lowered) -> Lowered:
-    return _each(lambda kernel: rewrite_nests(kernel, s.target))(s)
+    kind = LoopKind.PARALLEL if _on_cores(s) else LoopKind.PLAIN
+    return _each(lambda kernel: to_grids(kernel, kind))(s)
 
 
 def _plan(s: Lowered) -> Lowered:
@@ -205,6 +225,30 @@ def _assembled(s: Lowered) -> Program:
     return assemble(s.built, sizes_of(s.source))
 
 
+# -- what must hold after them --------------------------------------------------------------------------------------
+
+
+def _verify_legalised(before: Lowered, after: Lowered) -> None:
+    verify_graph(after.graph)
+    verify_legalised(after.graph)
+
+
+def _verify_graph(before: Lowered, after: Lowered) -> None:
+    verify_graph(after.graph)
+
+
+def _verify_simplified(before: Lowered, after: Lowered) -> None:
+    verify_simplified(before.graph, after.graph)
+
+
+def _verify_in_place(before: Lowered, after: Lowered) -> None:
+    verify_graph(after.schedule.graph)
+
+
+def _verify_schedule(before: Lowered, after: Lowered) -> None:
+    verify_schedule(after.schedule)
+
+
 def _verify_kernels(before: Lowered, after: Lowered) -> None:
     """Kernels that the pass left alone have been verified."""
     for kernel in after.built.kernels:
@@ -212,15 +256,24 @@ def _verify_kernels(before: Lowered, after: Lowered) -> None:
             verify_kernel(kernel)
 
 
-def _verify_bounds_checks(before: Lowered, after: Lowered) -> None:
+def _verify_checked(before: Lowered, after: Lowered) -> None:
     _verify_kernels(before, after)
     if after.checks:
         verify_checked(after.built.kernels)
 
 
+def _verify_program(before: Lowered, after: Lowered) -> None:
+    verify_program(after.program)
+
+
 def _check_graph(before: Lowered, after: Lowered) -> None:
     if after.graph.outputs != before.graph.outputs and not may_not_end(after.source):
         check_graph(before.graph, after.graph)
+
+
+def _check_in_place(before: Lowered, after: Lowered) -> None:
+    if after.schedule.graph.outputs != after.graph.outputs and not may_not_end(after.source):
+        check_graph(after.graph, after.schedule.graph)
 
 
 def _check_kernels(before: Lowered, after: Lowered) -> None:
@@ -233,56 +286,81 @@ def _no_check(before: Lowered, after: Lowered) -> None:
     """A schedule says where, not what."""
 
 
+# -- the passes, in order -------------------------------------------------------------------------------------------
+
+
+def _graph_text(s: Lowered) -> str:
+    return repr(s.graph)
+
+
 def _kernels_text(s: Lowered) -> str:
     return "\n".join(map(kernel_text, s.built.kernels))
 
 
-def _verify_legalised(before: Lowered, after: Lowered) -> None:
-    verify_graph(after.graph)
-    verify_legalised(after.graph)
+def _of_graph(name: str, purpose: str, run: Callable[[Graph], Graph]) -> Pass:
+    return Pass(name, purpose, 5, _on_graph(run), _verify_graph, _check_graph, _graph_text)
 
 
-def _verify_graph(before: Lowered, after: Lowered) -> None:
-    verify_simplified(before.graph, after.graph)
+def _of_kernels(
+    name: str,
+    purpose: str,
+    run: Run,
+    when: Callable[[Lowered], bool] = _always,
+    verify: Callable[[Lowered, Lowered], None] = _verify_kernels,
+) -> Pass:
+    """A pass over kernels, which leaves other states than `when` alone."""
+    return Pass(name, purpose, 5, lambda s: run(s) if when(s) else s, verify, _check_kernels, _kernels_text)
 
 
-def _verify_schedule(before: Lowered, after: Lowered) -> None:
-    verify_schedule(after.schedule)
+_KERNELS = "decide which nodes become kernels, and why; all others are computed where they are used"
+SCHEDULE = Pass("schedule", _KERNELS, 3, _schedule, _verify_schedule, _no_check, lambda s: repr(s.schedule), True)
+BUILD = _of_kernels("build", "write the loop nests; sums of products use fused multiply-adds if there are any", _build)
+COPIES = _of_kernels(
+    "copies", "make an array in the place of its copy, if nothing reads it afterwards", _on_built(without_copies)
+)
+FUSE = _of_kernels(
+    "fuse", "join kernels over the same positions, of which each reads its own elements", _on_built(fuse), _is_fast
+)
+# The step of a loop becomes loop nests by these. They are fused once the loop knows which of them its step needs.
+OF_STEPS = (SCHEDULE, BUILD, COPIES)
 
-
-def _verify_program(before: Lowered, after: Lowered) -> None:
-    verify_program(after.program)
-
+_LEGAL = "compute complex values by real and imaginary parts, and those of 16 bits in float32"
+_SIMPLE = "merge views of views, drop unused operands and certain conditions, fold constants"
+_IN_PLACE = "compute updates before the array that they change, so that it can change in place"
+_MEMORY = "give scratch arrays that are not used at the same time the same memory"
 
 PASSES = (
-    Pass("legalise", 5, _legalise, _verify_legalised, _check_graph, lambda s: repr(s.graph)),
-    Pass("simplify", 2, _simplify, _verify_graph, _check_graph, lambda s: repr(s.graph)),
-    Pass("schedule", 3, _schedule, _verify_schedule, _no_check, lambda s: repr(s.schedule), ends_stage=True),
-    Pass("build", 5, _build, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("fuse", 5, _if_fast(_fuse), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("tile and fuse", 5, _if_fast(_on_cores(_tile_and_fuse)), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("donate", 5, _donate, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("blocks", 5, _if_fast(_on_cores(_blocks)), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("outline", 5, _outline, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("multiply-adds", 5, _multiply_adds, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("digits", 5, _if_fast(_each(digits)), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("split index sets", 5, _if_fast(_split_index_sets), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("split reduction", 5, _split_reductions, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("bounds checks", 5, _bounds_checks, _verify_bounds_checks, _check_kernels, _kernels_text),
-    Pass("long rows", 5, _if_fast(_on_cores(_each(long_rows))), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("rewrite nests", 5, _if_fast(_on_cores(_rewrite_nests)), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("parallel", 5, _if_fast(_on_cores(_each(parallel))), _verify_kernels, _check_kernels, _kernels_text),
-    Pass(
-        "select routines",
-        5,
-        _if_fast(_on_cores(_each(select_routines))),
-        _verify_kernels,
-        _check_kernels,
-        _kernels_text,
+    Pass("legalise", _LEGAL, 5, _on_graph(legalise), _verify_legalised, _check_graph, _graph_text),
+    _of_graph("dead results", "drop results of loops that nothing reads", without_dead_results),
+    _of_graph("kept elements", "keep single elements of each step of a loop if nothing else is read", kept_elements),
+    _of_graph("sums behind loops", "move sums that the steps of a loop add up behind the loop", sums_behind_loops),
+    Pass("simplify", _SIMPLE, 2, _on_graph(simplify), _verify_simplified, _check_graph, _graph_text),
+    _of_graph("factors", "transpose the constant factor of a product before the loop", factors_before_loops),
+    _of_graph("dead results again", "drop results that nothing reads any more", without_dead_results),
+    Pass("in place", _IN_PLACE, 5, _in_place, _verify_in_place, _check_in_place, lambda s: repr(s.schedule.graph)),
+    SCHEDULE,
+    BUILD,
+    COPIES,
+    FUSE,
+    _of_kernels(
+        "tile and fuse", "join products and work on their rows by blocks of rows", _on_built(tile_and_fuse), _on_cores
     ),
-    Pass("share", 5, _if_fast(_share), _verify_kernels, _check_kernels, _kernels_text),
-    Pass("grids", 5, _grids, _verify_kernels, _check_kernels, _kernels_text),
-    Pass("plan memory", 3, _plan, _verify_program, _check_kernels, lambda s: s.loops, ends_stage=True),
+    _of_kernels("donate", "store an output in the memory of a donated input that is read before", _donate),
+    _of_kernels("blocks", "run kernels one after the other block by block, in cache", _on_built(in_blocks), _on_cores),
+    _of_kernels("outline", "make functions of kernels, one for all that are equal, and calls", _outline),
+    _of_kernels("multiply-adds", "use fused multiply-adds in complex products", _each(multiply_adds), _has_fma),
+    _of_kernels("digits", "loop over quotient and remainder of a divided position", _each(digits), _is_fast),
+    _of_kernels("split index sets", "cut loops where a condition changes", _each(split_index_sets), _is_fast),
+    _of_kernels("fused sums", "use multiply-adds where a sum lost a condition", _each_for(_fused_sums), _is_fast),
+    _of_kernels("split reduction", "cut sums over everything into chunks", _each(split_reductions), _is_not_shared),
+    _of_kernels("bounds checks", "for check=True: compare indices with axes", _bounds_checks, verify=_verify_checked),
+    _of_kernels("long rows", "cut long sums and running sums into chunks", _each(long_rows), _on_cores),
+    _of_kernels("rewrite nests", "apply the rules of nest_rules.py", _each_for(rewrite_nests), _on_cores),
+    _of_kernels("parallel", "run independent outermost iterations in threads", _each(parallel), _on_cores),
+    _of_kernels("select routines", "call the library in place of loops", _each(select_routines), _on_cores),
+    _of_kernels("share", "share nests among the work-items of groups", _each_for(share), _on_grid),
+    _of_kernels("grids", "launch a work-item for each independent iteration", _grids, _has_grid),
+    Pass("plan memory", _MEMORY, 3, _plan, _verify_program, _check_kernels, lambda s: s.loops, True),
 )
 
 
@@ -295,25 +373,6 @@ def lower(graph: Graph, target: Target, donated: Sequence[int] = (), check: bool
     """
     if settings.verify >= 1:
         verify_graph(graph)
-    empty = Program((), (), (), (), (), ())
-    state = Lowered(
-        graph,
-        target,
-        graph,
-        Schedule(graph, ()),
-        Built((), (), (), ()),
-        empty,
-        tuple(donated),
-        check,
-        fast and not check,
-    )
-    for step in PASSES:
-        tick()
-        before, state = state, step.run(state)
-        if settings.debug >= step.level:
-            show(step.level, f"after {step.name}", step.text(state))
-        if settings.verify >= (1 if step.ends_stage else 2):
-            step.verify(before, state)
-        if settings.verify >= 3:
-            step.check(before, state)
-    return state
+    scheduled = Schedule(graph, ())
+    state = Lowered(graph, target, graph, scheduled, donated=tuple(donated), checks=check, fast=fast and not check)
+    return reduce(lambda state, run: run(state), PASSES, state)

@@ -37,7 +37,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--show", type=int, default=5, metavar="N", help="differences that are printed of each kind")
     parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="records of commits, for the next replay")
     parser.add_argument("tests", nargs="*", default=[f"tests/{name}" for name in PROGRAMS])
-    return parser.parse_args()
+    return parser.parse_intermixed_args()
 
 
 def git(*arguments: str) -> str:
