@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from harp.transforms.control.conditional import cond, switch, while_loop
     from harp.transforms.control.scan import fori_loop, scan
     from harp.transforms.jacobians import hessian, hvp, jacfwd, jacrev, value_and_jacfwd, value_and_jacrev
-    from harp.transforms.shapes import eval_shape
+    from harp.transforms.staging import eval_shape
 
 __version__ = "0.1.0"
 
@@ -144,7 +144,7 @@ _LATER = {
     "map": "harp.lax.mapping",
     "pure_callback": "harp.foreign.callback",
     **dict.fromkeys(("Kernel", "kernel"), "harp.foreign.kernel"),
-    "eval_shape": "harp.transforms.shapes",
+    "eval_shape": "harp.transforms.staging",
     "vmap": "harp.transforms.batching.vmap",
     **dict.fromkeys(("fori_loop", "scan"), "harp.transforms.control.scan"),
     **dict.fromkeys(("cond", "switch", "while_loop"), "harp.transforms.control.conditional"),

@@ -20,6 +20,10 @@ os.environ.setdefault("HARP_VERIFY", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of the many processes that tests start compiles all of harp
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+# With HARP_TESTS=some, as in `make test`, so many cases of each test run, and no slow test: the whole in minutes.
+SOME = os.environ.get("HARP_TESTS") == "some"
+CASES, EXAMPLES = 4, 10
+
 # Compiling makes the first example slow and the next ones fast, so time limits say nothing.
 # The tests say the same at each run; `make fuzz` looks for something new, with twice as many of tests/property.
 settings.register_profile(
@@ -27,6 +31,27 @@ settings.register_profile(
 )
 settings.register_profile("fuzz", settings.get_profile("tests"), derandomize=False, max_examples=200)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "tests"))
+
+
+def pytest_collection_modifyitems(config, items):
+    """A few cases of each test, from the first one to the last one; of random programs, few."""
+    if not SOME:
+        return
+    by_test = {}
+    for item in items:
+        by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept = set()
+    for cases in by_test.values():
+        last, count = len(cases) - 1, min(CASES, len(cases))
+        kept.update(cases[k * last // max(count - 1, 1)] for k in range(count))
+    kept = {item for item in kept if item.get_closest_marker("slow") is None}
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
+    for item in items:
+        test = getattr(item, "obj", None)
+        chosen = getattr(test, "_hypothesis_internal_use_settings", None)
+        if chosen is not None:
+            test._hypothesis_internal_use_settings = settings(chosen, max_examples=min(EXAMPLES, chosen.max_examples))
 
 
 # Where programs run in a test that has the fixture `device`: with "opencl wide" as on a device whose work-items are

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from harp.config import settings
-from harp.errors import UnsupportedDTypeError
+from harp.errors import ArgumentError, UnsupportedDTypeError
 from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.foreign import to_numpy
 from harp.trace.array.primitives import as_named, emit
@@ -22,14 +22,15 @@ from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.host_calls import silenced
 from harp.trace.graph.node import Input, MapReduce, Node, fresh_input
 from harp.trace.index.polynomial import ONE, Index, Shape, as_index
-from harp.trace.scalar.dtypes import i64
+from harp.trace.scalar.dtypes import ArraySignature, i64
 from harp.trace.scalar.expr import Operand, apply
 from harp.trace.scalar.ops import Op
 from harp.trace.sizes.levels import NO_CALL, current
 from harp.trace.sizes.scope import Scope
-from harp.trace.sizes.size import resolve_all
-from harp.trace.tracer import Argument, Traced, trace_function
-from harp.trace.trees import Tree, map_leaves
+from harp.trace.sizes.size import resolve_all, wrap
+from harp.trace.source_locations import where
+from harp.trace.tracer import Argument, Traced, function_name, leaf_names, require_function, trace_function
+from harp.trace.trees import Tree, flatten, map_leaves, unflatten
 
 
 def shape_of(array: Array) -> Shape:
@@ -129,3 +130,35 @@ def run(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
     if inlined.token is not None:
         note_token(_after_both(level.token, inlined.token))
     return [emit(node) for node in inlined.outputs]
+
+
+def eval_shape(function: Callable[..., Tree], *args: Tree, **kwargs: Tree) -> Any:
+    """The tree that `function(*args, **kwargs)` returns, with the signature of each array, dtype and shape, instead.
+
+    Arguments are arrays, numbers, and signatures such as `harp.f32[2, 3]`, whose sizes are numbers. Nothing is
+    computed. Raises ArgumentError for signatures with names for sizes, and what the function itself raises.
+
+    >>> import harp
+    >>> eval_shape(lambda x: (x.T, x.sum()), harp.f32[2, 3])
+    (f32[3, 2], f32[])
+    """
+    require_function("eval_shape", function)
+    leaves, treedef = flatten((args, kwargs))
+    named = zip(leaf_names(function, args, kwargs), leaves, strict=True)
+
+    def call(arrays: Sequence[Array]) -> Tree:
+        again, keywords = unflatten(treedef, arrays)
+        return function(*again, **keywords)
+
+    traced = stage(call, [_argument(leaf, name) for name, leaf in named], function_name(function))
+    found = [ArraySignature(o.dtype, tuple(map(wrap, o.shape))) for o in traced.graph.outputs]  # type: ignore[arg-type]
+    return unflatten(traced.treedef, found)
+
+
+def _argument(leaf: object, name: str) -> Argument:
+    if not isinstance(leaf, ArraySignature):
+        array = as_named(leaf, f"argument {name}", "close over it")
+        return Argument(name, array.kind, shape_of(array), array.weak)
+    if any(isinstance(size, str) for size in leaf.shape):
+        raise ArgumentError(f"argument {name} is {leaf}, but eval_shape takes numbers for sizes{where()}")
+    return Argument(name, leaf.dtype, tuple(map(as_index, leaf.shape)))  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ import harp
 from harp import backends
 from harp.lower.loopir.text import kernel_text
 from harp.lower.report.report import report
-from harp.trace.graph.digest import digest
+from harp.trace.graph.graph import digest
 from harp.transforms.jit import lowering
 from harp.transforms.jit.jit import JitFunction
 

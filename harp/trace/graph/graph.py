@@ -5,6 +5,7 @@ The text form is stable: the same program prints the same in every process.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 
 import attrs
@@ -262,6 +263,12 @@ def to_text(graph: Graph) -> str:
     names = node_names(graph)
     after = "" if graph.token is None else f" after {names[graph.token]}"
     return "\n".join([*node_texts(graph).values(), f"return {', '.join(names[o] for o in graph.outputs)}{after}"])
+
+
+def digest(graph: Graph) -> bytes:
+    """A name for the content of a graph in canonical form, the same in every process; see
+    `harp.trace.sizes.signature.canonical`."""
+    return hashlib.sha256(to_text(graph).encode()).digest()
 
 
 def to_dot(graph: Graph) -> str:

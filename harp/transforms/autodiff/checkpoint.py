@@ -44,7 +44,7 @@ from harp.transforms.autodiff.checkpoint_policies import Policy, nothing_saveabl
 from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.jvp import jvp as jvp_graph
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
-from harp.transforms.derivative import Given
+from harp.transforms.rules import Given
 from harp.transforms.staging import fresh_token, shape_of, stage, taking_token, with_arrays, without_token
 from harp.transforms.typed import P, R, Transformed
 

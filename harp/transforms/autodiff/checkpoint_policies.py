@@ -21,7 +21,7 @@ from harp.trace.scalar.dtypes import i64
 from harp.trace.scalar.ops import Reduce
 from harp.trace.sizes.levels import current
 from harp.trace.trees import Tree, flatten, unflatten
-from harp.transforms.derivative import Given
+from harp.transforms.rules import Given
 
 Policy = Callable[[Node], bool]
 

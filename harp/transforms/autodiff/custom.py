@@ -28,7 +28,7 @@ from harp.transforms.autodiff.arguments import fitting
 from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
 from harp.transforms.closures import closed_over, standing_for
-from harp.transforms.derivative import Given
+from harp.transforms.rules import Given
 from harp.transforms.staging import fresh_token, shape_of, stage, taking_token, with_arrays, without_token
 
 Function = Callable[..., Any]

@@ -9,7 +9,7 @@ from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.node import Custom, Node
 from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.loops.rules import Pushed
-from harp.transforms.derivative import Given
+from harp.transforms.rules import Given
 
 
 def push_custom(node: Custom, tangents: Mapping[Node, Node]) -> list[Pushed]:

@@ -12,7 +12,7 @@ from harp.trace.scalar.expr import Operand
 from harp.trace.scalar.ops import Reduce
 from harp.transforms.batching.given import Given, lifted
 from harp.transforms.batching.iteration_rules import Batch
-from harp.transforms.derivative import Given as Derivatives
+from harp.transforms.rules import Given as Derivatives
 
 
 def batch_custom(node: Custom, operands: Sequence[Given], size: Index, batch: Batch) -> list[Given]:

@@ -38,7 +38,7 @@ from harp.trace.scalar.dtypes import bool_, i64
 from harp.trace.scalar.expr import Operand, apply, const, select
 from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.batching.given import Given, lifted
-from harp.transforms.derivative import Given as Derivatives
+from harp.transforms.rules import Given as Derivatives
 
 _SAME_SIZES = Substitution({})
 Batch = Callable[[Graph, Sequence[bool], Index], tuple[Graph, tuple[bool, ...]]]

@@ -28,8 +28,7 @@ from harp.lower.schedule.build import Built
 from harp.lower.schedule.schedule import Schedule
 from harp.lower.target import Target
 from harp.trace.eval.inside import Access
-from harp.trace.graph.digest import digest
-from harp.trace.graph.graph import Graph
+from harp.trace.graph.graph import Graph, digest
 from harp.trace.sizes.signature import canonical
 from harp.trace.source_locations import user_site
 

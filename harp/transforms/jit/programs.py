@@ -39,8 +39,7 @@ from harp.locks import compiler_imports, forkable_lock, importing
 from harp.trace.array.array import Array, Donation, give_up
 from harp.trace.eval.host_calls import Functions, take_error
 from harp.trace.eval.inside import Access
-from harp.trace.graph.digest import digest
-from harp.trace.graph.graph import Graph, inline
+from harp.trace.graph.graph import Graph, digest, inline
 from harp.trace.graph.node import Input
 from harp.trace.index.polynomial import product
 from harp.trace.resident import ResidentArray

@@ -10,8 +10,7 @@ import sys
 import numpy as np
 
 import harp.numpy as hnp
-from harp.trace.graph.digest import digest
-from harp.trace.graph.graph import Graph
+from harp.trace.graph.graph import Graph, digest
 from harp.trace.graph.node import MapReduce, fresh_input
 from harp.trace.index.polynomial import Symbol, of
 from harp.trace.scalar.dtypes import f32, f64
@@ -23,7 +22,7 @@ from harp.trace.tracer import trace
 SCRIPT = """
 import numpy as np
 import harp.numpy as hnp
-from harp.trace.graph.digest import digest
+from harp.trace.graph.graph import digest
 from harp.trace.sizes.signature import canonical
 from harp.trace.tracer import trace
 
