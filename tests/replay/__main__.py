@@ -113,15 +113,16 @@ def main() -> None:
     # Other tests make other records.
     tree = git("ls-tree", git("stash", "create") or "HEAD", "tests", "examples", "benchmarks")
     key = hashlib.sha256(f"{tree} {given.sample} {given.device} {given.tests}".encode()).hexdigest()
+    cache = pathlib.Path(os.environ.get("HARP_TESTS_CACHE", folder / "cache"))
     before = folder / f"{commit[:12]}-{key[:12]}"
     if not before.exists():
         print(f"base, {commit[:12]}")
         with tempfile.TemporaryDirectory() as tree:
-            run(tree_of(commit, pathlib.Path(tree)), before, folder / "cache", given)
+            run(tree_of(commit, pathlib.Path(tree)), before, cache, given)
     after = folder / "now"
     shutil.rmtree(after, ignore_errors=True)
     print("now")
-    run(ROOT, after, folder / "cache", given)
+    run(ROOT, after, cache, given)
     report((before, after), given.show)
     if given.keep is None:
         shutil.rmtree(folder)
