@@ -53,7 +53,7 @@ def callback(function: Callable[..., object], *args: Tree, ordered: bool = True,
     and dtypes that they have in the program. What the function returns is ignored. Calls keep their order: also in
     loops, of which each step calls, and in branches, where only the one that is taken does. Of a batch each example
     calls, one after the other, those that have ended or do not take a branch left out. A function that is
-    differentiated calls on its way forward, and not where it is computed again. `ordered` is JAX's, and changes
+    differentiated calls in its forward pass, and not where it is computed again. `ordered` is JAX's, and changes
     nothing.
 
     What the function raises is raised by the call of the program, which has no result then, and calls nothing more.

@@ -210,7 +210,7 @@ class _Runs:
     first: Array
 
     def front(self, row: Array, size: Index, fill: object) -> Array:
-        """What stands at the first ones, with what stands at the smallest element where there are fewer."""
+        """The values at the places of the first occurrences, padded with that of the smallest element."""
         return _front(row, self.first, size, reshape(_head(row, ONE), ()) if fill is None else fill)
 
 

@@ -130,7 +130,7 @@ class _Keys(tuple[object, ...]):
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, tuple) and [*map(_told, self)] == [*map(_told, other)]
+        return isinstance(other, tuple) and [*map(_identity, self)] == [*map(_identity, other)]
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -152,8 +152,8 @@ def _keys(items: Mapping[Any, object]) -> tuple[object, ...]:
     return keys if all(type(key) is str for key in keys) else _Keys(keys)
 
 
-def _told(key: object) -> Hashable:
-    """What a key is told apart by; one that does not equal itself, by which object it is."""
+def _identity(key: object) -> Hashable:
+    """A value that distinguishes the key from others; for a key that does not equal itself, such as NaN, the object."""
     try:
         return identity(key)
     except (TypeError, ValueError):

@@ -54,7 +54,7 @@ class Given(Derivative):
     floating-point arguments and results only, and of the first `count` arguments: the others are closed over.
     `moving` says of each of these whether a derivative flows through it; that of another one is not read, or 0.
 
-    The last `saved` results are for the way back."""
+    The last `saved` results are for the reverse pass."""
 
     count: int
     called: str = "a function"  # the name of the function, for messages

@@ -245,8 +245,8 @@ def test_several_terms_at_a_time_keep_their_order(rows, reduce):
     for a, b in zip(*both(g, (rows, 9, 0), SMALL), strict=True):
         np.testing.assert_array_equal(a, b)
     assert re.search(r"//4\b", text(g))
-    dear = text(graph(fold(reduce, unary(Op.EXP, X), 0)))
-    assert not re.search(r"//4\b", dear), "the terms cost more than reading the sum"
+    expensive = text(graph(fold(reduce, unary(Op.EXP, X), 0)))
+    assert not re.search(r"//4\b", expensive), "the terms cost more than reading the sum"
 
 
 def test_a_loop_that_carries_a_sum_is_not_cut_into_strips():

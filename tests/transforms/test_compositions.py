@@ -61,16 +61,16 @@ class Comparison:
             if result.shape != (n,) or result.dtype != np.float64:
                 self.wrong.append(f"{way} {chain} of {name} at {n}: {result.dtype}{list(result.shape)}")
                 return
-        dear = evaluations(chain, n) > MOST
-        if dear and (JAX is None or not ALL):
+        expensive = evaluations(chain, n) > MOST
+        if expensive and (JAX is None or not ALL):
             return
-        expected = by_jax(chain, name, n) if dear else by_differences(chain, name, n)
+        expected = by_jax(chain, name, n) if expensive else by_differences(chain, name, n)
         self.compared += 1
         for way, result in found.items():
             apart = distance(result, expected)
             if apart < TOLERANCE:
                 continue
-            if not dear and self._is_kink(chain, name, n, expected):
+            if not expensive and self._is_kink(chain, name, n, expected):
                 self.undecided += 1
             else:
                 self.wrong.append(f"{way} {chain} of {name} at {n}: wrong by {apart:.1e}")

@@ -292,7 +292,7 @@ def _turned(node: Node, count: int) -> list[int] | None:
 
 
 def _turned_operands(node: Iteration) -> Node | None:  # for t: gather(view(x)) at i, j  ->  for t: gather(x) at j, i
-    """Of an array with axes exchanged, of which steps read elements, no copy is made."""
+    """Read a transposed loop-invariant operand from its source, where steps only gather elements of it."""
     body = node.body
     known: dict[Node, Node] = {}
     inputs, operands = [*body.inputs], [*node.operands]

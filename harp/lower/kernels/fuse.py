@@ -321,7 +321,7 @@ def _own_axes(body: Stmt, buffer: Buffer) -> int:
 
 
 def _kept_inside(body: Stmt, buffer: Buffer) -> Stmt | None:
-    """What each iteration has for itself needs no other memory. None if it has not, or if the loops change places then.
+    """Contract a buffer that is private to an iteration; None if it is shared, or the nest is interchanged later.
 
     for i { a[i] = v; b[i] = f(a[i]) }  ->  for i { a = v; b[i] = f(a) }
     for i { for j: a[i, j] = v; for j: b[i, j] = f(a[i, j]) }  ->  for i { for j: a[j] = v; for j: b[i, j] = f(a[j]) }

@@ -160,7 +160,7 @@ class _Iteration:
         return joined
 
     def enter(self, number: int, given: Buffer, operand: Buffer) -> Buffer:
-        """Where something is carried, which begins as a copy of the operand: in variables, or where its result is."""
+        """The storage of a loop-carried value, variables or the result's buffer; the operand is copied to it first."""
         is_whole = self.outputs.get(number) in self.whole
         place = None if is_whole else self.variable(given, self.of_loop)
         if place is None:

@@ -312,7 +312,7 @@ def _is_base(s: _Scheduler, node: Node, uses: Debts) -> bool:
 
 
 def _is_gathered(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
-    """Of what each row has one element of, as of its label, only those are computed."""
+    """Whether an operand of a gather must be stored, because inlining it would compute its elements again."""
     gathered = [(kernel, use) for kernel, use in uses if any(map(indirect_in, use.at))]
     fixed = node.reduce is not None or node.expr.positional
     return any(

@@ -1,7 +1,7 @@
 """`checkpoint`: what a function computes on its way is computed again for its gradient, and not kept.
 
-The way back is an iteration that runs once: a graph of its own, which shares no value with the way there, and whose
-memory is free after it.
+The reverse pass is an iteration that runs once: a graph of its own, which shares no value with the forward pass, and
+whose memory is free after it.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class _Recomputed(Given):
         self.count, self.saved = count, saved
 
     def chosen(self, body: Body, policy: Policy) -> list[Node]:
-        """Those values that the way back reads, and the policy accepts; what only they are computed of is not read."""
+        """The values that the policy accepts and the reverse pass reads; it does not read what only they depend on."""
         computed = {node for node in graph_of(body).nodes() if _has_memory(node) and policy(node)}
         if not computed:
             return []

@@ -1,7 +1,7 @@
 """Which values a checkpointed function keeps for its gradient; all others are computed again.
 
-The `policy` of `harp.checkpoint` is one of these. Of the values that it accepts, only what the way back reads is kept.
-The names are those of `jax.checkpoint_policies`.
+The `policy` of `harp.checkpoint` is one of these. Of the values that it accepts, only those are kept that the reverse
+pass reads. The names are those of `jax.checkpoint_policies`.
 
 >>> import harp, harp.numpy as hnp
 >>> layer = harp.checkpoint(lambda w, x: hnp.tanh(x @ w), policy=harp.checkpoint_policies.dots_saveable)
@@ -27,7 +27,7 @@ Policy = Callable[[Node], bool]
 
 
 def everything_saveable(node: Node) -> bool:
-    """Keep all that the way back reads, as without `checkpoint`."""
+    """Keep all that the reverse pass reads, as without `checkpoint`."""
     return True
 
 

@@ -242,7 +242,7 @@ def _is_chosen(value: Node, result: Node) -> Node:
 
 
 def _share(node: Scatter, ct: Node) -> Node:
-    """The cotangent over the number of those that share it."""
+    """The cotangent, divided by the number of elements and updates of the place that equal the extremum."""
     count = _put(
         node,
         _as_number(_is_chosen(node.base, node), ct),

@@ -120,7 +120,7 @@ def _circle(x: Expr) -> Expr:
     return plain + select(apply(Op.ABS, x) < 2, apply(Op.STOP, lost), number(0, x))
 
 
-def _leg(mine: int) -> Partial:
+def _hypot_partial(mine: int) -> Partial:
     """ct * x / hypot(x, y), and half at the origin, where all higher derivatives are 0."""
 
     def partial(ct: Expr, args: Args, out: Expr) -> Expr:
@@ -160,7 +160,7 @@ def _acosh(ct: Expr, args: Args, out: Expr) -> Expr:
     return ct * (below * above)
 
 
-def _bell(ct: Expr, x: Expr) -> Expr:
+def _gaussian(ct: Expr, x: Expr) -> Expr:
     """ct * 2/sqrt(pi) * exp(-x*x)"""
     return ct * ((2 / math.sqrt(math.pi)) * apply(Op.EXP, -(x * x)))
 
@@ -254,11 +254,11 @@ RULES: dict[Op, tuple[Partial | None, ...]] = {
     Op.ACOSH: (_acosh,),
     # atanh a -> ct / (1 - a*a)
     Op.ATANH: (lambda ct, args, out: ct / _circle(args[0]),),
-    Op.HYPOT: (_leg(0), _leg(1)),
+    Op.HYPOT: (_hypot_partial(0), _hypot_partial(1)),
     # r = cbrt a -> ct / 3r^2
     Op.CBRT: (_cbrt,),
-    Op.ERF: (lambda ct, args, out: _bell(ct, args[0]),),
-    Op.ERFC: (lambda ct, args, out: -_bell(ct, args[0]),),
+    Op.ERF: (lambda ct, args, out: _gaussian(ct, args[0]),),
+    Op.ERFC: (lambda ct, args, out: -_gaussian(ct, args[0]),),
     Op.ERFINV: (_erfinv,),
     Op.COPYSIGN: (_copysign, None),
     # as far from the next one wherever a is

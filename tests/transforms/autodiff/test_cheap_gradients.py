@@ -27,7 +27,7 @@ SPEC.loader.exec_module(TABLE)
 SIZE = 1000
 FACTOR = 5
 
-# What is too dear today, and why: the degrees of the function and of its gradient, or where those agree the factor.
+# What is too expensive today, and why: the degrees of the function and of its gradient, or the factor if they agree.
 # Nothing may be added. What has become cheaper fails until it is taken out, or its number is lowered.
 TIES = "elements that are the extremum are counted, and share: the extremum is read and compared twice more"
 TOO_DEAR: dict[str, tuple[tuple[int, int] | float, str]] = {
@@ -50,7 +50,7 @@ def compared(function, *arguments) -> tuple[int, int] | float:
 
 
 def versus(function, gradient, *arguments) -> tuple[int, int] | float:
-    """The degrees of a function and of another if that is higher, else how many times as dear the other is."""
+    """The degrees of a function and of another if that is higher, else how many times as expensive the other is."""
     own, other = (harp.jit(f).lower(*arguments).cost() for f in (function, gradient))
     whole = own.steps + own.elements
     if other.steps.degree > whole.degree:
@@ -63,16 +63,16 @@ def versus(function, gradient, *arguments) -> tuple[int, int] | float:
 @pytest.mark.parametrize("name", TABLE.CASES)
 def test_gradients_are_cheap(name):
     found = compared(*TABLE.CASES[name])
-    dear = isinstance(found, tuple) or found > FACTOR
+    expensive = isinstance(found, tuple) or found > FACTOR
     listed = TOO_DEAR.get(name)
     if listed is None:
-        assert not dear, f"the gradient of {name} is too dear: {found}"
+        assert not expensive, f"the gradient of {name} is too expensive: {found}"
     else:
-        assert dear, f"the gradient of {name} is cheap now: take it out of the table"
+        assert expensive, f"the gradient of {name} is cheap now: take it out of the table"
         assert (found if isinstance(found, tuple) else round(found, 1)) == listed[0], listed[1]
 
 
-EXTREMA = {"maximum", "minimum"}  # modes of pad, which are as dear as max and min
+EXTREMA = {"maximum", "minimum"}  # modes of pad, which are as expensive as max and min
 VIEWS = {
     "slice": lambda x: x[1:-1, 2:],
     "steps": lambda x: x[::2, 1::3],
@@ -101,7 +101,7 @@ def test_gradients_of_views_are_cheap(name):
     assert isinstance(found, float) and found <= FACTOR, found
 
 
-# Second derivatives that are too dear today: the degrees, or the factor.
+# Second derivatives that are too expensive today: the degrees, or the factor.
 TOO_DEAR_TWICE: dict[str, tuple[int, int] | float] = {"special.betaln": 27}
 
 
@@ -118,11 +118,11 @@ def test_second_derivatives_are_cheap(name):
         return sum(hnp.sum(g * g) for g in harp.grad(squares, argnums=tuple(range(len(given))))(*given))
 
     found = versus(function, harp.grad(slopes, argnums=tuple(range(len(arguments)))), *arguments)
-    dear = isinstance(found, tuple) or found > FACTOR**2
+    expensive = isinstance(found, tuple) or found > FACTOR**2
     if name not in TOO_DEAR_TWICE:
-        assert not dear, f"the second derivative of {name} is too dear: {found}"
+        assert not expensive, f"the second derivative of {name} is too expensive: {found}"
     else:
-        assert dear, f"the second derivative of {name} is cheap now: take it out of the table"
+        assert expensive, f"the second derivative of {name} is cheap now: take it out of the table"
         assert (found if isinstance(found, tuple) else round(found)) == TOO_DEAR_TWICE[name]
 
 

@@ -1,4 +1,4 @@
-"""The way back through long loops in memory for the logarithm of their steps.
+"""The reverse pass through long loops in memory for the logarithm of their steps.
 
 States are kept on a stack, the first one at its bottom. For the state before a step the loop runs on from the last one
 that is kept, and leaves one behind halfway, again and again:

@@ -3,8 +3,8 @@
     y = x with a at [i]                   ->  [i]
     for j: y = y with f(j) at [i, j]      ->  [i, :]        i is the same in all steps of the inner loop, and j is not
 
-The way back through such a loop needs no copy of the array for each step. What a step is going to change is kept, and
-put back behind it: so the array is again what it was before the step.
+The reverse pass through such a loop needs no copy of the array for each step. The elements that a step is going to
+change are kept, and put back behind it: so the array is again what it was before the step.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from harp.trace.scalar.expr import const
 from harp.transforms.autodiff.active import active_inputs, between
 from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.loops.bisection import through_bisection
-from harp.transforms.autodiff.loops.step import Backward, Pass, is_dear
+from harp.transforms.autodiff.loops.step import Backward, Pass, is_expensive
 from harp.transforms.autodiff.loops.tested import counting, through_tested
 from harp.transforms.autodiff.loops.undone import undoable, undoing, undone
 
@@ -117,17 +117,17 @@ def _saving(node: Iteration) -> Iteration:
     carried = [body.inputs[k] for k in body.place()[0]]
     made = body.outputs[body.carried :]
     parts = [part for array in undoable(body) for part in array.kept(body)]
-    missing = tuple(dict.fromkeys(value for value in (*carried, *_dear(body), *parts) if value not in made))
+    missing = tuple(dict.fromkeys(value for value in (*carried, *_expensive(body), *parts) if value not in made))
     if not missing or node.length is None or body.recomputes:  # a loop without length makes no arrays
         return node
     more = attrs.evolve(body, outputs=(*body.outputs, *missing))
     return Iteration(node.length, node.operands, more, node.tested, node.reverse)
 
 
-def _dear(body: Body) -> list[Node]:
+def _expensive(body: Body) -> list[Node]:
     """The values of a step that cost more than their memory, which is no more than that of what is carried."""
     carried = sum((product(body.inputs[k].shape) for k in body.place()[0]), ZERO)
-    values = (node for node in graph_of(body).nodes() if is_dear(node))
+    values = (node for node in graph_of(body).nodes() if is_expensive(node))
     return [node for node in values if nonnegative(carried - product(node.shape))]
 
 
@@ -144,8 +144,8 @@ def pull(
 def _through_all(back: Backward) -> list[tuple[Node, Node]]:
     """The steps in the other direction, each on what it had carried."""
     body, node, made = back.body, back.node, back.made
-    dear = {o: k for k, o in enumerate(body.outputs) if k >= body.carried and is_dear(o)}
-    step = back.step(made, tuple(dear))
+    expensive = {o: k for k, o in enumerate(body.outputs) if k >= body.carried and is_expensive(o)}
+    step = back.step(made, tuple(expensive))
     arrays = undone(back.undoable, body, step)
     undo = undoing(body, step, arrays)
     carried = len(back.moving) + len(back.summed)
@@ -153,7 +153,7 @@ def _through_all(back: Backward) -> list[tuple[Node, Node]]:
     # What each step is given, as elements of arrays and then as it is in all of them; of that, what is read.
     given = (
         *(back.kept(i) for i in back.carried if i in undo.graph.inputs),
-        *(Part(node, k) for k in dear.values()),
+        *(Part(node, k) for k in expensive.values()),
         *(back.operand[i] for i in back.elements),
         *(back.given[k] for k in made),
     )

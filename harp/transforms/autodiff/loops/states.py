@@ -1,5 +1,4 @@
-"""What a loop carries, computed again on the way back: of a state only what the way back reads, and what that is
-computed of."""
+"""The states of a loop, computed again in the reverse pass: only the parts that it reads, and their own operands."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ class Steps:
         self.forward = Graph(forward.inputs, tuple(self.read(forward.outputs[: len(self.carried)])), forward.sites)
 
     def read(self, whole: Sequence[_T]) -> list[_T]:
-        """Of all that is carried, what the way back reads. Not whether the loop goes on, and not sums."""
+        """Of all that is carried, what the reverse pass reads. Not whether the loop goes on, and not sums."""
         return list(compress(whole, self.is_read))
 
     def _whole(self, state: State, given: Sequence[Node]) -> State:
@@ -76,7 +75,7 @@ class Steps:
 
 
 def _read(carried: Sequence[Node], forward: Graph, backward: Graph) -> list[bool]:
-    """Which parts of a state the way back reads, or others that it reads are computed of."""
+    """Which parts of a state the reverse pass reads, or others that it reads are computed of."""
     found: set[Node] = set()
     below = set(walk(backward.outputs))
     while not below & {*carried} <= found:

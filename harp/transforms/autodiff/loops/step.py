@@ -1,4 +1,4 @@
-"""The derivative of one step of an iteration, which all ways back through iterations share."""
+"""The derivative of one step of an iteration, which all reverse passes through iterations share."""
 
 from __future__ import annotations
 
@@ -92,6 +92,6 @@ class Backward:
         return replaced(Graph(inputs, whole.outputs, whole.sites), known)
 
 
-def is_dear(node: Node) -> bool:
+def is_expensive(node: Node) -> bool:
     """Whether a value costs much more than its memory: each of its elements is made of many."""
     return isinstance(node, (Cumulative, RowWise)) or (isinstance(node, MapReduce) and node.reduce is not None)

@@ -1,8 +1,8 @@
-"""The way back through loops that data ends.
+"""The reverse pass through loops that data ends.
 
 The loop counts its steps. How many there are is known only when it has run, so what its steps carried is not kept but
 computed again: once to keep the states before some steps, `marks`, of which there are K at most; then from the last
-mark to the first, to keep the states of K steps at a time, a window, through which the way back goes.
+mark to the first, to keep the states of K steps at a time, a window, through which the reverse pass goes.
 
     T steps  ->  for j: marks[j] = the state before step j*stride            stride = K * ceil(T / K**2)
                  for each window, the last one first:
@@ -89,7 +89,7 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
         states = [back.kept(i) for i in back.carried]
         for array in back.undoable:
             changed += [Part(node, array.number), *(back.kept(part) for part in array.kept(back.body))]
-    # The nodes that the way back reads, group by group, in the order in which `call` gets them as arrays.
+    # The nodes that the reverse pass reads, group by group, in the order in which `call` gets them as arrays.
     groups: list[Sequence[Node]] = [
         (steps,),
         back.first_cotangents,
@@ -187,6 +187,6 @@ class _WayBack:
 def _most_kept(state: Sequence[Node]) -> Index:
     """How many states are kept at most."""
     level = current()
-    assert level is not None, "the way back is traced"
+    assert level is not None, "the reverse pass is traced"
     elements = maximum(level.examples, ONE) * sum((product(i.shape) for i in state), as_index(0))
     return maximum(minimum(floordiv(_ELEMENTS, elements), _MOST), _FEWEST)

@@ -1,10 +1,10 @@
-"""Arrays that the way back through a loop brings back, step by step, to what they were before the step.
+"""Arrays that the reverse pass through a loop restores, step by step, to their values before the step.
 
-    for t: c, old[t] = c with f(c) at [i], c[i]             the way forward, which keeps what a step changes
-    for t backward: c = c with old[t] at [i]; pull(c)       the way back, which begins with the array in the end
+    for t: c, old[t] = c with f(c) at [i], c[i]             the forward pass, which keeps what a step changes
+    for t backward: c = c with old[t] at [i]; pull(c)       the reverse pass, which begins with the array in the end
 
-So a step costs what it changes and reads, on the way back as on the way forward, and not the array. Steps that hold
-loops run them forward again on the same array, and back, which leaves it as it was behind them.
+So a step costs what it changes and reads, in both passes, and not the array. Steps that hold loops run them forward
+again on the same array, and back, which leaves it as it was behind them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Undone(NamedTuple):
 
 
 def undoable(body: Body) -> list[Undone]:
-    """The arrays of a loop that can be brought back."""
+    """The arrays of a loop that can be restored."""
     return [Undone(number, changed) for number, changed in changed_in_parts(body).items()]
 
 
 def undone(arrays: Sequence[Undone], body: Body, step: Graph) -> list[Undone]:
-    """Those of the arrays that are brought back for a step of the way back: of others it reads elements by the number
-    of the step alone, and these are kept (`harp.lower.graph.kept_elements`), or nothing."""
+    """The arrays that the reverse pass restores by undoing writes. Of other arrays a step reads nothing, or elements at
+    indices that depend on its number alone: these are checkpointed instead (`harp.lower.graph.kept_elements`)."""
     number = body.inputs[0]
     return [found for found in arrays if _is_read_otherwise(body.inputs[1 + found.number], step, number)]
 
@@ -52,8 +52,8 @@ def _is_read_otherwise(array: Node, step: Graph, number: Node) -> bool:
 
 
 class Undoing(NamedTuple):
-    """A step of the way back that brings arrays back. Its further inputs: each `behind` the step, and what was kept;
-    further outputs: each before it."""
+    """A step of the reverse pass that restores arrays. Its further inputs are these arrays `behind` the step, and the
+    parts that were `kept`; its further outputs are the arrays before the step."""
 
     graph: Graph
     behind: tuple[Input, ...]

@@ -72,7 +72,7 @@ def side_by_side(a, b, loop):
 
 
 def one_after_the_other(a, b, loop):
-    """The cotangents of the first loop depend on those of the second, which is the first one on the way back."""
+    """The cotangents of the first loop depend on those of the second, which is the first one in the reverse pass."""
 
     def step(i, c):
         first = loop(0, i, lambda j, d: hnp.sin(d + a[i, j]), c)
