@@ -13,12 +13,10 @@ from harp.lower.loopir.program import Program
 from harp.trace.eval.interpret import interpret
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import Input, Node, fresh_input
-from harp.trace.graph.rebuild import rebuild
-from harp.trace.index.division import Substitution
+from harp.trace.graph.rebuild import with_inputs
 from harp.trace.scalar.dtypes import NDArray
 from harp.trace.sizes.signature import sizes_of
 
-_SAME_SIZES = Substitution({})
 _NO_KERNELS = (
     "there is no C compiler, and NumPy's interpreter has no kernels whose time could be taken; `python -m harp doctor` "
     "says how to get one"
@@ -89,9 +87,7 @@ def _open(graph: Graph) -> Graph:
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
         if node in extra:
             return extra[node]
-        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
-            return node
-        return rebuild(node, inputs, _SAME_SIZES)
+        return with_inputs(node, inputs)
 
     opened = transform(graph, rule)
     return Graph((*opened.inputs, *extra.values()), opened.outputs, opened.sites)

@@ -17,10 +17,7 @@ import attrs
 from harp.trace.graph.body import graph_of, selected, sites_of
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import Input, Iteration, Node, Part, Several, walk
-from harp.trace.graph.rebuild import rebuild
-from harp.trace.index.division import Substitution
-
-_SAME_SIZES = Substitution({})
+from harp.trace.graph.rebuild import with_inputs
 
 
 class _Kept(NamedTuple):
@@ -48,7 +45,7 @@ def without_dead_results(graph: Graph) -> Graph:
             node = selected(_over(found.node, inputs), found.places, found.results)
             dropped = len(found.results) < len(found.node.body.outputs)
             return _with_clean_steps(node) if dropped else node
-        return rebuild(node, inputs, _SAME_SIZES)
+        return with_inputs(node, inputs)
 
     return transform(graph, rule)
 

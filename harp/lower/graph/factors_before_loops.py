@@ -14,12 +14,9 @@ from collections.abc import Iterator, Mapping
 from harp.trace.graph.body import close, graph_of, with_body
 from harp.trace.graph.graph import Graph, replaced, transform
 from harp.trace.graph.node import Contiguous, Input, Iteration, MapReduce, Node, View, fresh_input, positions
-from harp.trace.graph.rebuild import rebuild
-from harp.trace.index.division import Substitution
+from harp.trace.graph.rebuild import with_inputs
 from harp.trace.index.polynomial import Index, Loop
 from harp.trace.scalar.ops import Reduce
-
-_SAME_SIZES = Substitution({})
 
 
 def factors_before_loops(graph: Graph) -> Graph:
@@ -28,8 +25,7 @@ def factors_before_loops(graph: Graph) -> Graph:
         return graph
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-        made = node if same else rebuild(node, inputs, _SAME_SIZES)
+        made = with_inputs(node, inputs)
         if not isinstance(made, Iteration):
             return made
         made = with_body(made, factors_before_loops)
@@ -54,8 +50,7 @@ def _moved(node: Iteration) -> Iteration:
         return View(input_for(copy), view.shape, _exchanged(view.index, axis))
 
     def rule(inner: Node, inputs: tuple[Node, ...]) -> Node:
-        same = all(a is b for a, b in zip(inputs, inner.inputs, strict=True))
-        made = inner if same else rebuild(inner, inputs, _SAME_SIZES)
+        made = with_inputs(inner, inputs)
         if isinstance(made, Contiguous) and isinstance(made.src, View) and made.src.src in fixed:
             return input_for(made)  # as those of a loop in this one
         if isinstance(made, MapReduce):
@@ -105,9 +100,9 @@ def _reading(node: MapReduce, views: Mapping[Node, Node]) -> Node:
     def term(operand: Node) -> Node:
         if not isinstance(operand, MapReduce) or operand.reduce is not None:
             return views.get(operand, operand)
-        return rebuild(operand, tuple(views.get(o, o) for o in operand.operands), _SAME_SIZES)
+        return with_inputs(operand, tuple(views.get(o, o) for o in operand.operands))
 
-    return rebuild(node, tuple(map(term, node.operands)), _SAME_SIZES)
+    return with_inputs(node, tuple(map(term, node.operands)))
 
 
 def _exchanged(values: tuple[Index, ...], axis: int) -> tuple[Index, ...]:

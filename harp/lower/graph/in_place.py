@@ -12,10 +12,7 @@ from collections.abc import Sequence
 
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import Constant, Contiguous, Input, Node, Scatter, walk
-from harp.trace.graph.rebuild import rebuild
-from harp.trace.index.division import Substitution
-
-_SAME_SIZES = Substitution({})
+from harp.trace.graph.rebuild import with_inputs
 
 
 def updated_in_place(graph: Graph, carried: Sequence[Input] = ()) -> Graph:
@@ -39,9 +36,7 @@ def updated_in_place(graph: Graph, carried: Sequence[Input] = ()) -> Graph:
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
         if isinstance(node, Scatter) and not isinstance(node.updates, Contiguous) and is_computed_before(node):
             inputs = (*inputs[:-1], Contiguous(inputs[-1]))
-        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
-            return node
-        return rebuild(node, inputs, _SAME_SIZES)
+        return with_inputs(node, inputs)
 
     return transform(graph, rule)
 

@@ -18,12 +18,10 @@ from harp.lower.graph.dead_results import without_dead_results
 from harp.trace.graph.body import close, graph_of, with_body
 from harp.trace.graph.graph import Graph, replaced, transform
 from harp.trace.graph.node import Body, Gather, Input, Iteration, Node, Part, View, fresh_input, walk
-from harp.trace.graph.rebuild import rebuild
+from harp.trace.graph.rebuild import with_inputs
 from harp.trace.index.bounds import bounded
-from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Shape, product
 
-_SAME_SIZES = Substitution({})
 # Of an array, elements that are kept in its place.
 _FEW = 8
 
@@ -44,8 +42,7 @@ def kept_elements(graph: Graph) -> Graph:
     more = {node: tuple(dict.fromkeys(read.value for read in found)) for node, found in _by_keeper(reads).items()}
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-        made = node if same else rebuild(node, inputs, _SAME_SIZES)
+        made = with_inputs(node, inputs)
         if not isinstance(node, Iteration) or not isinstance(made, Iteration):
             return made
         if node in more:

@@ -16,15 +16,12 @@ from harp.lower.graph.complex import split
 from harp.trace.graph.body import graph_of, in_place, with_body
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import Cumulative, Custom, Iteration, MapReduce, Node, Part, Put, Scatter, View, positions
-from harp.trace.graph.rebuild import rebuild
-from harp.trace.index.division import Substitution
+from harp.trace.graph.rebuild import with_inputs
 from harp.trace.index.polynomial import Loop, loops_in
 from harp.trace.scalar.dtypes import computing, real_of
 from harp.trace.scalar.expr import Apply, Operand, apply, cast, walk
 from harp.trace.scalar.halves import rounded, widened
 from harp.trace.scalar.ops import Op, Reduce
-
-_SAME_SIZES = Substitution({})
 
 
 def legalise(graph: Graph) -> Graph:
@@ -33,8 +30,7 @@ def legalise(graph: Graph) -> Graph:
 
 
 def _represented(node: Node, inputs: tuple[Node, ...]) -> Node:
-    if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
-        node = rebuild(node, inputs, _SAME_SIZES)
+    node = with_inputs(node, inputs)
     if isinstance(node, Iteration):
         return with_body(node, legalise)
     if isinstance(node, Part) and isinstance(node.whole, Custom):

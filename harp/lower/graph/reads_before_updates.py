@@ -11,23 +11,18 @@ from __future__ import annotations
 
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import Gather, Input, MapReduce, Node, Put, Scatter, View, at, positions
-from harp.trace.graph.rebuild import rebuild
+from harp.trace.graph.rebuild import with_inputs
 from harp.trace.graph.view import view
 from harp.trace.index.bounds import bounded, nonnegative
-from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ZERO, Index, Shape, loops_in, product, split_linear
 from harp.trace.scalar.expr import Position
-
-_SAME_SIZES = Substitution({})
 
 
 def reads_before_updates(graph: Graph) -> Graph:
     """The graph, in which few elements are read of what the inputs are before they change."""
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        made = node
-        if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
-            made = rebuild(node, inputs, _SAME_SIZES)
+        made = with_inputs(node, inputs)
         while isinstance(made, (Gather, View)) and isinstance(made.src, Scatter) and _is_few(made, made.src):
             if _is_set(made, made.src):
                 return made.src.updates

@@ -35,7 +35,7 @@ from harp.trace.graph.node import (
     body_input,
 )
 from harp.trace.graph.node import walk as walk_nodes
-from harp.trace.graph.rebuild import rebuild
+from harp.trace.graph.rebuild import with_inputs
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.graph.verify import verify_graph
 from harp.trace.graph.view import view
@@ -48,7 +48,6 @@ from harp.trace.scalar.ops import Op
 
 Rule = Callable[..., Node | None]  # from the node class under which it stands
 
-_SAME_SIZES = Substitution({})
 # Steps of a proof about a position: there are many of them, and what is not seen costs no more than a choice.
 _FEW_STEPS = 100
 
@@ -59,8 +58,7 @@ def simplify(graph: Graph) -> Graph:
 
 
 def _simplest(node: Node, inputs: tuple[Node, ...]) -> Node:
-    if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
-        node = rebuild(node, inputs, _SAME_SIZES)
+    node = with_inputs(node, inputs)
     simpler: Node | None = node
     while simpler is not None:
         node = simpler

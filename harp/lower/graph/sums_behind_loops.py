@@ -19,14 +19,12 @@ import attrs
 from harp.trace.graph.body import graph_of, selected, with_body
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import Iteration, MapReduce, Node, Part, View, at, positions
-from harp.trace.graph.rebuild import rebuild
+from harp.trace.graph.rebuild import with_inputs
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ZERO, Index, Shape, loop, loops_in, product
 from harp.trace.scalar.expr import Apply, Operand, substitute
 from harp.trace.scalar.ops import Op, Reduce
-
-_SAME_SIZES = Substitution({})
 
 
 class _Sum(NamedTuple):
@@ -46,8 +44,7 @@ def sums_behind_loops(graph: Graph) -> Graph:
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
         if isinstance(node, Part) and node.whole in without:
             return without[node.whole].part(node.number)
-        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-        made = node if same else rebuild(node, inputs, _SAME_SIZES)
+        made = with_inputs(node, inputs)
         if not isinstance(made, Iteration):
             return made
         made = with_body(made, sums_behind_loops)

@@ -13,12 +13,10 @@ from harp.lower.graph.reads_before_updates import reads_before_updates
 from harp.lower.graph.simplify import simplify
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Body, Input, Iteration, MapReduce, Node, at, positions, walk
-from harp.trace.graph.rebuild import rebuild
-from harp.trace.index.division import Substitution
+from harp.trace.graph.rebuild import with_inputs
 from harp.trace.index.polynomial import Counter, Shape, of, product
 from harp.trace.scalar.expr import Position, substitute
 
-_SAME_SIZES = Substitution({})
 # So many numbers are held in variables: more would go through memory, one by one.
 _FEW = 64
 
@@ -40,7 +38,7 @@ def _counted(node: Iteration, counter: Counter) -> Graph:
             known[body.inputs[place]] = MapReduce(array.shape[1:], (), substitute(array.expr, {}, element))
     for inner in walk(body.outputs):
         if inner not in known:
-            known[inner] = rebuild(inner, tuple(known[i] for i in inner.inputs), _SAME_SIZES)
+            known[inner] = with_inputs(inner, tuple(known[i] for i in inner.inputs))
     sites = {known[node]: site for node, site in reversed(body.sites) if node in known}
     return Graph(body.inputs, tuple(known[o] for o in body.outputs), sites)
 

@@ -12,14 +12,12 @@ import attrs
 
 from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.node import Body, Constant, Custom, Input, Iteration, MapReduce, Node, View, body_input, walk
-from harp.trace.graph.rebuild import rebuild
-from harp.trace.index.division import Substitution
+from harp.trace.graph.rebuild import with_inputs
 from harp.trace.scalar.dtypes import i64
 from harp.trace.scalar.expr import Operand, apply, const
 from harp.trace.scalar.ops import Op
 from harp.trace.source_locations import Site
 
-_SAME_SIZES = Substitution({})
 # Whether a loop of so many steps begins. This stays beside the loop, and is not computed before loops round it: so how
 # many steps there are is known there.
 BEGINS = apply(Op.LT, const(0, i64), Operand(i64, 0))
@@ -65,7 +63,7 @@ def close(
         new[old] = body_input(place, old.shape, old.dtype)
     for node in walk(graph.outputs, lambda node: () if node in new else node.inputs):
         if node not in new:
-            new[node] = rebuild(node, tuple(new[i] for i in node.inputs), _SAME_SIZES)
+            new[node] = with_inputs(node, tuple(new[i] for i in node.inputs))
     inputs = tuple(i for i in (new[old] for old in (*graph.inputs, *same)) if isinstance(i, Input))
     outputs, sites = tuple(new[o] for o in graph.outputs), _moved(graph.sites, new)
     return Body(inputs, outputs, carried, sliced, sites, recomputes), tuple(same)
@@ -123,7 +121,7 @@ def selected(
     outputs = [body.outputs[number] for number in results]
     for inner in walk(outputs, lambda inner: () if inner in new else inner.inputs):
         if inner not in new:
-            new[inner] = rebuild(inner, tuple(new[i] for i in inner.inputs), _SAME_SIZES)
+            new[inner] = with_inputs(inner, tuple(new[i] for i in inner.inputs))
     inputs = tuple(i for i in (new[body.inputs[place]] for place in kept) if isinstance(i, Input))
     carried, sliced = (len({*kept} & {*group}) for group in body.place()[:2])
     sites = _moved(dict(body.sites), new)

@@ -29,7 +29,7 @@ from harp.trace.graph.node import (
     View,
     walk,
 )
-from harp.trace.graph.rebuild import rebuild
+from harp.trace.graph.rebuild import rebuild, with_inputs
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Index
 from harp.trace.scalar import expr as expression
@@ -125,9 +125,7 @@ def replaced(graph: Graph, values: Mapping[Node, Node]) -> Graph:
     """The graph with others in place of some nodes, inputs or not; its inputs stay listed."""
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
-            return node
-        return rebuild(node, inputs, Substitution({}))
+        return with_inputs(node, inputs)
 
     return transform(graph, lambda node, inputs: values.get(node) or rule(node, inputs))
 

@@ -10,15 +10,13 @@ from harp.trace.graph.body import graph_of, sites_of
 from harp.trace.graph.graph import Graph, inline, transform
 from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.graph.node import Body, Custom, Foreign, HostCall, Input, Iteration, MapReduce, Node, WithBody
-from harp.trace.graph.rebuild import rebuild
+from harp.trace.graph.rebuild import with_inputs
 from harp.trace.graph.routines import HostFunction, PureFunction, StandIn
 from harp.trace.graph.view import view
-from harp.trace.index.division import Substitution
 from harp.trace.scalar.dtypes import NDArray, i64
 from harp.trace.scalar.expr import Operand, apply, const, select
 from harp.trace.scalar.ops import Op
 
-_SAME_SIZES = Substitution({})
 _NOTHING = HostFunction(lambda *arrays: None)
 Functions = tuple[HostFunction | PureFunction, ...]
 
@@ -48,7 +46,7 @@ def without_calls_about(graph: Graph, inputs: Collection[Input]) -> Graph:
     def rule(node: Node, given: tuple[Node, ...]) -> Node:
         if isinstance(node, HostCall) and any(i in unknown for i in given[1:]):
             return given[0]
-        made = node if given == node.inputs else rebuild(node, given, _SAME_SIZES)
+        made = with_inputs(node, given)
         if any(i in unknown for i in given):
             if isinstance(made, (Iteration, Custom)):
                 made = silent(made)
@@ -145,8 +143,7 @@ def _with_calls(graph: Graph, rule: Callable[[HostCall | Foreign], Node]) -> Gra
         return graph
 
     def change(node: Node, inputs: tuple[Node, ...]) -> Node:
-        if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
-            node = rebuild(node, inputs, _SAME_SIZES)
+        node = with_inputs(node, inputs)
         if isinstance(node, (HostCall, Foreign)):
             return rule(node)
         if isinstance(node, (Iteration, Custom)):

@@ -30,10 +30,19 @@ from harp.trace.graph.node import (
 from harp.trace.index.division import Substitution
 from harp.trace.scalar.expr import substitute
 
+_SAME_SIZES = Substitution({})
+
 
 def rebuild(node: Node, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
     """The same node over other inputs, with sizes substituted: the one place that knows every kind's fields."""
     return _REBUILD[type(node)](node, inputs, sizes)
+
+
+def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
+    """The same node over other inputs; the same object if they are the same."""
+    if all(a is b for a, b in zip(inputs, node.inputs, strict=True)):
+        return node
+    return rebuild(node, inputs, _SAME_SIZES)
 
 
 def _rebuild_input(node: Input, inputs: tuple[Node, ...], sizes: Substitution) -> Node:

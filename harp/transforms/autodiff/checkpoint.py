@@ -33,7 +33,6 @@ from harp.trace.graph.node import (
     walk,
 )
 from harp.trace.graph.view import drop_axes
-from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE, ZERO
 from harp.trace.scalar.dtypes import i64
 from harp.trace.sizes.levels import current
@@ -47,8 +46,6 @@ from harp.transforms.autodiff.vjp import vjp as vjp_graph
 from harp.transforms.rules import Given
 from harp.transforms.staging import fresh_token, shape_of, stage, taking_token, with_arrays, without_token
 from harp.transforms.typed import P, R, Transformed
-
-_SAME_SIZES = Substitution({})
 
 
 def checkpoint(

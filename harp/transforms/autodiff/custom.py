@@ -17,8 +17,7 @@ from harp.trace.graph.body import close
 from harp.trace.graph.graph import Graph, inline, transform
 from harp.trace.graph.host_calls import calling_for_values, silent, without_calls_about
 from harp.trace.graph.node import Body, Custom, Input, Node
-from harp.trace.graph.rebuild import rebuild
-from harp.trace.index.division import Substitution
+from harp.trace.graph.rebuild import with_inputs
 from harp.trace.scalar.dtypes import i64
 from harp.trace.sizes.levels import current
 from harp.trace.source_locations import plural, where
@@ -244,7 +243,7 @@ class _ByRules(Given):
         """The graph without the calls that the function makes where its rules use it: it has made them before."""
 
         def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-            made = node if inputs == node.inputs else rebuild(node, inputs, Substitution({}))
+            made = node if inputs == node.inputs else with_inputs(node, inputs)
             if isinstance(made, Custom) and isinstance(made.derivative, Given):
                 theirs = made.derivative.rules
                 if theirs and all(a is b for a, b in zip(theirs, self.rules, strict=False)):

@@ -34,10 +34,9 @@ from harp.trace.graph.node import (
     positions,
     walk,
 )
-from harp.trace.graph.rebuild import rebuild
+from harp.trace.graph.rebuild import with_inputs
 from harp.trace.graph.row_functions import ROWS, RowOp
 from harp.trace.graph.view import view
-from harp.trace.index.division import Substitution
 from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, select
 from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.autodiff.active import Sites, between, require_inexact
@@ -49,7 +48,6 @@ from harp.transforms.autodiff.scalar_rules import pushforward
 from harp.transforms.autodiff.view_rules import sum_over
 from harp.transforms.rules import apply_rule, without_derivative
 
-_SAME_SIZES = Substitution({})
 Tangents = Mapping[Node, Node]  # of those inputs through which a derivative flows
 
 
@@ -77,7 +75,7 @@ def jvp(graph: Graph, wrt: Sequence[Input]) -> Graph:
             continue
         inputs = tuple(values[i] for i in node.inputs)
         same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-        value = values[node] = node if same else rebuild(node, inputs, _SAME_SIZES)
+        value = values[node] = node if same else with_inputs(node, inputs)
         if node in active and not isinstance(node, Input):
             moving = {i: tangents[i] for i in inputs if i in tangents}
             made = apply_rule(RULES, "the forward derivative", graph, node, moving, now=value)

@@ -30,9 +30,8 @@ from harp.trace.graph.node import (
     fresh_input,
     positions,
 )
-from harp.trace.graph.rebuild import rebuild
+from harp.trace.graph.rebuild import with_inputs
 from harp.trace.graph.view import permute, view
-from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE, Index
 from harp.trace.scalar.dtypes import bool_, i64
 from harp.trace.scalar.expr import Operand, apply, const, select
@@ -40,7 +39,6 @@ from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.batching.given import Given, lifted
 from harp.transforms.rules import Given as Derivatives
 
-_SAME_SIZES = Substitution({})
 Batch = Callable[[Graph, Sequence[bool], Index], tuple[Graph, tuple[bool, ...]]]
 
 
@@ -119,13 +117,12 @@ def _with_loops_of_some(graph: Graph, test: Node) -> Graph:
     place: that would begin its loops. Indices that such an example would not ask for may be outside."""
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
-            node = rebuild(node, inputs, _SAME_SIZES)
+        node = with_inputs(node, inputs)
         if isinstance(node, Part) and isinstance(node.whole, Custom) and not _is_own(node.whole):
             return _with_loops_of_some(in_place(node.whole), test).outputs[node.number]
         if isinstance(node, Iteration) and node.tested:
             first, *others = node.operands
-            return rebuild(node, (_both(first, test), *others), _SAME_SIZES)
+            return with_inputs(node, (_both(first, test), *others))
         if isinstance(node, Gather):
             return Gather(node.src, node.indices, node.fill)
         if isinstance(node, Scatter):

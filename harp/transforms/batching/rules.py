@@ -35,7 +35,7 @@ from harp.trace.graph.node import (
     positions,
     walk,
 )
-from harp.trace.graph.rebuild import rebuild
+from harp.trace.graph.rebuild import with_inputs
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.graph.view import view
 from harp.trace.index.division import Substitution
@@ -47,8 +47,6 @@ from harp.transforms.batching.custom_rules import batch_custom
 from harp.transforms.batching.given import Given, lifted
 from harp.transforms.batching.iteration_rules import batch_iteration
 from harp.transforms.rules import apply_rule
-
-_SAME_SIZES = Substitution({})
 
 
 def batch(graph: Graph, batched: Sequence[bool], size: Index) -> tuple[Graph, tuple[bool, ...]]:
@@ -82,7 +80,7 @@ def batch(graph: Graph, batched: Sequence[bool], size: Index) -> tuple[Graph, tu
 def _same(node: Node, inputs: Sequence[Given]) -> Node:
     """The node, which is the same for all examples; it may read the result of an iteration that makes others, too."""
     now = tuple(i.node for i in inputs)
-    return node if all(a is b for a, b in zip(now, node.inputs, strict=True)) else rebuild(node, now, _SAME_SIZES)
+    return with_inputs(node, now)
 
 
 def _of_all(token: Given) -> Node:

@@ -14,14 +14,12 @@ from harp.trace.graph.body import with_body
 from harp.trace.graph.counted import trip_count
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import Body, Iteration, MapReduce, Node
-from harp.trace.graph.rebuild import rebuild
-from harp.trace.index.division import Substitution, maximum
+from harp.trace.graph.rebuild import with_inputs
+from harp.trace.index.division import maximum
 from harp.trace.index.polynomial import ZERO, Index, as_index, loops_in
 from harp.trace.scalar.dtypes import i64, u64
 from harp.trace.scalar.expr import Apply, Const, Expr, Operand, Position, apply
 from harp.trace.scalar.ops import Op
-
-_SAME_SIZES = Substitution({})
 
 
 class Range(NamedTuple):
@@ -39,8 +37,7 @@ def with_bounds(graph: Graph, ranges: Ranges, wanted: Callable[[Body], object]) 
     """The graph, in which the loops that are wanted have a length if that is known; given ranges of its inputs."""
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-        made = node if same else rebuild(node, inputs, _SAME_SIZES)
+        made = with_inputs(node, inputs)
         if not isinstance(made, Iteration):
             return made
         made = _with_bound(made, ranges, wanted)

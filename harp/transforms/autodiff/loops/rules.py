@@ -18,9 +18,8 @@ import attrs
 from harp.trace.graph.body import close, graph_of
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import Body, Iteration, MapReduce, Node, Part, fresh_input, walk
-from harp.trace.graph.rebuild import rebuild
+from harp.trace.graph.rebuild import with_inputs
 from harp.trace.index.bounds import nonnegative
-from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE, ZERO, product
 from harp.trace.scalar.dtypes import bool_
 from harp.trace.scalar.expr import const
@@ -30,9 +29,6 @@ from harp.transforms.autodiff.loops.bisection import through_bisection
 from harp.transforms.autodiff.loops.step import Backward, Pass, is_expensive
 from harp.transforms.autodiff.loops.tested import counting, through_tested
 from harp.transforms.autodiff.loops.undone import undoable, undoing, undone
-
-_SAME_SIZES = Substitution({})
-
 
 # -- forward ------------------------------------------------------------------------------------------------------
 
@@ -93,9 +89,7 @@ def saving(graph: Graph, active: Callable[[Node], bool]) -> Graph:
     steps if data ends them."""
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        made = node
-        if any(a is not b for a, b in zip(inputs, node.inputs, strict=True)):
-            made = rebuild(node, inputs, _SAME_SIZES)
+        made = with_inputs(node, inputs)
         if isinstance(node, Part) and isinstance(node.whole, Iteration):
             (whole,) = inputs
             assert isinstance(whole, Iteration)

@@ -20,12 +20,10 @@ from functools import reduce
 from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import Body, Input, Iteration, MapReduce, Node, Part, Put, Scatter, Several, walk
-from harp.trace.graph.rebuild import rebuild
-from harp.trace.index.division import Substitution
+from harp.trace.graph.rebuild import with_inputs
 from harp.transforms.autodiff.cotangent_sums import added, put_to, sum_of, without_puts
 from harp.transforms.autodiff.gather_rules import is_zero
 
-_SAME_SIZES = Substitution({})
 Users = Mapping[Node, list[Node | None]]
 
 
@@ -104,7 +102,7 @@ def _started(graph: Graph, starts: Mapping[Iteration, Mapping[int, Node]], gone:
         if isinstance(node, Iteration) and node in starts:
             firsts = {place: start(given) for place, given in starts[node].items()}
             inputs = tuple(firsts.get(place, operand) for place, operand in enumerate(inputs))
-        new[node] = node if inputs == node.inputs else rebuild(node, inputs, _SAME_SIZES)
+        new[node] = with_inputs(node, inputs)
         return new[node]
 
     return transform(graph, rule)
