@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
 
+from harp.locks import importing
 from harp.trace.array import arithmetic
-from harp.trace.array.array import Array, marked
-from harp.trace.array.primitives import as_array, common_dtype, fold, map_
+from harp.trace.array.array import Array, marked, node_of
+from harp.trace.array.primitives import as_array, common_dtype, emit, fold, map_
+from harp.trace.graph import view
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DType, computing, f32, f64, real_of
 from harp.trace.scalar.expr import Expr, apply, const, select
 from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.sizes.levels import current
 
 
 def real(x: object) -> Array:
@@ -124,18 +129,78 @@ def root_of_squares(array: Array, axes: Sequence[int], keepdims: bool, count: ob
     """sqrt(sum(|x|**2) / count) over axes, without overflow or underflow of the squares, also in its derivatives.
 
     The elements are scaled by a power of two where the sum of squares is very small or large. Else the factor is 1,
-    and the result has the bits of the plain formula. No derivative flows through the factor, which cancels.
+    and the result has the bits of the plain formula. The derivative is given: it is the scaled elements over their own
+    root, for a product of the factor and other numbers may leave the range.
     """
-    dtype = array.kind
-    x = array if computing(dtype) is dtype else map_(lambda e: e, array, to=computing(dtype))
-    plain = fold(square_of_magnitude, x, Reduce.SUM, axes, True)
-    factor = map_(lambda total: _factor(total, 1), plain)
-    multiplied = map_(lambda e, f: of_parts(lambda part: part * f, e), x, factor, to=(x.kind, factor.kind))
-    squares = fold(square_of_magnitude, multiplied, Reduce.SUM, axes, keepdims)
-    total = plain if keepdims else fold(square_of_magnitude, x, Reduce.SUM, axes)
+
+    def root(x: Array) -> Array:
+        scaled, total = _scaled(x, axes, keepdims)
+        own = _plain_root(scaled, axes, keepdims, count)
+        root = map_(lambda r, t: r * _factor(t, -1), own, total)
+        return root if root.kind is real_of(x.kind) else map_(lambda e: e, root, to=real_of(x.kind))
+
+    if current() is None:
+        return marked(root(array), array.weak)
+
+    counts = count  # for elements with all axes
+    if isinstance(count, Array) and count.ndim and not keepdims:
+        counts = emit(view.insert_axes(node_of(count), sorted(axes)))
+
+    def tangent(x: Array, t: Array) -> Array:
+        scaled, _ = _scaled(x, axes, keepdims)
+        along = _along(scaled, _with_rule(scaled, axes, counts), t, axes, keepdims, counts)
+        return arithmetic.astype(along, real_of(x.kind))
+
+    return marked(_given(root, tangent)(array), array.weak)
+
+
+def _scaled(array: Array, axes: Sequence[int], keepdims: bool) -> tuple[Array, Array]:
+    """The elements in the dtype of the computation, times a factor; and the sum of the squares without it."""
+    dtype = computing(array.kind)
+    x = array if dtype is array.kind else map_(lambda e: e, array, to=dtype)
+    total = fold(square_of_magnitude, x, Reduce.SUM, axes, True)
+    factor = map_(lambda total: _factor(total, 1), total)
+    scaled = map_(lambda e, f: of_parts(lambda part: part * f, e), x, factor, to=(x.kind, factor.kind))
+    return scaled, total if keepdims else fold(square_of_magnitude, x, Reduce.SUM, axes)
+
+
+def _plain_root(x: Array, axes: Sequence[int], keepdims: bool, count: object) -> Array:
+    squares = fold(square_of_magnitude, x, Reduce.SUM, axes, keepdims)
     mean = squares if count is None else map_(lambda s, n: s / n, squares, count, to=squares.kind)
-    root = map_(lambda s, t: apply(Op.SQRT, s) * _factor(t, -1), mean, total)
-    return marked(root if root.kind is real_of(dtype) else map_(lambda e: e, root, to=real_of(dtype)), array.weak)
+    return map_(lambda s: apply(Op.SQRT, s), mean)
+
+
+def _with_rule(x: Array, axes: Sequence[int], count: object) -> Array:
+    """The root of elements whose squares are in range, with all of its derivatives."""
+
+    def tangent(x: Array, t: Array) -> Array:
+        return _along(x, _with_rule(x, axes, count), t, axes, True, count)
+
+    return _given(lambda x: _plain_root(x, axes, True, count), tangent)(x)
+
+
+def _given(function: Callable[[Array], Array], tangent: Callable[[Array, Array], Array]) -> Callable[[Array], Array]:
+    """The function with a rule for its tangent, given the argument and that of the argument."""
+    with importing:
+        given: Any = import_module("harp.transforms.autodiff.custom").custom_jvp(function)
+    given.defjvp(lambda primals, tangents: (given(*primals), tangent(*primals, *tangents)))
+    result: Callable[[Array], Array] = given
+    return result
+
+
+def _along(x: Array, root: Array, tangent: Array, axes: Sequence[int], keepdims: bool, count: object) -> Array:
+    """The tangent of a root of squares: the sum of the real parts of conj(x)*tangent, over the root and the count."""
+    unit = map_(lambda e, r: of_parts(lambda part: part / r, e), x, root, to=(x.kind, root.kind))
+    if count is not None:
+        unit = map_(lambda e, n: of_parts(lambda part: part / n, e), unit, count, to=(unit.kind, root.kind))
+    return fold(lambda e: e, map_(_real_product, unit, tangent, to=unit.kind), Reduce.SUM, axes, keepdims)
+
+
+def _real_product(a: Expr, b: Expr) -> Expr:
+    """The real part of conj(a)*b."""
+    if not a.dtype.is_complex:
+        return a * b
+    return apply(Op.REAL, a) * apply(Op.REAL, b) + apply(Op.IMAG, a) * apply(Op.IMAG, b)
 
 
 def _factor(total: Expr, sign: int) -> Expr:

@@ -49,6 +49,25 @@ def test_second_order():
         np.testing.assert_allclose(two, slope(lambda x, k=k: (x / np.linalg.norm(x))[k], x), atol=1e-7)
 
 
+@pytest.mark.parametrize("build", [hnp.linalg.norm, hnp.std])
+@pytest.mark.parametrize(
+    ("dtype", "powers"), [("f4", (-110, -90, -50, -44, 52, 60, 110)), ("f8", (-900, -305, 295, 310))]
+)
+def test_derivatives_do_not_leave_the_range_where_the_norm_does_not(build, dtype, powers):
+    """The first one is the same for all multiples of a vector, the second one goes with their inverses."""
+    x = np.array([3.0, 4.0, 9.0])
+    center, count = (x.mean(), 3) if build is hnp.std else (0, 1)
+    root = np.sqrt(np.sum((x - center) ** 2) / count)
+    unit = (x - center) / root / count
+    second = ((np.eye(3) - (center > 0) / 3) / count - np.outer(unit, unit)) / root
+    one, two = harp.jit(harp.grad(build)), harp.jit(harp.hessian(build))
+    for power in powers:
+        y = np.ldexp(x, power).astype(dtype)
+        np.testing.assert_allclose(one(y), unit, rtol=1e-5, atol=1e-6, err_msg=str(power))
+        found = np.ldexp(np.asarray(two(y), np.float64), power)
+        np.testing.assert_allclose(found, second, rtol=1e-4, atol=1e-5, err_msg=str(power))
+
+
 @pytest.mark.parametrize("power", [-200, 200, -318])
 @pytest.mark.parametrize("ord", [2, 1, 3, -2, 0.5, 100.0, INF])
 def test_norms_beside_overflow_and_underflow(ord, power):
