@@ -13,7 +13,7 @@ from harp.errors import ArgumentError, KernelError, SignatureError
 from harp.foreign.names import check_names, checked_text
 from harp.foreign.signature import Declared, Extent, declared, extent
 from harp.trace.array.array import Array, from_numpy, node_of
-from harp.trace.array.primitives import as_named, emit
+from harp.trace.array.primitives import as_integer, as_named, emit
 from harp.trace.eval.host_calls import call_pure
 from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.graph.node import Foreign
@@ -192,10 +192,12 @@ def kernel(
     >>> harp.jit(lambda x: scaled(2, x) + 1)(np.arange(3.0))
     Array([1., 3., 5.])
     """
-    if not name.isidentifier():
+    if not isinstance(name, str) or not name.isidentifier():
         raise KernelError(f"{name!r} is no name for a kernel: it is letters, digits and underscores{where()}")
     what = f"kernel {name!r}"
     _require_mappings(what, inputs=inputs, outputs=outputs, grid=grid)
+    if operations is not None:
+        operations = as_integer(f"operations of {what}", operations)
     given = [declared(key, d, what) for key, d in inputs.items()]
     made = [declared(key, d, what) for key, d in outputs.items()]
     extents = [extent(size, what) for size in grid.values()]
@@ -222,9 +224,9 @@ def _require_mappings(what: str, **given: object) -> None:
     """Raise KernelError for what has no names."""
     examples = {"inputs": "{'x': 'T[n]'}", "outputs": "{'y': 'T[n]'}", "grid": "{'i': 'n'}"}
     for argument, value in given.items():
-        if not isinstance(value, Mapping):
+        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
             raise KernelError(
-                f"{argument} of {what} is a mapping from names, such as {examples[argument]}, not {value!r}"
+                f"{argument} of {what} is a mapping from names, such as {examples[argument]}, not {value!r}{where()}"
             )
 
 
@@ -249,7 +251,7 @@ def _require_known(
 
 
 def _texts(source: str | Mapping[str, str], what: str) -> tuple[tuple[str, str], ...]:
-    texts = dict.fromkeys(_BACKENDS, source) if isinstance(source, str) else dict(source)
+    texts = dict(source) if isinstance(source, Mapping) else dict.fromkeys(_BACKENDS, source)
     if not texts or not set(texts) <= {*_BACKENDS} or not all(isinstance(text, str) for text in texts.values()):
         raise KernelError(f"the source of {what} is a text, or a dict of texts for 'c' and 'opencl'{where()}")
     return tuple((backend, checked_text(what, texts[backend])) for backend in _BACKENDS if backend in texts)

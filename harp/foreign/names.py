@@ -5,6 +5,7 @@ The names of macros are found by the compiler, which knows them.
 
 from __future__ import annotations
 
+import keyword
 import re
 import textwrap
 from collections.abc import Iterable
@@ -30,6 +31,9 @@ _OPEN_COMMENT = re.compile(r"/\*")
 _HASH = r"^[ \t\f\v]*(?:#|%:|\?\?=)[ \t\f\v]*"
 _INCLUDE = re.compile(_HASH + "include", re.MULTILINE)
 _DIRECTIVE = re.compile(_HASH + r"(?!(?:if|ifdef|ifndef|elif|else|endif|pragma|error|warning)\b)\w", re.MULTILINE)
+_CONDITION = re.compile(_HASH + "(?:if|elif|else)", re.MULTILINE)
+# Braces can be written in three ways.
+_BRACE = re.compile(r"[{}]|<%|%>|\?\?<|\?\?>")
 _PROBLEMS = (
     (_NO_TEXT, "has a character that no file of text has; remove it"),
     (_JOINED, "ends with a backslash, which makes the next line a part of this one; remove it"),
@@ -46,10 +50,10 @@ def check_names(kernel: str, names: Iterable[str]) -> None:
         if name in seen:
             raise KernelError(f"{kernel} has two things that are called {name!r}{where()}")
         seen.add(name)
-        if not _IDENTIFIER.fullmatch(name) or name in _TAKEN or name.startswith("harp_"):
+        if not _IDENTIFIER.fullmatch(name) or name in _TAKEN or keyword.iskeyword(name) or name.startswith("harp_"):
             raise KernelError(
-                f"{name!r} of {kernel} cannot be a name in C: names are letters, digits and underscores, none of C's "
-                f"words, and do not begin with harp_{where()}"
+                f"{name!r} of {kernel} cannot be a name in C and in Python: names are letters, digits and underscores, "
+                f"no words of these languages, and do not begin with harp_{where()}"
             )
 
 
@@ -63,4 +67,30 @@ def checked_text(kernel: str, text: str) -> str:
             number = found.string.count("\n", 0, found.start()) + 1
             line = text.split("\n")[number - 1].strip()
             raise KernelError(f"line {number} of the source of {kernel} {problem}:\n  {printable(line)}{where()}")
+    _require_matching_braces(kernel, text, code)
     return text
+
+
+def _require_matching_braces(kernel: str, text: str, code: str) -> None:
+    """Raise KernelError for a brace that ends the function round the source, or is not closed before its end. Where
+    conditions of the preprocessor choose between lines, the compiler counts."""
+    if _CONDITION.search(code):
+        return
+    opened: list[int] = []
+    for found in _BRACE.finditer(code):
+        number = code.count("\n", 0, found.start())
+        if found[0] in ("{", "<%", "??<"):
+            opened.append(number)
+        elif opened:
+            opened.pop()
+        else:
+            opened = [number]
+            break
+    else:
+        if not opened:
+            return
+    line = printable(text.split("\n")[opened[0]].strip())
+    raise KernelError(
+        f"line {opened[0] + 1} of the source of {kernel} has a brace without its partner; the source is the body of a "
+        f"function, which has its own braces:\n  {line}{where()}"
+    )

@@ -26,6 +26,8 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Index, Index], Index]] = {
     ast.FloorDiv: floordiv,
     ast.Mod: mod,
 }
+# Products with sizes are computed in 64 bits.
+_LARGEST = 1 << 32
 _FUNCTIONS: Mapping[str, Callable[[Index, Index], Index]] = {"min": minimum, "max": maximum}
 
 
@@ -55,7 +57,7 @@ class Extent:
 def _value(e: ast.expr, known: Mapping[str, Index]) -> Index:
     if isinstance(e, ast.Name):
         return known[e.id]
-    if isinstance(e, ast.Constant) and type(e.value) is int:
+    if isinstance(e, ast.Constant) and type(e.value) is int and abs(e.value) <= _LARGEST:
         return as_index(e.value)
     if isinstance(e, ast.BinOp) and type(e.op) in _OPERATORS:
         return _OPERATORS[type(e.op)](_value(e.left, known), _value(e.right, known))
@@ -122,5 +124,5 @@ def extent(given: object, what: str) -> Extent:
         else:
             return found
     raise KernelError(
-        f"{text!r} is no size of {what}: sizes are made of names, integers, + - * // %, min, max{where()}"
+        f"{text!r} is no size of {what}: sizes are made of names, integers up to 2**32, + - * // %, min, max{where()}"
     )

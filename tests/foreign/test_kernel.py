@@ -304,7 +304,15 @@ def test_arguments_that_do_not_fit_are_named(run, rows):
         ({"source": "#\\\ndefine N 3"}, "line 1 of .* ends with a backslash"),
         ({"source": "y[i] = 0;\n/* '*' "}, "line 2 of .* opens a comment that is not closed"),
         ({"source": {"opencl": "y[i] = 0; // \ud800"}}, r"line 1 of .* has a character that no .*\n  y.* // \\ud800"),
+        ({"source": "if (i > 0) {\ny[i] = x[i];"}, "line 1 of .* has a brace without its partner"),
+        ({"source": "y[i] = '}';\n} void other(void) {"}, "line 2 of .* has a brace without its partner"),
+        ({"source": "y[i] = x[i]; %>"}, "line 1 of .* has a brace without its partner"),
+        ({"source": None}, "the source of kernel 'k' is a text, or a dict"),
         ({"name": "a b"}, "'a b' is no name for a kernel"),
+        ({"name": 3}, "3 is no name for a kernel"),
+        ({"inputs": {3: "T[n]"}}, "inputs of kernel 'k' is a mapping from names"),
+        ({"inputs": {"assert": "T[n]"}}, "'assert' of kernel 'k' cannot be a name"),
+        ({"grid": {"i": "n * 4611686018427387904"}}, "is no size of kernel 'k': .* up to 2"),
         ({"inputs": "x[n]"}, "inputs of kernel 'k' is a mapping from names, such as .*, not 'x"),
         ({"grid": "n"}, "grid of kernel 'k' is a mapping from names, such as {'i': 'n'}, not 'n'"),
     ],
@@ -313,6 +321,11 @@ def test_what_is_not_well_declared(change, text):
     given = {"source": ";", "inputs": {"x": "T[n]"}, "outputs": {"y": "T[n]"}, "grid": {"i": "n"}, "name": "k"}
     with pytest.raises(KernelError, match=text):
         harp.kernel(**{**given, **change})
+
+
+def test_operations_are_a_number():
+    with pytest.raises(ArgumentError, match="operations of kernel 'k'"):
+        harp.kernel(";", {"x": "T[n]"}, {"y": "T[n]"}, {"i": "n"}, name="k", operations="many")
 
 
 def test_sizes_below_zero_are_an_error(run):
@@ -343,8 +356,6 @@ def test_errors_of_the_compiler_have_the_lines_of_the_source(run, request):
         ("harp_global const float *p = x;\ny[i] = p[i];", 1, "float"),
         ("int64_t *p;\np = i + 1;\ny[i] = x[i];", 2, "p = i"),
         ("double smoothed(double);\ny[i] = smoothed(x[i]);", 1, "no library for \\w+ defines; write its definition"),
-        ("if (i > 0) {\ny[i] = x[i];", 2, "does each brace have its counterpart?"),
-        ("y[i] = x[i]; }", 1, "does each brace have its counterpart?"),
         ("#if 0\ny[i] = x[i];", 1, "#if 0"),
     ],
 )
