@@ -123,6 +123,15 @@ KERNELS: Mapping[str, LibraryRoutine] = {
 }
 
 
+# What programs use of the process, beside that library: see `process.h`.
+PROCESS = frozenset({"harp_parallel", "harp_take", "harp_call_python", "harp_interrupted"})
+
+
+def header(name: str) -> str:
+    """What declares a kernel of the library, or a function of the process; a header stands for itself."""
+    return KERNELS[name].header if name in KERNELS else "process.h" if name in PROCESS else name
+
+
 def linked(names: Iterable[str]) -> list[LibraryRoutine]:
     """These kernels, and those that they call."""
     found: dict[str, LibraryRoutine] = {}

@@ -15,9 +15,6 @@ from harp.lower.loopir.loops import Buffer, Row
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.polynomial import ZERO, Index
 
-# What declares harp_parallel, which sorts are given.
-PARALLEL = "parallel.h"
-
 
 class RowPrinter(NamedTuple):
     """How an index, an element and the memory for a row are printed."""

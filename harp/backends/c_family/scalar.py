@@ -136,7 +136,14 @@ CASTS: Mapping[tuple[Kind, Kind], str] = {
     **{(Kind.FLOAT, target): "harp_{s}_to_{t}({a})" for target in _INTS},
 }
 
-# The headers with the functions of floats; the others are in those of the dtypes.
+# The headers with the functions of each kind, and those of floats. What all units include has those of indices.
+GENERATED = "generated.h"
+_ELEMENTS: Mapping[Kind, str] = {
+    Kind.INT: "elements/signed.h",
+    Kind.UINT: "elements/unsigned.h",
+    Kind.FLOAT: "elements/floats.h",
+    Kind.COMPLEX: "elements/complex.h",
+}
 _MATH: Mapping[Op, str] = {
     **dict.fromkeys((Op.EXP, Op.EXP2, Op.EXPM1), "exp"),
     **dict.fromkeys((Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P), "log"),
@@ -163,7 +170,7 @@ def headers(e: Apply) -> tuple[str, ...]:
     halves = (HALVES,) if source.is_half or target.is_half else ()
     if source.kind is not Kind.FLOAT or not target.is_integer:
         return halves
-    return (*halves, f"elements/{(f32 if source.is_half else source).name}.h")
+    return (*halves, _ELEMENTS[Kind.FLOAT])
 
 
 def operation_headers(op: Op, dtype: DType) -> tuple[str, ...]:
@@ -171,7 +178,7 @@ def operation_headers(op: Op, dtype: DType) -> tuple[str, ...]:
     if "harp_" not in ROWS[op][dtype.kind]:
         return ()
     stem = _MATH.get(op) if dtype.kind is Kind.FLOAT else None
-    return (f"math/{stem}_{dtype.name}.h" if stem else f"elements/{dtype.name}.h",)
+    return (f"math/{stem}_{dtype.name}.h" if stem else _ELEMENTS[dtype.kind] if dtype is not i64 else GENERATED,)
 
 
 def operation(op: Op, dtype: DType, args: Sequence[str]) -> str:

@@ -56,7 +56,6 @@ _UNROLL_MOST = 64
 # No less than the vectors that a loop over accumulators becomes, and less than its iterations: compilers would write
 # out the elements, and not the vectors.
 _VECTORS = LANES // 2
-INTERRUPT_HEADER = "interrupt.h"
 # Steps of a block of a loop that data ends, at most: nobody knows how many there are.
 STEPS = 256
 
@@ -266,7 +265,7 @@ class Statements(ABC):
         self.lines.add(f"{target} = {bare(value)};")
 
     def _row(self, stmt: Row, block: bool) -> None:
-        self.lines.uses |= {rows.kernel(stmt), rows.PARALLEL}
+        self.lines.uses |= {rows.kernel(stmt), "harp_parallel"}
         for line in rows.call(stmt, rows.RowPrinter(self._index.text, self._element, self._buffers.__getitem__)):
             self.lines.add(line)
 
@@ -349,7 +348,7 @@ class Statements(ABC):
         """Begin a loop over blocks of steps, none of which goes beyond `most`. Returns the name of a block's end.
 
         It asks between blocks: no call stands in the loop over steps, which keeps in registers what it carries."""
-        self.lines.uses.add(INTERRUPT_HEADER)
+        self.lines.uses.add("harp_interrupted")
         stop = self._fresh("stop")
         self.lines.open(f"for (int64_t {name} = 0; {name} < {end} && status == 0{test};)")
         self.lines.add(f"const int64_t {stop} = harp_stop({name}, {most}, {work});", stop)

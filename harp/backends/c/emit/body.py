@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harp.backends.c.emit import arena, callbacks, custom_kernels, parts
+from harp.backends.c.emit import custom_kernels, parts
 from harp.backends.c.emit.function import parameter
 from harp.backends.c.emit.work import Work, bound_of
 from harp.backends.c_family.statements import STATEMENTS, Statements
@@ -61,7 +61,7 @@ class Body(Statements):
         least = _LANES if _repeats_numbers(stmt.body) else 1
         part = parts.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines, least)
         self.parts.append(part)
-        self.lines.uses |= inner.lines.uses | {parts.HEADER}
+        self.lines.uses |= inner.lines.uses | {"harp_parallel"}
         pointed = {self._buffers[b] for b in self._scalars & {*buffers}}
         count = bare(self._index.text(head.loop.extent))
         self.lines.lines += parts.calls(part, pointed, count, Work(self._bare).of(stmt).text, self.lines.depth)
@@ -90,14 +90,25 @@ class Body(Statements):
             return None
         return work.text
 
-    def _callback(self, stmt: ForeignCall, block: bool) -> None:
-        """The call. When a function of Python has raised anything, the program does not go on."""
+    def _foreign_call(self, stmt: ForeignCall, block: bool) -> None:
+        """Call a kernel of the user, or a function of Python, from where the pointers and sizes of arrays are:
+
+        mem3 = function 2 of Python(mem1) where mem2, after in0
+            ->  if (status == 0)
+                    status = harp_call_python(2, "1 1 int64:0 int64:0 bool:0 float64:2",
+                                              (const void *[]){mem3, in0, mem2, mem1}, (const int64_t []){s0, s1, s2});
+        """
         if not isinstance(stmt.routine, int):
             self._custom_kernel(stmt)
             return
-        self.lines.uses.add(callbacks.HEADER)
-        for line in callbacks.call(stmt, self._buffers.__getitem__, self._bare):
-            self.lines.add(line)
+        rank, arrays = len(stmt.calls), (*stmt.targets, *stmt.sources)
+        kinds = (f"{b.dtype.numpy_name}:{len(b.shape) - rank}" for b in arrays)
+        layout = " ".join([str(rank), str(len(stmt.targets)), *kinds])
+        sizes = [self._bare(p) for p in (*stmt.calls, *(p for b in arrays for p in b.shape[rank:]))]
+        pointers = ", ".join(self._buffers[b] for b in arrays)
+        given = f"(const void *[]){{{pointers}}}, (const int64_t []){{{', '.join(sizes) or '0'}}}"
+        self.lines.uses.add("harp_call_python")
+        self.lines.add(f'if (status == 0) status = harp_call_python({stmt.routine}, "{layout}", {given});')
 
     def _custom_kernel(self, stmt: ForeignCall) -> None:
         """A function of its own, and its call."""
@@ -113,7 +124,7 @@ class Body(Statements):
             size = f"harp_times({size}, {bare(self._index.text(extent))})"
         memory = self._fresh(f"{name}_data")
         self.lines.add(f"{ctype} *const {memory} = harp_take({size});")
-        self.lines.uses.add(arena.HEADER)
+        self.lines.uses.add("harp_take")
         self.lines.open(f"if ({memory} == NULL)")
         self.lines.add("status = 1;")
         self.lines.close("} else {")
@@ -131,4 +142,4 @@ def _repeats_numbers(body: Stmt) -> bool:
     return bool(loops) and not any(s.test or s.moves for s in loops) and not any(isinstance(s, Nest) for s in inside)
 
 
-Body.statements = {**STATEMENTS, Nest: Body._nest, ForeignCall: Body._callback}
+Body.statements = {**STATEMENTS, Nest: Body._nest, ForeignCall: Body._foreign_call}

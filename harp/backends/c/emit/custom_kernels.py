@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harp.backends.c.emit import parts
 from harp.backends.c.emit.work import POINT
 from harp.backends.c_family.custom_kernels import (
     HEADER,
@@ -76,7 +75,7 @@ def definition(stmt: ForeignCall, name: str) -> str:
 
 def headers(stmt: ForeignCall) -> set[str]:
     """What its unit includes."""
-    found = {HEADER, parts.HEADER}
+    found = {HEADER, "harp_parallel"}
     for op in _math(source_of(stmt)):
         found.update(operation_headers(op, f32), operation_headers(op, f64))
     return found

@@ -18,20 +18,9 @@ from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 from harp.backends.c.emit.function import STATIC, define
-from harp.backends.c_family.rows import PARALLEL
 from harp.backends.c_family.values import Line, Lines, words
 from harp.lower.loopir.loops import Alloc, Nest, Space, Stmt
 from harp.trace.index.polynomial import Loop, value_atoms
-
-# What declares that something runs the parts; and what does so at first.
-HEADER = PARALLEL
-DEFINITION = """\
-static void harp_serial(harp_part *part, void *given, int64_t count, double work)
-{
-    (void)work;
-    part(given, 0, count);
-}
-void (*harp_parallel)(harp_part *part, void *given, int64_t count, double work) = harp_serial;"""
 
 
 class Part(NamedTuple):

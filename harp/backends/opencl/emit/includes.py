@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harp.backends.c_family.library_routines import KERNELS
+from harp.backends.c_family.library_routines import KERNELS, PROCESS
+from harp.backends.c_family.scalar import GENERATED
 
 
 def includes(uses: Iterable[str]) -> list[str]:
     """The headers, and for each function of the library the template with its macros, once."""
     lines: list[str] = []
-    for name in sorted(uses):
+    for name in sorted({*uses} - {GENERATED, *PROCESS}):
         routine = KERNELS.get(name)
         if routine is None:
             lines.append(f'#include "{name}"')

@@ -3,7 +3,8 @@
 #define HARP_GENERATED_H
 
 #include "common.h"
-#include "elements/i64.h"
+#define HARP_BITS 64
+#include "elements/signed_template.h"
 #include "indices.h"
 
 #if defined(__clang__)

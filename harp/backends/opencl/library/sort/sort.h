@@ -9,6 +9,9 @@
  * is turned, negative floats are turned round, all NaN are the largest number, and both zeros are one. */
 #include "names.h"
 
+/* A work-item starts no others. */
+#define harp_parallel 0
+
 #define KEY HARP_JOIN(uint, HARP_JOIN(HARP_BITS, _t))
 #define TOP ((KEY)((KEY)1 << (HARP_BITS - 1)))
 
