@@ -6,10 +6,9 @@ import os
 
 from harp.backends.c.emit.render import interface, render
 from harp.backends.c.measure import limits_key, measure
-from harp.backends.c.timed import TimedCExecutable
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable, Limits, ProgramText
-from harp.backends.runtime.executable import CExecutable
+from harp.backends.runtime.executable import CExecutable, TimedCExecutable
 from harp.backends.runtime.load import build_and_load
 from harp.backends.toolchain.toolchain import find_toolchain
 from harp.config import show

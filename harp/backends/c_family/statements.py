@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from harp.backends.c_family import fast_path, library_calls, rows, turns
+from harp.backends.c_family import fast_path, library, turns
 from harp.backends.c_family.index import IndexPrinter, division, times
 from harp.backends.c_family.scalar import TYPES, accumulation, operation_headers
 from harp.backends.c_family.values import Line, Lines, ValuePrinter, bare
@@ -86,6 +86,7 @@ class Statements(ABC):
         self._before = 0  # lines at the top of the function that are such variables
         self._index = IndexPrinter(self._name_of, self._element, self._keep)
         self._values = ValuePrinter(self._index, self._element, self.lines)
+        self._printer = library.Printer(self._index.text, self._element, self._offset, self._buffers.__getitem__)
         for buffer in buffers:
             self._declare_strides(buffer, share=True)
 
@@ -244,9 +245,15 @@ class Statements(ABC):
         self.lines.add(f"if (!{left}) break;")
 
     def _library_call(self, stmt: LibraryCall, block: bool) -> None:
-        called = library_calls.call(stmt, library_calls.CallPrinter(self._index.text, self._element, self._offset))
-        self.lines.uses.update(called.kernels)
-        self.lines.add(called.text)
+        self._called(library.call(stmt, self._printer))
+
+    def _row(self, stmt: Row, block: bool) -> None:
+        self._called(library.row_call(stmt, self._printer))
+
+    def _called(self, called: library.Called) -> None:
+        self.lines.uses.update(called.uses)
+        for line in called.lines:
+            self.lines.add(line)
 
     def _seq(self, stmt: Seq, block: bool) -> None:
         for part in stmt.parts:
@@ -263,11 +270,6 @@ class Statements(ABC):
             self.lines.uses.update(operation_headers(stmt.reduce.value, stmt.buffer.dtype))
             value = accumulation(stmt.reduce.value, stmt.buffer.dtype, target, value)
         self.lines.add(f"{target} = {bare(value)};")
-
-    def _row(self, stmt: Row, block: bool) -> None:
-        self.lines.uses |= {rows.kernel(stmt), "harp_parallel"}
-        for line in rows.call(stmt, rows.RowPrinter(self._index.text, self._element, self._buffers.__getitem__)):
-            self.lines.add(line)
 
     def _if(self, stmt: If, block: bool) -> None:
         self.lines.open(f"if ({self._index.conditions(stmt.conditions)})")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from harp.backends.opencl import sub_groups
+from harp.backends.opencl.build import whole
 from harp.backends.opencl.devices import OpenCLDevice, device
 from harp.backends.opencl.emit import render
 from harp.backends.opencl.emit.statements import is_called
-from harp.backends.opencl.executable import OpenCLExecutable, OpenCLMemory
+from harp.backends.opencl.executable import OpenCLExecutable, OpenCLMemory, TimedOpenCLExecutable
 from harp.backends.opencl.host import HostCode, kernel_code, program_code
 from harp.backends.opencl.measure import measure
-from harp.backends.opencl.timed import TimedOpenCLExecutable
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable, Limits, ProgramText, ResultMemory
 from harp.config import show
@@ -44,7 +44,7 @@ class OpenCLBackend:
             raise HarpError("the OpenCL backend compiles lowered programs, and was given a graph only")
         kernels = _kernels(program)
         host = program_code(program)
-        show(4, "OpenCL source", _whole(kernels, host))
+        show(4, "OpenCL source", _all_texts(kernels, host))
         try:
             return OpenCLExecutable(self.device, host, kernels)
         except DeviceError as error:
@@ -55,7 +55,7 @@ class OpenCLBackend:
         kernels, host = _kernels(program), program_code(program)
         codes = zip(program.kernels, kernels, strict=True)
         own = tuple(f"{render.text(kernel, code.launches)}\n{_host(code.text)}" for kernel, (code, _) in codes)
-        return ProgramText("OpenCL C", own, _host(host), _whole(kernels, host), is_called)
+        return ProgramText("OpenCL C", own, _host(host), _all_texts(kernels, host), is_called)
 
     def timed(self, program: Program, options: CompileOptions) -> TimedOpenCLExecutable:
         """Its launches are put into a queue that takes their times."""
@@ -70,14 +70,13 @@ class OpenCLBackend:
 
 def _kernels(program: Program) -> list[tuple[HostCode, str]]:
     """For each kernel the code of the host, and the source of its launches."""
-    found = []
-    for kernel in program.kernels:
-        code = kernel_code(kernel)
-        found.append((code, render.source(kernel, code.launches)))
-    return found
+    codes = [kernel_code(kernel) for kernel in program.kernels]
+    return [
+        (code, whole(render.text(kernel, code.launches))) for kernel, code in zip(program.kernels, codes, strict=True)
+    ]
 
 
-def _whole(kernels: list[tuple[HostCode, str]], host: str) -> str:
+def _all_texts(kernels: list[tuple[HostCode, str]], host: str) -> str:
     """The text of a program, with its library."""
     return "\n\n".join([*(f"{text}\n{_host(code.text)}" for code, text in kernels), host])
 

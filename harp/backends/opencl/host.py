@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from harp.backends.c_family import turns
-from harp.backends.opencl.emit import custom_kernels, sorted_rows
+from harp.backends.opencl import sorting
+from harp.backends.opencl.emit import custom_kernels
 from harp.backends.opencl.emit.render import LaunchCode, launch, loop_name, parameters
 from harp.lower.device.grid import is_launch, launches
 from harp.lower.device.groups import sorted_by_many
@@ -147,7 +148,7 @@ class _Host:
 
     def sorted_rows(self, row: Row, depth: int) -> Iterator[str]:
         """The launches of a sort: how many it takes, the host sees from the length of the rows."""
-        codes = sorted_rows.launches(row, len(self.launches))
+        codes = sorting.launches(row, len(self.launches))
         names = [f"launch{len(self.launches) + k}" for k in range(len(codes))]
         self.launches += codes
         rows, n = self.index(product(row.target.shape[:-1])), self.index(row.target.shape[-1])

@@ -13,9 +13,8 @@ import numpy as np
 import pyopencl as cl
 
 from harp.backends.opencl.buffers import ClMemory
-from harp.backends.opencl.build import program
+from harp.backends.opencl.build import program, whole
 from harp.backends.opencl.devices import OpenCLDevice
-from harp.backends.opencl.source import whole
 from harp.config import log
 from harp.errors import DeviceError
 from harp.lower.device.groups import EACH, ITEMS

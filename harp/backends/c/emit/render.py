@@ -25,11 +25,11 @@ from harp.backends.c.emit.body import Body
 from harp.backends.c.emit.flags import flags_of
 from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, parameter
 from harp.backends.c_family.index import IndexPrinter
-from harp.backends.c_family.library_routines import KERNELS, PROCESS, header, linked
+from harp.backends.c_family.library import KERNELS, PROCESS, header, linked
 from harp.backends.c_family.scalar import GENERATED, TYPES
 from harp.backends.c_family.values import Lines, plain
 from harp.backends.protocol import Source, Unit
-from harp.backends.runtime.interface import Interface
+from harp.backends.runtime.executable import Interface
 from harp.errors import VerificationError
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import Buffer, Kernel, Space, offset

@@ -17,11 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from harp.backends.c_family.scalar import TYPES
+from harp.backends.c_family.library import KERNELS, PROCESS
+from harp.backends.c_family.scalar import GENERATED, TYPES
 from harp.backends.c_family.values import plain, printed
-from harp.backends.opencl.emit.includes import includes
 from harp.backends.opencl.emit.statements import WorkGroup, WorkItem
-from harp.backends.opencl.source import whole
 from harp.lower.device.grid import grid_of
 from harp.lower.device.groups import ITEMS, has_workspace, is_shared, private_arrays, sub_group
 from harp.lower.loopir.effects import effects, free_names
@@ -66,13 +65,8 @@ def loop_name(loop: Loop) -> str:
     return f"i{loop.axis}"
 
 
-def source(kernel: Kernel, launched: Iterable[LaunchCode]) -> str:
-    """The text of a kernel's launches, for the compiler of a device."""
-    return whole(text(kernel, launched))
-
-
 def text(kernel: Kernel, launched: Iterable[LaunchCode]) -> str:
-    """The same without the library that it includes."""
+    """The text of a kernel's launches, without the library that it includes."""
     title = f"/* {plain(kernel.name)} */"
     return "\n\n".join([title, '#include "generated.h"', *(f.text for f in launched)]) + "\n"
 
@@ -139,3 +133,23 @@ def _sizes(stmt: Stmt, buffers: Iterable[Buffer]) -> set[Atom]:
         for extent in buffer.shape:
             found |= {*value_atoms(extent)}
     return found
+
+
+def includes(uses: Iterable[str]) -> list[str]:
+    """What a launch includes: headers, and for each function of the library the template with its macros, once in a
+    source."""
+    lines: list[str] = []
+    for name in sorted({*uses} - {GENERATED, *PROCESS}):
+        routine = KERNELS.get(name)
+        if routine is None:
+            lines.append(f'#include "{name}"')
+            continue
+        macros = dict(routine.macros)
+        folder, lanes = routine.header.partition("/")[0].upper(), macros.get("HARP_LANES", "")
+        guard = f"HAS_{folder}_{macros['HARP_DTYPE']}_{lanes}"
+        lines += [f"#ifndef {guard}", f"#define {guard}"]
+        lines += [f"#define {macro} {value}" for macro, value in routine.macros]
+        lines += [f'#include "{routine.header}"']
+        lines += [f"#undef {macro}" for macro, _ in routine.macros]
+        lines += ["#endif"]
+    return lines
