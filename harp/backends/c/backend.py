@@ -50,8 +50,7 @@ class CBackend:
     def text(self, program: Program) -> ProgramText:
         """A file of C for each kernel, and one of the function that calls them."""
         source = render(program)
-        *_, own = source.units
-        return ProgramText("C", tuple(unit.text for unit in source.kernels), own.text, str(source))
+        return ProgramText("C", source.kernels, source.calls, str(source))
 
     def timed(self, program: Program, options: CompileOptions) -> TimedCExecutable:
         """The kernels are those of the program that is not timed, and come out of the cache."""

@@ -12,7 +12,7 @@ from typing import ClassVar
 from harp.backends.c_family import fast_path, library, turns
 from harp.backends.c_family.index import IndexPrinter, division, times
 from harp.backends.c_family.scalar import TYPES, accumulation, operation_headers
-from harp.backends.c_family.values import Line, Lines, ValuePrinter, bare
+from harp.backends.c_family.values import Lines, ValuePrinter, bare
 from harp.errors import VerificationError
 from harp.lower.loopir.effects import effects, indices
 from harp.lower.loopir.loops import (
@@ -36,6 +36,7 @@ from harp.lower.loopir.loops import (
     is_endless,
     walk,
 )
+from harp.lower.loopir.text import CodeLine
 from harp.lower.reductions.accumulators import LANES, stay_in_registers
 from harp.trace.index.polynomial import (
     Atom,
@@ -108,7 +109,7 @@ class Statements(ABC):
             if not all(a in self._given or isinstance(a, (FloorDiv, Relu)) for a in value_atoms(of(atom))):
                 return text
             name = self._kept[atom] = self._fresh("k")
-            self.lines.lines.insert(self._before, Line(1, f"const int64_t {name} = {bare(text)};", name))
+            self.lines.lines.insert(self._before, CodeLine(1, f"const int64_t {name} = {bare(text)};", name))
             self._before += 1
         return name
 
@@ -253,7 +254,7 @@ class Statements(ABC):
     def _called(self, called: library.Called) -> None:
         self.lines.uses.update(called.uses)
         for line in called.lines:
-            self.lines.add(line)
+            self.lines.add(line, stores=True)
 
     def _seq(self, stmt: Seq, block: bool) -> None:
         for part in stmt.parts:
@@ -269,7 +270,7 @@ class Statements(ABC):
                 target = f"{self._buffers[stmt.buffer]}[{name}]"
             self.lines.uses.update(operation_headers(stmt.reduce.value, stmt.buffer.dtype))
             value = accumulation(stmt.reduce.value, stmt.buffer.dtype, target, value)
-        self.lines.add(f"{target} = {bare(value)};")
+        self.lines.add(f"{target} = {bare(value)};", stores=True)
 
     def _if(self, stmt: If, block: bool) -> None:
         self.lines.open(f"if ({self._index.conditions(stmt.conditions)})")
@@ -280,8 +281,7 @@ class Statements(ABC):
         self.lines.close()
 
     def _else(self) -> None:
-        self.lines.close("} else {")
-        self.lines.depth += 1
+        self.lines.other()
 
     def _alloc(self, stmt: Alloc, block: bool) -> None:
         buffer = stmt.buffer
@@ -320,9 +320,10 @@ class Statements(ABC):
         depth, end = self.lines.depth, bare(self._index.text(stmt.loop.extent))
         work = self._work_of_step(stmt, stmt.body)
         if work is None:
-            self.lines.open(f"for (int64_t {name} = 0; {name} < {end}{test}; ++{name})")
+            self.lines.open(f"for (int64_t {name} = 0; {name} < {end}{test}; ++{name})", stmt)
         else:
-            stop = self._open_blocks(name, end, test, f"{name} + {STEPS}" if is_endless(stmt) else end, work)
+            most = f"{name} + {STEPS}" if is_endless(stmt) else end
+            stop = self._open_blocks(stmt, name, end, test, most, work)
             self._open_block(name, end, test, stop)
         self._loops += 1
         self._step(stmt, at)
@@ -341,18 +342,18 @@ class Statements(ABC):
     def _blocks(self, head: For, body: Stmt, work: str) -> None:
         """The head of such a loop."""
         name, end = self._bind(head.loop), bare(self._index.text(head.loop.extent))
-        stop = self._open_blocks(name, end, "", end, work)
+        stop = self._open_blocks(head, name, end, "", end, work)
         self._hint(head, body)
         self._open_block(name, end, "", stop)
         self._loops += 1
 
-    def _open_blocks(self, name: str, end: str, test: str, most: str, work: str) -> str:
+    def _open_blocks(self, loop: For | Repeat, name: str, end: str, test: str, most: str, work: str) -> str:
         """Begin a loop over blocks of steps, none of which goes beyond `most`. Returns the name of a block's end.
 
         It asks between blocks: no call stands in the loop over steps, which keeps in registers what it carries."""
         self.lines.uses.add("harp_interrupted")
         stop = self._fresh("stop")
-        self.lines.open(f"for (int64_t {name} = 0; {name} < {end} && status == 0{test};)")
+        self.lines.open(f"for (int64_t {name} = 0; {name} < {end} && status == 0{test};)", loop)
         self.lines.add(f"const int64_t {stop} = harp_stop({name}, {most}, {work});", stop)
         return stop
 
@@ -377,7 +378,7 @@ class Statements(ABC):
     def _for(self, head: For, body: Stmt) -> None:
         name = self._bind(head.loop)
         self._hint(head, body)
-        self.lines.open(self._loop(head, name))
+        self.lines.open(self._loop(head, name), head)
         self._loops += 1
 
     def _hint(self, head: For, body: Stmt) -> None:

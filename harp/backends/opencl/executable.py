@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyopencl as cl
 
+from harp.backends.c_family.values import printed
 from harp.backends.opencl import build
 from harp.backends.opencl.buffers import ClMemory, DeviceBuffer, flat_bytes, made, uploaded
 from harp.backends.opencl.devices import OpenCLDevice
@@ -31,6 +32,7 @@ from harp.backends.opencl.sorting import sort_rows
 from harp.backends.protocol import ResultMemory, Span
 from harp.config import counters
 from harp.errors import DeviceError
+from harp.lower.loopir.text import CodeLine
 from harp.trace.eval.host_calls import is_raised_by_call
 from harp.trace.scalar.dtypes import NDArray
 
@@ -52,7 +54,7 @@ class OpenCLExecutable:
         """Where its results are."""
         return OpenCLMemory(self.device)
 
-    def __init__(self, device: OpenCLDevice, host: str, kernels: Sequence[tuple[HostCode, str]]) -> None:
+    def __init__(self, device: OpenCLDevice, host: Sequence[CodeLine], kernels: Sequence[tuple[HostCode, str]]) -> None:
         self.device = device
         namespace: dict[str, object] = dict(self.helpers())
         for number, (code, source) in enumerate(kernels):
@@ -61,9 +63,9 @@ class OpenCLExecutable:
                 built = build.program(device, source, any(map(_computes_in_doubles, code.launches)))
                 for place, launched in enumerate(code.launches):
                     inner[f"launch{place}"] = Launch(device, cl.Kernel(built, launched.name), launched)
-            exec(compile(code.text, f"<host code of kernel {number}>", "exec"), inner)
+            exec(compile(printed(code.lines), f"<host code of kernel {number}>", "exec"), inner)
             namespace[f"kernel{number}"] = inner["kernel"]
-        exec(compile(host, "<host code of a program>", "exec"), namespace)
+        exec(compile(printed(host), "<host code of a program>", "exec"), namespace)
         self._program: Callable[..., None] = namespace["program"]  # type: ignore[assignment]
 
     def __call__(self, inputs: Sequence[Given], outputs: Sequence[Given], sizes: Sequence[int], /) -> int:
@@ -108,7 +110,7 @@ class TimedOpenCLExecutable(OpenCLExecutable):
     """Computes the same, in a queue of its own, and is done when a call returns. The device times the
     launches: each has an event, which knows when it began and ended."""
 
-    def __init__(self, device: OpenCLDevice, host: str, kernels: Sequence[tuple[HostCode, str]]) -> None:
+    def __init__(self, device: OpenCLDevice, host: Sequence[CodeLine], kernels: Sequence[tuple[HostCode, str]]) -> None:
         properties = cl.command_queue_properties.PROFILING_ENABLE
         self._queue = cl.CommandQueue(device.context, device.device, properties)
         self._number = 0
@@ -197,7 +199,7 @@ _ONE_VARIABLE = _counted()
 
 def _computes_in_doubles(launched: LaunchCode) -> bool:
     """Also as the parts of complex numbers."""
-    return any(name in launched.text for name in ("double", "harp_c128"))
+    return any(name in line.text for line in launched.lines for name in ("double", "harp_c128"))
 
 
 def _input(run: Run, array: NDArray) -> ClMemory:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 
 from harp.backends.c_family.library import kernel
 from harp.backends.c_family.scalar import TYPES
+from harp.backends.c_family.values import code
 from harp.backends.opencl.buffers import ClMemory
 from harp.backends.opencl.devices import OpenCLDevice
 from harp.backends.opencl.emit.render import LaunchCode, includes
@@ -79,7 +80,7 @@ def _launch(number: int, header: Sequence[str], arrays: dict[str, str], test: st
         "}",
     ]
     grid = (ZERO, ZERO)  # the host says how large it is
-    return LaunchCode(name, grid, (), (), (), "\n".join(text), (ZERO,) * len(fields))
+    return LaunchCode(name, grid, (), (), (), tuple(code("\n".join(text))), (ZERO,) * len(fields))
 
 
 def sort_rows(

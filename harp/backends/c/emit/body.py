@@ -8,7 +8,7 @@ from harp.backends.c.emit import custom_kernels, parts
 from harp.backends.c.emit.function import parameter
 from harp.backends.c.emit.work import Work, bound_of
 from harp.backends.c_family.statements import STATEMENTS, Statements
-from harp.backends.c_family.values import bare
+from harp.backends.c_family.values import bare, code
 from harp.lower.loopir.effects import effects, free_names
 from harp.lower.loopir.loops import Alloc, Buffer, For, ForeignCall, LoopKind, Nest, Repeat, Stmt, walk
 from harp.trace.index.polynomial import Atom, Index, Loop
@@ -54,6 +54,7 @@ class Body(Statements):
         buffers = {b: self._buffers[b] for b in used.touched}
         names: dict[Atom, str] = {atom: self._name_of(atom) for atom in free_names(stmt)}
         inner = Body(buffers, names, self._constant)
+        inner.lines.loops = self.lines.loops
         inner._range = head.loop
         inner.statement(parts.hoisted(stmt), True)
         fields = {text: parameter(b, text, b in used.writes, restrict=True) for b, text in buffers.items()}
@@ -62,9 +63,10 @@ class Body(Statements):
         part = parts.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines, least)
         self.parts.append(part)
         self.lines.uses |= inner.lines.uses | {"harp_parallel"}
+        self.lines.opened += inner.lines.opened
         pointed = {self._buffers[b] for b in self._scalars & {*buffers}}
         count = bare(self._index.text(head.loop.extent))
-        self.lines.lines += parts.calls(part, pointed, count, Work(self._bare).of(stmt).text, self.lines.depth)
+        parts.call(part, pointed, count, Work(self._bare).of(stmt).text, self.lines)
 
     def _hint(self, head: For, body: Stmt) -> None:
         super()._hint(head, body)
@@ -108,14 +110,14 @@ class Body(Statements):
         pointers = ", ".join(self._buffers[b] for b in arrays)
         given = f"(const void *[]){{{pointers}}}, (const int64_t []){{{', '.join(sizes) or '0'}}}"
         self.lines.uses.add("harp_call_python")
-        self.lines.add(f'if (status == 0) status = harp_call_python({stmt.routine}, "{layout}", {given});')
+        self.lines.add(f'if (status == 0) status = harp_call_python({stmt.routine}, "{layout}", {given});', stores=True)
 
     def _custom_kernel(self, stmt: ForeignCall) -> None:
         """A function of its own, and its call."""
         name = f"{self._prefix}_custom{len(self.parts)}"
-        self.parts.append(parts.Part(name, custom_kernels.definition(stmt, name), ()))
+        self.parts.append(parts.Part(name, tuple(code(custom_kernels.definition(stmt, name))), ()))
         self.lines.uses |= custom_kernels.headers(stmt)
-        self.lines.add(custom_kernels.call(stmt, name, self._buffers.__getitem__, self._bare))
+        self.lines.add(custom_kernels.call(stmt, name, self._buffers.__getitem__, self._bare), stores=True)
 
     def _large(self, stmt: Alloc, ctype: str, name: str) -> None:
         """Memory for the time of the body; without it the body is left out and the function reports failure."""
@@ -127,8 +129,7 @@ class Body(Statements):
         self.lines.uses.add("harp_take")
         self.lines.open(f"if ({memory} == NULL)")
         self.lines.add("status = 1;")
-        self.lines.close("} else {")
-        self.lines.depth += 1
+        self.lines.other()
         self.lines.add(f"{ctype} *restrict {name} = {memory};")
         self.statement(stmt.body, True)
         self.lines.add(f"harp_give({memory});")

@@ -19,7 +19,7 @@ program had is in the cache. The last unit has the exported functions, which cal
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from harp.backends.c.emit.body import Body
 from harp.backends.c.emit.flags import flags_of
@@ -27,7 +27,7 @@ from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, pa
 from harp.backends.c_family.index import IndexPrinter
 from harp.backends.c_family.library import KERNELS, PROCESS, header, linked
 from harp.backends.c_family.scalar import GENERATED, TYPES
-from harp.backends.c_family.values import Lines, plain
+from harp.backends.c_family.values import Lines, code, plain, printed
 from harp.backends.protocol import Source, Unit
 from harp.backends.runtime.executable import Interface
 from harp.errors import VerificationError
@@ -35,6 +35,7 @@ from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import Buffer, Kernel, Space, offset
 from harp.lower.loopir.memory import turns
 from harp.lower.loopir.program import Program, Slot, Subarray, formals
+from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import ZERO, Atom, Fold, Index
 
 # What a kernel is called in its own text, and the digits of its digest behind that elsewhere.
@@ -75,19 +76,20 @@ class _Renderer:
     def source(self) -> Source:
         """The units: one for each kernel, and one for the functions that are exported, which call them."""
         kernels = [_kernel(kernel) for kernel in self.program.kernels]
-        functions = [function for function, _ in kernels]
+        functions = [function for function, _, _ in kernels]
         scratch, run = self.scratch(), self.run(functions)
         packed = [self.packed(scratch), self.packed(run)] if interface(self.program, self.timed).packed else []
-        units = {function.name: unit for function, unit in sorted(kernels, key=lambda found: -found[0].loops)}
+        units = {function.name: unit for function, unit, _ in sorted(kernels, key=lambda found: -found[0].loops)}
         declared = {function.name: function.declaration() for function in functions}
         effects = frozenset[str]().union(*(function.uses for function in functions))
-        exported = [*declared.values(), *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
+        exported = [*map(code, declared.values()), *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
         own_effects = (effects & PROCESS) | run.uses
         head = [self.title(), *(f"#define {name.upper()}_DEFAULT" for name in sorted(own_effects & PROCESS))]
-        own = Unit(_file("\n".join(head), exported, own_effects), _OF_CALLS)
+        calls = _file("\n".join(head), exported, own_effects)
         library = (kernel.unit() for kernel in linked(name for name in effects if name in KERNELS))
         # What takes longest comes first.
-        return Source((*library, *units.values(), own), tuple(unit for _, unit in kernels))
+        own = Unit(printed(calls), _OF_CALLS)
+        return Source((*library, *units.values(), own), tuple(tuple(lines) for _, _, lines in kernels), tuple(calls))
 
     def title(self) -> str:
         """What the parameters of the program are."""
@@ -144,7 +146,7 @@ class _Renderer:
             text = f"{'status = ' if function.fallible else ''}{function.call(given)};"
             if self.timed:
                 lines.add(f"((int64_t *)times)[{2 * number}] = harp_now();")
-            lines.add(f"{'if (status == 0) ' if guarded else ''}{text}")
+            lines.add(f"{'if (status == 0) ' if guarded else ''}{text}", call=number)
             if self.timed:
                 lines.add(f"((int64_t *)times)[{2 * number + 1}] = harp_now();")
             guarded |= function.fallible
@@ -226,8 +228,9 @@ def _parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
     return names | {size: f"s{k}" for k, size in enumerate(kernel.sizes)}
 
 
-def _kernel(kernel: Kernel) -> tuple[Function, Unit]:
-    """A kernel, with those of its parameters that it uses, and its unit. Its name follows from its text."""
+def _kernel(kernel: Kernel) -> tuple[Function, Unit, list[CodeLine]]:
+    """A kernel, with those of its parameters that it uses, its unit and the lines of that. Its name follows from its
+    text."""
     names = _parameters(kernel)
     buffers = {b: names[b] for b in formals(kernel)}
     sizes: dict[Atom, str] = {s: names[s] for s in kernel.sizes}
@@ -243,17 +246,16 @@ def _kernel(kernel: Kernel) -> tuple[Function, Unit]:
     written, read = ([name for b, name in buffers.items() if b in group] for group in (used.writes, used.reads))
     comment = f"{plain(kernel.name)}: {', '.join(written)} <- {', '.join(read)}".strip()
     function = define(_KERNEL, declared, body.lines, comment, drop=True)
-    function = function._replace(parts=tuple(part.text for part in body.parts))
-    text = function.definition(SHARED)
-    name = f"{_KERNEL}_{hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]}"
+    function = function._replace(parts=tuple(part.lines for part in body.parts))
+    definition = function.definition(SHARED)
+    name = f"{_KERNEL}_{hashlib.sha256(printed(definition).encode()).hexdigest()[:_DIGITS]}"
     flags = flags_of(kernel, function.uses)
-    unit = Unit(_file(f"#define {_KERNEL} {name}", [text], function.uses), flags, shared=True, kernel=True)
-    return function._replace(name=name), unit
+    lines = _file(f"#define {_KERNEL} {name}", [definition], function.uses)
+    return function._replace(name=name), Unit(printed(lines), flags, shared=True, kernel=True), lines
 
 
-def _file(head: str, texts: Sequence[str], effects: Set[str]) -> str:
+def _file(head: str, parts: Iterable[Sequence[CodeLine]], effects: Set[str]) -> list[CodeLine]:
     """A file to compile, which uses these headers and kernels of the library."""
     headers = sorted({header(name) for name in effects} - {GENERATED})
     includes = "\n".join(f'#include "{name}"' for name in (GENERATED, *headers))
-    body = "\n\n".join(texts)
-    return f"{head}\n{includes}\n\n{body}\n"
+    return [*code(f"{head}\n{includes}"), *(line for part in parts for line in (*code(""), *part)), *code("")]

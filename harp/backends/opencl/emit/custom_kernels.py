@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from harp.backends.c_family.custom_kernels import HEADER, buffers_of, places_of_point, point, point_call, steps_of
 from harp.backends.c_family.scalar import TYPES
+from harp.backends.c_family.values import code
 from harp.backends.opencl.emit.render import LaunchCode
 from harp.backends.opencl.emit.statements import DIMENSIONS
 from harp.lower.loopir.loops import ForeignCall
@@ -48,7 +49,7 @@ def launch(stmt: ForeignCall, number: int) -> LaunchCode:
     ]
     numbers = (product(stmt.calls), *steps_of(stmt), *stmt.sizes)
     grid = (*((product(stmt.calls),) if stmt.calls else ()), *stmt.sizes[: len(source.grid)])
-    return LaunchCode(name, grid, buffers, (), (), "\n".join(text), numbers)
+    return LaunchCode(name, grid, buffers, (), (), tuple(code("\n".join(text))), numbers)
 
 
 def _position(loops: dict[str, str]) -> list[str]:

@@ -19,14 +19,15 @@ from typing import NamedTuple
 
 from harp.backends.c_family.library import KERNELS, PROCESS
 from harp.backends.c_family.scalar import GENERATED, TYPES
-from harp.backends.c_family.values import plain, printed
+from harp.backends.c_family.values import code, plain
 from harp.backends.opencl.emit.statements import WorkGroup, WorkItem
 from harp.lower.device.grid import grid_of
 from harp.lower.device.groups import ITEMS, has_workspace, is_shared, private_arrays, sub_group
 from harp.lower.loopir.effects import effects, free_names
-from harp.lower.loopir.loops import Buffer, Kernel, Nest, Space, Stmt
+from harp.lower.loopir.loops import Buffer, For, Kernel, Nest, Repeat, Space, Stmt
 from harp.lower.loopir.nests import nest
 from harp.lower.loopir.program import formals
+from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import Atom, Index, Loop, value_atoms
 
 _STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
@@ -44,7 +45,7 @@ class LaunchCode(NamedTuple):
     buffers: tuple[Buffer, ...]
     names: tuple[Atom, ...]
     room: tuple[Index, ...]
-    text: str
+    lines: tuple[CodeLine, ...]
     numbers: tuple[Index, ...] = ()
     items: int = 0
     in_turns: bool = False
@@ -65,25 +66,26 @@ def loop_name(loop: Loop) -> str:
     return f"i{loop.axis}"
 
 
-def text(kernel: Kernel, launched: Iterable[LaunchCode]) -> str:
-    """The text of a kernel's launches, without the library that it includes."""
-    title = f"/* {plain(kernel.name)} */"
-    return "\n\n".join([title, '#include "generated.h"', *(f.text for f in launched)]) + "\n"
+def text(kernel: Kernel, launched: Iterable[LaunchCode]) -> list[CodeLine]:
+    """The lines of a kernel's launches, without the library that it includes."""
+    head = code(f'/* {plain(kernel.name)} */\n\n#include "{GENERATED}"')
+    return [*head, *(line for f in launched for line in (*code(""), *f.lines)), *code("")]
 
 
-def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:
-    """The function of a launch."""
+def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, ...]) -> LaunchCode:
+    """The function of a launch, which is in these loops of the host."""
     known = parameters(kernel)
     used = effects(stmt)
     buffers = tuple(b for b in formals(kernel) if b in used.touched)
     sizes = [size for size in kernel.sizes if size in _sizes(stmt, buffers)]
-    loops = [name for name in free_names(stmt) if isinstance(name, Loop)]
-    names: dict[Atom, str] = {s: known[s] for s in sizes} | {loop: loop_name(loop) for loop in loops}
+    outer = [name for name in free_names(stmt) if isinstance(name, Loop)]
+    names: dict[Atom, str] = {s: known[s] for s in sizes} | {loop: loop_name(loop) for loop in outer}
     texts = {b: known[b] for b in buffers}
     shared = is_shared(stmt)
     constant, lanes = frozenset(b for b in buffers if b not in used.writes), sub_group(stmt)
     body = WorkGroup(texts, names, constant, lanes) if shared else WorkItem(texts, names, constant)
     grid = grid_of(stmt)
+    body.lines.loops = loops
     body.iteration(grid, nest(stmt.heads[len(grid) :], stmt.body) if isinstance(stmt, Nest) else stmt)
     if body.room:
         size = " + ".join(f"harp_slot({body.index.text(p)})" for p in body.room)
@@ -107,16 +109,14 @@ def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:
         ),
         *(f"    const int64_t {text} = given.{text};" for text in names.values()),
         *["    int status = 0;"] * any("status" in line.text for line in lines),
-        printed(lines),
-        "}",
     ]
     return LaunchCode(
         name,
         tuple(h.loop.extent for h in grid),
         buffers,
-        (*sizes, *loops),
+        (*sizes, *outer),
         tuple(body.room),
-        "\n".join(head),
+        (*code("\n".join(head)), *lines, *code("}")),
         items=ITEMS if shared else 0,
         in_turns=has_workspace(stmt),
     )

@@ -20,7 +20,7 @@ import attrs
 from harp.backends.c_family.index import IndexPrinter
 from harp.backends.c_family.scalar import TYPES
 from harp.backends.c_family.statements import STATEMENTS, Statements
-from harp.backends.c_family.values import Line, bare
+from harp.backends.c_family.values import bare
 from harp.errors import VerificationError
 from harp.lower.device.groups import ARRAYS, ITEMS, has_workspace, is_item, is_shared
 from harp.lower.loopir.effects import effects
@@ -39,6 +39,7 @@ from harp.lower.loopir.loops import (
 )
 from harp.lower.loopir.memory import size_in_bytes
 from harp.lower.loopir.nests import nest
+from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import Atom, Index, Loop, product, value_atoms
 
 # The functions that this library has, and where what they store to is; they read memory.
@@ -78,7 +79,7 @@ class WorkItem(Statements):
 
     def at_start(self, text: str, name: str) -> None:
         """A variable that is made before all loops, behind those that are made there."""
-        self.lines.lines.insert(self._before, Line(1, text, name))
+        self.lines.lines.insert(self._before, CodeLine(1, text, name))
 
     def iteration(self, grid: tuple[For, ...], stmt: Stmt) -> None:
         """Print what is done for an iteration of the grid."""
@@ -89,6 +90,7 @@ class WorkItem(Statements):
 
     def _place_in_grid(self, grid: tuple[For, ...], stmt: Stmt) -> None:
         """The positions of a work-item. There may be more of them than iterations."""
+        self.lines.loops += grid
         self._positions(grid, "get_global_id({})")
         for head in (*grid[::-1][: DIMENSIONS - 1], *grid[:1]) if len(grid) >= DIMENSIONS else grid:
             extent = bare(self.index.text(head.loop.extent))
@@ -186,10 +188,11 @@ class WorkGroup(WorkItem):
             number = f"get_sub_group_id()*{self._lanes} + get_sub_group_local_id()"
             self.lines.add(f"const int64_t item = {number};", "item")
         if not has_workspace(stmt):
+            self.lines.loops += grid
             self._positions(grid, "get_group_id({0}) + get_global_offset({0})")
             return
         count = "*".join(self.index.factor(head.loop.extent) for head in grid) or "1"
-        self.lines.open(f"for (int64_t turn = {_GROUP_NUMBER}; turn < {count}; turn += get_num_groups(0))")
+        self.lines.open(f"for (int64_t turn = {_GROUP_NUMBER}; turn < {count}; turn += get_num_groups(0))", *grid)
         if grid:
             self._digits_of("turn", grid[::-1])
         self._since = None  # what was read in the turn before
@@ -282,7 +285,7 @@ class WorkGroup(WorkItem):
             return
         if stmt.reduce is not None:
             raise VerificationError(f"{stmt.buffer.name} is added to, which is an exchange besides")
-        self.lines.add(f"{self._buffers[stmt.buffer]} = {bare(self._values.text(stmt.value))};")
+        self.lines.add(f"{self._buffers[stmt.buffer]} = {bare(self._values.text(stmt.value))};", stores=True)
 
     def _alloc(self, stmt: Alloc, block: bool) -> None:
         buffer = stmt.buffer
