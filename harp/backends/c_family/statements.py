@@ -23,6 +23,7 @@ from harp.lower.loopir.loops import (
     ForeignCall,
     Head,
     If,
+    Kernel,
     Let,
     LibraryCall,
     LoopKind,
@@ -30,12 +31,14 @@ from harp.lower.loopir.loops import (
     Repeat,
     Row,
     Seq,
+    Space,
     Stmt,
     Store,
     flat,
     is_endless,
     walk,
 )
+from harp.lower.loopir.program import formals
 from harp.lower.loopir.text import CodeLine
 from harp.lower.reductions.accumulators import LANES, stay_in_registers
 from harp.trace.index.polynomial import (
@@ -54,6 +57,8 @@ from harp.trace.index.polynomial import (
 # Larger local arrays, and all whose size is not a number, are no variables.
 _STACK_BYTES = 1 << 14
 _UNROLL_MOST = 64
+# How the parameters of a kernel are called.
+_STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
 # No less than the vectors that a loop over accumulators becomes, and less than its iterations: compilers would write
 # out the elements, and not the vectors.
 _VECTORS = LANES // 2
@@ -438,6 +443,17 @@ HEADS: Mapping[type[Head], Callable[..., None]] = {
     Let: Statements._let,
     Digits: Statements._digits,
 }
+
+
+def parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
+    """The names of the buffers and sizes of a kernel, in the order of calls: they follow positions, so that kernels
+    which differ in names only are one text."""
+    names: dict[Buffer | Atom, str] = {}
+    counts = dict.fromkeys(_STEMS, 0)
+    for buffer in formals(kernel):
+        names[buffer] = f"{_STEMS[buffer.space]}{counts[buffer.space]}"
+        counts[buffer.space] += 1
+    return names | {size: f"s{k}" for k, size in enumerate(kernel.sizes)}
 
 
 def constant_count(buffer: Buffer) -> int | None:

@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from harp.backends.c_family import turns
+from harp.backends.c_family.statements import parameters
 from harp.backends.c_family.values import Lines, code
 from harp.backends.opencl import sorting
 from harp.backends.opencl.emit import custom_kernels
-from harp.backends.opencl.emit.render import LaunchCode, launch, loop_name, parameters
+from harp.backends.opencl.emit.render import LaunchCode, launch, loop_name
 from harp.lower.device.grid import is_launch, launches
 from harp.lower.device.groups import sorted_by_many
 from harp.lower.loopir.loops import (

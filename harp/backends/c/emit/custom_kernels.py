@@ -14,7 +14,7 @@ from harp.backends.c_family.custom_kernels import (
     source_of,
     steps_of,
 )
-from harp.backends.c_family.scalar import TYPES, operation_headers
+from harp.backends.c_family.scalar import MATH, TYPES, operation_headers
 from harp.backends.c_family.values import words
 from harp.lower.loopir.loops import Buffer, ForeignCall
 from harp.trace.graph.kernel_source import KernelSource
@@ -22,11 +22,8 @@ from harp.trace.index.polynomial import Index, product
 from harp.trace.scalar.dtypes import f32, f64
 from harp.trace.scalar.ops import INFO, Op
 
-_MATH = (
-    *(Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P, Op.SIN, Op.COS, Op.TAN, Op.ASIN, Op.ACOS),
-    *(Op.ATAN, Op.ATAN2, Op.SINH, Op.COSH, Op.TANH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF, Op.ERFC, Op.CBRT, Op.HYPOT),
-    Op.POW,
-)
+# Functions of the C library that harp has, computed in vectors.
+_MATH = [op for ops in MATH.values() for op in ops if op not in (Op.ERFINV, Op.RINT, Op.NEXTAFTER)]
 # Parts of the outermost loop.
 _BLOCKS = 1024
 
@@ -82,7 +79,7 @@ def headers(stmt: ForeignCall) -> set[str]:
 
 
 def _math(source: KernelSource) -> list[Op]:
-    """The functions in the source of which harp has ones that are computed in vectors."""
+    """Those in the source."""
     used = set(words(source.text("c")))
     return [op for op in _MATH if op.name.lower() in used]
 

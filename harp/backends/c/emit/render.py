@@ -27,6 +27,7 @@ from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, pa
 from harp.backends.c_family.index import IndexPrinter
 from harp.backends.c_family.library import KERNELS, PROCESS, header, linked
 from harp.backends.c_family.scalar import GENERATED, TYPES
+from harp.backends.c_family.statements import parameters
 from harp.backends.c_family.values import Lines, code, plain, printed
 from harp.backends.protocol import Source, Unit
 from harp.backends.runtime.executable import Interface
@@ -44,8 +45,6 @@ _KERNEL, _DIGITS = "harp_kernel", 24
 _OF_CALLS = ("-O1",)
 # The arena of a program that needs no more than this lives on the stack.
 _STACK_BYTES = 1 << 14
-# How the parameters of a kernel are called.
-_STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
 
 
 def interface(program: Program, timed: bool = False) -> Interface:
@@ -141,7 +140,7 @@ class _Renderer:
         for number, call in enumerate(program.calls):
             kernel = program.kernels[call.kernel]
             values = (*(self.argument(a, index) for a in call.arguments), *map(index.text, call.sizes))
-            given = dict(zip(_parameters(kernel).values(), values, strict=True))
+            given = dict(zip(parameters(kernel).values(), values, strict=True))
             function = kernels[call.kernel]
             text = f"{'status = ' if function.fallible else ''}{function.call(given)};"
             if self.timed:
@@ -218,20 +217,10 @@ def _term(coefficient: int, factors: list[str]) -> str:
     return "*".join(factors if abs(coefficient) == 1 and factors else [f"{abs(coefficient)}.0", *factors])
 
 
-def _parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
-    """The names of what a kernel is given, in the order of calls."""
-    names: dict[Buffer | Atom, str] = {}
-    counts = dict.fromkeys(_STEMS, 0)
-    for buffer in formals(kernel):
-        names[buffer] = f"{_STEMS[buffer.space]}{counts[buffer.space]}"
-        counts[buffer.space] += 1
-    return names | {size: f"s{k}" for k, size in enumerate(kernel.sizes)}
-
-
 def _kernel(kernel: Kernel) -> tuple[Function, Unit, list[CodeLine]]:
     """A kernel, with those of its parameters that it uses, its unit and the lines of that. Its name follows from its
     text."""
-    names = _parameters(kernel)
+    names = parameters(kernel)
     buffers = {b: names[b] for b in formals(kernel)}
     sizes: dict[Atom, str] = {s: names[s] for s in kernel.sizes}
     used = effects(kernel.body)

@@ -19,18 +19,17 @@ from typing import NamedTuple
 
 from harp.backends.c_family.library import KERNELS, PROCESS
 from harp.backends.c_family.scalar import GENERATED, TYPES
+from harp.backends.c_family.statements import parameters
 from harp.backends.c_family.values import code, plain
 from harp.backends.opencl.emit.statements import WorkGroup, WorkItem
 from harp.lower.device.grid import grid_of
 from harp.lower.device.groups import ITEMS, has_workspace, is_shared, private_arrays, sub_group
 from harp.lower.loopir.effects import effects, free_names
-from harp.lower.loopir.loops import Buffer, For, Kernel, Nest, Repeat, Space, Stmt
+from harp.lower.loopir.loops import Buffer, For, Kernel, Nest, Repeat, Stmt
 from harp.lower.loopir.nests import nest
 from harp.lower.loopir.program import formals
 from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import Atom, Index, Loop, value_atoms
-
-_STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
 
 
 class LaunchCode(NamedTuple):
@@ -49,16 +48,6 @@ class LaunchCode(NamedTuple):
     numbers: tuple[Index, ...] = ()
     items: int = 0
     in_turns: bool = False
-
-
-def parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
-    """The names of the buffers and sizes of a kernel."""
-    names: dict[Buffer | Atom, str] = {}
-    counts = dict.fromkeys(_STEMS, 0)
-    for buffer in formals(kernel):
-        names[buffer] = f"{_STEMS[buffer.space]}{counts[buffer.space]}"
-        counts[buffer.space] += 1
-    return names | {size: f"s{k}" for k, size in enumerate(kernel.sizes)}
 
 
 def loop_name(loop: Loop) -> str:
