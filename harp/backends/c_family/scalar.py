@@ -68,18 +68,18 @@ def _on(kinds: Iterable[Kind], text: str) -> Row:
 
 # The functions of floats that harp has, by the header with them.
 MATH: Mapping[str, tuple[Op, ...]] = {
-    "exp": (Op.EXP, Op.EXP2, Op.EXPM1),
-    "log": (Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P),
-    "trig": (Op.SIN, Op.COS, Op.TAN),
-    "angles": (Op.ASIN, Op.ACOS, Op.ATAN, Op.ATAN2),
-    "hyperbolic": (Op.SINH, Op.COSH, Op.ASINH, Op.ACOSH, Op.ATANH),
-    "erf": (Op.ERF, Op.ERFC, Op.ERFINV),
-    "roots": (Op.CBRT, Op.HYPOT),
-    "basics": (Op.RINT, Op.NEXTAFTER),
-    "tanh": (Op.TANH,),
-    "pow": (Op.POW,),
+    "math/exp_{s}.h": (Op.EXP, Op.EXP2, Op.EXPM1),
+    "math/log_{s}.h": (Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P),
+    "math/trig_{s}.h": (Op.SIN, Op.COS, Op.TAN),
+    "math/angles_{s}.h": (Op.ASIN, Op.ACOS, Op.ATAN, Op.ATAN2),
+    "math/hyperbolic_{s}.h": (Op.SINH, Op.COSH, Op.ASINH, Op.ACOSH, Op.ATANH),
+    "math/erf_{s}.h": (Op.ERF, Op.ERFC, Op.ERFINV),
+    "math/roots_{s}.h": (Op.CBRT, Op.HYPOT),
+    "math/basics.h": (Op.RINT, Op.NEXTAFTER),
+    "math/tanh_{s}.h": (Op.TANH,),
+    "math/pow_{s}.h": (Op.POW,),
 }
-_STEMS: Mapping[Op, str] = {op: stem for stem, ops in MATH.items() for op in ops}
+_HEADERS: Mapping[Op, str] = {op: name for name, ops in MATH.items() for op in ops}
 _ARGUMENTS = {1: "{a}", 2: "{a}, {b}"}
 
 # {a} {b} {c} are the operands, {T} is the C type, {s} the dtype's name, {t} that of complex numbers of it, {f} the
@@ -87,7 +87,7 @@ _ARGUMENTS = {1: "{a}", 2: "{a}, {b}"}
 # Rows stand for the kind of the operands (of the last one: a select's first is bool). Of complex numbers there is what
 # reductions and fills need; the rest is done by parts (`harp.lower.graph.legalise`).
 ROWS: Mapping[Op, Row] = {
-    **{op: _on(_FLOAT, f"harp_{op.name.lower()}_{{s}}({_ARGUMENTS[INFO[op].arity]})") for op in _STEMS},
+    **{op: _on(_FLOAT, f"harp_{op.name.lower()}_{{s}}({_ARGUMENTS[INFO[op].arity]})") for op in _HEADERS},
     Op.ADD: _on(_NUMBERS + _COMPLEX, "({a} + {b})"),
     Op.MUL: _on(_NUMBERS, "({a}*{b})") | _on(_COMPLEX, "harp_mul_{s}({a}, {b})"),
     Op.DIV: _on(_FLOAT, "({a}/{b})"),
@@ -155,8 +155,8 @@ def operation_headers(op: Op, dtype: DType) -> tuple[str, ...]:
     """The same for an operation over operands of this dtype."""
     if "harp_" not in ROWS[op][dtype.kind]:
         return ()
-    stem = _STEMS.get(op) if dtype.kind is Kind.FLOAT else None
-    return (f"math/{stem}_{dtype.name}.h" if stem else _ELEMENTS[dtype.kind] if dtype is not i64 else GENERATED,)
+    other = _ELEMENTS[dtype.kind] if dtype is not i64 else GENERATED
+    return (_HEADERS.get(op, other).format(s=dtype.name) if dtype.kind is Kind.FLOAT else other,)
 
 
 def operation(op: Op, dtype: DType, args: Sequence[str]) -> str:

@@ -37,10 +37,10 @@ def size(device: OpenCLDevice) -> int:
 def works(device: OpenCLDevice, lanes: int) -> bool:
     """Whether its sub-groups can be of this size, and exchange what they have."""
     queue = device.queue  # in a child of a process that has used it, that is an error
-    macros = f"#define HARP_ITEMS {ITEMS}\n#define HARP_LANES {lanes}\n"
+    macros = f"#define HARP_TRIAL\n#define HARP_ITEMS {ITEMS}\n#define HARP_LANES {lanes}\n"
     found = np.zeros((ITEMS // lanes, lanes, 2), np.int64)
     try:
-        built = program(device, whole(f'{macros}#include "sub_group_trial.h"\n'), doubles=False)
+        built = program(device, whole(f'{macros}#include "sub_group.h"\n'), doubles=False)
         kernel = cl.Kernel(built, "harp_neighbours")
         memory: ClMemory = device.pool.allocate(found.nbytes)
         kernel.set_args(memory)

@@ -76,9 +76,6 @@ def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, .
     grid = grid_of(stmt)
     body.lines.loops = loops
     body.iteration(grid, nest(stmt.heads[len(grid) :], stmt.body) if isinstance(stmt, Nest) else stmt)
-    if body.room:
-        size = " + ".join(f"harp_slot({body.index.text(p)})" for p in body.room)
-        body.at_start(f"__global char *const mine = harp_room + {body.number} * ({size});", "mine")
     lines = body.lines.pruned()
     name = f"harp_launch{number}"
     fields = [*texts.values(), *names.values()]

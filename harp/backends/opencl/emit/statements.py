@@ -17,7 +17,6 @@ from collections.abc import Iterable
 
 import attrs
 
-from harp.backends.c_family.index import IndexPrinter
 from harp.backends.c_family.scalar import TYPES
 from harp.backends.c_family.statements import STATEMENTS, Statements
 from harp.backends.c_family.values import bare
@@ -73,11 +72,7 @@ class WorkItem(Statements):
         self.room: list[Index] = []
         self.number = "harp_work_item()"  # that of the owner of this memory
 
-    @property
-    def index(self) -> IndexPrinter:
-        return self._index
-
-    def at_start(self, text: str, name: str) -> None:
+    def _at_start(self, text: str, name: str) -> None:
         """A variable that is made before all loops, behind those that are made there."""
         self.lines.lines.insert(self._before, CodeLine(1, text, name))
 
@@ -87,20 +82,23 @@ class WorkItem(Statements):
         self._place_in_grid(grid, stmt)
         self.statement(stmt, True)
         self._close(depth)
+        if self.room:
+            size = " + ".join(f"harp_slot({self._index.text(p)})" for p in self.room)
+            self._at_start(f"__global char *const mine = harp_room + {self.number} * ({size});", "mine")
 
     def _place_in_grid(self, grid: tuple[For, ...], stmt: Stmt) -> None:
         """The positions of a work-item. There may be more of them than iterations."""
         self.lines.loops += grid
         self._positions(grid, "get_global_id({})")
         for head in (*grid[::-1][: DIMENSIONS - 1], *grid[:1]) if len(grid) >= DIMENSIONS else grid:
-            extent = bare(self.index.text(head.loop.extent))
-            self.lines.add(f"if (harp_is_beyond({self.bind(head.loop)}, {extent})) return;")
+            extent = bare(self._index.text(head.loop.extent))
+            self.lines.add(f"if (harp_is_beyond({self._bind(head.loop)}, {extent})) return;")
 
     def _positions(self, grid: tuple[For, ...], number: str) -> None:
         """The innermost loops have dimensions of their own, the others share the last one."""
         inner, outer = grid[::-1][: DIMENSIONS - 1], grid[::-1][DIMENSIONS - 1 :]
         for dimension, head in enumerate(inner):
-            self.lines.add(f"const int64_t {self.bind(head.loop)} = {number.format(dimension)};")
+            self.lines.add(f"const int64_t {self._bind(head.loop)} = {number.format(dimension)};")
         if not outer:
             return
         self._digits_of(number.format(DIMENSIONS - 1), outer)
@@ -110,13 +108,10 @@ class WorkItem(Statements):
         rest = "flat"
         self.lines.add(f"int64_t {rest} = {number};")
         for head in heads[:-1]:
-            name, extent = self.bind(head.loop), self.index.factor(head.loop.extent)
+            name, extent = self._bind(head.loop), self._index.factor(head.loop.extent)
             self.lines.add(f"const int64_t {name} = {rest} % ({extent});")
             self.lines.add(f"{rest} /= {extent};")
-        self.lines.add(f"const int64_t {self.bind(heads[-1].loop)} = {rest};")
-
-    def bind(self, loop: Loop) -> str:
-        return self._bind(loop)
+        self.lines.add(f"const int64_t {self._bind(heads[-1].loop)} = {rest};")
 
     def _hint(self, head: For, body: Stmt) -> None:
         if head.kind is LoopKind.SEQUENTIAL:
@@ -191,7 +186,7 @@ class WorkGroup(WorkItem):
             self.lines.loops += grid
             self._positions(grid, "get_group_id({0}) + get_global_offset({0})")
             return
-        count = "*".join(self.index.factor(head.loop.extent) for head in grid) or "1"
+        count = "*".join(self._index.factor(head.loop.extent) for head in grid) or "1"
         self.lines.open(f"for (int64_t turn = {_GROUP_NUMBER}; turn < {count}; turn += get_num_groups(0))", *grid)
         if grid:
             self._digits_of("turn", grid[::-1])
@@ -308,7 +303,7 @@ class WorkGroup(WorkItem):
         else:
             name = self._fresh(buffer.space.value)
             where = "__local " if buffer.space is Space.GROUP else ""
-            self.at_start(f"{where}{ctype} {name}{f'[{count}]' if array.shape else ''};", name)
+            self._at_start(f"{where}{ctype} {name}{f'[{count}]' if array.shape else ''};", name)
         self._buffers[buffer] = name
         self.statement(stmt.body, block)
         free.append(name)

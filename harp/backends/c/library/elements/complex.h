@@ -2,7 +2,7 @@
 #ifndef HARP_COMPLEX_H
 #define HARP_COMPLEX_H
 
-#include "math/basics_f32.h"
+#include "math/basics.h"
 
 #define HARP_BITS 64
 #define T harp_c64
@@ -10,8 +10,6 @@
 #include "elements/complex_template.h"
 
 #if !defined(HARP_NO_DOUBLES)
-#include "math/basics_f64.h"
-
 #define HARP_BITS 128
 #define T harp_c128
 #define MADD harp_madd_f64
