@@ -19,7 +19,6 @@ from harp.backends.c_family import turns
 from harp.backends.c_family.statements import parameters
 from harp.backends.c_family.values import Lines, code
 from harp.backends.opencl import sorting
-from harp.backends.opencl.emit import custom_kernels
 from harp.backends.opencl.emit.render import LaunchCode, launch, loop_name
 from harp.lower.device.grid import is_launch, launches
 from harp.lower.device.groups import sorted_by_many
@@ -146,13 +145,11 @@ class _Host:
         if row is not None:
             self.sorted_rows(row)
             return
-        self.launched(launch(self.kernel, s, len(self.launches), self.lines.loops))
-
-    def launched(self, made: LaunchCode) -> None:
         number = len(self.launches)
+        made = launch(self.kernel, s, number, self.lines.loops)
         self.launches.append(made)
         buffers = [self.names[b] for b in made.buffers]
-        numbers = [*(f"{name}_at" for name in buffers), *map(self.leaf, made.names), *map(self.index, made.numbers)]
+        numbers = [*(f"{name}_at" for name in buffers), *map(self.leaf, made.names)]
         given = [_tuple(map(self.index, made.grid[::-1])), _tuple(buffers), _tuple(numbers)]
         if made.room:
             given.append(_tuple(map(self.index, made.room)))
@@ -212,7 +209,7 @@ class _Host:
 
     def foreign(self, s: ForeignCall) -> None:
         if not isinstance(s.routine, int):
-            self.launched(custom_kernels.launch(s, len(self.launches)))
+            self.launch(s)
             return
         made, given = (
             _tuple(

@@ -80,7 +80,7 @@ def _launch(number: int, header: Sequence[str], arrays: dict[str, str], test: st
         "}",
     ]
     grid = (ZERO, ZERO)  # the host says how large it is
-    return LaunchCode(name, grid, (), (), (), tuple(code("\n".join(text))), (ZERO,) * len(fields))
+    return LaunchCode(name, grid, (), (), (), tuple(code("\n".join(text))), len(fields))
 
 
 def sort_rows(

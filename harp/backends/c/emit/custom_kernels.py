@@ -8,7 +8,6 @@ from harp.backends.c.emit.work import POINT
 from harp.backends.c_family.custom_kernels import (
     HEADER,
     buffers_of,
-    places_of_point,
     point,
     point_call,
     source_of,
@@ -52,7 +51,7 @@ def definition(stmt: ForeignCall, name: str) -> str:
         "    for (int64_t harp_k = harp_begin; harp_k < harp_end; ++harp_k) {",
         "        const int64_t harp_call = harp_k / harp_blocks, harp_block = harp_k % harp_blocks;",
         *(f"        {line}" for line in _loops(source)),
-        f"            {point_call(stmt, f'{name}_point', places, sizes)}",
+        f"            {point_call(stmt, f'{name}_point', places, [*sizes, *_coordinates(source)])}",
         "    }",
         "}",
         f"static int {name}({', '.join(given)})",
@@ -92,9 +91,14 @@ def _as_ours(op: Op) -> list[str]:
     return [f"#undef {name}", f"#define {name}({', '.join(given)}) {choice}"]
 
 
+def _coordinates(source: KernelSource) -> list[str]:
+    """Those of a point."""
+    return [f"harp_place{k}" for k in range(len(source.grid))]
+
+
 def _loops(source: KernelSource) -> list[str]:
     """The loops of a block."""
-    places = places_of_point(source)
+    places = _coordinates(source)
     first = [
         f"for (int64_t {i} = harp_end0 * harp_block / harp_blocks; "
         f"{i} < harp_end0 * (harp_block + 1) / harp_blocks; ++{i})"

@@ -21,11 +21,11 @@ from harp.backends.c_family.library import KERNELS, PROCESS
 from harp.backends.c_family.scalar import GENERATED, TYPES
 from harp.backends.c_family.statements import parameters
 from harp.backends.c_family.values import code, plain
-from harp.backends.opencl.emit.statements import WorkGroup, WorkItem
+from harp.backends.opencl.emit.statements import WorkGroup, WorkItem, points
 from harp.lower.device.grid import grid_of
 from harp.lower.device.groups import ITEMS, has_workspace, is_shared, private_arrays, sub_group
 from harp.lower.loopir.effects import effects, free_names
-from harp.lower.loopir.loops import Buffer, For, Kernel, Nest, Repeat, Stmt
+from harp.lower.loopir.loops import Buffer, For, ForeignCall, Kernel, Nest, Repeat, Stmt
 from harp.lower.loopir.nests import nest
 from harp.lower.loopir.program import formals
 from harp.lower.loopir.text import CodeLine
@@ -35,9 +35,9 @@ from harp.trace.index.polynomial import Atom, Index, Loop, value_atoms
 class LaunchCode(NamedTuple):
     """A function of the source. `grid` are the extents of its loops from the outside in, `room` the bytes of memory of
     its own that each work-item has, or each group, in parts. It takes the buffers, that memory if there is any, and a
-    struct of numbers: the offset of each buffer, the values of `names`, and `numbers`. With `items`, an iteration of
-    the grid is for a group of at most so many work-items. `in_turns` says that the launch has one dimension, that there
-    may be fewer groups than iterations, and that the memory is for each group."""
+    struct of numbers: the offset of each buffer, the values of `names`, and `numbers` more. With `items`, an iteration
+    of the grid is for a group of at most so many work-items. `in_turns` says that the launch has one dimension, that
+    there may be fewer groups than iterations, and that the memory is for each group."""
 
     name: str
     grid: tuple[Index, ...]
@@ -45,7 +45,7 @@ class LaunchCode(NamedTuple):
     names: tuple[Atom, ...]
     room: tuple[Index, ...]
     lines: tuple[CodeLine, ...]
-    numbers: tuple[Index, ...] = ()
+    numbers: int = 0
     items: int = 0
     in_turns: bool = False
 
@@ -73,11 +73,11 @@ def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, .
     shared = is_shared(stmt)
     constant, lanes = frozenset(b for b in buffers if b not in used.writes), sub_group(stmt)
     body = WorkGroup(texts, names, constant, lanes) if shared else WorkItem(texts, names, constant)
-    grid = grid_of(stmt)
+    body.name = name = f"harp_launch{number}"
+    grid = points(stmt) if isinstance(stmt, ForeignCall) else grid_of(stmt)
     body.lines.loops = loops
     body.iteration(grid, nest(stmt.heads[len(grid) :], stmt.body) if isinstance(stmt, Nest) else stmt)
     lines = body.lines.pruned()
-    name = f"harp_launch{number}"
     fields = [*texts.values(), *names.values()]
     room = ["__global char *harp_room"] if body.room else []
     arrays = [f"__global {_const(b, used.writes)}{TYPES[b.dtype]} *{text}_" for b, text in texts.items()]
@@ -86,6 +86,7 @@ def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, .
     exactly += f"__attribute__((intel_reqd_sub_group_size({lanes}))) " if lanes else ""
     head = [
         *includes(body.lines.uses),
+        *body.functions,
         *([f"struct {name} {{ {' '.join(f'int64_t {field};' for field in fields)} }};"] if fields else []),
         f"__kernel HARP_WHOLE_VECTORS {exactly}void {name}({', '.join([*arrays, *room, *given])})",
         "{",

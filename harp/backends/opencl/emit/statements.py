@@ -17,6 +17,7 @@ from collections.abc import Iterable
 
 import attrs
 
+from harp.backends.c_family.custom_kernels import HEADER, buffers_of, own_rank, point, point_call, source_of
 from harp.backends.c_family.scalar import TYPES
 from harp.backends.c_family.statements import STATEMENTS, Statements
 from harp.backends.c_family.values import bare
@@ -27,6 +28,7 @@ from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
     For,
+    ForeignCall,
     LibraryCall,
     LoopKind,
     Nest,
@@ -39,7 +41,7 @@ from harp.lower.loopir.loops import (
 from harp.lower.loopir.memory import size_in_bytes
 from harp.lower.loopir.nests import nest
 from harp.lower.loopir.text import CodeLine
-from harp.trace.index.polynomial import Atom, Index, Loop, product, value_atoms
+from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, of, product, value_atoms
 
 # The functions that this library has, and where what they store to is; they read memory.
 _GLOBAL, _PRIVATE = frozenset({*ARRAYS, Space.THREAD}), frozenset({Space.REG, Space.LOCAL})
@@ -54,8 +56,16 @@ _ROUTINES = {
 _SHARED = frozenset({*ARRAYS, Space.GROUP})
 _GROUP_NUMBER = "get_group_id(0)"
 _SUB_GROUP_HEADER = "sub_group.h"
+# The number of the first loop over points of a kernel of the user: loops of the host have smaller ones.
+_POINTS = 1 << 20
 # Dimensions of a grid.
 DIMENSIONS = 3
+
+
+def points(stmt: ForeignCall) -> tuple[For, ...]:
+    """The grid of a kernel of the user: its calls, and the points of each."""
+    extents = (*stmt.calls, *stmt.sizes[: len(source_of(stmt).grid)])
+    return tuple(For(Loop(_POINTS + k, extent), LoopKind.GRID) for k, extent in enumerate(extents))
 
 
 def is_called(stmt: LibraryCall) -> bool:
@@ -70,6 +80,8 @@ class WorkItem(Statements):
     def __init__(self, buffers: dict[Buffer, str], names: dict[Atom, str], constant: frozenset[Buffer]) -> None:
         super().__init__(buffers, names, constant)
         self.room: list[Index] = []
+        self.name = ""  # of the launch
+        self.functions: list[str] = []  # of points of kernels of the user
         self.number = "harp_work_item()"  # that of the owner of this memory
 
     def _at_start(self, text: str, name: str) -> None:
@@ -141,6 +153,17 @@ class WorkItem(Statements):
         else:
             self.statement(stmt.body, block)
 
+    def _point(self, stmt: ForeignCall, block: bool) -> None:
+        """Call a kernel of the user for the point of this work-item."""
+        name, positions = f"{self.name}_point", [of(head.loop) for head in points(stmt)]
+        calls, place = positions[: len(stmt.calls)], positions[len(stmt.calls) :]
+        firsts = ((*calls, *(ZERO,) * own_rank(stmt, buffer)) for buffer in buffers_of(stmt))
+        at = [f"&{self._element(buffer, first)}" for buffer, first in zip(buffers_of(stmt), firsts, strict=True)]
+        numbers = map(self._index.text, (*stmt.sizes[len(place) :], *place))
+        self.functions.append(point(stmt, name, "opencl", "void", "__global "))
+        self.lines.uses.add(HEADER)
+        self.lines.add(point_call(stmt, name, at, [*numbers], "__global "), stores=True)
+
     def _large(self, stmt: Alloc, ctype: str, name: str) -> None:
         """A part of the memory that the launch is given, for each work-item or for each group."""
         size = size_in_bytes(stmt.buffer)
@@ -154,7 +177,12 @@ class WorkItem(Statements):
         self.statement(stmt.body, True)
 
 
-WorkItem.statements = {**STATEMENTS, Alloc: WorkItem._alloc, LibraryCall: WorkItem._library_call}
+WorkItem.statements = {
+    **STATEMENTS,
+    Alloc: WorkItem._alloc,
+    LibraryCall: WorkItem._library_call,
+    ForeignCall: WorkItem._point,
+}
 
 
 class WorkGroup(WorkItem):
