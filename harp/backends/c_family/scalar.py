@@ -11,46 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from harp.trace.scalar.dtypes import (
-    DType,
-    Kind,
-    bf16,
-    bool_,
-    c64,
-    c128,
-    complex_of,
-    f16,
-    f32,
-    f64,
-    i8,
-    i16,
-    i32,
-    i64,
-    real_of,
-    u8,
-    u16,
-    u32,
-    u64,
-)
+from harp.trace.scalar.dtypes import ALL, DType, Kind, complex_of, f32, f64, i32, i64, real_of, u32, u64
 from harp.trace.scalar.expr import Apply, Const, const
 from harp.trace.scalar.ops import INFO, Op
 
 TYPES: Mapping[DType, str] = {
-    bool_: "uint8_t",
-    i8: "int8_t",
-    i16: "int16_t",
-    i32: "int32_t",
-    i64: "int64_t",
-    u8: "uint8_t",
-    u16: "uint16_t",
-    u32: "uint32_t",
-    u64: "uint64_t",
-    f16: "uint16_t",  # its bits: only casts compute with them
-    bf16: "uint16_t",
+    **{dtype: f"int{8 * dtype.itemsize}_t" for dtype in ALL if dtype.kind is Kind.INT},
+    # Of halves the bits: only casts compute with them.
+    **{d: f"uint{8 * d.itemsize}_t" for d in ALL if d.kind in (Kind.BOOL, Kind.UINT) or d.is_half},
+    **{dtype: f"harp_{dtype.name}" for dtype in ALL if dtype.is_complex},
     f32: "float",
     f64: "double",
-    c64: "harp_c64",
-    c128: "harp_c128",
 }
 
 _BOOL, _SIGNED, _UNSIGNED, _FLOAT = (Kind.BOOL,), (Kind.INT,), (Kind.UINT,), (Kind.FLOAT,)

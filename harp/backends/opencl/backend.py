@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harp.backends.c_family.values import code, printed
-from harp.backends.opencl import sub_groups
+from harp.backends.opencl import measure
 from harp.backends.opencl.build import whole
 from harp.backends.opencl.devices import OpenCLDevice, device
 from harp.backends.opencl.emit import render
 from harp.backends.opencl.executable import OpenCLExecutable, OpenCLMemory, TimedOpenCLExecutable
 from harp.backends.opencl.host import HostCode, kernel_code, program_code
-from harp.backends.opencl.measure import measure
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable, Limits, ProgramText, ResultMemory
 from harp.config import show
@@ -38,7 +37,7 @@ class OpenCLBackend:
 
     def target(self) -> Target:
         """What lowering is told of the device."""
-        return self.device.target(sub_groups.size(self.device) if self.device.is_wide else 0)
+        return self.device.target(measure.sub_group_size(self.device) if self.device.is_wide else 0)
 
     def compile(
         self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
@@ -65,7 +64,7 @@ class OpenCLBackend:
         return TimedOpenCLExecutable(self.device, program_code(program, timed=True), _kernels(program))
 
     def measure(self, threads: int) -> Limits:
-        return measure(self.device)
+        return measure.measure(self.device)
 
     def limits_key(self, threads: int) -> str:
         return self.device.identity

@@ -22,18 +22,7 @@ from harp.backends.opencl import sorting
 from harp.backends.opencl.emit.render import LaunchCode, launch, loop_name
 from harp.lower.device.grid import is_launch, launches
 from harp.lower.device.groups import sorted_by_many
-from harp.lower.loopir.loops import (
-    Buffer,
-    ForeignCall,
-    If,
-    Kernel,
-    Repeat,
-    Row,
-    Seq,
-    Stmt,
-    is_endless,
-    offset,
-)
+from harp.lower.loopir.loops import Buffer, ForeignCall, If, Kernel, Repeat, Row, Seq, Stmt, is_endless, offset
 from harp.lower.loopir.program import Program, Subarray, formals
 from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import ZERO, Atom, Fold, Index, Indirect, Loop, Shape, product

@@ -57,7 +57,7 @@ class Body(Statements):
         inner.lines.loops = self.lines.loops
         inner._range = head.loop
         inner.statement(parts.hoisted(stmt), True)
-        fields = {text: parameter(b, text, b in used.writes, restrict=True) for b, text in buffers.items()}
+        fields = {text: parameter(b, text, b in used.writes) for b, text in buffers.items()}
         fields |= {text: f"int64_t {text}" for text in names.values()}
         least = _LANES if _repeats_numbers(stmt.body) else 1
         part = parts.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines, least)

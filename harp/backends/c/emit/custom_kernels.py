@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harp.backends.c.emit.work import POINT
-from harp.backends.c_family.custom_kernels import (
-    HEADER,
-    buffers_of,
-    point,
-    point_call,
-    source_of,
-    steps_of,
-)
+from harp.backends.c_family.custom_kernels import HEADER, buffers_of, point, point_call, source_of, steps_of
 from harp.backends.c_family.scalar import MATH, TYPES, operation_headers
 from harp.backends.c_family.values import words
 from harp.lower.loopir.loops import Buffer, ForeignCall

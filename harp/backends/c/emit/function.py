@@ -60,9 +60,9 @@ class Function(NamedTuple):
         return lines
 
 
-def parameter(buffer: Buffer, name: str, written: bool, restrict: bool) -> str:
+def parameter(buffer: Buffer, name: str, written: bool) -> str:
     """The declaration of a pointer to a buffer."""
-    return f"{'' if written else 'const '}{TYPES[buffer.dtype]} *{'restrict ' if restrict else ''}{name}"
+    return f"{'' if written else 'const '}{TYPES[buffer.dtype]} *restrict {name}"
 
 
 def define(

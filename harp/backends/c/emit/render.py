@@ -230,7 +230,7 @@ def _kernel(kernel: Kernel) -> tuple[Function, Unit, list[CodeLine]]:
     constant = frozenset(b for b in used.touched if b not in used.writes)
     body = Body({b: buffers[b] for b in used.touched}, sizes, constant, _KERNEL)
     body.statement(kernel.body, True)
-    declared = [(name, parameter(b, name, b in used.writes, restrict=True)) for b, name in buffers.items()]
+    declared = [(name, parameter(b, name, b in used.writes)) for b, name in buffers.items()]
     declared += [(name, f"int64_t {name}") for name in sizes.values()]
     written, read = ([name for b, name in buffers.items() if b in group] for group in (used.writes, used.reads))
     comment = f"{plain(kernel.name)}: {', '.join(written)} <- {', '.join(read)}".strip()

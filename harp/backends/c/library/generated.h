@@ -31,9 +31,6 @@
 
 static inline int64_t harp_larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* Bytes of a slot of the arena: the next one starts on a cache line. */
-static inline int64_t harp_slot(int64_t bytes) { return bytes > 0 ? (bytes + 63) / 64 * 64 : 0; }
-
 /* The first address of a slot that is half a page from that of another array, counted within pages of 4096 bytes. */
 static inline char *harp_apart(char *slot, const void *other)
 {

@@ -55,7 +55,4 @@ static inline int64_t harp_work_item(void)
     return row * get_global_size(0) + get_global_id(0);
 }
 
-/* Bytes of memory of a work-item: the next one starts on a cache line. */
-static inline int64_t harp_slot(int64_t bytes) { return bytes > 0 ? (bytes + 63) / 64 * 64 : 0; }
-
 #endif
