@@ -135,7 +135,7 @@ RECURSIVE = {
         "backends/c/emit/work": "bound_of _slope",
         "backends/c_family/scalar": "conversion literal",
         "backends/c_family/values": "_is_rounded",
-        "backends/opencl/source": "_expanded",
+        "backends/opencl/build": "_expanded",
         "backends/toolchain/build": "build",
         "foreign/signature": "_value",
         "trace/array/numpy_functions": "is_traced",

@@ -13,8 +13,8 @@ from harp.trace.resident import DeviceMemory
 from harp.trace.scalar.dtypes import NDArray
 
 if TYPE_CHECKING:  # a process that finds its programs in the cache does without
-    from harp.lower.loopir.loops import LibraryCall
     from harp.lower.loopir.program import Program
+    from harp.lower.loopir.text import CodeLine
     from harp.lower.target import Target
 
 
@@ -38,11 +38,13 @@ class Unit(NamedTuple):
 class Source(NamedTuple):
     """The source of one library: units that are linked.
 
-    Those of a program's kernels stand once more in `kernels`, in the order of the program.
+    The lines of a program's kernels stand once more in `kernels`, in the order of the program, and those of the unit
+    that calls them in `calls`.
     """
 
     units: tuple[Unit, ...]
-    kernels: tuple[Unit, ...] = ()
+    kernels: tuple[tuple[CodeLine, ...], ...] = ()
+    calls: tuple[CodeLine, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(unit.text for unit in self.units if not unit.is_library)
@@ -79,14 +81,12 @@ class Limits(NamedTuple):
 
 class ProgramText(NamedTuple):
     """A program in the language of a backend: `kernels` in order without the library that they include, and `calls`,
-    what calls them. `whole` is all of it. `is_called` says for which calls of the library there is one in the text: the
-    others are the loops that they stand for."""
+    what calls them. `whole` is all of it."""
 
     language: str
-    kernels: tuple[str, ...]
-    calls: str
+    kernels: tuple[tuple[CodeLine, ...], ...]
+    calls: tuple[CodeLine, ...]
     whole: str
-    is_called: Callable[[LibraryCall], bool] = lambda _: True
 
 
 class Executable(Protocol):

@@ -6,10 +6,9 @@ import os
 
 from harp.backends.c.emit.render import interface, render
 from harp.backends.c.measure import limits_key, measure
-from harp.backends.c.timed import TimedCExecutable
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable, Limits, ProgramText
-from harp.backends.runtime.executable import CExecutable
+from harp.backends.runtime.executable import CExecutable, TimedCExecutable
 from harp.backends.runtime.load import build_and_load
 from harp.backends.toolchain.toolchain import find_toolchain
 from harp.config import show
@@ -51,8 +50,7 @@ class CBackend:
     def text(self, program: Program) -> ProgramText:
         """A file of C for each kernel, and one of the function that calls them."""
         source = render(program)
-        *_, own = source.units
-        return ProgramText("C", tuple(unit.text for unit in source.kernels), own.text, str(source))
+        return ProgramText("C", source.kernels, source.calls, str(source))
 
     def timed(self, program: Program, options: CompileOptions) -> TimedCExecutable:
         """The kernels are those of the program that is not timed, and come out of the cache."""

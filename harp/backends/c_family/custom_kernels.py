@@ -87,20 +87,16 @@ def point(stmt: ForeignCall, name: str, backend: str, linkage: str = _POINT, spa
     )
 
 
-def places_of_point(source: KernelSource) -> list[str]:
-    """What the coordinates of a point are called outside of that function."""
-    return [f"harp_place{k}" for k in range(len(source.grid))]
-
-
-def point_call(stmt: ForeignCall, name: str, places: Sequence[str], sizes: Sequence[str], space: str = "") -> str:
-    """The call of that function at the point of `places_of_point`, of arrays that begin at these places."""
+def point_call(stmt: ForeignCall, name: str, places: Sequence[str], numbers: Sequence[str], space: str = "") -> str:
+    """The call of that function, of arrays that begin at these places; `numbers` are the sizes, and the coordinates of
+    the point."""
     given = []
     for number, (place, buffer) in enumerate(zip(places, buffers_of(stmt), strict=True)):
         is_input = number < len(stmt.sources)
         if buffer.dtype in _PAIRS:
             place = f"({space}{'const ' if is_input else ''}{_type(buffer.dtype)} *)({place})"
         given.append(f"*({place})" if is_input and own_rank(stmt, buffer) == 0 else place)
-    return f"{name}({', '.join([*given, *sizes, *places_of_point(source_of(stmt))])});"
+    return f"{name}({', '.join([*given, *numbers])});"
 
 
 def source_of(stmt: ForeignCall) -> KernelSource:

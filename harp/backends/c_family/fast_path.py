@@ -9,7 +9,7 @@ run does all the work of the first one again, so the loop must not read what it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from harp.backends.c_family.scalar import known_power
 from harp.lower.loopir.effects import effects
@@ -19,15 +19,7 @@ from harp.trace.scalar.expr import Apply, Expr, walk
 from harp.trace.scalar.ops import Op
 
 # Functions of float32 with a twin for common numbers: harp_sin_near_f32(&far, x) is that of harp_sin_f32(x).
-FUNCTIONS: Mapping[Op, str] = {
-    Op.ATAN2: "atan2",
-    Op.COS: "cos",
-    Op.LOG10: "log10",
-    Op.LOG2: "log2",
-    Op.POW: "pow",
-    Op.SIN: "sin",
-    Op.TAN: "tan",
-}
+FUNCTIONS = frozenset({Op.ATAN2, Op.COS, Op.LOG10, Op.LOG2, Op.POW, Op.SIN, Op.TAN})
 # What notes the other numbers: as wide as the numbers, so that vectors of both have the same length.
 NOTED = "far"
 NOTE = f"uint32_t {NOTED} = 0"
@@ -57,7 +49,7 @@ def call(e: Apply, args: Sequence[str]) -> str:
     power = known_power(e)
     if power is not None:
         return f"harp_pow_{power[0]}_near_f32(&{NOTED}, {args[0]}, {power[1]})"
-    return f"harp_{FUNCTIONS[e.op]}_near_f32(&{NOTED}, {', '.join(args)})"
+    return f"harp_{e.op.name.lower()}_near_f32(&{NOTED}, {', '.join(args)})"
 
 
 def _sets(s: Stmt) -> bool:

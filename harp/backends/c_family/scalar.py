@@ -11,46 +11,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from harp.trace.scalar.dtypes import (
-    DType,
-    Kind,
-    bf16,
-    bool_,
-    c64,
-    c128,
-    complex_of,
-    f16,
-    f32,
-    f64,
-    i8,
-    i16,
-    i32,
-    i64,
-    real_of,
-    u8,
-    u16,
-    u32,
-    u64,
-)
+from harp.trace.scalar.dtypes import ALL, DType, Kind, complex_of, f32, f64, i32, i64, real_of, u32, u64
 from harp.trace.scalar.expr import Apply, Const, const
-from harp.trace.scalar.ops import Op
+from harp.trace.scalar.ops import INFO, Op
 
 TYPES: Mapping[DType, str] = {
-    bool_: "uint8_t",
-    i8: "int8_t",
-    i16: "int16_t",
-    i32: "int32_t",
-    i64: "int64_t",
-    u8: "uint8_t",
-    u16: "uint16_t",
-    u32: "uint32_t",
-    u64: "uint64_t",
-    f16: "uint16_t",  # its bits: only casts compute with them
-    bf16: "uint16_t",
+    **{dtype: f"int{8 * dtype.itemsize}_t" for dtype in ALL if dtype.kind is Kind.INT},
+    # Of halves the bits: only casts compute with them.
+    **{d: f"uint{8 * d.itemsize}_t" for d in ALL if d.kind in (Kind.BOOL, Kind.UINT) or d.is_half},
+    **{dtype: f"harp_{dtype.name}" for dtype in ALL if dtype.is_complex},
     f32: "float",
     f64: "double",
-    c64: "harp_c64",
-    c128: "harp_c128",
 }
 
 _BOOL, _SIGNED, _UNSIGNED, _FLOAT = (Kind.BOOL,), (Kind.INT,), (Kind.UINT,), (Kind.FLOAT,)
@@ -66,11 +37,28 @@ def _on(kinds: Iterable[Kind], text: str) -> Row:
     return dict.fromkeys(kinds, text)
 
 
+# The functions of floats that harp has, by the header with them.
+MATH: Mapping[str, tuple[Op, ...]] = {
+    "math/exp_{s}.h": (Op.EXP, Op.EXP2, Op.EXPM1),
+    "math/log_{s}.h": (Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P),
+    "math/trig_{s}.h": (Op.SIN, Op.COS, Op.TAN),
+    "math/angles_{s}.h": (Op.ASIN, Op.ACOS, Op.ATAN, Op.ATAN2),
+    "math/hyperbolic_{s}.h": (Op.SINH, Op.COSH, Op.ASINH, Op.ACOSH, Op.ATANH),
+    "math/erf_{s}.h": (Op.ERF, Op.ERFC, Op.ERFINV),
+    "math/roots_{s}.h": (Op.CBRT, Op.HYPOT),
+    "math/basics.h": (Op.RINT, Op.NEXTAFTER),
+    "math/tanh_{s}.h": (Op.TANH,),
+    "math/pow_{s}.h": (Op.POW,),
+}
+_HEADERS: Mapping[Op, str] = {op: name for name, ops in MATH.items() for op in ops}
+_ARGUMENTS = {1: "{a}", 2: "{a}, {b}"}
+
 # {a} {b} {c} are the operands, {T} is the C type, {s} the dtype's name, {t} that of complex numbers of it, {f} the
 # suffix of libm's float functions.
 # Rows stand for the kind of the operands (of the last one: a select's first is bool). Of complex numbers there is what
 # reductions and fills need; the rest is done by parts (`harp.lower.graph.legalise`).
 ROWS: Mapping[Op, Row] = {
+    **{op: _on(_FLOAT, f"harp_{op.name.lower()}_{{s}}({_ARGUMENTS[INFO[op].arity]})") for op in _HEADERS},
     Op.ADD: _on(_NUMBERS + _COMPLEX, "({a} + {b})"),
     Op.MUL: _on(_NUMBERS, "({a}*{b})") | _on(_COMPLEX, "harp_mul_{s}({a}, {b})"),
     Op.DIV: _on(_FLOAT, "({a}/{b})"),
@@ -92,35 +80,8 @@ ROWS: Mapping[Op, Row] = {
     Op.ABS: _on(_SIGNED, "harp_abs_{s}({a})") | _on(_UNSIGNED, "{a}") | _on(_FLOAT, "fabs{f}({a})"),
     Op.RECIP: _on(_FLOAT, "(1.0{f}/{a})"),
     Op.SQRT: _on(_FLOAT, "sqrt{f}({a})"),
-    Op.EXP: _on(_FLOAT, "harp_exp_{s}({a})"),
-    Op.EXP2: _on(_FLOAT, "harp_exp2_{s}({a})"),
-    Op.EXPM1: _on(_FLOAT, "harp_expm1_{s}({a})"),
-    Op.LOG: _on(_FLOAT, "harp_log_{s}({a})"),
-    Op.LOG2: _on(_FLOAT, "harp_log2_{s}({a})"),
-    Op.LOG10: _on(_FLOAT, "harp_log10_{s}({a})"),
-    Op.LOG1P: _on(_FLOAT, "harp_log1p_{s}({a})"),
-    Op.SIN: _on(_FLOAT, "harp_sin_{s}({a})"),
-    Op.COS: _on(_FLOAT, "harp_cos_{s}({a})"),
-    Op.TAN: _on(_FLOAT, "harp_tan_{s}({a})"),
-    Op.TANH: _on(_FLOAT, "harp_tanh_{s}({a})"),
-    Op.ASIN: _on(_FLOAT, "harp_asin_{s}({a})"),
-    Op.ACOS: _on(_FLOAT, "harp_acos_{s}({a})"),
-    Op.ATAN: _on(_FLOAT, "harp_atan_{s}({a})"),
-    Op.SINH: _on(_FLOAT, "harp_sinh_{s}({a})"),
-    Op.COSH: _on(_FLOAT, "harp_cosh_{s}({a})"),
-    Op.ASINH: _on(_FLOAT, "harp_asinh_{s}({a})"),
-    Op.ACOSH: _on(_FLOAT, "harp_acosh_{s}({a})"),
-    Op.ATANH: _on(_FLOAT, "harp_atanh_{s}({a})"),
-    Op.CBRT: _on(_FLOAT, "harp_cbrt_{s}({a})"),
-    Op.ERF: _on(_FLOAT, "harp_erf_{s}({a})"),
-    Op.ERFC: _on(_FLOAT, "harp_erfc_{s}({a})"),
-    Op.ERFINV: _on(_FLOAT, "harp_erfinv_{s}({a})"),
-    Op.ATAN2: _on(_FLOAT, "harp_atan2_{s}({a}, {b})"),
-    Op.HYPOT: _on(_FLOAT, "harp_hypot_{s}({a}, {b})"),
-    Op.NEXTAFTER: _on(_FLOAT, "harp_nextafter_{s}({a}, {b})"),
     Op.COPYSIGN: _on(_FLOAT, "copysign{f}({a}, {b})"),
     Op.FLOOR: _on(_FLOAT, "floor{f}({a})"),
-    Op.RINT: _on(_FLOAT, "harp_rint_{s}({a})"),
     Op.STOP: _on(_ALL, "{a}"),
     Op.OPAQUE: _on(_FLOAT, "{a}"),
     Op.FMA: _on(_FLOAT, "__builtin_fma{f}({a}, {b}, {c})"),
@@ -136,18 +97,13 @@ CASTS: Mapping[tuple[Kind, Kind], str] = {
     **{(Kind.FLOAT, target): "harp_{s}_to_{t}({a})" for target in _INTS},
 }
 
-# The headers with the functions of floats; the others are in those of the dtypes.
-_MATH: Mapping[Op, str] = {
-    **dict.fromkeys((Op.EXP, Op.EXP2, Op.EXPM1), "exp"),
-    **dict.fromkeys((Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P), "log"),
-    **dict.fromkeys((Op.SIN, Op.COS, Op.TAN), "trig"),
-    **dict.fromkeys((Op.ASIN, Op.ACOS, Op.ATAN, Op.ATAN2), "angles"),
-    **dict.fromkeys((Op.SINH, Op.COSH, Op.ASINH, Op.ACOSH, Op.ATANH), "hyperbolic"),
-    **dict.fromkeys((Op.ERF, Op.ERFC, Op.ERFINV), "erf"),
-    **dict.fromkeys((Op.CBRT, Op.HYPOT), "roots"),
-    **dict.fromkeys((Op.RINT, Op.NEXTAFTER), "basics"),
-    Op.TANH: "tanh",
-    Op.POW: "pow",
+# The headers with the other functions of each kind. What all units include has those of indices.
+GENERATED = "generated.h"
+_ELEMENTS: Mapping[Kind, str] = {
+    Kind.INT: "elements/signed.h",
+    Kind.UINT: "elements/unsigned.h",
+    Kind.FLOAT: "elements/floats.h",
+    Kind.COMPLEX: "elements/complex.h",
 }
 HALVES = "elements/halves.h"
 
@@ -163,15 +119,15 @@ def headers(e: Apply) -> tuple[str, ...]:
     halves = (HALVES,) if source.is_half or target.is_half else ()
     if source.kind is not Kind.FLOAT or not target.is_integer:
         return halves
-    return (*halves, f"elements/{(f32 if source.is_half else source).name}.h")
+    return (*halves, _ELEMENTS[Kind.FLOAT])
 
 
 def operation_headers(op: Op, dtype: DType) -> tuple[str, ...]:
     """The same for an operation over operands of this dtype."""
     if "harp_" not in ROWS[op][dtype.kind]:
         return ()
-    stem = _MATH.get(op) if dtype.kind is Kind.FLOAT else None
-    return (f"math/{stem}_{dtype.name}.h" if stem else f"elements/{dtype.name}.h",)
+    other = _ELEMENTS[dtype.kind] if dtype is not i64 else GENERATED
+    return (_HEADERS.get(op, other).format(s=dtype.name) if dtype.kind is Kind.FLOAT else other,)
 
 
 def operation(op: Op, dtype: DType, args: Sequence[str]) -> str:

@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from harp.backends.c_family import fast_path, library_calls, rows, turns
+from harp.backends.c_family import fast_path, library, turns
 from harp.backends.c_family.index import IndexPrinter, division, times
 from harp.backends.c_family.scalar import TYPES, accumulation, operation_headers
-from harp.backends.c_family.values import Line, Lines, ValuePrinter, bare
+from harp.backends.c_family.values import Lines, ValuePrinter, bare
 from harp.errors import VerificationError
 from harp.lower.loopir.effects import effects, indices
 from harp.lower.loopir.loops import (
@@ -23,6 +23,7 @@ from harp.lower.loopir.loops import (
     ForeignCall,
     Head,
     If,
+    Kernel,
     Let,
     LibraryCall,
     LoopKind,
@@ -30,12 +31,15 @@ from harp.lower.loopir.loops import (
     Repeat,
     Row,
     Seq,
+    Space,
     Stmt,
     Store,
     flat,
     is_endless,
     walk,
 )
+from harp.lower.loopir.program import formals
+from harp.lower.loopir.text import CodeLine
 from harp.lower.reductions.accumulators import LANES, stay_in_registers
 from harp.trace.index.polynomial import (
     Atom,
@@ -53,10 +57,11 @@ from harp.trace.index.polynomial import (
 # Larger local arrays, and all whose size is not a number, are no variables.
 _STACK_BYTES = 1 << 14
 _UNROLL_MOST = 64
+# How the parameters of a kernel are called.
+_STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
 # No less than the vectors that a loop over accumulators becomes, and less than its iterations: compilers would write
 # out the elements, and not the vectors.
 _VECTORS = LANES // 2
-INTERRUPT_HEADER = "interrupt.h"
 # Steps of a block of a loop that data ends, at most: nobody knows how many there are.
 STEPS = 256
 
@@ -87,6 +92,7 @@ class Statements(ABC):
         self._before = 0  # lines at the top of the function that are such variables
         self._index = IndexPrinter(self._name_of, self._element, self._keep)
         self._values = ValuePrinter(self._index, self._element, self.lines)
+        self._printer = library.Printer(self._index.text, self._element, self._offset, self._buffers.__getitem__)
         for buffer in buffers:
             self._declare_strides(buffer, share=True)
 
@@ -108,7 +114,7 @@ class Statements(ABC):
             if not all(a in self._given or isinstance(a, (FloorDiv, Relu)) for a in value_atoms(of(atom))):
                 return text
             name = self._kept[atom] = self._fresh("k")
-            self.lines.lines.insert(self._before, Line(1, f"const int64_t {name} = {bare(text)};", name))
+            self.lines.lines.insert(self._before, CodeLine(1, f"const int64_t {name} = {bare(text)};", name))
             self._before += 1
         return name
 
@@ -245,9 +251,15 @@ class Statements(ABC):
         self.lines.add(f"if (!{left}) break;")
 
     def _library_call(self, stmt: LibraryCall, block: bool) -> None:
-        called = library_calls.call(stmt, library_calls.CallPrinter(self._index.text, self._element, self._offset))
-        self.lines.uses.update(called.kernels)
-        self.lines.add(called.text)
+        self._called(library.call(stmt, self._printer))
+
+    def _row(self, stmt: Row, block: bool) -> None:
+        self._called(library.row_call(stmt, self._printer))
+
+    def _called(self, called: library.Called) -> None:
+        self.lines.uses.update(called.uses)
+        for line in called.lines:
+            self.lines.add(line, stores=True)
 
     def _seq(self, stmt: Seq, block: bool) -> None:
         for part in stmt.parts:
@@ -263,12 +275,7 @@ class Statements(ABC):
                 target = f"{self._buffers[stmt.buffer]}[{name}]"
             self.lines.uses.update(operation_headers(stmt.reduce.value, stmt.buffer.dtype))
             value = accumulation(stmt.reduce.value, stmt.buffer.dtype, target, value)
-        self.lines.add(f"{target} = {bare(value)};")
-
-    def _row(self, stmt: Row, block: bool) -> None:
-        self.lines.uses |= {rows.kernel(stmt), rows.PARALLEL}
-        for line in rows.call(stmt, rows.RowPrinter(self._index.text, self._element, self._buffers.__getitem__)):
-            self.lines.add(line)
+        self.lines.add(f"{target} = {bare(value)};", stores=True)
 
     def _if(self, stmt: If, block: bool) -> None:
         self.lines.open(f"if ({self._index.conditions(stmt.conditions)})")
@@ -279,8 +286,7 @@ class Statements(ABC):
         self.lines.close()
 
     def _else(self) -> None:
-        self.lines.close("} else {")
-        self.lines.depth += 1
+        self.lines.other()
 
     def _alloc(self, stmt: Alloc, block: bool) -> None:
         buffer = stmt.buffer
@@ -319,9 +325,10 @@ class Statements(ABC):
         depth, end = self.lines.depth, bare(self._index.text(stmt.loop.extent))
         work = self._work_of_step(stmt, stmt.body)
         if work is None:
-            self.lines.open(f"for (int64_t {name} = 0; {name} < {end}{test}; ++{name})")
+            self.lines.open(f"for (int64_t {name} = 0; {name} < {end}{test}; ++{name})", stmt)
         else:
-            stop = self._open_blocks(name, end, test, f"{name} + {STEPS}" if is_endless(stmt) else end, work)
+            most = f"{name} + {STEPS}" if is_endless(stmt) else end
+            stop = self._open_blocks(stmt, name, end, test, most, work)
             self._open_block(name, end, test, stop)
         self._loops += 1
         self._step(stmt, at)
@@ -340,18 +347,18 @@ class Statements(ABC):
     def _blocks(self, head: For, body: Stmt, work: str) -> None:
         """The head of such a loop."""
         name, end = self._bind(head.loop), bare(self._index.text(head.loop.extent))
-        stop = self._open_blocks(name, end, "", end, work)
+        stop = self._open_blocks(head, name, end, "", end, work)
         self._hint(head, body)
         self._open_block(name, end, "", stop)
         self._loops += 1
 
-    def _open_blocks(self, name: str, end: str, test: str, most: str, work: str) -> str:
+    def _open_blocks(self, loop: For | Repeat, name: str, end: str, test: str, most: str, work: str) -> str:
         """Begin a loop over blocks of steps, none of which goes beyond `most`. Returns the name of a block's end.
 
         It asks between blocks: no call stands in the loop over steps, which keeps in registers what it carries."""
-        self.lines.uses.add(INTERRUPT_HEADER)
+        self.lines.uses.add("harp_interrupted")
         stop = self._fresh("stop")
-        self.lines.open(f"for (int64_t {name} = 0; {name} < {end} && status == 0{test};)")
+        self.lines.open(f"for (int64_t {name} = 0; {name} < {end} && status == 0{test};)", loop)
         self.lines.add(f"const int64_t {stop} = harp_stop({name}, {most}, {work});", stop)
         return stop
 
@@ -376,7 +383,7 @@ class Statements(ABC):
     def _for(self, head: For, body: Stmt) -> None:
         name = self._bind(head.loop)
         self._hint(head, body)
-        self.lines.open(self._loop(head, name))
+        self.lines.open(self._loop(head, name), head)
         self._loops += 1
 
     def _hint(self, head: For, body: Stmt) -> None:
@@ -436,6 +443,17 @@ HEADS: Mapping[type[Head], Callable[..., None]] = {
     Let: Statements._let,
     Digits: Statements._digits,
 }
+
+
+def parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
+    """The names of the buffers and sizes of a kernel, in the order of calls: they follow positions, so that kernels
+    which differ in names only are one text."""
+    names: dict[Buffer | Atom, str] = {}
+    counts = dict.fromkeys(_STEMS, 0)
+    for buffer in formals(kernel):
+        names[buffer] = f"{_STEMS[buffer.space]}{counts[buffer.space]}"
+        counts[buffer.space] += 1
+    return names | {size: f"s{k}" for k, size in enumerate(kernel.sizes)}
 
 
 def constant_count(buffer: Buffer) -> int | None:

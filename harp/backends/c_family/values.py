@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
 
 from harp.backends.c_family import fast_path
 from harp.backends.c_family.index import IndexPrinter
 from harp.backends.c_family.scalar import TYPES, application, headers, literal
 from harp.errors import VerificationError
-from harp.lower.loopir.loops import Buffer, Load, Space
+from harp.lower.loopir.loops import Buffer, For, Load, Repeat, Space
+from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import Index
 from harp.trace.scalar.dtypes import DType, bool_, f32, i64
 from harp.trace.scalar.expr import Apply, Const, Expr, Position, const, walk
@@ -28,37 +28,44 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
-class Line(NamedTuple):
-    """A line of C. One that only declares a name is dropped when nothing mentions it."""
-
-    depth: int
-    text: str
-    declares: str = ""
-
-
 class Lines:
-    """The text of a function under construction; `uses` are the headers and the kernels of the library behind it."""
+    """The text of a function under construction, inside of these loops; `uses` are the headers and the kernels of the
+    library behind it, `opened` counts its loops."""
 
-    def __init__(self) -> None:
-        self.lines: list[Line] = []
+    def __init__(self, loops: tuple[For | Repeat, ...] = ()) -> None:
+        self.lines: list[CodeLine] = []
         self.uses: set[str] = set()
         self.depth = 1
+        self.loops = loops
+        self.opened = 0
+        self._outside: list[tuple[For | Repeat, ...]] = []  # the loops round each block that is open
 
-    def add(self, text: str, declares: str = "") -> None:
-        self.lines.append(Line(self.depth, text, declares))
+    def add(self, text: str, declares: str = "", stores: bool = False, call: int | None = None) -> None:
+        self.lines.append(CodeLine(self.depth, text, declares, self.loops, stores, call))
 
-    def open(self, text: str) -> None:
+    def open(self, text: str, *loops: For | Repeat) -> None:
+        """Begin a block, which may be that of loops."""
+        self._outside.append(self.loops)
+        self.loops += loops
+        self.opened += len(loops)
         self.add(f"{text} {{" if text else "{")
         self.depth += 1
 
-    def close(self, text: str = "}") -> None:
+    def close(self) -> None:
         self.depth -= 1
-        self.add(text)
+        self.add("}")
+        self.loops = self._outside.pop()
 
-    def pruned(self, needed: Iterable[str] = ()) -> list[Line]:
+    def other(self) -> None:
+        """End one branch and begin the other."""
+        self.depth -= 1
+        self.add("} else {")
+        self.depth += 1
+
+    def pruned(self, needed: Iterable[str] = ()) -> list[CodeLine]:
         """The lines, without declarations of names that no later line mentions."""
         seen = set(needed)
-        kept: list[Line] = []
+        kept: list[CodeLine] = []
         for line in reversed(self.lines):
             if not line.declares or line.declares in seen:
                 seen.update(words(line.text))
@@ -66,8 +73,13 @@ class Lines:
         return kept[::-1]
 
 
-def printed(lines: Iterable[Line]) -> str:
+def printed(lines: Iterable[CodeLine]) -> str:
     return "\n".join("    " * line.depth + line.text for line in lines)
+
+
+def code(text: str) -> list[CodeLine]:
+    """A text as lines, in no loops."""
+    return [CodeLine(0, line) for line in text.split("\n")]
 
 
 def bare(text: str) -> str:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from harp.backends.opencl import sub_groups
+from collections.abc import Sequence
+
+from harp.backends.c_family.values import code, printed
+from harp.backends.opencl import measure
+from harp.backends.opencl.build import whole
 from harp.backends.opencl.devices import OpenCLDevice, device
 from harp.backends.opencl.emit import render
-from harp.backends.opencl.emit.statements import is_called
-from harp.backends.opencl.executable import OpenCLExecutable, OpenCLMemory
+from harp.backends.opencl.executable import OpenCLExecutable, OpenCLMemory, TimedOpenCLExecutable
 from harp.backends.opencl.host import HostCode, kernel_code, program_code
-from harp.backends.opencl.measure import measure
-from harp.backends.opencl.timed import TimedOpenCLExecutable
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable, Limits, ProgramText, ResultMemory
 from harp.config import show
 from harp.errors import DeviceError, HarpError
 from harp.lower.loopir.program import Program, custom_kernels
+from harp.lower.loopir.text import CodeLine
 from harp.lower.target import Target
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.kernel_source import refusal
@@ -35,7 +37,7 @@ class OpenCLBackend:
 
     def target(self) -> Target:
         """What lowering is told of the device."""
-        return self.device.target(sub_groups.size(self.device) if self.device.is_wide else 0)
+        return self.device.target(measure.sub_group_size(self.device) if self.device.is_wide else 0)
 
     def compile(
         self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
@@ -44,7 +46,7 @@ class OpenCLBackend:
             raise HarpError("the OpenCL backend compiles lowered programs, and was given a graph only")
         kernels = _kernels(program)
         host = program_code(program)
-        show(4, "OpenCL source", _whole(kernels, host))
+        show(4, "OpenCL source", _all_texts(kernels, host))
         try:
             return OpenCLExecutable(self.device, host, kernels)
         except DeviceError as error:
@@ -54,15 +56,15 @@ class OpenCLBackend:
         """Each kernel is its launches, in OpenCL C, and the Python of the host that puts them into a queue."""
         kernels, host = _kernels(program), program_code(program)
         codes = zip(program.kernels, kernels, strict=True)
-        own = tuple(f"{render.text(kernel, code.launches)}\n{_host(code.text)}" for kernel, (code, _) in codes)
-        return ProgramText("OpenCL C", own, _host(host), _whole(kernels, host), is_called)
+        own = ((*render.text(kernel, made.launches), *_host(made.lines)) for kernel, (made, _) in codes)
+        return ProgramText("OpenCL C", tuple(own), tuple(_host(host)), _all_texts(kernels, host))
 
     def timed(self, program: Program, options: CompileOptions) -> TimedOpenCLExecutable:
         """Its launches are put into a queue that takes their times."""
         return TimedOpenCLExecutable(self.device, program_code(program, timed=True), _kernels(program))
 
     def measure(self, threads: int) -> Limits:
-        return measure(self.device)
+        return measure.measure(self.device)
 
     def limits_key(self, threads: int) -> str:
         return self.device.identity
@@ -70,20 +72,18 @@ class OpenCLBackend:
 
 def _kernels(program: Program) -> list[tuple[HostCode, str]]:
     """For each kernel the code of the host, and the source of its launches."""
-    found = []
-    for kernel in program.kernels:
-        code = kernel_code(kernel)
-        found.append((code, render.source(kernel, code.launches)))
-    return found
+    codes = [kernel_code(kernel) for kernel in program.kernels]
+    pairs = zip(program.kernels, codes, strict=True)
+    return [(made, whole(printed(render.text(kernel, made.launches)))) for kernel, made in pairs]
 
 
-def _whole(kernels: list[tuple[HostCode, str]], host: str) -> str:
+def _all_texts(kernels: list[tuple[HostCode, str]], host: Sequence[CodeLine]) -> str:
     """The text of a program, with its library."""
-    return "\n\n".join([*(f"{text}\n{_host(code.text)}" for code, text in kernels), host])
+    return "\n\n".join([*(f"{text}\n{printed(_host(made.lines))}" for made, text in kernels), printed(host)])
 
 
-def _host(text: str) -> str:
-    return f"/* on the host:\n{text}\n*/\n"
+def _host(lines: Sequence[CodeLine]) -> list[CodeLine]:
+    return [*code("/* on the host:"), *lines, *code("*/\n")]
 
 
 def backend(number: int) -> OpenCLBackend:

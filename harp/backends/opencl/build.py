@@ -1,5 +1,8 @@
 """From OpenCL C to kernels of a device: built by its driver, or found in the cache as the driver has left it.
 
+The driver's compiler finds no files: the library is put where it is included. Files of this backend's library stand in
+place of those of the C library with the same names; the rest is shared.
+
 The key covers the device, the version of its driver, the source and the options. A driver that would compile again to
 give a program out has it in a cache of its own instead.
 """
@@ -7,14 +10,16 @@ give a program out has it in a cache of its own instead.
 from __future__ import annotations
 
 import hashlib
+import re
 import warnings
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import pyopencl as cl
 
 from harp.backends.opencl.devices import OpenCLDevice
-from harp.backends.toolchain import cache
+from harp.backends.toolchain import cache as programs
+from harp.backends.toolchain import library
 from harp.config import counters, log
 from harp.errors import DeviceError
 
@@ -24,6 +29,35 @@ _SUFFIX = ".cl"
 _SILENT, _OF_USERS = "-w", "HARP_CUSTOM_KERNEL_H"
 # Division and roots as the standard for floats has them, where the device says that it can.
 _ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">].*$', re.MULTILINE)
+_GUARD = re.compile(r"#ifndef (HARP_\w+_H)\n#define \1\n")
+
+
+def whole(text: str) -> str:
+    """The text with all files that it includes. Those with a guard stand there once."""
+    return _expanded(text, set())
+
+
+def _expanded(text: str, seen: set[str]) -> str:
+    def replacement(found: re.Match[str]) -> str:
+        name = found[2]
+        if found[1] == "<" or name in seen:  # the headers of C: what is used of them is declared in common.h
+            return ""
+        content = _file(name)
+        if _GUARD.search(content):
+            seen.add(name)
+        return _expanded(content, seen).strip()
+
+    return _INCLUDE.sub(replacement, text)
+
+
+@cache
+def _file(name: str) -> str:
+    try:
+        return library.text(name, "opencl")
+    except OSError:
+        return library.text(name)
 
 
 def options(device: OpenCLDevice) -> str:
@@ -49,7 +83,7 @@ def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
         )
     flags = _options_for(device, source)
     key = hashlib.sha256("\0".join((device.identity, flags, source)).encode()).hexdigest()
-    found = cache.get(key, _SUFFIX) if device.gives_programs_out else None
+    found = programs.get(key, _SUFFIX) if device.gives_programs_out else None
     if found is not None:
         try:
             built: cl.Program = cl.Program(device.context, [device.device], [found]).build(flags)
@@ -64,7 +98,7 @@ def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
     if not device.gives_programs_out:
         return built
     binaries: Any = built.get_info(cl.program_info.BINARIES)
-    cache.put(key, _SUFFIX, binaries[0])
+    programs.put(key, _SUFFIX, binaries[0])
     return built
 
 

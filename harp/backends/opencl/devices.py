@@ -92,7 +92,7 @@ class OpenCLDevice:
         return "\0".join(fact.strip() for fact in facts)
 
     def target(self, sub_group: int = 0) -> Target:
-        """What lowering is told of it; `sub_group` is what `sub_groups.size` says."""
+        """What lowering is told of it; `sub_group` is what `measure.sub_group_size` says."""
         device = self.device
         width = 8 * max(device.native_vector_width_double, 1)
         return Target(

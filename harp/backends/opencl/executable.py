@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyopencl as cl
 
+from harp.backends.c_family.values import printed
 from harp.backends.opencl import build
 from harp.backends.opencl.buffers import ClMemory, DeviceBuffer, flat_bytes, made, uploaded
 from harp.backends.opencl.devices import OpenCLDevice
@@ -27,9 +29,10 @@ from harp.backends.opencl.host_calls import (
     take,
 )
 from harp.backends.opencl.sorting import sort_rows
-from harp.backends.protocol import ResultMemory
+from harp.backends.protocol import ResultMemory, Span
 from harp.config import counters
 from harp.errors import DeviceError
+from harp.lower.loopir.text import CodeLine
 from harp.trace.eval.host_calls import is_raised_by_call
 from harp.trace.scalar.dtypes import NDArray
 
@@ -51,7 +54,7 @@ class OpenCLExecutable:
         """Where its results are."""
         return OpenCLMemory(self.device)
 
-    def __init__(self, device: OpenCLDevice, host: str, kernels: Sequence[tuple[HostCode, str]]) -> None:
+    def __init__(self, device: OpenCLDevice, host: Sequence[CodeLine], kernels: Sequence[tuple[HostCode, str]]) -> None:
         self.device = device
         namespace: dict[str, object] = dict(self.helpers())
         for number, (code, source) in enumerate(kernels):
@@ -60,9 +63,9 @@ class OpenCLExecutable:
                 built = build.program(device, source, any(map(_computes_in_doubles, code.launches)))
                 for place, launched in enumerate(code.launches):
                     inner[f"launch{place}"] = Launch(device, cl.Kernel(built, launched.name), launched)
-            exec(compile(code.text, f"<host code of kernel {number}>", "exec"), inner)
+            exec(compile(printed(code.lines), f"<host code of kernel {number}>", "exec"), inner)
             namespace[f"kernel{number}"] = inner["kernel"]
-        exec(compile(host, "<host code of a program>", "exec"), namespace)
+        exec(compile(printed(host), "<host code of a program>", "exec"), namespace)
         self._program: Callable[..., None] = namespace["program"]  # type: ignore[assignment]
 
     def __call__(self, inputs: Sequence[Given], outputs: Sequence[Given], sizes: Sequence[int], /) -> int:
@@ -101,6 +104,53 @@ class OpenCLExecutable:
     def helpers(self) -> Mapping[str, object]:
         """The functions that host code calls, by name."""
         return _HELPERS
+
+
+class TimedOpenCLExecutable(OpenCLExecutable):
+    """Computes the same, in a queue of its own, and is done when a call returns. The device times the
+    launches: each has an event, which knows when it began and ended."""
+
+    def __init__(self, device: OpenCLDevice, host: Sequence[CodeLine], kernels: Sequence[tuple[HostCode, str]]) -> None:
+        properties = cl.command_queue_properties.PROFILING_ENABLE
+        self._queue = cl.CommandQueue(device.context, device.device, properties)
+        self._number = 0
+        self._began = 0  # the host's clock at the first launch
+        self._events: list[tuple[int, cl.Event]] = []
+        super().__init__(device, host, kernels)
+
+    @property
+    def queue(self) -> cl.CommandQueue:
+        """The one that takes times."""
+        return self._queue
+
+    def helpers(self) -> Mapping[str, object]:
+        """Those of all programs, with launches that are kept."""
+        return {**super().helpers(), "launch": self._launch, "begin": self._begin}
+
+    def _begin(self, number: int) -> None:
+        self._number = number
+
+    def _launch(self, *given: object) -> None:
+        if not self._events:
+            self._began = time.monotonic_ns()
+        self._events += [(self._number, event) for event in launch(*given)]  # type: ignore[arg-type]
+
+    @property
+    def spans(self) -> Sequence[Span]:
+        """Of the latest call, by the clock of the device, which is set by that of the host at the first launch."""
+        if not self._events:
+            return []
+        ahead = self._events[0][1].profile.queued - self._began
+        profiles = [(number, event.profile) for number, event in self._events]
+        return [Span(number, profile.start - ahead, profile.end - ahead) for number, profile in profiles]
+
+    def __call__(self, inputs: Sequence[Given], outputs: Sequence[Given], sizes: Sequence[int], /) -> int:
+        with self.device.lock:
+            self._events.clear()
+            self.device.queue.finish()  # what made the arguments
+            status = super().__call__(inputs, outputs, sizes)
+            self._queue.finish()
+        return status
 
 
 class OpenCLMemory(NamedTuple):
@@ -149,7 +199,7 @@ _ONE_VARIABLE = _counted()
 
 def _computes_in_doubles(launched: LaunchCode) -> bool:
     """Also as the parts of complex numbers."""
-    return any(name in launched.text for name in ("double", "harp_c128"))
+    return any(name in line.text for line in launched.lines for name in ("double", "harp_c128"))
 
 
 def _input(run: Run, array: NDArray) -> ClMemory:

@@ -16,46 +16,36 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from harp.backends.c_family import turns
-from harp.backends.opencl.emit import custom_kernels, sorted_rows
-from harp.backends.opencl.emit.render import LaunchCode, launch, loop_name, parameters
+from harp.backends.c_family.statements import parameters
+from harp.backends.c_family.values import Lines, code
+from harp.backends.opencl import sorting
+from harp.backends.opencl.emit.render import LaunchCode, launch, loop_name
 from harp.lower.device.grid import is_launch, launches
 from harp.lower.device.groups import sorted_by_many
-from harp.lower.loopir.loops import (
-    Buffer,
-    ForeignCall,
-    If,
-    Kernel,
-    Repeat,
-    Row,
-    Seq,
-    Stmt,
-    is_endless,
-    offset,
-)
+from harp.lower.loopir.loops import Buffer, ForeignCall, If, Kernel, Repeat, Row, Seq, Stmt, is_endless, offset
 from harp.lower.loopir.program import Program, Subarray, formals
+from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import ZERO, Atom, Fold, Index, Indirect, Loop, Shape, product
-
-_INDENT = "    "
 
 
 class HostCode(NamedTuple):
     """The code of a kernel's host part, and the launches that it names `launch0`, `launch1`..."""
 
-    text: str
+    lines: tuple[CodeLine, ...]
     launches: tuple[LaunchCode, ...]
 
 
 def kernel_code(kernel: Kernel) -> HostCode:
     """The function `kernel` of a kernel: it launches what the device does."""
     host = _Host(kernel)
-    body = list(host.statement(kernel.body, 1))
+    host.statement(kernel.body)
     given = [text for buffer in formals(kernel) for text in (host.names[buffer], f"{host.names[buffer]}_at")]
     given += [host.names[size] for size in kernel.sizes]
-    lines = [f"def kernel({', '.join(['run', *given])}):", *(body or [f"{_INDENT}pass"])]
-    return HostCode("\n".join(lines), tuple(host.launches))
+    lines = (*code(f"def kernel({', '.join(['run', *given])}):"), *(host.lines.lines or code("    pass")))
+    return HostCode(lines, tuple(host.launches))
 
 
-def program_code(program: Program, timed: bool = False) -> str:
+def program_code(program: Program, timed: bool = False) -> list[CodeLine]:
     """The function `program`, which takes buffers of inputs and outputs, then sizes. A timed one says which of its
     calls begins."""
     names: dict[Buffer | Atom, str] = {}
@@ -63,20 +53,23 @@ def program_code(program: Program, timed: bool = False) -> str:
         names |= {buffer: f"{stem}{k}" for k, buffer in enumerate(group)}
     names |= {size: f"s{k}" for k, size in enumerate(program.sizes)}
     index = _index(names.__getitem__)
-    lines = [f"def program({', '.join(['run', *names.values()])}):"]
+    head = f"def program({', '.join(['run', *names.values()])}):"
+    lines = Lines()
     for number, slot in enumerate(program.scratch):
         sizes = [index(size) for size in dict.fromkeys(slot.sizes)]
         most = sizes[0] if len(sizes) == 1 else f"max({', '.join(sizes)})"
-        lines.append(f"{_INDENT}mem{number} = take(run, {most})")
+        lines.add(f"mem{number} = take(run, {most})")
         names |= dict.fromkeys(slot.buffers, f"mem{number}")
     for number, call in enumerate(program.calls):
-        lines += [f"{_INDENT}begin({number})"] if timed else []
+        if timed:
+            lines.add(f"begin({number})")
         given = ["run"]
         for argument in call.arguments:
             given += [names[argument.buffer], _start(argument, index)]
         given += map(index, call.sizes)
-        lines.append(f"{_INDENT}kernel{call.kernel}({', '.join(given)})")
-    return "\n".join([*lines, f"{_INDENT}return"])
+        lines.add(f"kernel{call.kernel}({', '.join(given)})", call=number)
+    lines.add("return")
+    return [*code(head), *lines.lines]
 
 
 def _start(argument: Subarray, index: Callable[[Index], str]) -> str:
@@ -103,6 +96,7 @@ class _Host:
         self.kernel = kernel
         self.names = parameters(kernel)
         self.launches: list[LaunchCode] = []
+        self.lines = Lines()
         self.index = _index(self.leaf)
 
     def leaf(self, atom: Atom) -> str:
@@ -122,71 +116,75 @@ class _Host:
         """One that the host has to wait for."""
         return f"element(run, {self.names[buffer]}, {self.place(buffer, at)}, {buffer.dtype.numpy_name!r})"
 
-    def statement(self, s: Stmt, depth: int) -> Iterator[str]:
+    def statement(self, s: Stmt) -> None:
         if is_launch(s):
-            yield from self.launch(s, depth)
+            self.launch(s)
         else:
-            yield from _STATEMENTS[type(s)](self, s, depth)
+            _STATEMENTS[type(s)](self, s)
 
-    def launch(self, s: Stmt, depth: int) -> Iterator[str]:
+    def block(self, head: str, s: Stmt) -> None:
+        """What is done behind a colon."""
+        self.lines.add(f"{head}:")
+        self.lines.depth += 1
+        self.statement(s)
+        self.lines.depth -= 1
+
+    def launch(self, s: Stmt) -> None:
         row = sorted_by_many(s)
         if row is not None:
-            yield from self.sorted_rows(row, depth)
+            self.sorted_rows(row)
             return
-        yield from self.launched(launch(self.kernel, s, len(self.launches)), depth)
-
-    def launched(self, code: LaunchCode, depth: int) -> Iterator[str]:
         number = len(self.launches)
-        self.launches.append(code)
-        buffers = [self.names[b] for b in code.buffers]
-        numbers = [*(f"{name}_at" for name in buffers), *map(self.leaf, code.names), *map(self.index, code.numbers)]
-        given = [_tuple(map(self.index, code.grid[::-1])), _tuple(buffers), _tuple(numbers)]
-        if code.room:
-            given.append(_tuple(map(self.index, code.room)))
-        yield f"{_INDENT * depth}launch(run, launch{number}, {', '.join(given)})"
+        made = launch(self.kernel, s, number, self.lines.loops)
+        self.launches.append(made)
+        buffers = [self.names[b] for b in made.buffers]
+        numbers = [*(f"{name}_at" for name in buffers), *map(self.leaf, made.names)]
+        given = [_tuple(map(self.index, made.grid[::-1])), _tuple(buffers), _tuple(numbers)]
+        if made.room:
+            given.append(_tuple(map(self.index, made.room)))
+        self.lines.add(f"launch(run, launch{number}, {', '.join(given)})")
 
-    def sorted_rows(self, row: Row, depth: int) -> Iterator[str]:
+    def sorted_rows(self, row: Row) -> None:
         """The launches of a sort: how many it takes, the host sees from the length of the rows."""
-        codes = sorted_rows.launches(row, len(self.launches))
+        codes = sorting.launches(row, len(self.launches))
         names = [f"launch{len(self.launches) + k}" for k in range(len(codes))]
         self.launches += codes
         rows, n = self.index(product(row.target.shape[:-1])), self.index(row.target.shape[-1])
         sources, target = (_tuple(map(self.start, group)) for group in (row.sources, (row.target,)))
         keys = row.sources[0].dtype.itemsize
         given = [_tuple(names), repr(row.function.value), rows, n, str(keys), sources, target]
-        yield f"{_INDENT * depth}sort_rows(run, launch, {', '.join(given)})"
+        self.lines.add(f"sort_rows(run, launch, {', '.join(given)})")
 
     def start(self, buffer: Buffer) -> str:
         """An array and where it begins."""
         return f"({self.names[buffer]}, {self.names[buffer]}_at)"
 
-    def seq(self, s: Seq, depth: int) -> Iterator[str]:
+    def seq(self, s: Seq) -> None:
         for part in launches(s):
-            yield from self.statement(part, depth)
+            self.statement(part)
 
-    def branch(self, s: If, depth: int) -> Iterator[str]:
-        test = " and ".join(f"{self.index(p)} >= 0" for p in s.conditions) or "True"
-        yield f"{_INDENT * depth}if {test}:"
-        yield from self.statement(s.yes, depth + 1)
+    def branch(self, s: If) -> None:
+        self.block(f"if {' and '.join(f'{self.index(p)} >= 0' for p in s.conditions) or 'True'}", s.yes)
         if s.no is not None:
-            yield f"{_INDENT * depth}else:"
-            yield from self.statement(s.no, depth + 1)
+            self.block("else", s.no)
 
-    def repeat(self, s: Repeat, depth: int) -> Iterator[str]:
-        indent, inside = _INDENT * depth, _INDENT * (depth + 1)
-        name = loop_name(s.loop)
+    def repeat(self, s: Repeat) -> None:
+        name, outside = loop_name(s.loop), self.lines.loops
         homes = [self.names[b] for b in turns.members(s.moves)]
         for home in homes:
-            yield f"{indent}home_{home} = {home}, {home}_at"
+            self.lines.add(f"home_{home} = {home}, {home}_at")
         test = "" if s.test is None else f" and {self.element(s.test.buffer, s.test.index)}"
         end = "True" if is_endless(s) else f"{name} < {self.index(s.loop.extent)}"
-        yield f"{indent}{name} = 0"
-        yield f"{indent}while {end}{test}:"
-        yield from self.statement(s.body, depth + 1)
+        self.lines.add(f"{name} = 0")
+        self.lines.loops += (s,)
+        self.block(f"while {end}{test}", s.body)
+        self.lines.depth += 1
         for target, source in s.moves:
             a, b = self.names[target], self.names[source]
-            yield f"{inside}{a}, {a}_at, {b}, {b}_at = {b}, {b}_at, {a}, {a}_at"
-        yield f"{inside}{name} += 1"
+            self.lines.add(f"{a}, {a}_at, {b}, {b}_at = {b}, {b}_at, {a}, {a}_at")
+        self.lines.add(f"{name} += 1")
+        self.lines.depth -= 1
+        self.lines.loops = outside
         targets = dict.fromkeys(target for target, _ in s.moves)
         if targets:
             moved = (
@@ -194,13 +192,13 @@ class _Host:
                 f"{self.index(product(t.shape))}, {t.dtype.itemsize})"
                 for t in targets
             )
-            yield f"{indent}settle(run, {_tuple(moved)})"
+            self.lines.add(f"settle(run, {_tuple(moved)})")
         for home in homes:
-            yield f"{indent}{home}, {home}_at = home_{home}"
+            self.lines.add(f"{home}, {home}_at = home_{home}")
 
-    def foreign(self, s: ForeignCall, depth: int) -> Iterator[str]:
+    def foreign(self, s: ForeignCall) -> None:
         if not isinstance(s.routine, int):
-            yield from self.launched(custom_kernels.launch(s, len(self.launches)), depth)
+            self.launch(s)
             return
         made, given = (
             _tuple(
@@ -210,7 +208,7 @@ class _Host:
             )
             for group in (s.targets, s.sources)
         )
-        yield f"{_INDENT * depth}call_python(run, {s.routine}, {_tuple(map(self.index, s.calls))}, {made}, {given})"
+        self.lines.add(f"call_python(run, {s.routine}, {_tuple(map(self.index, s.calls))}, {made}, {given})")
 
 
 def _tuple(texts: Iterator[str] | Sequence[str] | map[str]) -> str:
@@ -218,7 +216,7 @@ def _tuple(texts: Iterator[str] | Sequence[str] | map[str]) -> str:
     return f"({', '.join(found)}{',' * (len(found) == 1)})"
 
 
-_STATEMENTS: Mapping[type[Stmt], Callable[..., Iterator[str]]] = {
+_STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
     Seq: _Host.seq,
     If: _Host.branch,
     Repeat: _Host.repeat,

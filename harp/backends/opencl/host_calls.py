@@ -35,7 +35,7 @@ class Launch:
         self.kernel = kernel
         self.items = _items(device, kernel, code.items)
         self.in_turns = code.in_turns
-        self.numbers = Struct(f"{len(code.buffers) + len(code.names) + len(code.numbers)}q")
+        self.numbers = Struct(f"{len(code.buffers) + len(code.names) + code.numbers}q")
         self.dimensions = max(1, min(len(code.grid), DIMENSIONS))
 
 

@@ -13,9 +13,9 @@ import _cffi_backend
 
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source
-from harp.backends.toolchain import cache, elf
+from harp.backends.toolchain import cache
 from harp.backends.toolchain.build import build
-from harp.backends.toolchain.stored import Stored
+from harp.backends.toolchain.stored import Stored, damage
 from harp.config import log
 from harp.errors import ToolchainError
 from harp.trace.scalar.dtypes import NDArray
@@ -41,9 +41,9 @@ class Library:
         """
         self.place = str(stored)
         self.key = ""  # in the cache
-        damage = elf.damage(stored.handle)
-        if damage:
-            raise OSError(f"{stored} {damage}")
+        problem = damage(stored.handle)
+        if problem:
+            raise OSError(f"{stored} {problem}")
         flags = os.RTLD_NOW | getattr(os, "RTLD_NODELETE", 0) if keep else 0
         try:
             self._handle = _cffi_backend.load_library(stored.name_for_loader(), flags)

@@ -13,19 +13,13 @@ from typing import NamedTuple
 
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
-from harp.backends.toolchain import cache, elf
+from harp.backends.toolchain import cache
 from harp.backends.toolchain.compilers import Family, Toolchain
 from harp.backends.toolchain.leftovers import scratch
 from harp.backends.toolchain.library import included, write
 from harp.backends.toolchain.process import Done, Job, TimedOut, run_all
-from harp.backends.toolchain.stored import Stored, in_memory
-from harp.backends.toolchain.toolchain import (
-    base_flags,
-    examine_again,
-    find_toolchain,
-    program_flags,
-    time_limit,
-)
+from harp.backends.toolchain.stored import OBJECT, Stored, damage, in_memory
+from harp.backends.toolchain.toolchain import base_flags, examine_again, find_toolchain, program_flags, time_limit
 from harp.config import counters, log, show
 from harp.errors import ToolchainError
 from harp.progress import announced
@@ -122,10 +116,10 @@ def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, director
         *(*map(str, files), "-lm"),
     )
     run_all([Job(command, partial(_require, command, result))], time_limit(_SECONDS), directory)
-    damage = elf.damage(result)
-    if damage:
+    problem = damage(result)
+    if problem:
         raise ToolchainError(
-            f"the C compiler made a library that {damage}; if the disk of {directory} is full, set TMPDIR to a "
+            f"the C compiler made a library that {problem}; if the disk of {directory} is full, set TMPDIR to a "
             f"directory on another one; {_ADVICE}"
         )
     return result.read_bytes()
@@ -150,7 +144,7 @@ def _objects(source: Source, flags: tuple[str, ...], toolchain: Toolchain, resul
 def _keep(unit: Unit, key: str, command: tuple[str, ...], result: Path, done: Done) -> None:
     """Put an object file into the cache, if it is shared. Raises ToolchainError if there is none."""
     _require(command, result, done)
-    if unit.shared and elf.damage(result, elf.OBJECT) is None:
+    if unit.shared and damage(result, OBJECT) is None:
         cache.put(key, ".o", result.read_bytes())
 
 

@@ -23,9 +23,10 @@ from typing import NamedTuple
 
 import _cffi_backend
 
-from harp.backends.toolchain import compilers, elf, process
+from harp.backends.toolchain import compilers, process
 from harp.backends.toolchain.compilers import Family, Toolchain
 from harp.backends.toolchain.leftovers import scratch
+from harp.backends.toolchain.stored import damage
 from harp.config import log
 from harp.locks import forkable_lock
 
@@ -218,9 +219,9 @@ def _try(command: tuple[str, ...], isa: tuple[str, ...], source: Path, library: 
     done = run((*command, *isa, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"), library.parent)
     if done.returncode or not library.is_file():
         return f"does not make a library: {(done.stderr.strip() or 'it printed nothing')[:300]}"
-    damage = elf.damage(library)
-    if damage:
-        return f"makes a library that does not load: it {damage}"
+    problem = damage(library)
+    if problem:
+        return f"makes a library that does not load: it {problem}"
     try:
         _cffi_backend.load_library(str(library), 0)
     except UnicodeEncodeError:  # the name of the temporary directory, which cffi cannot pass on

@@ -41,6 +41,21 @@ class TextLine(NamedTuple):
         return "  " * self.depth + self.text
 
 
+class CodeLine(NamedTuple):
+    """A line of a program as a backend prints it. One that only declares a name is dropped when nothing mentions it.
+
+    `loops` are those that it stands in, from the outside in; `stores` says that it stores what a statement computes,
+    and `call` which of the program's calls of kernels it is.
+    """
+
+    depth: int
+    text: str
+    declares: str = ""
+    loops: tuple[For | Repeat, ...] = ()
+    stores: bool = False
+    call: int | None = None
+
+
 def program_text(program: Program) -> str:
     """Parameters, slots of the arena, the distinct kernels, and the calls in order."""
     kernels = (kernel_text(kernel, f"{k} ") for k, kernel in enumerate(program.kernels))

@@ -150,7 +150,6 @@ class Stages:
             self._text.language,
             self._text.kernels,
             self._text.calls,
-            self._text.is_called,
             self._inputs,
             self.cost(),
             self._given,

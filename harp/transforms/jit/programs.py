@@ -25,9 +25,8 @@ from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable
 from harp.backends.runtime import memory
 from harp.backends.runtime.arguments import address, reader, room_for_pointers
-from harp.backends.runtime.executable import CExecutable
+from harp.backends.runtime.executable import CExecutable, Interface
 from harp.backends.runtime.host_calls import with_functions
-from harp.backends.runtime.interface import Interface
 from harp.backends.runtime.load import find_and_load, pointer
 from harp.backends.runtime.pool import threads_of_this_thread
 from harp.backends.toolchain.cache import count_hit

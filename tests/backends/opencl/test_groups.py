@@ -9,7 +9,7 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp.backends import opencl
-from harp.backends.opencl import devices, sub_groups
+from harp.backends.opencl import devices, measure
 from harp.lower.device import long_sums
 from harp.lower.device import share as lower_share
 from harp.transforms.jit import programs
@@ -418,7 +418,7 @@ def test_bits_do_not_depend_on_the_size_of_a_group(device, items, monkeypatch):
         lambda x: hnp.zeros(10).at[hnp.arange(5000) % 7].add(x[0]),
     ]
     wanted = [np.asarray(harp.jit(f)(x)) for f in functions]
-    monkeypatch.setattr(sub_groups, "size", lambda device: 0)  # groups with sub-groups have one size
+    monkeypatch.setattr(measure, "sub_group_size", lambda device: 0)  # groups with sub-groups have one size
     monkeypatch.setattr(opencl.host_calls, "_items", lambda device, kernel, most: items if most else 0)
     programs.forget()
     for function, expected in zip(functions, wanted, strict=True):

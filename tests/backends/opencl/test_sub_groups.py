@@ -10,7 +10,7 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.backends.opencl import devices, sub_groups
+from harp.backends.opencl import devices, measure
 from harp.transforms.jit import programs
 
 LENGTHS = (0, 1, 127, 128, 129, 255, 256, 257, 4096 + 3, 100_000)
@@ -21,9 +21,9 @@ wide = pytest.mark.parametrize("device", ["opencl wide"], indirect=True)
 def lanes(device, request, monkeypatch):
     """So many in each sub-group."""
     own = devices.device(int(device.partition(":")[2]))
-    if not sub_groups.size(own) or not sub_groups.works(own, request.param):
+    if not measure.sub_group_size(own) or not measure.has_sub_groups(own, request.param):
         pytest.skip(f"{own!r} has no sub-groups of {request.param}")
-    monkeypatch.setattr(sub_groups, "size", lambda device: request.param)
+    monkeypatch.setattr(measure, "sub_group_size", lambda device: request.param)
     programs.forget()
     return request.param
 
@@ -45,7 +45,7 @@ def with_and_without(monkeypatch, function, arguments):
     assert "shuffle" in f.lower(*arguments[-1]).source
     found = [np.asarray(f(*given)) for given in arguments]
     with monkeypatch.context() as patch:
-        patch.setattr(sub_groups, "size", lambda device: 0)
+        patch.setattr(measure, "sub_group_size", lambda device: 0)
         programs.forget()
         f = harp.jit(function)
         assert "shuffle" not in f.lower(*arguments[-1]).source
@@ -158,17 +158,17 @@ class Device:
 @pytest.mark.parametrize("extensions", ["", "cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"])
 def test_devices_without(extensions):
     """They cannot ask for a size, or read what others have."""
-    assert sub_groups.size(Device(extensions, 1024)) == 0
+    assert measure.sub_group_size(Device(extensions, 1024)) == 0
 
 
 @pytest.mark.parametrize("device", ["opencl"], indirect=True)
 def test_a_device_whose_driver_refuses_them(device, monkeypatch):
     """It says that it has some: what a kernel finds counts."""
     own = devices.device(int(device.partition(":")[2]))
-    assert not sub_groups.works(own, 24)
-    monkeypatch.setattr(sub_groups, "works", lambda device, lanes: lanes == 32)
+    assert not measure.has_sub_groups(own, 24)
+    monkeypatch.setattr(measure, "has_sub_groups", lambda device, lanes: lanes == 32)
     extensions = "cl_intel_required_subgroup_size cl_khr_subgroup_shuffle"
-    assert [sub_groups.size(Device(extensions, items)) for items in (256, 128)] == [32, 0]
+    assert [measure.sub_group_size(Device(extensions, items)) for items in (256, 128)] == [32, 0]
 
 
 @pytest.mark.parametrize("device", ["opencl"], indirect=True)

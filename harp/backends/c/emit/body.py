@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harp.backends.c.emit import arena, callbacks, custom_kernels, parts
+from harp.backends.c.emit import custom_kernels, parts
 from harp.backends.c.emit.function import parameter
 from harp.backends.c.emit.work import Work, bound_of
 from harp.backends.c_family.statements import STATEMENTS, Statements
-from harp.backends.c_family.values import bare
+from harp.backends.c_family.values import bare, code
 from harp.lower.loopir.effects import effects, free_names
 from harp.lower.loopir.loops import Alloc, Buffer, For, ForeignCall, LoopKind, Nest, Repeat, Stmt, walk
 from harp.trace.index.polynomial import Atom, Index, Loop
@@ -54,17 +54,19 @@ class Body(Statements):
         buffers = {b: self._buffers[b] for b in used.touched}
         names: dict[Atom, str] = {atom: self._name_of(atom) for atom in free_names(stmt)}
         inner = Body(buffers, names, self._constant)
+        inner.lines.loops = self.lines.loops
         inner._range = head.loop
         inner.statement(parts.hoisted(stmt), True)
-        fields = {text: parameter(b, text, b in used.writes, restrict=True) for b, text in buffers.items()}
+        fields = {text: parameter(b, text, b in used.writes) for b, text in buffers.items()}
         fields |= {text: f"int64_t {text}" for text in names.values()}
         least = _LANES if _repeats_numbers(stmt.body) else 1
         part = parts.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines, least)
         self.parts.append(part)
-        self.lines.uses |= inner.lines.uses | {parts.HEADER}
+        self.lines.uses |= inner.lines.uses | {"harp_parallel"}
+        self.lines.opened += inner.lines.opened
         pointed = {self._buffers[b] for b in self._scalars & {*buffers}}
         count = bare(self._index.text(head.loop.extent))
-        self.lines.lines += parts.calls(part, pointed, count, Work(self._bare).of(stmt).text, self.lines.depth)
+        parts.call(part, pointed, count, Work(self._bare).of(stmt).text, self.lines)
 
     def _hint(self, head: For, body: Stmt) -> None:
         super()._hint(head, body)
@@ -90,21 +92,32 @@ class Body(Statements):
             return None
         return work.text
 
-    def _callback(self, stmt: ForeignCall, block: bool) -> None:
-        """The call. When a function of Python has raised anything, the program does not go on."""
+    def _foreign_call(self, stmt: ForeignCall, block: bool) -> None:
+        """Call a kernel of the user, or a function of Python, from where the pointers and sizes of arrays are:
+
+        mem3 = function 2 of Python(mem1) where mem2, after in0
+            ->  if (status == 0)
+                    status = harp_call_python(2, "1 1 int64:0 int64:0 bool:0 float64:2",
+                                              (const void *[]){mem3, in0, mem2, mem1}, (const int64_t []){s0, s1, s2});
+        """
         if not isinstance(stmt.routine, int):
             self._custom_kernel(stmt)
             return
-        self.lines.uses.add(callbacks.HEADER)
-        for line in callbacks.call(stmt, self._buffers.__getitem__, self._bare):
-            self.lines.add(line)
+        rank, arrays = len(stmt.calls), (*stmt.targets, *stmt.sources)
+        kinds = (f"{b.dtype.numpy_name}:{len(b.shape) - rank}" for b in arrays)
+        layout = " ".join([str(rank), str(len(stmt.targets)), *kinds])
+        sizes = [self._bare(p) for p in (*stmt.calls, *(p for b in arrays for p in b.shape[rank:]))]
+        pointers = ", ".join(self._buffers[b] for b in arrays)
+        given = f"(const void *[]){{{pointers}}}, (const int64_t []){{{', '.join(sizes) or '0'}}}"
+        self.lines.uses.add("harp_call_python")
+        self.lines.add(f'if (status == 0) status = harp_call_python({stmt.routine}, "{layout}", {given});', stores=True)
 
     def _custom_kernel(self, stmt: ForeignCall) -> None:
         """A function of its own, and its call."""
         name = f"{self._prefix}_custom{len(self.parts)}"
-        self.parts.append(parts.Part(name, custom_kernels.definition(stmt, name), ()))
+        self.parts.append(parts.Part(name, tuple(code(custom_kernels.definition(stmt, name))), ()))
         self.lines.uses |= custom_kernels.headers(stmt)
-        self.lines.add(custom_kernels.call(stmt, name, self._buffers.__getitem__, self._bare))
+        self.lines.add(custom_kernels.call(stmt, name, self._buffers.__getitem__, self._bare), stores=True)
 
     def _large(self, stmt: Alloc, ctype: str, name: str) -> None:
         """Memory for the time of the body; without it the body is left out and the function reports failure."""
@@ -113,11 +126,10 @@ class Body(Statements):
             size = f"harp_times({size}, {bare(self._index.text(extent))})"
         memory = self._fresh(f"{name}_data")
         self.lines.add(f"{ctype} *const {memory} = harp_take({size});")
-        self.lines.uses.add(arena.HEADER)
+        self.lines.uses.add("harp_take")
         self.lines.open(f"if ({memory} == NULL)")
         self.lines.add("status = 1;")
-        self.lines.close("} else {")
-        self.lines.depth += 1
+        self.lines.other()
         self.lines.add(f"{ctype} *restrict {name} = {memory};")
         self.statement(stmt.body, True)
         self.lines.add(f"harp_give({memory});")
@@ -131,4 +143,4 @@ def _repeats_numbers(body: Stmt) -> bool:
     return bool(loops) and not any(s.test or s.moves for s in loops) and not any(isinstance(s, Nest) for s in inside)
 
 
-Body.statements = {**STATEMENTS, Nest: Body._nest, ForeignCall: Body._callback}
+Body.statements = {**STATEMENTS, Nest: Body._nest, ForeignCall: Body._foreign_call}

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harp.backends.c.emit import parts
 from harp.backends.c.emit.work import POINT
-from harp.backends.c_family.custom_kernels import (
-    HEADER,
-    buffers_of,
-    places_of_point,
-    point,
-    point_call,
-    source_of,
-    steps_of,
-)
-from harp.backends.c_family.scalar import TYPES, operation_headers
+from harp.backends.c_family.custom_kernels import HEADER, buffers_of, point, point_call, source_of, steps_of
+from harp.backends.c_family.scalar import MATH, TYPES, operation_headers
 from harp.backends.c_family.values import words
 from harp.lower.loopir.loops import Buffer, ForeignCall
 from harp.trace.graph.kernel_source import KernelSource
@@ -23,11 +14,8 @@ from harp.trace.index.polynomial import Index, product
 from harp.trace.scalar.dtypes import f32, f64
 from harp.trace.scalar.ops import INFO, Op
 
-_MATH = (
-    *(Op.EXP, Op.EXP2, Op.EXPM1, Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P, Op.SIN, Op.COS, Op.TAN, Op.ASIN, Op.ACOS),
-    *(Op.ATAN, Op.ATAN2, Op.SINH, Op.COSH, Op.TANH, Op.ASINH, Op.ACOSH, Op.ATANH, Op.ERF, Op.ERFC, Op.CBRT, Op.HYPOT),
-    Op.POW,
-)
+# Functions of the C library that harp has, computed in vectors.
+_MATH = [op for ops in MATH.values() for op in ops if op not in (Op.ERFINV, Op.RINT, Op.NEXTAFTER)]
 # Parts of the outermost loop.
 _BLOCKS = 1024
 
@@ -56,7 +44,7 @@ def definition(stmt: ForeignCall, name: str) -> str:
         "    for (int64_t harp_k = harp_begin; harp_k < harp_end; ++harp_k) {",
         "        const int64_t harp_call = harp_k / harp_blocks, harp_block = harp_k % harp_blocks;",
         *(f"        {line}" for line in _loops(source)),
-        f"            {point_call(stmt, f'{name}_point', places, sizes)}",
+        f"            {point_call(stmt, f'{name}_point', places, [*sizes, *_coordinates(source)])}",
         "    }",
         "}",
         f"static int {name}({', '.join(given)})",
@@ -76,14 +64,14 @@ def definition(stmt: ForeignCall, name: str) -> str:
 
 def headers(stmt: ForeignCall) -> set[str]:
     """What its unit includes."""
-    found = {HEADER, parts.HEADER}
+    found = {HEADER, "harp_parallel"}
     for op in _math(source_of(stmt)):
         found.update(operation_headers(op, f32), operation_headers(op, f64))
     return found
 
 
 def _math(source: KernelSource) -> list[Op]:
-    """The functions in the source of which harp has ones that are computed in vectors."""
+    """Those in the source."""
     used = set(words(source.text("c")))
     return [op for op in _MATH if op.name.lower() in used]
 
@@ -96,9 +84,14 @@ def _as_ours(op: Op) -> list[str]:
     return [f"#undef {name}", f"#define {name}({', '.join(given)}) {choice}"]
 
 
+def _coordinates(source: KernelSource) -> list[str]:
+    """Those of a point."""
+    return [f"harp_place{k}" for k in range(len(source.grid))]
+
+
 def _loops(source: KernelSource) -> list[str]:
     """The loops of a block."""
-    places = places_of_point(source)
+    places = _coordinates(source)
     first = [
         f"for (int64_t {i} = harp_end0 * harp_block / harp_blocks; "
         f"{i} < harp_end0 * (harp_block + 1) / harp_blocks; ++{i})"

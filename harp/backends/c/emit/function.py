@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from harp.backends.c_family.scalar import TYPES
-from harp.backends.c_family.values import Lines, printed, words
+from harp.backends.c_family.values import Lines, code, words
 from harp.lower.loopir.loops import Buffer
+from harp.lower.loopir.text import CodeLine
 
 _WIDTH = 110
 STATIC = "static __attribute__((noinline))"
@@ -23,15 +24,17 @@ class Function(NamedTuple):
     result: str
     name: str
     parameters: tuple[tuple[str, str], ...]
-    body: tuple[str, ...]
+    body: tuple[CodeLine, ...]
     fallible: bool
-    parts: tuple[str, ...] = ()  # what stands before it, and only it uses
+    parts: tuple[tuple[CodeLine, ...], ...] = ()  # what stands before it, and only it uses
     uses: frozenset[str] = frozenset()  # headers and kernels of the library
+    loops: int = 0  # how much there is to compile: a compiler takes about the same time for each
 
-    def definition(self, linkage: str) -> str:
+    def definition(self, linkage: str) -> list[CodeLine]:
         """The whole function."""
-        text = "\n".join([f"/* {self.comment} */", *self._head(linkage), "{", *self.body, "}"])
-        return "\n\n".join([*self.parts, text])
+        before = [line for part in self.parts for line in (*part, *code(""))]
+        head = "\n".join([f"/* {self.comment} */", *self._head(linkage), "{"])
+        return [*before, *code(head), *self.body, *code("}")]
 
     def declaration(self) -> str:
         """What a unit says that calls a function of another unit."""
@@ -40,11 +43,6 @@ class Function(NamedTuple):
     def call(self, given: Mapping[str, str]) -> str:
         """A call with these arguments for the parameters, which are named."""
         return f"{self.name}({', '.join(given[name] for name, _ in self.parameters)})"
-
-    @property
-    def loops(self) -> int:
-        """How much there is to compile: a compiler takes about the same time for each loop."""
-        return 1 + sum(part.count("for (") for part in (*self.body, *self.parts))
 
     def _head(self, linkage: str) -> list[str]:
         """On one line where it fits, else with a few parameters to a line."""
@@ -62,9 +60,9 @@ class Function(NamedTuple):
         return lines
 
 
-def parameter(buffer: Buffer, name: str, written: bool, restrict: bool) -> str:
+def parameter(buffer: Buffer, name: str, written: bool) -> str:
     """The declaration of a pointer to a buffer."""
-    return f"{'' if written else 'const '}{TYPES[buffer.dtype]} *{'restrict ' if restrict else ''}{name}"
+    return f"{'' if written else 'const '}{TYPES[buffer.dtype]} *restrict {name}"
 
 
 def define(
@@ -76,9 +74,10 @@ def define(
     used = {word for line in kept for word in words(line.text)}
     wanted = tuple((p, text) for p, text in declared if p in used or not drop)
     fallible = "status" in used
-    body = [f"    (void){p};" for p, _ in wanted if p not in used]
-    body += ["    int status = 0;"] if fallible else []
-    body += [printed(kept)] if kept else []
-    body += ["    return status;"] if fallible and not result else []
+    body = [CodeLine(1, f"(void){p};") for p, _ in wanted if p not in used]
+    body += [CodeLine(1, "int status = 0;")] if fallible else []
+    body += kept
+    body += [CodeLine(1, "return status;")] if fallible and not result else []
     kind = result or ("int" if fallible else "void")
-    return Function(comment, kind, name, wanted, tuple(body), fallible, uses=frozenset(lines.uses))
+    uses = frozenset(lines.uses)
+    return Function(comment, kind, name, wanted, tuple(body), fallible, uses=uses, loops=lines.opened)

@@ -18,20 +18,10 @@ from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 from harp.backends.c.emit.function import STATIC, define
-from harp.backends.c_family.rows import PARALLEL
-from harp.backends.c_family.values import Line, Lines, words
+from harp.backends.c_family.values import Lines, code, words
 from harp.lower.loopir.loops import Alloc, Nest, Space, Stmt
+from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import Loop, value_atoms
-
-# What declares that something runs the parts; and what does so at first.
-HEADER = PARALLEL
-DEFINITION = """\
-static void harp_serial(harp_part *part, void *given, int64_t count, double work)
-{
-    (void)work;
-    part(given, 0, count);
-}
-void (*harp_parallel)(harp_part *part, void *given, int64_t count, double work) = harp_serial;"""
 
 
 class Part(NamedTuple):
@@ -41,7 +31,7 @@ class Part(NamedTuple):
     """
 
     name: str
-    text: str
+    lines: tuple[CodeLine, ...]
     fields: tuple[str, ...]
     least: int = 1
 
@@ -61,7 +51,7 @@ def part(name: str, fields: Mapping[str, str], lines: Lines, least: int = 1) -> 
     function = define(name, given, whole, "Some iterations of the parallel loop below.", drop=False, result="void")
     members = [f"    {fields[field].replace('restrict ', '')};" for field in used]
     struct = "\n".join([f"struct {name} {{", "    harp_job job;", *members, "};"])
-    return Part(name, f"{struct}\n{function.definition(STATIC)}", used, least)
+    return Part(name, (*code(struct), *function.definition(STATIC)), used, least)
 
 
 def hoisted(stmt: Nest) -> Stmt:
@@ -77,10 +67,11 @@ def hoisted(stmt: Nest) -> Stmt:
     return Alloc(buffer, hoisted(Nest(stmt.heads, stmt.body.body)))
 
 
-def calls(part: Part, pointed: Set[str], count: str, work: str, depth: int) -> list[Line]:
-    """The lines that run all iterations; of the variables in `pointed` the part takes the address."""
+def call(part: Part, pointed: Set[str], count: str, work: str, lines: Lines) -> None:
+    """Run all iterations; of the variables in `pointed` the part takes the address."""
     values = [f".{field} = {'&' if field in pointed else ''}{field}" for field in part.fields]
-    text = f"struct {part.name} args = {{ {', '.join([f'.job = {{ status, {part.least} }}', *values])} }};"
-    run = f"harp_parallel({part.name}, &args, {count}, {work});"
-    lines = (text, run, "status = args.job.status;")
-    return [Line(depth, "{"), *(Line(depth + 1, line) for line in lines), Line(depth, "}")]
+    lines.open("")
+    lines.add(f"struct {part.name} args = {{ {', '.join([f'.job = {{ status, {part.least} }}', *values])} }};")
+    lines.add(f"harp_parallel({part.name}, &args, {count}, {work});")
+    lines.add("status = args.job.status;")
+    lines.close()

@@ -19,38 +19,32 @@ program had is in the cache. The last unit has the exported functions, which cal
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
-from harp.backends.c.emit import arena, callbacks, clock, parts
 from harp.backends.c.emit.body import Body
 from harp.backends.c.emit.flags import flags_of
 from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, parameter
 from harp.backends.c_family.index import IndexPrinter
-from harp.backends.c_family.library_routines import KERNELS, linked
-from harp.backends.c_family.scalar import TYPES
-from harp.backends.c_family.statements import INTERRUPT_HEADER
-from harp.backends.c_family.values import Lines, plain
+from harp.backends.c_family.library import KERNELS, PROCESS, header, linked
+from harp.backends.c_family.scalar import GENERATED, TYPES
+from harp.backends.c_family.statements import parameters
+from harp.backends.c_family.values import Lines, code, plain, printed
 from harp.backends.protocol import Source, Unit
-from harp.backends.runtime.interface import Interface
+from harp.backends.runtime.executable import Interface
 from harp.errors import VerificationError
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import Buffer, Kernel, Space, offset
 from harp.lower.loopir.memory import turns
-from harp.lower.loopir.program import Program, Subarray, formals
-from harp.trace.index.polynomial import ZERO, Atom
+from harp.lower.loopir.program import Program, Slot, Subarray, formals
+from harp.lower.loopir.text import CodeLine
+from harp.trace.index.polynomial import ZERO, Atom, Fold, Index
 
 # What a kernel is called in its own text, and the digits of its digest behind that elsewhere.
 _KERNEL, _DIGITS = "harp_kernel", 24
 # The flags of a unit that has no loops.
 _OF_CALLS = ("-O1",)
-# What programs define if they use these headers: pointers to functions that the process sets.
-_DEFINED = {
-    parts.HEADER: parts.DEFINITION,
-    callbacks.HEADER: callbacks.DEFINITION,
-    INTERRUPT_HEADER: callbacks.INTERRUPT_DEFINITION,
-}
-# How the parameters of a kernel are called.
-_STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
+# The arena of a program that needs no more than this lives on the stack.
+_STACK_BYTES = 1 << 14
 
 
 def interface(program: Program, timed: bool = False) -> Interface:
@@ -81,21 +75,20 @@ class _Renderer:
     def source(self) -> Source:
         """The units: one for each kernel, and one for the functions that are exported, which call them."""
         kernels = [_kernel(kernel) for kernel in self.program.kernels]
-        functions = [function for function, _ in kernels]
+        functions = [function for function, _, _ in kernels]
         scratch, run = self.scratch(), self.run(functions)
         packed = [self.packed(scratch), self.packed(run)] if interface(self.program, self.timed).packed else []
-        units = {function.name: unit for function, unit in sorted(kernels, key=lambda found: -found[0].loops)}
+        units = {function.name: unit for function, unit, _ in sorted(kernels, key=lambda found: -found[0].loops)}
         declared = {function.name: function.declaration() for function in functions}
         effects = frozenset[str]().union(*(function.uses for function in functions))
-        runner = [definition for header, definition in _DEFINED.items() if header in effects]
-        exported = [*declared.values(), *runner, *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
-        headers = (effects & _DEFINED.keys()) | run.uses
-        if self.program.scratch or arena.HEADER in effects:
-            headers |= {arena.DEFINITION}
-        own = Unit(_file(self.title(), exported, headers), _OF_CALLS)
+        exported = [*map(code, declared.values()), *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
+        own_effects = (effects & PROCESS) | run.uses
+        head = [self.title(), *(f"#define {name.upper()}_DEFAULT" for name in sorted(own_effects & PROCESS))]
+        calls = _file("\n".join(head), exported, own_effects)
         library = (kernel.unit() for kernel in linked(name for name in effects if name in KERNELS))
         # What takes longest comes first.
-        return Source((*library, *units.values(), own), tuple(unit for _, unit in kernels))
+        own = Unit(printed(calls), _OF_CALLS)
+        return Source((*library, *units.values(), own), tuple(tuple(lines) for _, _, lines in kernels), tuple(calls))
 
     def title(self) -> str:
         """What the parameters of the program are."""
@@ -107,10 +100,29 @@ class _Renderer:
         return "/* " + "\n * ".join(lines) + "\n */"
 
     def scratch(self) -> Function:
-        lines = arena.scratch_lines(self.program, self.names)
+        lines = self.scratch_lines()
         declared = [(self.names[s], f"int64_t {self.names[s]}") for s in self.program.sizes]
         comment = "Bytes of scratch memory for these sizes, or -1 if they are too many to count."
         return define("harp_scratch", declared, lines, comment, drop=False, result="int64_t")
+
+    def scratch_lines(self) -> Lines:
+        """The body of `harp_scratch`: bytes of the arena, or -1 where they would overflow."""
+        program, names, lines = self.program, self.names, Lines()
+        if not program.scratch:
+            lines.add("return 0;")
+            return lines
+        bounds: dict[Atom, str] = {s: f"(double){names[s]}" for s in program.sizes}
+        lines.add("/* The same sums in doubles, which do not wrap, and without cancellation. */")
+        lines.add("double most = 0.0;")
+        for size in dict.fromkeys(size for slot in program.scratch for size in slot.sizes):
+            lines.add(f"most += {_magnitude(size, bounds)};")
+        lines.add("if (!(most < 0x1p62)) return -1;")
+        index = IndexPrinter(names.__getitem__)
+        lines.add("int64_t bytes = 0;")
+        for slot in program.scratch:
+            lines.add(f"bytes += {_slot_size(slot, index)};")
+        lines.add("return bytes;")
+        return lines
 
     def run(self, kernels: Sequence[Function]) -> Function:
         """Lay out the arena, call the kernels in order, free it."""
@@ -121,25 +133,28 @@ class _Renderer:
             lines.add(f"const int64_t bytes = harp_scratch({', '.join(names[s] for s in program.sizes)});")
             lines.add("if (bytes < 0) return 1;")
             self.lay_out(lines)
+            lines.uses.add("harp_take")
+        if self.timed:
+            lines.uses.add("clock.h")
         guarded = False
         for number, call in enumerate(program.calls):
             kernel = program.kernels[call.kernel]
             values = (*(self.argument(a, index) for a in call.arguments), *map(index.text, call.sizes))
-            given = dict(zip(_parameters(kernel).values(), values, strict=True))
+            given = dict(zip(parameters(kernel).values(), values, strict=True))
             function = kernels[call.kernel]
             text = f"{'status = ' if function.fallible else ''}{function.call(given)};"
             if self.timed:
-                clock.note(lines, 2 * number)
-            lines.add(f"{'if (status == 0) ' if guarded else ''}{text}")
+                lines.add(f"((int64_t *)times)[{2 * number}] = harp_now();")
+            lines.add(f"{'if (status == 0) ' if guarded else ''}{text}", call=number)
             if self.timed:
-                clock.note(lines, 2 * number + 1)
+                lines.add(f"((int64_t *)times)[{2 * number + 1}] = harp_now();")
             guarded |= function.fallible
         if program.scratch:
             lines.add("if (arena != small) harp_give(arena);")
         lines.add("return status;" if guarded else "return 0;")
         declared = [(self.buffers[b], f"const void *restrict {self.buffers[b]}") for b in program.inputs]
         declared += [(self.buffers[b], f"void *restrict {self.buffers[b]}") for b in program.outputs]
-        declared += [clock.PARAMETER] if self.timed else []
+        declared += [("times", "void *restrict times")] if self.timed else []
         declared += [(names[s], f"int64_t {names[s]}") for s in program.sizes]
         comment = "Runs the program; 1 if there is not enough memory."
         return define("harp_run", declared, lines, comment, drop=False, result="int")
@@ -167,13 +182,13 @@ class _Renderer:
     def lay_out(self, lines: Lines) -> None:
         """Allocate once, and point every scratch buffer to its slot."""
         index = IndexPrinter(self.names.__getitem__)
-        lines.add(f"_Alignas(64) char small[{arena.STACK_BYTES}];")
+        lines.add(f"_Alignas(64) char small[{_STACK_BYTES}];")
         lines.add("char *const arena = bytes <= (int64_t)sizeof small ? small : harp_take(bytes);")
         lines.add("if (arena == NULL) return 1;")
         start = "arena"
         for number, slot in enumerate(self.program.scratch):
             lines.add(f"char *const slot{number} = {start};", f"slot{number}")
-            start = f"slot{number} + {arena.slot_size(slot, index)}"
+            start = f"slot{number} + {_slot_size(slot, index)}"
         others = turns(self.program.kernels, self.program.calls)
         for buffer, number in sorted(self.slots.items(), key=lambda item: item[0] in others):
             name, ctype = self.buffers[buffer], TYPES[buffer.dtype]
@@ -181,19 +196,31 @@ class _Renderer:
             lines.add(f"{ctype} *const {name} = ({ctype} *)(void *){place};", name)
 
 
-def _parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
-    """The names of what a kernel is given, in the order of calls."""
-    names: dict[Buffer | Atom, str] = {}
-    counts = dict.fromkeys(_STEMS, 0)
-    for buffer in formals(kernel):
-        names[buffer] = f"{_STEMS[buffer.space]}{counts[buffer.space]}"
-        counts[buffer.space] += 1
-    return names | {size: f"s{k}" for k, size in enumerate(kernel.sizes)}
+def _slot_size(slot: Slot, index: IndexPrinter) -> str:
+    """The bytes of a slot: the largest of its buffers, rounded up."""
+    text = ""
+    for size in dict.fromkeys(slot.sizes):
+        text = f"harp_larger({text}, {index.text(size)})" if text else index.text(size)
+    return f"harp_slot({text})"
 
 
-def _kernel(kernel: Kernel) -> tuple[Function, Unit]:
-    """A kernel, with those of its parameters that it uses, and its unit. Its name follows from its text."""
-    names = _parameters(kernel)
+def _magnitude(p: Index, names: Mapping[Atom, str]) -> str:
+    """A bound on the absolute value of `p` and of every partial result, as arithmetic in doubles: it cannot wrap."""
+    return Fold(_sum_of, _term, "({} + {})".format, "({})".format, names.__getitem__)(p)
+
+
+def _sum_of(terms: list[str]) -> str:
+    return " + ".join(terms) or "0.0"
+
+
+def _term(coefficient: int, factors: list[str]) -> str:
+    return "*".join(factors if abs(coefficient) == 1 and factors else [f"{abs(coefficient)}.0", *factors])
+
+
+def _kernel(kernel: Kernel) -> tuple[Function, Unit, list[CodeLine]]:
+    """A kernel, with those of its parameters that it uses, its unit and the lines of that. Its name follows from its
+    text."""
+    names = parameters(kernel)
     buffers = {b: names[b] for b in formals(kernel)}
     sizes: dict[Atom, str] = {s: names[s] for s in kernel.sizes}
     used = effects(kernel.body)
@@ -203,22 +230,21 @@ def _kernel(kernel: Kernel) -> tuple[Function, Unit]:
     constant = frozenset(b for b in used.touched if b not in used.writes)
     body = Body({b: buffers[b] for b in used.touched}, sizes, constant, _KERNEL)
     body.statement(kernel.body, True)
-    declared = [(name, parameter(b, name, b in used.writes, restrict=True)) for b, name in buffers.items()]
+    declared = [(name, parameter(b, name, b in used.writes)) for b, name in buffers.items()]
     declared += [(name, f"int64_t {name}") for name in sizes.values()]
     written, read = ([name for b, name in buffers.items() if b in group] for group in (used.writes, used.reads))
     comment = f"{plain(kernel.name)}: {', '.join(written)} <- {', '.join(read)}".strip()
     function = define(_KERNEL, declared, body.lines, comment, drop=True)
-    function = function._replace(parts=tuple(part.text for part in body.parts))
-    text = function.definition(SHARED)
-    name = f"{_KERNEL}_{hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]}"
+    function = function._replace(parts=tuple(part.lines for part in body.parts))
+    definition = function.definition(SHARED)
+    name = f"{_KERNEL}_{hashlib.sha256(printed(definition).encode()).hexdigest()[:_DIGITS]}"
     flags = flags_of(kernel, function.uses)
-    unit = Unit(_file(f"#define {_KERNEL} {name}", [text], function.uses), flags, shared=True, kernel=True)
-    return function._replace(name=name), unit
+    lines = _file(f"#define {_KERNEL} {name}", [definition], function.uses)
+    return function._replace(name=name), Unit(printed(lines), flags, shared=True, kernel=True), lines
 
 
-def _file(head: str, texts: Sequence[str], effects: Set[str]) -> str:
+def _file(head: str, parts: Iterable[Sequence[CodeLine]], effects: Set[str]) -> list[CodeLine]:
     """A file to compile, which uses these headers and kernels of the library."""
-    headers = sorted({KERNELS[name].header if name in KERNELS else name for name in effects})
-    includes = "\n".join(f'#include "{name}"' for name in ("generated.h", *headers))
-    body = "\n\n".join(texts)
-    return f"{head}\n{includes}\n\n{body}\n"
+    headers = sorted({header(name) for name in effects} - {GENERATED})
+    includes = "\n".join(f'#include "{name}"' for name in (GENERATED, *headers))
+    return [*code(f"{head}\n{includes}"), *(line for part in parts for line in (*code(""), *part)), *code("")]

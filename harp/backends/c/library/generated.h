@@ -3,7 +3,8 @@
 #define HARP_GENERATED_H
 
 #include "common.h"
-#include "elements/i64.h"
+#define HARP_BITS 64
+#include "elements/signed_template.h"
 #include "indices.h"
 
 #if defined(_WIN32)
@@ -29,9 +30,6 @@
 /* Memory. */
 
 static inline int64_t harp_larger(int64_t a, int64_t b) { return a > b ? a : b; }
-
-/* Bytes of a slot of the arena: the next one starts on a cache line. */
-static inline int64_t harp_slot(int64_t bytes) { return bytes > 0 ? (bytes + 63) / 64 * 64 : 0; }
 
 /* The first address of a slot that is half a page from that of another array, counted within pages of 4096 bytes. */
 static inline char *harp_apart(char *slot, const void *other)

@@ -34,7 +34,7 @@
 
 typedef void part_function(void *given, int64_t begin, int64_t end);
 typedef struct {
-    int status, least; /* as parallel.h says */
+    int status, least; /* as process.h says */
 } harp_job;
 
 /* interrupt.c */

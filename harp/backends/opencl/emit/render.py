@@ -17,48 +17,37 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from harp.backends.c_family.scalar import TYPES
-from harp.backends.c_family.values import plain, printed
-from harp.backends.opencl.emit.includes import includes
-from harp.backends.opencl.emit.statements import WorkGroup, WorkItem
-from harp.backends.opencl.source import whole
+from harp.backends.c_family.library import KERNELS, PROCESS
+from harp.backends.c_family.scalar import GENERATED, TYPES
+from harp.backends.c_family.statements import parameters
+from harp.backends.c_family.values import code, plain
+from harp.backends.opencl.emit.statements import WorkGroup, WorkItem, points
 from harp.lower.device.grid import grid_of
 from harp.lower.device.groups import ITEMS, has_workspace, is_shared, private_arrays, sub_group
 from harp.lower.loopir.effects import effects, free_names
-from harp.lower.loopir.loops import Buffer, Kernel, Nest, Space, Stmt
+from harp.lower.loopir.loops import Buffer, For, ForeignCall, Kernel, Nest, Repeat, Stmt
 from harp.lower.loopir.nests import nest
 from harp.lower.loopir.program import formals
+from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import Atom, Index, Loop, value_atoms
-
-_STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
 
 
 class LaunchCode(NamedTuple):
     """A function of the source. `grid` are the extents of its loops from the outside in, `room` the bytes of memory of
     its own that each work-item has, or each group, in parts. It takes the buffers, that memory if there is any, and a
-    struct of numbers: the offset of each buffer, the values of `names`, and `numbers`. With `items`, an iteration of
-    the grid is for a group of at most so many work-items. `in_turns` says that the launch has one dimension, that there
-    may be fewer groups than iterations, and that the memory is for each group."""
+    struct of numbers: the offset of each buffer, the values of `names`, and `numbers` more. With `items`, an iteration
+    of the grid is for a group of at most so many work-items. `in_turns` says that the launch has one dimension, that
+    there may be fewer groups than iterations, and that the memory is for each group."""
 
     name: str
     grid: tuple[Index, ...]
     buffers: tuple[Buffer, ...]
     names: tuple[Atom, ...]
     room: tuple[Index, ...]
-    text: str
-    numbers: tuple[Index, ...] = ()
+    lines: tuple[CodeLine, ...]
+    numbers: int = 0
     items: int = 0
     in_turns: bool = False
-
-
-def parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
-    """The names of the buffers and sizes of a kernel."""
-    names: dict[Buffer | Atom, str] = {}
-    counts = dict.fromkeys(_STEMS, 0)
-    for buffer in formals(kernel):
-        names[buffer] = f"{_STEMS[buffer.space]}{counts[buffer.space]}"
-        counts[buffer.space] += 1
-    return names | {size: f"s{k}" for k, size in enumerate(kernel.sizes)}
 
 
 def loop_name(loop: Loop) -> str:
@@ -66,36 +55,29 @@ def loop_name(loop: Loop) -> str:
     return f"i{loop.axis}"
 
 
-def source(kernel: Kernel, launched: Iterable[LaunchCode]) -> str:
-    """The text of a kernel's launches, for the compiler of a device."""
-    return whole(text(kernel, launched))
+def text(kernel: Kernel, launched: Iterable[LaunchCode]) -> list[CodeLine]:
+    """The lines of a kernel's launches, without the library that it includes."""
+    head = code(f'/* {plain(kernel.name)} */\n\n#include "{GENERATED}"')
+    return [*head, *(line for f in launched for line in (*code(""), *f.lines)), *code("")]
 
 
-def text(kernel: Kernel, launched: Iterable[LaunchCode]) -> str:
-    """The same without the library that it includes."""
-    title = f"/* {plain(kernel.name)} */"
-    return "\n\n".join([title, '#include "generated.h"', *(f.text for f in launched)]) + "\n"
-
-
-def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:
-    """The function of a launch."""
+def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, ...]) -> LaunchCode:
+    """The function of a launch, which is in these loops of the host."""
     known = parameters(kernel)
     used = effects(stmt)
     buffers = tuple(b for b in formals(kernel) if b in used.touched)
     sizes = [size for size in kernel.sizes if size in _sizes(stmt, buffers)]
-    loops = [name for name in free_names(stmt) if isinstance(name, Loop)]
-    names: dict[Atom, str] = {s: known[s] for s in sizes} | {loop: loop_name(loop) for loop in loops}
+    outer = [name for name in free_names(stmt) if isinstance(name, Loop)]
+    names: dict[Atom, str] = {s: known[s] for s in sizes} | {loop: loop_name(loop) for loop in outer}
     texts = {b: known[b] for b in buffers}
     shared = is_shared(stmt)
     constant, lanes = frozenset(b for b in buffers if b not in used.writes), sub_group(stmt)
     body = WorkGroup(texts, names, constant, lanes) if shared else WorkItem(texts, names, constant)
-    grid = grid_of(stmt)
+    body.name = name = f"harp_launch{number}"
+    grid = points(stmt) if isinstance(stmt, ForeignCall) else grid_of(stmt)
+    body.lines.loops = loops
     body.iteration(grid, nest(stmt.heads[len(grid) :], stmt.body) if isinstance(stmt, Nest) else stmt)
-    if body.room:
-        size = " + ".join(f"harp_slot({body.index.text(p)})" for p in body.room)
-        body.at_start(f"__global char *const mine = harp_room + {body.number} * ({size});", "mine")
     lines = body.lines.pruned()
-    name = f"harp_launch{number}"
     fields = [*texts.values(), *names.values()]
     room = ["__global char *harp_room"] if body.room else []
     arrays = [f"__global {_const(b, used.writes)}{TYPES[b.dtype]} *{text}_" for b, text in texts.items()]
@@ -104,6 +86,7 @@ def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:
     exactly += f"__attribute__((intel_reqd_sub_group_size({lanes}))) " if lanes else ""
     head = [
         *includes(body.lines.uses),
+        *body.functions,
         *([f"struct {name} {{ {' '.join(f'int64_t {field};' for field in fields)} }};"] if fields else []),
         f"__kernel HARP_WHOLE_VECTORS {exactly}void {name}({', '.join([*arrays, *room, *given])})",
         "{",
@@ -113,16 +96,14 @@ def launch(kernel: Kernel, stmt: Stmt, number: int) -> LaunchCode:
         ),
         *(f"    const int64_t {text} = given.{text};" for text in names.values()),
         *["    int status = 0;"] * any("status" in line.text for line in lines),
-        printed(lines),
-        "}",
     ]
     return LaunchCode(
         name,
         tuple(h.loop.extent for h in grid),
         buffers,
-        (*sizes, *loops),
+        (*sizes, *outer),
         tuple(body.room),
-        "\n".join(head),
+        (*code("\n".join(head)), *lines, *code("}")),
         items=ITEMS if shared else 0,
         in_turns=has_workspace(stmt),
     )
@@ -139,3 +120,23 @@ def _sizes(stmt: Stmt, buffers: Iterable[Buffer]) -> set[Atom]:
         for extent in buffer.shape:
             found |= {*value_atoms(extent)}
     return found
+
+
+def includes(uses: Iterable[str]) -> list[str]:
+    """What a launch includes: headers, and for each function of the library the template with its macros, once in a
+    source."""
+    lines: list[str] = []
+    for name in sorted({*uses} - {GENERATED, *PROCESS}):
+        routine = KERNELS.get(name)
+        if routine is None:
+            lines.append(f'#include "{name}"')
+            continue
+        macros = dict(routine.macros)
+        folder, lanes = routine.header.partition("/")[0].upper(), macros.get("HARP_LANES", "")
+        guard = f"HAS_{folder}_{macros['HARP_DTYPE']}_{lanes}"
+        lines += [f"#ifndef {guard}", f"#define {guard}"]
+        lines += [f"#define {macro} {value}" for macro, value in routine.macros]
+        lines += [f'#include "{routine.header}"']
+        lines += [f"#undef {macro}" for macro, _ in routine.macros]
+        lines += ["#endif"]
+    return lines

@@ -17,10 +17,10 @@ from collections.abc import Iterable
 
 import attrs
 
-from harp.backends.c_family.index import IndexPrinter
+from harp.backends.c_family.custom_kernels import HEADER, buffers_of, own_rank, point, point_call, source_of
 from harp.backends.c_family.scalar import TYPES
 from harp.backends.c_family.statements import STATEMENTS, Statements
-from harp.backends.c_family.values import Line, bare
+from harp.backends.c_family.values import bare
 from harp.errors import VerificationError
 from harp.lower.device.groups import ARRAYS, ITEMS, has_workspace, is_item, is_shared
 from harp.lower.loopir.effects import effects
@@ -28,6 +28,7 @@ from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
     For,
+    ForeignCall,
     LibraryCall,
     LoopKind,
     Nest,
@@ -39,7 +40,8 @@ from harp.lower.loopir.loops import (
 )
 from harp.lower.loopir.memory import size_in_bytes
 from harp.lower.loopir.nests import nest
-from harp.trace.index.polynomial import Atom, Index, Loop, product, value_atoms
+from harp.lower.loopir.text import CodeLine
+from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, of, product, value_atoms
 
 # The functions that this library has, and where what they store to is; they read memory.
 _GLOBAL, _PRIVATE = frozenset({*ARRAYS, Space.THREAD}), frozenset({Space.REG, Space.LOCAL})
@@ -54,8 +56,16 @@ _ROUTINES = {
 _SHARED = frozenset({*ARRAYS, Space.GROUP})
 _GROUP_NUMBER = "get_group_id(0)"
 _SUB_GROUP_HEADER = "sub_group.h"
+# The number of the first loop over points of a kernel of the user: loops of the host have smaller ones.
+_POINTS = 1 << 20
 # Dimensions of a grid.
 DIMENSIONS = 3
+
+
+def points(stmt: ForeignCall) -> tuple[For, ...]:
+    """The grid of a kernel of the user: its calls, and the points of each."""
+    extents = (*stmt.calls, *stmt.sizes[: len(source_of(stmt).grid)])
+    return tuple(For(Loop(_POINTS + k, extent), LoopKind.GRID) for k, extent in enumerate(extents))
 
 
 def is_called(stmt: LibraryCall) -> bool:
@@ -70,15 +80,13 @@ class WorkItem(Statements):
     def __init__(self, buffers: dict[Buffer, str], names: dict[Atom, str], constant: frozenset[Buffer]) -> None:
         super().__init__(buffers, names, constant)
         self.room: list[Index] = []
+        self.name = ""  # of the launch
+        self.functions: list[str] = []  # of points of kernels of the user
         self.number = "harp_work_item()"  # that of the owner of this memory
 
-    @property
-    def index(self) -> IndexPrinter:
-        return self._index
-
-    def at_start(self, text: str, name: str) -> None:
+    def _at_start(self, text: str, name: str) -> None:
         """A variable that is made before all loops, behind those that are made there."""
-        self.lines.lines.insert(self._before, Line(1, text, name))
+        self.lines.lines.insert(self._before, CodeLine(1, text, name))
 
     def iteration(self, grid: tuple[For, ...], stmt: Stmt) -> None:
         """Print what is done for an iteration of the grid."""
@@ -86,19 +94,23 @@ class WorkItem(Statements):
         self._place_in_grid(grid, stmt)
         self.statement(stmt, True)
         self._close(depth)
+        if self.room:
+            size = " + ".join(f"harp_slot({self._index.text(p)})" for p in self.room)
+            self._at_start(f"__global char *const mine = harp_room + {self.number} * ({size});", "mine")
 
     def _place_in_grid(self, grid: tuple[For, ...], stmt: Stmt) -> None:
         """The positions of a work-item. There may be more of them than iterations."""
+        self.lines.loops += grid
         self._positions(grid, "get_global_id({})")
         for head in (*grid[::-1][: DIMENSIONS - 1], *grid[:1]) if len(grid) >= DIMENSIONS else grid:
-            extent = bare(self.index.text(head.loop.extent))
-            self.lines.add(f"if (harp_is_beyond({self.bind(head.loop)}, {extent})) return;")
+            extent = bare(self._index.text(head.loop.extent))
+            self.lines.add(f"if (harp_is_beyond({self._bind(head.loop)}, {extent})) return;")
 
     def _positions(self, grid: tuple[For, ...], number: str) -> None:
         """The innermost loops have dimensions of their own, the others share the last one."""
         inner, outer = grid[::-1][: DIMENSIONS - 1], grid[::-1][DIMENSIONS - 1 :]
         for dimension, head in enumerate(inner):
-            self.lines.add(f"const int64_t {self.bind(head.loop)} = {number.format(dimension)};")
+            self.lines.add(f"const int64_t {self._bind(head.loop)} = {number.format(dimension)};")
         if not outer:
             return
         self._digits_of(number.format(DIMENSIONS - 1), outer)
@@ -108,13 +120,10 @@ class WorkItem(Statements):
         rest = "flat"
         self.lines.add(f"int64_t {rest} = {number};")
         for head in heads[:-1]:
-            name, extent = self.bind(head.loop), self.index.factor(head.loop.extent)
+            name, extent = self._bind(head.loop), self._index.factor(head.loop.extent)
             self.lines.add(f"const int64_t {name} = {rest} % ({extent});")
             self.lines.add(f"{rest} /= {extent};")
-        self.lines.add(f"const int64_t {self.bind(heads[-1].loop)} = {rest};")
-
-    def bind(self, loop: Loop) -> str:
-        return self._bind(loop)
+        self.lines.add(f"const int64_t {self._bind(heads[-1].loop)} = {rest};")
 
     def _hint(self, head: For, body: Stmt) -> None:
         if head.kind is LoopKind.SEQUENTIAL:
@@ -144,6 +153,17 @@ class WorkItem(Statements):
         else:
             self.statement(stmt.body, block)
 
+    def _point(self, stmt: ForeignCall, block: bool) -> None:
+        """Call a kernel of the user for the point of this work-item."""
+        name, positions = f"{self.name}_point", [of(head.loop) for head in points(stmt)]
+        calls, place = positions[: len(stmt.calls)], positions[len(stmt.calls) :]
+        firsts = ((*calls, *(ZERO,) * own_rank(stmt, buffer)) for buffer in buffers_of(stmt))
+        at = [f"&{self._element(buffer, first)}" for buffer, first in zip(buffers_of(stmt), firsts, strict=True)]
+        numbers = map(self._index.text, (*stmt.sizes[len(place) :], *place))
+        self.functions.append(point(stmt, name, "opencl", "void", "__global "))
+        self.lines.uses.add(HEADER)
+        self.lines.add(point_call(stmt, name, at, [*numbers], "__global "), stores=True)
+
     def _large(self, stmt: Alloc, ctype: str, name: str) -> None:
         """A part of the memory that the launch is given, for each work-item or for each group."""
         size = size_in_bytes(stmt.buffer)
@@ -157,7 +177,12 @@ class WorkItem(Statements):
         self.statement(stmt.body, True)
 
 
-WorkItem.statements = {**STATEMENTS, Alloc: WorkItem._alloc, LibraryCall: WorkItem._library_call}
+WorkItem.statements = {
+    **STATEMENTS,
+    Alloc: WorkItem._alloc,
+    LibraryCall: WorkItem._library_call,
+    ForeignCall: WorkItem._point,
+}
 
 
 class WorkGroup(WorkItem):
@@ -186,10 +211,11 @@ class WorkGroup(WorkItem):
             number = f"get_sub_group_id()*{self._lanes} + get_sub_group_local_id()"
             self.lines.add(f"const int64_t item = {number};", "item")
         if not has_workspace(stmt):
+            self.lines.loops += grid
             self._positions(grid, "get_group_id({0}) + get_global_offset({0})")
             return
-        count = "*".join(self.index.factor(head.loop.extent) for head in grid) or "1"
-        self.lines.open(f"for (int64_t turn = {_GROUP_NUMBER}; turn < {count}; turn += get_num_groups(0))")
+        count = "*".join(self._index.factor(head.loop.extent) for head in grid) or "1"
+        self.lines.open(f"for (int64_t turn = {_GROUP_NUMBER}; turn < {count}; turn += get_num_groups(0))", *grid)
         if grid:
             self._digits_of("turn", grid[::-1])
         self._since = None  # what was read in the turn before
@@ -282,7 +308,7 @@ class WorkGroup(WorkItem):
             return
         if stmt.reduce is not None:
             raise VerificationError(f"{stmt.buffer.name} is added to, which is an exchange besides")
-        self.lines.add(f"{self._buffers[stmt.buffer]} = {bare(self._values.text(stmt.value))};")
+        self.lines.add(f"{self._buffers[stmt.buffer]} = {bare(self._values.text(stmt.value))};", stores=True)
 
     def _alloc(self, stmt: Alloc, block: bool) -> None:
         buffer = stmt.buffer
@@ -305,7 +331,7 @@ class WorkGroup(WorkItem):
         else:
             name = self._fresh(buffer.space.value)
             where = "__local " if buffer.space is Space.GROUP else ""
-            self.at_start(f"{where}{ctype} {name}{f'[{count}]' if array.shape else ''};", name)
+            self._at_start(f"{where}{ctype} {name}{f'[{count}]' if array.shape else ''};", name)
         self._buffers[buffer] = name
         self.statement(stmt.body, block)
         free.append(name)

@@ -3,7 +3,8 @@
 #define HARP_GENERATED_H
 
 #include "common.h"
-#include "elements/i64.h"
+#define HARP_BITS 64
+#include "elements/signed_template.h"
 #include "indices.h"
 
 #if defined(__clang__)
@@ -53,8 +54,5 @@ static inline int64_t harp_work_item(void)
     const int64_t row = get_global_id(2) * get_global_size(1) + get_global_id(1);
     return row * get_global_size(0) + get_global_id(0);
 }
-
-/* Bytes of memory of a work-item: the next one starts on a cache line. */
-static inline int64_t harp_slot(int64_t bytes) { return bytes > 0 ? (bytes + 63) / 64 * 64 : 0; }
 
 #endif

@@ -14,8 +14,8 @@ from typing import NamedTuple, Protocol, cast
 
 import attrs
 
-from harp.lower.loopir.loops import LibraryCall
 from harp.lower.loopir.program import Program
+from harp.lower.loopir.text import CodeLine
 from harp.lower.report.counts import Count
 from harp.lower.report.footprint import footprint
 from harp.lower.report.page.lines import Line, Pane, Section
@@ -45,17 +45,16 @@ _SHARE = "operations, of which a special one counts twelve times, reads and writ
 
 class Parts(NamedTuple):
     """What a page is made of: the stages of a program, `units` of its kernels in order in the `language` of a backend,
-    and the `calls` of them. `is_called` says which routines of the library are calls there, and `inputs` are the names
-    of the arguments, `given` the sizes at hand. `cost` is that of the program."""
+    and the `calls` of them. `inputs` are the names of the arguments, `given` the sizes at hand. `cost` is that of the
+    program."""
 
     title: str
     schedule: Schedule
     algorithm: Built
     program: Program
     language: str
-    units: Sequence[str]
-    calls: str
-    is_called: Callable[[LibraryCall], bool]
+    units: Sequence[Sequence[CodeLine]]
+    calls: Sequence[CodeLine]
     inputs: Sequence[str]
     cost: Cost[Count]
     given: Sequence[int]
@@ -64,13 +63,13 @@ class Parts(NamedTuple):
 def panes(parts: Parts, links: Links) -> tuple[Pane, ...]:
     """The function, the graph, the schedule, the loop nests and the C, with the links between their lines."""
     pairs = enumerate(zip(parts.program.kernels, parts.units, strict=True))
-    kernels = [kernel_lines(number, kernel, unit, links, parts.is_called) for number, (kernel, unit) in pairs]
+    kernels = [kernel_lines(number, kernel, unit, links) for number, (kernel, unit) in pairs]
     return (
         function_pane(links),
         graph_pane(links),
         schedule_pane(parts.schedule, links),
         nests_pane(links, kernels),
-        c_pane(links, kernels, parts.units, parts.calls, parts.language),
+        c_pane(links, kernels, parts.calls, parts.language),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harp.backends.c_family.library_routines import KERNELS, sort
+from harp.backends.c_family.library import KERNELS, kernel
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
 from harp.backends.runtime.load import build_and_load, pointer
@@ -49,7 +49,7 @@ DTYPES = ["float32", "int64", "uint16"]
 
 @cache
 def compiled(stem: str, dtype: str, way: str):
-    name = sort(stem, as_dtype(dtype))
+    name = kernel(stem, as_dtype(dtype))
     unit = KERNELS[name].unit()
     source = Source((Unit(WAYS[way] + unit.text + RUNNERS.replace("NAME", name), unit.flags),))
     declaration = "int(*)(int64_t, void *, void *, void *, int, int)"

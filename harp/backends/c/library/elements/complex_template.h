@@ -2,6 +2,8 @@
 
 #include "names.h"
 
+#define HARP_DTYPE HARP_JOIN(c, HARP_BITS)
+
 /* By the definition, as NumPy: an infinity may give NaN beside it. Fused here, for gcc does it to vectors only. */
 static inline T OF_DTYPE(mul)(T a, T b)
 {
@@ -19,3 +21,5 @@ static inline T OF_DTYPE(prod)(T a, T b)
 
 #undef T
 #undef MADD
+#undef HARP_DTYPE
+#undef HARP_BITS

@@ -4,6 +4,8 @@
 
 #include "names.h"
 
+#define HARP_DTYPE HARP_JOIN(f, HARP_BITS)
+
 #define TO(target) HARP_JOIN(HARP_JOIN(harp_, HARP_DTYPE), _to_##target)
 
 /* One instruction, which gives `a` unless b > a, and a blend. NaN is handed on; of two zeros it is the first. In a
@@ -73,3 +75,5 @@ static inline uint16_t TO(u16)(T a) { return (uint16_t)TO(i32)(a); }
 #undef T
 #undef C
 #undef IS_ABOVE_INT32
+#undef HARP_DTYPE
+#undef HARP_BITS

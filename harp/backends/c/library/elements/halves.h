@@ -6,7 +6,7 @@
 #ifndef HARP_ELEMENTS_HALVES_H
 #define HARP_ELEMENTS_HALVES_H
 
-#include "math/basics_f32.h"
+#include "math/basics.h"
 
 /* Exact. The product puts the exponent right, also of denormal numbers; the sign goes along. */
 static inline float harp_f16_to_f32(uint16_t h)

@@ -2,6 +2,8 @@
 
 #include "names.h"
 
+#define HARP_DTYPE HARP_JOIN(u, HARP_BITS)
+
 #define T HARP_JOIN(HARP_JOIN(uint, HARP_BITS), _t)
 #define U T
 /* Unsigned, and not narrower than what C computes in. */
@@ -34,3 +36,5 @@ static inline T OF_DTYPE(shl)(T a, T b) { return (U)b < HARP_BITS ? (T)((W)a << 
 #undef T
 #undef U
 #undef W
+#undef HARP_DTYPE
+#undef HARP_BITS

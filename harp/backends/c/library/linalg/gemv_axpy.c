@@ -2,8 +2,6 @@
  *
  * The rows of b are contiguous and are added to c, four at a time (four steps of BLAS' axpy); where they are short, c
  * stays in registers meanwhile. Contraction to a fused multiply-add is asked for by the flags of this file. */
-#include "linalg/registers.h"
-
 #include "linalg/first_elements.h"
 #include "linalg/gemm.h"
 

@@ -3,8 +3,6 @@
  * A row has ACCUMULATORS sums, element k belonging to number k % ACCUMULATORS; in the end one half of them is added to
  * the other, again and again. So each row is added in the same order on every machine and however many rows there are.
  * Contraction to a fused multiply-add is asked for by the flags of this file. */
-#include "linalg/registers.h"
-
 #include "linalg/first_elements.h"
 #include "linalg/gemm.h"
 

@@ -1,7 +1,16 @@
-/* Vectors of HARP_LANES elements of HARP_T, and loops over constant ranges that are unrolled completely, so that an
- * array of vectors with constant indices is kept in registers. */
+/* Vectors of HARP_LANES elements of HARP_T, by default as many as the machine has vectors for, and loops over constant
+ * ranges that are unrolled completely, so that an array of vectors with constant indices is kept in registers. */
 #ifndef HARP_VECTORS_H
 #define HARP_VECTORS_H
+
+#if defined(HARP_LANES)
+#elif defined(__AVX512F__)
+#define HARP_LANES (64 * 8 / HARP_BITS)
+#elif defined(__AVX__)
+#define HARP_LANES (32 * 8 / HARP_BITS)
+#else
+#define HARP_LANES (16 * 8 / HARP_BITS)
+#endif
 
 #include "names.h"
 #include <stdint.h>

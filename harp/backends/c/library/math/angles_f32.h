@@ -11,8 +11,7 @@
 #ifndef HARP_MATH_ANGLES_F32_H
 #define HARP_MATH_ANGLES_F32_H
 
-#include "math/basics_f32.h"
-#include "math/basics_f64.h"
+#include "math/basics.h"
 
 /* atan(t) for |t| <= 1. */
 HARP_INLINE double harp_atan_part_f32(double t)

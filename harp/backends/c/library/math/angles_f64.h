@@ -3,7 +3,7 @@
 #ifndef HARP_MATH_ANGLES_F64_H
 #define HARP_MATH_ANGLES_F64_H
 
-#include "math/basics_f64.h"
+#include "math/basics.h"
 
 /* k quarters of pi, plus or minus atan(t) for t <= tan(pi/8). The first part of pi/4 has 50 bits. */
 HARP_INLINE double harp_atan2_f64(double y, double x)

@@ -3,7 +3,7 @@
 #ifndef HARP_MATH_EXACT_F64_H
 #define HARP_MATH_EXACT_F64_H
 
-#include "math/basics_f64.h"
+#include "math/basics.h"
 
 /* a*b - p exactly, where p is the rounded product; by halves (Dekker, Veltkamp) where no instruction has it. */
 HARP_INLINE double harp_rest_f64(double a, double b, double p)

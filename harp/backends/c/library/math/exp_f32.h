@@ -3,7 +3,7 @@
 #ifndef HARP_MATH_EXP_F32_H
 #define HARP_MATH_EXP_F32_H
 
-#include "math/basics_f32.h"
+#include "math/basics.h"
 
 HARP_INLINE float harp_exp_poly_f32(float r)
 {

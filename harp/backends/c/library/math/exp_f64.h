@@ -3,7 +3,7 @@
 #ifndef HARP_MATH_EXP_F64_H
 #define HARP_MATH_EXP_F64_H
 
-#include "math/basics_f64.h"
+#include "math/basics.h"
 
 HARP_INLINE double harp_exp_poly_f64(double r)
 {

@@ -10,7 +10,7 @@
 #define HARP_MATH_HYPERBOLIC_F32_H
 
 #include "math/log_short.h"
-#include "math/basics_f32.h"
+#include "math/basics.h"
 
 HARP_INLINE float harp_sinh_f32(float x)
 {

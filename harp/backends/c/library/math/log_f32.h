@@ -6,7 +6,7 @@
 #ifndef HARP_MATH_LOG_F32_H
 #define HARP_MATH_LOG_F32_H
 
-#include "math/basics_f32.h"
+#include "math/basics.h"
 
 /* log(1 + f) - f + f*f/2. */
 HARP_INLINE float harp_log_poly_f32(float f)

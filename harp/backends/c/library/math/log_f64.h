@@ -2,7 +2,7 @@
 #ifndef HARP_MATH_LOG_F64_H
 #define HARP_MATH_LOG_F64_H
 
-#include "math/basics_f64.h"
+#include "math/basics.h"
 
 /* log(1 + f) - f + f*f/2; with s = f/(2 + f) it is s*(f*f/2 + R(s*s)). */
 HARP_INLINE double harp_log_poly_f64(double f)

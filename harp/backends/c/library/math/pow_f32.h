@@ -5,7 +5,7 @@
 #ifndef HARP_MATH_POW_F32_H
 #define HARP_MATH_POW_F32_H
 
-#include "math/basics_f64.h"
+#include "math/basics.h"
 #include "math/log_f32.h"
 
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)

@@ -8,7 +8,7 @@
 #define HARP_MATH_ROOTS_F32_H
 
 #include "math/log_f32.h"
-#include "math/basics_f64.h"
+#include "math/basics.h"
 
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 /* cbrt((1 + f)*2^e): y - (y^3 - x)/(3y^2), where y*y is a sum of two floats. */

@@ -15,8 +15,7 @@
 #ifndef HARP_MATH_TRIG_F32_H
 #define HARP_MATH_TRIG_F32_H
 
-#include "math/basics_f32.h"
-#include "math/basics_f64.h"
+#include "math/basics.h"
 
 /* 2^e*2/pi modulo 4, times 2^-e, in two parts. */
 HARP_CONSTANT double harp_turns[106] = {

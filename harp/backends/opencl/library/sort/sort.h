@@ -9,6 +9,9 @@
  * is turned, negative floats are turned round, all NaN are the largest number, and both zeros are one. */
 #include "names.h"
 
+/* A work-item starts no others. */
+#define harp_parallel 0
+
 #define KEY HARP_JOIN(uint, HARP_JOIN(HARP_BITS, _t))
 #define TOP ((KEY)((KEY)1 << (HARP_BITS - 1)))
 
@@ -55,77 +58,17 @@ static inline int OF_DTYPE(begin_bytes)(int64_t n, int64_t *counts)
     return 1;
 }
 
-/* The few elements of a short row, each put where it belongs among those before it. */
-#define SHORT 32
+#define NAME OF_DTYPE(sort)
+#define ELEMENT KEY
+#define ELEMENT_AT(i) keys[i]
+#define KEY_OF(element) (element)
+#include "sort/by_bytes.h"
 
-static inline int OF_DTYPE(sort)(int64_t n, __global const void *given, __global void *stored, __global void *work,
-                                 int reverse, int run)
-{
-    __global const KEY *const keys = given;
-    __global KEY *from = stored, *to = work;
-    const KEY flip = reverse ? (KEY) ~(KEY)0 : 0;
-    if (n <= SHORT) {
-        for (int64_t i = 0; i < n; ++i) {
-            const KEY here = keys[i];
-            int64_t j = i;
-            for (; j > 0 && OF_DTYPE(is_after)(from[j - 1], here, reverse); --j) from[j] = from[j - 1];
-            from[j] = here;
-        }
-        return 0;
-    }
-    for (int64_t i = 0; i < n; ++i) from[i] = keys[i];
-    int64_t counts[32 * HARP_BITS];
-    OF_DTYPE(count_bytes)(n, keys, flip, counts);
-    for (int b = 0; b < HARP_BITS / 8; ++b) {
-        int64_t *const places = counts + 256 * b;
-        if (!OF_DTYPE(begin_bytes)(n, places)) continue;
-        for (int64_t i = 0; i < n; ++i) {
-            const KEY here = from[i];
-            to[places[(OF_DTYPE(key)(here) ^ flip) >> 8 * b & 255]++] = here;
-        }
-        __global KEY *const sorted = to;
-        to = from;
-        from = sorted;
-    }
-    if (from != stored)
-        for (int64_t i = 0; i < n; ++i) ((__global KEY *)stored)[i] = from[i];
-    return 0;
-}
-
-static inline int OF_DTYPE(argsort)(int64_t n, __global const void *given, __global void *stored, __global void *work,
-                                    int reverse, int run)
-{
-    __global const KEY *const keys = given;
-    __global int64_t *from = stored, *to = work;
-    const KEY flip = reverse ? (KEY) ~(KEY)0 : 0;
-    if (n <= SHORT) {
-        for (int64_t i = 0; i < n; ++i) {
-            int64_t j = i;
-            for (; j > 0 && OF_DTYPE(is_after)(keys[from[j - 1]], keys[i], reverse); --j) from[j] = from[j - 1];
-            from[j] = i;
-        }
-        return 0;
-    }
-    for (int64_t i = 0; i < n; ++i) from[i] = i;
-    int64_t counts[32 * HARP_BITS];
-    OF_DTYPE(count_bytes)(n, keys, flip, counts);
-    for (int b = 0; b < HARP_BITS / 8; ++b) {
-        int64_t *const places = counts + 256 * b;
-        if (!OF_DTYPE(begin_bytes)(n, places)) continue;
-        for (int64_t i = 0; i < n; ++i) {
-            const int64_t here = from[i];
-            to[places[(OF_DTYPE(key)(keys[here]) ^ flip) >> 8 * b & 255]++] = here;
-        }
-        __global int64_t *const sorted = to;
-        to = from;
-        from = sorted;
-    }
-    if (from != stored)
-        for (int64_t i = 0; i < n; ++i) ((__global int64_t *)stored)[i] = from[i];
-    return 0;
-}
-
-#undef SHORT
+#define NAME OF_DTYPE(argsort)
+#define ELEMENT int64_t
+#define ELEMENT_AT(i) (i)
+#define KEY_OF(place) keys[place]
+#include "sort/by_bytes.h"
 
 /* Rows that all work-items sort together. Runs of `run` keys are sorted by one work-item each, this one's from `first`
  * on, which has `room` for as many keys, or places. Then runs of `width` are merged in pairs, each pair by parts of

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from accuracy import CLANG, LIBRARY
 
-from harp.backends.c_family.library_routines import KERNELS, LibraryRoutine, linked
+from harp.backends.c_family.library import KERNELS, LibraryRoutine, linked
 from harp.backends.toolchain.library import included
 
 COMPILERS = {"gcc": ("gcc",), "clang": (*CLANG, "-fno-sanitize=all")}

@@ -1,0 +1,230 @@
+"""The kernels of the library: functions that programs share, each compiled once for a machine, and their calls.
+
+A kernel is a file of `library` and the macros that it is compiled with. A program that calls one includes the header
+with its prototype, and is linked with its unit and those of the kernels that it calls.
+
+    #define HARP_T float
+    #define HARP_DTYPE f32
+    #define HARP_BITS 32
+    #define HARP_LANES 16
+    #include "linalg/gemm_panel.c"
+
+gemm panel     ->  harp_gemm_panel_f32_x16(rows, columns, depth, &a, a_row, a_step, &b, b_step, b_column, &c, c_row)
+gemv axpy      ->  harp_gemv_axpy_f32(columns, depth, &a, a_step, &b, b_step, &c)
+row dots       ->  harp_row_dots_f32(rows, depth, &a, a_row, &b, b_row, &c)
+dot            ->  harp_row_dots_f32(1, depth, &a, 0, &b, 0, &c)
+transpose      ->  harp_transpose_32_x16(rows, columns, &b, b_row, &tile, width)
+widen          ->  harp_widen_f16(count, &x, &wide)
+copy and zero  ->  __builtin_memcpy(&target, &source, bytes), __builtin_memset(&target, 0, bytes)
+sort by        ->  status |= harp_argsort_f32(n, &keys[row*n], &work[n], work, 0, harp_parallel);
+                   harp_take_row(n, &work[n], &values[row*n], &out[row*n])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from harp.backends.c_family.scalar import TYPES
+from harp.backends.protocol import Unit
+from harp.lower.library.operands import LANES
+from harp.lower.loopir.loops import Buffer, LibraryCall, LibraryOperand, Routine, Row
+from harp.trace.graph.row_functions import RowOp
+from harp.trace.index.polynomial import ONE, ZERO, Index
+from harp.trace.scalar.dtypes import ALL, DType, Kind, bf16, f16, f32, f64
+
+_FUSED = "-ffp-contract=fast"  # a product and a sum are one instruction, where there is one
+_SQUARES = "-fno-ivopts"  # else gcc has a pointer for each row of a square, more than there are registers
+_Macros = tuple[tuple[str, object], ...]
+
+
+class LibraryRoutine(NamedTuple):
+    """A function of the library. `calls` are the kernels that it calls."""
+
+    name: str
+    header: str
+    file: str
+    macros: _Macros
+    flags: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+
+    def unit(self) -> Unit:
+        """What is compiled."""
+        macros = [f"#define {name} {value}" for name, value in self.macros]
+        return Unit("\n".join([f"/* {self.name} */", *macros, f'#include "{self.file}"', ""]), self.flags, shared=True)
+
+
+def kernel(stem: str, dtype: DType, lanes: int = 0) -> str:
+    """The name of a kernel for elements of this dtype, of which a transposition needs the size, and such vectors."""
+    name = f"harp_{stem}_{8 * dtype.itemsize if stem == 'transpose' else dtype.name}"
+    return f"{name}_x{lanes}" if lanes else name
+
+
+def _linalg() -> Iterator[LibraryRoutine]:
+    def routine(stem: str, *flags: str, lanes: int = 0, calls: tuple[str, ...] = ()) -> LibraryRoutine:
+        macros: _Macros = (("HARP_T", TYPES[dtype]), ("HARP_DTYPE", dtype.name), ("HARP_BITS", 8 * dtype.itemsize))
+        macros += (("HARP_LANES", lanes),) if lanes else ()
+        return LibraryRoutine(kernel(stem, dtype, lanes), "linalg/gemm.h", f"linalg/{stem}.c", macros, flags, calls)
+
+    for dtype in LANES:
+        yield routine("gemv_axpy", _FUSED)
+        yield routine("row_dots", _FUSED, _SQUARES)
+        for lanes in LANES[dtype]:
+            called = (kernel(stem, dtype, lanes) for stem in ("gemm_microkernel", "gemv_dot", "transpose"))
+            half = (kernel("gemm_microkernel", dtype, lanes // 2),) if lanes * dtype.itemsize == 64 else ()
+            yield routine("gemm_microkernel", _FUSED, lanes=lanes, calls=half)
+            yield routine("gemm_panel", lanes=lanes, calls=(*called, kernel("gemv_axpy", dtype)))
+            yield routine("gemv_dot", _FUSED, _SQUARES, lanes=lanes)
+            yield routine("transpose", _SQUARES, lanes=lanes)
+
+
+def _conversions() -> Iterator[LibraryRoutine]:
+    """Of rows of float16 to float32, and back."""
+    for stem in ("widen", "narrow"):
+        yield LibraryRoutine(kernel(stem, f16), "elements/convert.h", f"elements/{stem}_f16.c", ())
+
+
+# What encodes an element as a key depends on these; of floats it is the bits of infinity.
+_INFINITY = {f16: "0x7c00", bf16: "0x7f80", f32: "0x7f800000", f64: "0x7ff0000000000000"}
+
+
+def _sorts() -> Iterator[LibraryRoutine]:
+    for dtype in ALL:
+        if dtype.kind is Kind.COMPLEX:
+            continue
+        macros: _Macros = (("HARP_DTYPE", dtype.name), ("HARP_BITS", 8 * dtype.itemsize))
+        macros += (("HARP_INFINITY", _INFINITY[dtype]),) if dtype in _INFINITY else ()
+        macros += (("HARP_SIGNED", 1),) if dtype.kind is Kind.INT else ()
+        for stem in ("sort", "argsort", "searchsorted"):
+            yield LibraryRoutine(kernel(stem, dtype), "sort/sort.h", f"sort/{stem}.c", macros, ("-O3",))
+
+
+KERNELS: Mapping[str, LibraryRoutine] = {
+    routine.name: routine for routines in (_linalg(), _conversions(), _sorts()) for routine in routines
+}
+# What programs use of the process, beside that library: see `process.h`.
+PROCESS = frozenset({"harp_parallel", "harp_take", "harp_call_python", "harp_interrupted"})
+
+
+def header(name: str) -> str:
+    """What declares a kernel of the library, or a function of the process; a header stands for itself."""
+    return KERNELS[name].header if name in KERNELS else "process.h" if name in PROCESS else name
+
+
+def linked(names: Iterable[str]) -> list[LibraryRoutine]:
+    """These kernels, and those that they call."""
+    found: dict[str, LibraryRoutine] = {}
+    wanted = sorted(names, reverse=True)
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            found[name] = KERNELS[name]
+            wanted += found[name].calls
+    return list(found.values())
+
+
+class Printer(NamedTuple):
+    """How an index, an element of a buffer, its distance from the first one, and the buffer are printed."""
+
+    text: Callable[[Index], str]
+    element: Callable[[Buffer, tuple[Index, ...]], str]
+    offset: Callable[[Buffer, tuple[Index, ...]], str]
+    name: Callable[[Buffer], str]
+
+    def pointer(self, operand: LibraryOperand) -> str:
+        """To the element at the start of the loops."""
+        return f"&{self.element(operand.buffer, operand.first)}"
+
+
+class Called(NamedTuple):
+    """The lines of a call, and what it uses of the library and of the process."""
+
+    lines: tuple[str, ...]
+    uses: tuple[str, ...] = ()
+
+
+class Signature(NamedTuple):
+    """What a kernel is given: extents, by the numbers of their loops, and each operand's steps with these loops. There
+    is no loop `ALONE`, of one iteration."""
+
+    stem: str
+    extents: tuple[int, ...]
+    steps: tuple[tuple[int, ...], ...]
+
+
+ALONE = -1
+
+
+# The loops of a product are depth, row and column; of a row vector times a matrix, depth and column; of a
+# transposition, rows and columns of what is read; of dots of rows, row and depth.
+SIGNATURES: Mapping[Routine, Signature] = {
+    Routine.GEMM_MICROKERNEL: Signature("gemm_microkernel", (1, 2, 0), ((1, 0), (0,), (1,))),
+    Routine.GEMM_PANEL: Signature("gemm_panel", (1, 2, 0), ((1, 0), (0, 2), (1,))),
+    Routine.GEMV_AXPY: Signature("gemv_axpy", (1, 0), ((0,), (0,), ())),
+    Routine.ROW_DOTS: Signature("row_dots", (0, 1), ((0,), (0,), ())),
+    Routine.DOT: Signature("row_dots", (ALONE, 0), ((ALONE,), (ALONE,), ())),
+    Routine.TRANSPOSE: Signature("transpose", (0, 1), ((0,), (1,))),
+    Routine.WIDEN: Signature("widen", (0,), ((), ())),
+    Routine.NARROW: Signature("narrow", (0,), ((), ())),
+}
+
+
+def call(stmt: LibraryCall, prints: Printer) -> Called:
+    """The call of a kernel, or of a function that compilers know."""
+    signature = SIGNATURES.get(stmt.routine)
+    if signature is None:
+        return Called((_BUILTINS[stmt.routine](stmt, prints),))
+    narrowest = min((operand.buffer.dtype for operand in stmt.operands), key=lambda dtype: dtype.itemsize)
+    name = kernel(signature.stem, narrowest)
+    name = name if name in KERNELS else kernel(signature.stem, narrowest, stmt.lanes)
+    given = ["1" if number == ALONE else prints.text(stmt.loops[number].extent) for number in signature.extents]
+    for operand, numbers in zip(stmt.operands, signature.steps, strict=True):
+        steps = ("0" if n == ALONE else prints.offset(operand.buffer, operand.steps[n]) for n in numbers)
+        given += [prints.pointer(operand), *steps]
+    return Called((f"{name}({', '.join(given)});",), (name,))
+
+
+def _bytes(stmt: LibraryCall, prints: Printer) -> str:
+    """Of all elements of the target."""
+    factors = [f"(size_t)({prints.text(loop.extent)})" for loop in stmt.loops if loop.extent is not ONE]
+    return "*".join([*factors, f"sizeof({TYPES[stmt.operands[-1].buffer.dtype]})"])
+
+
+def _copy(stmt: LibraryCall, prints: Printer) -> str:
+    source, target = map(prints.pointer, stmt.operands)
+    return f"__builtin_memcpy({target}, {source}, {_bytes(stmt, prints)});"
+
+
+def _zero(stmt: LibraryCall, prints: Printer) -> str:
+    return f"__builtin_memset({prints.pointer(stmt.operands[0])}, 0, {_bytes(stmt, prints)});"
+
+
+_BUILTINS: Mapping[Routine, Callable[[LibraryCall, Printer], str]] = {Routine.COPY: _copy, Routine.ZERO: _zero}
+_STEMS: Mapping[RowOp, str] = {
+    RowOp.SORT: "sort",
+    RowOp.ORDER: "argsort",
+    RowOp.SORT_BY: "argsort",
+    RowOp.SEARCH: "searchsorted",
+}
+
+
+def row_call(row: Row, prints: Printer) -> Called:
+    """The call of the kernel for one row, and where values are sorted by keys, what puts them in that order."""
+
+    def pointer(buffer: Buffer, start: Index = ZERO) -> str:
+        return f"&{prints.element(buffer, (*row.at_of(buffer), start))}"
+
+    keys, *values = row.sources
+    name, length = kernel(_STEMS[row.function], keys.dtype), prints.text(row.lane.extent)
+    if row.function is RowOp.SEARCH:
+        rows = f"{prints.text(keys.shape[-1])}, {pointer(keys)}"
+        part = f"{length}, {pointer(values[0], row.start)}, {pointer(row.target, row.start)}"
+        return Called((f"{name}({rows}, {part}, {int(row.reverse)});",), (name,))
+    assert row.work is not None
+    target = pointer(row.target)
+    places = f"harp_places(&{prints.element(row.work, (row.lane.extent,))})" if values else target
+    given = f"{length}, {pointer(keys)}, {places}, {prints.name(row.work)}, {int(row.reverse)}, harp_parallel"
+    lines = [f"status |= {name}({given});"]
+    if values:
+        lines += ["if (status == 0)", f"    harp_take_row({length}, {places}, {pointer(values[0])}, {target});"]
+    return Called(tuple(lines), (name, "harp_parallel"))

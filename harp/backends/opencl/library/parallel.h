@@ -1,2 +1,0 @@
-/* A work-item starts no others. */
-#define harp_parallel 0
