@@ -357,6 +357,7 @@ def test_errors_of_the_compiler_have_the_lines_of_the_source(run, request):
         ("int64_t *p;\np = i + 1;\ny[i] = x[i];", 2, "p = i"),
         ("double smoothed(double);\ny[i] = smoothed(x[i]);", 1, "no library for \\w+ defines; write its definition"),
         ("#if 0\ny[i] = x[i];", 1, "#if 0"),
+        ("y[i] = x[i];\nreturn 3;", 2, "return"),
     ],
 )
 def test_what_c_lets_pass_with_a_warning_is_an_error(run, request, body, number, text):

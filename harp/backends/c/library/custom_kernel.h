@@ -12,6 +12,7 @@ long long llabs(long long);
 #pragma GCC diagnostic error "-Wimplicit-function-declaration"
 #pragma GCC diagnostic error "-Wimplicit-int"
 #pragma GCC diagnostic error "-Wint-conversion"
+#pragma GCC diagnostic error "-Wreturn-type"
 #pragma GCC diagnostic error "-Wincompatible-pointer-types"
 #pragma GCC diagnostic error "-Wabsolute-value"
 #if defined(__clang__)

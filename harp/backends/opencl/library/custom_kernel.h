@@ -10,6 +10,7 @@
 #pragma clang diagnostic error "-Wimplicit-function-declaration"
 #pragma clang diagnostic error "-Wimplicit-int"
 #pragma clang diagnostic error "-Wint-conversion"
+#pragma clang diagnostic error "-Wreturn-type"
 #pragma clang diagnostic error "-Wincompatible-pointer-types"
 #pragma clang diagnostic ignored "-Wincompatible-pointer-types-discards-qualifiers"
 #endif
