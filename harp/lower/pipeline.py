@@ -279,7 +279,7 @@ def _check_in_place(before: Lowered, after: Lowered) -> None:
 def _check_kernels(before: Lowered, after: Lowered) -> None:
     """What the pass left alone has been run, with its memory planned as at the end."""
     if after.built != before.built and not may_not_end(after.source):
-        check_program(after.source, _assembled(after))
+        check_program(after.source, _assembled(after), after.checks)
 
 
 def _no_check(before: Lowered, after: Lowered) -> None:

@@ -14,7 +14,7 @@ from typing import cast
 import attrs
 import numpy as np
 
-from harp.errors import AddressError, VerificationError
+from harp.errors import AddressError, IndexOutOfRangeError, VerificationError
 from harp.lower.loopir.program import Program
 from harp.lower.verify.execute import execute, iterations
 from harp.trace.eval.interpret import interpret
@@ -41,10 +41,11 @@ def check_graph(before: Graph, after: Graph) -> None:
         _compare(case.outputs, found, lambda: f"a pass over the graph\n{after}")
 
 
-def check_program(graph: Graph, program: Program) -> None:
-    """Raise VerificationError unless the program computes what the graph means."""
+def check_program(graph: Graph, program: Program, is_checked: bool = False) -> None:
+    """Raise VerificationError unless the program computes what the graph means. One that `is_checked` reports indices
+    outside, and computes nothing: it is not run on them."""
     captured = [c.captured.array for c in graph.captured]
-    for case in _cases(graph):
+    for case in _cases(graph, is_checked):
         if iterations(program, case.sizes) <= _MOST_ITERATIONS:
             found = execute(program, [*case.inputs, *captured], case.sizes)[: len(graph.outputs)]
             _compare(case.outputs, found, lambda: f"the program of\n{graph}")
@@ -71,18 +72,19 @@ class _Case:
 
 
 @lru_cache(maxsize=2)  # all passes of one program are compared with the same
-def _cases(graph: Graph) -> tuple[_Case, ...]:
-    cases = (_case(graph, sizes) for sizes in _sizes(graph))
+def _cases(graph: Graph, is_checked: bool = False) -> tuple[_Case, ...]:
+    cases = (_case(graph, sizes, is_checked) for sizes in _sizes(graph))
     return tuple(islice((case for case in cases if case is not None), _CASES))
 
 
-def _case(graph: Graph, sizes: Sizes) -> _Case | None:
+def _case(graph: Graph, sizes: Sizes, is_checked: bool) -> _Case | None:
     """Random data of these sizes; None where a view leaves its array, perhaps in the body of a loop, or of what Python
-    is given: with HARP_VERIFY=3 the interpreter looks at that. Indices that are data may be outside."""
+    is given: with HARP_VERIFY=3 the interpreter looks at that. Indices that are data may be outside, unless they are
+    checked."""
     arrays = [random_array(i.dtype, _numbers(i.shape, sizes), k) for k, i in enumerate(graph.inputs)]
     try:
-        return _Case(sizes, arrays, list(interpret(muted(graph), arrays, sizes)))
-    except AddressError:
+        return _Case(sizes, arrays, list(interpret(muted(graph), arrays, sizes, is_checked)))
+    except (AddressError, IndexOutOfRangeError):
         return None
 
 
