@@ -187,7 +187,6 @@ from harp.trace.scalar.dtypes import (
     bool_ as bool_,
 )
 from harp.trace.scalar import dtypes as _dtypes
-from harp.trace.array.operators import TABLE as _TABLE
 
 if _typing.TYPE_CHECKING:
     # fmt: off
@@ -310,8 +309,6 @@ inf = _math.inf
 nan = _math.nan
 newaxis = None
 ndarray = _Array
-
-_TABLE["namespace"] = lambda: _sys.modules[__name__]
 
 # Modules that are imported when a name of theirs is first asked for.
 _LATER = {
