@@ -33,19 +33,25 @@ class Names(dict[str, Any]):
             return found
 
 
-def namespace(module: dict[str, Any], names: Names) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a module with these globals and names.
+def namespace(
+    module: dict[str, Any], names: Names, finish: Callable[[str, Any], None] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a module with these globals and names; `finish` gets each object.
 
     No module of harp takes names out of such a namespace while it is imported: a thread would wait for `importing` and
     hold a module that the owner of `importing` waits for.
     """
-    listed = sorted(names.homes)
+    listed = sorted(name for name in names.homes if not name.startswith("_"))
 
     def find(name: str) -> Any:
         # Asked for each module in `from harp.numpy import module` too, in the middle of an import: without the lock.
         if name not in names.homes:
             raise import_module("harp.numpy.missing").no_such_name(module["__name__"], name, listed)
-        module[name] = names[name]
-        return module[name]
+        with importing:
+            found = names[name]
+            if finish is not None:
+                finish(name, found)
+            module[name] = found
+            return found
 
-    return find, lambda: sorted({*listed, *(name for name in module if name.startswith("__"))}), listed
+    return find, lambda: sorted({*names.homes, *(name for name in module if name.startswith("__"))}), listed
