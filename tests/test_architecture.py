@@ -1,6 +1,7 @@
 """What keeps harp readable: small files and functions, one-way imports, precise types, text about harp itself."""
 
 import ast
+import importlib
 import inspect
 import logging
 import pathlib
@@ -37,6 +38,7 @@ FOREIGN = re.compile(
     r"\b(?:agents?|assistants?|sessions?|workplace|TODO|FIXME|XXX)\b|(?<!\w)/(?:work|home|root)/", re.IGNORECASE
 )
 
+NAMESPACES = ("harp", "harp.lax", "harp.numpy", "harp.numpy.linalg")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 METHODS = (types.FunctionType, property, classmethod, staticmethod)
 IMPORTS = (ast.Import, ast.ImportFrom)
@@ -202,6 +204,16 @@ def test_harp_is_imported_at_the_top_of_a_file_only():
         inner = (node for node in ast.walk(function) if isinstance(node, IMPORTS))
         if any(m.split(".")[0] == "harp" and m not in lazy for node in inner for m in imported(node)):
             problems.append(f"{where}: {function.name}")
+    report(problems)
+
+
+def test_harp_takes_no_names_out_of_its_own_namespaces():
+    """They are found under a lock, and whoever imports a module holds its lock already: two threads would wait."""
+    tables = {name: importlib.import_module(name)._NAMES for name in NAMESPACES}
+    problems = []
+    for where, node in walk(ast.ImportFrom):
+        names = tables[node.module].homes if node.module in tables else {}
+        problems += [f"{where}: {alias.name}" for alias in node.names if alias.name in names]
     report(problems)
 
 

@@ -16,7 +16,6 @@ from harp.config import CPU, set_device, settings
 from harp.errors import DeviceError
 from harp.locks import importing
 from harp.trace.array.array import Array, from_numpy
-from harp.trace.array.operators import TABLE
 from harp.trace.array.primitives import as_array
 from harp.trace.resident import ResidentArray
 from harp.trace.source_locations import where
@@ -109,10 +108,12 @@ def device_put(tree: Tree, device: str) -> Any:
     >>> device_put({"w": np.ones(3)}, "cpu")["w"].device
     'cpu'
     """
-    return map_leaves(lambda leaf: _moved(as_array(leaf), known_device(device)), tree)
+    return map_leaves(lambda leaf: to_device(as_array(leaf), device), tree)
 
 
-def _moved(array: Array, device: str) -> Array:
+def to_device(array: Array, device: str) -> Array:
+    """The array on a device; itself if it is there, or belongs to a trace. Raises as `device_put`."""
+    device = known_device(device)
     if array.device == device or (not isinstance(array, ResidentArray) and array._value is None):
         return array
     value = np.asarray(array)
@@ -121,9 +122,6 @@ def _moved(array: Array, device: str) -> Array:
     memory = get(device).memory
     assert memory is not None, "only the processor's own arrays are in its memory"
     return ResidentArray(memory.upload(np.ascontiguousarray(value).reshape(value.shape)), array.weak)
-
-
-TABLE["to_device"] = lambda array, device: _moved(array, known_device(device))
 
 
 class default_device:

@@ -5,371 +5,79 @@
 Array([0.5, 1.5, 2.5])
 """
 
-# Every name says `as`: that is how type checkers learn that it is meant for others.
 from __future__ import annotations
 
-import math as _math
-import sys as _sys
-import typing as _typing
 from importlib import import_module as _import_module
 
 import numpy as _np
 
-from harp.locks import importing as _importing
-from harp.numpy import (
-    linalg as linalg,
-)
-from harp.numpy.activation import (
-    relu as relu,
-    sigmoid as sigmoid,
-    softplus as softplus,
-)
-from harp.numpy.complexes import (
-    angle as angle,
-    conj as conj,
-    imag as imag,
-    iscomplexobj as iscomplexobj,
-    real as real,
-)
-from harp.numpy.creation import (
-    arange as arange,
-    array as array,
-    asarray as asarray,
-    empty as empty,
-    empty_like as empty_like,
-    eye as eye,
-    full as full,
-    full_like as full_like,
-    identity as identity,
-    linspace as linspace,
-    ones as ones,
-    ones_like as ones_like,
-    result_type as result_type,
-    tri as tri,
-    tril as tril,
-    triu as triu,
-    zeros as zeros,
-    zeros_like as zeros_like,
-)
-from harp.numpy.cumulative import (
-    cummax as cummax,
-    cummin as cummin,
-    cumprod as cumprod,
-    cumsum as cumsum,
-    cumulative_prod as cumulative_prod,
-    cumulative_sum as cumulative_sum,
-    diff as diff,
-)
-from harp.numpy.elementwise import (
-    abs as abs,
-    absolute as absolute,
-    add as add,
-    bitwise_and as bitwise_and,
-    bitwise_invert as bitwise_invert,
-    bitwise_left_shift as bitwise_left_shift,
-    bitwise_not as bitwise_not,
-    bitwise_or as bitwise_or,
-    bitwise_right_shift as bitwise_right_shift,
-    bitwise_xor as bitwise_xor,
-    ceil as ceil,
-    clip as clip,
-    cos as cos,
-    divide as divide,
-    equal as equal,
-    exp as exp,
-    exp2 as exp2,
-    expm1 as expm1,
-    floor as floor,
-    floor_divide as floor_divide,
-    greater as greater,
-    greater_equal as greater_equal,
-    isfinite as isfinite,
-    isinf as isinf,
-    isnan as isnan,
-    less as less,
-    less_equal as less_equal,
-    log as log,
-    log10 as log10,
-    log1p as log1p,
-    log2 as log2,
-    logical_and as logical_and,
-    logical_not as logical_not,
-    logical_or as logical_or,
-    logical_xor as logical_xor,
-    maximum as maximum,
-    minimum as minimum,
-    mod as mod,
-    multiply as multiply,
-    negative as negative,
-    not_equal as not_equal,
-    positive as positive,
-    pow as pow,
-    power as power,
-    reciprocal as reciprocal,
-    remainder as remainder,
-    round as round,
-    rsqrt as rsqrt,
-    sign as sign,
-    sin as sin,
-    sqrt as sqrt,
-    square as square,
-    subtract as subtract,
-    tan as tan,
-    tanh as tanh,
-    true_divide as true_divide,
-    trunc as trunc,
-    where as where,
-)
-from harp.numpy.indexing import (
-    put_along_axis as put_along_axis,
-    take as take,
-    take_along_axis as take_along_axis,
-)
-from harp.numpy.joining import (
-    concatenate as concatenate,
-    repeat as repeat,
-    roll as roll,
-    split as split,
-    stack as stack,
-    tile as tile,
-)
-from harp.numpy.linalg.einsum import einsum as einsum
-from harp.numpy.linalg.matrices import (
-    cross as cross,
-    vecdot as vecdot,
-)
-from harp.numpy.linalg.products import (
-    diagonal as diagonal,
-    dot as dot,
-    inner as inner,
-    matmul as matmul,
-    outer as outer,
-    tensordot as tensordot,
-    trace as trace,
-    vdot as vdot,
-)
-from harp.numpy.manipulation import (
-    broadcast_arrays as broadcast_arrays,
-    broadcast_shapes as broadcast_shapes,
-    broadcast_to as broadcast_to,
-    expand_dims as expand_dims,
-    flatten as flatten,
-    flip as flip,
-    matrix_transpose as matrix_transpose,
-    meshgrid as meshgrid,
-    moveaxis as moveaxis,
-    permute_dims as permute_dims,
-    ravel as ravel,
-    reshape as reshape,
-    squeeze as squeeze,
-    swapaxes as swapaxes,
-    transpose as transpose,
-    unstack as unstack,
-)
-from harp.numpy.reductions import (
-    all as all,
-    amax as amax,
-    amin as amin,
-    any as any,
-    argmax as argmax,
-    argmin as argmin,
-    max as max,
-    mean as mean,
-    min as min,
-    prod as prod,
-    std as std,
-    sum as sum,
-    var as var,
-)
-from harp.numpy.ufuncs import with_methods as _with_methods
-from harp.trace.array.array import Array as _Array
-from harp.trace.scalar.dtypes import (
-    bool_ as bool_,
-)
-from harp.trace.scalar import dtypes as _dtypes
-from harp.trace.array.operators import TABLE as _TABLE
+from harp.lazy import Names as _Names
+from harp.lazy import namespace as _namespace
 
-if _typing.TYPE_CHECKING:
-    # fmt: off
-    from harp.numpy import special as special
-    from harp.numpy.choosing import (
-        array_equal as array_equal, diag as diag, diag_indices as diag_indices, diagflat as diagflat,
-        fill_diagonal as fill_diagonal, indices as indices, ix_ as ix_, piecewise as piecewise,
-        ravel_multi_index as ravel_multi_index, select as select, tril_indices as tril_indices,
-        triu_indices as triu_indices, unravel_index as unravel_index,
-    )
-    from harp.numpy.closeness import (
-        allclose as allclose, fmod as fmod, heaviside as heaviside, isclose as isclose, nan_to_num as nan_to_num,
-    )
-    from harp.numpy.counting import (
-        average as average, bincount as bincount, corrcoef as corrcoef, cov as cov, digitize as digitize,
-        histogram as histogram, histogram_bin_edges as histogram_bin_edges, ptp as ptp,
-    )
-    from harp.numpy.floats import (
-        bitwise_count as bitwise_count, divmod as divmod, fabs as fabs, fix as fix, float_power as float_power,
-        fmax as fmax, fmin as fmin, frexp as frexp, gcd as gcd, iscomplex as iscomplex, isneginf as isneginf,
-        isposinf as isposinf, isreal as isreal, lcm as lcm, ldexp as ldexp, modf as modf, rint as rint,
-    )
-    from harp.numpy.index_tricks import (
-        c_ as c_, index_exp as index_exp, mgrid as mgrid, ogrid as ogrid, r_ as r_, s_ as s_,
-    )
-    from harp.numpy.inspection import (
-        copy as copy, ndim as ndim, shape as shape, size as size,
-    )
-    from harp.numpy.interchange import (
-        __array_api_version__ as __array_api_version__, __array_namespace_info__ as __array_namespace_info__,
-        from_dlpack as from_dlpack,
-    )
-    from harp.numpy.mathematical import (
-        acos as acos, acosh as acosh, arccos as arccos, arccosh as arccosh, arcsin as arcsin, arcsinh as arcsinh,
-        arctan as arctan, arctan2 as arctan2, arctanh as arctanh, asin as asin, asinh as asinh, atan as atan,
-        atan2 as atan2, atanh as atanh, cbrt as cbrt, copysign as copysign, cosh as cosh, deg2rad as deg2rad,
-        degrees as degrees, hypot as hypot, logaddexp as logaddexp, logaddexp2 as logaddexp2, nextafter as nextafter,
-        rad2deg as rad2deg, radians as radians, signbit as signbit, sinc as sinc, sinh as sinh,
-    )
-    from harp.numpy.nans import (
-        nanargmax as nanargmax, nanargmin as nanargmin, nancumprod as nancumprod, nancumsum as nancumsum,
-        nanmax as nanmax, nanmean as nanmean, nanmin as nanmin, nanprod as nanprod, nanstd as nanstd,
-        nansum as nansum, nanvar as nanvar,
-    )
-    from harp.numpy.numerical import (
-        convolve as convolve, correlate as correlate, ediff1d as ediff1d, geomspace as geomspace,
-        gradient as gradient, interp as interp, logspace as logspace, polyval as polyval, trapezoid as trapezoid,
-        unwrap as unwrap, vander as vander,
-    )
-    from harp.numpy.padding import (
-        pad as pad,
-    )
-    from harp.numpy.stacking import (
-        append as append, array_split as array_split, atleast_1d as atleast_1d, atleast_2d as atleast_2d,
-        atleast_3d as atleast_3d, block as block, column_stack as column_stack, dsplit as dsplit, dstack as dstack,
-        fliplr as fliplr, flipud as flipud, hsplit as hsplit, hstack as hstack, kron as kron, rollaxis as rollaxis,
-        rot90 as rot90, vsplit as vsplit, vstack as vstack,
-    )
-    from harp.numpy.quantiles import (
-        median as median, nanmedian as nanmedian, nanpercentile as nanpercentile, nanquantile as nanquantile,
-        percentile as percentile, quantile as quantile,
-    )
-    from harp.numpy.sets import (
-        argwhere as argwhere, count_nonzero as count_nonzero, extract as extract, flatnonzero as flatnonzero,
-        intersect1d as intersect1d, isin as isin, nonzero as nonzero, setdiff1d as setdiff1d, union1d as union1d,
-        unique as unique, unique_all as unique_all, unique_counts as unique_counts, unique_inverse as unique_inverse,
-        unique_values as unique_values,
-    )
-    from harp.numpy.exponentials import log_softmax as log_softmax, logsumexp as logsumexp, softmax as softmax
-    from harp.numpy.sorting import (
-        argsort as argsort, lexsort as lexsort, searchsorted as searchsorted, sort as sort, top_k as top_k,
-    )
-    from harp.numpy.types import (
-        astype as astype, can_cast as can_cast, finfo as finfo, iinfo as iinfo, isdtype as isdtype,
-        issubdtype as issubdtype, promote_types as promote_types,
-    )
-    from harp.numpy.vectorising import vectorize as vectorize
-    # fmt: on
-
-around = round
-bfloat16 = _dtypes.bf16
-bool = _dtypes.bool_
-complex64 = _dtypes.c64
-complex128 = _dtypes.c128
-concat = concatenate
-conjugate = conj
-double = _dtypes.f64
-dtype = _np.dtype
-float16 = _dtypes.f16
-float32 = _dtypes.f32
-float64 = _dtypes.f64
-int8 = _dtypes.i8
-int16 = _dtypes.i16
-int32 = _dtypes.i32
-int64 = _dtypes.i64
-int_ = _dtypes.i64
-intp = _dtypes.i64
-invert = bitwise_not
-left_shift = bitwise_left_shift
-right_shift = bitwise_right_shift
-single = _dtypes.f32
-uint8 = _dtypes.u8
-uint16 = _dtypes.u16
-uint32 = _dtypes.u32
-uint64 = _dtypes.u64
-
-# Kinds of dtypes, for issubdtype.
-complexfloating = _np.complexfloating
-floating = _np.floating
-generic = _np.generic
-inexact = _np.inexact
-integer = _np.integer
-number = _np.number
-signedinteger = _np.signedinteger
-unsignedinteger = _np.unsignedinteger
-
-pi = _math.pi
-e = _math.e
-inf = _math.inf
-nan = _math.nan
-newaxis = None
-ndarray = _Array
-
-_TABLE["namespace"] = lambda: _sys.modules[__name__]
-
-# Modules that are imported when a name of theirs is first asked for.
-_LATER = {
-    "choosing": "array_equal diag diag_indices diagflat fill_diagonal indices ix_ piecewise ravel_multi_index select "
-    "tril_indices triu_indices unravel_index",
-    "closeness": "allclose fmod heaviside isclose nan_to_num",
-    "counting": "average bincount corrcoef cov digitize histogram histogram_bin_edges ptp",
-    "floats": "bitwise_count divmod fabs fix float_power fmax fmin frexp gcd iscomplex isneginf isposinf isreal lcm "
-    "ldexp modf rint",
-    "index_tricks": "c_ index_exp mgrid ogrid r_ s_",
-    "inspection": "copy ndim shape size",
-    "interchange": "__array_api_version__ __array_namespace_info__ from_dlpack",
-    "mathematical": "acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh cbrt "
-    "copysign cosh deg2rad degrees hypot logaddexp logaddexp2 nextafter rad2deg radians signbit sinc sinh",
-    "nans": "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar",
-    "numerical": "convolve correlate ediff1d geomspace gradient interp logspace polyval trapezoid unwrap vander",
-    "padding": "pad",
-    "quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
-    "sets": "argwhere count_nonzero extract flatnonzero intersect1d isin nonzero setdiff1d union1d unique "
-    "unique_all unique_counts unique_inverse unique_values",
-    "exponentials": "log_softmax logsumexp softmax",
-    "sorting": "argsort lexsort searchsorted sort top_k",
-    "stacking": "append array_split atleast_1d atleast_2d atleast_3d block column_stack dsplit dstack fliplr flipud "
-    "hsplit hstack kron rollaxis rot90 vsplit vstack",
-    "types": "astype can_cast finfo iinfo isdtype issubdtype promote_types",
-    "vectorising": "vectorize",
-}
-_MODULES = {name: module for module, names in _LATER.items() for name in names.split()}
+# All names; each is imported when it is first asked for.
+_NAMES = _Names(
+    {
+        "harp.numpy.": "linalg special",
+        "harp.numpy.activation": "relu sigmoid softplus",
+        "harp.numpy.choosing": "array_equal diag diag_indices diagflat fill_diagonal indices ix_ piecewise "
+        "ravel_multi_index select tril_indices triu_indices unravel_index",
+        "harp.numpy.closeness": "allclose fmod heaviside isclose nan_to_num",
+        "harp.numpy.complexes": "angle conj conjugate=conj imag iscomplexobj real",
+        "harp.numpy.counting": "average bincount corrcoef cov digitize histogram histogram_bin_edges ptp",
+        "harp.numpy.creation": "arange array asarray empty empty_like eye full full_like identity linspace ones "
+        "ones_like result_type tri tril triu zeros zeros_like",
+        "harp.numpy.cumulative": "cummax cummin cumprod cumsum cumulative_prod cumulative_sum diff",
+        "harp.numpy.elementwise": "abs absolute add around=round bitwise_and bitwise_invert bitwise_left_shift "
+        "bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clip cos divide equal exp exp2 expm1 floor "
+        "floor_divide greater greater_equal invert=bitwise_not isfinite isinf isnan left_shift=bitwise_left_shift "
+        "less less_equal log log10 log1p log2 logical_and logical_not logical_or logical_xor maximum minimum mod "
+        "multiply negative not_equal positive pow power reciprocal remainder right_shift=bitwise_right_shift round "
+        "rsqrt sign sin sqrt square subtract tan tanh true_divide trunc where",
+        "harp.numpy.exponentials": "log_softmax logsumexp softmax",
+        "harp.numpy.floats": "bitwise_count divmod fabs fix float_power fmax fmin frexp gcd iscomplex isneginf "
+        "isposinf isreal lcm ldexp modf rint",
+        "harp.numpy.index_tricks": "c_ index_exp mgrid ogrid r_ s_",
+        "harp.numpy.indexing": "put_along_axis take take_along_axis",
+        "harp.numpy.inspection": "copy ndim shape size",
+        "harp.numpy.interchange": "__array_api_version__ __array_namespace_info__ from_dlpack",
+        "harp.numpy.joining": "concat=concatenate concatenate repeat roll split stack tile",
+        "harp.numpy.linalg.einsum": "einsum",
+        "harp.numpy.linalg.matrices": "cross vecdot",
+        "harp.numpy.linalg.products": "diagonal dot inner matmul outer tensordot trace vdot",
+        "harp.numpy.manipulation": "broadcast_arrays broadcast_shapes broadcast_to expand_dims flatten flip "
+        "matrix_transpose meshgrid moveaxis permute_dims ravel reshape squeeze swapaxes transpose unstack",
+        "harp.numpy.mathematical": "acos acosh arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan "
+        "atan2 atanh cbrt copysign cosh deg2rad degrees hypot logaddexp logaddexp2 nextafter rad2deg radians signbit "
+        "sinc sinh",
+        "harp.numpy.nans": "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum "
+        "nanvar",
+        "harp.numpy.numerical": "convolve correlate ediff1d geomspace gradient interp logspace polyval trapezoid "
+        "unwrap vander",
+        "harp.numpy.padding": "pad",
+        "harp.numpy.quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
+        "harp.numpy.reductions": "all amax amin any argmax argmin max mean min prod std sum var",
+        "harp.numpy.sets": "argwhere count_nonzero extract flatnonzero intersect1d isin nonzero setdiff1d union1d "
+        "unique unique_all unique_counts unique_inverse unique_values",
+        "harp.numpy.sorting": "argsort lexsort searchsorted sort top_k",
+        "harp.numpy.stacking": "append array_split atleast_1d atleast_2d atleast_3d block column_stack dsplit dstack "
+        "fliplr flipud hsplit hstack kron rollaxis rot90 vsplit vstack",
+        "harp.numpy.types": "astype can_cast finfo iinfo isdtype issubdtype promote_types",
+        "harp.numpy.vectorising": "vectorize",
+        "harp.trace.array.array": "ndarray=Array",
+        "harp.trace.scalar.dtypes": "bfloat16=bf16 bool=bool_ bool_ complex128=c128 complex64=c64 double=f64 "
+        "float16=f16 float32=f32 float64=f64 int16=i16 int32=i32 int64=i64 int8=i8 int_=i64 intp=i64 single=f32 "
+        "uint16=u16 uint32=u32 uint64=u64 uint8=u8",
+        "math": "e inf nan pi",
+        "numpy": "complexfloating dtype floating generic inexact integer newaxis number signedinteger unsignedinteger",
+    }
+)
 
 
-def _of_elements(name: str, value: object) -> object:
-    """A function of this name, which has the methods of a ufunc if NumPy's function is one."""
+def _with_methods(name: str, value: object) -> None:
+    """Gives a function the methods of a ufunc if NumPy's function of that name is one."""
     ufunc = getattr(_np, name, None)
-    if isinstance(ufunc, _np.ufunc) and ufunc.nout == 1 and not ufunc.signature and callable(value):
-        _with_methods(value, ufunc)
-    return value
+    if isinstance(ufunc, _np.ufunc) and ufunc.nout == 1 and not ufunc.signature:
+        _import_module("harp.numpy.ufuncs").with_methods(value, ufunc)
 
 
-for _name in [*globals()]:
-    _of_elements(_name, globals()[_name])
-
-if not _typing.TYPE_CHECKING:  # for whom there is no other name than those above
-
-    def __getattr__(name: str) -> object:
-        if name == "__all__":
-            return [name for name in __dir__() if not name.startswith("_")]
-        # Asked for each module in `from harp.numpy import module` too, in the middle of an import: without the lock.
-        if name not in _MODULES and name != "special":
-            raise _import_module(f"{__name__}.missing").no_such_name(__name__, name, __dir__())
-        with _importing:
-            if name == "special":
-                return _import_module(f"{__name__}.special")
-            value = getattr(_import_module(f"{__name__}.{_MODULES[name]}"), name)
-            value = globals()[name] = _of_elements(name, value)
-            return value
-
-
-def __dir__() -> list[str]:
-    """All names but those of the modules in which they are defined."""
-    own = {name for name, value in globals().items() if not isinstance(value, type(_sys)) or name == "linalg"}
-    return sorted({*own, *_MODULES, "special"} - {"annotations"})
+__getattr__, __dir__, __all__ = _namespace(globals(), _NAMES, _with_methods)

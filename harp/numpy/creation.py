@@ -27,7 +27,7 @@ from harp.trace.array.primitives import (
 from harp.trace.graph.node import MapReduce
 from harp.trace.index.division import ceildiv, relu
 from harp.trace.index.polynomial import ZERO, Index, loop
-from harp.trace.scalar.dtypes import AS_ARRAY, DType, DTypeLike, Kind, NDArray, as_dtype, f64
+from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, NDArray, as_dtype, f64
 from harp.trace.scalar.expr import Expr, Operand, Position, apply, cast, const, select
 from harp.trace.scalar.expr import less_equal as _less_equal
 from harp.trace.scalar.ops import Op
@@ -90,7 +90,6 @@ def asarray(value: object, dtype: DTypeLike | None = None, *, device: object = N
 
 
 array = asarray
-AS_ARRAY.append(asarray)
 
 
 def _of_other_library(value: object) -> object:

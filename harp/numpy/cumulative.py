@@ -6,7 +6,7 @@ from harp.errors import ArgumentError, ShapeError
 from harp.numpy.joining import concatenate
 from harp.numpy.manipulation import broadcast_to, ravel
 from harp.trace.array.arithmetic import not_equal, subtract
-from harp.trace.array.array import OPERATORS, Array, marked, node_of
+from harp.trace.array.array import Array, marked, node_of
 from harp.trace.array.indexing import getitem
 from harp.trace.array.primitives import as_array, as_integer, emit, normalize_axis
 from harp.trace.graph import view
@@ -160,6 +160,3 @@ def cumulative_prod(
     Array([1, 1, 2, 6])
     """
     return _standard(Reduce.PROD, x, axis, dtype, include_initial)
-
-
-OPERATORS.update(cumsum=cumsum, cumprod=cumprod)

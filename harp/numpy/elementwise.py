@@ -13,7 +13,7 @@ from harp.errors import ArgumentError
 from harp.numpy import complexes
 from harp.trace.array import arithmetic
 from harp.trace.array.arithmetic import ARITHMETIC, require, zero_of
-from harp.trace.array.array import OPERATORS, Array, marked
+from harp.trace.array.array import Array, marked
 from harp.trace.array.primitives import as_array, as_integer, common_dtype, map_
 from harp.trace.eval.intervals import limits
 from harp.trace.scalar import dtypes
@@ -544,6 +544,3 @@ def _sign(a: Expr) -> Expr:
         return positive
     result = _select(a < zero, const(-1, a.dtype), positive)
     return _select(_is_nan(a), const(math.nan, a.dtype), result) if a.dtype.is_float else result
-
-
-OPERATORS.update(clip=clip, round=round)

@@ -9,7 +9,7 @@ import numpy as np
 
 from harp.errors import ArgumentError, AxisError, InterchangeError, ShapeError
 from harp.numpy.reshaping import new_shape
-from harp.trace.array.array import OPERATORS, Array, from_numpy, node_of
+from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.primitives import (
     as_array,
     broadcast,
@@ -336,13 +336,3 @@ def flip(x: object, axis: object = None) -> Array:
     array = as_array(x)
     axes = normalize_axes(axis, array.ndim)
     return shown(array, lambda node: view.flip(node, axes), lambda value: np.flip(value, axes))
-
-
-OPERATORS.update(
-    transpose=transpose,
-    matrix_transpose=matrix_transpose,
-    reshape=reshape,
-    squeeze=squeeze,
-    flatten=flatten,
-    ravel=ravel,
-)

@@ -14,7 +14,7 @@ from harp.numpy.elementwise import astype, clip
 from harp.numpy.manipulation import broadcast_to
 from harp.trace.array.arithmetic import subtract
 from harp.trace.array.arithmetic import where_ as choose
-from harp.trace.array.array import OPERATORS, Array, marked, node_of
+from harp.trace.array.array import Array, marked, node_of
 from harp.trace.array.primitives import (
     as_array,
     as_named,
@@ -357,8 +357,3 @@ def std(
         return complexes.root_of_squares(distances, axes, keepdims, count)
 
     return _spread(deviation, x, axis, dtype, ddof if correction is None else correction, keepdims, where)
-
-
-OPERATORS.update(
-    sum=sum, prod=prod, max=max, min=min, mean=mean, var=var, std=std, any=any, all=all, argmax=argmax, argmin=argmin
-)

@@ -5,19 +5,12 @@ from __future__ import annotations
 import math
 
 from harp.errors import ArgumentError, ShapeError
-from harp.numpy import (
-    add,
-    arange,
-    argmax,
-    argsort,
-    cumsum,
-    log,
-    multiply,
-    searchsorted,
-    subtract,
-    take,
-    take_along_axis,
-)
+from harp.numpy.creation import arange
+from harp.numpy.cumulative import cumsum
+from harp.numpy.elementwise import add, log, multiply, subtract
+from harp.numpy.indexing import take, take_along_axis
+from harp.numpy.reductions import argmax
+from harp.numpy.sorting import argsort, searchsorted
 from harp.random.exponential import gumbel
 from harp.random.parameters import common_float, spread
 from harp.random.uniform import bits, randint, uniform

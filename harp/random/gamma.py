@@ -12,7 +12,11 @@ from functools import cache
 
 import numpy as np
 
-from harp.numpy import arange, broadcast_to, expand_dims, sigmoid, softmax, subtract
+from harp.numpy.activation import sigmoid
+from harp.numpy.creation import arange
+from harp.numpy.elementwise import subtract
+from harp.numpy.exponentials import softmax
+from harp.numpy.manipulation import broadcast_to, expand_dims
 from harp.random.eager import Build
 from harp.random.exponential import waiting
 from harp.random.floats import unit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harp.numpy import broadcast_to
+from harp.numpy.manipulation import broadcast_to
 from harp.random.floats import float_dtype
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, broadcast_shapes, common_dtype, map_, to_shape

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.testing as npt
 import pytest
 
+STUBS = runpy.run_path(str(pathlib.Path(__file__).with_name("stubs.py")))
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
@@ -58,3 +60,8 @@ def test_the_script_runs(capsys):
         npt.assert_allclose(result, expected)
     npt.assert_allclose(found["scaled"], 2 * x)
     assert "20 1 3.0 1 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("namespace", STUBS["NAMESPACES"])
+def test_type_checkers_read_the_names_that_are_there(namespace):
+    assert STUBS["file"](namespace).read_text("utf-8") == STUBS["stub"](namespace), "run tests/types/stubs.py"

@@ -10,7 +10,7 @@ from harp.numpy.linalg.pairs import Term, contract, in_order, multiply_pair
 from harp.numpy.manipulation import ravel
 from harp.numpy.reductions import sum as sum_
 from harp.trace.array.arithmetic import in_common, multiply
-from harp.trace.array.array import OPERATORS, Array, node_of
+from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import (
     as_array,
     as_integer,
@@ -186,6 +186,3 @@ def trace(x: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     Array(5)
     """
     return sum_(diagonal(x, offset, axis1, axis2), -1)
-
-
-OPERATORS.update(matmul=matmul, dot=dot)

@@ -14,7 +14,7 @@ import numpy as np
 
 from harp.errors import ArgumentError
 from harp.trace.array import indexing
-from harp.trace.array.array import OPERATORS, Array, from_numpy, node_of
+from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.foreign import honest
 from harp.trace.array.index_plan import as_index_array, is_data, plan, with_positions
 from harp.trace.array.primitives import emit, known_numbers, python_constant
@@ -103,6 +103,3 @@ def _fill(value: object, dtype: DType) -> Const:
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
         return const(value, dtype)
     raise ArgumentError(f"fill_value must be a number, not {value!r} of type {type(value).__name__}{where()}")
-
-
-OPERATORS["getitem"] = getitem

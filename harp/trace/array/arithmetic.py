@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harp.errors import DTypeError
-from harp.trace.array.array import OPERATORS, Array, marked
+from harp.trace.array.array import Array, marked
 from harp.trace.array.conversions import require_device
 from harp.trace.array.primitives import as_array, common_dtype, known_numbers, map_, require_between
 from harp.trace.eval.intervals import Interval, limits, of_buffer
@@ -19,7 +19,7 @@ from harp.trace.scalar.dtypes import DType, Kind, as_dtype, bool_, f64, u64
 from harp.trace.scalar.expr import Const, Expr, apply, cast, const, select
 from harp.trace.scalar.ops import Op
 from harp.trace.sizes.scope import Relation
-from harp.trace.sizes.size import ARRAY_OPERATORS, Size, ask, describe, hint
+from harp.trace.sizes.size import Size, ask, describe, hint
 from harp.trace.source_locations import short, where
 
 _Operator = Callable[[Any, Any], object]
@@ -460,41 +460,3 @@ def in_common(array: Array, dtype: DType) -> Array:
 
 def zero_of(dtype: DType) -> Expr:
     return const(0, dtype)
-
-
-OPERATORS.update(
-    add=add,
-    subtract=subtract,
-    multiply=multiply,
-    divide=divide,
-    floor_divide=floor_divide,
-    remainder=remainder,
-    power=power,
-    bitwise_and=bitwise_and,
-    bitwise_or=bitwise_or,
-    bitwise_xor=bitwise_xor,
-    bitwise_left_shift=bitwise_left_shift,
-    bitwise_right_shift=bitwise_right_shift,
-    bitwise_invert=bitwise_invert,
-    equal=equal,
-    not_equal=not_equal,
-    less=less,
-    less_equal=less_equal_,
-    greater=greater,
-    greater_equal=greater_equal,
-    negative=negative,
-    real=real,
-    imag=imag,
-    positive=positive,
-    abs=absolute,
-    astype=astype,
-)
-ARRAY_OPERATORS.update(
-    {
-        name: OPERATORS[name]
-        for name in (
-            *("add", "subtract", "multiply", "divide", "floor_divide", "remainder", "power"),
-            *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"),
-        )
-    }
-)

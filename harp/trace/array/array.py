@@ -1,8 +1,6 @@
 """`Array`: a handle on a node of the function being traced or, outside a trace, on a buffer of numbers.
 
-Arrays are immutable. Operators and methods are looked up in `OPERATORS` (see `harp.trace.array.operators`), which
-`harp.trace.array.arithmetic` and `harp.numpy` fill: they are composed from the primitives and know arrays, not the
-other way round.
+Arrays are immutable. Operators and methods are looked up by name (see `harp.trace.by_name`).
 """
 
 from __future__ import annotations
@@ -17,8 +15,9 @@ from harp.trace.array.at import At
 from harp.trace.array.conversions import Conversions
 from harp.trace.array.methods import Methods
 from harp.trace.array.numpy_functions import NumpyFunctions
-from harp.trace.array.operators import TABLE, Operators
+from harp.trace.array.operators import Operators
 from harp.trace.array.questions import PICKLED, TEXT, message
+from harp.trace.by_name import FUNCTIONS
 from harp.trace.graph.node import Captured, Constant, Node
 from harp.trace.index.polynomial import product
 from harp.trace.scalar.dtypes import OF_NUMPY, DType, NDArray, as_dtype
@@ -35,7 +34,7 @@ class Donation(NamedTuple):
     argument: str
 
 
-OPERATORS: dict[str, Callable[..., Array]] = TABLE
+_BY_NAME: dict[str, Callable[..., Array]] = FUNCTIONS
 
 
 @leaf_type
@@ -120,22 +119,22 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
     @property
     def T(self) -> Array:
         """The array with its axes in reverse order."""
-        return OPERATORS["transpose"](self)
+        return _BY_NAME["transpose"](self)
 
     @property
     def mT(self) -> Array:
         """The array with its last two axes swapped."""
-        return OPERATORS["matrix_transpose"](self)
+        return _BY_NAME["matrix_transpose"](self)
 
     @property
     def real(self) -> Array:
         """The real parts; the array itself if it is not complex."""
-        return OPERATORS["real"](self)
+        return _BY_NAME["real"](self)
 
     @property
     def imag(self) -> Array:
         """The imaginary parts; zeros if it is not complex."""
-        return OPERATORS["imag"](self)
+        return _BY_NAME["imag"](self)
 
     # -- its numbers
 
@@ -160,7 +159,7 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
         return (self[k] for k in range(len(self)))
 
     def __contains__(self, item: object) -> bool:
-        return bool(OPERATORS["any"](OPERATORS["equal"](self, item)))
+        return bool(_BY_NAME["any"](_BY_NAME["equal"](self, item)))
 
     def __repr__(self) -> str:
         if self._value is not None:
@@ -200,7 +199,7 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
         self[key] = None
 
     def __getitem__(self, key: object) -> Array:
-        return OPERATORS["getitem"](self, key)
+        return _BY_NAME["getitem"](self, key)
 
     @property
     def at(self) -> At[Array]:
@@ -209,19 +208,19 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
 
     def astype(self, dtype: object, copy: bool = True) -> Array:
         """The array in another dtype. `copy` is NumPy's and changes nothing: arrays do not change."""
-        return OPERATORS["astype"](self, dtype)
+        return _BY_NAME["astype"](self, dtype)
 
     def reshape(self, *shape: object, order: str = "C") -> Array:
         """The same elements in row-major order with other axes; one size may be -1. Other orders are not supported."""
         if order != "C":
             raise ArgumentError(f"reshape has the order 'C' only, not {order!r}; transpose before and after{where()}")
         sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        return OPERATORS["reshape"](self, sizes)
+        return _BY_NAME["reshape"](self, sizes)
 
     def transpose(self, *axes: object) -> Array:
         """The array with its axes in this order, or reversed."""
         order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list, type(None))) else axes
-        return OPERATORS["transpose"](self, order or None)
+        return _BY_NAME["transpose"](self, order or None)
 
 
 def from_numpy(value: NDArray, weak: bool = False) -> Array:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import attrs
 
 from harp.errors import DTypeError, MutationError
-from harp.trace.array.operators import TABLE
+from harp.trace.by_name import FUNCTIONS
 from harp.trace.source_locations import where
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Updates(Generic[T]):
     def get(self, mode: str | None = None, fill_value: object = None) -> T:
         """The elements, `x[index]`; by "fill" or "drop" those outside are `fill_value`: by default NaN, the lowest
         signed or the highest unsigned integer, True."""
-        result: T = TABLE["at_get"](self.array, self.key, mode, fill_value)
+        result: T = FUNCTIONS["at_get"](self.array, self.key, mode, fill_value)
         return result
 
     def set(self, values: object, mode: str | None = None, unique_indices: bool = False) -> T:
@@ -121,13 +121,13 @@ class Updates(Generic[T]):
 
     def _with_factors(self, name: str, values: object, mode: str | None, unique: bool) -> T:
         """Of elements and the products of their values, which are 1 for the elements that stay."""
-        kept: T = TABLE["namespace"]().ones_like(self.array)
-        result: T = TABLE[name](self.array, Updates(kept, self.key).multiply(values, mode, unique))
+        kept: T = FUNCTIONS["numpy"].ones_like(self.array)
+        result: T = FUNCTIONS[name](self.array, Updates(kept, self.key).multiply(values, mode, unique))
         if result.dtype != self.array.dtype:  # type: ignore[attr-defined]
             dtype = self.array.dtype  # type: ignore[attr-defined]
             raise DTypeError(f".{name} does not accept {dtype} arrays; convert with astype{where()}")
         return result
 
     def _put(self, how: str, values: object, mode: str | None, unique: bool) -> T:
-        result: T = TABLE["at_put"](self.array, self.key, values, how, mode, unique)
+        result: T = FUNCTIONS["at_put"](self.array, self.key, values, how, mode, unique)
         return result

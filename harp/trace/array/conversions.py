@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from harp.config import CPU
 from harp.errors import ArgumentError, DTypeError, InterchangeError, ShapeError
-from harp.trace.array.operators import TABLE
 from harp.trace.array.questions import ELEMENT, INTEGER, LIST, TRUTH, VALUES
+from harp.trace.by_name import FUNCTIONS
 from harp.trace.scalar.dtypes import NDArray
 from harp.trace.source_locations import where
 
@@ -125,7 +125,7 @@ class Conversions:
         """
         if stream is not None:
             raise InterchangeError(f"a device has no streams here, not {stream!r}{where()}")
-        moved: Self = TABLE["to_device"](self, device)
+        moved: Self = FUNCTIONS["to_device"](self, device)
         return moved
 
     def realize(self) -> Self:
@@ -139,7 +139,7 @@ class Conversions:
             raise ArgumentError(
                 f"version {api_version!r} of the array API is not known; {', '.join(STANDARDS)} are{where()}"
             )
-        namespace: ModuleType = TABLE["namespace"]()
+        namespace: ModuleType = FUNCTIONS["numpy"]
         return namespace
 
     def _repr_html_(self) -> str:

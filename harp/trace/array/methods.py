@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from harp.errors import ArgumentError, DTypeError, MutationError
-from harp.trace.array.operators import TABLE
 from harp.trace.array.questions import is_ignored
+from harp.trace.by_name import FUNCTIONS
 from harp.trace.scalar.dtypes import NDArray, as_dtype
 from harp.trace.source_locations import where
 
@@ -33,7 +33,7 @@ class Methods:
         def _concrete(self, what: str) -> NDArray: ...
 
     def _by_name(self, name: str, *args: object, **options: object) -> Any:
-        return getattr(TABLE["namespace"](), name)(self, *args, **options)
+        return getattr(FUNCTIONS["numpy"], name)(self, *args, **options)
 
     # -- order
 
@@ -61,7 +61,7 @@ class Methods:
     def searchsorted(self, v: object, side: str = "left", sorter: object = None) -> Self:
         """Where `v` would be put in to keep this array sorted."""
         if isinstance(v, (list, tuple)):
-            v = TABLE["namespace"]().asarray(v)
+            v = FUNCTIONS["numpy"].asarray(v)
         result: Self = self._by_name("searchsorted", v, side=side, sorter=sorter)
         return result
 
@@ -107,7 +107,7 @@ class Methods:
         """All elements along one axis; by columns with the order "F"."""
         if order not in ("C", "F", "A", "K"):
             raise ArgumentError(f"order must be one of 'C', 'F', 'A', 'K', not {order!r}{where()}")
-        result: Self = TABLE["ravel"](self.T if order == "F" else self)
+        result: Self = FUNCTIONS["ravel"](self.T if order == "F" else self)
         return result
 
     # -- numbers
@@ -141,7 +141,7 @@ class Methods:
             seen = self._concrete("the memory of the values").view(as_dtype(dtype).numpy)
         except ValueError as error:
             raise DTypeError(f"a view of {self.dtype} as {as_dtype(dtype).numpy}: {error}{where()}") from None
-        result: Self = TABLE["namespace"]().asarray(seen)
+        result: Self = FUNCTIONS["numpy"].asarray(seen)
         return result
 
     def tobytes(self, order: str = "C") -> bytes:

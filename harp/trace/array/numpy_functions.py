@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from harp.errors import ArgumentError, ConcretizationError, MutationError
-from harp.trace.array.operators import TABLE, is_operand
-from harp.trace.sizes.size import NUMPY_PROTOCOLS, Size
+from harp.trace.array.operators import is_operand
+from harp.trace.by_name import FUNCTIONS
+from harp.trace.sizes.size import Size
 from harp.trace.source_locations import where
 
 # NumPy's functions that change an argument.
@@ -111,7 +112,7 @@ def _of_sizes(name: str, a: object, b: object) -> object:
 
 def _of_elements(ufunc: np.ufunc, method: str) -> Callable[..., Any] | None:
     """The function of harp.numpy that computes it."""
-    namespace, name = TABLE["namespace"](), ufunc.__name__
+    namespace, name = FUNCTIONS["numpy"], ufunc.__name__
     own = getattr(np, name, None) is ufunc  # scipy's have names of their own
     found: Callable[..., Any] | None = getattr(namespace if own else namespace.special, name, None)
     if method == "__call__":
@@ -135,7 +136,7 @@ def of_arrays(
         raise MutationError(
             f"np.{name} changes an array, and arrays of harp do not change; write x = x.at[index].set(value){where()}"
         )
-    found: Any = TABLE["namespace"]()
+    found: Any = FUNCTIONS["numpy"]
     for part in path:
         found = getattr(found, part, None)
     if not callable(found):
@@ -225,7 +226,4 @@ def _numbers(value: object) -> object:
 
 def _array(value: object) -> object:
     """NumPy's functions take lists, which are arrays here only if they are said to be."""
-    return TABLE["namespace"]().asarray(value) if isinstance(value, (list, tuple)) else value
-
-
-NUMPY_PROTOCOLS.update(__array_ufunc__=of_elements, __array_function__=of_arrays)
+    return FUNCTIONS["numpy"].asarray(value) if isinstance(value, (list, tuple)) else value

@@ -1,37 +1,32 @@
-"""The operators and methods of arrays, looked up by name when they run.
-
-`TABLE` is filled by `harp.trace.array.arithmetic` and `harp.numpy`, which know arrays; this class knows names only.
-"""
+"""The operators and methods of arrays, looked up by name when they run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from harp.errors import ArgumentError
+from harp.trace.by_name import FUNCTIONS
 from harp.trace.sizes.size import Size
 from harp.trace.source_locations import where
 
-TABLE: dict[str, Callable[..., Any]] = {}
-
 
 class Operators:
-    """Python's operators, each a function of the table."""
+    """Python's operators, each a function that is looked up by name."""
 
     __slots__ = ()
 
     def _binary(self, name: str, other: object) -> Self:
-        result: Self = TABLE[name](self, other) if is_operand(other) or is_foreign(other) else NotImplemented
+        result: Self = FUNCTIONS[name](self, other) if is_operand(other) or is_foreign(other) else NotImplemented
         return result
 
     def _reflected(self, name: str, other: object) -> Self:
-        result: Self = TABLE[name](other, self) if is_operand(other) or is_foreign(other) else NotImplemented
+        result: Self = FUNCTIONS[name](other, self) if is_operand(other) or is_foreign(other) else NotImplemented
         return result
 
     def _method(self, name: str, *args: object, **kwargs: object) -> Self:
-        result: Self = TABLE[name](self, *args, **kwargs)
+        result: Self = FUNCTIONS[name](self, *args, **kwargs)
         return result
 
     def __add__(self, other: object) -> Self:

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harp.trace.array.operators import OF_TORCH, TABLE
+from harp.trace.array.operators import OF_TORCH
+from harp.trace.by_name import FUNCTIONS
 from harp.trace.graph.node import Input, Node, walk
 from harp.trace.source_locations import position, running_text, shown, user_frame, where
 
@@ -107,7 +108,7 @@ def note_on(text: str) -> str | None:
     """What to add to a TypeError of Python, or of another library, with this text; None for most."""
     called, _, option = text.partition("() got an unexpected keyword argument ")
     advice = _OPTIONS.get(option.strip("'"))
-    if advice is not None and callable(getattr(TABLE["namespace"](), called, None)):
+    if advice is not None and callable(getattr(FUNCTIONS["numpy"], called, None)):
         return f"harp.numpy.{called} has no {option.strip(chr(39))}; {advice}"
     return next((note for parts, note in _NOTES if all(part in text for part in parts)), None)
 
@@ -130,7 +131,7 @@ def counterpart(name: str) -> str | None:
     if library not in ("numpy", "scipy", "math", "cmath"):
         return None
     rest = ".".join(part for part in rest.split(".") if not part.startswith("_"))  # scipy.linalg._basic.solve
-    place: object = TABLE["namespace"]()
+    place: object = FUNCTIONS["numpy"]
     for part in rest.split("."):
         place = getattr(place, part, None)
     return f"harp.numpy.{rest}" if callable(place) else None

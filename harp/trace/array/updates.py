@@ -13,11 +13,12 @@ from collections.abc import Sequence
 
 from harp.errors import DTypeError, ShapeError
 from harp.trace.array.advanced import CLIP, gather, getitem, mode_of
-from harp.trace.array.array import OPERATORS, Array, node_of
+from harp.trace.array.array import Array, node_of
 from harp.trace.array.index_plan import as_index_array, integers_as_data, is_data, plan, with_positions
 from harp.trace.array.indexing import Selection, Taken, fill_ellipsis
 from harp.trace.array.indexing import select as select_keys
 from harp.trace.array.primitives import broadcast_shapes, common_dtype, emit, expand_to, map_
+from harp.trace.by_name import FUNCTIONS
 from harp.trace.graph import view
 from harp.trace.graph.node import MapReduce, Node, Put, Scatter, positions
 from harp.trace.index.bounds import bounded, nonnegative
@@ -46,7 +47,7 @@ def get(array: Array, key: object, mode: str | None, fill_value: object) -> Arra
 def put(array: Array, key: object, values: object, how: str, mode: str | None, unique: bool) -> Array:
     """`array.at[key].set(values)` and the others: `how` is "subtract" or the name of a kind in small letters."""
     if how == "subtract":
-        return put(array, key, OPERATORS["negative"](values), "add", mode, unique)
+        return put(array, key, FUNCTIONS["negative"](values), "add", mode, unique)
     keys, kind = key if isinstance(key, tuple) else (key,), Put[how.upper()]
     outside = mode_of(mode)
     updates = node_of(_converted(array, values, kind))
@@ -251,7 +252,3 @@ def _masked(node: Node, mask: Node, updates: Node, kind: Put, lead: int) -> Node
     before, update = Operand(node.dtype, 1), Operand(node.dtype, 2)
     expr = _changed(kind, Operand(bool_, 0), before, update)
     return MapReduce(whole, (spread, expand_to(node, whole), updates), expr)
-
-
-OPERATORS["at_get"] = get
-OPERATORS["at_put"] = put

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
@@ -25,14 +25,13 @@ import numpy.typing as npt
 
 from harp.errors import ArgumentError, MissingPackageError, OutOfMemoryError, UnsupportedDTypeError
 from harp.locks import importing
+from harp.trace.by_name import FUNCTIONS
 from harp.trace.index.polynomial import Index
 from harp.trace.interning import InternedBase
 from harp.trace.source_locations import where
 from harp.trace.trees import leaf_type
 
 NDArray = npt.NDArray[np.generic]
-# What makes arrays, put here by harp.numpy, which knows them.
-AS_ARRAY: list[Callable[..., object]] = []
 
 
 class Kind(enum.IntEnum):
@@ -111,7 +110,7 @@ class DType(InternedBase):
 
     def __call__(self, value: object = 0) -> Any:
         """A number, a list or an array in this dtype, as `numpy.float32(value)`."""
-        return AS_ARRAY[0](value, self)
+        return FUNCTIONS["asarray"](value, self)
 
     def __getitem__(self, sizes: Dim | tuple[Dim, ...]) -> ArraySignature:
         """The signature of an array of this dtype: `harp.f32["batch", 784]`, `harp.f32[()]` for a number."""

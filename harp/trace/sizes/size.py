@@ -22,6 +22,7 @@ from harp.errors import (
     ShapeError,
     SizeDivisionError,
 )
+from harp.trace.by_name import FUNCTIONS
 from harp.trace.index import bounds
 from harp.trace.index.division import floordiv, mod
 from harp.trace.index.polynomial import ONE, ZERO, Index, as_index, product
@@ -29,12 +30,6 @@ from harp.trace.sizes.levels import current
 from harp.trace.sizes.scope import Relation, Scope
 from harp.trace.source_locations import short, where
 from harp.trace.trees import leaf_type
-
-# What `/` and `**` give is an array; the operators are put here by `harp.trace.array.arithmetic`, which knows arrays.
-ARRAY_OPERATORS: dict[str, Callable[[object, object], object]] = {}
-# What NumPy's functions make of sizes, put here by `harp.trace.array.numpy_functions`.
-NUMPY_PROTOCOLS: dict[str, Callable[..., object]] = {}
-
 
 _LARGEST_EXPONENT = 64  # 2**64 is no int64
 
@@ -65,10 +60,10 @@ class Size:
         return self._scope.resolve(self._index)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
-        return NUMPY_PROTOCOLS["__array_ufunc__"](ufunc, method, inputs, options)
+        return FUNCTIONS["__array_ufunc__"](ufunc, method, inputs, options)
 
     def __array_function__(self, *call: object) -> object:
-        return NUMPY_PROTOCOLS["__array_function__"](*call)
+        return FUNCTIONS["__array_function__"](*call)
 
     def __add__(self, other: object) -> object:
         return _combine("add", self, other, lambda a, b: a + b)
@@ -253,7 +248,7 @@ def _is_operand(value: object) -> bool:
 def _equal(size: Size, other: object, relation: Relation) -> object:
     """A bool, which is guarded; for an array a traced array. What is no number is not equal to any size."""
     if _is_array(other):
-        return ARRAY_OPERATORS["equal" if relation is Relation.ZERO else "not_equal"](size, other)
+        return FUNCTIONS["equal" if relation is Relation.ZERO else "not_equal"](size, other)
     p = _integer(other)
     if p is None:
         if not _is_number(other):
@@ -282,7 +277,7 @@ _ORDERS = {operator.lt: "less", operator.le: "less_equal", operator.gt: "greater
 def _order(size: Size, other: object, compare: Callable[[Any, Any], Any]) -> object:
     """size < other, or another of the four. With a fraction: n < 2.5 is n < 3, and n <= 2.5 is n <= 2."""
     if _is_array(other):
-        return ARRAY_OPERATORS[_ORDERS[compare]](size, other)
+        return FUNCTIONS[_ORDERS[compare]](size, other)
     p = _integer(other)
     if p is None:
         if not _has_order(other):
@@ -326,7 +321,7 @@ def _on_arrays(name: str, a: object, b: object) -> object:
     """What is no integer: an array, or a number that no array holds."""
     if _is_exact_number(a) or _is_exact_number(b):
         return _of_exact_numbers(_EXACT[name], a, b)
-    return ARRAY_OPERATORS[name](a, b) if _is_operand(a) and _is_operand(b) else NotImplemented
+    return FUNCTIONS[name](a, b) if _is_operand(a) and _is_operand(b) else NotImplemented
 
 
 def _power(p: Index, exponent: int) -> Size | int:
@@ -341,7 +336,7 @@ def _power(p: Index, exponent: int) -> Size | int:
 def _real(value: object) -> object:
     """An integer base or exponent as a float: the power of a size need not be an integer, nor fit one."""
     if isinstance(value, Size):
-        return ARRAY_OPERATORS["multiply"](value, 1.0)
+        return FUNCTIONS["multiply"](value, 1.0)
     if isinstance(value, (int, np.integer)):
         try:
             return float(value)

@@ -1,0 +1,151 @@
+# Written by tests/types/stubs.py.
+from harp.lax.arithmetic import (
+    RoundingMethod as RoundingMethod,
+    clamp as clamp,
+    complex as complex,
+    convert_element_type as convert_element_type,
+    div as div,
+    integer_pow as integer_pow,
+    population_count as population_count,
+    round as round,
+    select as select,
+    select_n as select_n,
+    shift_right_arithmetic as shift_right_arithmetic,
+    shift_right_logical as shift_right_logical,
+)
+from harp.lax.associative import associative_scan as associative_scan
+from harp.lax.mapping import map as map
+from harp.lax.padding import pad as pad
+from harp.lax.products import (
+    Precision as Precision,
+    batch_matmul as batch_matmul,
+    dot as dot,
+    dot_general as dot_general,
+)
+from harp.lax.reductions import (
+    argmax as argmax,
+    argmin as argmin,
+    cumlogsumexp as cumlogsumexp,
+    cummax as cummax,
+    cummin as cummin,
+    cumprod as cumprod,
+    cumsum as cumsum,
+    reduce_and as reduce_and,
+    reduce_max as reduce_max,
+    reduce_min as reduce_min,
+    reduce_or as reduce_or,
+    reduce_prod as reduce_prod,
+    reduce_sum as reduce_sum,
+    reduce_xor as reduce_xor,
+)
+from harp.lax.shapes import (
+    broadcast as broadcast,
+    broadcast_in_dim as broadcast_in_dim,
+    broadcasted_iota as broadcasted_iota,
+    collapse as collapse,
+    concatenate as concatenate,
+    expand_dims as expand_dims,
+    full_like as full_like,
+    iota as iota,
+    reshape as reshape,
+    rev as rev,
+    split as split,
+    squeeze as squeeze,
+    transpose as transpose,
+    unstack as unstack,
+)
+from harp.lax.slicing import (
+    dynamic_index_in_dim as dynamic_index_in_dim,
+    dynamic_slice as dynamic_slice,
+    dynamic_slice_in_dim as dynamic_slice_in_dim,
+    dynamic_update_index_in_dim as dynamic_update_index_in_dim,
+    dynamic_update_slice as dynamic_update_slice,
+    dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
+    index_in_dim as index_in_dim,
+    slice as slice,
+    slice_in_dim as slice_in_dim,
+)
+from harp.lax.sorting import sort as sort, sort_key_val as sort_key_val
+from harp.numpy import (
+    abs as abs,
+    acos as acos,
+    acosh as acosh,
+    add as add,
+    asin as asin,
+    asinh as asinh,
+    atan as atan,
+    atan2 as atan2,
+    atanh as atanh,
+    bitwise_and as bitwise_and,
+    bitwise_left_shift as _shift_left,
+    bitwise_not as bitwise_not,
+    bitwise_or as bitwise_or,
+    bitwise_xor as bitwise_xor,
+    broadcast_shapes as broadcast_shapes,
+    cbrt as cbrt,
+    ceil as ceil,
+    conj as conj,
+    cos as cos,
+    cosh as cosh,
+    empty as empty,
+    equal as _eq,
+    exp as exp,
+    exp2 as exp2,
+    expm1 as expm1,
+    floor as floor,
+    fmod as _rem,
+    full as full,
+    greater as _gt,
+    greater_equal as _ge,
+    imag as imag,
+    isfinite as _is_finite,
+    less as _lt,
+    less_equal as _le,
+    log as log,
+    log1p as log1p,
+    maximum as _max,
+    minimum as _min,
+    multiply as _mul,
+    negative as _neg,
+    nextafter as nextafter,
+    not_equal as _ne,
+    power as _pow,
+    real as real,
+    reciprocal as reciprocal,
+    rsqrt as rsqrt,
+    sigmoid as _logistic,
+    sign as sign,
+    sin as sin,
+    sinh as sinh,
+    sqrt as sqrt,
+    square as square,
+    stack as stack,
+    subtract as _sub,
+    tan as tan,
+    tanh as tanh,
+    tile as tile,
+    top_k as top_k,
+)
+from harp.numpy.special import digamma as digamma, erf as erf, erfc as erfc, erfinv as _erf_inv, gammaln as _lgamma
+from harp.transforms.autodiff.grad import stop_gradient as stop_gradient
+from harp.transforms.control.conditional import cond as cond, switch as switch, while_loop as while_loop
+from harp.transforms.control.scan import fori_loop as fori_loop, scan as scan
+
+eq = _eq
+ge = _ge
+gt = _gt
+is_finite = _is_finite
+le = _le
+logistic = _logistic
+lt = _lt
+max = _max
+min = _min
+mul = _mul
+ne = _ne
+neg = _neg
+pow = _pow
+rem = _rem
+shift_left = _shift_left
+sub = _sub
+erf_inv = _erf_inv
+lgamma = _lgamma
