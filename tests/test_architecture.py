@@ -129,6 +129,7 @@ RECURSIVE = {
         "transforms/jit/calls": "assembly.build",
         "transforms/jit/leaves": "on_host.fetched",
     },
+    "the order of a derivative": {"numpy/complexes": "_with_rule"},
     "the nesting of the user's containers, an error if too deep": {
         "trace/trees": "_flatten _flatten_with_path flatten_up_to _unflatten count_leaves alike spread labels",
         "tree": "register",

@@ -196,8 +196,6 @@ def kernel(
         raise KernelError(f"{name!r} is no name for a kernel: it is letters, digits and underscores{where()}")
     what = f"kernel {name!r}"
     _require_mappings(what, inputs=inputs, outputs=outputs, grid=grid)
-    if operations is not None:
-        operations = as_integer(f"operations of {what}", operations)
     given = [declared(key, d, what) for key, d in inputs.items()]
     made = [declared(key, d, what) for key, d in outputs.items()]
     extents = [extent(size, what) for size in grid.values()]
@@ -214,7 +212,7 @@ def kernel(
         tuple(sizes),
         (),
         tuple([e.text for e in d.extents] != [e.text for e in extents] for d in made),
-        operations,
+        None if operations is None else as_integer(f"operations of {what}", operations),
         _reference(reference, what, len(made)),
     )
     return Kernel(whole, given, made, extents)

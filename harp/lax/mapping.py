@@ -14,8 +14,7 @@ from harp.trace.source_locations import where
 from harp.trace.tracer import require_function
 from harp.trace.trees import Tree, flatten, unflatten
 from harp.transforms.batching.vmap import vmap
-from harp.transforms.control.blocks import in_blocks, joined
-from harp.transforms.control.scan import scan
+from harp.transforms.control.scan import in_blocks, joined, scan
 from harp.transforms.control.staging import Leaves, leaves_of
 from harp.transforms.typed import Container
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from harp.trace.graph.matrix_products import multiplies_matrices
 from harp.trace.graph.node import MapReduce, Node, View, positions
+from harp.trace.graph.view import multiplies_matrices
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.polynomial import Index, Loop, loops_in, product, split_linear
 from harp.trace.scalar.expr import Apply, Const, Expr, Operand, Position, walk

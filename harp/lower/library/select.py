@@ -10,12 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harp.lower.library.conversions import conversion
-from harp.lower.library.gemm import gemm
-from harp.lower.library.gemv_axpy import gemv_axpy
-from harp.lower.library.row_dots import row_dots
-from harp.lower.library.runs import copy, zero
-from harp.lower.library.transpose import transpose
+from harp.lower.library.moves import conversion, copy, transpose, zero
+from harp.lower.library.products import gemm, gemv_axpy, row_dots
 from harp.lower.loopir.loops import Kernel, LibraryCall, Nest, Stmt
 from harp.lower.loopir.nests import nest, rebuilt
 

@@ -22,9 +22,8 @@ from harp.lower.loopir.nests import begin, nest, renamed, sequence, start
 from harp.lower.loopir.origin import Origins
 from harp.lower.loopir.products import fused_sums
 from harp.lower.loopir.program import Call
-from harp.lower.schedule.foreign_kernels import call_kernels, callback_kernels
 from harp.lower.schedule.indirect import Binding
-from harp.lower.schedule.row_kernels import row_kernel
+from harp.lower.schedule.row_kernels import call_kernels, callback_kernels, row_kernel
 from harp.lower.schedule.schedule import Group, Schedule, Step, runs_backward
 from harp.lower.target import Target
 from harp.trace.eval.inside import Access

@@ -17,9 +17,8 @@ import numpy as np
 
 from harp.config import settings
 from harp.errors import OutOfMemoryError
-from harp.trace.eval.grid import Sizes, numbers, on_grid
 from harp.trace.eval.host_calls import call_each, call_pure, is_raised_by_call
-from harp.trace.eval.inside import require_indices, require_inside
+from harp.trace.eval.inside import Sizes, numbers, on_grid, require_indices, require_inside
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import (
     Constant,

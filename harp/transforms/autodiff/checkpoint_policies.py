@@ -15,8 +15,8 @@ from harp.trace.array.array import node_of
 from harp.trace.array.primitives import as_array, emit
 from harp.trace.graph.body import close
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.matrix_products import multiplies_matrices
 from harp.trace.graph.node import Body, Custom, MapReduce, Node, Part, fresh_input
+from harp.trace.graph.view import multiplies_matrices
 from harp.trace.scalar.dtypes import i64
 from harp.trace.scalar.ops import Reduce
 from harp.trace.sizes.levels import current

@@ -12,7 +12,6 @@ from functools import reduce
 from typing import Any
 
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.matrix_products import multiplies_matrices
 from harp.trace.graph.node import (
     Constant,
     Contiguous,
@@ -36,7 +35,7 @@ from harp.trace.graph.node import (
 )
 from harp.trace.graph.rebuild import with_inputs
 from harp.trace.graph.row_functions import ROWS, RowOp
-from harp.trace.graph.view import view
+from harp.trace.graph.view import multiplies_matrices, view
 from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, select
 from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.autodiff.active import Sites, between, require_inexact

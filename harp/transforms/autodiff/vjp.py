@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.matrix_products import multiplies_matrices
 from harp.trace.graph.node import (
     Constant,
     Contiguous,
@@ -33,7 +32,7 @@ from harp.trace.graph.node import (
     positions,
 )
 from harp.trace.graph.row_functions import ROWS, RowOp
-from harp.trace.graph.view import view
+from harp.trace.graph.view import multiplies_matrices, view
 from harp.trace.index.polynomial import Shape, loops_in
 from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, overwriting, select
 from harp.trace.scalar.ops import Op, Reduce
