@@ -21,14 +21,13 @@ from harp.lower.graph.kept_elements import kept_elements
 from harp.lower.graph.legalise import legalise, verify_legalised
 from harp.lower.graph.simplify import simplify, verify_simplified
 from harp.lower.graph.sums_behind_loops import sums_behind_loops
-from harp.lower.kernels.assemble import as_they_are, assemble
 from harp.lower.kernels.block_fusion import in_blocks
 from harp.lower.kernels.bounds_checks import check_addresses, verify_checked
 from harp.lower.kernels.copies import without_copies
 from harp.lower.kernels.donate import donate
 from harp.lower.kernels.fuse import fuse
 from harp.lower.kernels.iterations import iteration_kernels
-from harp.lower.kernels.outline import outline
+from harp.lower.kernels.outline import as_they_are, assemble, outline
 from harp.lower.kernels.tile_and_fuse import tile_and_fuse
 from harp.lower.library.select import select_routines
 from harp.lower.loopir.loops import Kernel, LoopKind

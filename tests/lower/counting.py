@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 
 import harp
-from harp.lower.kernels.assemble import assemble
+from harp.lower.kernels.outline import assemble
 from harp.lower.loopir.effects import indices
 from harp.lower.loopir.loops import (
     Buffer,

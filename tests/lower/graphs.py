@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from harp.lower.graph.simplify import simplify
-from harp.lower.kernels.assemble import assemble
+from harp.lower.kernels.outline import assemble
 from harp.lower.loopir.loops import Buffer, Kernel
 from harp.lower.loopir.program import Program
 from harp.lower.pipeline import lower

@@ -8,17 +8,91 @@ Loops begin with such copies of what they carry at first, so a loop in a loop go
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 
-from harp.lower.kernels.copied_parts import with_copied_parts
 from harp.lower.loopir.effects import effects
-from harp.lower.loopir.loops import Buffer, Kernel, Load, Nest, Store
-from harp.lower.loopir.nests import Renaming
+from harp.lower.loopir.loops import Buffer, For, Kernel, Load, Nest, Space, Stmt, Store, walk
+from harp.lower.loopir.nests import Renaming, is_plain, nest, reads, rebuilt
 from harp.lower.schedule.build import Built
 from harp.trace.graph.node import positions
+from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
+from harp.trace.index.polynomial import Index, Indirect, Loop, depends_on, product
+from harp.trace.scalar.expr import Expr, const, rewrite
+
+# Parts of an array that all iterations of a kernel read are copied before it, so that the result can take over the
+# array's memory.
+#
+#     for i, j: out[i, j] = in[i, j] - in[i, t]*in[t, j]
+#         ->  for i: column[i] = in[i, t];  for j: row[j] = in[t, j]
+#             for i, j: out[i, j] = in[i, j] - column[i]*row[j]          (in place: in[i, j] is read, then stored)
+#
+# A part has fixed indices along some axes, so there is less of it by a power of n than of a second array: a step of a
+# loop that subtracts an outer product, or takes the shorter of two paths, changes one matrix and not two in turn.
+
+# The index along each axis, None where the part has all elements.
+_Part = tuple[Index | None, ...]
+# An array has at least so many times the elements of a part: of the rows of two, the other one is no less to copy.
+_TIMES = 16
+
+
+def with_copied_parts(
+    kernels: Sequence[Kernel], source: Buffer, target: Buffer
+) -> tuple[tuple[Buffer, ...], tuple[Kernel, ...]]:
+    """Buffers for the parts of `source` that are read once `target` is stored to, and the kernels: those that fill
+    these buffers go first."""
+    first = next((k for k, kernel in enumerate(kernels) if _stores(kernel, target)), len(kernels))
+    readers = [kernel for kernel in kernels[first:] if is_plain(kernel.body)]
+    buffers: dict[_Part, Buffer] = {}
+    for load in (load for kernel in readers for load in reads(kernel.body) if load.buffer is source):
+        part = _part(load)
+        if part is not None and part not in buffers:
+            shape = tuple(size for size, fixed in zip(source.shape, part, strict=True) if fixed is None)
+            buffers[part] = Buffer(f"{source.name}_part{len(buffers)}", source.dtype, shape, Space.SCRATCH)
+
+    def leaf(e: Expr) -> Expr:
+        part = _part(e) if isinstance(e, Load) and e.buffer is source else None
+        if part is None:
+            return e
+        assert isinstance(e, Load)
+        index = tuple(p for p, fixed in zip(e.index, part, strict=True) if fixed is None)
+        return Load(buffers[part], index, e.conditions, e.fill)
+
+    # Columns last: they may be joined with the loop over the rows.
+    copies = [_copy(buffers[part], source, part) for part in sorted(buffers, key=lambda part: part[0] is None)]
+    others = [k.with_body(_with_values(k.body, leaf)) if k in readers else k for k in kernels]
+    return tuple(buffers.values()), (*copies, *others)
+
+
+def _part(load: Load) -> _Part | None:
+    """What is copied for a load; None if that is no small part, or no axis has a fixed index."""
+    part = tuple(None if any(isinstance(atom, (Loop, Indirect)) for atom in depends_on(p)) else p for p in load.index)
+    times = product([size for p, size in zip(part, load.buffer.shape, strict=True) if p is not None])
+    return part if times.constant is None or times.constant >= _TIMES else None
+
+
+def _copy(buffer: Buffer, source: Buffer, part: _Part) -> Kernel:
+    """for i: buffer[i] = source[i, t] where it has such elements: nobody reads the others."""
+    own = positions(buffer.shape)
+    rest = iter(own)
+    fixed = [(p, size) for p, size in zip(part, source.shape, strict=True) if p is not None]
+    unproven = tuple(c for p, size in fixed for c in (p, size - 1 - p) if not nonnegative(c))
+    fill = const(0, source.dtype) if unproven else None
+    value = Load(source, tuple(next(rest) if p is None else p for p in part), unproven, fill)
+    loops = [atom for p in own if isinstance(atom := p.atom, Loop)]
+    return Kernel("copy", nest(map(For, loops), Store(buffer, own, value)))
+
+
+def _with_values(s: Stmt, leaf: Callable[[Expr], Expr]) -> Stmt:
+    if isinstance(s, Store):
+        return Store(s.buffer, s.index, rewrite((s.value,), leaf)[0], s.reduce)
+    return rebuilt(s, lambda part: _with_values(part, leaf))
+
+
+def _stores(kernel: Kernel, target: Buffer) -> bool:
+    return any(isinstance(s, Store) and s.buffer is target for s in walk(kernel.body))
 
 
 def without_copies(built: Built) -> Built:

@@ -21,7 +21,7 @@ from itertools import count
 
 import attrs
 
-from harp.lower.kernels.copied_parts import with_copied_parts
+from harp.lower.kernels.copies import with_copied_parts
 from harp.lower.kernels.donate import copies, in_memory_of
 from harp.lower.kernels.fuse import inlined
 from harp.lower.kernels.needed_elements import only_needed

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import harp
 import harp.numpy as hnp
 from harp.errors import VerificationError
-from harp.lower.kernels.assemble import assemble
-from harp.lower.kernels.outline import outline
+from harp.lower.kernels.outline import assemble, outline
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import Alloc, Buffer, Digits, For, If, Kernel, Load, Nest, Seq, Space, Stmt, Store
 from harp.lower.loopir.nests import Renaming
