@@ -57,7 +57,7 @@ RECURSIVE = {
         "lower/device/running_sums": "_results.statement _without",
         "lower/device/share": "_Sharing.statement",
         "lower/kernels/bounds_checks": "_Checked.statement",
-        "lower/kernels/copied_parts": "_with_values",
+        "lower/kernels/copies": "_with_values",
         "lower/kernels/donate": "_reads_in_time _reading_first _without_nothing _does_nothing",
         "lower/kernels/fuse": "form_of _then _kept_inside.statement _computed_in _inlined",
         "lower/kernels/iterations": "_Relabel.statement",
