@@ -99,7 +99,7 @@ def kernel_text(function, *arguments, lanes=16):
     from harp.backends.opencl.host import kernel_code
 
     codes = [kernel_code(kernel) for kernel in lowered(function, *arguments, lanes=lanes).kernels]
-    return [launch.text for code in codes for launch in code.launches if launch.items]
+    return ["\n".join(line.text for line in launch.lines) for code in codes for launch in code.launches if launch.items]
 
 
 def test_a_kernel_asks_for_its_sub_groups():
