@@ -5,8 +5,8 @@ The text form is stable: the same program prints the same in every process.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
+from importlib import import_module
 
 import attrs
 
@@ -266,7 +266,8 @@ def to_text(graph: Graph) -> str:
 def digest(graph: Graph) -> bytes:
     """A name for the content of a graph in canonical form, the same in every process; see
     `harp.trace.sizes.signature.canonical`."""
-    return hashlib.sha256(to_text(graph).encode()).digest()
+    digest: bytes = import_module("hashlib").sha256(to_text(graph).encode()).digest()  # not with `import harp`
+    return digest
 
 
 def to_dot(graph: Graph) -> str:
