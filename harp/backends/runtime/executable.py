@@ -56,13 +56,13 @@ class CExecutable:
         self.interface = interface
         self.uses_scratch = uses_scratch
         self._packed = interface.packed
+        if library.has(host_calls.VARIABLE):
+            library.set_pointer(host_calls.VARIABLE, host_calls.ADDRESS)
         wanted = {variable: function for variable, function in RUNTIME.items() if library.has(variable)}
         found = runtime() if wanted else None
         if found is not None:
             for variable, function in wanted.items():
                 library.point(variable, found, function)
-        if library.has(host_calls.VARIABLE):
-            library.set_pointer(host_calls.VARIABLE, host_calls.ADDRESS)
         (run, scratch), (run_type, scratch_type) = interface.names, interface.types
         self._run = library.function(run, run_type)
         self._scratch = library.function(scratch, scratch_type)

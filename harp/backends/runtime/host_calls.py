@@ -6,10 +6,13 @@ first array is what the function makes, and the sizes.
 The functions are those of the call that runs in this thread. The first error that one of them raises ends the program.
 
 Loops that may never end call a function that does nothing: when Python runs, it handles signals, such as Ctrl-C.
+
+A thread that is inside a program when Python ends goes on for a moment, so the functions are never freed.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from functools import lru_cache
 from math import prod
@@ -19,6 +22,7 @@ from typing import NamedTuple
 import _cffi_backend
 import numpy as np
 
+from harp.backends.runtime.load import keep_for_good
 from harp.trace.eval.host_calls import Functions, calling, note_error, run_function, take_error
 from harp.trace.scalar.dtypes import NDArray, as_dtype
 
@@ -73,7 +77,7 @@ def _array(address: object, dtype: np.dtype[np.generic], shape: tuple[int, ...])
 
 
 _callback = _ffi.callback(_TYPE, _call, 1, _failed)
-# What the variable of a program is set to.
+# What the variable of a program is set to where there is no library that all programs share.
 ADDRESS = _ffi.cast("void *", _callback)
 
 
@@ -82,10 +86,17 @@ def _listen() -> int:
     return 0
 
 
-# The variable that points to it, in the library that all programs share.
-LISTENER = "harp_ask_python"
 _listener = _ffi.callback("int(void)", _listen, 1, _failed)
-LISTEN = _ffi.cast("void *", _listener)
+keep_for_good(_callback)
+keep_for_good(_listener)
+
+
+# What the variables of the library are set to that all programs share.
+POINTERS = {"harp_ask_python": _ffi.cast("void *", _listener), "harp_function_of_python": ADDRESS}
+for _name in ("Py_IsFinalizing", "_Py_IsFinalizing"):  # since Python 3.13, and before
+    if hasattr(ctypes.pythonapi, _name):
+        _address = ctypes.cast(getattr(ctypes.pythonapi, _name), ctypes.c_void_p).value
+        POINTERS["harp_python_ends"] = _ffi.cast("void *", _address)
 
 
 def with_functions(call: Callable[..., int], functions: Functions) -> Callable[..., int]:

@@ -5,7 +5,9 @@ Types are parsed by cffi's compiled parser (`_cffi_backend`), not by pycparser, 
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import cast
 
@@ -30,6 +32,10 @@ pointer: Callable[[NDArray], object] = _ffi.from_buffer
 # A C type, for what makes memory of it.
 type_of: Callable[[str], object] = _ffi.typeof
 
+# Counts one more reference to an object of cffi: threads run its machine code while Python ends.
+_Keep = Callable[[object], None]
+keep_for_good: _Keep = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
+
 
 class Library:
     """A loaded library."""
@@ -49,6 +55,10 @@ class Library:
             self._handle = _cffi_backend.load_library(stored.name_for_loader(), flags)
         except UnicodeEncodeError:
             raise OSError(f"{stored.place!r}: cffi loads only from paths in UTF-8") from None
+
+    def __del__(self, python_ends: Callable[[], bool] = sys.is_finalizing, keep: _Keep = keep_for_good) -> None:
+        if python_ends():
+            keep(vars(self).get("_handle"))
 
     def has(self, name: str) -> bool:
         """Whether there is a function with this name."""

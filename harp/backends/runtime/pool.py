@@ -28,6 +28,7 @@ RUNTIME = {
     "harp_take": "harp_memory_take",
     "harp_give": "harp_memory_give",
     "harp_interrupted": "harp_interrupt_poll",
+    host_calls.VARIABLE: "harp_interrupt_call",
 }
 
 # Scalar operations, about: what takes as long as waking a thread, some microseconds.
@@ -50,7 +51,8 @@ def runtime() -> Library | None:
         if not _loaded:
             try:
                 library = _find() or _make()
-                library.set_pointer(host_calls.LISTENER, host_calls.LISTEN)
+                for variable, address in host_calls.POINTERS.items():
+                    library.set_pointer(variable, address)
                 _loaded.append(library)
                 set_threads(settings.threads)
                 on_threads.append(set_threads)

@@ -100,3 +100,26 @@ def test_nested_blocks_are_all_steps():
         power = pow(3, 5_000_000, 1 << 66)
         exact = power * exact + (power - 1 - 2 * 5_000_000) // 4
     assert (int(made) - exact) % (1 << 64) == 0
+
+
+ENDING = """
+import sys, threading, time
+import numpy as np
+import harp
+import harp.numpy as hnp
+
+steps = {
+    "vector": lambda i, c: hnp.sin(c) * 1.1,
+    "callback": lambda i, c: harp.pure_callback(np.sin, c, c) * 1.1,
+}
+loop = harp.jit(lambda x, n: harp.fori_loop(0, n, steps[sys.argv[1]], x))
+loop(np.ones(50), 1)
+threading.Thread(target=loop, args=(np.ones(50), 10**9), daemon=True).start()
+time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize("step", ["vector", "callback"])
+def test_python_ends_while_a_thread_is_in_a_program(step):
+    for _ in range(8):  # where the thread is at that moment differs
+        subprocess.run([sys.executable, "-c", ENDING, step], check=True, timeout=60)
