@@ -6,9 +6,8 @@ Sums of cotangents go in the order of the indices, so gradients are deterministi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
-from harp.trace.graph.node import Body, Gather, Iteration, MapReduce, Node, Put, Scatter, View, body_input, positions
+from harp.trace.graph.node import Body, Gather, Iteration, MapReduce, Node, Put, Scatter, body_input, positions
 from harp.trace.graph.view import flatten_index, reshape, view
 from harp.trace.index.polynomial import ONE, Shape, product
 from harp.trace.scalar.dtypes import bool_, i64
@@ -20,8 +19,6 @@ from harp.trace.scalar.expr import (
     cast,
     const,
     operands_in,
-    overwriting,
-    overwritten,
     select,
     substitute,
 )
@@ -49,82 +46,9 @@ def elementwise(domain: Shape, operands: Sequence[Node], expr: Expr, summed: Seq
     return MapReduce(domain, tuple(kept), substitute(expr, slots), Reduce.SUM if summed else None, tuple(summed))
 
 
-def _binary(op: Op, a: Node, b: Node) -> Node:
+def binary(op: Op, a: Node, b: Node) -> Node:
+    """A map over two arrays."""
     return elementwise(a.shape, (a, b), apply(op, Operand(a.dtype, 0), Operand(b.dtype, 1)))
-
-
-# -- known zeros: the cotangent of an array, some elements of which were overwritten
-
-
-class KnownZeros(NamedTuple):
-    """A cotangent, some elements of which are certain to be 0: `values` has other numbers there, and `again` makes
-    these elements of an array of that shape 0."""
-
-    values: Node
-    again: Callable[[Node], Node]
-
-
-def known_zeros(ct: Node) -> KnownZeros | None:
-    """The elements of a cotangent that are 0 since the primal's were overwritten; None if none are known.
-
-    A derivative of the primal may be infinite there, so these zeros are not multiplied by it but put in afterwards.
-    """
-    if isinstance(ct, Scatter) and _sets_zeros(ct) and _with_zeros(ct.base) is None:
-        return KnownZeros(ct.base, lambda node: _put(ct, node, _zeros(ct.updates, node), Put.SET))
-    found = _with_zeros(ct)
-    if found is None:
-        return None
-    values, mask = found
-    return KnownZeros(values, lambda node: _zeros_at(mask, node))
-
-
-def _with_zeros(ct: Node) -> tuple[Node, Node] | None:
-    """A cotangent as its values, and a mask of the elements that are 0 whatever these are. One mask for all that was
-    overwritten, one after the other."""
-    mask: Node | None = None
-    while True:
-        if isinstance(ct, Scatter) and _sets_zeros(ct):
-            here = MapReduce(ct.updates.shape, (), const(True, bool_))
-            before = MapReduce(ct.shape, (), const(False, bool_)) if mask is None else mask
-            mask = _put(ct, before, here, Put.SET)
-            ct = ct.base
-            continue
-        found = _selected(ct) or _viewed(ct)
-        if found is None:
-            return None if mask is None else (ct, mask)
-        ct, more = found
-        mask = more if mask is None else _binary(Op.OR, mask, more)
-
-
-def _selected(ct: Node) -> tuple[Node, Node] | None:
-    """Values and mask of what an overwriting select makes."""
-    parts = overwriting(ct.expr) if isinstance(ct, MapReduce) and ct.reduce is None else None
-    if not isinstance(ct, MapReduce) or parts is None or parts[1] is not const(0, ct.dtype):
-        return None
-    return elementwise(ct.domain, ct.operands, parts[2]), elementwise(ct.domain, ct.operands, parts[0])
-
-
-def _viewed(ct: Node) -> tuple[Node, Node] | None:
-    """Values and mask of a view of these."""
-    found = _with_zeros(ct.src) if isinstance(ct, View) else None
-    if not isinstance(ct, View) or found is None:
-        return None
-    no = None if ct.fill is None else const(False, bool_)
-    made = view(found[0], ct.shape, ct.index, ct.conditions, ct.fill)
-    return made, view(found[1], ct.shape, ct.index, ct.conditions, no)
-
-
-def _sets_zeros(node: Scatter) -> bool:
-    return node.kind is Put.SET and is_zero(node.updates)
-
-
-def _zeros(shaped: Node, like: Node) -> Node:
-    return MapReduce(shaped.shape, (), const(0, like.dtype))
-
-
-def _zeros_at(mask: Node, node: Node) -> Node:
-    expr = overwritten(Operand(bool_, 0), const(0, node.dtype), Operand(node.dtype, 1))
-    return elementwise(node.shape, (mask, node), expr)
 
 
 # -- adjoints of gathers and scatters -------------------------------------------------------------------------------
@@ -151,7 +75,8 @@ def _read(node: Scatter, array: Node) -> Node:
     return Gather(array, node.indices, None if node.clips else const(0, array.dtype), node.strict)
 
 
-def _put(node: Scatter, base: Node, updates: Node, kind: Put) -> Node:
+def put(node: Scatter, base: Node, updates: Node, kind: Put) -> Node:
+    """These updates of this base, at the places of another scatter."""
     return Scatter(base, node.indices, updates, kind, node.clips, node.unique, node.strict)
 
 
@@ -167,7 +92,7 @@ def _read_cotangent(node: Scatter, ct: Node) -> Node:
 
 
 def _not_written(node: Scatter, ct: Node) -> Node:
-    return _put(node, ct, constant(0, node.updates), Put.SET)
+    return put(node, ct, constant(0, node.updates), Put.SET)
 
 
 def _where_last(node: Scatter, ct: Node) -> Node:
@@ -176,8 +101,8 @@ def _where_last(node: Scatter, ct: Node) -> Node:
         return read
     number = MapReduce(shape, (), Position(flatten_index(positions(shape), shape)))
     nobody = MapReduce(node.base.shape[: len(node.indices)], (), const(-1, i64))
-    last = _read(node, _put(node, nobody, number, Put.SET))
-    mine = _binary(Op.EQ, last, number)
+    last = _read(node, put(node, nobody, number, Put.SET))
+    mine = binary(Op.EQ, last, number)
     spread = view(mine, read.shape, positions(read.shape)[: len(shape)])
     chosen = select(Operand(bool_, 0), Operand(read.dtype, 1), const(0, read.dtype))
     return elementwise(read.shape, (spread, read), chosen)
@@ -198,12 +123,12 @@ def _are_distinct(node: Scatter) -> bool:
 
 
 def _times_updates(node: Scatter, ct: Node) -> Node:
-    factors = _put(node, constant(1, node.base), node.updates, Put.MULTIPLY)
-    return _binary(Op.MUL, ct, factors)
+    factors = put(node, constant(1, node.base), node.updates, Put.MULTIPLY)
+    return binary(Op.MUL, ct, factors)
 
 
 def _times_base(node: Scatter, ct: Node) -> Node:
-    return _times_others(node, _read(node, _binary(Op.MUL, ct, node.base)))
+    return _times_others(node, _read(node, binary(Op.MUL, ct, node.base)))
 
 
 def _times_others(node: Scatter, values: Node) -> Node:
@@ -212,7 +137,7 @@ def _times_others(node: Scatter, values: Node) -> Node:
     if _are_distinct(node):
         return values
     before, behind = (_running_products(node, backward) for backward in (False, True))
-    return _binary(Op.MUL, values, _binary(Op.MUL, before, behind))
+    return binary(Op.MUL, values, binary(Op.MUL, before, behind))
 
 
 def _running_products(node: Scatter, backward: bool) -> Node:
@@ -243,13 +168,13 @@ def _is_chosen(value: Node, result: Node) -> Node:
 
 def _share(node: Scatter, ct: Node) -> Node:
     """The cotangent, divided by the number of elements and updates of the place that equal the extremum."""
-    count = _put(
+    count = put(
         node,
         _as_number(_is_chosen(node.base, node), ct),
         _as_number(_is_chosen(node.updates, _read(node, node)), ct),
         Put.ADD,
     )
-    return _binary(Op.DIV, ct, count)
+    return binary(Op.DIV, ct, count)
 
 
 def _as_number(mask: Node, like: Node) -> Node:
@@ -283,7 +208,7 @@ _ADJOINTS: Mapping[Put, tuple[_Adjoint, _Adjoint]] = {
 
 
 def _put_tangents(node: Scatter, base: Node | None, updates: Node | None) -> Node:
-    return _put(node, base or constant(0, node.base), updates or constant(0, node.updates), node.kind)
+    return put(node, base or constant(0, node.base), updates or constant(0, node.updates), node.kind)
 
 
 def _product_tangent(node: Scatter, base: Node | None, updates: Node | None) -> Node:
@@ -291,15 +216,15 @@ def _product_tangent(node: Scatter, base: Node | None, updates: Node | None) -> 
     by_base = constant(0, node) if base is None else _times_updates(node, base)
     if updates is None:
         return by_base
-    by_updates = _times_others(node, _binary(Op.MUL, updates, _read(node, node.base)))
-    return _put(node, by_base, by_updates, Put.ADD)
+    by_updates = _times_others(node, binary(Op.MUL, updates, _read(node, node.base)))
+    return put(node, by_base, by_updates, Put.ADD)
 
 
 def _mean_tangent(node: Scatter, base: Node | None, updates: Node | None) -> Node:
     """The mean over those that are the result."""
     by_base = _if_chosen(node.base, node, base or constant(0, node.base))
     by_updates = _if_chosen(node.updates, _read(node, node), updates or constant(0, node.updates))
-    return _share(node, _put(node, by_base, by_updates, Put.ADD))
+    return _share(node, put(node, by_base, by_updates, Put.ADD))
 
 
 _TANGENTS: Mapping[Put, Callable[[Scatter, Node | None, Node | None], Node]] = {

@@ -37,10 +37,10 @@ from harp.trace.index.polynomial import Shape, loops_in
 from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, overwriting, select
 from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.autodiff.active import Active, Sites, active_slots, between, require_inexact
-from harp.transforms.autodiff.cotangent_sums import added, sum_of
+from harp.transforms.autodiff.cotangents import added, known_zeros, summands
 from harp.transforms.autodiff.cumulative_rules import cumulative_adjoint, product_of_others
 from harp.transforms.autodiff.custom_rules import pull_custom
-from harp.transforms.autodiff.gather_rules import constant, elementwise, gather_adjoint, known_zeros, scatter_adjoints
+from harp.transforms.autodiff.gather_rules import constant, elementwise, gather_adjoint, scatter_adjoints
 from harp.transforms.autodiff.loops.parts import put_back
 from harp.transforms.autodiff.loops.rules import pull, saving
 from harp.transforms.autodiff.scalar_rules import pullback
@@ -48,9 +48,6 @@ from harp.transforms.autodiff.view_rules import sum_over, view_adjoint
 from harp.transforms.rules import apply_rule, without_derivative
 
 Cotangents = list[tuple[Node, Node]]  # an input of the node, and what the node sends back to it
-
-# The most parts that a cotangent is split into.
-_SUMMANDS = 64
 
 
 def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
@@ -188,28 +185,13 @@ def _view(node: View, ct: Node, active: Active) -> Cotangents:
     unused = [axis for axis in range(len(node.shape)) if axis not in used]
     apart: list[Node] = []
     others: list[Node] = []
-    for part in _summands(ct) if unused else ():
+    for part in summands(ct) if unused else ():
         multiplies = isinstance(part, MapReduce) and multiplies_matrices(part, unused)
         (apart if multiplies else others).append(part)
     if not apart:
         return [(node.src, view_adjoint(node, ct))]
     parts = [*apart, reduce(added, others)] if others else apart
     return [(node.src, view_adjoint(node, part)) for part in parts]
-
-
-def _summands(node: Node) -> list[Node]:
-    """What was added up to a cotangent. Of many summands some stay sums: there may be exponentially many, and one array
-    may be used on thousands of lines."""
-    parts: list[Node] = []
-    left = [node]
-    while left:
-        part = left.pop()
-        is_sum = isinstance(part, MapReduce) and part.reduce is None and part.expr is sum_of(part.dtype)
-        if is_sum and len(parts) + len(left) < _SUMMANDS:
-            left += reversed(part.inputs)
-        else:
-            parts.append(part)
-    return parts
 
 
 def _gather(node: Gather, ct: Node, active: Active) -> Cotangents:

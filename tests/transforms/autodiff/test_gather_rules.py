@@ -207,6 +207,14 @@ def test_one_program_for_all_sizes():
     assert gradient.compilations == 1
 
 
+def _both(y):
+    return y.at[0].set(1.0) / 4 + y.at[hnp.arange(1)].set(2.0) / 4 + hnp.roll(hnp.roll(y.at[0].set(3.0), 1) / 2, -1)
+
+
+def _rows(y):
+    return harp.vmap(lambda v, k: y.at[k].set(v) / 2)(hnp.arange(2.0), hnp.zeros(2, "int64"))
+
+
 OVERWRITTEN = {
     "an element": lambda x: hnp.sqrt(x).at[0].set(1.0),
     "a slice": lambda x: hnp.sqrt(x).at[:1].set(1.0),
@@ -216,6 +224,8 @@ OVERWRITTEN = {
     "behind several operations": lambda x: (hnp.exp(hnp.log(x)) * hnp.sqrt(x)).at[0].set(1.0),
     "behind views": lambda x: hnp.sqrt(x)[::-1].reshape(1, 3).at[0, 2].set(1.0),
     "twice": lambda x: hnp.sqrt(x).at[0].set(1.0).at[hnp.argmax(x)].set(1.0).at[hnp.argmax(x)].add(hnp.sqrt(x[2])),
+    "in both summands": lambda x: _both(hnp.sqrt(x)),
+    "in all rows": lambda x: _rows(hnp.sqrt(x)),
     "in a loop": lambda x: harp.fori_loop(0, 1, lambda k, c: hnp.sqrt(c).at[k].set(0.0), x),
 }
 

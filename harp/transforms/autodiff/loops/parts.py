@@ -33,7 +33,7 @@ from harp.trace.index.polynomial import (
 from harp.trace.scalar.dtypes import i64
 from harp.trace.scalar.expr import Expr, Operand, Position, apply, cast, const, select
 from harp.trace.scalar.ops import Op
-from harp.transforms.autodiff.cotangent_sums import added_to_zeros
+from harp.transforms.autodiff.cotangents import added_to_zeros
 from harp.transforms.autodiff.gather_rules import constant, elementwise
 from harp.transforms.autodiff.view_rules import sum_over
 

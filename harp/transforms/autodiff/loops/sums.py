@@ -21,7 +21,7 @@ from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import Body, Input, Iteration, MapReduce, Node, Part, Put, Scatter, Several, walk
 from harp.trace.graph.rebuild import with_inputs
-from harp.transforms.autodiff.cotangent_sums import added, put_to, sum_of, without_puts
+from harp.transforms.autodiff.cotangents import added, put_to, sum_of, without_puts
 from harp.transforms.autodiff.gather_rules import is_zero
 
 Users = Mapping[Node, list[Node | None]]
