@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from harp.lower.library.operands import multiply_add
 from harp.lower.loopir.loops import For, LibraryCall, LoopKind, Nest, Routine, Space
-from harp.lower.reductions.outer_vectorisation import SHORT
+from harp.lower.reductions.short_rows import SHORT
 from harp.trace.index.bounds import nonnegative
 
 # The loops in order: rows, and along each of them.
