@@ -9,22 +9,17 @@ from __future__ import annotations
 
 from harp.lower.loopir.loops import Kernel
 from harp.lower.loopir.nests import FreshLoops
-from harp.lower.reductions.accumulators import blocked_sums, partial_accumulators, several_terms
-from harp.lower.reductions.columns import columns
+from harp.lower.reductions.accumulators import blocked_sums, early_exits, partial_accumulators, several_terms
+from harp.lower.reductions.columns import columns, narrow_columns
 from harp.lower.reductions.contraction import contraction
-from harp.lower.reductions.early_exit import early_exits
-from harp.lower.reductions.few_terms import few_terms
-from harp.lower.reductions.interleave import interleaved
-from harp.lower.reductions.narrow_columns import narrow_columns
-from harp.lower.reductions.outer_vectorisation import outer_vectorised
 from harp.lower.reductions.row_dots import row_dots
+from harp.lower.reductions.scan import interleaved
+from harp.lower.reductions.short_rows import few_terms, outer_vectorised
 from harp.lower.reductions.small_matrices import small_matrices, small_products
-from harp.lower.rewrite.coalesce import coalesce
-from harp.lower.rewrite.everywhere import Rule, everywhere
-from harp.lower.rewrite.interchange import interchanged
+from harp.lower.rewrite.coalesce import coalesce, interchanged
+from harp.lower.rewrite.loop_primitives import Context, Rule, everywhere
 from harp.lower.rewrite.packed_rows import packed_rows
 from harp.lower.rewrite.staged_halves import staged_halves
-from harp.lower.rewrite.strip_mining import Context
 from harp.lower.rewrite.transpose_tiling import transpose_tiles
 from harp.lower.rewrite.vectorise import vectorised, written_out
 from harp.lower.target import Target

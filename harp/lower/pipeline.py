@@ -31,15 +31,13 @@ from harp.lower.kernels.outline import as_they_are, assemble, outline
 from harp.lower.kernels.tile_and_fuse import tile_and_fuse
 from harp.lower.library.select import select_routines
 from harp.lower.loopir.loops import Kernel, LoopKind
-from harp.lower.loopir.products import fused_sums
+from harp.lower.loopir.products import fused_sums, multiply_adds
 from harp.lower.loopir.program import Program
 from harp.lower.loopir.text import kernel_text, program_text
 from harp.lower.nest_rules import rewrite_nests
-from harp.lower.reductions.long_rows import long_rows
-from harp.lower.reductions.split_reduction import split_reductions
+from harp.lower.reductions.chunks import long_rows, split_reductions
 from harp.lower.rewrite.digits import digits
 from harp.lower.rewrite.index_set_splitting import split_index_sets
-from harp.lower.rewrite.multiply_add import multiply_adds
 from harp.lower.rewrite.parallel import parallel
 from harp.lower.schedule.build import Built, build
 from harp.lower.schedule.schedule import Schedule, schedule, verify_schedule

@@ -44,7 +44,7 @@ from harp.lower.loopir.text import kernel_text
 from harp.lower.nest_rules import rewrite_nests
 from harp.lower.pipeline import lower
 from harp.lower.reductions.accumulators import LANES
-from harp.lower.reductions.outer_vectorisation import SHORT
+from harp.lower.reductions.short_rows import SHORT
 from harp.lower.schedule.build import build
 from harp.lower.schedule.schedule import schedule
 from harp.lower.target import Target

@@ -28,9 +28,8 @@ from typing import NamedTuple
 
 import attrs
 
-from harp.lower.device.groups import Unsuited, scratch_array
+from harp.lower.device.groups import FEW, Sum, Unsuited, scratch_array, sum_of, tree_sum
 from harp.lower.device.running_sums import CHUNK, blocked_running_sum
-from harp.lower.device.sums import FEW, Sum, sum_of, tree_sum
 from harp.lower.loopir.effects import effects, value_loads
 from harp.lower.loopir.loops import (
     MEMORY,

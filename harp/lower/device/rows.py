@@ -25,9 +25,8 @@ from __future__ import annotations
 import attrs
 
 from harp.lower.device.grid import is_independent
-from harp.lower.device.groups import ARRAYS, Unsuited
+from harp.lower.device.groups import ARRAYS, FEW, Unsuited, sum_of, tree_sum
 from harp.lower.device.running_sums import running_sum
-from harp.lower.device.sums import FEW, sum_of, tree_sum
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import (
     Alloc,

@@ -24,9 +24,8 @@ from collections.abc import Sequence
 import attrs
 
 from harp.lower.device.grid import through_branches
-from harp.lower.device.groups import scratch_array
+from harp.lower.device.groups import Sum, scratch_array
 from harp.lower.device.long_sums import LONG, by_parts
-from harp.lower.device.sums import Sum
 from harp.lower.loopir.effects import value_loads
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Row, Space, Stmt, Store
 from harp.lower.loopir.nests import FreshLoops, Renaming, begin, is_plain, nest, sequence

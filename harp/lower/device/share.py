@@ -1,7 +1,7 @@
 """Which loop nests groups of work-items share: products, transposes, long rows that are added up, and sorts.
 
     for i, j { acc = 0; for k: ... }    ->  squares of the result        (`tiles`)
-    for i, j: out[i, j] = f(x[j, i])    ->  tiles                        (`transposes`)
+    for i, j: out[i, j] = f(x[j, i])    ->  tiles                        (`tiles`)
     for i { acc = 0; for k: acc += }    ->  a group for each row         (`rows`), or
                                             parts first, where it is long (`long_sums`)
     for k: out[idx[k]] += v(k)          ->  each element finds its own updates (`scatters`)
@@ -21,8 +21,7 @@ from harp.lower.device.groups import ITEMS, suits
 from harp.lower.device.long_sums import long_sums
 from harp.lower.device.rows import shared_rows, shared_running_sum
 from harp.lower.device.scatters import scattered
-from harp.lower.device.tiles import product_sums, tiled
-from harp.lower.device.transposes import transposed
+from harp.lower.device.tiles import product_sums, tiled, transposed
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, LoopKind, Nest, Repeat, Row, Seq, Stmt
 from harp.lower.loopir.nests import FreshLoops, accumulation, nest, rebuilt
 from harp.lower.loopir.products import is_contraction

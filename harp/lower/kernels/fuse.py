@@ -51,7 +51,7 @@ from harp.lower.loopir.nests import (
     with_loops,
 )
 from harp.lower.loopir.products import is_contraction
-from harp.lower.reductions.interleave import is_running
+from harp.lower.reductions.scan import is_running
 from harp.lower.schedule.build import Built, holds
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Index, Indirect, indirect_in, loops_in, of

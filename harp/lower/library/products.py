@@ -13,7 +13,7 @@ from math import prod
 
 from harp.lower.library.operands import LANES, multiply_add
 from harp.lower.loopir.loops import For, LibraryCall, LibraryOperand, LoopKind, Nest, Routine, Space
-from harp.lower.reductions.outer_vectorisation import SHORT
+from harp.lower.reductions.short_rows import SHORT
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.polynomial import ZERO
 

@@ -82,7 +82,7 @@ MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 class LoopKind(enum.Enum):
     """How a loop runs; of a plain one, that is not decided yet. A sequential one has a dependence from one iteration
     to the next. The iterations of a grid are work-items of a device. A search takes minima of its position with
-    accumulators, and may end as soon as none of them is larger (`harp.lower.reductions.early_exit`). Where loops of
+    accumulators, and may end as soon as none of them is larger (`harp.lower.reductions.accumulators`). Where loops of
     items stand inside of a grid, an iteration of the grid is a group of work-items that share them
     (`harp.lower.device.groups`)."""
 

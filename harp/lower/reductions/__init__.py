@@ -1,6 +1,6 @@
 """A loop nest that sums, scans or searches comes in; a faster order of its steps goes out.
 
-`split_reduction.py` cuts sums over everything, `long_rows.py` those of rows, and with it `scan.py` running sums.
+`chunks.py` cuts sums over everything and along long rows, and with it `scan.py` running sums.
 The order depends on strides and lengths only, so a row has the same bits in every batch and on all threads.
 Read `contraction.py` first.
 """

@@ -30,8 +30,7 @@ from harp.lower.loopir.nests import Renaming, Tile, nest, privatise, sequence
 from harp.lower.loopir.products import Match, Product, is_direct, match, moves_by_one
 from harp.lower.rewrite.coalesce import coalesced
 from harp.lower.rewrite.digits import over_digits
-from harp.lower.rewrite.loop_primitives import specialise, split
-from harp.lower.rewrite.strip_mining import Context, flat, strips
+from harp.lower.rewrite.loop_primitives import Context, flat, specialise, split, strips
 from harp.trace.index.division import Substitution, maximum
 from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, as_index, of
 from harp.trace.scalar.dtypes import f32, f64

@@ -6,7 +6,7 @@
 
 The nest over r and k, or the one over k where there is one row, becomes a call of the library. That adds in the order
 of `harp.lower.reductions.accumulators`, whichever rows go together, so a row has the same bits at every batch size.
-Short rows have gone another way before (`harp.lower.reductions.outer_vectorisation`).
+Short rows have gone another way before (`harp.lower.reductions.short_rows`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from harp.lower.loopir.dependence import check_parallel
 from harp.lower.loopir.effects import value_loads
 from harp.lower.loopir.loops import Alloc, Buffer, For, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import Renaming, accumulation, is_plain, nest, renamed, sequence
-from harp.lower.reductions.outer_vectorisation import SHORT
-from harp.lower.rewrite.loop_primitives import split
-from harp.lower.rewrite.strip_mining import Context
+from harp.lower.reductions.short_rows import SHORT
+from harp.lower.rewrite.loop_primitives import Context, split
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE, Loop, as_index, loops_in, split_linear

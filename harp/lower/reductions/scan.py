@@ -22,11 +22,26 @@ import attrs
 from harp.lower.cost_model import count_operations
 from harp.lower.loopir.effects import value_loads
 from harp.lower.loopir.loops import MEMORY, Alloc, Buffer, For, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
-from harp.lower.loopir.nests import FreshLoops, Renaming, begin, loads, nest, rebuilt, score, sequence, stride
-from harp.lower.rewrite.loop_primitives import specialise, split
+from harp.lower.loopir.nests import (
+    FreshLoops,
+    Renaming,
+    Tile,
+    begin,
+    is_even,
+    is_sequential,
+    loads,
+    nest,
+    privatise,
+    rebuilt,
+    renamed,
+    score,
+    sequence,
+    stride,
+)
+from harp.lower.rewrite.loop_primitives import Context, peel, specialise, split, strips
 from harp.lower.schedule.build import holds
 from harp.trace.index.division import Substitution, floordiv
-from harp.trace.index.polynomial import Index, Loop, of
+from harp.trace.index.polynomial import ZERO, Index, Loop, of
 from harp.trace.scalar.expr import Expr, apply, rewrite, select
 from harp.trace.scalar.ops import Reduce
 
@@ -250,3 +265,43 @@ def _in_parts(fresh: FreshLoops, scan: Scan) -> Stmt | None:
     body = _behind(Load(acc, ()), part, scan.reduce, renaming.statement(scan.body))
     step = Store(acc, (), Load(part, ()), scan.reduce)
     return nest(blocks.heads, Alloc(part, sequence((begin(part, scan.reduce), nest(head, body), step))))
+
+
+def interleaved(context: Context, s: Stmt) -> Stmt | None:
+    """A rule for `harp.lower.nest_rules`.
+
+    for row { acc = id; for i { acc += x[row, i]; out[row, i] = acc } }
+        ->  for rb { acc[R] = id; for i { for unroll r: acc[r] += x[rb*R + r, i]; ... } }; for row (the remainder) ...
+    for column { acc = id; for i { acc += x[i, column]; out[i, column] = acc } }
+        ->  for jb { acc[W] = id; for i { for simd l: acc[l] += x[i, jb*W + l]; ... } }
+    """
+    if not isinstance(s, Nest) or not is_running(s.body):
+        return None
+    *outer, row = [h for h in s.heads if isinstance(h, For)]
+    if not is_even(s.body, row.loop):
+        return None
+    stores = [part for part in walk(s.body) if isinstance(part, Store)]
+    accesses = [load for store in stores for load in loads(store.value)]
+    if score(accesses, row.loop) > 0:
+        return nest(outer, strips(context, in_parts(context.fresh, s.body), row.loop))
+    rows = peel(context.fresh, row.loop.extent, ROWS)
+    parts: list[Stmt] = []
+    if rows.whole is not ZERO:
+        lane, r = context.fresh.loop(ROWS)
+        tile = Tile(lane, (ROWS,), unroll=True)
+        parts.append(nest(rows.heads, privatise(renamed(s.body, {row.loop: rows.block * ROWS + r}), tile)))
+    if rows.rest is not ZERO:
+        single, position = context.fresh.loop(rows.rest)
+        parts.append(nest(single, renamed(s.body, {row.loop: rows.whole + position})))
+    return nest(outer, sequence(parts))
+
+
+def is_running(s: Stmt) -> bool:
+    """Whether it is one ordered loop, or such loops inside each other, with the variables that they carry."""
+    inside = list(walk(s))
+    nests = [part for part in inside if isinstance(part, Nest)]
+    if isinstance(s, Nest) or not nests or any(len(part.heads) != 1 for part in nests):
+        return False
+    beside = len(nests) - sum(isinstance(part, Nest) for outer in nests for part in walk(outer.body))
+    plain = all(isinstance(part, (Nest, Alloc, Seq, Store)) for part in inside)
+    return plain and beside == 1 and all(map(is_sequential, nests))

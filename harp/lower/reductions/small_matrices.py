@@ -15,8 +15,7 @@ from harp.lower.cost_model import weigh
 from harp.lower.loopir.loops import For, LoopKind, Nest, Stmt, Store, parts, walk
 from harp.lower.loopir.nests import Tile, accumulations, is_sequential, is_straight, nest, privatise, rebuilt, renamed
 from harp.lower.loopir.products import moving
-from harp.lower.rewrite.loop_primitives import specialise
-from harp.lower.rewrite.strip_mining import Context
+from harp.lower.rewrite.loop_primitives import Context, specialise
 from harp.trace.index.polynomial import Atom, Index, Loop, as_index, loops_in, of
 from harp.trace.scalar.expr import Apply
 from harp.trace.scalar.ops import Op

@@ -1,4 +1,5 @@
-"""Coalescing: two loops become one where everything they touch lies one after the other in memory.
+"""Loops in the order of memory: two loops become one where everything they touch lies one after the other; else the
+loop that runs along memory goes innermost.
 
     for i < m, j < n: out[i, j] = f(x[i, j])  ->  for f < m*n: out[f//n, f%n] = f(x[f//n, f%n])
 
@@ -10,10 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from harp.lower.loopir.effects import loads
+from harp.lower.loopir.effects import loads as all_loads
 from harp.lower.loopir.loops import MEMORY, Buffer, For, If, LoopKind, Nest, Stmt, Store, offset, walk
-from harp.lower.loopir.nests import FreshLoops, is_plain, nest, renamed
-from harp.lower.rewrite.strip_mining import Context
+from harp.lower.loopir.nests import (
+    FreshLoops,
+    accumulation,
+    accumulations,
+    is_plain,
+    loads,
+    nest,
+    rebuilt,
+    renamed,
+    score,
+)
+from harp.lower.rewrite.loop_primitives import Context, everywhere
 from harp.trace.index.division import Substitution, floordiv
 from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, indirect_in, split_linear, value_atoms
 from harp.trace.scalar.expr import Position
@@ -64,7 +75,7 @@ def _accesses(body: Stmt) -> Iterable[tuple[Buffer, tuple[Index, ...]]]:
     for stmt in walk(body):
         if isinstance(stmt, Store):
             yield stmt.buffer, stmt.index
-            for load in loads(stmt):
+            for load in all_loads(stmt):
                 yield load.buffer, load.index
 
 
@@ -82,7 +93,7 @@ def _others(body: Stmt) -> Iterable[Index]:
         elif isinstance(stmt, Nest):
             yield from (h.loop.extent for h in stmt.heads if isinstance(h, For))
         elif isinstance(stmt, Store):
-            yield from (c for load in loads(stmt) for c in load.conditions)
+            yield from (c for load in all_loads(stmt) for c in load.conditions)
 
 
 def _mentions(p: Index, *loops: Loop) -> bool:
@@ -96,3 +107,23 @@ def steps(p: Index, a: Loop, b: Loop, length: int | None = None) -> bool:
     if outer is None or inner is None or _mentions(outer[0], b):
         return False
     return outer[0] is inner[0] * b.extent and (length is None or inner[0].constant == length)
+
+
+def interchanged(context: Context, s: Stmt) -> Stmt | None:
+    """Loop interchange: the loop that runs along memory goes innermost.
+
+        for k, l: acc += x[l, k]  ->  for l, k: acc += x[l, k]
+
+    The same for the loops round reductions.
+    """
+    if not isinstance(s, Nest) or isinstance(s.body, Nest):
+        return None
+    found = accumulation(s)
+    stores = [found[1]] if found else [store for _, store in accumulations(s.body)]
+    accesses = [load for store in stores for load in loads(store.value)]
+    heads = [h for h in s.heads if isinstance(h, For)]
+    scores = [score(accesses, h.loop) for h in heads]
+    if scores[-1] > 0 or max(scores) <= 0:
+        return None
+    best = heads.pop(scores.index(max(scores)))
+    return rebuilt(nest((*heads, best), s.body), lambda part: everywhere(context, interchanged, part))

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from harp.lower.loopir.loops import Alloc, Buffer, Load, LoopKind, Seq, Space, Stmt, Store
 from harp.lower.loopir.nests import makes_index_arrays, nest, renamed, sequence
-from harp.lower.rewrite.loop_primitives import split
-from harp.lower.rewrite.strip_mining import Context
+from harp.lower.rewrite.loop_primitives import Context, split
 from harp.trace.index.polynomial import Loop, as_index
 from harp.trace.scalar.expr import Apply, Expr, apply, rewrite, walk
 from harp.trace.scalar.ops import INFO

@@ -8,6 +8,8 @@
     stage       s(x[...])          ->  copy = x[...]; s(copy)
     shrink      x[i, j] = v; s(x)  ->  part[j] = v; s(part)
     privatise   for l { acc; s }   ->  acc[l]; the parts of s, each with a loop over l    (`nests.privatise`)
+    strips      for j: s(j)        ->  for b { s, with `for simd l` round its stores }      (split and privatise)
+    flat        for i, j: s        ->  for f { digits (i, j) = f: s }
     coalesce    for i, j: s(i, j)  ->  for f: s(f//n, f % n)                              (`coalesce`)
 
 In the literature, `split` is strip mining, `peel` strip mining with a loop for the remainder, `privatise` scalar
@@ -15,6 +17,8 @@ expansion and then loop distribution, and `shrink` array contraction. All are le
 be done in this order: split and peel keep the order, and so does coalesce; privatise asks for independent iterations;
 rfactor adds in another order, which the blocks decide; what is staged must not be stored to meanwhile. A version of
 `specialise` has to compute the same bits, or to depend on sizes that all rows of a batch share.
+
+`everywhere` applies a rule to the outermost statements that it fits.
 """
 
 from __future__ import annotations
@@ -22,11 +26,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from harp.lower.loopir.loops import Alloc, Buffer, For, If, Load, LoopKind, Space, Stmt, Store
-from harp.lower.loopir.nests import FreshLoops, Renaming, nest, rebuilt, sequence, start
+import attrs
+
+from harp.lower.loopir.loops import Alloc, Buffer, Digits, For, Head, If, Load, LoopKind, Space, Stmt, Store
+from harp.lower.loopir.nests import (
+    FreshLoops,
+    Renaming,
+    Tile,
+    is_plain,
+    is_sequential,
+    is_unrolled,
+    nest,
+    privatise,
+    rebuilt,
+    renamed,
+    sequence,
+    start,
+)
+from harp.lower.target import Target
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution, ceildiv, floordiv, minimum
-from harp.trace.index.polynomial import ZERO, Index
+from harp.trace.index.polynomial import ZERO, Index, Loop
+from harp.trace.index.polynomial import product as product_of
 from harp.trace.scalar.expr import Expr, rewrite
 from harp.trace.scalar.ops import Reduce
 
@@ -121,3 +142,49 @@ def shrink(s: Stmt, parts: Mapping[Buffer, Buffer], place: Callable[[tuple[Index
         return Store(part or s.buffer, s.index if part is None else place(s.index), value, s.reduce)
 
     return statement(s)
+
+
+# Columns that one row of accumulators serves while it streams through memory.
+_STRIP = 512
+
+
+@attrs.frozen
+class Context:
+    """What the rules know besides the statement."""
+
+    target: Target
+    fresh: FreshLoops
+
+
+def strips(context: Context, body: Stmt, column: Loop, width: int = _STRIP) -> Stmt:
+    """for j: body  ->  for jb { for l < min(width, remainder) inside the body }"""
+    extent, count = column.extent, column.extent.constant
+    room = width if count is None else min(max(count, 1), width)
+    blocks = split(context.fresh, extent, room)
+    head, lane = context.fresh.loop(blocks.length, LoopKind.SIMD)
+    inner = renamed(body, {column: blocks.start + lane})
+    return nest(blocks.heads, privatise(inner, Tile(head, (room,))) if head else inner)
+
+
+def flat(context: Context, heads: Sequence[For]) -> tuple[Head, ...]:
+    """One loop in place of several, so that threads can share the iterations of all of them."""
+    if len(heads) < 2:
+        return tuple(heads)
+    head, flat = context.fresh.loop(product_of(h.loop.extent for h in heads))
+    return (*head, Digits(tuple(h.loop for h in heads), flat))
+
+
+Rule = Callable[[Context, Stmt], Stmt | None]  # None where it does not fit
+
+
+def everywhere(context: Context, rule: Rule, s: Stmt) -> Stmt:
+    """The statement, with the rule applied to the outermost parts that it fits."""
+    if is_plain(s):
+        return _in_plain(context, rule, s)
+    return rebuilt(s, lambda part: everywhere(context, rule, part))
+
+
+def _in_plain(context: Context, rule: Rule, s: Stmt) -> Stmt:
+    """The same in a plain statement, all of whose parts are plain."""
+    found = None if is_sequential(s) or is_unrolled(s) else rule(context, s)
+    return found if found is not None else rebuilt(s, lambda part: _in_plain(context, rule, part))

@@ -19,8 +19,7 @@ from typing import NamedTuple
 from harp.lower.loopir.loops import Alloc, Buffer, For, Load, LoopKind, Nest, Space, Stmt, Store, offset, walk
 from harp.lower.loopir.nests import Renaming, is_straight, makes_index_arrays, nest, sequence
 from harp.lower.rewrite.coalesce import steps
-from harp.lower.rewrite.loop_primitives import specialise, split, stage
-from harp.lower.rewrite.strip_mining import Context
+from harp.lower.rewrite.loop_primitives import Context, specialise, split, stage
 from harp.trace.index.division import Substitution, floordiv
 from harp.trace.index.polynomial import ZERO, Index, Loop, loops_in
 from harp.trace.scalar.expr import Apply, Expr, Position

@@ -18,8 +18,7 @@ import attrs
 from harp.lower.loopir.loops import MEMORY, Alloc, Buffer, For, Load, LoopKind, Nest, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import is_straight, nest, rebuilt, renamed, sequence, stride
 from harp.lower.rewrite.loop_fission import reads_what_it_stores
-from harp.lower.rewrite.loop_primitives import split
-from harp.lower.rewrite.strip_mining import Context
+from harp.lower.rewrite.loop_primitives import Context, split
 from harp.trace.index.polynomial import Loop, as_index, indirect_in
 from harp.trace.scalar.dtypes import DType, f16, f32
 from harp.trace.scalar.expr import Apply, Expr, apply, cast

@@ -17,8 +17,7 @@ import attrs
 from harp.lower.cost_model import weigh
 from harp.lower.loopir.loops import Alloc, Buffer, For, Load, LoopKind, Nest, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import FreshLoops, Renaming, is_straight, loads, makes_index_arrays, nest, sequence, stride
-from harp.lower.rewrite.loop_primitives import specialise, split, stage
-from harp.lower.rewrite.strip_mining import Context, flat
+from harp.lower.rewrite.loop_primitives import Context, flat, specialise, split, stage
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE, Index, Loop, as_index, loops_in, split_linear
 from harp.trace.index.polynomial import product as product_of

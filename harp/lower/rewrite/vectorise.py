@@ -18,7 +18,7 @@ from harp.lower.loopir.loops import For, LoopKind, Nest, Seq, Space, Stmt, Store
 from harp.lower.loopir.nests import is_straight, loads, nest
 from harp.lower.rewrite.coalesce import without_indirect
 from harp.lower.rewrite.loop_fission import fissioned
-from harp.lower.rewrite.strip_mining import Context
+from harp.lower.rewrite.loop_primitives import Context
 from harp.trace.index.polynomial import Index, Loop, indirect_in, loops_in, split_linear
 
 # Columns that are stored side by side by shuffles; more of them compilers scatter, which is slower than one by one.

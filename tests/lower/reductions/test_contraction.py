@@ -37,7 +37,7 @@ from harp.lower.loopir.nests import FreshLoops
 from harp.lower.loopir.text import kernel_text
 from harp.lower.nest_rules import rewrite_nests
 from harp.lower.reductions.contraction import contraction
-from harp.lower.rewrite.strip_mining import Context
+from harp.lower.rewrite.loop_primitives import Context
 from harp.lower.schedule.build import build
 from harp.lower.schedule.schedule import schedule
 from harp.lower.target import Target

@@ -28,7 +28,7 @@ from harp.lower.loopir.loops import Buffer, For, Kernel, Load, Nest, Space, Stor
 from harp.lower.loopir.nests import FreshLoops
 from harp.lower.pipeline import lower
 from harp.lower.rewrite.coalesce import coalesce
-from harp.lower.rewrite.strip_mining import Context
+from harp.lower.rewrite.loop_primitives import Context
 from harp.lower.verify.verify import verify_kernel
 from harp.trace.graph import view
 from harp.trace.index.division import floordiv

@@ -42,7 +42,7 @@ from hypothesis import strategies as st
 from harp.lower.graph.simplify import simplify
 from harp.lower.loopir.loops import Alloc, Load, Space, Stmt, Store, walk
 from harp.lower.loopir.text import kernel_text
-from harp.lower.reductions.split_reduction import split_reductions
+from harp.lower.reductions.chunks import split_reductions
 from harp.lower.schedule.build import build
 from harp.lower.schedule.schedule import schedule
 from harp.lower.target import Target

@@ -8,7 +8,7 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp.backends.toolchain.toolchain import find_toolchain
-from harp.lower.rewrite.multiply_add import fused
+from harp.lower.loopir.products import fused
 from harp.trace.scalar.dtypes import f32
 from harp.trace.scalar.expr import Expr, Operand, apply
 from harp.trace.scalar.ops import Op
