@@ -39,12 +39,14 @@ def test_mistakes_are_found(mistake, tmp_path):
     assert done.returncode and ("Sanitizer" in done.stderr or "runtime error" in done.stderr), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sanitizer", LIBRARIES)
 def test_programs_of_many_kinds(sanitizer, tmp_path):
     done = sanitized(sanitizer, "sound", tmp_path)
     assert done.returncode == 0 and "Sanitizer" not in done.stderr, done.stderr[-4000:]
 
 
+@pytest.mark.slow
 def test_checked_programs_of_many_kinds(tmp_path):
     done = sanitized("address,undefined", "checked", tmp_path)
     assert done.returncode == 0 and "Sanitizer" not in done.stderr, done.stderr[-4000:]

@@ -123,6 +123,7 @@ def test_pairs(name):
     check(((name, chain) for chain in (*SINGLES, *PAIRS) if chain[:1] != ("jit",)), compiled=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outer", [t for t in TRANSFORMS if t != "jit"])
 def test_triples(outer):
     """Each of one function; the next triple takes the next function."""

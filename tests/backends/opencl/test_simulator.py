@@ -36,6 +36,7 @@ def test_mistakes_are_found(mistake, message, tmp_path):
     assert message in simulated(mistake, "wide", tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["wide", "cores"])
 @pytest.mark.parametrize("what", ["sound", "small_then_large"])
 def test_programs_of_many_kinds(what, kind, tmp_path):

@@ -8,11 +8,13 @@ import sys
 import pytest
 
 import harp
+from harp.config import settings
 
 PROGRAMS = """
 import os, signal, sys, threading, time
 import numpy as np
 import harp
+from harp.config import settings
 import harp.numpy as hnp
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs in the background without one
@@ -81,6 +83,13 @@ def test_long_loops_of_known_length_hear_interrupts(threads, names):
     assert done.stdout.splitlines() == [*(f"{name}: heard" for name in names), "4"]
 
 
+@pytest.fixture
+def not_interpreted(monkeypatch):
+    """So many steps take the interpreter a quarter of an hour."""
+    monkeypatch.setattr(settings, "verify", min(settings.verify, 2))
+
+
+@pytest.mark.usefixtures("not_interpreted")
 def test_blocks_of_steps_are_all_of_them():
     """Beside the closed form, for lengths round the end of a block."""
     for steps in (1 << 23, 10_000_001):
@@ -90,6 +99,7 @@ def test_blocks_of_steps_are_all_of_them():
         assert (int(made) - exact) % (1 << 64) == 0
 
 
+@pytest.mark.usefixtures("not_interpreted")
 def test_nested_blocks_are_all_steps():
     def inner(j, c):
         return c * 3 + j
@@ -106,6 +116,7 @@ ENDING = """
 import sys, threading, time
 import numpy as np
 import harp
+from harp.config import settings
 import harp.numpy as hnp
 
 steps = {

@@ -375,6 +375,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="no files in memory")
 def test_programs_in_memory_need_no_descriptors():
     command = [sys.executable, "-c", LIMITED]

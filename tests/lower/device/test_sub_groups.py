@@ -51,6 +51,7 @@ REDUCTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_sums_have_the_bits_that_they_have_without_sub_groups(name):
     ours, numpy, dtypes = REDUCTIONS[name]
@@ -64,6 +65,7 @@ def test_sums_have_the_bits_that_they_have_without_sub_groups(name):
                 assert other[0].tobytes() == without[0].tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reverse", [False, True])
 def test_running_sums_have_them_too(reverse):
     def f(x):

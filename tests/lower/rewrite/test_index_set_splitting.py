@@ -333,6 +333,7 @@ def test_too_many_boxes_leave_the_middle_whole():
     assert len(stores) <= 10 and not all(map(asks, stores))
 
 
+@pytest.mark.slow
 def test_functions_are_not_copied_for_each_of_many_pieces():
     """C compilers take a tenth of a second for a loop with a sine: a hundred of them would be too many."""
 

@@ -140,6 +140,7 @@ def test_pivots():
                 npt.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["f4", "f2", "i4", "u1", "?", "c16", "c8"])
 def test_dtypes(dtype):
     a = (np.array([[4, 1, 0], [1, 5, 2], [0, 2, 3]]) * (1 + 0.5j if dtype[0] == "c" else 1)).astype(dtype)
@@ -237,6 +238,7 @@ def slope(function, x, step=1e-6):
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCALARS)
 def test_derivatives(name):
     f = SCALARS[name]
@@ -266,12 +268,14 @@ COMPLEX = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPLEX)
 def test_derivatives_through_complex_matrices(name):
     f, a = COMPLEX[name], RNG.normal(size=(3, 3)) + 2 * np.eye(3)
     npt.assert_allclose(harp.jit(harp.grad(f))(a), slope(harp.jit(f), a), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_gradients_at_all_sizes():
     f = harp.jit(harp.grad(lambda a: hnp.sum(linalg.cholesky(a @ a.T + hnp.eye(a.shape[0]))) + linalg.slogdet(a)[1]))
     for n in (3, 0, 1, 7):
@@ -281,6 +285,7 @@ def test_gradients_at_all_sizes():
     assert f.compilations == 1
 
 
+@pytest.mark.slow
 def test_a_gradient_costs_a_few_solutions():
     """And no loop of elimination run backward: its count of operations grows as that of the function."""
     a, b = general(64), RNG.normal(size=64)
@@ -317,6 +322,7 @@ def test_the_same_as_jax():
         npt.assert_allclose(*hessians, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_hessians_of_triangular_systems():
     """Its loops ask whether two positions are equal, one side of which is known."""
     a = positive(6)

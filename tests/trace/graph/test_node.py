@@ -131,6 +131,7 @@ def test_threads_build_the_same_nodes():
         assert all(node is nodes[0] for node in nodes)
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_built_walked_rebuilt_and_freed():
     depth = 50_000
     gc.collect()

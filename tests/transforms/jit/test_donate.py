@@ -343,6 +343,7 @@ def test_programs_are_told_apart_by_what_is_donated():
         assert tuple(repr(a) == "Array(donated)" for a in (x, y)) == gone
 
 
+@pytest.mark.slow
 @compiled
 def test_free_blocks_are_not_those_that_results_live_in():
     f = harp.jit(scaled, donate_argnums=0)

@@ -185,7 +185,9 @@ def test_tables_cover_the_language() -> None:
 COMPILERS = {"gcc": (GCC, ()), "native": (GCC, ("-march=native", "-O3")), "clang": (CLANG, ("-fno-sanitize=all",))}
 
 
-@pytest.fixture(scope="module", params=COMPILERS)
+@pytest.fixture(
+    scope="module", params=["gcc", *(pytest.param(name, marks=pytest.mark.slow) for name in ("native", "clang"))]
+)
 def operation_results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[np.ndarray]:
     compiler, flags = COMPILERS[request.param]
     if importlib.util.find_spec("ziglang") is None and compiler is CLANG:
@@ -374,6 +376,7 @@ def test_no_warnings_from_clang(tmp_path: Path) -> None:
     check_branching(Compiled(branching_program(), tmp_path, CLANG))
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_no_undefined_behaviour(tmp_path: Path) -> None:
     """The operations once more, with every kind of undefined behaviour turned into a trap."""

@@ -162,6 +162,7 @@ def test_float32():
     npt.assert_allclose(np.asarray(found), slope(x.astype(np.float64), 9), rtol=2e-5)
 
 
+@pytest.mark.slow
 def test_second_derivatives_of_examples_that_end_at_different_times(kept):
     """What an example that has ended would compute means nothing, and its loops inside might never end."""
     second = harp.jit(harp.vmap(harp.grad(lambda x, steps: harp.grad(lambda x: loss(x, steps))(x))))

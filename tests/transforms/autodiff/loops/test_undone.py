@@ -138,6 +138,7 @@ def test_gradients(program):
         check(program, gradient, n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_derivatives_of_gradients(program):
     gradient, loss, step = harp.grad(loss_of(program, HARP)), loss_of(program, NUMPY), 1e-4
