@@ -119,6 +119,10 @@ class BatchError(HarpError, ValueError):
     """The axes that vmap maps over do not fit the arguments, each other, or the result."""
 
 
+class NestingError(HarpError, RecursionError):
+    """Loops and branches lie in each other deeper than Python's recursion limit lets them be compiled."""
+
+
 class CarryError(HarpError, TypeError):
     """What a loop carries changes its tree, dtype or rank, or branches return what differs."""
 

@@ -10,7 +10,7 @@ from harp.numpy.joining import concatenate
 from harp.numpy.manipulation import expand_dims, flip, moveaxis, squeeze
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.indexing import getitem
-from harp.trace.array.primitives import emit, normalize_axis
+from harp.trace.array.primitives import as_flag, emit, normalize_axis
 from harp.trace.graph.node import positions
 from harp.trace.graph.view import view
 from harp.trace.index.polynomial import ONE, ZERO
@@ -74,6 +74,7 @@ def associative_scan(fn: Function, elems: Tree, reverse: bool = False, axis: int
                 f"along axis {along}"
             ),
         )
+    reverse = as_flag("reverse", reverse)
     arrays = [flip(a, along) for a in given.arrays] if reverse else given.arrays
     whole = (slice(None),) * along
 

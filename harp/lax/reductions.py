@@ -12,7 +12,7 @@ from harp.numpy.elementwise import bitwise_and, bitwise_or, bitwise_xor, not_equ
 from harp.numpy.manipulation import flip, moveaxis
 from harp.numpy.mathematical import logaddexp
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, normalize_axes, normalize_axis
+from harp.trace.array.primitives import as_array, as_flag, normalize_axes, normalize_axis
 from harp.trace.scalar.dtypes import DTypeLike, bool_
 from harp.trace.source_locations import where
 from harp.transforms.control.scan import scan
@@ -192,4 +192,4 @@ def cumlogsumexp(operand: object, axis: int = 0, reverse: bool = False) -> Array
 def _running(run: Callable[[Array, int], Array], operand: object, axis: int, reverse: bool) -> Array:
     array = as_array(operand)
     along = normalize_axis(axis, array.ndim)
-    return flip(run(flip(array, along), along), along) if reverse else run(array, along)
+    return flip(run(flip(array, along), along), along) if as_flag("reverse", reverse) else run(array, along)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harp.errors import AxisError
 from harp.numpy import creation, joining, manipulation
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, as_integer, from_positions, normalize_axis, to_shape
+from harp.trace.array.primitives import as_array, as_integer, as_tuple, from_positions, normalize_axis, to_shape
 from harp.trace.graph.node import positions
 from harp.trace.index.polynomial import ZERO, product
 from harp.trace.scalar.dtypes import DTypeLike, as_dtype
@@ -37,8 +37,7 @@ def broadcast(operand: object, sizes: object) -> Array:
     (3, 2)
     """
     array = as_array(operand)
-    new = sizes if isinstance(sizes, (tuple, list)) else (sizes,)
-    return manipulation.broadcast_to(array, (*new, *array.shape))
+    return manipulation.broadcast_to(array, (*as_tuple(sizes), *array.shape))
 
 
 def broadcast_in_dim(operand: object, shape: Sequence[object], broadcast_dimensions: Sequence[object]) -> Array:

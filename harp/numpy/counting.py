@@ -13,7 +13,7 @@ from harp.numpy.elementwise import clip, logical_and, sqrt
 from harp.numpy.elementwise import where as choose
 from harp.numpy.joining import concatenate
 from harp.numpy.linalg.products import diagonal, matmul, promoted
-from harp.numpy.manipulation import as_tuple, broadcast_to, flip, ravel, reshape
+from harp.numpy.manipulation import broadcast_to, flip, ravel, reshape
 from harp.numpy.reductions import any as any_
 from harp.numpy.reductions import max as max_
 from harp.numpy.reductions import mean
@@ -22,10 +22,19 @@ from harp.numpy.reductions import sum as sum_
 from harp.numpy.sorting import of_one_shape, searchsorted
 from harp.trace.array.arithmetic import add, divide, equal, greater_equal, less, less_equal_, multiply, subtract
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, common_dtype, known_numbers, normalize_axes, require_known, to_shape
+from harp.trace.array.primitives import (
+    as_array,
+    as_tuple,
+    common_dtype,
+    known_numbers,
+    normalize_axes,
+    require_known,
+    to_shape,
+)
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DTypeLike, as_dtype, bool_, i64
-from harp.trace.sizes.size import unify, wrap
+from harp.trace.sizes.scope import Relation
+from harp.trace.sizes.size import ask, to_index, unify, wrap
 from harp.trace.source_locations import plural, where
 
 
@@ -193,7 +202,7 @@ def digitize(x: object, bins: object, right: bool = False) -> Array:
 def histogram_bin_edges(x: object, bins: object = 10, range: object = None, weights: object = None) -> Array:
     """The edges of `bins` bins of equal width from the smallest to the largest element, or over a range (low, high).
 
-    An array of edges is returned as it is. Raises ShapeError for the range of no elements and for no bins,
+    Those of no elements go from 0 to 1. An array of edges is returned as it is. Raises ShapeError for no bins,
     ArgumentError for rules by name; where they are known, for a range that is not finite or decreases, for edges that
     decrease, and for more bins than there are numbers for their edges. Edges from unknown NaN are NaN. Edges have the
     dtype of a floating array; between the Python numbers of a range they are computed in float64, as in NumPy.
@@ -211,6 +220,8 @@ def histogram_bin_edges(x: object, bins: object = 10, range: object = None, weig
         return edges
     number = wrap(as_count("the bins of histogram", bins, 1) + 1)
     target = array.kind if array.kind.is_float else dtypes.f64
+    if range is None and ask(Relation.ZERO, to_index(array.size), "histogram asks whether there are elements"):
+        range = (0.0, 1.0)
     low, high = (min_(array), max_(array)) if range is None else _range(range)
     # Python's numbers are float64, as in NumPy: only the edges are rounded.
     inner = common_dtype((low, high))[0] if range is not None else target

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from harp.errors import ArgumentError, ShapeError
-from harp.numpy.manipulation import as_tuple, emit_like, expand_dims, ravel, reshape
+from harp.numpy.manipulation import emit_like, expand_dims, ravel, reshape
 from harp.trace.array.advanced import getitem as getitem_by
 from harp.trace.array.arithmetic import in_common, remainder, subtract
 from harp.trace.array.array import Array, from_numpy, node_of
@@ -17,6 +17,7 @@ from harp.trace.array.indexing import getitem, integer
 from harp.trace.array.primitives import (
     as_array,
     as_integer,
+    as_tuple,
     common_dtype,
     emit,
     expand_to,
@@ -51,9 +52,11 @@ def roll(x: object, shift: object, axis: object = None) -> Array:
     array = as_array(x)
     if axis is None:
         return reshape(roll(ravel(array), shift, 0), array.shape)
-    axes, shifts = as_tuple(axis), as_tuple(shift)
-    if isinstance(shift, (Array, np.ndarray)) and shift.ndim == 1:
-        shifts = tuple(shift[k] for k in range(int(shift.shape[0])))
+    axes = as_tuple(axis)
+    if isinstance(shift, Array) and shift.ndim == 1:  # may be computed
+        shifts: tuple[object, ...] = tuple(shift[k] for k in range(int(shift.shape[0])))
+    else:
+        shifts = as_tuple(shift)
     if len(shifts) == 1:
         shifts = shifts * len(axes)
     axes = axes * len(shifts) if len(axes) == 1 else axes

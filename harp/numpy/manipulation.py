@@ -12,6 +12,7 @@ from harp.numpy.reshaping import new_shape
 from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.primitives import (
     as_array,
+    as_tuple,
     broadcast,
     emit,
     expand_to,
@@ -60,11 +61,6 @@ def shape_of(array: Array) -> Shape:
 
 def _permuted(array: Array, order: Sequence[int]) -> Array:
     return shown(array, lambda node: view.permute(node, order), lambda value: value.transpose(order))
-
-
-def as_tuple(values: object) -> tuple[object, ...]:
-    """One value, or a list or tuple of them, as a tuple."""
-    return tuple(values) if isinstance(values, (tuple, list)) else (values,)
 
 
 def transpose(x: object, axes: object = None) -> Array:
@@ -219,7 +215,7 @@ def squeeze(x: object, axis: object = None) -> Array:
     if axis is None:
         axes: Sequence[int] = [k for k, n in enumerate(shape) if ask(Relation.ZERO, resolve(n) - 1, "squeeze asks")]
     else:
-        axes = normalize_axes(axis, array.ndim)
+        axes = normalize_axes(as_tuple(axis), array.ndim)
         for k in axes:
             unify(shape[k], ONE, lambda k=k: f"squeeze of axis {k}, which must have one element")  # type: ignore[misc]
     if not axes:
@@ -239,7 +235,8 @@ def expand_dims(x: object, axis: object = 0) -> Array:
     (2, 1, 3)
     """
     array = as_array(x)
-    axes = normalize_axes(axis, array.ndim + len(as_tuple(axis)))
+    places = as_tuple(axis)
+    axes = normalize_axes(places, array.ndim + len(places))
     return shown(array, lambda node: view.insert_axes(node, axes), lambda value: np.expand_dims(value, axes))
 
 
@@ -334,5 +331,5 @@ def flip(x: object, axis: object = None) -> Array:
            [4, 3]])
     """
     array = as_array(x)
-    axes = normalize_axes(axis, array.ndim)
+    axes = normalize_axes(None if axis is None else as_tuple(axis), array.ndim)
     return shown(array, lambda node: view.flip(node, axes), lambda value: np.flip(value, axes))

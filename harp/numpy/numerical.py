@@ -15,7 +15,7 @@ from harp.numpy.elementwise import where as choose
 from harp.numpy.indexing import take
 from harp.numpy.joining import concatenate
 from harp.numpy.linalg.products import promoted
-from harp.numpy.manipulation import as_tuple, broadcast_to, flip, moveaxis, ravel
+from harp.numpy.manipulation import broadcast_to, flip, moveaxis, ravel
 from harp.numpy.reductions import sum as sum_
 from harp.numpy.sorting import argsort, searchsorted
 from harp.trace.array.arithmetic import add, divide, equal, in_common, less, multiply, power, remainder, subtract
@@ -23,6 +23,7 @@ from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import (
     as_array,
     as_named,
+    as_tuple,
     known_numbers,
     map_,
     map_reduce,

@@ -10,9 +10,9 @@ from harp.errors import ArgumentError, DTypeError, ShapeError
 from harp.numpy.borders import MODES, Pair, around
 from harp.numpy.checks import as_count, require_held
 from harp.numpy.joining import concatenate
-from harp.numpy.manipulation import as_tuple, emit_like
+from harp.numpy.manipulation import emit_like
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, known_numbers, python_constant
+from harp.trace.array.primitives import as_array, as_tuple, known_numbers, python_constant
 from harp.trace.graph import view
 from harp.trace.index.polynomial import ZERO, Index
 from harp.trace.scalar.expr import Const, const

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from harp.errors import ArgumentError, AxisError, ShapeError
 from harp.numpy.joining import concatenate, known_integers, split, take
-from harp.numpy.manipulation import as_tuple, expand_dims, flip, moveaxis, ravel, reshape, swapaxes
+from harp.numpy.manipulation import expand_dims, flip, moveaxis, ravel, reshape, swapaxes
 from harp.trace.array.arithmetic import multiply
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, as_integer, normalize_axis
+from harp.trace.array.primitives import as_array, as_integer, as_tuple, normalize_axis
 from harp.trace.index.division import floordiv, minimum
 from harp.trace.index.division import mod as index_mod
 from harp.trace.sizes.size import resolve, to_index

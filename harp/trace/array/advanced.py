@@ -8,6 +8,7 @@ so does one that data decides about, of an axis without elements.
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import cast
 
 import numpy as np
@@ -88,7 +89,7 @@ def gather(array: Array, keys: tuple[object, ...], mode: str | None, fill: objec
 
 def mode_of(mode: str | None, *others: str) -> str | None:
     """CLIP, FILL, or None for the default. Raises ArgumentError, which names the `others` that a function knows."""
-    if mode not in MODES:
+    if not isinstance(mode, (str, NoneType)) or mode not in MODES:
         known = ", ".join(repr(m) for m in (*MODES, *others) if m)
         raise ArgumentError(f"mode must be one of {known}, not {mode!r}{where()}")
     return MODES[mode]

@@ -214,13 +214,11 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
         """The same elements in row-major order with other axes; one size may be -1. Other orders are not supported."""
         if order != "C":
             raise ArgumentError(f"reshape has the order 'C' only, not {order!r}; transpose before and after{where()}")
-        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        return _BY_NAME["reshape"](self, sizes)
+        return _BY_NAME["reshape"](self, shape[0] if len(shape) == 1 else shape)
 
     def transpose(self, *axes: object) -> Array:
         """The array with its axes in this order, or reversed."""
-        order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list, type(None))) else axes
-        return _BY_NAME["transpose"](self, order or None)
+        return _BY_NAME["transpose"](self, axes[0] if len(axes) == 1 else axes or None)
 
 
 def from_numpy(value: NDArray, weak: bool = False) -> Array:

@@ -441,10 +441,26 @@ def as_integer(name: str, value: object) -> int:
     return int(value.__index__())  # type: ignore[attr-defined]
 
 
+def as_flag(name: str, value: object) -> bool:
+    """An argument that is True or False. Raises ArgumentError."""
+    if not isinstance(value, (int, np.bool_, np.integer)):
+        raise ArgumentError(f"{name} must be True or False, not {value!r} of type {type(value).__name__}{where()}")
+    return bool(value)
+
+
 def _is_integer(value: object) -> bool:
     if isinstance(value, (Array, np.ndarray)):
         return value.ndim == 0 and value.dtype.kind in "iu"
     return hasattr(value, "__index__")
+
+
+def as_tuple(values: object) -> tuple[object, ...]:
+    """One value, or a list, tuple, range or known array of them, as a tuple. Raises ConcretizationError."""
+    if isinstance(values, (tuple, list, range)):
+        return tuple(values)
+    if isinstance(values, (Array, np.ndarray)) and values.ndim == 1:
+        return tuple(require_known(as_array(values), "sizes and axes must be numbers, and this is an array").tolist())
+    return (values,)
 
 
 def normalize_axis(axis: object, rank: int) -> int:
@@ -475,12 +491,8 @@ def normalize_axes(axes: object, rank: int) -> tuple[int, ...]:
 
 def to_shape(shape: object) -> Shape:
     """A shape given as an integer, a size or a sequence of these. Raises ShapeError for negative sizes."""
-    shape = honest(shape, "a shape")
-    if isinstance(shape, np.ndarray) and shape.ndim == 1:
-        shape = shape.tolist()
-    listed = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     result = []
-    for axis, size in enumerate(listed):
+    for axis, size in enumerate(as_tuple(honest(shape, "a shape"))):
         if not isinstance(size, Index) and not _is_integer(size):
             half = "; a half is n // 2, an integer" if isinstance(size, (float, Array)) else ""
             raise ShapeError(f"size {size!r} of axis {axis} is not an integer{half}{where()}")

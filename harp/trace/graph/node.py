@@ -454,13 +454,15 @@ class Part(Node):
 
     whole: Several
     number: int
+    shape: Shape = attrs.field(init=False)  # kept, for a loop asks its body, whose loops ask theirs
+    dtype: DType = attrs.field(init=False)
 
-    @property
-    def shape(self) -> Shape:  # type: ignore[override]
+    @shape.default
+    def _shape(self) -> Shape:
         return self.whole.result(self.number)[0]
 
-    @property
-    def dtype(self) -> DType:  # type: ignore[override]
+    @dtype.default
+    def _dtype(self) -> DType:
         return self.whole.result(self.number)[1]
 
     @property

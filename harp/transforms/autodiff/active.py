@@ -35,6 +35,11 @@ def between(order: Sequence[Node], wrt: Sequence[Input]) -> Active:
 
 def active_inputs(node: Iteration, active: Callable[[Node], bool]) -> list[Input]:
     """The inputs of the body through which a derivative flows: from active operands, and on through what is carried."""
+    return _inside(node, active)[0]
+
+
+def _inside(node: Iteration, active: Callable[[Node], bool]) -> tuple[list[Input], Active]:
+    """The active inputs of the body, and its active nodes."""
     body = node.body
     operands = zip(body.inputs[1:], node.operands, strict=True)
     found = {i for i, operand in operands if i.dtype.is_inexact and active(operand)}
@@ -44,15 +49,14 @@ def active_inputs(node: Iteration, active: Callable[[Node], bool]) -> list[Input
         inside = between(order, [i for i in body.inputs if i in found])
         more = {body.inputs[k] for k in carried if body.outputs[k - 1] in inside} - found
         if not more:
-            return [i for i in body.inputs if i in found]
+            return [i for i in body.inputs if i in found], inside
         found |= more
 
 
 def _active_results(node: Several, active: Active) -> set[int]:
     if not isinstance(node, Iteration):
         return {part.number for part in node.parts if part.dtype.is_inexact}
-    body, inputs = node.body, active_inputs(node, active.__contains__)
-    inside = between(graph_of(body).nodes(), inputs)
+    body, (inputs, inside) = node.body, _inside(node, active.__contains__)
     carried = {k - 1 for k in body.place()[0] if body.inputs[k] in inputs}
     return carried | {k for k, o in enumerate(body.outputs) if k >= body.carried and o in inside}
 

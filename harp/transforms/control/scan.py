@@ -9,7 +9,7 @@ import numpy as np
 
 from harp.errors import ArgumentError
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, as_count, as_integer, as_named, emit
+from harp.trace.array.primitives import as_array, as_count, as_flag, as_integer, as_named, emit
 from harp.trace.graph.node import MapReduce, positions
 from harp.trace.graph.view import pad, view
 from harp.trace.index.division import floordiv, maximum
@@ -148,6 +148,7 @@ def scan(
     require_function("scan", f, ("carry", "x"))
     name = function_name(f)
     as_integer("unroll", unroll)
+    reverse = as_flag("reverse", reverse)
     given = leaves_of(xs, "xs")
     count = _length(given, length, name)
     if checkpoint_every is None or _recomputes(checkpoint_every):

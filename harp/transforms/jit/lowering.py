@@ -6,6 +6,7 @@ It is half of harp, and a process that finds all its programs in the cache never
 from __future__ import annotations
 
 import os
+import sys
 import textwrap
 import warnings
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable, ProgramText
 from harp.backends.runtime.pool import usable_cores
 from harp.config import CPU, settings
+from harp.errors import NestingError
 from harp.lower.loopir.program import Program
 from harp.lower.pipeline import Lowered, lower
 from harp.lower.report.counts import Count
@@ -30,7 +32,7 @@ from harp.lower.target import Target
 from harp.trace.eval.inside import Access
 from harp.trace.graph.graph import Graph, digest
 from harp.trace.sizes.signature import canonical
-from harp.trace.source_locations import user_site
+from harp.trace.source_locations import user_site, where
 
 T = TypeVar("T")
 
@@ -271,6 +273,11 @@ def _sound(graph: Graph, target: Target, donated: Sequence[int], check: bool, us
         if settings.verify or check:
             raise
         reason = (str(error).splitlines() or ["an assertion"])[0]
+    except RecursionError:
+        raise NestingError(
+            "the loops and branches of the program nest too deeply to be compiled: let a loop run over the levels, or "
+            f"raise sys.setrecursionlimit, which is {sys.getrecursionlimit():,} here{where()}"
+        ) from None
     file, line = user_site() or (__file__, 1)
     text = (
         f"harp has a bug: making loops fast broke an invariant ({reason}). The program runs with plain loops, which is "

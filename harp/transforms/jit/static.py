@@ -58,7 +58,7 @@ def donated_parameters(
     function: Callable[..., object], numbers: object, names: object, static: StaticParameters
 ) -> StaticParameters:
     """The parameters that `donate_argnums` and `donate_argnames` name, none of them static. Raises ArgumentError."""
-    if numbers == () and names == ():
+    if isinstance(numbers, tuple) and isinstance(names, tuple) and not (numbers or names):
         return StaticParameters(frozenset(), frozenset())
     donated = _chosen("donate", function, numbers, names)
     for both in (*sorted(donated.names & static.names), *sorted(donated.numbers & static.numbers)):
@@ -102,6 +102,7 @@ def _chosen(option: str, function: Callable[..., object], numbers: object, names
 
 
 def _listed(option: str, value: object, kinds: tuple[type, ...], what: str) -> Sequence[Any]:
+    value = value.tolist() if isinstance(value, np.ndarray) else value
     listed = (value,) if isinstance(value, kinds) or not isinstance(value, Iterable) else tuple(value)
     wrong = [v for v in listed if not isinstance(v, kinds) or isinstance(v, bool)]
     if wrong:
