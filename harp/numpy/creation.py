@@ -17,7 +17,6 @@ from harp.trace.array.indexing import bound
 from harp.trace.array.primitives import (
     Scalar,
     as_array,
-    as_count,
     common_dtype,
     emit,
     from_positions,
@@ -317,7 +316,7 @@ def linspace(
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     require_device(device)
-    count = as_count("the number of linspace", num)
+    (count,) = to_shape((num,))
     inner, _ = common_dtype((start, stop))
     inner = inner if inner.is_inexact else f64
     intervals: Index = relu(count - 2) + 1 if endpoint else count

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import harp
 import harp.numpy as hnp
-from harp.errors import ArgumentError, AxisError, ShapeError
+from harp.errors import ArgumentError, AxisError, ConcretizationError, ShapeError
 
 SHAPES = [(), (0,), (1,), (6,), (2, 3), (3, 0), (1, 4, 1), (2, 3, 4)]
 
@@ -279,3 +279,29 @@ def test_roll_by_data_in_batches_and_backwards():
     np.testing.assert_array_equal(np.asarray(harp.jit(hnp.roll)(x, np.uint64(2**63))), np.roll(x, 2**63 % 12))
     with pytest.raises(ArgumentError, match="float64"):
         harp.jit(hnp.roll)(x, 1.5)
+
+
+LISTED = {
+    "reshape": (lambda m, x: m.reshape(x, np.array([3, 2])), (2, 3)),
+    "method reshape": (lambda m, x: x.reshape(np.array([3, -1])), (2, 3)),
+    "transpose": (lambda m, x: m.transpose(x, np.array([1, 0])), (2, 3)),
+    "method transpose": (lambda m, x: x.transpose(np.array([1, 0])), (2, 3)),
+    "moveaxis": (lambda m, x: m.moveaxis(x, np.array([0]), np.array([1])), (2, 3)),
+    "flip": (lambda m, x: m.flip(x, range(2)), (2, 3)),
+    "expand_dims": (lambda m, x: m.expand_dims(x, tuple(np.array([0, 2]))), (2, 3)),
+    "roll": (lambda m, x: m.roll(x, np.array([1, 2]), np.array([0, 1])), (2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_sizes_and_axes_that_are_arrays(name):
+    function, shape = LISTED[name]
+    x = np.arange(6.0).reshape(shape)
+    expected = function(np, x) if name != "roll" else np.roll(x, [1, 2], [0, 1])
+    np.testing.assert_array_equal(function(hnp, hnp.asarray(x)), expected)
+    np.testing.assert_array_equal(harp.jit(lambda x: function(hnp, x))(x), expected)
+
+
+def test_axes_that_a_program_computes_are_refused():
+    with pytest.raises(ConcretizationError, match="sizes and axes must be numbers"):
+        harp.jit(lambda x, axes: hnp.transpose(x, axes))(np.ones((2, 3)), np.array([1, 0]))

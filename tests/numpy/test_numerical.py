@@ -76,3 +76,11 @@ def test_interpolation_of_a_function_with_a_period(places, values):
         np.testing.assert_allclose(np.asarray(compiled(at, np.array(places), np.array(values), period)), expected)
     with pytest.raises(ArgumentError, match="which is not 0"):
         hnp.interp(1.0, np.ones(2), np.ones(2), period=0)
+
+
+def test_the_histogram_of_nothing_goes_from_0_to_1():
+    counts, edges = harp.jit(hnp.histogram)(np.zeros(0))
+    expected = np.histogram(np.zeros(0))
+    np.testing.assert_array_equal(counts, expected[0])
+    np.testing.assert_array_equal(edges, expected[1])
+    np.testing.assert_array_equal(hnp.histogram_bin_edges(np.zeros(0), 3), np.histogram_bin_edges(np.zeros(0), 3))

@@ -12,15 +12,20 @@ from harp.trace.source_locations import Site
 from harp.transforms.autodiff.scalar_rules import depends
 
 Active = set[Node]
+# Of a body whose inputs from outside are active: its active inputs, and its active nodes.
+Known = dict[tuple[Iteration, frozenset[Input]], tuple[list[Input], Active]]
 
 
-def between(order: Sequence[Node], wrt: Sequence[Input]) -> Active:
-    """The floating-point nodes through which a derivative flows from `wrt`."""
+def between(order: Sequence[Node], wrt: Sequence[Input], known: Known | None = None) -> Active:
+    """The floating-point nodes through which a derivative flows from `wrt`.
+
+    `known` is there since the bodies of loops in loops are asked again and again, each time twice."""
+    known = {} if known is None else known
     active: Active = set(wrt)
     results: dict[Node, set[int]] = {}
     for node in order:
         if isinstance(node, Several):
-            results[node] = _active_results(node, active) if any(i in active for i in node.inputs) else set()
+            results[node] = _active_results(node, active, known) if any(i in active for i in node.inputs) else set()
             if results[node]:
                 active.add(node)
         elif isinstance(node, Part):
@@ -35,28 +40,31 @@ def between(order: Sequence[Node], wrt: Sequence[Input]) -> Active:
 
 def active_inputs(node: Iteration, active: Callable[[Node], bool]) -> list[Input]:
     """The inputs of the body through which a derivative flows: from active operands, and on through what is carried."""
-    return _inside(node, active)[0]
+    return _inside(node, active, {})[0]
 
 
-def _inside(node: Iteration, active: Callable[[Node], bool]) -> tuple[list[Input], Active]:
+def _inside(node: Iteration, active: Callable[[Node], bool], known: Known) -> tuple[list[Input], Active]:
     """The active inputs of the body, and its active nodes."""
     body = node.body
     operands = zip(body.inputs[1:], node.operands, strict=True)
     found = {i for i, operand in operands if i.dtype.is_inexact and active(operand)}
+    key = node, frozenset(found)
+    if key in known:
+        return known[key]
     carried = body.place()[0]
     order = graph_of(body).nodes()
     while True:
-        inside = between(order, [i for i in body.inputs if i in found])
+        inside = between(order, [i for i in body.inputs if i in found], known)
         more = {body.inputs[k] for k in carried if body.outputs[k - 1] in inside} - found
         if not more:
-            return [i for i in body.inputs if i in found], inside
+            return known.setdefault(key, ([i for i in body.inputs if i in found], inside))
         found |= more
 
 
-def _active_results(node: Several, active: Active) -> set[int]:
+def _active_results(node: Several, active: Active, known: Known) -> set[int]:
     if not isinstance(node, Iteration):
         return {part.number for part in node.parts if part.dtype.is_inexact}
-    body, (inputs, inside) = node.body, _inside(node, active.__contains__)
+    body, (inputs, inside) = node.body, _inside(node, active.__contains__, known)
     carried = {k - 1 for k in body.place()[0] if body.inputs[k] in inputs}
     return carried | {k for k, o in enumerate(body.outputs) if k >= body.carried and o in inside}
 

@@ -56,6 +56,13 @@ def batch_iteration(node: Iteration, operands: Sequence[Given], size: Index, bat
             break
         for k in more:
             flags[k] = True
+        read = set(graph.nodes())
+        if not any(graph.inputs[k] in read for k in more):  # as in a branch: once is enough
+            inputs = list(batched.inputs)
+            for k in more:
+                inputs[k] = fresh_input(inputs[k].name, (size, *inputs[k].shape), inputs[k].dtype)
+            batched = attrs.evolve(batched, inputs=tuple(inputs))
+            break
     outputs = [
         lifted(Given(o, has), size) if k < body.carried and flags[k + 1] else o
         for k, (o, has) in enumerate(zip(batched.outputs, found, strict=True))
@@ -82,18 +89,16 @@ def _masked(node: Iteration, operands: Sequence[Given], size: Index, batch: Batc
     body, graph = node.body, graph_of(node.body)
     graph = _with_loops_of_some(graph, graph.inputs[1])
     carried, _, _ = body.place()
-    flags = [False, *(k in carried or o.batched for k, o in enumerate(operands, 1))]
+    is_branch = node.length is ONE
+    flags = [False, *(is_branch or k in carried or o.batched for k, o in enumerate(operands, 1))]
     batched, found = batch(graph, flags, size)
     outputs = [lifted(Given(o, has), size) for o, has in zip(batched.outputs, found, strict=True)]
     whole = [lifted(o, size) if flags[k] else o.node for k, o in enumerate(operands, 1)]
-    if node.length is ONE:
+    if is_branch:
         first = MapReduce((), (), const(0, i64))
         goes = whole[0]
         # Through an example that does not take the branch no derivative flows, not even one that is infinite or NaN.
-        every = [lifted(o, size) for o in operands]
-        taken = [_where_taken(goes, o) if o.dtype.is_inexact else o for o in every]
-        batched, found = batch(graph, [False, *(True for _ in operands)], size)
-        outputs = [lifted(Given(o, has), size) for o, has in zip(batched.outputs, found, strict=True)]
+        taken = [_where_taken(goes, o) if o.dtype.is_inexact else o for o in whole]
         arguments = dict(zip(batched.inputs, (first, *taken), strict=True))
         new = inline(Graph((), tuple(outputs)), arguments).outputs
         return [Given(_where(goes, a, b), True) for a, b in zip(new, whole, strict=False)]

@@ -521,3 +521,9 @@ def test_what_to_write_for_a_carry_that_changes(first, step, advice):
     with pytest.raises(CarryError, match=advice) as caught:
         harp.scan(lambda c, x: (step(c, x), None), first, np.ones(2))
     assert __file__ in str(caught.value)
+
+
+@pytest.mark.parametrize("loop", [harp.scan, lambda f, c, x, reverse: harp.lax.cumsum(x, reverse=reverse)])
+def test_reverse_is_true_or_false(loop):
+    with pytest.raises(ArgumentError, match=r"reverse must be True or False, not \[True\]"):
+        loop(lambda c, x: (c, x), 0.0, np.ones(3), reverse=[True])

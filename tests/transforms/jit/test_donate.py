@@ -401,3 +401,9 @@ def test_many_arguments():
     for _ in range(3):
         state = f(state)
     npt.assert_array_equal([int(s[0]) for s in state], np.arange(120) + 3)
+
+
+def test_numbers_of_parameters_may_be_an_array():
+    for numbers in (np.array([0, 1]), np.array(0)):
+        f = harp.jit(lambda x, y: x + y, donate_argnums=numbers)
+        np.testing.assert_array_equal(f(hnp.ones(3), hnp.ones(3)), np.full(3, 2.0))
