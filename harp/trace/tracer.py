@@ -131,7 +131,7 @@ def leaf_array(leaf: object, name: str) -> tuple[NDArray, bool]:
             return np.asarray(leaf, dtypes.default_of(python_kind(leaf)).numpy), True
         except OverflowError:
             raise ArgumentError(
-                f"argument {name}: the integer {short(leaf)} does not fit int64; pass an array{where()}"  # type: ignore[arg-type]
+                f"argument {name}: the integer {short(leaf)} does not fit int64; pass a float or np.uint64{where()}"  # type: ignore[arg-type]
             ) from None
     found = leaf if isinstance(leaf, (np.ndarray, np.generic)) else to_numpy(leaf, f"argument {name}")
     if found is not None:

@@ -12,14 +12,15 @@ from harp.trace.source_locations import Site
 from harp.transforms.autodiff.scalar_rules import depends
 
 Active = set[Node]
-# Of a body whose inputs from outside are active: its active inputs, and its active nodes.
+# The active inputs and nodes of the body of a loop, by the inputs that are active since their operands are.
 Known = dict[tuple[Iteration, frozenset[Input]], tuple[list[Input], Active]]
 
 
 def between(order: Sequence[Node], wrt: Sequence[Input], known: Known | None = None) -> Active:
     """The floating-point nodes through which a derivative flows from `wrt`.
 
-    `known` is there since the bodies of loops in loops are asked again and again, each time twice."""
+    `known` keeps what was found for bodies: else each loop round a loop would double the work on the inner body.
+    """
     known = {} if known is None else known
     active: Active = set(wrt)
     results: dict[Node, set[int]] = {}

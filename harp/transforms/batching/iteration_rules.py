@@ -47,22 +47,22 @@ def batch_iteration(node: Iteration, operands: Sequence[Given], size: Index, bat
     body, graph = node.body, graph_of(node.body)
     carried, elements, _ = body.place()
     flags = [False, *(o.batched for o in operands)]
+    read = set(graph.nodes())
     while True:
         if node.tested and flags[1]:
             return _masked(node, operands, size, batch)
         batched, found = batch(graph, flags, size)
         more = [k for k in carried if found[k - 1] and not flags[k]]
-        if not more:
-            break
         for k in more:
             flags[k] = True
-        read = set(graph.nodes())
-        if not any(graph.inputs[k] in read for k in more):  # as in a branch: once is enough
-            inputs = list(batched.inputs)
-            for k in more:
-                inputs[k] = fresh_input(inputs[k].name, (size, *inputs[k].shape), inputs[k].dtype)
-            batched = attrs.evolve(batched, inputs=tuple(inputs))
-            break
+        if any(graph.inputs[k] in read for k in more) or (node.tested and flags[1]):
+            continue
+        # What the body does not read, as the carry of a branch, changes the shape of an input and nothing else.
+        inputs = [
+            fresh_input(i.name, (size, *i.shape), i.dtype) if k in more else i for k, i in enumerate(batched.inputs)
+        ]
+        batched = attrs.evolve(batched, inputs=tuple(inputs))
+        break
     outputs = [
         lifted(Given(o, has), size) if k < body.carried and flags[k + 1] else o
         for k, (o, has) in enumerate(zip(batched.outputs, found, strict=True))

@@ -14,7 +14,6 @@ PROGRAMS = """
 import os, signal, sys, threading, time
 import numpy as np
 import harp
-from harp.config import settings
 import harp.numpy as hnp
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs in the background without one
@@ -116,7 +115,6 @@ ENDING = """
 import sys, threading, time
 import numpy as np
 import harp
-from harp.config import settings
 import harp.numpy as hnp
 
 steps = {

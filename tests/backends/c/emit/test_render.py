@@ -186,7 +186,7 @@ COMPILERS = {"gcc": (GCC, ()), "native": (GCC, ("-march=native", "-O3")), "clang
 
 
 @pytest.fixture(
-    scope="module", params=["gcc", *(pytest.param(name, marks=pytest.mark.slow) for name in ("native", "clang"))]
+    scope="module", params=[pytest.param(c, marks=() if c == "gcc" else pytest.mark.slow) for c in COMPILERS]
 )
 def operation_results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[np.ndarray]:
     compiler, flags = COMPILERS[request.param]
