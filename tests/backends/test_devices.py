@@ -149,6 +149,17 @@ def test_the_trial_is_remembered_for_a_driver(machine, tmp_path, monkeypatch):
         assert trial.problem(first) is None and first.tried == 3 + number
 
 
+def test_an_incomplete_pyopencl_is_not_remembered_as_the_fault_of_a_driver(machine, monkeypatch):
+    """pyopencl imports some packages only when it builds a program."""
+    script = machine.script.read_text("utf-8").replace("    context = ", "    import not_installed\n    context = ")
+    (device,) = machine(script)
+    with monkeypatch.context() as changed:
+        changed.setattr(trial.trial_process, "_run", lambda device: __import__("not_installed"))
+        assert trial.problem(device) == "pyopencl cannot be used: No module named 'not_installed'"
+    device.script = machine.script
+    assert trial.problem(device) is None and device.tried == 2
+
+
 def test_doctor_tries_each_device(machine, capsys, monkeypatch):
     first, second = machine("print('the driver is broken')", None)
     main(["doctor"])

@@ -32,6 +32,9 @@ _ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">].*$', re.MULTILINE)
 _GUARD = re.compile(r"#ifndef (HARP_\w+_H)\n#define \1\n")
+# A position in a message of NVIDIA's compiler, which counts the lines of the whole text, and what other compilers heed.
+_POSITION = re.compile(r"^<kernel>:(\d+)", re.MULTILINE)
+_LINE = re.compile(r'#line (\d+) "(.+)"')
 
 
 def whole(text: str) -> str:
@@ -114,4 +117,18 @@ def anew(device: OpenCLDevice, source: str) -> cl.Program:
         said: BaseException | None = error
         while said is not None and not isinstance(said, cl.Error):
             said = said.__context__
-        raise DeviceError(f"the driver of {device!r} refuses a kernel: {said}") from None
+        raise DeviceError(f"the driver of {device!r} refuses a kernel: {_with_files(str(said), source)}") from None
+
+
+def _with_files(message: str, source: str) -> str:
+    """A compiler's message with the files and lines that `#line` names, also where the compiler has not heeded it."""
+    lines = source.split("\n")
+
+    def position(found: re.Match[str]) -> str:
+        number = int(found[1])
+        for before in range(min(number, len(lines)) - 1, 0, -1):
+            if named := _LINE.fullmatch(lines[before - 1]):
+                return f"{named[2]}:{int(named[1]) + number - before - 1}"
+        return found[0]
+
+    return _POSITION.sub(position, message)

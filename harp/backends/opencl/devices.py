@@ -21,6 +21,8 @@ class OpenCLDevice:
     def __init__(self, device: cl.Device, number: int) -> None:
         self.device = device
         self.number = number
+        # Asked for now: a child of a fork, which is told about its device, may not ask the driver anything.
+        self.description = f"{device.name.strip()}, {device.platform.name.strip()}"
         self.lock = threading.RLock()
         self._of_parent: dict[str, object] = {}
 
@@ -30,7 +32,7 @@ class OpenCLDevice:
         return f"opencl:{self.number}"
 
     def __repr__(self) -> str:
-        return f"{self.name} ({self.device.name.strip()}, {self.device.platform.name.strip()})"
+        return f"{self.name} ({self.description})"
 
     @cached_property
     def context(self) -> cl.Context:

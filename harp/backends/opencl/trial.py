@@ -58,8 +58,11 @@ def facts(device: OpenCLDevice) -> str:
 
 
 def examine(device: OpenCLDevice) -> str | None:
-    """What is wrong with a device, by a trial now, which is remembered."""
-    found = _brief(_trial(device))
+    """What is wrong with a device, by a trial now. It is remembered, unless what is wrong is an incomplete pyopencl."""
+    try:
+        found = _brief(_trial(device))
+    except ImportError as error:
+        return f"pyopencl cannot be used: {error}"
     _known[device.identity] = found
     cache.put(_key(device), _SUFFIX, json.dumps([_key(device), found]).encode())
     return found or None

@@ -384,8 +384,9 @@ def test_rows_without_updates_stay_as_they_are(device):
     i = np.full(3000, 4)
     whole = harp.jit(lambda z, i: (hnp.broadcast_to(z, (6,)).at[i].add(1.0), z.at[i].set(7.0)))
     for found, last in zip(whole(z, i), (3005, 7), strict=True):
-        wanted = np.where(np.arange(6) == 4, last, z).astype("f4")
-        npt.assert_array_equal(np.asarray(found).view("i4"), wanted.view("i4"))
+        wanted, got = np.where(np.arange(6) == 4, last, z).astype("f4"), np.asarray(found)
+        npt.assert_array_equal(got, wanted)  # devices of NVIDIA give one NaN for all
+        npt.assert_array_equal(np.signbit(got), np.signbit(wanted))
 
 
 def test_batches_of_scatters_and_two_axes_of_places(device):

@@ -1,0 +1,31 @@
+"""Programs that the drivers of devices refuse."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("pyopencl")
+
+from harp.backends.opencl import build  # noqa: E402
+
+SOURCE = """/* library */
+#line 1 "harp names of kernel wrong"
+void wrong(
+__global double *restrict y,
+const int64_t n)
+{
+#line 1 "harp kernel wrong"
+y[i] = 1;
+
+y[i] += missing;
+}"""
+
+
+def test_positions_in_the_whole_text_are_named_as_line_directives_say():
+    """NVIDIA's compiler does not heed `#line`."""
+    message = "Build on <device>:\n\n<kernel>:10:9: error: no 'missing'\n<kernel>:4:27: note: y\n<kernel>:1:1: error: x"
+    assert build._with_files(message, SOURCE) == (
+        "Build on <device>:\n\nharp kernel wrong:3:9: error: no 'missing'\n"
+        "harp names of kernel wrong:2:27: note: y\n<kernel>:1:1: error: x"
+    )
+    assert build._with_files("<kernel>:99999999999:1: error", SOURCE) == "harp kernel wrong:99999999992:1: error"
