@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 import warnings
@@ -10,6 +11,7 @@ from functools import cached_property, lru_cache
 import pyopencl as cl
 from pyopencl.tools import ImmediateAllocator, MemoryPool
 
+from harp.backends.runtime.load import keep_for_good
 from harp.config import settings
 from harp.errors import DeviceError
 from harp.lower.target import Target
@@ -24,7 +26,7 @@ class OpenCLDevice:
         # Asked for now: a child of a fork, which is told about its device, may not ask the driver anything.
         self.description = f"{device.name.strip()}, {device.platform.name.strip()}"
         self.lock = threading.RLock()
-        self._of_parent: dict[str, object] = {}
+        self._left_to_parent = False
 
     @property
     def name(self) -> str:
@@ -37,7 +39,7 @@ class OpenCLDevice:
     @cached_property
     def context(self) -> cl.Context:
         """Raises DeviceError where a fork has left the threads of the driver behind."""
-        if self._of_parent:
+        if self._left_to_parent:
             raise DeviceError(
                 f"{self!r} was in use when this process was forked, and drivers do not work in a child; start it with "
                 'multiprocessing.get_context("spawn"), or run the function there with device="cpu"'
@@ -54,10 +56,11 @@ class OpenCLDevice:
         return MemoryPool(ImmediateAllocator(self.queue))
 
     def leave_to_parent(self) -> None:
-        """What was made before a fork belongs to the parent: the child neither uses nor frees it."""
+        """What was made before a fork belongs to the parent: the child does not use it."""
         self.lock = threading.RLock()
-        made = {name: self.__dict__.pop(name, None) for name in ("pool", "queue", "context")}
-        self._of_parent = self._of_parent or made
+        for name in ("pool", "queue", "context"):
+            self.__dict__.pop(name, None)
+        self._left_to_parent = True
 
     @cached_property
     def has_doubles(self) -> bool:
@@ -138,6 +141,10 @@ def device(number: int) -> OpenCLDevice:
 
 def _after_fork() -> None:
     if devices.cache_info().currsize:  # else no driver was asked for anything yet
+        # Nor does the child free it: with NVIDIA's driver that ends the child, and takes the memory from the parent.
+        for held in gc.get_objects():
+            if type(held).__module__ == "pyopencl._cl":
+                keep_for_good(held)
         for known in devices():
             known.leave_to_parent()
 
