@@ -18,8 +18,8 @@ from harp.backends.opencl.emit.statements import DIMENSIONS
 from harp.trace.eval.host_calls import run_function
 from harp.trace.scalar.dtypes import NDArray, as_dtype
 
-# Work-items of a group, where a kernel does not say; the device may have fewer. With groups of 64 an H100 took 637 us for
-# each of three elementwise programs of 67 million elements, which move 537 to 805 MB: one group in each of its cycles.
+# Work-items of a group, where a kernel does not say; the device may have fewer. With 64, an H100 took 637 us for each
+# of three elementwise programs of 67 million elements, which move 537 to 805 MB: one group in each of its cycles.
 _GROUP = 256
 # A row of a grid that is not longer than the first of these is put together with others, by so many items of a row.
 _NARROW = ((16, 8), (128, 64))

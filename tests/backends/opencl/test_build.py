@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyopencl")
 
-from harp.backends.opencl import build  # noqa: E402
+from harp.backends.opencl import build
 
 SOURCE = """/* library */
 #line 1 "harp names of kernel wrong"
