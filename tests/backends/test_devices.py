@@ -160,6 +160,16 @@ def test_an_incomplete_pyopencl_is_not_remembered_as_the_fault_of_a_driver(machi
     assert trial.problem(device) is None and device.tried == 2
 
 
+def test_a_compiler_that_does_not_know_the_processor_is_found_out(machine):
+    """It fails at fused multiply-adds of vectors, where all else may work."""
+    script = machine.script.read_text("utf-8")
+    wrong = script.replace("fma(x[i], x[i], x[i] + FIRST)", "x[i] * x[i] + FIRST")
+    refused = script.replace("fma(x[i], x[i], x[i] + FIRST)", "no_such_function(x[i])")
+    first, second = machine(wrong, refused)
+    assert "wrong numbers" in trial.problem(first)
+    assert "refuses a program" in trial.problem(second)
+
+
 def test_doctor_tries_each_device(machine, capsys, monkeypatch):
     first, second = machine("print('the driver is broken')", None)
     main(["doctor"])

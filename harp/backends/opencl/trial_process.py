@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from typing import Any
 
 # Of a process that cannot import pyopencl, or what it needs.
 CANNOT_SAY = 3
@@ -17,6 +18,14 @@ __kernel void harp_trial(__global int *x, const int step)
 {
     const int i = get_global_id(0);
     for (int k = FIRST; k < FIRST + i; ++k) x[i] += step;
+}
+"""
+# Compilers that do not know a processor fail at instructions that it has, such as a fused multiply-add of vectors.
+_VECTORS = """
+__kernel void harp_vectors(__global NUMBER *x)
+{
+    const int i = get_global_id(0);
+    x[i] = fma(x[i], x[i], x[i] + FIRST);
 }
 """
 
@@ -40,25 +49,41 @@ def problem(device: cl.Device) -> str:
         found = _run(device)
     except (cl.Error, MemoryError) as error:
         return f"its driver refuses a program: {error}"
-    wrong = found != [3 * i for i in range(_ITEMS)]
-    return f"a program computes wrong numbers on it: {found[:4]} instead of [0, 3, 6, 9]" if wrong else ""
+    if found != [3 * i for i in range(_ITEMS)]:
+        return f"a program computes wrong numbers on it: {found[:4]} instead of [0, 3, 6, 9]"
+    return ""
 
 
 def _run(device: cl.Device) -> list[int]:
     """The numbers that a program computes which no cache of a driver has."""
     context = cl.Context([device])
     queue = cl.CommandQueue(context, device)
-    source = f"#define FIRST {time.time_ns() % 1_000_000}\n{_SOURCE}"
+    first = time.time_ns() % 1_000_000
+    found = _computed(context, queue, f"#define FIRST {first}\n{_SOURCE}", np.zeros(_ITEMS, np.int32), np.int32(3))
+    widths = {"float": device.native_vector_width_float, "double": device.native_vector_width_double}
+    for number, width in widths.items():  # 0 where there are no doubles
+        if width > 0:
+            source = f"#define FIRST {first}\n#define NUMBER {number}{width if width > 1 else ''}\n{_VECTORS}"
+            dtype = np.float32 if number == "float" else np.float64
+            vectors = _computed(context, queue, source, np.ones((_ITEMS, width), dtype))
+            if (vectors != first + 2).any():
+                return [int(v) for v in vectors.flat]
+    return [int(number) for number in found]
+
+
+def _computed(
+    context: cl.Context, queue: cl.CommandQueue, source: str, numbers: np.ndarray[Any, Any], *given: object
+) -> np.ndarray[Any, Any]:
+    """What the kernel in a source makes of an array, by a work-item for each row."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        kernel = cl.Kernel(cl.Program(context, source).build(), "harp_trial")
-    numbers = np.zeros(_ITEMS, np.int32)
+        (kernel,) = cl.Program(context, source).build().all_kernels()
     flags = cl.mem_flags
     memory = cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=numbers)
-    kernel.set_args(memory, np.int32(3))
-    cl.enqueue_nd_range_kernel(queue, kernel, (_ITEMS,), None)
+    kernel.set_args(memory, *given)
+    cl.enqueue_nd_range_kernel(queue, kernel, (len(numbers),), None)
     cl.enqueue_copy(queue, numbers, memory)
-    return [int(number) for number in numbers]
+    return numbers
 
 
 if __name__ == "__main__":
