@@ -9,6 +9,7 @@ from typing import TypeVar
 from harp.errors import ClosureGradientError, MissingRuleError
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.kernel_source import KernelSource
+from harp.trace.graph.matrix_functions import MatrixFunction
 from harp.trace.graph.node import Body, Derivative, Foreign, Input, Node
 
 _T = TypeVar("_T")
@@ -38,8 +39,11 @@ def apply_rule(
 def without_derivative(node: Foreign) -> MissingRuleError:
     """The error for a routine of the user through which a derivative is to flow."""
     routine = node.routine
-    name = f"function {routine}" if isinstance(routine, int) else routine.name
-    name = f"kernel {name!r}" if isinstance(routine, KernelSource) else name
+    name = f"function {routine}"
+    if isinstance(routine, MatrixFunction):
+        name = routine.content()
+    elif not isinstance(routine, int):
+        name = f"kernel {routine.name!r}" if isinstance(routine, KernelSource) else routine.name
     return MissingRuleError(
         f"{name} is computed outside of what harp can differentiate; give the function that calls it a derivative "
         "of its own with harp.custom_vjp or harp.custom_jvp, or take it out of the derivative with harp.stop_gradient"

@@ -29,9 +29,10 @@ from harp.backends.c_family.scalar import TYPES
 from harp.backends.protocol import Unit
 from harp.lower.library.operands import LANES
 from harp.lower.loopir.loops import Buffer, LibraryCall, LibraryOperand, Routine, Row
+from harp.trace.graph.matrix_functions import MatrixOp
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.polynomial import ONE, ZERO, Index
-from harp.trace.scalar.dtypes import ALL, DType, Kind, bf16, f16, f32, f64
+from harp.trace.scalar.dtypes import ALL, DType, Kind, bf16, c64, c128, f16, f32, f64, real_of
 
 _FUSED = "-ffp-contract=fast"  # a product and a sum are one instruction, where there is one
 _SQUARES = "-fno-ivopts"  # else gcc has a pointer for each row of a square, more than there are registers
@@ -99,11 +100,28 @@ def _sorts() -> Iterator[LibraryRoutine]:
             yield LibraryRoutine(kernel(stem, dtype), "sort/sort.h", f"sort/{stem}.c", macros, ("-O3",))
 
 
+def matrix_kernel(op: MatrixOp, dtype: DType) -> str:
+    """The name of a function of matrices."""
+    return kernel(op.value, dtype)
+
+
+def _matrices() -> Iterator[LibraryRoutine]:
+    """Calls of LAPACK, which has a letter for each dtype; `HARP_KIND` is its number."""
+    for number, dtype in enumerate((f32, f64, c64, c128)):
+        macros: _Macros = (("HARP_T", TYPES[dtype]), ("HARP_DTYPE", dtype.name), ("HARP_KIND", number))
+        macros += (("HARP_REAL", TYPES[real_of(dtype)]),)
+        macros += (("HARP_COMPLEX", 1),) if dtype.is_complex else ()
+        for op in MatrixOp:
+            yield LibraryRoutine(matrix_kernel(op, dtype), "lapack/functions.h", f"lapack/{op.value}.c", macros)
+
+
 KERNELS: Mapping[str, LibraryRoutine] = {
-    routine.name: routine for routines in (_linalg(), _conversions(), _sorts()) for routine in routines
+    routine.name: routine for routines in (_linalg(), _conversions(), _sorts(), _matrices()) for routine in routines
 }
 # What programs use of the process, beside that library: see `process.h`.
-PROCESS = frozenset({"harp_parallel", "harp_take", "harp_call_python", "harp_interrupted"})
+PROCESS = frozenset({"harp_parallel", "harp_take", "harp_call_python", "harp_interrupted", "harp_lapack"})
+# And what functions of matrices use.
+MATRICES_USE = frozenset({"harp_parallel", "harp_take", "harp_lapack"})
 
 
 def header(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harp.backends.protocol import Span
-from harp.backends.runtime import host_calls
+from harp.backends.runtime import host_calls, lapack
 from harp.backends.runtime.load import Library, pointer
 from harp.backends.runtime.pool import RUNTIME, runtime
 from harp.trace.scalar.dtypes import NDArray
@@ -58,6 +58,8 @@ class CExecutable:
         self._packed = interface.packed
         if library.has(host_calls.VARIABLE):
             library.set_pointer(host_calls.VARIABLE, host_calls.ADDRESS)
+        if library.has(lapack.VARIABLE):
+            library.set_pointer(lapack.VARIABLE, lapack.table())
         wanted = {variable: function for variable, function in RUNTIME.items() if library.has(variable)}
         found = runtime() if wanted else None
         if found is not None:

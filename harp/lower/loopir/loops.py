@@ -10,7 +10,7 @@
           | Store(buffer, index, value, reduce)      plain store, or buffer[index] = reduce(buffer[index], value)
           | Row(function, target, index, lane, sources)   a function of `harp.trace.graph.row_functions` on whole rows
           of buffers
-          | ForeignCall(routine, calls, targets, sources)   code of the user, on whole buffers
+          | ForeignCall(routine, calls, targets, sources)   other code, on whole buffers
           | If(conditions, yes, no)         all conditions >= 0
           | Alloc(buffer, body)             a buffer that lives in `body`, in a space that is not of the whole program
           | Repeat(loop, test, body, moves)    whole nests, again and again, as long as the element `test` is true, if
@@ -34,6 +34,7 @@ from typing import Any
 import attrs
 
 from harp.trace.graph.kernel_source import KernelSource
+from harp.trace.graph.matrix_functions import MatrixFunction
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.polynomial import (
     ONE,
@@ -247,14 +248,14 @@ class Row(Stmt):
 
 @attrs.frozen(eq=False)
 class ForeignCall(Stmt):
-    """Calls code of the user for each element of an array of the shape `calls`: a function of Python, by its number, or
-    a kernel, which is told `sizes`. Nothing changes places with it.
+    """Calls other code for each element of an array of the shape `calls`: a function of Python, by its number, a kernel
+    of the user, which is told `sizes`, or LAPACK. Nothing changes places with it.
 
     All buffers have this shape, and then one of their own. Where it is called for what it does, sources are the token,
     whether a call is wanted, and the operands; and the target becomes the token and 1.
     """
 
-    routine: int | KernelSource
+    routine: int | KernelSource | MatrixFunction
     calls: tuple[Index, ...]
     targets: tuple[Buffer, ...]
     sources: tuple[Buffer, ...]
@@ -264,7 +265,7 @@ class ForeignCall(Stmt):
     @property
     def kept(self) -> tuple[Buffer, ...]:
         """Targets of which it may leave elements as they are."""
-        filled = () if isinstance(self.routine, int) else self.routine.filled
+        filled = self.routine.filled if isinstance(self.routine, KernelSource) else ()
         return tuple(target for target, first in zip(self.targets, filled, strict=False) if first)
 
     @property

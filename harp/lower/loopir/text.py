@@ -26,6 +26,7 @@ from harp.lower.loopir.loops import (
     place,
 )
 from harp.lower.loopir.program import Program, Subarray, formals
+from harp.trace.graph.matrix_functions import MatrixFunction
 from harp.trace.index.polynomial import Index, Loop
 from harp.trace.scalar import expr
 
@@ -149,7 +150,9 @@ def _callback(stmt: ForeignCall) -> list[TextLine]:
     names = [buffer.name for buffer in stmt.sources]
     given, more = (names, "") if stmt.pure else (names[2:], f" where {names[1]}, after {names[0]}")
     routine = f"function {stmt.routine} of Python"
-    if not isinstance(stmt.routine, int):
+    if isinstance(stmt.routine, MatrixFunction):
+        routine = stmt.routine.content()
+    elif not isinstance(stmt.routine, int):
         routine, grid = f"kernel {stmt.routine.name}", zip(stmt.routine.grid, stmt.sizes, strict=False)
         more = " over " + ", ".join(f"{name} < {extent}" for name, extent in grid)
     return [TextLine(0, f"{made} = {routine}({', '.join(given)}){more}", stmt)]

@@ -46,6 +46,8 @@ from harp.lower.report.counts import NOTHING, Count, log2, ratio, total
 from harp.lower.report.executions import Executions, executions
 from harp.lower.report.parts import EVERYWHERE, Round, Term, Where, all_of, parts_of
 from harp.lower.schedule.build import Built
+from harp.trace.graph.kernel_source import KernelSource
+from harp.trace.graph.matrix_functions import MatrixFunction
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Index, Loop, Symbol, loops_in, of, product
@@ -337,13 +339,19 @@ def _count_row(tally: _Tally, row: Row) -> None:
 
 
 def _count_callback(tally: _Tally, place: _Place, callback: ForeignCall) -> None:
-    """What is handed over, and the operations that the user has declared; nobody knows what the code does."""
+    """What is handed over, and the operations that are declared; nobody knows what the code of a user does."""
     times = tally.executed(place)
-    known = None if isinstance(callback.routine, int) else callback.routine.operations
-    tally.exact &= known is not None
-    if known is not None and not isinstance(callback.routine, int):
-        points = product((*callback.calls, *callback.sizes[: len(callback.routine.grid)]))
-        tally.add(operations=times * tally.size(points) * ratio(known))
+    routine, rank = callback.routine, len(callback.calls)
+    if isinstance(routine, MatrixFunction):
+        factor, sizes = routine.operations([source.shape[rank:] for source in callback.sources])
+        count = tally.size(product(callback.calls) * sizes) * ratio(factor.numerator, factor.denominator)
+        tally.add(operations=times * count)
+        tally.exact = False
+    elif isinstance(routine, KernelSource) and routine.operations is not None:
+        points = product((*callback.calls, *callback.sizes[: len(routine.grid)]))
+        tally.add(operations=times * tally.size(points) * ratio(routine.operations))
+    else:
+        tally.exact = False
     for source in callback.sources:
         tally.add_reads(source, times * tally.size(product(source.shape)))
     for target in callback.targets:

@@ -15,6 +15,7 @@ import attrs
 from harp.lower.loopir.loops import Alloc, Buffer, Digits, For, ForeignCall, Head, Kernel, Row, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import nest
 from harp.trace.graph.kernel_source import KernelSource
+from harp.trace.graph.matrix_functions import MatrixFunction
 from harp.trace.graph.node import Foreign, HostCall, Node, RowWise, positions
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.division import ceildiv, floordiv, minimum
@@ -38,10 +39,10 @@ def callback_kernels(node: HostCall, memory: Mapping[Node, Buffer]) -> list[Kern
 def call_kernels(node: Foreign, memory: Mapping[Node, Buffer]) -> list[Kernel]:
     """Of a call for its results, all of which are in memory, as are its operands."""
     routine = node.routine
-    assert isinstance(routine, (int, KernelSource)), "the functions of a program have numbers"
+    assert isinstance(routine, (int, KernelSource, MatrixFunction)), "the functions of a program have numbers"
     sources, targets = (tuple(memory[i] for i in group) for group in (node.operands, node.parts))
     call = Kernel("call", ForeignCall(routine, node.calls, targets, sources, node.sizes))
-    filled = () if isinstance(routine, int) else routine.filled
+    filled = routine.filled if isinstance(routine, KernelSource) else ()
     return [*(_fill(target) for target, first in zip(targets, filled, strict=False) if first), call]
 
 

@@ -1,4 +1,4 @@
-"""Functions of one matrix for each matrix of a batch, and what all of linear algebra asks of its operands."""
+"""What all of linear algebra asks of its operands, and LAPACK for each matrix of a batch."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ import numpy as np
 
 from harp.config import settings
 from harp.errors import DTypeError, ShapeError
-from harp.numpy.manipulation import broadcast_to, reshape
+from harp.numpy.complexes import conj
+from harp.numpy.manipulation import broadcast_to, matrix_transpose
 from harp.trace.array.arithmetic import in_common
 from harp.trace.array.array import Array, from_numpy, node_of
-from harp.trace.array.primitives import as_named, common_dtype, join_sizes
-from harp.trace.index.polynomial import ONE, Index, product
+from harp.trace.array.primitives import as_named, common_dtype, emit_results, join_sizes
+from harp.trace.graph.matrix_functions import MATRICES, MatrixFunction, MatrixOp
+from harp.trace.graph.node import Foreign
+from harp.trace.index.polynomial import ONE, Index
 from harp.trace.scalar.dtypes import DType, computing, f64
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import resolve, resolve_all, unify, wrap
 from harp.trace.source_locations import plural, where
-from harp.transforms.control.scan import scan
+from harp.transforms.autodiff.grad import stop_gradient
 
 
 def operands(name: str, **values: object) -> tuple[list[Array], DType]:
@@ -53,13 +56,17 @@ def require_square(name: str, array: Array) -> None:
     unify(rows, columns, lambda: f"{name} takes square matrices: axes {array.ndim - 2} and {array.ndim - 1} of a")
 
 
-def at_once(function: Callable[..., Any], *arrays: Array) -> Any:
-    """What NumPy makes of arrays outside of a trace; None inside of one, and for matrices that NumPy refuses."""
+def at_once(function: Callable[..., Any], *arrays: Array, finite: bool = False) -> Any:
+    """What NumPy makes of arrays outside of a trace; None inside of one, and for matrices that NumPy refuses. With
+    `finite` it is not given NaN and infinities: LAPACK does not end for some of them."""
     if current() is not None or settings.nans:  # which says where a NaN comes from
+        return None
+    given = list(map(np.asarray, arrays))
+    if finite and not all(np.isfinite(array).all() for array in given):
         return None
     try:
         with np.errstate(all="ignore"):
-            results = function(*map(np.asarray, arrays))
+            results = function(*given)
     except np.linalg.LinAlgError:
         return None
     return tuple(map(_returned, results)) if isinstance(results, tuple) else _returned(results)
@@ -86,29 +93,19 @@ def _no_broadcast(axis: int) -> str:
     return f"batches of matrices do not broadcast: axis {axis} of those in front of the matrices"
 
 
-def for_each(one: Callable[..., Any], each: Callable[..., Any], arrays: Sequence[Array], ranks: Sequence[int]) -> Any:
-    """A function of one example, or of each of a batch: what it returns, with the axes of the batch in front.
-
-    The axes of the batch are those before the last ones, and the same in all arrays. `one` is for a single example,
-    `each` for those of a batch, which are mostly small, and many: each is done before the next one begins, so that it
-    stays in the cache, and several run at the same time.
-    """
-    shapes = [resolve_all(node_of(array).shape) for array in arrays]
-    batch = shapes[0][: len(shapes[0]) - ranks[0]]
-    if not batch:
-        return one(*arrays)
-    flat = [
-        reshape(array, _sizes((product(batch), *shape[len(batch) :])))
-        for array, shape in zip(arrays, shapes, strict=True)
-    ]
-    _, results = scan(lambda carry, examples: (carry, each(*examples)), (), tuple(flat))
-    if isinstance(results, tuple):
-        return tuple(_unflattened(result, batch) for result in results)
-    return _unflattened(results, batch)
+def adjoint(a: Array) -> Array:
+    """The conjugate transposes of the matrices of a batch."""
+    return matrix_transpose(conj(a))
 
 
-def _unflattened(result: Array, batch: Sequence[Index]) -> Array:
-    return reshape(result, _sizes((*batch, *node_of(result).shape[1:])))
+def lapack(op: MatrixOp, *arrays: Array, flags: tuple[bool, ...] = ()) -> tuple[Array, ...]:
+    """The results of a function of matrices, for operands whose axes in front are the same. No derivative flows."""
+    function = MatrixFunction(op, flags)
+    nodes = tuple(node_of(stop_gradient(array)) for array in arrays)
+    shapes = [resolve_all(node.shape) for node in nodes]
+    calls = shapes[0][: len(shapes[0]) - MATRICES[op].ranks[0]]
+    results = function.results([shape[len(calls) :] for shape in shapes], nodes[0].dtype)
+    return emit_results(Foreign(function, calls, nodes, results))
 
 
 def _sizes(shape: Sequence[Index]) -> tuple[object, ...]:

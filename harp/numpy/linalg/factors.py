@@ -1,37 +1,41 @@
-"""Factorisations of symmetric matrices."""
+"""Factorisations of matrices into triangular and orthogonal ones."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from harp.numpy.creation import arange, full_like, tril, zeros
-from harp.numpy.elementwise import equal, sqrt, where
-from harp.numpy.joining import concatenate
-from harp.numpy.linalg.batches import at_once, for_each, operands, require_real, require_square
-from harp.numpy.linalg.blocks import BLOCKS, block_size, with_identity
-from harp.numpy.linalg.matrices import diagonal
+from harp.errors import ArgumentError, MissingRuleError
+from harp.numpy.complexes import imag, real
+from harp.numpy.creation import eye, tril, triu
+from harp.numpy.linalg.batches import adjoint, at_once, lapack, operands, require_matrices, require_square
 from harp.numpy.linalg.products import matmul
 from harp.numpy.linalg.triangular import substituted
-from harp.numpy.manipulation import matrix_transpose
-from harp.numpy.reductions import all as all_
 from harp.trace.array.arithmetic import astype
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import contiguous
+from harp.trace.graph.matrix_functions import MatrixOp
+from harp.trace.source_locations import where
 from harp.transforms.autodiff.custom import custom_jvp
-from harp.transforms.control.scan import fori_loop
+
+
+class QRResult(NamedTuple):
+    """What `qr` returns: `Q @ R` is the matrix."""
+
+    Q: Array
+    R: Array
 
 
 def cholesky(a: object, /, *, upper: bool = False) -> Array:
-    """The lower triangular L with `L @ L.T` equal to `a`, or with `upper` its transpose: NumPy's function.
+    """The lower triangular L with `L @ L.mT.conj()` equal to `a`, or with `upper` its adjoint: NumPy's function.
 
-    `a` is a symmetric positive definite matrix, or a batch of them in the last two axes. As in NumPy, only its lower
-    or, with `upper`, its upper triangle is read. Integers give float64. Where a matrix is not positive definite, all of
-    its factor is NaN, as in JAX; NumPy raises. The gradient, by I. Murray, Differentiation of the Cholesky
-    decomposition (2016), is that among symmetric matrices, and symmetric itself, as in JAX.
+    `a` is a symmetric (Hermitian) positive definite matrix, or a batch of them in the last two axes. As in NumPy, only
+    its lower or, with `upper`, its upper triangle is read. Integers give float64. Where a matrix is not positive
+    definite, all of its factor is NaN, as in JAX; NumPy raises. The gradient, by I. Murray, Differentiation of the
+    Cholesky decomposition (2016), is that among symmetric matrices, and symmetric itself, as in JAX.
 
-    Raises ShapeError for matrices that are not square, DTypeError for complex ones.
+    Raises ShapeError for matrices that are not square.
 
     >>> import harp.numpy as hnp
     >>> hnp.linalg.cholesky(hnp.asarray([[4.0, 2.0], [2.0, 5.0]]))
@@ -39,65 +43,84 @@ def cholesky(a: object, /, *, upper: bool = False) -> Array:
            [1., 2.]])
     """
     (matrix,), result = operands("cholesky", a=a)
-    require_real("cholesky", matrix)
     require_square("cholesky", matrix)
-    factor = astype(_factor(matrix_transpose(matrix) if upper else matrix), result)
-    return matrix_transpose(factor) if upper else factor
+    factor = astype(_factor(adjoint(matrix) if upper else matrix), result)
+    return adjoint(factor) if upper else factor
 
 
 @custom_jvp
 def _factor(a: Array) -> Any:
-    found = at_once(np.linalg.cholesky, a)
-    return for_each(_in_blocks, _eliminated, (a,), (2,)) if found is None else found
+    found = at_once(np.linalg.cholesky, a, finite=True)
+    return lapack(MatrixOp.CHOLESKY, a)[0] if found is None else found
 
 
 @_factor.defjvp
 def _tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-    """Of a = l @ l.T: dl = l @ phi(inv(l) @ da @ inv(l).T), where phi is the lower triangle with half the diagonal."""
+    """Of a = l @ l.mH: dl = l @ phi(inv(l) @ da @ inv(l).mH), where phi is the lower triangle, half of the diagonal."""
     (a,), (tangent,) = primals, tangents
     factor: Array = _factor(a)
-    symmetric = (tangent + matrix_transpose(tangent)) / 2
-    inner = substituted(True, False, factor, matrix_transpose(substituted(True, False, factor, symmetric)))
+    symmetric = (tangent + adjoint(tangent)) / 2
+    inner = substituted(True, False, factor, adjoint(substituted(True, False, factor, symmetric)))
     return factor, matmul(factor, (tril(inner) + tril(inner, -1)) / 2)
 
 
-def _in_blocks(a: Array) -> Array:
-    """The lower factor of one matrix, from block to block of columns, or NaN."""
-    count = a.shape[0]
-    size = block_size(count)
-    rest = with_identity(a, size)
-    columns: list[Array] = []
-    for block in range(BLOCKS):
-        column = _columns(rest[:, :size])
-        columns.append(concatenate([zeros((block * size, size), a.kind), column], axis=0))
-        left = column[size:]
-        rest = rest[size:, size:] - matmul(left, matrix_transpose(left))
-    return _or_nan(concatenate(columns, axis=1)[:count, :count])
+def qr(a: object, /, *, mode: Literal["reduced", "complete", "r"] = "reduced") -> Any:
+    """Q with orthonormal columns and R, upper triangular, with `Q @ R` equal to `a`: NumPy's function.
+
+    `a` is a matrix with m rows and n columns, or a batch of them in the last two axes. Q has min(m, n) columns, or with
+    `mode="complete"` m; R is then as large. With `mode="r"` only R is returned. Integers give float64. Gradients need a
+    matrix whose first min(m, n) columns are linearly independent, and are not there for `"complete"`, in which other
+    columns of Q are not determined.
+
+    Raises ShapeError for fewer than two axes, ArgumentError for other modes, MissingRuleError for a derivative of
+    `"complete"`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.abs(hnp.linalg.qr(hnp.asarray([[3.0, 1.0], [4.0, 2.0]]), mode="r")).round(3)
+    Array([[5. , 2.2],
+           [0. , 0.4]])
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise ArgumentError(f"mode of qr is 'reduced', 'complete' or 'r', not {mode!r}{where()}")
+    (matrix,), result = operands("qr", a=a)
+    require_matrices("qr", matrix)
+    q, r = (astype(factor, result) for factor in (_complete if mode == "complete" else _reduced)(matrix))
+    return r if mode == "r" else QRResult(q, r)
 
 
-def _eliminated(a: Array) -> Array:
-    """The same without blocks."""
-    return _or_nan(_columns(a))
+@custom_jvp
+def _reduced(a: Array) -> Any:
+    found = at_once(np.linalg.qr, a)
+    return lapack(MatrixOp.QR, a, flags=(False,)) if found is None else found
 
 
-def _or_nan(factor: Array) -> Array:
-    return where(all_(diagonal(factor) > 0), factor, full_like(factor, np.nan))
+@_reduced.defjvp
+def _reduced_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Any, Any]:
+    """Of a = q @ r, by S. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions (2018).
+
+    For x, the first columns, as many as q has, and its r: x' = da @ inv(r), c = q.mH @ x' and the skew-Hermitian s with
+    the lower triangle of c: dq = x' + q @ (s - c). All else of r follows from r = q.mH @ a.
+    """
+    (a,), (tangent,) = primals, tangents
+    q, r = _reduced(a)
+    count = q.shape[-1]
+    # da @ inv(r) is the adjoint of the solution of r.mH @ y = da.mH.
+    moved = adjoint(substituted(True, False, adjoint(r[..., :count]), adjoint(tangent[..., :count])))
+    seen = matmul(adjoint(q), moved)
+    below = tril(seen, -1)
+    skew = below - adjoint(below)
+    if a.kind.is_complex:
+        skew = skew + 1j * imag(seen) * eye(count, dtype=real(seen).kind)
+    dq = moved + matmul(q, skew - seen)
+    return (q, r), (dq, triu(matmul(adjoint(dq), a) + matmul(adjoint(q), tangent)))
 
 
-def _columns(a: Array) -> Array:
-    """The factor of the first rows of a block of columns, and below it the rows that belong to it: a multiple of each
-    column is subtracted from those behind it, row by row."""
-    rows, columns = a.shape
-    number = arange(columns)
+@custom_jvp
+def _complete(a: Array) -> Any:
+    found = at_once(partial(np.linalg.qr, mode="complete"), a)
+    return lapack(MatrixOp.QR, a, flags=(True,)) if found is None else found
 
-    def step(j: Array, a: Array) -> Array:
-        root = contiguous(a[:, j] / sqrt(a[j, j]))
 
-        def below(i: Array, a: Array) -> Array:
-            left = where(equal(number, j), root[i], a[i])
-            return a.at[i].set(where(number > j, a[i] - root[i] * root[:columns], left))
-
-        return fori_loop(j, rows, below, a)
-
-    result: Array = fori_loop(0, columns, step, a)
-    return tril(result)
+@_complete.defjvp
+def _complete_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Any, Any]:
+    raise MissingRuleError(f"qr with mode='complete' has no derivative: take mode='reduced'{where()}")

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, as the array API standard has them; those of singular values are not here.
+"""Norms of vectors and matrices, as the array API standard has them.
 
 Derivatives follow JAX's conventions: that of the Euclidean norm (and of a matrix's Frobenius norm) at zero is NaN, as
 that of its square root; elements that share an extremum share its derivative; a magnitude at zero has the derivative 0.
@@ -12,6 +12,8 @@ from collections.abc import Callable
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.complexes import root_of_squares
 from harp.numpy.elementwise import abs, maximum, not_equal, power
+from harp.numpy.linalg.singular import svdvals
+from harp.numpy.linalg.systems import inv
 from harp.numpy.manipulation import expand_dims, moveaxis, squeeze
 from harp.numpy.reductions import min as min_
 from harp.numpy.reductions import sum as sum_
@@ -25,7 +27,7 @@ from harp.trace.scalar.ops import Op, Reduce
 from harp.trace.source_locations import where
 
 Axes = tuple[int, ...]
-_MATRIX_NORMS = (1, -1, math.inf, -math.inf)
+_MATRIX_NORMS = (1, 2, math.inf, -1, -2, -math.inf, "nuc")
 # Powers between 1/2**n and 2**n are summed as they are.
 _NEAR = {f32: 80, f64: 600}
 
@@ -74,10 +76,11 @@ def _divisor(size: Expr, ord: float) -> Expr:
 
 
 def matrix_norm(x: object, /, *, keepdims: bool = False, ord: object = "fro") -> Array:
-    """The norm of the matrices in the last two axes: "fro", or 1, -1 (column sums), inf, -inf (row sums) of magnitudes.
+    """The norm of the matrices in the last two axes: "fro", 1, -1 (column sums), inf, -inf (row sums of magnitudes), or
+    2, -2, "nuc" (singular values).
 
-    1 and inf take the largest sum, -1 and -inf the smallest. Integers and bool give float64. Raises ArgumentError for
-    the orders 2, -2 and "nuc", which need singular values, and for others; ShapeError for fewer than two axes.
+    1, inf and 2 take the largest, -1, -inf and -2 the smallest, "nuc" the sum of all. Integers and bool give float64.
+    Raises ArgumentError for other orders, ShapeError for fewer than two axes.
 
     >>> import harp.numpy as hnp
     >>> hnp.linalg.matrix_norm(hnp.asarray([[1.0, -2.0], [3.0, 0.0]]), ord=1)
@@ -89,8 +92,15 @@ def matrix_norm(x: object, /, *, keepdims: bool = False, ord: object = "fro") ->
     rows, columns = array.ndim - 2, array.ndim - 1
     if isinstance(ord, str) and ord == "fro":
         return root_of_squares(array, (rows, columns), keepdims)
-    if isinstance(ord, bool) or not isinstance(ord, (int, float)) or ord not in _MATRIX_NORMS:
-        raise ArgumentError(f"the order of a matrix norm is 'fro', 1, -1, inf or -inf, not {ord!r}{where()}")
+    if isinstance(ord, bool) or not isinstance(ord, (int, float, str)) or ord not in _MATRIX_NORMS:
+        raise ArgumentError(
+            f"the order of a matrix norm is 'fro', 'nuc', 1, 2, inf, -1, -2 or -inf, not {ord!r}{where()}"
+        )
+    if ord in (2, -2, "nuc"):
+        of_values = {2: _largest, -2: _smallest, "nuc": _total}[ord]
+        result = of_values(svdvals(array), (rows,), False)
+        return expand_dims(result, (rows, columns)) if keepdims else result
+    assert not isinstance(ord, str)
     summed, left = (rows, columns) if ord in (1, -1) else (columns, rows)
     totals = sum_(abs(array), summed, keepdims=True)
     extremum = (_largest if ord > 0 else _smallest)(totals, (left,), True)
@@ -120,6 +130,25 @@ def norm(x: object, ord: object = None, axis: object = None, keepdims: bool = Fa
         raise ShapeError(f"norm takes one axis, or the two of matrices, not {len(axes)}{where()}")
     result = matrix_norm(moveaxis(array, _given(axis, array.ndim), (-2, -1)), ord=ord)
     return expand_dims(result, axes) if keepdims else result
+
+
+def cond(x: object, /, p: object = None) -> Array:
+    """The condition number of a matrix, or of each of a batch in the last two axes: NumPy's function.
+
+    Without `p`, and for 2 and -2, the ratio of the largest and the smallest singular value, or its inverse; for other
+    orders of `matrix_norm`, that of a square matrix times that of its inverse. Raises ShapeError, and ArgumentError for
+    other orders.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.cond(hnp.asarray([[4.0, 0.0], [0.0, 2.0]]))
+    Array(2.)
+    """
+    array = _inexact(x)
+    if p is None or p == 2 or p == -2:
+        s = svdvals(array)
+        first, last = (-1, 0) if p == -2 else (0, -1)
+        return divide(s[..., first], s[..., last])
+    return multiply(matrix_norm(array, ord=p), matrix_norm(inv(array), ord=p))
 
 
 def _given(axis: object, ndim: int) -> tuple[int, ...]:

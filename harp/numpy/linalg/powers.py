@@ -1,15 +1,20 @@
-"""Powers of square matrices."""
+"""Powers of square matrices, and products of several matrices."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from harp.errors import ArgumentError, ShapeError
 from harp.numpy.creation import eye
+from harp.numpy.linalg.einsum import einsum
 from harp.numpy.linalg.matrices import matrices
 from harp.numpy.linalg.products import matmul
 from harp.numpy.linalg.systems import inv
 from harp.numpy.manipulation import broadcast_to
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_integer
+from harp.trace.array.primitives import as_array, as_integer
 from harp.trace.sizes.size import unify
+from harp.trace.source_locations import plural, where
 
 
 def matrix_power(x: object, n: int, /) -> Array:
@@ -37,3 +42,29 @@ def matrix_power(x: object, n: int, /) -> Array:
         square = matmul(square, square) if count else square
     assert result is not None
     return result
+
+
+def multi_dot(arrays: Sequence[object], /) -> Array:
+    """The product of several matrices, in the order of products that takes the fewest operations: NumPy's function.
+
+    The first and the last may be vectors. Raises ArgumentError for fewer than two, ShapeError for sizes that do not
+    fit.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.multi_dot([hnp.ones((2, 3)), hnp.ones((3, 4)), hnp.ones(4)])
+    Array([12., 12.])
+    """
+    given = [as_array(array) for array in arrays]
+    if len(given) < 2:
+        raise ArgumentError(f"multi_dot takes at least two matrices, not {len(given)}{where()}")
+    for number, array in enumerate(given):
+        if array.ndim != 2 and not (array.ndim == 1 and number in (0, len(given) - 1)):
+            raise ShapeError(
+                f"multi_dot takes matrices, and vectors at its ends: array {number} has {plural(array.ndim, 'axes')}"
+                f"{where()}"
+            )
+    last = len(given) - 1
+    labels = [[k, k + 1] for k in range(len(given))]
+    labels[0], labels[last] = labels[0][-given[0].ndim :], labels[last][: given[last].ndim]
+    ends = [0] * (given[0].ndim - 1) + [last + 1] * (given[last].ndim - 1)
+    return einsum(*(part for pair in zip(given, labels, strict=True) for part in pair), ends)

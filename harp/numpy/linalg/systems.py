@@ -6,29 +6,31 @@ differentiation (2008). They use the factors of the function itself, and no deri
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from harp.errors import ArgumentError
 from harp.numpy.complexes import real
-from harp.numpy.creation import arange, eye, zeros
+from harp.numpy.creation import arange, eye
 from harp.numpy.elementwise import abs, divide, equal, log, where
-from harp.numpy.linalg.batches import at_once, for_each, in_batch, operands, require_square
-from harp.numpy.linalg.lu import lu
+from harp.numpy.linalg.batches import at_once, in_batch, lapack, operands, require_square
 from harp.numpy.linalg.matrices import diagonal
 from harp.numpy.linalg.products import matmul
-from harp.numpy.linalg.triangular import by_columns, substitute, substitute_rows
-from harp.numpy.manipulation import broadcast_to, matrix_transpose
+from harp.numpy.linalg.triangular import by_columns
+from harp.numpy.manipulation import broadcast_to, matrix_transpose, moveaxis, reshape
 from harp.numpy.reductions import prod
 from harp.numpy.reductions import sum as sum_
 from harp.trace.array.arithmetic import astype
 from harp.trace.array.array import Array
+from harp.trace.array.primitives import as_array, as_integer
+from harp.trace.graph.matrix_functions import MatrixOp
 from harp.trace.scalar.dtypes import i64, real_of
+from harp.trace.source_locations import where as place
 from harp.transforms.autodiff.custom import custom_jvp, custom_vjp
-
-_Substitute = Callable[[bool, bool, Array, Array], Array]
 
 
 class SlogdetResult(NamedTuple):
@@ -61,7 +63,8 @@ def _solved(own: Array, a: Array, b: Array) -> Array:
     found = at_once(np.linalg.solve, a, b)
     if found is not None:
         return found  # type: ignore[no-any-return]
-    factors, order, _ = in_batch((*lu(own), b), (2, 1, 2))
+    factors, order, _ = lapack(MatrixOp.LU, own)
+    factors, order, _ = in_batch((factors, order, b), (2, 1, 2))
     result: Array = _solution(False, a, factors, order, b)
     return result
 
@@ -69,7 +72,7 @@ def _solved(own: Array, a: Array, b: Array) -> Array:
 @partial(custom_vjp, nondiff_argnums=(0,))
 def _solution(transposed: bool, a: Array, factors: Array, order: Array, b: Array) -> Any:
     """The solution for the matrix or its transpose, by its factors, which are constants to derivatives."""
-    return _all_by_factors(transposed, factors, order, b)
+    return lapack(MatrixOp.LU_SOLVE, factors, order, b, flags=(transposed,))[0]
 
 
 def _forward(transposed: bool, a: Array, factors: Array, order: Array, b: Array) -> tuple[Array, tuple[Array, ...]]:
@@ -87,19 +90,38 @@ def _backward(transposed: bool, kept: tuple[Array, ...], cotangent: Array) -> tu
 _solution.defvjp(_forward, _backward)
 
 
-def _all_by_factors(transposed: bool, factors: Array, order: Array, b: Array) -> Any:
-    one, each = (partial(_by_factors, by, transposed) for by in (substitute, substitute_rows))
-    return for_each(one, each, (factors, order, b), (2, 1, 2))
+def tensorsolve(a: object, b: object, /, axes: Sequence[int] | None = None) -> Array:
+    """The x for which `tensordot(a, x, x.ndim)` is `b`: NumPy's function.
+
+    `a` has the axes of `b`, and then those of the result, as many elements as these; `axes` of `a` are moved to its end
+    first. Raises ShapeError for sizes that do not fit, AxisError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.tensorsolve(2 * hnp.eye(6).reshape(2, 3, 6), hnp.ones((2, 3)))
+    Array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
+    """
+    tensor, right = as_array(a), as_array(b)
+    if axes is not None:
+        tensor = moveaxis(tensor, tuple(axes), tuple(range(-len(axes), 0)))
+    own = tensor.shape[right.ndim :]
+    matrix = reshape(tensor, (right.size, math.prod(own)))
+    return reshape(solve(matrix, reshape(right, (-1,))), own)
 
 
-def _by_factors(by: _Substitute, transposed: bool, factors: Array, order: Array, b: Array) -> Array:
-    """The solution for one matrix, by one of the ways to substitute."""
-    if not transposed:
-        return by(False, False, factors, by(True, True, factors, b[order]))
-    turned = matrix_transpose(factors)
-    x = by(False, True, turned, by(True, False, turned, b))
-    place = zeros(order.shape, i64).at[order].set(arange(order.shape[0]))
-    return x[place]
+def tensorinv(a: object, /, ind: int = 2) -> Array:
+    """The inverse of `tensordot(a, x, ...)` over the axes behind the first `ind`: NumPy's function.
+
+    Its axes are these, and then the first `ind`. Raises ShapeError for sizes that do not fit, ArgumentError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.linalg.tensorinv(2 * hnp.eye(6).reshape(2, 3, 6)).shape
+    (6, 2, 3)
+    """
+    tensor, count = as_array(a), as_integer("ind of tensorinv", ind)
+    if count <= 0:
+        raise ArgumentError(f"ind of tensorinv is at least 1, not {count}{place()}")
+    rows, columns = tensor.shape[:count], tensor.shape[count:]
+    return reshape(inv(reshape(tensor, (math.prod(rows), math.prod(columns)))), (*columns, *rows))
 
 
 def inv(a: object, /) -> Array:
@@ -123,9 +145,9 @@ def _inverse(a: Array) -> Any:
     found = at_once(np.linalg.inv, a)
     if found is not None:
         return found
-    factors, order = lu(a)
+    factors, order, _ = lapack(MatrixOp.LU, a)
     identity = broadcast_to(eye(a.shape[-1], dtype=a.kind), a.shape)
-    return _all_by_factors(False, factors, order, identity)
+    return lapack(MatrixOp.LU_SOLVE, factors, order, identity, flags=(False,))[0]
 
 
 @_inverse.defjvp
@@ -157,11 +179,11 @@ def _sign_and_logarithm(a: Array) -> Any:
     found = at_once(np.linalg.slogdet, a)
     if found is not None:
         return found
-    factors, order = lu(a)
-    pivots = diagonal(factors)
-    sizes = abs(pivots)
-    signs = where(equal(sizes, 0), 0, divide(pivots, where(equal(sizes, 0), 1, sizes)))
-    return prod(signs, -1) * _parity(order, pivots), sum_(log(sizes), -1)
+    factors, _, pivots = lapack(MatrixOp.LU, a)
+    diagonals = diagonal(factors)
+    sizes = abs(diagonals)
+    signs = where(equal(sizes, 0), 0, divide(diagonals, where(equal(sizes, 0), 1, sizes)))
+    return prod(signs, -1) * _parity(pivots, a), sum_(log(sizes), -1)
 
 
 @_sign_and_logarithm.defjvp
@@ -193,9 +215,8 @@ def _determinant(a: Array) -> Any:
     found = at_once(np.linalg.det, a)
     if found is not None:
         return found
-    factors, order = lu(a)
-    pivots = diagonal(factors)
-    return prod(pivots, -1) * _parity(order, pivots)
+    factors, _, pivots = lapack(MatrixOp.LU, a)
+    return prod(diagonal(factors), -1) * _parity(pivots, a)
 
 
 @_determinant.defjvp
@@ -205,8 +226,7 @@ def _determinant_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple
     return determinant, determinant * sum_(matrix_transpose(_inverse(*primals)) * tangents[0], (-2, -1))
 
 
-def _parity(order: Array, like: Array) -> Array:
-    """1 or -1: the determinant of the permutation, by the number of its pairs that stand the wrong way round."""
-    number = arange(order.shape[-1])
-    wrong = (number[:, None] < number) & (order[..., :, None] > order[..., None, :])
-    return astype(1 - 2 * (sum_(astype(wrong, i64), (-2, -1)) % 2), like.kind)
+def _parity(pivots: Array, like: Array) -> Array:
+    """1 or -1: the determinant of the permutation, by the number of rows that were exchanged with another one."""
+    exchanged = astype(pivots != arange(pivots.shape[-1]), i64)
+    return astype(1 - 2 * (sum_(exchanged, -1) % 2), like.kind)

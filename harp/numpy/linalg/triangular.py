@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.complexes import conj
-from harp.numpy.creation import arange, tril, triu, zeros_like
-from harp.numpy.elementwise import where as choose
-from harp.numpy.joining import concatenate
-from harp.numpy.linalg.batches import for_each, in_batch, operands, require_square
-from harp.numpy.linalg.blocks import BLOCKS, block_size, rows_of, whole_size, with_identity
+from harp.numpy.creation import tril, triu
+from harp.numpy.linalg.batches import in_batch, lapack, operands, require_square
 from harp.numpy.linalg.products import matmul
 from harp.numpy.manipulation import matrix_transpose
-from harp.numpy.padding import pad
 from harp.trace.array.arithmetic import astype
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import contiguous
+from harp.trace.graph.matrix_functions import MatrixOp
 from harp.trace.sizes.size import unify
 from harp.trace.source_locations import where
 from harp.transforms.autodiff.custom import custom_vjp
-from harp.transforms.control.scan import fori_loop
 
 # What SciPy's `trans` may be: whether the matrix is transposed, and whether it is conjugated.
 _PLAIN, _TRANSPOSED, _ADJOINT = (False, False), (True, False), (True, True)
@@ -75,8 +69,9 @@ def substituted(lower: bool, unit: bool, a: Array, b: Array) -> Array:
 
 
 @partial(custom_vjp, nondiff_argnums=(0, 1))
-def _substituted(lower: bool, unit: bool, a: Array, b: Array) -> Any:
-    return for_each(partial(substitute, lower, unit), partial(substitute_rows, lower, unit), (a, b), (2, 2))
+def _substituted(lower: bool, unit: bool, a: Array, b: Array) -> Array:
+    (x,) = lapack(MatrixOp.SOLVE_TRIANGULAR, a, b, flags=(lower, unit))
+    return x
 
 
 def _forward(lower: bool, unit: bool, a: Array, b: Array) -> tuple[Array, tuple[Array, Array]]:
@@ -93,33 +88,3 @@ def _backward(lower: bool, unit: bool, kept: tuple[Array, Array], cotangent: Arr
 
 
 _substituted.defvjp(_forward, _backward)
-
-
-def substitute(lower: bool, unit: bool, a: Array, b: Array) -> Array:
-    """The solution of one system, from block to block, and in each from row to row."""
-    count = a.shape[0]
-    size = block_size(count)
-    a = with_identity(a, size)
-    b = pad(b, ((0, whole_size(size) - count), (0, 0)))
-    solved: dict[int, Array] = {}
-    for block in range(BLOCKS) if lower else reversed(range(BLOCKS)):
-        rows, right = rows_of(a, block, size), rows_of(b, block, size)
-        for before, x in solved.items():
-            right = right - matmul(rows[:, before * size : (before + 1) * size], x)
-        solved[block] = substitute_rows(lower, unit, rows[:, block * size : (block + 1) * size], right)
-    return concatenate([solved[block] for block in range(BLOCKS)], axis=0)[:count]
-
-
-def substitute_rows(lower: bool, unit: bool, a: Array, b: Array) -> Array:
-    """The solution of one block. Rows that are not solved yet are zeros."""
-    count = a.shape[0]
-    number = arange(count)
-
-    def step(i: Array, x: Array) -> Array:
-        k = i if lower else count - 1 - i
-        solved = number < k if lower else number > k
-        row = b[k] - matmul(choose(solved, a[k], 0), x)
-        return x.at[k].set(contiguous(row if unit else row / a[k, k]))
-
-    result: Array = fori_loop(0, count, step, zeros_like(b))
-    return result

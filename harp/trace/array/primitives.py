@@ -28,7 +28,7 @@ from harp.trace.eval.intervals import Interval
 from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph import view
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.node import Captured, Constant, Contiguous, Input, MapReduce, Node, walk
+from harp.trace.graph.node import Captured, Constant, Contiguous, Input, MapReduce, Node, Several, walk
 from harp.trace.index.polynomial import ONE, Index, Shape
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DType, Kind, NDArray, as_dtype, plain, refuse_masked
@@ -72,6 +72,17 @@ def emit(node: Node, weak: bool = False) -> Array:
     if settings.nans:
         require_finite(Graph((), (node,)), (), {}, (values[node],))
     return from_numpy(np.asarray(values[node]), weak)
+
+
+def emit_results(whole: Several) -> tuple[Array, ...]:
+    """Arrays for all results of a node, which is evaluated once outside of a trace."""
+    parts = whole.parts
+    if current() is not None:
+        return tuple(map(emit, parts))
+    values = interpret.evaluate_nodes(parts, {}, {})
+    if settings.nans:
+        require_finite(Graph((), parts), (), {}, [values[part] for part in parts])
+    return tuple(from_numpy(np.asarray(values[part])) for part in parts)
 
 
 _CONVERT = "convert it with harp.numpy.asarray"

@@ -15,6 +15,7 @@ import numpy as np
 
 from harp.errors import CallbackError, KernelError
 from harp.trace.graph.kernel_source import KernelSource, Routine
+from harp.trace.graph.matrix_functions import MatrixFunction, in_python
 from harp.trace.graph.routines import HostFunction, PureFunction, StandIn
 from harp.trace.scalar.dtypes import NUMBERS, DType, NDArray, promote_weak
 
@@ -101,6 +102,8 @@ def call_pure(
                 "`python -m harp doctor` says more, and `reference` may be a function that computes it with NumPy"
             )
         routine = routine.reference
+    if isinstance(routine, MatrixFunction):
+        routine = in_python(routine)
     function = _state.functions[routine] if isinstance(routine, int) else routine
     assert isinstance(function, PureFunction)
     if function.vectorised and 0 not in calls:

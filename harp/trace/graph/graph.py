@@ -11,6 +11,7 @@ from importlib import import_module
 import attrs
 
 from harp.trace.graph.kernel_source import KernelSource
+from harp.trace.graph.matrix_functions import MatrixFunction
 from harp.trace.graph.node import (
     Constant,
     Contiguous,
@@ -216,6 +217,8 @@ def _describe_foreign(node: Foreign, name: Callable[[Node], str]) -> str:
     often = f" for each of {_shape_text(node.calls)}" if node.calls else ""
     if isinstance(node.routine, KernelSource):
         return f"{node.routine.content()} of ({given}) with {_shape_text(node.sizes)} -> {results}{often}"
+    if isinstance(node.routine, MatrixFunction):
+        return f"{node.routine.content()}({given}) -> {results}{often}"
     routine = node.routine if isinstance(node.routine, int) else node.routine.name
     return f"call pure function {routine} of Python with ({given}) -> {results}{often}"
 

@@ -9,6 +9,7 @@ import attrs
 from harp.trace.graph.body import graph_of, sites_of
 from harp.trace.graph.graph import Graph, inline, transform
 from harp.trace.graph.kernel_source import KernelSource
+from harp.trace.graph.matrix_functions import MatrixFunction, in_python
 from harp.trace.graph.node import Body, Custom, Foreign, HostCall, Input, Iteration, MapReduce, Node, WithBody
 from harp.trace.graph.rebuild import with_inputs
 from harp.trace.graph.routines import HostFunction, PureFunction, StandIn
@@ -106,7 +107,7 @@ def muted(graph: Graph) -> Graph:
 def _mute(node: HostCall | Foreign) -> Node:
     if isinstance(node, HostCall):
         return HostCall(node.token, node.active, node.operands, _NOTHING)
-    assert isinstance(node.routine, (int, KernelSource)), "the graph of a program"
+    assert isinstance(node.routine, (int, KernelSource, MatrixFunction)), "the graph of a program"
     number = node.routine if isinstance(node.routine, int) else node.routine.number
     return Foreign(StandIn(number), node.calls, node.operands, node.results, node.sizes)
 
@@ -117,8 +118,9 @@ def _silent(node: HostCall | Foreign) -> Node:
     return MapReduce(node.shape, (node.token,), Operand(i64, 0) + const(1, i64))
 
 
-def numbered(graph: Graph) -> tuple[Graph, Functions]:
-    """The graph, in which functions are numbers, and the functions in the order of these."""
+def numbered(graph: Graph, has_lapack: bool) -> tuple[Graph, Functions]:
+    """The graph, in which functions are numbers, and the functions in the order of these. Without LAPACK functions of
+    matrices are functions of Python, too."""
     if not _has(graph, (HostCall, Foreign)):
         return graph, ()
     numbers: dict[HostFunction | PureFunction, int] = {}
@@ -127,8 +129,13 @@ def numbered(graph: Graph) -> tuple[Graph, Functions]:
         if isinstance(node, Foreign):
             if isinstance(node.routine, KernelSource):
                 return node
-            assert isinstance(node.routine, PureFunction), "functions are numbered once"
-            found = numbers.setdefault(node.routine, len(numbers))
+            routine = node.routine
+            if isinstance(routine, MatrixFunction):
+                if has_lapack:
+                    return node
+                routine = in_python(routine)
+            assert isinstance(routine, PureFunction), "functions are numbered once"
+            found = numbers.setdefault(routine, len(numbers))
             return Foreign(found, node.calls, node.operands, node.results, node.sizes)
         assert isinstance(node.function, HostFunction), "functions are numbered once"
         found = numbers.setdefault(node.function, len(numbers))

@@ -9,6 +9,7 @@ from zlib import crc32
 import attrs
 
 from harp.errors import KernelError
+from harp.trace.graph.matrix_functions import MatrixFunction
 from harp.trace.graph.routines import PureFunction, StandIn
 from harp.trace.interning import InternedBase, InternedByName
 from harp.trace.scalar.dtypes import DType
@@ -117,4 +118,4 @@ def _undefined(kernels: Iterable[KernelSource], backend: str, message: str) -> K
 
 
 # What is called for its results; in the graph of a program a function of Python is a number.
-Routine = PureFunction | KernelSource | StandIn
+Routine = PureFunction | KernelSource | MatrixFunction | StandIn

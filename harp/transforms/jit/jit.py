@@ -353,14 +353,14 @@ class JitFunction(Generic[P, R]):
 
     def _made(self, call: _Call, has_named: bool, earlier: int, profiling: Profiling | None = None) -> Entry:
         with compiler_imports(), importing:
-            from harp.transforms.jit.programs import body, program_for  # not before a program is made
+            from harp.transforms.jit.programs import body, calls_lapack, program_for  # not before a program is made
 
         scope, arguments, traced, signature = self._traced(call, has_named)
         warn_of_pins(function_name(self._function), earlier + 1, scope.pins)
         searches = not profiling and (settings.nans or self._search)
         # Who searches for the origin of a NaN reads the arguments.
         donated = () if searches or profiling else call.donated
-        graph, functions = numbered(traced.graph)
+        graph, functions = numbered(traced.graph, calls_lapack(self._device))
         with announced(making(function_name(self._function), traced.graph)):
             make = profiling.program if profiling else program_for
             program = make(graph, self._options, donated, self._check, self._device)
@@ -452,6 +452,7 @@ class JitFunction(Generic[P, R]):
         """
         with compiler_imports(), importing:
             from harp.transforms.jit.lowering import stages_of  # the compiler: not before it is used
+            from harp.transforms.jit.programs import calls_lapack
 
         static, dynamic, named = self._static.split(self._function, args, kwargs)
         call = self._unpack(static, dynamic, named)
@@ -462,7 +463,7 @@ class JitFunction(Generic[P, R]):
             given = signature.compile_check()(*(size for array, _ in call.arrays for size in array.shape))
             assert given is not None, "the guards of a trace hold for the call that was traced"
             sizes = [scope.origins[s] for s in signature.sizes]
-            graph, _ = numbered(traced.graph)
+            graph, _ = numbered(traced.graph, calls_lapack(device))
             with announced(making(name, traced.graph)):
                 return stages_of(name, graph, call.donated, sizes, given, self._threads, self._check, device)
 

@@ -23,7 +23,7 @@ import numpy as np
 from harp.backends.devices import known_device
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable
-from harp.backends.runtime import memory
+from harp.backends.runtime import lapack, memory
 from harp.backends.runtime.arguments import address, reader, room_for_pointers
 from harp.backends.runtime.executable import CExecutable, Interface
 from harp.backends.runtime.host_calls import with_functions
@@ -88,6 +88,11 @@ def backend_name(device: str | None = None) -> str:
     if device == CPU:
         return "numpy" if find_toolchain() is None else "c"
     return device
+
+
+def calls_lapack(device: str | None) -> bool:
+    """Whether programs for a device call LAPACK themselves."""
+    return backend_name(device) == "c" and lapack.is_there()
 
 
 def _warn() -> None:

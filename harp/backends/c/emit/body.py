@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from harp.backends.c.emit import custom_kernels, parts
 from harp.backends.c.emit.function import parameter
 from harp.backends.c.emit.work import Work, bound_of
+from harp.backends.c_family.library import MATRICES_USE, matrix_kernel
 from harp.backends.c_family.statements import STATEMENTS, Statements
 from harp.backends.c_family.values import bare, code
 from harp.lower.loopir.effects import effects, free_names
 from harp.lower.loopir.loops import Alloc, Buffer, For, ForeignCall, LoopKind, Nest, Repeat, Stmt, walk
-from harp.trace.index.polynomial import Atom, Index, Loop
+from harp.trace.graph.kernel_source import KernelSource
+from harp.trace.graph.matrix_functions import MatrixFunction
+from harp.trace.index.polynomial import Atom, Index, Loop, product
 
 # A loop asks if it is interrupted where it may take more operations than this, some milliseconds. One that is in
 # another loop, and takes at most so many for each element along one axis, does not: the loop round it asks.
@@ -93,24 +96,35 @@ class Body(Statements):
         return work.text
 
     def _foreign_call(self, stmt: ForeignCall, block: bool) -> None:
-        """Call a kernel of the user, or a function of Python, from where the pointers and sizes of arrays are:
+        """Call a kernel of the user, a function of matrices, or one of Python, from where the arrays and sizes are:
 
+        out0 = cholesky(in0)
+            ->  if (status == 0)
+                    status = harp_cholesky_f64(s0, 0, (const void *[]){out0, in0}, (const int64_t []){s1, s1, s1, s1});
         mem3 = function 2 of Python(mem1) where mem2, after in0
             ->  if (status == 0)
                     status = harp_call_python(2, "1 1 int64:0 int64:0 bool:0 float64:2",
                                               (const void *[]){mem3, in0, mem2, mem1}, (const int64_t []){s0, s1, s2});
         """
-        if not isinstance(stmt.routine, int):
+        if isinstance(stmt.routine, KernelSource):
             self._custom_kernel(stmt)
             return
         rank, arrays = len(stmt.calls), (*stmt.targets, *stmt.sources)
-        kinds = (f"{b.dtype.numpy_name}:{len(b.shape) - rank}" for b in arrays)
-        layout = " ".join([str(rank), str(len(stmt.targets)), *kinds])
-        sizes = [self._bare(p) for p in (*stmt.calls, *(p for b in arrays for p in b.shape[rank:]))]
+        extents = [p for b in arrays for p in b.shape[rank:]]
+        if isinstance(stmt.routine, MatrixFunction):
+            name = matrix_kernel(stmt.routine.op, stmt.sources[0].dtype)
+            flags = sum(flag << place for place, flag in enumerate(stmt.routine.flags))
+            head = f"{name}({self._bare(product(stmt.calls))}, {flags}, "
+            self.lines.uses |= {name, *MATRICES_USE}
+        else:
+            kinds = (f"{b.dtype.numpy_name}:{len(b.shape) - rank}" for b in arrays)
+            layout = " ".join([str(rank), str(len(stmt.targets)), *kinds])
+            head, extents = f'harp_call_python({stmt.routine}, "{layout}", ', [*stmt.calls, *extents]
+            self.lines.uses.add("harp_call_python")
         pointers = ", ".join(self._buffers[b] for b in arrays)
-        given = f"(const void *[]){{{pointers}}}, (const int64_t []){{{', '.join(sizes) or '0'}}}"
-        self.lines.uses.add("harp_call_python")
-        self.lines.add(f'if (status == 0) status = harp_call_python({stmt.routine}, "{layout}", {given});', stores=True)
+        sizes = ", ".join(map(self._bare, extents)) or "0"
+        given = f"(const void *[]){{{pointers}}}, (const int64_t []){{{sizes}}}"
+        self.lines.add(f"if (status == 0) status = {head}{given});", stores=True)
 
     def _custom_kernel(self, stmt: ForeignCall) -> None:
         """A function of its own, and its call."""

@@ -7,6 +7,7 @@ steps of a loop go between two questions whether Python was interrupted; the bou
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import ceil
 from typing import NamedTuple
 
 from harp.backends.c_family.statements import STEPS
@@ -29,6 +30,8 @@ from harp.lower.loopir.loops import (
     is_endless,
     parts,
 )
+from harp.trace.graph.kernel_source import KernelSource
+from harp.trace.graph.matrix_functions import MatrixFunction
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import (
     ZERO,
@@ -136,9 +139,13 @@ class Work:
             return _times([self._extent(steps, lets, inside), body])
         if isinstance(stmt, (Seq, If)):
             return _sum([self._of(part, lets, inside) for part in parts(stmt)])
-        if isinstance(stmt, ForeignCall) and not isinstance(stmt.routine, int):
+        if isinstance(stmt, ForeignCall) and isinstance(stmt.routine, KernelSource):
             points = (*stmt.calls, *stmt.sizes[: len(stmt.routine.grid)])
             return _times([*(self._extent(p, lets, inside) for p in points), _number(stmt.routine.operations or POINT)])
+        if isinstance(stmt, ForeignCall) and isinstance(stmt.routine, MatrixFunction):
+            factor, sizes = stmt.routine.operations([b.shape[len(stmt.calls) :] for b in stmt.sources])
+            points = (*stmt.calls, sizes, as_index(ceil(factor)))
+            return _times([self._extent(p, lets, inside) for p in points])
         return _number(1)
 
     def _nest(self, stmt: Nest, lets: dict[Atom, Index], inside: tuple[Loop, ...]) -> Amount:

@@ -20,6 +20,13 @@ float copysignf(float, float);
 double fmod(double, double);
 float fmodf(float, float);
 
+/* What programs and the process find in each other's libraries. */
+#if defined(_WIN32)
+#define HARP_EXPORT __declspec(dllexport)
+#else
+#define HARP_EXPORT __attribute__((visibility("default")))
+#endif
+
 /* Complex numbers. */
 typedef float _Complex harp_c64;
 typedef double _Complex harp_c128;

@@ -7,11 +7,6 @@
 #include "elements/signed_template.h"
 #include "indices.h"
 
-#if defined(_WIN32)
-#define HARP_EXPORT __declspec(dllexport)
-#else
-#define HARP_EXPORT __attribute__((visibility("default")))
-#endif
 /* Generated code compares unsigned numbers with zero, fills buffers in parts, and may leave a part unread. */
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wunknown-warning-option"

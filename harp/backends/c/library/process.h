@@ -4,7 +4,7 @@
 #ifndef HARP_PROCESS_H
 #define HARP_PROCESS_H
 
-#include "generated.h"
+#include "common.h"
 
 /* Runs the function of a parallel loop's body for all iterations. What a part is given begins with a job. When its
  * status is not 0, because a part has failed or Python was interrupted, the iterations that remain are left out.
@@ -24,6 +24,9 @@ extern HARP_EXPORT void (*harp_give)(void *block);
  * ranks the arrays are, and the sizes are those of the calls and then of each array. */
 extern HARP_EXPORT int (*harp_call_python)(int64_t number, const char *layout, const void *const *arrays,
                                            const int64_t *sizes);
+
+/* Functions of LAPACK, four for each name in `lapack/lapack.h`; first, 1 if its integers have 64 bits. */
+extern HARP_EXPORT const void *const *harp_lapack;
 
 /* Whether a loop is to end, because Python was interrupted. */
 extern HARP_EXPORT int (*harp_interrupted)(void);
@@ -63,6 +66,10 @@ static int harp_no_python(int64_t number, const char *layout, const void *const 
     return 1;
 }
 int (*harp_call_python)(int64_t, const char *, const void *const *, const int64_t *) = harp_no_python;
+#endif
+
+#if defined(HARP_LAPACK_DEFAULT)
+const void *const *harp_lapack = 0;
 #endif
 
 #if defined(HARP_INTERRUPTED_DEFAULT)

@@ -1,0 +1,233 @@
+"""Functions of whole matrices that LAPACK computes: a closed set, one row each.
+
+    cholesky(a)                        l, lower triangular: a = l @ l.mH; NaN where a is not positive definite
+    lu(a)                              f, order, pivots: the transpose of both factors of a[order] in one matrix,
+                                       without the ones of the lower one; row k was exchanged with row pivots[k]
+    lu_solve[transposed](f, order, b)  x: a @ x = b, or a.T @ x = b, by the factors of a
+    solve_triangular[lower, unit](a, b)   x: a @ x = b for a triangle of a, with ones on its diagonal if it is `unit`
+    qr[complete](a)                    q, r: a = q @ r, q with orthonormal columns, r upper triangular
+    eigh[vectors](a)                   w, v: a @ v = v * w, for the lower triangle of a Hermitian matrix, w ascending
+    eig[vectors](a)                    w, v: the same for any square matrix, complex
+    svd[vectors, full](a)              u, s, vh: a = u * s @ vh, s descending
+
+Without `vectors` there are only the values. Singular matrices have infinities or NaN in their results; what does not
+converge, or has NaN or infinities in it, has NaN in all of them.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+from harp.trace.graph.routines import PureFunction
+from harp.trace.index.division import minimum
+from harp.trace.index.polynomial import Index, Shape, as_index, product
+from harp.trace.interning import InternedBase, InternedByName
+from harp.trace.scalar.dtypes import DType, NDArray, as_dtype, complex_of, i64, real_of
+
+Results = tuple[tuple[Shape, DType], ...]
+_Flags = tuple[bool, ...]
+_Matrix = npt.NDArray[Any]
+
+
+class MatrixOp(enum.Enum):
+    """The value is the name in printed graphs, and of the file of C that computes it."""
+
+    CHOLESKY = "cholesky"
+    LU = "lu"
+    LU_SOLVE = "lu_solve"
+    SOLVE_TRIANGULAR = "solve_triangular"
+    QR = "qr"
+    EIGH = "eigh"
+    EIG = "eig"
+    SVD = "svd"
+
+    __hash__ = object.__hash__  # by C, as keys of nodes need it
+
+
+@attrs.frozen
+class MatrixInfo:
+    """A row: the ranks of operands of one call; shapes and dtypes of results, by the flags, and the shapes and the
+    dtype of operands; operations of a call, as a factor of a product of sizes; and the meaning in NumPy, for one call.
+    """
+
+    ranks: tuple[int, ...]
+    results: Callable[[_Flags, Sequence[Shape], DType], Results]
+    operations: tuple[Fraction, Callable[[Sequence[Shape]], Index]]
+    numpy: Callable[..., Sequence[_Matrix]]
+
+
+@attrs.frozen(eq=False, weakref_slot=False)
+class MatrixFunction(InternedBase, metaclass=InternedByName):
+    """One of the functions, with its flags."""
+
+    op: MatrixOp
+    flags: _Flags = ()
+
+    def content(self) -> str:
+        """As programs are told apart by it."""
+        return f"{self.op.value}[{', '.join(map(str, self.flags))}]" if self.flags else self.op.value
+
+    @property
+    def number(self) -> int:
+        """That of its stand-in."""
+        return list(MatrixOp).index(self.op)
+
+    def results(self, shapes: Sequence[Shape], dtype: DType) -> Results:
+        """Shapes and dtypes of the results of a call."""
+        return MATRICES[self.op].results(self.flags, shapes, dtype)
+
+    def operations(self, shapes: Sequence[Shape]) -> tuple[Fraction, Index]:
+        """How many a call needs for large matrices, as a factor and a product of sizes."""
+        factor, sizes = MATRICES[self.op].operations
+        return factor, sizes(shapes)
+
+    def compute(self, *operands: NDArray) -> list[object]:
+        """What NumPy makes of each call; the axes of an array of calls are in front."""
+        row, dtype = MATRICES[self.op], as_dtype(operands[0].dtype)
+        cuts = [operand.ndim - rank for operand, rank in zip(operands, row.ranks, strict=True)]
+        calls = operands[0].shape[: cuts[0]]
+        own = [tuple(map(as_index, operand.shape[cut:])) for operand, cut in zip(operands, cuts, strict=True)]
+        made = [_nothing((*calls, *(p.constant or 0 for p in shape)), d) for shape, d in self.results(own, dtype)]
+        with np.errstate(all="ignore"):
+            for place in np.ndindex(calls):
+                with suppress(np.linalg.LinAlgError):
+                    found = row.numpy(*self.flags, *(operand[place] for operand in operands))
+                    for target, value in zip(made, found, strict=True):
+                        target[place] = value
+        return [*made]
+
+
+def _nothing(shape: tuple[int, ...], dtype: DType) -> NDArray:
+    """What there is where there is no result."""
+    return np.full(shape, np.nan if dtype.is_inexact else 0, dtype.numpy)
+
+
+@cache
+def in_python(function: MatrixFunction) -> PureFunction:
+    """The same function, computed by NumPy."""
+    return PureFunction(function.compute, function.content(), vectorised=True)
+
+
+def _square(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
+    return ((shapes[0], dtype),)
+
+
+def _like_last(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
+    return ((shapes[-1], dtype),)
+
+
+def _lu_results(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
+    m, n = shapes[0]
+    return ((n, m), dtype), ((m,), i64), ((minimum(m, n),), i64)
+
+
+def _qr_results(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
+    (m, n), (complete,) = shapes[0], flags
+    k = m if complete else minimum(m, n)
+    return ((m, k), dtype), ((k, n), dtype)
+
+
+def _eigh_results(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
+    values = ((shapes[0][0],), real_of(dtype))
+    return (values, (shapes[0], dtype)) if flags[0] else (values,)
+
+
+def _eig_results(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
+    values = ((shapes[0][0],), complex_of(dtype))
+    return (values, (shapes[0], complex_of(dtype))) if flags[0] else (values,)
+
+
+def _svd_results(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
+    (m, n), (vectors, full) = shapes[0], flags
+    k = minimum(m, n)
+    values = ((k,), real_of(dtype))
+    return (((m, m if full else k), dtype), values, ((n if full else k, n), dtype)) if vectors else (values,)
+
+
+def _cholesky(a: _Matrix) -> tuple[_Matrix]:
+    factor = np.linalg.cholesky(a)
+    return (factor if np.isfinite(factor.diagonal()).all() else np.full_like(factor, np.nan),)
+
+
+def _lu(a: _Matrix) -> tuple[_Matrix, _Matrix, _Matrix]:
+    """By columns: the largest element below is the pivot, and multiples of its row are subtracted from those below."""
+    a, (rows, columns) = a.copy(), a.shape
+    order, pivots = np.arange(rows), np.arange(min(rows, columns))
+    for j in range(min(rows, columns)):
+        pivots[j] = pivot = j + int(np.argmax(np.abs(a[j:, j].real) + np.abs(a[j:, j].imag)))
+        a[[j, pivot]], order[[j, pivot]] = a[[pivot, j]], order[[pivot, j]]
+        if a[j, j] != 0:
+            a[j + 1 :, j] /= a[j, j]
+        a[j + 1 :, j + 1 :] -= np.outer(a[j + 1 :, j], a[j, j + 1 :])
+    return a.T, order, pivots
+
+
+def _lu_solve(transposed: bool, f: _Matrix, order: _Matrix, b: _Matrix) -> tuple[_Matrix]:
+    if not transposed:
+        return _triangular(False, False, f.T, *_triangular(True, True, f.T, b[order]))
+    x = np.empty_like(b)
+    x[order] = _triangular(False, True, f, *_triangular(True, False, f, b))[0]
+    return (x,)
+
+
+def _triangular(lower: bool, unit: bool, a: _Matrix, b: _Matrix) -> tuple[_Matrix]:
+    """Row by row: NumPy has no such function."""
+    x = b.copy()
+    for k in range(len(a)) if lower else reversed(range(len(a))):
+        known = slice(0, k) if lower else slice(k + 1, None)
+        x[k] -= a[k, known] @ x[known]
+        x[k] = x[k] if unit else x[k] / a[k, k]
+    return (x,)
+
+
+def _qr(complete: bool, a: _Matrix) -> Sequence[_Matrix]:
+    return np.linalg.qr(a, "complete" if complete else "reduced")
+
+
+def _finite(a: _Matrix) -> _Matrix:
+    """LAPACK does not end for some NaN."""
+    if not np.isfinite(a).all():
+        raise np.linalg.LinAlgError
+    return a
+
+
+def _eigh(vectors: bool, a: _Matrix) -> Sequence[_Matrix]:
+    return np.linalg.eigh(_finite(a)) if vectors else (np.linalg.eigvalsh(_finite(a)),)
+
+
+def _eig(vectors: bool, a: _Matrix) -> Sequence[_Matrix]:
+    return np.linalg.eig(_finite(a)) if vectors else (np.linalg.eigvals(_finite(a)),)
+
+
+def _svd(vectors: bool, full: bool, a: _Matrix) -> Sequence[_Matrix]:
+    return np.linalg.svd(_finite(a), full) if vectors else (np.linalg.svdvals(_finite(a)),)
+
+
+def _cube(shapes: Sequence[Shape]) -> Index:
+    m, n = shapes[0]
+    return m * n * minimum(m, n)
+
+
+def _solved(shapes: Sequence[Shape]) -> Index:
+    return shapes[0][0] * product(shapes[-1])
+
+
+MATRICES: dict[MatrixOp, MatrixInfo] = {
+    MatrixOp.CHOLESKY: MatrixInfo((2,), _square, (Fraction(1, 3), _cube), _cholesky),
+    MatrixOp.LU: MatrixInfo((2,), _lu_results, (Fraction(2, 3), _cube), _lu),
+    MatrixOp.LU_SOLVE: MatrixInfo((2, 1, 2), _like_last, (Fraction(2), _solved), _lu_solve),
+    MatrixOp.SOLVE_TRIANGULAR: MatrixInfo((2, 2), _like_last, (Fraction(1), _solved), _triangular),
+    MatrixOp.QR: MatrixInfo((2,), _qr_results, (Fraction(4), _cube), _qr),
+    MatrixOp.EIGH: MatrixInfo((2,), _eigh_results, (Fraction(9), _cube), _eigh),
+    MatrixOp.EIG: MatrixInfo((2,), _eig_results, (Fraction(25), _cube), _eig),
+    MatrixOp.SVD: MatrixInfo((2,), _svd_results, (Fraction(14), _cube), _svd),
+}
