@@ -21,6 +21,7 @@ RNG = np.random.default_rng(7)
 X = RNG.uniform(0.2, 0.8, (3, 4))
 Y = RNG.uniform(0.3, 0.9, (3, 4))
 HOLED = np.where(np.arange(12).reshape(3, 4) % 5 == 1, np.nan, X)
+DISTINCT = np.diag([1.0, 3.0, 7.0])
 PLACES = np.array([[0, 2, 1, 0], [3, 3, 1, 2], [1, 0, 2, 3]])
 BY_AXIS = ("sum", "prod", "mean", "var", "std", "max", "min", "median", "logsumexp", "ptp", "softmax", "log_softmax")
 WITHOUT_NAN = ("nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin", "nanmedian")
@@ -139,6 +140,20 @@ CASES = {
     "linalg.det": (lambda x: hnp.linalg.det(x[:, :3] + np.eye(3)), X),
     "linalg.inv": (lambda x: hnp.linalg.inv(x[:, :3] + np.eye(3)), X),
     "linalg.slogdet": (lambda x: [*hnp.linalg.slogdet(x[:, :3] + np.eye(3))], X),
+    "linalg.cond": (lambda x: [hnp.linalg.cond(x[:, :3] + np.eye(3), p) for p in (None, 1, "fro")], X),
+    "linalg.eig": (lambda x: hnp.abs(hnp.linalg.eig(x[:, :3] + DISTINCT)[1]), X),
+    "linalg.eigh": (lambda x: [*hnp.linalg.eigh(x @ x.T + DISTINCT)], X),
+    "linalg.eigvals": (lambda x: hnp.real(hnp.linalg.eigvals(x[:, :3] + DISTINCT)), X),
+    "linalg.eigvalsh": (lambda x: hnp.linalg.eigvalsh(x @ x.T + DISTINCT), X),
+    "linalg.lstsq": (lambda x, y: hnp.linalg.lstsq(x.T, y.T)[0], X, Y),
+    "linalg.matrix_rank": (lambda x: hnp.linalg.matrix_rank(x) * x, X),
+    "linalg.multi_dot": (lambda x, y: hnp.linalg.multi_dot([x, y.T, x]), X, Y),
+    "linalg.pinv": (hnp.linalg.pinv, X),
+    "linalg.qr": (lambda x: [*hnp.linalg.qr(x.T)], X),
+    "linalg.svd": (lambda x: [*hnp.linalg.svd(x, full_matrices=False)], X),
+    "linalg.svdvals": (hnp.linalg.svdvals, X),
+    "linalg.tensorinv": (lambda x: hnp.linalg.tensorinv(x[:, :3] + np.eye(3), ind=1), X),
+    "linalg.tensorsolve": (lambda x, y: hnp.linalg.tensorsolve(x[:, :3] + np.eye(3), y[:, 0]), X, Y),
     "linalg.solve": (lambda x, y: hnp.linalg.solve(x[:, :3] + np.eye(3), y), X, Y),
     "linalg.solve_triangular": (lambda x, y: hnp.linalg.solve_triangular(x[:, :3] + np.eye(3), y, lower=True), X, Y),
     "vectorize": (lambda x, y: hnp.vectorize(lambda a, b: hnp.sin(a @ b), signature="(n),(n)->()")(x, y), X, Y),

@@ -18,7 +18,7 @@ _ANY = _ffi.typeof("void(*)(void)")
 # The variable of programs that points to the table.
 VARIABLE = "harp_lapack"
 # By what a program asks for: the names for float, double, complex float and complex double.
-_NAMES = (
+NAMES = (
     "spotrf dpotrf cpotrf zpotrf",
     "sgetrf dgetrf cgetrf zgetrf",
     "strsm dtrsm ctrsm ztrsm",
@@ -41,7 +41,7 @@ def _found() -> object:
         library = _cffi_backend.load_library(np.linalg._umath_linalg.__file__, 0)
     except (AttributeError, OSError):
         return None
-    names = [name for row in _NAMES for name in row.split()]
+    names = [name for row in NAMES for name in row.split()]
     for spelling, is_wide in _SPELLINGS:
         try:
             functions = [library.load_function(_ANY, spelling.format(name)) for name in names]

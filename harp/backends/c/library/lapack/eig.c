@@ -1,5 +1,5 @@
-/* The columns of A are copied to where LAPACK looks for columns. Of a real matrix it writes pairs of conjugate vectors as
- * a column of real parts and one of imaginary parts. */
+/* The columns of A are copied to where LAPACK looks for columns. Of a real matrix it writes pairs of conjugate vectors
+ * as a column of real parts and one of imaginary parts. */
 #include "lapack/lapack.h"
 
 enum { VECTORS = 1 };
@@ -44,7 +44,8 @@ static int one(int flags, void *const *arrays, const int64_t *sizes)
     real *const w = (real *)(vr + square);
     int64_t info = 0;
     transpose(n, n, arrays[vectors ? 2 : 1], a);
-    if (!is_finite(PARTS * square, (const real *)a)) info = 1;
+    if (!is_finite(PARTS * square, (const real *)a))
+        info = 1;
     else if (n > 0) {
 #if defined(HARP_COMPLEX)
         LAPACK(GEEV, geev)("N", vectors ? "V" : "N", &n, a, &n, (number *)w, NULL, &n, vr, &n, work, &many, w + 2 * n,

@@ -42,11 +42,13 @@ static int one(int flags, void *const *arrays, const int64_t *sizes)
     int64_t info = 0;
     (void)real_work;
     copy(square, arrays[vectors ? 2 : 1], a);
-    if (!is_finite(PARTS * square, (const real *)a)) info = 1;
+    if (!is_finite(PARTS * square, (const real *)a))
+        info = 1;
     else if (n > 0)
         LAPACK(SYEVD, syevd)(vectors ? "V" : "N", "U", &n, a, &n, w, work, &many, HARP_REAL_ROOM places, &places_many,
                              &info, 1, 1);
-    if ((int32_t)info != 0) all_nan(n, w), all_nan(PARTS * square, (real *)a);
+    if ((int32_t)info != 0)
+        all_nan(n, w), all_nan(PARTS * square, (real *)a);
     else if (vectors)
         transpose_in_place(n, a);
     harp_give(work);

@@ -1,6 +1,6 @@
-/* Functions of matrices, for each matrix of a batch: `calls` of them, with flags as bits. Pointers and sizes are those of
- * the results, and then of the operands. What each one computes is written in `trace/graph/matrix_functions.py`.
- * 0, or 1 if there is not enough memory. */
+/* Functions of matrices, for each matrix of a batch: `calls` of them, with flags as bits. Pointers and sizes are those
+ * of the results, and then of the operands. What each one computes is written in `trace/graph/matrix_functions.py`. 0,
+ * or 1 if there is not enough memory. */
 #ifndef HARP_LAPACK_FUNCTIONS_H
 #define HARP_LAPACK_FUNCTIONS_H
 

@@ -21,7 +21,7 @@ enum { PARTS = 2 };
 enum { PARTS = 1 };
 #endif
 
-/* In the order of `_NAMES` of `runtime/lapack.py`. */
+/* In the order of `NAMES` of `runtime/lapack.py`. */
 enum { POTRF, GETRF, TRSM, GELQF, ORGLQ, SYEVD, GEEV, GESDD };
 #define LAPACK(name, type) ((type *)(uintptr_t)harp_lapack[1 + 4 * (name) + HARP_KIND])
 typedef const int64_t *integer;
@@ -43,8 +43,7 @@ static void some_calls(void *given, int64_t begin, int64_t end)
     struct batch *const batch = given;
     for (int64_t call = begin; call < end && batch->job.status == 0; ++call) {
         void *arrays[MOST_ARRAYS];
-        for (int k = 0; k < batch->count; ++k)
-            arrays[k] = (char *)(uintptr_t)batch->arrays[k] + call * batch->bytes[k];
+        for (int k = 0; k < batch->count; ++k) arrays[k] = (char *)(uintptr_t)batch->arrays[k] + call * batch->bytes[k];
         if (batch->one(batch->flags, arrays, batch->sizes)) batch->job.status = 1;
     }
 }

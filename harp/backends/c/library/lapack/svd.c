@@ -1,5 +1,5 @@
-/* The rows of A are the columns of its transpose, which is V.T.T S U.T: the rows of U and V.T are the columns that LAPACK
- * writes, in exchanged roles. */
+/* The rows of A are the columns of its transpose, which is V.T.T S U.T: the rows of U and V.T are the columns that
+ * LAPACK writes, in exchanged roles. */
 #include "lapack/lapack.h"
 
 enum { VECTORS = 1, FULL = 2 };
@@ -38,7 +38,8 @@ static int one(int flags, void *const *arrays, const int64_t *sizes)
     real *real_work = NULL;
     element room = 0;
     (void)real_work;
-    LAPACK(GESDD, gesdd)(job, &n, &m, NULL, &n, NULL, NULL, &n, NULL, &rows, &room, &query, HARP_REAL_ROOM places, &info, 1);
+    LAPACK(GESDD, gesdd)(job, &n, &m, NULL, &n, NULL, NULL, &n, NULL, &rows, &room, &query, HARP_REAL_ROOM places,
+                         &info, 1);
     const int64_t many = (int64_t)__real__ room + 1;
     const int64_t bytes = (m * n + many) * (int64_t)sizeof(element) + real_many * (int64_t)sizeof(real);
     element *const work = harp_take(bytes + (8 * k + 1) * (int64_t)sizeof *places);
@@ -47,7 +48,8 @@ static int one(int flags, void *const *arrays, const int64_t *sizes)
     real_work = (real *)(a + m * n);
     places = (int64_t *)(void *)((char *)work + (bytes + 7) / 8 * 8);
     copy(m * n, arrays[vectors ? 3 : 1], a);
-    if (!is_finite(PARTS * m * n, (const real *)a)) info = 1;
+    if (!is_finite(PARTS * m * n, (const real *)a))
+        info = 1;
     else
         LAPACK(GESDD, gesdd)(job, &n, &m, a, &n, s, vh, &n, u, &rows, work, &many, HARP_REAL_ROOM places, &info, 1);
     if ((int32_t)info != 0) {
