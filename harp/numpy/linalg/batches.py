@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harp.config import settings
-from harp.errors import DTypeError, ShapeError
+from harp.errors import ShapeError
 from harp.numpy.complexes import conj
 from harp.numpy.manipulation import broadcast_to, matrix_transpose
 from harp.trace.array.arithmetic import in_common
@@ -32,12 +32,6 @@ def operands(name: str, **values: object) -> tuple[list[Array], DType]:
     common, _ = common_dtype(arrays)
     result = common if common.is_inexact else f64
     return [in_common(array, computing(result)) for array in arrays], result
-
-
-def require_real(name: str, array: Array) -> None:
-    """Raise DTypeError for complex numbers."""
-    if array.kind.is_complex:
-        raise DTypeError(f"{name} takes real matrices, not {array.dtype}; take .real, or call NumPy's{where()}")
 
 
 def require_matrices(name: str, array: Array, label: str = "a") -> None:

@@ -339,3 +339,12 @@ def test_errors():
     ):
         with pytest.raises(error, match=match):
             call()
+
+
+@pytest.mark.parametrize("f", both(lambda a: (linalg.eigh(a), linalg.eig(a), linalg.svd(a))))
+def test_results_have_the_names_of_numpys(f):
+    a = hermitian("f8", 3, 3)
+    symmetric, any_matrix, singular = f(a)
+    npt.assert_allclose(a @ symmetric.eigenvectors, symmetric.eigenvectors * symmetric.eigenvalues, atol=1e-12)
+    npt.assert_allclose(a @ any_matrix.eigenvectors, any_matrix.eigenvectors * any_matrix.eigenvalues, atol=1e-12)
+    npt.assert_allclose(singular.U * singular.S @ singular.Vh, a, atol=1e-12)
