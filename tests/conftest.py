@@ -22,7 +22,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 # With HARP_TESTS=some, as in `make test`, so many cases of each test run, and no slow test: the whole in minutes.
 SOME = os.environ.get("HARP_TESTS") == "some"
-CASES, EXAMPLES = 3, 10
+CASES, EXAMPLES = 2, 5
 
 # Compiling makes the first example slow and the next ones fast, so time limits say nothing.
 # The tests say the same at each run; `make fuzz` looks for something new, with twice as many of tests/property.

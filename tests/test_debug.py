@@ -317,6 +317,7 @@ def test_batches_of_batches(run, log):
     assert log == [(float(k),) for k in range(6)]
 
 
+@pytest.mark.slow
 def test_loops_in_branches_of_batches_of_batches(run, log):
     def inner(x, y):
         loop = lambda: harp.while_loop(lambda c: c < 3, lambda c: (log.tell(x, y, c), c + 1)[1], x)

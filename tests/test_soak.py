@@ -36,6 +36,7 @@ assert len(small.calls) == 1 and len(made.steps) <= 2 and "flip" in dict(made.st
 )
 
 
+@pytest.mark.slow
 def test_a_mistake_is_found_and_made_small():
     command = [sys.executable, "-W", "ignore", "-c", BROKEN, str(HERE)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)

@@ -17,7 +17,7 @@ from harp.lazy import namespace as _namespace
 # All names; each is imported when it is first asked for.
 _NAMES = _Names(
     {
-        "harp.numpy.": "linalg special",
+        "harp.numpy.": "fft linalg special",
         "harp.numpy.activation": "relu sigmoid softplus",
         "harp.numpy.choosing": "array_equal diag diag_indices diagflat fill_diagonal indices ix_ piecewise "
         "ravel_multi_index select tril_indices triu_indices unravel_index",

@@ -112,6 +112,7 @@ def test_where_no_device_works_the_first_says_why(machine):
     assert config.settings.device == "cpu"
 
 
+@pytest.mark.slow
 def test_drivers_that_end_the_process_or_hang_or_compute_nonsense(machine, monkeypatch):
     monkeypatch.setattr(trial, "_SECONDS", 2.0)
     found = machine("import os; os.abort()", "import time; time.sleep(60)", None, "import sys; sys.exit(3)")
@@ -131,6 +132,7 @@ def test_wrong_numbers_are_a_failure(machine):
         devices.known_device("opencl")
 
 
+@pytest.mark.slow
 def test_the_trial_is_remembered_for_a_driver(machine, tmp_path, monkeypatch):
     first, second = machine("print('broken')", None)
     script = second.script
@@ -170,6 +172,7 @@ def test_a_compiler_that_does_not_know_the_processor_is_found_out(machine):
     assert "refuses a program" in trial.problem(second)
 
 
+@pytest.mark.slow
 def test_doctor_tries_each_device(machine, capsys, monkeypatch):
     first, second = machine("print('the driver is broken')", None)
     main(["doctor"])

@@ -102,6 +102,7 @@ def test_cache_that_cannot_be_used(monkeypatch, capsys, tmp_path, directory):
     assert "cannot be stored" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_command_line():
     def run(*words: str) -> subprocess.CompletedProcess:
         return subprocess.run([sys.executable, "-m", "harp", *words], capture_output=True, text=True, check=False)

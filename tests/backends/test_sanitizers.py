@@ -60,6 +60,7 @@ def test_checked_programs_touch_nothing_outside(tmp_path):
     assert done.stdout.endswith("unchecked\n") and done.returncode and "AddressSanitizer" in done.stderr, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["sound", "checked"])
 @pytest.mark.parametrize("compiler", [GCC, f"{sys.executable} -m ziglang cc"], ids=["gcc", "clang"])
 def test_no_compiler_warns(compiler, what, tmp_path):

@@ -104,6 +104,7 @@ def convolved(images, kernels):
     )
 
 
+@pytest.mark.slow
 def test_a_small_network_on_images_with_adam():
     """Where a bright spot is, left or right, by two layers of convolutions; batches of two sizes."""
 

@@ -181,6 +181,7 @@ def test_gradient_of_no_elements():
         assert np.asarray(harp.jit(harp.grad(lambda x, f=f: hnp.sum(f(x, 1))))(np.ones((3, 0)))).shape == (3, 0)
 
 
+@pytest.mark.slow
 def test_bool_results():
     """Adding is "or", multiplying is "and", also where they are compiled."""
     x = np.array([[0.0, 2.5, 0.0], [1.0, -3.0, np.nan], [0.0, 0.0, 0.0]])

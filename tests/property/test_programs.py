@@ -93,6 +93,7 @@ def agree(actual: object, expected: np.ndarray, exact: bool) -> None:
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * finite.max(initial=1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "bool"])
 def test_donated_arguments_change_no_bit(dtype):
     @examples(15)

@@ -105,6 +105,14 @@ def matrix_kernel(op: MatrixOp, dtype: DType) -> str:
     return kernel(op.value, dtype)
 
 
+# Fourier transforms have one file, and not all dtypes.
+_TRANSFORMS: Mapping[MatrixOp, tuple[str, _Macros]] = {
+    MatrixOp.FFT: ("fft", (("HARP_NAME", "fft"),)),
+    MatrixOp.RFFT: ("fft", (("HARP_NAME", "rfft"), ("HARP_TO_COMPLEX", 1))),
+    MatrixOp.IRFFT: ("fft", (("HARP_NAME", "irfft"), ("HARP_TO_REAL", 1))),
+}
+
+
 def _matrices() -> Iterator[LibraryRoutine]:
     """Calls of LAPACK, which has a letter for each dtype; `HARP_KIND` is its number."""
     for number, dtype in enumerate((f32, f64, c64, c128)):
@@ -112,7 +120,8 @@ def _matrices() -> Iterator[LibraryRoutine]:
         macros += (("HARP_REAL", TYPES[real_of(dtype)]),)
         macros += (("HARP_COMPLEX", 1),) if dtype.is_complex else ()
         for op in MatrixOp:
-            yield LibraryRoutine(matrix_kernel(op, dtype), "lapack/functions.h", f"lapack/{op.value}.c", macros)
+            file, more = _TRANSFORMS.get(op, (op.value, ()))
+            yield LibraryRoutine(matrix_kernel(op, dtype), "lapack/functions.h", f"lapack/{file}.c", macros + more)
 
 
 KERNELS: Mapping[str, LibraryRoutine] = {

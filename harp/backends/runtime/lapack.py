@@ -1,8 +1,9 @@
-"""The functions of LAPACK that compiled programs call: those of the library that NumPy itself is linked with.
+"""The functions of LAPACK, and the Fourier transforms, that compiled programs call: those that NumPy itself calls.
 
 A library finds a name in those that it is linked with. Wheels of NumPy bring an OpenBLAS with integers of 64 bits, in
 which `dpotrf` is `scipy_dpotrf_64_`; a distribution's NumPy has `dpotrf_` of whatever LAPACK the system has. A NumPy
-without them does not matter: then NumPy computes what programs ask for.
+without them does not matter: then NumPy computes what programs ask for. Transforms are universal functions of NumPy,
+whose loops are C functions by dtype: the fields of a universal function are part of NumPy's C interface.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ NAMES = (
     "sgeev dgeev cgeev zgeev",
     "sgesdd dgesdd cgesdd zgesdd",
 )
+# The transforms, for the dtypes of their operands.
+LOOPS = ("fft", "ifft", "rfft_n_even", "rfft_n_odd", "irfft")
 # How libraries call a function, and whether its integers have 64 bits.
 _SPELLINGS = (
     ("scipy_{}_64_", True), ("{}_64_", True), ("{}$NEWLAPACK$ILP64", True), ("scipy_{}_", False), ("{}_", False)
@@ -37,6 +40,12 @@ _SPELLINGS = (
 @cache
 def _found() -> object:
     """The table as C has it; None where there is no such library, or a name is missing."""
+    lapack, transforms = _functions(), _loops()
+    return None if lapack is None or transforms is None else _ffi.new("void *[]", [*lapack, *transforms])
+
+
+def _functions() -> list[object] | None:
+    """Whether integers have 64 bits, and the functions of LAPACK."""
     try:
         library = _cffi_backend.load_library(np.linalg._umath_linalg.__file__, 0)
     except (AttributeError, OSError):
@@ -47,15 +56,40 @@ def _found() -> object:
             functions = [library.load_function(_ANY, spelling.format(name)) for name in names]
         except AttributeError:
             continue
-        return _ffi.new("void *[]", [_ffi.cast("void *", int(is_wide)), *(_ffi.cast("void *", f) for f in functions)])
+        return [_pointer(int(is_wide)), *map(_pointer, functions)]
     return None
 
 
+def _loops() -> list[object] | None:
+    """For each transform its loops for float, double, complex float and complex double, and what these are given."""
+    functions = getattr(getattr(np.fft, "_pocketfft", None), "pfu", None)
+    made = []
+    for name in LOOPS:
+        function = getattr(functions, name, None)
+        if not isinstance(function, np.ufunc) or not _is_as_declared(function):
+            return None
+        kinds = [types[0] for types in function.types]
+        for array in _ffi.cast("void ***", id(function))[4:6]:
+            made += [_pointer(array[kinds.index(kind)] if array and kind in kinds else 0) for kind in "fdFD"]
+    return made
+
+
+def _is_as_declared(function: np.ufunc) -> bool:
+    """Whether `struct PyUFuncObject` begins as in NumPy's header: an object, four integers, loops and what these are
+    given, and the number of loops."""
+    numbers = _ffi.cast("int *", id(function))
+    return [*numbers[4:7], numbers[12]] == [function.nin, function.nout, function.nargs, function.ntypes]
+
+
+def _pointer(value: object) -> object:
+    return _ffi.cast("void *", value)
+
+
 def is_there() -> bool:
-    """Whether programs can call LAPACK."""
+    """Whether programs can call them."""
     return _found() is not None
 
 
 def table() -> object:
     """What the variable of a program is set to."""
-    return _ffi.cast("void *", _found() or 0)
+    return _pointer(_found() or 0)

@@ -47,7 +47,7 @@ from harp.lower.report.executions import Executions, executions
 from harp.lower.report.parts import EVERYWHERE, Round, Term, Where, all_of, parts_of
 from harp.lower.schedule.build import Built
 from harp.trace.graph.kernel_source import KernelSource
-from harp.trace.graph.matrix_functions import MatrixFunction
+from harp.trace.graph.matrix_functions import MATRICES, MatrixFunction
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Index, Loop, Symbol, loops_in, of, product
@@ -345,6 +345,8 @@ def _count_callback(tally: _Tally, place: _Place, callback: ForeignCall) -> None
     if isinstance(routine, MatrixFunction):
         factor, sizes = routine.operations([source.shape[rank:] for source in callback.sources])
         count = tally.size(product(callback.calls) * sizes) * ratio(factor.numerator, factor.denominator)
+        if MATRICES[routine.op].by_rounds:
+            count = count * tally.log2(callback.sources[0].shape[-1])
         tally.add(operations=times * count)
         tally.exact = False
     elif isinstance(routine, KernelSource) and routine.operations is not None:

@@ -108,7 +108,7 @@ def call_pure(
     assert isinstance(function, PureFunction)
     if function.vectorised and 0 not in calls:
         whole = [((*calls, *own), dtype) for own, dtype in results]
-        return _returned(function, _called(function, operands), whole)
+        return _returned(function, _called(function, operands, whole), whole)
     made = [np.empty((*calls, *own), dtype.numpy) for own, dtype in results]
     for place in np.ndindex(calls):
         found = _returned(function, _called(function, [operand[place] for operand in operands]), results)
@@ -117,9 +117,9 @@ def call_pure(
     return made
 
 
-def _called(function: HostFunction | PureFunction, operands: Sequence[NDArray]) -> Any:
+def _called(function: HostFunction | PureFunction, operands: Sequence[NDArray], *first: object) -> Any:
     try:
-        return function.call(*map(np.array, operands))
+        return function.call(*first, *map(np.array, operands))
     except BaseException as error:
         _state.raised = error
         raise

@@ -1,4 +1,4 @@
-"""Functions of whole matrices that LAPACK computes: a closed set, one row each.
+"""Functions of whole matrices and rows that LAPACK, or NumPy's transforms, compute: a closed set, one row each.
 
     cholesky(a)                        l, lower triangular: a = l @ l.mH; NaN where a is not positive definite
     lu(a)                              f, order, pivots: the transpose of both factors of a[order] in one matrix,
@@ -9,6 +9,9 @@
     eigh[vectors](a)                   w, v: a @ v = v * w, for the lower triangle of a Hermitian matrix, w ascending
     eig[vectors](a)                    w, v: the same for any square matrix, complex
     svd[vectors, full](a)              u, s, vh: a = u * s @ vh, s descending
+    fft[inverse](x)                    y[k] = sum of x[j] * exp(-2i*pi*j*k/n), or with exp(+2i*...) if `inverse`
+    rfft(x)                            the first n//2 + 1 of these, for real x
+    irfft(y)                           n*x for y = rfft(x); n is the length of the result
 
 Without `vectors` there are only the values. Singular matrices have infinities or NaN in their results; what does not
 converge, or has NaN or infinities in it, has NaN in all of them.
@@ -28,10 +31,10 @@ import numpy as np
 import numpy.typing as npt
 
 from harp.trace.graph.routines import PureFunction
-from harp.trace.index.division import minimum
-from harp.trace.index.polynomial import Index, Shape, as_index, product
+from harp.trace.index.division import floordiv, minimum
+from harp.trace.index.polynomial import Index, Shape, product
 from harp.trace.interning import InternedBase, InternedByName
-from harp.trace.scalar.dtypes import DType, NDArray, as_dtype, complex_of, i64, real_of
+from harp.trace.scalar.dtypes import DType, NDArray, complex_of, i64, real_of
 
 Results = tuple[tuple[Shape, DType], ...]
 _Flags = tuple[bool, ...]
@@ -49,6 +52,9 @@ class MatrixOp(enum.Enum):
     EIGH = "eigh"
     EIG = "eig"
     SVD = "svd"
+    FFT = "fft"
+    RFFT = "rfft"
+    IRFFT = "irfft"
 
     __hash__ = object.__hash__  # by C, as keys of nodes need it
 
@@ -56,13 +62,16 @@ class MatrixOp(enum.Enum):
 @attrs.frozen
 class MatrixInfo:
     """A row: the ranks of operands of one call; shapes and dtypes of results, by the flags, and the shapes and the
-    dtype of operands; operations of a call, as a factor of a product of sizes; and the meaning in NumPy, for one call.
+    dtype of operands; operations of a call, as a factor of a product of sizes, and perhaps of the logarithm of the last
+    one; and the meaning in NumPy, for one call, whose results have these shapes.
     """
 
     ranks: tuple[int, ...]
     results: Callable[[_Flags, Sequence[Shape], DType], Results]
     operations: tuple[Fraction, Callable[[Sequence[Shape]], Index]]
     numpy: Callable[..., Sequence[_Matrix]]
+    by_rounds: bool = False
+    has_length: bool = False
 
 
 @attrs.frozen(eq=False, weakref_slot=False)
@@ -90,17 +99,16 @@ class MatrixFunction(InternedBase, metaclass=InternedByName):
         factor, sizes = MATRICES[self.op].operations
         return factor, sizes(shapes)
 
-    def compute(self, *operands: NDArray) -> list[object]:
-        """What NumPy makes of each call; the axes of an array of calls are in front."""
-        row, dtype = MATRICES[self.op], as_dtype(operands[0].dtype)
-        cuts = [operand.ndim - rank for operand, rank in zip(operands, row.ranks, strict=True)]
-        calls = operands[0].shape[: cuts[0]]
-        own = [tuple(map(as_index, operand.shape[cut:])) for operand, cut in zip(operands, cuts, strict=True)]
-        made = [_nothing((*calls, *(p.constant or 0 for p in shape)), d) for shape, d in self.results(own, dtype)]
+    def compute(self, results: Sequence[tuple[tuple[int, ...], DType]], *operands: NDArray) -> list[object]:
+        """What NumPy makes of each call; the axes of an array of calls are in front, also of the results."""
+        row = MATRICES[self.op]
+        calls = operands[0].shape[: operands[0].ndim - row.ranks[0]]
+        made = [_nothing(shape, dtype) for shape, dtype in results]
+        given = (made[0].shape[-1],) if row.has_length else self.flags
         with np.errstate(all="ignore"):
             for place in np.ndindex(calls):
                 with suppress(np.linalg.LinAlgError):
-                    found = row.numpy(*self.flags, *(operand[place] for operand in operands))
+                    found = row.numpy(*given, *(operand[place] for operand in operands))
                     for target, value in zip(made, found, strict=True):
                         target[place] = value
         return [*made]
@@ -212,6 +220,30 @@ def _svd(vectors: bool, full: bool, a: _Matrix) -> Sequence[_Matrix]:
     return np.linalg.svd(_finite(a), full) if vectors else (np.linalg.svdvals(_finite(a)),)
 
 
+def _half(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
+    return (((floordiv(shapes[0][0], 2) + 1,), complex_of(dtype)),)
+
+
+def _real(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
+    raise AssertionError("the length of the result is given")
+
+
+def _fft(inverse: bool, x: _Matrix) -> tuple[_Matrix]:
+    return (np.fft.ifft(x, norm="forward") if inverse else np.fft.fft(x),)
+
+
+def _rfft(x: _Matrix) -> tuple[_Matrix]:
+    return (np.fft.rfft(x),)
+
+
+def _irfft(length: int, y: _Matrix) -> tuple[_Matrix]:
+    return (np.fft.irfft(y, length, norm="forward"),)
+
+
+def _length(shapes: Sequence[Shape]) -> Index:
+    return shapes[0][0]
+
+
 def _cube(shapes: Sequence[Shape]) -> Index:
     m, n = shapes[0]
     return m * n * minimum(m, n)
@@ -230,4 +262,7 @@ MATRICES: dict[MatrixOp, MatrixInfo] = {
     MatrixOp.EIGH: MatrixInfo((2,), _eigh_results, (Fraction(9), _cube), _eigh),
     MatrixOp.EIG: MatrixInfo((2,), _eig_results, (Fraction(25), _cube), _eig),
     MatrixOp.SVD: MatrixInfo((2,), _svd_results, (Fraction(14), _cube), _svd),
+    MatrixOp.FFT: MatrixInfo((1,), _like_last, (Fraction(5), _length), _fft, by_rounds=True),
+    MatrixOp.RFFT: MatrixInfo((1,), _half, (Fraction(5, 2), _length), _rfft, by_rounds=True),
+    MatrixOp.IRFFT: MatrixInfo((1,), _real, (Fraction(5), _length), _irfft, by_rounds=True, has_length=True),
 }

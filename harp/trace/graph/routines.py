@@ -23,7 +23,8 @@ class HostFunction:
 class PureFunction:
     """A function of Python that a program calls for the arrays that it returns. Two of them are never the same.
 
-    One that is `vectorised` is called once with the arrays of all calls, which stand along axes in front.
+    One that is `vectorised` is called once: with the shapes and dtypes of its results, and the arrays of all calls,
+    which stand along axes in front.
     """
 
     __slots__ = ("call", "name", "vectorised")

@@ -207,6 +207,7 @@ def test_long_sums_of_products(device):
         npt.assert_array_equal(np.asarray(f(np.tile(x, (20, 1)), y[:, :13]))[:300], whole[:, :13])
 
 
+@pytest.mark.slow
 def test_batches_of_products_and_their_gradients(device):
     f = harp.jit(harp.grad(lambda x, y: hnp.sum(hnp.einsum("bij,bjk->bik", x, y) ** 2), argnums=(0, 1)))
     rng = np.random.default_rng(0)
@@ -227,6 +228,7 @@ def test_transposes(device, dtype):
         npt.assert_array_equal(swapped, np.swapaxes(np.stack([x, y.T, x]), 1, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint32", "bool"])
 def test_long_rows_are_sorted(device, dtype):
     f = harp.jit(lambda x, v: (hnp.sort(x), hnp.argsort(x), hnp.argsort(x, descending=True), v[hnp.argsort(x[0])]))
@@ -283,6 +285,7 @@ def test_columns_have_the_same_bits_whether_they_are_many_or_few(device, monkeyp
         npt.assert_allclose(f(x)[1], x.astype("f8").var(0), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_other_reductions_of_columns(device):
     def f(x, v):
         e = hnp.exp(x - hnp.max(x, axis=0))
@@ -320,6 +323,7 @@ def updated(z, places, v, how):
     return z
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 @pytest.mark.parametrize("how", HOW)
 def test_scatters_into_few_rows(device, how, dtype):
@@ -406,6 +410,7 @@ def test_batches_of_scatters_and_two_axes_of_places(device):
         npt.assert_array_equal(last(i, twice), wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("items", [1, 5, 64, 256])
 def test_bits_do_not_depend_on_the_size_of_a_group(device, items, monkeypatch):
     x = given(5000, "float32")

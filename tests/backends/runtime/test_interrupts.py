@@ -128,6 +128,7 @@ time.sleep(0.2)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["vector", "callback"])
 def test_python_ends_while_a_thread_is_in_a_program(step):
     for _ in range(8):  # where the thread is at that moment differs

@@ -96,6 +96,7 @@ def test_second_process_starts_nothing(tmp_path):
     assert not log.exists()
 
 
+@pytest.mark.slow
 def test_many_processes_at_once(directory):
     assert all(finish(process)[0] in (0, 1) for process in [start() for _ in range(8)])
     names = [path.name for path in directory.iterdir()]

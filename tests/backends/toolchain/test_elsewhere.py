@@ -48,6 +48,7 @@ needs_no_zig = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_no_zig
 def test_programs_that_are_there_need_no_compiler(tmp_path):
     assert run(tmp_path / "cache") == ("2 0 1", "")
@@ -60,6 +61,7 @@ def test_programs_that_are_there_need_no_compiler(tmp_path):
     assert out == "0 0 1" and "HARP_CC=none" in warning, "who asks for none gets none"
 
 
+@pytest.mark.slow
 @needs_no_zig
 def test_harp_that_is_installed_somewhere_else(tmp_path):
     """As in a container: other files, of the same content."""

@@ -104,6 +104,7 @@ def test_a_second_process_reads_no_c():
     assert first > 1 and second == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["HARP_VERIFY", "HARP_DEBUG"])
 def test_those_who_watch_the_compiler_see_it(directory, name):
     assert run(**{name: "1"}) == COLD
@@ -117,6 +118,7 @@ def test_the_stages_can_be_seen_after_all():
     assert run(PROGRAM + show) == COLD and run(PROGRAM + show) == WARM
 
 
+@pytest.mark.slow
 def test_many_processes_at_once(directory):
     for result in [finish(process) for process in [start() for _ in range(6)]]:
         assert result[0] in (0, 1)
@@ -237,6 +239,7 @@ def copy_of_harp(path: Path) -> Path:
     return path / "harp"
 
 
+@pytest.mark.slow
 def test_an_edited_compiler_serves_none_of_its_old_programs(tmp_path):
     """Whatever the edit does to size and modification time."""
     package = copy_of_harp(tmp_path)
@@ -300,6 +303,7 @@ def test_a_record_that_cannot_be_stored(monkeypatch):
     assert recall(KEY) is None
 
 
+@pytest.mark.slow
 def test_a_directory_that_cannot_be_used(tmp_path):
     """Nothing is kept there, and everything still computes."""
     (tmp_path / "cache").write_text("a file")

@@ -29,6 +29,7 @@ def test_nothing_between_goes_through_memory(shape):
     assert len(program.kernels) == 1 and not program.scratch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(0,), (1,), (127,), (128,), (129,), (1000,), (0, 5), (7, 1), (1, 300), (40, 33)])
 def test_the_gradient_is_that_of_differences(shape):
     x, y = np.random.default_rng(0).normal(size=(2, *shape))
@@ -58,6 +59,7 @@ def test_what_others_read_stays_in_memory():
         np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_inputs_are_donated_all_the_same():
     f = harp.jit(harp.grad(lambda x, y: hnp.sum(quotients(hnp, x, y))), donate_argnums=0)
     x, y = np.random.default_rng(3).normal(size=(2, 500))
@@ -80,6 +82,7 @@ def test_what_is_sorted_or_changed_in_place_stays_in_memory():
     np.testing.assert_allclose(np.asarray(changed(x, y, np.array([3, 7]))), wanted)
 
 
+@pytest.mark.slow
 def test_arrays_of_a_long_formula_take_turns_in_tiles():
     """Hundreds of arrays, of which few are needed at a time: as many variables inside each other would be too many."""
 

@@ -39,6 +39,7 @@ def operands(name, batch, sizes, dtype="f8"):
     return [rng.integers(-9, 9, shape).astype(dtype) for shape in shapes]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(PRODUCTS)), st.integers(0, 5), st.tuples(SIZES, SIZES, SIZES), st.sampled_from("fd"))
 def test_as_in_numpy(name, batch, sizes, dtype):
     x, y = operands(name, batch, sizes, dtype)

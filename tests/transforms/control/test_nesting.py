@@ -46,6 +46,7 @@ def test_a_depth_of_twenty(kind, transform):
     np.testing.assert_allclose(TRANSFORMS[transform](f), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["loops", "branches"])
 def test_too_deep(kind):
     with pytest.raises(errors.NestingError, match=r"nest too deeply.*setrecursionlimit"):

@@ -363,6 +363,7 @@ def test_what_does_not_fit(call, error, words):
         harp.jit(call)()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [1, 3, 7])
 def test_loops_of_which_some_steps_are_kept(every):
     """The same numbers as without, forward and backward, whatever is left behind the last block."""

@@ -38,6 +38,7 @@ print(gone, libraries())
 """
 
 
+@pytest.mark.slow
 @needs_cc
 @pytest.mark.usefixtures("processor")
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no /proc")

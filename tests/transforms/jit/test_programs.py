@@ -104,6 +104,7 @@ assert os.waitpid(child, 0)[1] == 0, "the child did not finish"
 """
 
 
+@pytest.mark.slow
 @needs_cc
 @pytest.mark.parametrize("moment", ["--version", "unit"])
 @about_the_compiler

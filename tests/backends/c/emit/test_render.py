@@ -453,6 +453,7 @@ def test_the_numpy_backend_takes_captured_arrays_as_inputs() -> None:
     np.testing.assert_array_equal(out, [10, 21, 32])
 
 
+@pytest.mark.slow
 @needs_gcc
 def test_each_kernel_is_a_unit(tmp_path: Path) -> None:
     sources = [Buffer(f"x{k}", f64, (N,), Space.INPUT) for k in range(40)]

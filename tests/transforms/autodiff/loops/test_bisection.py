@@ -53,6 +53,7 @@ def test_finite_differences():
         npt.assert_allclose(slope[k], change / 2e-6, rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_other_transforms():
     w, start, xs = RNG.normal(size=3), RNG.normal(size=3), RNG.normal(size=(12, 3)) * 0.3
     batch = np.stack([w, -w, 0.5 * w])

@@ -232,6 +232,7 @@ VALUES = {
 UPDATES = st.tuples(st.sampled_from([*PLACES]), st.sampled_from([*VALUES]), st.sampled_from(["set", "add", "multiply"]))
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(st.sampled_from([*ENDS]), st.lists(UPDATES, min_size=1, max_size=3), st.lists(UPDATES, max_size=1))
 def test_random_loops(ends, inner, outer):

@@ -1,6 +1,6 @@
-/* Functions of matrices, for each matrix of a batch: `calls` of them, with flags as bits. Pointers and sizes are those
- * of the results, and then of the operands. What each one computes is written in `trace/graph/matrix_functions.py`. 0,
- * or 1 if there is not enough memory. */
+/* Functions of matrices and rows, for each one of a batch: `calls` of them, with flags as bits. Pointers and sizes are
+ * those of the results, and then of the operands. What each one computes is written in
+ * `trace/graph/matrix_functions.py`. 0, or 1 if there is not enough memory. */
 #ifndef HARP_LAPACK_FUNCTIONS_H
 #define HARP_LAPACK_FUNCTIONS_H
 
@@ -20,5 +20,8 @@ HARP_OF_MATRICES(qr)
 HARP_OF_MATRICES(eigh)
 HARP_OF_MATRICES(eig)
 HARP_OF_MATRICES(svd)
+HARP_OF_MATRICES(fft)
+HARP_OF_MATRICES(rfft)
+HARP_OF_MATRICES(irfft)
 
 #endif

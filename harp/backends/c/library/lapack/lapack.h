@@ -23,6 +23,8 @@ enum { PARTS = 1 };
 
 /* In the order of `NAMES` of `runtime/lapack.py`. */
 enum { POTRF, GETRF, TRSM, GELQF, ORGLQ, SYEVD, GEEV, GESDD };
+/* In the order of `LOOPS` there; beside each stands what it is given. */
+enum { FFT = GESDD + 1, IFFT = FFT + 2, RFFT_EVEN = FFT + 4, RFFT_ODD = FFT + 6, IRFFT = FFT + 8 };
 #define LAPACK(name, type) ((type *)(uintptr_t)harp_lapack[1 + 4 * (name) + HARP_KIND])
 typedef const int64_t *integer;
 
@@ -38,7 +40,7 @@ struct batch {
     const int64_t *sizes, *bytes;
 };
 
-static void some_calls(void *given, int64_t begin, int64_t end)
+HARP_INLINE void some_calls(void *given, int64_t begin, int64_t end)
 {
     struct batch *const batch = given;
     for (int64_t call = begin; call < end && batch->job.status == 0; ++call) {
@@ -49,8 +51,8 @@ static void some_calls(void *given, int64_t begin, int64_t end)
 }
 
 /* All calls: `bytes` are those of each array of one call, `work` is about the operations of one. */
-static int each(function *one, int64_t calls, int flags, int count, const void *const *arrays, const int64_t *sizes,
-                const int64_t *bytes, double work)
+HARP_INLINE int each(function *one, int64_t calls, int flags, int count, const void *const *arrays,
+                     const int64_t *sizes, const int64_t *bytes, double work)
 {
     struct batch batch = {{0, 1}, one, flags, count, arrays, sizes, bytes};
     harp_parallel(some_calls, &batch, calls, (double)calls * work);
