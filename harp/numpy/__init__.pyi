@@ -1,5 +1,5 @@
 # Written by tests/types/stubs.py.
-from harp.numpy import linalg as linalg, special as special
+from harp.numpy import fft as fft, linalg as linalg, special as special
 from harp.numpy.activation import relu as relu, sigmoid as sigmoid, softplus as softplus
 from harp.numpy.choosing import (
     array_equal as array_equal,

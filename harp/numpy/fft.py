@@ -32,6 +32,11 @@ from harp.trace.source_locations import plural, where
 from harp.transforms.autodiff.custom import custom_vjp
 from harp.transforms.autodiff.grad import stop_gradient
 
+__all__ = [
+    *("fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft"),
+    *("irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"),
+]
+
 Norm = Literal["backward", "ortho", "forward"] | None
 Count = int | Size
 
@@ -206,7 +211,8 @@ def fftfreq(n: Count, d: object = 1.0, *, dtype: DTypeLike | None = None, device
     """
     count = _count("fftfreq", n)
     k = arange(count, dtype=dtype or f64, device=device)
-    return chosen(k < (count + 1) // 2, k, k - count) / (count * d)  # type: ignore[operator]
+    frequencies: Array = chosen(k < (count + 1) // 2, k, k - count) / (count * d)
+    return frequencies
 
 
 def rfftfreq(n: Count, d: object = 1.0, *, dtype: DTypeLike | None = None, device: object = None) -> Array:
@@ -219,7 +225,8 @@ def rfftfreq(n: Count, d: object = 1.0, *, dtype: DTypeLike | None = None, devic
     Array([0. , 0.5, 1. ])
     """
     count = _count("rfftfreq", n)
-    return arange(count // 2 + 1, dtype=dtype or f64, device=device) / (count * d)  # type: ignore[operator]
+    frequencies: Array = arange(count // 2 + 1, dtype=dtype or f64, device=device) / (count * d)
+    return frequencies
 
 
 def fftshift(x: object, axes: int | Sequence[int] | None = None) -> Array:
@@ -280,15 +287,23 @@ def _along(array: Array, axis: int, count: Any, transform: Callable[[Array], Arr
 
 
 def _pairs(name: str, array: Array, s: Any, axes: Any) -> list[tuple[Any, int]]:
-    """A length, or None, and an axis for each transform; an axis may be there several times."""
+    """A length and an axis for each transform; an axis may be there several times."""
     if axes is None:
         axes = range(array.ndim) if s is None else range(-len(s), 0)
     if s is not None and len(s) != len(axes):
         raise ArgumentError(f"s of {name} has {plural(len(s), 'lengths')} for {plural(len(axes), 'axes')}{where()}")
-    counts = [None] * len(axes) if s is None else [None if isinstance(n, int) and n == -1 else n for n in s]
-    if not counts and name in ("rfftn", "irfftn"):
+    if not axes and name in ("rfftn", "irfftn"):
         raise ArgumentError(f"{name} needs an axis at least{where()}")
-    return [(n, normalize_axis(axis, array.ndim)) for n, axis in zip(counts, axes, strict=True)]
+    along = [normalize_axis(axis, array.ndim) for axis in axes]
+    sizes = [array.shape[axis] for axis in along]
+    counts = (
+        sizes
+        if s is None
+        else [size if isinstance(n, int) and n == -1 else n for n, size in zip(s, sizes, strict=True)]
+    )
+    if s is None and name == "irfftn":
+        counts[-1] = 2 * (sizes[-1] - 1)
+    return list(zip(counts, along, strict=True))
 
 
 def _in_turn(transform: Callable[..., Array], array: Array, pairs: Sequence[tuple[Any, int]], norm: Norm) -> Array:

@@ -46,6 +46,13 @@ def whole_and_rows(name):
     return lambda x: [function(x), function(x, axis=1)]
 
 
+TRANSFORMS = [name for name in hnp.fft.__all__ if not name.endswith("freq")]
+
+
+def parts(z):
+    return [hnp.real(z), hnp.imag(z)]
+
+
 CASES = {
     **{name: (getattr(hnp, name), X) for name in UNARY},
     **{name: (getattr(hnp, name), X, Y) for name in BINARY},
@@ -124,6 +131,7 @@ CASES = {
     **{f"special.{name}": (getattr(hnp.special, name), X) for name in ("erf", "erfc", "erfinv", "expit", "logit")},
     **{f"special.{name}": (getattr(hnp.special, name), 3 * X) for name in ("gammaln", "digamma")},
     **{f"special.{name}": (getattr(hnp.special, name), X, Y) for name in ("betaln", "xlogy", "xlog1py")},
+    **{f"fft.{name}": (lambda x, f=getattr(hnp.fft, name): parts(f(x)), X) for name in TRANSFORMS},
     "linalg.cross": (lambda x, y: hnp.linalg.cross(x[:, :3], y[:, :3]), X, Y),
     "linalg.diagonal": (hnp.linalg.diagonal, X),
     "linalg.matmul": (lambda x, y: hnp.linalg.matmul(x.T, y), X, Y),
@@ -173,6 +181,7 @@ DISCRETE = words("""
     searchsorted signbit unravel_index
 """)
 CONSTANT = words("""
+    fft.fftfreq fft.rfftfreq
     arange broadcast_shapes can_cast diag_indices empty empty_like eye finfo identity iinfo indices iscomplexobj isdtype
     issubdtype ix_ ndim ones ones_like promote_types result_type shape size tri tril_indices triu_indices zeros
     zeros_like
@@ -208,7 +217,7 @@ FOREIGN = ("from_dlpack",)
 def public():
     """Every function by the first of its names."""
     found = {}
-    for prefix, space in (("", hnp), ("linalg.", hnp.linalg), ("special.", hnp.special)):
+    for prefix, space in (("", hnp), ("fft.", hnp.fft), ("linalg.", hnp.linalg), ("special.", hnp.special)):
         for name in getattr(space, "__all__", dir(space)):
             value = getattr(space, name)
             if not name.startswith("_") and isinstance(value, types.FunctionType):

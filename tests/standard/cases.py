@@ -6,6 +6,7 @@ A row draws positional arguments and keywords; arrays are `Drawn`. `tolerance` i
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -157,6 +158,20 @@ def _matrix_norm(draw: Any) -> Arguments:
 def _matrix_power(draw: Any) -> Arguments:
     n = draw(st.integers(0, 3))
     return [draw(arrays(INEXACT, draw(st.sampled_from([(n, n), (2, n, n)])), tame=True)), draw(st.integers(0, 3))], {}
+
+
+_FREQUENCIES = ("fftfreq", "rfftfreq")
+_NORMS = st.sampled_from(["backward", "ortho", "forward"])
+_transformable = st.lists(st.integers(2, 4), min_size=1, max_size=3).map(tuple)
+
+
+def _transformed(dtypes: tuple[str, ...], draw: Any) -> Arguments:
+    x = draw(arrays(dtypes, _transformable, tame=True))
+    return [x], {"axis": draw(axis_of(len(x.shape))), "n": draw(st.sampled_from([None, 1, 3, 6])), "norm": draw(_NORMS)}
+
+
+def _transformed_along_all(dtypes: tuple[str, ...], draw: Any) -> Arguments:
+    return [draw(arrays(dtypes, _transformable, tame=True))], {"norm": draw(_NORMS)}
 
 
 def _regular(draw: Any, dtypes: tuple[str, ...]) -> Drawn:
@@ -450,6 +465,13 @@ CASES: dict[str, Case] = {
     "linalg.trace": call(_diagonal, 1e-6),
     "linalg.vecdot": call(_vecdot, 1e-6),
     "linalg.vector_norm": call(_vector_norm, 1e-5),
+    # Fourier transforms
+    **{f"fft.{name}": call(partial(_transformed, COMPLEX), 1e-5) for name in ("fft", "ifft", "irfft", "hfft")},
+    **{f"fft.{name}": call(partial(_transformed, FLOATS), 1e-5) for name in ("rfft", "ihfft")},
+    **{f"fft.{name}": call(partial(_transformed_along_all, COMPLEX), 1e-5) for name in ("fftn", "ifftn", "irfftn")},
+    "fft.rfftn": call(partial(_transformed_along_all, FLOATS), 1e-5),
+    **{f"fft.{name}": call(lambda draw: ([draw(st.integers(1, 9))], {"d": 0.5}), 1e-6) for name in _FREQUENCIES},
+    **{f"fft.{name}": call(lambda draw: ([draw(arrays(INEXACT))], {})) for name in ("fftshift", "ifftshift")},
     # indexing, searching, sorting, sets
     "take": call(_take),
     "take_along_axis": call(_take_along_axis),

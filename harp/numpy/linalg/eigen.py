@@ -45,7 +45,7 @@ def eigh(a: object, /, UPLO: Literal["L", "U", "l", "u"] = "L") -> EighResult:
     """The eigenvalues of a symmetric (Hermitian) matrix, in ascending order, and its eigenvectors as columns.
 
     `a` is a matrix or a batch of them in the last two axes, of which only the lower or, with `UPLO="U"`, the upper
-    triangle is read. Integers give float64; the eigenvalues are real. A matrix with NaN or infinities has NaN. The
+    triangle is read. Integers give float64; the eigenvalues are real. A triangle with NaN or infinities has NaN. The
     gradient is that among symmetric matrices, and symmetric itself. Where eigenvalues are equal, functions that do not
     depend on the choice of the vectors have their gradient, others a finite number without meaning.
 
@@ -121,7 +121,7 @@ def eig(a: object, /) -> EigResult:
     """The eigenvalues of a square matrix, in no order, and its eigenvectors as columns of length 1: NumPy's function.
 
     `a` is a matrix or a batch of them in the last two axes. The results are always complex, for which of them are real
-    depends on the numbers; integers give complex128. A matrix with NaN or infinities has NaN. Vectors have gradients
+    depends on the numbers; integers give complex128. A triangle with NaN or infinities has NaN. Vectors have gradients
     where their eigenvalues differ, up to their phase, which is arbitrary.
 
     Raises ShapeError for matrices that are not square.

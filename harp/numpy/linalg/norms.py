@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.complexes import root_of_squares
-from harp.numpy.elementwise import abs, maximum, not_equal, power
+from harp.numpy.elementwise import abs, isnan, logical_not, maximum, not_equal, power
+from harp.numpy.elementwise import where as chosen
+from harp.numpy.linalg.batches import require_matrices, require_square
 from harp.numpy.linalg.singular import svdvals
 from harp.numpy.linalg.systems import inv
 from harp.numpy.manipulation import expand_dims, moveaxis, squeeze
+from harp.numpy.reductions import any as any_
 from harp.numpy.reductions import min as min_
 from harp.numpy.reductions import sum as sum_
 from harp.trace.array.arithmetic import astype, divide, multiply
-from harp.trace.array.array import Array
+from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, fold, map_, normalize_axes, normalize_axis
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import computing, f32, f64, real_of
 from harp.trace.scalar.expr import Expr, apply, const, select
 from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.sizes.size import require_at_least_one
 from harp.trace.source_locations import where
 
 Axes = tuple[int, ...]
@@ -136,19 +141,25 @@ def cond(x: object, /, p: object = None) -> Array:
     """The condition number of a matrix, or of each of a batch in the last two axes: NumPy's function.
 
     Without `p`, and for 2 and -2, the ratio of the largest and the smallest singular value, or its inverse; for other
-    orders of `matrix_norm`, that of a square matrix times that of its inverse. Raises ShapeError, and ArgumentError for
-    other orders.
+    orders of `matrix_norm`, that of a square matrix times that of its inverse; of a singular matrix it is infinite.
+    Raises ShapeError, also for matrices without elements, and ArgumentError for other orders.
 
     >>> import harp.numpy as hnp
     >>> hnp.linalg.cond(hnp.asarray([[4.0, 0.0], [0.0, 2.0]]))
     Array(2.)
     """
     array = _inexact(x)
+    require_matrices("cond", array, "x")
+    for axis, size in enumerate(node_of(array).shape[-2:], array.ndim - 2):
+        require_at_least_one(size, partial("cond of matrices without elements: axis {} of x has none".format, axis))
     if p is None or p == 2 or p == -2:
         s = svdvals(array)
         first, last = (-1, 0) if p == -2 else (0, -1)
-        return divide(s[..., first], s[..., last])
-    return multiply(matrix_norm(array, ord=p), matrix_norm(inv(array), ord=p))
+        found = divide(s[..., first], s[..., last])
+    else:
+        require_square("cond", array)
+        found = multiply(matrix_norm(array, ord=p), matrix_norm(inv(array), ord=p))
+    return chosen(isnan(found) & logical_not(any_(isnan(array), axis=(-2, -1))), math.inf, found)  # of zeros, as NumPy
 
 
 def _given(axis: object, ndim: int) -> tuple[int, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import pairwise
 
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.creation import eye
@@ -54,6 +56,8 @@ def multi_dot(arrays: Sequence[object], /) -> Array:
     >>> hnp.linalg.multi_dot([hnp.ones((2, 3)), hnp.ones((3, 4)), hnp.ones(4)])
     Array([12., 12.])
     """
+    if not isinstance(arrays, Iterable):
+        raise ArgumentError(f"multi_dot takes a list of matrices, not {arrays!r}{where()}")
     given = [as_array(array) for array in arrays]
     if len(given) < 2:
         raise ArgumentError(f"multi_dot takes at least two matrices, not {len(given)}{where()}")
@@ -63,6 +67,10 @@ def multi_dot(arrays: Sequence[object], /) -> Array:
                 f"multi_dot takes matrices, and vectors at its ends: array {number} has {plural(array.ndim, 'axes')}"
                 f"{where()}"
             )
+    for number, (a, b) in enumerate(pairwise(given)):
+        columns, rows = node_of(a).shape[-1], node_of(b).shape[0]
+        text = f"multi_dot: array {number} has as many columns as array {number + 1} has rows"
+        unify(columns, rows, partial(str, text))
     last = len(given) - 1
     labels = [[k, k + 1] for k in range(len(given))]
     labels[0], labels[last] = labels[0][-given[0].ndim :], labels[last][: given[last].ndim]

@@ -7,20 +7,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harp.errors import MissingRuleError
+from harp.errors import ArgumentError, MissingRuleError, ShapeError
 from harp.numpy.complexes import conj, real
 from harp.numpy.creation import asarray, eye
-from harp.numpy.elementwise import abs, equal, maximum, where
+from harp.numpy.elementwise import abs, equal, maximum, not_equal, where
 from harp.numpy.linalg.batches import adjoint, at_once, lapack, operands, require_matrices
 from harp.numpy.linalg.matrices import diagonal
 from harp.numpy.linalg.products import matmul
+from harp.numpy.reductions import any as any_
 from harp.numpy.reductions import max as max_
 from harp.numpy.reductions import sum as sum_
 from harp.trace.array.arithmetic import astype
-from harp.trace.array.array import Array
+from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array
 from harp.trace.graph.matrix_functions import MatrixOp
 from harp.trace.scalar.dtypes import i64, real_of
+from harp.trace.sizes.size import unify
 from harp.trace.source_locations import where as place
 from harp.transforms.autodiff.custom import custom_jvp
 
@@ -136,7 +138,7 @@ def pinv(a: object, /, rcond: object = None, hermitian: bool = False, *, rtol: o
     needed. Integers give float64. The gradient, by G. Golub and V. Pereyra, The differentiation of pseudo-inverses
     (1973), is that among matrices of the same rank.
 
-    Raises ShapeError for fewer than two axes.
+    Raises ShapeError for fewer than two axes, ArgumentError for both `rcond` and `rtol`.
 
     >>> import harp.numpy as hnp
     >>> hnp.linalg.pinv(hnp.asarray([[2.0, 0.0], [0.0, 0.0]]))
@@ -145,7 +147,13 @@ def pinv(a: object, /, rcond: object = None, hermitian: bool = False, *, rtol: o
     """
     (matrix,), result = operands("pinv", a=a)
     require_matrices("pinv", matrix)
+    _require_one("pinv", rcond=rcond, rtol=rtol)
     return astype(_inverse(matrix, _tolerance(matrix, rcond if rtol is None else rtol)), result)
+
+
+def _require_one(name: str, **given: object) -> None:
+    if all(value is not None for value in given.values()):
+        raise ArgumentError(f"{name} takes {' or '.join(given)}, not both{place()}")
 
 
 def _tolerance(a: Array, given: object) -> Array:
@@ -178,15 +186,17 @@ def _inverse_tangent(primals: tuple[Array, Array], tangents: tuple[Array, Array]
 def matrix_rank(A: object, /, tol: object = None, hermitian: bool = False, *, rtol: object = None) -> Array:
     """How many singular values of a matrix count, or of each of a batch in the last two axes: NumPy's function.
 
-    Those do that are more than `tol`, or than `rtol` times the largest; by default as in `pinv`. int64. Raises
-    ShapeError for fewer than two axes.
+    Those do that are more than `tol`, or than `rtol` times the largest; by default as in `pinv`. Of a vector or a
+    number it is 1, or 0 for zeros. int64. Raises ArgumentError for both `tol` and `rtol`.
 
     >>> import harp.numpy as hnp
     >>> hnp.linalg.matrix_rank(hnp.asarray([[1.0, 2.0], [2.0, 4.0]]))
     Array(1)
     """
     (matrix,), _ = operands("matrix_rank", A=A)
-    require_matrices("matrix_rank", matrix)
+    _require_one("matrix_rank", tol=tol, rtol=rtol)
+    if matrix.ndim < 2:
+        return astype(any_(not_equal(matrix, 0)), i64)
     s = _values(matrix)
     least = _tolerance(matrix, rtol) * max_(s, -1, keepdims=True, initial=0) if tol is None else _tolerance(matrix, tol)
     return sum_(astype(s > least, i64), -1)
@@ -205,7 +215,8 @@ def lstsq(a: object, b: object, /, rcond: object = None) -> LstsqResult:
     """The x for which `a @ x` is nearest to `b`, and among several the shortest: NumPy's function.
 
     `a` is a matrix or a batch of them; `b` is a vector if it has one axis, else a matrix of columns or a batch.
-    Singular values that are at most `rcond` times the largest count as 0, by default as in `pinv`. Beside x there are
+    Singular values that are at most `rcond` times the largest count as 0, by default as in `pinv`; -1 is the spacing of
+    floats at 1. Beside x there are
     the sums of squares of `b - a @ x`, of each column, also where NumPy leaves them out; the rank of `a`; and its
     singular values.
 
@@ -218,6 +229,12 @@ def lstsq(a: object, b: object, /, rcond: object = None) -> LstsqResult:
     """
     (matrix, right), result = operands("lstsq", a=a, b=b)
     require_matrices("lstsq", matrix)
+    if right.ndim == 0:
+        raise ShapeError(f"argument b of lstsq is a number; it is a vector, or a matrix of columns{place()}")
+    rows, given = node_of(matrix).shape[-2], node_of(right).shape[-1 if right.ndim == 1 else -2]
+    unify(rows, given, lambda: "lstsq takes as many rows of b as of a")
+    if isinstance(rcond, (int, float)) and rcond == -1:
+        rcond = float(np.finfo(np.dtype(real_of(matrix.kind).numpy_name)).eps)
     inverse = _inverse(matrix, _tolerance(matrix, rcond))
     columns = right[:, None] if right.ndim == 1 else right
     x = matmul(inverse, columns)

@@ -29,6 +29,7 @@ from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, as_integer
 from harp.trace.graph.matrix_functions import MatrixOp
 from harp.trace.scalar.dtypes import i64, real_of
+from harp.trace.sizes.size import to_index, unify
 from harp.trace.source_locations import where as place
 from harp.transforms.autodiff.custom import custom_jvp, custom_vjp
 
@@ -90,7 +91,7 @@ def _backward(transposed: bool, kept: tuple[Array, ...], cotangent: Array) -> tu
 _solution.defvjp(_forward, _backward)
 
 
-def tensorsolve(a: object, b: object, /, axes: Sequence[int] | None = None) -> Array:
+def tensorsolve(a: object, b: object, /, axes: int | Sequence[int] | None = None) -> Array:
     """The x for which `tensordot(a, x, x.ndim)` is `b`: NumPy's function.
 
     `a` has the axes of `b`, and then those of the result, as many elements as these; `axes` of `a` are moved to its end
@@ -102,8 +103,10 @@ def tensorsolve(a: object, b: object, /, axes: Sequence[int] | None = None) -> A
     """
     tensor, right = as_array(a), as_array(b)
     if axes is not None:
-        tensor = moveaxis(tensor, tuple(axes), tuple(range(-len(axes), 0)))
+        axes = (axes,) if isinstance(axes, int) else tuple(axes)
+        tensor = moveaxis(tensor, axes, tuple(range(-len(axes), 0)))
     own = tensor.shape[right.ndim :]
+    unify(to_index(right.size), to_index(math.prod(own)), lambda: "tensorsolve: b has as many elements as the result")
     matrix = reshape(tensor, (right.size, math.prod(own)))
     return reshape(solve(matrix, reshape(right, (-1,))), own)
 
@@ -121,6 +124,8 @@ def tensorinv(a: object, /, ind: int = 2) -> Array:
     if count <= 0:
         raise ArgumentError(f"ind of tensorinv is at least 1, not {count}{place()}")
     rows, columns = tensor.shape[:count], tensor.shape[count:]
+    sizes = (to_index(math.prod(rows)), to_index(math.prod(columns)))
+    unify(*sizes, lambda: f"tensorinv: the first {count} axes have as many elements as the others")
     return reshape(inv(reshape(tensor, (math.prod(rows), math.prod(columns)))), (*columns, *rows))
 
 

@@ -209,7 +209,8 @@ def _finite(a: _Matrix) -> _Matrix:
 
 
 def _eigh(vectors: bool, a: _Matrix) -> Sequence[_Matrix]:
-    return np.linalg.eigh(_finite(a)) if vectors else (np.linalg.eigvalsh(_finite(a)),)
+    a = _finite(np.tril(a))
+    return np.linalg.eigh(a) if vectors else (np.linalg.eigvalsh(a),)
 
 
 def _eig(vectors: bool, a: _Matrix) -> Sequence[_Matrix]:

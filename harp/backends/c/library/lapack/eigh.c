@@ -42,9 +42,8 @@ static int one(int flags, void *const *arrays, const int64_t *sizes)
     int64_t info = 0;
     (void)real_work;
     copy(square, arrays[vectors ? 2 : 1], a);
-    if (!is_finite(PARTS * square, (const real *)a))
-        info = 1;
-    else if (n > 0)
+    for (int64_t i = 0; i < n && info == 0; ++i) info = !is_finite(PARTS * (i + 1), (const real *)(a + i * n));
+    if (n > 0 && info == 0)
         LAPACK(SYEVD, syevd)(vectors ? "V" : "N", "U", &n, a, &n, w, work, &many, HARP_REAL_ROOM places, &places_many,
                              &info, 1, 1);
     if ((int32_t)info != 0)
