@@ -332,7 +332,7 @@ def test_errors():
         (lambda: linalg.multi_dot([x, np.ones((1, 2, 3)), x]), ShapeError, "array 1 has 3 axes"),
         (lambda: linalg.tensorinv(x, ind=0), ArgumentError, "ind of tensorinv is at least 1"),
         (lambda: linalg.lstsq(x, np.ones(3)), ShapeError, "3"),
-        (lambda: linalg.cond(x, 1), ShapeError, "inv takes square matrices"),
+        (lambda: linalg.cond(x, 1), ShapeError, "cond takes square matrices"),
         (lambda: linalg.cond(x, "no"), ArgumentError, "the order of a matrix norm"),
     ):
         with pytest.raises(error, match=match):
