@@ -7,6 +7,7 @@ the factor of `norm`, and the shifts are part of the loops round it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -19,7 +20,7 @@ from harp.numpy.creation import arange, zeros
 from harp.numpy.elementwise import where as chosen
 from harp.numpy.joining import roll
 from harp.numpy.linalg.batches import at_once
-from harp.numpy.manipulation import moveaxis
+from harp.numpy.manipulation import reshape
 from harp.numpy.padding import pad
 from harp.trace.array.arithmetic import in_common
 from harp.trace.array.array import Array, node_of
@@ -39,6 +40,7 @@ __all__ = [
 
 Norm = Literal["backward", "ortho", "forward"] | None
 Count = int | Size
+_Scale = tuple[bool, bool]
 
 
 def fft(a: object, n: Count | None = None, axis: int = -1, norm: Norm = None) -> Array:
@@ -81,7 +83,7 @@ def rfft(a: object, n: Count | None = None, axis: int = -1, norm: Norm = None) -
     array = _operand("rfft", a, False)
     along = normalize_axis(axis, array.ndim)
     count = _count("rfft", array.shape[along] if n is None else n)
-    return _along(array, along, count, lambda x: _half(x) * _factor(norm, count, False, x))
+    return _along(array, along, count, partial(_half, _scale(norm, False)))
 
 
 def irfft(a: object, n: Count | None = None, axis: int = -1, norm: Norm = None) -> Array:
@@ -96,7 +98,7 @@ def irfft(a: object, n: Count | None = None, axis: int = -1, norm: Norm = None) 
     array = _operand("irfft", a, True)
     along = normalize_axis(axis, array.ndim)
     count = _count("irfft", 2 * (array.shape[along] - 1) if n is None else n)
-    return _along(array, along, count // 2 + 1, lambda x: _whole(zeros(count, i8), x) * _factor(norm, count, True, x))
+    return _along(array, along, count // 2 + 1, partial(_whole, _scale(norm, True), zeros(count, i8)))
 
 
 def hfft(a: object, n: Count | None = None, axis: int = -1, norm: Norm = None) -> Array:
@@ -275,15 +277,17 @@ def _complex(name: str, a: object, n: Count | None, axis: int, norm: Norm, inver
     array = _operand(name, a, True)
     along = normalize_axis(axis, array.ndim)
     count = _count(name, array.shape[along] if n is None else n)
-    return _along(array, along, count, lambda x: _all(inverse, x) * _factor(norm, count, inverse, x))
+    return _along(array, along, count, partial(_all, inverse, _scale(norm, inverse)))
 
 
 def _along(array: Array, axis: int, count: Any, transform: Callable[[Array], Array]) -> Array:
     """The transform of an axis with so many elements: cut, or filled up with zeros."""
-    rows = moveaxis(array, axis, -1)
-    if resolve(node_of(rows).shape[-1]) is not resolve(to_index(count)):
-        rows = pad(rows, [(0, 0)] * (rows.ndim - 1) + [(0, count)])[..., :count]
-    return moveaxis(transform(rows), -1, axis)
+    if resolve(node_of(array).shape[axis]) is not resolve(to_index(count)):
+        padded = pad(array, [(0, count if k == axis else 0) for k in range(array.ndim)])
+        array = padded[(slice(None),) * axis + (slice(0, count),)]
+    front, back = array.shape[:axis], array.shape[axis + 1 :]
+    made = transform(reshape(array, (*front, count, math.prod(back))))
+    return reshape(made, (*front, made.shape[-2], *back))
 
 
 def _pairs(name: str, array: Array, s: Any, axes: Any) -> list[tuple[Any, int]]:
@@ -324,64 +328,72 @@ def _shifted(x: object, axes: Any, by: Callable[[Any], Any]) -> Array:
     return array
 
 
-def _factor(norm: Norm, count: Any, inverse: bool, like: Array) -> Any:
+def _scale(norm: Norm, inverse: bool) -> _Scale:
+    """Whether results are divided by n, and whether by its root."""
     if norm not in (None, "backward", "ortho", "forward"):
         raise ArgumentError(f"norm is 'backward', 'ortho' or 'forward', not {norm!r}{where()}")
-    if norm == "ortho":
-        return in_common(as_named(1 / count**0.5, "n"), real_of(like.kind))
-    return in_common(as_named(1 / count, "n"), real_of(like.kind)) if inverse is (norm != "forward") else 1
+    return norm != "ortho" and inverse is (norm != "forward"), norm == "ortho"
+
+
+def _norm(scale: _Scale, inverse: bool) -> Any:
+    """What NumPy calls it."""
+    by_size, by_root = scale
+    return "ortho" if by_root else "backward" if inverse is by_size else "forward"
 
 
 def _exchanged(norm: Norm) -> Norm:
     return "forward" if norm in (None, "backward") else "backward" if norm == "forward" else norm
 
 
+@partial(custom_vjp, nondiff_argnums=(0, 1))
+def _all(inverse: bool, scale: _Scale, x: Array) -> Any:
+    found = at_once(partial(np.fft.ifft if inverse else np.fft.fft, axis=-2, norm=_norm(scale, inverse)), x)
+    return _called(MatrixFunction(MatrixOp.FFT, (*scale, inverse)), x) if found is None else found
+
+
+_all.defvjp(
+    lambda inverse, scale, x: (_all(inverse, scale, x), None),
+    lambda inverse, scale, kept, ct: (_all(inverse, scale, ct),),
+)
+
+
 @partial(custom_vjp, nondiff_argnums=(0,))
-def _all(inverse: bool, x: Array) -> Any:
-    found = at_once(lambda x: np.fft.ifft(x, norm="forward") if inverse else np.fft.fft(x), x)
-    return _called(MatrixFunction(MatrixOp.FFT, (inverse,)), x) if found is None else found
+def _half(scale: _Scale, x: Array) -> Any:
+    found = at_once(partial(np.fft.rfft, axis=-2, norm=_norm(scale, False)), x)
+    return _called(MatrixFunction(MatrixOp.RFFT, scale), x) if found is None else found
 
 
-_all.defvjp(lambda inverse, x: (_all(inverse, x), None), lambda inverse, kept, ct: (_all(inverse, ct),))
-
-
-@custom_vjp
-def _half(x: Array) -> Any:
-    found = at_once(np.fft.rfft, x)
-    return _called(MatrixFunction(MatrixOp.RFFT), x) if found is None else found
-
-
-@custom_vjp
-def _whole(like: Array, y: Array) -> Any:
+@partial(custom_vjp, nondiff_argnums=(0,))
+def _whole(scale: _Scale, like: Array, y: Array) -> Any:
     """As many real numbers as another array has elements."""
     count = like.shape[0]
-    found = at_once(lambda y: np.fft.irfft(y, int(count), norm="forward"), y)
-    return _called(MatrixFunction(MatrixOp.IRFFT), y, count) if found is None else found
+    found = at_once(lambda y: np.fft.irfft(y, int(count), -2, norm=_norm(scale, True)), y)
+    return _called(MatrixFunction(MatrixOp.IRFFT, scale), y, count) if found is None else found
 
 
 def _weights(count: Any, like: Array) -> Array:
     """How often an element of half a transform is there in the whole one."""
-    k = arange(count // 2 + 1)
+    k = arange(count // 2 + 1)[:, None]
     return in_common(chosen((k == 0) | (2 * k == count), 1.0, 2.0), real_of(like.kind))
 
 
 # The sum over k of Re(ct[k] * exp(-2i*pi*j*k/n)) is the whole transform of conj(ct), of which each counts once.
 _half.defvjp(
-    lambda x: (_half(x), zeros(x.shape[-1], i8)),
-    lambda like, ct: (_whole(like, conj(ct) / _weights(like.shape[0], ct)),),
+    lambda scale, x: (_half(scale, x), zeros(x.shape[-2], i8)),
+    lambda scale, like, ct: (_whole(scale, like, conj(ct) / _weights(like.shape[0], ct)),),
 )
 _whole.defvjp(
-    lambda like, y: (_whole(like, y), like),
-    lambda like, ct: (None, conj(_half(ct)) * _weights(like.shape[0], ct)),
+    lambda scale, like, y: (_whole(scale, like, y), like),
+    lambda scale, like, ct: (None, conj(_half(scale, ct)) * _weights(like.shape[0], ct)),
 )
 
 
 def _called(function: MatrixFunction, x: Array, count: Any = None) -> Array:
-    """The transforms of all rows."""
+    """The transforms along the last axis but one."""
     node = node_of(stop_gradient(x))
-    *calls, length = map(resolve, node.shape)
+    *calls, length, inner = map(resolve, node.shape)
     if count is None:
-        results = function.results([(length,)], node.dtype)
+        results = function.results([(length, inner)], node.dtype)
     else:
-        results = (((resolve(to_index(count)),), real_of(node.dtype)),)
+        results = (((resolve(to_index(count)), inner), real_of(node.dtype)),)
     return emit_results(Foreign(function, tuple(calls), (node,), results))[0]

@@ -12,7 +12,7 @@ import harp
 import harp.numpy as hnp
 
 PAGE = (pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "from-numpy.md").read_text("utf-8")
-SPACES = {"": (np, hnp), "linalg.": (np.linalg, hnp.linalg), "fft.": (np.fft, None)}
+SPACES = {"": (np, hnp), "linalg.": (np.linalg, hnp.linalg), "fft.": (np.fft, hnp.fft)}
 
 
 def section(title: str) -> str:

@@ -346,7 +346,7 @@ def _count_callback(tally: _Tally, place: _Place, callback: ForeignCall) -> None
         factor, sizes = routine.operations([source.shape[rank:] for source in callback.sources])
         count = tally.size(product(callback.calls) * sizes) * ratio(factor.numerator, factor.denominator)
         if MATRICES[routine.op].by_rounds:
-            count = count * tally.log2(callback.sources[0].shape[-1])
+            count = count * tally.log2(callback.sources[0].shape[-2])
         tally.add(operations=times * count)
         tally.exact = False
     elif isinstance(routine, KernelSource) and routine.operations is not None:

@@ -157,8 +157,9 @@ def cond(x: object, /, p: object = None) -> Array:
         first, last = (-1, 0) if p == -2 else (0, -1)
         found = divide(s[..., first], s[..., last])
     else:
+        own = matrix_norm(array, ord=p)
         require_square("cond", array)
-        found = multiply(matrix_norm(array, ord=p), matrix_norm(inv(array), ord=p))
+        found = multiply(own, matrix_norm(inv(array), ord=p))
     return chosen(isnan(found) & logical_not(any_(isnan(array), axis=(-2, -1))), math.inf, found)  # of zeros, as NumPy
 
 

@@ -9,9 +9,10 @@
     eigh[vectors](a)                   w, v: a @ v = v * w, for the lower triangle of a Hermitian matrix, w ascending
     eig[vectors](a)                    w, v: the same for any square matrix, complex
     svd[vectors, full](a)              u, s, vh: a = u * s @ vh, s descending
-    fft[inverse](x)                    y[k] = sum of x[j] * exp(-2i*pi*j*k/n), or with exp(+2i*...) if `inverse`
-    rfft(x)                            the first n//2 + 1 of these, for real x
-    irfft(y)                           n*x for y = rfft(x); n is the length of the result
+    fft[by_size, by_root, inverse](x)  y[k] = sum of x[j] * exp(-2i*pi*j*k/n), or with exp(+2i*...) if `inverse`,
+                                       divided by n or by its root; along the first of two axes, as the next two
+    rfft[by_size, by_root](x)          the first n//2 + 1 of these, for real x
+    irfft[by_size, by_root](y)         x for y = rfft(x), if divided by n, the length of the result
 
 Without `vectors` there are only the values. Singular matrices have infinities or NaN in their results; what does not
 converge, or has NaN or infinities in it, has NaN in all of them.
@@ -24,7 +25,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 import numpy as np
@@ -104,7 +105,7 @@ class MatrixFunction(InternedBase, metaclass=InternedByName):
         row = MATRICES[self.op]
         calls = operands[0].shape[: operands[0].ndim - row.ranks[0]]
         made = [_nothing(shape, dtype) for shape, dtype in results]
-        given = (made[0].shape[-1],) if row.has_length else self.flags
+        given = (made[0].shape[-2], *self.flags) if row.has_length else self.flags
         with np.errstate(all="ignore"):
             for place in np.ndindex(calls):
                 with suppress(np.linalg.LinAlgError):
@@ -222,27 +223,33 @@ def _svd(vectors: bool, full: bool, a: _Matrix) -> Sequence[_Matrix]:
 
 
 def _half(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
-    return (((floordiv(shapes[0][0], 2) + 1,), complex_of(dtype)),)
+    length, inner = shapes[0]
+    return (((floordiv(length, 2) + 1, inner), complex_of(dtype)),)
 
 
 def _real(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
     raise AssertionError("the length of the result is given")
 
 
-def _fft(inverse: bool, x: _Matrix) -> tuple[_Matrix]:
-    return (np.fft.ifft(x, norm="forward") if inverse else np.fft.fft(x),)
+def _fft(by_size: bool, by_root: bool, inverse: bool, x: _Matrix) -> tuple[_Matrix]:
+    return ((np.fft.ifft if inverse else np.fft.fft)(x, axis=0, norm=_norm(by_size, by_root, inverse)),)
 
 
-def _rfft(x: _Matrix) -> tuple[_Matrix]:
-    return (np.fft.rfft(x),)
+def _rfft(by_size: bool, by_root: bool, x: _Matrix) -> tuple[_Matrix]:
+    return (np.fft.rfft(x, axis=0, norm=_norm(by_size, by_root, False)),)
 
 
-def _irfft(length: int, y: _Matrix) -> tuple[_Matrix]:
-    return (np.fft.irfft(y, length, norm="forward"),)
+def _irfft(length: int, by_size: bool, by_root: bool, y: _Matrix) -> tuple[_Matrix]:
+    return (np.fft.irfft(y, length, 0, norm=_norm(by_size, by_root, True)),)
+
+
+def _norm(by_size: bool, by_root: bool, inverse: bool) -> Literal["ortho", "backward", "forward"]:
+    """What NumPy calls it."""
+    return "ortho" if by_root else "backward" if inverse is by_size else "forward"
 
 
 def _length(shapes: Sequence[Shape]) -> Index:
-    return shapes[0][0]
+    return product(shapes[0])
 
 
 def _cube(shapes: Sequence[Shape]) -> Index:
@@ -263,7 +270,7 @@ MATRICES: dict[MatrixOp, MatrixInfo] = {
     MatrixOp.EIGH: MatrixInfo((2,), _eigh_results, (Fraction(9), _cube), _eigh),
     MatrixOp.EIG: MatrixInfo((2,), _eig_results, (Fraction(25), _cube), _eig),
     MatrixOp.SVD: MatrixInfo((2,), _svd_results, (Fraction(14), _cube), _svd),
-    MatrixOp.FFT: MatrixInfo((1,), _like_last, (Fraction(5), _length), _fft, by_rounds=True),
-    MatrixOp.RFFT: MatrixInfo((1,), _half, (Fraction(5, 2), _length), _rfft, by_rounds=True),
-    MatrixOp.IRFFT: MatrixInfo((1,), _real, (Fraction(5), _length), _irfft, by_rounds=True, has_length=True),
+    MatrixOp.FFT: MatrixInfo((2,), _like_last, (Fraction(5), _length), _fft, by_rounds=True),
+    MatrixOp.RFFT: MatrixInfo((2,), _half, (Fraction(5, 2), _length), _rfft, by_rounds=True),
+    MatrixOp.IRFFT: MatrixInfo((2,), _real, (Fraction(5), _length), _irfft, by_rounds=True, has_length=True),
 }

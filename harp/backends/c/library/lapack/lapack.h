@@ -88,6 +88,25 @@ HARP_INLINE int is_finite(int64_t parts, const real *a)
     return 1;
 }
 
+/* So many rows are done here: calls of LAPACK take longer. */
+enum { SMALL = 16, FEW_COLUMNS = 64 };
+
+/* m @ y = x for a triangle of m, which has a[i * row + k * column] in row i and column k; x := y. */
+HARP_INLINE void substitute(int forward, int unit, int64_t n, const element *a, int64_t row, int64_t column,
+                            int64_t columns, element *x)
+{
+    for (int64_t step = 0; step < n; ++step) {
+        const int64_t i = forward ? step : n - 1 - step, end = forward ? i : n;
+        element *const to = x + i * columns;
+        for (int64_t k = forward ? 0 : i + 1; k < end; ++k) {
+            const element factor = a[i * row + k * column];
+            for (int64_t c = 0; c < columns; ++c) to[c] -= factor * x[k * columns + c];
+        }
+        const element pivot = a[i * (row + column)];
+        for (int64_t c = 0; c < columns && !unit; ++c) to[c] /= pivot;
+    }
+}
+
 /* x := x * inverse(op(a)), for a triangle of a; columns as LAPACK has them. */
 typedef void trsm(const char *side, const char *upper, const char *transposed, const char *unit, integer m, integer n,
                   const element *alpha, const element *a, integer lda, element *b, integer ldb, size_t, size_t, size_t,
@@ -96,7 +115,10 @@ HARP_INLINE void divide(const char *upper, const char *transposed, const char *u
                         int64_t columns, element *x)
 {
     const element one = 1;
-    if (n > 0 && columns > 0)
+    const int turned = *transposed == 'T';
+    if (n <= SMALL && columns <= FEW_COLUMNS)
+        substitute((*upper == 'U') != turned, *unit == 'U', n, a, turned ? 1 : n, turned ? n : 1, columns, x);
+    else if (columns > 0)
         LAPACK(TRSM, trsm)("R", upper, transposed, unit, &columns, &n, &one, a, &n, x, &columns, 1, 1, 1, 1);
 }
 
