@@ -22,6 +22,7 @@ NAMESPACES = {
     "harp": "harp.md",
     "harp.numpy": "numpy.md",
     "harp.numpy.linalg": "linalg.md",
+    "harp.numpy.fft": "fft.md",
     "harp.numpy.special": "special.md",
     "harp.lax": "lax.md",
     "harp.random": "random.md",

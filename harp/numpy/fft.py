@@ -183,22 +183,46 @@ def irfftn(a: object, s: Sequence[Count] | None = None, axes: Sequence[int] | No
 
 
 def fft2(a: object, s: Sequence[Count] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None) -> Array:
-    """`fftn` along the last two axes, or two others: NumPy's function. Raises as `fftn`."""
+    """`fftn` along the last two axes, or two others: NumPy's function. Raises as `fftn`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.fft.fft2(hnp.eye(2))
+    Array([[2.+0.j, 0.+0.j],
+           [0.+0.j, 2.+0.j]])
+    """
     return fftn(a, s, axes, norm)
 
 
 def ifft2(a: object, s: Sequence[Count] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None) -> Array:
-    """`ifftn` along the last two axes, or two others: NumPy's function. Raises as `ifftn`."""
+    """`ifftn` along the last two axes, or two others: NumPy's function. Raises as `ifftn`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.fft.ifft2(2 * hnp.eye(2)).real
+    Array([[1., 0.],
+           [0., 1.]])
+    """
     return ifftn(a, s, axes, norm)
 
 
 def rfft2(a: object, s: Sequence[Count] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None) -> Array:
-    """`rfftn` along the last two axes, or two others: NumPy's function. Raises as `rfftn`."""
+    """`rfftn` along the last two axes, or two others: NumPy's function. Raises as `rfftn`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.fft.rfft2(hnp.ones((2, 2)))
+    Array([[4.+0.j, 0.+0.j],
+           [0.+0.j, 0.+0.j]])
+    """
     return rfftn(a, s, axes, norm)
 
 
 def irfft2(a: object, s: Sequence[Count] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None) -> Array:
-    """`irfftn` along the last two axes, or two others: NumPy's function. Raises as `irfftn`."""
+    """`irfftn` along the last two axes, or two others: NumPy's function. Raises as `irfftn`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.fft.irfft2(hnp.fft.rfft2(hnp.eye(2)))
+    Array([[1., 0.],
+           [0., 1.]])
+    """
     return irfftn(a, s, axes, norm)
 
 
