@@ -47,8 +47,8 @@ IMPORTS = (ast.Import, ast.ImportFrom)
 # Functions that call themselves, and what bounds how deep: never the number of operations of a program.
 RECURSIVE = {
     "the nesting of statements, at most MOST_NESTED variables and the loops of the user": {
-        "backends/c/emit/flags": "_inside",
-        "backends/c/emit/parts": "hoisted",
+        "backends/c/emit/function": "hoisted",
+        "backends/c/emit/render": "_inside",
         "lower/device/grid": "_Mapping.statement through_branches",
         "lower/device/groups": "suits",
         "backends/c/emit/work": "Work._of",
@@ -63,7 +63,7 @@ RECURSIVE = {
         "lower/kernels/iterations": "_Relabel.statement",
         "lower/kernels/needed_elements": "_within _implies",
         "lower/kernels/outline": "_over_parts.statement _Form._statement _Form._renamed",
-        "lower/library/select": "_selected",
+        "lower/library": "_selected",
         "lower/loopir/conditions": "given",
         "lower/loopir/dead_stores": "without_dead_stores _without",
         "lower/loopir/dependence": "_accesses",
@@ -140,7 +140,7 @@ RECURSIVE = {
         "trace/array/numpy_functions": "is_traced",
         "trace/array/questions": "_resolved",
         "trace/array/updates": "put",
-        "trace/identity": "identity",
+        "trace/interning": "identity",
         "trace/index/division": "_floordiv _proper relu",
         "trace/index/polynomial": "value_atoms atoms_in",
         "trace/index/solving": "certain",

@@ -29,7 +29,7 @@ from harp.lower.kernels.fuse import fuse
 from harp.lower.kernels.iterations import iteration_kernels
 from harp.lower.kernels.outline import as_they_are, assemble, outline
 from harp.lower.kernels.tile_and_fuse import tile_and_fuse
-from harp.lower.library.select import select_routines
+from harp.lower.library import select_routines
 from harp.lower.loopir.loops import Kernel, LoopKind
 from harp.lower.loopir.products import fused_sums, multiply_adds
 from harp.lower.loopir.program import Program

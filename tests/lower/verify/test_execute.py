@@ -18,7 +18,7 @@ from harp.backends.c.emit.body import Body as CBody
 from harp.backends.c.emit.render import render
 from harp.backends.c_family import statements as c_statements
 from harp.errors import VerificationError
-from harp.lower.library.select import select_routines
+from harp.lower.library import select_routines
 from harp.lower.loopir import text
 from harp.lower.loopir.loops import (
     Alloc,

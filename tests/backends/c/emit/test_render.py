@@ -27,7 +27,7 @@ from harp.backends.runtime.load import pointer
 from harp.errors import HarpError, VerificationError
 from harp.lower.graph import complex as by_parts
 from harp.lower.kernels.outline import assemble
-from harp.lower.library.select import select_routines
+from harp.lower.library import select_routines
 from harp.lower.loopir.loops import Buffer, For, Kernel, Let, Load, LoopKind, Nest, Seq, Space, Store
 from harp.lower.loopir.program import Program
 from harp.lower.schedule.build import Built
