@@ -27,8 +27,7 @@ from itertools import count
 
 import attrs
 
-from harp.lower.graph.in_place import updated_in_place
-from harp.lower.graph.reads_before_updates import reads_before_updates
+from harp.lower.graph.in_place import reads_before_updates, updated_in_place
 from harp.lower.graph.simplify import simplify
 from harp.lower.kernels.copies import with_copied_parts
 from harp.lower.kernels.donate import copies, in_memory_of

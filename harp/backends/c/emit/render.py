@@ -33,9 +33,8 @@ from harp.backends.runtime.executable import Interface
 from harp.errors import VerificationError
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import MEMORY, Buffer, For, Kernel, Load, Nest, Space, Stmt, Store, offset, parts, walk
-from harp.lower.loopir.memory import turns
 from harp.lower.loopir.nests import stride
-from harp.lower.loopir.program import Program, Slot, Subarray, formals
+from harp.lower.loopir.program import Program, Slot, Subarray, formals, turns
 from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import ZERO, Atom, Fold, Index
 from harp.trace.scalar.expr import Apply, Expr

@@ -1,6 +1,6 @@
 """Generated C against NumPy: every operation and dtype at the values where they can go wrong; the source as text.
 
-Statements and heads of the loop IR are tested with the interpreter, in tests/lower/verify/test_execute.py.
+Statements and heads of the loop IR are tested with the interpreter, in tests/lower/verify/test_interpreter.py.
 """
 
 from __future__ import annotations

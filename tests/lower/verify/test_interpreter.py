@@ -43,7 +43,7 @@ from harp.lower.loopir.loops import (
 )
 from harp.lower.loopir.program import Program
 from harp.lower.verify import interpreter
-from harp.lower.verify.execute import execute, iterations, run_kernel
+from harp.lower.verify.interpreter import execute, iterations, run_kernel
 from harp.lower.verify.verify import verify_program
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.division import ceildiv, floordiv, minimum, mod, relu
