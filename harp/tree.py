@@ -16,10 +16,22 @@ from typing import Any, TypeVar
 import attrs
 
 from harp.errors import ArgumentError
-from harp.trace.identity import identity
+from harp.trace.interning import identity
 from harp.trace.source_locations import plural, where
-from harp.trace.tree_keys import DictKey, FlattenedIndexKey, GetAttrKey, Key, Path, SequenceKey
-from harp.trace.trees import TreeSpec, count_leaves, flatten_up_to, register_class, spec_text, spread
+from harp.trace.trees import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    Key,
+    Path,
+    SequenceKey,
+    TreeSpec,
+    count_leaves,
+    flatten_up_to,
+    register_class,
+    spec_text,
+    spread,
+)
 from harp.trace.trees import flatten as flatten_tree
 from harp.trace.trees import flatten_with_path as flatten_tree_with_path
 from harp.trace.trees import unflatten as unflatten_tree

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from harp.lazy import Names
-from harp.trace.by_name import FUNCTIONS
+from harp.lazy import FUNCTIONS, Names
 
 
 @pytest.mark.parametrize("namespace", ["harp", "harp.lax", "harp.numpy", "harp.numpy.linalg"])

@@ -1,7 +1,12 @@
-"""From graph to program: the passes, once, in order, each with its verifier.
+"""From graph to program: the passes, once, in order, each with its verifier; and the rules for loop nests, in order.
 
 HARP_VERIFY=1 verifies the ends of the stages, 2 after each pass; 3 also runs what each pass made on random data of
 small sizes, and compares. The steps of loops are lowered to nests by the same passes, inside of `build`.
+
+Each rule for nests is applied once to the whole kernel, to the outermost statements that it fits, and sees what those
+before it made. Which rule fits is decided from strides and constants, never from sizes at run time, and the order in
+which an element is accumulated is the same in all versions of a loop: a row of a batch has the same bits at every batch
+size.
 """
 
 from __future__ import annotations
@@ -14,10 +19,9 @@ import attrs
 from harp.config import settings, show
 from harp.lower.device.grid import to_grids
 from harp.lower.device.share import share
-from harp.lower.graph.dead_results import without_dead_results
+from harp.lower.graph.dead_results import kept_elements, without_dead_results
 from harp.lower.graph.factors_before_loops import factors_before_loops
 from harp.lower.graph.in_place import updated_in_place
-from harp.lower.graph.kept_elements import kept_elements
 from harp.lower.graph.legalise import legalise, verify_legalised
 from harp.lower.graph.simplify import simplify, verify_simplified
 from harp.lower.graph.sums_behind_loops import sums_behind_loops
@@ -29,16 +33,28 @@ from harp.lower.kernels.fuse import fuse
 from harp.lower.kernels.iterations import iteration_kernels
 from harp.lower.kernels.outline import as_they_are, assemble, outline
 from harp.lower.kernels.tile_and_fuse import tile_and_fuse
-from harp.lower.library.select import select_routines
+from harp.lower.library import select_routines
 from harp.lower.loopir.loops import Kernel, LoopKind
+from harp.lower.loopir.nests import FreshLoops
 from harp.lower.loopir.products import fused_sums, multiply_adds
 from harp.lower.loopir.program import Program
 from harp.lower.loopir.text import kernel_text, program_text
-from harp.lower.nest_rules import rewrite_nests
+from harp.lower.reductions.accumulators import blocked_sums, early_exits, partial_accumulators, several_terms
 from harp.lower.reductions.chunks import long_rows, split_reductions
+from harp.lower.reductions.columns import columns, narrow_columns
+from harp.lower.reductions.contraction import contraction
+from harp.lower.reductions.row_dots import row_dots
+from harp.lower.reductions.scan import interleaved
+from harp.lower.reductions.short_rows import few_terms, outer_vectorised, small_matrices, small_products
+from harp.lower.rewrite.coalesce import coalesce, interchanged
 from harp.lower.rewrite.digits import digits
 from harp.lower.rewrite.index_set_splitting import split_index_sets
+from harp.lower.rewrite.loop_primitives import Context, Rule, everywhere
+from harp.lower.rewrite.packed_rows import packed_rows
 from harp.lower.rewrite.parallel import parallel
+from harp.lower.rewrite.staged_halves import staged_halves
+from harp.lower.rewrite.transpose_tiling import transpose_tiles
+from harp.lower.rewrite.vectorise import vectorised, written_out
 from harp.lower.schedule.build import Built, build
 from harp.lower.schedule.schedule import Schedule, schedule, verify_schedule
 from harp.lower.target import Target
@@ -49,6 +65,39 @@ from harp.trace.graph.counted import may_not_end
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.verify import verify_graph
 from harp.trace.sizes.signature import sizes_of
+
+
+def rewrite_nests(kernel: Kernel, target: Target) -> Kernel:
+    """The kernel with the rules applied."""
+    context = Context(target, FreshLoops(kernel))
+    body = kernel.body
+    for rule in RULES:
+        body = everywhere(context, rule, body)
+    return kernel.with_body(body)
+
+
+RULES: tuple[Rule, ...] = (
+    small_products,
+    interleaved,
+    contraction,
+    few_terms,
+    transpose_tiles,
+    coalesce,
+    small_matrices,
+    packed_rows,
+    interchanged,
+    narrow_columns,
+    columns,
+    outer_vectorised,
+    row_dots,
+    partial_accumulators,
+    blocked_sums,
+    several_terms,
+    early_exits,
+    vectorised,
+    staged_halves,
+    written_out,
+)
 
 
 @attrs.frozen(eq=False)
@@ -352,7 +401,7 @@ PASSES = (
     _of_kernels("split reduction", "cut sums over everything into chunks", _each(split_reductions), _is_not_shared),
     _of_kernels("bounds checks", "for check=True: compare indices with axes", _bounds_checks, verify=_verify_checked),
     _of_kernels("long rows", "cut long sums and running sums into chunks", _each(long_rows), _on_cores),
-    _of_kernels("rewrite nests", "apply the rules of nest_rules.py", _each_for(rewrite_nests), _on_cores),
+    _of_kernels("rewrite nests", "apply the rules for loop nests", _each_for(rewrite_nests), _on_cores),
     _of_kernels("parallel", "run independent outermost iterations in threads", _each(parallel), _on_cores),
     _of_kernels("select routines", "call the library in place of loops", _each(select_routines), _on_cores),
     _of_kernels("share", "share nests among the work-items of groups", _each_for(share), _on_grid),

@@ -15,8 +15,7 @@ from harp.random.discrete import categorical, choice, permutation
 from harp.random.exponential import exponential, gumbel
 from harp.random.gamma import beta, dirichlet, gamma, loggamma
 from harp.random.keys import fold_in, key, split
-from harp.random.normal import normal
-from harp.random.truncated import truncated_normal
+from harp.random.normal import normal, truncated_normal
 from harp.random.uniform import bernoulli, bits, randint, uniform
 
 __all__ = [

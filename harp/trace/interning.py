@@ -1,8 +1,9 @@
-"""Interning: objects with equal content are the same object, so equality is `is` and hashing costs nothing.
+"""When two objects are the same: interning, and what tells apart static arguments and keys of dicts of arrays.
 
-The table is weak: a node lives as long as somebody outside holds it. The lock guards only the miss path, where two
-threads could otherwise both insert. C takes a dead node out of the table: Python code would run the handlers of
-signals, and what these raise is lost there.
+Interned objects with equal content are the same object, so equality is `is` and hashing costs nothing. The table is
+weak: a node lives as long as somebody outside holds it. The lock guards only the miss path, where two threads could
+otherwise both insert. C takes a dead node out of the table: Python code would run the handlers of signals, and what
+these raise is lost there.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, TypeVar, cast
 from weakref import _remove_dead_weakref, ref  # type: ignore[attr-defined]  # what WeakValueDictionary uses
 
 import attrs
+import numpy as np
 
 from harp.locks import forkable_lock
 
@@ -92,3 +94,30 @@ class InternedBase:
     def __reduce__(self) -> tuple[object, ...]:
         fields = [a.name for a in type(self).__attrs_attrs__ if a.init]  # type: ignore[attr-defined]
         return type(self), tuple(getattr(self, name) for name in fields)
+
+
+_TOLD_APART_BY_EQUALITY = frozenset((int, str, bool, bytes, type(None)))
+
+
+def identity(value: object) -> Hashable:
+    """Equal for values that a function cannot tell apart: 1 is not 1.0 or True, 0.0 is not -0.0, NaN is NaN.
+
+    Raises TypeError or ValueError for what cannot be hashed or compared.
+    """
+    kind = type(value)
+    if kind in _TOLD_APART_BY_EQUALITY:
+        return kind, value
+    if isinstance(value, np.generic):
+        return kind, value.dtype, value.tobytes()
+    if isinstance(value, float):
+        return kind, float.hex(value)
+    if isinstance(value, complex):
+        return kind, value.real.hex(), value.imag.hex()
+    if isinstance(value, tuple) and kind.__eq__ is tuple.__eq__:
+        return kind, tuple(map(identity, value))
+    if isinstance(value, frozenset) and kind.__eq__ is frozenset.__eq__:
+        return kind, frozenset(map(identity, value))
+    hash(value)
+    if not bool(value == value):  # asks what a look-up would ask: an array of answers has no truth value
+        raise ValueError("a value must equal itself")
+    return kind, value

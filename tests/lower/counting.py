@@ -28,7 +28,7 @@ from harp.lower.loopir.loops import (
 )
 from harp.lower.report.report import report
 from harp.lower.schedule.build import Built
-from harp.lower.verify import execute
+from harp.lower.verify import interpreter
 from harp.lower.verify.interpreter import Interpreter
 from harp.trace.index.polynomial import Index, Loop, Symbol, indirect_in, loops_in, split_linear
 from harp.trace.scalar.dtypes import bool_
@@ -281,8 +281,8 @@ def counted(
     """What the kernels do on these inputs."""
     Counting.counts, Counting.steps = Counter(), Counter()
     program = assemble(built, symbols)
-    with mock.patch.object(execute, "Interpreter", Counting):
-        execute.execute(program, inputs, sizes)
+    with mock.patch.object(interpreter, "Interpreter", Counting):
+        interpreter.execute(program, inputs, sizes)
     return Counting.counts
 
 

@@ -16,7 +16,7 @@ from harp.lower.pipeline import lower
 from harp.lower.schedule.build import Built
 from harp.lower.schedule.schedule import Schedule, schedule, verify_schedule
 from harp.lower.target import Target
-from harp.lower.verify.execute import execute
+from harp.lower.verify.interpreter import execute
 from harp.lower.verify.verify import verify_program
 from harp.trace.eval.interpret import interpret
 from harp.trace.graph import view

@@ -41,14 +41,13 @@ from harp.lower.graph.simplify import simplify
 from harp.lower.loopir.loops import Buffer, For, Load, LoopKind, Nest, Space, walk
 from harp.lower.loopir.nests import stride
 from harp.lower.loopir.text import kernel_text
-from harp.lower.nest_rules import rewrite_nests
-from harp.lower.pipeline import lower
+from harp.lower.pipeline import lower, rewrite_nests
 from harp.lower.reductions.accumulators import LANES
 from harp.lower.reductions.short_rows import SHORT
 from harp.lower.schedule.build import build
 from harp.lower.schedule.schedule import schedule
 from harp.lower.target import Target
-from harp.lower.verify.execute import execute
+from harp.lower.verify.interpreter import execute
 from harp.trace.graph import view
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import positions

@@ -15,7 +15,7 @@ import harp.numpy as hnp
 from harp import errors
 from harp.backends.toolchain.toolchain import find_toolchain
 from harp.random import bernoulli, bits, key, randint, split, uniform
-from harp.random.wide import scaled
+from harp.random.uniform import scaled
 from harp.trace.scalar.dtypes import u32, u64
 from harp.trace.scalar.expr import Operand, evaluate
 

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from harp.backends.c_family.scalar import TYPES
 from harp.backends.protocol import Unit
-from harp.lower.library.operands import LANES
+from harp.lower.library import LANES
 from harp.lower.loopir.loops import Buffer, LibraryCall, LibraryOperand, Routine, Row
 from harp.trace.graph.matrix_functions import MatrixOp
 from harp.trace.graph.row_functions import RowOp

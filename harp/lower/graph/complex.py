@@ -1,15 +1,15 @@
 """Scalar expressions over complex numbers, by their real and imaginary parts: one row for each operation.
 
 A complex operand is read by `real` and `imag`, and a complex value is put together by `complex` at the end. What is not
-arithmetic is in `harp.lower.graph.complex_math` and `complex_inverse`.
+arithmetic is in `harp.lower.graph.complex_math`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from harp.lower.graph import complex_inverse, complex_math
-from harp.lower.graph.complex_parts import Parts, hypot
+from harp.lower.graph import complex_math
+from harp.lower.graph.complex_math import Parts, hypot
 from harp.trace.scalar.dtypes import DType, bool_, computing, real_of
 from harp.trace.scalar.expr import Apply, Const, Expr, apply, cast, const, select, walk
 from harp.trace.scalar.ops import Op
@@ -98,11 +98,11 @@ ROWS: Mapping[Op, Callable[..., Value]] = {
     Op.TANH: complex_math.tanh,
     Op.SINH: complex_math.sinh,
     Op.COSH: complex_math.cosh,
-    Op.ASIN: complex_inverse.asin,
-    Op.ACOS: complex_inverse.acos,
-    Op.ATAN: complex_inverse.atan,
-    Op.ASINH: complex_inverse.asinh,
-    Op.ACOSH: complex_inverse.acosh,
-    Op.ATANH: complex_inverse.atanh,
+    Op.ASIN: complex_math.asin,
+    Op.ACOS: complex_math.acos,
+    Op.ATAN: complex_math.atan,
+    Op.ASINH: complex_math.asinh,
+    Op.ACOSH: complex_math.acosh,
+    Op.ATANH: complex_math.atanh,
     Op.POW: complex_math.power,
 }

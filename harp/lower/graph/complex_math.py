@@ -1,26 +1,15 @@
 """Elementary functions of complex numbers by their parts, with C99's values at infinities, NaN and signed zeros.
 
-complex64 goes by way of float64 where squares could overflow or digits be lost. Methods: Smith, "Algorithm 116: Complex
-division", 1962; Kahan, "Branch cuts for complex elementary functions", 1987.
+complex64 goes by way of float64 where squares could overflow or digits be lost; inverse trigonometric and hyperbolic
+functions are computed in float64. Methods: Smith, "Algorithm 116: Complex division", 1962; Kahan, "Branch cuts for
+complex elementary functions", 1987.
 """
 
 from __future__ import annotations
 
 import math
 
-from harp.lower.graph.complex_parts import (
-    Parts,
-    choose,
-    hypot,
-    larger_first,
-    ratio_of,
-    signed,
-    to_narrow,
-    to_wide,
-    turned,
-    turned_back,
-)
-from harp.trace.scalar.dtypes import f32
+from harp.trace.scalar.dtypes import DType, f32, f64
 from harp.trace.scalar.expr import Expr, apply, cast, select
 from harp.trace.scalar.formulas import (
     absolute,
@@ -32,6 +21,60 @@ from harp.trace.scalar.formulas import (
     number,
 )
 from harp.trace.scalar.ops import Op
+
+Parts = tuple[Expr, Expr]
+
+
+def signed(size: Expr, like: Expr) -> Expr:
+    """`size` >= 0 with the sign of `like`, that of a zero included."""
+    below = like < 0
+    negative_zero = equals(like, 0) & (1 / like < 0)
+    return select(below | negative_zero, -size, size)
+
+
+def choose(condition: Expr, yes: Parts, no: Parts) -> Parts:
+    return select(condition, yes[0], no[0]), select(condition, yes[1], no[1])
+
+
+def to_wide(z: Parts) -> Parts:
+    """In float64."""
+    return cast(z[0], f64), cast(z[1], f64)
+
+
+def to_narrow(z: Parts, dtype: DType) -> Parts:
+    return cast(z[0], dtype), cast(z[1], dtype)
+
+
+def larger_first(z: Parts) -> Parts:
+    """The magnitudes of the parts, the larger one first; both are NaN where one is."""
+    a, b = absolute(z[0]), absolute(z[1])
+    return apply(Op.MAX, a, b), apply(Op.MIN, a, b)
+
+
+def ratio_of(large: Expr, small: Expr) -> Expr:
+    """small/large, and 0 for 0/0."""
+    return select(equals(large, 0), large, small / large)
+
+
+def hypot(z: Parts) -> Expr:
+    """sqrt(x*x + y*y) without overflow; inf if a part is infinite, also beside NaN."""
+    if z[0].dtype is f32:
+        wide = to_wide(z)
+        result = cast(apply(Op.SQRT, wide[0] * wide[0] + wide[1] * wide[1]), f32)
+    else:
+        large, small = larger_first(z)
+        ratio = ratio_of(large, small)
+        result = large * apply(Op.SQRT, 1 + ratio * ratio)
+    return select(is_infinite(z[0]) | is_infinite(z[1]), number(math.inf, result), result)
+
+
+def turned(z: Parts) -> Parts:  # i*z
+    return -z[1], z[0]
+
+
+def turned_back(z: Parts) -> Parts:  # -i*z
+    return z[1], -z[0]
+
 
 # --- arithmetic, as NumPy's
 
@@ -257,3 +300,93 @@ def cos(z: Parts) -> Parts:
 def tan(z: Parts) -> Parts:
     """-i tanh(iz)"""
     return turned_back(tanh(turned(z)))
+
+
+def _roots(z: Parts) -> tuple[Parts, Parts]:
+    """sqrt(1 - z), sqrt(1 + z)"""
+    x, y = z
+    one = number(1, x)
+    return sqrt((one - x, -y)), sqrt((one + x, y))
+
+
+def acos(z: Parts) -> Parts:
+    """2*atan2(re sqrt(1 - z), re sqrt(1 + z)) + i asinh(im (conj(sqrt(1 + z)) * sqrt(1 - z)))"""
+    x, y = to_wide(z)
+    minus, plus = _roots((x, y))
+    real = 2 * apply(Op.ATAN2, minus[0], plus[0])
+    imag = apply(Op.ASINH, plus[0] * minus[1] - plus[1] * minus[0])
+    far = apply(Op.ATAN2, absolute(y), x), -signed(_far_size((x, y)), y)
+    real, imag = choose(_is_far((x, y)), far, (real, imag))
+    return to_narrow((_quarter_turn(x, y, real), imag), z[0].dtype)
+
+
+def asinh(z: Parts) -> Parts:
+    """asinh(re (sqrt(1 + iz) * conj(sqrt(1 - iz)))) + i atan2(y, re (sqrt(1 + iz) * sqrt(1 - iz)))"""
+    x, y = to_wide(z)
+    minus, plus = _roots((-y, x))
+    real = apply(Op.ASINH, minus[0] * plus[1] - minus[1] * plus[0])
+    imag = apply(Op.ATAN2, y, plus[0] * minus[0] - plus[1] * minus[1])
+    far = signed(_far_size((x, y)), x), apply(Op.ATAN2, y, absolute(x))
+    real, imag = choose(_is_far((x, y)), far, (real, imag))
+    return to_narrow((real, select(equals(y, 0), y, imag)), z[0].dtype)
+
+
+def asin(z: Parts) -> Parts:
+    """-i asinh(iz)"""
+    return turned_back(asinh(turned(z)))
+
+
+def acosh(z: Parts) -> Parts:
+    """asinh(re (conj(sqrt(z - 1)) * sqrt(z + 1))) + i 2*atan2(im sqrt(z - 1), re sqrt(z + 1))"""
+    x, y = to_wide(z)
+    one = number(1, x)
+    minus, plus = sqrt((x - one, y)), sqrt((x + one, y))
+    real = apply(Op.ASINH, minus[0] * plus[0] + minus[1] * plus[1])
+    imag = 2 * apply(Op.ATAN2, minus[1], plus[0])
+    far = _far_size((x, y)), apply(Op.ATAN2, y, x)
+    real, imag = choose(_is_far((x, y)), far, (real, imag))
+    return to_narrow((real, _quarter_turn(x, y, imag)), z[0].dtype)
+
+
+def atanh(z: Parts) -> Parts:
+    """log1p(4x / ((1 - x)**2 + y**2))/4 + i atan2(2y, (1 - x)*(1 + x) - y**2)/2, with x >= 0 first."""
+    x, y = to_wide(z)
+    one, two, half, quarter = (number(value, x) for value in (1, 2, 0.5, 0.25))
+    size = absolute(x)
+    gap = one - size
+    square = gap * gap + y * y
+    # Beside 1 the square underflows: log(2/|z - 1|)/2 there.
+    beside = half * (math.log(2) - apply(Op.LOG, hypot((gap, y))))
+    real = quarter * apply(Op.LOG1P, 4 * size / square)
+    real = select(square < 1e-290, beside, real)
+    imag = half * apply(Op.ATAN2, two * y, gap * (one + size) - y * y)
+    result = select(equals(x, 0), x, signed(real, x)), imag
+    return to_narrow(choose(_is_far((x, y)), _far_tangent((x, y)), result), z[0].dtype)
+
+
+def _quarter_turn(x: Expr, y: Expr, angle: Expr) -> Expr:
+    """pi/2 for 0 + i NaN."""
+    return select(equals(x, 0) & is_nan(y), number(math.pi / 2, x), angle)
+
+
+def _is_far(z: Parts) -> Expr:
+    return (absolute(z[0]) > 1e150) | (absolute(z[1]) > 1e150)
+
+
+def _far_size(z: Parts) -> Expr:
+    """log(2*|z|)"""
+    return log_magnitude(z) + math.log(2)
+
+
+def _far_tangent(z: Parts) -> Parts:
+    """x/|z|**2 + i pi/2"""
+    x, y = z
+    size = hypot(z)
+    real = select(is_infinite(size), signed(number(0, x), x), x / size / size)
+    unknown = select(is_infinite(size), is_nan(y), is_nan(size))
+    return real, select(unknown, x + y, signed(number(math.pi / 2, y), y))
+
+
+def atan(z: Parts) -> Parts:
+    """-i atanh(iz)"""
+    return turned_back(atanh(turned(z)))

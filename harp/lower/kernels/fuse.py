@@ -10,7 +10,7 @@
 
 A kernel joins an earlier one under their common outer loops if each iteration reads, of what the earlier one stores,
 only what the same iteration stored. It joins where that saves a trip through memory: where it reads a buffer that the
-earlier one reads or stores. Kernels whose loops `harp.lower.nest_rules` will interchange keep them for themselves; what
+earlier one reads or stores. Kernels whose loops `harp.lower.pipeline` will interchange keep them for themselves; what
 joins those is elementwise work on their results."""
 
 from __future__ import annotations

@@ -44,9 +44,8 @@ from harp.lower.loopir.loops import (
     parts,
     walk,
 )
-from harp.lower.loopir.memory import plan, turns
 from harp.lower.loopir.nests import Renaming, rebuilt
-from harp.lower.loopir.program import Call, Program, Subarray
+from harp.lower.loopir.program import Call, Program, Subarray, plan, turns
 from harp.lower.schedule.build import Built
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Fold, Index, Indirect, Loop, Symbol, indirect_in, of

@@ -268,7 +268,7 @@ def _in_parts(fresh: FreshLoops, scan: Scan) -> Stmt | None:
 
 
 def interleaved(context: Context, s: Stmt) -> Stmt | None:
-    """A rule for `harp.lower.nest_rules`.
+    """A rule for `harp.lower.pipeline`.
 
     for row { acc = id; for i { acc += x[row, i]; out[row, i] = acc } }
         ->  for rb { acc[R] = id; for i { for unroll r: acc[r] += x[rb*R + r, i]; ... } }; for row (the remainder) ...

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import attrs
 
 from harp.lower.loopir.loops import Alloc, Buffer, Space, Stmt, parts
-from harp.lower.loopir.memory import size_in_bytes
-from harp.lower.loopir.program import Call, Program, Slot
+from harp.lower.loopir.program import Call, Program, Slot, size_in_bytes
 from harp.trace.index.polynomial import Atom, Fold, Index, Loop, Symbol, evaluate
 
 # Slots of the arena, and what threads take, start on cache lines.

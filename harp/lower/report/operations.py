@@ -40,8 +40,8 @@ from harp.lower.loopir.loops import (
     parts,
 )
 from harp.lower.loopir.loops import walk as walk_statements
-from harp.lower.loopir.memory import size_in_bytes
 from harp.lower.loopir.products import is_contraction
+from harp.lower.loopir.program import size_in_bytes
 from harp.lower.report.counts import NOTHING, Count, log2, ratio, total
 from harp.lower.report.executions import Executions, executions
 from harp.lower.report.parts import EVERYWHERE, Round, Term, Where, all_of, parts_of

@@ -11,7 +11,7 @@ import attrs
 
 from harp.errors import ArgumentError
 from harp.lower.loopir.effects import effects
-from harp.lower.loopir.memory import plan
+from harp.lower.loopir.program import plan
 from harp.lower.report.counts import Count, ratio, total
 from harp.lower.report.operations import QUANTITIES, KernelCost, Q, Work, kernel_costs
 from harp.lower.schedule.build import Built

@@ -30,8 +30,7 @@ from itertools import groupby, pairwise
 
 import attrs
 
-from harp.lower.loopir.conditions import Facts, conditions, given
-from harp.lower.loopir.dead_stores import is_there_already, without_dead_stores
+from harp.lower.loopir.conditions import Facts, conditions, given, is_there_already, without_dead_stores
 from harp.lower.loopir.effects import loads, value_loads
 from harp.lower.loopir.loops import (
     MEMORY,

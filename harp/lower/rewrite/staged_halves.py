@@ -6,7 +6,7 @@ not use them in loops.
                      for simd l: out'[l] = f(x'[l]);
                      for simd l: out[ib*BLOCK + l] = cast<f16>(out'[l]) }
 
-A function of the library then does the first and the last loop (`harp.lower.library.moves`).
+A function of the library then does the first and the last loop (`harp.lower.library`).
 """
 
 from __future__ import annotations

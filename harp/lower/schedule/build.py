@@ -1,4 +1,4 @@
-"""Schedule to loop nests: the naive form of every kernel, which the rewrites of `harp.lower.nest_rules` make fast.
+"""Schedule to loop nests: the naive form of every kernel, which the rewrites of `harp.lower.pipeline` make fast.
 
 A kernel with root loops i, j is
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from harp.errors import AddressError, IndexOutOfRangeError, VerificationError
 from harp.lower.loopir.program import Program
-from harp.lower.verify.execute import execute, iterations
+from harp.lower.verify.interpreter import execute, iterations
 from harp.trace.eval.interpret import interpret
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.host_calls import muted, silenced

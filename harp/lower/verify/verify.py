@@ -39,8 +39,7 @@ from harp.lower.loopir.loops import (
     indirect_loads,
     parts,
 )
-from harp.lower.loopir.memory import lifetimes, size_in_bytes
-from harp.lower.loopir.program import Call, Program, formals
+from harp.lower.loopir.program import Call, Program, formals, lifetimes, size_in_bytes
 from harp.lower.loopir.text import kernel_text
 from harp.lower.verify.lanes import lane_errors
 from harp.trace.graph.row_functions import ROWS

@@ -1,6 +1,6 @@
 """`Array`: a handle on a node of the function being traced or, outside a trace, on a buffer of numbers.
 
-Arrays are immutable. Operators and methods are looked up by name (see `harp.trace.by_name`).
+Arrays are immutable. Operators and methods are looked up by name (see `harp.lazy`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from harp.errors import ArgumentError, ConcretizationError, DonatedError, LeakedTracerError, MutationError
+from harp.lazy import FUNCTIONS
 from harp.trace.array.at import At
 from harp.trace.array.conversions import Conversions
 from harp.trace.array.methods import Methods
 from harp.trace.array.numpy_functions import NumpyFunctions
 from harp.trace.array.operators import Operators
 from harp.trace.array.questions import PICKLED, TEXT, message
-from harp.trace.by_name import FUNCTIONS
 from harp.trace.graph.node import Captured, Constant, Node
 from harp.trace.index.polynomial import product
 from harp.trace.scalar.dtypes import OF_NUMPY, DType, NDArray, as_dtype

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import attrs
 
 from harp.errors import DTypeError, MutationError
-from harp.trace.by_name import FUNCTIONS
+from harp.lazy import FUNCTIONS
 from harp.trace.source_locations import where
 
 T = TypeVar("T")

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from harp.config import CPU
 from harp.errors import ArgumentError, DTypeError, InterchangeError, ShapeError
+from harp.lazy import FUNCTIONS
 from harp.trace.array.questions import ELEMENT, INTEGER, LIST, TRUTH, VALUES
-from harp.trace.by_name import FUNCTIONS
 from harp.trace.scalar.dtypes import NDArray
 from harp.trace.source_locations import where
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import numpy as np
 
 from harp.errors import ArgumentError, DTypeError, MutationError
+from harp.lazy import FUNCTIONS
 from harp.trace.array.questions import is_ignored
-from harp.trace.by_name import FUNCTIONS
 from harp.trace.scalar.dtypes import NDArray, as_dtype
 from harp.trace.source_locations import where
 

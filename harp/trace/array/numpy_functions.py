@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from harp.errors import ArgumentError, ConcretizationError, MutationError
+from harp.lazy import FUNCTIONS
 from harp.trace.array.operators import is_operand
-from harp.trace.by_name import FUNCTIONS
 from harp.trace.sizes.size import Size
 from harp.trace.source_locations import where
 

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from harp.errors import ArgumentError
-from harp.trace.by_name import FUNCTIONS
+from harp.lazy import FUNCTIONS
 from harp.trace.sizes.size import Size
 from harp.trace.source_locations import where
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from harp.lazy import FUNCTIONS
 from harp.trace.array.operators import OF_TORCH
-from harp.trace.by_name import FUNCTIONS
 from harp.trace.graph.node import Input, Node, walk
 from harp.trace.source_locations import position, running_text, shown, user_frame, where
 

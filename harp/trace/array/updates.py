@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harp.errors import DTypeError, ShapeError
+from harp.lazy import FUNCTIONS
 from harp.trace.array.advanced import CLIP, gather, getitem, mode_of
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.index_plan import as_index_array, integers_as_data, is_data, plan, with_positions
 from harp.trace.array.indexing import Selection, Taken, fill_ellipsis
 from harp.trace.array.indexing import select as select_keys
 from harp.trace.array.primitives import broadcast_shapes, common_dtype, emit, expand_to, map_
-from harp.trace.by_name import FUNCTIONS
 from harp.trace.graph import view
 from harp.trace.graph.node import MapReduce, Node, Put, Scatter, positions
 from harp.trace.index.bounds import bounded, nonnegative

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from harp.errors import ArgumentError, MissingPackageError, OutOfMemoryError, UnsupportedDTypeError
+from harp.lazy import FUNCTIONS
 from harp.locks import importing
-from harp.trace.by_name import FUNCTIONS
 from harp.trace.index.polynomial import Index
 from harp.trace.interning import InternedBase
 from harp.trace.source_locations import where

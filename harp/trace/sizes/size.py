@@ -22,7 +22,7 @@ from harp.errors import (
     ShapeError,
     SizeDivisionError,
 )
-from harp.trace.by_name import FUNCTIONS
+from harp.lazy import FUNCTIONS
 from harp.trace.index import bounds
 from harp.trace.index.division import floordiv, mod
 from harp.trace.index.polynomial import ONE, ZERO, Index, as_index, product

@@ -1,13 +1,15 @@
-"""Batches of iterations: iterations of batches.
+"""Batches of nodes with bodies: iterations, branches, and functions with derivatives of their own.
 
     while some example goes on: each carries on what its step made, if it goes on itself, and else what it had
 
-A branch that some examples take and others do not is computed for all of them, and each takes its own.
+A branch that some examples take and others do not is computed for all of them, and each takes its own. The derivatives
+of a batch of functions are the batches of their derivatives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import attrs
 
@@ -16,6 +18,7 @@ from harp.trace.graph.counted import may_not_end
 from harp.trace.graph.graph import Graph, inline, transform
 from harp.trace.graph.host_calls import calls_python
 from harp.trace.graph.node import (
+    Body,
     Custom,
     Gather,
     HostCall,
@@ -36,8 +39,23 @@ from harp.trace.index.polynomial import ONE, Index
 from harp.trace.scalar.dtypes import bool_, i64
 from harp.trace.scalar.expr import Operand, apply, const, select
 from harp.trace.scalar.ops import Op, Reduce
-from harp.transforms.batching.given import Given, lifted
 from harp.transforms.rules import Given as Derivatives
+
+
+class Given(NamedTuple):
+    """An input of a node that is batched, and whether it has the axis of the batch, in front."""
+
+    node: Node
+    batched: bool
+
+
+def lifted(given: Given, size: Index) -> Node:
+    """The input with the axis of the batch, along which it may be the same."""
+    if given.batched:
+        return given.node
+    shape = (size, *given.node.shape)
+    return view(given.node, shape, positions(shape)[1:])
+
 
 Batch = Callable[[Graph, Sequence[bool], Index], tuple[Graph, tuple[bool, ...]]]
 
@@ -182,3 +200,50 @@ def _where(test: Node, yes: Node, no: Node) -> Node:
     spread = view(test, yes.shape, positions(yes.shape)[:1])
     chosen = select(Operand(bool_, 0), Operand(yes.dtype, 1), Operand(yes.dtype, 2))
     return MapReduce(yes.shape, (spread, yes, no), chosen)
+
+
+def batch_custom(node: Custom, operands: Sequence[Given], size: Index, batch: Batch) -> list[Given]:
+    """All results, for a batch of operands."""
+    assert isinstance(node.derivative, Derivatives)
+    flags = [o.batched for o in operands]
+    graph = graph_of(node.body)
+    batched, found = batch(graph, [False, *flags], size)
+    outputs = tuple(lifted(Given(o, has), size) for o, has in zip(batched.outputs, found, strict=True))
+    body, more = close(Graph(batched.inputs, outputs, batched.sites), 0, 0, hoists=False)
+    derivative = _Batched(node.derivative, node.body, flags[: node.derivative.count], size, batch)
+    parts = Custom((*(o.node for o in operands), *more), body, derivative).parts
+    return [Given(part, True) for part in parts]
+
+
+class _Batched(Derivatives):
+    """The derivatives of a batch, of which some arguments are the same for all examples; `body` is that of one."""
+
+    def __init__(self, one: Derivatives, body: Body, flags: Sequence[bool], size: Index, batch: Batch) -> None:
+        self.one, self.body, self.flags, self.size, self.batch = one, body, flags, size, batch
+        self.count, self.is_own, self.saved, self.name = one.count, one.is_own, one.saved, one.name
+        self.called, self.rules = one.called, one.rules
+
+    def forward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        one = self.one.forward(self.body, moving)
+        batched, found = self.batch(one, [*self.flags, *self._inexact()], self.size)
+        outputs = tuple(lifted(Given(o, has), self.size) for o, has in zip(batched.outputs, found, strict=True))
+        return Graph(batched.inputs, outputs, batched.sites)
+
+    def backward(self, body: Body, moving: Sequence[bool]) -> Graph:
+        results = self.saved + sum(r.dtype.is_inexact for r in self.body.outputs)
+        one = self.one.backward(self.body, moving)
+        batched, found = self.batch(one, [*self.flags, *(True,) * results], self.size)
+        outputs = []
+        for output, has, wanted in zip(batched.outputs, found, self._inexact(), strict=True):
+            whole = lifted(Given(output, has), self.size)
+            outputs.append(whole if wanted else _sum_of_examples(whole))
+        return Graph(batched.inputs, tuple(outputs), batched.sites)
+
+    def _inexact(self) -> list[bool]:
+        """Of floating-point arguments, whether they are batched."""
+        pairs = zip(self.flags, self.one.arguments(self.body), strict=True)
+        return [flag for flag, i in pairs if i.dtype.is_inexact]
+
+
+def _sum_of_examples(node: Node) -> Node:
+    return MapReduce(node.shape, (node,), Operand(node.dtype, 0), Reduce.SUM, (0,))

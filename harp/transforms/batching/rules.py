@@ -43,9 +43,7 @@ from harp.trace.index.polynomial import Index, Shape
 from harp.trace.scalar.expr import Operand, Position, substitute
 from harp.trace.scalar.ops import Reduce
 from harp.trace.source_locations import Site
-from harp.transforms.batching.custom_rules import batch_custom
-from harp.transforms.batching.given import Given, lifted
-from harp.transforms.batching.iteration_rules import batch_iteration
+from harp.transforms.batching.iteration_rules import Given, batch_custom, batch_iteration, lifted
 from harp.transforms.rules import apply_rule
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harp.errors import ArgumentError, StaticArgumentError
-from harp.trace.identity import identity
+from harp.trace.interning import identity
 from harp.trace.source_locations import kind_of, plural, where
 from harp.trace.tracer import function_name
 from harp.trace.trees import Tree

@@ -13,7 +13,7 @@ import harp.numpy as hnp
 from harp.lower.loopir.text import program_text
 from harp.lower.pipeline import lower
 from harp.lower.target import Target
-from harp.lower.verify.execute import execute
+from harp.lower.verify.interpreter import execute
 from harp.lower.verify.verify import verify_program
 from harp.trace.sizes.signature import canonical, sizes_of
 

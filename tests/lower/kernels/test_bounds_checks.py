@@ -14,7 +14,7 @@ from harp.lower.kernels.bounds_checks import check_addresses, verify_checked
 from harp.lower.loopir.loops import Buffer, If, Kernel, Load, Nest, Row, Space, Store, walk
 from harp.lower.pipeline import lower
 from harp.lower.schedule.build import Built
-from harp.lower.verify.execute import execute
+from harp.lower.verify.interpreter import execute
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Gather, Node, Put, Scatter, View, positions
 from harp.trace.graph.row_functions import RowOp
@@ -31,7 +31,7 @@ HERE = ("user.py", 12)
 @pytest.fixture(autouse=True)
 def unfinished(monkeypatch):
     """Results may be left unfinished: what would be stored to them lies outside."""
-    monkeypatch.setattr("harp.lower.verify.execute._all_written", lambda buffer, written: None)
+    monkeypatch.setattr("harp.lower.verify.interpreter._all_written", lambda buffer, written: None)
 
 
 def checked(*outputs: Node, site: Node | None = None):

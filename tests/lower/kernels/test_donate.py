@@ -38,7 +38,7 @@ from harp.lower.schedule.build import Built, build
 from harp.lower.schedule.schedule import schedule
 from harp.lower.target import Target
 from harp.lower.verify.differential_check import check_program
-from harp.lower.verify.execute import execute
+from harp.lower.verify.interpreter import execute
 from harp.lower.verify.verify import verify_program
 from harp.trace.eval.interpret import interpret
 from harp.trace.graph import view

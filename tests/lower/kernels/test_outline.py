@@ -20,7 +20,7 @@ from harp.lower.loopir.loops import Alloc, Buffer, Digits, For, If, Kernel, Load
 from harp.lower.loopir.nests import Renaming
 from harp.lower.loopir.program import Call, Program
 from harp.lower.schedule.build import Built
-from harp.lower.verify.execute import execute
+from harp.lower.verify.interpreter import execute
 from harp.lower.verify.verify import verify_program
 from harp.trace.index.division import Substitution, floordiv, relu
 from harp.trace.index.polynomial import Index, Indirect, Loop, Symbol, as_index, evaluate, of

@@ -35,7 +35,7 @@ from harp.lower.graph.simplify import simplify
 from harp.lower.loopir.loops import Stmt
 from harp.lower.loopir.nests import FreshLoops
 from harp.lower.loopir.text import kernel_text
-from harp.lower.nest_rules import rewrite_nests
+from harp.lower.pipeline import rewrite_nests
 from harp.lower.reductions.contraction import contraction
 from harp.lower.rewrite.loop_primitives import Context
 from harp.lower.schedule.build import build

@@ -9,7 +9,7 @@ from harp.errors import AddressError, VerificationError
 from harp.lower.graph.simplify import simplify
 from harp.lower.loopir.loops import For, LoopKind, walk
 from harp.lower.pipeline import lower
-from harp.lower.verify.execute import execute
+from harp.lower.verify.interpreter import execute
 from harp.lower.verify.verify import verify_program
 from harp.trace.eval.interpret import interpret
 from harp.trace.graph.graph import Graph

@@ -16,7 +16,7 @@ from harp.lower.pipeline import Lowered, lower
 from harp.lower.report.footprint import footprint
 from harp.lower.schedule.row_kernels import rows_in
 from harp.lower.verify.differential_check import check_program
-from harp.lower.verify.execute import execute
+from harp.lower.verify.interpreter import execute
 from harp.lower.verify.verify import verify_kernel, verify_program
 from harp.trace.eval.interpret import interpret
 from harp.trace.graph.graph import Graph

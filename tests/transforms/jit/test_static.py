@@ -11,7 +11,7 @@ import pytest
 
 import harp
 from harp import errors
-from harp.trace.identity import identity
+from harp.trace.interning import identity
 
 Pair = collections.namedtuple("Pair", "left right")
 

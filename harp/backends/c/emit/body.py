@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harp.backends.c.emit import custom_kernels, parts
+from harp.backends.c.emit import custom_kernels, function
 from harp.backends.c.emit.function import parameter
 from harp.backends.c.emit.work import Work, bound_of
 from harp.backends.c_family.library import MATRICES_USE, matrix_kernel
@@ -39,7 +39,7 @@ class Body(Statements):
         prefix: str = "",
     ) -> None:
         super().__init__(buffers, names, constant)
-        self.parts: list[parts.Part] = []
+        self.parts: list[function.Part] = []
         self._range: Loop | None = None  # the loop of which a part does a range only
         self._prefix = prefix
         self._loops = 0 if prefix else 1  # a part is in the loop of its iterations
@@ -59,17 +59,17 @@ class Body(Statements):
         inner = Body(buffers, names, self._constant)
         inner.lines.loops = self.lines.loops
         inner._range = head.loop
-        inner.statement(parts.hoisted(stmt), True)
+        inner.statement(function.hoisted(stmt), True)
         fields = {text: parameter(b, text, b in used.writes) for b, text in buffers.items()}
         fields |= {text: f"int64_t {text}" for text in names.values()}
         least = _LANES if _repeats_numbers(stmt.body) else 1
-        part = parts.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines, least)
+        part = function.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines, least)
         self.parts.append(part)
         self.lines.uses |= inner.lines.uses | {"harp_parallel"}
         self.lines.opened += inner.lines.opened
         pointed = {self._buffers[b] for b in self._scalars & {*buffers}}
         count = bare(self._index.text(head.loop.extent))
-        parts.call(part, pointed, count, Work(self._bare).of(stmt).text, self.lines)
+        function.call(part, pointed, count, Work(self._bare).of(stmt).text, self.lines)
 
     def _hint(self, head: For, body: Stmt) -> None:
         super()._hint(head, body)
@@ -129,7 +129,7 @@ class Body(Statements):
     def _custom_kernel(self, stmt: ForeignCall) -> None:
         """A function of its own, and its call."""
         name = f"{self._prefix}_custom{len(self.parts)}"
-        self.parts.append(parts.Part(name, tuple(code(custom_kernels.definition(stmt, name))), ()))
+        self.parts.append(function.Part(name, tuple(code(custom_kernels.definition(stmt, name))), ()))
         self.lines.uses |= custom_kernels.headers(stmt)
         self.lines.add(custom_kernels.call(stmt, name, self._buffers.__getitem__, self._bare), stores=True)
 

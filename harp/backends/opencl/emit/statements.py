@@ -38,8 +38,8 @@ from harp.lower.loopir.loops import (
     Stmt,
     Store,
 )
-from harp.lower.loopir.memory import size_in_bytes
 from harp.lower.loopir.nests import nest
+from harp.lower.loopir.program import size_in_bytes
 from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, of, product, value_atoms
 

@@ -18,10 +18,19 @@ from harp.lower.loopir.program import Program
 from harp.lower.loopir.text import CodeLine
 from harp.lower.report.counts import Count
 from harp.lower.report.footprint import footprint
-from harp.lower.report.page.lines import Line, Pane, Section
 from harp.lower.report.page.links import Links
-from harp.lower.report.page.loops import c_pane, kernel_lines, nests_pane
-from harp.lower.report.page.stages import function_pane, graph_pane, names_of_inputs, schedule_pane
+from harp.lower.report.page.panes import (
+    Line,
+    Pane,
+    Section,
+    c_pane,
+    function_pane,
+    graph_pane,
+    kernel_lines,
+    names_of_inputs,
+    nests_pane,
+    schedule_pane,
+)
 from harp.lower.report.report import Cost
 from harp.lower.schedule.build import Built
 from harp.lower.schedule.schedule import Schedule

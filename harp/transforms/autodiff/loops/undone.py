@@ -35,7 +35,7 @@ def undoable(body: Body) -> list[Undone]:
 
 def undone(arrays: Sequence[Undone], body: Body, step: Graph) -> list[Undone]:
     """The arrays that the reverse pass restores by undoing writes. Of other arrays a step reads nothing, or elements at
-    indices that depend on its number alone: these are checkpointed instead (`harp.lower.graph.kept_elements`)."""
+    indices that depend on its number alone: these are checkpointed instead (`harp.lower.graph.dead_results`)."""
     number = body.inputs[0]
     return [found for found in arrays if _is_read_otherwise(body.inputs[1 + found.number], step, number)]
 

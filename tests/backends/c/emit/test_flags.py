@@ -7,7 +7,7 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.backends.c.emit.flags import flags_of
+from harp.backends.c.emit.render import flags_of
 from harp.lower.loopir.loops import Buffer, For, Kernel, Load, Nest, Space, Store
 from harp.trace.index.polynomial import Loop, Symbol, as_index, of
 from harp.trace.scalar.dtypes import bool_, c64, f64

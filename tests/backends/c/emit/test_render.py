@@ -1,6 +1,6 @@
 """Generated C against NumPy: every operation and dtype at the values where they can go wrong; the source as text.
 
-Statements and heads of the loop IR are tested with the interpreter, in tests/lower/verify/test_execute.py.
+Statements and heads of the loop IR are tested with the interpreter, in tests/lower/verify/test_interpreter.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from harp.backends.runtime.load import pointer
 from harp.errors import HarpError, VerificationError
 from harp.lower.graph import complex as by_parts
 from harp.lower.kernels.outline import assemble
-from harp.lower.library.select import select_routines
+from harp.lower.library import select_routines
 from harp.lower.loopir.loops import Buffer, For, Kernel, Let, Load, LoopKind, Nest, Seq, Space, Store
 from harp.lower.loopir.program import Program
 from harp.lower.schedule.build import Built

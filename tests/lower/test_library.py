@@ -10,8 +10,7 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp.backends.c_family.library import _BUILTINS, SIGNATURES
-from harp.lower.library.moves import copy, zero
-from harp.lower.library.select import select_routines
+from harp.lower.library import copy, select_routines, zero
 from harp.lower.loopir.loops import (
     _VALUES,
     Buffer,

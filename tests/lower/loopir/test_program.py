@@ -8,7 +8,7 @@ import numpy as np
 
 import harp
 from harp.lower.loopir.loops import Buffer, Space
-from harp.lower.loopir.memory import PAGE, lifetimes, plan, size_in_bytes
+from harp.lower.loopir.program import PAGE, lifetimes, plan, size_in_bytes
 from harp.trace.index.polynomial import Index, Symbol, of
 from harp.trace.scalar.dtypes import DType, f32, f64
 

@@ -7,7 +7,7 @@ import numpy.testing as npt
 
 import harp
 import harp.numpy as hnp
-from harp.lower.loopir.dead_stores import without_dead_stores
+from harp.lower.loopir.conditions import without_dead_stores
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Load, Nest, Seq, Space, Store, walk
 from harp.trace.index.polynomial import Loop, Symbol, of
 from harp.trace.scalar.dtypes import f64, i64

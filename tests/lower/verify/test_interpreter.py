@@ -18,7 +18,7 @@ from harp.backends.c.emit.body import Body as CBody
 from harp.backends.c.emit.render import render
 from harp.backends.c_family import statements as c_statements
 from harp.errors import VerificationError
-from harp.lower.library.select import select_routines
+from harp.lower.library import select_routines
 from harp.lower.loopir import text
 from harp.lower.loopir.loops import (
     Alloc,
@@ -43,7 +43,7 @@ from harp.lower.loopir.loops import (
 )
 from harp.lower.loopir.program import Program
 from harp.lower.verify import interpreter
-from harp.lower.verify.execute import execute, iterations, run_kernel
+from harp.lower.verify.interpreter import execute, iterations, run_kernel
 from harp.lower.verify.verify import verify_program
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.division import ceildiv, floordiv, minimum, mod, relu

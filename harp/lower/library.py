@@ -1,0 +1,324 @@
+"""Loop nests that functions of the library compute become calls of them.
+
+    for i, l: buffer[i, l] = 0                             ->  zero
+    for simd l: buffer[i, l] = other[i, l]                 ->  copy
+    for k, i, l: c[i, l] = fma(a[i, k], b[k, l], c[i, l])  ->  gemm panel, or gemm microkernel
+
+The pass comes last, so that all other rewrites see loops only. A call keeps the loops that it stands for, as
+`LibraryCall.body`: whatever reads statements, verifiers and the interpreter included, reads those. Loops round a nest,
+as of a batch or of a sum over several axes, call it again.
+
+The elements of a copy lie one after the other; it takes a loop of vectors twice as long if its ends are not aligned.
+The microkernel is for right factors of which whole rows may be read. It and the panel compute up to two vectors of
+columns, also where there are fewer, and a nest qualifies where rows of c have room for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from math import prod
+
+from harp.lower.loopir.loops import (
+    MEMORY,
+    For,
+    Kernel,
+    LibraryCall,
+    LibraryOperand,
+    Load,
+    LoopKind,
+    Nest,
+    Routine,
+    Space,
+    Stmt,
+    Store,
+    flat,
+)
+from harp.lower.loopir.nests import nest, rebuilt
+from harp.lower.reductions.short_rows import SHORT
+from harp.lower.rewrite.transpose_tiling import VECTORS
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.polynomial import ONE, ZERO, Loop, indirect_in, split_linear
+from harp.trace.scalar.dtypes import DType, bool_, f16, f32, f64
+from harp.trace.scalar.expr import Apply, Const
+from harp.trace.scalar.ops import Op
+
+# By dtype, the elements of the vectors that the library has functions for.
+LANES: Mapping[DType, tuple[int, ...]] = {f32: (4, 8, 16), f64: (2, 4, 8)}
+
+
+def loops_of(s: Nest, count: int) -> tuple[Loop, ...] | None:
+    """The loops of a nest that has this many and no other heads, none of them in parallel."""
+    found = tuple(h.loop for h in s.heads if isinstance(h, For) and h.kind is not LoopKind.PARALLEL)
+    return found if len(found) == len(s.heads) == count else None
+
+
+def operand(load: Load, loops: Sequence[Loop]) -> LibraryOperand | None:
+    """None where the element does not move in proportion with one of the loops.
+
+    Where axes were merged, elements are counted along the last axis.
+    """
+    whole = flat(load.buffer, load.index)
+    first = load.index if whole is None else (*(ZERO for _ in load.index[1:]), whole)
+    steps = []
+    for loop in loops:
+        split = [found for p in first if (found := split_linear(p, loop)) is not None]
+        if len(split) < len(first):
+            return None
+        steps.append(tuple(slope for slope, _ in split))
+        first = tuple(rest for _, rest in split)
+    return LibraryOperand(load.buffer, load.index, first, tuple(steps))
+
+
+def multiply_add(
+    s: Nest, count: int
+) -> tuple[tuple[Loop, ...], tuple[LibraryOperand, LibraryOperand, LibraryOperand]] | None:
+    """The loops, factors and sum of a nest of this many loops that does `c = fma(a, b, c)` for its elements."""
+    loops, store = loops_of(s, count), s.body
+    if loops is None or not isinstance(store, Store) or store.reduce is not None or store.buffer.dtype not in LANES:
+        return None
+    value = store.value
+    if not isinstance(value, Apply) or value.op is not Op.FMA:
+        return None
+    left, right, total = value.args
+    if not (isinstance(left, Load) and isinstance(right, Load) and isinstance(total, Load)):
+        return None
+    if left.conditions or right.conditions or total.conditions or store.buffer in (left.buffer, right.buffer):
+        return None
+    if total.buffer is not store.buffer or total.index != store.index:
+        return None
+    a, b, c = (operand(load, loops) for load in (left, right, total))
+    return None if a is None or b is None or c is None else (loops, (a, b, c))
+
+
+# Rows of float16 as float32, and back, which machines convert a vector at a time.
+#
+# for simd l: wide[l] = cast<f32>(x[i, l])    ->  widen
+# for simd l: out[i, l] = cast<f16>(wide[l])  ->  narrow
+
+_ROUTINES = {(f16, f32): Routine.WIDEN, (f32, f16): Routine.NARROW}
+
+
+def conversion(s: Nest) -> LibraryCall | None:
+    """The rule; see the top of the file."""
+    last, store = s.heads[-1], s.body
+    if not isinstance(last, For) or last.kind is not LoopKind.SIMD or not isinstance(store, Store) or store.reduce:
+        return None
+    value = store.value
+    given = value.args[0] if isinstance(value, Apply) and value.op is Op.CAST else None
+    if not isinstance(given, Load) or given.conditions or any(map(indirect_in, (*store.index, *given.index))):
+        return None
+    routine, loops = _ROUTINES.get((given.dtype, value.dtype)), (last.loop,)
+    source, target = operand(given, loops), operand(Load(store.buffer, store.index), loops)
+    if (
+        routine is None
+        or source is None
+        or target is None
+        or not is_dense(source, loops)
+        or not is_dense(target, loops)
+    ):
+        return None
+    return LibraryCall(routine, 0, loops, (source, target))
+
+
+# The transposition of a part of a matrix.
+#
+#     for r, k: tile[k, r] = b[r, k]  ->  transpose
+#
+# Elements are moved as they are, so a routine for a dtype does for all dtypes of its size.
+
+# By bytes of an element, the lanes that there are functions for.
+_LANES = {dtype.itemsize: lanes for dtype, lanes in LANES.items()}
+# The loops in order: rows and columns of what is read.
+_ROW, _COLUMN = range(2)
+
+
+def transpose(s: Nest) -> LibraryCall | None:
+    """The rule; see the top of the file."""
+    loops, store = loops_of(s, 2), s.body
+    if loops is None or not isinstance(store, Store) or store.reduce is not None:
+        return None
+    value, tile = store.value, store.buffer
+    if not isinstance(value, Load) or value.conditions or tile.space is not Space.LOCAL or len(tile.shape) != 2:
+        return None
+    lanes = (tile.shape[-1].constant or 0) // VECTORS
+    if lanes not in _LANES.get(tile.dtype.itemsize, ()) or value.buffer is tile:
+        return None
+    b, c = operand(value, loops), operand(Load(tile, store.index), loops)
+    if b is None or c is None or not (b.is_along(_COLUMN) and c.is_along(_ROW)):
+        return None
+    return LibraryCall(Routine.TRANSPOSE, lanes, loops, (b, c))
+
+
+def zero(s: Nest) -> LibraryCall | None:
+    """The first rule at the top of the file: all loops of a nest together run along memory."""
+    loops, store = loops_of(s, len(s.heads)), s.body
+    if loops is None or not isinstance(store, Store) or store.reduce is not None:
+        return None
+    value = store.value
+    if not isinstance(value, Const) or value.value.tobytes().strip(b"\0"):
+        return None
+    target = operand(Load(store.buffer, store.index), loops)
+    if target is None or not is_dense(target, loops):
+        return None
+    return LibraryCall(Routine.ZERO, 0, loops, (target,))
+
+
+def copy(s: Nest) -> LibraryCall | None:
+    """The second rule at the top of the file, of memory that other kernels see."""
+    last, store = s.heads[-1], s.body
+    if not isinstance(last, For) or last.kind is not LoopKind.SIMD or not isinstance(store, Store):
+        return None
+    value = store.value
+    if not isinstance(value, Load) or value.conditions or store.reduce is not None or value.buffer is store.buffer:
+        return None
+    if {value.buffer.space, store.buffer.space} - {*MEMORY} or any(map(indirect_in, (*store.index, *value.index))):
+        return None
+    if value.dtype is bool_ and value.buffer.space is Space.INPUT:
+        return None  # a caller's truth values may be any byte, and become 0 or 1
+    loops = (last.loop,)
+    source, target = operand(value, loops), operand(Load(store.buffer, store.index), loops)
+    if source is None or target is None or not is_dense(source, loops) or not is_dense(target, loops):
+        return None
+    return LibraryCall(Routine.COPY, 0, loops, (source, target))
+
+
+def is_dense(operand: LibraryOperand, loops: tuple[Loop, ...]) -> bool:
+    """Whether the loops move the last axes in order, one each, and all but the first of them run over a whole axis."""
+    shape, steps = operand.buffer.shape, operand.steps
+    if len(loops) > len(shape) or not all(nonnegative(loop.extent) for loop in loops):
+        return False
+    axes = range(len(shape) - len(loops), len(shape))
+    alone = all(
+        p is (ONE if k == axis else ZERO) for axis, step in zip(axes, steps, strict=True) for k, p in enumerate(step)
+    )
+    whole = all(loop.extent is shape[axis] for (_, axis), loop in zip(pairwise(axes), loops[1:], strict=True))
+    return alone and whole
+
+
+# A row vector times a matrix, whose rows it reads in order.
+#
+# for k, l: c[l] = fma(a[k], b[k, l], c[l])  ->  gemv axpy
+
+# The fewest multiply-adds that are worth a call.
+_GEMV_CALL = 64
+# The loops in order: the depth of the product, and its columns.
+_GEMV_K, _GEMV_L = range(2)
+
+
+def gemv_axpy(s: Nest) -> LibraryCall | None:
+    """The rule; see the top of the file."""
+    found = multiply_add(s, 2)
+    if found is None:
+        return None
+    loops, (a, b, c) = found
+    if prod(loop.extent.constant or _GEMV_CALL for loop in loops) < _GEMV_CALL:  # the compiler writes it out
+        return None
+    if a.moves(_GEMV_L):
+        a, b = b, a
+    if a.moves(_GEMV_L) or c.moves(_GEMV_K) or not (b.is_along(_GEMV_L) and c.is_along(_GEMV_L)):
+        return None
+    return LibraryCall(Routine.GEMV_AXPY, 0, loops, (a, b, c))
+
+
+# Sums of products along the rows of two matrices, or along two vectors.
+#
+# for r { for k: c[r] = fma(a[r, k], b[r, k], c[r]) }  ->  row dots
+# for k: c = fma(a[k], b[k], c)                        ->  dot
+#
+# The loop along the rows is the inner one. The routine has an order of additions of its own, that of
+# `harp.lower.reductions.accumulators`.
+
+# The loops in order: rows, and along each of them.
+_DOT_ROW, _DOT_K = range(2)
+
+
+def row_dots(s: Nest) -> LibraryCall | None:
+    """The rule; see the top of the file."""
+    return _of_rows(s) or _of_vectors(s)
+
+
+def _of_rows(s: Nest) -> LibraryCall | None:
+    found = multiply_add(Nest(s.heads[-2:], s.body), 2)
+    if found is None or not _is_long(s):
+        return None
+    loops, (a, b, c) = found
+    along = a.is_along(_DOT_K) and b.is_along(_DOT_K) and not c.moves(_DOT_K) and c.is_along(_DOT_ROW)
+    if not along or not (a.moves(_DOT_ROW) or b.moves(_DOT_ROW)):
+        return None
+    return LibraryCall(Routine.ROW_DOTS, 0, loops, (a, b, c) if a.moves(_DOT_ROW) else (b, a, c))
+
+
+def _of_vectors(s: Nest) -> LibraryCall | None:
+    found = multiply_add(s, 1)
+    if found is None or not _is_long(s):
+        return None
+    loops, (a, b, c) = found
+    if not (a.is_along(0) and b.is_along(0)) or c.buffer.space is not Space.REG:
+        return None
+    return LibraryCall(Routine.DOT, 0, loops, (a, b, c))
+
+
+def _is_long(s: Nest) -> bool:
+    """Whether the innermost loop may be longer than what compilers write out, or vectors run across."""
+    last = s.heads[-1]
+    assert isinstance(last, For)
+    return last.kind in (LoopKind.PLAIN, LoopKind.SIMD) and not nonnegative(SHORT - last.loop.extent)
+
+
+# The fewest multiply-adds that are worth a call.
+_GEMM_CALL = 1024
+# The loops in order: the depth of the product, its rows, and its columns.
+_K, _I, _L = range(3)
+
+
+def gemm(s: Nest) -> LibraryCall | None:
+    """The rule; see the top of the file."""
+    found = multiply_add(Nest(s.heads[-3:], s.body), 3)
+    if found is None:
+        return None
+    loops, (a, b, c) = found
+    work = prod(loop.extent.constant or _GEMM_CALL for loop in loops)
+    if work < _GEMM_CALL:  # the compiler writes it out
+        return None
+    width = c.buffer.shape[-1].constant or 0 if c.buffer.shape else 0
+    if a.moves(_L) or b.moves(_I) or c.moves(_K) or not c.is_along(_L):
+        return None
+    if width // 2 not in LANES[c.buffer.dtype] or not _has_room(c, width):
+        return None
+    if not nonnegative(width - loops[_L].extent):
+        return None
+    whole_rows = b.is_along(_L) and _has_room(b, width)
+    routine = Routine.GEMM_MICROKERNEL if whole_rows else Routine.GEMM_PANEL
+    return LibraryCall(routine, width // 2, loops, (a, b, c))
+
+
+def _has_room(operand: LibraryOperand, width: int) -> bool:
+    """Whether whole rows may be read and written, of an operand that lies along them."""
+    return operand.buffer.shape[-1].constant == width and operand.first[-1] is ZERO
+
+
+# The first that fits is taken.
+RULES: tuple[Callable[[Nest], LibraryCall | None], ...] = (
+    gemm,
+    gemv_axpy,
+    row_dots,
+    transpose,
+    zero,
+    copy,
+    conversion,
+)
+
+
+def select_routines(kernel: Kernel) -> Kernel:
+    """The kernel with calls of the library."""
+    return kernel.with_body(_selected(kernel.body))
+
+
+def _selected(s: Stmt) -> Stmt:
+    if isinstance(s, Nest):
+        for rule in RULES:
+            call = rule(s)
+            if call is not None:
+                return nest(s.heads[: len(s.heads) - len(call.loops)], call)
+    return rebuilt(s, _selected)
