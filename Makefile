@@ -71,6 +71,7 @@ site: $(VENV)/site.stamp
 wheel: $(VENV)/dev.stamp
 	rm -rf dist
 	$(BIN)/python -m build --wheel --outdir dist .
+	$(BIN)/python .ci/compress.py dist/*.whl
 
 clean:
 	rm -rf $(VENV) build dist .coverage .coverage.* htmlcov
