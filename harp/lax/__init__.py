@@ -22,12 +22,11 @@ _NAMES = Names(
         "harp.lax.padding": "pad",
         "harp.lax.products": "batch_matmul dot dot_general Precision",
         "harp.lax.reductions": "argmax argmin cumlogsumexp cummax cummin cumprod cumsum reduce_and reduce_max "
-        "reduce_min reduce_or reduce_prod reduce_sum reduce_xor",
+        "reduce_min reduce_or reduce_prod reduce_sum reduce_xor sort sort_key_val",
         "harp.lax.shapes": "broadcast broadcast_in_dim broadcasted_iota collapse concatenate expand_dims full_like "
         "iota reshape rev split squeeze transpose unstack",
         "harp.lax.slicing": "dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_update_index_in_dim "
         "dynamic_update_slice dynamic_update_slice_in_dim index_in_dim slice slice_in_dim",
-        "harp.lax.sorting": "sort sort_key_val",
         "harp.numpy": "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor "
         "broadcast_shapes cbrt ceil conj cos cosh empty eq=equal exp exp2 expm1 floor full ge=greater_equal "
         "gt=greater imag is_finite=isfinite le=less_equal log log1p logistic=sigmoid lt=less max=maximum min=minimum "

@@ -37,6 +37,8 @@ from harp.lax.reductions import (
     reduce_prod as reduce_prod,
     reduce_sum as reduce_sum,
     reduce_xor as reduce_xor,
+    sort as sort,
+    sort_key_val as sort_key_val,
 )
 from harp.lax.shapes import (
     broadcast as broadcast,
@@ -65,7 +67,6 @@ from harp.lax.slicing import (
     slice as slice,
     slice_in_dim as slice_in_dim,
 )
-from harp.lax.sorting import sort as sort, sort_key_val as sort_key_val
 from harp.numpy import (
     abs as abs,
     acos as acos,

@@ -1,20 +1,23 @@
-"""Reductions and running reductions under `jax.lax`'s names: dtypes stay, and axes are listed."""
+"""Reductions, running reductions and sorts under `jax.lax`'s names: dtypes stay, and axes are listed. Several arrays
+are sorted by the keys among them, always stably.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harp.errors import DTypeError
+from harp.errors import ArgumentError, DTypeError
 from harp.lax.associative import associative_scan
-from harp.numpy import cumulative, reductions
+from harp.numpy import cumulative, reductions, sorting
 from harp.numpy.creation import full
 from harp.numpy.elementwise import bitwise_and, bitwise_or, bitwise_xor, not_equal
+from harp.numpy.indexing import take_along_axis
 from harp.numpy.manipulation import flip, moveaxis
 from harp.numpy.mathematical import logaddexp
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, as_flag, normalize_axes, normalize_axis
+from harp.trace.array.primitives import as_array, as_flag, as_integer, normalize_axes, normalize_axis
 from harp.trace.scalar.dtypes import DTypeLike, bool_
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 from harp.transforms.control.scan import scan
 
 Axes = Sequence[int]
@@ -193,3 +196,36 @@ def _running(run: Callable[[Array, int], Array], operand: object, axis: int, rev
     array = as_array(operand)
     along = normalize_axis(axis, array.ndim)
     return flip(run(flip(array, along), along), along) if as_flag("reverse", reverse) else run(array, along)
+
+
+def sort(operand: object, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Array | tuple[Array, ...]:
+    """The elements in order along an axis; of a tuple of arrays, all in the order of the first `num_keys` of them.
+
+    Of keys, the first counts most. NaN are above all numbers. Raises AxisError for an axis out of range, ShapeError for
+    arrays of different shapes, ArgumentError where there are not so many keys.
+
+    >>> import harp.numpy as hnp
+    >>> sort((hnp.asarray([3, 1, 2]), hnp.asarray([10, 20, 30])))
+    (Array([1, 2, 3]), Array([20, 30, 10]))
+    """
+    if not isinstance(operand, (tuple, list)):
+        return sorting.sort(operand, dimension)
+    count = as_integer("num_keys", num_keys)
+    if not 1 <= count <= len(operand):
+        raise ArgumentError(f"sort of {plural(len(operand), 'arrays')} by {count} keys{where()}")
+    arrays = sorting.of_one_shape("sort", *map(as_array, operand))
+    along = normalize_axis(dimension, arrays[0].ndim)
+    order = sorting.lexsort(arrays[:count][::-1], along)
+    return tuple(take_along_axis(array, order, along) for array in arrays)
+
+
+def sort_key_val(keys: object, values: object, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
+    """The keys in order along an axis, and the values in the order of their keys.
+
+    >>> import harp.numpy as hnp
+    >>> sort_key_val(hnp.asarray([3, 1, 2]), hnp.asarray([10, 20, 30]))
+    (Array([1, 2, 3]), Array([20, 30, 10]))
+    """
+    operands: Sequence[object] = (keys, values)
+    first, second = sort(operands, dimension)
+    return first, second

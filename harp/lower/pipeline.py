@@ -61,7 +61,7 @@ from harp.lower.target import Target
 from harp.lower.verify.differential_check import check_graph, check_program
 from harp.lower.verify.verify import verify_kernel, verify_program
 from harp.progress import tick
-from harp.trace.graph.counted import may_not_end
+from harp.trace.graph.body import may_not_end
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.verify import verify_graph
 from harp.trace.sizes.signature import sizes_of

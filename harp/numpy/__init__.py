@@ -18,7 +18,7 @@ from harp.lazy import namespace as _namespace
 _NAMES = _Names(
     {
         "harp.numpy.": "fft linalg special",
-        "harp.numpy.activation": "relu sigmoid softplus",
+        "harp.numpy.activation": "log_softmax logsumexp relu sigmoid softmax softplus",
         "harp.numpy.choosing": "array_equal diag diag_indices diagflat fill_diagonal indices ix_ piecewise "
         "ravel_multi_index select tril_indices triu_indices unravel_index",
         "harp.numpy.closeness": "allclose fmod heaviside isclose nan_to_num",
@@ -33,7 +33,6 @@ _NAMES = _Names(
         "less less_equal log log10 log1p log2 logical_and logical_not logical_or logical_xor maximum minimum mod "
         "multiply negative not_equal positive pow power reciprocal remainder right_shift=bitwise_right_shift round "
         "rsqrt sign sin sqrt square subtract tan tanh true_divide trunc where",
-        "harp.numpy.exponentials": "log_softmax logsumexp softmax",
         "harp.numpy.floats": "bitwise_count divmod fabs fix float_power fmax fmin frexp gcd iscomplex isneginf "
         "isposinf isreal lcm ldexp modf rint",
         "harp.numpy.index_tricks": "c_ index_exp mgrid ogrid r_ s_",

@@ -1,6 +1,13 @@
 # Written by tests/types/stubs.py.
 from harp.numpy import fft as fft, linalg as linalg, special as special
-from harp.numpy.activation import relu as relu, sigmoid as sigmoid, softplus as softplus
+from harp.numpy.activation import (
+    log_softmax as log_softmax,
+    logsumexp as logsumexp,
+    relu as relu,
+    sigmoid as sigmoid,
+    softmax as softmax,
+    softplus as softplus,
+)
 from harp.numpy.choosing import (
     array_equal as array_equal,
     diag as diag,
@@ -134,7 +141,6 @@ from harp.numpy.elementwise import (
     trunc as trunc,
     where as where,
 )
-from harp.numpy.exponentials import log_softmax as log_softmax, logsumexp as logsumexp, softmax as softmax
 from harp.numpy.floats import (
     bitwise_count as bitwise_count,
     divmod as divmod,

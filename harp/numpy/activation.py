@@ -1,15 +1,30 @@
-"""Functions between the layers of networks, without overflow and with all digits at both ends."""
+"""Functions of networks, without overflow and with all digits at both ends: those between layers, and softmax and its
+relatives, which are exponentials beside the largest one of their row.
+
+>>> import harp.numpy as hnp
+>>> hnp.softmax(hnp.asarray([1000.0, 1000.0]))
+Array([0.5, 0.5])
+"""
 
 from __future__ import annotations
 
-from harp.numpy.elementwise import float_map
-from harp.trace.array.arithmetic import NUMBERS, require, zero_of
-from harp.trace.array.array import Array
-from harp.trace.array.primitives import common_dtype, map_
-from harp.trace.scalar.expr import Expr, apply
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from harp.numpy.elementwise import exp, float_map, log
+from harp.numpy.reductions import in_dtype, sum
+from harp.trace.array.arithmetic import NUMBERS, divide, multiply, require, subtract, zero_of
+from harp.trace.array.array import Array, marked, node_of
+from harp.trace.array.primitives import as_array, common_dtype, emit, fold, map_, normalize_axes, require_elements
+from harp.trace.graph import view
+from harp.trace.scalar.dtypes import DType, computing, inexact
+from harp.trace.scalar.expr import Expr, apply, const, select
 from harp.trace.scalar.expr import less_equal as _less_equal
 from harp.trace.scalar.expr import select as _select
-from harp.trace.scalar.ops import Op
+from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.sizes.size import to_index
+from harp.transforms.autodiff.custom import custom_jvp
 
 
 def relu(x: object) -> Array:
@@ -59,3 +74,84 @@ def _softplus(a: Expr) -> Expr:
     is_negative, n = _minus_magnitude(a)
     tail = apply(Op.LOG1P, apply(Op.EXP, n))
     return _select(is_negative, tail, a + tail)
+
+
+def _shift(array: Array, axes: Sequence[int]) -> Array:
+    """The maximum along axes, kept, through which no derivative flows; 0 where it is not finite."""
+    return map_(_finite, fold(lambda e: e, array, Reduce.MAX, axes, True))
+
+
+def _finite(e: Expr) -> Expr:
+    return apply(Op.STOP, select(apply(Op.ABS, e) < math.inf, e, const(0, e.dtype)))
+
+
+@custom_jvp
+def _exp_of_distance(x: Array, largest: Array) -> Any:
+    """exp(x - largest), and 1 for those that are the largest, infinite ones too."""
+
+    def build(e: Expr, m: Expr) -> Expr:
+        return apply(Op.EXP, select(apply(Op.EQ, e, m), const(0, e.dtype), e - m))
+
+    return map_(build, x, largest)
+
+
+@_exp_of_distance.defjvp
+def _tangent(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Of what `largest` is, `logsumexp` does not depend."""
+    powers: Array = _exp_of_distance(*primals)
+    return powers, multiply(powers, tangents[0])
+
+
+def _as_float(x: object) -> tuple[Array, DType]:
+    """The operand in the floating dtype to compute in, and that of the result."""
+    array = as_array(x)
+    dtype = array.kind if array.kind.is_inexact else inexact(array.kind)
+    inner = computing(dtype)
+    return (array if array.kind is inner else marked(map_(lambda e: e, array, to=inner), array.weak)), dtype
+
+
+def softmax(x: object, axis: object = -1) -> Array:
+    """exp(x) / sum(exp(x)) over axes, without overflow; a row of -inf gives NaN.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.softmax(hnp.asarray([1000.0, 1000.0]))
+    Array([0.5, 0.5])
+    """
+    array, dtype = _as_float(x)
+    axes = normalize_axes(axis, array.ndim)
+    powers = exp(subtract(array, _shift(array, axes)))
+    return in_dtype(divide(powers, sum(powers, axes, keepdims=True)), dtype)
+
+
+def log_softmax(x: object, axis: object = -1) -> Array:
+    """The logarithm of `softmax`, accurate where that is tiny; a row of -inf gives NaN.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.log_softmax(hnp.asarray([0.0, 1000.0]))
+    Array([-1000.,     0.])
+    """
+    array, dtype = _as_float(x)
+    axes = normalize_axes(axis, array.ndim)
+    shifted = subtract(array, _shift(array, axes))
+    return in_dtype(subtract(shifted, log(sum(exp(shifted), axes, keepdims=True))), dtype)
+
+
+def logsumexp(x: object, axis: object = None, keepdims: bool = False) -> Array:
+    """log(sum(exp(x))) over axes, without overflow; of -inf only, -inf. Raises ShapeError over no elements.
+
+    Where the largest elements are infinite, they share the derivative, as in their maximum.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.logsumexp(hnp.asarray([1000.0, 1000.0]))
+    Array(1000.69314718)
+    """
+    array, dtype = _as_float(x)
+    axes = normalize_axes(axis, array.ndim)
+    require_elements("logsumexp", array, axes)
+    largest = map_(lambda m: apply(Op.STOP, m), fold(lambda e: e, array, Reduce.MAX, axes, True))
+    total = sum(_exp_of_distance(array, largest), axes, keepdims=True)
+    result = in_dtype(map_(lambda t, m: apply(Op.LOG, t) + m, total, largest), dtype)
+    if keepdims or not axes:
+        return result
+    node = node_of(result)
+    return emit(view.drop_axes(node, {k: to_index(0) for k in axes}), result.weak)

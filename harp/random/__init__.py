@@ -12,10 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from harp.random.discrete import categorical, choice, permutation
-from harp.random.exponential import exponential, gumbel
-from harp.random.gamma import beta, dirichlet, gamma, loggamma
-from harp.random.keys import fold_in, key, split
+from harp.random.gamma import beta, dirichlet, exponential, gamma, gumbel, loggamma
 from harp.random.normal import normal, truncated_normal
+from harp.random.streams import fold_in, key, split
 from harp.random.uniform import bernoulli, bits, randint, uniform
 
 __all__ = [

@@ -11,8 +11,8 @@ from harp.numpy.elementwise import add, log, multiply, subtract
 from harp.numpy.indexing import take, take_along_axis
 from harp.numpy.reductions import argmax
 from harp.numpy.sorting import argsort, searchsorted
-from harp.random.exponential import gumbel
-from harp.random.parameters import common_float, spread
+from harp.random.floats import common_float, spread
+from harp.random.gamma import gumbel
 from harp.random.uniform import bits, randint, uniform
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, normalize_axis, to_shape

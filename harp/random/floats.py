@@ -1,13 +1,20 @@
-"""Random words as floating-point numbers between 0 and 1.
+"""What distributions are made of: random words as floating-point numbers between 0 and 1, and parameters, which are
+numbers or arrays with a common dtype and the shape that they have together.
 
 Products with powers of two and sums that fit the format are exact, so all machines get the same bits.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from harp.errors import DTypeError
+from harp.numpy.manipulation import broadcast_to
 from harp.random.threefry import word
-from harp.trace.scalar.dtypes import DType, as_dtype, f32, f64, i32
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import as_array, broadcast_shapes, common_dtype, map_, to_shape
+from harp.trace.index.polynomial import Shape
+from harp.trace.scalar.dtypes import DType, as_dtype, f32, f64, i32, inexact
 from harp.trace.scalar.expr import Expr, apply, cast, select
 from harp.trace.scalar.ops import Op
 from harp.trace.source_locations import where
@@ -70,3 +77,25 @@ def _signed(a: Expr, dtype: DType) -> Expr:
 def _low(b: Expr, dtype: DType) -> Expr:
     """A word below 2**-32, never 0."""
     return (cast(b, dtype) + 0.5) * (2.0**-64)
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a number of Python's own, whose value is known."""
+    return isinstance(value, (bool, int, float)) and not isinstance(value, np.generic)
+
+
+def common_float(name: str, *values: object) -> DType:
+    """The floating-point dtype of the parameters: float64 for numbers. Raises DTypeError for what is not drawn."""
+    return float_dtype(name, inexact(common_dtype(values)[0]))
+
+
+def sample_shape(shape: object, *values: object) -> Shape:
+    """The shape that was asked for, or if it is None, the one to which the parameters broadcast. Raises ShapeError."""
+    if shape is not None:
+        return to_shape(shape)
+    return broadcast_shapes([node_of(as_array(value)).shape for value in values if not is_number(value)])
+
+
+def spread(value: object, dtype: DType, shape: Shape) -> Array:
+    """A parameter in this dtype and shape. Raises ShapeError where it does not broadcast to the shape."""
+    return broadcast_to(map_(lambda x: x, value, to=dtype), shape)

@@ -1,4 +1,7 @@
-"""The gamma distribution, and those made of it: beta and Dirichlet.
+"""The exponential distribution and its logarithm, that of Gumbel; the gamma distribution, and those made of it: beta
+and Dirichlet.
+
+The first two are -log(u), accurate at both ends.
 
 G. Marsaglia, W. W. Tsang: "A simple method for generating gamma variables", ACM TOMS 26 (2000). Their loop becomes the
 first of a fixed number of attempts that is accepted. A shape below 1 is drawn as the one larger by 1, times a power of
@@ -8,28 +11,64 @@ a uniform number.
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
-from harp.numpy.activation import sigmoid
+from harp.numpy.activation import sigmoid, softmax
 from harp.numpy.creation import arange
 from harp.numpy.elementwise import subtract
-from harp.numpy.exponentials import softmax
 from harp.numpy.manipulation import broadcast_to, expand_dims
 from harp.random.eager import Build
-from harp.random.exponential import waiting
-from harp.random.floats import unit
+from harp.random.floats import common_float, float_dtype, minus_log, sample_shape, spread, unit
 from harp.random.normal import LANES, deviate
-from harp.random.parameters import common_float, sample_shape, spread
 from harp.random.streams import checked, derived, draw, key_numbers
 from harp.trace.array.array import Array, from_numpy
 from harp.trace.array.primitives import as_array, map_, to_shape
 from harp.trace.index.polynomial import Shape, as_index
-from harp.trace.scalar.dtypes import DType, i64
+from harp.trace.scalar.dtypes import DType, DTypeLike, f64, i64
 from harp.trace.scalar.expr import Expr, apply, const, less_equal, select
 from harp.trace.scalar.formulas import number
 from harp.trace.scalar.ops import Op, Reduce
+
+
+def exponential(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
+    """Positive numbers of density exp(-x), in float64 or float32; multiply for another mean.
+
+    They lie between 2**-65 and 45.1. Raises DTypeError for other dtypes.
+
+    >>> import harp
+    >>> harp.random.gamma(harp.random.key(0), 4).shape
+    (4,)
+    """
+    target = float_dtype("exponential", dtype)
+    return draw(key, to_shape(shape), waiting(target))
+
+
+def gumbel(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
+    """Numbers of the distribution function exp(-exp(-x)), in float64 or float32: the extremes of many samples.
+
+    They lie between -3.9 and 45.1. Raises DTypeError for other dtypes.
+
+    >>> import harp
+    >>> harp.random.gumbel(harp.random.key(0), 4).shape
+    (4,)
+    """
+    target = float_dtype("gumbel", dtype)
+    return draw(key, to_shape(shape), _extreme(target))
+
+
+@cache
+def waiting(dtype: DType) -> Build:
+    """-log(u)"""
+    return partial(minus_log, dtype=dtype)
+
+
+@cache
+def _extreme(dtype: DType) -> Build:
+    """-log(-log(u))"""
+    return lambda a, b: -apply(Op.LOG, minus_log(a, b, dtype))
+
 
 # One attempt fails with a probability of at most 0.0484, that of the shape 1; all of them with less than 2**-69.
 ATTEMPTS = 16

@@ -17,8 +17,7 @@ from functools import cache, partial, reduce
 
 from harp.errors import ArgumentError
 from harp.random.eager import Build
-from harp.random.floats import float_dtype, positive, symmetric, unit
-from harp.random.parameters import is_number, sample_shape, spread
+from harp.random.floats import float_dtype, is_number, positive, sample_shape, spread, symmetric, unit
 from harp.random.streams import draw
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import map_, to_shape

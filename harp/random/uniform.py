@@ -10,8 +10,7 @@ import numpy as np
 
 from harp.errors import ArgumentError, DTypeError, IntegerRangeError
 from harp.random.eager import Build
-from harp.random.floats import float_dtype, unit
-from harp.random.parameters import common_float, is_number, sample_shape, spread
+from harp.random.floats import common_float, float_dtype, is_number, sample_shape, spread, unit
 from harp.random.streams import draw
 from harp.random.threefry import word
 from harp.trace.array.array import Array

@@ -17,7 +17,7 @@ from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source
 from harp.backends.toolchain import cache
 from harp.backends.toolchain.build import build
-from harp.backends.toolchain.stored import Stored, damage
+from harp.backends.toolchain.trust import Stored, damage
 from harp.config import log
 from harp.errors import ToolchainError
 from harp.trace.scalar.dtypes import NDArray

@@ -18,8 +18,8 @@ from harp.backends.toolchain.compilers import Family, Toolchain
 from harp.backends.toolchain.leftovers import scratch
 from harp.backends.toolchain.library import included, write
 from harp.backends.toolchain.process import Done, Job, TimedOut, run_all
-from harp.backends.toolchain.stored import OBJECT, Stored, damage, in_memory
 from harp.backends.toolchain.toolchain import base_flags, examine_again, find_toolchain, program_flags, time_limit
+from harp.backends.toolchain.trust import OBJECT, Stored, damage, in_memory
 from harp.config import counters, log, show
 from harp.errors import ToolchainError
 from harp.progress import announced

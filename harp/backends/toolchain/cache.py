@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harp.backends.toolchain import bound, leftovers, trust
-from harp.backends.toolchain.stored import Stored
+from harp.backends.toolchain.trust import Stored
 from harp.config import log
 from harp.locks import forkable_lock
 

@@ -26,7 +26,7 @@ import _cffi_backend
 from harp.backends.toolchain import compilers, process
 from harp.backends.toolchain.compilers import Family, Toolchain
 from harp.backends.toolchain.leftovers import scratch
-from harp.backends.toolchain.stored import damage
+from harp.backends.toolchain.trust import damage
 from harp.config import log
 from harp.locks import forkable_lock
 

@@ -12,8 +12,7 @@ import attrs
 
 from harp.errors import VerificationError
 from harp.lower.cost_model import undecided_weight
-from harp.trace.graph.body import graph_of, selected, sites_of, with_body
-from harp.trace.graph.counted import known_length, with_length
+from harp.trace.graph.body import graph_of, known_length, selected, sites_of, with_body, with_length
 from harp.trace.graph.graph import Graph, replaced, transform
 from harp.trace.graph.node import (
     Body,

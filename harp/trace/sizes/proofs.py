@@ -18,8 +18,7 @@ from harp.trace.graph.node import View, WithBody, walk
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Index, Symbol, as_index
-from harp.trace.sizes.assumptions import Assumptions
-from harp.trace.sizes.scope import Guard
+from harp.trace.sizes.scope import Assumptions, Guard
 from harp.trace.source_locations import Site
 
 # Raises AddressError where a view leaves its source, for these values of the program's sizes.

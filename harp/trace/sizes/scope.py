@@ -8,18 +8,22 @@ An equality is first reduced to the strongest simple facts that imply it (`harp.
 all terms share are cancelled, so that 64*n == n*m becomes m == 64. Each is then solved for one of its atoms. The result
 is an idempotent substitution: every shape is read through it, and at the end of the trace the whole graph is rebuilt
 with it, so that equal sizes are one symbol. An equality that has no solution yet is tried again when more is known.
+
+Of several lower bounds for one polynomial, which differ in their constants only, the strongest is kept: a loop over the
+rows of an array asks n > 0, n > 1, n > 2, ...
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import NamedTuple
 
 from harp.trace.eval.intervals import Interval
 from harp.trace.graph.node import Node
 from harp.trace.index import bounds
+from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution, floordiv
 from harp.trace.index.polynomial import (
     ZERO,
@@ -36,9 +40,51 @@ from harp.trace.index.polynomial import (
     symbols_in,
     value_atoms,
 )
-from harp.trace.sizes.assumptions import Assumptions
 from harp.trace.sizes.equations import Facts, take_apart
 from harp.trace.sizes.integer_checks import IntegerCheck
+
+# There may be many of them for one question, and a proof that is missed costs no more than another guard.
+_STEPS = 100
+
+
+class Assumptions:
+    """A set of facts `p >= 0`."""
+
+    def __init__(self, facts: Iterable[Index] = ()) -> None:
+        self._lowest: dict[Index, int] = {}  # from a polynomial without constant to what it is at least
+        self._sizes: dict[Index, set[Symbol]] = {}
+        for p in facts:
+            self.add(p)
+
+    def add(self, p: Index) -> None:
+        """p >= 0 holds."""
+        varying, constant = _without_constant(p)
+        if varying not in self._lowest:
+            self._sizes[varying] = symbols_in(varying)
+        self._lowest[varying] = max(-constant, self._lowest.get(varying, -constant))
+
+    def imply(self, p: Index) -> bool:
+        """Whether p >= 0 follows from one of them."""
+        varying, constant = _without_constant(p)
+        if self._lowest.get(varying, -constant - 1) >= -constant:
+            return True
+        sizes = symbols_in(p)
+        return any(
+            nonnegative(p - known + lowest, _STEPS)
+            for known, lowest in self._lowest.items()
+            if known is not varying and not sizes.isdisjoint(self._sizes[known])
+        )
+
+    def substituted(self, sizes: Substitution) -> Assumptions:
+        """The same facts with other sizes."""
+        return Assumptions(sizes(known) - lowest for known, lowest in self._lowest.items())
+
+
+def _without_constant(p: Index) -> tuple[Index, int]:
+    """(q, c) with p == q + c, where q has no constant."""
+    if p.terms and not p.terms[0][0]:  # the constant comes first
+        return Index(p.terms[1:]), p.terms[0][1]
+    return p, 0
 
 
 class Relation(enum.Enum):

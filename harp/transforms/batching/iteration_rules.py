@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import attrs
 
-from harp.trace.graph.body import close, graph_of, in_place, sites_of
-from harp.trace.graph.counted import may_not_end
+from harp.trace.graph.body import close, graph_of, in_place, may_not_end, sites_of
 from harp.trace.graph.graph import Graph, inline, transform
 from harp.trace.graph.host_calls import calls_python
 from harp.trace.graph.node import (

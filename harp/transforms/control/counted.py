@@ -11,7 +11,7 @@ from typing import Any
 from harp.errors import ArgumentError
 from harp.trace.array.array import Array, marked, node_of
 from harp.trace.array.primitives import common_dtype, emit, map_
-from harp.trace.graph.counted import first_test, next_test
+from harp.trace.graph.body import first_test, next_test
 from harp.trace.graph.node import Node
 from harp.trace.index.division import relu
 from harp.trace.index.polynomial import Index

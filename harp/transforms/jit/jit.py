@@ -56,14 +56,18 @@ from harp.transforms.jit.calls import (
     Leaf,
     Runner,
     ShortWay,
+    buffers_of,
+    described,
     followed,
     names,
+    on_host,
     preceded,
+    resident,
     runner,
     short_way,
+    warn_of_copies,
 )
 from harp.transforms.jit.declared import Declared, declare_all, declared_signature
-from harp.transforms.jit.leaves import buffers_of, described, on_host, resident, warn_of_copies
 from harp.transforms.jit.static import NO_STATIC, Static, StaticParameters, donated_parameters, static_parameters
 from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins
 from harp.transforms.typed import ArrayLike, P, R

@@ -23,9 +23,8 @@ from harp.errors import NestingError
 from harp.lower.loopir.program import Program
 from harp.lower.pipeline import Lowered, lower
 from harp.lower.report.counts import Count
-from harp.lower.report.footprint import Memory, footprint
 from harp.lower.report.page.page import Parts, framed, page
-from harp.lower.report.report import Cost, given_sizes, report
+from harp.lower.report.report import Cost, Memory, footprint, given_sizes, report
 from harp.lower.schedule.build import Built
 from harp.lower.schedule.schedule import Schedule
 from harp.lower.target import Target

@@ -1,23 +1,31 @@
-"""How a profile is made: a program with clocks round its kernels runs some times, and its costs are set beside that."""
+"""How a profile is made: a program with clocks round its kernels runs some times, and its costs are set beside that,
+and beside how fast the device is.
+
+Others may use the device meanwhile, so one measurement of it is not enough: the cache remembers the best that was
+measured, by the first few processes that asked.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Callable, Sequence
 
 from harp import backends
 from harp.backends.devices import known_device
-from harp.backends.limits import limits
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Backend, TimedExecutable
+from harp.backends.protocol import Backend, Limits, TimedExecutable
 from harp.backends.runtime.pool import usable_cores
-from harp.config import settings
+from harp.backends.toolchain import cache
+from harp.config import log, settings
 from harp.errors import ToolchainError
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import Kernel
 from harp.lower.pipeline import Lowered, lower
 from harp.lower.report.operations import KernelCost
 from harp.lower.report.report import Cost, report
+from harp.progress import announced
 from harp.trace.graph.graph import Graph
 from harp.trace.scalar.dtypes import c128, f64
 from harp.trace.sizes.signature import canonical, sizes_of
@@ -88,3 +96,45 @@ def _known(kernel: Kernel, cost: KernelCost[int]) -> KernelProfile:
         return KernelProfile(cost.name, cost.site, 0, 0.0, None, None, is_double)
     moved = min(cost.arrays, cost.bytes_read + cost.bytes_written)
     return KernelProfile(cost.name, cost.site, 0, 0.0, moved, cost.operations, is_double)
+
+
+# Whoever measures otherwise from now on counts this up.
+_WAY = 1
+_SUFFIX = ".json"
+_MEASUREMENTS = 4
+_measured: set[str] = set()  # by this process
+
+
+def limits(backend: Backend, threads: int) -> Limits:
+    """Those of a backend's device, of so many threads where it is the processor. Raises ToolchainError, DeviceError."""
+    subject = f"{_WAY}\0{backend.limits_key(threads)}"
+    key = f"limits-{hashlib.sha256(subject.encode(errors='surrogateescape')).hexdigest()}"
+    times, found = _remembered(key)
+    if found is not None and (times >= _MEASUREMENTS or key in _measured):
+        return found
+    with announced("measuring how fast the device is"):
+        now = backend.measure(threads)
+    found = now if found is None else _best(found, now)
+    _measured.add(key)
+    cache.put(key, _SUFFIX, json.dumps([key, times + 1, *found]).encode())
+    return found
+
+
+def _best(a: Limits, b: Limits) -> Limits:
+    double = None if a.float64 is None or b.float64 is None else max(a.float64, b.float64)
+    return Limits(max(a.copy, b.copy), max(a.float32, b.float32), double)
+
+
+def _remembered(key: str) -> tuple[int, Limits | None]:
+    """How often it was measured, and the best."""
+    content = cache.get(key, _SUFFIX)
+    if content is None:
+        return 0, None
+    try:
+        own, times, copy, single, double = json.loads(content)
+        speeds = (copy, single, 1.0 if double is None else double)
+        if own == key and type(times) is int and all(type(speed) is float and speed > 0 for speed in speeds):
+            return times, Limits(copy, single, double)
+    except (ValueError, TypeError, RecursionError) as error:
+        log.debug("limits %s cannot be read: %s", key, error)
+    return 0, None

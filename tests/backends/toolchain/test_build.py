@@ -25,7 +25,7 @@ from harp.backends.runtime import load
 from harp.backends.runtime.load import Library, build_and_load
 from harp.backends.toolchain import build as building
 from harp.backends.toolchain import cache, library, toolchain
-from harp.backends.toolchain.stored import Stored
+from harp.backends.toolchain.trust import Stored
 from harp.errors import ToolchainError
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")

@@ -12,7 +12,7 @@ import pytest
 
 from harp.backends import doctor
 from harp.backends.toolchain import cache, leftovers, trust
-from harp.backends.toolchain.stored import in_memory
+from harp.backends.toolchain.trust import in_memory
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 

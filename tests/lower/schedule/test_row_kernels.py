@@ -13,7 +13,7 @@ from harp.errors import VerificationError
 from harp.lower.loopir.loops import Alloc, Buffer, For, Kernel, LoopKind, Nest, Row, Space, walk
 from harp.lower.loopir.text import kernel_text
 from harp.lower.pipeline import Lowered, lower
-from harp.lower.report.footprint import footprint
+from harp.lower.report.report import footprint
 from harp.lower.schedule.row_kernels import rows_in
 from harp.lower.verify.differential_check import check_program
 from harp.lower.verify.interpreter import execute

@@ -16,7 +16,7 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.numpy.borders import MODES
+from harp.numpy.padding import MODES
 
 PATH = pathlib.Path(__file__).resolve().parents[2] / "numpy" / "test_gradients.py"
 SPEC = importlib.util.spec_from_file_location("checked_gradients", PATH)

@@ -14,10 +14,11 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp import backends, errors
-from harp.backends import devices, limits
+from harp.backends import devices
 from harp.backends.protocol import Limits, Span
 from harp.backends.toolchain import cache
 from harp.backends.toolchain.toolchain import find_toolchain
+from harp.transforms.jit import profiling
 from harp.transforms.jit.profile import KernelProfile, Round, profile_of
 
 F32 = np.float32
@@ -188,14 +189,14 @@ def test_limits_are_the_best_of_a_few_processes(monkeypatch, tmp_path):
     monkeypatch.setattr(cache, "_private", [])
     device = Device(*(Limits(float(k), 10.0 - k, None) for k in range(1, 8)))
     for asked in (1, 2, 3, 4, 4):
-        monkeypatch.setattr(limits, "_measured", set())  # another process
-        found = limits.limits(device, 2)
-        assert found == limits.limits(device, 2) == Limits(float(asked), 9.0, None)
+        monkeypatch.setattr(profiling, "_measured", set())  # another process
+        found = profiling.limits(device, 2)
+        assert found == profiling.limits(device, 2) == Limits(float(asked), 9.0, None)
         assert device.asked == asked
     [entry] = (tmp_path / "cache").glob("limits-*.json")
     key = entry.name.removesuffix(".json")
     for content in (b"[]", b"{", b"3", json.dumps([key, 9, -1.0, 2.0, None]).encode()):
         cache.put(key, ".json", content)
         again = Device(Limits(7.0, 7.0, 7.0))
-        monkeypatch.setattr(limits, "_measured", set())
-        assert limits.limits(again, 2) == Limits(7.0, 7.0, 7.0) and again.asked == 1
+        monkeypatch.setattr(profiling, "_measured", set())
+        assert profiling.limits(again, 2) == Limits(7.0, 7.0, 7.0) and again.asked == 1

@@ -17,7 +17,6 @@ import attrs
 from harp.lower.loopir.program import Program
 from harp.lower.loopir.text import CodeLine
 from harp.lower.report.counts import Count
-from harp.lower.report.footprint import footprint
 from harp.lower.report.page.links import Links
 from harp.lower.report.page.panes import (
     Line,
@@ -31,7 +30,7 @@ from harp.lower.report.page.panes import (
     nests_pane,
     schedule_pane,
 )
-from harp.lower.report.report import Cost
+from harp.lower.report.report import Cost, footprint
 from harp.lower.schedule.build import Built
 from harp.lower.schedule.schedule import Schedule
 

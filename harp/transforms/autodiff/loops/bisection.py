@@ -27,8 +27,7 @@ from harp.trace.index.polynomial import Index, as_index
 from harp.trace.scalar.expr import const
 from harp.trace.tracer import Argument
 from harp.trace.trees import flatten
-from harp.transforms.autodiff.loops.states import State, Steps, element, integer, less, repeat, zeros
-from harp.transforms.autodiff.loops.step import Backward
+from harp.transforms.autodiff.loops.states import Backward, State, Steps, element, integer, less, repeat, zeros
 from harp.transforms.control.conditional import while_loop
 from harp.transforms.control.staging import Leaves, iterate, traced
 from harp.transforms.staging import stage

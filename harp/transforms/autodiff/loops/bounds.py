@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from harp.trace.graph.body import with_body
-from harp.trace.graph.counted import trip_count
+from harp.trace.graph.body import trip_count, with_body
 from harp.trace.graph.graph import Graph, transform
 from harp.trace.graph.node import Body, Iteration, MapReduce, Node
 from harp.trace.graph.rebuild import with_inputs

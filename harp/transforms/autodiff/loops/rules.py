@@ -26,7 +26,7 @@ from harp.trace.scalar.expr import const
 from harp.transforms.autodiff.active import active_inputs, between
 from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.loops.bisection import through_bisection
-from harp.transforms.autodiff.loops.step import Backward, Pass, is_expensive
+from harp.transforms.autodiff.loops.states import Backward, Pass, is_expensive
 from harp.transforms.autodiff.loops.tested import counting, through_tested
 from harp.transforms.autodiff.loops.undone import undoable, undoing, undone
 

@@ -23,8 +23,7 @@ import attrs
 
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import map_
-from harp.trace.graph.body import graph_of, sites_of
-from harp.trace.graph.counted import trip_count
+from harp.trace.graph.body import graph_of, sites_of, trip_count
 from harp.trace.graph.graph import inline
 from harp.trace.graph.node import Iteration, MapReduce, Node, Part, body_input
 from harp.trace.index.division import floordiv, maximum, minimum
@@ -33,8 +32,18 @@ from harp.trace.scalar.dtypes import bool_, i64
 from harp.trace.scalar.expr import Operand, const, select
 from harp.trace.sizes.levels import current
 from harp.trace.tracer import Argument
-from harp.transforms.autodiff.loops.states import State, Steps, element, integer, least, less, most, repeat, zeros
-from harp.transforms.autodiff.loops.step import Backward
+from harp.transforms.autodiff.loops.states import (
+    Backward,
+    State,
+    Steps,
+    element,
+    integer,
+    least,
+    less,
+    most,
+    repeat,
+    zeros,
+)
 from harp.transforms.staging import stage
 
 # States that are kept at marks, and again in a window: as many as have this many elements, of all examples of a batch,

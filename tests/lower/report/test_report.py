@@ -6,7 +6,7 @@ import pytest
 
 from harp.lower.loopir.loops import Alloc, Buffer, For, Kernel, Load, Nest, Seq, Space, Stmt, Store
 from harp.lower.loopir.program import Call, Program, Slot
-from harp.lower.report.footprint import Memory, footprint
+from harp.lower.report.report import Memory, footprint
 from harp.trace.index.polynomial import Index, Loop, Symbol, as_index, of
 from harp.trace.scalar.dtypes import f32, f64
 from harp.trace.scalar.expr import const
