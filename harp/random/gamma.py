@@ -38,7 +38,7 @@ def exponential(key: object, shape: object = (), dtype: DTypeLike = f64) -> Arra
     They lie between 2**-65 and 45.1. Raises DTypeError for other dtypes.
 
     >>> import harp
-    >>> harp.random.gamma(harp.random.key(0), 4).shape
+    >>> harp.random.exponential(harp.random.key(0), 4).shape
     (4,)
     """
     target = float_dtype("exponential", dtype)
