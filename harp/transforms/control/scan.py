@@ -16,6 +16,7 @@ from harp.trace.index.division import floordiv, maximum
 from harp.trace.index.polynomial import ZERO, Index
 from harp.trace.scalar.expr import Operand, Position, apply, const, select
 from harp.trace.scalar.ops import Op
+from harp.trace.sizes.ranges import require_int64
 from harp.trace.sizes.size import Size, require_at_least_one, resolve, to_index, unify, wrap
 from harp.trace.source_locations import where
 from harp.trace.tracer import Traced, function_name, require_function
@@ -230,7 +231,7 @@ def _length(xs: Leaves, length: object, name: str) -> Index:
             raise ArgumentError(f"{label} has no axis to scan along{advice}{where()}")
         sizes.append((label, shape_of(array)[0]))
     if length is not None:
-        sizes.append(("length", as_count("length", length)))
+        sizes.append(("length", require_int64(as_count("length", length))))
     if not sizes:
         raise ArgumentError(f"scan of {name!r} has no xs; say how often it runs with length{where()}")
     (first, size), *others = sizes
@@ -325,8 +326,8 @@ def fori_loop(
             as_named(upper, "the upper bound of fori_loop"),
         )
         return counted(*first_and_last, body_fun, init_val)
-    start, end = to_index(lower), to_index(upper)
-    length = maximum(resolve(end - start), ZERO)
+    start, end = require_int64(to_index(lower)), require_int64(to_index(upper))
+    length = require_int64(maximum(resolve(end - start), ZERO))
     if checkpoint_every is None or _recomputes(checkpoint_every):
         return _counted(start, length, body_fun, init_val, _recomputes(checkpoint_every))
     every = _every(checkpoint_every)

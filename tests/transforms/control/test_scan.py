@@ -528,3 +528,16 @@ def test_what_to_write_for_a_carry_that_changes(first, step, advice):
 def test_reverse_is_true_or_false(loop):
     with pytest.raises(ArgumentError, match=r"reverse must be True or False, not \[True\]"):
         loop(lambda c, x: (c, x), 0.0, np.ones(3), reverse=[True])
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, harp.jit])
+def test_more_steps_than_an_int64_counts_are_an_error(wrap):
+    """Compiled, 2**64 + 5 of them were five."""
+    many = 2**64 + 5
+    for f in (
+        lambda x: harp.lax.fori_loop(0, many, lambda i, c: c + 1, x),
+        lambda x: harp.lax.fori_loop(-(2**62), 2**63 - 1, lambda i, c: c + 1, x),
+        lambda x: harp.lax.scan(lambda c, _: (c + 1, None), x, length=many),
+    ):
+        with pytest.raises(harp.errors.IntegerRangeError, match="does not fit int64"):
+            wrap(f)(0.0)
