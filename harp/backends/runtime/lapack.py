@@ -12,6 +12,7 @@ from functools import cache
 
 import _cffi_backend
 import numpy as np
+import numpy.fft  # now: a program that is made imports nothing, for a fork may meet that half-done
 
 _ffi = _cffi_backend.FFI()
 _ANY = _ffi.typeof("void(*)(void)")

@@ -108,7 +108,8 @@ def call_pure(
     assert isinstance(function, PureFunction)
     if function.vectorised and 0 not in calls:
         whole = [((*calls, *own), dtype) for own, dtype in results]
-        return _returned(function, _called(function, operands, whole), whole)
+        first = (whole,) if function.takes_results else ()
+        return _returned(function, _called(function, operands, *first), whole)
     made = [np.empty((*calls, *own), dtype.numpy) for own, dtype in results]
     for place in np.ndindex(calls):
         found = _returned(function, _called(function, [operand[place] for operand in operands]), results)

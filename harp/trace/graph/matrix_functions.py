@@ -123,7 +123,7 @@ def _nothing(shape: tuple[int, ...], dtype: DType) -> NDArray:
 @cache
 def in_python(function: MatrixFunction) -> PureFunction:
     """The same function, computed by NumPy."""
-    return PureFunction(function.compute, function.content(), vectorised=True)
+    return PureFunction(function.compute, function.content(), vectorised=True, takes_results=True)
 
 
 def _square(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:

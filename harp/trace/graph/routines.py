@@ -23,14 +23,16 @@ class HostFunction:
 class PureFunction:
     """A function of Python that a program calls for the arrays that it returns. Two of them are never the same.
 
-    One that is `vectorised` is called once: with the shapes and dtypes of its results, and the arrays of all calls,
-    which stand along axes in front.
+    One that is `vectorised` is called once with the arrays of all calls, which stand along axes in front; one that
+    `takes_results` is given the shapes and dtypes of all its results before them.
     """
 
-    __slots__ = ("call", "name", "vectorised")
+    __slots__ = ("call", "name", "takes_results", "vectorised")
 
-    def __init__(self, call: Callable[..., list[object]], name: str, vectorised: bool = False) -> None:
-        self.call, self.name, self.vectorised = call, name, vectorised
+    def __init__(
+        self, call: Callable[..., list[object]], name: str, vectorised: bool = False, takes_results: bool = False
+    ) -> None:
+        self.call, self.name, self.vectorised, self.takes_results = call, name, vectorised, takes_results
 
 
 @attrs.frozen
