@@ -34,12 +34,21 @@ def test_random_graphs_cost_what_they_do(g: Graph, values, target):
     compare(lower(g, target).algorithm, sizes_of(g), inputs, sizes)
 
 
+# What LAPACK and NumPy's transforms compute, whose operations are about so many.
+BY_LIBRARIES = [
+    *(f"fft.{name}" for name in TABLE.TRANSFORMS if "shift" not in name),
+    *TABLE.words("""
+        linalg.cholesky linalg.cond linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv
+        linalg.lstsq linalg.matrix_rank linalg.pinv linalg.qr linalg.slogdet linalg.solve linalg.solve_triangular
+        linalg.svd linalg.svdvals linalg.tensorinv linalg.tensorsolve
+    """),
+]
 # Functions, or gradients of functions, of which something is an upper bound only: conditions on data, on the digits
 # of a flattened array, and on places of parts that are copied, and what only the borders of a padded array read.
 BOUNDS = {
     ("pad", "function"),
     *((name, which) for name in ("bincount", "histogram", "put_along_axis") for which in ("function", "gradient")),
-    *((f"linalg.{name}", which) for name in ("det", "inv", "slogdet", "solve") for which in ("function", "gradient")),
+    *((name, which) for name in BY_LIBRARIES for which in ("function", "gradient")),
     *(
         (name, "gradient")
         for name in (
