@@ -1,8 +1,8 @@
 """The Fourier transforms of NumPy and of the array API standard.
 
-A transform is one call inside of a program, compiled once for all sizes, of the function that NumPy itself calls; it is
-linear, so that its derivatives are transforms. What is left out or added where `n` differs from the length of an axis,
-the factor of `norm`, and the shifts are part of the loops round it.
+A transform is one call inside of a program, compiled once for all sizes, of the function that NumPy itself calls, and
+which multiplies by the factor of `norm`; it is linear, so that its derivatives are transforms. Where `n` differs from
+the length of an axis, this is cut or filled up in the loop that writes the operand.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any, Literal, cast
 
 from harp.errors import ArgumentError
 from harp.numpy.complexes import conj
@@ -25,7 +23,7 @@ from harp.numpy.padding import pad
 from harp.trace.array.arithmetic import in_common
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_named, emit_results, normalize_axis
-from harp.trace.graph.matrix_functions import MatrixFunction, MatrixOp
+from harp.trace.graph.matrix_functions import MATRICES, MatrixFunction, MatrixOp
 from harp.trace.graph.node import Foreign
 from harp.trace.scalar.dtypes import DTypeLike, complex_of, computing, f64, i8, real_of
 from harp.trace.sizes.size import Size, require_at_least_one, resolve, to_index
@@ -316,6 +314,7 @@ def _along(array: Array, axis: int, count: Any, transform: Callable[[Array], Arr
 
 def _pairs(name: str, array: Array, s: Any, axes: Any) -> list[tuple[Any, int]]:
     """A length and an axis for each transform; an axis may be there several times."""
+    s, axes = ((given,) if isinstance(given, (int, Size)) else given for given in (s, axes))
     if axes is None:
         axes = range(array.ndim) if s is None else range(-len(s), 0)
     if s is not None and len(s) != len(axes):
@@ -324,14 +323,11 @@ def _pairs(name: str, array: Array, s: Any, axes: Any) -> list[tuple[Any, int]]:
         raise ArgumentError(f"{name} needs an axis at least{where()}")
     along = [normalize_axis(axis, array.ndim) for axis in axes]
     sizes = [array.shape[axis] for axis in along]
-    counts = (
-        sizes
-        if s is None
-        else [size if isinstance(n, int) and n == -1 else n for n, size in zip(s, sizes, strict=True)]
-    )
-    if s is None and name == "irfftn":
-        counts[-1] = 2 * (sizes[-1] - 1)
-    return list(zip(counts, along, strict=True))
+    if s is not None:
+        sizes = [size if isinstance(n, int) and n == -1 else n for n, size in zip(s, sizes, strict=True)]
+    elif name == "irfftn":
+        sizes[-1] = 2 * (sizes[-1] - 1)
+    return list(zip(sizes, along, strict=True))
 
 
 def _in_turn(transform: Callable[..., Array], array: Array, pairs: Sequence[tuple[Any, int]], norm: Norm) -> Array:
@@ -359,20 +355,13 @@ def _scale(norm: Norm, inverse: bool) -> _Scale:
     return norm != "ortho" and inverse is (norm != "forward"), norm == "ortho"
 
 
-def _norm(scale: _Scale, inverse: bool) -> Any:
-    """What NumPy calls it."""
-    by_size, by_root = scale
-    return "ortho" if by_root else "backward" if inverse is by_size else "forward"
-
-
 def _exchanged(norm: Norm) -> Norm:
     return "forward" if norm in (None, "backward") else "backward" if norm == "forward" else norm
 
 
 @partial(custom_vjp, nondiff_argnums=(0, 1))
-def _all(inverse: bool, scale: _Scale, x: Array) -> Any:
-    found = at_once(partial(np.fft.ifft if inverse else np.fft.fft, axis=-2, norm=_norm(scale, inverse)), x)
-    return _called(MatrixFunction(MatrixOp.FFT, (*scale, inverse)), x) if found is None else found
+def _all(inverse: bool, scale: _Scale, x: Array) -> Array:
+    return _called(MatrixFunction(MatrixOp.FFT, (*scale, inverse)), x)
 
 
 _all.defvjp(
@@ -382,17 +371,14 @@ _all.defvjp(
 
 
 @partial(custom_vjp, nondiff_argnums=(0,))
-def _half(scale: _Scale, x: Array) -> Any:
-    found = at_once(partial(np.fft.rfft, axis=-2, norm=_norm(scale, False)), x)
-    return _called(MatrixFunction(MatrixOp.RFFT, scale), x) if found is None else found
+def _half(scale: _Scale, x: Array) -> Array:
+    return _called(MatrixFunction(MatrixOp.RFFT, scale), x)
 
 
 @partial(custom_vjp, nondiff_argnums=(0,))
-def _whole(scale: _Scale, like: Array, y: Array) -> Any:
+def _whole(scale: _Scale, like: Array, y: Array) -> Array:
     """As many real numbers as another array has elements."""
-    count = like.shape[0]
-    found = at_once(lambda y: np.fft.irfft(y, int(count), -2, norm=_norm(scale, True)), y)
-    return _called(MatrixFunction(MatrixOp.IRFFT, scale), y, count) if found is None else found
+    return _called(MatrixFunction(MatrixOp.IRFFT, scale), y, like.shape[0])
 
 
 def _weights(count: Any, like: Array) -> Array:
@@ -412,12 +398,13 @@ _whole.defvjp(
 )
 
 
-def _called(function: MatrixFunction, x: Array, count: Any = None) -> Array:
-    """The transforms along the last axis but one."""
+def _called(function: MatrixFunction, x: Array, *length: Any) -> Array:
+    """The transforms along the last axis but one, whose results have a length that is given or follows."""
+    found = at_once(partial(MATRICES[function.op].numpy, *length, *function.flags), x)
+    if found is not None:
+        (values,) = found
+        return cast(Array, values)
     node = node_of(stop_gradient(x))
-    *calls, length, inner = map(resolve, node.shape)
-    if count is None:
-        results = function.results([(length, inner)], node.dtype)
-    else:
-        results = (((resolve(to_index(count)), inner), real_of(node.dtype)),)
+    *calls, count, inner = map(resolve, node.shape)
+    results = function.results([(count, inner), *((resolve(to_index(n)),) for n in length)], node.dtype)
     return emit_results(Foreign(function, tuple(calls), (node,), results))[0]

@@ -345,7 +345,7 @@ def _count_callback(tally: _Tally, place: _Place, callback: ForeignCall) -> None
     if isinstance(routine, MatrixFunction):
         factor, sizes = routine.operations([source.shape[rank:] for source in callback.sources])
         count = tally.size(product(callback.calls) * sizes) * ratio(factor.numerator, factor.denominator)
-        if MATRICES[routine.op].by_rounds:
+        if MATRICES[routine.op].is_transform:
             count = count * tally.log2(callback.sources[0].shape[-2])
         tally.add(operations=times * count)
         tally.exact = False

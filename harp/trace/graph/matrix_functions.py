@@ -63,15 +63,17 @@ class MatrixOp(enum.Enum):
 @attrs.frozen
 class MatrixInfo:
     """A row: the ranks of operands of one call; shapes and dtypes of results, by the flags, and the shapes and the
-    dtype of operands; operations of a call, as a factor of a product of sizes, and perhaps of the logarithm of the last
-    one; and the meaning in NumPy, for one call, whose results have these shapes.
+    dtype of operands; operations of a call, as a factor of a product of sizes; and the meaning in NumPy, for one call.
+
+    A transform takes log2(n) times as many operations, n being the length of the axis that it goes along. Where the row
+    `has_length`, operands do not say how long the result is: that is a further shape, and the first argument in NumPy.
     """
 
     ranks: tuple[int, ...]
     results: Callable[[_Flags, Sequence[Shape], DType], Results]
     operations: tuple[Fraction, Callable[[Sequence[Shape]], Index]]
     numpy: Callable[..., Sequence[_Matrix]]
-    by_rounds: bool = False
+    is_transform: bool = False
     has_length: bool = False
 
 
@@ -228,19 +230,20 @@ def _half(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
 
 
 def _real(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
-    raise AssertionError("the length of the result is given")
+    (_, inner), (length,) = shapes
+    return (((length, inner), real_of(dtype)),)
 
 
 def _fft(by_size: bool, by_root: bool, inverse: bool, x: _Matrix) -> tuple[_Matrix]:
-    return ((np.fft.ifft if inverse else np.fft.fft)(x, axis=0, norm=_norm(by_size, by_root, inverse)),)
+    return ((np.fft.ifft if inverse else np.fft.fft)(x, axis=-2, norm=_norm(by_size, by_root, inverse)),)
 
 
 def _rfft(by_size: bool, by_root: bool, x: _Matrix) -> tuple[_Matrix]:
-    return (np.fft.rfft(x, axis=0, norm=_norm(by_size, by_root, False)),)
+    return (np.fft.rfft(x, axis=-2, norm=_norm(by_size, by_root, False)),)
 
 
 def _irfft(length: int, by_size: bool, by_root: bool, y: _Matrix) -> tuple[_Matrix]:
-    return (np.fft.irfft(y, length, 0, norm=_norm(by_size, by_root, True)),)
+    return (np.fft.irfft(y, length, -2, norm=_norm(by_size, by_root, True)),)
 
 
 def _norm(by_size: bool, by_root: bool, inverse: bool) -> Literal["ortho", "backward", "forward"]:
@@ -270,7 +273,7 @@ MATRICES: dict[MatrixOp, MatrixInfo] = {
     MatrixOp.EIGH: MatrixInfo((2,), _eigh_results, (Fraction(9), _cube), _eigh),
     MatrixOp.EIG: MatrixInfo((2,), _eig_results, (Fraction(25), _cube), _eig),
     MatrixOp.SVD: MatrixInfo((2,), _svd_results, (Fraction(14), _cube), _svd),
-    MatrixOp.FFT: MatrixInfo((2,), _like_last, (Fraction(5), _length), _fft, by_rounds=True),
-    MatrixOp.RFFT: MatrixInfo((2,), _half, (Fraction(5, 2), _length), _rfft, by_rounds=True),
-    MatrixOp.IRFFT: MatrixInfo((2,), _real, (Fraction(5), _length), _irfft, by_rounds=True, has_length=True),
+    MatrixOp.FFT: MatrixInfo((2,), _like_last, (Fraction(5), _length), _fft, is_transform=True),
+    MatrixOp.RFFT: MatrixInfo((2,), _half, (Fraction(5, 2), _length), _rfft, is_transform=True),
+    MatrixOp.IRFFT: MatrixInfo((2,), _real, (Fraction(5), _length), _irfft, is_transform=True, has_length=True),
 }
