@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.testing as npt
 import pytest
+from differences import slope
 
 import harp
 import harp.numpy as hnp
@@ -237,16 +238,6 @@ SCALARS = {
         W * hnp.imag(linalg.cholesky((a + PHASED) @ hnp.conj(a + PHASED).T + hnp.eye(4)))
     ),
 }
-
-
-def slope(function, x, step=1e-6):
-    result = np.zeros_like(x)
-    for index in np.ndindex(x.shape):
-        moved = [x.copy(), x.copy()]
-        moved[0][index] += step
-        moved[1][index] -= step
-        result[index] = (float(function(moved[0])) - float(function(moved[1]))) / (2 * step)
-    return result
 
 
 @pytest.mark.parametrize("name", SCALARS)

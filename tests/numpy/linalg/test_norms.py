@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from differences import slope
 
 import harp
 import harp.numpy as hnp
@@ -11,16 +12,6 @@ from harp.errors import ArgumentError, AxisError, ShapeError
 
 INF = float("inf")
 ORDERS = [0, 1, 2, 3, 2.5, -1, -2, INF, -INF]
-
-
-def slope(function, x, step=1e-6):
-    result = np.zeros_like(x)
-    for index in np.ndindex(x.shape):
-        moved = [x.copy(), x.copy()]
-        moved[0][index] += step
-        moved[1][index] -= step
-        result[index] = (float(function(moved[0])) - float(function(moved[1]))) / (2 * step)
-    return result
 
 
 @pytest.mark.parametrize("ord", ORDERS)
