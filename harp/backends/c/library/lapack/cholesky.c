@@ -4,6 +4,23 @@
 
 typedef void potrf(const char *upper, integer n, element *a, integer lda, int64_t *info, size_t);
 
+/* Row by row; 1 where there is no factor. */
+static int small(int64_t n, element *l)
+{
+    for (int64_t i = 0; i < n; ++i)
+        for (int64_t j = 0; j <= i; ++j) {
+            element rest = l[i * n + j];
+            for (int64_t k = 0; k < j; ++k) rest -= l[i * n + k] * HARP_CONJUGATE(l[j * n + k]);
+            if (j < i)
+                l[i * n + j] = rest / __real__ l[j * n + j];
+            else if (__real__ rest > 0)
+                l[i * n + i] = (real)__builtin_sqrt((double)__real__ rest);
+            else
+                return 1;
+        }
+    return 0;
+}
+
 static int one(int flags, void *const *arrays, const int64_t *sizes)
 {
     (void)flags;
@@ -15,7 +32,10 @@ static int one(int flags, void *const *arrays, const int64_t *sizes)
         copy(i + 1, a + i * n, l + i * n);
         __builtin_memset(l + i * n + i + 1, 0, (size_t)(n - i - 1) * sizeof *l);
     }
-    if (n > 0) LAPACK(POTRF, potrf)("U", &n, l, &n, &info, 1);
+    if (n <= SMALL)
+        info = small(n, l);
+    else
+        LAPACK(POTRF, potrf)("U", &n, l, &n, &info, 1);
     for (int64_t i = 0; i < n && info == 0; ++i) info = !(__real__ l[i * n + i] > 0);
     if ((int32_t)info != 0) all_nan(PARTS * n * n, (real *)l);
     return 0;
