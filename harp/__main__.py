@@ -1,11 +1,12 @@
-"""`python -m harp`: `doctor` says what harp finds on this machine, `cache` what it has compiled."""
+"""`python -m harp`: `doctor` says what harp finds on this machine, `cache` what it has compiled, `port` which names of
+JAX a file uses."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from harp import __version__
+from harp import __version__, port
 from harp.backends import cache_command, doctor
 from harp.errors import CacheError
 from harp.trace.source_locations import printable
@@ -20,6 +21,8 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     if chosen.command == "doctor":
         return doctor.main()
+    if chosen.command == "port":
+        return port.main(chosen.files)
     if (chosen.file is None) is (chosen.action in ("export", "import")):
         parser.error("export and import take a FILE, and nothing else does")
     try:
@@ -41,6 +44,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     cache.add_argument("file", nargs="?", metavar="FILE", help="what to write programs to, or to read them from")
     cache.add_argument("--max-size", metavar="SIZE", help="how large it may be from now on, as in 500M or 2GB")
+    text = "list the names of JAX that files use and harp lacks"
+    files = commands.add_parser("port", help=text, description=text)
+    files.add_argument("files", nargs="+", metavar="FILE", help="a file of Python, or a folder of them")
     return parser
 
 

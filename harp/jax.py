@@ -1,0 +1,201 @@
+"""JAX's names: a file that was written for it changes its imports only.
+
+    import jax                       ->    import harp.jax as jax
+    from jax import numpy as jnp     ->    from harp.jax import numpy as jnp
+
+`python -m harp port FILE...` lists what files use that is not here. What differs is in docs/from-jax.md.
+
+>>> from harp import jax
+>>> from harp.jax import numpy as jnp
+>>> jax.tree_util.tree_map(jnp.sum, {"a": jnp.ones(3)})
+{'a': Array(3.)}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from harp.errors import ArgumentError
+from harp.lazy import Names, namespace
+from harp.numpy.creation import zeros
+from harp.trace.array.array import Array
+from harp.trace.graph.graph import Graph
+from harp.trace.scalar.dtypes import ArraySignature, DTypeLike, as_dtype
+from harp.trace.source_locations import where
+from harp.trace.tracer import trace
+from harp.trace.trees import map_leaves
+from harp.transforms.autodiff.custom import custom_vjp
+from harp.transforms.autodiff.grad import vjp
+
+_NAMES = Names(
+    {
+        "harp.": "debug flatten_util lax nn numpy ops random scipy tree tree_util",
+        "harp.backends.devices": "device_put devices local_devices=devices",
+        "harp.foreign.callback": "pure_callback",
+        "harp.jax": "ShapeDtypeStruct block_until_ready config core custom_gradient default_backend device_count "
+        "device_get linear_transpose local_device_count=device_count make_jaxpr named_call named_scope process_count "
+        "process_index typing",
+        "harp.numpy.": "dtypes=types",
+        "harp.trace.array.array": "Array",
+        "harp.transforms.autodiff.": "checkpoint_policies",
+        "harp.transforms.autodiff.checkpoint": "checkpoint remat=checkpoint",
+        "harp.transforms.autodiff.custom": "custom_jvp custom_vjp",
+        "harp.transforms.autodiff.forward": "jvp linearize",
+        "harp.transforms.autodiff.grad": "grad value_and_grad vjp",
+        "harp.transforms.batching.vmap": "vmap",
+        "harp.transforms.jacobians": "hessian jacfwd jacobian=jacrev jacrev",
+        "harp.transforms.jit.jit": "jit",
+        "harp.transforms.staging": "eval_shape",
+    }
+)
+__getattr__, __dir__, __all__ = namespace(globals(), _NAMES)
+
+
+def ShapeDtypeStruct(shape: Any, dtype: DTypeLike) -> ArraySignature:
+    """Shape and dtype of an array, as `harp.eval_shape` takes and returns them.
+
+    >>> ShapeDtypeStruct((2, 3), "float32")
+    f32[2, 3]
+    """
+    return ArraySignature(as_dtype(dtype), tuple(shape))
+
+
+def device_get(x: Any) -> Any:
+    """The tree with NumPy arrays in place of arrays.
+
+    >>> device_get({"a": 1.0})
+    {'a': array(1.)}
+    """
+    return map_leaves(np.asarray, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """The tree itself: a call returns when its results are there."""
+    return x
+
+
+def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., Graph]:
+    """A function that gives the graph of `fun` for its arguments: arrays, numbers and signatures.
+
+    >>> print(make_jaxpr(lambda x: x * x)(1.0))
+    %0 = f64[] input x
+    %1 = f64[] map (%0, %0) -> mul(x0, x1)
+    return %1
+    """
+    return lambda *args: trace(fun, *args)
+
+
+def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """The transpose of a linear function of arrays like these, of which shapes and dtypes are used only.
+
+    >>> linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
+    (Array(6.),)
+    """
+
+    def like(leaf: Any) -> Any:
+        return zeros(leaf.shape, leaf.dtype) if hasattr(leaf, "shape") else leaf
+
+    points = map_leaves(like, primals)
+    _, pullback = vjp(fun, *points)
+    transposed: Callable[[Any], tuple[Any, ...]] = pullback
+    return transposed
+
+
+def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that returns its value and the function from a cotangent to those of the arguments; a decorator.
+
+    >>> import harp
+    >>> clipped = custom_gradient(lambda x: (x * x, lambda cotangent: cotangent * 0.5))
+    >>> harp.grad(clipped)(3.0)
+    Array(0.5)
+    """
+
+    def value(*args: Any) -> Any:
+        return fun(*args)[0]
+
+    def pull(args: tuple[Any, ...], cotangent: Any) -> Any:
+        found = fun(*args)[1](cotangent)
+        return found if isinstance(found, tuple) else (found,)
+
+    made = custom_vjp(value)
+    made.defvjp(lambda *args: (value(*args), args), pull)
+    return made
+
+
+@contextmanager
+def named_scope(name: str) -> Iterator[None]:
+    """Changes nothing: harp names what it computes by lines of the program."""
+    yield
+
+
+def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+    """The function itself, see `named_scope`."""
+    return fun
+
+
+def default_backend() -> str:
+    """Where programs run that do not say otherwise."""
+    return "cpu"
+
+
+def device_count() -> int:
+    """1: a program runs on one device, and on all cores."""
+    return 1
+
+
+def process_count() -> int:
+    """1: harp is one process."""
+    return 1
+
+
+def process_index() -> int:
+    """0, that of the one process."""
+    return 0
+
+
+# Settings of JAX, and the values of them that say what harp does anyway.
+_ACCEPTED: dict[str, tuple[object, ...]] = {
+    "jax_enable_x64": (True,),
+    "jax_platform_name": ("cpu", None),
+    "jax_platforms": ("cpu", None),
+    "jax_debug_nans": (False,),
+    "jax_disable_jit": (False,),
+}
+
+
+class _Config:
+    """JAX's settings."""
+
+    jax_enable_x64 = True
+
+    def update(self, name: str, value: object) -> None:
+        """Raises ArgumentError for a setting that harp does not have, or has otherwise."""
+        if value not in _ACCEPTED.get(name, ()):
+            hint = _INSTEAD.get(name, "see docs/from-jax.md")
+            raise ArgumentError(f"harp has no setting {name}={value!r}: {hint}{where()}")
+
+
+_INSTEAD = {
+    "jax_enable_x64": "float64 is there always; pass float32 arrays to compute in float32",
+    "jax_debug_nans": "write `with harp.debug.nans():`",
+    "jax_disable_jit": "call the function without jit",
+}
+config = _Config()
+
+
+class _OfTraced(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Array) and instance._value is None and instance._level is not None
+
+
+class Tracer(metaclass=_OfTraced):
+    """`isinstance(x, Tracer)`: whether an array belongs to a function that is being traced."""
+
+
+core = SimpleNamespace(Tracer=Tracer)
+typing = SimpleNamespace(ArrayLike=object, DTypeLike=DTypeLike)

@@ -1,0 +1,22 @@
+"""Functions of networks under JAX's names: activations, `one_hot`, and initial weights.
+
+>>> import harp.numpy as hnp
+>>> from harp import nn
+>>> nn.relu6(hnp.asarray([-1.0, 3.0, 9.0]))
+Array([0., 3., 6.])
+"""
+
+from __future__ import annotations
+
+from harp.lazy import Names, namespace
+
+_NAMES = Names(
+    {
+        "harp.nn.": "initializers",
+        "harp.nn.activations": "celu elu gelu glu hard_sigmoid hard_silu hard_swish=hard_silu hard_tanh identity "
+        "leaky_relu log_sigmoid mish one_hot relu6 selu silu soft_sign squareplus standardize swish=silu",
+        "harp.numpy.activation": "log_softmax logsumexp relu sigmoid softmax softplus",
+        "harp.numpy.elementwise": "tanh",
+    }
+)
+__getattr__, __dir__, __all__ = namespace(globals(), _NAMES)

@@ -1,0 +1,228 @@
+"""Activations, in floating point: each is its formula, in a form that neither overflows nor makes NaN of what is not
+chosen; and labels as rows of zeros with a one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from harp.errors import ArgumentError, DTypeError
+from harp.numpy.activation import sigmoid, softplus
+from harp.numpy.creation import arange
+from harp.numpy.elementwise import expm1, float_map, rsqrt, sqrt, square, tanh, where
+from harp.numpy.joining import split
+from harp.numpy.manipulation import expand_dims
+from harp.numpy.reductions import mean as mean_of
+from harp.numpy.special import erfc
+from harp.trace.array.arithmetic import absolute, add, divide, equal, less, multiply, negative, subtract
+from harp.trace.array.array import Array
+from harp.trace.array.primitives import as_array
+from harp.trace.scalar.dtypes import DTypeLike, f64
+from harp.trace.source_locations import where as place
+
+# Of the networks that normalise themselves: G. Klambauer and others, 2017.
+_ALPHA, _SCALE = 1.6732632423543772, 1.0507009873554805
+
+
+def identity(x: object) -> Array:
+    """Elementwise x.
+
+    >>> identity(2.0)
+    Array(2.)
+    """
+    return as_array(x)
+
+
+def relu6(x: object) -> Array:
+    """Elementwise min(max(x, 0), 6); the gradient at 0 and at 6 is 0.
+
+    >>> relu6(7.0)
+    Array(6.)
+    """
+    array = as_array(x)
+    return where(less(0, array), where(less(array, 6), array, 6), 0)
+
+
+def leaky_relu(x: object, negative_slope: object = 0.01) -> Array:
+    """Elementwise x where x >= 0, else negative_slope*x.
+
+    >>> leaky_relu(-2.0, 0.5)
+    Array(-1.)
+    """
+    array = _floats(x)
+    return where(less(array, 0), multiply(negative_slope, array), array)
+
+
+def elu(x: object, alpha: object = 1.0) -> Array:
+    """Elementwise x where x > 0, else alpha*(exp(x) - 1).
+
+    >>> elu(0.0)
+    Array(0.)
+    """
+    array = _floats(x)
+    above = less(0, array)
+    return where(above, array, multiply(alpha, expm1(where(above, 0, array))))
+
+
+def selu(x: object) -> Array:
+    """Elementwise 1.0507*elu(x, 1.6733), which keeps mean 0 and variance 1 (G. Klambauer and others, 2017).
+
+    >>> selu(1.0)
+    Array(1.05070099)
+    """
+    return multiply(_SCALE, elu(x, _ALPHA))
+
+
+def celu(x: object, alpha: object = 1.0) -> Array:
+    """Elementwise x where x > 0, else alpha*(exp(x/alpha) - 1).
+
+    >>> celu(0.0)
+    Array(0.)
+    """
+    array = _floats(x)
+    above = less(0, array)
+    return where(above, array, multiply(alpha, expm1(divide(where(above, 0, array), alpha))))
+
+
+def gelu(x: object, approximate: bool = True) -> Array:
+    """Elementwise x times the probability that a normal number is below x: by the error function, or `approximate` by
+    tanh (D. Hendrycks, K. Gimpel, 2016).
+
+    >>> gelu(1.0, approximate=False)
+    Array(0.84134475)
+    """
+    array = _floats(x)
+    if not approximate:
+        return multiply(multiply(0.5, array), erfc(multiply(-math.sqrt(0.5), array)))
+    cubed = add(array, multiply(0.044715, multiply(array, square(array))))
+    return multiply(array, multiply(0.5, add(1, tanh(multiply(math.sqrt(2 / math.pi), cubed)))))
+
+
+def silu(x: object) -> Array:
+    """Elementwise x*sigmoid(x).
+
+    >>> silu(0.0)
+    Array(0.)
+    """
+    array = _floats(x)
+    return multiply(array, sigmoid(array))
+
+
+def mish(x: object) -> Array:
+    """Elementwise x*tanh(softplus(x)).
+
+    >>> mish(0.0)
+    Array(0.)
+    """
+    array = _floats(x)
+    return multiply(array, tanh(softplus(array)))
+
+
+def log_sigmoid(x: object) -> Array:
+    """Elementwise log(sigmoid(x)), without overflow.
+
+    >>> log_sigmoid(-1000.0)
+    Array(-1000.)
+    """
+    return negative(softplus(negative(_floats(x))))
+
+
+def hard_tanh(x: object) -> Array:
+    """Elementwise x between -1 and 1, and these beyond.
+
+    >>> hard_tanh(3.0)
+    Array(1.)
+    """
+    array = as_array(x)
+    return where(less(1, array), 1, where(less(array, -1), -1, array))
+
+
+def hard_sigmoid(x: object) -> Array:
+    """Elementwise relu6(x + 3)/6.
+
+    >>> hard_sigmoid(0.0)
+    Array(0.5)
+    """
+    return divide(relu6(add(x, 3.0)), 6.0)
+
+
+def hard_silu(x: object) -> Array:
+    """Elementwise x*hard_sigmoid(x).
+
+    >>> hard_silu(3.0)
+    Array(3.)
+    """
+    array = _floats(x)
+    return multiply(array, hard_sigmoid(array))
+
+
+def soft_sign(x: object) -> Array:
+    """Elementwise x/(|x| + 1).
+
+    >>> soft_sign(1.0)
+    Array(0.5)
+    """
+    array = _floats(x)
+    return divide(array, add(absolute(array), 1))
+
+
+def squareplus(x: object, b: object = 4) -> Array:
+    """Elementwise (x + sqrt(x**2 + b))/2.
+
+    >>> squareplus(0.0)
+    Array(1.)
+    """
+    array = _floats(x)
+    return multiply(0.5, add(array, sqrt(add(square(array), b))))
+
+
+def glu(x: object, axis: int = -1) -> Array:
+    """The first half of an axis times the sigmoid of the second one. Raises ShapeError for an odd size.
+
+    >>> import harp.numpy as hnp
+    >>> glu(hnp.asarray([3.0, 0.0]))
+    Array([1.5])
+    """
+    first, second = split(_floats(x), 2, axis)
+    return multiply(first, sigmoid(second))
+
+
+def standardize(
+    x: object, axis: Any = -1, mean: object = None, variance: object = None, epsilon: object = 1e-5
+) -> Array:
+    """(x - mean)/sqrt(variance + epsilon), with those along axes where they are not given.
+
+    >>> import harp.numpy as hnp
+    >>> standardize(hnp.asarray([1.0, 3.0]), epsilon=0.0)
+    Array([-1.,  1.])
+    """
+    array = _floats(x)
+    middle = mean_of(array, axis, keepdims=True) if mean is None else as_array(mean)
+    distance = subtract(array, middle)
+    spread = mean_of(square(distance), axis, keepdims=True) if variance is None else as_array(variance)
+    return multiply(distance, rsqrt(add(spread, epsilon)))
+
+
+def one_hot(x: object, num_classes: object, *, dtype: DTypeLike = f64, axis: int = -1) -> Array:
+    """1 at the place that an integer says along a new axis of `num_classes` elements, else 0; zeros only for one that
+    says no place. Raises DTypeError for what is no integer, ArgumentError for an axis that is none.
+
+    >>> import harp.numpy as hnp
+    >>> one_hot(hnp.asarray([2, 0]), 3)
+    Array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+    array = as_array(x)
+    if not array.kind.is_integer:
+        raise DTypeError(f"one_hot takes integers, not {array.dtype}; convert with astype{place()}")
+    if not -array.ndim - 1 <= axis <= array.ndim:
+        raise ArgumentError(f"one_hot is given axis {axis} of a result of {array.ndim + 1} axes{place()}")
+    axis %= array.ndim + 1
+    behind = array.ndim - axis
+    places = arange(num_classes, dtype=array.kind).reshape((-1, *(1,) * behind))
+    return equal(expand_dims(array, axis), places).astype(dtype)
+
+
+def _floats(x: object) -> Array:
+    return float_map(lambda a: a, x)

@@ -1,0 +1,218 @@
+"""JAX's names: segments, trees, vectors of trees, and the module that stands for `jax`."""
+
+import dataclasses
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import harp
+from harp import flatten_util, jax, ops, port, tree_util
+from harp.errors import ArgumentError, ShapeError
+from harp.jax import numpy as jnp
+
+DATA = np.array([[1.0, 5.0], [2.0, 0.5], [4.0, 3.0], [8.0, 7.0]])
+IDS = np.array([2, 0, 2, -1])
+SEGMENTS = {
+    "segment_sum": [[2.0, 0.5], [0.0, 0.0], [5.0, 8.0]],
+    "segment_prod": [[2.0, 0.5], [1.0, 1.0], [4.0, 15.0]],
+    "segment_max": [[2.0, 0.5], [-np.inf, -np.inf], [4.0, 5.0]],
+    "segment_min": [[2.0, 0.5], [np.inf, np.inf], [1.0, 3.0]],
+}
+
+
+def test_segments():
+    @harp.jit
+    def all_of(data, ids, like):
+        return {name: getattr(ops, name)(data, ids, like.shape[0]) for name in SEGMENTS}
+
+    found = all_of(DATA, IDS, np.zeros(3))
+    for name, expected in SEGMENTS.items():
+        assert np.array_equal(found[name], expected), name
+        assert np.array_equal(getattr(ops, name)(DATA, IDS, unique_indices=False), expected), name
+    assert np.array_equal(all_of(DATA, IDS, np.zeros(1))["segment_sum"], [[2.0, 0.5]])  # number 2 is left out
+    assert all_of.compilations == 1
+    grown = harp.grad(lambda data: (ops.segment_sum(data, IDS, 3)[2] * np.array([1.0, 10.0])).sum())(DATA)
+    assert np.array_equal(grown, [[1, 10], [0, 0], [1, 10], [0, 0]])
+    assert ops.segment_max(np.array([3, 1]), np.array([0, 2])).tolist() == [3, -(2**63), 1]
+    assert ops.segment_sum(np.zeros((0, 2)), np.zeros(0, int)).shape == (0, 2)
+
+
+def test_segments_that_do_not_fit():
+    with pytest.raises(ShapeError, match="segment_sum combines along the first axis"):
+        ops.segment_sum(DATA, IDS[None], 3)
+    with pytest.raises(ShapeError):
+        ops.segment_sum(DATA, IDS[:2], 3)
+    with pytest.raises(ArgumentError, match="num_segments of segment_max is -1"):
+        ops.segment_max(DATA, IDS, -1)
+    with pytest.raises(TypeError, match="no argument 'sorted'"):
+        ops.segment_sum(DATA, IDS, sorted=True)
+
+
+def test_a_tree_as_a_vector():
+    tree = {"w": np.arange(6.0, dtype=np.float32).reshape(2, 3), "n": np.array([7, 8]), "s": 9.0}
+    flat, unravel = flatten_util.ravel_pytree(tree)
+    assert np.array_equal(flat, [7, 8, 9, 0, 1, 2, 3, 4, 5])
+    again = unravel(flat)
+    assert all(np.array_equal(again[k], tree[k]) for k in tree)
+    assert [again[k].dtype for k in "wn"] == [np.float32, np.int64]
+    with pytest.raises(ShapeError, match="9 elements in a vector, but unravel is given 8"):
+        unravel(flat[1:])
+    assert flatten_util.ravel_pytree(())[0].shape == (0,)
+
+    @harp.jit
+    def doubled(tree):
+        flat, unravel = flatten_util.ravel_pytree(tree)
+        return unravel(2 * flat)
+
+    for n in (0, 1, 4):
+        given = {"a": np.ones((n, 2)), "b": np.ones(n)}
+        assert all(np.array_equal(v, 2 * given[k]) for k, v in doubled(given).items())
+    assert doubled.compilations == 1
+
+
+class Pair:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+    def tree_flatten(self):
+        return (self.a,), self.b
+
+    @classmethod
+    def tree_unflatten(cls, b, parts):
+        return cls(*parts, b)
+
+
+class Keyed(Pair):
+    def tree_flatten_with_keys(self):
+        return ((tree_util.GetAttrKey("a"), self.a),), self.b
+
+
+class Fixed:
+    pass
+
+
+@dataclasses.dataclass
+class Layer:
+    w: object
+    name: str = "layer"
+
+
+@dataclasses.dataclass
+class Other:
+    w: object
+    name: str = dataclasses.field(default="other", metadata={"static": True})
+
+
+def test_classes_are_trees():
+    tree_util.register_pytree_node_class(Pair)
+    tree_util.register_pytree_with_keys_class(Keyed)
+    tree_util.register_dataclass(Layer, data_fields=["w"], meta_fields=["name"])
+    tree_util.register_dataclass(Other)
+    tree_util.register_static(Fixed)
+    for tree in (Pair(1.0, "b"), Keyed(1.0, "b"), Layer(1.0), Other(1.0)):
+        assert tree_util.tree_leaves(tree) == [1.0]
+        again = tree_util.tree_map(lambda x: x + 1, tree)
+        assert tree_util.tree_leaves(again) == [2.0]
+        assert getattr(again, "b", None) == "b" or again.name in ("layer", "other")
+    assert tree_util.tree_leaves([Fixed()]) == []
+
+
+def test_partial_is_a_tree():
+    def scaled(w, x, b=0.0):
+        return w * x + b
+
+    f = tree_util.Partial(scaled, 2.0, b=np.ones(2))
+    assert len(tree_util.tree_leaves(f)) == 2
+    assert np.array_equal(harp.jit(lambda f, x: f(x))(f, 3.0), [7.0, 7.0])
+    slope = harp.grad(lambda f: f(3.0).sum())(f)
+    assert float(slope.args[0]) == 6.0 and np.array_equal(slope.keywords["b"], [1.0, 1.0])
+
+
+def test_structures():
+    structure = tree_util.tree_structure({"a": (1, 2)})
+    leaf = tree_util.tree_structure(1)
+    assert tree_util.treedef_is_leaf(leaf) and not tree_util.treedef_is_leaf(structure)
+    assert tree_util.treedef_tuple([leaf, structure]) == tree_util.tree_structure((0, {"a": (1, 2)}))
+    assert tree_util.treedef_children(structure) == (tree_util.tree_structure((1, 2)),)
+    assert tree_util.tree_unflatten(structure, [3, 4]) == {"a": (3, 4)}
+    assert not tree_util.all_leaves([{"a": 1}]) and tree_util.all_leaves([1, "a"])
+
+
+def test_the_module_stands_for_jax():
+    @jax.jit
+    def loss(w, x):
+        assert isinstance(w, jax.Array) and isinstance(w, jax.core.Tracer)
+        return jnp.sum(jax.nn.silu(x @ w))
+
+    w, x = np.ones(3), np.ones((2, 3))
+    assert not isinstance(jnp.ones(2), jax.core.Tracer)
+    with jax.named_scope("layer"):
+        value, slope = jax.named_call(jax.value_and_grad(loss))(w, x)
+    assert isinstance(jax.device_get({"a": slope})["a"], np.ndarray)
+    assert jax.block_until_ready(value) is value
+    assert jax.eval_shape(loss, jax.ShapeDtypeStruct((3,), "float64"), x).shape == ()
+    assert "input" in str(jax.make_jaxpr(loss)(w, x))
+    (back,) = jax.linear_transpose(lambda v: x @ v, jax.ShapeDtypeStruct((3,), "float64"))(np.array([1.0, 2.0]))
+    assert np.array_equal(back, [3.0, 3.0, 3.0])
+    assert np.array_equal(jax.jacobian(lambda v: x @ v)(w), x)
+    assert (jax.device_count(), jax.process_index(), jax.process_count(), jax.default_backend()) == (1, 0, 1, "cpu")
+
+
+def test_gradients_of_ones_own():
+    @jax.custom_gradient
+    def clipped(x, y):
+        return x * y, lambda cotangent: (jnp.clip(cotangent * y, -1, 1), cotangent * x)
+
+    for gradient in (jax.grad(clipped, (0, 1)), jax.jit(jax.grad(clipped, (0, 1)))):
+        assert [float(c) for c in gradient(2.0, 50.0)] == [1.0, 2.0]
+
+
+def test_settings():
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_platform_name", "cpu")
+    with pytest.raises(ArgumentError, match="jax_enable_x64=False: float64 is there always"):
+        jax.config.update("jax_enable_x64", False)
+    with pytest.raises(ArgumentError, match="jax_traceback=1: see docs"):
+        jax.config.update("jax_traceback", 1)
+
+
+def test_every_name_is_there():
+    for module in (jax, harp.nn, tree_util):
+        for name in module.__all__:
+            assert getattr(module, name) is not None
+
+
+SOURCE = """
+import jax, numpy
+import jax.numpy as jnp
+from jax import lax, tree_util as tu
+from jax.experimental import pallas
+y = jnp.linalg.det(numpy.ones(3)).astype(jnp.float32) + lax.psum(1, "i") + jax.nn.gelu(jax.random.key(0).shape)
+tu.tree_map(jax.local_devices()[0].platform)
+"""
+
+
+def test_port(tmp_path, capsys):
+    used = set(port.names_used(SOURCE))
+    assert {
+        "jax.numpy.linalg.det",
+        "jax.numpy.float32",
+        "jax.lax.psum",
+        "jax.nn.gelu",
+        "jax.tree_util.tree_map",
+    } <= used
+    assert not any("numpy.ones" in name for name in used)
+    (tmp_path / "a.py").write_text(SOURCE)
+    (tmp_path / "b.py").write_text("import os")
+    (tmp_path / "c.py").write_text("import jax\njax.jit(jax.lax.psum)")
+    assert port.main([str(tmp_path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "    2 files  jax.lax.psum"
+    assert lines[1] == "    1 file  jax.experimental.pallas"
+    assert lines[-1].endswith("names of JAX in 2 files are in harp.jax")
+    (tmp_path / "b.py").write_text("import (")
+    assert port.main([str(tmp_path / "b.py")]) == 2
+    command = [sys.executable, "-m", "harp", "port", str(tmp_path / "c.py")]
+    assert "jax.lax.psum" in subprocess.run(command, capture_output=True, text=True, check=False).stdout
