@@ -1,5 +1,18 @@
 # Written by tests/types/stubs.py.
-from harp import debug as debug, errors as errors, lax as lax, numpy as numpy, random as random, tree as tree
+from harp import (
+    debug as debug,
+    errors as errors,
+    flatten_util as flatten_util,
+    jax as jax,
+    lax as lax,
+    nn as nn,
+    numpy as numpy,
+    ops as ops,
+    random as random,
+    scipy as scipy,
+    tree as tree,
+    tree_util as tree_util,
+)
 from harp.backends.devices import default_device as default_device, device_put as device_put, devices as devices
 from harp.backends.options import CompileOptions as CompileOptions
 from harp.config import set_threads as set_threads, stats as stats

@@ -16,44 +16,95 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import harp.debug as debug
+import harp.flatten_util as flatten_util
+import harp.lax as lax
+import harp.nn as nn
+import harp.numpy as numpy
+import harp.numpy.types as dtypes
+import harp.ops as ops
+import harp.random as random
+import harp.scipy as scipy
+import harp.transforms.autodiff.checkpoint_policies as checkpoint_policies
+import harp.tree as tree
+import harp.tree_util as tree_util
+from harp.backends.devices import device_put, devices
 from harp.errors import ArgumentError
-from harp.lazy import Names, namespace
+from harp.foreign.callback import pure_callback
 from harp.numpy.creation import zeros
+from harp.numpy.missing import no_such_name
 from harp.trace.array.array import Array
 from harp.trace.graph.graph import Graph
 from harp.trace.scalar.dtypes import ArraySignature, DTypeLike, as_dtype
 from harp.trace.source_locations import where
 from harp.trace.tracer import trace
 from harp.trace.trees import map_leaves
-from harp.transforms.autodiff.custom import custom_vjp
-from harp.transforms.autodiff.grad import vjp
+from harp.transforms.autodiff.checkpoint import checkpoint
+from harp.transforms.autodiff.custom import custom_jvp, custom_vjp
+from harp.transforms.autodiff.forward import jvp, linearize
+from harp.transforms.autodiff.grad import grad, value_and_grad, vjp
+from harp.transforms.batching.vmap import vmap
+from harp.transforms.jacobians import hessian, jacfwd, jacrev
+from harp.transforms.jit.jit import jit
+from harp.transforms.staging import eval_shape
 
-_NAMES = Names(
-    {
-        "harp.": "debug flatten_util lax nn numpy ops random scipy tree tree_util",
-        "harp.backends.devices": "device_put devices local_devices=devices",
-        "harp.foreign.callback": "pure_callback",
-        "harp.jax": "ShapeDtypeStruct block_until_ready config core custom_gradient default_backend device_count "
-        "device_get linear_transpose local_device_count=device_count make_jaxpr named_call named_scope process_count "
-        "process_index typing",
-        "harp.numpy.": "dtypes=types",
-        "harp.trace.array.array": "Array",
-        "harp.transforms.autodiff.": "checkpoint_policies",
-        "harp.transforms.autodiff.checkpoint": "checkpoint remat=checkpoint",
-        "harp.transforms.autodiff.custom": "custom_jvp custom_vjp",
-        "harp.transforms.autodiff.forward": "jvp linearize",
-        "harp.transforms.autodiff.grad": "grad value_and_grad vjp",
-        "harp.transforms.batching.vmap": "vmap",
-        "harp.transforms.jacobians": "hessian jacfwd jacobian=jacrev jacrev",
-        "harp.transforms.jit.jit": "jit",
-        "harp.transforms.staging": "eval_shape",
-    }
-)
-__getattr__, __dir__, __all__ = namespace(globals(), _NAMES)
+__all__ = [
+    "Array",
+    "ShapeDtypeStruct",
+    "block_until_ready",
+    "checkpoint",
+    "checkpoint_policies",
+    "config",
+    "core",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+    "debug",
+    "default_backend",
+    "device_count",
+    "device_get",
+    "device_put",
+    "devices",
+    "dtypes",
+    "eval_shape",
+    "flatten_util",
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jit",
+    "jvp",
+    "lax",
+    "linear_transpose",
+    "linearize",
+    "local_device_count",
+    "local_devices",
+    "make_jaxpr",
+    "named_call",
+    "named_scope",
+    "nn",
+    "numpy",
+    "ops",
+    "process_count",
+    "process_index",
+    "pure_callback",
+    "random",
+    "remat",
+    "scipy",
+    "tree",
+    "tree_util",
+    "typing",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]
+
+jacobian, local_devices, remat = jacrev, devices, checkpoint
 
 
 def ShapeDtypeStruct(shape: Any, dtype: DTypeLike) -> ArraySignature:
@@ -148,6 +199,9 @@ def device_count() -> int:
     return 1
 
 
+local_device_count = device_count
+
+
 def process_count() -> int:
     """1: harp is one process."""
     return 1
@@ -199,3 +253,9 @@ class Tracer(metaclass=_OfTraced):
 
 core = SimpleNamespace(Tracer=Tracer)
 typing = SimpleNamespace(ArrayLike=object, DTypeLike=DTypeLike)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        raise no_such_name("harp", name, __all__)

@@ -10,24 +10,56 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from harp.lazy import Names, namespace
-from harp.trace.trees import LEAF, TreeSpec
-from harp.tree import leaves, register
+from harp.trace.trees import LEAF, DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+from harp.trace.trees import TreeSpec as PyTreeDef
+from harp.trace.trees import children as treedef_children
+from harp.tree import all as tree_all
+from harp.tree import broadcast as tree_broadcast
+from harp.tree import flatten as tree_flatten
+from harp.tree import flatten_with_path as tree_flatten_with_path
+from harp.tree import keystr, register
+from harp.tree import leaves as tree_leaves
+from harp.tree import leaves_with_path as tree_leaves_with_path
+from harp.tree import map as tree_map
+from harp.tree import map_with_path as tree_map_with_path
+from harp.tree import reduce as tree_reduce
+from harp.tree import structure as tree_structure
+from harp.tree import transpose as tree_transpose
+from harp.tree import unflatten as tree_unflatten
+
+__all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "Partial",
+    "PyTreeDef",
+    "SequenceKey",
+    "all_leaves",
+    "keystr",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "tree_all",
+    "tree_broadcast",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_reduce",
+    "tree_structure",
+    "tree_transpose",
+    "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
+]
 
 _C = TypeVar("_C", bound=type[Any])
-
-_NAMES = Names(
-    {
-        "harp.tree": "tree_all=all tree_broadcast=broadcast tree_flatten=flatten "
-        "tree_flatten_with_path=flatten_with_path tree_leaves=leaves tree_leaves_with_path=leaves_with_path "
-        "tree_map=map tree_map_with_path=map_with_path tree_reduce=reduce tree_structure=structure "
-        "tree_transpose=transpose tree_unflatten=unflatten keystr DictKey FlattenedIndexKey GetAttrKey SequenceKey",
-        "harp.trace.trees": "PyTreeDef=TreeSpec treedef_children=children",
-        "harp.tree_util": "Partial all_leaves register_dataclass register_pytree_node register_pytree_node_class "
-        "register_pytree_with_keys register_pytree_with_keys_class register_static treedef_is_leaf treedef_tuple",
-    }
-)
-__getattr__, __dir__, __all__ = namespace(globals(), _NAMES)
 
 
 class Partial(partial):  # type: ignore[type-arg]
@@ -114,16 +146,16 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
     (True, False)
     """
     given = list(iterable)
-    found = leaves(given, is_leaf)
+    found = tree_leaves(given, is_leaf)
     return len(found) == len(given) and all(a is b for a, b in zip(found, given, strict=True))
 
 
-def treedef_is_leaf(treedef: TreeSpec) -> bool:
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether the structure is that of a leaf."""
     return treedef == LEAF
 
 
-def treedef_tuple(treedefs: Iterable[TreeSpec]) -> TreeSpec:
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple of trees of these structures."""
     return (tuple, *treedefs)
 

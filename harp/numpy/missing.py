@@ -17,15 +17,12 @@ _INSTEAD = {
         "jacobian": "write jacfwd or jacrev",
         "make_jaxpr": "write harp.trace",
         "no_grad": "gradients are computed only where harp.grad asks; harp.stop_gradient stops them",
-        "nn": "relu, sigmoid, softplus, softmax, log_softmax and logsumexp are in harp.numpy",
         "pmap": "write vmap; programs run on all cores, see harp.set_threads",
         "random_key": "write harp.random.key",
         "remat": "write checkpoint",
-        "scipy": "solve_triangular is in harp.numpy.linalg, and special functions are in harp.numpy.special",
         "ShapeDtypeStruct": 'write a dtype with sizes, such as harp.f32["n", 3]',
         "Tensor": "write harp.Array",
         "tree_map": "write harp.tree.map",
-        "tree_util": "write harp.tree",
     },
     "harp.lax": {
         **dict.fromkeys(
@@ -35,7 +32,7 @@ _INSTEAD = {
         "linalg": "write harp.numpy.linalg, whose solve_triangular is SciPy's",
     },
     "harp.numpy.linalg": {
-        "cho_solve": "write solve_triangular twice, with the factor and with its transpose",
+        "cho_solve": "write harp.scipy.linalg.cho_solve",
         "triangular_solve": "write solve_triangular",
     },
     "harp.random": {
@@ -51,7 +48,7 @@ _INSTEAD = {
         "insert": "write concatenate([x[:k], new, x[k:]])",
         **dict.fromkeys(("load", "loadtxt", "genfromtxt", "fromfile"), "use NumPy's, whose arrays harp takes"),
         **dict.fromkeys(("save", "savez", "savetxt"), "use NumPy's, which take results of harp"),
-        "one_hot": "write labels[:, None] == arange(count), and .astype",
+        "one_hot": "write harp.nn.one_hot",
         "random": "write harp.random, with keys",
         "tensor": "write array",
         **{name: f"write {name}32 or {name}64, or Python's {name}" for name in ("float", "int")},

@@ -15,17 +15,18 @@ from functools import reduce
 from typing import Any
 
 from harp.errors import ArgumentError, ShapeError
-from harp.lazy import Names, namespace
 from harp.numpy.complexes import conj
 from harp.numpy.creation import arange, asarray, eye, tril, triu, zeros
 from harp.numpy.elementwise import abs, ceil, equal, exp, exp2, log2, maximum, sqrt, where
 from harp.numpy.indexing import take_along_axis
 from harp.numpy.joining import concatenate
 from harp.numpy.linalg.batches import adjoint, lapack, operands, require_matrices, require_square
+from harp.numpy.linalg.eigen import eigh
 from harp.numpy.linalg.factors import cholesky as lower_cholesky
+from harp.numpy.linalg.factors import qr
 from harp.numpy.linalg.products import matmul
-from harp.numpy.linalg.singular import svd
-from harp.numpy.linalg.systems import inv, slogdet, solve
+from harp.numpy.linalg.singular import lstsq, pinv, svd
+from harp.numpy.linalg.systems import det, inv, slogdet, solve
 from harp.numpy.linalg.triangular import by_columns, solve_triangular, substituted
 from harp.numpy.manipulation import broadcast_to, flip, matrix_transpose
 from harp.numpy.padding import pad
@@ -48,18 +49,29 @@ from harp.transforms.autodiff.grad import stop_gradient
 from harp.transforms.control.conditional import while_loop
 from harp.transforms.control.scan import fori_loop
 
-_NAMES = Names(
-    {
-        "harp.numpy.linalg.eigen": "eigh",
-        "harp.numpy.linalg.factors": "qr",
-        "harp.numpy.linalg.singular": "lstsq pinv svd",
-        "harp.numpy.linalg.systems": "det inv solve",
-        "harp.numpy.linalg.triangular": "solve_triangular",
-        "harp.scipy.linalg": "block_diag cho_factor cho_solve cholesky expm expm_frechet lu lu_factor lu_solve polar "
-        "sqrtm toeplitz",
-    }
-)
-__getattr__, __dir__, __all__ = namespace(globals(), _NAMES)
+__all__ = [
+    "block_diag",
+    "cho_factor",
+    "cho_solve",
+    "cholesky",
+    "det",
+    "eigh",
+    "expm",
+    "expm_frechet",
+    "inv",
+    "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_solve",
+    "pinv",
+    "polar",
+    "qr",
+    "solve",
+    "solve_triangular",
+    "sqrtm",
+    "svd",
+    "toeplitz",
+]
 
 
 def cholesky(a: object, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:

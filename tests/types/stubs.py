@@ -6,7 +6,7 @@ import importlib
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-NAMESPACES = ("harp", "harp.lax", "harp.numpy", "harp.numpy.linalg")
+NAMESPACES = ("harp", "harp.lax", "harp.nn", "harp.numpy", "harp.numpy.linalg", "harp.scipy")
 LINE = 120
 
 

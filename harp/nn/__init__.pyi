@@ -1,0 +1,36 @@
+# Written by tests/types/stubs.py.
+from harp.nn import initializers as initializers
+from harp.nn.activations import (
+    celu as celu,
+    elu as elu,
+    gelu as gelu,
+    glu as glu,
+    hard_sigmoid as hard_sigmoid,
+    hard_silu as _hard_swish,
+    hard_silu as hard_silu,
+    hard_tanh as hard_tanh,
+    identity as identity,
+    leaky_relu as leaky_relu,
+    log_sigmoid as log_sigmoid,
+    mish as mish,
+    one_hot as one_hot,
+    relu6 as relu6,
+    selu as selu,
+    silu as _swish,
+    silu as silu,
+    soft_sign as soft_sign,
+    squareplus as squareplus,
+    standardize as standardize,
+)
+from harp.numpy.activation import (
+    log_softmax as log_softmax,
+    logsumexp as logsumexp,
+    relu as relu,
+    sigmoid as sigmoid,
+    softmax as softmax,
+    softplus as softplus,
+)
+from harp.numpy.elementwise import tanh as tanh
+
+hard_swish = _hard_swish
+swish = _swish
