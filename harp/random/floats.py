@@ -84,9 +84,9 @@ def is_number(value: object) -> bool:
     return isinstance(value, (bool, int, float)) and not isinstance(value, np.generic)
 
 
-def common_float(name: str, *values: object) -> DType:
-    """The floating-point dtype of the parameters: float64 for numbers. Raises DTypeError for what is not drawn."""
-    return float_dtype(name, inexact(common_dtype(values)[0]))
+def common_float(name: str, *values: object, dtype: object = None) -> DType:
+    """The dtype, or that of the parameters: float64 for numbers. Raises DTypeError for what is not drawn."""
+    return float_dtype(name, inexact(common_dtype(values)[0]) if dtype is None else dtype)
 
 
 def sample_shape(shape: object, *values: object) -> Shape:
@@ -99,3 +99,9 @@ def sample_shape(shape: object, *values: object) -> Shape:
 def spread(value: object, dtype: DType, shape: Shape) -> Array:
     """A parameter in this dtype and shape. Raises ShapeError where it does not broadcast to the shape."""
     return broadcast_to(map_(lambda x: x, value, to=dtype), shape)
+
+
+def parameters(name: str, shape: object, dtype: object, *values: object) -> tuple[DType, Shape, list[Array]]:
+    """The dtype and the shape of what is drawn, each given or that of the parameters, and these in both."""
+    target, sizes = common_float(name, *values, dtype=dtype), sample_shape(shape, *values)
+    return target, sizes, [spread(value, target, sizes) for value in values]
