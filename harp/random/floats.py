@@ -6,9 +6,11 @@ Products with powers of two and sums that fit the format are exact, so all machi
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from harp.errors import DTypeError
+from harp.errors import ArgumentError, DTypeError
 from harp.numpy.manipulation import broadcast_to
 from harp.random.threefry import word
 from harp.trace.array.array import Array, node_of
@@ -87,6 +89,13 @@ def is_number(value: object) -> bool:
 def common_float(name: str, *values: object, dtype: object = None) -> DType:
     """The dtype, or that of the parameters: float64 for numbers. Raises DTypeError for what is not drawn."""
     return float_dtype(name, inexact(common_dtype(values)[0]) if dtype is None else dtype)
+
+
+def require_within(name: str, what: str, value: object, low: float, high: float = math.inf) -> None:
+    """Raises ArgumentError for a number of Python's outside of these bounds, an infinite one, and NaN."""
+    if is_number(value) and not (low <= value <= high and value < math.inf):  # type: ignore[operator]
+        bounds = f"of at least {low}" if high == math.inf else f"from {low} to {high}"
+        raise ArgumentError(f"{name} takes {what} {bounds}, not {value!r}{where()}")
 
 
 def sample_shape(shape: object, *values: object) -> Shape:

@@ -3,8 +3,8 @@ and Dirichlet.
 
 The first two are -log(u), accurate at both ends.
 
-G. Marsaglia, W. W. Tsang: "A simple method for generating gamma variables", ACM TOMS 26 (2000). A shape below 1 is drawn as the one larger by 1, times a power of
-a uniform number.
+G. Marsaglia, W. W. Tsang: "A simple method for generating gamma variables", ACM TOMS 26 (2000). A shape below
+1 is drawn as the one larger by 1, times a power of a uniform number.
 """
 
 from __future__ import annotations
