@@ -36,7 +36,7 @@ _INSTEAD = {
         "triangular_solve": "write solve_triangular",
     },
     "harp.random": {
-        **dict.fromkeys(("PRNGKey", "default_rng", "seed", "manual_seed"), "write key = harp.random.key(seed)"),
+        **dict.fromkeys(("default_rng", "seed", "manual_seed"), "write key = harp.random.key(seed)"),
         **dict.fromkeys(("rand", "random", "random_sample"), "write uniform(key, shape)"),
         **dict.fromkeys(("randn", "standard_normal"), "write normal(key, shape)"),
         "shuffle": "write permutation",

@@ -6,9 +6,11 @@ Products with powers of two and sums that fit the format are exact, so all machi
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from harp.errors import DTypeError
+from harp.errors import ArgumentError, DTypeError
 from harp.numpy.manipulation import broadcast_to
 from harp.random.threefry import word
 from harp.trace.array.array import Array, node_of
@@ -84,9 +86,16 @@ def is_number(value: object) -> bool:
     return isinstance(value, (bool, int, float)) and not isinstance(value, np.generic)
 
 
-def common_float(name: str, *values: object) -> DType:
-    """The floating-point dtype of the parameters: float64 for numbers. Raises DTypeError for what is not drawn."""
-    return float_dtype(name, inexact(common_dtype(values)[0]))
+def common_float(name: str, *values: object, dtype: object = None) -> DType:
+    """The dtype, or that of the parameters: float64 for numbers. Raises DTypeError for what is not drawn."""
+    return float_dtype(name, inexact(common_dtype(values)[0]) if dtype is None else dtype)
+
+
+def require_within(name: str, what: str, value: object, low: float, high: float = math.inf) -> None:
+    """Raises ArgumentError for a number of Python's outside of these bounds, an infinite one, and NaN."""
+    if is_number(value) and not (low <= value <= high and value < math.inf):  # type: ignore[operator]
+        bounds = f"of at least {low}" if high == math.inf else f"from {low} to {high}"
+        raise ArgumentError(f"{name} takes {what} {bounds}, not {value!r}{where()}")
 
 
 def sample_shape(shape: object, *values: object) -> Shape:
@@ -99,3 +108,9 @@ def sample_shape(shape: object, *values: object) -> Shape:
 def spread(value: object, dtype: DType, shape: Shape) -> Array:
     """A parameter in this dtype and shape. Raises ShapeError where it does not broadcast to the shape."""
     return broadcast_to(map_(lambda x: x, value, to=dtype), shape)
+
+
+def parameters(name: str, shape: object, dtype: object, *values: object) -> tuple[DType, Shape, list[Array]]:
+    """The dtype and the shape of what is drawn, each given or that of the parameters, and these in both."""
+    target, sizes = common_float(name, *values, dtype=dtype), sample_shape(shape, *values)
+    return target, sizes, [spread(value, target, sizes) for value in values]

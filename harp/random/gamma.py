@@ -3,9 +3,8 @@ and Dirichlet.
 
 The first two are -log(u), accurate at both ends.
 
-G. Marsaglia, W. W. Tsang: "A simple method for generating gamma variables", ACM TOMS 26 (2000). Their loop becomes the
-first of a fixed number of attempts that is accepted. A shape below 1 is drawn as the one larger by 1, times a power of
-a uniform number.
+G. Marsaglia, W. W. Tsang: "A simple method for generating gamma variables", ACM TOMS 26 (2000). A shape below
+1 is drawn as the one larger by 1, times a power of a uniform number.
 """
 
 from __future__ import annotations
@@ -13,23 +12,19 @@ from __future__ import annotations
 import math
 from functools import cache, partial
 
-import numpy as np
-
 from harp.numpy.activation import sigmoid, softmax
-from harp.numpy.creation import arange
 from harp.numpy.elementwise import subtract
-from harp.numpy.manipulation import broadcast_to, expand_dims
 from harp.random.eager import Build
-from harp.random.floats import common_float, float_dtype, minus_log, sample_shape, spread, unit
+from harp.random.floats import common_float, float_dtype, minus_log, parameters, sample_shape, spread, unit
 from harp.random.normal import LANES, deviate
-from harp.random.streams import checked, derived, draw, key_numbers
-from harp.trace.array.array import Array, from_numpy
+from harp.random.rejection import accepted
+from harp.random.streams import derived, draw
+from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, map_, to_shape
-from harp.trace.index.polynomial import Shape, as_index
-from harp.trace.scalar.dtypes import DType, DTypeLike, f64, i64
-from harp.trace.scalar.expr import Expr, apply, const, less_equal, select
+from harp.trace.scalar.dtypes import DType, DTypeLike, f64
+from harp.trace.scalar.expr import Expr, apply, less_equal, select
 from harp.trace.scalar.formulas import number
-from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.scalar.ops import Op
 
 
 def exponential(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
@@ -75,7 +70,7 @@ ATTEMPTS = 16
 _UNIFORM, _POWER = 2, 3  # lanes, after those of the normal numbers
 
 
-def gamma(key: object, a: object, shape: object = None) -> Array:
+def gamma(key: object, a: object, shape: object = None, dtype: DTypeLike | None = None) -> Array:
     """Numbers of density x**(a-1) * exp(-x) / Gamma(a), of the shape of `a`, or of one to which `a` broadcasts.
 
     float32 for float32 `a`, float64 for numbers. 0 gives 0; negative `a` and NaN give NaN. Derivatives with respect to
@@ -85,20 +80,20 @@ def gamma(key: object, a: object, shape: object = None) -> Array:
     >>> harp.random.gamma(harp.random.key(0), 2.5, 3).shape
     (3,)
     """
-    return _sample("gamma", key, a, shape, logarithm=False)
+    return _sample("gamma", key, a, shape, dtype, logarithm=False)
 
 
-def loggamma(key: object, a: object, shape: object = None) -> Array:
+def loggamma(key: object, a: object, shape: object = None, dtype: DTypeLike | None = None) -> Array:
     """The logarithms of the same numbers, also of those that are too small for the dtype.
 
     >>> import harp
     >>> bool(harp.random.loggamma(harp.random.key(0), 1e-5) < -1000)
     True
     """
-    return _sample("loggamma", key, a, shape, logarithm=True)
+    return _sample("loggamma", key, a, shape, dtype, logarithm=True)
 
 
-def beta(key: object, a: object, b: object, shape: object = None) -> Array:
+def beta(key: object, a: object, b: object, shape: object = None, dtype: DTypeLike | None = None) -> Array:
     """Numbers of density proportional to x**(a-1) * (1-x)**(b-1) on [0, 1], in the shape to which `a`, `b` broadcast.
 
     Derivatives with respect to `a` and `b` raise MissingRuleError.
@@ -107,12 +102,11 @@ def beta(key: object, a: object, b: object, shape: object = None) -> Array:
     >>> harp.random.beta(harp.random.key(0), 2.0, 3.0, 4).shape
     (4,)
     """
-    dtype, sizes = common_float("beta", a, b), sample_shape(shape, a, b)
-    first, second = (spread(p, dtype, sizes) for p in (a, b))
+    _, _, (first, second) = parameters("beta", shape, dtype, a, b)
     return sigmoid(subtract(loggamma(derived(key, 1), first), loggamma(derived(key, 2), second)))
 
 
-def dirichlet(key: object, alpha: object, shape: object = ()) -> Array:
+def dirichlet(key: object, alpha: object, shape: object = (), dtype: DTypeLike | None = None) -> Array:
     """Vectors of positive numbers whose sum is 1, along a last axis as long as that of `alpha`, after those of `shape`.
 
     `alpha` has one axis or more; the axes before the last one come after those of `shape`. Derivatives with respect to
@@ -123,17 +117,17 @@ def dirichlet(key: object, alpha: object, shape: object = ()) -> Array:
     (5, 3)
     """
     array = as_array(alpha)
-    dtype, sizes = common_float("dirichlet", array), (*to_shape(shape), *to_shape(array.shape))
-    return softmax(loggamma(key, spread(array, dtype, sizes)), axis=-1)
+    _, _, (given,) = parameters("dirichlet", (*to_shape(shape), *to_shape(array.shape)), dtype, array)
+    return softmax(loggamma(key, given), axis=-1)
 
 
-def _sample(name: str, key: object, a: object, shape: object, logarithm: bool) -> Array:
-    dtype, sizes = common_float(name, a), sample_shape(shape, a)
-    given = map_(lambda x: apply(Op.OPAQUE, x), a, to=dtype)
-    d, c = (spread(map_(build, given), dtype, sizes) for build in (_size, _slope))
-    base = _accepted(key, d, c, sizes, dtype)
-    power = draw(key, sizes, waiting(dtype), (_POWER,))
-    return map_(_logarithm if logarithm else _value, spread(given, dtype, sizes), d, base, power)
+def _sample(name: str, key: object, a: object, shape: object, dtype: DTypeLike | None, logarithm: bool) -> Array:
+    target, sizes = common_float(name, a, dtype=dtype), sample_shape(shape, a)
+    given = map_(lambda x: apply(Op.OPAQUE, x), a, to=target)
+    d, c = (spread(map_(build, given), target, sizes) for build in (_size, _slope))
+    base = accepted(key, sizes, _base(target), LANES[target], _trial(target), _UNIFORM, (d, c), ATTEMPTS)
+    power = draw(key, sizes, waiting(target), (_POWER,))
+    return map_(_logarithm if logarithm else _value, spread(given, target, sizes), d, base, power)
 
 
 def _size(a: Expr) -> Expr:
@@ -147,62 +141,16 @@ def _slope(a: Expr) -> Expr:
     return apply(Op.RECIP, 3 * apply(Op.SQRT, _size(a)))
 
 
-def _accepted(key: object, d: Array, c: Array, sizes: Shape, dtype: DType) -> Array:
-    """1 + c*x for the first normal number x that is accepted."""
-    search = _first if key_numbers(checked(key)) is None else _first_at_once
-    return draw(key, sizes, _base(dtype), LANES[dtype], (c, search(key, d, c, sizes, dtype)), _number)
-
-
-def _first(key: object, d: Array, c: Array, sizes: Shape, dtype: DType) -> Array:
-    """The place of the first attempt that is accepted, or of the last one: lowering knows it for a search."""
-    whole = (*sizes, as_index(ATTEMPTS))
-    places = broadcast_to(arange(ATTEMPTS), whole)
-    operands = [*(spread(expand_dims(p, -1), dtype, whole) for p in (d, c)), places]
-    return draw(key, whole, _attempt(dtype), (*LANES[dtype], _UNIFORM), operands, reduce=Reduce.MIN)
-
-
-def _first_at_once(key: object, d: Array, c: Array, sizes: Shape, dtype: DType) -> Array:
-    """The same outside of a trace: one attempt after the other, for those that have none yet."""
-    shape = d.shape
-    given = [np.asarray(p).reshape(-1) for p in (d, c)]
-    first = np.full(given[0].size, ATTEMPTS - 1, np.int64)
-    left = np.arange(first.size)
-    for attempt in range(ATTEMPTS - 1):
-        if left.size == 0:
-            break
-        operands = [from_numpy(p[left]) for p in given] + [from_numpy(left * ATTEMPTS + attempt)]
-        lanes = (*LANES[dtype], _UNIFORM)
-        good = np.asarray(draw(key, (as_index(left.size),), _trial(dtype), lanes, operands, _numbered), np.bool_)
-        first[left[good]] = attempt
-        left = left[~good]
-    return from_numpy(first.reshape(tuple(map(int, shape))))
-
-
-@cache
-def _attempt(dtype: DType) -> Build:
-    """The place of an attempt that is accepted; that of the last one for others."""
-    return lambda *given: select(_accepts(given[:-1], dtype), given[-1], const(ATTEMPTS - 1, i64))
-
-
 @cache
 def _trial(dtype: DType) -> Build:
     """Whether an attempt is accepted."""
-    return lambda *given: _accepts(given[:-1], dtype)
+    return lambda *given: _accepts(given, dtype)
 
 
 @cache
 def _base(dtype: DType) -> Build:
-    return lambda *given: 1 + given[-2] * deviate(given[:-2], dtype)
-
-
-def _number(here: Expr, c: Expr, attempt: Expr) -> Expr:
-    """That of an attempt among all attempts of all elements."""
-    return here * ATTEMPTS + attempt
-
-
-def _numbered(here: Expr, d: Expr, c: Expr, number: Expr) -> Expr:
-    """That of an attempt, where it is known."""
-    return number
+    """1 + c*x for a normal number x."""
+    return lambda *given: 1 + given[-1] * deviate(given[:-2], dtype)
 
 
 def _accepts(given: tuple[Expr, ...], dtype: DType) -> Expr:

@@ -173,6 +173,24 @@ def key(seed: object) -> Array:
     return emit(MapReduce(_PAIR, tuple(nodes), chosen(_PAIR, *_words(number))))
 
 
+PRNGKey = key
+
+
+def key_data(keys: object) -> Array:
+    """Keys (..., 2), which are arrays: `wrap_key_data` and `clone` return them, too. Raises ArgumentError for others.
+
+    >>> key_data(key(7))
+    Array([0, 7], dtype=uint32)
+    """
+    array = as_array(keys)
+    if array.kind is not u32 or not array.ndim or array.shape[-1] != 2:
+        raise ArgumentError(f"keys are uint32 of shape (..., 2), not {array.dtype} of shape {array.shape}{where()}")
+    return array
+
+
+clone = wrap_key_data = key_data
+
+
 def split(key: object, num: object = 2) -> Array:
     """Independent keys, uint32 of shape (num, 2), or (*num, 2) if `num` is a tuple; sizes may be symbolic.
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from harp.errors import ArgumentError, DTypeError, IntegerRangeError
 from harp.random.eager import Build
-from harp.random.floats import common_float, float_dtype, is_number, sample_shape, spread, unit
+from harp.random.floats import common_float, float_dtype, is_number, require_within, sample_shape, spread, unit
 from harp.random.streams import draw
 from harp.random.threefry import word
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, map_, to_shape
-from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, as_dtype, f64, i64, u32, u64
+from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, as_dtype, f64, i32, i64, u32, u64
 from harp.trace.scalar.expr import Expr, cast, const, less_equal, select
 from harp.trace.sizes.size import Size
 from harp.trace.source_locations import short, where
@@ -91,11 +91,28 @@ def bernoulli(key: object, p: object = 0.5, shape: object = None) -> Array:
     >>> harp.random.bernoulli(harp.random.key(0), 1.0, 2)
     Array([ True,  True])
     """
-    if is_number(p) and not 0 <= p <= 1:  # type: ignore[operator]
-        raise ArgumentError(f"bernoulli takes a probability p from 0 to 1, not {p!r}{where()}")
+    require_within("bernoulli", "a probability p", p, 0, 1)
     dtype, sizes = common_float("bernoulli", p), sample_shape(shape, p)
     drawn = draw(key, sizes, _unit(dtype))
     return map_(lambda u, chance: u < chance, drawn, spread(p, dtype, sizes), to=dtype)
+
+
+def rademacher(key: object, shape: object = (), dtype: DTypeLike = i64) -> Array:
+    """-1 or 1, equally likely, in a signed integer or a floating-point dtype. Raises DTypeError for others.
+
+    >>> import harp
+    >>> harp.random.rademacher(harp.random.key(0), 4)
+    Array([1, 1, 1, 1])
+    """
+    target = as_dtype(dtype)
+    if target.kind not in (Kind.INT, Kind.FLOAT):
+        raise DTypeError(f"rademacher draws signed integers or floats, not {target.numpy}{where()}")
+    return draw(key, to_shape(shape), _sign(target))
+
+
+@cache
+def _sign(dtype: DType) -> Build:
+    return lambda a, b: select(cast(a, i32) < 0, const(-1, dtype), const(1, dtype))
 
 
 def randint(key: object, shape: object, minval: object, maxval: object, dtype: DTypeLike = i64) -> Array:

@@ -26,7 +26,7 @@ import harp.numpy as hnp
         (harp, "jacobian", r"^harp\.jacobian is not there: write jacfwd or jacrev"),
         (harp, "tree_map", r"^harp\.tree_map is not there: write harp\.tree\.map"),
         (harp, "fft", "^module 'harp' has no attribute 'fft'$"),
-        (harp.random, "PRNGKey", r"^harp\.random\.PRNGKey is not there: write key"),
+        (harp.random, "seed", r"^harp\.random\.seed is not there: write key"),
         (harp.random, "rand", r"^harp\.random\.rand is not there: write uniform\(key, shape\)"),
         (harp, "no_grad", r"harp\.stop_gradient stops them"),
         (hnp, "insert", r"^harp\.numpy\.insert is not there: write concatenate"),

@@ -97,7 +97,7 @@ def test_dirichlet():
 def test_outside_of_traces_attempts_are_made_for_those_that_have_none_only(monkeypatch):
     """The same attempts count as in the interpreter of graphs, which makes them all."""
     a = np.linspace(0.05, 5, 300).reshape(20, 15)
-    module = sys.modules["harp.random.gamma"]
+    module = sys.modules["harp.random.rejection"]
     few = np.asarray(gamma(K, a, (4, 20, 15)))
     monkeypatch.setattr(module, "_first_at_once", module._first)
     npt.assert_array_equal(few, np.asarray(gamma(K, a, (4, 20, 15))))
