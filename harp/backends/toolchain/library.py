@@ -1,7 +1,7 @@
 """The C files that come with harp, in `c/library`: their texts, and which of them a piece of C includes.
 
-They are read through the loader of this package, so harp may be in an archive. Who finds its programs in the cache
-reads none of them.
+They are read through the loader of this package, so harp may be in an archive. In a wheel all of them are one file,
+each behind a form feed and a line with its name. Who finds its programs in the cache reads none of them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,28 @@ def text(name: str, backend: str = "c") -> str:
 
     Raises OSError if there is none.
     """
+    try:
+        return _read(backend, "library", *name.split("/"))
+    except OSError:
+        bundle = _bundle()
+        if f"{backend}/library/{name}" not in bundle:
+            raise
+        return bundle[f"{backend}/library/{name}"]
+
+
+def _read(*path: str) -> str:
     loader = cast(_Loader, __spec__.loader)  # importlib.resources takes longer to import than to find a program
-    return loader.get_data(os.path.join(_BACKENDS, backend, "library", *name.split("/"))).decode()
+    return loader.get_data(os.path.join(_BACKENDS, *path)).decode()
+
+
+@cache
+def _bundle() -> Mapping[str, str]:
+    """All files by their paths, where they are one."""
+    try:
+        parts = _read("library.txt").split("\f")
+    except OSError:
+        return {}
+    return {name: content for name, _, content in (part.partition("\n") for part in parts)}
 
 
 def included(*codes: str) -> Mapping[str, str]:
