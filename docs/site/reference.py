@@ -24,6 +24,13 @@ NAMESPACES = {
     "harp.numpy.linalg": "linalg.md",
     "harp.numpy.fft": "fft.md",
     "harp.numpy.special": "special.md",
+    "harp.scipy.linalg": "scipy_linalg.md",
+    "harp.nn": "nn.md",
+    "harp.nn.initializers": "initializers.md",
+    "harp.ops": "ops.md",
+    "harp.jax": "jax.md",
+    "harp.tree_util": "tree_util.md",
+    "harp.flatten_util": "flatten_util.md",
     "harp.lax": "lax.md",
     "harp.random": "random.md",
     "harp.tree": "tree.md",
@@ -44,7 +51,7 @@ HARP = {
     "Graphs": "trace Graph GraphSignature",
     "Devices, threads and counters": "devices default_device device_put set_threads stats",
     "Code of one's own": "pure_callback kernel Kernel",
-    "Namespaces": "numpy lax random tree debug errors",
+    "Namespaces": "numpy scipy nn lax random ops tree debug errors jax tree_util flatten_util",
 }
 TOPICS = {
     "creation": "Make arrays",
