@@ -1,4 +1,4 @@
-"""Normal vectors have their mean and covariance, points fill the ball, matrices are orthogonal and evenly distributed."""
+"""Normal vectors have their mean and covariance; points fill the ball; matrices are orthogonal, by Haar's measure."""
 
 import numpy as np
 import numpy.testing as npt
@@ -66,7 +66,7 @@ def test_points_in_a_ball(p):
     assert ball(K, 0, shape=(2,), dtype="float32").shape == (2, 0)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
 def test_orthogonal_matrices(dtype):
     for n, m in ((3, 3), (2, 4), (4, 2)):
         q = orthogonal(K, n, 2000, dtype, m)
