@@ -9,7 +9,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -68,12 +70,25 @@ def distributions(keys: list[np.ndarray], like: np.ndarray) -> Iterator[tuple[st
         for a in (0.5, 1.0, 2.5, 100.0):
             parameter = np.asarray(a, dtype)
             laws[f"gamma({a}) {dtype}"] = lambda k, x, a=parameter: r.gamma(k, a, x.shape), stats.gamma(a).cdf
+    noise = lambda k, x: r.uniform(r.fold_in(k, 1), x.shape)  # noqa: E731
+    counts = {
+        **{f"poisson({a})": (lambda k, s, a=a: r.poisson(k, a, s), stats.poisson(a)) for a in (3.0, 10.0, 300.0)},
+        **{f"binomial({n}, 0.3)": (lambda k, s, n=n: r.binomial(k, n, 0.3, s), stats.binom(n, 0.3)) for n in (9, 50)},
+    }
+    for name, (draw, law) in counts.items():
+        laws[name] = lambda k, x, draw=draw: draw(k, x.shape) - noise(k, x), partial(smoothed, law)
     for name, (draw, law) in laws.items():
         compiled = harp.jit(draw)
         samples = [np.asarray(compiled(k, like)).astype(np.float64) for k in keys]
         yield name, [float(stats.kstest(sample, law).pvalue) for sample in samples]
         together = np.corrcoef(samples)[np.triu_indices(len(samples), 1)] * np.sqrt(like.size)
         yield f"{name}: correlations of split keys", (2 * stats.norm.sf(np.abs(together))).tolist()
+
+
+def smoothed(law: Any, x: np.ndarray) -> np.ndarray:
+    """The distribution function of a count less a uniform number, which is continuous."""
+    above = np.ceil(x)
+    return np.asarray(law.cdf(above - 1) + law.pmf(above) * (x - above + 1))
 
 
 def bit_counts(words: np.ndarray) -> list[float]:

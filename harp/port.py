@@ -68,12 +68,12 @@ def _is_of_jax(module: str) -> bool:
 
 def _full_name(node: ast.expr, known: Mapping[str, str]) -> str | None:
     """Of jnp.linalg.det, jax.numpy.linalg.det."""
-    if isinstance(node, ast.Name):
-        return known.get(node.id)
-    if not isinstance(node, ast.Attribute):
-        return None
-    start = _full_name(node.value, known)
-    return None if start is None else f"{start}.{node.attr}"
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    start = known.get(node.id) if isinstance(node, ast.Name) else None
+    return None if start is None else ".".join([start, *reversed(parts)])
 
 
 def is_there(name: str) -> bool:

@@ -28,9 +28,6 @@ NAMESPACES = {
     "harp.nn": "nn.md",
     "harp.nn.initializers": "initializers.md",
     "harp.ops": "ops.md",
-    "harp.jax": "jax.md",
-    "harp.tree_util": "tree_util.md",
-    "harp.flatten_util": "flatten_util.md",
     "harp.lax": "lax.md",
     "harp.random": "random.md",
     "harp.tree": "tree.md",
@@ -38,6 +35,8 @@ NAMESPACES = {
     "harp.checkpoint_policies": "checkpoint_policies.md",
     "harp.errors": "errors.md",
 }
+# Modules of names that stand on other pages; docs/from-jax.md has those of JAX.
+WITHOUT_PAGES = {"harp.flatten_util", "harp.jax", "harp.scipy", "harp.tree_util"}
 # Sections of the long pages. Of `harp` by names; elsewhere by the module in which a function is defined.
 HARP = {
     "Compile": "jit JitFunction Stages CompileOptions",

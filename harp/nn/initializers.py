@@ -180,7 +180,13 @@ _DISTRIBUTIONS: dict[str, Callable[[Any, Any, DTypeLike], Array]] = {
 
 def _named(scale: float, mode: str, distribution: str) -> Callable[..., Initializer]:
     made = partial(variance_scaling, scale, mode, distribution)
-    made.__doc__ = f"`variance_scaling({scale}, {mode!r}, {distribution!r})`, with its other arguments."
+    made.__doc__ = f"""`variance_scaling({scale}, {mode!r}, {distribution!r})`, with its other arguments.
+
+    >>> import harp
+    >>> weights = harp.nn.initializers.variance_scaling({scale}, {mode!r}, {distribution!r})
+    >>> weights(harp.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
     return made
 
 

@@ -111,14 +111,14 @@ def multinomial(key: object, n: object, p: object, *, shape: object = None, dtyp
 def geometric(key: object, p: object, shape: object = None, dtype: DTypeLike = i64) -> Array:
     """The number of the first trial that succeeds, from 1 on, where each does with probability `p`.
 
-    Elements of arrays outside of (0, 1] give NaN, or -1 among integers. Raises ArgumentError for such numbers,
+    0, and elements of arrays outside of [0, 1], give NaN, or -1 among integers. Raises ArgumentError for such numbers,
     DTypeError for other dtypes.
 
     >>> import harp
     >>> harp.random.geometric(harp.random.key(0), 1.0, 3)
     Array([1, 1, 1])
     """
-    require_within("geometric", "a positive probability p", p, 5e-324, 1)
+    require_within("geometric", "a probability p", p, 0, 1)
     (chance,), sizes = _doubles("geometric", p), sample_shape(shape, p)
     trials = floor(draw(key, sizes, waiting(f64)) / -log1p(-chance)) + 1
     return _converted("geometric", trials, (chance > 0) & (chance <= 1), dtype)

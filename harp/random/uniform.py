@@ -102,7 +102,7 @@ def rademacher(key: object, shape: object = (), dtype: DTypeLike = i64) -> Array
 
     >>> import harp
     >>> harp.random.rademacher(harp.random.key(0), 4)
-    Array([1, 1, 1, 1])
+    Array([ 1,  1, -1, -1])
     """
     target = as_dtype(dtype)
     if target.kind not in (Kind.INT, Kind.FLOAT):

@@ -88,14 +88,24 @@ def cholesky(a: object, lower: bool = False, overwrite_a: bool = False, check_fi
 def cho_factor(
     a: object, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
-    """The Cholesky factor, and whether it is the lower one, for `cho_solve`; its other triangle is zero."""
+    """The Cholesky factor, and whether it is the lower one, for `cho_solve`; its other triangle is zero.
+
+    >>> import numpy as np
+    >>> cho_factor(np.array([[4.0]]), lower=True)
+    (Array([[2.]]), True)
+    """
     return cholesky(a, lower), lower
 
 
 def cho_solve(
     c_and_lower: tuple[object, bool], b: object, overwrite_b: bool = False, check_finite: bool = True
 ) -> Array:
-    """The x for which `a @ x` is `b`, given `cho_factor(a)`. Raises ShapeError for sizes that do not fit."""
+    """The x for which `a @ x` is `b`, given `cho_factor(a)`. Raises ShapeError for sizes that do not fit.
+
+    >>> import numpy as np
+    >>> cho_solve(cho_factor(np.array([[4.0]])), np.array([8.0]))
+    Array([2.])
+    """
     factor, lower = c_and_lower
     factor = as_array(factor)
     below = factor if lower else adjoint(factor)
@@ -182,7 +192,12 @@ def lu_solve(
     check_finite: bool = True,
 ) -> Array:
     """The x for which `a @ x` is `b`, given `lu_factor(a)`; with `trans` 1 of the transpose of `a`, with 2 of its
-    adjoint. Raises ShapeError for sizes that do not fit, ArgumentError for other `trans`."""
+    adjoint. Raises ShapeError for sizes that do not fit, ArgumentError for other `trans`.
+
+    >>> import numpy as np
+    >>> lu_solve(lu_factor(np.array([[0.0, 2.0], [1.0, 1.0]])), np.array([2.0, 3.0]))
+    Array([2., 1.])
+    """
     if trans not in (0, 1, 2):
         raise ArgumentError(f"trans of lu_solve is 0, 1 or 2, not {trans!r}{place()}")
     (packed, right), result = operands("lu_solve", lu=lu_and_piv[0], b=b)
