@@ -33,6 +33,17 @@ settings.register_profile("fuzz", settings.get_profile("tests"), derandomize=Fal
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "tests"))
 
 
+def pytest_configure(config):
+    """With HARP_TESTS_OPTIMIZE=0 compilers optimise nothing that does not say how: in nearly half the time, for the
+    same bits, for orders and vectors stand in the source. What tests start as processes of their own is optimised."""
+    level = os.environ.get("HARP_TESTS_OPTIMIZE")
+    if level:
+        from harp.backends.options import CompileOptions
+
+        given = CompileOptions.flags
+        CompileOptions.flags = lambda self: (f"-O{level if self.optimize == 2 else self.optimize}", *given(self)[1:])
+
+
 def pytest_collection_modifyitems(config, items):
     """A few cases of each test, from the first one to the last one; of random programs, few."""
     if not SOME:
