@@ -1,4 +1,4 @@
-"""What other libraries ask of the namespace: which dtypes and devices there are, and arrays of theirs as harp's."""
+"""What other libraries ask of the namespace: which dtypes and devices there are. Their arrays and files as harp's."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from harp.config import CPU
 from harp.errors import ArgumentError, HarpError, InterchangeError
 from harp.trace.array.array import Array, from_numpy
 from harp.trace.array.conversions import STANDARDS, require_device
+from harp.trace.array.primitives import as_array
 from harp.trace.scalar import dtypes
-from harp.trace.scalar.dtypes import DType, Kind, as_dtype
+from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, as_dtype
 from harp.trace.source_locations import where
 
-__all__ = ["__array_api_version__", "__array_namespace_info__", "from_dlpack"]
+__all__ = [
+    "__array_api_version__",
+    "__array_namespace_info__",
+    *("from_dlpack", "frombuffer", "fromfile", "fromiter", "fromstring", "load"),
+]
 
 __array_api_version__ = STANDARDS[-1]
 
@@ -54,6 +59,72 @@ def _imported(x: Any) -> np.ndarray[Any, np.dtype[Any]]:
         raise
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise InterchangeError(f"its memory cannot be shared: {error}; convert it with asarray{where()}") from None
+
+
+def _read(function: Callable[..., Any], *arguments: object, **options: Any) -> Array:
+    """What a function of NumPy reads. Raises ArgumentError where NumPy raises ValueError."""
+    try:
+        return as_array(function(*arguments, **options))
+    except HarpError:
+        raise
+    except ValueError as error:
+        raise ArgumentError(f"{function.__name__}: {error}{where()}") from None
+
+
+def frombuffer(buffer: object, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
+    """The numbers of this dtype in memory, such as bytes, which is copied.
+
+    >>> frombuffer(bytes([1, 2]), "uint8")
+    Array([1, 2], dtype=uint8)
+    """
+    return _read(np.frombuffer, buffer, as_dtype(dtype).numpy, count, offset)
+
+
+def fromfile(file: object, dtype: DTypeLike = float, count: int = -1, sep: str = "", offset: int = 0) -> Array:
+    """The numbers of this dtype in a file: in binary, or as text between separators.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     np.arange(2.0).tofile(file.name)
+    ...     fromfile(file.name)
+    Array([0., 1.])
+    """
+    return _read(np.fromfile, file, as_dtype(dtype).numpy, count, sep, offset)
+
+
+def fromiter(iter: object, dtype: DTypeLike, count: int = -1) -> Array:
+    """The numbers that an iterator gives, in this dtype.
+
+    >>> fromiter((k * k for k in range(3)), int)
+    Array([0, 1, 4])
+    """
+    return _read(np.fromiter, iter, as_dtype(dtype).numpy, count)
+
+
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
+    """The numbers in a text, between separators.
+
+    >>> fromstring("1 2", sep=" ")
+    Array([1., 2.])
+    """
+    return _read(np.fromstring, string, as_dtype(dtype).numpy, count, sep=sep)
+
+
+def load(file: Any, **options: Any) -> Array | dict[str, Array]:
+    """The array in a file that `save` wrote, or those, by name, that `savez` wrote. Options are NumPy's.
+
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> np.savez(file, x=np.arange(2))
+    >>> _ = file.seek(0)
+    >>> load(file)
+    {'x': Array([0, 1])}
+    """
+    found = np.load(file, **options)
+    if isinstance(found, np.ndarray):
+        return as_array(found)
+    with found:
+        return {name: as_array(value) for name, value in found.items()}
 
 
 class _Info:
