@@ -70,7 +70,8 @@ def polymul(a1: object, a2: object) -> Array:
 def polydiv(u: object, v: object) -> tuple[Array, Array]:
     """The quotient and the remainder of two polynomials.
 
-    The remainder has as many coefficients as `u`, the first ones 0. In a traced function the numbers of coefficients are fixed, by a guard. Raises ShapeError for no coefficients.
+    The remainder has as many coefficients as `u`, the first ones 0. In a traced function the numbers of coefficients
+    are fixed, by a guard. Raises ShapeError for no coefficients.
 
     >>> import harp.numpy as hnp
     >>> hnp.polydiv(hnp.asarray([3.0, 5.0, 2.0]), hnp.asarray([2.0, 1.0]))
