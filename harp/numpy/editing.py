@@ -106,7 +106,7 @@ def delete(x: object, obj: object, axis: int | None = None, *, assume_unique_ind
         alike = isinstance(size, int) or (known < 0).all() or (known >= 0).all()
         known = np.unique(known + size * (known < 0) if isinstance(size, int) else known)
         places = as_array(known) if alike else places
-    if not (isinstance(obj, slice) or assume_unique_indices or (known is not None and alike)):
+    if not (isinstance(obj, slice) or assume_unique_indices or not places.ndim or (known is not None and alike)):
         raise ConcretizationError(
             f"how many results delete has depends on numbers that are not known while a function is traced; say "
             f"assume_unique_indices=True if all positions differ{where()}"

@@ -80,6 +80,7 @@ def test_in_programs_of_all_sizes():
             hnp.insert(x, x.shape[0] // 2, 7.0),
             hnp.delete(x, at, assume_unique_indices=True),
             hnp.delete(x, [0, 0]),
+            hnp.delete(hnp.insert(x, at[0], 5.0), at[0]),
             hnp.delete(x, hnp.s_[::2]),
             hnp.delete(x, -1),
             hnp.compress(x > 2, x, size=3, fill_value=-1.0),
@@ -95,7 +96,7 @@ def test_in_programs_of_all_sizes():
         kept = np.append(x[x > 2], [-1.0] * 3)[:3]
         wanted = [
             np.insert(x, at, new[: len(at)]), np.insert(x, size // 2, 7.0), np.delete(x, at),
-            np.delete(x, [0]), x[1::2], x[:-1], kept, np.resize(x, (2, 5)),
+            np.delete(x, [0]), x, x[1::2], x[:-1], kept, np.resize(x, (2, 5)),
             changed(np, "place", x, x > 1, new * 0 + [-1, -2]), changed(np, "put", x, at, [-1.0]),
         ]  # fmt: skip
         for k, (a, b) in enumerate(zip(program(x, at), wanted, strict=True)):

@@ -20,6 +20,8 @@ STACKING = {
     "atleast_3d": lambda xp, x, v: xp.atleast_3d(v[0], v, x),
     "vstack": lambda xp, x, v: xp.vstack([x, v]),
     "hstack": lambda xp, x, v: [xp.hstack([x, x]), xp.hstack([v, v[:1]])],
+    "stacks of one array": lambda xp, x, v: [xp.vstack(x[None]), xp.hstack(x), xp.column_stack(x), xp.dstack(x)],
+    "stacks in a dtype": lambda xp, x, v: [xp.vstack([x, v], dtype="float32"), xp.hstack([v, v], dtype="float32")],
     "dstack": lambda xp, x, v: [xp.dstack([x, x]), xp.dstack([v, v])],
     "column_stack": lambda xp, x, v: xp.column_stack([v, x.T, v]),
     "append": lambda xp, x, v: [xp.append(x, v), xp.append(x, x, axis=1)],
