@@ -54,10 +54,10 @@ _NAMES = _Names(
         "sinc sinh spacing",
         "harp.numpy.nans": "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum "
         "nanvar",
-        "harp.numpy.numerical": "convolve correlate ediff1d geomspace gradient interp logspace polyval trapezoid "
-        "unwrap vander",
+        "harp.numpy.numerical": "convolve correlate ediff1d geomspace gradient interp logspace polymul=convolve "
+        "polyval trapezoid unwrap vander",
         "harp.numpy.padding": "pad",
-        "harp.numpy.polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub roots",
+        "harp.numpy.polynomials": "poly polyadd polyder polydiv polyfit polyint polysub roots",
         "harp.numpy.quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
         "harp.numpy.reductions": "all amax amin any argmax argmin max mean min prod std sum var",
         "harp.numpy.sets": "argwhere count_nonzero extract flatnonzero intersect1d isin mask_indices nonzero setdiff1d "

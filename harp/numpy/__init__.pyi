@@ -279,6 +279,7 @@ from harp.numpy.nans import (
     nanvar as nanvar,
 )
 from harp.numpy.numerical import (
+    convolve as _polymul,
     convolve as convolve,
     correlate as correlate,
     ediff1d as ediff1d,
@@ -299,7 +300,6 @@ from harp.numpy.polynomials import (
     polydiv as polydiv,
     polyfit as polyfit,
     polyint as polyint,
-    polymul as polymul,
     polysub as polysub,
     roots as roots,
 )
@@ -460,6 +460,7 @@ invert = _invert
 left_shift = _left_shift
 right_shift = _right_shift
 concat = _concat
+polymul = _polymul
 ndarray = _ndarray
 bfloat16 = _bfloat16
 bool = _bool

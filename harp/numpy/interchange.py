@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from harp.trace.array.array import Array, from_numpy
 from harp.trace.array.conversions import STANDARDS, require_device
 from harp.trace.array.primitives import as_array
 from harp.trace.scalar import dtypes
-from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, as_dtype
+from harp.trace.scalar.dtypes import DType, Kind, as_dtype
 from harp.trace.source_locations import where
 
 __all__ = [
@@ -61,70 +62,28 @@ def _imported(x: Any) -> np.ndarray[Any, np.dtype[Any]]:
         raise InterchangeError(f"its memory cannot be shared: {error}; convert it with asarray{where()}") from None
 
 
-def _read(function: Callable[..., Any], *arguments: object, **options: Any) -> Array:
-    """What a function of NumPy reads. Raises ArgumentError where NumPy raises ValueError."""
-    try:
-        return as_array(function(*arguments, **options))
-    except HarpError:
-        raise
-    except ValueError as error:
-        raise ArgumentError(f"{function.__name__}: {error}{where()}") from None
+def _through(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy that reads numbers, as one that gives arrays of harp; by name where a file has several.
 
-
-def frombuffer(buffer: object, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
-    """The numbers of this dtype in memory, such as bytes, which is copied.
-
-    >>> frombuffer(bytes([1, 2]), "uint8")
-    Array([1, 2], dtype=uint8)
+    Raises ArgumentError where NumPy raises ValueError.
     """
-    return _read(np.frombuffer, buffer, as_dtype(dtype).numpy, count, offset)
 
-
-def fromfile(file: object, dtype: DTypeLike = float, count: int = -1, sep: str = "", offset: int = 0) -> Array:
-    """The numbers of this dtype in a file: in binary, or as text between separators.
-
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile() as file:
-    ...     np.arange(2.0).tofile(file.name)
-    ...     fromfile(file.name)
-    Array([0., 1.])
-    """
-    return _read(np.fromfile, file, as_dtype(dtype).numpy, count, sep, offset)
-
-
-def fromiter(iter: object, dtype: DTypeLike, count: int = -1) -> Array:
-    """The numbers that an iterator gives, in this dtype.
-
-    >>> fromiter((k * k for k in range(3)), int)
-    Array([0, 1, 4])
-    """
-    return _read(np.fromiter, iter, as_dtype(dtype).numpy, count)
-
-
-def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
-    """The numbers in a text, between separators.
-
-    >>> fromstring("1 2", sep=" ")
-    Array([1., 2.])
-    """
-    return _read(np.fromstring, string, as_dtype(dtype).numpy, count, sep=sep)
-
-
-def load(file: Any, **options: Any) -> Array | dict[str, Array]:
-    """The array in a file that `save` wrote, or those, by name, that `savez` wrote. Options are NumPy's.
-
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> np.savez(file, x=np.arange(2))
-    >>> _ = file.seek(0)
-    >>> load(file)
-    {'x': Array([0, 1])}
-    """
-    found = np.load(file, **options)
-    if isinstance(found, np.ndarray):
-        return as_array(found)
-    with found:
+    @wraps(function)
+    def read(*arguments: object, **options: object) -> Array | dict[str, Array]:
+        try:
+            found = function(*arguments, **options)
+        except ValueError as error:
+            raise ArgumentError(f"{function.__name__}: {error}{where()}") from None
+        if not isinstance(found, Mapping):
+            return as_array(found)
         return {name: as_array(value) for name, value in found.items()}
+
+    return read
+
+
+frombuffer, fromfile = _through(np.frombuffer), _through(np.fromfile)
+fromiter, fromstring = _through(np.fromiter), _through(np.fromstring)
+load = _through(np.load)
 
 
 class _Info:

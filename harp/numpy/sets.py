@@ -158,8 +158,7 @@ def mask_indices(
 ) -> tuple[Array, ...]:
     """The positions in an n by n matrix where `mask_func`, such as `triu`, of ones and `k` is not 0; see `nonzero`.
 
-    >>> import harp.numpy as hnp
-    >>> hnp.mask_indices(2, hnp.triu)
+    >>> mask_indices(2, np.triu)
     (Array([0, 0, 1]), Array([0, 1, 1]))
     """
     return nonzero(mask_func(ones((n, n)), k), size=size)
@@ -427,9 +426,8 @@ def setdiff1d(a: object, b: object, /, *, size: object = None, fill_value: objec
 def setxor1d(a: object, b: object, /, *, size: object = None, fill_value: object = 0) -> Array:
     """The distinct elements that only one of two arrays has, in order; where there are fewer than `size`, `fill_value`.
 
-    >>> import harp.numpy as hnp
-    >>> hnp.setxor1d(hnp.asarray([3, 1, 2]), hnp.asarray([2, 5]))
-    Array([1, 3, 5])
+    >>> setxor1d(arange(3), 1 + arange(4))
+    Array([0, 3, 4])
     """
     a, b = as_array(a), as_array(b)
     if size is None:

@@ -137,8 +137,7 @@ def _kth(name: str, x: object, kth: object, axis: object) -> tuple[Array, int]:
     k = normalize_axis(-1 if axis is None else axis, array.ndim)
     size = node_of(array).shape[k]
     for number in (as_integer(f"kth of {name}", each) for each in as_tuple(kth)):
-        inside = number if number < 0 else -1 - number
-        if not ask(Relation.NONNEGATIVE, resolve(size + inside), f"{name} asks whether there is an element {number}"):
+        if not ask(Relation.NONNEGATIVE, resolve(size + min(number, -1 - number)), f"{name} has an element {number}"):
             raise IndexOutOfRangeError(f"kth of {name} is {number}, along axis {k} of size {describe(size)}{where()}")
     return array, k
 

@@ -164,8 +164,7 @@ def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: object = Non
 
     `identity` is what its `reduce` begins with.
 
-    >>> import harp.numpy as hnp
-    >>> hnp.frompyfunc(lambda x, y: x * y + 1, 2, 1).reduce(hnp.arange(4))
+    >>> frompyfunc(lambda x, y: x * y + 1, 2, 1).reduce(np.arange(4))
     Array(10)
     """
     result = vectorize(func)
@@ -177,8 +176,7 @@ def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: object = Non
 def fromfunction(function: Function, shape: object, *, dtype: DTypeLike = float, **kwargs: Any) -> Any:
     """The function of the positions along each axis, which it is called with once, as arrays of this shape.
 
-    >>> import harp.numpy as hnp
-    >>> hnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
+    >>> fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
     Array([[ 0,  1,  2],
            [10, 11, 12]])
     """
@@ -189,10 +187,9 @@ def fromfunction(function: Function, shape: object, *, dtype: DTypeLike = float,
 def apply_along_axis(func1d: Function, axis: int, arr: object, *args: Any, **kwargs: Any) -> Array:
     """The function of each row along an axis, whose place the axes of its result take; it is traced once, as by `vmap`.
 
-    >>> import harp.numpy as hnp
-    >>> hnp.apply_along_axis(hnp.sort, 0, hnp.asarray([[3, 1], [2, 4]]))
-    Array([[2, 1],
-           [3, 4]])
+    >>> apply_along_axis(lambda row: row[::-1], 1, np.arange(4).reshape(2, 2))
+    Array([[1, 0],
+           [3, 2]])
     """
     require_function("apply_along_axis", func1d)
     array = as_array(arr)
@@ -209,7 +206,7 @@ def apply_over_axes(func: Function, a: object, axes: object) -> Array:
     """`func(a, axis)` for one axis after the other; an axis that a result lacks is kept, with one element.
 
     >>> import harp.numpy as hnp
-    >>> hnp.apply_over_axes(hnp.sum, hnp.ones((2, 3, 4)), (0, 2)).shape
+    >>> apply_over_axes(hnp.sum, np.ones((2, 3, 4)), (0, 2)).shape
     (1, 3, 1)
     """
     require_function("apply_over_axes", func)

@@ -239,7 +239,7 @@ SETS = {
     "unique_values": lambda x: hnp.unique_values(x, size=12),
 }
 # Arrays of other libraries are constants, and so is what only known numbers are given to.
-FOREIGN = ("from_dlpack", "frombuffer", "fromfile", "fromiter", "fromstring", "load", "trim_zeros")
+FOREIGN = ("from_dlpack", "trim_zeros")
 
 
 def public():
