@@ -82,16 +82,20 @@ TOPICS = {
     "indexing": "Indices",
     "slicing": "Slices",
     "choosing": "Indices and choices",
+    "editing": "Indices and choices",
     "index_tricks": "Indices and choices",
     "sorting": "Sort and search",
     "sets": "Sets and searches by data",
     "quantiles": "Statistics",
     "counting": "Statistics",
     "numerical": "Numerical methods",
+    "polynomials": "Numerical methods",
+    "windows": "Numerical methods",
     "vectorising": "Functions of functions",
     "dtypes": "Dtypes",
     "types": "Dtypes",
     "interchange": "Make arrays",
+    "numpy": "Print and save",
     "array": "Make arrays",
     "scan": "Loops and branches",
     "conditional": "Loops and branches",
@@ -255,7 +259,8 @@ def summary(value: object, name: str = "") -> str:
 
 
 def _is_numpys(value: object) -> bool:
-    return value is np.dtype or (inspect.isclass(value) and issubclass(value, np.generic))
+    is_class = inspect.isclass(value) and issubclass(value, (np.generic, np.dtype, Warning))
+    return is_class or (callable(value) and (getattr(value, "__module__", "") or "").startswith("numpy"))
 
 
 # Pages ----------------------------------------------------------------------------------------------------------------
@@ -325,7 +330,8 @@ def sections(namespace: str) -> dict[str, list[str]]:
     for name in names:
         value = PUBLIC[f"{namespace}.{name}"]
         home = (getattr(value, "__module__", None) or type(value).__module__).rpartition(".")[2]
-        title = "Dtypes" if _is_numpys(value) else OTHERS if isinstance(value, ModuleType) else TOPICS.get(home, OTHERS)
+        is_class = _is_numpys(value) and inspect.isclass(value)
+        title = "Dtypes" if is_class else OTHERS if isinstance(value, ModuleType) else TOPICS.get(home, OTHERS)
         found[title].append(name)
     return {title: listed for title, listed in found.items() if listed}
 

@@ -10,8 +10,10 @@ from harp.numpy.activation import (
 )
 from harp.numpy.choosing import (
     array_equal as array_equal,
+    array_equiv as array_equiv,
     diag as diag,
     diag_indices as diag_indices,
+    diag_indices_from as diag_indices_from,
     diagflat as diagflat,
     fill_diagonal as fill_diagonal,
     indices as indices,
@@ -20,7 +22,9 @@ from harp.numpy.choosing import (
     ravel_multi_index as ravel_multi_index,
     select as select,
     tril_indices as tril_indices,
+    tril_indices_from as tril_indices_from,
     triu_indices as triu_indices,
+    triu_indices_from as triu_indices_from,
     unravel_index as unravel_index,
 )
 from harp.numpy.closeness import (
@@ -36,6 +40,7 @@ from harp.numpy.complexes import (
     conj as conj,
     imag as imag,
     iscomplexobj as iscomplexobj,
+    isrealobj as isrealobj,
     real as real,
 )
 from harp.numpy.counting import (
@@ -45,7 +50,9 @@ from harp.numpy.counting import (
     cov as cov,
     digitize as digitize,
     histogram as histogram,
+    histogram2d as histogram2d,
     histogram_bin_edges as histogram_bin_edges,
+    histogramdd as histogramdd,
     ptp as ptp,
 )
 from harp.numpy.creation import (
@@ -76,6 +83,15 @@ from harp.numpy.cumulative import (
     cumulative_prod as cumulative_prod,
     cumulative_sum as cumulative_sum,
     diff as diff,
+)
+from harp.numpy.editing import (
+    choose as choose,
+    compress as compress,
+    delete as delete,
+    insert as insert,
+    place as place,
+    put as put,
+    trim_zeros as trim_zeros,
 )
 from harp.numpy.elementwise import (
     abs as abs,
@@ -158,36 +174,47 @@ from harp.numpy.floats import (
     lcm as lcm,
     ldexp as ldexp,
     modf as modf,
+    packbits as packbits,
     rint as rint,
+    unpackbits as unpackbits,
 )
 from harp.numpy.index_tricks import c_ as c_, index_exp as index_exp, mgrid as mgrid, ogrid as ogrid, r_ as r_, s_ as s_
 from harp.numpy.indexing import put_along_axis as put_along_axis, take as take, take_along_axis as take_along_axis
-from harp.numpy.inspection import copy as copy, ndim as ndim, shape as shape, size as size
+from harp.numpy.inspection import copy as copy, isscalar as isscalar, ndim as ndim, shape as shape, size as size
 from harp.numpy.interchange import (
     __array_api_version__ as __array_api_version__,
     __array_namespace_info__ as __array_namespace_info__,
     from_dlpack as from_dlpack,
+    frombuffer as frombuffer,
+    fromfile as fromfile,
+    fromiter as fromiter,
+    fromstring as fromstring,
+    load as load,
 )
 from harp.numpy.joining import (
     concatenate as _concat,
     concatenate as concatenate,
     repeat as repeat,
+    resize as resize,
     roll as roll,
     split as split,
     stack as stack,
     tile as tile,
 )
-from harp.numpy.linalg.einsum import einsum as einsum
-from harp.numpy.linalg.matrices import cross as cross, vecdot as vecdot
+from harp.numpy.linalg.einsum import einsum as einsum, einsum_path as einsum_path
+from harp.numpy.linalg.matrices import vecdot as vecdot
 from harp.numpy.linalg.products import (
+    cross as cross,
     diagonal as diagonal,
     dot as dot,
     inner as inner,
     matmul as matmul,
+    matvec as matvec,
     outer as outer,
     tensordot as tensordot,
     trace as trace,
     vdot as vdot,
+    vecmat as vecmat,
 )
 from harp.numpy.manipulation import (
     broadcast_arrays as broadcast_arrays,
@@ -236,6 +263,7 @@ from harp.numpy.mathematical import (
     signbit as signbit,
     sinc as sinc,
     sinh as sinh,
+    spacing as spacing,
 )
 from harp.numpy.nans import (
     nanargmax as nanargmax,
@@ -251,6 +279,7 @@ from harp.numpy.nans import (
     nanvar as nanvar,
 )
 from harp.numpy.numerical import (
+    convolve as _polymul,
     convolve as convolve,
     correlate as correlate,
     ediff1d as ediff1d,
@@ -264,6 +293,16 @@ from harp.numpy.numerical import (
     vander as vander,
 )
 from harp.numpy.padding import pad as pad
+from harp.numpy.polynomials import (
+    poly as poly,
+    polyadd as polyadd,
+    polyder as polyder,
+    polydiv as polydiv,
+    polyfit as polyfit,
+    polyint as polyint,
+    polysub as polysub,
+    roots as roots,
+)
 from harp.numpy.quantiles import (
     median as median,
     nanmedian as nanmedian,
@@ -294,8 +333,10 @@ from harp.numpy.sets import (
     flatnonzero as flatnonzero,
     intersect1d as intersect1d,
     isin as isin,
+    mask_indices as mask_indices,
     nonzero as nonzero,
     setdiff1d as setdiff1d,
+    setxor1d as setxor1d,
     union1d as union1d,
     unique as unique,
     unique_all as unique_all,
@@ -304,10 +345,13 @@ from harp.numpy.sets import (
     unique_values as unique_values,
 )
 from harp.numpy.sorting import (
+    argpartition as argpartition,
     argsort as argsort,
     lexsort as lexsort,
+    partition as partition,
     searchsorted as searchsorted,
     sort as sort,
+    sort_complex as sort_complex,
     top_k as top_k,
 )
 from harp.numpy.stacking import (
@@ -339,19 +383,37 @@ from harp.numpy.types import (
     issubdtype as issubdtype,
     promote_types as promote_types,
 )
-from harp.numpy.vectorising import vectorize as vectorize
+from harp.numpy.vectorising import (
+    apply_along_axis as apply_along_axis,
+    apply_over_axes as apply_over_axes,
+    fromfunction as fromfunction,
+    frompyfunc as frompyfunc,
+    vectorize as vectorize,
+)
+from harp.numpy.windows import (
+    bartlett as bartlett,
+    blackman as blackman,
+    hamming as hamming,
+    hanning as hanning,
+    i0 as i0,
+    kaiser as kaiser,
+)
 from harp.trace.array.array import Array as _ndarray
 from harp.trace.scalar.dtypes import (
     bf16 as _bfloat16,
     bool_ as _bool,
     bool_ as bool_,
+    c128 as _cdouble,
     c128 as _complex128,
+    c128 as _complex_,
     c64 as _complex64,
+    c64 as _csingle,
     f16 as _float16,
     f32 as _float32,
     f32 as _single,
     f64 as _double,
     f64 as _float64,
+    f64 as _float_,
     i16 as _int16,
     i32 as _int32,
     i64 as _int64,
@@ -360,22 +422,37 @@ from harp.trace.scalar.dtypes import (
     i8 as _int8,
     u16 as _uint16,
     u32 as _uint32,
+    u64 as _uint,
     u64 as _uint64,
     u8 as _uint8,
 )
 from math import e as e, inf as inf, nan as nan, pi as pi
 from numpy import (
+    array2string as array2string,
+    array_repr as array_repr,
+    array_str as array_str,
+    character as character,
     complexfloating as complexfloating,
     dtype as dtype,
+    euler_gamma as euler_gamma,
+    flexible as flexible,
     floating as floating,
     generic as generic,
+    get_printoptions as get_printoptions,
     inexact as inexact,
     integer as integer,
+    iterable as iterable,
     newaxis as newaxis,
     number as number,
+    object_ as object_,
+    printoptions as printoptions,
+    save as save,
+    savez as savez,
+    set_printoptions as set_printoptions,
     signedinteger as signedinteger,
     unsignedinteger as unsignedinteger,
 )
+from numpy.exceptions import ComplexWarning as ComplexWarning
 
 conjugate = _conjugate
 around = _around
@@ -383,15 +460,20 @@ invert = _invert
 left_shift = _left_shift
 right_shift = _right_shift
 concat = _concat
+polymul = _polymul
 ndarray = _ndarray
 bfloat16 = _bfloat16
 bool = _bool
+cdouble = _cdouble
 complex128 = _complex128
 complex64 = _complex64
+complex_ = _complex_
+csingle = _csingle
 double = _double
 float16 = _float16
 float32 = _float32
 float64 = _float64
+float_ = _float_
 int16 = _int16
 int32 = _int32
 int64 = _int64
@@ -399,6 +481,7 @@ int8 = _int8
 int_ = _int_
 intp = _intp
 single = _single
+uint = _uint
 uint16 = _uint16
 uint32 = _uint32
 uint64 = _uint64

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harp.errors import DTypeError, IntegerRangeError, ShapeError
+from harp.errors import ArgumentError, DTypeError, IntegerRangeError, ShapeError
 from harp.numpy.elementwise import minimum
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, as_integer, known_numbers
@@ -44,6 +44,12 @@ def require_held(what: str, value: object, dtype: DType) -> None:
     for number in numbers.real.ravel().tolist():
         if not allowed.low - 1 < number < allowed.high + 1:
             raise IntegerRangeError(f"{what} is {number!r}, which {dtype.numpy} does not hold; convert x{where()}")
+
+
+def require_in_new_array(name: str, inplace: bool) -> None:
+    """Raise ArgumentError where an array is to change."""
+    if inplace:
+        raise ArgumentError(f"arrays do not change: {name} returns the new one; leave out inplace=True{where()}")
 
 
 def require_kind(what: str, array: Array, dtype: DType) -> None:

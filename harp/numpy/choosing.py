@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from harp.errors import ArgumentError, IndexOutOfRangeError, ShapeError
-from harp.numpy.checks import as_positions, require_held
+from harp.numpy.checks import as_positions, require_held, require_in_new_array
 from harp.numpy.creation import arange, zeros
 from harp.numpy.elementwise import clip, logical_not, remainder
 from harp.numpy.elementwise import where as choose
@@ -34,7 +34,7 @@ from harp.trace.graph import view
 from harp.trace.index.polynomial import loop
 from harp.trace.scalar.dtypes import DTypeLike, NDArray, i64, u64
 from harp.trace.scalar.expr import const
-from harp.trace.sizes.size import resolve, wrap
+from harp.trace.sizes.size import resolve, unify, wrap
 from harp.trace.source_locations import plural, where
 
 
@@ -146,7 +146,7 @@ def fill_diagonal(x: object, value: object, *, inplace: bool = False) -> Array:
     Array([[5., 0.],
            [0., 5.]])
     """
-    _not_in_place("fill_diagonal", inplace)
+    require_in_new_array("fill_diagonal", inplace)
     array = as_array(x)
     if array.ndim != 2:
         raise ShapeError(f"fill_diagonal takes a matrix, not {plural(array.ndim, 'axes')}{where()}")
@@ -160,11 +160,6 @@ def fill_diagonal(x: object, value: object, *, inplace: bool = False) -> Array:
         sizes = node_of(given).shape[0], node_of(array).shape[0]
         join_sizes(*sizes, lambda: "the values of fill_diagonal are one, or one for each row of x")
     return choose(here, given[:, None] if given.ndim else given, array)
-
-
-def _not_in_place(name: str, inplace: bool) -> None:
-    if inplace:
-        raise ArgumentError(f"arrays do not change: {name} returns the new one; leave out inplace=True{where()}")
 
 
 def indices(dimensions: object, dtype: DTypeLike = i64) -> Array:
@@ -286,6 +281,20 @@ def diag_indices(n: object, ndim: int = 2) -> tuple[Array, ...]:
     return (arange(n),) * as_integer("ndim", ndim)
 
 
+def diag_indices_from(x: object) -> tuple[Array, ...]:
+    """The positions of the main diagonal of an array of equal sizes. Raises ShapeError.
+
+    >>> diag_indices_from(zeros((2, 2)))
+    (Array([0, 1]), Array([0, 1]))
+    """
+    shape = node_of(as_array(x)).shape
+    if len(shape) < 2:
+        raise ShapeError(f"diag_indices_from needs at least two axes, not {len(shape)}{where()}")
+    for size in shape[1:]:
+        unify(shape[0], size, lambda: "diag_indices_from needs axes of equal sizes")
+    return diag_indices(wrap(resolve(shape[0])), len(shape))
+
+
 def tril_indices(n: object, k: int = 0, m: object = None) -> tuple[Array, ...]:
     """The positions of the lower triangle of an n by m matrix; in a traced function n and m are fixed, by a guard.
 
@@ -306,6 +315,31 @@ def triu_indices(n: object, k: int = 0, m: object = None) -> tuple[Array, ...]:
     return _triangle_indices(np.triu_indices, n, k, m)
 
 
+def tril_indices_from(x: object, k: int = 0) -> tuple[Array, ...]:
+    """The positions of the lower triangle of a matrix, as `tril_indices`. Raises ShapeError for other ranks.
+
+    >>> tril_indices_from(zeros((2, 2)))
+    (Array([0, 1, 1]), Array([0, 0, 1]))
+    """
+    return tril_indices(*_matrix_sizes("tril_indices_from", x, k))
+
+
+def triu_indices_from(x: object, k: int = 0) -> tuple[Array, ...]:
+    """The positions of the upper triangle of a matrix, as `triu_indices`. Raises ShapeError for other ranks.
+
+    >>> triu_indices_from(zeros((2, 2)))
+    (Array([0, 0, 1]), Array([0, 1, 1]))
+    """
+    return triu_indices(*_matrix_sizes("triu_indices_from", x, k))
+
+
+def _matrix_sizes(name: str, x: object, k: int) -> tuple[object, int, object]:
+    shape = as_array(x).shape
+    if len(shape) != 2:
+        raise ShapeError(f"{name} takes a matrix, not {plural(len(shape), 'axes')}{where()}")
+    return shape[0], k, shape[1]
+
+
 def _triangle_indices(find: Callable[..., tuple[NDArray, ...]], n: object, k: int, m: object) -> tuple[Array, ...]:
     rows = as_integer("n", n)
     return tuple(map(as_array, find(rows, as_integer("k", k), rows if m is None else as_integer("m", m))))
@@ -321,6 +355,18 @@ def array_equal(a: object, b: object, equal_nan: bool = False) -> Array:
     x, y = as_array(a), as_array(b)
     same = x.ndim == y.ndim and all(m == n for m, n in zip(x.shape, y.shape, strict=True))
     return _all_equal(x, y, equal_nan) if same else as_array(np.bool_(False))
+
+
+def array_equiv(a: object, b: object) -> Array:
+    """Whether both broadcast, one to the shape of the other, with equal elements, as a 0-d bool.
+
+    >>> array_equiv(zeros((2, 3)), zeros(3))
+    Array(True)
+    """
+    x, y = as_array(a), as_array(b)
+    sizes = zip(reversed(x.shape), reversed(y.shape), strict=False)
+    fits = all(m == n or m == 1 or n == 1 for m, n in sizes)
+    return _all_equal(x, y, False) if fits else as_array(np.bool_(False))
 
 
 def _all_equal(x: Array, y: Array, equal_nan: bool) -> Array:

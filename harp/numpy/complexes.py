@@ -66,6 +66,15 @@ def iscomplexobj(x: object) -> bool:
     return common_dtype((x,))[0].is_complex
 
 
+def isrealobj(x: object) -> bool:
+    """Whether the dtype is not complex, whatever the numbers are.
+
+    >>> isrealobj(1.0), isrealobj(1j)
+    (True, False)
+    """
+    return not iscomplexobj(x)
+
+
 def _conj(z: Expr) -> Expr:
     return apply(Op.COMPLEX, apply(Op.REAL, z), -apply(Op.IMAG, z))
 

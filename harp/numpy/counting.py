@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
 from harp.errors import ArgumentError, ShapeError
@@ -9,7 +12,7 @@ from harp.numpy.checks import as_count
 from harp.numpy.complexes import conj, imag, real
 from harp.numpy.creation import linspace, zeros
 from harp.numpy.cumulative import diff
-from harp.numpy.elementwise import clip, logical_and, sqrt
+from harp.numpy.elementwise import clip, logical_and, logical_or, sqrt
 from harp.numpy.elementwise import where as choose
 from harp.numpy.joining import concatenate
 from harp.numpy.linalg.products import diagonal, matmul, promoted
@@ -266,12 +269,7 @@ def histogram(
     (Array([1, 2]), Array([0., 2., 4.]))
     """
     array, edges = ravel(x), histogram_bin_edges(x, bins, range)
-    (edge_count,) = to_shape(edges.shape)
-    bin_count = wrap(edge_count - 1)
-    place = subtract(searchsorted(edges, array, side="right"), 1)
-    place = choose(equal(array, edges[-1]), bin_count - 1, place)
-    inside = logical_and(greater_equal(array, edges[0]), less_equal_(array, edges[-1]))
-    place = choose(inside, place, bin_count)
+    place, bin_count = _bin_of(array, edges)
     given = None
     if weights is not None:
         given = ravel(of_one_shape("histogram, for x and weights,", as_array(x), as_array(weights))[1])
@@ -283,3 +281,64 @@ def histogram(
         widths = diff(edges)
         counts = divide(divide(counts, widths), sum_(counts))
     return counts, edges
+
+
+def _bin_of(array: Array, edges: Array) -> tuple[Array, Any]:
+    """In which bin each element is, and how many there are, which is the place of elements outside."""
+    (edge_count,) = to_shape(edges.shape)
+    bin_count = wrap(edge_count - 1)
+    place = subtract(searchsorted(edges, array, side="right"), 1)
+    place = choose(equal(array, edges[-1]), bin_count - 1, place)
+    inside = logical_and(greater_equal(array, edges[0]), less_equal_(array, edges[-1]))
+    return choose(inside, place, bin_count), bin_count
+
+
+def histogram2d(
+    x: object, y: object, bins: object = 10, range: object = None, density: bool = False, weights: object = None
+) -> tuple[Array, Array, Array]:
+    """How many points (x, y) fall into each bin of a grid (float64), and the edges along both axes.
+
+    `bins` is a number or edges for both axes, or a list with those of each; see `histogramdd`.
+
+    >>> histogram2d(linspace(0, 1, 2), linspace(0, 4, 2), bins=2)[0]
+    Array([[1., 0.],
+           [0., 1.]])
+    """
+    both = isinstance(bins, (list, tuple)) and len(bins) == 2
+    counts, edges = histogramdd([x, y], bins if both else [bins, bins], range, density, weights)
+    return counts, edges[0], edges[1]
+
+
+def histogramdd(
+    sample: object, bins: object = 10, range: object = None, density: bool = False, weights: object = None
+) -> tuple[Array, list[Array]]:
+    """How many points fall into each bin of a grid (float64), and the edges along each axis.
+
+    `sample` has a row for each point, or is a list of the coordinates. `bins` is a number, or a list of numbers and
+    edges, one for each axis; so is `range`, of pairs or None. With weights their sums; with `density` divided by the
+    sum of all and the volumes. Raises ArgumentError for another number of bins or ranges; see `histogram`.
+
+    >>> histogramdd(zeros((5, 3)), bins=2)[0].shape
+    (2, 2, 2)
+    """
+    given = sample if isinstance(sample, (list, tuple)) else as_array(sample).T
+    columns = of_one_shape("histogramdd", *map(as_array, given))
+    listed = [list(g) if isinstance(g, (list, tuple)) else [g] * len(columns) for g in (bins, range)]
+    if any(len(given) != len(columns) for given in listed):
+        raise ArgumentError(f"histogramdd has bins and ranges for each of {plural(len(columns), 'axes')}{where()}")
+    edges = [histogram_bin_edges(*row) for row in zip(columns, *listed, strict=True)]
+    flat, outside = as_array(0), as_array(False)
+    counts: list[Any] = []
+    for column, along in zip(columns, edges, strict=True):
+        place, count = _bin_of(column, along)
+        flat, outside = add(multiply(flat, count), place), logical_or(outside, equal(place, count))
+        counts.append(count)
+    whole = math.prod(counts)
+    added = 1.0 if weights is None else of_one_shape("histogramdd", columns[0], as_array(weights))[1]
+    found = reshape(zeros((whole,)).at[choose(outside, whole, flat)].add(added, mode="drop"), tuple(counts))
+    if density:
+        total = sum_(found)
+        for k, along in enumerate(edges):
+            found = divide(found, reshape(diff(along), (-1, *(1,) * (len(edges) - 1 - k))))
+        found = divide(found, total)
+    return found, edges

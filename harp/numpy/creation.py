@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from harp.errors import ArgumentError, HarpError, IntegerRangeError, InterchangeError, ShapeError
 from harp.numpy.joining import stack
-from harp.numpy.manipulation import broadcast_to
+from harp.numpy.manipulation import broadcast_to, moveaxis, reshape
 from harp.trace.array.arithmetic import astype, in_common
 from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.conversions import require_device
@@ -206,45 +207,47 @@ def empty(shape: object, dtype: DTypeLike | None = None, *, device: object = Non
     return zeros(shape, dtype, device=device)
 
 
-def full_like(x: object, fill_value: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
-    """An array of the shape of `x`, and of its dtype unless `dtype` is given, that repeats a value.
+def full_like(
+    x: object, fill_value: object, dtype: DTypeLike | None = None, shape: object = None, *, device: object = None
+) -> Array:
+    """An array of the shape and the dtype of `x`, unless others are given, that repeats a value.
 
     >>> import harp.numpy as hnp
     >>> hnp.full_like(hnp.asarray([1.0, 2.0]), 7)
     Array([7., 7.])
     """
     array = as_array(x)
-    return full(array.shape, fill_value, array.kind if dtype is None else dtype, device=device)
+    return full(array.shape if shape is None else shape, fill_value, dtype or array.kind, device=device)
 
 
-def zeros_like(x: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
-    """Zeros of the shape of `x`, and of its dtype unless `dtype` is given.
+def zeros_like(x: object, dtype: DTypeLike | None = None, shape: object = None, *, device: object = None) -> Array:
+    """Zeros of the shape and the dtype of `x`, unless others are given.
 
     >>> import harp.numpy as hnp
     >>> hnp.zeros_like(hnp.asarray([[1, 2]]))
     Array([[0, 0]])
     """
-    return full_like(x, 0, dtype, device=device)
+    return full_like(x, 0, dtype, shape, device=device)
 
 
-def ones_like(x: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
-    """Ones of the shape of `x`, and of its dtype unless `dtype` is given.
+def ones_like(x: object, dtype: DTypeLike | None = None, shape: object = None, *, device: object = None) -> Array:
+    """Ones of the shape and the dtype of `x`, unless others are given.
 
     >>> import harp.numpy as hnp
     >>> hnp.ones_like(hnp.asarray([1, 2]))
     Array([1, 1])
     """
-    return full_like(x, 1, dtype, device=device)
+    return full_like(x, 1, dtype, shape, device=device)
 
 
-def empty_like(x: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
+def empty_like(x: object, dtype: DTypeLike | None = None, shape: object = None, *, device: object = None) -> Array:
     """The same as `zeros_like`.
 
     >>> import harp.numpy as hnp
     >>> hnp.empty_like(hnp.asarray([1, 2]))
     Array([0, 0])
     """
-    return zeros_like(x, dtype, device=device)
+    return zeros_like(x, dtype, shape, device=device)
 
 
 def _integer(value: object) -> bool:
@@ -306,11 +309,15 @@ def linspace(
     stop: object,
     num: object = 50,
     endpoint: bool = True,
+    retstep: bool = False,
     dtype: DTypeLike | None = None,
+    axis: int = 0,
     *,
     device: object = None,
-) -> Array:
+) -> Array | Any:
     """`num` evenly spaced numbers from start to stop, which is the last of them, or excluded without `endpoint`.
+
+    Ends that are arrays broadcast, and `axis` is where the numbers are. With `retstep` also their distance.
 
     >>> linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ])
@@ -331,14 +338,19 @@ def linspace(
         last = apply(Op.EQ, position, cast(Position(intervals), position.dtype))
         return select(last, b, between)
 
-    result = map_(build, arange(wrap(count), dtype=inner), start, stop, to=inner)
-    return result if dtype is None else astype(result, dtype)
+    a, b = map(as_array, (start, stop))
+    here = arange(wrap(count), dtype=inner)
+    rank = max(a.ndim, b.ndim)
+    result = map_(build, reshape(here, (-1, *(1,) * rank)) if rank else here, start, stop, to=inner)
+    result = moveaxis(result, 0, axis) if rank else result
+    result = result if dtype is None else astype(result, dtype)
+    return (
+        (result, map_(lambda a, b: (b - a) / cast(Position(intervals), inner), a, b, to=inner)) if retstep else result
+    )
 
 
-def eye(
-    rows: object, columns: object = None, k: int = 0, dtype: DTypeLike | None = None, *, device: object = None
-) -> Array:
-    """A matrix with ones on the k-th diagonal (above the main one if k > 0) and zeros elsewhere.
+def eye(N: object, M: object = None, k: int = 0, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
+    """An N by M matrix with ones on the k-th diagonal (above the main one if k > 0) and zeros elsewhere.
 
     >>> eye(2)
     Array([[1., 0.],
@@ -346,7 +358,7 @@ def eye(
     """
     require_device(device)
     target = f64 if dtype is None else as_dtype(dtype)
-    return _by_diagonal(rows, columns, k, target, lambda i, j: apply(Op.EQ, i, j))
+    return _by_diagonal(N, M, k, target, lambda i, j: apply(Op.EQ, i, j))
 
 
 def identity(n: object, dtype: DTypeLike = f64) -> Array:
@@ -360,8 +372,8 @@ def identity(n: object, dtype: DTypeLike = f64) -> Array:
     return eye(n, dtype=dtype)
 
 
-def tri(rows: object, columns: object = None, k: int = 0, dtype: DTypeLike = f64) -> Array:
-    """A matrix with ones at and below the k-th diagonal and zeros above it.
+def tri(N: object, M: object = None, k: int = 0, dtype: DTypeLike = f64) -> Array:
+    """An N by M matrix with ones at and below the k-th diagonal and zeros above it.
 
     >>> import harp.numpy as hnp
     >>> hnp.tri(3)
@@ -369,7 +381,7 @@ def tri(rows: object, columns: object = None, k: int = 0, dtype: DTypeLike = f64
            [1., 1., 0.],
            [1., 1., 1.]])
     """
-    return _by_diagonal(rows, columns, k, as_dtype(dtype), lambda i, j: _less_equal(j, i))
+    return _by_diagonal(N, M, k, as_dtype(dtype), lambda i, j: _less_equal(j, i))
 
 
 def _by_diagonal(rows: object, columns: object, k: int, dtype: DType, test: object) -> Array:

@@ -295,7 +295,7 @@ def exp2(x: object) -> Array:
     >>> hnp.exp2(hnp.asarray([0.0, 10.0]))
     Array([1.000e+00, 1.024e+03])
     """
-    return float_map(lambda a: apply(Op.EXP2, a), x)
+    return float_map(lambda a: apply(Op.EXP, a * math.log(2)) if a.dtype.is_complex else apply(Op.EXP2, a), x)
 
 
 def expm1(x: object) -> Array:

@@ -7,17 +7,33 @@ from __future__ import annotations
 
 import math
 
-from harp.errors import DTypeError
+import numpy as np
+
+from harp.errors import ArgumentError, DTypeError
 from harp.numpy.complexes import imag
-from harp.numpy.elementwise import absolute, float_map, floor_divide, isnan, maximum, minimum, remainder, round, trunc
+from harp.numpy.elementwise import (
+    absolute,
+    bitwise_and,
+    bitwise_left_shift,
+    bitwise_right_shift,
+    float_map,
+    floor_divide,
+    isnan,
+    maximum,
+    minimum,
+    remainder,
+    round,
+    trunc,
+)
 from harp.numpy.elementwise import where as choose
-from harp.numpy.manipulation import broadcast_shapes, broadcast_to
-from harp.numpy.reductions import any
-from harp.trace.array.arithmetic import INTEGERS, NUMBERS, equal, multiply, not_equal, power, require
+from harp.numpy.manipulation import broadcast_shapes, broadcast_to, moveaxis, ravel, reshape
+from harp.numpy.padding import pad
+from harp.numpy.reductions import any, sum
+from harp.trace.array.arithmetic import BITS, INTEGERS, NUMBERS, equal, multiply, not_equal, power, require
 from harp.trace.array.array import Array, marked
-from harp.trace.array.primitives import as_array, common_dtype, map_
+from harp.trace.array.primitives import as_array, common_dtype, map_, normalize_axis
 from harp.trace.scalar import dtypes
-from harp.trace.scalar.dtypes import DType, Kind, bool_, computing, i32, i64, u64
+from harp.trace.scalar.dtypes import DType, Kind, bool_, computing, i32, i64, u8, u64
 from harp.trace.scalar.expr import Expr, apply, cast, const, select
 from harp.trace.scalar.ops import Op
 from harp.trace.source_locations import where
@@ -191,6 +207,52 @@ def float_power(a: object, b: object) -> Array:
     dtype, _ = common_dtype((a, b))
     target = dtypes.c128 if dtype.is_complex else dtypes.f64
     return power(*(as_array(value).astype(target) for value in (a, b)))
+
+
+def packbits(x: object, axis: int | None = None, bitorder: str = "big") -> Array:
+    """Bits, whether elements are not zero, in bytes (uint8) of eight along an axis, with zeros behind the last ones.
+
+    Flattened first if the axis is None. The first bit is the highest one, or with "little" the lowest. Raises
+    DTypeError for floats, ArgumentError for another order.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.packbits(hnp.asarray([1, 0, 1])), hnp.packbits(hnp.asarray([1, 0, 1]), bitorder="little")
+    (Array([160], dtype=uint8), Array([5], dtype=uint8))
+    """
+    rows, k, places = _of_bits("packbits", x, axis, bitorder)
+    rows = pad(not_equal(rows, 0), [(0, 0)] * (rows.ndim - 1) + [(0, -rows.shape[-1] % 8)])
+    bits = reshape(rows, (*rows.shape[:-1], rows.shape[-1] // 8, 8)).astype(u8)
+    return moveaxis(sum(bitwise_left_shift(bits, places), -1, u8), -1, k)
+
+
+def unpackbits(x: object, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
+    """The bits (uint8) of bytes along an axis, eight for each; see `packbits`.
+
+    `count` says how many are taken, with zeros behind the last ones, or if it is below 0 how many are left out.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.unpackbits(hnp.asarray([160], dtype="uint8"), count=3)
+    Array([1, 0, 1], dtype=uint8)
+    """
+    rows, k, places = _of_bits("unpackbits", x, axis, bitorder)
+    if rows.kind is not u8:
+        raise DTypeError(f"unpackbits takes bytes, uint8, not {rows.dtype}{where()}")
+    bits = bitwise_and(bitwise_right_shift(rows[..., None], places), 1)
+    bits = reshape(bits, (*rows.shape[:-1], 8 * rows.shape[-1]))
+    if count is not None and count >= 0:
+        bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, count)])
+    return moveaxis(bits[..., :count], -1, k)
+
+
+def _of_bits(name: str, x: object, axis: int | None, bitorder: str) -> tuple[Array, int, Array]:
+    """The array with an axis at its end, the axis, and which bit of a byte the first is, the second and so on."""
+    array = ravel(x) if axis is None else as_array(x)
+    if bitorder not in ("big", "little"):
+        raise ArgumentError(f"the bitorder of {name} is 'big' or 'little', not {bitorder!r}{where()}")
+    require(array.kind, name, BITS)
+    k = normalize_axis(0 if axis is None else axis, array.ndim)
+    order = range(8) if bitorder == "little" else range(7, -1, -1)
+    return moveaxis(array, k, -1), k, as_array(np.asarray(order, np.uint8))
 
 
 def bitwise_count(x: object) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harp.errors import ArgumentError, ShapeError
+from harp.numpy.checks import require_in_new_array
 from harp.numpy.elementwise import remainder
 from harp.numpy.manipulation import ravel
 from harp.trace.array.advanced import mode_of
@@ -73,8 +74,7 @@ def put_along_axis(
     Array([[0., 5., 0.],
            [0., 0., 5.]])
     """
-    if inplace:
-        raise ArgumentError(f"arrays do not change: put_along_axis returns the new one; leave out inplace{where()}")
+    require_in_new_array("put_along_axis", inplace)
     array, places = as_array(x), _integers("put_along_axis", indices)
     return put(array, _along(array, places, normalize_axis(axis, array.ndim)), values, "set", mode, False)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from harp.numpy.creation import asarray
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import normalize_axes
 
-__all__ = ["copy", "ndim", "shape", "size"]
+__all__ = ["copy", "isscalar", "ndim", "shape", "size"]
 
 
 def shape(a: object) -> tuple[int, ...]:
@@ -49,6 +51,15 @@ def copy(a: object) -> Array:
     Array([1, 2])
     """
     return asarray(a).copy()
+
+
+def isscalar(element: object) -> bool:
+    """Whether it is a number, or an array without axes.
+
+    >>> isscalar(3.0), isscalar(asarray([3.0]))
+    (True, False)
+    """
+    return np.isscalar(element) or (isinstance(element, (Array, np.ndarray)) and element.ndim == 0)
 
 
 def _array(a: object) -> Array:

@@ -1,8 +1,9 @@
-"""What other libraries ask of the namespace: which dtypes and devices there are, and arrays of theirs as harp's."""
+"""What other libraries ask of the namespace: which dtypes and devices there are. Their arrays and files as harp's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,16 @@ from harp.config import CPU
 from harp.errors import ArgumentError, HarpError, InterchangeError
 from harp.trace.array.array import Array, from_numpy
 from harp.trace.array.conversions import STANDARDS, require_device
+from harp.trace.array.primitives import as_array
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DType, Kind, as_dtype
 from harp.trace.source_locations import where
 
-__all__ = ["__array_api_version__", "__array_namespace_info__", "from_dlpack"]
+__all__ = [
+    "__array_api_version__",
+    "__array_namespace_info__",
+    *("from_dlpack", "frombuffer", "fromfile", "fromiter", "fromstring", "load"),
+]
 
 __array_api_version__ = STANDARDS[-1]
 
@@ -54,6 +60,30 @@ def _imported(x: Any) -> np.ndarray[Any, np.dtype[Any]]:
         raise
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise InterchangeError(f"its memory cannot be shared: {error}; convert it with asarray{where()}") from None
+
+
+def _through(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy that reads numbers, as one that gives arrays of harp; by name where a file has several.
+
+    Raises ArgumentError where NumPy raises ValueError.
+    """
+
+    @wraps(function)
+    def read(*arguments: object, **options: object) -> Array | dict[str, Array]:
+        try:
+            found = function(*arguments, **options)
+        except ValueError as error:
+            raise ArgumentError(f"{function.__name__}: {error}{where()}") from None
+        if not isinstance(found, Mapping):
+            return as_array(found)
+        return {name: as_array(value) for name, value in found.items()}
+
+    return read
+
+
+frombuffer, fromfile = _through(np.frombuffer), _through(np.fromfile)
+fromiter, fromstring = _through(np.fromiter), _through(np.fromstring)
+load = _through(np.load)
 
 
 class _Info:

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from harp.errors import ArgumentError, ShapeError
-from harp.numpy.manipulation import emit_like, expand_dims, ravel, reshape
+from harp.numpy.manipulation import broadcast_to, emit_like, expand_dims, ravel, reshape
 from harp.trace.array.advanced import getitem as getitem_by
-from harp.trace.array.arithmetic import in_common, remainder, subtract
+from harp.trace.array.arithmetic import astype, in_common, remainder, subtract
 from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.index_plan import is_data
 from harp.trace.array.indexing import getitem, integer
@@ -28,14 +28,15 @@ from harp.trace.array.primitives import (
 from harp.trace.eval import eager
 from harp.trace.graph import view
 from harp.trace.graph.node import MapReduce, Node, positions
-from harp.trace.index.division import floordiv, minimum, relu
+from harp.trace.index.division import ceildiv, floordiv, minimum, relu
 from harp.trace.index.division import mod as index_mod
-from harp.trace.index.polynomial import ONE, ZERO, Index, Shape, loop
-from harp.trace.scalar.dtypes import i64, u64
+from harp.trace.index.polynomial import ONE, ZERO, Index, Shape, loop, product
+from harp.trace.scalar.dtypes import DTypeLike, i64, u64
 from harp.trace.scalar.expr import Expr, Operand, Position, const, select
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.ranges import require_int64
-from harp.trace.sizes.size import resolve, resolve_all, to_index, unify, wrap
+from harp.trace.sizes.scope import Relation
+from harp.trace.sizes.size import ask, resolve, resolve_all, to_index, unify, wrap
 from harp.trace.source_locations import kind_of, plural, where
 
 
@@ -99,8 +100,8 @@ def take(array: Array, axis: int, start: Index, length: Index) -> Array:
     return emit_like(array, view.take_slices(node, starts, [1] * array.ndim, lengths))
 
 
-def concatenate(arrays: Sequence[object], axis: int | None = 0) -> Array:
-    """The arrays one after the other along an axis; flattened first if axis is None. Dtypes promote.
+def concatenate(arrays: Sequence[object], axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
+    """The arrays one after the other along an axis; flattened first if axis is None. Dtypes promote, or become `dtype`.
 
     Raises ShapeError if other sizes differ.
 
@@ -118,8 +119,10 @@ def concatenate(arrays: Sequence[object], axis: int | None = 0) -> Array:
             f"concatenate needs arrays with the same number of axes, at least one; they have {ranks}{where()}"
         )
     along = normalize_axis(0 if axis is None else axis, rank)
-    dtype, weak = common_dtype(parts)
-    alike = [in_common(p, dtype) for p in parts]
+    if dtype is not None:
+        parts = [astype(p, dtype) for p in parts]
+    kind, weak = common_dtype(parts)
+    alike = [in_common(p, kind) for p in parts]
     joined = eager.joined([p._value for p in alike], along) if current() is None else None
     if joined is not None:
         return from_numpy(joined, weak)
@@ -173,7 +176,7 @@ def _join(nodes: Sequence[Node], offsets: Sequence[Index], shape: Shape, along: 
     return MapReduce(shape, tuple(padded), result)
 
 
-def stack(arrays: Sequence[object], axis: int = 0) -> Array:
+def stack(arrays: Sequence[object], axis: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The arrays side by side along a new axis. Raises ShapeError if their shapes differ.
 
     >>> import harp.numpy as hnp
@@ -187,7 +190,7 @@ def stack(arrays: Sequence[object], axis: int = 0) -> Array:
         raise ShapeError(f"stack needs arrays with the same number of axes; they have {ranks}{where()}")
     at = normalize_axis(axis, parts[0].ndim + 1)
     _equal_but_for(None, [node_of(p).shape for p in parts], "stack")
-    return concatenate([expand_dims(p, at) for p in parts], at)
+    return concatenate([expand_dims(p, at) for p in parts], at, dtype)
 
 
 def known_integers(value: object) -> object:
@@ -245,6 +248,21 @@ def tile(x: object, reps: object) -> Array:
     whole = tuple(p for pair in zip(times, sizes, strict=True) for p in pair)
     node = view.expand(node, whole, [True, False] * rank)
     return emit_like(array, view.reshape(node, tuple(t * s for t, s in zip(times, sizes, strict=True))))
+
+
+def resize(x: object, new_shape: object) -> Array:
+    """The elements in row-major order, and again from the first as long as there is place, in another shape.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.resize(hnp.asarray([1, 2, 3]), (2, 2))
+    Array([[1, 2],
+           [3, 1]])
+    """
+    row, shape = ravel(x), to_shape(new_shape)
+    size, count = resolve(node_of(row).shape[0]), resolve(product(shape))
+    if not ask(Relation.NONNEGATIVE, size - 1, "resize asks whether there are elements"):
+        return broadcast_to(in_common(as_array(0), row.kind), tuple(map(wrap, shape)))
+    return reshape(take(tile(row, wrap(ceildiv(count, size))), 0, ZERO, count), tuple(map(wrap, shape)))
 
 
 def repeat(x: object, repeats: object, axis: int | None = None) -> Array:

@@ -285,8 +285,10 @@ def broadcast_shapes(*shapes: object) -> tuple[Size | int, ...]:
     return tuple(map(wrap, join_shapes([to_shape(shape) for shape in shapes])))
 
 
-def meshgrid(*arrays: object, indexing: str = "xy") -> tuple[Array, ...]:
+def meshgrid(*arrays: object, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
     """Grids of coordinates from vectors: array k varies along axis k, or with "xy" the first two axes swapped.
+
+    With `sparse` the other axes have one element. `copy` changes nothing, for arrays do not change.
 
     Raises ShapeError for arrays of more than one axis, ArgumentError for other `indexing` than "xy" and "ij".
 
@@ -303,7 +305,7 @@ def meshgrid(*arrays: object, indexing: str = "xy") -> tuple[Array, ...]:
         if vector.ndim > 1:
             raise ShapeError(f"meshgrid takes vectors, but array {k} has {plural(vector.ndim, 'axes')}{where()}")
     spread = [expand_dims(v, tuple(a for a in range(count) if a != k)) for k, v in enumerate(vectors)]
-    grids = broadcast_arrays(*spread)
+    grids = tuple(spread) if sparse else broadcast_arrays(*spread)
     return tuple(swapaxes(g, 0, 1) for g in grids) if indexing == "xy" and count > 1 else grids
 
 

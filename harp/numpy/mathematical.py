@@ -98,6 +98,18 @@ def nextafter(x: object, y: object) -> Array:
     return float_map(lambda a, b: apply(Op.NEXTAFTER, a, b), x, y)
 
 
+def spacing(x: object) -> Array:
+    """Elementwise the distance to the next number away from 0, with the sign of x. Its derivative is 0.
+
+    Raises DTypeError for float16 and bfloat16, as `nextafter`.
+
+    >>> spacing(1.0)
+    Array(2.22044605e-16)
+    """
+    magnitude = map_(lambda a: apply(Op.STOP, apply(Op.ABS, a)), float_map(lambda a: a, x))
+    return copysign(nextafter(magnitude, math.inf) - magnitude, x)
+
+
 def signbit(x: object) -> Array:
     """Elementwise: is it negative, -0.0 and NaN with a sign included, as bool.
 

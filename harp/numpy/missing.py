@@ -42,12 +42,7 @@ _INSTEAD = {
         "shuffle": "write permutation",
     },
     "harp.numpy": {
-        "apply_along_axis": "write harp.vmap(function, in_axes=..., out_axes=...), once for each other axis",
         "cat": "write concatenate",
-        "delete": "write concatenate([x[:k], x[k + 1 :]])",
-        "insert": "write concatenate([x[:k], new, x[k:]])",
-        **dict.fromkeys(("load", "loadtxt", "genfromtxt", "fromfile"), "use NumPy's, whose arrays harp takes"),
-        **dict.fromkeys(("save", "savez", "savetxt"), "use NumPy's, which take results of harp"),
         "one_hot": "write harp.nn.one_hot",
         "random": "write harp.random, with keys",
         "tensor": "write array",

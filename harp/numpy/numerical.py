@@ -43,14 +43,16 @@ from harp.trace.sizes.size import ask, describe, require_at_least_one, resolve, 
 from harp.trace.source_locations import plural, where
 
 
-def _row(name: str, what: str, value: object) -> Array:
+def as_row(name: str, what: str, value: object) -> Array:
+    """An argument that has one axis. Raises ShapeError, which names the function."""
     array = as_array(value)
     if array.ndim != 1:
         raise ShapeError(f"{name} needs {what} of one axis, not {array.ndim}{where()}")
     return array
 
 
-def _inexact(value: object) -> Array:
+def as_inexact(value: object) -> Array:
+    """The array itself, or in float64 if it has integers or bool."""
     array = as_array(value)
     return array if array.kind.is_inexact else array.astype(dtypes.f64)
 
@@ -69,11 +71,11 @@ def interp(
     >>> interp(hnp.asarray([0.5, 9.0]), hnp.asarray([0.0, 1.0, 2.0]), hnp.asarray([5.0, 7.0, 8.0]))
     Array([6., 8.])
     """
-    nodes, values, at = _row("interp", "xp", xp), _row("interp", "fp", fp), as_array(x)
+    nodes, values, at = as_row("interp", "xp", xp), as_row("interp", "fp", fp), as_array(x)
     size = unify(node_of(nodes).shape[0], node_of(values).shape[0], lambda: "interp needs as many fp as xp")
     require_at_least_one(size, lambda: "interp needs at least one point")
-    at, nodes = promoted((_inexact(at), _inexact(nodes)))
-    values = _inexact(values)
+    at, nodes = promoted((as_inexact(at), as_inexact(nodes)))
+    values = as_inexact(values)
     if period is not None:
         at, nodes, values = _of_one_period(at, nodes, values, period)
         left = right = None
@@ -87,7 +89,7 @@ def interp(
 
 def _of_one_period(at: Array, nodes: Array, values: Array, period: object) -> tuple[Array, Array, Array]:
     """Places and points within one period, in order, with the last point before it and the first one behind it."""
-    width = magnitude(_inexact(as_named(period, "the period of interp")))
+    width = magnitude(as_inexact(as_named(period, "the period of interp")))
     known = known_numbers(width)
     if width.ndim or (known is not None and not known):
         raise ArgumentError(f"the period of interp is one number, which is not 0{where()}")
@@ -132,7 +134,7 @@ def gradient(f: object, *spacing: object, axis: object = None, edge_order: int =
     >>> gradient(hnp.asarray([1.0, 2.0, 4.0, 7.0]))
     Array([1. , 1.5, 2.5, 3. ])
     """
-    array = _inexact(f)
+    array = as_inexact(f)
     if axis is not None:
         normalize_axes(axis, array.ndim)
     if edge_order != 1:
@@ -156,7 +158,7 @@ def _slopes(array: Array, axis: int, step: object) -> Array:
     rises = subtract(rows[..., 1:], rows[..., :-1])
     if given.ndim:
         unify(node_of(given).shape[0], size, lambda: f"gradient needs a coordinate for each sample of axis {axis}")
-        slopes = divide(rises, diff(_inexact(given)))
+        slopes = divide(rises, diff(as_inexact(given)))
         left, right = diff(given)[:-1], diff(given)[1:]
         inner = divide(add(multiply(slopes[..., :-1], right), multiply(slopes[..., 1:], left)), add(left, right))
     else:
@@ -174,7 +176,7 @@ def trapezoid(y: object, x: object = None, dx: object = 1.0, axis: object = -1) 
     >>> trapezoid(hnp.asarray([1.0, 2.0, 4.0]), dx=2.0)
     Array(9.)
     """
-    array = _inexact(y)
+    array = as_inexact(y)
     k = normalize_axis(axis, array.ndim)
     rows = moveaxis(array, k, -1)
     if x is None:
@@ -194,7 +196,7 @@ def unwrap(p: object, discont: object = None, axis: object = -1, *, period: obje
     >>> unwrap(hnp.asarray([0.0, 2.0, 4.0, 0.0]), period=6.0)
     Array([0., 2., 4., 6.])
     """
-    array = _inexact(p)
+    array = as_inexact(p)
     k = normalize_axis(axis, array.ndim)
     rows = moveaxis(array, k, -1)
     steps, half = diff(rows), divide(period, 2)
@@ -232,7 +234,7 @@ def _end(name: str, end: object, dtype: dtypes.DType) -> list[Array]:
 
 def _longer_first(name: str, a: object, v: object) -> tuple[Array, Array, bool]:
     """Two vectors in their common dtype, and whether they were turned. Raises ShapeError for no elements."""
-    x, y = promoted((_row(name, "vectors", a), _row(name, "vectors", v)))
+    x, y = promoted((as_row(name, "vectors", a), as_row(name, "vectors", v)))
     n, m = (resolve(node_of(row).shape[0]) for row in (x, y))
     for size in (n, m):
         require_at_least_one(size, lambda: f"{name} needs vectors with at least one element")
@@ -287,7 +289,7 @@ def correlate(a: object, v: object, mode: str = "valid") -> Array:
     >>> correlate(hnp.asarray([1.0, 2.0, 3.0]), hnp.asarray([0.0, 1.0, 0.5]))
     Array([3.5])
     """
-    x, y, turned = _longer_first("correlate", a, flip(conj(_row("correlate", "vectors", v))))
+    x, y, turned = _longer_first("correlate", a, flip(conj(as_row("correlate", "vectors", v))))
     return _overlaps(x, y, mode, 0 if turned else 1)  # NumPy correlates a longer v with a, and turns the result
 
 
@@ -302,7 +304,7 @@ def polyval(p: object, x: object) -> Array:
     >>> polyval(hnp.asarray([3.0, 0.0, 1.0]), 2.0)
     Array(13.)
     """
-    coefficients, at = _row("polyval", "coefficients", p), as_array(x)
+    coefficients, at = as_row("polyval", "coefficients", p), as_array(x)
     result: Array = multiply(at, 0)
     for k in range(int(coefficients.shape[0])):
         result = add(multiply(result, at), coefficients[k])
@@ -319,7 +321,7 @@ def vander(x: object, N: object = None, increasing: bool = False) -> Array:
     Array([[4, 2, 1],
            [9, 3, 1]])
     """
-    row = _row("vander", "a vector", x)
+    row = as_row("vander", "a vector", x)
     exponents = arange(row.shape[0] if N is None else N)
     exact = row if row.kind.is_inexact else row.astype(dtypes.promote([row.kind, dtypes.i64]))
     if exact.kind.is_inexact:
@@ -356,7 +358,7 @@ def geomspace(
     >>> geomspace(1.0, 8.0, 4)
     Array([1., 2., 4., 8.])
     """
-    first, last = (_inexact(v) for v in (start, stop))
+    first, last = (as_inexact(v) for v in (start, stop))
     sign = choose(less(first, 0), -1, 1)
     a, b = known_numbers(first), known_numbers(last)
     if a is not None and b is not None and (((a <= 0) & (b >= 0)) | ((a >= 0) & (b <= 0))).any():  # type: ignore[operator]

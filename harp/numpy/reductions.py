@@ -6,13 +6,15 @@ is a mask that broadcasts to `x`: only elements where it holds count. `initial` 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from harp.errors import ArgumentError
 from harp.numpy import complexes
-from harp.numpy.elementwise import astype, clip
+from harp.numpy.elementwise import astype, clip, logical_and
+from harp.numpy.joining import stack
 from harp.numpy.manipulation import broadcast_to
-from harp.trace.array.arithmetic import subtract
+from harp.trace.array.arithmetic import equal, subtract
 from harp.trace.array.arithmetic import where_ as choose
 from harp.trace.array.array import Array, marked, node_of
 from harp.trace.array.primitives import (
@@ -114,6 +116,14 @@ def prod(
 def _extreme(reduce: Reduce, x: object, axis: object, keepdims: bool, initial: object, mask: object) -> Array:
     array, name = as_array(x), reduce.name.lower()
     axes = normalize_axes(axis, array.ndim)
+    if array.kind.is_complex and (initial is not None or mask is None):
+        if initial is None:
+            require_elements(name, array, axes)
+        result = _complex_extreme(reduce, _chosen(array, mask, reduce.identity(array.kind)), axes, keepdims)
+        if initial is None:
+            return result
+        more = broadcast_to(map_(lambda e: e, initial, to=array.kind), result.shape)
+        return _complex_extreme(reduce, stack([result, more]), (0,), False)
     if initial is None and mask is None:
         return reduce_(reduce, array, axes, keepdims)
     if initial is None:
@@ -121,6 +131,17 @@ def _extreme(reduce: Reduce, x: object, axis: object, keepdims: bool, initial: o
     result_dtype(reduce.value, (array.kind, array.kind))
     folded = fold(lambda e: e, _chosen(array, mask, reduce.identity(array.kind)), reduce, axes, keepdims)
     return _with_initial(folded, initial, lambda a, b: apply(reduce.value, a, b))
+
+
+def _complex_extreme(reduce: Reduce, array: Array, axes: Sequence[int], keepdims: bool) -> Array:
+    """The first in the order of real parts, then imaginary ones; NaN if there is one."""
+    parts = complexes.real(array), complexes.imag(array)
+    none, nan = reduce.identity(parts[0].kind), complex(math.nan, math.nan)
+    hit = equal(parts[0], fold(lambda e: e, parts[0], reduce, axes, True))
+    hit = logical_and(hit, equal(parts[1], fold(lambda e: e, choose(hit, parts[1], none), reduce, axes, True)))
+    found = [fold(lambda e: e, choose(hit, part, none), reduce, axes, keepdims) for part in parts]
+    lost = fold(lambda e: ~apply(Op.EQ, e, e), array, Reduce.MAX, axes, keepdims)
+    return choose(lost, nan, map_(lambda a, b: apply(Op.COMPLEX, a, b), *found))
 
 
 def max(
@@ -190,7 +211,10 @@ def first(reduce: Reduce, array: Array, axis: object = None, keepdims: bool = Fa
     """The smallest position that holds the extremum, or the first NaN: the minimum of candidate positions. What it is
     of no elements means nothing, but nothing is asked of their number."""
     axes = tuple(range(array.ndim)) if axis is None else (normalize_axis(axis, array.ndim),)
-    best = fold(lambda e: e, array, reduce, axes, keepdims=True)
+    if array.kind.is_complex:
+        best = _complex_extreme(reduce, array, axes, True)
+    else:
+        best = fold(lambda e: e, array, reduce, axes, keepdims=True)
     node = node_of(array)
     shape = resolve_all(node.shape)
     if axis is None:
@@ -201,7 +225,7 @@ def first(reduce: Reduce, array: Array, axis: object = None, keepdims: bool = Fa
 
     def build(e: Expr, extremum: Expr) -> Expr:
         nan = ~apply(Op.EQ, e, e)
-        found = apply(Op.EQ, e, extremum) | nan if e.dtype.is_float else apply(Op.EQ, e, extremum)
+        found = apply(Op.EQ, e, extremum) | nan if e.dtype.is_inexact else apply(Op.EQ, e, extremum)
         return select(found, Position(here), Position(count))
 
     expanded = view.expand(node_of(best), shape, [k in axes for k in range(len(shape))])

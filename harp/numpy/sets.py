@@ -7,13 +7,14 @@ the front by a stable sort on whether it is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import attrs
 import numpy as np
 
 from harp.errors import ArgumentError, ShapeError
-from harp.numpy.creation import arange
+from harp.numpy.creation import arange, ones
 from harp.numpy.cumulative import cumsum
 from harp.numpy.elementwise import (
     equal,
@@ -34,7 +35,7 @@ from harp.numpy.reductions import sum as total
 from harp.numpy.sorting import of_one_shape, row_wise, search
 from harp.trace.array.arithmetic import subtract
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, common_dtype, emit, map_, require_known, to_shape
+from harp.trace.array.primitives import as_array, common_dtype, emit, map_, normalize_axis, require_known, to_shape
 from harp.trace.graph import view
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.polynomial import ONE, Index, loop, product
@@ -150,6 +151,17 @@ def nonzero(x: object, /, *, size: object = None, fill_value: object = None) -> 
             here = subtract(here, floor_divide(here, wrap(shape[axis])) * wrap(shape[axis]))
         found.append(choose(there, here, map_(lambda e: e, fill, to=here.kind)))
     return tuple(found)
+
+
+def mask_indices(
+    n: object, mask_func: Callable[..., object], k: object = 0, *, size: object = None
+) -> tuple[Array, ...]:
+    """The positions in an n by n matrix where `mask_func`, such as `triu`, of ones and `k` is not 0; see `nonzero`.
+
+    >>> mask_indices(2, np.triu)
+    (Array([0, 0, 1]), Array([0, 1, 1]))
+    """
+    return nonzero(mask_func(ones((n, n)), k), size=size)
 
 
 def flatnonzero(x: object, /, *, size: object = None, fill_value: object = None) -> Array:
@@ -307,6 +319,7 @@ def unique(
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
+    axis: int | None = None,
     *,
     equal_nan: bool = True,
     size: object = None,
@@ -314,15 +327,20 @@ def unique(
 ) -> Array | tuple[Array, ...]:
     """Distinct elements in order, of which NaN is one; and, if asked for, what else `unique_all` returns.
 
+    With an axis distinct slices along it, outside of traced functions: raises ArgumentError for it with `size`.
+
     >>> import harp.numpy as hnp
     >>> hnp.unique(hnp.asarray([3, 1, 3]), return_counts=True)
     (Array([1, 3]), Array([1, 2]))
     """
     array = as_array(x)
+    if axis is not None and size is not None:
+        raise ArgumentError(f"unique along an axis has no size=; call it outside of traced functions{where()}")
     if size is None:
-        values, *rest = np.unique(_numbers("unique", array), True, True, True, equal_nan=equal_nan)
+        k = None if axis is None else normalize_axis(axis, array.ndim)
+        values, *rest = np.unique(_numbers("unique", array), True, True, True, k, equal_nan=equal_nan)
         every = UniqueAll(_values(values, array), *map(as_array, rest))
-        every = every._replace(inverse_indices=reshape(every.inverse_indices, array.shape))
+        every = every._replace(inverse_indices=reshape(every.inverse_indices, array.shape if k is None else -1))
     else:
         every = _unique(array, _size(size), fill_value, equal_nan)
     asked = (True, return_index, return_inverse, return_counts)
@@ -333,8 +351,10 @@ def unique(
 # --- membership
 
 
-def isin(elements: object, test_elements: object, /, *, invert: bool = False) -> Array:
+def isin(elements: object, test_elements: object, /, assume_unique: bool = False, invert: bool = False) -> Array:
     """Whether each element is among the test elements, as bool; NaN is among none. With `invert`, whether it is not.
+
+    `assume_unique` changes nothing.
 
     >>> import harp.numpy as hnp
     >>> hnp.isin(hnp.asarray([1, 2, 3]), hnp.asarray([3, 1]))
@@ -401,3 +421,18 @@ def setdiff1d(a: object, b: object, /, *, size: object = None, fill_value: objec
         return _values(np.setdiff1d(_numbers("setdiff1d", a), _numbers("setdiff1d", b)), a)
     runs = _runs(a, equal_nan=True)
     return _front(runs.ordered, logical_and(runs.first, isin(runs.ordered, b, invert=True)), _size(size), fill_value)
+
+
+def setxor1d(a: object, b: object, /, *, size: object = None, fill_value: object = 0) -> Array:
+    """The distinct elements that only one of two arrays has, in order; where there are fewer than `size`, `fill_value`.
+
+    >>> setxor1d(arange(3), 1 + arange(4))
+    Array([0, 3, 4])
+    """
+    a, b = as_array(a), as_array(b)
+    if size is None:
+        return _values(np.setxor1d(_numbers("setxor1d", a), _numbers("setxor1d", b)), a, b)
+    runs = _runs(concatenate([ravel(a), ravel(b)]), equal_nan=False)
+    alone = not_equal(isin(runs.ordered, a), isin(runs.ordered, b))
+    alone = logical_or(alone, not_equal(runs.ordered, runs.ordered))
+    return _front(runs.ordered, logical_and(runs.first, alone), _size(size), fill_value)

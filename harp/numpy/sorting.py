@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from functools import partial
 
-from harp.errors import ArgumentError, DTypeError, ShapeError
-from harp.numpy.indexing import take
+from harp.errors import ArgumentError, DTypeError, IndexOutOfRangeError, ShapeError
+from harp.numpy import complexes
+from harp.numpy.elementwise import isnan
+from harp.numpy.indexing import take, take_along_axis
 from harp.numpy.manipulation import moveaxis, ravel, reshape
+from harp.trace.array.arithmetic import add, multiply, negative
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.indexing import getitem
-from harp.trace.array.primitives import as_array, common_dtype, emit, expand_to, map_, normalize_axis, to_shape
+from harp.trace.array.primitives import (
+    as_array,
+    as_integer,
+    as_tuple,
+    common_dtype,
+    emit,
+    expand_to,
+    map_,
+    normalize_axis,
+    to_shape,
+)
 from harp.trace.graph.node import RowWise
 from harp.trace.graph.row_functions import ROWS, RowOp
+from harp.trace.scalar.dtypes import complex_of, i8, inexact
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import ask, describe, resolve, resolve_all, unify
 from harp.trace.source_locations import plural, where
@@ -51,16 +65,28 @@ def _along(function: RowOp, x: object, axis: object, descending: object) -> Arra
     if array.ndim == 0:
         raise ShapeError(f"an array without axes has no order; reshape it to (1,) first{where()}")
     along = normalize_axis(axis, array.ndim)
+    if array.kind.is_complex:
+        order = _complex_order(moveaxis(array, along, -1), bool(descending))
+        order = moveaxis(order, -1, along)
+        return take_along_axis(array, order, along) if function is RowOp.SORT else order
     if along == array.ndim - 1:
         return row_wise(function, array, reverse=bool(descending))
     return moveaxis(row_wise(function, moveaxis(array, along, -1), reverse=bool(descending)), -1, along)
 
 
-def sort(x: object, axis: object = -1, *, descending: bool = False, stable: bool = True) -> Array:
+def _complex_order(rows: Array, descending: bool) -> Array:
+    """The positions by real parts, then imaginary ones, behind which are NaN: first those of imaginary parts alone."""
+    parts = complexes.imag(rows), complexes.real(rows)
+    lost = add(isnan(parts[0]).astype(i8), multiply(isnan(parts[1]).astype(i8), 2))
+    return lexsort([negative(key) for key in (*parts, lost)] if descending else (*parts, lost))
+
+
+def sort(x: object, axis: object = -1, *, kind: object = None, descending: bool = False, stable: bool = True) -> Array:
     """The elements in order along an axis, or of the flattened array if `axis` is None.
 
-    The sort is always stable: -0.0 and 0.0, which are equal, stay in the order in which they were. NaN are above all
-    numbers. The gradient goes back to where each element came from. Raises AxisError for an axis out of range.
+    The sort is always stable, whatever `kind` says: -0.0 and 0.0, which are equal, stay in the order in which they
+    were. NaN are above all numbers. Complex numbers are ordered by their real parts, then by imaginary ones. The
+    gradient goes back to where each element came from. Raises AxisError for an axis out of range.
 
     >>> import harp.numpy as hnp
     >>> hnp.sort(hnp.asarray([3.0, 1.0, 2.0]), descending=True)
@@ -69,7 +95,9 @@ def sort(x: object, axis: object = -1, *, descending: bool = False, stable: bool
     return _along(RowOp.SORT, x, axis, descending)
 
 
-def argsort(x: object, axis: object = -1, *, descending: bool = False, stable: bool = True) -> Array:
+def argsort(
+    x: object, axis: object = -1, *, kind: object = None, descending: bool = False, stable: bool = True
+) -> Array:
     """The positions (int64) of the elements in order along an axis, or in the flattened array if `axis` is None.
 
     The sort is always stable, also a descending one: equal elements stay in the order in which they are. NaN are above
@@ -80,6 +108,49 @@ def argsort(x: object, axis: object = -1, *, descending: bool = False, stable: b
     Array([0, 2, 1])
     """
     return _along(RowOp.ORDER, x, axis, descending)
+
+
+def partition(x: object, kth: object, axis: object = -1) -> Array:
+    """The elements with the k-th smallest at its place, smaller ones before it and larger ones behind: all are sorted.
+
+    `kth` is an integer or several. Raises IndexOutOfRangeError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.partition(hnp.asarray([3, 4, 2, 1]), 1)
+    Array([1, 2, 3, 4])
+    """
+    return sort(*_kth("partition", x, kth, axis))
+
+
+def argpartition(x: object, kth: object, axis: object = -1) -> Array:
+    """The positions (int64) of the elements in the order of `partition`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.argpartition(hnp.asarray([3, 4, 2, 1]), 1)
+    Array([3, 2, 0, 1])
+    """
+    return argsort(*_kth("argpartition", x, kth, axis))
+
+
+def _kth(name: str, x: object, kth: object, axis: object) -> tuple[Array, int]:
+    array = ravel(x) if axis is None else as_array(x)
+    k = normalize_axis(-1 if axis is None else axis, array.ndim)
+    size = node_of(array).shape[k]
+    for number in (as_integer(f"kth of {name}", each) for each in as_tuple(kth)):
+        if not ask(Relation.NONNEGATIVE, resolve(size + min(number, -1 - number)), f"{name} has an element {number}"):
+            raise IndexOutOfRangeError(f"kth of {name} is {number}, along axis {k} of size {describe(size)}{where()}")
+    return array, k
+
+
+def sort_complex(x: object) -> Array:
+    """The elements, as complex numbers, in the order of their real parts, then imaginary ones, along the last axis.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.sort_complex(hnp.asarray([5, 3]))
+    Array([3.+0.j, 5.+0.j])
+    """
+    array = as_array(x)
+    return sort(array.astype(complex_of(inexact(array.kind))))
 
 
 def lexsort(keys: object, axis: object = -1) -> Array:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from harp.errors import ArgumentError, AxisError, ShapeError
 from harp.numpy.joining import concatenate, known_integers, split, take
 from harp.numpy.manipulation import expand_dims, flip, moveaxis, ravel, reshape, swapaxes
@@ -12,6 +14,7 @@ from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, as_integer, as_tuple, normalize_axis
 from harp.trace.index.division import floordiv, minimum
 from harp.trace.index.division import mod as index_mod
+from harp.trace.scalar.dtypes import DTypeLike
 from harp.trace.sizes.size import resolve, to_index
 from harp.trace.source_locations import plural, where
 
@@ -63,13 +66,15 @@ def atleast_3d(*arrays: object) -> Array | list[Array]:
 
 
 def _listed(name: str, arrays: object) -> list[Array]:
+    if isinstance(arrays, (Array, np.ndarray)) and arrays.ndim > 1:
+        arrays = list(as_array(arrays))
     if not isinstance(arrays, (tuple, list)) or not arrays:
         raise ArgumentError(f"{name} takes a list of arrays, at least one{where()}")
     return [as_array(a) for a in arrays]
 
 
-def vstack(arrays: object) -> Array:
-    """Rows, or matrices, one below the other: joined along the first of at least two axes.
+def vstack(arrays: object, dtype: DTypeLike | None = None) -> Array:
+    """Rows, or matrices, one below the other: joined along the first of at least two axes, in a dtype if it is given.
 
     Raises ShapeError if other sizes differ.
 
@@ -78,10 +83,10 @@ def vstack(arrays: object) -> Array:
     Array([[0., 1.],
            [1., 1.]])
     """
-    return concatenate([_of_two_axes(a) for a in _listed("vstack", arrays)], 0)
+    return concatenate([_of_two_axes(a) for a in _listed("vstack", arrays)], 0, dtype)
 
 
-def hstack(arrays: object) -> Array:
+def hstack(arrays: object, dtype: DTypeLike | None = None) -> Array:
     """Arrays side by side: joined along the second axis, or the only one. Raises ShapeError if other sizes differ.
 
     >>> import harp.numpy as hnp
@@ -89,7 +94,7 @@ def hstack(arrays: object) -> Array:
     Array([1, 2, 3])
     """
     parts = [_of_one_axis(a) for a in _listed("hstack", arrays)]
-    return concatenate(parts, 0 if parts[0].ndim == 1 else 1)
+    return concatenate(parts, 0 if parts[0].ndim == 1 else 1, dtype)
 
 
 def dstack(arrays: object) -> Array:

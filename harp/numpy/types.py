@@ -147,6 +147,9 @@ def issubdtype(arg1: object, arg2: object) -> bool:
 
 _ABSTRACT: dict[type, set[Kind]] = {
     np.generic: {*Kind},
+    np.flexible: set(),
+    np.character: set(),
+    np.object_: set(),
     np.number: {Kind.INT, Kind.UINT, Kind.FLOAT, Kind.COMPLEX},
     np.integer: {Kind.INT, Kind.UINT},
     np.signedinteger: {Kind.INT},

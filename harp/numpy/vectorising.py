@@ -1,4 +1,4 @@
-"""`vectorize`: a function of numbers, or of arrays of a given number of axes, becomes one that broadcasts."""
+"""Functions of functions. `vectorize`: a function of numbers, or of arrays of a given number of axes, broadcasts."""
 
 from __future__ import annotations
 
@@ -7,13 +7,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, update_wrapper
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from harp.errors import ArgumentError, ShapeError
-from harp.numpy.manipulation import broadcast_to, shape_of
+from harp.numpy.choosing import indices
+from harp.numpy.manipulation import broadcast_to, expand_dims, moveaxis, shape_of
+from harp.numpy.ufuncs import with_methods
 from harp.trace.array.arithmetic import astype
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, as_named, broadcast_shapes
+from harp.trace.array.primitives import (
+    as_array,
+    as_named,
+    as_tuple,
+    broadcast_shapes,
+    normalize_axes,
+    normalize_axis,
+)
 from harp.trace.index.polynomial import Index
-from harp.trace.scalar.dtypes import DType, as_dtype
+from harp.trace.scalar.dtypes import DType, DTypeLike, as_dtype
 from harp.trace.sizes.size import resolve, unify, wrap
 from harp.trace.source_locations import plural, where
 from harp.trace.tracer import function_name, require_function
@@ -146,6 +157,64 @@ class _Vectorized:
                 raise ShapeError(f"{what} has {plural(array.ndim, 'axes')}, but {len(core)} {said}{where()}")
             _note(core, shape_of(array), sizes, what)
         return tuple(astype(array, dtype) for array, dtype in zip(arrays, dtypes, strict=True))
+
+
+def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: object = None) -> Function:
+    """A function of numbers as one of arrays, as by `vectorize`, with the methods of NumPy's ufuncs if it takes two.
+
+    `identity` is what its `reduce` begins with.
+
+    >>> frompyfunc(lambda x, y: x * y + 1, 2, 1).reduce(np.arange(4))
+    Array(10)
+    """
+    result = vectorize(func)
+    if nout == 1:
+        with_methods(result, np.frompyfunc(func, nin, nout, identity=identity))
+    return result
+
+
+def fromfunction(function: Function, shape: object, *, dtype: DTypeLike = float, **kwargs: Any) -> Any:
+    """The function of the positions along each axis, which it is called with once, as arrays of this shape.
+
+    >>> fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int)
+    Array([[ 0,  1,  2],
+           [10, 11, 12]])
+    """
+    require_function("fromfunction", function)
+    return function(*indices(shape, dtype), **kwargs)
+
+
+def apply_along_axis(func1d: Function, axis: int, arr: object, *args: Any, **kwargs: Any) -> Array:
+    """The function of each row along an axis, whose place the axes of its result take; it is traced once, as by `vmap`.
+
+    >>> apply_along_axis(lambda row: row[::-1], 1, np.arange(4).reshape(2, 2))
+    Array([[1, 0],
+           [3, 2]])
+    """
+    require_function("apply_along_axis", func1d)
+    array = as_array(arr)
+    k, others = normalize_axis(axis, array.ndim), array.ndim - 1
+    mapped: Function = lambda row: as_array(func1d(row, *args, **kwargs))  # noqa: E731
+    for _ in range(others):
+        mapped = vmap(mapped)
+    result: Array = mapped(moveaxis(array, k, -1))
+    own = result.ndim - others
+    return moveaxis(result, tuple(range(others, others + own)), tuple(range(k, k + own)))
+
+
+def apply_over_axes(func: Function, a: object, axes: object) -> Array:
+    """`func(a, axis)` for one axis after the other; an axis that a result lacks is kept, with one element.
+
+    >>> import harp.numpy as hnp
+    >>> apply_over_axes(hnp.sum, np.ones((2, 3, 4)), (0, 2)).shape
+    (1, 3, 1)
+    """
+    require_function("apply_over_axes", func)
+    array = as_array(a)
+    for axis in normalize_axes(as_tuple(axes), array.ndim):
+        result = as_array(func(array, axis))
+        array = result if result.ndim == array.ndim else expand_dims(result, axis)
+    return array
 
 
 def _called(function: Function, every: Mapping[int | str, Any], count: int) -> Any:

@@ -68,7 +68,7 @@ def test_each_has_a_signature_and_an_example(namespace):
     for name, text in found.items():
         value = getattr(module, name, reference.Stages)
         assert len(text.strip()) > 10, name
-        if inspect.isfunction(value):
+        if inspect.isfunction(value) and not reference._is_numpys(value):
             assert text.startswith("("), name
         if is_described_elsewhere(value) or name in policies or (name, namespace) == ("ndarray", "harp.numpy"):
             continue

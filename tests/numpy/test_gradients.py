@@ -34,11 +34,12 @@ UNARY = (
     *("trace", "diag", "tril", "triu", "rot90", "diagonal", "unstack", "atleast_1d", "atleast_2d", "atleast_3d"),
     *("asarray", "array", "sort", "diff", "ediff1d", "unwrap", "trapezoid", "gradient", "cov", "corrcoef", "average"),
     *("cumsum", "cumprod", "cummax", "cummin", "nancumsum", "nancumprod"),
+    "i0",
 )
 BINARY = (
     *("add", "subtract", "multiply", "divide", "maximum", "minimum", "fmax", "fmin", "pow", "float_power", "hypot"),
     *("atan2", "logaddexp", "logaddexp2", "copysign", "fmod", "remainder", "vdot", "inner", "kron", "outer"),
-    *("append", "vecdot"),
+    *("append", "vecdot", "matvec"),
 )
 
 
@@ -63,14 +64,18 @@ CASES = {
     "acosh": (hnp.acosh, 1.3 + X),
     "amax": (hnp.amax, X),
     "amin": (hnp.amin, X),
+    "apply_along_axis": (lambda x: hnp.apply_along_axis(lambda r: r[:2] * hnp.sum(r * r), 0, x), X),
+    "apply_over_axes": (lambda x: hnp.apply_over_axes(hnp.std, x, (0, 1)), X),
     "array_split": (lambda x: hnp.array_split(x, 3, 1), X),
     "astype": (lambda x: hnp.astype(x, hnp.float64), X),
     "bincount": (lambda w: hnp.bincount(np.array([0, 2, 2, 1]), w) ** 2, X[0]),
     "block": (lambda x, y: hnp.block([[x, y], [y, x]]), X, Y),
     "broadcast_arrays": (hnp.broadcast_arrays, X, Y[0]),
     "broadcast_to": (lambda x: hnp.broadcast_to(x, (2, 3, 4)), X),
+    "choose": (lambda x, y: hnp.choose(PLACES % 3, [x, y, x * y]), X, Y),
     "clip": (lambda x: hnp.clip(x, 0.3, 0.6), X),
     "column_stack": (lambda x, y: hnp.column_stack([x, y]), X, Y),
+    "compress": (lambda x: hnp.compress(np.array([1, 0, 1, 1]), x, 1, size=2), X),
     "concatenate": (lambda x, y: hnp.concatenate([x, y], 1), X, Y),
     "convolve": (hnp.convolve, X[0], Y[0, :3]),
     "correlate": (lambda x, y: hnp.correlate(x, y, "full"), X[0], Y[0, :3]),
@@ -81,6 +86,8 @@ CASES = {
     "dot": (lambda x, y: hnp.dot(x, y.T), X, Y),
     "dsplit": (lambda x: hnp.dsplit(x[None], 2), X),
     "dstack": (lambda x, y: hnp.dstack([x, y]), X, Y),
+    "cross": (lambda x, y: [hnp.cross(x, y, axis=0), hnp.cross(x[:, :2], y[:, :3])], X, Y),
+    "delete": (lambda x: [hnp.delete(x, [0, 2], 1), hnp.delete(x, 1)], X),
     "einsum": (lambda x, y: hnp.einsum("ij,kj,ij->ik", x, y, x), X, Y),
     "expand_dims": (lambda x: hnp.expand_dims(x, 1), X),
     "extract": (lambda x: hnp.extract(PLACES > 1, x, size=5), X),
@@ -90,7 +97,10 @@ CASES = {
     "full_like": (lambda v: hnp.full_like(X, v), X[0, 0]),
     "geomspace": (lambda a, b: hnp.geomspace(a, b, 4), X[0, 0], Y[0, 0]),
     "heaviside": (lambda x, h: hnp.heaviside(hnp.where(PLACES > 1, 0.0, x), h), X, Y),
+    "frompyfunc": (lambda x, y: hnp.frompyfunc(lambda a, b: a * hnp.sin(b), 2, 1)(x, y), X, Y),
     "histogram": (lambda w: hnp.histogram(X, 3, (0, 1), weights=w)[0] ** 2, Y),
+    "histogram2d": (lambda w: hnp.histogram2d(X[0], Y[0], 2, [(0, 1), (0, 1)], weights=w)[0] ** 2, Y[0]),
+    "histogramdd": (lambda w: hnp.histogramdd(X, 2, [(0, 1)] * 4, weights=w)[0] ** 2, Y[:, 0]),
     "histogram_bin_edges": (lambda x: hnp.histogram_bin_edges(x, 3), X),
     "hsplit": (lambda x: hnp.hsplit(x, 2), X),
     "hstack": (lambda x, y: hnp.hstack([x, y]), X, Y),
@@ -98,6 +108,8 @@ CASES = {
     "ldexp": (lambda x: hnp.ldexp(x, PLACES), X),
     "linspace": (lambda a, b: hnp.linspace(a, b, 5), X[0, 0], Y[0, 0]),
     "logspace": (lambda a, b: hnp.logspace(a, b, 5), X[0, 0], Y[0, 0]),
+    "insert": (lambda x, y: [hnp.insert(x, [0, 2], y[:, :2], 1), hnp.insert(x, 1, y[0], 0)], X, Y),
+    "kaiser": (lambda b: hnp.kaiser(5, b), np.array(2.0)),
     "matmul": (lambda x, y: hnp.matmul(x, y.T), X, Y),
     "meshgrid": (lambda x, y: hnp.meshgrid(x, y), X[0], Y[0]),
     "modf": (lambda x: hnp.modf(x)[0], 5 * X),
@@ -109,7 +121,15 @@ CASES = {
     "percentile": (lambda x: hnp.percentile(x, 40, 1), X),
     "permute_dims": (lambda x: hnp.permute_dims(x, (1, 0)), X),
     "piecewise": (lambda x: hnp.piecewise(x, [x > 0.5], [lambda y: y**3, lambda y: y**2]), X),
+    "partition": (lambda x: hnp.partition(x, 1), X),
+    "place": (lambda x, v: hnp.place(x, PLACES > 1, v), X, Y[0, :3]),
+    "poly": (hnp.poly, X[0]),
+    **{name: (getattr(hnp, name), X[0], Y[1, :2]) for name in ("polyadd", "polydiv", "polymul", "polysub")},
+    "polyder": (hnp.polyder, X[0]),
+    "polyfit": (lambda x, y: hnp.polyfit(x, y, 2), X[0], Y[0]),
+    "polyint": (lambda x: hnp.polyint(x, 2, x[:2]), X[0]),
     "polyval": (hnp.polyval, Y[0], X),
+    "put": (lambda x, v: hnp.put(x, np.array([3, 0, 7]), v), X, Y[0]),
     "put_along_axis": (lambda x, v: hnp.put_along_axis(x, PLACES[:, :1], v, 1), X, Y[:, :1]),
     "quantile": (lambda x, q: hnp.quantile(x, q, 1), X, np.array([0.15, 0.83])),
     "repeat": (lambda x: hnp.repeat(x, [2, 0, 1], 0), X),
@@ -117,11 +137,14 @@ CASES = {
     "reshape": (lambda x: hnp.reshape(x, (2, 6)), X),
     "roll": (lambda x: hnp.roll(x, 2, 1), X),
     "rollaxis": (lambda x: hnp.rollaxis(x, 1), X),
+    "resize": (lambda x: hnp.resize(x, (5, 4)), X),
+    "roots": (lambda x: hnp.abs(hnp.roots(x + np.array([1.0, -5, -3, 4]))), X[0]),
     "select": (lambda x, y: hnp.select([PLACES > 2, PLACES > 0], [x, y], x * y), X, Y),
     "split": (lambda x: hnp.split(x, 2, 1), X),
     "stack": (lambda x, y: hnp.stack([x, y], 1), X, Y),
     "swapaxes": (lambda x: hnp.swapaxes(x, 0, 1), X),
     "take": (lambda x: hnp.take(x, PLACES[0], 1), X),
+    "sort_complex": (lambda x: hnp.real(hnp.sort_complex(x)), X),
     "take_along_axis": (lambda x: hnp.take_along_axis(x, PLACES, 1), X),
     "tensordot": (lambda x, y: hnp.tensordot(x, y, ((1,), (1,))), X, Y),
     "tile": (lambda x: hnp.tile(x, (2, 2)), X),
@@ -162,6 +185,7 @@ CASES = {
     "linalg.qr": (lambda x: [*hnp.linalg.qr(x.T)], X),
     "linalg.svd": (lambda x: [*hnp.linalg.svd(x, full_matrices=False)], X),
     "linalg.svdvals": (hnp.linalg.svdvals, X),
+    "vecmat": (lambda x, y: hnp.vecmat(x, y.T), X, Y),
     "linalg.tensorinv": (lambda x: hnp.linalg.tensorinv(x[:, :3] + np.eye(3), ind=1), X),
     "linalg.tensorsolve": (lambda x, y: hnp.linalg.tensorsolve(x[:, :3] + np.eye(3), y[:, 0]), X, Y),
     "linalg.solve": (lambda x, y: hnp.linalg.solve(x[:, :3] + np.eye(3), y), X, Y),
@@ -176,17 +200,17 @@ def words(text):
 
 # Results that are no floats, or do not depend on the numbers of their arguments.
 DISCRETE = words("""
-    all allclose any argmax argmin argsort argwhere array_equal bitwise_and bitwise_count bitwise_invert
-    bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor count_nonzero digitize equal flatnonzero
-    gcd greater greater_equal isclose iscomplex isfinite isin isinf isnan isneginf isposinf isreal lcm lexsort less
-    less_equal logical_and logical_not logical_or logical_xor nanargmax nanargmin nonzero not_equal ravel_multi_index
-    searchsorted signbit unravel_index
+    all allclose any argmax argmin argpartition argsort argwhere array_equal array_equiv bitwise_and bitwise_count
+    bitwise_invert bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor count_nonzero digitize
+    equal flatnonzero gcd greater greater_equal isclose iscomplex isfinite isin isinf isnan isneginf isposinf isreal lcm
+    less less_equal lexsort logical_and logical_not logical_or logical_xor nanargmax nanargmin nonzero not_equal
+    packbits ravel_multi_index searchsorted signbit unpackbits unravel_index
 """)
 CONSTANT = words("""
-    fft.fftfreq fft.rfftfreq
-    arange broadcast_shapes can_cast diag_indices empty empty_like eye finfo identity iinfo indices iscomplexobj isdtype
-    issubdtype ix_ ndim ones ones_like promote_types result_type shape size tri tril_indices triu_indices zeros
-    zeros_like
+    fft.fftfreq fft.rfftfreq arange bartlett blackman broadcast_shapes can_cast diag_indices diag_indices_from
+    einsum_path empty empty_like eye finfo fromfunction hamming hanning identity iinfo indices iscomplexobj isdtype
+    isrealobj isscalar issubdtype ix_ mask_indices ndim ones ones_like promote_types result_type shape size tri
+    tril_indices tril_indices_from triu_indices triu_indices_from zeros zeros_like
 """)
 # Steps: the derivative is zero wherever there is one.
 STEPS = {
@@ -199,12 +223,14 @@ STEPS = {
     "rint": hnp.rint,
     "round": lambda x: hnp.round(x, 1),
     "sign": hnp.sign,
+    "spacing": hnp.spacing,
     "trunc": hnp.trunc,
 }
 # Functions of a set of numbers outside of a trace go by NumPy: with size= they are those of sort, checked here.
 SETS = {
     "intersect1d": lambda x: hnp.intersect1d(x, x[0], size=4),
     "setdiff1d": lambda x: hnp.setdiff1d(x, x[0], size=6),
+    "setxor1d": lambda x: hnp.setxor1d(x, x[0], size=6),
     "union1d": lambda x: hnp.union1d(x, x, size=12),
     "unique": lambda x: hnp.unique(x, size=12),
     "unique_all": lambda x: hnp.unique_all(x, size=12).values,
@@ -212,8 +238,8 @@ SETS = {
     "unique_inverse": lambda x: hnp.unique_inverse(x, size=12).values,
     "unique_values": lambda x: hnp.unique_values(x, size=12),
 }
-# Arrays of other libraries are constants.
-FOREIGN = ("from_dlpack",)
+# Arrays of other libraries are constants, and so is what only known numbers are given to.
+FOREIGN = ("from_dlpack", "trim_zeros")
 
 
 def public():
@@ -222,7 +248,11 @@ def public():
     for prefix, space in (("", hnp), ("fft.", hnp.fft), ("linalg.", hnp.linalg), ("special.", hnp.special)):
         for name in getattr(space, "__all__", dir(space)):
             value = getattr(space, name)
-            if not name.startswith("_") and isinstance(value, types.FunctionType):
+            if (
+                not name.startswith("_")
+                and isinstance(value, types.FunctionType)
+                and value.__module__.startswith("harp.")
+            ):
                 found[prefix + name] = value
     return found
 

@@ -10,7 +10,7 @@ import harp.numpy as hnp
     ("module", "name", "message"),
     [
         (hnp, "concatenat", "no attribute 'concatenat'; the nearest name there is 'concatenate'"),
-        (hnp, "polyfit", r"^harp\.numpy\.polyfit is not there yet"),
+        (hnp, "nditer", r"^harp\.numpy\.nditer is not there yet"),
         (hnp, "qqqqqq", "has no attribute 'qqqqqq'$"),
         (
             hnp.linalg,
@@ -29,7 +29,7 @@ import harp.numpy as hnp
         (harp.random, "seed", r"^harp\.random\.seed is not there: write key"),
         (harp.random, "rand", r"^harp\.random\.rand is not there: write uniform\(key, shape\)"),
         (harp, "no_grad", r"harp\.stop_gradient stops them"),
-        (hnp, "insert", r"^harp\.numpy\.insert is not there: write concatenate"),
+        (hnp, "savetxt", r"^harp\.numpy\.savetxt is not there: use NumPy's"),
         (harp.random, "norml", r"module 'harp\.random' has no attribute 'norml'; the nearest name there is 'normal'"),
         (harp.lax, "fori", r"module 'harp\.lax' has no attribute 'fori'; the nearest name there is 'fori_loop'"),
     ],

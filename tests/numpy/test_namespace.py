@@ -20,6 +20,8 @@ STACKING = {
     "atleast_3d": lambda xp, x, v: xp.atleast_3d(v[0], v, x),
     "vstack": lambda xp, x, v: xp.vstack([x, v]),
     "hstack": lambda xp, x, v: [xp.hstack([x, x]), xp.hstack([v, v[:1]])],
+    "stacks of one array": lambda xp, x, v: [xp.vstack(x[None]), xp.hstack(x), xp.column_stack(x), xp.dstack(x)],
+    "stacks in a dtype": lambda xp, x, v: [xp.vstack([x, v], dtype="float32"), xp.hstack([v, v], dtype="float32")],
     "dstack": lambda xp, x, v: [xp.dstack([x, x]), xp.dstack([v, v])],
     "column_stack": lambda xp, x, v: xp.column_stack([v, x.T, v]),
     "append": lambda xp, x, v: [xp.append(x, v), xp.append(x, x, axis=1)],
@@ -33,6 +35,11 @@ STACKING = {
     "rot90 of axes": lambda xp, x, v: xp.rot90(x[None], 1, (2, 0)),
     "rollaxis": lambda xp, x, v: [xp.rollaxis(x[None], 2), xp.rollaxis(x[None], 0, 3), xp.rollaxis(x[None], -1, 1)],
     "kron": lambda xp, x, v: [xp.kron(x, v), xp.kron(v, x), xp.kron(v, v), xp.kron(x, x[:, :1]), xp.kron(v[0], x)],
+    "resize": lambda xp, x, v: [xp.resize(x, (3, 5)), xp.resize(v, 7)],
+    "joined in a dtype": lambda xp, x, v: [
+        xp.concatenate([x, x], 1, dtype="float32"),
+        xp.stack([v, v], dtype="complex128"),
+    ],
     "pad": lambda xp, x, v: xp.pad(x, [(1, 2), (0, 3)], constant_values=7),
     "edge": lambda xp, x, v: xp.pad(x, ((1, 2), (0, 3)), mode="edge"),
     "symmetric": lambda xp, x, v: xp.pad(x, ((1, 1), (0, 1)), mode="symmetric"),
@@ -52,6 +59,9 @@ CHOOSING = {
     "clipped": lambda xp, x, v: xp.ravel_multi_index((xp.asarray([5, -1]), xp.asarray([7, 1])), (2, 3), mode="clip"),
     "diag_indices": lambda xp, x, v: xp.diag_indices(3, 3),
     "triangles": lambda xp, x, v: [*xp.tril_indices(3, 1), *xp.triu_indices(3, 0, 4)],
+    "diagonals": lambda xp, x, v: [*xp.diag_indices_from(xp.zeros((3, 3))), *xp.tril_indices_from(x, 1)],
+    "triangles of x": lambda xp, x, v: [*xp.triu_indices_from(x)],
+    "array_equiv": lambda xp, x, v: [xp.array_equiv(x, v), xp.array_equiv(v, x[:1]), xp.array_equiv(x, x[:, :-1])],
     "array_equal": lambda xp, x, v: [xp.array_equal(x, x), xp.array_equal(x, x[None]), xp.array_equal(v, v + 1)],
 }
 FLOATS = {
@@ -62,6 +72,11 @@ FLOATS = {
     "ldexp": lambda xp, x, v: xp.ldexp(x, xp.asarray([[3], [-70]])[: x.shape[0]] if x.shape[0] < 3 else 5),
     "fmax": lambda xp, x, v: [xp.fmax(x, v), xp.fmin(x, v)],
     "tests": lambda xp, x, v: [xp.isposinf(x), xp.isneginf(x), xp.isreal(x), xp.iscomplex(x)],
+    "bits": lambda xp, x, v: [xp.packbits(x > 0, axis=0), xp.packbits(x > 0), xp.packbits(v > 0, bitorder="little")],
+    "bytes": lambda xp, x, v: [
+        xp.unpackbits(xp.packbits(x > 0, 1), 1, n, o) for n, o in ((None, "big"), (11, "little"), (-5, "big"))
+    ],
+    "spacing": lambda xp, x, v: xp.spacing(x),
     "float_power": lambda xp, x, v: xp.float_power(x, 2),
 }
 NANS = {
@@ -85,6 +100,14 @@ NUMERICAL = {
     "convolve": lambda xp, x, v: [xp.convolve(v, xp.asarray([1.0, 2.0, 0.5]), m) for m in ("full", "same", "valid")],
     "correlate": lambda xp, x, v: [xp.correlate(v, xp.asarray([1.0, -2.0]), m) for m in ("full", "same", "valid")],
     "polyval": lambda xp, x, v: [xp.polyval(xp.asarray([1.0, -2.0, 3.0]), x), xp.polyval(xp.zeros(0), v)],
+    "grids": lambda xp, x, v: [*xp.meshgrid(v, v[:1], sparse=True), *xp.meshgrid(v, v, copy=False)],
+    "between": lambda xp, x, v: [*xp.linspace(v, 1.0, 4, retstep=True), xp.linspace(x, v, 3, axis=-1)],
+    "like": lambda xp, x, v: [xp.zeros_like(x, shape=(2, 2)), xp.ones_like(v, shape=3), xp.eye(N=2, M=3)],
+    "along rows": lambda xp, x, v: xp.apply_along_axis(lambda r: xp.cumsum(r) / (1 + xp.sum(r * r)), 1, x),
+    "along columns": lambda xp, x, v: xp.apply_along_axis(lambda r, k: r[:1] * xp.ones((k, 2)), 0, x[None] * 1.0, 3),
+    "over axes": lambda xp, x, v: [xp.apply_over_axes(xp.sum, x, (0, 1)), xp.apply_over_axes(xp.cumsum, x, [1])],
+    "fromfunction": lambda xp, x, v: xp.fromfunction(lambda i, j, k: i * k + j, (2, 3), k=4),
+    "matvec": lambda xp, x, v: [xp.matvec(x, v), xp.vecmat(v, x.T), xp.matvec(x[:, None], x), xp.vecmat(x, x.T)],
     "vander": lambda xp, x, v: [xp.vander(v), xp.vander(v, 3, increasing=True)],
     "scales": lambda xp, x, v: [xp.logspace(0, 2, 4), xp.geomspace(1.0, 1000.0, 4), xp.geomspace(-8.0, -1.0, 4)],
 }
@@ -101,6 +124,8 @@ COUNTING = {
     "digitize": lambda xp, x, v: [xp.digitize(x, xp.asarray(e), r) for e in ([-1.0, 0, 1], [1, 0.0]) for r in (0, 1)],
     "digitize at edges": lambda xp, x, v: [xp.digitize(xp.round(x), xp.asarray(e), r) for e in EDGES for r in (0, 1)],
     "histogram": lambda xp, x, v: [*xp.histogram(x, 4, (-1.0, 2.0)), *xp.histogram(x, xp.asarray([-1.0, 0.5, 1.0]))],
+    "histogram2d": lambda xp, x, v: [*xp.histogram2d(v, x[0], [2, [-9.0, 0, 9]], [(-9, 9), None], True, weights=v)],
+    "histogramdd": lambda xp, x, v: xp.histogramdd(x.T[:1].T, [3])[0],
     "histogram of all": lambda xp, x, v: [*xp.histogram(v, 3), *xp.histogram(x, 3, (-9, 9), weights=x, density=True)],
 }
 GROUPS = {

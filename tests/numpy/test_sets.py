@@ -74,6 +74,7 @@ def test_sets_as_in_numpy(a, b):
     same(hnp.union1d(a, b), np.union1d(a, b))
     same(hnp.intersect1d(a, b), np.intersect1d(a, b))
     same(hnp.setdiff1d(a, b), np.setdiff1d(a, b))
+    same(hnp.setxor1d(a, b), np.setxor1d(a, b))
     same(hnp.isin(a, b), np.isin(a, b))
     same(hnp.isin(a, b, invert=True), np.isin(a, b, invert=True))
 
@@ -141,17 +142,28 @@ SETS = harp.jit(
         hnp.union1d(a, b, size=12, fill_value=-5),
         hnp.intersect1d(a, b, size=7, fill_value=-5),
         hnp.setdiff1d(a, b, size=7, fill_value=-5),
+        hnp.setxor1d(a, b, size=12, fill_value=-5),
     )
 )
 
 
 @given(arrays(np.int32, 1), arrays(np.int32, 1))
 def test_sets_inside_a_trace(a, b):
-    member, union, both, only = SETS(a, b)
+    member, union, both, only, either = SETS(a, b)
     same(member, np.isin(a, b))
     same(union, padded(np.union1d(a, b), 12, -5))
     same(both, padded(np.intersect1d(a, b), 7, -5))
     same(only, padded(np.setdiff1d(a, b), 7, -5))
+    same(either, padded(np.setxor1d(a, b), 12, -5))
+
+
+def test_distinct_slices():
+    x = np.array([[1, 0], [2, 2], [1, 0]])
+    for axis in (0, 1):
+        for a, b in zip(hnp.unique(x, True, True, True, axis), np.unique(x, True, True, True, axis), strict=True):
+            same(a, np.ravel(b) if np.ndim(a) == 1 else b)
+    with pytest.raises(ArgumentError, match="unique along an axis has no size="):
+        hnp.unique(x, axis=0, size=2)
 
 
 @pytest.mark.parametrize("dtype", [d.numpy for d in dtypes.ALL], ids=str)

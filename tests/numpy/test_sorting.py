@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import harp
 import harp.numpy as hnp
-from harp.errors import ArgumentError, AxisError, DTypeError, ShapeError
+from harp.errors import ArgumentError, AxisError, DTypeError, IndexOutOfRangeError, ShapeError
 from harp.trace.scalar import dtypes
 
 REAL = [d.numpy for d in dtypes.ALL if d.kind.name != "COMPLEX"]
@@ -215,6 +215,44 @@ def test_positions_and_keys_have_no_derivative():
     np.testing.assert_array_equal(g, [1.0, 2.0, 0.0])
 
 
+@pytest.mark.parametrize(("dtype", "of"), [("complex64", "eager"), ("complex128", "eager"), ("complex128", "jit")])
+def test_complex_numbers_by_real_parts_then_imaginary_ones(dtype, of):
+    nan = np.nan
+    parts = np.random.default_rng(2).integers(-2, 3, (2, 4, 9)).astype(float)
+    z = (parts[0] + 1j * parts[1]).astype(dtype)
+    z[1, 2:6] = [complex(nan, 1), complex(0, nan), complex(nan, nan), complex(nan, -1)]
+
+    def every(z):
+        return (
+            *(hnp.sort(z), hnp.argsort(z, 0), hnp.sort(z, None), hnp.sort_complex(hnp.real(z)), hnp.partition(z, 1)),
+            *(hnp.max(z, 1), hnp.min(z), hnp.argmax(z), hnp.argmin(z, 1)),
+            *(
+                hnp.max(z, (0, 1), True),
+                hnp.min(z, 0, initial=1 - 5j, where=hnp.real(z) > 0),
+                hnp.argsort(z, descending=True),
+            ),
+        )
+
+    *found, backwards = (harp.jit(every) if of == "jit" else every)(z)
+    wanted = (
+        *(np.sort(z), np.argsort(z, 0, kind="stable"), np.sort(z, None), np.sort_complex(z.real), np.sort(z)),
+        *(np.max(z, 1), np.min(z), np.argmax(z), np.argmin(z, 1)),
+        *(np.max(z, (0, 1), keepdims=True), np.min(z, 0, initial=1 - 5j, where=z.real > 0)),
+    )
+    for k, (a, b) in enumerate(zip(found, wanted, strict=True)):
+        np.testing.assert_array_equal(np.isnan(a), np.isnan(b), str(k))
+        np.testing.assert_array_equal(np.nan_to_num(a), np.where(np.isnan(b), np.nan_to_num(a), b), str(k))
+    whole = np.delete(z, 1, 0)
+    rows = np.take_along_axis(z, np.asarray(backwards), 1)
+    np.testing.assert_array_equal(np.delete(rows, 1, 0), np.sort(whole)[:, ::-1])
+
+
+def test_an_extremum_of_complex_numbers_has_the_gradient_of_its_element():
+    z = np.array([1 + 2j, 1 + 5j, 0 + 9j])
+    slope = harp.grad(lambda z: hnp.abs(hnp.max(z)) ** 2)(z)
+    np.testing.assert_allclose(np.abs(slope), [0, 2 * abs(z[1]), 0])
+
+
 # --- errors
 
 
@@ -222,7 +260,9 @@ def test_errors_say_what_to_do():
     with pytest.raises(AxisError, match="axis 1"):
         hnp.sort(np.zeros(3), axis=1)
     with pytest.raises(DTypeError, match="complex numbers have no order"):
-        hnp.sort(np.zeros(3, complex))
+        hnp.searchsorted(np.zeros(3, complex), 1j)
+    with pytest.raises(IndexOutOfRangeError, match="kth of partition is 3, along axis 0 of size 3"):
+        hnp.partition(np.zeros(3), 3)
     with pytest.raises(ShapeError, match="reshape it to"):
         hnp.argsort(np.float64(3))
     with pytest.raises(ArgumentError, match="'left' or 'right'"):

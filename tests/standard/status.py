@@ -169,7 +169,8 @@ In `harp.numpy.special`, under SciPy's names:
 
 They follow NumPy, with these differences, which come from arrays that do not change and from programs for all sizes:
 
-- `put_along_axis` and `fill_diagonal` return the new array. `cov` of a matrix is a matrix, of one row too.
+- `put_along_axis`, `fill_diagonal`, `put` and `place` return the new array. `cov` of a matrix is a matrix, of
+  one row too.
 - Lists in the place of an array are refused, as everywhere in harp (`interp`, `convolve`, `polyval`, `digitize`,
   `weights=`, `nansum`, the rows of `vstack`, ...): wrap them in `asarray`. Lists of arrays, of conditions, of edges of
   bins, and of positions in `ix_`, `split` and `pad` are taken.
@@ -185,7 +186,13 @@ They follow NumPy, with these differences, which come from arrays that do not ch
 - `ix_` and `unravel_index` refuse floats. `vander` of float32 stays float32.
 - `einsum` takes subscripts as text, and for `optimize` True, False, "greedy" or "optimal", but no path; True is the
   default. It chooses the order in which operands are multiplied, so the last bits of floats may differ from those of
-  the written order; one program has one order, whatever the sizes.
+  the written order; one program has one order, whatever the sizes. `einsum_path` is NumPy's, for known sizes.
+- `partition` and `argpartition` sort. `roots` are complex; in traced functions the first coefficient must not be 0.
+  `polydiv` keeps the zeros in front of the remainder, and `poly` of complex roots is complex.
+- `delete` at positions that are data, and `compress` by a mask that is, say how many results there are, by
+  `assume_unique_indices=True` and `size=`; so does `mask_indices`. `trim_zeros` is for known vectors.
+- `apply_along_axis` and `frompyfunc` trace their function once, as `vectorize`; `fromfunction` calls it once.
+- `unique` takes an axis outside of traced functions only. `nextafter` and `spacing` refuse halves.
 - `heaviside` of integers stays an integer; `unwrap` of integers is float64.
 
 """

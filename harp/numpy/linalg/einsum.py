@@ -6,15 +6,16 @@ import string
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 
-from harp.errors import ArgumentError, ShapeError
+from harp.errors import ArgumentError, ConcretizationError, ShapeError
 from harp.numpy.linalg.order import Labels, Order, Orders, numbers
 from harp.numpy.linalg.pairs import Sizes, Term, contract, multiply_pair
 from harp.numpy.linalg.products import promoted
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import join_sizes, map_
+from harp.trace.array.primitives import as_array, join_sizes, map_
 from harp.trace.graph import view
 from harp.trace.graph.node import Node, positions
 from harp.trace.index.bounds import nonnegative
@@ -28,6 +29,7 @@ _LETTERS = string.ascii_uppercase + string.ascii_lowercase  # in the order of th
 # What `optimize` chooses: the order for so many operands.
 _ORDERS: dict[object, Callable[[Orders], Order]] = {
     True: Orders.best,
+    "auto": Orders.best,
     "optimal": Orders.optimal,
     "greedy": Orders.greedy,
     False: Orders.written,
@@ -73,6 +75,29 @@ def einsum(subscripts: object, *operands: object, optimize: bool | str = True) -
     else:
         result = _multiplied(_ORDERS[optimize](orders), terms, sizes, out)
     return _or_zero(contract([result.node], [result.labels], sizes, out), _summed_terms(terms, sizes, out))
+
+
+def einsum_path(subscripts: object, *operands: object, optimize: Any = "greedy") -> tuple[list[object], str]:
+    """NumPy's order of products of pairs, and a table of their costs, for arrays of these shapes.
+
+    `einsum` itself looks for an order of its own. Raises ArgumentError where NumPy does, ConcretizationError for sizes
+    that are not known.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.einsum_path("ij,jk,kl->il", hnp.ones((2, 9)), hnp.ones((9, 9)), hnp.ones((9, 2)))[0]
+    ['einsum_path', (0, 1), (0, 1)]
+    """
+    given: list[Any] = []
+    for operand in (subscripts, *operands):
+        shape = () if isinstance(operand, (str, list, tuple)) else as_array(operand).shape
+        if not all(isinstance(size, int) for size in shape):
+            raise ConcretizationError(f"einsum_path needs the sizes of its operands, not {shape}{where()}")
+        given.append(operand if isinstance(operand, (str, list, tuple)) else np.broadcast_to(0.0, shape))
+    try:
+        path, text = np.einsum_path(*given, optimize=optimize)
+    except (TypeError, ValueError, KeyError) as error:
+        raise ArgumentError(f"einsum_path: {error}{where()}") from None
+    return path, text
 
 
 def _summed_terms(terms: Sequence[Term], sizes: Sizes, out: Labels) -> Index:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from harp.errors import ShapeError
 from harp.numpy.complexes import conj
-from harp.numpy.joining import stack
 from harp.numpy.linalg import products
 from harp.numpy.linalg.pairs import contract
 from harp.numpy.linalg.products import promoted
 from harp.numpy.manipulation import moveaxis
 from harp.numpy.reductions import sum as sum_
-from harp.trace.array.arithmetic import multiply, subtract
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, broadcast_shapes, normalize_axis
 from harp.trace.index.polynomial import as_index
@@ -49,16 +47,10 @@ def cross(x1: object, x2: object, /, *, axis: int = -1) -> Array:
     >>> hnp.linalg.cross(hnp.asarray([1, 0, 0]), hnp.asarray([0, 1, 0]))
     Array([0, 0, 1])
     """
-    parts = []
     for array in map(as_array, (x1, x2)):
         along = normalize_axis(axis, array.ndim)
         unify(node_of(array).shape[along], as_index(3), lambda: f"cross takes three elements along axis {axis}")
-        last = moveaxis(array, along, -1)
-        parts.append([last[..., k] for k in range(3)])
-    a, b = parts
-    pairs = ((1, 2), (2, 0), (0, 1))
-    result = stack([subtract(multiply(a[i], b[j]), multiply(a[j], b[i])) for i, j in pairs], axis=-1)
-    return moveaxis(result, -1, axis)
+    return products.cross(x1, x2, axis=axis)
 
 
 def outer(x1: object, x2: object, /) -> Array:

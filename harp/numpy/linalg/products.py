@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from harp.errors import ShapeError
 from harp.numpy.complexes import conj
+from harp.numpy.joining import stack
 from harp.numpy.linalg.pairs import Term, contract, in_order, multiply_pair
-from harp.numpy.manipulation import ravel
+from harp.numpy.manipulation import broadcast_arrays, moveaxis, ravel
 from harp.numpy.reductions import sum as sum_
-from harp.trace.array.arithmetic import in_common, multiply
+from harp.trace.array.arithmetic import in_common, multiply, subtract
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import (
     as_array,
@@ -22,8 +23,10 @@ from harp.trace.array.primitives import (
 from harp.trace.graph import view
 from harp.trace.graph.node import positions
 from harp.trace.index.division import minimum, relu
-from harp.trace.index.polynomial import Index
-from harp.trace.sizes.size import resolve_all, unify
+from harp.trace.index.polynomial import Index, as_index
+from harp.trace.scalar.dtypes import DTypeLike
+from harp.trace.sizes.scope import Relation
+from harp.trace.sizes.size import ask, resolve, resolve_all, unify
 from harp.trace.source_locations import plural, where
 
 
@@ -178,11 +181,64 @@ def diagonal(x: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Arra
     return emit(view.view(node, result, tuple(index[k] for k in range(array.ndim))), array.weak)
 
 
-def trace(x: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+def cross(a: object, b: object, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
+    """The vector product along an axis of each, of three elements or two, the third then 0; others broadcast.
+
+    `axisc` is the axis of the result, which is the third element alone, without it, if both have two; `axis` stands for
+    all three. Raises ShapeError for other sizes, AxisError.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.cross(hnp.asarray([1, 0, 0]), hnp.asarray([0, 1]))
+    Array([0, 0, 1])
+    """
+    of_a, of_b, of_c = (axisa, axisb, axisc) if axis is None else (axis,) * 3
+    parts: list[list[object]] = []
+    for array, along in zip(map(as_array, (a, b)), (of_a, of_b), strict=True):
+        k = normalize_axis(along, array.ndim)
+        size, rows = resolve(node_of(array).shape[k]), moveaxis(array, k, -1)
+        two = ask(Relation.ZERO, size - 2, "cross asks whether an axis has two elements")
+        if not two:
+            unify(size, as_index(3), lambda k=k: f"cross takes two or three elements along axis {k}")  # type: ignore[misc]
+        parts.append([rows[..., 0], rows[..., 1], *([] if two else [rows[..., 2]])])
+    x, y = ([*part, 0][:3] for part in parts)
+    pairs = ((1, 2), (2, 0), (0, 1)) if len(parts[0]) + len(parts[1]) > 4 else ((0, 1),)
+    found = [subtract(multiply(x[i], y[j]), multiply(x[j], y[i])) for i, j in pairs]
+    return moveaxis(stack(broadcast_arrays(*found), -1), -1, of_c) if len(found) == 3 else found[0]
+
+
+def matvec(x1: object, x2: object, /) -> Array:
+    """The products of matrices in the last two axes of `x1` and vectors in the last one of `x2`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.matvec(hnp.asarray([[1, 2], [3, 4]]), hnp.asarray([[1, 0], [0, 1]]))
+    Array([[1, 3],
+           [2, 4]])
+    """
+    return matmul(_with_axes("matvec", x1, 2), _with_axes("matvec", x2, 1)[..., None])[..., 0]
+
+
+def vecmat(x1: object, x2: object, /) -> Array:
+    """The products of conjugated vectors in the last axis of `x1` and matrices in the last two of `x2`.
+
+    >>> import harp.numpy as hnp
+    >>> hnp.vecmat(hnp.asarray([1, 0]), hnp.asarray([[1, 2], [3, 4]]))
+    Array([1, 2])
+    """
+    return matmul(_with_axes("vecmat", conj(x1), 1)[..., None, :], _with_axes("vecmat", x2, 2))[..., 0, :]
+
+
+def _with_axes(name: str, x: object, least: int) -> Array:
+    array = as_array(x)
+    if array.ndim < least:
+        raise ShapeError(f"{name} needs at least {plural(least, 'axes')}, not {array.ndim}{where()}")
+    return array
+
+
+def trace(x: object, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None) -> Array:
     """The sum of the diagonal of two axes.
 
     >>> import harp.numpy as hnp
     >>> hnp.trace(hnp.asarray([[1, 2], [3, 4]]))
     Array(5)
     """
-    return sum_(diagonal(x, offset, axis1, axis2), -1)
+    return sum_(diagonal(x, offset, axis1, axis2), -1, dtype)

@@ -139,8 +139,9 @@ def of_arrays(
     found: Any = FUNCTIONS["numpy"]
     for part in path:
         found = getattr(found, part, None)
-    if not callable(found):
-        raise _missing(f"np.{name}", f"harp.numpy has no {name} yet")
+    if not callable(found) or found is function:
+        has = f"NumPy's {name}" if callable(found) else f"no {name} yet"
+        raise _missing(f"np.{name}", f"harp.numpy has {has}")
     if name in ("shape", "ndim", "size"):
         return found(*arguments, **options)
     given, named = _translated(f"np.{name}", function, found, arguments, options)
