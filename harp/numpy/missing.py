@@ -43,6 +43,8 @@ _INSTEAD = {
     },
     "harp.numpy": {
         "cat": "write concatenate",
+        **dict.fromkeys(("loadtxt", "genfromtxt"), "use NumPy's, whose arrays harp takes"),
+        **dict.fromkeys(("savetxt", "savez_compressed"), "use NumPy's, which take results of harp"),
         "one_hot": "write harp.nn.one_hot",
         "random": "write harp.random, with keys",
         "tensor": "write array",
