@@ -1,5 +1,13 @@
 # Written by tests/types/stubs.py.
-from harp import debug as debug, errors as errors, lax as lax, numpy as numpy, random as random, tree as tree
+from harp import (
+    debug as debug,
+    errors as errors,
+    lax as lax,
+    numpy as numpy,
+    random as random,
+    scipy as scipy,
+    tree as tree,
+)
 from harp.backends.devices import default_device as default_device, device_put as device_put, devices as devices
 from harp.backends.options import CompileOptions as CompileOptions
 from harp.config import set_threads as set_threads, stats as stats

@@ -32,7 +32,7 @@ _NAMES = Names(
         "gt=greater imag is_finite=isfinite le=less_equal log log1p logistic=sigmoid lt=less max=maximum min=minimum "
         "mul=multiply ne=not_equal neg=negative nextafter pow=power real reciprocal rem=fmod rsqrt "
         "shift_left=bitwise_left_shift sign sin sinh sqrt square stack sub=subtract tan tanh tile top_k",
-        "harp.numpy.special": "digamma erf erf_inv=erfinv erfc lgamma=gammaln",
+        "harp.scipy.special": "digamma erf erf_inv=erfinv erfc lgamma=gammaln",
         "harp.transforms.autodiff.grad": "stop_gradient",
         "harp.transforms.control.conditional": "cond switch while_loop",
         "harp.transforms.control.scan": "fori_loop scan",

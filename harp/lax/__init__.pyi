@@ -127,7 +127,7 @@ from harp.numpy import (
     tile as tile,
     top_k as top_k,
 )
-from harp.numpy.special import digamma as digamma, erf as erf, erfc as erfc, erfinv as _erf_inv, gammaln as _lgamma
+from harp.scipy.special import digamma as digamma, erf as erf, erfc as erfc, erfinv as _erf_inv, gammaln as _lgamma
 from harp.transforms.autodiff.grad import stop_gradient as stop_gradient
 from harp.transforms.control.conditional import cond as cond, switch as switch, while_loop as while_loop
 from harp.transforms.control.scan import fori_loop as fori_loop, scan as scan
