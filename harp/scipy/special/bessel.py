@@ -9,69 +9,15 @@ Mathematical Functions, 10.17 and 10.40).
 from __future__ import annotations
 
 import math
+from functools import partial
 
-from harp.scipy.special.formulas import in_double, number, polynomial
-from harp.trace.array.array import Array
+from harp.scipy.special.formulas import mapped, number, polynomial
 from harp.trace.scalar.expr import Expr, apply, select
 from harp.trace.scalar.formulas import absolute, add, is_infinite
 from harp.trace.scalar.ops import Op
 
 _FAR = 20
 _POINTS = 28
-
-
-def i0(x: object) -> Array:
-    """Elementwise modified Bessel function of order 0.
-
-    >>> i0(1.0)
-    Array(1.26606588)
-    """
-    return in_double(lambda a: _modified(0, a, scaled=False), x)
-
-
-def i0e(x: object) -> Array:
-    """Elementwise exp(-|x|) * i0(x), which does not overflow.
-
-    >>> i0e(1000.0)
-    Array(0.01261724)
-    """
-    return in_double(lambda a: _modified(0, a, scaled=True), x)
-
-
-def i1(x: object) -> Array:
-    """Elementwise modified Bessel function of order 1, the derivative of `i0`.
-
-    >>> i1(1.0)
-    Array(0.5651591)
-    """
-    return in_double(lambda a: _modified(1, a, scaled=False), x)
-
-
-def i1e(x: object) -> Array:
-    """Elementwise exp(-|x|) * i1(x), which does not overflow.
-
-    >>> i1e(1000.0)
-    Array(0.01261093)
-    """
-    return in_double(lambda a: _modified(1, a, scaled=True), x)
-
-
-def j0(x: object) -> Array:
-    """Elementwise Bessel function of the first kind of order 0.
-
-    >>> j0(1.0)
-    Array(0.76519769)
-    """
-    return in_double(lambda a: _first_kind(0, a), x)
-
-
-def j1(x: object) -> Array:
-    """Elementwise Bessel function of the first kind of order 1; the derivative of `j0` is -j1.
-
-    >>> j1(1.0)
-    Array(0.44005059)
-    """
-    return in_double(lambda a: _first_kind(1, a), x)
 
 
 def _hankel(order: int) -> list[float]:
@@ -82,7 +28,7 @@ def _hankel(order: int) -> list[float]:
     return values
 
 
-def _modified(order: int, x: Expr, scaled: bool) -> Expr:
+def _modified(order: int, scaled: bool, x: Expr) -> Expr:
     size = absolute(x)
     near = size < _FAR
     small, large = select(near, x, number(0)), select(near, number(_FAR), size)
@@ -125,3 +71,13 @@ def _first_kind(order: int, x: Expr) -> Expr:
     if order:
         outside = select(x < 0, -outside, outside)
     return select(near, inside, outside)
+
+
+_I, _I_SCALED = "Elementwise modified Bessel function of order", "Elementwise exp(-|x|) times the function"
+i0 = mapped("i0", "x", partial(_modified, 0, False), f"{_I} 0.", "1.0", "1.26606588")
+i1 = mapped("i1", "x", partial(_modified, 1, False), f"{_I} 1, the derivative of `i0`.", "1.0", "0.5651591")
+i0e = mapped("i0e", "x", partial(_modified, 0, True), f"{_I_SCALED} `i0`, without overflow.", "1000.0", "0.01261724")
+i1e = mapped("i1e", "x", partial(_modified, 1, True), f"{_I_SCALED} `i1`, without overflow.", "1000.0", "0.01261093")
+_J = "Elementwise Bessel function of the first kind of order"
+j0 = mapped("j0", "x", partial(_first_kind, 0), f"{_J} 0.", "1.0", "0.76519769")
+j1 = mapped("j1", "x", partial(_first_kind, 1), f"{_J} 1, the derivative of -`j0`.", "1.0", "0.44005059")

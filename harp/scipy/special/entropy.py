@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 
 from harp.numpy import activation
 from harp.numpy.elementwise import abs, exp, float_map, isfinite, isnan, log, multiply, not_equal, sign, subtract, where
 from harp.numpy.reductions import max, sum
-from harp.scipy.special.formulas import in_double, log1p_less, number
+from harp.scipy.special.formulas import log1p_ratio, mapped, number
 from harp.trace.array.array import Array
 from harp.trace.scalar.expr import Expr, apply, const, select
 from harp.trace.scalar.formulas import equals, is_nan
@@ -63,38 +63,13 @@ def xlog1py(x: object, y: object) -> Array:
     return float_map(lambda a, b: times_log(Op.LOG1P, a, b), x, y)
 
 
-def entr(x: object) -> Array:
-    """Elementwise -x * log(x); 0 at 0, and -inf below.
-
-    >>> entr(0.5)
-    Array(0.34657359)
-    """
-    return float_map(lambda a: select(a < 0, const(-math.inf, a.dtype), -times_log(Op.LOG, a, a)), x)
-
-
-def rel_entr(x: object, y: object) -> Array:
-    """Elementwise x * log(x / y) of positive numbers; 0 where x is 0, and infinite elsewhere.
-
-    >>> rel_entr(2.0, 1.0)
-    Array(1.38629436)
-    """
-    return in_double(lambda a, b: _relative(lambda a, b: a * _log_of_quotient(a, b), number(0), a, b), x, y)
-
-
-def kl_div(x: object, y: object) -> Array:
-    """Elementwise x * log(x / y) - x + y of positive numbers; y where x is 0, and infinite elsewhere.
-
-    >>> kl_div(2.0, 1.0)
-    Array(0.38629436)
-    """
-    return in_double(lambda a, b: _relative(_divergence, b, a, b), x, y)
-
-
-def _relative(build: Callable[[Expr, Expr], Expr], at_zero: Expr, x: Expr, y: Expr) -> Expr:
+def _relative(divergence: bool, x: Expr, y: Expr) -> Expr:
+    """x * log(x / y), or x * log(x / y) - x + y, of positive numbers."""
     inside = (x > 0) & (y > 0)
-    value = build(select(inside, x, number(1)), select(inside, y, number(1)))
+    a, b = select(inside, x, number(1)), select(inside, y, number(1))
+    value = _divergence(a, b) if divergence else a * _log_of_quotient(a, b)
     beyond = select(is_nan(x + y), x + y, number(math.inf))
-    return select(inside, value, select(equals(x, 0) & ~(y < 0), at_zero, beyond))
+    return select(inside, value, select(equals(x, 0) & ~(y < 0), y if divergence else number(0), beyond))
 
 
 def _log_of_quotient(x: Expr, y: Expr) -> Expr:
@@ -111,7 +86,7 @@ def _are_near(x: Expr, y: Expr) -> Expr:
 def _divergence(x: Expr, y: Expr) -> Expr:
     near = _are_near(x, y)
     less = select(near, (y - x) / x, number(0))
-    return select(near, -(x * log1p_less(less)), x * _log_of_quotient(x, y) - x + y)
+    return select(near, -(x * (less * less * log1p_ratio(less))), x * _log_of_quotient(x, y) - x + y)
 
 
 def softmax(x: object, axis: object = None) -> Array:
@@ -154,3 +129,19 @@ def logsumexp(
     total = sum(multiply(b, exp(subtract(powers, largest))), axis, keepdims=keepdims)
     logarithm = log(abs(total) if return_sign else total) + (largest if keepdims else sum(largest, axis))
     return (logarithm, sign(total)) if return_sign else logarithm
+
+
+entr = mapped(
+    *("entr", "x", lambda x: select(x < 0, number(-math.inf), -times_log(Op.LOG, x, x))),
+    *("Elementwise -x * log(x); 0 at 0, and -inf below.", "0.5", "0.34657359"),
+)
+rel_entr = mapped(
+    *("rel_entr", "x y", partial(_relative, False)),
+    "Elementwise x * log(x / y) of positive numbers; 0 where x is 0 and y no less, and infinite elsewhere.",
+    *("2.0, 1.0", "1.38629436"),
+)
+kl_div = mapped(
+    *("kl_div", "x y", partial(_relative, True)),
+    "Elementwise x * log(x / y) - x + y of positive numbers; y where x is 0 and y no less, and infinite elsewhere.",
+    *("2.0, 1.0", "0.38629436"),
+)

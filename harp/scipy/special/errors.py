@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from harp.numpy.elementwise import exp, float_map
-from harp.scipy.special.formulas import in_double, number, polynomial
+from harp.scipy.special.formulas import in_double, mapped, number, polynomial
 from harp.trace.array.arithmetic import multiply
 from harp.trace.array.array import Array
 from harp.trace.scalar.dtypes import f32, f64
@@ -45,15 +45,6 @@ def erfc(x: object) -> Array:
     return float_map(lambda a: apply(Op.ERFC, a), x)
 
 
-def erfcx(x: object) -> Array:
-    """Elementwise exp(x**2) * erfc(x), which does not underflow.
-
-    >>> erfcx(1e10)
-    Array(5.64189584e-11)
-    """
-    return in_double(_erfcx, x)
-
-
 def erfinv(x: object) -> Array:
     """Elementwise inverse of erf; infinite at -1 and 1, NaN beyond.
 
@@ -61,24 +52,6 @@ def erfinv(x: object) -> Array:
     Array(0.47693628)
     """
     return float_map(lambda a: apply(Op.ERFINV, a), x)
-
-
-def ndtr(x: object) -> Array:
-    """Elementwise probability that a standard normal number is below x.
-
-    >>> ndtr(0.0)
-    Array(0.5)
-    """
-    return in_double(below, x)
-
-
-def log_ndtr(x: object) -> Array:
-    """Elementwise logarithm of `ndtr`, accurate in both tails.
-
-    >>> log_ndtr(-100.0)
-    Array(-5005.52420869)
-    """
-    return in_double(_log_below, x)
 
 
 def ndtri(y: object) -> Array:
@@ -145,3 +118,12 @@ def quantile(p: Expr) -> Expr:
     large = select(tail, number(0.5), p)
     double = large + (large + (-1))
     return select(tail, x, math.sqrt(2) * apply(Op.ERFINV, double))
+
+
+erfcx = mapped(
+    "erfcx", "x", _erfcx, "Elementwise exp(x**2) * erfc(x), which does not underflow.", "1e10", "5.64189584e-11"
+)
+ndtr = mapped("ndtr", "x", below, "Elementwise probability that a standard normal number is below x.", "0.0", "0.5")
+log_ndtr = mapped(
+    "log_ndtr", "x", _log_below, "Elementwise logarithm of `ndtr`, accurate in both tails.", "-100.0", "-5005.52420869"
+)

@@ -8,10 +8,11 @@ dilogarithm is Debye's series in the logarithm, whose coefficients are Bernoulli
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from harp.numpy.elementwise import exp, where
 from harp.scipy.special.entropy import times_log
-from harp.scipy.special.formulas import in_double, number, of_doubles, polynomial
+from harp.scipy.special.formulas import mapped, named, number, of_doubles, polynomial
 from harp.scipy.special.gamma import BERNOULLI, gamma_value, psi
 from harp.scipy.special.incomplete import upper_fraction
 from harp.trace.array.array import Array
@@ -22,42 +23,6 @@ from harp.trace.scalar.ops import Op
 from harp.transforms.autodiff.custom import custom_jvp
 
 _EULER = 0.5772156649015329
-
-
-def expn(n: object, x: object) -> Array:
-    """Elementwise integral of exp(-x * t) / t**n from t = 1 on, for integers n >= 0 and x >= 0; else NaN.
-
-    >>> expn(2, 1.0)
-    Array(0.14849551)
-    """
-    return of_doubles(_expn, n, x)
-
-
-def exp1(x: object) -> Array:
-    """Elementwise `expn` of order 1.
-
-    >>> exp1(1.0)
-    Array(0.21938393)
-    """
-    return of_doubles(lambda a: _expn(1.0, a), x)
-
-
-def expi(x: object) -> Array:
-    """Elementwise principal value of the integral of exp(t) / t from -inf to x; -inf at 0.
-
-    >>> expi(1.0)
-    Array(1.89511782)
-    """
-    return of_doubles(_expi, x)
-
-
-def spence(z: object) -> Array:
-    """Elementwise dilogarithm of 1 - z: the integral of log(t) / (1 - t) from 1 to z; NaN below 0.
-
-    >>> spence(0.0)
-    Array(1.64493407)
-    """
-    return in_double(_spence, z)
 
 
 @custom_jvp
@@ -125,3 +90,21 @@ def _spence(x: Expr) -> Expr:
     value = select(low, mirrored, series)
     log = apply(Op.LOG, select(high, x, number(2)))
     return select(high, -0.5 * (log * log) - value, value)
+
+
+expn = named(
+    *("expn", "n x", partial(of_doubles, _expn)),
+    "Elementwise integral of exp(-x * t) / t**n from t = 1 on, for integers n >= 0 and x >= 0; else NaN.",
+    *("2, 1.0", "0.14849551"),
+)
+exp1 = named("exp1", "x", lambda x: expn(1, x), "Elementwise `expn` of order 1.", "1.0", "0.21938393")
+expi = named(
+    *("expi", "x", partial(of_doubles, _expi)),
+    "Elementwise principal value of the integral of exp(t) / t from -inf to x; -inf at 0.",
+    *("1.0", "1.89511782"),
+)
+spence = mapped(
+    *("spence", "z", _spence),
+    "Elementwise dilogarithm of 1 - z: the integral of log(t) / (1 - t) from 1 to z; NaN below 0.",
+    *("0.0", "1.64493407"),
+)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from inspect import Parameter, Signature
 
 from harp.numpy.elementwise import float_map
 from harp.trace.array.array import Array, marked
@@ -30,6 +32,28 @@ def in_double(build: Callable[..., Expr], *values: object) -> Array:
     return float_map(lambda *given: cast(build(*(cast(a, f64) for a in given)), given[0].dtype), *values)
 
 
+def named(
+    name: str, parameters: str, function: Callable[..., Array], text: str, given: str, result: str
+) -> Callable[..., Array]:
+    """A function of arrays with a name, a signature, and a docstring of a text and an example."""
+
+    def call(*values: object) -> Array:
+        return function(*signature.bind(*values).args)
+
+    each = [Parameter(p, Parameter.POSITIONAL_ONLY) for p in parameters.split()]
+    call.__signature__ = signature = Signature(each, return_annotation="Array")  # type: ignore[attr-defined]
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"{text}\n\n>>> from harp.scipy import special\n>>> special.{name}({given})\nArray({result})"
+    return call
+
+
+def mapped(
+    name: str, parameters: str, build: Callable[..., Expr], text: str, given: str, result: str
+) -> Callable[..., Array]:
+    """A function of elements that is computed in float64."""
+    return named(name, parameters, partial(in_double, build), text, given, result)
+
+
 def of_doubles(function: Callable[..., Array], *values: object) -> Array:
     """A function of arrays that is computed in float64 and rounded once. Raises DTypeError for complex numbers."""
     dtype, weak = common_dtype(values)
@@ -48,8 +72,8 @@ def log1p_ratio(x: Expr, terms: int = 18) -> Expr:
     return inverse * (2 * r * inverse * series - 1)
 
 
-def log1p_less(x: Expr) -> Expr:
-    """log(1 + x) - x, accurate near 0."""
+def log_less(x: Expr, quotient: Expr) -> Expr:
+    """log(1 + x) - x, where 1 + x is a quotient that is known to all digits."""
     near = ~(x < -0.5) & (x < 1)
-    small, large = select(near, x, number(0)), select(near, number(1), x)
-    return select(near, small * small * log1p_ratio(small), apply(Op.LOG1P, large) - large)
+    small, large = select(near, x, number(0)), select(near, number(1), quotient)
+    return select(near, small * small * log1p_ratio(small), apply(Op.LOG, large) - x)

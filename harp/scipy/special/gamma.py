@@ -11,9 +11,10 @@ functions.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from harp.errors import ArgumentError
-from harp.scipy.special.formulas import in_double, number, polynomial
+from harp.scipy.special.formulas import in_double, mapped, number, polynomial
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_integer
 from harp.trace.scalar.expr import Expr, apply, select
@@ -77,24 +78,6 @@ def betaln(a: object, b: object) -> Array:
     return in_double(lambda p, q: log_beta(*ordered(p, q)), a, b)
 
 
-def gamma(x: object) -> Array:
-    """Elementwise gamma function; infinite at 0, with its sign, and NaN at -1, -2, ...
-
-    >>> gamma(5.0)
-    Array(24.)
-    """
-    return in_double(lambda a: select(_is_pole(a), number(math.nan), gamma_value(a)), x)
-
-
-def gammasgn(x: object) -> Array:
-    """Elementwise sign of the gamma function; NaN at -1, -2, ...
-
-    >>> gammasgn(-0.5)
-    Array(-1.)
-    """
-    return in_double(lambda a: select(_is_pole(a), number(math.nan), _sign(a)), x)
-
-
 def factorial(n: object, exact: bool = False) -> Array:
     """Elementwise gamma(n + 1), and 0 for negative numbers. Raises ArgumentError for `exact`: results are floats.
 
@@ -106,44 +89,27 @@ def factorial(n: object, exact: bool = False) -> Array:
     return in_double(lambda a: select(a < 0, number(0), gamma_value(select(a < 0, number(0), a) + 1)), n)
 
 
-def beta(a: object, b: object) -> Array:
-    """Elementwise beta function, gamma(a) * gamma(b) / gamma(a + b).
-
-    >>> beta(2.0, 3.0)
-    Array(0.08333333)
-    """
-
-    def build(p: Expr, q: Expr) -> Expr:
-        low, high = ordered(p, q)
-        near = (high < 170) & (low + high < 170) & (low > -170)
-        x, y = select(near, low, number(1)), select(near, high, number(1))
-        signs = _sign(low) * _sign(high) * _sign(low + high)
-        return select(
-            near, gamma_value(x) * (gamma_value(y) / gamma_value(x + y)), signs * apply(Op.EXP, log_beta(low, high))
-        )
-
-    return in_double(build, a, b)
+def _beta(p: Expr, q: Expr) -> Expr:
+    low, high = ordered(p, q)
+    total = low + high
+    far = ~((high < FAR) | (total < FAR))
+    x, y, z = (select(far, number(1), e) for e in (low, high, total))
+    quotient = apply(Op.EXP, log_quotient(select(far, low, number(1)), select(far, high, number(FAR))))
+    near = gamma_value(x) * (gamma_value(y) / gamma_value(z))
+    far_value = select(low < FAR, gamma_value(low) * quotient, apply(Op.EXP, log_beta(low, high)))
+    return select(far, far_value, near)
 
 
-def poch(z: object, m: object) -> Array:
-    """Elementwise gamma(z + m) / gamma(z), the rising factorial.
-
-    >>> poch(3.0, 2)
-    Array(12.)
-    """
-
-    def build(x: Expr, steps: Expr) -> Expr:
-        total = x + steps
-        far = ~((x < FAR) | (total < FAR))
-        big = (x > 150) | (total > 150)
-        a, b = select(far, x, number(FAR)), select(far, steps, number(1))
-        log = select(far, -log_quotient(b, a), log_gamma(total) - log_gamma(x))
-        near, above = select(big, number(1), x), select(big, number(1), total)
-        signs = _sign(x) * _sign(total)
-        value = select(big, signs * apply(Op.EXP, log), gamma_value(above) / gamma_value(near))
-        return select(equals(steps, 0), 1 + 0 * total, value)
-
-    return in_double(build, z, m)
+def _poch(x: Expr, steps: Expr) -> Expr:
+    total = x + steps
+    far = ~((x < FAR) | (total < FAR))
+    big = (x > 150) | (total > 150)
+    a, b = select(far, x, number(FAR)), select(far, steps, number(1))
+    log = select(far, -log_quotient(b, a), log_gamma(total) - log_gamma(x))
+    near, above = select(big, number(1), x), select(big, number(1), total)
+    signs = _sign(x) * _sign(total)
+    value = select(big, signs * apply(Op.EXP, log), gamma_value(above) / gamma_value(near))
+    return select(equals(steps, 0), 1 + 0 * total, value)
 
 
 def multigammaln(a: object, d: object) -> Array:
@@ -157,22 +123,13 @@ def multigammaln(a: object, d: object) -> Array:
     return in_double(lambda x: add(*(log_gamma(x - k / 2) for k in range(rows)), number(constant)), a)
 
 
-def polygamma(n: object, x: object) -> Array:
-    """Elementwise derivative of order n of `digamma`, for integers n >= 0 and, from n = 1 on, positive x; else NaN.
-
-    >>> polygamma(1, 1.0)
-    Array(1.64493407)
-    """
-
-    def build(order: Expr, a: Expr) -> Expr:
-        order = apply(Op.STOP, order)
-        even = _is_even(order)
-        value = gamma_value(order + 1) * _zeta(order + 1, a)
-        known = ~(order < 0) & equals(order - apply(Op.FLOOR, order), 0)
-        value = select(known, select(even, -value, value), number(math.nan))
-        return select(equals(order, 0), psi(a), value)
-
-    return in_double(build, n, x)
+def _polygamma(order: Expr, a: Expr) -> Expr:
+    order = apply(Op.STOP, order)
+    even = _is_even(order)
+    value = gamma_value(order + 1) * _zeta(order + 1, a)
+    known = ~(order < 0) & equals(order - apply(Op.FLOOR, order), 0)
+    value = select(known, select(even, -value, value), number(math.nan))
+    return select(equals(order, 0), psi(a), value)
 
 
 def zeta(x: object, q: object = 1.0) -> Array:
@@ -364,3 +321,29 @@ def psi(x: Expr) -> Expr:
     mirrored = value - math.pi / tangent
     pole = apply(Op.EQ, fraction, number(0)) & (x < 0.5)
     return select(pole, number(math.nan), select(below, mirrored, value))
+
+
+def _but_poles(build: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
+    return lambda x: select(_is_pole(x), number(math.nan), build(x))
+
+
+gamma = mapped(
+    "gamma",
+    "x",
+    _but_poles(gamma_value),
+    "Elementwise gamma function; NaN at -1, -2, ..., infinite at 0.",
+    "5.0",
+    "24.",
+)
+gammasgn = mapped(
+    "gammasgn", "x", _but_poles(_sign), "Elementwise sign of the gamma function; NaN at -1, -2, ...", "-0.5", "-1."
+)
+beta = mapped(
+    "beta", "a b", _beta, "Elementwise gamma(a) * gamma(b) / gamma(a + b), the beta function.", "2.0, 3.0", "0.08333333"
+)
+poch = mapped("poch", "z m", _poch, "Elementwise gamma(z + m) / gamma(z), the rising factorial.", "3.0, 2", "12.")
+polygamma = mapped(
+    *("polygamma", "n x", _polygamma),
+    "Elementwise derivative of order n of `digamma`, for integers n >= 0 and, from n = 1 on, positive x; else NaN.",
+    *("1, 1.0", "1.64493407"),
+)

@@ -18,7 +18,7 @@ from harp.numpy.creation import ones_like
 from harp.numpy.elementwise import abs
 from harp.numpy.reductions import any
 from harp.scipy.special.entropy import times_log
-from harp.scipy.special.formulas import log1p_less, log1p_ratio, number, of_doubles, polynomial
+from harp.scipy.special.formulas import log1p_ratio, log_less, named, number, of_doubles, polynomial
 from harp.scipy.special.gamma import FAR, log_beta, log_gamma, log_gamma1p, log_quotient, ordered, stirling_rest
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import map_
@@ -31,35 +31,6 @@ from harp.transforms.control.conditional import while_loop
 
 _TEMME = 64  # from which a on, for x between 0.7 and 1.3 times a
 _TINY = 2.0**-54
-
-
-def gammainc(a: object, x: object) -> Array:
-    """Elementwise regularised lower incomplete gamma function, the integral of exp(-t) * t**(a - 1) / Gamma(a) from 0
-    to x. NaN for negative a or x. Derivatives by both are there.
-
-    >>> gammainc(2.0, 1.0)
-    Array(0.26424112)
-    """
-    return of_doubles(lambda a, x: _gamma_sides(a, x)[0], a, x)
-
-
-def gammaincc(a: object, x: object) -> Array:
-    """Elementwise 1 - gammainc(a, x), accurate where that is tiny.
-
-    >>> gammaincc(2.0, 100.0)
-    Array(3.75727673e-42)
-    """
-    return of_doubles(lambda a, x: _gamma_sides(a, x)[1], a, x)
-
-
-def betainc(a: object, b: object, x: object) -> Array:
-    """Elementwise regularised incomplete beta function, the integral of t**(a - 1) * (1 - t)**(b - 1) / B(a, b) from 0
-    to x. NaN for negative a or b, and x outside of 0 to 1. Derivatives by all three are there.
-
-    >>> betainc(2.0, 3.0, 0.5)
-    Array(0.6875)
-    """
-    return of_doubles(_beta, a, b, x)
 
 
 @custom_jvp
@@ -172,7 +143,8 @@ def _gamma_power(a: Expr, x: Expr) -> Expr:
     """x**a * exp(-x) / Gamma(a + 1)"""
     far = ~(a < FAR)
     large, small = select(far, a, number(FAR)), select(far, number(1), a)
-    exponent = large * log1p_less((select(far, x, number(FAR)) - large) / large) - stirling_rest(large)
+    end = select(far, x, number(FAR))
+    exponent = large * log_less((end - large) / large, end / large) - stirling_rest(large)
     outside = apply(Op.EXP, exponent) * apply(Op.SQRT, apply(Op.RECIP, (2 * math.pi) * large))
     return select(far, outside, apply(Op.EXP, small * apply(Op.LOG, x) - x - log_gamma1p(small)))
 
@@ -181,7 +153,7 @@ def _gamma_density(a: Expr, x: Expr) -> Expr:
     inside = (a > 0) & (x > 0)
     p, y = select(inside, a, number(1)), select(inside, x, number(1))
     edge = apply(Op.EXP, times_log(Op.LOG, a - 1, x) - log_gamma(select(a > 0, a, number(1))))
-    return select(inside, _gamma_power(p, y) * (p / y), edge)
+    return select(inside, _gamma_power(p, y) * (p / y), select(a > 0, edge, number(0)))
 
 
 def _below_one(a: Expr, x: Expr, upper: bool) -> Expr:
@@ -299,9 +271,10 @@ def _beta_power(a: Expr, b: Expr, x: Expr) -> Expr:
     far = ~((a < FAR) | (b < FAR))
     p, q = (select(far, e, number(FAR)) for e in (a, b))
     less = p * (1 - x) - q * x
-    exponent = p * log1p_less(-less / p) + q * log1p_less(less / q)
-    exponent = exponent - (stirling_rest(p) + stirling_rest(q) - stirling_rest(p + q))
-    outside = apply(Op.EXP, exponent) * apply(Op.SQRT, (0.5 / math.pi) * p * (q / (p + q)))
+    total = p + q
+    exponent = p * log_less(-less / p, x * (total / p)) + q * log_less(less / q, (1 - x) * (total / q))
+    exponent = exponent - (stirling_rest(p) + stirling_rest(q) - stirling_rest(total))
+    outside = apply(Op.EXP, exponent) * apply(Op.SQRT, (0.5 / math.pi) * p * (q / total))
     p, q = (select(far, number(1), e) for e in (a, b))
     log = p * apply(Op.LOG, x) + q * apply(Op.LOG1P, -x) - log_beta(*ordered(p, q))
     return select(far, outside, apply(Op.EXP, log))
@@ -313,4 +286,25 @@ def _beta_density(a: Expr, b: Expr, x: Expr) -> Expr:
     positive = (a > 0) & (b > 0)
     log = log_beta(*ordered(*(select(positive, e, number(1)) for e in (a, b))))
     edge = times_log(Op.LOG, a - 1, x) + times_log(Op.LOG1P, b - 1, -x) - log
-    return select(inside, _beta_power(p, q, y) / (y * (1 - y)), apply(Op.EXP, edge))
+    outside = select(positive, apply(Op.EXP, edge), number(0))
+    return select(inside, _beta_power(p, q, y) / (y * (1 - y)), outside)
+
+
+_GAMMA = "incomplete gamma function: the integral of exp(-t) * t**(a - 1) / Gamma(a)"
+_DERIVATIVES = "Derivatives by all arguments are there."
+gammainc = named(
+    *("gammainc", "a x", partial(of_doubles, lambda a, x: _gamma_sides(a, x)[0])),
+    f"Elementwise regularised lower {_GAMMA} from 0 to x; NaN for negative a or x. {_DERIVATIVES}",
+    *("2.0, 1.0", "0.26424112"),
+)
+gammaincc = named(
+    *("gammaincc", "a x", partial(of_doubles, lambda a, x: _gamma_sides(a, x)[1])),
+    f"Elementwise regularised upper {_GAMMA} from x on, accurate where it is tiny. {_DERIVATIVES}",
+    *("2.0, 100.0", "3.75727674e-42"),
+)
+betainc = named(
+    *("betainc", "a b x", partial(of_doubles, _beta)),
+    "Elementwise regularised incomplete beta function: the integral of t**(a - 1) * (1 - t)**(b - 1) / B(a, b) from 0\n"
+    f"to x; NaN for negative a or b, and for x outside of 0 to 1. {_DERIVATIVES}",
+    *("2.0, 3.0, 0.5", "0.6875"),
+)
