@@ -21,7 +21,6 @@ _INSTEAD = {
         "pmap": "write vmap; programs run on all cores, see harp.set_threads",
         "random_key": "write harp.random.key",
         "remat": "write checkpoint",
-        "scipy": "solve_triangular is in harp.numpy.linalg, and special functions are in harp.numpy.special",
         "ShapeDtypeStruct": 'write a dtype with sizes, such as harp.f32["n", 3]',
         "Tensor": "write harp.Array",
         "tree_map": "write harp.tree.map",
@@ -38,6 +37,7 @@ _INSTEAD = {
         "cho_solve": "write solve_triangular twice, with the factor and with its transpose",
         "triangular_solve": "write solve_triangular",
     },
+    "harp.scipy": {"linalg": "write harp.numpy.linalg, whose solve_triangular is SciPy's"},
     "harp.random": {
         **dict.fromkeys(("PRNGKey", "default_rng", "seed", "manual_seed"), "write key = harp.random.key(seed)"),
         **dict.fromkeys(("rand", "random", "random_sample"), "write uniform(key, shape)"),

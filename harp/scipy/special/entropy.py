@@ -69,7 +69,9 @@ def _relative(divergence: bool, x: Expr, y: Expr) -> Expr:
     a, b = select(inside, x, number(1)), select(inside, y, number(1))
     value = _divergence(a, b) if divergence else a * _log_of_quotient(a, b)
     beyond = select(is_nan(x + y), x + y, number(math.inf))
-    return select(inside, value, select(equals(x, 0) & ~(y < 0), y if divergence else number(0), beyond))
+    return select(
+        inside, value, select(equals(x, 0) & ((y > 0) | equals(y, 0)), y if divergence else number(0), beyond)
+    )
 
 
 def _log_of_quotient(x: Expr, y: Expr) -> Expr:

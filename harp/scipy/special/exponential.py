@@ -13,7 +13,7 @@ from functools import partial
 from harp.numpy.elementwise import exp, where
 from harp.scipy.special.entropy import times_log
 from harp.scipy.special.formulas import mapped, named, number, of_doubles, polynomial
-from harp.scipy.special.gamma import BERNOULLI, gamma_value, psi
+from harp.scipy.special.gamma_functions import BERNOULLI, gamma_value, psi
 from harp.scipy.special.incomplete import upper_fraction
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import map_

@@ -19,7 +19,15 @@ from harp.numpy.elementwise import abs
 from harp.numpy.reductions import any
 from harp.scipy.special.entropy import times_log
 from harp.scipy.special.formulas import log1p_ratio, log_less, named, number, of_doubles, polynomial
-from harp.scipy.special.gamma import FAR, log_beta, log_gamma, log_gamma1p, log_quotient, ordered, stirling_rest
+from harp.scipy.special.gamma_functions import (
+    FAR,
+    log_beta,
+    log_gamma,
+    log_gamma1p,
+    log_quotient,
+    ordered,
+    stirling_rest,
+)
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import map_
 from harp.trace.scalar.expr import Expr, apply, select
@@ -227,7 +235,7 @@ def _plain_beta(a: Array, b: Array, x: Array) -> Array:
 
     def step(m: Array) -> tuple[Array, Array]:
         before, after, middle = p + 2 * m - 1, p + 2 * m + 1, m * (q - m) * u
-        above = (p + m - 1) * (p + q + m - 1) * middle * u / (before * before)
+        above = (p + (m - 1)) * (p + q + (m - 1)) * middle * u / (before * before)
         return above, m + middle / before + (p + m) * (p - (p + q) * u + 1 + m * (2 - u)) / after
 
     fraction = _continued(p * (p - (p + q) * u + 1) / (p + 1), step)

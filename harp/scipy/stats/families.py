@@ -13,7 +13,7 @@ from harp.numpy.mathematical import atan2
 from harp.numpy.reductions import all, sum
 from harp.scipy.special.entropy import logit, xlog1py, xlogy
 from harp.scipy.special.errors import log_ndtr, ndtr, ndtri
-from harp.scipy.special.gamma import betaln, gammaln
+from harp.scipy.special.gamma_functions import betaln, gammaln
 from harp.scipy.special.incomplete import betainc, gammainc, gammaincc
 from harp.scipy.stats.distributions import Distribution
 from harp.trace.array.array import Array

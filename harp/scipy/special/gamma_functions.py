@@ -108,7 +108,8 @@ def _poch(x: Expr, steps: Expr) -> Expr:
     log = select(far, -log_quotient(b, a), log_gamma(total) - log_gamma(x))
     near, above = select(big, number(1), x), select(big, number(1), total)
     signs = _sign(x) * _sign(total)
-    value = select(big, signs * apply(Op.EXP, log), gamma_value(above) / gamma_value(near))
+    close = big | far & (apply(Op.ABS, steps) < 2)
+    value = select(close, signs * apply(Op.EXP, log), gamma_value(above) / gamma_value(near))
     return select(equals(steps, 0), 1 + 0 * total, value)
 
 
@@ -298,7 +299,7 @@ def _zeta(x: Expr, q: Expr) -> Expr:
     total = apply(Op.POW, end, 1 - s) * tail
     for k in reversed(range(_SUMMED)):
         total = total + apply(Op.POW, first + k, -s)
-    pole = equals(x, 1) & (q > 0) | (x > 1) & (equals(q, 0) | _is_pole(q))
+    pole = equals(x, 1) | (x > 1) & (equals(q, 0) | _is_pole(q))
     outside = select(pole, number(math.inf), number(math.nan))
     return select(inside, total, outside)
 
@@ -324,7 +325,7 @@ def psi(x: Expr) -> Expr:
 
 
 def _but_poles(build: Callable[[Expr], Expr]) -> Callable[[Expr], Expr]:
-    return lambda x: select(_is_pole(x), number(math.nan), build(x))
+    return lambda x: select(_is_pole(x) | is_nan(x), number(math.nan), build(x))
 
 
 gamma = mapped(

@@ -1,0 +1,2 @@
+# Written by tests/types/stubs.py.
+from harp.scipy import special as special, stats as stats
