@@ -9,7 +9,10 @@ import pytest
 from harp.lazy import FUNCTIONS, Names
 
 
-@pytest.mark.parametrize("namespace", ["harp", "harp.lax", "harp.numpy", "harp.numpy.linalg"])
+@pytest.mark.parametrize(
+    "namespace",
+    ["harp", "harp.lax", "harp.numpy", "harp.numpy.linalg", "harp.scipy", "harp.scipy.special", "harp.scipy.stats"],
+)
 def test_all_names_are_there(namespace):
     module = importlib.import_module(namespace)
     for name in module._NAMES.homes:

@@ -32,7 +32,8 @@ _NAMES = Names(
         "gt=greater imag is_finite=isfinite le=less_equal log log1p logistic=sigmoid lt=less max=maximum min=minimum "
         "mul=multiply ne=not_equal neg=negative nextafter pow=power real reciprocal rem=fmod rsqrt "
         "shift_left=bitwise_left_shift sign sin sinh sqrt square stack sub=subtract tan tanh tile top_k",
-        "harp.numpy.special": "digamma erf erf_inv=erfinv erfc lgamma=gammaln",
+        "harp.scipy.special": "bessel_i0e=i0e bessel_i1e=i1e betainc digamma erf erf_inv=erfinv erfc igamma=gammainc "
+        "igammac=gammaincc lgamma=gammaln polygamma zeta",
         "harp.transforms.autodiff.grad": "stop_gradient",
         "harp.transforms.control.conditional": "cond switch while_loop",
         "harp.transforms.control.scan": "fori_loop scan",

@@ -127,7 +127,20 @@ from harp.numpy import (
     tile as tile,
     top_k as top_k,
 )
-from harp.numpy.special import digamma as digamma, erf as erf, erfc as erfc, erfinv as _erf_inv, gammaln as _lgamma
+from harp.scipy.special import (
+    betainc as betainc,
+    digamma as digamma,
+    erf as erf,
+    erfc as erfc,
+    erfinv as _erf_inv,
+    gammainc as _igamma,
+    gammaincc as _igammac,
+    gammaln as _lgamma,
+    i0e as _bessel_i0e,
+    i1e as _bessel_i1e,
+    polygamma as polygamma,
+    zeta as zeta,
+)
 from harp.transforms.autodiff.grad import stop_gradient as stop_gradient
 from harp.transforms.control.conditional import cond as cond, switch as switch, while_loop as while_loop
 from harp.transforms.control.scan import fori_loop as fori_loop, scan as scan
@@ -148,5 +161,9 @@ pow = _pow
 rem = _rem
 shift_left = _shift_left
 sub = _sub
+bessel_i0e = _bessel_i0e
+bessel_i1e = _bessel_i1e
 erf_inv = _erf_inv
+igamma = _igamma
+igammac = _igammac
 lgamma = _lgamma

@@ -14,7 +14,7 @@ from harp.numpy.elementwise import expm1, float_map, rsqrt, sqrt, square, tanh, 
 from harp.numpy.joining import split
 from harp.numpy.manipulation import expand_dims
 from harp.numpy.reductions import mean as mean_of
-from harp.numpy.special import erfc
+from harp.scipy.special.errors import erfc
 from harp.trace.array.arithmetic import absolute, add, divide, equal, less, multiply, negative, subtract
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array

@@ -17,7 +17,7 @@ from harp.lazy import namespace as _namespace
 # All names; each is imported when it is first asked for.
 _NAMES = _Names(
     {
-        "harp.numpy.": "fft linalg special",
+        "harp.numpy.": "fft linalg",
         "harp.numpy.activation": "log_softmax logsumexp relu sigmoid softmax softplus",
         "harp.numpy.choosing": "array_equal array_equiv diag diag_indices diag_indices_from diagflat fill_diagonal "
         "indices ix_ piecewise ravel_multi_index select tril_indices tril_indices_from triu_indices triu_indices_from "
@@ -72,6 +72,7 @@ _NAMES = _Names(
         "harp.trace.scalar.dtypes": "bfloat16=bf16 bool=bool_ bool_ cdouble=c128 complex128=c128 complex64=c64 "
         "complex_=c128 csingle=c64 double=f64 float16=f16 float32=f32 float64=f64 float_=f64 int16=i16 int32=i32 "
         "int64=i64 int8=i8 int_=i64 intp=i64 single=f32 uint=u64 uint16=u16 uint32=u32 uint64=u64 uint8=u8",
+        "harp.scipy.": "special",
         "math": "e inf nan pi",
         "numpy": "array2string array_repr array_str character complexfloating dtype euler_gamma flexible floating "
         "generic get_printoptions inexact integer iterable newaxis number object_ printoptions save savez "

@@ -1,5 +1,5 @@
 # Written by tests/types/stubs.py.
-from harp.numpy import fft as fft, linalg as linalg, special as special
+from harp.numpy import fft as fft, linalg as linalg
 from harp.numpy.activation import (
     log_softmax as log_softmax,
     logsumexp as logsumexp,
@@ -398,6 +398,7 @@ from harp.numpy.windows import (
     i0 as i0,
     kaiser as kaiser,
 )
+from harp.scipy import special as special
 from harp.trace.array.array import Array as _ndarray
 from harp.trace.scalar.dtypes import (
     bf16 as _bfloat16,

@@ -5,8 +5,7 @@ radius and an angle for each number. The cosine of an even angle is the sine of 
 is nothing to reduce.
 
 Between bounds both tails are exact. An interval that lies above 0 is mirrored, for small probabilities have all digits
-and those near 1 have not. In the tail the quantile starts from formula 26.2.23 of Abramowitz and Stegun (Handbook of
-Mathematical Functions, 1964), and is made exact by Newton's method on the logarithm of the probability.
+and those near 1 have not.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from harp.errors import ArgumentError
 from harp.random.eager import Build
 from harp.random.floats import float_dtype, is_number, positive, sample_shape, spread, symmetric, unit
 from harp.random.streams import draw
+from harp.scipy.special.errors import below, quantile
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import map_, to_shape
 from harp.trace.scalar.dtypes import DType, DTypeLike, f32, f64
@@ -71,10 +71,8 @@ def _sine(s: Expr) -> Expr:
     return s * reduce(lambda total, c: total * square + c, coefficients)
 
 
-_TAIL = 0.02  # a probability from which on erfinv has all digits
 _FARTHEST = 37  # up to where probabilities have all digits: from 38 on they are below the smallest normal number
 _CERTAIN = 40  # the probability of a number below it is 1, below its negative 0, in float64
-_START = ((0.010328, 0.802853, 2.515517), (0.001308, 0.189269, 1.432788, 1.0))
 
 
 def truncated_normal(key: object, lower: object, upper: object, shape: object = None, dtype: DTypeLike = f64) -> Array:
@@ -121,9 +119,9 @@ def _between(u: Expr, low: Expr, high: Expr) -> Expr:
     """The quantile of the share `u` of the probability between the bounds."""
     over = -low < high  # more of the interval is above 0
     a, b = select(over, -high, low), select(over, -low, high)
-    p, q = (_below(_finite(x)) for x in (a, b))
+    p, q = (below(_finite(x)) for x in (a, b))
     share = select(over, 1 - u, u)
-    x = _quantile(p + share * (q - p))
+    x = quantile(p + share * (q - p))
     return select(over, -x, x)
 
 
@@ -131,33 +129,3 @@ def _finite(x: Expr) -> Expr:
     """x, or what has the same probability below it: derivatives at an infinity are 0, of all orders."""
     low = select(x < (-_CERTAIN), number(-_CERTAIN, x), x)
     return select(low > _CERTAIN, number(_CERTAIN, x), low)
-
-
-def _below(x: Expr) -> Expr:
-    """The probability of a number below x."""
-    return 0.5 * apply(Op.ERFC, x * (-math.sqrt(0.5)))
-
-
-def _quantile(p: Expr) -> Expr:
-    tail = p < _TAIL
-    small = select(tail, p, number(_TAIL, p))
-    log = apply(Op.LOG, small)
-    t = apply(Op.SQRT, apply(Op.STOP, -2 * log))
-    x = _polynomial(t, _START[0]) / _polynomial(t, _START[1]) - t
-    # Each step doubles the orders of derivatives that are those of the quantile, from none at the start: after three,
-    # those up to the fourth have all digits, where the start is within 5e-4.
-    x = apply(Op.STOP, x)
-    for _ in range(3):
-        probability = _below(x)
-        density = (1 / math.sqrt(2 * math.pi)) * apply(Op.EXP, -0.5 * (x * x))
-        x = x + (log - apply(Op.LOG, probability)) * (probability / density)
-    large = select(tail, number(0.5, p), p)
-    double = large + (large + (-1))
-    return select(tail, x, math.sqrt(2) * apply(Op.ERFINV, double))
-
-
-def _polynomial(x: Expr, coefficients: tuple[float, ...]) -> Expr:
-    value = number(coefficients[0], x)
-    for c in coefficients[1:]:
-        value = value * x + c
-    return value

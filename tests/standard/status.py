@@ -163,7 +163,7 @@ What NumPy has as well, and some names of SciPy and JAX, in `harp.numpy`:
 
 {names}.
 
-In `harp.numpy.special`, under SciPy's names:
+In `harp.numpy.special`, which is `harp.scipy.special`, under SciPy's names:
 
 {special}.
 

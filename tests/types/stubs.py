@@ -6,7 +6,16 @@ import importlib
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-NAMESPACES = ("harp", "harp.lax", "harp.nn", "harp.numpy", "harp.numpy.linalg", "harp.scipy")
+NAMESPACES = (
+    "harp",
+    "harp.lax",
+    "harp.nn",
+    "harp.numpy",
+    "harp.numpy.linalg",
+    "harp.scipy",
+    "harp.scipy.special",
+    "harp.scipy.stats",
+)
 LINE = 120
 
 
