@@ -35,7 +35,6 @@ _INSTEAD = {
         "cho_solve": "write harp.scipy.linalg.cho_solve",
         "triangular_solve": "write solve_triangular",
     },
-    "harp.scipy": {"linalg": "write harp.numpy.linalg, whose solve_triangular is SciPy's"},
     "harp.random": {
         **dict.fromkeys(("default_rng", "seed", "manual_seed"), "write key = harp.random.key(seed)"),
         **dict.fromkeys(("rand", "random", "random_sample"), "write uniform(key, shape)"),

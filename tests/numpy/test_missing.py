@@ -24,7 +24,6 @@ import harp.numpy as hnp
             "has no attribute 'value_and_gradient'; the nearest name there is 'value_and_grad'",
         ),
         (harp, "jacobian", r"^harp\.jacobian is not there: write jacfwd or jacrev"),
-        (harp.scipy, "linalg", r"^harp\.scipy\.linalg is not there: write harp\.numpy\.linalg"),
         (harp, "tree_map", r"^harp\.tree_map is not there: write harp\.tree\.map"),
         (harp, "fft", "^module 'harp' has no attribute 'fft'$"),
         (harp.random, "seed", r"^harp\.random\.seed is not there: write key"),
