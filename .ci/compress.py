@@ -1,5 +1,5 @@
-"""Makes a wheel smaller: the files of the C library become one, which `toolchain/library.py` reads, for they are small
-and alike; and all files are compressed as well as deflate can. Some 7 % fewer bytes to download.
+"""Makes a wheel smaller: the files of the C library become one, without comments, which `toolchain/library.py` reads:
+they are small and alike. All files are compressed as well as deflate can. Some 9 % fewer bytes to download.
 
 python .ci/compress.py dist/*.whl
 """
@@ -33,11 +33,20 @@ class Compressor:
 # A file of the library, and where all of them go.
 LIBRARY = re.compile(r"harp/backends/(\w+/library/.+\.[ch])")
 BUNDLE = "harp/backends/library.txt"
+# A string or a character, which stays, or a comment.
+COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|/\*.*?\*/|//[^\n]*', re.DOTALL)
+
+
+def without_comments(text: bytes) -> bytes:
+    """The C without comments, whose lines keep their numbers."""
+    return COMMENT.sub(lambda found: found[1] or "\n" * found[0].count("\n"), text.decode()).encode()
 
 
 def bundled(files: dict[str, bytes]) -> dict[str, bytes]:
     """The files of a wheel, with those of the C library in one: each behind a form feed and a line with its name."""
-    library = {found[1]: files.pop(name) for name in sorted(files) if (found := LIBRARY.fullmatch(name))}
+    library = {
+        found[1]: without_comments(files.pop(name)) for name in sorted(files) if (found := LIBRARY.fullmatch(name))
+    }
     assert library and not any(b"\f" in content for content in library.values())
     # Those of the same kind side by side: their texts are alike.
     names = sorted(library, key=lambda name: name.rpartition("/")[2])
