@@ -23,6 +23,7 @@ NAMESPACES = {
     "harp.numpy": "numpy.md",
     "harp.numpy.linalg": "linalg.md",
     "harp.numpy.fft": "fft.md",
+    "harp.numpy.special": "special.md",
     "harp.scipy": "scipy.md",
     "harp.scipy.special": "special.md",
     "harp.scipy.stats": "stats.md",
