@@ -26,7 +26,7 @@ NAVIGATION = {
     ],
     "When something is wrong": ["errors", "debugging", "seeing", "reliability"],
     "Speed": ["cost", "profiling", "performance", "backends"],
-    "Reference": [f"reference/{Path(file).stem}" for file in reference.NAMESPACES.values()],
+    "Reference": [f"reference/{Path(file).stem}" for file in dict.fromkeys(reference.NAMESPACES.values())],
     "Inside": ["how-it-works", "changelog", "license"],
 }
 

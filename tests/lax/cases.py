@@ -11,6 +11,7 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import NamedTuple
 
+import mpmath
 import numpy as np
 
 RNG = np.random.default_rng(0)
@@ -86,6 +87,10 @@ def special(name: str) -> Callable[[np.ndarray], np.ndarray]:
     return np.vectorize(getattr(math, name))
 
 
+def exact(function: Callable[..., object]) -> Callable[..., np.ndarray]:
+    return np.vectorize(lambda *a: float(function(*a)))
+
+
 def slope(f: Callable[[float], float], x: np.ndarray) -> np.ndarray:
     return np.vectorize(lambda v: (f(v + 1e-5) - f(v - 1e-5)) / 2e-5)(x)
 
@@ -110,13 +115,13 @@ ELEMENTWISE = dict(
         same("erfc", special("erfc")),
         same("erf_inv", np.vectorize(lambda u: NormalDist().inv_cdf((u + 1) / 2) / math.sqrt(2)), U),
         same("lgamma", special("lgamma"), P),
-        same("polygamma", lambda n, x: slope(lambda v: slope(math.lgamma, v), x), np.ones(()), P + 1),
+        same("polygamma", exact(lambda n, x: mpmath.psi(int(n), x)), np.ones(P.shape, int), P + 1),
         same("zeta", lambda x, q: np.sum([(q + k) ** -x for k in range(4000)], 0), P + 5, P),
-        same("igamma", lambda a, x: 1 - np.exp(-x) * (1 + a * 0), np.ones_like(P), P),
-        same("igammac", lambda a, x: np.exp(-x) + a * 0, np.ones_like(P), P),
-        same("betainc", lambda a, b, x: x**a + b * 0, P, np.ones_like(P), (U + 1) / 2),
+        same("igamma", exact(lambda a, x: mpmath.gammainc(a, 0, x, regularized=True)), P, P),
+        same("igammac", exact(lambda a, x: mpmath.gammainc(a, x, regularized=True)), P, P),
+        same("betainc", exact(lambda a, b, x: mpmath.betainc(a, b, 0, x, regularized=True)), P, P, (U + 1) / 2),
         same("bessel_i0e", lambda x: np.i0(x) * np.exp(-np.abs(x))),
-        same("bessel_i1e", lambda x: slope(np.i0, x) * np.exp(-np.abs(x))),
+        same("bessel_i1e", exact(lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)))),
         same("digamma", lambda x: slope(math.lgamma, x), P + 1),
         same("sub", np.subtract, X, Y),
         same("mul", np.multiply, X, Y),

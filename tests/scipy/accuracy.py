@@ -49,7 +49,7 @@ def lower_gamma(a, x):
 
 def lower_beta(a, b, x):
     if x * (a + b + 2) > a + 1:
-        with mp.workdps(90):
+        with mp.workdps(mp.dps + 40):
             return +(1 - lower_beta(b, a, 1 - x))
     term = total = x**a * (1 - x) ** b / (mp.beta(a, b) * a)
     n = 0
@@ -61,7 +61,7 @@ def lower_beta(a, b, x):
 
 
 def upper_gamma(a, x):
-    with mp.workdps(80 + int(x / 2)):
+    with mp.workdps(mp.dps + 30 + int(x / 2)):
         return +(1 - lower_gamma(a, x))
 
 

@@ -28,7 +28,7 @@ _EULER = 0.5772156649015329
 @custom_jvp
 def _expn(n: Array, x: Array) -> Array:
     near = map_(lambda n, x: (x < 0.5) | (n < 1), n, x)
-    fraction = upper_fraction(where(near, 1.0, 1 - n), where(near, 1.0, x))
+    fraction = upper_fraction(where(near, 1.0, 1 - n), where(near, 1000.0, x))
     return map_(_order_n, n, x, fraction)
 
 

@@ -15,7 +15,7 @@ from functools import cache, partial
 from typing import Any
 
 from harp.numpy.creation import ones_like
-from harp.numpy.elementwise import abs
+from harp.numpy.elementwise import abs, maximum
 from harp.numpy.reductions import any
 from harp.scipy.special.entropy import times_log
 from harp.scipy.special.formulas import log1p_ratio, log_less, named, number, of_doubles, polynomial
@@ -39,6 +39,7 @@ from harp.transforms.control.conditional import while_loop
 
 _TEMME = 64  # from which a on, for x between 0.7 and 1.3 times a
 _TINY = 2.0**-54
+_EASY = 1000.0  # an end, or one over it, for which loops are over soon: that of elements that need none
 
 
 @custom_jvp
@@ -66,41 +67,51 @@ def _beta_tangent(primals: tuple[Array, Array, Array], tangents: tuple[Array, Ar
     return _beta(a, b, x), tangent + map_(_beta_density, a, b, x) * tangents[2]
 
 
-def _continued(first: Array, step: Callable[[Array], tuple[Array, Array]]) -> Array:
-    """1 / (b0 + a1 / (b1 + a2 / (b2 + ...))) by Steed's method; `step` of k gives the numbers a and b."""
+def _continued(first: Array, step: Callable[[Array], tuple[Array, Array, Array]]) -> Array:
+    """1 / (b0 + a1 / (b1 + a2 / (b2 + ...))) by Steed's method; `step` of k gives the factors of a, and b."""
 
     def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:
-        k, inverse, term, total = carry
-        above, below = step(k)
-        after = 1 / (below + above * inverse)
-        term = -(above * term * inverse * after)
-        return k + 1, after, term, total + term
+        k, inverse, bound, term, total = carry
+        scale, factor, below = step(k)
+        after = 1 / (below + scale * factor * inverse)
+        grown = -(scale * inverse * after)
+        return k + 1, after, abs(bound * grown) * _away(factor), term * grown * factor, total + term * grown * factor
 
     start = 1 / first
-    return _summed(body, (1.0, start, start, start))
+    return _summed(body, (1.0, start, abs(start), start, start), 0.0)
 
 
-def _series(first: Array, ratio: Callable[[Array], Array]) -> Array:
-    """first + first r1 + first r1 r2 + ..., the ratios by k."""
+def _series(scale: Array, factor: Array, ratio: Callable[[Array], tuple[Array, Array]]) -> Array:
+    """t + t r1 + t r1 r2 + ...; the factors of t are given, and those of the ratios by k."""
 
     def body(carry: tuple[Array, ...]) -> tuple[Array, ...]:
-        k, term, total = carry
-        term = term * ratio(k)
-        return k + 1, term, total + term
+        k, bound, term, total = carry
+        scale, factor = ratio(k)
+        return k + 1, bound * abs(scale) * _away(factor), term * (scale * factor), total + term * (scale * factor)
 
-    return _summed(body, (1.0, first, first))
+    first, bound = scale * factor, abs(scale) * _away(factor)
+    return _summed(body, (1.0, bound, first, first), bound)
 
 
-def _summed(body: Callable[..., Any], start: tuple[Any, ...]) -> Array:
-    """The last of what a loop carries, which ends when the term before it changes no sum."""
-    result: Array = while_loop(lambda carry: any(abs(carry[-2]) > _TINY * abs(carry[-1])), body, start)[-1]
+def _away(factor: Array) -> Array:
+    """At least 1/2: where a factor is 0, a series ends, but not that of its derivatives."""
+    return maximum(abs(factor), 0.5)
+
+
+def _summed(body: Callable[..., Any], start: tuple[Any, ...], scale: Array | float) -> Array:
+    """The last of what a loop carries, which ends when the bound of all terms changes no sum."""
+
+    def goes_on(carry: tuple[Array, ...]) -> Array:
+        return any(carry[-3] > _TINY * (abs(carry[-1]) + scale))
+
+    result: Array = while_loop(goes_on, body, start)[-1]
     return result
 
 
 def upper_fraction(a: Array, x: Array) -> Array:
     """The integral of exp(-t) * t**(a - 1) from x on, over exp(-x) * x**a."""
     first = x - a + 1
-    return _continued(first, lambda k: (k * (a - k), first + 2 * k))
+    return _continued(first, lambda k: (k, a - k, first + 2 * k))
 
 
 # --- the incomplete gamma function
@@ -123,8 +134,12 @@ def _plain_gamma_sides(a: Array, x: Array) -> tuple[Array, Array]:
 
     small = map_(ratio, a, x)
     base = map_(lambda a, x: select(_gamma_regions(a, x)[3], a, number(1)), a, x)
-    series = _series(ones_like(base), lambda k: small / (base + k))
-    high = (map_(lambda a, x, v=v: select(fraction(a, x), a if v else x, number(1)), a, x) for v in (True, False))
+    one = ones_like(base)
+    series = _series(one, one, lambda k: (small / (base + k), one))
+    high = (
+        map_(lambda a, x, v=v: select(fraction(a, x), a if v else x, number(1 if v else _EASY)), a, x)
+        for v in (True, False)
+    )
     rest = upper_fraction(*high)
     lower, upper = (map_(partial(_gamma_side, upper), a, x, series, rest) for upper in (False, True))
     return lower, upper
@@ -231,17 +246,16 @@ def _plain_beta(a: Array, b: Array, x: Array) -> Array:
 
         return map_(build, a, b, x)
 
-    p, q, u = (parameter(k, False, d) for k, d in ((2, 1), (3, 1), (4, 0.5)))
+    p, q, u = (parameter(k, False, d) for k, d in ((2, 1), (3, 1), (4, 1 / _EASY)))
 
-    def step(m: Array) -> tuple[Array, Array]:
+    def step(m: Array) -> tuple[Array, Array, Array]:
         before, after, middle = p + 2 * m - 1, p + 2 * m + 1, m * (q - m) * u
-        above = (p + (m - 1)) * (p + q + (m - 1)) * middle * u / (before * before)
-        return above, m + middle / before + (p + m) * (p - (p + q) * u + 1 + m * (2 - u)) / after
+        scale = (p + (m - 1)) * (p + q + (m - 1)) * m * (u * u) / (before * before)
+        return scale, q - m, m + middle / before + (p + m) * (p - (p + q) * u + 1 + m * (2 - u)) / after
 
     fraction = _continued(p * (p - (p + q) * u + 1) / (p + 1), step)
-    p, q, u = (parameter(k, True, 1) for k in (2, 3, 4))
-    first = (1 - q) * u * p / (1 + p)
-    series = _series(first, lambda k: (k + 1 - q) * u / (k + 1) * ((p + k) / (p + k + 1)))
+    p, q, u = (parameter(k, True, d) for k, d in ((2, 1), (3, 1), (4, 1 / _EASY)))
+    series = _series(u * p / (1 + p), 1 - q, lambda k: (u / (k + 1) * ((p + k) / (p + k + 1)), k + 1 - q))
     return map_(_beta_side, a, b, x, fraction, series)
 
 
