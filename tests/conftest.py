@@ -34,14 +34,20 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "tests"))
 
 
 def pytest_configure(config):
-    """With HARP_TESTS_OPTIMIZE=0 compilers optimise nothing that does not say how: in nearly half the time, for the
-    same bits, for orders and vectors stand in the source. What tests start as processes of their own is optimised."""
+    """With HARP_TESTS_OPTIMIZE=0 compilers optimise no kernel of a program: in nearly half the time, for the same bits,
+    for orders and vectors stand in the source. The library is optimised, and so is what tests start as processes of
+    their own."""
     level = os.environ.get("HARP_TESTS_OPTIMIZE")
     if level:
-        from harp.backends.options import CompileOptions
+        from harp.backends.toolchain import build
 
-        given = CompileOptions.flags
-        CompileOptions.flags = lambda self: (f"-O{level if self.optimize == 2 else self.optimize}", *given(self)[1:])
+        flags_of = build._all_flags
+
+        def flags(unit, given, toolchain):
+            found = flags_of(unit, given, toolchain)
+            return found if unit.is_library else tuple(f"-O{level}" if flag == "-O2" else flag for flag in found)
+
+        build._all_flags = flags
 
 
 def pytest_collection_modifyitems(config, items):
