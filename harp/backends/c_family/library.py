@@ -164,10 +164,11 @@ class Printer(NamedTuple):
 
 
 class Called(NamedTuple):
-    """The lines of a call, and what it uses of the library and of the process."""
+    """The lines of a call, and what it uses of the library and of the process; one that `fails` sets the status."""
 
     lines: tuple[str, ...]
     uses: tuple[str, ...] = ()
+    fails: bool = False
 
 
 class Signature(NamedTuple):
@@ -254,4 +255,4 @@ def row_call(row: Row, prints: Printer) -> Called:
     lines = [f"status |= {name}({given});"]
     if values:
         lines += ["if (status == 0)", f"    harp_take_row({length}, {places}, {pointer(values[0])}, {target});"]
-    return Called(tuple(lines), (name, "harp_parallel"))
+    return Called(tuple(lines), (name, "harp_parallel"), fails=True)

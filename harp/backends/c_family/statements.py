@@ -258,6 +258,7 @@ class Statements(ABC):
 
     def _called(self, called: library.Called) -> None:
         self.lines.uses.update(called.uses)
+        self.lines.fails |= called.fails
         for line in called.lines:
             self.lines.add(line, stores=True)
 
@@ -357,6 +358,7 @@ class Statements(ABC):
 
         It asks between blocks: no call stands in the loop over steps, which keeps in registers what it carries."""
         self.lines.uses.add("harp_interrupted")
+        self.lines.fails = True
         stop = self._fresh("stop")
         self.lines.open(f"for (int64_t {name} = 0; {name} < {end} && status == 0{test};)", loop)
         self.lines.add(f"const int64_t {stop} = harp_stop({name}, {most}, {work});", stop)

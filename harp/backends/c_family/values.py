@@ -30,7 +30,7 @@ def words(text: str) -> list[str]:
 
 class Lines:
     """The text of a function under construction, inside of these loops; `uses` are the headers and the kernels of the
-    library behind it, `opened` counts its loops."""
+    library behind it, `opened` counts its loops; one that `fails` has a status, which is 0 until then."""
 
     def __init__(self, loops: tuple[For | Repeat, ...] = ()) -> None:
         self.lines: list[CodeLine] = []
@@ -38,6 +38,7 @@ class Lines:
         self.depth = 1
         self.loops = loops
         self.opened = 0
+        self.fails = False
         self._outside: list[tuple[For | Repeat, ...]] = []  # the loops round each block that is open
 
     def add(self, text: str, declares: str = "", stores: bool = False, call: int | None = None) -> None:

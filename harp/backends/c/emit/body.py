@@ -125,6 +125,7 @@ class Body(Statements):
         sizes = ", ".join(map(self._bare, extents)) or "0"
         given = f"(const void *[]){{{pointers}}}, (const int64_t []){{{sizes}}}"
         self.lines.add(f"if (status == 0) status = {head}{given});", stores=True)
+        self.lines.fails = True
 
     def _custom_kernel(self, stmt: ForeignCall) -> None:
         """A function of its own, and its call."""
@@ -132,6 +133,7 @@ class Body(Statements):
         self.parts.append(function.Part(name, tuple(code(custom_kernels.definition(stmt, name))), ()))
         self.lines.uses |= custom_kernels.headers(stmt)
         self.lines.add(custom_kernels.call(stmt, name, self._buffers.__getitem__, self._bare), stores=True)
+        self.lines.fails = True
 
     def _large(self, stmt: Alloc, ctype: str, name: str) -> None:
         """Memory for the time of the body; without it the body is left out and the function reports failure."""
@@ -143,6 +145,7 @@ class Body(Statements):
         self.lines.uses.add("harp_take")
         self.lines.open(f"if ({memory} == NULL)")
         self.lines.add("status = 1;")
+        self.lines.fails = True
         self.lines.other()
         self.lines.add(f"{ctype} *restrict {name} = {memory};")
         self.statement(stmt.body, True)

@@ -86,7 +86,7 @@ def define(
     kept = lines.pruned()
     used = {word for line in kept for word in words(line.text)}
     wanted = tuple((p, text) for p, text in declared if p in used or not drop)
-    fallible = "status" in used
+    fallible = lines.fails
     body = [CodeLine(1, f"(void){p};") for p, _ in wanted if p not in used]
     body += [CodeLine(1, "int status = 0;")] if fallible else []
     body += kept
@@ -117,7 +117,8 @@ def part(name: str, fields: Mapping[str, str], lines: Lines, least: int = 1) -> 
     for field in used:
         whole.add(f"{fields[field]} = args->{field};", field)
     whole.lines += lines.lines
-    if "status" in text:
+    whole.fails = lines.fails
+    if lines.fails:
         whole.add("if (status != 0) __atomic_store_n(&args->job.status, 1, __ATOMIC_RELAXED);")
     given = [("given", "void *given"), ("begin", "int64_t begin"), ("end", "int64_t end")]
     function = define(name, given, whole, "Some iterations of the parallel loop below.", drop=False, result="void")
@@ -146,4 +147,5 @@ def call(part: Part, pointed: Set[str], count: str, work: str, lines: Lines) -> 
     lines.add(f"struct {part.name} args = {{ {', '.join([f'.job = {{ status, {part.least} }}', *values])} }};")
     lines.add(f"harp_parallel({part.name}, &args, {count}, {work});")
     lines.add("status = args.job.status;")
+    lines.fails = True
     lines.close()

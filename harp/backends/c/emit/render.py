@@ -199,6 +199,7 @@ class _Renderer:
             if self.timed:
                 lines.add(f"((int64_t *)times)[{2 * number + 1}] = harp_now();")
             guarded |= function.fallible
+        lines.fails = guarded
         if program.scratch:
             lines.add("if (arena != small) harp_give(arena);")
         lines.add("return status;" if guarded else "return 0;")

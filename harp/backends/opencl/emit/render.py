@@ -95,7 +95,7 @@ def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, .
             for b, t in texts.items()
         ),
         *(f"    const int64_t {text} = given.{text};" for text in names.values()),
-        *["    int status = 0;"] * any("status" in line.text for line in lines),
+        *["    int status = 0;"] * body.lines.fails,
     ]
     return LaunchCode(
         name,
