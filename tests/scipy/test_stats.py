@@ -96,6 +96,11 @@ def test_dtypes_sizes_and_tails():
     np.testing.assert_allclose(harp.grad(stats.norm.logcdf)(-1e8), 1e8, rtol=1e-15)
 
 
+def test_numbers_of_python():
+    assert float(stats.norm.ppf(0.5)) == float(stats.norm.isf(0.5)) == 0
+    np.testing.assert_allclose(stats.geom.logpmf(2, 0.5), np.log(0.25))
+
+
 ERRORS = [
     (lambda: stats.gamma.pdf(1.0), "gamma.pdf takes .*a, loc.*missing"),
     (lambda: stats.t.cdf(1.0, 2.0), "t has no cdf; it has logpdf, pdf"),
