@@ -141,7 +141,7 @@ def largest_error(name: str, dtype: str, count: int) -> float:
             moving = [k for k in range(len(points)) if k == 1 or name not in OF_INTEGERS]
             near = [exact(*(p + half[m] * (k == m) for m, p in enumerate(points))) for k in moving]
             scale = max(abs(float(expected)), 1.0 if name in ("j0", "j1") else float(np.finfo(dtype).tiny))
-            if scale < np.finfo(dtype).max:
+            if scale < float(np.finfo(dtype).max):
                 unit = float(np.spacing(np.asarray(scale, dtype))) + sum(abs(float(n - expected)) for n in near)
                 errors.append(abs(float(mpf(float(value)) - expected)) / unit)
     return max(errors)
