@@ -40,14 +40,18 @@ BY_LIBRARIES = [
     *TABLE.words("""
         linalg.cholesky linalg.cond linalg.det linalg.eig linalg.eigh linalg.eigvals linalg.eigvalsh linalg.inv
         linalg.lstsq linalg.matrix_rank linalg.pinv linalg.qr linalg.slogdet linalg.solve linalg.solve_triangular
-        linalg.svd linalg.svdvals linalg.tensorinv linalg.tensorsolve
+        linalg.svd linalg.svdvals linalg.tensorinv linalg.tensorsolve polyfit roots
     """),
 ]
 # Functions, or gradients of functions, of which something is an upper bound only: conditions on data, on the digits
 # of a flattened array, and on places of parts that are copied, and what only the borders of a padded array read.
 BOUNDS = {
     ("pad", "function"),
-    *((name, which) for name in ("bincount", "histogram", "put_along_axis") for which in ("function", "gradient")),
+    *(
+        (name, which)
+        for name in TABLE.words("bincount compress delete histogram histogram2d histogramdd put put_along_axis")
+        for which in ("function", "gradient")
+    ),
     *((name, which) for name in BY_LIBRARIES for which in ("function", "gradient")),
     *(
         (name, "gradient")
@@ -59,6 +63,7 @@ BOUNDS = {
             "nanprod",
             "vdot",
             "reshape",
+            "resize",
         )
     ),
 }
