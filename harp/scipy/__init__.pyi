@@ -1,2 +1,9 @@
 # Written by tests/types/stubs.py.
-from harp.scipy import linalg as linalg, special as special, stats as stats
+from harp.scipy import (
+    linalg as linalg,
+    ndimage as ndimage,
+    optimize as optimize,
+    sparse as sparse,
+    special as special,
+    stats as stats,
+)
