@@ -19,7 +19,7 @@ MODES = {
 }
 CASES = [(mode, options) for mode, rows in MODES.items() for options in rows]
 DTYPES = ["?", "i1", "u1", "i2", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
-ORDERED = ("maximum", "median", "minimum")  # need an order, which complex numbers do not have in harp
+ORDERED = ("median",)  # needs an order, which complex numbers do not have in harp
 WIDTHS = [0, 1, (2, 0), ((2, 1), (0, 2)), 5]
 TOLERANCE = {"f2": 2e-3, "f4": 2e-6, "c8": 2e-6, "f8": 1e-13, "c16": 1e-13}
 
