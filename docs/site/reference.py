@@ -170,7 +170,7 @@ def linked(text: str, namespace: str = "", but: frozenset[str] = frozenset()) ->
         full = f"{_PREFIXES[first]}.{rest}" if rest and first in _PREFIXES else name
         if "." not in name and namespace and name not in but:
             full = f"{namespace}.{name}"
-        if (full not in PUBLIC and full not in NAMESPACES) or "." not in full:
+        if (full not in PUBLIC and full not in NAMESPACES) or "." not in full or full in WITHOUT_PAGES:
             return match[0]
         return f"{{py:obj}}`{name}{match['call'] or ''} <{full}>`"
 
@@ -275,7 +275,7 @@ def _is_numpys(value: object) -> bool:
 def entry(full: str, value: object) -> str:
     """A directive of Sphinx for one name: its signature, and its docstring."""
     namespace, _, name = full.rpartition(".")
-    if inspect.isclass(value) and issubclass(value, Exception):
+    if inspect.isclass(value) and issubclass(value, Exception) and namespace == "harp.errors":
         bases = " and ".join(f"`{base.__name__}`" for base in value.__bases__)
         advice = f"What to do: [Errors](../errors.md#{name.lower()})."
         text = f"{_text(full, value)}\n\nA {bases}. {advice if value.__subclasses__() == [] else ''}"
@@ -357,7 +357,8 @@ def page(namespace: str) -> str:
 
 def _row(full: str) -> str:
     name, value = full.rpartition(".")[2], PUBLIC[full]
-    return f"| {{py:obj}}`{name} <{full}>` | {summary(value, name)} |"
+    shown = f"`{full}`" if full in WITHOUT_PAGES else f"{{py:obj}}`{name} <{full}>`"
+    return f"| {shown} | {summary(value, name)} |"
 
 
 def pages() -> dict[str, str]:
