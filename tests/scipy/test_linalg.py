@@ -95,6 +95,7 @@ def test_lu(dtype):
                 assert np.array_equal(pivots[k], places)
 
 
+@pytest.mark.slow
 def test_lu_has_derivatives():
     for m, n in ((3, 3), (2, 4), (4, 2)):
         check_derivative(lambda a: linalg.lu_factor(a)[0], matrices(m, n))
@@ -131,12 +132,14 @@ def test_expm(dtype):
             close(linalg.expm(a[2]), expected[2], dtype, 3e3)
 
 
+@pytest.mark.slow
 def test_a_row_of_a_batch_has_the_same_exponential():
     a = matrices(4, 3, 3) * np.array([0.1, 1.0, 30.0, 5.0])[:, None, None]
     whole = np.asarray(exponential(a))
     assert all(np.array_equal(exponential(a[k : k + 1])[0], whole[k]) for k in range(4))
 
 
+@pytest.mark.slow
 def test_expm_at_its_limits():
     assert np.isnan(exponential(np.array([[1e9, 0.0], [0.0, 1.0]]))).all()
     assert np.isnan(exponential(np.array([[np.nan, 0.0], [0.0, 1.0]]))).any()
@@ -150,6 +153,7 @@ def test_expm_at_its_limits():
     close(linalg.expm_frechet(a, e, compute_expm=False), expected[1], factor=2e3)
 
 
+@pytest.mark.slow
 def test_sqrtm():
     root = harp.jit(linalg.sqrtm)
     for dtype in ("float32", "complex128"):
