@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from harp.trace.trees import LEAF, DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
@@ -68,6 +68,11 @@ class Partial(partial):  # type: ignore[type-arg]
     >>> Partial(pow, 2)(5)
     32
     """
+
+    def __new__(cls, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:
+        """The function with these arguments."""
+        _register_partial()
+        return super().__new__(cls, function, *args, **keywords)
 
 
 def register_pytree_node(
@@ -160,8 +165,11 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     return (tuple, *treedefs)
 
 
-register_pytree_node(
-    Partial,
-    lambda f: ((f.args, f.keywords), f.func),
-    lambda function, parts: Partial(function, *parts[0], **parts[1]),
-)
+@cache
+def _register_partial() -> None:
+    """Not before there is one: to register a class imports what knows classes of trees."""
+    register_pytree_node(
+        Partial,
+        lambda f: ((f.args, f.keywords), f.func),
+        lambda function, parts: Partial(function, *parts[0], **parts[1]),
+    )
