@@ -174,13 +174,17 @@ def _inverse(a: Array, tolerance: Array) -> Array:
 
 @_inverse.defjvp
 def _inverse_tangent(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Of p = pinv(a): dp = -p da p + p p.mH da.mH (1 - a p) + (1 - p a) da.mH p.mH p."""
+    """Of p = pinv(a): dp = -p da p + p p.mH da.mH (1 - a p) + (1 - p a) da.mH p.mH p.
+
+    Squares are as large as `a` has columns, which most often are fewer than its rows.
+    """
     a, da = primals[0], tangents[0]
     p: Array = _inverse(*primals)
     turned = adjoint(da)
     left = matmul(matmul(p, adjoint(p)), turned)
-    right = matmul(turned, matmul(adjoint(p), p))
-    return p, (left - matmul(matmul(left, a), p) + right - matmul(p, matmul(a, right)) - matmul(matmul(p, da), p))
+    right = matmul(turned, adjoint(p))
+    right = right - matmul(matmul(p, a), right)
+    return p, left + matmul(right - matmul(left, a) - matmul(p, da), p)
 
 
 def matrix_rank(A: object, /, tol: object = None, hermitian: bool = False, *, rtol: object = None) -> Array:
