@@ -33,7 +33,7 @@ settings.register_profile("fuzz", settings.get_profile("tests"), derandomize=Fal
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "tests"))
 
 
-def pytest_configure(config):
+def optimise_as_told():
     """With HARP_TESTS_OPTIMIZE=0 compilers optimise no kernel of a program: in nearly half the time, for the same bits,
     for orders and vectors stand in the source. The library is optimised, and so is what tests start as processes of
     their own."""
@@ -52,6 +52,7 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     """A few cases of each test, from the first one to the last one; of random programs, few."""
+    optimise_as_told()  # not before, for it imports harp, which is measured from the start of the session on
     if not SOME:
         return
     by_test = {}
