@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import Any, TypeVar
 
+from harp.errors import ArgumentError
+from harp.trace.source_locations import where
 from harp.trace.trees import LEAF, DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 from harp.trace.trees import TreeSpec as PyTreeDef
 from harp.trace.trees import children as treedef_children
@@ -129,12 +131,17 @@ def register_dataclass(
 
     Raises ArgumentError for `drop_fields`, and for a class whose fields are not known.
     """
+    if drop_fields:
+        raise ArgumentError(
+            f"register_dataclass of harp drops no fields of {nodetype.__name__}: give those that its constructor does "
+            f"not take init=False{where()}"
+        )
     static = meta_fields
     if static is None:
         fields = getattr(nodetype, "__dataclass_fields__", {})
         of_field = [name for name, field in fields.items() if field.metadata.get("static")]
         static = of_field if data_fields is None else [name for name in fields if name not in data_fields]
-    register(nodetype, static=[name for name in static if name not in drop_fields])
+    register(nodetype, static=static)
     return nodetype
 
 

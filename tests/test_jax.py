@@ -119,6 +119,11 @@ def test_classes_are_trees():
     assert tree_util.tree_leaves([Fixed()]) == []
 
 
+def test_no_fields_are_dropped():
+    with pytest.raises(ArgumentError, match="drops no fields of Other"):
+        tree_util.register_dataclass(Other, drop_fields=["name"])
+
+
 def test_partial_is_a_tree():
     def scaled(w, x, b=0.0):
         return w * x + b

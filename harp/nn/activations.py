@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from harp.errors import ArgumentError, DTypeError
+from harp.errors import DTypeError
 from harp.numpy.activation import sigmoid, softplus
 from harp.numpy.creation import arange
 from harp.numpy.elementwise import expm1, float_map, rsqrt, sqrt, square, tanh, where
@@ -17,7 +17,7 @@ from harp.numpy.reductions import mean as mean_of
 from harp.scipy.special.errors import erfc
 from harp.trace.array.arithmetic import absolute, add, divide, equal, less, multiply, negative, subtract
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array
+from harp.trace.array.primitives import as_array, normalize_axis
 from harp.trace.scalar.dtypes import DTypeLike, f64
 from harp.trace.source_locations import where as place
 
@@ -206,7 +206,7 @@ def standardize(
 
 def one_hot(x: object, num_classes: object, *, dtype: DTypeLike = f64, axis: int = -1) -> Array:
     """1 at the place that an integer says along a new axis of `num_classes` elements, else 0; zeros only for one that
-    says no place. Raises DTypeError for what is no integer, ArgumentError for an axis that is none.
+    says no place. Raises DTypeError for what is no integer, AxisError.
 
     >>> import harp.numpy as hnp
     >>> one_hot(hnp.asarray([2, 0]), 3)
@@ -216,9 +216,7 @@ def one_hot(x: object, num_classes: object, *, dtype: DTypeLike = f64, axis: int
     array = as_array(x)
     if not array.kind.is_integer:
         raise DTypeError(f"one_hot takes integers, not {array.dtype}; convert with astype{place()}")
-    if not -array.ndim - 1 <= axis <= array.ndim:
-        raise ArgumentError(f"one_hot is given axis {axis} of a result of {array.ndim + 1} axes{place()}")
-    axis %= array.ndim + 1
+    axis = normalize_axis(axis, array.ndim + 1)
     behind = array.ndim - axis
     places = arange(num_classes, dtype=array.kind).reshape((-1, *(1,) * behind))
     return equal(expand_dims(array, axis), places).astype(dtype)

@@ -29,6 +29,7 @@ from harp.trace.array.arithmetic import divide, multiply
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import to_shape
 from harp.trace.scalar.dtypes import DTypeLike, f64
+from harp.trace.sizes.size import wrap
 from harp.trace.source_locations import where
 
 __all__ = [
@@ -149,7 +150,7 @@ def variance_scaling(
         sizes = to_shape(shape)
         if len(sizes) < 2:
             raise ShapeError(f"weights of {len(sizes)} axes have no inputs and outputs to count{where()}")
-        extents: list[Any] = list(zeros_of(shape).shape)
+        extents: list[Any] = [wrap(size) for size in sizes]
         window: Any = math.prod(_taken(extents, [in_axis, out_axis, batch_axis], others=True))
         fan_in, fan_out = (math.prod(_taken(extents, [axes])) * window for axes in (in_axis, out_axis))
         deviation = sqrt(divide(scale, _FANS[mode](fan_in, fan_out)))

@@ -67,7 +67,8 @@ _NAMES = _Names(
         "fliplr flipud hsplit hstack kron rollaxis rot90 vsplit vstack",
         "harp.numpy.types": "astype can_cast finfo iinfo isdtype issubdtype promote_types",
         "harp.numpy.vectorising": "apply_along_axis apply_over_axes fromfunction frompyfunc vectorize",
-        "harp.numpy.windows": "bartlett blackman hamming hanning i0 kaiser",
+        "harp.scipy.special.bessel": "i0",
+        "harp.scipy.windows": "bartlett blackman hamming hanning kaiser",
         "harp.trace.array.array": "ndarray=Array",
         "harp.trace.scalar.dtypes": "bfloat16=bf16 bool=bool_ bool_ cdouble=c128 complex128=c128 complex64=c64 "
         "complex_=c128 csingle=c64 double=f64 float16=f16 float32=f32 float64=f64 float_=f64 int16=i16 int32=i32 "

@@ -390,15 +390,15 @@ from harp.numpy.vectorising import (
     frompyfunc as frompyfunc,
     vectorize as vectorize,
 )
-from harp.numpy.windows import (
+from harp.scipy import special as special
+from harp.scipy.special.bessel import i0 as i0
+from harp.scipy.windows import (
     bartlett as bartlett,
     blackman as blackman,
     hamming as hamming,
     hanning as hanning,
-    i0 as i0,
     kaiser as kaiser,
 )
-from harp.scipy import special as special
 from harp.trace.array.array import Array as _ndarray
 from harp.trace.scalar.dtypes import (
     bf16 as _bfloat16,

@@ -76,7 +76,8 @@ def _through(function: Callable[..., Any]) -> Callable[..., Any]:
             raise ArgumentError(f"{function.__name__}: {error}{where()}") from None
         if not isinstance(found, Mapping):
             return as_array(found)
-        return {name: as_array(value) for name, value in found.items()}
+        with found:  # a file
+            return {name: as_array(value) for name, value in found.items()}
 
     return read
 

@@ -13,7 +13,7 @@ from functools import cache
 
 from harp.numpy.elementwise import exp, log, sqrt
 from harp.random.eager import Build
-from harp.random.floats import float_dtype, halves, parameters, unit
+from harp.random.floats import float_dtype, halves, parameters, units
 from harp.random.gamma import exponential, gamma, loggamma
 from harp.random.normal import normal
 from harp.random.streams import derived, draw
@@ -158,12 +158,7 @@ def triangular(
     (3,)
     """
     target, sizes, ends = parameters("triangular", shape, dtype, left, mode, right)
-    return map_(_triangle, draw(key, sizes, _unit(target)), *ends)
-
-
-@cache
-def _unit(dtype: DType) -> Build:
-    return lambda a, b: unit(a, b, dtype)
+    return map_(_triangle, draw(key, sizes, units(target)), *ends)
 
 
 def _triangle(u: Expr, left: Expr, mode: Expr, right: Expr) -> Expr:
@@ -185,7 +180,7 @@ def wald(key: object, mean: object, shape: object = None, dtype: DTypeLike | Non
     (3,)
     """
     target, sizes, (middle,) = parameters("wald", shape, dtype, mean)
-    return map_(_root, normal(derived(key, 1), sizes, target), draw(key, sizes, _unit(target)), middle)
+    return map_(_root, normal(derived(key, 1), sizes, target), draw(key, sizes, units(target)), middle)
 
 
 def _root(x: Expr, u: Expr, mean: Expr) -> Expr:

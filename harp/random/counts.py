@@ -19,7 +19,7 @@ from harp.numpy.cumulative import cumsum
 from harp.numpy.elementwise import exp, floor, log1p, maximum, minimum, where
 from harp.numpy.manipulation import flip, moveaxis
 from harp.random.eager import Build
-from harp.random.floats import require_within, sample_shape, spread, unit
+from harp.random.floats import require_within, sample_shape, spread, unit, units
 from harp.random.gamma import waiting
 from harp.random.rejection import accepted
 from harp.random.streams import draw, split
@@ -150,11 +150,7 @@ def _converted(name: str, count: Array, good: object, dtype: DTypeLike) -> Array
 def _inverted(key: object, sizes: Shape, none: object, slope: object, odds: object) -> Array:
     """Counts by the inverse of a distribution function in which count k + 1 is (slope - k*odds)/(k + 1) times as likely
     as k, and none has the probability `none`."""
-    return map_(_inverse, draw(key, sizes, _unit, (_INVERTED,)), none, slope, odds, to=f64)
-
-
-def _unit(a: Expr, b: Expr) -> Expr:
-    return unit(a, b, f64)
+    return map_(_inverse, draw(key, sizes, units(f64), (_INVERTED,)), none, slope, odds, to=f64)
 
 
 def _inverse(u: Expr, none: Expr, slope: Expr, odds: Expr) -> Expr:

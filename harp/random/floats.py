@@ -7,11 +7,13 @@ Products with powers of two and sums that fit the format are exact, so all machi
 from __future__ import annotations
 
 import math
+from functools import cache, partial
 
 import numpy as np
 
 from harp.errors import ArgumentError, DTypeError
 from harp.numpy.manipulation import broadcast_to
+from harp.random.eager import Build
 from harp.random.threefry import word
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, broadcast_shapes, common_dtype, map_, to_shape
@@ -59,6 +61,12 @@ def symmetric(a: Expr, b: Expr | None, dtype: DType) -> Expr:
     """-1 <= s <= 1 from 32 or 64 bits."""
     high = _signed(a, dtype) * (2.0**-31)
     return high if b is None else high + cast(b, dtype) * (2.0**-63)
+
+
+@cache
+def units(dtype: DType) -> Build:
+    """`unit` of a dtype, always the same function, by which programs are kept."""
+    return partial(unit, dtype=dtype)
 
 
 def minus_log(a: Expr, b: Expr, dtype: DType) -> Expr:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache, partial, reduce
+from functools import cache, reduce
 
 from harp.errors import ArgumentError
 from harp.random.eager import Build
-from harp.random.floats import float_dtype, is_number, positive, sample_shape, spread, symmetric, unit
+from harp.random.floats import float_dtype, is_number, positive, sample_shape, spread, symmetric, units
 from harp.random.streams import draw
 from harp.scipy.special.errors import below, quantile
 from harp.trace.array.array import Array
@@ -93,7 +93,7 @@ def truncated_normal(key: object, lower: object, upper: object, shape: object = 
             f"truncated_normal draws from lower to a larger upper within {_FARTHEST} standard deviations, not "
             f"{lower!r} to {upper!r}{where()}"
         )
-    drawn = draw(key, sizes, _unit())
+    drawn = draw(key, sizes, units(f64))
     low, high = (spread(bound, target, sizes) for bound in (lower, upper))
     return map_(lambda u, a, b: _bounded(cast(_between(u, cast(a, f64), cast(b, f64)), target), a, b), drawn, low, high,
                 to=(f64, target, target))  # fmt: skip
@@ -101,11 +101,6 @@ def truncated_normal(key: object, lower: object, upper: object, shape: object = 
 
 def _is_interval(lower: object, upper: object) -> bool:
     return lower < upper and lower < _FARTHEST and upper > -_FARTHEST  # type: ignore[operator]
-
-
-@cache
-def _unit() -> Build:
-    return partial(unit, dtype=f64)
 
 
 def _bounded(x: Expr, low: Expr, high: Expr) -> Expr:

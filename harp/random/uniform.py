@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 
 from harp.errors import ArgumentError, DTypeError, IntegerRangeError
 from harp.random.eager import Build
-from harp.random.floats import common_float, float_dtype, is_number, require_within, sample_shape, spread, unit
+from harp.random.floats import common_float, float_dtype, is_number, require_within, sample_shape, spread, units
 from harp.random.streams import draw
 from harp.random.threefry import word
 from harp.trace.array.array import Array
@@ -61,18 +61,13 @@ def uniform(
     (3,)
     """
     target, sizes = float_dtype("uniform", dtype), sample_shape(shape, minval, maxval)
-    drawn = draw(key, sizes, _unit(target))
+    drawn = draw(key, sizes, units(target))
     if is_number(minval) and is_number(maxval):
         if not minval < maxval or not math.isfinite(maxval - minval):  # type: ignore[operator]
             raise ArgumentError(f"uniform draws from minval to a larger maxval, not {minval!r} to {maxval!r}{where()}")
         if minval == 0 and maxval == 1:
             return drawn
     return map_(_between, drawn, spread(minval, target, sizes), spread(maxval, target, sizes), to=target)
-
-
-@cache
-def _unit(dtype: DType) -> Build:
-    return partial(unit, dtype=dtype)
 
 
 def _between(u: Expr, low: Expr, high: Expr) -> Expr:
@@ -93,7 +88,7 @@ def bernoulli(key: object, p: object = 0.5, shape: object = None) -> Array:
     """
     require_within("bernoulli", "a probability p", p, 0, 1)
     dtype, sizes = common_float("bernoulli", p), sample_shape(shape, p)
-    drawn = draw(key, sizes, _unit(dtype))
+    drawn = draw(key, sizes, units(dtype))
     return map_(lambda u, chance: u < chance, drawn, spread(p, dtype, sizes), to=dtype)
 
 

@@ -133,6 +133,6 @@ def _length(evaluated: Callable[[Array], Any], state: OptimizeResults, direction
         further = where(high < math.inf, (low + high) / 2, 2 * low)
         return low, high, where(good, length, further), count + 1, good
 
-    zero = 0 * slope
-    _, _, length, count, good = while_loop(goes_on, halved, (zero, zero + math.inf, zero + 1, 0, slope != slope))
+    low, high, first = (asarray(value, slope.dtype) for value in (0, math.inf, 1))
+    _, _, length, count, good = while_loop(goes_on, halved, (low, high, first, 0, asarray(False)))
     return where(good, length, 0), count, good
