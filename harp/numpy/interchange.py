@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -71,10 +71,10 @@ def _through(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def read(*arguments: object, **options: object) -> Array | dict[str, Array]:
         try:
-            found = function(*arguments, **options)
+            found: Any = function(*arguments, **options)
         except ValueError as error:
             raise ArgumentError(f"{function.__name__}: {error}{where()}") from None
-        if not isinstance(found, Mapping):
+        if not isinstance(found, np.lib.npyio.NpzFile):
             return as_array(found)
         with found:  # a file
             return {name: as_array(value) for name, value in found.items()}
