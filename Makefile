@@ -10,12 +10,13 @@ ZIG := $(if $(HARP_CC)$(shell command -v cc || command -v gcc || command -v clan
 # The tests of programs, which are the same on each device.
 PROGRAMS := tests/numpy tests/random tests/transforms tests/property tests/lax tests/standard
 
-.PHONY: help demo test test-all test-opencl test-opencl-wide test-numpy fuzz soak matrix lint site wheel clean
+.PHONY: help demo test test-all coverage test-opencl test-opencl-wide test-numpy fuzz soak matrix lint site wheel clean
 
 help:
 	@echo "make demo    train a classifier of handwritten digits; writes a picture"
 	@echo "make test    run the tests, a few cases of each: some minutes"
 	@echo "make test-all  run all cases of all tests: half an hour or more"
+	@echo "make coverage  the same, and how many lines of harp they reach: an hour or more"
 	@echo "make test-opencl  run the tests of programs on an OpenCL device; DEVICE=opencl:1 is another one than the first"
 	@echo "make test-opencl-wide  run them with the kernels for graphics processors, whatever the device is"
 	@echo "make test-numpy  run them with the NumPy interpreter, as on a machine without a compiler"
@@ -35,6 +36,9 @@ test: $(VENV)/test.stamp
 
 test-all: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+coverage: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term --cov-fail-under=95 $(PYTEST_ARGS)
 
 test-opencl: $(VENV)/test.stamp
 	HARP_DEVICE=$(or $(DEVICE),opencl) $(BIN)/python -m pytest -n auto $(PROGRAMS) tests/examples $(PYTEST_ARGS)

@@ -20,8 +20,9 @@ os.environ.setdefault("HARP_VERIFY", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of the many processes that tests start compiles all of harp
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-# With HARP_TESTS=some, as in `make test`, so many cases of each test run, and no slow test: the whole in minutes.
-SOME = os.environ.get("HARP_TESTS") == "some"
+# With HARP_TESTS=some, as in `make test`, so many cases of each test run, and no slow test: the whole in minutes. With
+# HARP_TESTS=others all that these have left out.
+CHOSEN = os.environ.get("HARP_TESTS", "all")
 CASES, EXAMPLES = 2, 5
 
 # Compiling makes the first example slow and the next ones fast, so time limits say nothing.
@@ -50,11 +51,8 @@ def optimise_as_told():
         build._all_flags = flags
 
 
-def pytest_collection_modifyitems(config, items):
-    """A few cases of each test, from the first one to the last one; of random programs, few."""
-    optimise_as_told()  # not before, for it imports harp, which is measured from the start of the session on
-    if not SOME:
-        return
+def some_of(items):
+    """A few cases of each test, from the first one to the last one, and no slow test."""
     by_test = {}
     for item in items:
         by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
@@ -62,14 +60,31 @@ def pytest_collection_modifyitems(config, items):
     for cases in by_test.values():
         last, count = len(cases) - 1, min(CASES, len(cases))
         kept.update(cases[k * last // max(count - 1, 1)] for k in range(count))
-    kept = {item for item in kept if item.get_closest_marker("slow") is None}
+    return {item for item in kept if item.get_closest_marker("slow") is None}
+
+
+_SETTINGS = "_hypothesis_internal_use_settings"
+
+
+def few_programs(test):
+    """A test of random programs tries few of them."""
+    chosen = getattr(test, _SETTINGS)
+    setattr(test, _SETTINGS, settings(chosen, max_examples=min(EXAMPLES, chosen.max_examples)))
+
+
+def pytest_collection_modifyitems(config, items):
+    """The chosen cases; few random programs are some of them, and all random programs are others."""
+    optimise_as_told()  # not before, for it imports harp, which is measured from the start of the session on
+    if CHOSEN == "all":
+        return
+    some = some_of(items)
+    of_programs = {item for item in items if hasattr(getattr(item, "obj", None), _SETTINGS)}
+    kept = some if CHOSEN == "some" else (set(items) - some) | of_programs
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
-    for item in items:
-        test = getattr(item, "obj", None)
-        chosen = getattr(test, "_hypothesis_internal_use_settings", None)
-        if chosen is not None:
-            test._hypothesis_internal_use_settings = settings(chosen, max_examples=min(EXAMPLES, chosen.max_examples))
+    if CHOSEN == "some":
+        for item in of_programs & some:
+            few_programs(item.obj)
 
 
 # Where programs run in a test that has the fixture `device`: with "opencl wide" as on a device whose work-items are
