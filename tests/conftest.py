@@ -5,6 +5,7 @@ import functools
 import os
 import shutil
 import tempfile
+import zlib
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,10 +21,10 @@ os.environ.setdefault("HARP_VERIFY", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of the many processes that tests start compiles all of harp
 os.environ.setdefault("MPLBACKEND", "Agg")
 
-# With HARP_TESTS=some, as in `make test`, so many cases of each test run, and no slow test: the whole in minutes. With
-# HARP_TESTS=others all that these have left out.
+# With HARP_TESTS=some, as in `make test`, a case of each test runs, with so many random programs, and no slow test: the
+# whole in minutes. With HARP_TESTS=others all that these have left out.
 CHOSEN = os.environ.get("HARP_TESTS", "all")
-CASES, EXAMPLES = 2, 5
+EXAMPLES = 5
 
 # Compiling makes the first example slow and the next ones fast, so time limits say nothing.
 # The tests say the same at each run; `make fuzz` looks for something new, with twice as many of tests/property.
@@ -52,15 +53,12 @@ def optimise_as_told():
 
 
 def some_of(items):
-    """A few cases of each test, from the first one to the last one, and no slow test."""
+    """A case of each test, which is another one for another name, and no slow test."""
     by_test = {}
     for item in items:
-        by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    kept = set()
-    for cases in by_test.values():
-        last, count = len(cases) - 1, min(CASES, len(cases))
-        kept.update(cases[k * last // max(count - 1, 1)] for k in range(count))
-    return {item for item in kept if item.get_closest_marker("slow") is None}
+        if item.get_closest_marker("slow") is None:
+            by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return {cases[zlib.crc32(name.encode()) % len(cases)] for name, cases in by_test.items()}
 
 
 _SETTINGS = "_hypothesis_internal_use_settings"

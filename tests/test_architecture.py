@@ -174,6 +174,7 @@ def test_functions_are_short():
     report([f"{where}: {name} has {n} lines" for where, name, n in found if n > MAX_FUNCTION_LINES])
 
 
+@pytest.mark.slow
 def test_c_is_in_files_of_its_own():
     """Where compilers, formatters and sanitizers see it: strings have a few lines at most."""
     assert C_FILES
@@ -201,6 +202,7 @@ def test_harp_is_imported_at_the_top_of_a_file_only():
     report(problems)
 
 
+@pytest.mark.slow
 def test_harp_takes_no_names_out_of_its_own_namespaces():
     """They are found under a lock, and whoever imports a module holds its lock already: two threads would wait."""
     tables = {name: importlib.import_module(name)._NAMES for name in NAMESPACES}
@@ -259,6 +261,7 @@ def recursive(node: ast.AST, prefix: str = "", method: bool = False) -> Iterator
         yield from recursive(child, f"{prefix}{child.name}.", isinstance(child, ast.ClassDef))
 
 
+@pytest.mark.slow
 def test_functions_that_call_themselves_say_what_bounds_their_depth():
     known = {(p, name) for files in RECURSIVE.values() for p, names in files.items() for name in names.split()}
     found = {
@@ -289,6 +292,7 @@ def test_handlers_name_what_they_catch():
     report([where for where in found if not where.startswith(later)])
 
 
+@pytest.mark.slow
 def test_fields_have_precise_types():
     """`Callable[..., Any]`, a function of the user, is the one exception."""
     problems = []

@@ -51,6 +51,7 @@ def test_nothing_is_there(capsys, tmp_path):
     assert main(["cache", "export", str(tmp_path / "file")]) == 1 and not (tmp_path / "file").exists()
 
 
+@pytest.mark.slow
 @needs_cc
 def test_what_is_shown_and_cleared(directory, capsys):
     assert [run(directory) for _ in range(3)] == ["1 0", "0 1", "0 1"]

@@ -78,6 +78,7 @@ def machine(monkeypatch, tmp_path, real):
 REFUSAL = r"print('its driver says FAILURE - says FAILURE - FAILURE\n\nerror: unknown target CPU\nmore')"
 
 
+@pytest.mark.slow
 def test_the_first_device_that_works_is_chosen(machine):
     machine(REFUSAL, None, None)
     assert devices.devices() == ("cpu", "opencl:1", "opencl:2")
@@ -162,6 +163,7 @@ def test_an_incomplete_pyopencl_is_not_remembered_as_the_fault_of_a_driver(machi
     assert trial.problem(device) is None and device.tried == 2
 
 
+@pytest.mark.slow
 def test_a_compiler_that_does_not_know_the_processor_is_found_out(machine):
     """It fails at fused multiply-adds of vectors, where all else may work."""
     script = machine.script.read_text("utf-8")

@@ -33,6 +33,7 @@ def sanitized(sanitizer: str, what: str, directory: Path) -> subprocess.Complete
     return run(what, directory, given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_found(mistake, tmp_path):
     done = sanitized(MISTAKES[mistake], mistake, tmp_path)
@@ -52,6 +53,7 @@ def test_checked_programs_of_many_kinds(tmp_path):
     assert done.returncode == 0 and "Sanitizer" not in done.stderr, done.stderr[-4000:]
 
 
+@pytest.mark.slow
 def test_checked_programs_touch_nothing_outside(tmp_path):
     """And the sanitizer sees the same mistake in a program that is not checked."""
     done = sanitized("address,undefined", "outside", tmp_path)

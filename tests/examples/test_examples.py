@@ -17,6 +17,7 @@ def rosenbrock(load):
     return load("rosenbrock")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("processor")  # which the example chooses unless it is told otherwise
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_digits(digits, epochs, tmp_path, capsys):

@@ -36,6 +36,7 @@ def test_likelihood_and_prediction(process):
     np.testing.assert_allclose(deviation, np.sqrt(variance), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_gaussian_process(process, tmp_path, capsys):
     picture = tmp_path / "picture.png"
     assert process.main(["--points", "30", "--steps", "60", "--output", str(picture)]) == 0

@@ -79,6 +79,7 @@ def test_one_program(example):
     assert example.train_step.compilations == 1
 
 
+@pytest.mark.slow
 def test_main(example, run):
     printed = run(example, "--steps", "600")
     error = re.search(r"^mean square error: (\d\.\d+) at length 50", printed)

@@ -98,6 +98,7 @@ def differentiable():
                 yield name, case, numbers, [RNG.normal(size=r.shape) for r in results]
 
 
+@pytest.mark.slow
 def test_gradients_against_differences():
     for name, case, numbers, weights in differentiable():
         gradients = harp.grad(loss(hnp, lambda *a, case=case: case.call(lax, *a), weights), numbers)(*case.args)

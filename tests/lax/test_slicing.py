@@ -55,6 +55,7 @@ def test_slices_and_updates(seed):
     assert compiled.compilations == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_pads(seed):
     rng = np.random.default_rng(seed)

@@ -44,6 +44,7 @@ def test_kernels(f, arguments, kernels):
     assert len(stages.schedule.groups) <= kernels
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_cut_into_kernels_of_bounded_size():
     short, long = (len(harp.jit(chain(n)).lower(X).schedule.groups) for n in (500, 2000))
     assert 3 * short <= long <= 5 * short

@@ -117,6 +117,7 @@ KEY = harp.random.key(7)
 BY_FAN = {"lecun": (1.0, 60), "he": (2.0, 60), "kaiming": (2.0, 60), "glorot": (1.0, 50), "xavier": (1.0, 50)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "uniform"])
 @pytest.mark.parametrize("name", BY_FAN)
 def test_variance_is_by_fan(name, kind):

@@ -206,6 +206,7 @@ REDUCTIONS = {
 COMPILED = {dtype: harp.jit(lambda z: {name: f(hnp, z) for name, f in REDUCTIONS.items()}) for dtype in DTYPES}
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(st.sampled_from(DTYPES), st.tuples(*[st.sampled_from([0, 1, 2, 5, 33, 70])] * 2), st.booleans())
 def test_reductions_and_products(dtype, shape, backwards):

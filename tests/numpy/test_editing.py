@@ -64,6 +64,7 @@ def test_at_once(dtype):
             assert found.dtype == wanted.dtype or name == "choose", name
 
 
+@pytest.mark.slow
 def test_in_programs_of_all_sizes():
     """One program, also where a size is 1; positions that do not fit it are those of a call at once."""
     program = harp.jit(

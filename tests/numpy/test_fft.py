@@ -57,6 +57,7 @@ def test_numbers_are_numpys_for_all_lengths_by_one_program(name, dtype):
         assert getattr(f, "compilations", 1) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("name", ONE)
 def test_lengths_axes_and_norms(name, norm):

@@ -209,6 +209,7 @@ def test_other_dtypes(dtype):
                 np.testing.assert_allclose(a, b, rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("group", GROUPS)
 def test_in_a_program(group):

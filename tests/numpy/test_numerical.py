@@ -58,6 +58,7 @@ def test_numbers_are_convolved_as_vectors_of_one_element(mode):
         np.testing.assert_array_equal(harp.jit(lambda a, v: hnp.convolve(a, v, mode))(a, v), np.convolve(a, v, mode))
 
 
+@pytest.mark.slow
 def test_correlation_of_changing_lengths():
     same = harp.jit(lambda a, v: hnp.correlate(a, v, "same"))
     for n, m in ((2, 4), (5, 2), (3, 4)):

@@ -215,6 +215,7 @@ def test_positions_and_keys_have_no_derivative():
     np.testing.assert_array_equal(g, [1.0, 2.0, 0.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "of"), [("complex64", "eager"), ("complex128", "eager"), ("complex128", "jit")])
 def test_complex_numbers_by_real_parts_then_imaginary_ones(dtype, of):
     nan = np.nan

@@ -55,6 +55,7 @@ def test_methods_at_once(name):
             np.testing.assert_allclose(found, expected, rtol=1e-12, err_msg=method)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["add", "hypot"])
 def test_methods_in_programs_also_as_methods_of_numpy(name):
     for method, call, x, expected in compared(name, "f8"):

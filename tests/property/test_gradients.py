@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from steps import BINARY, UNARY, both, examples
@@ -50,6 +51,7 @@ def agree(function, x: np.ndarray, direction: np.ndarray, gradient: np.ndarray, 
         assert abs(np.sum(gradient * direction) - expected) < tolerance * scale
 
 
+@pytest.mark.slow
 @examples(60)
 @given(smooth_programs(), st.lists(SIZES.filter(lambda n: n < 9), min_size=3, max_size=3), st.integers(0, 99))
 def test_gradients_are_the_slopes(program, sizes, seed):

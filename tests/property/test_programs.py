@@ -116,6 +116,7 @@ def test_donated_arguments_change_no_bit(dtype):
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8", "bool", "complex64"])
 def test_checked_programs_agree_with_numpy(dtype):
     @examples(10)
@@ -144,6 +145,7 @@ def test_checked_programs_agree_with_numpy(dtype):
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_compiled_interpreted_and_numpy_agree(dtype):
     @examples(30)

@@ -28,6 +28,7 @@ def agrees(seed: int, backend: str) -> None:
         pytest.fail(f"seed {seed}: {finding.kind} in call {finding.call} of\n{case.source}{case.calls}\n{finding.text}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", INTERPRETED)
 def test_interpreted(first):
     for seed in range(first, first + 10):

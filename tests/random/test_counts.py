@@ -112,6 +112,7 @@ def test_geometric():
         assert as_frequent(draw(K, p, np.zeros(COUNT)), stats.geom(p)) > 1e-3
 
 
+@pytest.mark.slow
 def test_multinomial():
     p = np.array([1.0, 0.0, 3.0, 4.0, 0.0])
     counts = np.asarray(harp.jit(lambda k, n, p, x: multinomial(k, n, p, shape=x.shape))(K, 24, p, np.zeros(20_000)))

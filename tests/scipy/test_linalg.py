@@ -119,6 +119,7 @@ def test_lu_solve(trans):
 exponential = harp.jit(linalg.expm)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_expm(dtype):
     for n in (0, 1, 4):

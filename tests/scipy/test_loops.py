@@ -29,6 +29,7 @@ def test_minimize():
     assert found.compilations == 1
 
 
+@pytest.mark.slow
 def test_minimize_stops_and_takes_arguments():
     quadratic = lambda x, a, b: 0.5 * x @ a @ x - b @ x
     a, b = np.array([[3.0, 1.0], [1.0, 2.0]]), np.array([1.0, -1.0])

@@ -156,6 +156,7 @@ def test_large_parameters():
     np.testing.assert_allclose(special.betainc(a, 2 * a, 0.333), scipy.special.betainc(a, 2 * a, 0.333), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_programs_batches_dtypes_and_sizes():
     def functions(x):
         return special.gammainc(2.0, x), special.i0e(x)

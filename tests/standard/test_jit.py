@@ -171,6 +171,7 @@ def numbers(rng, dtype, shape):
     return rng.integers(max(limits.min, -50), min(limits.max, 50), shape).astype(dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("group", "dtype", "sizes", "tolerance"), GROUPS, ids=lambda v: getattr(v, "__name__", str(v)))
 def test_one_program(group, dtype, sizes, tolerance):
     rng = np.random.default_rng(0)

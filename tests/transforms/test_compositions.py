@@ -118,6 +118,7 @@ def test_the_functions_have_every_kind_of_node():
     assert found == set(KINDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_pairs(name):
     check(((name, chain) for chain in (*SINGLES, *PAIRS) if chain[:1] != ("jit",)), compiled=False)

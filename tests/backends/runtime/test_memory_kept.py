@@ -176,6 +176,7 @@ print("done")
     assert in_a_process(text, 2000) == "done\n"
 
 
+@pytest.mark.slow
 def test_many_threads_come_and_go_while_somebody_looks() -> None:
     text = """
 import threading

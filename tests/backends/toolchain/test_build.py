@@ -480,6 +480,7 @@ def test_a_slow_compiler_is_announced(tmp_path, monkeypatch, caplog):
     assert [m for m in caplog.messages if m.startswith("compiling 1 lines of C with ") and "slow-cc" in m]
 
 
+@pytest.mark.slow
 def test_harp_in_an_archive_brings_its_c(tmp_path):
     """Read through the loader, for the compiler has no path into it."""
     package = Path(harp.__file__).parent

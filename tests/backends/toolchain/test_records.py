@@ -200,6 +200,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.slow
 def test_bad_records_are_not_believed_and_are_mended(directory):
     """Each of them is that of another program of one process."""
     programs = f"""
@@ -219,6 +220,7 @@ print(harp.stats()["compiler_runs"], harp.stats()["cache_hits"], int("harp.lower
     assert run(programs) == [0, len(DAMAGE), 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["missing", "flipped bit", "other functions"])
 def test_a_record_of_a_bad_library(directory, damage):
     assert run() == COLD
@@ -254,6 +256,7 @@ def test_an_edited_compiler_serves_none_of_its_old_programs(tmp_path):
     assert run(place=tmp_path) == LOWERED
 
 
+@pytest.mark.slow
 def test_an_edit_while_the_process_runs(tmp_path, directory):
     package = copy_of_harp(tmp_path)
     edit = PROGRAM.replace(
@@ -310,6 +313,7 @@ def test_a_directory_that_cannot_be_used(tmp_path):
     assert run() == COLD == run()
 
 
+@pytest.mark.slow
 def test_a_directory_without_execution(monkeypatch, directory):
     """What is loaded from memory has a record too."""
     assert run() == COLD

@@ -142,6 +142,7 @@ def test_program_with_spaces_and_arguments(monkeypatch, tmp_path):
     assert toolchain.find_toolchain().command == (str(path), "-DX=1")
 
 
+@pytest.mark.slow
 @needs_cc
 def test_found_compiler_is_remembered(monkeypatch, tmp_path):
     path = wrapper(tmp_path / "cc")

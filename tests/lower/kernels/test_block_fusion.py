@@ -39,6 +39,7 @@ def test_the_gradient_is_that_of_differences(shape):
     assert near.mean() > 0.98 if near.size else True  # a choice may change in between
 
 
+@pytest.mark.slow
 def test_elements_do_not_depend_on_the_shape():
     x, y = np.random.default_rng(1).normal(size=(2, 37, 53))
     whole = np.asarray(gradient()(x, y))
@@ -47,6 +48,7 @@ def test_elements_do_not_depend_on_the_shape():
     np.testing.assert_array_equal(np.asarray(gradient()(x[5], y[5])), whole[5])
 
 
+@pytest.mark.slow
 def test_what_others_read_stays_in_memory():
     """The mean of an early value needs all of it before the end of the formula is computed."""
     x, y = np.random.default_rng(2).normal(size=(2, 500))

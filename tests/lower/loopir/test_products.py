@@ -42,6 +42,7 @@ def test_a_product_of_complex_values() -> None:
     assert fused(value) is apply(Op.COMPLEX, fma(A, B, -(C * D)), fma(A, D, C * B))
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_real_value_is_rounded_alike_by_all_that_read_it(dtype: str) -> None:

@@ -151,6 +151,7 @@ def test_as_in_numpy(name, batch, sizes, dtype):
     np.testing.assert_array_equal(np.asarray(COMPILED[name](x, y)), NUMPY[name](x, y))
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(PRODUCTS.keys() - {"with a tail"})), SIZES)
 def test_gradients_are_products(name, size):
     """Of the square of a product of whole numbers, differences of step 1 are exact; not where there is a kink."""

@@ -360,6 +360,7 @@ def test_what_stays_the_same_is_not_stored():
     np.testing.assert_array_equal(update(x), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reduce", ["sum", "max"])
 @pytest.mark.parametrize("steps", [(4, 2), (3, 2), (2, 4), (8, 4, 2)])
 def test_reductions_over_updates_with_steps(reduce, steps):

@@ -149,6 +149,7 @@ def test_the_same_without_lapack(monkeypatch):
     npt.assert_allclose(harp.vmap(lambda a: linalg.solve(a, b))(a), np.linalg.solve(a, b), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_pseudo_inverses_ranks_and_least_squares():
     low = general("f8", 5, 2) @ general("f8", 2, 4)
     b, many = general("f8", 5), general("f8", 5, 3)
@@ -173,6 +174,7 @@ def test_pseudo_inverses_ranks_and_least_squares():
         npt.assert_allclose(x, np.linalg.lstsq(a, right, rcond=None)[0], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_condition_numbers_and_norms_by_singular_values():
     a, batch = general("f8", 4, 4), general("f8", 3, 2, 4)
     for p in (None, 2, -2, 1, -1, np.inf, -np.inf, "fro", "nuc"):

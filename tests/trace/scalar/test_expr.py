@@ -282,6 +282,7 @@ def chain(depth):
     return x, y
 
 
+@pytest.mark.slow
 def test_deep_expressions():
     depth = 5_000
     _, deep = chain(depth)

@@ -72,6 +72,7 @@ def test_gradients_are_jaxs(name):
     np.testing.assert_allclose(gradient, by_differences(FUNCTIONS[name], Z), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_compiled_and_of_second_order():
     compiled = harp.jit(lambda z: {name: harp.grad(f)(z) for name, f in FUNCTIONS.items()})
     for name, found in compiled(Z).items():

@@ -58,6 +58,7 @@ def test_each_axis_of_a_transposed_array_is_found():
     assert text.count("scatter add") == 3 and "scatter add" in text and "[3, 5, 4] map () -> 0.0" not in text
 
 
+@pytest.mark.slow
 def test_second_derivatives():
     f = FUNCTIONS["rows and columns"]
     i = np.int64(1)

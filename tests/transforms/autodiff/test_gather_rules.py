@@ -123,6 +123,7 @@ def product_by_hand(x, v, i):
     return hnp.sum(hnp.sin(hnp.stack(made)) * 1.5)
 
 
+@pytest.mark.slow
 def test_factors_of_elements_that_get_several():
     """With no zero, one and two among the factors of an element, and places outside; in both modes, and in batches."""
     i = np.array([0, 2, 0, 1, 2, 2, -1, 9, -8])

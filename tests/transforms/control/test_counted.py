@@ -63,6 +63,7 @@ def test_triangular_loops_are_one_program(loop, plain):
     assert compiled.compilations == 1
 
 
+@pytest.mark.slow
 @BOTH
 def test_their_derivatives(loop, plain):
     slope, batch = harp.jit(harp.grad(loop)), harp.jit(harp.vmap(harp.grad(loop)))

@@ -67,6 +67,7 @@ def test_a_program_lives_as_long_as_a_function_that_uses_it():
     assert all(reference() is not None for reference in programs._programs.values()), "the first one is forgotten"
 
 
+@pytest.mark.slow
 def test_static_values_are_given_up(monkeypatch):
     monkeypatch.setattr(jit, "_MOST", 8)
     f = harp.jit(lambda x, k: x * float(k), static_argnums=1)
@@ -83,6 +84,7 @@ def test_static_values_are_given_up(monkeypatch):
     assert f.compilations == before, "those that are passed again and again stay"
 
 
+@pytest.mark.slow
 def test_values_that_are_given_up_are_not_kept_alive(monkeypatch):
     monkeypatch.setattr(jit, "_MOST", 4)
 
@@ -111,6 +113,7 @@ def test_functions_that_are_gone_are_forgotten():
     assert len(jit._functions) <= 2 * len(jit._living()) + 10
 
 
+@pytest.mark.slow
 def test_guards_of_many_sizes(monkeypatch):
     monkeypatch.setattr(jit, "_MOST", 8)
     f = harp.jit(lambda x: x * float(next(k for k in range(50) if x.shape[0] == k)))

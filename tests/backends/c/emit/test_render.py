@@ -201,6 +201,7 @@ def operation_results(request: pytest.FixtureRequest, tmp_path_factory: pytest.T
 NEAR = {op for op, info in INFO.items() if info.weight >= 12}
 
 
+@pytest.mark.slow
 @needs_gcc
 @pytest.mark.parametrize("number", range(len(CASES)), ids=lambda n: f"{expr.text(CASES[n][0])}")
 def test_operation(number: int, operation_results: list[np.ndarray]) -> None:

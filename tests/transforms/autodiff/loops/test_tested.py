@@ -58,6 +58,7 @@ def test_one_program_serves_all_numbers_of_steps_and_sizes(kept):
     assert gradient.compilations == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [lambda f: f, harp.jit], ids=["at once", "compiled"])
 def test_batches_whose_examples_end_at_different_times(kept, run):
     xs, steps = np.linspace(-1, 1, 15).reshape(5, 3), np.array([7, 0, 1, 33, 12])
@@ -68,6 +69,7 @@ def test_batches_whose_examples_end_at_different_times(kept, run):
         npt.assert_allclose(np.asarray(found), expected, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_large_batches_keep_fewer_steps_of_each_example():
     """As many states are kept of all examples together as of a carry of that size."""
 
@@ -86,6 +88,7 @@ def test_large_batches_keep_fewer_steps_of_each_example():
         assert lowered.memory().scratch < 100e6  # a thousand states of each would be 1000 MB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [lambda f: f, harp.jit], ids=["at once", "compiled"])
 def test_second_derivatives(kept, run):
     x, h = np.array([0.4]), 1e-6

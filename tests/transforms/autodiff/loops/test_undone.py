@@ -173,6 +173,7 @@ def test_the_gradient_costs_what_the_loops_do(program, power):
         assert getattr(large, name) < 1.2 * 2**power * getattr(small, name), name
 
 
+@pytest.mark.slow
 def test_indices_outside_change_nothing_and_nothing_is_put_back_there():
     """Places before the first one, and behind the last one."""
 
