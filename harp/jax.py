@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,7 @@ __all__ = [
     "nn",
     "numpy",
     "ops",
+    "pmap",
     "process_count",
     "process_index",
     "pure_callback",
@@ -176,6 +178,41 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     made = custom_vjp(value)
     made.defvjp(lambda *args: (value(*args), args), pull)
     return made
+
+
+def pmap(
+    fun: Callable[..., Any],
+    axis_name: object = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: Any = (),
+    donate_argnums: Any = (),
+    axis_size: object = None,
+) -> Callable[..., Any]:
+    """`jit` of `vmap`: the examples are computed on one device, by all of its cores, whatever their number.
+
+    >>> import harp.numpy as hnp
+    >>> pmap(lambda x: x - lax.pmean(x, "devices"), "devices")(hnp.array([1.0, 3.0]))
+    Array([-1.,  1.])
+    """
+    chosen = static_broadcasted_argnums
+    static = (chosen,) if isinstance(chosen, int) else tuple(chosen)
+
+    @wraps(fun)
+    def mapped(*args: Any) -> Any:
+        others = [arg for k, arg in enumerate(args) if k not in static]
+
+        def of_one(*given: Any) -> Any:
+            rest = iter(given)
+            return fun(*(arg if k in static else next(rest) for k, arg in enumerate(args)))
+
+        axes = in_axes
+        if isinstance(in_axes, tuple) and len(in_axes) == len(args):
+            axes = tuple(axis for k, axis in enumerate(in_axes) if k not in static)
+        return vmap(of_one, axes, out_axes, axis_size, axis_name)(*others)
+
+    return jit(mapped, static_argnums=static, donate_argnums=donate_argnums)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ _NAMES = Names(
         "harp.lax.arithmetic": "clamp complex convert_element_type div integer_pow population_count round "
         "RoundingMethod select select_n shift_right_arithmetic shift_right_logical",
         "harp.lax.associative": "associative_scan",
+        "harp.lax.collectives": "all_gather all_to_all axis_index axis_size pmax pmean pmin ppermute psum psum_scatter",
         "harp.lax.mapping": "map",
         "harp.lax.padding": "pad",
         "harp.lax.products": "batch_matmul dot dot_general Precision",

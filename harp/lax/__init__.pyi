@@ -14,6 +14,18 @@ from harp.lax.arithmetic import (
     shift_right_logical as shift_right_logical,
 )
 from harp.lax.associative import associative_scan as associative_scan
+from harp.lax.collectives import (
+    all_gather as all_gather,
+    all_to_all as all_to_all,
+    axis_index as axis_index,
+    axis_size as axis_size,
+    pmax as pmax,
+    pmean as pmean,
+    pmin as pmin,
+    ppermute as ppermute,
+    psum as psum,
+    psum_scatter as psum_scatter,
+)
 from harp.lax.mapping import map as map
 from harp.lax.padding import pad as pad
 from harp.lax.products import (

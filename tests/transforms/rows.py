@@ -21,6 +21,7 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Custom,
+    Examples,
     Foreign,
     Gather,
     HostCall,
@@ -270,6 +271,18 @@ def row_wise(draw: Draw, kind: str) -> Row:
     return Row([table if op is RowOp.SEARCH else shape, shape], function)
 
 
+def examples(draw: Draw, kind: str) -> Row:
+    """What each example has of all, in a batch that there is when the derivative is taken."""
+    shape = shapes(draw, 1)
+    expression = expressions(draw, 2, shape[1:], kind)
+
+    def function(xs: Array) -> Array:
+        of_one = lambda x: mapped(expression, [x, harp.lax.psum(x, "examples")], shape[1:])
+        return harp.vmap(of_one, axis_name="examples")(xs)
+
+    return Row([shape], function)
+
+
 def host_calls(draw: Draw, kind: str) -> Row:
     """A call of Python changes nothing of what is computed."""
     shape = shapes(draw)
@@ -377,6 +390,7 @@ STRATEGIES: dict[type[Node], Callable[[Draw, str], Row]] = {
     Cumulative: cumulatives,
     Contiguous: kept,
     RowWise: row_wise,
+    Examples: examples,
     HostCall: host_calls,
     Iteration: iterations,
     Custom: customs,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rows import STRATEGIES, Row, normal, rows, sizes
 
 import harp
-from harp.trace.graph.node import KINDS, WithBody, walk
+from harp.trace.graph.node import KINDS, Examples, WithBody, walk
 from harp.trace.scalar.dtypes import as_dtype
 from harp.trace.tracer import Argument
 from harp.transforms.staging import stage
@@ -74,7 +74,7 @@ def test_strategies_make_their_nodes(kind):
                 found.update(map(type, walk(node.body.outputs)))
 
     run(kind, check, 10)
-    assert kind in found
+    assert kind in found or kind is Examples  # which is gone when its batch is made
 
 
 @each_kind

@@ -17,6 +17,7 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Custom,
+    Examples,
     Foreign,
     Gather,
     HostCall,
@@ -189,6 +190,10 @@ def _describe_row_wise(node: RowWise, name: Callable[[Node], str]) -> str:
     return f"{node.function.value} rows of {', '.join(map(name, node.operands))}{' reversed' if node.reverse else ''}"
 
 
+def _describe_examples(node: Examples, name: Callable[[Node], str]) -> str:
+    return f"{name(node.operand)} in all {node.size} examples, of which this is {name(node.number)}"
+
+
 def _describe_host_call(node: HostCall, name: Callable[[Node], str]) -> str:
     function = f"function {node.function}" if isinstance(node.function, int) else "a function"
     given = ", ".join(map(name, node.operands))
@@ -237,6 +242,7 @@ _DESCRIBE: dict[type[Node], Callable[..., str]] = {
     Cumulative: _describe_cumulative,
     Contiguous: _describe_contiguous,
     RowWise: _describe_row_wise,
+    Examples: _describe_examples,
     HostCall: _describe_host_call,
     Iteration: _describe_iteration,
     Custom: _describe_custom,

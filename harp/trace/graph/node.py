@@ -14,6 +14,7 @@
                                                           `reduce` the recurrence r[i] = a[i]*r[i-1] + b[i]
          | Contiguous(src)                                compute this here and keep it
          | RowWise(function, operands, reverse)           a function of whole rows, of `harp.trace.graph.row_functions`
+         | Examples(operand, number, size)                the operand in all examples of a batch, along a new first axis
          | HostCall(token, active, operands, function)    a call of a function of Python, for what it does
          | Iteration(length, operands, body, tested, reverse)   a body that runs again and again on what it carries
          | Custom(operands, body, derivative)             a body that runs once, whose derivatives somebody has given
@@ -32,6 +33,9 @@ gives what is carried on, and elements of arrays that it makes. Its results are 
 arrays. If it is `tested`, the first of what it carries is a truth value, and it ends before the first iteration in
 which this is false: such a loop takes no elements of arrays, and of those that it makes nobody reads what it has not
 made then. Without length it makes none. If it goes in `reverse`, the last iteration runs first.
+
+An Examples stands in a function of one example, inside of a `vmap` with an axis name: batching turns it into the array
+of all examples. `number` is the example's own number, so a batch in which that differs is the one that it speaks of.
 
 A HostCall calls its function once for each element of its token, in row-major order, where `active` is true, with the
 elements of its operands at that place. Its value is the token and 1. A call takes the value of the one before it as its
@@ -298,6 +302,27 @@ class RowWise(Node):
 
 
 @attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
+class Examples(Node):
+    """The operand in all `size` examples of the batch in which `number` is the number of the example."""
+
+    operand: Node
+    number: Node
+    size: Index
+
+    @property
+    def shape(self) -> Shape:  # type: ignore[override]
+        return (self.size, *self.operand.shape)
+
+    @property
+    def dtype(self) -> DType:  # type: ignore[override]
+        return self.operand.dtype
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.operand, self.number)
+
+
+@attrs.frozen(eq=False, repr=False, slots=True, weakref_slot=False)
 class HostCall(Node):
     """A call of a function of Python. All operands have the shape of the token, and then one of their own. In the graph
     of a program the function is a number: the functions are the caller's, like captured arrays."""
@@ -480,6 +505,7 @@ KINDS: tuple[type[Node], ...] = (
     Cumulative,
     Contiguous,
     RowWise,
+    Examples,
     HostCall,
     Iteration,
     Custom,

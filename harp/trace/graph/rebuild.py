@@ -12,6 +12,7 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Custom,
+    Examples,
     Foreign,
     Gather,
     HostCall,
@@ -85,6 +86,10 @@ def _rebuild_row_wise(node: RowWise, inputs: tuple[Node, ...], sizes: Substituti
     return RowWise(node.function, inputs, node.reverse)
 
 
+def _rebuild_examples(node: Examples, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
+    return Examples(inputs[0], inputs[1], sizes(node.size))
+
+
 def _rebuild_host_call(node: HostCall, inputs: tuple[Node, ...], sizes: Substitution) -> Node:
     return HostCall(inputs[0], inputs[1], inputs[2:], node.function)
 
@@ -129,6 +134,7 @@ _REBUILD: dict[type[Node], Callable[..., Node]] = {
     Cumulative: _rebuild_cumulative,
     Contiguous: _rebuild_contiguous,
     RowWise: _rebuild_row_wise,
+    Examples: _rebuild_examples,
     HostCall: _rebuild_host_call,
     Iteration: _rebuild_iteration,
     Custom: _rebuild_custom,

@@ -11,6 +11,7 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Custom,
+    Examples,
     Foreign,
     Gather,
     HostCall,
@@ -169,6 +170,10 @@ def _foreign(node: Foreign) -> str:
     return f"operands {others} for calls of shape {list(node.calls)}" if others else ""
 
 
+def _examples(node: Examples) -> str:
+    return "" if node.number.shape == () else f"examples numbered by an array of shape {list(node.number.shape)}"
+
+
 def _part(node: Part) -> str:
     return "" if 0 <= node.number < node.whole.count else f"result {node.number} of {node.whole.count}"
 
@@ -183,6 +188,7 @@ _CHECKS: dict[type[Node], Callable[..., str]] = {
     Cumulative: _cumulative,
     Contiguous: _no_rule,
     RowWise: _row_wise,
+    Examples: _examples,
     HostCall: _host_call,
     Iteration: _iteration,
     Custom: _custom,

@@ -32,6 +32,7 @@ class Level:
         "examples",
         "free",
         "name",
+        "named",
         "open",
         "parent",
         "reach",
@@ -58,6 +59,8 @@ class Level:
         self.reach: Index = (ONE if steps is None else steps) * (ONE if parent is None else parent.reach)
         self.by_data: bool = steps is None or (parent is not None and parent.by_data)
         self.examples: Index = ONE if parent is None else parent.examples  # of the batches that it is traced for
+        # If it is an example of a batch whose axis has a name: the name, the example's number, and the size.
+        self.named: tuple[object, Node, Index] | None = None
         self.sites: dict[Node, Site] = {}
         self.free: dict[Node, None] = {}  # what the function reads of those round it
         # The token of the first call of Python, if the function is given one, and what the last one made.

@@ -17,6 +17,7 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Custom,
+    Examples,
     Foreign,
     Gather,
     HostCall,
@@ -196,6 +197,10 @@ def _row_wise(node: RowWise, tangents: Tangents) -> Node:
     return RowWise(RowOp.SORT_BY, (node.operands[0], tangents[values]), node.reverse)
 
 
+def _examples(node: Examples, tangents: Tangents) -> Node:
+    return Examples(tangents[node.operand], node.number, node.size)
+
+
 def _iteration(node: Iteration, tangents: Tangents) -> list[Pushed]:
     return push(node, tangents, jvp)
 
@@ -222,6 +227,7 @@ RULES: dict[type[Node], Callable[..., Any]] = {
     Cumulative: _cumulative,
     Contiguous: _contiguous,
     RowWise: _row_wise,
+    Examples: _examples,
     HostCall: _leaf,
     Iteration: _iteration,
     Custom: _custom,

@@ -16,6 +16,7 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Custom,
+    Examples,
     Foreign,
     Gather,
     HostCall,
@@ -28,12 +29,13 @@ from harp.trace.graph.node import (
     Scatter,
     Several,
     View,
+    at,
     fresh_input,
     positions,
 )
 from harp.trace.graph.row_functions import ROWS, RowOp
 from harp.trace.graph.view import multiplies_matrices, view
-from harp.trace.index.polynomial import Shape, loops_in
+from harp.trace.index.polynomial import ZERO, Shape, loops_in
 from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, overwriting, select
 from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.autodiff.active import Active, Sites, active_slots, between, require_inexact
@@ -222,6 +224,17 @@ def _row_wise(node: RowWise, ct: Node, active: Active) -> Cotangents:
     return [(values, RowWise(RowOp.SORT_BY, (order, ct)))]
 
 
+def _examples(node: Examples, ct: Node, active: Active) -> Cotangents:
+    """The cotangents that all examples have for this one, added. Where each has one for all, as behind a sum, these are
+    added: as many additions as examples, not their square."""
+    if isinstance(ct, View) and not ct.conditions and not any(p.axis == 0 for i in ct.index for p in loops_in(i)):
+        shape = node.operand.shape
+        same = view(ct.src, shape, at(ct.shape, (ZERO, *positions(shape))).each(ct.index))
+        return [(node.operand, sum_over(Examples(same, node.number, node.size), (0,)))]
+    added_up = sum_over(Examples(ct, node.number, node.size), (0,))
+    return [(node.operand, Gather(added_up, (node.number,), None))]
+
+
 def _iteration(node: Iteration, cts: Mapping[int, Node], active: Active) -> Cotangents:
     return pull(node, cts, active.__contains__, vjp)
 
@@ -244,6 +257,7 @@ RULES: dict[type[Node], Callable[..., Cotangents]] = {
     Cumulative: _cumulative,
     Contiguous: _contiguous,
     RowWise: _row_wise,
+    Examples: _examples,
     HostCall: _leaf,
     Iteration: _iteration,
     Custom: _custom,

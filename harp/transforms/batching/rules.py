@@ -3,8 +3,8 @@
     y[i] = f(x[i + 1], w[i])  ->  y[b, i] = f(x[b, i + 1], w[i])
 
 A rule receives a node, its inputs, of which some have a leading axis for the batch, and the size of that axis; it gives
-the node with the same leading axis. A node that reads nothing with such an axis is the same for all examples, and stays
-as it is.
+the node with the same leading axis, or says that it has none. A node that reads nothing with such an axis is the same
+for all examples, and stays as it is.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from harp.trace.graph.node import (
     Contiguous,
     Cumulative,
     Custom,
+    Examples,
     Foreign,
     Gather,
     HostCall,
@@ -37,7 +38,7 @@ from harp.trace.graph.node import (
 )
 from harp.trace.graph.rebuild import with_inputs
 from harp.trace.graph.row_functions import RowOp
-from harp.trace.graph.view import view
+from harp.trace.graph.view import permute, view
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Index, Shape
 from harp.trace.scalar.expr import Operand, Position, substitute
@@ -64,7 +65,7 @@ def batch(graph: Graph, batched: Sequence[bool], size: Index) -> tuple[Graph, tu
             made: Any = apply_rule(RULES, "vmap", graph, node, inputs, size) if some else _same(node, inputs)
             if isinstance(node, Several) and some:
                 results[node], made = made, node
-            known[node] = Given(made, some)
+            known[node] = made if isinstance(made, Given) else Given(made, some)
             if isinstance(node, Part) and some:
                 known[node] = results[node.whole][node.number]
         if node in graph.sites:
@@ -156,6 +157,15 @@ def _row_wise(node: RowWise, inputs: Sequence[Given], size: Index) -> Node:
     return RowWise(node.function, tuple(operands), node.reverse)
 
 
+def _examples(node: Examples, inputs: Sequence[Given], size: Index) -> Given:
+    """In the batch that it speaks of, the array of all examples, which is the same for each of them."""
+    operand, number = inputs
+    if number.batched:
+        return Given(lifted(operand, size), False)
+    made = Examples(operand.node, number.node, node.size)
+    return Given(permute(made, (1, 0, *range(2, len(made.shape)))), True)
+
+
 def _for_each_row(table: Node, shape: Shape) -> Node:
     """A table of each example, repeated for each of its rows."""
     whole = (*shape[:-1], table.shape[-1])
@@ -199,6 +209,7 @@ RULES: dict[type[Node], Callable[..., Any]] = {
     Cumulative: _cumulative,
     Contiguous: _contiguous,
     RowWise: _row_wise,
+    Examples: _examples,
     HostCall: _host_call,
     Iteration: _iteration,
     Custom: _custom,

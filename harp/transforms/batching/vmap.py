@@ -15,9 +15,10 @@ import numpy as np
 from harp.errors import BatchError
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_count, as_named, emit
-from harp.trace.graph.node import positions
+from harp.trace.graph.node import MapReduce, positions
 from harp.trace.graph.view import permute, view
 from harp.trace.index.polynomial import Index
+from harp.trace.scalar.expr import Position
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import resolve, unify
 from harp.trace.source_locations import plural, where
@@ -40,7 +41,11 @@ class _Mapped(NamedTuple):
 
 
 def vmap(
-    function: Callable[P, R], in_axes: Tree = 0, out_axes: Tree = 0, axis_size: object = None
+    function: Callable[P, R],
+    in_axes: Tree = 0,
+    out_axes: Tree = 0,
+    axis_size: object = None,
+    axis_name: object = None,
 ) -> Transformed[P, R]:
     """A function of a batch of examples, given a function of one.
 
@@ -48,7 +53,8 @@ def vmap(
     entry for each, which is a number, None for what is the same for all examples, or a tree of these that is a prefix
     of the argument's own tree. Negative numbers count from the end. Keyword arguments are mapped along axis 0.
     `out_axes` says the same of the result, where None is for what does not depend on the batch. `axis_size` is the size
-    of the batch; it is needed where nothing is mapped.
+    of the batch; it is needed where nothing is mapped. By `axis_name` the function can ask about the other examples:
+    `harp.lax.psum` and its kin take it.
 
     Raises BatchError where axes do not fit the arguments or the result, ShapeError where sizes differ, and
     MissingRuleError for an operation without a rule.
@@ -71,6 +77,7 @@ def vmap(
             _Mapped(k, label, _to_front(leaf, axis, label)) for k, label, leaf, axis in chosen if axis is not None
         ]
         size = _batch_size(mapped, axis_size, name)
+        number = [] if axis_name is None else [_Mapped(-1, "the number of the example", _numbers(resolve(size)))]
         same = [with_arrays(leaf, name) if axis is None else None for leaf, axis in zip(leaves, axes, strict=True)]
 
         def call(examples: Sequence[Array]) -> Tree:
@@ -79,15 +86,17 @@ def vmap(
             level.examples *= resolve(size)
             level.reach *= resolve(size)
             given = list(same)
-            for m, example in zip(mapped, examples, strict=True):
+            if number:
+                level.named = axis_name, node_of(examples[-1]), resolve(size)
+            for m, example in zip(mapped, examples, strict=False):
                 given[m.place] = example
             again, keywords = unflatten(treedef, given)
             return require_result(call_user(*again, **keywords), function)
 
-        arguments = [Argument(m.name, m.array.kind, shape_of(m.array)[1:]) for m in mapped]
+        arguments = [Argument(m.name, m.array.kind, shape_of(m.array)[1:]) for m in [*mapped, *number]]
         traced = stage(call, arguments, name)
-        graph, has_axis = batch(traced.graph, [True] * len(mapped), resolve(size))
-        results = run(graph, [m.array for m in mapped])
+        graph, has_axis = batch(traced.graph, [True] * len(arguments), resolve(size))
+        results = run(graph, [m.array for m in [*mapped, *number]])
         places = _spread(out_axes, traced.treedef, f"out_axes of {name!r}", "the result")
         finished = [
             _to_place(result, batched, axis, resolve(size), name)
@@ -162,6 +171,11 @@ def _batch_size(mapped: Sequence[_Mapped], axis_size: object, name: str) -> Inde
     for other, same in others:
         unify(size, same, lambda other=other: f"vmap of {name!r}: {first} and {other} have batches of different sizes")  # type: ignore[misc]
     return resolve(size)
+
+
+def _numbers(size: Index) -> Array:
+    """The numbers of the examples of a batch."""
+    return emit(MapReduce((size,), (), Position(positions((size,))[0])))
 
 
 def _to_place(result: Array, batched: bool, axis: int | None, size: Index, name: str) -> Array:

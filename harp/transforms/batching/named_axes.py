@@ -1,0 +1,52 @@
+"""The axes of batches that have names, for a function of one example that asks about the others."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from harp.errors import BatchError
+from harp.trace.array.array import Array, node_of
+from harp.trace.array.primitives import emit
+from harp.trace.graph.node import Examples, Node
+from harp.trace.index.polynomial import Index
+from harp.trace.sizes.levels import current
+from harp.trace.sizes.size import Size, resolve, wrap
+from harp.trace.source_locations import where
+
+
+class NamedAxis(NamedTuple):
+    """An axis of a batch, seen by one of its examples: the example's number, and how many there are."""
+
+    number: Node
+    size: Index
+
+
+def named_axis(name: object) -> NamedAxis:
+    """The innermost axis of this name. Raises BatchError if the function is no example of such a batch."""
+    level = current()
+    known: list[str] = []
+    while level is not None:
+        if level.named is not None:
+            if level.named[0] == name:
+                return NamedAxis(*level.named[1:])
+            known.append(repr(level.named[0]))
+        level = level.parent
+    names = f"the names here are {', '.join(known)}" if known else "no axis has a name here"
+    raise BatchError(
+        f"no axis of a batch is called {name!r}: {names}; call the function by vmap(..., axis_name={name!r}){where()}"
+    )
+
+
+def size_of(axis: NamedAxis) -> Size | int:
+    """How many examples there are."""
+    return wrap(resolve(axis.size))
+
+
+def number_of(axis: NamedAxis) -> Array:
+    """The number of the example."""
+    return emit(axis.number)
+
+
+def in_all_examples(x: Array, axis: NamedAxis) -> Array:
+    """The array in all examples, along a new first axis."""
+    return emit(Examples(node_of(x), axis.number, resolve(axis.size)))
