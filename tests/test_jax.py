@@ -194,7 +194,7 @@ import jax, numpy
 import jax.numpy as jnp
 from jax import lax, tree_util as tu
 from jax.experimental import pallas
-y = jnp.linalg.det(numpy.ones(3)).astype(jnp.float32) + lax.psum(1, "i") + jax.nn.gelu(jax.random.key(0).shape)
+y = jnp.linalg.det(numpy.ones(3)).astype(jnp.float32) + lax.conv(1, "i") + jax.nn.gelu(jax.random.key(0).shape)
 tu.tree_map(jax.local_devices()[0].platform)
 """
 
@@ -204,20 +204,20 @@ def test_port(tmp_path, capsys):
     assert {
         "jax.numpy.linalg.det",
         "jax.numpy.float32",
-        "jax.lax.psum",
+        "jax.lax.conv",
         "jax.nn.gelu",
         "jax.tree_util.tree_map",
     } <= used
     assert not any("numpy.ones" in name for name in used)
     (tmp_path / "a.py").write_text(SOURCE)
     (tmp_path / "b.py").write_text("import os")
-    (tmp_path / "c.py").write_text("import jax\njax.jit(jax.lax.psum)")
+    (tmp_path / "c.py").write_text("import jax\njax.jit(jax.lax.conv)")
     assert port.main([str(tmp_path)]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "    2 files  jax.lax.psum"
+    assert lines[0] == "    2 files  jax.lax.conv"
     assert lines[1] == "    1 file  jax.experimental.pallas"
     assert lines[-1].endswith("names of JAX in 2 files are in harp.jax")
     (tmp_path / "b.py").write_text("import (")
     assert port.main([str(tmp_path / "b.py")]) == 2
     command = [sys.executable, "-m", "harp", "port", str(tmp_path / "c.py")]
-    assert "jax.lax.psum" in subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    assert "jax.lax.conv" in subprocess.run(command, capture_output=True, text=True, check=False).stdout

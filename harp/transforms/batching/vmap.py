@@ -70,14 +70,11 @@ def vmap(
     def batched(*args: Tree, **kwargs: Tree) -> Tree:
         name = function_name(function)
         leaves, treedef = flatten((args, kwargs))
-        names = leaf_names(function, args, kwargs)
         axes = _in_axes(in_axes, args, kwargs, name)
-        chosen = zip(range(len(leaves)), names, leaves, axes, strict=True)
-        mapped = [
-            _Mapped(k, label, _to_front(leaf, axis, label)) for k, label, leaf, axis in chosen if axis is not None
-        ]
+        mapped = _mapped(leaf_names(function, args, kwargs), leaves, axes)
         size = _batch_size(mapped, axis_size, name)
-        number = [] if axis_name is None else [_Mapped(-1, "the number of the example", _numbers(resolve(size)))]
+        if axis_name is not None:
+            mapped.append(_Mapped(len(leaves), "the number of the example", _numbers(resolve(size))))
         same = [with_arrays(leaf, name) if axis is None else None for leaf, axis in zip(leaves, axes, strict=True)]
 
         def call(examples: Sequence[Array]) -> Tree:
@@ -85,24 +82,22 @@ def vmap(
             assert level is not None, "a function being traced has a level"
             level.examples *= resolve(size)
             level.reach *= resolve(size)
-            given = list(same)
-            if number:
-                level.named = axis_name, node_of(examples[-1]), resolve(size)
-            for m, example in zip(mapped, examples, strict=False):
+            given = [*same, None]
+            for m, example in zip(mapped, examples, strict=True):
                 given[m.place] = example
+            number = given.pop()
+            if number is not None:
+                level.named = axis_name, node_of(number), resolve(size)
             again, keywords = unflatten(treedef, given)
             return require_result(call_user(*again, **keywords), function)
 
-        arguments = [Argument(m.name, m.array.kind, shape_of(m.array)[1:]) for m in [*mapped, *number]]
+        arguments = [Argument(m.name, m.array.kind, shape_of(m.array)[1:]) for m in mapped]
         traced = stage(call, arguments, name)
         graph, has_axis = batch(traced.graph, [True] * len(arguments), resolve(size))
-        results = run(graph, [m.array for m in [*mapped, *number]])
+        results = run(graph, [m.array for m in mapped])
         places = _spread(out_axes, traced.treedef, f"out_axes of {name!r}", "the result")
-        finished = [
-            _to_place(result, batched, axis, resolve(size), name)
-            for result, batched, axis in zip(results, has_axis, places, strict=True)
-        ]
-        return unflatten(traced.treedef, finished)
+        placed = zip(results, has_axis, places, strict=True)
+        return unflatten(traced.treedef, [_to_place(*result, resolve(size), name) for result in placed])
 
     return cast("Transformed[P, R]", batched)
 
@@ -133,6 +128,11 @@ def _spread(axes: Tree, spec: TreeSpec, name: str, what: str) -> list[int | None
         if axis is not None and (not isinstance(axis, (int, np.integer)) or isinstance(axis, bool)):
             raise BatchError(f"{name} has {axis!r}; an axis is an integer, or None for what is not mapped{where()}")
     return [None if axis is None else int(axis) for axis in found]  # type: ignore[call-overload]
+
+
+def _mapped(names: Sequence[str], leaves: Sequence[object], axes: Sequence[int | None]) -> list[_Mapped]:
+    chosen = enumerate(zip(names, leaves, axes, strict=True))
+    return [_Mapped(k, name, _to_front(leaf, axis, name)) for k, (name, leaf, axis) in chosen if axis is not None]
 
 
 def _to_front(leaf: object, axis: int, name: str) -> Array:
