@@ -26,10 +26,10 @@ import harp.flatten_util as flatten_util
 import harp.lax as lax
 import harp.nn as nn
 import harp.numpy as numpy
-import harp.numpy.types as dtypes
 import harp.ops as ops
 import harp.random as random
 import harp.scipy as scipy
+import harp.test_util as test_util
 import harp.transforms.autodiff.checkpoint_policies as checkpoint_policies
 import harp.tree as tree
 import harp.tree_util as tree_util
@@ -50,11 +50,12 @@ from harp.transforms.autodiff.forward import jvp, linearize
 from harp.transforms.autodiff.grad import grad, value_and_grad, vjp
 from harp.transforms.batching.vmap import vmap
 from harp.transforms.jacobians import hessian, jacfwd, jacrev
-from harp.transforms.jit.jit import jit
+from harp.transforms.jit.jit import jit as jit_of
 from harp.transforms.staging import eval_shape
 
 __all__ = [
     "Array",
+    "Device",
     "ShapeDtypeStruct",
     "block_until_ready",
     "checkpoint",
@@ -71,6 +72,7 @@ __all__ = [
     "device_put",
     "devices",
     "dtypes",
+    "enable_x64",
     "eval_shape",
     "flatten_util",
     "grad",
@@ -98,8 +100,10 @@ __all__ = [
     "random",
     "remat",
     "scipy",
+    "test_util",
     "tree",
     "tree_util",
+    "typeof",
     "typing",
     "value_and_grad",
     "vjp",
@@ -107,6 +111,19 @@ __all__ = [
 ]
 
 jacobian, local_devices, remat = jacrev, devices, checkpoint
+# Devices are known by their names.
+Device = str
+
+
+def jit(
+    fun: Callable[..., Any] | None = None, *, inline: bool = False, keep_unused: bool = False, **options: Any
+) -> Any:
+    """`harp.jit`, where `inline` and `keep_unused` change nothing; a decorator.
+
+    >>> jit(lambda x: x + 1, inline=True)(1.0)
+    Array(2.)
+    """
+    return jit_of(**options) if fun is None else jit_of(fun, **options)
 
 
 def ShapeDtypeStruct(shape: Any, dtype: DTypeLike) -> ArraySignature:
@@ -130,6 +147,15 @@ def device_get(x: Any) -> Any:
 def block_until_ready(x: Any) -> Any:
     """The tree itself: a call returns when its results are there."""
     return x
+
+
+def typeof(x: Any) -> Any:
+    """Shape and dtype of an array or a number.
+
+    >>> typeof(np.ones((2, 3)))
+    f64[2, 3]
+    """
+    return eval_shape(lambda x: x, x)
 
 
 def make_jaxpr(fun: Callable[..., Any]) -> Callable[..., Graph]:
@@ -212,7 +238,7 @@ def pmap(
             axes = tuple(axis for k, axis in enumerate(in_axes) if k not in static)
         return vmap(of_one, axes, out_axes, axis_size, axis_name)(*others)
 
-    return jit(mapped, static_argnums=static, donate_argnums=donate_argnums)
+    return jit_of(mapped, static_argnums=static, donate_argnums=donate_argnums)
 
 
 @contextmanager
@@ -279,6 +305,13 @@ _INSTEAD = {
 config = _Config()
 
 
+@contextmanager
+def enable_x64(new_val: bool = True) -> Iterator[None]:
+    """Changes nothing, for float64 is there always. Raises ArgumentError for False."""
+    config.update("jax_enable_x64", new_val)
+    yield
+
+
 class _OfTraced(type):
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Array) and instance._value is None and instance._level is not None
@@ -289,6 +322,16 @@ class Tracer(metaclass=_OfTraced):
 
 
 core = SimpleNamespace(Tracer=Tracer)
+dtypes = SimpleNamespace(
+    bfloat16=numpy.bfloat16,
+    canonicalize_dtype=lambda dtype: as_dtype(dtype).numpy,
+    finfo=numpy.finfo,
+    float0=np.dtype([("float0", np.void, 0)]),
+    iinfo=numpy.iinfo,
+    isdtype=numpy.isdtype,
+    issubdtype=numpy.issubdtype,
+    result_type=numpy.result_type,
+)
 typing = SimpleNamespace(ArrayLike=object, DTypeLike=DTypeLike)
 
 

@@ -26,6 +26,7 @@ from harp.trace.trees import (
     Path,
     SequenceKey,
     TreeSpec,
+    children,
     count_leaves,
     flatten_up_to,
     register_class,
@@ -40,6 +41,7 @@ __all__ = [
     "DictKey",
     "FlattenedIndexKey",
     "GetAttrKey",
+    "PyTreeDef",
     "SequenceKey",
     "all",
     "broadcast",
@@ -62,6 +64,46 @@ _IsLeaf = Callable[[Any], bool] | None
 _NOTHING = object()
 
 
+class PyTreeDef(tuple[object, ...]):
+    """The structure of a tree, which is a tree without its leaves: two are equal if their trees have the same shape.
+
+    >>> structure({"a": (1, 2)})
+    PyTreeDef({'a': (*, *)})
+    >>> structure({"a": (1, 2)}).unflatten([3, 4])
+    {'a': (3, 4)}
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"PyTreeDef({spec_text(self) if self else '*'})"
+
+    @property
+    def num_leaves(self) -> int:
+        """How many leaves the tree has."""
+        return count_leaves(self)
+
+    @property
+    def num_nodes(self) -> int:
+        """How many leaves, and things that hold them."""
+        return 1 + sum(part.num_nodes for part in self.children())
+
+    def children(self) -> list[PyTreeDef]:
+        """The structures of the parts; none of a leaf."""
+        return [PyTreeDef(part) for part in children(self)]
+
+    def unflatten(self, leaves: Iterable[object]) -> Any:
+        """The tree with these leaves. Raises ArgumentError for another number of them."""
+        return unflatten(self, leaves)
+
+    def flatten_up_to(self, tree: object) -> list[Any]:
+        """What stands in a tree where this one has its leaves. Raises ArgumentError for another tree."""
+        found = flatten_up_to(self, tree)
+        if found is None:
+            raise ArgumentError(f"a tree {spec_text(structure(tree))} does not begin as {self!r}{where()}")
+        return found
+
+
 def leaves(tree: object, is_leaf: _IsLeaf = None) -> list[Any]:
     """The leaves of a tree, in a fixed order: dicts by their keys.
 
@@ -73,7 +115,7 @@ def leaves(tree: object, is_leaf: _IsLeaf = None) -> list[Any]:
     return flatten(tree, is_leaf)[0]
 
 
-def structure(tree: object, is_leaf: _IsLeaf = None) -> TreeSpec:
+def structure(tree: object, is_leaf: _IsLeaf = None) -> PyTreeDef:
     """What a tree is without its leaves: two of them are equal if the trees have the same shape.
 
     >>> structure((1, 2)) == structure((3, 4))
@@ -82,7 +124,7 @@ def structure(tree: object, is_leaf: _IsLeaf = None) -> TreeSpec:
     return flatten(tree, is_leaf)[1]
 
 
-def flatten(tree: object, is_leaf: _IsLeaf = None) -> tuple[list[Any], TreeSpec]:
+def flatten(tree: object, is_leaf: _IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves, and the structure that puts them back.
 
     >>> import harp
@@ -93,18 +135,20 @@ def flatten(tree: object, is_leaf: _IsLeaf = None) -> tuple[list[Any], TreeSpec]
     {'a': 10.0, 'b': (20.0, 30.0)}
     """
     if is_leaf is None:
-        return flatten_tree(tree)
-    found, spec = flatten_tree_with_path(tree, is_leaf)
-    return [leaf for _, leaf in found], spec
+        found, spec = flatten_tree(tree)
+        return found, PyTreeDef(spec)
+    pairs, definition = flatten_with_path(tree, is_leaf)
+    return [leaf for _, leaf in pairs], definition
 
 
-def flatten_with_path(tree: object, is_leaf: _IsLeaf = None) -> tuple[list[tuple[Path, Any]], TreeSpec]:
+def flatten_with_path(tree: object, is_leaf: _IsLeaf = None) -> tuple[list[tuple[Path, Any]], PyTreeDef]:
     """The leaves, each with the keys on the way to it, and the structure that puts them back.
 
     >>> flatten_with_path({"a": [1.0]})[0]
     [((DictKey(key='a'), SequenceKey(idx=0)), 1.0)]
     """
-    return flatten_tree_with_path(tree, is_leaf)
+    found, spec = flatten_tree_with_path(tree, is_leaf)
+    return found, PyTreeDef(spec)
 
 
 def leaves_with_path(tree: object, is_leaf: _IsLeaf = None) -> list[tuple[Path, Any]]:
@@ -132,21 +176,23 @@ def _plain(key: Key) -> object:
     return key.name if isinstance(key, GetAttrKey) else key.key
 
 
-def unflatten(spec: TreeSpec, leaves: Iterable[object]) -> Any:
+def unflatten(treedef: TreeSpec, leaves: Iterable[object]) -> Any:
     """The tree of this structure with these leaves. Raises ArgumentError for another number of leaves.
 
     >>> values, spec = flatten({"a": (1, 2)})
     >>> unflatten(spec, [10, 20])
     {'a': (10, 20)}
     """
-    if not isinstance(spec, tuple):
-        raise ArgumentError(f"unflatten takes a structure first, as harp.tree.structure gives, not {spec!r}{where()}")
-    given, count = list(leaves), count_leaves(spec)
+    if not isinstance(treedef, tuple):
+        raise ArgumentError(
+            f"unflatten takes a structure first, as harp.tree.structure gives, not {treedef!r}{where()}"
+        )
+    given, count = list(leaves), count_leaves(treedef)
     if len(given) != count:
         raise ArgumentError(
-            f"a tree {spec_text(spec)} has {plural(count, 'leaves')}, but unflatten is given {len(given)}{where()}"
+            f"a tree {spec_text(treedef)} has {plural(count, 'leaves')}, but unflatten is given {len(given)}{where()}"
         )
-    return unflatten_tree(spec, given)
+    return unflatten_tree(treedef, given)
 
 
 class _Static:
@@ -234,13 +280,14 @@ def all(tree: object, *, is_leaf: _IsLeaf = None) -> bool:
     return builtins.all(leaves(tree, is_leaf))
 
 
-def transpose(outer: TreeSpec, inner: TreeSpec | None, tree: object) -> Any:
-    """A tree of trees the other way round: `tree` has a tree of the structure `inner` at each leaf of `outer`. If
-    `inner` is None it is that of the first of these. Raises ArgumentError for a tree that is another one.
+def transpose(outer_treedef: TreeSpec, inner_treedef: TreeSpec | None, pytree_to_transpose: object) -> Any:
+    """A tree of trees the other way round: the tree has a tree of the inner structure at each leaf of the outer one.
+    If that is None it is the structure of the first of these. Raises ArgumentError for a tree that is another one.
 
     >>> transpose(structure([0, 0]), structure({"a": 0, "b": 0}), [{"a": 1, "b": 2}, {"a": 3, "b": 4}])
     {'a': [1, 3], 'b': [2, 4]}
     """
+    outer, inner, tree = outer_treedef, inner_treedef, pytree_to_transpose
     parts = flatten_up_to(outer, tree)
     if parts and inner is None:
         inner = structure(parts[0])

@@ -12,14 +12,12 @@ from typing import Any, TypeVar
 
 from harp.errors import ArgumentError
 from harp.trace.source_locations import where
-from harp.trace.trees import LEAF, DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
-from harp.trace.trees import TreeSpec as PyTreeDef
-from harp.trace.trees import children as treedef_children
+from harp.trace.trees import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
+from harp.tree import PyTreeDef, keystr, register
 from harp.tree import all as tree_all
 from harp.tree import broadcast as tree_broadcast
 from harp.tree import flatten as tree_flatten
 from harp.tree import flatten_with_path as tree_flatten_with_path
-from harp.tree import keystr, register
 from harp.tree import leaves as tree_leaves
 from harp.tree import leaves_with_path as tree_leaves_with_path
 from harp.tree import map as tree_map
@@ -164,12 +162,17 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether the structure is that of a leaf."""
-    return treedef == LEAF
+    return not treedef
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of the parts; none of a leaf."""
+    return treedef.children()
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple of trees of these structures."""
-    return (tuple, *treedefs)
+    return PyTreeDef((tuple, *treedefs))
 
 
 @cache

@@ -14,7 +14,8 @@ _NAMES = Names(
     {
         "harp.nn.": "initializers",
         "harp.nn.activations": "celu elu gelu glu hard_sigmoid hard_silu hard_swish=hard_silu hard_tanh identity "
-        "leaky_relu log_sigmoid mish one_hot relu6 selu silu soft_sign squareplus standardize swish=silu",
+        "leaky_relu log1mexp log_sigmoid logmeanexp mish one_hot relu6 selu silu soft_sign sparse_plus sparse_sigmoid "
+        "squareplus standardize swish=silu",
         "harp.numpy.activation": "log_softmax logsumexp relu sigmoid softmax softplus",
         "harp.numpy.elementwise": "tanh",
     }

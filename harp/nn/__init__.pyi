@@ -11,7 +11,9 @@ from harp.nn.activations import (
     hard_tanh as hard_tanh,
     identity as identity,
     leaky_relu as leaky_relu,
+    log1mexp as log1mexp,
     log_sigmoid as log_sigmoid,
+    logmeanexp as logmeanexp,
     mish as mish,
     one_hot as one_hot,
     relu6 as relu6,
@@ -19,6 +21,8 @@ from harp.nn.activations import (
     silu as _swish,
     silu as silu,
     soft_sign as soft_sign,
+    sparse_plus as sparse_plus,
+    sparse_sigmoid as sparse_sigmoid,
     squareplus as squareplus,
     standardize as standardize,
 )

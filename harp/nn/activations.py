@@ -8,12 +8,13 @@ import math
 from typing import Any
 
 from harp.errors import DTypeError
-from harp.numpy.activation import sigmoid, softplus
-from harp.numpy.creation import arange
-from harp.numpy.elementwise import expm1, float_map, rsqrt, sqrt, square, tanh, where
+from harp.numpy.activation import logsumexp, sigmoid, softplus
+from harp.numpy.creation import arange, ones_like
+from harp.numpy.elementwise import clip, exp, expm1, float_map, log, log1p, rsqrt, sqrt, square, tanh, where
 from harp.numpy.joining import split
 from harp.numpy.manipulation import expand_dims
 from harp.numpy.reductions import mean as mean_of
+from harp.numpy.reductions import sum as sum_of
 from harp.scipy.special.errors import erfc
 from harp.trace.array.arithmetic import absolute, add, divide, equal, less, multiply, negative, subtract
 from harp.trace.array.array import Array
@@ -175,6 +176,52 @@ def squareplus(x: object, b: object = 4) -> Array:
     """
     array = _floats(x)
     return multiply(0.5, add(array, sqrt(add(square(array), b))))
+
+
+def sparse_plus(x: object) -> Array:
+    """Elementwise 0 up to -1, x from 1 on, and (x + 1)**2/4 between.
+
+    >>> sparse_plus(0.0)
+    Array(0.25)
+    """
+    array = _floats(x)
+    between = multiply(0.25, square(add(array, 1)))
+    return where(less(array, -1), multiply(array, 0), where(less(array, 1), between, array))
+
+
+def sparse_sigmoid(x: object) -> Array:
+    """Elementwise (x + 1)/2, from 0 to 1: the derivative of `sparse_plus`.
+
+    >>> sparse_sigmoid(0.5)
+    Array(0.75)
+    """
+    return clip(multiply(0.5, add(_floats(x), 1)), 0, 1)
+
+
+def log1mexp(x: object) -> Array:
+    """Elementwise log(1 - exp(-x)), accurate for all x > 0.
+
+    M. Mächler, Accurately computing log(1 - exp(-|a|)), 2012.
+
+    >>> log1mexp(1e-20)
+    Array(-46.05170186)
+    """
+    array = _floats(x)
+    small = less(array, math.log(2))
+    of_small, of_large = where(small, array, 1), where(small, 1, array)
+    return where(small, log(negative(expm1(negative(of_small)))), log1p(negative(exp(negative(of_large)))))
+
+
+def logmeanexp(x: object, axis: Any = None, keepdims: bool = False) -> Array:
+    """The logarithm of the mean of exp(x) over axes, without overflow.
+
+    >>> import harp.numpy as hnp
+    >>> logmeanexp(hnp.asarray([1000.0, 1000.0]))
+    Array(1000.)
+    """
+    array = _floats(x)
+    count = sum_of(ones_like(array), axis=axis, keepdims=keepdims)
+    return subtract(logsumexp(array, axis=axis, keepdims=keepdims), log(count))
 
 
 def glu(x: object, axis: int = -1) -> Array:

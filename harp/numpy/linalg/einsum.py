@@ -13,13 +13,14 @@ import numpy as np
 from harp.errors import ArgumentError, ConcretizationError, ShapeError
 from harp.numpy.linalg.order import Labels, Order, Orders, numbers
 from harp.numpy.linalg.pairs import Sizes, Term, contract, multiply_pair
-from harp.numpy.linalg.products import promoted
+from harp.numpy.linalg.products import preferred, promoted
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, join_sizes, map_
 from harp.trace.graph import view
 from harp.trace.graph.node import Node, positions
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.polynomial import ZERO, Index, product
+from harp.trace.scalar.dtypes import DTypeLike
 from harp.trace.scalar.expr import Position, const, overwritten
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import is_one, resolve, unify
@@ -36,7 +37,13 @@ _ORDERS: dict[object, Callable[[Orders], Order]] = {
 }
 
 
-def einsum(subscripts: object, *operands: object, optimize: bool | str = True) -> Array:
+def einsum(
+    subscripts: object,
+    *operands: object,
+    optimize: bool | str = True,
+    precision: object = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Einstein summation, by NumPy's notation: explicit or implicit output, `...`, and repeated labels as diagonals.
 
     In place of a string each operand may be followed by a list of its labels, integers below 52 and `...`, and the last
@@ -46,6 +53,8 @@ def einsum(subscripts: object, *operands: object, optimize: bool | str = True) -
     subscripts instead, "greedy" and "optimal" for the search that NumPy calls so. What only one operand has is summed
     first, and operands broadcast where they have one element along a label. Sums of floats in another order differ in
     their last bits. One program uses one order: a row of a batch has the same bits in batches of all sizes.
+
+    `precision` and `preferred_element_type` are those of `matmul`.
 
     Raises ArgumentError for subscripts that make no sense and for other values of `optimize`, ShapeError for ranks
     and sizes that do not fit.
@@ -64,7 +73,7 @@ def einsum(subscripts: object, *operands: object, optimize: bool | str = True) -
         raise ArgumentError(f"einsum needs at least one operand{where()}")
     if not isinstance(optimize, (bool, str)) or optimize not in _ORDERS:
         raise ArgumentError(f"einsum: optimize is True, False, 'greedy' or 'optimal', not {optimize!r}{where()}")
-    arrays = promoted(operands)
+    arrays = promoted(operands, preferred_element_type)
     labels, out = _parse(subscripts, [a.ndim for a in arrays])
     nodes = [node_of(a) for a in arrays]
     sizes = _label_sizes(labels, nodes, subscripts)
@@ -74,7 +83,8 @@ def einsum(subscripts: object, *operands: object, optimize: bool | str = True) -
         result = terms[0]
     else:
         result = _multiplied(_ORDERS[optimize](orders), terms, sizes, out)
-    return _or_zero(contract([result.node], [result.labels], sizes, out), _summed_terms(terms, sizes, out))
+    total = _or_zero(contract([result.node], [result.labels], sizes, out), _summed_terms(terms, sizes, out))
+    return preferred(total, preferred_element_type)
 
 
 def einsum_path(subscripts: object, *operands: object, optimize: Any = "greedy") -> tuple[list[object], str]:

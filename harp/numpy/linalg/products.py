@@ -24,20 +24,27 @@ from harp.trace.graph import view
 from harp.trace.graph.node import positions
 from harp.trace.index.division import minimum, relu
 from harp.trace.index.polynomial import Index, as_index
-from harp.trace.scalar.dtypes import DTypeLike
+from harp.trace.scalar.dtypes import DTypeLike, as_dtype, promote
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import ask, resolve, resolve_all, unify
 from harp.trace.source_locations import plural, where
 
 
-def promoted(values: Sequence[object]) -> list[Array]:
-    """The operands as arrays of their common dtype."""
+def promoted(values: Sequence[object], wanted: DTypeLike | None = None) -> list[Array]:
+    """The operands as arrays of their common dtype, or of the `wanted` one if it is wider."""
     arrays = [as_array(v) for v in values]
     dtype, _ = common_dtype(arrays)
+    if wanted is not None:
+        dtype = promote((dtype, as_dtype(wanted)))
     return [in_common(a, dtype) for a in arrays]
 
 
-def matmul(a: object, b: object) -> Array:
+def preferred(result: Array, wanted: DTypeLike | None) -> Array:
+    """The result in the dtype that is wanted, if one is."""
+    return result if wanted is None else result.astype(wanted)
+
+
+def matmul(a: object, b: object, *, precision: object = None, preferred_element_type: DTypeLike | None = None) -> Array:
     """The matrix product over the last axis of `a` and the last but one of `b`; axes in front broadcast.
 
     An operand with one axis is a row (left) or a column (right), and its axis is not in the result. For bool it is
@@ -47,7 +54,7 @@ def matmul(a: object, b: object) -> Array:
     >>> hnp.matmul(hnp.ones((2, 3)), hnp.ones(3))
     Array([3., 3.])
     """
-    left, right = promoted((a, b))
+    left, right = promoted((a, b), preferred_element_type)
     if left.ndim == 0 or right.ndim == 0:
         raise ShapeError(f"matmul needs arrays with axes; for a number, multiply with *{where()}")
     x, y = node_of(left), node_of(right)
@@ -66,19 +73,23 @@ def matmul(a: object, b: object) -> Array:
         sizes["columns"] = y.shape[-1]
     of_left = (*names[len(names) - max(left.ndim - 2, 0) :], *rows, "inner")
     of_right = (*names[len(names) - max(right.ndim - 2, 0) :], "inner", *columns)
-    return contract((x, y), (of_left, of_right), sizes, (*names, *rows, *columns))
+    product = contract((x, y), (of_left, of_right), sizes, (*names, *rows, *columns))
+    return preferred(product, preferred_element_type)
 
 
-def tensordot(a: object, b: object, axes: object = 2) -> Array:
+def tensordot(
+    a: object, b: object, axes: object = 2, *, precision: object = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """The sum of products over pairs of axes: the last `axes` of `a` and the first of `b`, or two lists of axes.
 
-    Raises ShapeError for sizes that do not fit, AxisError for axes that are not there.
+    Raises ShapeError for sizes that do not fit, AxisError for axes that are not there. `precision` and
+    `preferred_element_type` are those of `matmul`.
 
     >>> import harp.numpy as hnp
     >>> hnp.tensordot(hnp.ones((2, 3, 4)), hnp.ones((4, 3)), axes=([1, 2], [1, 0])).shape
     (2,)
     """
-    left, right = promoted((a, b))
+    left, right = promoted((a, b), preferred_element_type)
     if isinstance(axes, (tuple, list)):
         pairs = [tuple(e) if isinstance(e, (tuple, list)) else (e,) for e in axes]
         if len(pairs) != 2 or len(pairs[0]) != len(pairs[1]):
@@ -109,10 +120,10 @@ def tensordot(a: object, b: object, axes: object = 2) -> Array:
         for name, size in zip(names, node.shape, strict=True):
             sizes.setdefault(name, size)
     result = multiply_pair(Term(x, tuple(names_left)), Term(y, tuple(names_right)), sizes, tuple(out))
-    return emit(in_order(result, tuple(out)))
+    return preferred(emit(in_order(result, tuple(out))), preferred_element_type)
 
 
-def dot(a: object, b: object) -> Array:
+def dot(a: object, b: object, *, precision: object = None, preferred_element_type: DTypeLike | None = None) -> Array:
     """The product of numbers, vectors or matrices: over the last axis of `a` and the last but one of `b`.
 
     >>> import harp.numpy as hnp
@@ -121,11 +132,12 @@ def dot(a: object, b: object) -> Array:
     """
     left, right = as_array(a), as_array(b)
     if left.ndim == 0 or right.ndim == 0:
-        return multiply(left, right)
-    return tensordot(left, right, ([left.ndim - 1], [max(right.ndim - 2, 0)]))
+        return preferred(multiply(left, right), preferred_element_type)
+    axes = ([left.ndim - 1], [max(right.ndim - 2, 0)])
+    return tensordot(left, right, axes, preferred_element_type=preferred_element_type)
 
 
-def inner(a: object, b: object) -> Array:
+def inner(a: object, b: object, *, precision: object = None, preferred_element_type: DTypeLike | None = None) -> Array:
     """The sum of products over the last axes.
 
     >>> import harp.numpy as hnp
@@ -134,18 +146,19 @@ def inner(a: object, b: object) -> Array:
     """
     left, right = as_array(a), as_array(b)
     if left.ndim == 0 or right.ndim == 0:
-        return multiply(left, right)
-    return tensordot(left, right, ([left.ndim - 1], [right.ndim - 1]))
+        return preferred(multiply(left, right), preferred_element_type)
+    axes = ([left.ndim - 1], [right.ndim - 1])
+    return tensordot(left, right, axes, preferred_element_type=preferred_element_type)
 
 
-def vdot(a: object, b: object) -> Array:
+def vdot(a: object, b: object, *, precision: object = None, preferred_element_type: DTypeLike | None = None) -> Array:
     """The sum of products of all elements, flattened; of complex numbers, with the conjugate of `a`.
 
     >>> import harp.numpy as hnp
     >>> hnp.vdot(hnp.asarray([1j, 2.0]), hnp.asarray([1j, 3.0]))
     Array(7.+0.j)
     """
-    return dot(ravel(conj(a)), ravel(b))
+    return dot(ravel(conj(a)), ravel(b), preferred_element_type=preferred_element_type)
 
 
 def outer(a: object, b: object) -> Array:

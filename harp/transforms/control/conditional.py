@@ -37,6 +37,8 @@ _R = TypeVar("_R")
 _C = TypeVar("_C")
 _Operands = TypeVarTuple("_Operands")
 _OfOne: TypeAlias = Callable[[Array], _R]
+# That no operand is given by name.
+_NO_OPERAND = object()
 _OfTwo: TypeAlias = Callable[[Array, Array], _R]
 _OfThree: TypeAlias = Callable[[Array, Array, Array], _R]
 
@@ -129,16 +131,23 @@ def cond(
 def cond(pred: object, true_fun: Callable[..., _R], false_fun: Callable[..., _R], *operands: Container) -> _R: ...
 
 
-def cond(pred: object, true_fun: Function, false_fun: Function, *operands: Tree) -> Any:
+@overload
+def cond(pred: object, true_fun: Callable[..., _R], false_fun: Callable[..., _R], *, operand: object) -> _R: ...
+
+
+def cond(pred: object, true_fun: Function, false_fun: Function, *operands: Tree, operand: Tree = _NO_OPERAND) -> Any:
     """`true_fun(*operands)` where `pred`, one truth value or number, holds, else `false_fun(*operands)`.
 
-    Only one of the two is computed. Both return the same tree with the same dtypes and shapes.
+    Only one of the two is computed. Both return the same tree with the same dtypes and shapes. A single operand may be
+    given as `operand`, as in older programs for JAX.
 
     Raises CarryError where the branches differ.
 
     >>> float(cond(True, lambda x: x + 1, lambda x: x * 2, 5.0))
     6.0
     """
+    if operand is not _NO_OPERAND:
+        operands = (*operands, operand)
     for label, function in (("true_fun", true_fun), ("false_fun", false_fun)):
         if not callable(function):
             raise ArgumentError(
